@@ -1,0 +1,28 @@
+// One preset for every package: native ESM, swc, the sources of the workspace instead of their builds, and a
+// real Redis: one cluster-enabled node for each jest process, so that slot rules hold in every test.
+module.exports = {
+  testEnvironment: 'node',
+  testEnvironmentOptions: { customExportConditions: ['@mortise/source', 'node', 'node-addons'] },
+  globalSetup: require.resolve('./start-redis.mjs'),
+  globalTeardown: require.resolve('./stop-redis.mjs'),
+  reporters: ['default', require.resolve('./summary-reporter.cjs')],
+  testMatch: ['<rootDir>/test/**/*.test.ts'],
+  testTimeout: 20_000,
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  transform: {
+    '^.+\\.ts$': [
+      require.resolve('@swc/jest'),
+      {
+        sourceMaps: 'inline',
+        module: { type: 'es6' },
+        jsc: {
+          target: 'es2023',
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: true },
+          keepClassNames: true,
+        },
+      },
+    ],
+  },
+};
