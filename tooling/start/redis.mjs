@@ -1,0 +1,80 @@
+// npm run redis -- up|cluster|sentinel: real servers in the foreground, until Ctrl-C.
+
+const USAGE = `usage: npm run redis -- <what>
+
+  up         one server
+  cluster    three masters with a replica each
+  sentinel   a master, two replicas, three sentinels`;
+
+/** Each starts servers, and returns what to print about them and how to stop them. */
+const COMMANDS = {
+  async up({ startSingle }) {
+    const server = await startSingle();
+    return {
+      lines: [`server     ${server.url}`, '', `new Redis('${server.url}')`],
+      stop: () => server.stop(),
+    };
+  },
+
+  async cluster({ startCluster }) {
+    const cluster = await startCluster();
+    const masters = cluster.nodes.length / 2;
+    const nodes = cluster.nodes.map(
+      ({ url }, index) => `${index < masters ? 'master ' : 'replica'}    ${url}`,
+    );
+    return {
+      lines: [...nodes, '', `new Cluster(${literal(cluster.startupNodes)})`],
+      stop: () => cluster.stop(),
+    };
+  },
+
+  async sentinel({ startSentinel }) {
+    const sentinel = await startSentinel();
+    const servers = sentinel.servers.map(
+      ({ url }, index) => `${index === 0 ? 'master ' : 'replica'}    ${url}`,
+    );
+    const sentinels = sentinel.sentinels.map(({ host, port }) => `sentinel   redis://${host}:${port}`);
+    const line = `new Redis({ name: '${sentinel.name}', sentinels: ${literal(sentinel.sentinels)} })`;
+    return { lines: [...servers, ...sentinels, '', line], stop: () => sentinel.stop() };
+  },
+};
+
+function literal(addresses) {
+  return `[${addresses.map(({ host, port }) => `{ host: '${host}', port: ${port} }`).join(', ')}]`;
+}
+
+async function load() {
+  try {
+    return await import('../redis-server/dist/index.js');
+  } catch (error) {
+    if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    console.error('tooling/redis-server is not built: run "npm run build" first');
+    process.exit(1);
+  }
+}
+
+async function main([name, ...rest]) {
+  if (rest.length > 0 || !Object.hasOwn(COMMANDS, name ?? '')) {
+    console.error(USAGE);
+    process.exit(2);
+  }
+  const interrupted = new Promise((resolve) => {
+    process.once('SIGINT', resolve);
+    process.once('SIGTERM', resolve);
+  });
+  const redis = await load();
+  const { version, kind } = await redis.findRedisServer({ onProgress: (message) => console.error(message) });
+  const { lines, stop } = await COMMANDS[name](redis);
+  console.log([...lines, '', `${kind} ${version} runs until Ctrl-C`].join('\n'));
+  const keepAlive = setInterval(() => {}, 60_000); // servers and signal handlers alone would let the process end
+  await interrupted;
+  clearInterval(keepAlive);
+  await stop();
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  console.error(error.message);
+  process.exitCode = 1;
+}

@@ -1,0 +1,47 @@
+/** `npm test`: install, lint, types, build, all tests against real Redis servers, and one line that counts them. */
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { pnpm, requireNode, root, step } from './pnpm.mjs';
+
+const GROUPS = ['packages', 'apps', 'tooling'];
+
+requireNode();
+step('install dependencies', ['install', '--frozen-lockfile', '--reporter=append-only']);
+step('build the test servers', ['exec', 'turbo', 'run', 'build', '--filter=@mortise/redis-server']);
+if (!process.env.REDIS_URL) {
+  console.log('\n▸ find a Redis server');
+  const { findRedisServer } = await import('../redis-server/dist/index.js');
+  const { path, version } = await findRedisServer({ onProgress: (message) => console.log(`  ${message}`) });
+  console.log(`  ${path} ${version}`);
+}
+
+console.log('\n▸ lint, types, build, tests');
+for (const directory of members()) rmSync(join(directory, '.jest'), { recursive: true, force: true });
+const code = pnpm(['exec', 'turbo', 'run', '//#lint', 'typecheck', 'build', 'test', '--continue']);
+const total = count();
+console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+// A run that counts no test has not tested anything, whatever its exit code.
+process.exit(code !== 0 || total.failed > 0 || total.passed === 0 ? code || 1 : 0);
+
+function members() {
+  return GROUPS.flatMap((group) =>
+    readdirSync(join(root, group), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => join(root, group, entry.name)),
+  );
+}
+
+/** Each test run leaves its counts in .jest/summary.json; turbo restores the file of a run that it has cached. */
+function count() {
+  const sum = { passed: 0, failed: 0, skipped: 0 };
+  for (const directory of members()) {
+    let summary;
+    try {
+      summary = JSON.parse(readFileSync(join(directory, '.jest/summary.json'), 'utf8'));
+    } catch {
+      continue;
+    }
+    for (const key of Object.keys(sum)) sum[key] += summary[key];
+  }
+  return sum;
+}
