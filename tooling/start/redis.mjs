@@ -43,14 +43,11 @@ function literal(addresses) {
   return `[${addresses.map(({ host, port }) => `{ host: '${host}', port: ${port} }`).join(', ')}]`;
 }
 
-async function load() {
-  try {
-    return await import('../redis-server/dist/index.js');
-  } catch (error) {
+function load() {
+  return import('../redis-server/dist/index.js').catch((error) => {
     if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    console.error('tooling/redis-server is not built: run "npm run build" first');
-    process.exit(1);
-  }
+    throw new Error('tooling/redis-server is not built: run "npm run build" first', { cause: error });
+  });
 }
 
 async function main([name, ...rest]) {

@@ -1,0 +1,75 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { files, PACKAGES, read, root } from '../src/repository.js';
+
+const documents = files('*.md');
+
+/** The anchors that a Markdown file offers: its headings, as the usual renderers name them. */
+function anchors(file: string): string[] {
+  return [...withoutFences(read(file)).matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+function withoutFences(text: string): string {
+  return text.replace(/^```[\s\S]*?^```/gm, '').replace(/`[^`\n]*`/g, '');
+}
+
+test('there are documents to check', () => {
+  expect(documents).toEqual(expect.arrayContaining(['README.md', 'docs/ARCHITECTURE.md', 'CONTRIBUTING.md']));
+});
+
+describe.each(documents)('%s', (file) => {
+  const links = [...withoutFences(read(file)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target!);
+
+  test('has no broken link inside the repository', () => {
+    const broken = links
+      .filter((target) => !/^[a-z]+:/.test(target))
+      .filter((target) => {
+        const [path, anchor] = target.split('#') as [string, string | undefined];
+        const linked = path === '' ? file : join(dirname(file), path);
+        if (!existsSync(join(root, linked))) return true;
+        return anchor !== undefined && linked.endsWith('.md') && !anchors(linked).includes(anchor);
+      });
+    expect(broken).toEqual([]);
+  });
+
+  test('names only scripts that exist', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    const named = [...read(file).matchAll(/npm run ([\w:-]+)/g)].map(([, name]) => name!);
+    const own = file.startsWith('packages/') || file.startsWith('apps/') || file.startsWith('tooling/');
+    const local = own
+      ? (JSON.parse(read(`${file.split('/').slice(0, 2).join('/')}/package.json`)) as { scripts?: object })
+          .scripts
+      : {};
+    expect(named.filter((name) => !(name in scripts) && !(name in (local ?? {})))).toEqual([]);
+  });
+
+  test('says which language each code block is in', () => {
+    let isOpen = false;
+    const bare = read(file)
+      .split('\n')
+      .filter((line) => line.startsWith('```'))
+      .filter((line) => {
+        isOpen = !isOpen;
+        return isOpen && line.trim() === '```';
+      });
+    expect(bare).toEqual([]);
+  });
+});
+
+test('docs/ARCHITECTURE.md stays readable in one go', () => {
+  expect(read('docs/ARCHITECTURE.md').split('\n').length).toBeLessThanOrEqual(200);
+});
+
+test('every package has a README, a changelog and an example', () => {
+  const present = files('packages');
+  const missing = PACKAGES.flatMap((name) =>
+    ['README.md', 'CHANGELOG.md', 'examples/'].map((file) => `packages/${name}/${file}`),
+  ).filter((file) => !present.some((other) => other.startsWith(file)));
+  expect(missing).toEqual([]);
+});

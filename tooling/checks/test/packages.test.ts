@@ -1,0 +1,94 @@
+/** The packages as they would be published: packed, looked into, and installed into an empty project. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { publint } from 'publint';
+import { PACKAGES, root } from '../src/repository.js';
+
+let directory: string;
+const tarballs = new Map<string, string>();
+
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'mortise-packages-'));
+  for (const name of PACKAGES) {
+    execFileSync(
+      process.execPath,
+      [
+        join(root, 'tooling/start/pnpm.mjs'),
+        `--filter=@mortise/${name}`,
+        'pack',
+        '--pack-destination',
+        directory,
+      ],
+      { stdio: 'pipe' },
+    );
+    const file = readdirSync(directory).find((entry) => entry.startsWith(`mortise-${name}-`));
+    tarballs.set(name, join(directory, file!));
+  }
+}, 120_000);
+
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+interface Manifest {
+  readonly exports: unknown;
+  readonly dependencies?: Record<string, string>;
+}
+
+function unpack(name: string): { path: string; manifest: Manifest } {
+  const path = mkdtempSync(join(directory, `${name}-`));
+  execFileSync('tar', ['-xzf', tarballs.get(name)!, '-C', path, '--strip-components=1']);
+  return { path, manifest: JSON.parse(readFileSync(join(path, 'package.json'), 'utf8')) as Manifest };
+}
+
+describe.each(PACKAGES)('@mortise/%s', (name) => {
+  test('is packed so that bundlers, Node and TypeScript find their way', async () => {
+    const { path, manifest } = unpack(name);
+    const { messages } = await publint({ pkgDir: path, level: 'warning', pack: false });
+    expect(messages).toEqual([]);
+    expect(JSON.stringify(manifest.exports)).not.toContain('@mortise/source');
+    expect(JSON.stringify(manifest)).not.toMatch(/"(catalog|workspace):/);
+    expect(Object.keys(manifest.dependencies ?? {}).filter((dependency) => dependency === 'ioredis')).toEqual(
+      [],
+    );
+  });
+});
+
+test('all packages install into an empty project and load by import and by require', () => {
+  const project = mkdtempSync(join(directory, 'project-'));
+  writeFileSync(
+    join(project, 'package.json'),
+    JSON.stringify({ name: 'empty', private: true, type: 'module' }),
+  );
+  execFileSync(
+    'npm',
+    [
+      'install',
+      '--no-audit',
+      '--no-fund',
+      '--loglevel=error',
+      '--ignore-scripts',
+      'ioredis@6.0.0',
+      ...tarballs.values(),
+    ],
+    { cwd: project, stdio: 'pipe' },
+  );
+  const names = JSON.stringify(PACKAGES.map((name) => `@mortise/${name}`));
+  writeFileSync(
+    join(project, 'load.mjs'),
+    `import { createRequire } from 'node:module';
+     const require = createRequire(import.meta.url);
+     for (const name of ${names}) {
+       const imported = Object.keys(await import(name)).filter((key) => key !== 'module.exports');
+       const required = Object.keys(require(name)).filter((key) => key !== '__esModule');
+       if (imported.length === 0 || imported.some((key) => !required.includes(key))) throw new Error(name);
+       console.log(name, imported.length > 0);
+     }`,
+  );
+  const output = execFileSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'load.mjs'], {
+    cwd: project,
+    encoding: 'utf8',
+  });
+  expect(output.trim().split('\n')).toEqual(PACKAGES.map((name) => `@mortise/${name} true`));
+}, 120_000);

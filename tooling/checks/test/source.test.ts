@@ -1,0 +1,71 @@
+import { describe, expect, test } from '@jest/globals';
+import { files, PACKAGES, read } from '../src/repository.js';
+
+const UNFINISHED = /\b(TODO|FIXME|XXX)\b/;
+const SKIPPED = /\.(skip|only|todo)\(|\b(xit|xdescribe|xtest)\(/;
+const MOCKED = /ioredis-mock|mock(Module)?\(\s*'ioredis'/;
+
+/** This file says what it looks for, so it is left out. */
+const code = files('*.ts', '*.mjs', '*.cjs', '*.lua', '.ci/run').filter(
+  (file) => !file.endsWith('.gen.ts') && !file.endsWith('checks/test/source.test.ts'),
+);
+
+function offenders(pattern: RegExp, among: readonly string[]): string[] {
+  return among.flatMap((file) =>
+    read(file)
+      .split('\n')
+      .flatMap((line, index) => (pattern.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [])),
+  );
+}
+
+test('nothing is left unfinished', () => {
+  expect(offenders(UNFINISHED, code)).toEqual([]);
+});
+
+test('no test is skipped or run alone, and Redis is not mocked', () => {
+  expect(offenders(SKIPPED, code)).toEqual([]);
+  expect(offenders(MOCKED, [...code, ...files('**/package.json')])).toEqual([]);
+});
+
+test('tests wait for events and conditions, not for a time', () => {
+  const sleeping = /\bawait (sleep|delay|setTimeout)\(/;
+  expect(offenders(sleeping, files('*.test.ts'))).toEqual([]);
+});
+
+test('no file has grown into two', () => {
+  const long = code.filter((file) => !file.includes('/test/') && read(file).split('\n').length > 400);
+  expect(long).toEqual([]);
+});
+
+test('the documents and the code name no machine', () => {
+  const machine = /(^|[^\w.])\/(home|root|Users)\/\w/;
+  expect(offenders(machine, [...code, ...files('*.md', '*.json', '*.yaml')])).toEqual([]);
+});
+
+function imports(file: string): string[] {
+  return [...read(file).matchAll(/from '([^']+)'/g)].map(([, target]) => target!);
+}
+
+describe('imports go one way', () => {
+  test.each(PACKAGES)('packages/%s', (name) => {
+    const allowed = name === 'redis' ? [] : ['@mortise/redis'];
+    const foreign = files(`packages/${name}/src/*.ts`, `packages/${name}/src/**/*.ts`)
+      .flatMap((file) => imports(file).map((target) => ({ file, target })))
+      .filter(({ target }) => target.startsWith('@mortise/') && !allowed.includes(target));
+    expect(foreign).toEqual([]);
+  });
+
+  test('NestJS stays in the apps and in src/nestjs', () => {
+    const knowing = files('packages/*/src/**/*.ts', 'packages/*/src/*.ts')
+      .filter((file) => !file.includes('/src/nestjs/'))
+      .filter((file) => imports(file).some((target) => target.startsWith('@nestjs/')));
+    expect(knowing).toEqual([]);
+  });
+
+  test('packages need ioredis only for its types', () => {
+    const running = files('packages/*/src/**/*.ts', 'packages/*/src/*.ts').filter((file) =>
+      /^import (?!type)[^;]*from 'ioredis'/m.test(read(file)),
+    );
+    expect(running).toEqual([]);
+  });
+});

@@ -1,0 +1,131 @@
+/**
+ * The main job, end to end and with nothing replaced: API and worker are processes, Redis is redis-server, mails go
+ * over SMTP. A sale over HTTP becomes one mail to the seller; a killed worker loses none.
+ */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { RedisServer } from '@mortise/redis-server';
+import { startSingle } from '@mortise/redis-server';
+import PostalMime from 'postal-mime';
+import { freePort } from '../src/free-port.js';
+import { MailPeer } from '../src/mail-peer.js';
+import { MarketClient } from '../src/market-client.js';
+import { Program } from '../src/program.js';
+import { until } from '../src/until.js';
+
+const PRICE = 97;
+const FUNDS = 1_000_000;
+
+let redis: RedisServer;
+let peer: MailPeer;
+let api: Program;
+let worker: Program;
+let market: MarketClient;
+let environment: NodeJS.ProcessEnv;
+
+beforeAll(async () => {
+  [redis, peer] = await Promise.all([startSingle({ appendFsync: 'always' }), MailPeer.start()]);
+  const port = await freePort();
+  environment = {
+    REDIS_URL: redis.url,
+    PORT: String(port),
+    SMTP_URL: peer.url,
+    MAIL_DOMAIN: 'mail.mortise.example',
+    WORKER_LEASE_MS: '1000',
+  };
+  market = new MarketClient(`http://127.0.0.1:${port}`);
+  api = new Program('api', environment);
+  worker = new Program('worker', environment);
+  await until('the API is ready', 15_000, async () => {
+    if (!api.isRunning) throw new Error(api.output);
+    const ready = await fetch(`${market.address}/health/ready`).catch(() => undefined);
+    return ready?.status === 200;
+  });
+});
+
+afterAll(async () => {
+  await Promise.all([api?.stop(), worker?.stop()]);
+  await Promise.all([redis?.stop(), peer?.stop()]);
+});
+
+beforeEach(async () => {
+  await market.player('bill', 'bill@fake-game.example', 0);
+  await market.player('frank', 'frank@fake-game.example', FUNDS);
+});
+
+/** The mails that tell of these sales, by task id; the part of Message-ID before the @. */
+function mailsOf(taskIds: readonly string[]): Map<string, Buffer[]> {
+  const mails = new Map<string, Buffer[]>(taskIds.map((id) => [id, []]));
+  for (const { source } of peer.mails) {
+    const id = /^message-id: <([^@>]+)@mail\.mortise\.example>\r?$/im.exec(source.toString())?.[1];
+    mails.get(id ?? '')?.push(source);
+  }
+  return mails;
+}
+
+describe('a sale', () => {
+  test('becomes one mail to the seller', async () => {
+    const listingId = await market.offer('bill', 'one', PRICE);
+    const sale = await market.buy(listingId, 'frank', PRICE);
+    const mail = await until('the mail arrives', 5_000, () =>
+      peer.mails.find(({ source }) => source.includes(sale.taskId)),
+    );
+    expect(mail.recipients).toEqual(['bill@fake-game.example']);
+    const headers = mail.source.toString().split('\r\n\r\n', 1)[0]!.split('\r\n');
+    expect(headers).toContain('To: bill@fake-game.example');
+    expect(headers).toContain(`Message-ID: <${sale.taskId}@mail.mortise.example>`);
+    const { subject, text } = await PostalMime.parse(mail.source);
+    expect(subject).toBe('Your item one was sold');
+    expect(text).toContain('frank');
+    expect(text).toContain(String(PRICE));
+    const task = await until('the task has succeeded', 5_000, async () => {
+      const { body } = await market.request<{ state: string }>('GET', `/v1/tasks/${sale.taskId}`);
+      return body.state === 'succeeded' && body;
+    });
+    expect(task).toMatchObject({ id: sale.taskId, name: 'mail.sold', priority: 'high', attempt: 1 });
+  });
+
+  test('becomes one mail each, also when many come at once', async () => {
+    const listings = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => market.offer('bill', `many-${index}`, PRICE)),
+    );
+    const sales = await Promise.all(listings.map((listing) => market.buy(listing, 'frank', PRICE)));
+    const ids = sales.map(({ taskId }) => taskId);
+    await until('all mails arrive', 10_000, () =>
+      [...mailsOf(ids).values()].every((mails) => mails.length > 0),
+    );
+    await until('all tasks are done', 10_000, async () => {
+      const { body } = await market.request<Record<string, number>>('GET', '/v1/queues/mail');
+      const counts = (body['counts'] ?? body) as unknown as Record<string, number>;
+      return counts['active'] === 0 && counts['ready'] === 0;
+    });
+    expect([...mailsOf(ids).values()].map((mails) => mails.length)).toEqual(ids.map(() => 1));
+  });
+});
+
+describe('a worker that is killed', () => {
+  test('loses no sale: every mail arrives at least once', async () => {
+    const before = await market.request<{ funds: number }>('GET', '/v1/market/players/frank');
+    const listings = await Promise.all(
+      Array.from({ length: 200 }, (_, index) => market.offer('bill', `killed-${index}`, PRICE)),
+    );
+    const sales = [];
+    for (const [index, listing] of listings.entries()) {
+      sales.push(await market.buy(listing, 'frank', PRICE));
+      if (index === 100) {
+        // In the middle of its work: it holds tasks, and more come while nobody is there.
+        await until('the worker is busy', 5_000, () => peer.mails.length > 0);
+        await worker.kill();
+      }
+    }
+    worker = new Program('worker', environment);
+    const ids = sales.map(({ taskId }) => taskId);
+    expect(new Set(ids).size).toBe(200);
+    await until('every mail has arrived', 15_000, () =>
+      [...mailsOf(ids).values()].every((mails) => mails.length > 0),
+    );
+    const after = await market.request<{ funds: number }>('GET', '/v1/market/players/frank');
+    expect(before.body.funds - after.body.funds).toBe(200 * PRICE);
+    const recipients = new Set(peer.mails.flatMap((mail) => mail.recipients));
+    expect([...recipients]).toEqual(['bill@fake-game.example']);
+  }, 60_000);
+});
