@@ -1,0 +1,42 @@
+import { execFile } from 'node:child_process';
+import { constants } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+
+/** The environment of a process: `process.env`, or a test's own. */
+export type Environment = Record<string, string | undefined>;
+
+/** Full path of the first executable of that name in PATH, or `undefined`. */
+export async function findOnPath(name: string, env: Environment): Promise<string | undefined> {
+  for (const directory of (env['PATH'] ?? '').split(delimiter)) {
+    if (directory === '') continue;
+    const path = join(directory, name);
+    if (await isExecutable(path)) return path;
+  }
+  return undefined;
+}
+
+/** Runs a program to its end and returns what it printed on stdout; throws with its stderr when it fails. */
+export async function run(
+  path: string,
+  args: string[],
+  options: { env: Environment; cwd?: string },
+): Promise<string> {
+  const settings = { encoding: 'utf8', maxBuffer: 16 * 1024 * 1024, ...options } as const;
+  return new Promise((resolve, reject) => {
+    execFile(path, args, settings, (error, stdout, stderr) => {
+      if (error === null) resolve(stdout);
+      else reject(new Error(`${path} ${args.at(-1) ?? ''}: ${stderr.trim() || error.message}`));
+    });
+  });
+}
+
+/** Whether a file exists that this user may run. */
+export async function isExecutable(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,195 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import type { RedisBinary } from './binary.js';
+import { StartFailedError } from './errors.js';
+import { freePort, releasePort } from './ports.js';
+import { LOG_FILE, RedisProcess } from './redis-process.js';
+import { request, type Reply } from './resp.js';
+import { ServerDirectory } from './server-directory.js';
+import { until } from './until.js';
+
+/** How a server is launched, and launched again by `restart()`. */
+export interface LaunchOptions {
+  binary: RedisBinary;
+  /** Kept at stop. Without it, a temporary directory is made, and removed at stop. */
+  directory?: string | undefined;
+  /** Without it, a free port is taken. */
+  port?: number | undefined;
+  /** Whether the port 10000 above must be free too. */
+  hasBus?: boolean;
+  /** Arguments of the program, after those that every server gets. */
+  args: string[];
+  /** Runs before each start, when port and directory are known: writes configuration files. Returns arguments to put first. */
+  prepare?: (server: { port: number; directory: string }) => Promise<string[]>;
+  /** Runs after each start, when the server answers. */
+  afterStart?: (server: RedisServer) => Promise<void>;
+}
+
+const PORT_ATTEMPTS = 20;
+const START_DEADLINE_MS = 30_000;
+
+/** A Redis (or Sentinel) that this process started. It doesn't outlive this process, and doesn't keep it alive either. */
+export class RedisServer {
+  readonly host = '127.0.0.1';
+  /** Absolute, without symbolic links. Holds the log, and the data if there is persistence. */
+  readonly directory: string;
+  readonly #options: LaunchOptions;
+  readonly #directory: ServerDirectory;
+  #port: number;
+  #process: RedisProcess | undefined;
+  #stopping: Promise<void> | undefined;
+
+  private constructor(options: LaunchOptions, directory: ServerDirectory, port: number) {
+    this.#options = options;
+    this.#directory = directory;
+    this.directory = directory.path;
+    this.#port = port;
+  }
+
+  /** Starts a server and waits until it answers. For this package: users call `startSingle()` and the like. */
+  static async launch(options: LaunchOptions): Promise<RedisServer> {
+    const directory = await ServerDirectory.make(options.directory);
+    const port = options.port ?? (await freePort(options.hasBus === true));
+    const server = new RedisServer(options, directory, port);
+    try {
+      await server.#start(options.port === undefined);
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
+    return server;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get url(): string {
+    return `redis://${this.host}:${this.#port}`;
+  }
+
+  /** Of the process that runs or ran last. */
+  get pid(): number {
+    return this.#process?.pid ?? 0;
+  }
+
+  get isRunning(): boolean {
+    return this.#process?.isRunning === true;
+  }
+
+  /** Whether the server runs and isn't paused. */
+  get isAnswering(): boolean {
+    return this.isRunning && this.#process?.isPaused === false;
+  }
+
+  /** The last lines of the server's log. */
+  logTail(lines = 20): string {
+    const log = readFileSync(join(this.directory, LOG_FILE), 'utf8');
+    return log.trimEnd().split('\n').slice(-lines).join('\n');
+  }
+
+  /**
+   * Sends one command, on a connection of its own (so nothing of MULTI, SELECT or SUBSCRIBE remains).
+   * Throws `ReplyError` for an error reply, and an `Error` after 30 s without a reply.
+   */
+  command(...args: string[]): Promise<Reply> {
+    return request(this.#port, args);
+  }
+
+  /**
+   * Ends the server with SIGTERM, or with SIGKILL when that hasn't worked after 2 s, and removes its directory if that is
+   * temporary. Idempotent; legal after `kill()` and on a paused server.
+   */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop().finally(() => {
+      this.#stopping = undefined;
+    });
+    return this.#stopping;
+  }
+
+  /** Ends the server with SIGKILL, waits until it is gone, and keeps the directory for `restart()`. Idempotent. */
+  async kill(): Promise<void> {
+    await this.#process?.end('SIGKILL');
+  }
+
+  /** SIGSTOP: connections stay open, new ones are even accepted by the kernel, but nothing is answered. */
+  pause(): void {
+    this.#process?.pause();
+  }
+
+  /** SIGCONT: undoes `pause()`; what was sent meanwhile is answered. */
+  resume(): void {
+    this.#process?.resume();
+  }
+
+  /**
+   * Starts the server again, on the same port and in the same directory; one that still runs is ended with SIGTERM first.
+   * After `kill()`, what was persisted is there again; after `stop()`, a temporary directory is made again, empty.
+   */
+  async restart(): Promise<void> {
+    await this.#stopping;
+    await this.#process?.end('SIGTERM');
+    await this.#start(false);
+  }
+
+  async #stop(): Promise<void> {
+    await this.#process?.end('SIGTERM');
+    releasePort(this.#port);
+    await this.#directory.discard();
+  }
+
+  async #start(mayChangePort: boolean): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await this.#startOnce();
+        return;
+      } catch (error) {
+        const isPortTaken = error instanceof StartFailedError && error.isPortTaken;
+        if (!isPortTaken || !mayChangePort || attempt === PORT_ATTEMPTS) throw error;
+        releasePort(this.#port);
+        this.#port = await freePort(this.#options.hasBus === true);
+      }
+    }
+  }
+
+  async #startOnce(): Promise<void> {
+    const { binary, args, prepare, afterStart } = this.#options;
+    await this.#directory.prepare(this.#port);
+    const first = (await prepare?.(this)) ?? [];
+    const common = [
+      '--port',
+      String(this.#port),
+      '--bind',
+      this.host,
+      '--dir',
+      this.directory,
+      '--daemonize',
+      'no',
+    ];
+    // The log goes to stdout, which is the file: so what the program says before it has read its configuration is in it too.
+    // The title of the process stays as it is, because the reaper knows our servers by their arguments.
+    common.push('--logfile', '', '--set-proc-title', 'no');
+    this.#process = await RedisProcess.start(binary, [...first, ...common, ...args], this.directory);
+    try {
+      await this.#answers(this.#process);
+      await afterStart?.(this);
+    } catch (error) {
+      await this.kill();
+      throw error;
+    }
+  }
+
+  async #answers({ pid }: RedisProcess): Promise<void> {
+    const answers = async (): Promise<boolean> => {
+      if (!this.isRunning)
+        throw new StartFailedError(`the server ended before it answered:\n${this.logTail()}`);
+      // Whoever answers on this port may be the server of another process that was faster.
+      const info = await request(this.#port, ['INFO', 'server'], { timeoutMs: 500 });
+      if (!String(info).includes(`process_id:${pid}\r`)) return false;
+      return (await request(this.#port, ['PING'], { timeoutMs: 500 })) === 'PONG';
+    };
+    const what = `the server on port ${this.#port} to answer`;
+    await until(answers, { what, deadlineMs: START_DEADLINE_MS, everyMs: 5, details: () => this.logTail() });
+  }
+}
