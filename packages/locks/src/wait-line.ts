@@ -1,0 +1,187 @@
+/**
+ * Those who wait for one lock in one process: their shared subscription, and the re-check that repairs what a lost
+ * message, a lost queue or a dead holder left behind. Pub/sub is at-most-once, so without a re-check one lost grant
+ * costs its waiter the whole wait (a prototype without one left 9 of 9 waiters hanging after FLUSHALL). One re-check
+ * stands for all waiters of the process, at most one a second is sent, and none while everybody gets its turn in time.
+ */
+import type { Waiter, WaiterHub } from '@mortise/redis';
+import type { MutexKeys } from './keys.js';
+import type { AcquireReply, Moment, MutexCommands } from './mutex-commands.js';
+import { MAX_BATCH } from './mutex-commands.js';
+import { Timetable } from './timetable.js';
+
+/** One that waits, in the eyes of its line. */
+export interface Queued {
+  readonly member: string;
+  /** The score in the queue. With it a waiter that got lost goes back to where it was. */
+  readonly place: number;
+  /** Takes a grant that did not arrive as a message. */
+  deliver(body: Buffer): void;
+}
+
+/** The least time between two re-checks of a line, but for those that follow a subscription. */
+const RECHECK_MS = 1_000;
+/** A lease that ends within this is waited for: a re-check right after its end finds a lock that nobody gave back. */
+const NEAR_END_MS = 1_500;
+/** Keeps the re-checks of many processes apart. */
+const JITTER_MS = 100;
+const SLACK_MS = 5;
+/** A line without waiters stays subscribed for so long: then contention goes on without further commands. */
+const LINGER_MS = 20_000;
+/** The id of the line's own place on the channel; those of waiters are made of letters and digits. */
+const PRESENCE = '-';
+
+const rechecks = new Timetable(SLACK_MS);
+
+export class WaitLine {
+  readonly #keys: MutexKeys;
+  readonly #channel: string;
+  readonly #hub: WaiterHub;
+  readonly #commands: MutexCommands;
+  readonly #onClose: () => void;
+  readonly #queued = new Map<string, { readonly queued: Queued; readonly recheckAt: number }>();
+  readonly #tend = (): void => this.#onDue();
+  #presence: Waiter | undefined;
+  #moment: Moment = { sentAt: 0, serverUs: 0 };
+  #emptyAt = 0;
+  /** When the next re-check may be sent, after the last one. */
+  #nextAt = 0;
+  #isClosed = false;
+  #isRechecking = false;
+  #isRecheckWanted = false;
+  #failure: unknown;
+
+  constructor(
+    keys: MutexKeys,
+    channel: string,
+    hub: WaiterHub,
+    commands: MutexCommands,
+    onClose: () => void,
+  ) {
+    this.#keys = keys;
+    this.#channel = channel;
+    this.#hub = hub;
+    this.#commands = commands;
+    this.#onClose = onClose;
+    void this.#attend();
+  }
+
+  /** Whether the channel is subscribed: then `seat` sends nothing. */
+  get isOpen(): boolean {
+    return this.#presence !== undefined;
+  }
+
+  /** What the last re-check failed with, if it failed. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  /** A place on the channel. Resolves when what is published to `id` will be seen. */
+  seat(id: string): Promise<Waiter> {
+    return this.#hub.waiter(this.#channel, id);
+  }
+
+  enter(queued: Queued, { sentAt, serverUs, remainingMs }: AcquireReply): void {
+    this.#moment = { sentAt, serverUs };
+    const recheckAt = performance.now() + pauseMs(remainingMs);
+    this.#queued.set(queued.member, { queued, recheckAt });
+    if (this.#queued.size === 1) rechecks.set(this.#tend, Math.max(recheckAt, this.#nextAt));
+  }
+
+  exit(queued: Queued): void {
+    if (this.#queued.delete(queued.member) && this.#queued.size === 0) this.#emptyAt = performance.now();
+  }
+
+  /** Re-checks without waiting for the next time. Calls of one tick are one re-check. */
+  recheckSoon(): void {
+    this.#isRecheckWanted = true;
+    if (!this.#isRechecking) rechecks.set(this.#tend, 0);
+  }
+
+  /**
+   * The instant here that an instant of the server certainly does not precede. It is too early by as much as the
+   * reply of the last command took, which shortens a lease, never lengthens it.
+   */
+  localTime(serverUs: number): number {
+    const { sentAt, serverUs: knownUs } = this.#moment;
+    return Math.min(performance.now(), sentAt + (serverUs - knownUs) / 1_000);
+  }
+
+  /** Holds the subscription while the line lives, and re-checks when it was interrupted. */
+  async #attend(): Promise<void> {
+    try {
+      const presence = await this.seat(PRESENCE);
+      this.#presence = presence;
+      for (;;) {
+        const wake = await presence.next();
+        if (wake.type === 'resync') this.recheckSoon();
+        else if (wake.type === 'timeout') return;
+      }
+    } catch {
+      // Each waiter hears of it itself: its own place is on the same channel.
+    } finally {
+      this.#presence = undefined;
+      this.#isClosed = true;
+      rechecks.delete(this.#tend);
+      this.#onClose();
+    }
+  }
+
+  #onDue(): void {
+    const [oldest] = this.#queued.values();
+    const now = performance.now();
+    if (!oldest) {
+      this.#isRecheckWanted = false;
+      if (now >= this.#emptyAt + LINGER_MS && this.#presence) this.#presence.close();
+      else if (!this.#isClosed) rechecks.set(this.#tend, now + LINGER_MS);
+      return;
+    }
+    const dueAt = this.#isRecheckWanted ? now : Math.max(oldest.recheckAt, this.#nextAt);
+    if (dueAt > now + SLACK_MS) rechecks.set(this.#tend, dueAt);
+    else void this.#recheck();
+  }
+
+  async #recheck(): Promise<void> {
+    if (this.#isRechecking) return;
+    this.#isRechecking = true;
+    const leastMs = this.#isRecheckWanted ? 0 : RECHECK_MS;
+    this.#isRecheckWanted = false;
+    let remainingMs = 0;
+    try {
+      remainingMs = await this.#send();
+      this.#failure = undefined;
+    } catch (error) {
+      this.#failure = error;
+    }
+    this.#isRechecking = false;
+    this.#nextAt = performance.now() + Math.max(leastMs, pauseMs(remainingMs));
+    rechecks.set(this.#tend, this.#isRecheckWanted ? 0 : this.#nextAt);
+  }
+
+  /**
+   * The first waiters of the line are enough: only those at the head can be dropped from the queue one by one. If
+   * one was missing, the queue may be lost, and all are looked at.
+   */
+  async #send(): Promise<number> {
+    const all = Array.from(this.#queued.values(), ({ queued }) => queued);
+    let remainingMs = 0;
+    for (let from = 0; from < all.length; from += MAX_BATCH) {
+      // Who has left by now must not be put back.
+      const batch = all.slice(from, from + MAX_BATCH).filter(({ member }) => this.#queued.has(member));
+      const reply = await this.#commands.recheck(this.#keys, batch);
+      this.#moment = reply;
+      remainingMs = reply.remainingMs;
+      batch[reply.granted - 1]?.deliver(Buffer.from(`${reply.fencingToken}:${reply.serverUs}`));
+      if (reply.missing === 0) break;
+      // A re-check that the server had to be taught (NOSCRIPT) may run after the release of one that it names.
+      const gone = batch.map(({ member }) => member).filter((member) => !this.#queued.has(member));
+      if (gone.length > 0) await this.#commands.forget(this.#keys, gone);
+    }
+    return remainingMs;
+  }
+}
+
+function pauseMs(remainingMs: number): number {
+  const ms = remainingMs > NEAR_END_MS ? RECHECK_MS : Math.max(0, remainingMs);
+  return ms + Math.random() * JITTER_MS;
+}

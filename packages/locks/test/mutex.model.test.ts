@@ -1,0 +1,34 @@
+import { expect, test } from '@jest/globals';
+import * as fc from 'fast-check';
+import { connect, freshPrefix } from './connection.js';
+import type { Step } from './mutex-model.js';
+import { MutexModel } from './mutex-model.js';
+
+const redis = connect();
+const clients = [connect(), connect(), connect()];
+
+const client = fc.nat(clients.length - 1);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ type: fc.constant('acquire' as const), client }) },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant('try' as const), client }) },
+  { weight: 4, arbitrary: fc.record({ type: fc.constant('release' as const) }) },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant('cancel' as const), waiter: fc.nat(9) }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constantFrom('force' as const, 'renew' as const) }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('expire' as const), client }) },
+);
+
+test('behaves like a holder and an array of waiters, whoever asks', async () => {
+  const property = fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+    const prefix = freshPrefix();
+    const model = new MutexModel(redis, clients, prefix);
+    for (const [id, next] of steps.entries()) {
+      const result = await model.take(id, next);
+      expect([next, result.seen]).toEqual([next, result.expected]);
+      const state = await model.look();
+      expect(state.seen).toEqual(state.expected);
+    }
+    await model.end();
+    expect(await redis.exists(`${prefix}:locks:{lock}:queue`, `${prefix}:locks:{lock}:lease`)).toBe(0);
+  });
+  await fc.assert(property, { numRuns: 60 });
+});

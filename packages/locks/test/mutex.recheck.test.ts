@@ -1,0 +1,170 @@
+/** What only the re-check repairs. Each test takes a second or two, so they run at the same time. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Mutex } from '@mortise/locks';
+import { startSingle } from '@mortise/redis-server';
+import type { RedisServer } from '@mortise/redis-server';
+import { connect, freshPrefix } from './connection.js';
+import { mutexRecheck } from '../src/scripts.gen.js';
+import { monitor } from './monitor.js';
+import { queued, until } from './until.js';
+
+/** The longest pause between two re-checks, a command, and what a busy machine adds. */
+const RECHECK_LIMIT_MS = 1_600 + 500;
+
+let server: RedisServer;
+
+beforeAll(async () => {
+  server = await startSingle({ isCluster: true });
+});
+
+afterAll(async () => {
+  await server?.stop();
+});
+
+function fresh(): { prefix: string; lease: string; queue: string; token: string } {
+  const prefix = freshPrefix();
+  const key = (part: string): string => `${prefix}:locks:{lock}:${part}`;
+  return { prefix, lease: key('lease'), queue: key('queue'), token: key('token') };
+}
+
+test.concurrent('a grant whose message was lost reaches its waiter, with its token', async () => {
+  const keys = fresh();
+  const [redis, other] = [connect(), connect()];
+  const mutex = new Mutex(redis, 'lock', keys);
+  const holder = await mutex.acquire();
+  const wait = new Mutex(other, 'lock', keys).acquire();
+  await queued(mutex, 1);
+  // What a release does, but for the message.
+  const [member] = await redis.zpopmin(keys.queue);
+  await redis.set(keys.token, holder.fencingToken + 1, 'PX', 60_000);
+  await redis.set(keys.lease, member!, 'PX', 1_990);
+  const startedAt = performance.now();
+  const lease = await wait;
+  expect(performance.now() - startedAt).toBeLessThan(RECHECK_LIMIT_MS);
+  expect(lease.holder).toBe(member);
+  expect(lease.fencingToken).toBe(holder.fencingToken + 1);
+  expect(lease.isValid).toBe(true);
+  expect(await lease.release()).toBe(true);
+});
+
+test.concurrent('a waiter that does not take its grant costs one claim', async () => {
+  const keys = fresh();
+  const [redis, other, deaf] = [connect(), connect(), connect()];
+  const mutex = new Mutex(redis, 'lock', keys);
+  const holder = await mutex.acquire();
+  const wait = new Mutex(other, 'lock', keys).acquire();
+  await queued(mutex, 1);
+  // One that is subscribed, is the first in the queue, and does nothing.
+  await deaf.subscribe(`${keys.prefix}:locks:{lock}:grant:deaf`);
+  await redis.zadd(keys.queue, 1, 'deaf.1.1000');
+  await holder.release();
+  expect((await mutex.inspect()).holder).toBe('deaf.1.1000');
+  const startedAt = performance.now();
+  const lease = await wait;
+  expect(performance.now() - startedAt).toBeLessThan(1_000 + RECHECK_LIMIT_MS);
+  expect(lease.fencingToken).toBeGreaterThan(holder.fencingToken);
+  expect(await lease.release()).toBe(true);
+});
+
+test.concurrent('a holder that died costs its lease', async () => {
+  const keys = fresh();
+  const [redis, other] = [connect(), connect()];
+  await new Mutex(redis, 'lock', { prefix: keys.prefix, leaseMs: 300, renew: false }).acquire();
+  const mutex = new Mutex(other, 'lock', keys);
+  const startedAt = performance.now();
+  const waits = [mutex.acquire(), mutex.acquire()];
+  const lease = await waits[0]!;
+  // The first re-check comes with the end of the lease.
+  expect(performance.now() - startedAt).toBeGreaterThan(280);
+  expect(performance.now() - startedAt).toBeLessThan(300 + 500);
+  await lease.release();
+  expect(await (await waits[1]!).release()).toBe(true);
+});
+
+test.concurrent('a release drops dead waiters without losing time', async () => {
+  const keys = fresh();
+  const [redis, other] = [connect(), connect()];
+  const mutex = new Mutex(redis, 'lock', keys);
+  const holder = await mutex.acquire();
+  const wait = new Mutex(other, 'lock', keys).acquire();
+  await queued(mutex, 1);
+  const dead = Array.from({ length: 99 }, (_, index) => [index, `dead.${index}.1000`]).flat();
+  await redis.zadd(keys.queue, ...dead);
+  const startedAt = performance.now();
+  await holder.release();
+  const lease = await wait;
+  expect(performance.now() - startedAt).toBeLessThan(500);
+  expect(await lease.release()).toBe(true);
+});
+
+test.concurrent('one call drops no more than a hundred dead waiters', async () => {
+  const keys = fresh();
+  const redis = connect();
+  const mutex = new Mutex(redis, 'lock', keys);
+  const holder = await mutex.acquire();
+  const dead = Array.from({ length: 150 }, (_, index) => [index, `dead.${index}.1000`]).flat();
+  await redis.zadd(keys.queue, ...dead);
+  await holder.release();
+  expect(await mutex.inspect()).toMatchObject({ holder: null, queueLength: 50 });
+  const lease = await mutex.acquire({ waitMs: 1_000 });
+  expect(await mutex.inspect()).toMatchObject({ holder: lease.holder, queueLength: 0 });
+  expect(await lease.release()).toBe(true);
+});
+
+test.concurrent('FLUSHALL and SCRIPT FLUSH amid waiters: all get their turn, in their order', async () => {
+  const [redis, other] = [connect(server.url), connect(server.url)];
+  const prefix = freshPrefix();
+  const [mutex, second] = [new Mutex(redis, 'lock', { prefix }), new Mutex(other, 'lock', { prefix })];
+  const holder = await mutex.acquire();
+  const order: number[] = [];
+  const tokens = [holder.fencingToken];
+  const sections: Promise<unknown>[] = [];
+  // More of one process than one re-check looks at.
+  for (let index = 0; index < 130; index += 1) {
+    sections.push(
+      second.using((_, { fencingToken }) => {
+        order.push(index);
+        tokens.push(fencingToken);
+      }),
+    );
+  }
+  await queued(mutex, 130);
+  await redis.flushall();
+  await redis.script('FLUSH');
+  const startedAt = performance.now();
+  await Promise.all(sections);
+  expect(performance.now() - startedAt).toBeLessThan(RECHECK_LIMIT_MS);
+  expect(order).toEqual(Array.from({ length: 130 }, (_, index) => index));
+  expect(tokens).toEqual([...new Set(tokens)].toSorted((a, b) => a - b));
+  expect(await holder.release()).toBe(false);
+});
+
+test.concurrent('waiters alone send one re-check a second for each process and lock', async () => {
+  const keys = fresh();
+  const [redis, other] = [connect(), connect()];
+  // A lease that seems to be near its end, again and again.
+  const mutex = new Mutex(redis, 'lock', { prefix: keys.prefix, leaseMs: 300 });
+  const holder = await mutex.acquire();
+  const sentAt: number[] = [];
+  const close = await monitor(redis, ({ args }) => {
+    if (args[0] === mutexRecheck.sha1 && args.includes(keys.lease)) sentAt.push(performance.now());
+  });
+  const waits = Array.from({ length: 50 }, () => new Mutex(other, 'lock', keys).acquire());
+  // One follows the subscription, one the first lease.
+  await until('three re-checks', () => sentAt.length >= 3);
+  close();
+  expect(sentAt.at(-1)! - sentAt.at(-2)!).toBeGreaterThan(950);
+  await holder.release();
+  for (const wait of waits) await (await wait).release();
+});
+
+test('release and re-check hand the lock on with the same text', () => {
+  const [release, recheck] = ['release', 'recheck'].map((name) => {
+    const text = readFileSync(join(import.meta.dirname, `../src/mutex.${name}.lua`), 'utf8');
+    return /^local function handOn.*?^end$/ms.exec(text)?.[0];
+  });
+  expect(release).toBeDefined();
+  expect(recheck).toBe(release);
+});
