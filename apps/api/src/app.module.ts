@@ -1,0 +1,38 @@
+import type { DynamicModule } from '@nestjs/common';
+import { Global, Module } from '@nestjs/common';
+import { APP_FILTER, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
+import type { Logger } from 'pino';
+
+import type { Config } from './config.js';
+import { HealthController } from './health/health.controller.js';
+import { DeadlineInterceptor } from './http/deadline.interceptor.js';
+import { ProblemFilter } from './http/problem.filter.js';
+import { RouteMethods } from './http/route-methods.js';
+import { SchemaPipe } from './http/schema.pipe.js';
+import { ShutdownState } from './http/shutdown.js';
+import { MarketModule } from './market/market.module.js';
+import { RedisModule } from './redis/redis.module.js';
+import { TasksModule } from './tasks/tasks.module.js';
+import { CONFIG, LOG } from './tokens.js';
+
+@Global()
+@Module({})
+export class AppModule {
+  static with(config: Config, log: Logger, methods: RouteMethods): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [RedisModule, TasksModule, MarketModule],
+      controllers: [HealthController],
+      providers: [
+        { provide: CONFIG, useValue: config },
+        { provide: LOG, useValue: log },
+        { provide: RouteMethods, useValue: methods },
+        ShutdownState,
+        { provide: APP_PIPE, useClass: SchemaPipe },
+        { provide: APP_FILTER, useClass: ProblemFilter },
+        { provide: APP_INTERCEPTOR, useClass: DeadlineInterceptor },
+      ],
+      exports: [CONFIG, LOG],
+    };
+  }
+}

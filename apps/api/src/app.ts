@@ -1,0 +1,24 @@
+import 'reflect-metadata';
+
+import { NestFactory } from '@nestjs/core';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { Logger } from 'pino';
+
+import { AppModule } from './app.module.js';
+import type { Config } from './config.js';
+import { createAdapter } from './http/fastify.js';
+import { RouteMethods } from './http/route-methods.js';
+import { NestLog } from './log.js';
+import { serveDocument } from './openapi.js';
+
+/** The API, ready to listen. The caller closes it. */
+export async function createApp(config: Config, log: Logger): Promise<NestFastifyApplication> {
+  const methods = new RouteMethods();
+  const app = await NestFactory.create<NestFastifyApplication>(
+    AppModule.with(config, log, methods),
+    createAdapter(log, methods),
+    { logger: new NestLog(log), bodyParser: false, abortOnError: false },
+  );
+  serveDocument(app);
+  return app;
+}

@@ -1,0 +1,71 @@
+/** The environment, read once at boot. A program that is configured wrongly says all that is wrong, and doesn't start. */
+import { DEFAULT_PREFIX } from '@mortise/redis';
+import { z } from 'zod';
+
+const port = z.coerce.number('must be a number').int().min(0).max(65_535);
+const durationMs = z.coerce.number('must be a number of milliseconds').int().min(0).max(60_000);
+
+const address = z.string().transform((text, context) => {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:,/@]+)):(\d{1,5})$/.exec(text);
+  const number = Number(match?.[3]);
+  if (match && number >= 1 && number <= 65_535)
+    return { host: (match[1] ?? match[2]) as string, port: number };
+  context.addIssue({ code: 'custom', message: `"${text}" is not host:port` });
+  return z.NEVER;
+});
+const addresses = z
+  .string()
+  .transform((text) => text.split(',').map((part) => part.trim()))
+  .pipe(z.array(address));
+
+const redisUrl = z.string().refine((text) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined && /^rediss?:$/.test(url.protocol) && url.hostname !== '';
+}, 'must be redis://… or rediss://…');
+
+const environment = z
+  .object({
+    HOST: z.string().default('127.0.0.1'),
+    PORT: port.default(3_000),
+    LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+    MORTISE_PREFIX: z.string().max(128).default(DEFAULT_PREFIX),
+    REDIS_URL: redisUrl.optional(),
+    REDIS_CLUSTER_NODES: addresses.optional(),
+    REDIS_SENTINELS: addresses.optional(),
+    REDIS_SENTINEL_NAME: z.string().optional(),
+    REDIS_USERNAME: z.string().optional(),
+    REDIS_PASSWORD: z.string().optional(),
+    REDIS_TLS: z.stringbool('must be true or false').default(false),
+    SHUTDOWN_DELAY_MS: durationMs.default(0),
+  })
+  .superRefine((env, context) => {
+    const ways = (['REDIS_URL', 'REDIS_CLUSTER_NODES', 'REDIS_SENTINELS'] as const).filter(
+      (name) => env[name],
+    );
+    if (ways.length > 1) {
+      context.addIssue({ code: 'custom', path: [ways.join(', ')], message: 'only one of them may be set' });
+    }
+    if (Boolean(env.REDIS_SENTINELS) !== Boolean(env.REDIS_SENTINEL_NAME)) {
+      const path = ['REDIS_SENTINEL_NAME'];
+      context.addIssue({ code: 'custom', path, message: 'goes together with REDIS_SENTINELS' });
+    }
+  });
+
+export type Config = z.infer<typeof environment>;
+
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+
+  constructor(readonly problems: readonly string[]) {
+    super(`the environment is not valid:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+  }
+}
+
+/** Reads the variables of the README's table; an empty one counts as not set. Throws ConfigError. */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const { success, data, error } = environment.safeParse(
+    Object.fromEntries(Object.entries(env).filter(([, value]) => value !== '')),
+  );
+  if (success) return data;
+  throw new ConfigError(error.issues.map(({ path, message }) => `${path.slice(0, 1).join('')}: ${message}`));
+}

@@ -1,0 +1,51 @@
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+
+import { problemOf } from '../problems/problem-of.js';
+import { answerClientError } from './client-error.js';
+import { MAX_BODY_BYTES, parseJsonBody } from './json-body.js';
+import { requestId } from './request-id.js';
+import type { RouteMethods } from './route-methods.js';
+import { headersOf, sendProblem } from './send-problem.js';
+
+/** A client that sends slowly is cut off: Fastify's own value, 0, would let it hold a connection for ever. */
+const HEADERS_TIMEOUT_MS = 5_000;
+const REQUEST_TIMEOUT_MS = 10_000;
+
+/** Longer than any address that fits into the head of a request, so ids are judged by the schema of their route. */
+const MAX_PARAM_LENGTH = 16_384;
+
+/** Fastify as the API needs it: JSON only, every refusal a problem, one line of log for each request. */
+export function createAdapter(log: Logger, methods: RouteMethods): FastifyAdapter {
+  const adapter = new FastifyAdapter({
+    loggerInstance: log.child({}, { level: log.isLevelEnabled('warn') ? 'warn' : log.level }),
+    genReqId: requestId,
+    bodyLimit: MAX_BODY_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    http: { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: 1_000 },
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    return503OnClosing: false,
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
+      sendProblem(request, reply, problemOf(error));
+    },
+  });
+  const server = adapter.getInstance();
+  server.addHook('onRoute', (route) => methods.add(route));
+  server.addHook('onRequest', async (request, reply) => {
+    reply.headers(headersOf(request));
+  });
+  server.addHook('onResponse', async (request, reply) => {
+    const { method, routeOptions } = request;
+    const ms = Math.round(reply.elapsedTime * 10) / 10;
+    log.info({ reqId: request.id, method, route: routeOptions.url, status: reply.statusCode, ms }, 'request');
+  });
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (_request: FastifyRequest, body: Buffer) => parseJsonBody(body),
+  );
+  return adapter;
+}

@@ -1,0 +1,29 @@
+import process from 'node:process';
+
+import { createApp } from './app.js';
+import { ConfigError, readConfig } from './config.js';
+import { shutDown } from './http/shutdown.js';
+import { createLog } from './log.js';
+
+async function main(): Promise<void> {
+  const config = readConfig(process.env);
+  const log = createLog(config);
+  const app = await createApp(config, log);
+  const stop = async (signal: NodeJS.Signals): Promise<void> => {
+    log.info({ signal }, 'shutting down');
+    await shutDown(app, config.SHUTDOWN_DELAY_MS);
+    log.info('stopped');
+    process.exit(0);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, (name) => void stop(name));
+  await app.listen(config.PORT, config.HOST);
+  const url = await app.getUrl();
+  log.info({ url, docs: `${url}/docs`, openapi: `${url}/openapi.json` }, 'listening');
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(error instanceof ConfigError ? error.message : error);
+  process.exit(1);
+}

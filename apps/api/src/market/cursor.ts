@@ -1,0 +1,44 @@
+/**
+ * A cursor names a list and the last position of a page of it, in base64url. A page begins behind that position by its
+ * bytes, so a listing that is sold between two pages neither shifts the next page nor breaks the cursor.
+ */
+import { requireInteger } from '@mortise/redis';
+
+import { InvalidCursorError } from './errors.js';
+import { DEFAULT_PAGE, MAX_PAGE } from './options.js';
+import type { Page } from './types.js';
+
+/** An id, or the member of an index: a number and an id. */
+const POSITION = /^[A-Za-z0-9._~@:-]{1,128}(?: [A-Za-z0-9._~@:-]{1,128})?$/;
+
+/** The longest cursor there is: an inventory's, with two ids. */
+export const MAX_CURSOR_LENGTH = 400;
+
+/** The position behind which the page begins; undefined for the first page. Throws ERR_INVALID_CURSOR. */
+export function readCursor(list: string, cursor: string | undefined): string | undefined {
+  if (cursor === undefined) return undefined;
+  const text = Buffer.from(cursor, 'base64url').toString('latin1');
+  const position = text.slice(list.length + 1);
+  if (!POSITION.test(position) || writeCursor(list, position) !== cursor) throw new InvalidCursorError();
+  return position;
+}
+
+function writeCursor(list: string, position: string): string {
+  return Buffer.from(`${list} ${position}`, 'latin1').toString('base64url');
+}
+
+/** Throws TypeError or RangeError. */
+export function requireLimit(limit = DEFAULT_PAGE): number {
+  return requireInteger('limit', limit, { min: 1, max: MAX_PAGE });
+}
+
+/** The page, given one item and position more than the limit if there are more. */
+export function pageOf<T>(
+  list: string,
+  positions: readonly string[],
+  items: readonly T[],
+  limit: number,
+): Page<T> {
+  const last = positions.length > limit ? positions[limit - 1] : undefined;
+  return { items: items.slice(0, limit), nextCursor: last === undefined ? null : writeCursor(list, last) };
+}

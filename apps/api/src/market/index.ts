@@ -1,0 +1,32 @@
+/** The market without any framework: what the worker, tests and other programs import as `@mortise/api/market`. */
+export {
+  AlreadySoldError,
+  FundsOverflowError,
+  InsufficientFundsError,
+  InvalidCursorError,
+  InvalidIdError,
+  ItemListedError,
+  ItemTakenError,
+  MarketFullError,
+  MarketRefusal,
+  NotOwnerError,
+  NotSellerError,
+  OutboxFullError,
+  OwnListingError,
+  PriceChangedError,
+  RequestReusedError,
+  UnknownItemError,
+  UnknownListingError,
+  UnknownPlayerError,
+} from './errors.js';
+export { ID } from './ids.js';
+export type { MailAddress } from './mail-address.js';
+export { InvalidMailAddressError, isMailAddress, isMailDomain, parseMailAddress } from './mail-address.js';
+export type { MailTasks } from './mail-tasks.js';
+export { MAIL_PRIORITIES, MAIL_QUEUE } from './mail-tasks.js';
+export type { Offer, Order } from './market.js';
+export { Market } from './market.js';
+export type { MarketOptions } from './options.js';
+export { DEFAULTS, MAX_COINS, MAX_PAGE } from './options.js';
+export { PLAYER_NAME } from './profile.js';
+export type { Listing, ListingSort, Outcome, Page, PageRequest, Player, Profile, Receipt } from './types.js';

@@ -1,0 +1,46 @@
+/**
+ * The whole market is one entity, hence one slot, because a purchase touches two players, an item and a listing at once.
+ *
+ * | Key | Type | Written by | Goes away |
+ * |---|---|---|---|
+ * | `players` | HASH playerId → JSON of name and address | putPlayer | never; at most `maxPlayers` fields |
+ * | `funds` | HASH playerId → coins | putPlayer (at creation), purchase | never; the same fields as `players` |
+ * | `owners` | HASH itemId → playerId | giveItem, withdraw, purchase | field: when listed; with `listed` at most `maxItems` fields |
+ * | `inventory` | ZSET, all scores 0, of `playerId itemId` | as `owners` | as `owners` |
+ * | `listed` | HASH itemId → listingId | list | field: when withdrawn or sold |
+ * | `listings` | HASH listingId → `itemId sellerId price listedAt` | list | field: when withdrawn or sold |
+ * | `newest` | ZSET, all scores 0, of `listedAt listingId` | list | member: when withdrawn or sold |
+ * | `prices` | ZSET, all scores 0, of `price listingId` | list | member: when withdrawn or sold |
+ * | `sales` | HASH saleId → `listingId itemId sellerId buyerId price soldAt requestKey` | purchase | field: when `maxSales` newer ones exist |
+ * | `saleOrder` | LIST of saleIds, oldest first | purchase | with its sale |
+ * | `sold` | HASH listingId → saleId | purchase | with its sale |
+ * | `requests` | HASH requestKey → saleId | purchase | with its sale |
+ * | `outbox` | ZSET soldAt → saleId | purchase | member: when its mail is enqueued; a sale in it is never dropped |
+ *
+ * Ids have no space (see `ids.ts`), so fields are joined by one. The sorted sets are ordered by their bytes: numbers stand
+ * in 13 digits, and a page begins behind the last member of the page before, whether that still exists or not.
+ */
+import { KeySpace } from '@mortise/redis';
+
+const PARTS = [
+  'players',
+  'funds',
+  'owners',
+  'inventory',
+  'listed',
+  'listings',
+  'newest',
+  'prices',
+  'sales',
+  'saleOrder',
+  'sold',
+  'requests',
+  'outbox',
+] as const;
+
+export type MarketKeys = Readonly<Record<(typeof PARTS)[number], string>>;
+
+export function marketKeys(prefix: string | undefined): MarketKeys {
+  const entity = new KeySpace('market', prefix).entity('main');
+  return Object.fromEntries(PARTS.map((part) => [part, entity.key(part)])) as MarketKeys;
+}

@@ -1,0 +1,66 @@
+#!lua
+-- Offers items at a price: each leaves its seller's inventory and becomes a listing. A listing that is there already,
+-- with the same content, is a repeated request and changes nothing.
+--
+-- KEYS
+--   players      HASH playerId -> profile; for good
+--   owners       HASH itemId -> playerId; until listed
+--   inventory    ZSET of 'playerId itemId'; as owners
+--   listed       HASH itemId -> listingId; until withdrawn or sold
+--   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold
+--   newest       ZSET of 'listedAt listingId'; as listings
+--   prices       ZSET of 'price listingId'; as listings
+--   sold         HASH listingId -> saleId; as long as the sale is kept
+-- ARGV
+--   offers...    listingId, sellerId, itemId, price (coins) of each
+-- RETURNS
+--   for each offer {'listed' | 'repeated', listing}, {'item-listed', listingId}, or one of {'request-reused'},
+--   {'already-sold'}, {'unknown-player'}, {'unknown-item'}, {'not-owner'}
+local players = KEYS[1]
+local owners = KEYS[2]
+local inventory = KEYS[3]
+local listed = KEYS[4]
+local listings = KEYS[5]
+local newest = KEYS[6]
+local prices = KEYS[7]
+local sold = KEYS[8]
+
+local time = redis.call('TIME')
+local listedAt = string.format('%013.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+
+local function offer(listingId, sellerId, itemId, price)
+  local content = itemId .. ' ' .. sellerId .. ' ' .. price .. ' '
+  local present = redis.call('HGET', listings, listingId)
+  if present then
+    return string.sub(present, 1, #content) == content and { 'repeated', present } or { 'request-reused' }
+  end
+  if redis.call('HEXISTS', sold, listingId) == 1 then
+    return { 'already-sold' }
+  end
+  if redis.call('HEXISTS', players, sellerId) == 0 then
+    return { 'unknown-player' }
+  end
+  local owner = redis.call('HGET', owners, itemId)
+  if not owner then
+    local other = redis.call('HGET', listed, itemId)
+    return other and { 'item-listed', other } or { 'unknown-item' }
+  end
+  if owner ~= sellerId then
+    return { 'not-owner' }
+  end
+
+  local listing = content .. listedAt
+  redis.call('HDEL', owners, itemId)
+  redis.call('ZREM', inventory, sellerId .. ' ' .. itemId)
+  redis.call('HSET', listed, itemId, listingId)
+  redis.call('HSET', listings, listingId, listing)
+  redis.call('ZADD', newest, 0, listedAt .. ' ' .. listingId)
+  redis.call('ZADD', prices, 0, string.format('%013.0f', price) .. ' ' .. listingId)
+  return { 'listed', listing }
+end
+
+local replies = {}
+for i = 1, #ARGV, 4 do
+  replies[#replies + 1] = offer(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
+end
+return replies

@@ -1,0 +1,123 @@
+#!lua
+-- Sells listings: the buyer's coins go to the seller, the item to the buyer's inventory, the listing away, and the sale
+-- into the outbox until the seller's mail is enqueued. Purchases of one call happen one after the other, each wholly
+-- or not at all. A purchase under an id or request key that led to a sale before gets that sale and changes nothing.
+--
+-- KEYS
+--   funds        HASH playerId -> coins; for good
+--   owners       HASH itemId -> playerId; until listed
+--   inventory    ZSET of 'playerId itemId'; as owners
+--   listed       HASH itemId -> listingId; until withdrawn or sold
+--   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold
+--   newest       ZSET of 'listedAt listingId'; as listings
+--   prices       ZSET of 'price listingId'; as listings
+--   sales        HASH saleId -> 'listingId itemId sellerId buyerId price soldAt requestKey'; the newest maxSales
+--   saleOrder    LIST of saleIds, oldest first; as sales
+--   sold         HASH listingId -> saleId; as sales
+--   requests     HASH requestKey -> saleId; as sales
+--   outbox       ZSET soldAt -> saleId; until the mail is enqueued
+-- ARGV
+--   maxCoins     the most that a player may have
+--   maxSales
+--   orders...    saleId, listingId, buyerId, expectedPrice (coins), requestKey ('': none) of each
+-- RETURNS
+--   for each order {'sold' | 'repeated', saleId, sale}, {'price-changed', price}, {'insufficient-funds', price, coins},
+--   {'funds-overflow', sellerId}, or one of {'request-reused'}, {'unknown-listing'}, {'already-sold'},
+--   {'unknown-player'}, {'own-listing'}, {'outbox-full'}
+local funds = KEYS[1]
+local owners = KEYS[2]
+local inventory = KEYS[3]
+local listed = KEYS[4]
+local listings = KEYS[5]
+local newest = KEYS[6]
+local prices = KEYS[7]
+local sales = KEYS[8]
+local saleOrder = KEYS[9]
+local sold = KEYS[10]
+local requests = KEYS[11]
+local outbox = KEYS[12]
+local maxCoins = tonumber(ARGV[1])
+local maxSales = tonumber(ARGV[2])
+
+-- More than one goes only after maxSales was lowered; the bound keeps a purchase short.
+local MAX_DROPS = 8
+local SALE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S*)$'
+
+local time = redis.call('TIME')
+local soldAt = string.format('%013.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+
+local function drop(saleId)
+  local listingId, _, _, _, _, _, requestKey = string.match(redis.call('HGET', sales, saleId), SALE)
+  redis.call('LPOP', saleOrder)
+  redis.call('HDEL', sales, saleId)
+  redis.call('HDEL', sold, listingId)
+  if requestKey ~= '' then
+    redis.call('HDEL', requests, requestKey)
+  end
+end
+
+local function buy(saleId, listingId, buyerId, expectedPrice, requestKey)
+  local earlierId = requestKey ~= '' and redis.call('HGET', requests, requestKey) or saleId
+  local earlier = redis.call('HGET', sales, earlierId)
+  if earlier then
+    local itsListing, _, _, itsBuyer, itsPrice = string.match(earlier, SALE)
+    local isSame = itsListing == listingId and itsBuyer == buyerId and itsPrice == expectedPrice
+    return isSame and { 'repeated', earlierId, earlier } or { 'request-reused' }
+  end
+  local listing = redis.call('HGET', listings, listingId)
+  if not listing then
+    return { redis.call('HEXISTS', sold, listingId) == 1 and 'already-sold' or 'unknown-listing' }
+  end
+  local itemId, sellerId, price, listedAt = string.match(listing, '^(%S+) (%S+) (%S+) (%S+)$')
+  local coins = redis.call('HGET', funds, buyerId)
+  if not coins then
+    return { 'unknown-player' }
+  end
+  if sellerId == buyerId then
+    return { 'own-listing' }
+  end
+  if price ~= expectedPrice then
+    return { 'price-changed', price }
+  end
+  if tonumber(coins) < tonumber(price) then
+    return { 'insufficient-funds', price, coins }
+  end
+  if redis.call('HGET', funds, sellerId) + price > maxCoins then
+    return { 'funds-overflow', sellerId }
+  end
+  local excess = math.min(redis.call('LLEN', saleOrder) - maxSales + 1, MAX_DROPS)
+  local oldest = excess > 0 and redis.call('LRANGE', saleOrder, 0, excess - 1) or {}
+  if oldest[1] and redis.call('ZSCORE', outbox, oldest[1]) then
+    return { 'outbox-full' }
+  end
+
+  for _, oldId in ipairs(oldest) do
+    if redis.call('ZSCORE', outbox, oldId) then
+      break
+    end
+    drop(oldId)
+  end
+  redis.call('HINCRBY', funds, buyerId, '-' .. price)
+  redis.call('HINCRBY', funds, sellerId, price)
+  redis.call('HDEL', listings, listingId)
+  redis.call('HDEL', listed, itemId)
+  redis.call('ZREM', newest, listedAt .. ' ' .. listingId)
+  redis.call('ZREM', prices, string.format('%013.0f', price) .. ' ' .. listingId)
+  redis.call('HSET', owners, itemId, buyerId)
+  redis.call('ZADD', inventory, 0, buyerId .. ' ' .. itemId)
+  local sale = table.concat({ listingId, itemId, sellerId, buyerId, price, soldAt, requestKey }, ' ')
+  redis.call('HSET', sales, saleId, sale)
+  redis.call('RPUSH', saleOrder, saleId)
+  redis.call('HSET', sold, listingId, saleId)
+  if requestKey ~= '' then
+    redis.call('HSET', requests, requestKey, saleId)
+  end
+  redis.call('ZADD', outbox, soldAt, saleId)
+  return { 'sold', saleId, sale }
+end
+
+local replies = {}
+for i = 3, #ARGV, 5 do
+  replies[#replies + 1] = buy(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4])
+end
+return replies

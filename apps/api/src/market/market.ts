@@ -1,0 +1,283 @@
+/**
+ * The book's marketplace: players, items, listings, purchases. Each change is one Lua script, hence one atomic step and
+ * one round trip; the book's WATCH retries under contention and its locks cost two more round trips. Offers and
+ * purchases of the same tick travel together.
+ *
+ * Coins are neither made nor lost by a purchase. A sale stands in the outbox from the step that makes it until
+ * `markMailed`, so a process that dies between selling and enqueuing the mail loses neither.
+ */
+import type { RedisClient } from '@mortise/redis';
+import { Coalescer, requireClient, requireInteger, requireOneOf } from '@mortise/redis';
+import { v7 as uuid } from 'uuid';
+
+import {
+  marketGiveItem,
+  marketList,
+  marketListings,
+  marketOutbox,
+  marketPlayer,
+  marketPurchase,
+  marketPutPlayer,
+  marketWithdraw,
+} from '../scripts.gen.js';
+import { pageOf, readCursor, requireLimit } from './cursor.js';
+import { MarketFullError } from './errors.js';
+import { requireId } from './ids.js';
+import type { MarketKeys } from './keys.js';
+import { marketKeys } from './keys.js';
+import type { MarketOptions } from './options.js';
+import { MAX_COINS, resolveMarketOptions } from './options.js';
+import { requireProfile } from './profile.js';
+import { idOf, readListing, readSale } from './records.js';
+import { itemRefusal, offerRefusal, orderRefusal, withdrawalRefusal } from './refusals.js';
+import type { Listing, ListingSort, Outcome, Page, PageRequest, Player, Profile, Receipt } from './types.js';
+
+export interface Offer {
+  /** Repeating an offer under the same id is safe. Default: a new uuid v7. */
+  readonly id?: string | undefined;
+  readonly sellerId: string;
+  readonly itemId: string;
+  /** 1 to 10^12 coins. */
+  readonly price: number;
+}
+
+export interface Order {
+  readonly listingId: string;
+  readonly buyerId: string;
+  /** What the buyer has seen; the purchase is refused when the listing costs something else. */
+  readonly expectedPrice: number;
+  /** Repeating a purchase under the same key gives the first one's receipt, as long as that is kept. */
+  readonly requestKey?: string | undefined;
+}
+
+interface NumberedOffer extends Offer {
+  readonly id: string;
+}
+
+interface NumberedOrder extends Order {
+  readonly saleId: string;
+}
+
+const MAX_BATCH = 100;
+const MAX_OUTBOX_READ = 1_000;
+
+export class Market {
+  readonly #redis: RedisClient;
+  readonly #keys: MarketKeys;
+  readonly #options: ReturnType<typeof resolveMarketOptions>;
+  readonly #offers: Coalescer<'main', NumberedOffer, Outcome<Listing>>;
+  readonly #orders: Coalescer<'main', NumberedOrder, Outcome<Receipt>>;
+  readonly #mailed: Coalescer<'main', readonly string[], undefined>;
+
+  /** @param redis Used as it is and never closed. */
+  constructor(redis: RedisClient, options: MarketOptions = {}) {
+    this.#redis = requireClient(redis);
+    this.#options = resolveMarketOptions(options);
+    this.#keys = marketKeys(this.#options.prefix);
+    this.#offers = new Coalescer((_, offers) => this.#sendOffers(offers), { maxBatch: MAX_BATCH });
+    this.#orders = new Coalescer((_, orders) => this.#sendOrders(orders), { maxBatch: MAX_BATCH });
+    this.#mailed = new Coalescer((_, sales) => this.#sendMailed(sales), { maxBatch: MAX_BATCH });
+  }
+
+  /**
+   * Creates a player with `funds` (default 0), or changes name and address of one that exists, whose funds stay.
+   * Atomic, one round trip, O(1). Repeating it is safe. Throws ERR_INVALID_ID, ERR_MARKET_FULL, and TypeError or RangeError.
+   */
+  async putPlayer(
+    id: string,
+    profile: Profile & { readonly funds?: number | undefined },
+  ): Promise<{ player: Player; isNew: boolean }> {
+    requireId('playerId', id);
+    const { name, email } = requireProfile(profile);
+    const initial = requireInteger('funds', profile.funds ?? 0, { min: 0, max: MAX_COINS });
+    const { maxPlayers } = this.#options;
+    const [status, funds] = (await marketPutPlayer.run(this.#redis, this.#keys, {
+      playerId: id,
+      profile: JSON.stringify({ name, email }),
+      initial,
+      maxPlayers,
+    })) as [string, string];
+    if (status === 'market-full') throw new MarketFullError('maxPlayers', maxPlayers);
+    return { player: { id, name, email, funds: Number(funds) }, isNew: status === 'created' };
+  }
+
+  /** The player, or null. One round trip, O(1). Throws ERR_INVALID_ID. */
+  async player(id: string): Promise<Player | null> {
+    requireId('playerId', id);
+    const [profile, funds] = (await marketPlayer.run(this.#redis, this.#keys, { playerId: id })) as (
+      | string
+      | null
+    )[];
+    if (!profile) return null;
+    const { name, email } = JSON.parse(profile) as Profile;
+    return { id, name, email, funds: Number(funds) };
+  }
+
+  /**
+   * Puts a new item into a player's inventory; false when it is there already. Atomic, one round trip, O(log n).
+   * Repeating it is safe. Throws ERR_INVALID_ID, ERR_UNKNOWN_PLAYER, ERR_ITEM_TAKEN, ERR_MARKET_FULL.
+   */
+  async giveItem(playerId: string, itemId: string): Promise<boolean> {
+    requireId('playerId', playerId);
+    requireId('itemId', itemId);
+    const { maxItems } = this.#options;
+    const status = await marketGiveItem.run(this.#redis, this.#keys, { playerId, itemId, maxItems });
+    if (status === 'given' || status === 'kept') return status === 'given';
+    throw itemRefusal(status as string, { playerId, itemId, maxItems });
+  }
+
+  /**
+   * The ids of the items in a player's inventory, by their bytes; empty for a player that doesn't exist. One round trip,
+   * O(log n + limit). Throws ERR_INVALID_ID, ERR_INVALID_CURSOR and, for a limit outside 1 to 200, RangeError.
+   */
+  async itemsOf(playerId: string, request: PageRequest = {}): Promise<Page<string>> {
+    requireId('playerId', playerId);
+    const limit = requireLimit(request.limit);
+    const list = `inventory:${playerId}`;
+    const after = readCursor(list, request.cursor);
+    // "!" follows the space and is in no id, so these bounds take in all members of this player and no other.
+    const first = after === undefined ? `[${playerId} ` : `(${playerId} ${after}`;
+    const range = [this.#keys.inventory, first, `(${playerId}!`, 'BYLEX', 'LIMIT', 0, limit + 1];
+    const members = (await this.#redis.call('zrange', range)) as string[];
+    const itemIds = members.map(idOf);
+    return pageOf(list, itemIds, itemIds, limit);
+  }
+
+  /**
+   * Offers an item: it leaves the seller's inventory and becomes a listing. Atomic, one round trip for all offers of a
+   * tick, O(log n) each. Repeating it under the same id is safe until the listing is withdrawn.
+   * Throws ERR_INVALID_ID, ERR_UNKNOWN_PLAYER, ERR_UNKNOWN_ITEM, ERR_NOT_OWNER, ERR_ITEM_LISTED, ERR_REQUEST_REUSED,
+   * ERR_ALREADY_SOLD (a repeated offer, after the sale), and TypeError or RangeError for the price.
+   */
+  async list(offer: Offer): Promise<Outcome<Listing>> {
+    const id = requireId('id', offer.id ?? uuid());
+    requireId('sellerId', offer.sellerId);
+    requireId('itemId', offer.itemId);
+    requirePrice('price', offer.price);
+    return await this.#offers.submit('main', { ...offer, id });
+  }
+
+  /** The listing, or null when it was never there, is sold or withdrawn. One round trip, O(1). Throws ERR_INVALID_ID. */
+  async listing(id: string): Promise<Listing | null> {
+    requireId('listingId', id);
+    const record = (await this.#redis.call('hget', [this.#keys.listings, id])) as string | null;
+    return record === null ? null : readListing(id, record);
+  }
+
+  /**
+   * A page of the listings: the newest first (default), or the cheapest first. One round trip, O(log n + limit).
+   * Throws ERR_INVALID_CURSOR and, for a limit outside 1 to 200, RangeError.
+   */
+  async listings(
+    request: PageRequest & { readonly sort?: ListingSort | undefined } = {},
+  ): Promise<Page<Listing>> {
+    const limit = requireLimit(request.limit);
+    const sort = requireOneOf('sort', request.sort ?? 'newest', ['newest', 'price']);
+    const after = readCursor(sort, request.cursor);
+    const isNewest = sort === 'newest';
+    const [members, records] = (await marketListings.run(
+      this.#redis,
+      { index: isNewest ? this.#keys.newest : this.#keys.prices, listings: this.#keys.listings },
+      {
+        first: after === undefined ? (isNewest ? '+' : '-') : `(${after}`,
+        last: isNewest ? '-' : '+',
+        isReversed: isNewest ? 1 : 0,
+        limit: limit + 1,
+      },
+    )) as [string[], string[]];
+    const items = members.map((member, index) => readListing(idOf(member), records[index] as string));
+    return pageOf(sort, members, items, limit);
+  }
+
+  /**
+   * Takes a listing back; the item returns to the inventory. Atomic, one round trip, O(log n). A repeated call throws
+   * ERR_UNKNOWN_LISTING. Throws ERR_INVALID_ID, ERR_UNKNOWN_LISTING, ERR_ALREADY_SOLD, ERR_NOT_SELLER.
+   */
+  async withdraw(listingId: string, playerId: string): Promise<void> {
+    requireId('listingId', listingId);
+    requireId('playerId', playerId);
+    const status = await marketWithdraw.run(this.#redis, this.#keys, { listingId, playerId });
+    if (status !== 'withdrawn') throw withdrawalRefusal(status as string, { listingId, playerId });
+  }
+
+  /**
+   * Buys a listing: coins, item and receipt change hands in one step, and the sale enters the outbox. Atomic, one round
+   * trip for all purchases of a tick, O(log n) each. A lost reply may mean that the purchase is made: repeat it under
+   * the same request key. Of two buyers at once one wins; the other gets ERR_ALREADY_SOLD.
+   * Throws ERR_INVALID_ID, ERR_UNKNOWN_LISTING, ERR_ALREADY_SOLD, ERR_UNKNOWN_PLAYER, ERR_OWN_LISTING, ERR_PRICE_CHANGED,
+   * ERR_INSUFFICIENT_FUNDS, ERR_FUNDS_OVERFLOW, ERR_REQUEST_REUSED, ERR_OUTBOX_FULL, and TypeError or RangeError for the price.
+   */
+  async purchase(order: Order): Promise<Outcome<Receipt>> {
+    requireId('listingId', order.listingId);
+    requireId('buyerId', order.buyerId);
+    requirePrice('expectedPrice', order.expectedPrice);
+    if (order.requestKey !== undefined) requireId('requestKey', order.requestKey);
+    return await this.#orders.submit('main', { ...order, saleId: uuid() });
+  }
+
+  /** The receipt of a sale, or null when it was never made or newer ones have taken its place. One round trip, O(1). */
+  async sale(id: string): Promise<Receipt | null> {
+    requireId('saleId', id);
+    const record = (await this.#redis.call('hget', [this.#keys.sales, id])) as string | null;
+    return record === null ? null : readSale(id, record);
+  }
+
+  /** The oldest sales that `markMailed` has not been called for, at most 1,000. One round trip, O(log n + limit). */
+  async outbox(limit = 100): Promise<Receipt[]> {
+    requireInteger('limit', limit, { min: 1, max: MAX_OUTBOX_READ });
+    const [ids, records] = (await marketOutbox.run(this.#redis, this.#keys, { limit })) as [
+      string[],
+      string[],
+    ];
+    return ids.map((id, index) => readSale(id, records[index] as string));
+  }
+
+  /**
+   * Takes sales out of the outbox, once their mails are enqueued. One round trip for all calls of a tick, O(n log n).
+   * Repeating it is safe.
+   */
+  async markMailed(saleIds: readonly string[]): Promise<void> {
+    for (const id of saleIds) requireId('saleId', id);
+    if (saleIds.length > 0) await this.#mailed.submit('main', saleIds);
+  }
+
+  async #sendOffers(offers: readonly NumberedOffer[]): Promise<(Outcome<Listing> | Error)[]> {
+    const replies = (await marketList.run(this.#redis, this.#keys, {
+      offers: offers.flatMap(({ id, sellerId, itemId, price }) => [id, sellerId, itemId, price]),
+    })) as [string, string][];
+    return replies.map(([status, detail], index) => {
+      const offer = offers[index] as NumberedOffer;
+      if (status !== 'listed' && status !== 'repeated') return offerRefusal(status, offer, detail);
+      return { value: readListing(offer.id, detail), isRepeated: status === 'repeated' };
+    });
+  }
+
+  async #sendOrders(orders: readonly NumberedOrder[]): Promise<(Outcome<Receipt> | Error)[]> {
+    const replies = (await marketPurchase.run(this.#redis, this.#keys, {
+      maxCoins: MAX_COINS,
+      maxSales: this.#options.maxSales,
+      orders: orders.flatMap(({ saleId, listingId, buyerId, expectedPrice, requestKey }) => [
+        saleId,
+        listingId,
+        buyerId,
+        expectedPrice,
+        requestKey ?? '',
+      ]),
+    })) as [string, string, string][];
+    return replies.map(([status, detail, more], index) => {
+      if (status === 'sold' || status === 'repeated') {
+        return { value: readSale(detail, more), isRepeated: status === 'repeated' };
+      }
+      return orderRefusal(status, orders[index] as NumberedOrder, [detail, more], this.#options.maxSales);
+    });
+  }
+
+  async #sendMailed(sales: readonly (readonly string[])[]): Promise<undefined[]> {
+    await this.#redis.call('zrem', [this.#keys.outbox, ...sales.flat()]);
+    return sales.map(() => undefined);
+  }
+}
+
+function requirePrice(option: string, price: number): void {
+  requireInteger(option, price, { min: 1, max: MAX_COINS });
+}

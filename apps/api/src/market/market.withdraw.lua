@@ -1,0 +1,41 @@
+#!lua
+-- Takes a listing back: the item returns to its seller's inventory.
+--
+-- KEYS
+--   owners       HASH itemId -> playerId; until listed
+--   inventory    ZSET of 'playerId itemId'; as owners
+--   listed       HASH itemId -> listingId; until withdrawn or sold
+--   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold
+--   newest       ZSET of 'listedAt listingId'; as listings
+--   prices       ZSET of 'price listingId'; as listings
+--   sold         HASH listingId -> saleId; as long as the sale is kept
+-- ARGV
+--   listingId
+--   playerId     who asks
+-- RETURNS
+--   'withdrawn', 'unknown-listing', 'already-sold' or 'not-seller'
+local owners = KEYS[1]
+local inventory = KEYS[2]
+local listed = KEYS[3]
+local listings = KEYS[4]
+local newest = KEYS[5]
+local prices = KEYS[6]
+local sold = KEYS[7]
+local listingId = ARGV[1]
+local playerId = ARGV[2]
+
+local listing = redis.call('HGET', listings, listingId)
+if not listing then
+  return redis.call('HEXISTS', sold, listingId) == 1 and 'already-sold' or 'unknown-listing'
+end
+local itemId, sellerId, price, listedAt = string.match(listing, '^(%S+) (%S+) (%S+) (%S+)$')
+if sellerId ~= playerId then
+  return 'not-seller'
+end
+redis.call('HDEL', listings, listingId)
+redis.call('HDEL', listed, itemId)
+redis.call('ZREM', newest, listedAt .. ' ' .. listingId)
+redis.call('ZREM', prices, string.format('%013.0f', price) .. ' ' .. listingId)
+redis.call('HSET', owners, itemId, sellerId)
+redis.call('ZADD', inventory, 0, sellerId .. ' ' .. itemId)
+return 'withdrawn'

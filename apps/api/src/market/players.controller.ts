@@ -1,0 +1,80 @@
+import { Body, Controller, Get, HttpStatus, Param, Put, Query, Res } from '@nestjs/common';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
+
+import { Problems } from '../http/problems.decorator.js';
+import type { Page, Player } from './index.js';
+import { Market, UnknownPlayerError } from './index.js';
+import { idSchema, itemSchema, itemsPage, itemsQuery, playerBody, playerSchema } from './schemas.js';
+
+@ApiTags('players')
+@Controller('v1/market/players')
+export class PlayersController {
+  constructor(private readonly market: Market) {}
+
+  @Put(':id')
+  @ApiOperation({
+    summary: 'Create a player, or change name and address of one',
+    description: 'Funds count when the player is created; later they change by trade only.',
+  })
+  @ApiResponse({ status: 200, standardSchema: playerSchema, description: 'The player, changed.' })
+  @ApiResponse({ status: 201, standardSchema: playerSchema, description: 'The player, created.' })
+  @Problems(
+    'invalid-id',
+    'invalid-body',
+    'malformed-json',
+    'body-too-large',
+    'unsupported-media-type',
+    'market-full',
+  )
+  async putPlayer(
+    @Param('id', { schema: idSchema }) id: string,
+    @Body({ schema: playerBody }) body: z.infer<typeof playerBody>,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Player> {
+    const { player, isNew } = await this.market.putPlayer(id, body);
+    if (isNew) reply.status(HttpStatus.CREATED);
+    return player;
+  }
+
+  @Get(':id')
+  @ApiOperation({ summary: 'Read a player' })
+  @ApiResponse({ status: 200, standardSchema: playerSchema, description: 'The player.' })
+  @Problems('invalid-id', 'unknown-player')
+  async player(@Param('id', { schema: idSchema }) id: string): Promise<Player> {
+    const player = await this.market.player(id);
+    if (!player) throw new UnknownPlayerError(id);
+    return player;
+  }
+
+  @Put(':id/items/:itemId')
+  @ApiOperation({ summary: "Put a new item into a player's inventory" })
+  @ApiResponse({ status: 200, standardSchema: itemSchema, description: 'It is there already.' })
+  @ApiResponse({ status: 201, standardSchema: itemSchema, description: 'The item, created.' })
+  @Problems('invalid-id', 'unknown-player', 'item-taken', 'market-full')
+  async giveItem(
+    @Param('id', { schema: idSchema }) id: string,
+    @Param('itemId', { schema: idSchema }) itemId: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<z.infer<typeof itemSchema>> {
+    if (await this.market.giveItem(id, itemId)) reply.status(HttpStatus.CREATED);
+    return { id: itemId, ownerId: id };
+  }
+
+  @Get(':id/items')
+  @ApiOperation({
+    summary: "List a player's inventory",
+    description: 'Without the items that are listed for sale.',
+  })
+  @ApiResponse({ status: 200, standardSchema: itemsPage, description: 'A page of items, by id.' })
+  @Problems('invalid-id', 'invalid-query', 'invalid-cursor', 'unknown-player')
+  async items(
+    @Param('id', { schema: idSchema }) id: string,
+    @Query({ schema: itemsQuery }) query: z.infer<typeof itemsQuery>,
+  ): Promise<Page<z.infer<typeof itemSchema>>> {
+    const { items, nextCursor } = await this.market.itemsOf(id, query);
+    if (items.length === 0 && !(await this.market.player(id))) throw new UnknownPlayerError(id);
+    return { items: items.map((itemId) => ({ id: itemId, ownerId: id })), nextCursor };
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * Words of the market. A *player* has funds and an inventory of *items*; an item that is offered at a price leaves
+ * the inventory and becomes a *listing*; a purchase turns the listing into a *sale*, and its receipt is kept.
+ * Money is a whole number of coins; instants are ms since the epoch, on the clock of the Redis server.
+ */
+export interface Profile {
+  readonly name: string;
+  /** One address, by the rule of `isMailAddress`. */
+  readonly email: string;
+}
+
+export interface Player extends Profile {
+  readonly id: string;
+  readonly funds: number;
+}
+
+export interface Listing {
+  readonly id: string;
+  readonly itemId: string;
+  readonly sellerId: string;
+  readonly price: number;
+  readonly listedAt: number;
+}
+
+export interface Receipt {
+  /** A uuid v7; also the id of the task that mails the seller. */
+  readonly id: string;
+  readonly listingId: string;
+  readonly itemId: string;
+  readonly sellerId: string;
+  readonly buyerId: string;
+  readonly price: number;
+  readonly soldAt: number;
+}
+
+/** What a mutating call did, and whether an earlier call with the same id had done it already. */
+export interface Outcome<T> {
+  readonly value: T;
+  readonly isRepeated: boolean;
+}
+
+/** A part of a longer list, and where the next part begins; `null` at the end. */
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly nextCursor: string | null;
+}
+
+export type ListingSort = 'newest' | 'price';
+
+export interface PageRequest {
+  /** From the page before. Default: the beginning. */
+  readonly cursor?: string | undefined;
+  /** 1 to 200. Default 50. */
+  readonly limit?: number | undefined;
+}

@@ -1,0 +1,67 @@
+/** The OpenAPI document, made from the routes and their schemas, and a page to read and try it. */
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
+import { z } from 'zod';
+
+import { PROBLEM_BASE } from './problems/catalogue.js';
+
+type SchemaObject = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>[string];
+
+const problemSchema: SchemaObject = {
+  type: 'object',
+  description: 'RFC 9457; members beside these differ by type.',
+  required: ['type', 'title', 'status', 'instance'],
+  properties: {
+    type: { type: 'string', format: 'uri', description: `${PROBLEM_BASE}<slug>: what programs branch on` },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string' },
+    instance: {
+      type: 'string',
+      description: 'the id of the request, as in the header X-Request-Id and in the logs',
+    },
+  },
+};
+
+export function createDocument(app: NestFastifyApplication): OpenAPIObject {
+  const config = new DocumentBuilder()
+    .setOpenAPIVersion('3.1.0')
+    .setTitle('Mortise API')
+    .setDescription(
+      'A marketplace on Redis: players, items, listings, purchases, and the mails that sales cause.',
+    )
+    .setVersion('1')
+    .setLicense('MIT', 'https://opensource.org/license/mit')
+    .build();
+  const document = SwaggerModule.createDocument(app, config, {
+    operationIdFactory: (_controller, method) => method,
+    standardSchemaConverter: toJsonSchema,
+  });
+  document.components = {
+    ...document.components,
+    schemas: { ...document.components?.schemas, Problem: problemSchema },
+  };
+  return document;
+}
+
+/** zod's own conversion; Nest asks for the dialect of OpenAPI 3.0, which 3.1 no longer knows. */
+function toJsonSchema(
+  schema: unknown,
+  { schemaType: io }: { schemaType: 'input' | 'output' },
+): { schema: unknown; components: Record<string, object> } | undefined {
+  if (!(schema instanceof z.ZodType)) return undefined;
+  const {
+    $schema: _dialect,
+    $defs = {},
+    ...converted
+  } = z.toJSONSchema(schema, { target: 'draft-2020-12', io });
+  return { schema: converted, components: $defs };
+}
+
+export function serveDocument(app: NestFastifyApplication): void {
+  SwaggerModule.setup('docs', app, () => createDocument(app), {
+    jsonDocumentUrl: 'openapi.json',
+    raw: ['json'],
+  });
+}

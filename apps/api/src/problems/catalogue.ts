@@ -1,0 +1,63 @@
+/**
+ * Every problem that the API answers with (RFC 9457). `type` is `PROBLEM_BASE` and the slug, and is what clients branch
+ * on; it never changes. docs/PROBLEMS.md is the same list with what to do about each, and a test compares the two.
+ *
+ * Refusals of the market come by their code: ERR_PRICE_CHANGED is `price-changed`.
+ */
+export const PROBLEM_BASE = 'https://mortise.dev/problems/';
+
+interface ProblemKind {
+  readonly status: number;
+  readonly title: string;
+}
+
+export const CATALOGUE = {
+  // The request itself.
+  'malformed-request': { status: 400, title: 'The request is not HTTP that the server understands' },
+  'malformed-url': { status: 400, title: 'The address of the request cannot be decoded' },
+  'malformed-json': { status: 400, title: 'The body is not JSON' },
+  'invalid-body': { status: 400, title: 'The body is not what the route takes' },
+  'invalid-query': { status: 400, title: 'The query is not what the route takes' },
+  'invalid-id': { status: 400, title: 'An id has characters or a length that ids cannot have' },
+  'invalid-cursor': { status: 400, title: 'The cursor is not from a page of this list' },
+  'invalid-idempotency-key': { status: 400, title: 'The header Idempotency-Key is not a key' },
+  'unknown-route': { status: 404, title: 'There is nothing at this address' },
+  'method-not-allowed': { status: 405, title: 'The address does not take this method' },
+  'request-timeout': { status: 408, title: 'The request did not arrive in time' },
+  'body-too-large': { status: 413, title: 'The body is larger than 64 KiB' },
+  'unsupported-media-type': { status: 415, title: 'The body must be application/json' },
+  'headers-too-large': { status: 431, title: 'The head of the request is larger than 16 KiB' },
+
+  // The market.
+  'unknown-player': { status: 404, title: 'There is no such player' },
+  'unknown-item': { status: 404, title: 'There is no such item' },
+  'unknown-listing': { status: 404, title: 'There is no such listing' },
+  'unknown-sale': { status: 404, title: 'There is no such sale' },
+  'not-seller': { status: 403, title: 'The listing is of another player' },
+  'item-taken': { status: 409, title: 'The item belongs to somebody already' },
+  'item-listed': { status: 409, title: 'The item is in a listing already' },
+  'not-owner': { status: 409, title: 'The item is not in the inventory of the seller' },
+  'already-sold': { status: 409, title: 'The listing has been sold' },
+  'own-listing': { status: 409, title: 'Nobody buys from themselves' },
+  'price-changed': { status: 409, title: 'The listing costs something else' },
+  'insufficient-funds': { status: 409, title: 'The buyer has too little money' },
+  'funds-overflow': { status: 409, title: 'The seller would have more money than is counted' },
+  'request-reused': { status: 422, title: 'The Idempotency-Key came before with another request' },
+
+  // Tasks and queues.
+  'unknown-task': { status: 404, title: 'There is no such task' },
+  'unknown-queue': { status: 404, title: 'There is no such queue' },
+
+  // The service.
+  'internal-error': { status: 500, title: 'The server failed' },
+  'redis-unavailable': { status: 503, title: 'Redis cannot be reached' },
+  'shutting-down': { status: 503, title: 'The server is shutting down' },
+  'outbox-full': { status: 503, title: 'Too many mails wait to be enqueued' },
+  'market-full': { status: 507, title: 'The market has as many players or items as it may have' },
+} as const satisfies Record<string, ProblemKind>;
+
+export type ProblemSlug = keyof typeof CATALOGUE;
+
+export function isProblemSlug(text: string): text is ProblemSlug {
+  return Object.hasOwn(CATALOGUE, text);
+}

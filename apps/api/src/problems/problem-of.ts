@@ -1,0 +1,45 @@
+import { HttpException } from '@nestjs/common';
+
+import { MarketRefusal } from '../market/index.js';
+import { isRedisUnavailable } from '../redis/is-redis-unavailable.js';
+import type { ProblemSlug } from './catalogue.js';
+import { isProblemSlug } from './catalogue.js';
+import { Problem } from './problem.js';
+
+/** What Fastify refuses before a handler runs. */
+const FASTIFY: Readonly<Record<string, ProblemSlug>> = {
+  FST_ERR_BAD_URL: 'malformed-url',
+  FST_ERR_MAX_PARAM_LENGTH: 'invalid-id',
+  FST_ERR_CTP_BODY_TOO_LARGE: 'body-too-large',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported-media-type',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'malformed-request',
+  FST_ERR_CTP_EMPTY_JSON_BODY: 'malformed-json',
+  FST_ERR_CTP_INVALID_JSON_BODY: 'malformed-json',
+};
+
+/** The problem that an error is to the client. What isn't known here is an `internal-error` that says nothing. */
+export function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof HttpException) return problemOfHttp(error);
+  if (error instanceof MarketRefusal) {
+    const { code, ...fields } = error;
+    const slug = code.slice('ERR_'.length).toLowerCase().replaceAll('_', '-');
+    if (isProblemSlug(slug)) return new Problem(slug, error.message, fields, { cause: error });
+  }
+  if (isRedisUnavailable(error)) return new Problem('redis-unavailable', undefined, {}, { cause: error });
+  const { code = '', statusCode = 500 } = (error ?? {}) as { code?: string; statusCode?: number };
+  const slug = FASTIFY[code] ?? slugOfStatus(statusCode);
+  return new Problem(slug, undefined, {}, { cause: error });
+}
+
+/** Nest wraps the errors of Fastify, and throws its own for a route that isn't there. */
+function problemOfHttp(error: HttpException): Problem {
+  if (error.cause !== undefined) return problemOf(error.cause);
+  return new Problem(slugOfStatus(error.getStatus()), undefined, {}, { cause: error });
+}
+
+/** For refusals without a code of their own, such as a path that leads out of the folder of the page. */
+function slugOfStatus(status: number): ProblemSlug {
+  if (status === 403 || status === 404) return 'unknown-route';
+  return status >= 400 && status < 500 ? 'malformed-request' : 'internal-error';
+}

@@ -1,0 +1,40 @@
+/** Errors of ioredis when a command got no reply: by name, by message (it has no codes), by code of the socket. */
+const NAMES = new Set(['MaxRetriesPerRequestError', 'ClusterAllFailedError', 'AbortError', 'InterruptError']);
+const MESSAGES = [
+  'Command timed out',
+  'Connection is closed',
+  "Stream isn't writeable",
+  "Cluster isn't ready",
+  'Socket timeout',
+  'Failed to refresh slots cache',
+  'None of startup nodes is available',
+  'Cluster is ended',
+  'Too many Cluster redirections',
+  'All sentinels are unreachable',
+];
+const SOCKET = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+]);
+
+/** What a server replies that is loading, failing over, full, busy or a replica: the same request may succeed later. */
+const REPLY =
+  /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|TRYAGAIN|BUSY|OOM|NOREPLICAS|MISCONF|NOAUTH|WRONGPASS|UNBLOCKED|ERR max number of clients)\b/;
+
+/** Whether the error says that Redis could not do the command now, rather than that the command is wrong. */
+export function isRedisUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { name, message } = error;
+  const { code } = error as NodeJS.ErrnoException;
+  return (
+    NAMES.has(name) ||
+    (code !== undefined && SOCKET.has(code)) ||
+    REPLY.test(message) ||
+    MESSAGES.some((start) => message.startsWith(start))
+  );
+}

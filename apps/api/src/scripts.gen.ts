@@ -1,0 +1,425 @@
+// Made from the .lua files of this folder by `npm run scripts`. Edit those.
+import { Script } from '@mortise/redis';
+
+export const marketGiveItem = new Script({
+  name: "market.give-item",
+  isReadOnly: false,
+  keys: ["players","owners","inventory","listed"],
+  args: ["playerId","itemId","maxItems"],
+  source: "#!lua\n" +
+    "-- Puts a new item into a player's inventory.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   players      HASH playerId -> profile; for good\n" +
+    "--   owners       HASH itemId -> playerId; until listed\n" +
+    "--   inventory    ZSET of 'playerId itemId'; as owners\n" +
+    "--   listed       HASH itemId -> listingId; until withdrawn or sold\n" +
+    "-- ARGV\n" +
+    "--   playerId\n" +
+    "--   itemId\n" +
+    "--   maxItems\n" +
+    "-- RETURNS\n" +
+    "--   'given', 'kept' (the player has it already), 'unknown-player', 'item-taken' or 'market-full'\n" +
+    "local players = KEYS[1]\n" +
+    "local owners = KEYS[2]\n" +
+    "local inventory = KEYS[3]\n" +
+    "local listed = KEYS[4]\n" +
+    "local playerId = ARGV[1]\n" +
+    "local itemId = ARGV[2]\n" +
+    "local maxItems = tonumber(ARGV[3])\n" +
+    "\n" +
+    "if redis.call('HEXISTS', players, playerId) == 0 then\n" +
+    "  return 'unknown-player'\n" +
+    "end\n" +
+    "local owner = redis.call('HGET', owners, itemId)\n" +
+    "if owner == playerId then\n" +
+    "  return 'kept'\n" +
+    "end\n" +
+    "if owner or redis.call('HEXISTS', listed, itemId) == 1 then\n" +
+    "  return 'item-taken'\n" +
+    "end\n" +
+    "if redis.call('HLEN', owners) + redis.call('HLEN', listed) >= maxItems then\n" +
+    "  return 'market-full'\n" +
+    "end\n" +
+    "redis.call('HSET', owners, itemId, playerId)\n" +
+    "redis.call('ZADD', inventory, 0, playerId .. ' ' .. itemId)\n" +
+    "return 'given'\n",
+} as const);
+
+export const marketList = new Script({
+  name: "market.list",
+  isReadOnly: false,
+  keys: ["players","owners","inventory","listed","listings","newest","prices","sold"],
+  args: [],
+  restArg: "offers",
+  source: "#!lua\n" +
+    "-- Offers items at a price: each leaves its seller's inventory and becomes a listing. A listing that is there already,\n" +
+    "-- with the same content, is a repeated request and changes nothing.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   players      HASH playerId -> profile; for good\n" +
+    "--   owners       HASH itemId -> playerId; until listed\n" +
+    "--   inventory    ZSET of 'playerId itemId'; as owners\n" +
+    "--   listed       HASH itemId -> listingId; until withdrawn or sold\n" +
+    "--   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold\n" +
+    "--   newest       ZSET of 'listedAt listingId'; as listings\n" +
+    "--   prices       ZSET of 'price listingId'; as listings\n" +
+    "--   sold         HASH listingId -> saleId; as long as the sale is kept\n" +
+    "-- ARGV\n" +
+    "--   offers...    listingId, sellerId, itemId, price (coins) of each\n" +
+    "-- RETURNS\n" +
+    "--   for each offer {'listed' | 'repeated', listing}, {'item-listed', listingId}, or one of {'request-reused'},\n" +
+    "--   {'already-sold'}, {'unknown-player'}, {'unknown-item'}, {'not-owner'}\n" +
+    "local players = KEYS[1]\n" +
+    "local owners = KEYS[2]\n" +
+    "local inventory = KEYS[3]\n" +
+    "local listed = KEYS[4]\n" +
+    "local listings = KEYS[5]\n" +
+    "local newest = KEYS[6]\n" +
+    "local prices = KEYS[7]\n" +
+    "local sold = KEYS[8]\n" +
+    "\n" +
+    "local time = redis.call('TIME')\n" +
+    "local listedAt = string.format('%013.0f', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
+    "\n" +
+    "local function offer(listingId, sellerId, itemId, price)\n" +
+    "  local content = itemId .. ' ' .. sellerId .. ' ' .. price .. ' '\n" +
+    "  local present = redis.call('HGET', listings, listingId)\n" +
+    "  if present then\n" +
+    "    return string.sub(present, 1, #content) == content and { 'repeated', present } or { 'request-reused' }\n" +
+    "  end\n" +
+    "  if redis.call('HEXISTS', sold, listingId) == 1 then\n" +
+    "    return { 'already-sold' }\n" +
+    "  end\n" +
+    "  if redis.call('HEXISTS', players, sellerId) == 0 then\n" +
+    "    return { 'unknown-player' }\n" +
+    "  end\n" +
+    "  local owner = redis.call('HGET', owners, itemId)\n" +
+    "  if not owner then\n" +
+    "    local other = redis.call('HGET', listed, itemId)\n" +
+    "    return other and { 'item-listed', other } or { 'unknown-item' }\n" +
+    "  end\n" +
+    "  if owner ~= sellerId then\n" +
+    "    return { 'not-owner' }\n" +
+    "  end\n" +
+    "\n" +
+    "  local listing = content .. listedAt\n" +
+    "  redis.call('HDEL', owners, itemId)\n" +
+    "  redis.call('ZREM', inventory, sellerId .. ' ' .. itemId)\n" +
+    "  redis.call('HSET', listed, itemId, listingId)\n" +
+    "  redis.call('HSET', listings, listingId, listing)\n" +
+    "  redis.call('ZADD', newest, 0, listedAt .. ' ' .. listingId)\n" +
+    "  redis.call('ZADD', prices, 0, string.format('%013.0f', price) .. ' ' .. listingId)\n" +
+    "  return { 'listed', listing }\n" +
+    "end\n" +
+    "\n" +
+    "local replies = {}\n" +
+    "for i = 1, #ARGV, 4 do\n" +
+    "  replies[#replies + 1] = offer(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])\n" +
+    "end\n" +
+    "return replies\n",
+} as const);
+
+export const marketListings = new Script({
+  name: "market.listings",
+  isReadOnly: true,
+  keys: ["index","listings"],
+  args: ["first","last","isReversed","limit"],
+  source: "#!lua flags=no-writes\n" +
+    "-- Reads a page of listings in the order of an index.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   index        ZSET of '<13 digits> listingId', all scores 0\n" +
+    "--   listings     HASH listingId -> listing\n" +
+    "-- ARGV\n" +
+    "--   first        bound of ZRANGE BYLEX\n" +
+    "--   last         bound of ZRANGE BYLEX\n" +
+    "--   isReversed   '1': from the highest member down\n" +
+    "--   limit\n" +
+    "-- RETURNS\n" +
+    "--   {members, their listings}\n" +
+    "local index = KEYS[1]\n" +
+    "local listings = KEYS[2]\n" +
+    "local first = ARGV[1]\n" +
+    "local last = ARGV[2]\n" +
+    "local isReversed = ARGV[3]\n" +
+    "local limit = ARGV[4]\n" +
+    "\n" +
+    "local members\n" +
+    "if isReversed == '1' then\n" +
+    "  members = redis.call('ZRANGE', index, first, last, 'BYLEX', 'REV', 'LIMIT', 0, limit)\n" +
+    "else\n" +
+    "  members = redis.call('ZRANGE', index, first, last, 'BYLEX', 'LIMIT', 0, limit)\n" +
+    "end\n" +
+    "local found = {}\n" +
+    "for i, member in ipairs(members) do\n" +
+    "  found[i] = redis.call('HGET', listings, string.sub(member, 15))\n" +
+    "end\n" +
+    "return { members, found }\n",
+} as const);
+
+export const marketOutbox = new Script({
+  name: "market.outbox",
+  isReadOnly: true,
+  keys: ["outbox","sales"],
+  args: ["limit"],
+  source: "#!lua flags=no-writes\n" +
+    "-- Reads the oldest sales whose mail is not enqueued yet.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   outbox       ZSET soldAt -> saleId\n" +
+    "--   sales        HASH saleId -> sale\n" +
+    "-- ARGV\n" +
+    "--   limit\n" +
+    "-- RETURNS\n" +
+    "--   {saleIds, their sales}\n" +
+    "local outbox = KEYS[1]\n" +
+    "local sales = KEYS[2]\n" +
+    "local limit = tonumber(ARGV[1])\n" +
+    "\n" +
+    "local saleIds = redis.call('ZRANGE', outbox, 0, limit - 1)\n" +
+    "local found = {}\n" +
+    "for i, saleId in ipairs(saleIds) do\n" +
+    "  found[i] = redis.call('HGET', sales, saleId)\n" +
+    "end\n" +
+    "return { saleIds, found }\n",
+} as const);
+
+export const marketPlayer = new Script({
+  name: "market.player",
+  isReadOnly: true,
+  keys: ["players","funds"],
+  args: ["playerId"],
+  source: "#!lua flags=no-writes\n" +
+    "-- Reads a player.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   players      HASH playerId -> profile\n" +
+    "--   funds        HASH playerId -> coins\n" +
+    "-- ARGV\n" +
+    "--   playerId\n" +
+    "-- RETURNS\n" +
+    "--   {profile, coins}, both nil when there is no such player\n" +
+    "local players = KEYS[1]\n" +
+    "local funds = KEYS[2]\n" +
+    "local playerId = ARGV[1]\n" +
+    "\n" +
+    "return { redis.call('HGET', players, playerId), redis.call('HGET', funds, playerId) }\n",
+} as const);
+
+export const marketPurchase = new Script({
+  name: "market.purchase",
+  isReadOnly: false,
+  keys: ["funds","owners","inventory","listed","listings","newest","prices","sales","saleOrder","sold","requests","outbox"],
+  args: ["maxCoins","maxSales"],
+  restArg: "orders",
+  source: "#!lua\n" +
+    "-- Sells listings: the buyer's coins go to the seller, the item to the buyer's inventory, the listing away, and the sale\n" +
+    "-- into the outbox until the seller's mail is enqueued. Purchases of one call happen one after the other, each wholly\n" +
+    "-- or not at all. A purchase under an id or request key that led to a sale before gets that sale and changes nothing.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   funds        HASH playerId -> coins; for good\n" +
+    "--   owners       HASH itemId -> playerId; until listed\n" +
+    "--   inventory    ZSET of 'playerId itemId'; as owners\n" +
+    "--   listed       HASH itemId -> listingId; until withdrawn or sold\n" +
+    "--   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold\n" +
+    "--   newest       ZSET of 'listedAt listingId'; as listings\n" +
+    "--   prices       ZSET of 'price listingId'; as listings\n" +
+    "--   sales        HASH saleId -> 'listingId itemId sellerId buyerId price soldAt requestKey'; the newest maxSales\n" +
+    "--   saleOrder    LIST of saleIds, oldest first; as sales\n" +
+    "--   sold         HASH listingId -> saleId; as sales\n" +
+    "--   requests     HASH requestKey -> saleId; as sales\n" +
+    "--   outbox       ZSET soldAt -> saleId; until the mail is enqueued\n" +
+    "-- ARGV\n" +
+    "--   maxCoins     the most that a player may have\n" +
+    "--   maxSales\n" +
+    "--   orders...    saleId, listingId, buyerId, expectedPrice (coins), requestKey ('': none) of each\n" +
+    "-- RETURNS\n" +
+    "--   for each order {'sold' | 'repeated', saleId, sale}, {'price-changed', price}, {'insufficient-funds', price, coins},\n" +
+    "--   {'funds-overflow', sellerId}, or one of {'request-reused'}, {'unknown-listing'}, {'already-sold'},\n" +
+    "--   {'unknown-player'}, {'own-listing'}, {'outbox-full'}\n" +
+    "local funds = KEYS[1]\n" +
+    "local owners = KEYS[2]\n" +
+    "local inventory = KEYS[3]\n" +
+    "local listed = KEYS[4]\n" +
+    "local listings = KEYS[5]\n" +
+    "local newest = KEYS[6]\n" +
+    "local prices = KEYS[7]\n" +
+    "local sales = KEYS[8]\n" +
+    "local saleOrder = KEYS[9]\n" +
+    "local sold = KEYS[10]\n" +
+    "local requests = KEYS[11]\n" +
+    "local outbox = KEYS[12]\n" +
+    "local maxCoins = tonumber(ARGV[1])\n" +
+    "local maxSales = tonumber(ARGV[2])\n" +
+    "\n" +
+    "-- More than one goes only after maxSales was lowered; the bound keeps a purchase short.\n" +
+    "local MAX_DROPS = 8\n" +
+    "local SALE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S*)$'\n" +
+    "\n" +
+    "local time = redis.call('TIME')\n" +
+    "local soldAt = string.format('%013.0f', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
+    "\n" +
+    "local function drop(saleId)\n" +
+    "  local listingId, _, _, _, _, _, requestKey = string.match(redis.call('HGET', sales, saleId), SALE)\n" +
+    "  redis.call('LPOP', saleOrder)\n" +
+    "  redis.call('HDEL', sales, saleId)\n" +
+    "  redis.call('HDEL', sold, listingId)\n" +
+    "  if requestKey ~= '' then\n" +
+    "    redis.call('HDEL', requests, requestKey)\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "local function buy(saleId, listingId, buyerId, expectedPrice, requestKey)\n" +
+    "  local earlierId = requestKey ~= '' and redis.call('HGET', requests, requestKey) or saleId\n" +
+    "  local earlier = redis.call('HGET', sales, earlierId)\n" +
+    "  if earlier then\n" +
+    "    local itsListing, _, _, itsBuyer, itsPrice = string.match(earlier, SALE)\n" +
+    "    local isSame = itsListing == listingId and itsBuyer == buyerId and itsPrice == expectedPrice\n" +
+    "    return isSame and { 'repeated', earlierId, earlier } or { 'request-reused' }\n" +
+    "  end\n" +
+    "  local listing = redis.call('HGET', listings, listingId)\n" +
+    "  if not listing then\n" +
+    "    return { redis.call('HEXISTS', sold, listingId) == 1 and 'already-sold' or 'unknown-listing' }\n" +
+    "  end\n" +
+    "  local itemId, sellerId, price, listedAt = string.match(listing, '^(%S+) (%S+) (%S+) (%S+)$')\n" +
+    "  local coins = redis.call('HGET', funds, buyerId)\n" +
+    "  if not coins then\n" +
+    "    return { 'unknown-player' }\n" +
+    "  end\n" +
+    "  if sellerId == buyerId then\n" +
+    "    return { 'own-listing' }\n" +
+    "  end\n" +
+    "  if price ~= expectedPrice then\n" +
+    "    return { 'price-changed', price }\n" +
+    "  end\n" +
+    "  if tonumber(coins) < tonumber(price) then\n" +
+    "    return { 'insufficient-funds', price, coins }\n" +
+    "  end\n" +
+    "  if redis.call('HGET', funds, sellerId) + price > maxCoins then\n" +
+    "    return { 'funds-overflow', sellerId }\n" +
+    "  end\n" +
+    "  local excess = math.min(redis.call('LLEN', saleOrder) - maxSales + 1, MAX_DROPS)\n" +
+    "  local oldest = excess > 0 and redis.call('LRANGE', saleOrder, 0, excess - 1) or {}\n" +
+    "  if oldest[1] and redis.call('ZSCORE', outbox, oldest[1]) then\n" +
+    "    return { 'outbox-full' }\n" +
+    "  end\n" +
+    "\n" +
+    "  for _, oldId in ipairs(oldest) do\n" +
+    "    if redis.call('ZSCORE', outbox, oldId) then\n" +
+    "      break\n" +
+    "    end\n" +
+    "    drop(oldId)\n" +
+    "  end\n" +
+    "  redis.call('HINCRBY', funds, buyerId, '-' .. price)\n" +
+    "  redis.call('HINCRBY', funds, sellerId, price)\n" +
+    "  redis.call('HDEL', listings, listingId)\n" +
+    "  redis.call('HDEL', listed, itemId)\n" +
+    "  redis.call('ZREM', newest, listedAt .. ' ' .. listingId)\n" +
+    "  redis.call('ZREM', prices, string.format('%013.0f', price) .. ' ' .. listingId)\n" +
+    "  redis.call('HSET', owners, itemId, buyerId)\n" +
+    "  redis.call('ZADD', inventory, 0, buyerId .. ' ' .. itemId)\n" +
+    "  local sale = table.concat({ listingId, itemId, sellerId, buyerId, price, soldAt, requestKey }, ' ')\n" +
+    "  redis.call('HSET', sales, saleId, sale)\n" +
+    "  redis.call('RPUSH', saleOrder, saleId)\n" +
+    "  redis.call('HSET', sold, listingId, saleId)\n" +
+    "  if requestKey ~= '' then\n" +
+    "    redis.call('HSET', requests, requestKey, saleId)\n" +
+    "  end\n" +
+    "  redis.call('ZADD', outbox, soldAt, saleId)\n" +
+    "  return { 'sold', saleId, sale }\n" +
+    "end\n" +
+    "\n" +
+    "local replies = {}\n" +
+    "for i = 3, #ARGV, 5 do\n" +
+    "  replies[#replies + 1] = buy(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4])\n" +
+    "end\n" +
+    "return replies\n",
+} as const);
+
+export const marketPutPlayer = new Script({
+  name: "market.put-player",
+  isReadOnly: false,
+  keys: ["players","funds"],
+  args: ["playerId","profile","initial","maxPlayers"],
+  source: "#!lua\n" +
+    "-- Creates a player, or changes name and address of one that exists. Funds count at creation only.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   players      HASH playerId -> profile; for good\n" +
+    "--   funds        HASH playerId -> coins; for good\n" +
+    "-- ARGV\n" +
+    "--   playerId\n" +
+    "--   profile      opaque\n" +
+    "--   initial      coins\n" +
+    "--   maxPlayers\n" +
+    "-- RETURNS\n" +
+    "--   {'created' | 'updated', coins} or {'market-full'}\n" +
+    "local players = KEYS[1]\n" +
+    "local funds = KEYS[2]\n" +
+    "local playerId = ARGV[1]\n" +
+    "local profile = ARGV[2]\n" +
+    "local initial = ARGV[3]\n" +
+    "local maxPlayers = tonumber(ARGV[4])\n" +
+    "\n" +
+    "local coins = redis.call('HGET', funds, playerId)\n" +
+    "if coins then\n" +
+    "  redis.call('HSET', players, playerId, profile)\n" +
+    "  return { 'updated', coins }\n" +
+    "end\n" +
+    "if redis.call('HLEN', players) >= maxPlayers then\n" +
+    "  return { 'market-full' }\n" +
+    "end\n" +
+    "redis.call('HSET', players, playerId, profile)\n" +
+    "redis.call('HSET', funds, playerId, initial)\n" +
+    "return { 'created', initial }\n",
+} as const);
+
+export const marketWithdraw = new Script({
+  name: "market.withdraw",
+  isReadOnly: false,
+  keys: ["owners","inventory","listed","listings","newest","prices","sold"],
+  args: ["listingId","playerId"],
+  source: "#!lua\n" +
+    "-- Takes a listing back: the item returns to its seller's inventory.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   owners       HASH itemId -> playerId; until listed\n" +
+    "--   inventory    ZSET of 'playerId itemId'; as owners\n" +
+    "--   listed       HASH itemId -> listingId; until withdrawn or sold\n" +
+    "--   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold\n" +
+    "--   newest       ZSET of 'listedAt listingId'; as listings\n" +
+    "--   prices       ZSET of 'price listingId'; as listings\n" +
+    "--   sold         HASH listingId -> saleId; as long as the sale is kept\n" +
+    "-- ARGV\n" +
+    "--   listingId\n" +
+    "--   playerId     who asks\n" +
+    "-- RETURNS\n" +
+    "--   'withdrawn', 'unknown-listing', 'already-sold' or 'not-seller'\n" +
+    "local owners = KEYS[1]\n" +
+    "local inventory = KEYS[2]\n" +
+    "local listed = KEYS[3]\n" +
+    "local listings = KEYS[4]\n" +
+    "local newest = KEYS[5]\n" +
+    "local prices = KEYS[6]\n" +
+    "local sold = KEYS[7]\n" +
+    "local listingId = ARGV[1]\n" +
+    "local playerId = ARGV[2]\n" +
+    "\n" +
+    "local listing = redis.call('HGET', listings, listingId)\n" +
+    "if not listing then\n" +
+    "  return redis.call('HEXISTS', sold, listingId) == 1 and 'already-sold' or 'unknown-listing'\n" +
+    "end\n" +
+    "local itemId, sellerId, price, listedAt = string.match(listing, '^(%S+) (%S+) (%S+) (%S+)$')\n" +
+    "if sellerId ~= playerId then\n" +
+    "  return 'not-seller'\n" +
+    "end\n" +
+    "redis.call('HDEL', listings, listingId)\n" +
+    "redis.call('HDEL', listed, itemId)\n" +
+    "redis.call('ZREM', newest, listedAt .. ' ' .. listingId)\n" +
+    "redis.call('ZREM', prices, string.format('%013.0f', price) .. ' ' .. listingId)\n" +
+    "redis.call('HSET', owners, itemId, sellerId)\n" +
+    "redis.call('ZADD', inventory, 0, sellerId .. ' ' .. itemId)\n" +
+    "return 'withdrawn'\n",
+} as const);

@@ -1,0 +1,84 @@
+/** The API on Redis Cluster and behind Sentinels: a sale, the loss of the master, another sale. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { RedisCluster, RedisSentinel } from '@mortise/redis-server';
+import { startCluster, startSentinel } from '@mortise/redis-server';
+
+import type { Answer, Api } from './fixture/api.js';
+import { openShop, startApi } from './fixture/api.js';
+import { until } from './fixture/redis.js';
+
+let cluster: RedisCluster;
+let sentinel: RedisSentinel;
+
+beforeAll(async () => {
+  [cluster, sentinel] = await Promise.all([
+    startCluster({ nodeTimeoutMs: 1_000 }),
+    startSentinel({ replicas: 1, downAfterMs: 500 }),
+  ]);
+}, 60_000);
+afterAll(() => Promise.all([cluster.stop(), sentinel.stop()]));
+
+async function sell(api: Api): Promise<Answer> {
+  const order = { buyerId: 'bill', expectedPrice: 97 };
+  return await api.send({ method: 'POST', path: '/v1/market/listings/offer/purchases', body: order });
+}
+
+async function expectMails(api: Api, ready: number): Promise<void> {
+  await until(
+    'the mails',
+    async () => (await api.send({ path: '/v1/queues/mail' })).json.counts?.ready === ready,
+  );
+}
+
+/** The API answers 503 at worst, each time within a second, until it works again. */
+async function expectRecovery(api: Api): Promise<void> {
+  await until(
+    'the API to recover',
+    async () => {
+      const startedAt = performance.now();
+      const put = { name: 'Frank', email: 'frank@example.com' };
+      const { status } = await api.send({ method: 'PUT', path: '/v1/market/players/frank', body: put });
+      expect([200, 503]).toContain(status);
+      expect(performance.now() - startedAt).toBeLessThan(1_000);
+      return status === 200;
+    },
+    15_000,
+  );
+}
+
+describe('the API', () => {
+  test('on a Cluster sells, survives the death of a master, and sells again', async () => {
+    const nodes = cluster.startupNodes.map(({ host, port }) => `${host}:${port}`).join(',');
+    const api = await startApi({ REDIS_URL: '', REDIS_CLUSTER_NODES: nodes });
+    await openShop(api);
+    expect((await sell(api)).status).toBe(201);
+    await expectMails(api, 1);
+
+    const owner = await cluster.ownerOf('mortise:market:{main}:players');
+    await owner.kill();
+    await expectRecovery(api);
+    expect((await api.send({ path: '/v1/market/players/frank' })).json.funds).toBe(140);
+    await api.send({ method: 'PUT', path: '/v1/market/players/bill/items/lamp' });
+    const lamp = { sellerId: 'bill', itemId: 'lamp', price: 1 };
+    const offered = await api.send({ method: 'POST', path: '/v1/market/listings', body: lamp });
+    const path = `/v1/market/listings/${offered.json.id}/purchases`;
+    const order = { buyerId: 'frank', expectedPrice: 1 };
+    expect((await api.send({ method: 'POST', path, body: order })).status).toBe(201);
+    await expectMails(api, 2);
+    await api.app.close();
+  }, 60_000);
+
+  test('behind Sentinels sells, survives the death of the master, and goes on', async () => {
+    const sentinels = sentinel.sentinels.map(({ host, port }) => `${host}:${port}`).join(',');
+    const env = { REDIS_URL: '', REDIS_SENTINELS: sentinels, REDIS_SENTINEL_NAME: sentinel.name };
+    const api = await startApi(env);
+    await openShop(api);
+    expect((await sell(api)).status).toBe(201);
+    await expectMails(api, 1);
+
+    await (await sentinel.master()).kill();
+    await expectRecovery(api);
+    expect((await api.send({ path: '/v1/market/players/bill' })).json.funds).toBe(28);
+    await api.app.close();
+  }, 60_000);
+});

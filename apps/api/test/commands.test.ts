@@ -1,0 +1,90 @@
+/** Which commands each method of Market sends: an added round trip shows here. */
+import { expect, test } from '@jest/globals';
+
+import { Market } from '../src/market/index.js';
+import { newPrefix, openRedis } from './fixture/redis.js';
+
+const redis = openRedis();
+const watcher = openRedis();
+
+/** Runs the steps, and tells for each what the client sent, without what scripts did inside. */
+async function transcript(steps: Record<string, () => Promise<unknown>>): Promise<Record<string, string[]>> {
+  const monitor = await watcher.monitor();
+  const [, address] = /addr=\S+:(\d+) laddr/.exec(await redis.client('INFO'))!;
+  const sent: string[] = [];
+  monitor.on('monitor', (_time: string, [command]: string[], source: string) => {
+    if (source.endsWith(`:${address}`)) sent.push(command!.toLowerCase());
+  });
+  const found: Record<string, string[]> = {};
+  for (const [name, act] of Object.entries(steps)) {
+    await act();
+    await redis.echo(name);
+    while (!sent.includes('echo')) await new Promise(setImmediate);
+    found[name] = sent.splice(0).slice(0, -1);
+  }
+  monitor.disconnect();
+  return found;
+}
+
+test('one command for each method, and one for all purchases of a tick', async () => {
+  const market = new Market(redis, { prefix: newPrefix() });
+  const profile = { name: 'Frank', email: 'frank@example.com', funds: 100 };
+  const offer = (itemId: string) => market.list({ id: itemId, sellerId: 'frank', itemId, price: 1 });
+  const buy = (listingId: string) => market.purchase({ listingId, buyerId: 'bill', expectedPrice: 1 });
+  const saleIds: string[] = [];
+  const steps = {
+    putPlayer: () => market.putPlayer('frank', profile),
+    player: () => market.player('frank'),
+    giveItem: () => market.giveItem('frank', 'a'),
+    more: () =>
+      Promise.all([
+        market.putPlayer('bill', profile),
+        ...['b', 'c', 'd'].map((id) => market.giveItem('frank', id)),
+      ]),
+    itemsOf: () => market.itemsOf('frank'),
+    list: () => offer('a'),
+    'list, three at once': () => Promise.all(['b', 'c', 'd'].map(offer)),
+    listing: () => market.listing('a'),
+    listings: () => market.listings({ sort: 'price' }),
+    withdraw: () => market.withdraw('d', 'frank'),
+    purchase: async () => saleIds.push((await buy('a')).value.id),
+    'purchase, two at once': async () => {
+      const sales = await Promise.all(['b', 'c'].map(buy));
+      saleIds.push(...sales.map(({ value }) => value.id));
+    },
+    sale: () => market.sale(saleIds[0]!),
+    outbox: () => market.outbox(),
+    'markMailed, two calls at once': () =>
+      Promise.all(saleIds.slice(0, 2).map((id) => market.markMailed([id]))),
+    'markMailed of nothing': () => market.markMailed([]),
+  };
+  // Other tests may or may not have loaded the scripts: a first run of each has it known to the server.
+  const warm = new Market(redis, { prefix: newPrefix() });
+  await warm.putPlayer('frank', profile);
+  await warm.player('frank');
+  await warm.giveItem('frank', 'a');
+  await warm.list({ id: 'a', sellerId: 'frank', itemId: 'a', price: 1 });
+  await warm.listings();
+  await warm.withdraw('a', 'frank');
+  await warm.purchase({ listingId: 'a', buyerId: 'x', expectedPrice: 1 }).catch(() => undefined);
+  await warm.outbox();
+
+  expect(await transcript(steps)).toEqual({
+    putPlayer: ['evalsha'],
+    player: ['evalsha_ro'],
+    giveItem: ['evalsha'],
+    more: ['evalsha', 'evalsha', 'evalsha', 'evalsha'],
+    itemsOf: ['zrange'],
+    list: ['evalsha'],
+    'list, three at once': ['evalsha'],
+    listing: ['hget'],
+    listings: ['evalsha_ro'],
+    withdraw: ['evalsha'],
+    purchase: ['evalsha'],
+    'purchase, two at once': ['evalsha'],
+    sale: ['hget'],
+    outbox: ['evalsha_ro'],
+    'markMailed, two calls at once': ['zrem'],
+    'markMailed of nothing': [],
+  });
+});

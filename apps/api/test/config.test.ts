@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs';
+
+import { describe, expect, test } from '@jest/globals';
+
+import { ConfigError, readConfig } from '../src/config.js';
+
+function problemsOf(env: Record<string, string>): readonly string[] {
+  try {
+    readConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+  }
+  return [];
+}
+
+describe('readConfig', () => {
+  test('has a default for everything; an empty variable is one that is not set', () => {
+    const defaults = {
+      HOST: '127.0.0.1',
+      PORT: 3000,
+      LOG_LEVEL: 'info',
+      MORTISE_PREFIX: 'mortise',
+      REDIS_TLS: false,
+      SHUTDOWN_DELAY_MS: 0,
+    };
+    expect(readConfig({})).toEqual(defaults);
+    expect(readConfig({ PORT: '', REDIS_URL: '', HOME: '/root' })).toEqual(defaults);
+  });
+
+  test('reads addresses of nodes, IPv6 too', () => {
+    const { REDIS_CLUSTER_NODES } = readConfig({ REDIS_CLUSTER_NODES: 'a:1, [::1]:65535' });
+    expect(REDIS_CLUSTER_NODES).toEqual([
+      { host: 'a', port: 1 },
+      { host: '::1', port: 65_535 },
+    ]);
+  });
+
+  test('names every variable that is wrong at once', () => {
+    const wrong = {
+      PORT: '70000',
+      LOG_LEVEL: 'loud',
+      REDIS_URL: 'http://x',
+      REDIS_TLS: 'maybe',
+      SHUTDOWN_DELAY_MS: 'x',
+    };
+    expect(problemsOf(wrong).map((problem) => problem.split(':')[0])).toEqual([
+      'PORT',
+      'LOG_LEVEL',
+      'REDIS_URL',
+      'REDIS_TLS',
+      'SHUTDOWN_DELAY_MS',
+    ]);
+  });
+
+  test.each([
+    [{ PORT: '1.5' }, 'PORT'],
+    [{ PORT: '-1' }, 'PORT'],
+    [{ REDIS_URL: 'redis://' }, 'REDIS_URL'],
+    [{ REDIS_CLUSTER_NODES: 'a:1,b' }, 'REDIS_CLUSTER_NODES'],
+    [{ REDIS_CLUSTER_NODES: 'a:0' }, 'REDIS_CLUSTER_NODES'],
+    [{ REDIS_CLUSTER_NODES: 'redis://a:1' }, 'REDIS_CLUSTER_NODES'],
+    [{ REDIS_SENTINELS: 'a:1' }, 'REDIS_SENTINEL_NAME'],
+    [{ REDIS_SENTINEL_NAME: 'main' }, 'REDIS_SENTINEL_NAME'],
+    [{ REDIS_URL: 'redis://a', REDIS_CLUSTER_NODES: 'a:1' }, 'REDIS_URL, REDIS_CLUSTER_NODES'],
+  ])('refuses %j', (env, variable) => {
+    expect(problemsOf(env as Record<string, string>).map((problem) => problem.split(':')[0])).toEqual([
+      variable,
+    ]);
+  });
+
+  test('takes the variables that the table of the README names', () => {
+    const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+    const source = readFileSync(new URL('../src/config.ts', import.meta.url), 'utf8');
+    const documented = Array.from(readme.matchAll(/^\| `([A-Z_]+)` +\|/gm), ([, name]) => name);
+    const read = Array.from(source.matchAll(/^ {4}([A-Z_]+): /gm), ([, name]) => name);
+    expect(documented).toEqual(read);
+    expect(read.length).toBe(12);
+  });
+});

@@ -1,0 +1,323 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { Market, MAX_COINS } from '../src/market/index.js';
+import { dump, newPrefix, openRedis } from './fixture/redis.js';
+import { bill, frank, openShop } from './fixture/shop.js';
+
+const redis = openRedis();
+
+/** Five listings by one seller, at prices of which two are equal. */
+async function openBazaar(): Promise<Market> {
+  const market = new Market(redis, { prefix: newPrefix() });
+  await market.putPlayer('frank', frank);
+  await market.putPlayer('bill', { ...bill, funds: 1_000 });
+  for (const [index, price] of [7, 100, 7, 9, 20].entries()) {
+    await market.giveItem('frank', `item-${index}`);
+    await market.list({ id: `l${index}`, sellerId: 'frank', itemId: `item-${index}`, price });
+  }
+  return market;
+}
+
+describe('putPlayer', () => {
+  test('creates a player; later it changes name and address and keeps the funds', async () => {
+    const market = new Market(redis, { prefix: newPrefix() });
+    expect(await market.putPlayer('frank', frank)).toEqual({
+      player: { id: 'frank', ...frank },
+      isNew: true,
+    });
+    const renamed = { name: 'Frank ☃', email: 'f@example.org', funds: 1_000 };
+    const player = { id: 'frank', name: 'Frank ☃', email: 'f@example.org', funds: 43 };
+    expect(await market.putPlayer('frank', renamed)).toEqual({ player, isNew: false });
+    expect(await market.player('frank')).toEqual(player);
+  });
+
+  test('without funds a player has none', async () => {
+    const market = new Market(redis, { prefix: newPrefix() });
+    const { player } = await market.putPlayer('poor', { name: 'P', email: 'p@example.com' });
+    expect(player.funds).toBe(0);
+  });
+
+  test('refuses one player more than the market may have, and still changes those that it has', async () => {
+    const market = new Market(redis, { prefix: newPrefix(), maxPlayers: 1 });
+    await market.putPlayer('frank', frank);
+    await expect(market.putPlayer('bill', bill)).rejects.toMatchObject({ code: 'ERR_MARKET_FULL', limit: 1 });
+    expect(await market.player('bill')).toBeNull();
+    expect(await market.putPlayer('frank', frank)).toMatchObject({ isNew: false });
+  });
+
+  test.each([NaN, Infinity, -1, 0.5, MAX_COINS + 1, '5'])('refuses funds of %p', async (funds) => {
+    const market = new Market(redis, { prefix: newPrefix() });
+    await expect(market.putPlayer('x', { ...frank, funds: funds as number })).rejects.toThrow(
+      /^funds must be/,
+    );
+  });
+
+  test.each(['', 'a\nb', 'a\u0000', 'x'.repeat(101), '\ud800', 7])('refuses the name %j', async (name) => {
+    const market = new Market(redis, { prefix: newPrefix() });
+    await expect(market.putPlayer('x', { ...frank, name: name as string })).rejects.toThrow(/^name must be/);
+  });
+});
+
+describe('player', () => {
+  test('is null for a player that was never put', async () => {
+    const market = new Market(redis, { prefix: newPrefix() });
+    expect(await market.player('nobody')).toBeNull();
+  });
+});
+
+describe('giveItem', () => {
+  test('gives an item once; again changes nothing', async () => {
+    const { market } = await openShop(redis);
+    expect(await market.giveItem('bill', 'ring')).toBe(true);
+    expect(await market.giveItem('bill', 'ring')).toBe(false);
+    expect(await market.itemsOf('bill')).toEqual({ items: ['ring'], nextCursor: null });
+  });
+
+  test("refuses another player's item, one that is listed, and a player that isn't there", async () => {
+    const { market, refusalOf } = await openShop(redis);
+    const taken = { code: 'ERR_ITEM_TAKEN' };
+    expect(await refusalOf(() => market.giveItem('bill', 'shield'))).toMatchObject({
+      ...taken,
+      itemId: 'shield',
+    });
+    expect(await refusalOf(() => market.giveItem('bill', 'sword'))).toMatchObject({
+      ...taken,
+      itemId: 'sword',
+    });
+    expect(await refusalOf(() => market.giveItem('frank', 'sword'))).toMatchObject(taken);
+    const unknown = { code: 'ERR_UNKNOWN_PLAYER', playerId: 'nobody' };
+    expect(await refusalOf(() => market.giveItem('nobody', 'ring'))).toMatchObject(unknown);
+  });
+
+  test('counts listed items towards the most that the market may have', async () => {
+    const { market, refusalOf } = await openShop(redis, { maxItems: 2 });
+    const full = { code: 'ERR_MARKET_FULL', option: 'maxItems', limit: 2 };
+    expect(await refusalOf(() => market.giveItem('bill', 'ring'))).toMatchObject(full);
+  });
+});
+
+describe('itemsOf', () => {
+  test('pages through one inventory and no other, though one id begins as the other', async () => {
+    const market = new Market(redis, { prefix: newPrefix() });
+    for (const id of ['p', 'p-', 'p1']) await market.putPlayer(id, frank);
+    for (let n = 0; n < 5; n += 1) await market.giveItem('p', `item-${n}`);
+    await market.giveItem('p1', 'a');
+    await market.giveItem('p-', 'z');
+    const first = await market.itemsOf('p', { limit: 3 });
+    expect(first.items).toEqual(['item-0', 'item-1', 'item-2']);
+    const second = await market.itemsOf('p', { limit: 3, cursor: first.nextCursor! });
+    expect(second).toEqual({ items: ['item-3', 'item-4'], nextCursor: null });
+    await expect(market.itemsOf('p1', { cursor: first.nextCursor! })).rejects.toMatchObject({
+      code: 'ERR_INVALID_CURSOR',
+    });
+  });
+});
+
+describe('list', () => {
+  test('moves the item from the inventory into the listing', async () => {
+    const { market } = await openShop(redis);
+    expect(await market.itemsOf('frank')).toEqual({ items: ['shield'], nextCursor: null });
+    const listing = await market.listing('offer');
+    expect(listing).toEqual({
+      id: 'offer',
+      itemId: 'sword',
+      sellerId: 'frank',
+      price: 97,
+      listedAt: expect.any(Number),
+    });
+    const [seconds] = await redis.time();
+    expect(Math.abs(listing!.listedAt - seconds! * 1_000)).toBeLessThan(10_000);
+  });
+
+  test('repeated under the same id gives the same listing; with other content it is refused', async () => {
+    const { market, prefix, refusalOf } = await openShop(redis);
+    const offer = { id: 'offer', sellerId: 'frank', itemId: 'sword', price: 97 };
+    const before = await dump(redis, prefix);
+    const { isRepeated, value } = await market.list(offer);
+    expect(isRepeated).toBe(true);
+    expect(value).toEqual(await market.listing('offer'));
+    expect(await dump(redis, prefix)).toEqual(before);
+    const reused = { code: 'ERR_REQUEST_REUSED', requestKey: 'offer' };
+    expect(await refusalOf(() => market.list({ ...offer, price: 9 }))).toMatchObject(reused);
+    expect(await refusalOf(() => market.list({ ...offer, price: 970 }))).toMatchObject(reused);
+    expect(await refusalOf(() => market.list({ ...offer, itemId: 'shield' }))).toMatchObject(reused);
+  });
+
+  test('an id whose listing was sold is not used again', async () => {
+    const { market, refusalOf } = await openShop(redis);
+    await market.purchase({ listingId: 'offer', buyerId: 'bill', expectedPrice: 97 });
+    const again = { id: 'offer', sellerId: 'bill', itemId: 'sword', price: 97 };
+    expect(await refusalOf(() => market.list(again))).toMatchObject({
+      code: 'ERR_ALREADY_SOLD',
+      listingId: 'offer',
+    });
+  });
+
+  test('refuses what the seller does not have', async () => {
+    const { market, refusalOf } = await openShop(redis);
+    const offer = { sellerId: 'frank', itemId: 'shield', price: 5 };
+    const cases: [object, object][] = [
+      [{ sellerId: 'nobody' }, { code: 'ERR_UNKNOWN_PLAYER', playerId: 'nobody' }],
+      [{ itemId: 'nothing' }, { code: 'ERR_UNKNOWN_ITEM', itemId: 'nothing' }],
+      [{ sellerId: 'bill' }, { code: 'ERR_NOT_OWNER', playerId: 'bill', itemId: 'shield' }],
+      [{ itemId: 'sword' }, { code: 'ERR_ITEM_LISTED', listingId: 'offer' }],
+    ];
+    for (const [change, refusal] of cases) {
+      expect(await refusalOf(() => market.list({ ...offer, ...change }))).toMatchObject(refusal);
+    }
+  });
+
+  test.each([NaN, Infinity, -1, 0, 0.5, MAX_COINS + 1, '5'])('refuses the price %p', async (price) => {
+    const { market, refusalOf } = await openShop(redis);
+    const offer = { sellerId: 'frank', itemId: 'shield', price: price as number };
+    expect(await refusalOf(() => market.list(offer))).toMatchObject({
+      message: expect.stringMatching(/^price must be/),
+    });
+  });
+
+  test('offers of one tick travel together and are refused one by one', async () => {
+    const { market } = await openShop(redis);
+    const results = await Promise.allSettled([
+      market.list({ sellerId: 'frank', itemId: 'shield', price: 1 }),
+      market.list({ sellerId: 'frank', itemId: 'shield', price: 2 }),
+      market.list({ sellerId: 'frank', itemId: 'nothing', price: 3 }),
+    ]);
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
+  });
+});
+
+describe('listings', () => {
+  test.each([
+    ['newest', ['l4', 'l3', 'l2', 'l1', 'l0']],
+    ['price', ['l0', 'l2', 'l3', 'l4', 'l1']],
+  ] as const)('sorted by %s, in pages of any size', async (sort, order) => {
+    const market = await openBazaar();
+    for (const limit of [1, 2, 5, 200]) {
+      const seen: string[] = [];
+      let cursor: string | null | undefined;
+      do {
+        const page = await market.listings({ sort, limit, cursor: cursor ?? undefined });
+        seen.push(...page.items.map(({ id }) => id));
+        cursor = page.nextCursor;
+      } while (cursor !== null);
+      expect(seen).toEqual(order);
+    }
+  });
+
+  test('a listing that is sold between two pages neither shifts nor breaks the next one', async () => {
+    const market = await openBazaar();
+    const first = await market.listings({ sort: 'price', limit: 2 });
+    await market.purchase({ listingId: 'l0', buyerId: 'bill', expectedPrice: 7 });
+    await market.purchase({ listingId: 'l2', buyerId: 'bill', expectedPrice: 7 });
+    const second = await market.listings({ sort: 'price', limit: 2, cursor: first.nextCursor! });
+    expect(second.items.map(({ id }) => id)).toEqual(['l3', 'l4']);
+  });
+
+  test('refuses a cursor that is not its own, and a limit out of range', async () => {
+    const market = await openBazaar();
+    const { nextCursor } = await market.listings({ sort: 'price', limit: 2 });
+    const invalid = { code: 'ERR_INVALID_CURSOR' };
+    for (const cursor of [
+      nextCursor!,
+      '',
+      'x',
+      `${nextCursor!}=`,
+      Buffer.from('newest a\nb').toString('base64url'),
+    ]) {
+      await expect(market.listings({ sort: 'newest', cursor })).rejects.toMatchObject(invalid);
+    }
+    for (const limit of [0, 201, 1.5, NaN, -1]) {
+      await expect(market.listings({ limit })).rejects.toThrow(/^limit must be/);
+    }
+  });
+});
+
+describe('withdraw', () => {
+  test('gives the item back, and forgets the listing', async () => {
+    const { market, refusalOf } = await openShop(redis);
+    await market.withdraw('offer', 'frank');
+    expect(await market.listing('offer')).toBeNull();
+    expect((await market.itemsOf('frank')).items).toEqual(['shield', 'sword']);
+    expect(await market.listings()).toEqual({ items: [], nextCursor: null });
+    const unknown = { code: 'ERR_UNKNOWN_LISTING', listingId: 'offer' };
+    expect(await refusalOf(() => market.withdraw('offer', 'frank'))).toMatchObject(unknown);
+    const order = { listingId: 'offer', buyerId: 'bill', expectedPrice: 97 };
+    expect(await refusalOf(() => market.purchase(order))).toMatchObject(unknown);
+  });
+
+  test('is for the seller alone, and for what is not sold', async () => {
+    const { market, refusalOf } = await openShop(redis);
+    const notSeller = { code: 'ERR_NOT_SELLER', listingId: 'offer', playerId: 'bill' };
+    expect(await refusalOf(() => market.withdraw('offer', 'bill'))).toMatchObject(notSeller);
+    await market.purchase({ listingId: 'offer', buyerId: 'bill', expectedPrice: 97 });
+    expect(await refusalOf(() => market.withdraw('offer', 'frank'))).toMatchObject({
+      code: 'ERR_ALREADY_SOLD',
+    });
+  });
+});
+
+describe('ids', () => {
+  const hostile = [
+    '',
+    ' ',
+    'a b',
+    '}x',
+    '{}',
+    '%',
+    '☃',
+    'a\n',
+    '\u0000',
+    '\ud800',
+    'a/b',
+    'x'.repeat(129),
+    5,
+    null,
+    {},
+  ];
+
+  test.each(hostile)('%j is no id of anything', async (value) => {
+    const { market, refusalOf } = await openShop(redis);
+    const id = value as string;
+    const calls: [string, () => Promise<unknown>][] = [
+      ['playerId', () => market.putPlayer(id, frank)],
+      ['playerId', () => market.player(id)],
+      ['playerId', () => market.itemsOf(id)],
+      ['playerId', () => market.giveItem(id, 'x')],
+      ['itemId', () => market.giveItem('bill', id)],
+      ['sellerId', () => market.list({ sellerId: id, itemId: 'shield', price: 1 })],
+      ['itemId', () => market.list({ sellerId: 'frank', itemId: id, price: 1 })],
+      ['listingId', () => market.listing(id)],
+      ['listingId', () => market.withdraw(id, 'frank')],
+      ['playerId', () => market.withdraw('offer', id)],
+      ['listingId', () => market.purchase({ listingId: id, buyerId: 'bill', expectedPrice: 97 })],
+      ['buyerId', () => market.purchase({ listingId: 'offer', buyerId: id, expectedPrice: 97 })],
+      ['saleId', () => market.sale(id)],
+      ['saleId', () => market.markMailed([id])],
+    ];
+    for (const [field, call] of calls) {
+      expect(await refusalOf(call)).toMatchObject({ code: 'ERR_INVALID_ID', field });
+    }
+  });
+
+  test('may have every character of the alphabet', async () => {
+    const market = new Market(redis, { prefix: newPrefix() });
+    const id = 'AZaz09._~@:-';
+    await market.putPlayer(id, frank);
+    await market.putPlayer('bill', bill);
+    await market.giveItem(id, id);
+    await market.list({ id, sellerId: id, itemId: id, price: 1 });
+    const order = { listingId: id, buyerId: 'bill', expectedPrice: 1, requestKey: id };
+    const { value } = await market.purchase(order);
+    expect(value).toMatchObject({ listingId: id, itemId: id, sellerId: id });
+    expect((await market.itemsOf('bill')).items).toEqual([id]);
+  });
+});
+
+describe('options', () => {
+  test.each([0, -1, 1.5, NaN, Infinity, '3'])('limits of %p are refused', (limit) => {
+    for (const option of ['maxPlayers', 'maxItems', 'maxSales']) {
+      expect(() => new Market(redis, { [option]: limit })).toThrow(new RegExp(`^${option} must be`));
+    }
+    expect(() => new Market({} as never)).toThrow(/^redis must be/);
+  });
+});

@@ -1,0 +1,99 @@
+import { readFileSync } from 'node:fs';
+
+import { HttpException } from '@nestjs/common';
+import { describe, expect, test } from '@jest/globals';
+
+import * as market from '../src/market/index.js';
+import { CATALOGUE, isProblemSlug } from '../src/problems/catalogue.js';
+import { problemOf } from '../src/problems/problem-of.js';
+
+describe('the catalogue', () => {
+  test('is the same list as docs/PROBLEMS.md, with the same statuses', () => {
+    const page = readFileSync(new URL('../../../docs/PROBLEMS.md', import.meta.url), 'utf8');
+    const rows = Array.from(page.matchAll(/^\| `([a-z-]+)` +\| (\d{3}) +\|/gm), ([, slug, status]) => [
+      slug,
+      Number(status),
+    ]);
+    expect(rows).toEqual(Object.entries(CATALOGUE).map(([slug, { status }]) => [slug, status]));
+  });
+
+  test('has every refusal of the market', () => {
+    const classes = Object.values(market).filter(
+      (value) => typeof value === 'function' && value.prototype instanceof market.MarketRefusal,
+    ) as (new () => market.MarketRefusal)[];
+    expect(classes.length).toBe(17);
+    for (const refusal of classes) {
+      const error = new refusal();
+      const { slug } = problemOf(error);
+      expect([error.code, slug]).toEqual([
+        error.code,
+        error.code.slice(4).toLowerCase().replaceAll('_', '-'),
+      ]);
+    }
+  });
+
+  test('knows its own words only', () => {
+    expect(isProblemSlug('price-changed')).toBe(true);
+    expect(isProblemSlug('toString')).toBe(false);
+    expect(isProblemSlug('__proto__')).toBe(false);
+  });
+});
+
+describe('problemOf', () => {
+  test('gives the typed fields of a refusal', () => {
+    const problem = problemOf(new market.PriceChangedError('offer', 90, 97));
+    expect(problem.toDocument('r1')).toEqual({
+      type: 'https://mortise.dev/problems/price-changed',
+      title: 'The listing costs something else',
+      status: 409,
+      detail: 'listing "offer" costs 97, not 90',
+      instance: 'r1',
+      listingId: 'offer',
+      expectedPrice: 90,
+      price: 97,
+    });
+  });
+
+  test.each([
+    new Error('password=hunter2'),
+    new RangeError('Maximum call stack size exceeded'),
+    new HttpException('hunter2', 500),
+    'hunter2',
+    undefined,
+    null,
+    { code: 'ERR_SECRET', secret: 'hunter2' },
+  ])('says nothing about what is unexpected: %p', (error) => {
+    expect(problemOf(error).toDocument('r1')).toEqual({
+      type: 'https://mortise.dev/problems/internal-error',
+      title: 'The server failed',
+      status: 500,
+      instance: 'r1',
+    });
+  });
+
+  test.each([
+    'Command timed out',
+    'Connection is closed.',
+    "Stream isn't writeable and enableOfflineQueue options is false",
+    "Cluster isn't ready and enableOfflineQueue options is false",
+    'LOADING Redis is loading the dataset in memory',
+    "READONLY You can't write against a read only replica.",
+    'CLUSTERDOWN The cluster is down',
+    "OOM command not allowed when used memory > 'maxmemory'.",
+    'MISCONF Errors writing to the AOF file',
+  ])('takes %j for Redis being unavailable', (message) => {
+    expect(problemOf(new Error(message)).toDocument('r1')).toEqual({
+      type: 'https://mortise.dev/problems/redis-unavailable',
+      title: 'Redis cannot be reached',
+      status: 503,
+      instance: 'r1',
+    });
+  });
+
+  test.each(['WRONGTYPE Operation against a key holding the wrong kind of value', 'ERR unknown command'])(
+    'takes %j for a defect',
+    (message) => {
+      expect(problemOf(new Error(message)).slug).toBe('internal-error');
+    },
+  );
+});

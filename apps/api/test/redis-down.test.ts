@@ -1,0 +1,154 @@
+/** Redis dead, silent and back again: fast refusals, and recovery without a restart of the API. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { RedisServer } from '@mortise/redis-server';
+import { startProxy, startSingle } from '@mortise/redis-server';
+
+import type { Answer, Api, Sent } from './fixture/api.js';
+import { openShop, startApi } from './fixture/api.js';
+import { until } from './fixture/redis.js';
+
+let server: RedisServer;
+let api: Api;
+const opened: { stop(): Promise<unknown> }[] = [];
+
+beforeAll(async () => {
+  server = await startSingle({ isCluster: true, appendFsync: 'always' });
+  api = await startApi({ REDIS_URL: server.url });
+  await openShop(api);
+});
+afterAll(async () => {
+  for (const one of opened.toReversed()) await one.stop();
+  await api.app.close();
+  await server.stop();
+});
+
+const REQUESTS: Sent[] = [
+  { path: '/v1/market/players/frank' },
+  { path: '/v1/market/listings' },
+  { path: '/v1/tasks/x' },
+  { path: '/v1/queues/mail' },
+  { path: '/health/ready' },
+  { method: 'PUT', path: '/v1/market/players/ann', body: { name: 'Ann', email: 'ann@example.com' } },
+  { method: 'POST', path: '/v1/market/listings', body: { sellerId: 'frank', itemId: 'shield', price: 1 } },
+  {
+    method: 'POST',
+    path: '/v1/market/listings/offer/purchases',
+    body: { buyerId: 'poor', expectedPrice: 97 },
+  },
+];
+
+async function timed(sent: Sent): Promise<{ answer: Answer; ms: number }> {
+  const startedAt = performance.now();
+  const answer = await api.send(sent);
+  return { answer, ms: performance.now() - startedAt };
+}
+
+/** What all requests get at once, each with whether it came within a second. */
+async function answers(): Promise<object[]> {
+  const all = await Promise.all([...REQUESTS, { path: '/health/live' }].map(timed));
+  return all.map(({ answer: { status, headers, json }, ms }) => ({
+    status,
+    type: json.type,
+    retryAfter: headers['retry-after'],
+    isInTime: ms < 1_000,
+  }));
+}
+
+const UNAVAILABLE = [
+  ...REQUESTS.map(() => ({
+    status: 503,
+    type: 'https://mortise.dev/problems/redis-unavailable',
+    retryAfter: '1',
+    isInTime: true,
+  })),
+  { status: 200, type: undefined, retryAfter: undefined, isInTime: true },
+];
+
+async function recovery(): Promise<void> {
+  await until('readiness', async () => (await api.send({ path: '/health/ready' })).status === 200);
+  expect(await api.send({ path: '/v1/market/players/frank' })).toMatchObject({
+    status: 200,
+    json: { name: 'Frank' },
+  });
+}
+
+beforeEach(recovery);
+
+describe('while Redis', () => {
+  test('is dead, everything is 503 within a second and the process lives; when it is back, so is the API', async () => {
+    await server.kill();
+    expect(await answers()).toEqual(UNAVAILABLE);
+    expect(await answers()).toEqual(UNAVAILABLE);
+    await server.restart();
+    await recovery();
+  });
+
+  test('is silent, the same', async () => {
+    server.pause();
+    expect(await answers()).toEqual(UNAVAILABLE);
+    // The connection that was silent for long is given up, which must not make things worse.
+    const endsAt = performance.now() + 2_500;
+    while (performance.now() < endsAt) {
+      const { answer, ms } = await timed({ path: '/v1/market/players/frank' });
+      expect([answer.status, ms < 1_000]).toEqual([503, true]);
+    }
+    server.resume();
+    await recovery();
+  });
+
+  test('has lost its scripts, requests go on', async () => {
+    await server.command('SCRIPT', 'FLUSH');
+    expect((await api.send({ path: '/v1/market/players/frank' })).status).toBe(200);
+  });
+
+  test('is full, changes are 503 and reads go on', async () => {
+    await server.command('CONFIG', 'SET', 'maxmemory', '1');
+    expect((await api.send({ path: '/v1/market/players/frank' })).status).toBe(200);
+    const put = await api.send({
+      method: 'PUT',
+      path: '/v1/market/players/ann',
+      body: { name: 'A', email: 'a@example.com' },
+    });
+    expect([put.status, put.json.type]).toEqual([503, 'https://mortise.dev/problems/redis-unavailable']);
+    await server.command('CONFIG', 'SET', 'maxmemory', '0');
+  });
+});
+
+test('a sale is made once though its reply was lost, and its mail comes from the outbox', async () => {
+  const proxy = await startProxy(server);
+  opened.push({ stop: () => proxy.stop() });
+  const far = await startApi({ REDIS_URL: proxy.url });
+  opened.push({ stop: () => far.app.close() });
+  const sent = {
+    method: 'POST',
+    path: '/v1/market/listings/offer/purchases',
+    headers: { 'idempotency-key': 'cart' },
+    body: { buyerId: 'bill', expectedPrice: 97 },
+  };
+  // The script is known to the server from here on, so that the one message that arrives is the purchase.
+  expect((await far.send({ ...sent, path: '/v1/market/listings/none/purchases' })).status).toBe(404);
+  proxy.dropReplies();
+  expect((await far.send(sent)).status).toBe(503);
+  expect((await api.send({ path: '/v1/market/players/bill' })).json.funds).toBe(28);
+  await proxy.restore();
+  await until('readiness', async () => (await far.send({ path: '/health/ready' })).status === 200);
+  const repeated = await far.send(sent);
+  expect(repeated.status).toBe(200);
+  await until(
+    'the mail',
+    async () => (await far.send({ path: `/v1/tasks/${repeated.json.taskId}` })).status === 200,
+  );
+  expect((await api.send({ path: '/v1/market/players/bill' })).json.funds).toBe(28);
+  expect((await api.send({ path: '/v1/queues/mail' })).json.counts.ready).toBe(1);
+});
+
+test('the API starts without Redis, says so, and serves when Redis comes', async () => {
+  await server.kill();
+  const early = await startApi({ REDIS_URL: server.url });
+  opened.push({ stop: () => early.app.close() });
+  expect((await early.send({ path: '/health/live' })).status).toBe(200);
+  expect((await early.send({ path: '/health/ready' })).status).toBe(503);
+  await server.restart();
+  await until('readiness', async () => (await early.send({ path: '/health/ready' })).status === 200);
+  expect((await early.send({ path: '/v1/market/players/frank' })).status).toBe(200);
+});

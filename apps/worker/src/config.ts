@@ -1,0 +1,167 @@
+/**
+ * The worker's settings, read from the environment once, at boot. Every mistake is named, and no value is repeated:
+ * addresses of servers carry passwords.
+ */
+import { DEFAULT_PREFIX, MAX_NAME_BYTES } from '@mortise/redis';
+import { z } from 'zod';
+
+import { type MailAddress, isMailDomain, parseMailAddress } from '@mortise/api/market';
+import type { Sender } from './mail/compose.js';
+
+export interface Node {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Where Redis is. */
+export type RedisPlace =
+  | { readonly type: 'single'; readonly url: string }
+  | { readonly type: 'cluster'; readonly nodes: readonly Node[] }
+  | { readonly type: 'sentinel'; readonly sentinels: readonly Node[]; readonly name: string };
+
+export interface Config {
+  readonly redis: RedisPlace;
+  readonly prefix: string;
+  /** Without it, mails are files in `mailDirectory`. */
+  readonly smtpUrl: string | undefined;
+  readonly mailDirectory: string;
+  readonly sender: Sender;
+  readonly concurrency: number;
+  readonly leaseMs: number;
+  readonly shutdownTimeoutMs: number;
+  /** Of the health checks. Without it, there are none; 0 is any free port. */
+  readonly healthPort: number | undefined;
+  readonly healthHost: string;
+  readonly logLevel: (typeof LOG_LEVELS)[number];
+}
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+/** The settings are not usable; `problems` has one line for each mistake. */
+export class ConfigError extends Error {
+  constructor(readonly problems: readonly string[]) {
+    super(`bad settings:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+  }
+}
+
+const Environment = z
+  .object({
+    REDIS_URL: url('redis', 'rediss').optional(),
+    REDIS_CLUSTER_NODES: nodes().optional(),
+    REDIS_SENTINELS: nodes().optional(),
+    REDIS_SENTINEL_NAME: z.string().optional(),
+    MORTISE_PREFIX: z
+      .string()
+      .refine(
+        (prefix) => Buffer.byteLength(prefix) <= MAX_NAME_BYTES,
+        `must have at most ${MAX_NAME_BYTES} bytes`,
+      )
+      .default(DEFAULT_PREFIX),
+    SMTP_URL: url('smtp', 'smtps').optional(),
+    MAIL_DIR: z.string().default('.data/mail'),
+    MAIL_DOMAIN: z
+      .string()
+      .refine(isMailDomain, 'must be a host name of two labels or more')
+      .default('mortise.localhost'),
+    MAIL_FROM: z.string().optional().transform(mailbox),
+    WORKER_CONCURRENCY: integer(1, 1_000).default(50),
+    WORKER_LEASE_MS: integer(1_000, 3_600_000).default(10_000),
+    WORKER_SHUTDOWN_TIMEOUT_MS: integer(0, 3_600_000).default(10_000),
+    WORKER_PORT: integer(0, 65_535).optional(),
+    WORKER_HOST: z.string().default('127.0.0.1'),
+    LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
+  })
+  .superRefine((env, context) => {
+    const places = (['REDIS_URL', 'REDIS_CLUSTER_NODES', 'REDIS_SENTINELS'] as const).filter(
+      (name) => env[name],
+    );
+    if (places.length > 1) {
+      context.addIssue({
+        code: 'custom',
+        path: [places.join(', ')],
+        message: 'only one of these may be set',
+      });
+    }
+    if ((env.REDIS_SENTINELS === undefined) !== (env.REDIS_SENTINEL_NAME === undefined)) {
+      context.addIssue({
+        code: 'custom',
+        path: ['REDIS_SENTINELS, REDIS_SENTINEL_NAME'],
+        message: 'one needs the other',
+      });
+    }
+  });
+
+/** Reads the settings. An empty variable counts as one that isn't set. Throws ConfigError with all mistakes. */
+export function readConfig(variables: NodeJS.ProcessEnv): Config {
+  const set = Object.entries(variables).filter(([, value]) => value !== '');
+  const { data: env, error } = Environment.safeParse(Object.fromEntries(set));
+  if (!env) throw new ConfigError(error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`));
+  const from = env.MAIL_FROM ?? { name: 'Fake Game', address: parseMailAddress(`market@${env.MAIL_DOMAIN}`) };
+  return {
+    redis: redisPlace(env),
+    prefix: env.MORTISE_PREFIX,
+    smtpUrl: env.SMTP_URL,
+    mailDirectory: env.MAIL_DIR,
+    sender: { ...from, domain: env.MAIL_DOMAIN },
+    concurrency: env.WORKER_CONCURRENCY,
+    leaseMs: env.WORKER_LEASE_MS,
+    shutdownTimeoutMs: env.WORKER_SHUTDOWN_TIMEOUT_MS,
+    healthPort: env.WORKER_PORT,
+    healthHost: env.WORKER_HOST,
+    logLevel: env.LOG_LEVEL,
+  };
+}
+
+function redisPlace(env: z.infer<typeof Environment>): RedisPlace {
+  if (env.REDIS_CLUSTER_NODES) return { type: 'cluster', nodes: env.REDIS_CLUSTER_NODES };
+  if (env.REDIS_SENTINELS && env.REDIS_SENTINEL_NAME) {
+    return { type: 'sentinel', sentinels: env.REDIS_SENTINELS, name: env.REDIS_SENTINEL_NAME };
+  }
+  return { type: 'single', url: env.REDIS_URL ?? 'redis://127.0.0.1:6379' };
+}
+
+function url(...schemes: string[]) {
+  const isUrl = (text: string): boolean => {
+    const { protocol, hostname } = URL.canParse(text) ? new URL(text) : { protocol: '', hostname: '' };
+    return hostname !== '' && schemes.includes(protocol.slice(0, -1));
+  };
+  return z.string().refine(isUrl, `must be a URL that begins with ${schemes.join(':// or ')}://`);
+}
+
+function integer(min: number, max: number) {
+  const message = `must be a whole number from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, message)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, message);
+}
+
+function nodes() {
+  return z.string().transform((text, context): Node[] => {
+    const urls = text.split(',').map((part) => `redis://${part.trim()}`);
+    const parsed = urls.map((part) => (URL.canParse(part) ? new URL(part) : undefined));
+    return parsed.map((node) => {
+      if (node?.hostname && node.port && node.href === `redis://${node.host}`) {
+        return { host: node.hostname.replace(/^\[|\]$/g, ''), port: Number(node.port) };
+      }
+      context.addIssue({ code: 'custom', message: 'must be a list host:port,host:port' });
+      return z.NEVER;
+    });
+  });
+}
+
+/** `Name <address>` or `address`. */
+function mailbox(
+  text: string | undefined,
+  context: z.RefinementCtx,
+): { name: string; address: MailAddress } | undefined {
+  if (text === undefined) return undefined;
+  const [, name = '', bracketed] = /^([^<>"\p{Cc}]*)<([^<>]*)>$/u.exec(text) ?? [];
+  try {
+    return { name: name.trim(), address: parseMailAddress(bracketed ?? text) };
+  } catch (error) {
+    context.addIssue({ code: 'custom', message: (error as Error).message });
+    return z.NEVER;
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * Template literals that make each value harmless for where it goes: `line` for subjects and plain text, `markup` for
+ * HTML. Names and items are chosen by players; only the literal text of a template is trusted.
+ */
+
+/** HTML that is made by `markup` only, so a string can't pass for it by accident. */
+export class Markup {
+  constructor(readonly html: string) {}
+}
+
+/** A value in a template gets at most this many UTF-16 units. */
+const MAX_VALUE_LENGTH = 128;
+
+/** Control characters, line and paragraph separators, and marks that turn the direction of writing around. */
+const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
+const LONE_SURROGATE = /\p{Cs}/gu;
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** Text in which each value is one line: what would break or reverse the line is a space, what is too long is cut. */
+export function line(strings: TemplateStringsArray, ...values: readonly (string | number)[]): string {
+  return String.raw({ raw: strings }, ...values.map((value) => oneLine(String(value))));
+}
+
+/** HTML in which each value is one line and escaped, for element content and quoted attributes. */
+export function markup(
+  strings: TemplateStringsArray,
+  ...values: readonly (string | number | Markup)[]
+): Markup {
+  const escaped = values.map((value) =>
+    value instanceof Markup ? value.html : escape(oneLine(String(value))),
+  );
+  return new Markup(String.raw({ raw: strings }, ...escaped));
+}
+
+function oneLine(value: string): string {
+  const text = value.length > MAX_VALUE_LENGTH ? `${value.slice(0, MAX_VALUE_LENGTH - 1)}…` : value;
+  return text.replace(UNPRINTABLE, ' ').replace(LONE_SURROGATE, '\ufffd');
+}
+
+function escape(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
+}

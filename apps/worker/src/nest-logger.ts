@@ -1,0 +1,35 @@
+import type { LoggerService } from '@nestjs/common';
+import type { Logger } from 'pino';
+
+/** What Nest says, in our log. Its last parameter is the name of the part that speaks. */
+export class NestLogger implements LoggerService {
+  readonly #log: Logger;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  log(message: unknown, ...rest: unknown[]): void {
+    this.#log.debug({ context: rest.at(-1) }, String(message));
+  }
+
+  debug(message: unknown, ...rest: unknown[]): void {
+    this.log(message, ...rest);
+  }
+
+  verbose(message: unknown, ...rest: unknown[]): void {
+    this.log(message, ...rest);
+  }
+
+  warn(message: unknown, ...rest: unknown[]): void {
+    this.#log.warn({ context: rest.at(-1) }, String(message));
+  }
+
+  error(message: unknown, ...rest: unknown[]): void {
+    this.#log.error({ context: rest.at(-1) }, String(message));
+  }
+
+  fatal(message: unknown, ...rest: unknown[]): void {
+    this.#log.fatal({ context: rest.at(-1) }, String(message));
+  }
+}

@@ -1,0 +1,161 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { ConfigError, readConfig } from '../src/config.js';
+
+describe('readConfig', () => {
+  test('nothing set: Redis on loopback, mails as files, no health checks', () => {
+    expect(readConfig({})).toEqual({
+      redis: { type: 'single', url: 'redis://127.0.0.1:6379' },
+      prefix: 'mortise',
+      smtpUrl: undefined,
+      mailDirectory: '.data/mail',
+      sender: { name: 'Fake Game', address: 'market@mortise.localhost', domain: 'mortise.localhost' },
+      concurrency: 50,
+      leaseMs: 10_000,
+      shutdownTimeoutMs: 10_000,
+      healthPort: undefined,
+      healthHost: '127.0.0.1',
+      logLevel: 'info',
+    });
+  });
+
+  test('everything set', () => {
+    const config = readConfig({
+      REDIS_SENTINELS: '10.0.0.1:26379, sentinel.example:26380,[::1]:26381',
+      REDIS_SENTINEL_NAME: 'primary',
+      MORTISE_PREFIX: 'game',
+      SMTP_URL: 'smtps://user:pass@smtp.example.com',
+      MAIL_DIR: '/var/mail',
+      MAIL_DOMAIN: 'game.example.com',
+      WORKER_CONCURRENCY: '7',
+      WORKER_LEASE_MS: '30000',
+      WORKER_SHUTDOWN_TIMEOUT_MS: '0',
+      WORKER_PORT: '0',
+      WORKER_HOST: '0.0.0.0',
+      LOG_LEVEL: 'debug',
+    });
+    expect(config).toEqual({
+      redis: {
+        type: 'sentinel',
+        sentinels: [
+          { host: '10.0.0.1', port: 26379 },
+          { host: 'sentinel.example', port: 26380 },
+          { host: '::1', port: 26381 },
+        ],
+        name: 'primary',
+      },
+      prefix: 'game',
+      smtpUrl: 'smtps://user:pass@smtp.example.com',
+      mailDirectory: '/var/mail',
+      sender: { name: 'Fake Game', address: 'market@game.example.com', domain: 'game.example.com' },
+      concurrency: 7,
+      leaseMs: 30_000,
+      shutdownTimeoutMs: 0,
+      healthPort: 0,
+      healthHost: '0.0.0.0',
+      logLevel: 'debug',
+    });
+  });
+
+  test('a cluster', () => {
+    expect(readConfig({ REDIS_CLUSTER_NODES: 'a:1,b:65535' }).redis).toEqual({
+      type: 'cluster',
+      nodes: [
+        { host: 'a', port: 1 },
+        { host: 'b', port: 65_535 },
+      ],
+    });
+  });
+
+  test('an empty variable is one that is not set', () => {
+    expect(readConfig({ REDIS_URL: '', SMTP_URL: '', MAIL_FROM: '', WORKER_PORT: '' })).toEqual(
+      readConfig({}),
+    );
+  });
+
+  test.each([
+    ['sales@example.com', '', 'sales@example.com'],
+    ['Sales Team <sales@example.com>', 'Sales Team', 'sales@example.com'],
+    ['<sales@example.com>', '', 'sales@example.com'],
+    ['Märkte & Söhne <sales@example.com>', 'Märkte & Söhne', 'sales@example.com'],
+  ])('MAIL_FROM %s', (text, name, address) => {
+    expect(readConfig({ MAIL_FROM: text }).sender).toEqual({ name, address, domain: 'mortise.localhost' });
+  });
+
+  test.each([
+    [{ REDIS_URL: 'http://127.0.0.1' }, 'REDIS_URL: must be a URL that begins with redis:// or rediss://'],
+    [{ REDIS_URL: 'redis' }, 'REDIS_URL: must be a URL that begins with redis:// or rediss://'],
+    [{ REDIS_CLUSTER_NODES: 'a:1,b' }, 'REDIS_CLUSTER_NODES: must be a list host:port,host:port'],
+    [{ REDIS_CLUSTER_NODES: 'a:1,' }, 'REDIS_CLUSTER_NODES: must be a list host:port,host:port'],
+    [{ REDIS_CLUSTER_NODES: 'a:65536' }, 'REDIS_CLUSTER_NODES: must be a list host:port,host:port'],
+    [{ REDIS_CLUSTER_NODES: 'user@a:1' }, 'REDIS_CLUSTER_NODES: must be a list host:port,host:port'],
+    [{ REDIS_CLUSTER_NODES: 'a:1/2' }, 'REDIS_CLUSTER_NODES: must be a list host:port,host:port'],
+    [{ REDIS_SENTINELS: 'a:1' }, 'REDIS_SENTINELS, REDIS_SENTINEL_NAME: one needs the other'],
+    [{ REDIS_SENTINEL_NAME: 'primary' }, 'REDIS_SENTINELS, REDIS_SENTINEL_NAME: one needs the other'],
+    [
+      { REDIS_URL: 'redis://a', REDIS_CLUSTER_NODES: 'a:1' },
+      'REDIS_URL, REDIS_CLUSTER_NODES: only one of these may be set',
+    ],
+    [{ MORTISE_PREFIX: 'x'.repeat(1_025) }, 'MORTISE_PREFIX: must have at most 1024 bytes'],
+    [{ SMTP_URL: 'mail.example.com' }, 'SMTP_URL: must be a URL that begins with smtp:// or smtps://'],
+    [{ SMTP_URL: 'smtp://' }, 'SMTP_URL: must be a URL that begins with smtp:// or smtps://'],
+    [
+      { SMTP_URL: 'direct://mail.example.com' },
+      'SMTP_URL: must be a URL that begins with smtp:// or smtps://',
+    ],
+    [{ MAIL_DOMAIN: 'localhost' }, 'MAIL_DOMAIN: must be a host name of two labels or more'],
+    [{ MAIL_DOMAIN: 'a.b>\r\nX: y' }, 'MAIL_DOMAIN: must be a host name of two labels or more'],
+    [
+      { MAIL_FROM: 'Sales <a@b.example>\r\nBcc: c@d.example' },
+      'MAIL_FROM: not a mail address: a control character',
+    ],
+    [{ MAIL_FROM: 'Sa\nles <a@b.example>' }, 'MAIL_FROM: not a mail address: a control character'],
+    [
+      { MAIL_FROM: 'a@b.example, c@d.example' },
+      'MAIL_FROM: not a mail address: a control character, a space',
+    ],
+    [{ WORKER_CONCURRENCY: '0' }, 'WORKER_CONCURRENCY: must be a whole number from 1 to 1000'],
+    [{ WORKER_CONCURRENCY: '1e3' }, 'WORKER_CONCURRENCY: must be a whole number from 1 to 1000'],
+    [{ WORKER_LEASE_MS: '999' }, 'WORKER_LEASE_MS: must be a whole number from 1000 to 3600000'],
+    [
+      { WORKER_SHUTDOWN_TIMEOUT_MS: '-1' },
+      'WORKER_SHUTDOWN_TIMEOUT_MS: must be a whole number from 0 to 3600000',
+    ],
+    [{ WORKER_PORT: '65536' }, 'WORKER_PORT: must be a whole number from 0 to 65535'],
+    [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL: must be one of fatal, error, warn, info, debug, trace, silent'],
+  ])('%j is refused', (variables, problem) => {
+    const problems = problemsOf(variables);
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(problem);
+  });
+
+  test('all mistakes are named at once, and no value is repeated', () => {
+    const problems = problemsOf({
+      REDIS_URL: 'http://:hunter2@redis',
+      SMTP_URL: 'http://game:hunter2@smtp',
+      MAIL_FROM: 'hunter2',
+      WORKER_CONCURRENCY: 'hunter2',
+      WORKER_LEASE_MS: '1.5',
+      LOG_LEVEL: 'hunter2',
+    });
+    expect(problems.map((problem) => problem.split(':')[0])).toEqual([
+      'REDIS_URL',
+      'SMTP_URL',
+      'MAIL_FROM',
+      'WORKER_CONCURRENCY',
+      'WORKER_LEASE_MS',
+      'LOG_LEVEL',
+    ]);
+    expect(problems.join('\n')).not.toContain('hunter2');
+  });
+});
+
+function problemsOf(variables: Record<string, string>): readonly string[] {
+  try {
+    readConfig(variables);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}

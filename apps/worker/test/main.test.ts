@@ -1,0 +1,228 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { startSingle } from '@mortise/redis-server';
+
+import { Game } from './game.js';
+import { parseMail } from './mails.js';
+import { SmtpPeer } from './smtp-peer.js';
+import { until } from './until.js';
+
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+let directory: string;
+const started: Program[] = [];
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'mortise-worker-'));
+});
+
+afterEach(async () => {
+  for (const program of started.splice(0)) program.kill('SIGKILL');
+  await rm(directory, { recursive: true });
+});
+
+/** `node dist/main.js` with no other environment than the one given. */
+class Program {
+  readonly lines: Record<string, unknown>[] = [];
+  readonly exited: Promise<number | string>;
+  errors = '';
+  readonly #child: ChildProcess;
+
+  constructor(variables: Record<string, string>) {
+    this.#child = spawn(process.execPath, [MAIN], { cwd: directory, env: variables });
+    this.exited = once(this.#child, 'close').then(([code, signal]) => (code ?? signal) as number | string);
+    createInterface(this.#child.stdout!).on('line', (line) => this.lines.push(JSON.parse(line)));
+    this.#child.stderr!.on('data', (chunk) => {
+      this.errors += String(chunk);
+    });
+    started.push(this);
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  said(message: string): Promise<Record<string, unknown>> {
+    return until(`the worker to say "${message}"; ${this.errors}`, () =>
+      this.lines.find(({ msg }) => msg === message),
+    );
+  }
+
+  count(message: string): number {
+    return this.lines.filter(({ msg }) => msg === message).length;
+  }
+}
+
+function run(game: Game, variables: Record<string, string> = {}): Program {
+  return new Program({ ...game.variables, ...variables });
+}
+
+test('a sale becomes a file under .data/mail, and SIGTERM ends the worker with 0', async () => {
+  await using game = new Game();
+  await game.putPlayers();
+  const worker = run(game);
+  const id = await game.sell();
+  await game.taskIn('succeeded', id);
+  expect(await readdir(join(directory, '.data/mail'))).toEqual([`${id}.eml`]);
+  expect(await parseMail(await readFile(join(directory, '.data/mail', `${id}.eml`)))).toMatchObject({
+    from: { name: 'Fake Game', address: 'market@mortise.localhost' },
+    to: [{ address: 'frank@example.com' }],
+    subject: 'Sold: ItemM for 97 coins',
+    messageId: `<${id}@mortise.localhost>`,
+  });
+  const killedAt = performance.now();
+  worker.kill('SIGTERM');
+  expect(await worker.exited).toBe(0);
+  expect(performance.now() - killedAt).toBeLessThan(2_000);
+  expect(worker.count('worker has stopped')).toBe(1);
+  expect(worker.errors).toBe('');
+});
+
+test('a mail that hangs at SIGINT goes back after the time it is given, and the worker ends with 0', async () => {
+  await using peer = await SmtpPeer.start();
+  const hanging = new Promise<void>((resolve) => {
+    peer.onData = () => {
+      resolve();
+      return new Promise(() => undefined);
+    };
+  });
+  await using game = new Game();
+  await game.putPlayers();
+  const worker = run(game, { SMTP_URL: peer.url, WORKER_SHUTDOWN_TIMEOUT_MS: '200' });
+  const id = await game.sell();
+  await hanging;
+  const killedAt = performance.now();
+  worker.kill('SIGINT');
+  expect(await worker.exited).toBe(0);
+  const tookMs = performance.now() - killedAt;
+  expect(tookMs).toBeGreaterThan(190);
+  expect(tookMs).toBeLessThan(2_200);
+  expect(await game.queue.get(id)).toMatchObject({ attempt: 0 });
+  expect((await game.queue.counts()).active).toBe(0);
+});
+
+test('a second signal ends the worker at once', async () => {
+  await using peer = await SmtpPeer.start();
+  const hanging = new Promise<void>((resolve) => {
+    peer.onData = () => {
+      resolve();
+      return new Promise(() => undefined);
+    };
+  });
+  await using game = new Game();
+  await game.putPlayers();
+  const worker = run(game, { SMTP_URL: peer.url });
+  await game.sell();
+  await hanging;
+  worker.kill('SIGTERM');
+  await worker.said('worker is stopping');
+  worker.kill('SIGINT');
+  expect(await worker.exited).toBe('SIGINT');
+});
+
+test('killed in the middle of 200 mails: the next worker sends the rest, and every file is a whole mail', async () => {
+  await using game = new Game();
+  await game.putPlayers();
+  const ids = await Promise.all(Array.from({ length: 200 }, () => game.sell()));
+  const mails = join(directory, 'mail');
+  const variables = { MAIL_DIR: mails, WORKER_LEASE_MS: '1000', WORKER_CONCURRENCY: '10' };
+  const killed = run(game, variables);
+  await until('some mails to be written', () => killed.count('mail sent') > 20);
+  killed.kill('SIGKILL');
+  expect(await killed.exited).toBe('SIGKILL');
+  expect((await game.queue.counts()).succeeded).toBeLessThan(200);
+
+  run(game, variables);
+  await until('all mails to be sent', async () => (await game.queue.counts()).succeeded === 200);
+  const files = (await readdir(mails)).filter((name) => name.endsWith('.eml'));
+  expect(new Set(files)).toEqual(new Set(ids.map((id) => `${id}.eml`)));
+  for (const id of ids) {
+    const { messageId, text, html } = await parseMail(await readFile(join(mails, `${id}.eml`)));
+    expect({ messageId, text, html }).toEqual({
+      messageId: `<${id}@mortise.localhost>`,
+      text: expect.stringContaining(`Sale ${id}\n`),
+      html: expect.stringContaining('</html>'),
+    });
+  }
+});
+
+test('boots without Redis, takes up work when it comes, and says each once', async () => {
+  const server = await startSingle();
+  try {
+    await server.kill();
+    await using game = new Game({ REDIS_URL: server.url });
+    const worker = run(game, { WORKER_SHUTDOWN_TIMEOUT_MS: '100' });
+    await worker.said('worker has started');
+    await worker.said('redis is not reachable, trying until it is');
+    await server.restart();
+    await game.putPlayers();
+    const id = await game.sell();
+    await game.taskIn('succeeded', id);
+
+    await server.kill();
+    await until(
+      'the loss to be noticed',
+      () => worker.count('redis is not reachable, trying until it is') === 2,
+    );
+    await server.restart();
+    await game.putPlayers();
+    await game.taskIn('succeeded', await game.sell());
+    expect(worker.lines.map(({ msg }) => msg)).toEqual([
+      'worker has started',
+      'redis is not reachable, trying until it is',
+      'redis is reachable',
+      'mail sent',
+      'redis is not reachable, trying until it is',
+      'redis is reachable',
+      'mail sent',
+    ]);
+  } finally {
+    await server.stop();
+  }
+});
+
+test('without Redis, SIGTERM ends the worker in bounded time', async () => {
+  const server = await startSingle();
+  await server.kill();
+  await using game = new Game({ REDIS_URL: server.url });
+  const worker = run(game, { WORKER_SHUTDOWN_TIMEOUT_MS: '100' });
+  await worker.said('redis is not reachable, trying until it is');
+  const killedAt = performance.now();
+  worker.kill('SIGTERM');
+  expect([0, 1]).toContain(await worker.exited);
+  expect(performance.now() - killedAt).toBeLessThan(5_000);
+  await server.stop();
+});
+
+test('a port for health checks that is taken: exit code 1', async () => {
+  await using peer = await SmtpPeer.start();
+  await using game = new Game();
+  const worker = run(game, { WORKER_PORT: String(peer.port) });
+  expect(await worker.exited).toBe(1);
+  expect(await worker.said('worker could not start')).toMatchObject({ err: { code: 'EADDRINUSE' } });
+});
+
+test('bad settings: all mistakes on stderr, exit code 1', async () => {
+  const worker = new Program({
+    REDIS_URL: 'nonsense',
+    SMTP_URL: 'http://x',
+    WORKER_LEASE_MS: 'soon',
+    MAIL_FROM: 'me',
+  });
+  expect(await worker.exited).toBe(1);
+  expect(worker.errors).toBe(
+    `bad settings:
+  REDIS_URL: must be a URL that begins with redis:// or rediss://
+  SMTP_URL: must be a URL that begins with smtp:// or smtps://
+  MAIL_FROM: not a mail address: not exactly one "@"
+  WORKER_LEASE_MS: must be a whole number from 1000 to 3600000
+`,
+  );
+  expect(worker.lines).toEqual([]);
+});

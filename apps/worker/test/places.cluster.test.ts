@@ -1,0 +1,41 @@
+import { expect, test } from '@jest/globals';
+import { startCluster, startSentinel } from '@mortise/redis-server';
+
+import { Game } from './game.js';
+import { SmtpPeer } from './smtp-peer.js';
+
+const list = (nodes: readonly { host: string; port: number }[]): string =>
+  nodes.map(({ host, port }) => `${host}:${port}`).join(',');
+
+test('on a Redis Cluster', async () => {
+  const cluster = await startCluster({ replicasPerMaster: 0 });
+  try {
+    await using peer = await SmtpPeer.start();
+    await using game = new Game({ REDIS_CLUSTER_NODES: list(cluster.startupNodes) });
+    await game.putPlayers();
+    await game.startWorker({ SMTP_URL: peer.url });
+    await game.taskIn('succeeded', await game.sell());
+    expect(peer.rcptTo).toEqual(['frank@example.com']);
+  } finally {
+    await cluster.stop();
+  }
+});
+
+test('behind Sentinel, also after a failover', async () => {
+  const sentinel = await startSentinel({ replicas: 1 });
+  try {
+    await using game = new Game({
+      REDIS_SENTINELS: list(sentinel.sentinels),
+      REDIS_SENTINEL_NAME: sentinel.name,
+    });
+    await using peer = await SmtpPeer.start();
+    await game.putPlayers();
+    await game.startWorker({ SMTP_URL: peer.url });
+    await game.taskIn('succeeded', await game.sell());
+    await sentinel.failover();
+    await game.taskIn('succeeded', await game.sell());
+    expect(peer.mails).toHaveLength(2);
+  } finally {
+    await sentinel.stop();
+  }
+});
