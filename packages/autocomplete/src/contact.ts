@@ -1,0 +1,22 @@
+/**
+ * How a contact stands in a list: `<normalized>` NUL `<contact>`, or the contact alone where it is its own
+ * normalized form, which is the common case and halves the memory. A normalized form has no NUL, so the first one ends it.
+ */
+import { requireName } from '@mortise/redis';
+import { normalize } from './normalize.js';
+
+const SEPARATOR = '\0';
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** Throws TypeError or RangeError for what is no contact: 1 to 1,024 bytes of well-formed text. */
+export function toEntry(contact: string): string {
+  if (LONE_SURROGATE.test(requireName('contact', contact))) {
+    throw new TypeError('contact must be well-formed text, got half of a surrogate pair');
+  }
+  const form = normalize(contact);
+  return form === contact ? contact : form + SEPARATOR + contact;
+}
+
+export function toContact(entry: string): string {
+  return entry.slice(entry.indexOf(SEPARATOR) + 1);
+}

@@ -1,0 +1,22 @@
+/**
+ * | Key | Type | Written by | Goes away |
+ * |---|---|---|---|
+ * | `<prefix>:autocomplete:{<user>}:recent:<version>` | LIST of entries, last touched first | `touch`, `remove` | with its last entry, or `idleMs` after the last `touch` or `remove` |
+ *
+ * The version is that of `normalize`, because entries hold normalized forms: lists of another version are not read.
+ */
+import { KeySpace } from '@mortise/redis';
+import { NORMALIZATION_VERSION } from './normalize.js';
+
+export class AutocompleteKeys {
+  readonly #space: KeySpace;
+
+  constructor(prefix: string | undefined) {
+    this.#space = new KeySpace('autocomplete', prefix);
+  }
+
+  /** The contacts of one user, which is the entity: one user, one slot. */
+  recent(user: string): string {
+    return this.#space.entity(user, 'user').key('recent', String(NORMALIZATION_VERSION));
+  }
+}

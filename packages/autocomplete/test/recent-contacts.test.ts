@@ -1,0 +1,193 @@
+import { describe, expect, test } from '@jest/globals';
+import { RecentContacts } from '@mortise/autocomplete';
+import type { RecentContactsOptions } from '@mortise/autocomplete';
+import { connect, freshPrefix } from './connection.js';
+
+const redis = connect();
+
+function create(options: RecentContactsOptions = {}): RecentContacts {
+  return new RecentContacts(redis, { prefix: freshPrefix(), ...options });
+}
+
+/** Names that break keys, scripts or texts where they are not encoded. */
+const HOSTILE = [
+  '}x',
+  '{}',
+  '{',
+  '%',
+  '%7D',
+  '\n',
+  '\0',
+  'a\0b',
+  '😀',
+  ' ',
+  '+',
+  '-',
+  '*',
+  '__proto__',
+  'é',
+  'e\u0301',
+];
+
+describe('touch', () => {
+  test('puts the contact in front, also one that is there', async () => {
+    const recent = create();
+    for (const contact of ['jack', 'jill', 'joe', 'jack']) await recent.touch('anna', contact);
+    expect(await recent.list('anna')).toEqual(['jack', 'joe', 'jill']);
+  });
+
+  test('keeps the order of calls made in the same tick, with removals among them', async () => {
+    const recent = create();
+    const results = await Promise.all([
+      recent.touch('anna', 'jack'),
+      recent.touch('anna', 'jill'),
+      recent.remove('anna', 'jack'),
+      recent.touch('anna', 'joe'),
+      recent.remove('anna', 'jack'),
+      recent.touch('bert', 'jack'),
+    ]);
+    expect(results).toEqual([undefined, undefined, true, undefined, false, undefined]);
+    expect(await recent.list('anna')).toEqual(['joe', 'jill']);
+    expect(await recent.list('bert')).toEqual(['jack']);
+  });
+
+  test('drops the contact that was touched longest ago when the capacity is reached', async () => {
+    const recent = create({ capacity: 3 });
+    for (const contact of ['a', 'b', 'c', 'a', 'd']) await recent.touch('anna', contact);
+    expect(await recent.list('anna')).toEqual(['d', 'a', 'c']);
+  });
+
+  test('keeps the last 100 by default, from more calls than one script takes', async () => {
+    const recent = create();
+    await Promise.all(Array.from({ length: 250 }, (_, index) => recent.touch('anna', `contact ${index}`)));
+    const contacts = await recent.list('anna');
+    expect(contacts).toHaveLength(100);
+    expect([contacts[0], contacts[99]]).toEqual(['contact 249', 'contact 150']);
+  });
+
+  test('tells contacts apart byte by byte and keeps their display form', async () => {
+    const recent = create();
+    for (const contact of ['Jack', 'jack', 'JACK', 'Jáck']) await recent.touch('anna', contact);
+    expect(await recent.list('anna')).toEqual(['Jáck', 'JACK', 'jack', 'Jack']);
+    expect(await recent.complete('anna', 'ja')).toEqual(['Jáck', 'JACK', 'jack', 'Jack']);
+  });
+
+  test.each([[''], ['x'.repeat(1_025)]])('refuses a contact of a wrong length', async (contact) => {
+    await expect(create().touch('anna', contact)).rejects.toThrow(RangeError);
+    await expect(create().touch(contact, 'jack')).rejects.toThrow(RangeError);
+  });
+
+  test.each([[undefined], [null], [7], [['jack']], ['a\ud83d'], ['\ude00']])(
+    'refuses the contact %j',
+    async (contact) => {
+      await expect(create().touch('anna', contact as string)).rejects.toThrow(TypeError);
+    },
+  );
+});
+
+describe('remove', () => {
+  test('says whether the contact was there', async () => {
+    const recent = create();
+    await recent.touch('anna', 'Jack');
+    expect(await recent.remove('anna', 'jack')).toBe(false);
+    expect(await recent.remove('anna', 'Jack')).toBe(true);
+    expect(await recent.remove('anna', 'Jack')).toBe(false);
+    expect(await recent.list('anna')).toEqual([]);
+  });
+});
+
+describe('complete', () => {
+  test('finds by the beginning, the last touched first, up to the limit', async () => {
+    const recent = create();
+    for (const contact of ['jack', 'jill', 'bob', 'jane', 'ajax']) await recent.touch('anna', contact);
+    expect(await recent.complete('anna', 'j')).toEqual(['jane', 'jill', 'jack']);
+    expect(await recent.complete('anna', 'j', { limit: 2 })).toEqual(['jane', 'jill']);
+    expect(await recent.complete('anna', 'jax')).toEqual([]);
+    expect(await recent.complete('bert', 'j')).toEqual([]);
+  });
+
+  test('matches everything with an empty text, 10 by default', async () => {
+    const recent = create();
+    await Promise.all(Array.from({ length: 12 }, (_, index) => recent.touch('anna', `c${index}`)));
+    expect(await recent.complete('anna', '')).toHaveLength(10);
+    expect(await recent.complete('anna', '', { limit: 1_000 })).toHaveLength(12);
+  });
+
+  test('ignores case, accents and width, and answers with the form that was touched', async () => {
+    const recent = create();
+    for (const contact of ['Łukasz', 'Straße', 'İpek', 'ΟΔΟΣ', 'José', '존경', '😀 Jo'])
+      await recent.touch('anna', contact);
+    const found: Record<string, string[]> = {};
+    for (const text of ['luk', 'STRASS', 'ip', 'οδος', 'jose\u0301', 'ＪＯ', '조', '😀', '\ud83d', '中']) {
+      found[text] = await recent.complete('anna', text, { limit: 2 });
+    }
+    expect(found).toEqual({
+      luk: ['Łukasz'],
+      STRASS: ['Straße'],
+      ip: ['İpek'],
+      οδος: ['ΟΔΟΣ'],
+      'jose\u0301': ['José'],
+      ＪＯ: ['José'],
+      조: ['존경'],
+      '😀': ['😀 Jo'],
+      // Half of an emoji is no text yet.
+      '\ud83d': ['😀 Jo', '존경'],
+      中: [],
+    });
+  });
+
+  test('does not confuse a contact with the stored form of another', async () => {
+    const recent = create();
+    for (const contact of ['a b\0A\0B', 'A\0B', 'a b', 'a b\0a b']) await recent.touch('anna', contact);
+    expect(await recent.complete('anna', 'A B')).toEqual(['a b\0a b', 'a b', 'A\0B', 'a b\0A\0B']);
+    expect(await recent.remove('anna', 'A\0B')).toBe(true);
+    expect(await recent.list('anna')).toEqual(['a b\0a b', 'a b', 'a b\0A\0B']);
+  });
+
+  test.each([[0], [-1], [1.5], [1_001], [Number.NaN], [Number.POSITIVE_INFINITY]])(
+    'refuses the limit %d',
+    async (limit) => {
+      await expect(create().complete('anna', '', { limit })).rejects.toThrow(RangeError);
+    },
+  );
+
+  test.each([[undefined], [null], [1], [{}]])('refuses the text %j', async (text) => {
+    await expect(create().complete('anna', text as string)).rejects.toThrow(TypeError);
+  });
+});
+
+describe('any name', () => {
+  test.each(HOSTILE)('%j is a user of its own', async (user) => {
+    const recent = create();
+    await recent.touch(user, 'jack');
+    for (const other of HOSTILE) expect(await recent.list(other)).toEqual(other === user ? ['jack'] : []);
+  });
+
+  test('is a contact of its own', async () => {
+    const recent = create();
+    for (const contact of HOSTILE) await recent.touch('anna', contact);
+    expect(await recent.list('anna')).toEqual(HOSTILE.toReversed());
+    for (const contact of HOSTILE)
+      expect(await recent.complete('anna', contact, { limit: 100 })).toContain(contact);
+    for (const contact of HOSTILE) expect(await recent.remove('anna', contact)).toBe(true);
+  });
+});
+
+describe('options', () => {
+  test.each([
+    [{ capacity: 0 }],
+    [{ capacity: 1_001 }],
+    [{ capacity: Number.NaN }],
+    [{ capacity: 2.5 }],
+    [{ idleMs: 0 }],
+    [{ idleMs: Number.POSITIVE_INFINITY }],
+    [{ idleMs: Number.NaN }],
+    [{ prefix: '' }],
+  ])('%j is refused', (options) => {
+    expect(() => new RecentContacts(redis, options)).toThrow(RangeError);
+  });
+
+  test('a client that is none is refused', () => {
+    expect(() => new RecentContacts({} as typeof redis)).toThrow(TypeError);
+  });
+});

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Mailboxes } from '@mortise/messaging';
+import { startCluster } from '@mortise/redis-server';
+import type { RedisCluster } from '@mortise/redis-server';
+import { Cluster } from 'ioredis';
+
+let servers: RedisCluster;
+let cluster: Cluster;
+
+beforeAll(async () => {
+  servers = await startCluster({ replicasPerMaster: 0 });
+  cluster = new Cluster(servers.startupNodes);
+});
+
+afterAll(async () => {
+  await cluster?.quit();
+  await servers?.stop();
+});
+
+test('serves recipients of all masters: waiting, sending to many, acking', async () => {
+  const mailboxes = new Mailboxes<string>(cluster);
+  const recipients = Array.from({ length: 30 }, (_, index) => `user ${index}`);
+  const waiting = Promise.all(
+    recipients.map((recipient) => mailboxes.receive(recipient, { waitMs: 10_000 })),
+  );
+  await mailboxes.sendMany(
+    recipients.map((recipient) => ({ recipient, body: `for ${recipient}`, from: 'anna' })),
+  );
+  const received = await waiting;
+  expect(received.map((messages) => messages.map(({ body }) => body))).toEqual(
+    recipients.map((recipient) => [`for ${recipient}`]),
+  );
+  expect(await Promise.all(recipients.map((recipient) => mailboxes.ack(recipient, 1)))).toEqual(
+    recipients.map(() => 1),
+  );
+  const sizes = await Promise.all(cluster.nodes('master').map((node) => node.dbsize()));
+  expect(sizes).toHaveLength(3);
+  expect(Math.min(...sizes)).toBeGreaterThan(0);
+});
+
+test('wakes a receiver whose mailbox has moved to another master', async () => {
+  const mailboxes = new Mailboxes<string>(cluster);
+  await mailboxes.send('jack', 'one', { from: 'anna' });
+  await mailboxes.ack('jack', 1);
+  const waiting = mailboxes.receive('jack', { waitMs: 20_000 });
+  const key = 'mortise:messaging:{jack}:mailbox';
+  const owner = await servers.ownerOf(key);
+  const other = servers.nodes.find((node) => node !== owner)!;
+  await servers.moveSlot(await cluster.cluster('KEYSLOT', key), other);
+  await mailboxes.send('jack', 'two', { from: 'anna' });
+  expect(await waiting).toMatchObject([{ id: 2, body: 'two' }]);
+});

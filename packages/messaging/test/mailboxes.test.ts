@@ -1,0 +1,382 @@
+import { describe, expect, test } from '@jest/globals';
+import { BodyTooLargeError, Mailboxes, UnknownMessageError } from '@mortise/messaging';
+import type { MailboxesOptions, ReceiveOptions } from '@mortise/messaging';
+import { connect, freshPrefix } from './connection.js';
+import { until } from './until.js';
+
+const redis = connect();
+const ANNA = { from: 'anna' };
+
+function create(options: MailboxesOptions = {}): Mailboxes {
+  return new Mailboxes(redis, { prefix: freshPrefix(), ...options });
+}
+
+async function bodies(
+  mailboxes: Mailboxes,
+  recipient: string,
+  options: ReceiveOptions = {},
+): Promise<unknown[]> {
+  return (await mailboxes.receive(recipient, options)).map(({ body }) => body);
+}
+
+/** Names that break keys, scripts or entries where they are not encoded. */
+const HOSTILE = [
+  '}x',
+  '{}',
+  '{',
+  '%',
+  '%7D',
+  '\n',
+  '\0',
+  'a\0b',
+  '😀',
+  '\ud83d',
+  '\ude00',
+  ' ',
+  ':',
+  '1:2:3:',
+  '__proto__',
+];
+
+describe('send', () => {
+  test('numbers the messages of a mailbox without gaps, whoever sends', async () => {
+    const mailboxes = create();
+    const results = await Promise.all([
+      mailboxes.send('jack', 'a', ANNA),
+      mailboxes.send('jack', 'b', { from: 'bert' }),
+      mailboxes.send('jill', 'c', ANNA),
+      mailboxes.send('jack', 'd', ANNA),
+    ]);
+    expect(results.map(({ id }) => id)).toEqual([1, 2, 1, 3]);
+    expect(results.map(({ isDuplicate }) => isDuplicate)).toEqual([false, false, false, false]);
+    expect(await bodies(mailboxes, 'jack')).toEqual(['a', 'b', 'd']);
+    expect(await bodies(mailboxes, 'jill')).toEqual(['c']);
+  });
+
+  test.each([
+    [null],
+    [false],
+    [0],
+    [''],
+    [[]],
+    [{}],
+    [{ a: [1, { b: '😀\0\ud83d' }], n: 9007199254740991 }],
+    ['\0:\n'],
+    [Object.fromEntries([['__proto__', 1]])],
+  ])('carries %j as it is', async (body) => {
+    const mailboxes = create();
+    await mailboxes.send('jack', body, ANNA);
+    expect(await bodies(mailboxes, 'jack')).toStrictEqual([body]);
+  });
+
+  test.each([[undefined], [() => 1], [Symbol('x')], [1n]])(
+    'refuses a body that is no JSON value',
+    async (body) => {
+      const mailboxes = create();
+      await expect(mailboxes.send('jack', body, ANNA)).rejects.toThrow(TypeError);
+      expect(await mailboxes.unread('jack')).toBe(0);
+    },
+  );
+
+  test('refuses a body above the limit and takes one at the limit, in bytes', async () => {
+    const mailboxes = create({ maxBodyBytes: 10 });
+    await mailboxes.send('jack', 'éééé', ANNA);
+    const refusal = await mailboxes.send('jack', 'éééé1', ANNA).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(BodyTooLargeError);
+    expect(refusal).toMatchObject({ code: 'ERR_BODY_TOO_LARGE', recipient: 'jack', bytes: 11, maxBytes: 10 });
+    expect(await mailboxes.unread('jack')).toBe(1);
+  });
+
+  test('takes 64 KiB by default', async () => {
+    const mailboxes = create();
+    expect(await mailboxes.send('jack', 'x'.repeat(65_534), ANNA)).toEqual({ id: 1, isDuplicate: false });
+    await expect(mailboxes.send('jack', 'x'.repeat(65_535), ANNA)).rejects.toThrow(BodyTooLargeError);
+  });
+
+  test.each([[null], [7], [{}], [['jack']]])('refuses %j as a name', async (name) => {
+    const mailboxes = create();
+    const from = name as unknown as string;
+    await expect(mailboxes.send(from, 'a', ANNA)).rejects.toThrow(TypeError);
+    await expect(mailboxes.send('jack', 'a', { from })).rejects.toThrow(TypeError);
+    await expect(mailboxes.send('jack', 'a', { from: 'anna', id: from })).rejects.toThrow(TypeError);
+  });
+
+  test.each([[''], ['x'.repeat(1_025)]])('refuses a name of a wrong length', async (from) => {
+    const mailboxes = create();
+    await expect(mailboxes.send(from, 'a', ANNA)).rejects.toThrow(RangeError);
+    await expect(mailboxes.send('jack', 'a', { from })).rejects.toThrow(RangeError);
+    await expect(mailboxes.send('jack', 'a', { from: 'anna', id: from })).rejects.toThrow(RangeError);
+  });
+});
+
+describe('send with an id', () => {
+  test('does nothing the second time, also in the same tick and after an ack', async () => {
+    const mailboxes = create();
+    const twice = await Promise.all(
+      [1, 2].map((body) => mailboxes.send('jack', body, { from: 'anna', id: 'x' })),
+    );
+    expect(twice).toEqual([
+      { id: 1, isDuplicate: false },
+      { id: 1, isDuplicate: true },
+    ]);
+    await mailboxes.send('jack', 3, ANNA);
+    await mailboxes.ack('jack', 2);
+    expect(await mailboxes.send('jack', 4, { from: 'anna', id: 'x' })).toEqual({ id: 1, isDuplicate: true });
+    expect(await mailboxes.send('jill', 5, { from: 'anna', id: 'x' })).toEqual({ id: 1, isDuplicate: false });
+    expect(await mailboxes.unread('jack')).toBe(0);
+  });
+
+  test('forgets an id some time after dedupMs', async () => {
+    const mailboxes = create({ dedupMs: 100 });
+    await mailboxes.send('jack', 1, { from: 'anna', id: 'x' });
+    // Sending other messages keeps the remembered ids alive; only their age ends them.
+    const result = await until('the id to be forgotten', async () => {
+      await mailboxes.send('jack', 'other', ANNA);
+      const again = await mailboxes.send('jack', 2, { from: 'anna', id: 'x' });
+      return again.isDuplicate ? undefined : again;
+    });
+    expect(result.id).toBeGreaterThan(2);
+  });
+
+  test('remembers it in the older generation', async () => {
+    const prefix = freshPrefix();
+    const mailboxes = create({ prefix });
+    await mailboxes.send('jack', 1, { from: 'anna', id: 'x' });
+    // The beginning of the generation, moved 10 minutes into the past.
+    await redis.hincrby(`${prefix}:messaging:{jack}:mailbox`, 'idsSince', -600_000);
+    await mailboxes.send('jack', 2, { from: 'anna', id: 'y' });
+    expect(await redis.hkeys(`${prefix}:messaging:{jack}:mailbox-ids`)).toEqual(['y']);
+    expect(await mailboxes.send('jack', 3, { from: 'anna', id: 'x' })).toEqual({ id: 1, isDuplicate: true });
+    await redis.hincrby(`${prefix}:messaging:{jack}:mailbox`, 'idsSince', -600_000);
+    expect(await mailboxes.send('jack', 3, { from: 'anna', id: 'x' })).toEqual({ id: 3, isDuplicate: false });
+  });
+
+  test('tells apart ids that differ in half a surrogate pair', async () => {
+    const mailboxes = create();
+    const ids = [...HOSTILE, '\ud83e'];
+    const results = await Promise.all(ids.map((id) => mailboxes.send('jack', id, { from: 'anna', id })));
+    expect(results.map(({ id }) => id)).toEqual(ids.map((_, index) => index + 1));
+  });
+});
+
+describe('sendMany', () => {
+  test('answers in the order of the messages', async () => {
+    const mailboxes = create();
+    const results = await mailboxes.sendMany([
+      { recipient: 'jack', body: 'a', from: 'anna', id: 'x' },
+      { recipient: 'jill', body: 'b', from: 'anna' },
+      { recipient: 'jack', body: 'c', from: 'anna', id: 'x' },
+      { recipient: 'jack', body: 'd', from: 'bert' },
+    ]);
+    expect(results).toEqual([
+      { id: 1, isDuplicate: false },
+      { id: 1, isDuplicate: false },
+      { id: 1, isDuplicate: true },
+      { id: 2, isDuplicate: false },
+    ]);
+    expect(await mailboxes.sendMany([])).toEqual([]);
+  });
+
+  test('checks all messages before it sends one', async () => {
+    const mailboxes = create({ maxBodyBytes: 5 });
+    const messages = ['a', 'far too large'].map((body) => ({ recipient: 'jack', body, from: 'anna' }));
+    await expect(mailboxes.sendMany(messages)).rejects.toThrow(BodyTooLargeError);
+    expect(await mailboxes.status('jack')).toMatchObject({ lastId: 0 });
+  });
+
+  test('takes more messages and bytes than one script does', async () => {
+    const mailboxes = create();
+    const body = 'x'.repeat(10_000);
+    const messages = Array.from({ length: 500 }, (_, index) => ({
+      recipient: 'jack',
+      body: body + index,
+      from: 'anna',
+    }));
+    const results = await mailboxes.sendMany(messages);
+    expect(results.map(({ id }) => id)).toEqual(messages.map((_, index) => index + 1));
+    expect(await bodies(mailboxes, 'jack', { limit: 1_000 })).toEqual(
+      messages.map((message) => message.body),
+    );
+  });
+});
+
+describe('receive', () => {
+  test('tells id, sender, body and the time of the server', async () => {
+    const mailboxes = create();
+    await mailboxes.send('jack', { text: 'hi' }, ANNA);
+    const [seconds] = await redis.time();
+    const [message, ...others] = await mailboxes.receive('jack');
+    expect(others).toEqual([]);
+    expect(message).toEqual({ id: 1, from: 'anna', body: { text: 'hi' }, sentAt: expect.any(Number) });
+    expect(Math.abs(message!.sentAt - 1_000 * Number(seconds))).toBeLessThan(10_000);
+  });
+
+  test('moves nothing', async () => {
+    const mailboxes = create();
+    await mailboxes.send('jack', 1, ANNA);
+    expect(await bodies(mailboxes, 'jack')).toEqual([1]);
+    expect(await bodies(mailboxes, 'jack')).toEqual([1]);
+  });
+
+  test('begins at either end, up to the limit', async () => {
+    const mailboxes = create();
+    await mailboxes.sendMany([1, 2, 3, 4].map((body) => ({ recipient: 'jack', body, from: 'anna' })));
+    expect(await bodies(mailboxes, 'jack', { limit: 3 })).toEqual([1, 2, 3]);
+    expect(await bodies(mailboxes, 'jack', { limit: 3, order: 'oldest' })).toEqual([1, 2, 3]);
+    expect(await bodies(mailboxes, 'jack', { limit: 3, order: 'latest' })).toEqual([4, 3, 2]);
+    expect(await bodies(mailboxes, 'jack', { limit: 9, order: 'latest' })).toEqual([4, 3, 2, 1]);
+  });
+
+  test('returns 100 by default', async () => {
+    const mailboxes = create();
+    await mailboxes.sendMany(
+      Array.from({ length: 101 }, (_, body) => ({ recipient: 'jack', body, from: 'anna' })),
+    );
+    expect(await bodies(mailboxes, 'jack')).toHaveLength(100);
+  });
+
+  test.each([
+    [{ limit: 0 }],
+    [{ limit: -1 }],
+    [{ limit: 1_001 }],
+    [{ limit: Number.NaN }],
+    [{ limit: 1.5 }],
+    [{ waitMs: -1 }],
+    [{ waitMs: Number.NaN }],
+    [{ order: 'newest' } as unknown as ReceiveOptions],
+  ])('refuses %j', async (options) => {
+    await expect(create().receive('jack', options)).rejects.toThrow(RangeError);
+  });
+});
+
+describe('ack', () => {
+  test('frees what it passes and says how many that were', async () => {
+    const mailboxes = create();
+    await mailboxes.sendMany([1, 2, 3].map((body) => ({ recipient: 'jack', body, from: 'anna' })));
+    expect(await mailboxes.ack('jack', 2)).toBe(2);
+    expect(await bodies(mailboxes, 'jack')).toEqual([3]);
+    expect(await mailboxes.ack('jack', 3)).toBe(1);
+    expect(await mailboxes.send('jack', 4, ANNA)).toEqual({ id: 4, isDuplicate: false });
+    expect(await bodies(mailboxes, 'jack')).toEqual([4]);
+  });
+
+  test('moves only forward', async () => {
+    const mailboxes = create();
+    await mailboxes.sendMany([1, 2, 3].map((body) => ({ recipient: 'jack', body, from: 'anna' })));
+    expect(await Promise.all([3, 1, 2, 3, 0].map((id) => mailboxes.ack('jack', id)))).toEqual([
+      3, 0, 0, 0, 0,
+    ]);
+    expect(await mailboxes.ack('jack', 1)).toBe(0);
+    expect(await mailboxes.status('jack')).toMatchObject({ ackedId: 3, unread: 0 });
+  });
+
+  test('refuses an id that no message has, and lets the others of the tick pass', async () => {
+    const mailboxes = create();
+    await mailboxes.send('jack', 1, ANNA);
+    const [wrong, right] = await Promise.allSettled([mailboxes.ack('jack', 2), mailboxes.ack('jack', 1)]);
+    expect(right).toEqual({ status: 'fulfilled', value: 1 });
+    expect(wrong).toMatchObject({ status: 'rejected', reason: expect.any(UnknownMessageError) });
+    expect(wrong).toMatchObject({
+      reason: { code: 'ERR_UNKNOWN_MESSAGE', recipient: 'jack', id: 2, lastId: 1 },
+    });
+    await expect(mailboxes.ack('nobody', 1)).rejects.toThrow(UnknownMessageError);
+  });
+
+  test.each([[-1], [1.5], [Number.NaN], [Number.POSITIVE_INFINITY]])('refuses the id %d', async (id) => {
+    await expect(create().ack('jack', id)).rejects.toThrow(RangeError);
+  });
+});
+
+describe('clear', () => {
+  test('empties the mailbox and goes on counting', async () => {
+    const mailboxes = create();
+    expect(await mailboxes.clear('jack')).toBe(0);
+    await mailboxes.sendMany(
+      [1, 2].map((body) => ({ recipient: 'jack', body, from: 'anna', id: `x${body}` })),
+    );
+    expect(await mailboxes.clear('jack')).toBe(2);
+    expect(await mailboxes.receive('jack')).toEqual([]);
+    expect(await mailboxes.send('jack', 3, { from: 'anna', id: 'x2' })).toEqual({ id: 2, isDuplicate: true });
+    expect(await mailboxes.send('jack', 3, ANNA)).toEqual({ id: 3, isDuplicate: false });
+    expect(await mailboxes.status('jack')).toMatchObject({ unread: 1, ackedId: 2, dropped: null });
+  });
+});
+
+describe('unread and status', () => {
+  test('of a mailbox that never was', async () => {
+    const mailboxes = create();
+    expect(await mailboxes.unread('jack')).toBe(0);
+    expect(await mailboxes.status('jack')).toEqual({
+      unread: 0,
+      size: 0,
+      sizeBytes: 0,
+      lastId: 0,
+      ackedId: 0,
+      dropped: null,
+      lastReceivedAt: null,
+      oldestUnreadAt: null,
+      epoch: null,
+    });
+  });
+
+  test('of one with messages, and of one that is read to its end', async () => {
+    const mailboxes = create();
+    await mailboxes.send('jack', 'a', ANNA);
+    await mailboxes.send('jack', 'b', ANNA);
+    await mailboxes.send('jack', 'c', ANNA);
+    await mailboxes.ack('jack', 1);
+    const [second, third] = await mailboxes.receive('jack');
+    const status = await mailboxes.status('jack');
+    expect(await mailboxes.unread('jack')).toBe(2);
+    expect(status).toEqual({
+      unread: 2,
+      size: 2,
+      sizeBytes: expect.any(Number),
+      lastId: 3,
+      ackedId: 1,
+      dropped: null,
+      lastReceivedAt: third!.sentAt,
+      oldestUnreadAt: second!.sentAt,
+      epoch: expect.any(Number),
+    });
+    await mailboxes.ack('jack', 3);
+    expect(await mailboxes.status('jack')).toEqual({
+      ...status,
+      unread: 0,
+      size: 0,
+      sizeBytes: 0,
+      ackedId: 3,
+      oldestUnreadAt: null,
+    });
+  });
+});
+
+describe('any name', () => {
+  test.each(HOSTILE)('%j has a mailbox of its own and is a sender', async (name) => {
+    const mailboxes = create();
+    await mailboxes.send(name, 'a', { from: name, id: name });
+    const [message] = await mailboxes.receive(name);
+    expect(message).toMatchObject({ id: 1, from: name, body: 'a' });
+    for (const other of HOSTILE) expect(await mailboxes.unread(other)).toBe(other === name ? 1 : 0);
+  });
+});
+
+describe('options', () => {
+  test.each([
+    [{ maxMessages: 0 }],
+    [{ maxMessages: Number.NaN }],
+    [{ maxBytes: 1_023 }],
+    [{ maxBodyBytes: 0 }],
+    [{ maxBodyBytes: 2_000, maxBytes: 1_024 }],
+    [{ retentionMs: 0 }],
+    [{ retentionMs: Number.POSITIVE_INFINITY }],
+    [{ dedupMs: -1 }],
+    [{ prefix: '' }],
+  ])('%j is refused', (options) => {
+    expect(() => new Mailboxes(redis, options)).toThrow(RangeError);
+  });
+
+  test('a client that is none is refused', () => {
+    expect(() => new Mailboxes({} as typeof redis)).toThrow(TypeError);
+  });
+});

@@ -1,0 +1,132 @@
+import { describe, expect, jest, test } from '@jest/globals';
+import { Mailboxes } from '@mortise/messaging';
+import { Waiter } from '@mortise/redis';
+import { connect, freshPrefix } from './connection.js';
+import { until } from './until.js';
+
+const redis = connect();
+const otherClient = connect();
+const ANNA = { from: 'anna' };
+
+function create(prefix = freshPrefix()): Mailboxes {
+  return new Mailboxes(redis, { prefix });
+}
+
+/** Resolves when somebody waits for the mailbox. */
+async function isAwaited(prefix: string, recipient: string): Promise<void> {
+  const channel = `${prefix}:messaging:{${recipient}}:mailbox-wake`;
+  await until('a subscription', async () => {
+    const [, count] = (await redis.pubsub('NUMSUB', channel)) as [string, number];
+    return count > 0;
+  });
+}
+
+describe('receive with waitMs', () => {
+  test('returns at once what is there', async () => {
+    const mailboxes = create();
+    await mailboxes.send('jack', 1, ANNA);
+    expect(await mailboxes.receive('jack', { waitMs: Infinity })).toHaveLength(1);
+  });
+
+  test('returns an empty list when the time is over', async () => {
+    const startedAt = performance.now();
+    expect(await create().receive('jack', { waitMs: 50 })).toEqual([]);
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(49);
+  });
+
+  test('is woken by a message, without looking again', async () => {
+    const prefix = freshPrefix();
+    const mailboxes = create(prefix);
+    const waiting = mailboxes.receive('jack', { waitMs: Infinity });
+    await isAwaited(prefix, 'jack');
+    const sentAt = performance.now();
+    await mailboxes.send('jack', 'hi', ANNA);
+    expect(await waiting).toMatchObject([{ id: 1, body: 'hi' }]);
+    // The bounded re-check comes after 5 s.
+    expect(performance.now() - sentAt).toBeLessThan(2_000);
+  });
+
+  test('wakes all receivers of the mailbox and no other, also from another client', async () => {
+    const prefix = freshPrefix();
+    const sender = new Mailboxes(otherClient, { prefix });
+    const mailboxes = create(prefix);
+    const waiting = Promise.all([1, 2, 3].map(() => mailboxes.receive('jack', { waitMs: Infinity })));
+    const stop = new AbortController();
+    const other = mailboxes
+      .receive('jill', { waitMs: Infinity, signal: stop.signal })
+      .catch((error: unknown) => error);
+    await isAwaited(prefix, 'jack');
+    await isAwaited(prefix, 'jill');
+    await sender.send('jack', 'hi', ANNA);
+    expect(await waiting).toMatchObject([[{ body: 'hi' }], [{ body: 'hi' }], [{ body: 'hi' }]]);
+    stop.abort('enough');
+    expect(await other).toBe('enough');
+  });
+
+  test('is woken by each message of a mailbox that is acked in between', async () => {
+    const prefix = freshPrefix();
+    const mailboxes = create(prefix);
+    const bodies: unknown[] = [];
+    const reader = (async () => {
+      while (bodies.length < 20) {
+        const messages = await mailboxes.receive('jack', { waitMs: Infinity });
+        bodies.push(...messages.map(({ body }) => body));
+        await mailboxes.ack('jack', messages.at(-1)!.id);
+      }
+    })();
+    const startedAt = performance.now();
+    for (let body = 0; body < 20; body += 1) {
+      await mailboxes.send('jack', body, ANNA);
+      await until('the message to be acked', async () => (await mailboxes.unread('jack')) === 0);
+    }
+    await reader;
+    expect(bodies).toEqual(Array.from({ length: 20 }, (_, body) => body));
+    expect(performance.now() - startedAt).toBeLessThan(4_000);
+  });
+
+  test('ends with the reason of the signal, before and while it waits', async () => {
+    const prefix = freshPrefix();
+    const mailboxes = create(prefix);
+    const stop = new AbortController();
+    const waiting = mailboxes.receive('jack', { waitMs: Infinity, signal: stop.signal });
+    await isAwaited(prefix, 'jack');
+    stop.abort(new Error('enough'));
+    await expect(waiting).rejects.toThrow('enough');
+    await expect(mailboxes.receive('jack', { waitMs: 0, signal: stop.signal })).rejects.toThrow('enough');
+  });
+
+  test('gives its place at the hub up, however it ends', async () => {
+    const close = jest.spyOn(Waiter.prototype, 'close');
+    const prefix = freshPrefix();
+    const mailboxes = create(prefix);
+    await mailboxes.receive('jack', { waitMs: 10 });
+    const stop = new AbortController();
+    const waiting = mailboxes.receive('jill', { waitMs: Infinity, signal: stop.signal });
+    await isAwaited(prefix, 'jill');
+    stop.abort(new Error('enough'));
+    await expect(waiting).rejects.toThrow('enough');
+    expect(close).toHaveBeenCalledTimes(2);
+    close.mockRestore();
+  });
+
+  test('looks again when a wake-up was lost', async () => {
+    const prefix = freshPrefix();
+    const mailboxes = create(prefix);
+    const waiting = mailboxes.receive('jack', { waitMs: Infinity });
+    await isAwaited(prefix, 'jack');
+    // As a sender does whose wake-up gets lost: the entry is there and nobody is told.
+    const entry = '1:0:1:anna\0"hi"';
+    await redis.rpush(`${prefix}:messaging:{jack}:mailbox-messages`, entry);
+    expect(await waiting).toEqual([{ id: 1, from: 'anna', body: 'hi', sentAt: 1 }]);
+    await redis.del(`${prefix}:messaging:{jack}:mailbox-messages`);
+  });
+
+  test('fails with ERR_CLIENT_CLOSED when its client is closed', async () => {
+    const prefix = freshPrefix();
+    const client = redis.duplicate();
+    const waiting = new Mailboxes(client, { prefix }).receive('jack', { waitMs: Infinity });
+    await isAwaited(prefix, 'jack');
+    client.disconnect();
+    await expect(waiting).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
+  });
+});
