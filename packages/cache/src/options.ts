@@ -1,0 +1,117 @@
+import { requireDuration, requireInteger } from '@mortise/redis';
+
+/**
+ * Loads rows by id, all in one query. A row that is missing in the result, or null, is gone: it leaves the cache and the
+ * schedule. A key that was not asked for is a mistake and fails the batch. The signal is aborted when the result comes too late.
+ */
+export type LoadRows<Row> = (
+  ids: readonly string[],
+  signal: AbortSignal,
+) => Promise<ReadonlyMap<string, Row | null | undefined>>;
+
+/** The loader of a table, and its bounds. */
+export interface RowCacheOptions<Row> {
+  readonly load: LoadRows<Row>;
+  /** The most bytes of one row, as JSON in UTF-8, up to 16 MiB. Default 1 MiB. */
+  readonly maxRowBytes?: number;
+  /** A row is refreshed up to this part of `everyMs` early, so that rows scheduled together spread; 0 to 0.5. Default 0.1. */
+  readonly jitter?: number;
+  /** The schedule goes away when no refresher runs and nothing is scheduled for so long, in ms, from 1 minute. Default 30 days. */
+  readonly idleMs?: number;
+  /** Keeps several applications apart in one Redis. Default `mortise`. */
+  readonly prefix?: string;
+}
+
+/** Of one row. */
+export interface ScheduleOptions {
+  /** How often the row is refreshed, in ms, up to 3,650 days. 0 or less takes it out of cache and schedule. */
+  readonly everyMs: number;
+}
+
+/** How a process refreshes; each may do it differently. */
+export interface RefresherOptions {
+  /** Batches of one table that this process loads at once, 1 to 100. Default 2. */
+  readonly concurrency?: number;
+  /** Rows in one batch, 1 to 500. Default 250. */
+  readonly batch?: number;
+  /** A batch that is not done after so long, in ms, is given to others; its loader has 90 % of it. Default 30,000. */
+  readonly leaseMs?: number;
+  /** The first pause of a row whose load failed, in ms; it doubles up to `maxBackoffMs`. Default 500. */
+  readonly minBackoffMs?: number;
+  /** Default 60,000. */
+  readonly maxBackoffMs?: number;
+  /** Hears of everything that failed in the background. Default: one line on stderr. */
+  readonly onError?: (error: unknown) => void;
+}
+
+const DAY_MS = 86_400_000;
+const MIB = 1_048_576;
+const MAX_MS = 3_650 * DAY_MS;
+
+export const DEFAULTS = {
+  maxRowBytes: MIB,
+  jitter: 0.1,
+  idleMs: 30 * DAY_MS,
+  concurrency: 2,
+  batch: 250,
+  leaseMs: 30_000,
+  minBackoffMs: 500,
+  maxBackoffMs: 60_000,
+} as const;
+
+/** What a refresher has to know about a table. */
+export interface TableOptions<Row> {
+  readonly load: LoadRows<Row>;
+  readonly maxRowBytes: number;
+  readonly jitter: number;
+  readonly idleMs: number;
+}
+
+export function resolveRowCacheOptions<Row>(options: RowCacheOptions<Row>): TableOptions<Row> {
+  if (typeof options?.load !== 'function') throw new TypeError('load must be a function');
+  const jitter = options.jitter ?? DEFAULTS.jitter;
+  if (typeof jitter !== 'number') throw new TypeError(`jitter must be a number, got ${typeof jitter}`);
+  if (!(jitter >= 0 && jitter <= 0.5)) throw new RangeError(`jitter must be from 0 to 0.5, got ${jitter}`);
+  return {
+    load: options.load,
+    maxRowBytes: requireInteger('maxRowBytes', options.maxRowBytes ?? DEFAULTS.maxRowBytes, {
+      min: 1,
+      max: 16 * MIB,
+    }),
+    jitter,
+    idleMs: Math.ceil(
+      requireDuration('idleMs', options.idleMs ?? DEFAULTS.idleMs, { min: 60_000, max: MAX_MS }),
+    ),
+  };
+}
+
+/** Whole ms; 0 means: take the row out. */
+export function resolveEveryMs(options: ScheduleOptions): number {
+  const everyMs = requireDuration('everyMs', options?.everyMs, { min: -Infinity, max: MAX_MS });
+  return Math.max(0, Math.ceil(everyMs));
+}
+
+export type RefreshOptions = Required<Omit<RefresherOptions, 'onError'>>;
+
+export function resolveRefresherOptions(options: RefresherOptions): RefreshOptions {
+  const leaseMs = Math.ceil(
+    requireDuration('leaseMs', options.leaseMs ?? DEFAULTS.leaseMs, { min: 100, max: 3_600_000 }),
+  );
+  const minBackoffMs = requireDuration('minBackoffMs', options.minBackoffMs ?? DEFAULTS.minBackoffMs, {
+    min: 1,
+    max: 3_600_000,
+  });
+  return {
+    concurrency: requireInteger('concurrency', options.concurrency ?? DEFAULTS.concurrency, {
+      min: 1,
+      max: 100,
+    }),
+    batch: requireInteger('batch', options.batch ?? DEFAULTS.batch, { min: 1, max: 500 }),
+    leaseMs,
+    minBackoffMs,
+    maxBackoffMs: requireDuration('maxBackoffMs', options.maxBackoffMs ?? DEFAULTS.maxBackoffMs, {
+      min: minBackoffMs,
+      max: 86_400_000,
+    }),
+  };
+}

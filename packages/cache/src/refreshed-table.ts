@@ -1,0 +1,21 @@
+/** What a refresher needs of a `RowCache`, kept off its public face. */
+import type { TableKeys } from './keys.js';
+import type { TableOptions } from './options.js';
+
+export interface RefreshedTable {
+  readonly keys: TableKeys;
+  readonly options: TableOptions<unknown>;
+}
+
+const tables = new WeakMap<object, RefreshedTable>();
+
+export function setTable(rows: object, table: RefreshedTable): void {
+  tables.set(rows, table);
+}
+
+/** Throws TypeError for something else than a `RowCache`. */
+export function tableOf(rows: object): RefreshedTable {
+  const table = tables.get(rows);
+  if (!table) throw new TypeError('rows must be RowCache objects');
+  return table;
+}

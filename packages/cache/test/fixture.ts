@@ -1,0 +1,66 @@
+import { afterEach } from '@jest/globals';
+import { Refresher, RowCache } from '@mortise/cache';
+import type { LoadRows, RefresherOptions, RowCacheOptions } from '@mortise/cache';
+import type { Redis } from 'ioredis';
+import { freshPrefix } from './connection.js';
+
+export interface Item {
+  readonly name: string;
+}
+
+const running = new Set<Refresher>();
+
+afterEach(async () => {
+  await Promise.all([...running].map((refresher) => refresher.stop()));
+  running.clear();
+});
+
+/** A table in memory that counts the queries made to it. */
+export class Database {
+  readonly items = new Map<string, Item>();
+  readonly queries: string[][] = [];
+  /** Thrown by each query while it is set. */
+  failure: Error | undefined;
+
+  put(...ids: string[]): this {
+    for (const id of ids) this.items.set(id, { name: `item ${id}` });
+    return this;
+  }
+
+  readonly load: LoadRows<Item> = async (ids) => {
+    this.queries.push([...ids]);
+    if (this.failure) throw this.failure;
+    return new Map(ids.map((id) => [id, this.items.get(id)]));
+  };
+
+  get loads(): string[] {
+    return this.queries.flat();
+  }
+}
+
+/** A cache of the table under a prefix of its own. */
+export function cacheOf(
+  redis: Redis,
+  database: Pick<Database, 'load'>,
+  options: Partial<RowCacheOptions<Item>> = {},
+): RowCache<Item> {
+  return new RowCache<Item>(redis, 'items', {
+    prefix: freshPrefix(),
+    jitter: 0,
+    load: database.load,
+    ...options,
+  });
+}
+
+/** A refresher that runs until the test is over. What fails in it is kept in `errors`. */
+export async function refresh(
+  redis: Redis,
+  rows: RowCache<Item>,
+  options: RefresherOptions = {},
+): Promise<{ refresher: Refresher; errors: unknown[] }> {
+  const errors: unknown[] = [];
+  const refresher = new Refresher(redis, [rows], { onError: (error) => errors.push(error), ...options });
+  running.add(refresher);
+  await refresher.start();
+  return { refresher, errors };
+}

@@ -1,0 +1,58 @@
+import { expect, test } from '@jest/globals';
+import { connect, freshPrefix } from './connection.js';
+import { cacheOf, Database, refresh } from './fixture.js';
+import { until } from './until.js';
+
+const redis = connect();
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+/** Each key of the prefix and its time to live in ms. */
+async function timesToLive(prefix: string): Promise<Record<string, number>> {
+  const keys = (await redis.keys(`${prefix}:*`)).toSorted();
+  const times = await Promise.all(keys.map((key) => redis.pttl(key)));
+  return Object.fromEntries(keys.map((key, index) => [key.slice(prefix.length), times[index]!]));
+}
+
+test('every key expires: rows ten delays after their last load, the schedule when nobody touches it', async () => {
+  const prefix = freshPrefix();
+  const database = new Database().put('}x', 'often');
+  const rows = cacheOf(redis, database, { prefix });
+  const { refresher, errors } = await refresh(redis, rows, { minBackoffMs: MINUTE_MS });
+  await rows.schedule('}x', { everyMs: 2 * MINUTE_MS });
+  await rows.schedule('often', { everyMs: 1_000_000 });
+  await rows.schedule('never there', { everyMs: 1_000 });
+  await until('the rows', async () => (await rows.getMany(['}x', 'often'])).size === 2);
+  await rows.schedule('often', { everyMs: 1_000 });
+  database.failure = new Error('away');
+  await rows.refresh('often');
+  await until('the failure', async () => errors.length > 0);
+  await refresher.stop();
+  await rows.get('unknown');
+
+  const times = await timesToLive(prefix);
+  const promised = {
+    ':cache:{items}:due': 30 * DAY_MS,
+    ':cache:{items}:every': 30 * DAY_MS,
+    ':cache:{items}:failures': 30 * DAY_MS,
+    ':cache:{items}:lease': 30 * DAY_MS,
+    ':cache:{items}:row:%7Dx': 20 * MINUTE_MS,
+    ':cache:{items}:row:often': 10 * MINUTE_MS,
+  };
+  expect(Object.keys(times)).toEqual(Object.keys(promised));
+  for (const [key, promise] of Object.entries(promised)) {
+    expect(times[key]).toBeLessThanOrEqual(promise);
+    expect(times[key]).toBeGreaterThan(promise - 10_000);
+  }
+});
+
+test('nothing stays of a row that is taken out', async () => {
+  const prefix = freshPrefix();
+  const rows = cacheOf(redis, new Database().put('1'), { prefix });
+  const { refresher } = await refresh(redis, rows);
+  await rows.schedule('1', { everyMs: 1_000_000 });
+  await until('the row', async () => (await rows.get('1')) !== null);
+  await rows.unschedule('1');
+  await refresher.stop();
+  expect(Object.keys(await timesToLive(prefix))).toEqual([':cache:{items}:lease']);
+});
