@@ -1,10 +1,10 @@
 const { mkdirSync, writeFileSync } = require('node:fs');
-const { join } = require('node:path');
+const path = require('node:path');
 
 /** Writes .jest/summary.json, so that a run that turbo takes from its cache still counts its tests. */
 module.exports = class SummaryReporter {
   constructor(globalConfig) {
-    this.directory = join(globalConfig.rootDir, '.jest');
+    this.directory = path.join(globalConfig.rootDir, '.jest');
   }
 
   onRunComplete(_contexts, results) {
@@ -15,6 +15,6 @@ module.exports = class SummaryReporter {
       failed: results.numFailedTests + results.numRuntimeErrorTestSuites,
       skipped: results.numPendingTests + results.numTodoTests,
     };
-    writeFileSync(join(this.directory, 'summary.json'), `${JSON.stringify(summary)}\n`);
+    writeFileSync(path.join(this.directory, 'summary.json'), `${JSON.stringify(summary)}\n`);
   }
 };

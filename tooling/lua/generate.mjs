@@ -6,22 +6,28 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readHeader } from './header.mjs';
+import { renderScripts } from './render.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const isCheck = process.argv.includes('--check');
 let stale = 0;
+let refused = 0;
 
 for (const group of ['packages', 'apps', 'tooling']) {
   for (const name of readdirSync(join(root, group))) {
     const source = join(root, group, name, 'src');
-    if (existsSync(source)) generate(source);
+    if (!existsSync(source)) continue;
+    try {
+      generate(source);
+    } catch (error) {
+      // One package that is being worked on doesn't hold up the others.
+      console.error(`${relative(root, source)}: ${error.message}`);
+      refused += 1;
+    }
   }
 }
-if (stale > 0) {
-  console.error('run `npm run scripts` and commit the result');
-  process.exit(1);
-}
+if (stale > 0) console.error('run `npm run scripts` and commit the result');
+if (stale + refused > 0) process.exitCode = 1;
 
 function generate(source) {
   const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
@@ -45,24 +51,9 @@ function generate(source) {
 function render(source, files) {
   // @mortise/redis itself has no door of its own name to come in by.
   const isBase = source.endsWith(join('packages', 'redis', 'src'));
-  const parts = files.map((file) => {
-    const name = basename(file, '.lua');
-    const text = readFileSync(join(source, file), 'utf8');
-    const { flags, keys, args, restKey, restArg } = readHeader(file, text);
-    const constant = name.replace(/[.-]([a-z])/g, (_, letter) => letter.toUpperCase());
-    const fields = [
-      `name: ${JSON.stringify(name)}`,
-      `isReadOnly: ${flags.includes('no-writes')}`,
-      `keys: ${JSON.stringify(keys)}`,
-      `args: ${JSON.stringify(args)}`,
-      ...(restKey ? [`restKey: ${JSON.stringify(restKey)}`] : []),
-      ...(restArg ? [`restArg: ${JSON.stringify(restArg)}`] : []),
-      `source: ${JSON.stringify(text)
-        .replaceAll('\\n', '\\n" +\n    "')
-        .replace(/ \+\n {4}""$/, '')}`,
-    ];
-    return `export const ${constant} = new Script({\n  ${fields.join(',\n  ')},\n} as const);\n`;
-  });
-  const from = isBase ? './script.js' : '@mortise/redis';
-  return `// Made from the .lua files of this folder by \`npm run scripts\`. Edit those.\nimport { Script } from '${from}';\n\n${parts.join('\n')}`;
+  const scripts = files.map((file) => ({
+    name: basename(file, '.lua'),
+    text: readFileSync(join(source, file), 'utf8'),
+  }));
+  return renderScripts(scripts, isBase ? './script.js' : '@mortise/redis');
 }

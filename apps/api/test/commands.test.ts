@@ -1,33 +1,24 @@
 /** Which commands each method of Market sends: an added round trip shows here. */
 import { expect, test } from '@jest/globals';
+import { connect, freshPrefix, transcript } from '@mortise/test-kit';
 
 import { Market } from '../src/market/index.js';
-import { newPrefix, openRedis } from './fixture/redis.js';
 
-const redis = openRedis();
-const watcher = openRedis();
+const redis = connect();
+const prefix = freshPrefix();
 
 /** Runs the steps, and tells for each what the client sent, without what scripts did inside. */
-async function transcript(steps: Record<string, () => Promise<unknown>>): Promise<Record<string, string[]>> {
-  const monitor = await watcher.monitor();
-  const [, address] = /addr=\S+:(\d+) laddr/.exec(await redis.client('INFO'))!;
-  const sent: string[] = [];
-  monitor.on('monitor', (_time: string, [command]: string[], source: string) => {
-    if (source.endsWith(`:${address}`)) sent.push(command!.toLowerCase());
-  });
+async function sentBy(steps: Record<string, () => Promise<unknown>>): Promise<Record<string, string[]>> {
   const found: Record<string, string[]> = {};
   for (const [name, act] of Object.entries(steps)) {
-    await act();
-    await redis.echo(name);
-    while (!sent.includes('echo')) await new Promise(setImmediate);
-    found[name] = sent.splice(0).slice(0, -1);
+    const lines = await transcript(redis, { prefix }, act);
+    found[name] = lines.flatMap((line) => (line.startsWith(' ') ? [] : line.split(' ', 1)));
   }
-  monitor.disconnect();
   return found;
 }
 
 test('one command for each method, and one for all purchases of a tick', async () => {
-  const market = new Market(redis, { prefix: newPrefix() });
+  const market = new Market(redis, { prefix });
   const profile = { name: 'Frank', email: 'frank@example.com', funds: 100 };
   const offer = (itemId: string) => market.list({ id: itemId, sellerId: 'frank', itemId, price: 1 });
   const buy = (listingId: string) => market.purchase({ listingId, buyerId: 'bill', expectedPrice: 1 });
@@ -59,7 +50,7 @@ test('one command for each method, and one for all purchases of a tick', async (
     'markMailed of nothing': () => market.markMailed([]),
   };
   // Other tests may or may not have loaded the scripts: a first run of each has it known to the server.
-  const warm = new Market(redis, { prefix: newPrefix() });
+  const warm = new Market(redis, { prefix: freshPrefix() });
   await warm.putPlayer('frank', profile);
   await warm.player('frank');
   await warm.giveItem('frank', 'a');
@@ -69,7 +60,7 @@ test('one command for each method, and one for all purchases of a tick', async (
   await warm.purchase({ listingId: 'a', buyerId: 'x', expectedPrice: 1 }).catch(() => undefined);
   await warm.outbox();
 
-  expect(await transcript(steps)).toEqual({
+  expect(await sentBy(steps)).toEqual({
     putPlayer: ['evalsha'],
     player: ['evalsha_ro'],
     giveItem: ['evalsha'],

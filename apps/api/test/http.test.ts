@@ -1,14 +1,14 @@
 /** The routes as a client sees them, over a listening server. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { freshPrefix } from '@mortise/test-kit';
 
 import type { Answer, Api } from './fixture/api.js';
 import { openShop, startApi } from './fixture/api.js';
-import { newPrefix } from './fixture/redis.js';
 
 let api: Api;
 
 beforeAll(async () => {
-  api = await startApi({ MORTISE_PREFIX: newPrefix() });
+  api = await startApi({ MORTISE_PREFIX: freshPrefix() });
   await openShop(api);
 });
 afterAll(() => api.app.close());

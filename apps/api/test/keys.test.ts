@@ -2,11 +2,12 @@ import { readFileSync } from 'node:fs';
 
 import { expect, test } from '@jest/globals';
 import { keySlot } from '@mortise/redis';
+import { connect, freshPrefix } from '@mortise/test-kit';
 
 import { Market } from '../src/market/index.js';
-import { keysOf, newPrefix, openRedis } from './fixture/redis.js';
+import { keysOf } from './fixture/redis.js';
 
-const redis = openRedis();
+const redis = connect();
 
 /** The table at the head of keys.ts: part -> type. */
 function promised(): Map<string, string> {
@@ -16,7 +17,7 @@ function promised(): Map<string, string> {
 }
 
 test('a market leaves the keys of the table and no other, in one slot', async () => {
-  const prefix = newPrefix();
+  const prefix = freshPrefix();
   const market = new Market(redis, { prefix });
   const profile = { name: 'Frank', email: 'frank@example.com', funds: 100 };
   for (const id of ['frank', 'bill']) await market.putPlayer(id, profile);

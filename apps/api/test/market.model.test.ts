@@ -1,12 +1,12 @@
 /** Random trade against a model in memory, then random trade at once against what must never change. */
 import { describe, expect, test } from '@jest/globals';
+import { connect, freshPrefix } from '@mortise/test-kit';
 import * as fc from 'fast-check';
 
 import { Market } from '../src/market/index.js';
-import { newPrefix, openRedis } from './fixture/redis.js';
 
-const redis = openRedis();
-const other = openRedis();
+const redis = connect();
+const other = connect();
 
 const PLAYERS = ['ann', 'bob', 'cid'];
 const ITEMS = ['axe', 'bow', 'cup', 'dye'];
@@ -69,7 +69,7 @@ const ROUNDS = fc.array(fc.array(step, { minLength: 5, maxLength: 20, size: 'max
 });
 
 async function newMarket(): Promise<{ market: Market; prefix: string }> {
-  const prefix = newPrefix();
+  const prefix = freshPrefix();
   const market = new Market(redis, { prefix });
   await Promise.all(
     PLAYERS.map((id) => market.putPlayer(id, { name: id, email: `${id}@example.com`, funds: FUNDS })),

@@ -1,14 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
+import { connect, freshPrefix } from '@mortise/test-kit';
 
 import { Market, MAX_COINS } from '../src/market/index.js';
-import { dump, newPrefix, openRedis } from './fixture/redis.js';
+import { dump } from './fixture/redis.js';
 import { bill, frank, openShop } from './fixture/shop.js';
 
-const redis = openRedis();
+const redis = connect();
 
 /** Five listings by one seller, at prices of which two are equal. */
 async function openBazaar(): Promise<Market> {
-  const market = new Market(redis, { prefix: newPrefix() });
+  const market = new Market(redis, { prefix: freshPrefix() });
   await market.putPlayer('frank', frank);
   await market.putPlayer('bill', { ...bill, funds: 1_000 });
   for (const [index, price] of [7, 100, 7, 9, 20].entries()) {
@@ -20,7 +21,7 @@ async function openBazaar(): Promise<Market> {
 
 describe('putPlayer', () => {
   test('creates a player; later it changes name and address and keeps the funds', async () => {
-    const market = new Market(redis, { prefix: newPrefix() });
+    const market = new Market(redis, { prefix: freshPrefix() });
     expect(await market.putPlayer('frank', frank)).toEqual({
       player: { id: 'frank', ...frank },
       isNew: true,
@@ -32,13 +33,13 @@ describe('putPlayer', () => {
   });
 
   test('without funds a player has none', async () => {
-    const market = new Market(redis, { prefix: newPrefix() });
+    const market = new Market(redis, { prefix: freshPrefix() });
     const { player } = await market.putPlayer('poor', { name: 'P', email: 'p@example.com' });
     expect(player.funds).toBe(0);
   });
 
   test('refuses one player more than the market may have, and still changes those that it has', async () => {
-    const market = new Market(redis, { prefix: newPrefix(), maxPlayers: 1 });
+    const market = new Market(redis, { prefix: freshPrefix(), maxPlayers: 1 });
     await market.putPlayer('frank', frank);
     await expect(market.putPlayer('bill', bill)).rejects.toMatchObject({ code: 'ERR_MARKET_FULL', limit: 1 });
     expect(await market.player('bill')).toBeNull();
@@ -46,21 +47,21 @@ describe('putPlayer', () => {
   });
 
   test.each([NaN, Infinity, -1, 0.5, MAX_COINS + 1, '5'])('refuses funds of %p', async (funds) => {
-    const market = new Market(redis, { prefix: newPrefix() });
+    const market = new Market(redis, { prefix: freshPrefix() });
     await expect(market.putPlayer('x', { ...frank, funds: funds as number })).rejects.toThrow(
       /^funds must be/,
     );
   });
 
   test.each(['', 'a\nb', 'a\u0000', 'x'.repeat(101), '\ud800', 7])('refuses the name %j', async (name) => {
-    const market = new Market(redis, { prefix: newPrefix() });
+    const market = new Market(redis, { prefix: freshPrefix() });
     await expect(market.putPlayer('x', { ...frank, name: name as string })).rejects.toThrow(/^name must be/);
   });
 });
 
 describe('player', () => {
   test('is null for a player that was never put', async () => {
-    const market = new Market(redis, { prefix: newPrefix() });
+    const market = new Market(redis, { prefix: freshPrefix() });
     expect(await market.player('nobody')).toBeNull();
   });
 });
@@ -98,7 +99,7 @@ describe('giveItem', () => {
 
 describe('itemsOf', () => {
   test('pages through one inventory and no other, though one id begins as the other', async () => {
-    const market = new Market(redis, { prefix: newPrefix() });
+    const market = new Market(redis, { prefix: freshPrefix() });
     for (const id of ['p', 'p-', 'p1']) await market.putPlayer(id, frank);
     for (let n = 0; n < 5; n += 1) await market.giveItem('p', `item-${n}`);
     await market.giveItem('p1', 'a');
@@ -300,7 +301,7 @@ describe('ids', () => {
   });
 
   test('may have every character of the alphabet', async () => {
-    const market = new Market(redis, { prefix: newPrefix() });
+    const market = new Market(redis, { prefix: freshPrefix() });
     const id = 'AZaz09._~@:-';
     await market.putPlayer(id, frank);
     await market.putPlayer('bill', bill);

@@ -1,11 +1,11 @@
 /** /openapi.json is the routes, and a document of OpenAPI 3.1. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { freshPrefix } from '@mortise/test-kit';
 import { z } from 'zod';
 
 import { RouteMethods } from '../src/http/route-methods.js';
 import type { Api } from './fixture/api.js';
 import { startApi } from './fixture/api.js';
-import { newPrefix } from './fixture/redis.js';
 
 type Json = Record<string, unknown>;
 interface Operation {
@@ -26,7 +26,7 @@ let document: {
 let operations: [string, Operation][];
 
 beforeAll(async () => {
-  api = await startApi({ MORTISE_PREFIX: newPrefix() });
+  api = await startApi({ MORTISE_PREFIX: freshPrefix() });
   document = (await api.send({ path: '/openapi.json' })).json;
   operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]): [string, Operation] => [

@@ -1,14 +1,15 @@
 /** No sale without its mail: whatever happens between the purchase and the enqueue, the relay makes up for it. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
+import { connect, freshPrefix } from '@mortise/test-kit';
 
 import { Market, MAIL_PRIORITIES, MAIL_QUEUE } from '../src/market/index.js';
 import type { MailTasks, Receipt } from '../src/market/index.js';
 import type { Api } from './fixture/api.js';
 import { openShop, startApi } from './fixture/api.js';
-import { keysOf, newPrefix, openRedis, until } from './fixture/redis.js';
+import { keysOf, until } from './fixture/redis.js';
 
-const redis = openRedis();
+const redis = connect();
 const apis: Api[] = [];
 
 async function start(prefix: string): Promise<Api> {
@@ -41,7 +42,7 @@ async function sellWithoutMail(market: Market, count: number): Promise<Receipt[]
 
 describe('the relay', () => {
   test('enqueues at boot what a killed API has left, each mail once', async () => {
-    const prefix = newPrefix();
+    const prefix = freshPrefix();
     const market = new Market(redis, { prefix });
     const receipts = await sellWithoutMail(market, 3);
     // The second of them was enqueued before the process died, but not taken out of the outbox.
@@ -59,7 +60,7 @@ describe('the relay', () => {
   });
 
   test('empties an outbox of more than one batch', async () => {
-    const prefix = newPrefix();
+    const prefix = freshPrefix();
     const market = new Market(redis, { prefix });
     await sellWithoutMail(market, 230);
     await start(prefix);
@@ -68,7 +69,7 @@ describe('the relay', () => {
   });
 
   test('two of them store each mail once', async () => {
-    const prefix = newPrefix();
+    const prefix = freshPrefix();
     const market = new Market(redis, { prefix });
     await sellWithoutMail(market, 50);
     await Promise.all([start(prefix), start(prefix)]);
@@ -79,7 +80,7 @@ describe('the relay', () => {
 
 describe('a purchase', () => {
   test('is answered when the queue refuses its mail, which follows as soon as the queue takes it', async () => {
-    const prefix = newPrefix();
+    const prefix = freshPrefix();
     const api = await start(prefix);
     await openShop(api);
     // A key of another type makes every enqueue fail.
@@ -102,7 +103,7 @@ describe('a purchase', () => {
   });
 
   test('leaves nothing in the outbox when all goes well', async () => {
-    const prefix = newPrefix();
+    const prefix = freshPrefix();
     const api = await start(prefix);
     await openShop(api);
     const order = { buyerId: 'bill', expectedPrice: 97 };

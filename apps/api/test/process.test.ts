@@ -8,8 +8,9 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { freshPrefix } from '@mortise/test-kit';
 
-import { newPrefix, REDIS_URL, until } from './fixture/redis.js';
+import { REDIS_URL, until } from './fixture/redis.js';
 
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 /** Many programs at once on a busy machine. */
@@ -40,7 +41,7 @@ interface Program {
 
 /** Starts the API, and gives its address as it stands in the log. */
 async function boot(env: Record<string, string> = {}): Promise<Program> {
-  const child = run({ REDIS_URL, PORT: '0', MORTISE_PREFIX: newPrefix(), ...env });
+  const child = run({ REDIS_URL, PORT: '0', MORTISE_PREFIX: freshPrefix(), ...env });
   const lines: Line[] = [];
   let rest = '';
   child.stdout!.on('data', (chunk: Buffer) => {

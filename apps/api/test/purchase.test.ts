@@ -1,11 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
+import { connect } from '@mortise/test-kit';
 
 import { Market, MAX_COINS } from '../src/market/index.js';
-import { dump, openRedis } from './fixture/redis.js';
+import { dump } from './fixture/redis.js';
 import { bill, frank, openShop } from './fixture/shop.js';
 
-const redis = openRedis();
-const other = openRedis();
+const redis = connect();
+const other = connect();
 
 /** Sells items one after the other, mails included, and gives the ids of the sales. */
 async function sellTimes(market: Market, count: number, from = 0): Promise<string[]> {

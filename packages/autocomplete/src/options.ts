@@ -1,5 +1,6 @@
 import { requireDuration, requireInteger } from '@mortise/redis';
 
+/** Bounds of `RecentContacts`. */
 export interface RecentContactsOptions {
   /** The most contacts that a user keeps, 1 to 1,000; the ones touched longest ago go first. Default 100. */
   readonly capacity?: number;
@@ -9,6 +10,7 @@ export interface RecentContactsOptions {
   readonly prefix?: string;
 }
 
+/** Of one `complete`. */
 export interface CompleteOptions {
   /** The most contacts to return, 1 to 1,000. Default 10. */
   readonly limit?: number;

@@ -17,6 +17,7 @@ import { recentContactsApply, recentContactsComplete } from './scripts.gen.js';
 /** Changes in one script call: at the largest capacity they hold the server for about 2 ms. */
 const MAX_BATCH = 100;
 
+/** The contacts of many users, each the last touched first, with completion. */
 export class RecentContacts {
   readonly #redis: RedisClient;
   readonly #keys: AutocompleteKeys;

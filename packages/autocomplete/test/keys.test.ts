@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { RecentContacts } from '@mortise/autocomplete';
-import { connect, freshPrefix } from './connection.js';
+import { connect, freshPrefix } from '@mortise/test-kit';
 
 const redis = connect();
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { normalize, RecentContacts } from '@mortise/autocomplete';
+import { connect, freshPrefix } from '@mortise/test-kit';
 import * as fc from 'fast-check';
-import { connect, freshPrefix } from './connection.js';
 
 const redis = connect();
 const CAPACITY = 4;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { RecentContacts } from '@mortise/autocomplete';
 import type { RecentContactsOptions } from '@mortise/autocomplete';
-import { connect, freshPrefix } from './connection.js';
+import { connect, freshPrefix } from '@mortise/test-kit';
 
 const redis = connect();
 

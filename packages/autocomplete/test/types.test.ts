@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { RecentContacts } from '@mortise/autocomplete';
 import type { RecentContactsOptions } from '@mortise/autocomplete';
+import { connect, freshPrefix } from '@mortise/test-kit';
 import { Cluster } from 'ioredis';
-import { connect, freshPrefix } from './connection.js';
 
 const redis = connect();
 

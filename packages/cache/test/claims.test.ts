@@ -1,11 +1,10 @@
 import { describe, expect, jest, test } from '@jest/globals';
+import { connect, until } from '@mortise/test-kit';
 import { Claims } from '../src/claims.js';
 import type { Outcome } from '../src/claims.js';
 import { DEFAULTS } from '../src/options.js';
 import { tableOf } from '../src/refreshed-table.js';
-import { connect } from './connection.js';
 import { cacheOf, Database } from './fixture.js';
-import { until } from './until.js';
 
 const redis = connect();
 const HOUR = { everyMs: 3_600_000 };

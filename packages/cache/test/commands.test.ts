@@ -1,8 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { connect, freshPrefix } from './connection.js';
+import { connect, freshPrefix, transcript, until } from '@mortise/test-kit';
+import * as scripts from '../src/scripts.gen.js';
 import { cacheOf, Database, refresh } from './fixture.js';
-import { transcript } from './transcript.js';
-import { until } from './until.js';
 
 const redis = connect();
 const HOUR = { everyMs: 3_600_000 };
@@ -13,6 +12,7 @@ const row = (id: string): string => `cache:{items}:row:${id}`;
 
 test('each method is one round trip, and calls of a tick share one', async () => {
   const prefix = freshPrefix();
+  const scope = { prefix, scripts };
   const rows = cacheOf(redis, new Database(), { prefix });
   // The first use of a script on a server sends its text.
   await rows.schedule('warm', HOUR);
@@ -20,10 +20,11 @@ test('each method is one round trip, and calls of a tick share one', async () =>
   await rows.unschedule('warm');
 
   const plan = (...ids: string[]): string =>
-    `evalsha ${[due, every, failures, wake, ...ids.map((id) => row(id))].join(' ')}`;
+    `evalsha row-cache.plan ${[due, every, failures, wake, ...ids.map((id) => row(id))].join(' ')}`;
   const end = [`  pexpire ${due}`, `  pexpire ${every}`];
-  expect(await transcript(redis, prefix, () => rows.schedule('1', HOUR))).toEqual([
+  expect(await transcript(redis, scope, () => rows.schedule('1', HOUR))).toEqual([
     plan('1'),
+    '  time',
     `  zrange ${due}`,
     `  zscore ${every}`,
     `  zadd ${every}`,
@@ -33,7 +34,7 @@ test('each method is one round trip, and calls of a tick share one', async () =>
     `  publish ${wake}`,
   ]);
   expect(
-    await transcript(redis, prefix, () =>
+    await transcript(redis, scope, () =>
       Promise.all([
         rows.schedule('1', HOUR),
         rows.schedule('2', HOUR),
@@ -43,6 +44,7 @@ test('each method is one round trip, and calls of a tick share one', async () =>
     ),
   ).toEqual([
     plan('1', '2', '1', '2'),
+    '  time',
     `  zrange ${due}`,
     // Scheduled so already.
     `  zscore ${every}`,
@@ -59,12 +61,13 @@ test('each method is one round trip, and calls of a tick share one', async () =>
     `  unlink ${row('2')}`,
     ...end,
   ]);
-  expect(await transcript(redis, prefix, () => rows.get('1'))).toEqual([`mget ${row('1')}`]);
+  expect(await transcript(redis, scope, () => rows.get('1'))).toEqual([`mget ${row('1')}`]);
   expect(
-    await transcript(redis, prefix, () => Promise.all([rows.get('1'), rows.getMany(['2', '3'])])),
+    await transcript(redis, scope, () => Promise.all([rows.get('1'), rows.getMany(['2', '3'])])),
   ).toEqual([`mget ${row('1')} ${row('2')} ${row('3')}`]);
-  expect(await transcript(redis, prefix, () => rows.stats())).toEqual([
-    `evalsha_ro ${due} ${failures}`,
+  expect(await transcript(redis, scope, () => rows.stats())).toEqual([
+    `evalsha_ro row-cache.stats ${due} ${failures}`,
+    '  time',
     `  zrange ${due}`,
     `  zcount ${due}`,
     `  zcard ${due}`,
@@ -74,15 +77,16 @@ test('each method is one round trip, and calls of a tick share one', async () =>
 
 test('a batch is a claim and a commit', async () => {
   const prefix = freshPrefix();
+  const scope = { prefix, scripts };
   const rows = cacheOf(redis, new Database().put('1', '2'), { prefix });
-  const lines = await transcript(redis, prefix, async () => {
+  const lines = await transcript(redis, scope, async () => {
     await Promise.all([rows.schedule('1', HOUR), rows.schedule('2', HOUR)]);
     const { refresher } = await refresh(redis, rows);
     await until('the rows', async () => (await rows.getMany(['1', '2'])).size === 2);
     await refresher.stop();
   });
-  const claim = `evalsha ${due} ${every} ${lease}`;
-  const commit = `evalsha ${due} ${every} ${failures} ${row('1')} ${row('2')}`;
+  const claim = `evalsha refresher.claim ${due} ${every} ${lease}`;
+  const commit = `evalsha refresher.commit ${due} ${every} ${failures} ${row('1')} ${row('2')}`;
   const calls = lines.filter((line) => line === claim || line === commit);
   expect(calls.slice(0, 2)).toEqual([claim, commit]);
   // A claim more each when the subscription stands and when the commit has said what is due next.
@@ -93,8 +97,9 @@ test('a batch is a claim and a commit', async () => {
     lines
       .slice(from + 1)
       .filter((line) => line.startsWith('  '))
-      .slice(0, 7),
+      .slice(0, 8),
   ).toEqual([
+    '  time',
     `  zrange ${due}`,
     `  get ${lease}`,
     `  zadd ${due}`,
@@ -104,7 +109,8 @@ test('a batch is a claim and a commit', async () => {
     `  zrange ${due}`,
   ]);
   const commits = lines.slice(lines.indexOf(commit) + 1);
-  expect(commits.filter((line) => line.startsWith('  ')).slice(0, 8)).toEqual([
+  expect(commits.filter((line) => line.startsWith('  ')).slice(0, 9)).toEqual([
+    '  time',
     `  zmscore ${due}`,
     `  zmscore ${every}`,
     `  hlen ${failures}`,
@@ -118,11 +124,12 @@ test('a batch is a claim and a commit', async () => {
 
 test('a refresher that has nothing to do sends nothing', async () => {
   const prefix = freshPrefix();
+  const scope = { prefix, scripts };
   const rows = cacheOf(redis, new Database().put('1'), { prefix });
   await refresh(redis, rows);
   await rows.schedule('1', HOUR);
   await until('the row', async () => (await rows.get('1')) !== null);
-  const lines = await transcript(redis, prefix, async () => {
+  const lines = await transcript(redis, scope, async () => {
     for (let reads = 0; reads < 1_000; reads += 1) await rows.get('1');
   });
   const others = lines.filter((line) => line !== `mget ${row('1')}`);

@@ -1,8 +1,8 @@
 import { afterEach } from '@jest/globals';
 import { Refresher, RowCache } from '@mortise/cache';
 import type { LoadRows, RefresherOptions, RowCacheOptions } from '@mortise/cache';
+import { freshPrefix } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
-import { freshPrefix } from './connection.js';
 
 export interface Item {
   readonly name: string;

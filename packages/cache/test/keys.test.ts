@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { connect, freshPrefix } from './connection.js';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { cacheOf, Database, refresh } from './fixture.js';
-import { until } from './until.js';
 
 const redis = connect();
 const MINUTE_MS = 60_000;

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Refresher, RowCache } from '@mortise/cache';
 import { startCluster } from '@mortise/redis-server';
 import type { RedisCluster } from '@mortise/redis-server';
+import { until } from '@mortise/test-kit';
 import { Cluster } from 'ioredis';
-import { until } from './until.js';
 
 let servers: RedisCluster;
 let cluster: Cluster;

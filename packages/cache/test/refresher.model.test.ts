@@ -1,8 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { Refresher, RowCache } from '@mortise/cache';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
 import * as fc from 'fast-check';
-import { connect, freshPrefix } from './connection.js';
-import { until } from './until.js';
 
 const redis = connect();
 const other = connect();

@@ -2,10 +2,9 @@ import { describe, expect, jest, test } from '@jest/globals';
 import { LoadFailedError, LoadTimeoutError, Refresher, RowCache, RowTooLargeError } from '@mortise/cache';
 import type { LoadRows, RefresherOptions } from '@mortise/cache';
 import { Waiter } from '@mortise/redis';
-import { connect, freshPrefix } from './connection.js';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { cacheOf, Database, refresh } from './fixture.js';
 import type { Item } from './fixture.js';
-import { until } from './until.js';
 
 const redis = connect();
 /** Each is another process to Redis. */

@@ -1,10 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { RowCache } from '@mortise/cache';
 import type { RowCacheOptions, ScheduleOptions } from '@mortise/cache';
-import { connect, freshPrefix } from './connection.js';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { cacheOf, Database, refresh } from './fixture.js';
 import type { Item } from './fixture.js';
-import { until } from './until.js';
 
 const redis = connect();
 const HOUR = { everyMs: 3_600_000 };

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { Refresher, RowCache } from '@mortise/cache';
 import type { RefresherOptions, RowCacheStats } from '@mortise/cache';
+import { connect, freshPrefix } from '@mortise/test-kit';
 import { Cluster } from 'ioredis';
-import { connect, freshPrefix } from './connection.js';
 import { Database } from './fixture.js';
 import type { Item } from './fixture.js';
 

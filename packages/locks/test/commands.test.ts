@@ -3,11 +3,12 @@ import { Mutex } from '@mortise/locks';
 import type { Lease } from '@mortise/locks';
 import { startSingle } from '@mortise/redis-server';
 import type { RedisServer } from '@mortise/redis-server';
+import { connect, freshPrefix, transcript, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
-import { connect } from './connection.js';
-import { transcript } from './transcript.js';
-import { queued } from './until.js';
+import * as scripts from '../src/scripts.gen.js';
+import { queued } from './queued.js';
 
+const prefix = freshPrefix();
 let server: RedisServer;
 let redis: Redis;
 let clients: Redis[];
@@ -17,10 +18,10 @@ beforeAll(async () => {
   redis = connect(server.url);
   clients = Array.from({ length: 10 }, () => connect(server.url));
   // The first use of a script on a server sends its text, and the first wait for a lock subscribes.
-  const mutex = new Mutex(redis, 'lock');
+  const mutex = new Mutex(redis, 'lock', { prefix });
   const lease = await mutex.acquire();
   await lease.renew();
-  const waits = clients.map((client) => new Mutex(client, 'lock').acquire());
+  const waits = clients.map((client) => new Mutex(client, 'lock', { prefix }).acquire());
   await queued(mutex, 10);
   await lease.release();
   await Promise.all(waits.map(async (wait) => (await wait).release()));
@@ -30,58 +31,121 @@ afterAll(async () => {
   await server?.stop();
 });
 
+/** The transcript, with short names: keys without what all have in common, and a channel without its contender. */
+async function commands(client: Redis, action: () => Promise<unknown>): Promise<string[]> {
+  const lines = await transcript(client, { prefix, scripts }, action);
+  return lines.map((line) => line.replaceAll(/locks:\{[^}]*\}:/g, '').replace(/grant:\S+/, 'grant'));
+}
+
 test('a lock without contention costs one command to take and one to give back', async () => {
-  const mutex = new Mutex(redis, 'free');
+  const mutex = new Mutex(redis, 'free', { prefix });
   let lease: Lease | null = null;
+  const take = ['evalsha mutex.acquire lease token queue', '  time', '  exists queue', '  set lease'];
+  const giveBack = [
+    'evalsha mutex.release lease token queue',
+    '  get lease',
+    '  exists queue',
+    '  del lease',
+  ];
   expect(
-    await transcript(redis, async () => {
+    await commands(redis, async () => {
       lease = await mutex.acquire();
     }),
-  ).toEqual(['mutex.acquire: time exists set set']);
-  expect(await transcript(redis, () => lease!.renew())).toEqual(['mutex.renew: get pexpire']);
-  expect(await transcript(redis, () => mutex.tryAcquire())).toEqual(['mutex.acquire: time exists set pttl']);
-  expect(await transcript(redis, () => mutex.inspect())).toEqual(['mutex.inspect: get get pttl zcard']);
-  expect(await transcript(redis, () => lease!.release())).toEqual(['mutex.release: get exists del']);
+  ).toEqual([...take, '  set token']);
+  expect(await commands(redis, () => lease!.renew())).toEqual([
+    'evalsha mutex.renew lease',
+    '  get lease',
+    '  pexpire lease',
+  ]);
+  expect(await commands(redis, () => mutex.tryAcquire())).toEqual([...take, '  pttl lease']);
+  expect(await commands(redis, () => mutex.inspect())).toEqual([
+    'evalsha_ro mutex.inspect lease token queue',
+    '  get lease',
+    '  get token',
+    '  pttl lease',
+    '  zcard queue',
+  ]);
+  expect(await commands(redis, () => lease!.release())).toEqual(giveBack);
   expect(
-    await transcript(redis, async () => {
+    await commands(redis, async () => {
       lease = await mutex.tryAcquire();
     }),
-  ).toEqual(['mutex.acquire: time exists set set']);
-  expect(await transcript(redis, () => lease!.release())).toEqual(['mutex.release: get exists del']);
-  expect(await transcript(redis, () => mutex.forceRelease())).toEqual(['mutex.release: get zrem']);
+  ).toEqual([...take, '  set token']);
+  expect(await commands(redis, () => lease!.release())).toEqual(giveBack);
+  expect(await commands(redis, () => mutex.forceRelease())).toEqual([
+    'evalsha mutex.release lease token queue',
+    '  get lease',
+    '  zrem queue',
+  ]);
 });
 
 test('the first wait of a process for a lock subscribes and re-checks', async () => {
-  const holder = await new Mutex(redis, 'first').acquire();
-  const mutex = new Mutex(clients[0]!, 'first');
-  const lines = await transcript(redis, async () => {
+  const holder = await new Mutex(redis, 'first', { prefix }).acquire();
+  const mutex = new Mutex(clients[0]!, 'first', { prefix });
+  const queue = `${prefix}:locks:{first}:queue`;
+  const lines = await commands(clients[0]!, async () => {
     await expect(mutex.acquire({ waitMs: 200 })).rejects.toMatchObject({ code: 'ERR_LOCK_TIMEOUT' });
-    await queued(mutex, 0);
+    // No more is sent once the waiter has left.
+    await until('the end of the wait', async () => (await redis.zcard(queue)) === 0);
   });
-  expect(lines.filter((line) => !line.startsWith('mutex.inspect'))).toEqual([
-    'mutex.acquire: time exists set zrange zadd pexpire pttl',
-    'subscribe',
-    'mutex.recheck: time get zadd pexpire pttl',
-    'mutex.release: get zrem',
+  expect(lines.filter((line) => line !== 'zcard queue')).toEqual([
+    'evalsha mutex.acquire lease token queue',
+    '  time',
+    '  exists queue',
+    '  set lease',
+    '  zrange queue',
+    '  zadd queue',
+    '  pexpire queue',
+    '  pttl lease',
+    'subscribe grant',
+    'evalsha mutex.recheck lease token queue',
+    '  time',
+    '  get lease',
+    '  zadd queue',
+    '  pexpire queue',
+    '  pttl lease',
+    'evalsha mutex.release lease token queue',
+    '  get lease',
+    '  zrem queue',
   ]);
   await holder.release();
 });
 
 test('from then on a hand-off is one command to ask and one to release, and the grant is a message', async () => {
-  const [first, second] = clients.map((client) => new Mutex(client, 'lock')) as [Mutex, Mutex];
+  const [first, second] = clients.map((client) => new Mutex(client, 'lock', { prefix })) as [Mutex, Mutex];
   const holder = await first.acquire();
-  const lines = await transcript(redis, async () => {
+  const lines = await commands(clients[0]!, async () => {
     const wait = second.acquire();
     // The wait itself ends with its grant, not with the reply to its command.
-    await new Mutex(clients[1]!, 'lock').tryAcquire();
+    await new Mutex(clients[1]!, 'lock', { prefix }).tryAcquire();
     await holder.release();
     await (await wait).release();
   });
   expect(lines).toEqual([
     // Both in one tick of one process: one command.
-    'mutex.acquire: time exists set set zrange zadd pexpire pttl',
-    'mutex.release: get exists time get zrange publish zpopmin set set',
-    'mutex.release: get exists del',
+    'evalsha mutex.acquire lease token queue',
+    '  time',
+    '  exists queue',
+    '  set lease',
+    '  set lease',
+    '  zrange queue',
+    '  zadd queue',
+    '  pexpire queue',
+    '  pttl lease',
+    'evalsha mutex.release lease token queue',
+    '  get lease',
+    '  exists queue',
+    '  time',
+    '  get token',
+    '  zrange queue',
+    '  publish grant',
+    '  zpopmin queue',
+    '  set lease',
+    '  set token',
+    'evalsha mutex.release lease token queue',
+    '  get lease',
+    '  exists queue',
+    '  del lease',
   ]);
 });
 
@@ -96,7 +160,7 @@ test('ten processes that take turns send exactly two commands for each acquisiti
   let acquisitions = 0;
   await Promise.all(
     clients.map(async (client) => {
-      const mutex = new Mutex(client, 'lock');
+      const mutex = new Mutex(client, 'lock', { prefix });
       for (let round = 0; round < 20; round += 1) await mutex.using(() => (acquisitions += 1));
     }),
   );
@@ -107,30 +171,37 @@ test('ten processes that take turns send exactly two commands for each acquisiti
 });
 
 test('what many callers of one tick ask for travels together', async () => {
-  const mutex = new Mutex(redis, 'many');
+  const mutex = new Mutex(redis, 'many', { prefix });
   const controller = new AbortController();
   let leases: Promise<unknown>[] = [];
-  const lines = await transcript(redis, async () => {
+  const lines = await commands(redis, async () => {
     leases = Array.from({ length: 30 }, () => mutex.acquire({ signal: controller.signal }));
     await leases[0];
   });
-  expect(lines.filter((line) => line.startsWith('mutex.acquire'))).toHaveLength(1);
+  expect(lines.filter((line) => line.startsWith('evalsha mutex.acquire'))).toHaveLength(1);
   await queued(mutex, 29);
-  const left = await transcript(redis, async () => {
+  const left = await commands(redis, async () => {
     controller.abort();
     await Promise.allSettled(leases);
     await queued(mutex, 0);
   });
-  expect(left.filter((line) => line.startsWith('mutex.release'))).toHaveLength(1);
+  expect(left.filter((line) => line.startsWith('evalsha mutex.release'))).toHaveLength(1);
 });
 
 test('renewals of many locks are one command for each slot', async () => {
   // Without hash tags in their names, two locks share a slot only by chance.
-  const mutexes = [new Mutex(redis, 'slot a'), new Mutex(redis, 'slot b')];
+  const mutexes = [new Mutex(redis, 'slot a', { prefix }), new Mutex(redis, 'slot b', { prefix })];
   const leases = await Promise.all(mutexes.map((mutex) => mutex.acquire()));
-  const lines = await transcript(redis, () =>
+  const lines = await commands(redis, () =>
     Promise.all(leases.flatMap((lease) => [lease.renew(), lease.renew()])),
   );
-  expect(lines).toEqual(['mutex.renew: get pexpire get pexpire', 'mutex.renew: get pexpire get pexpire']);
+  const renewal = [
+    'evalsha mutex.renew lease lease',
+    '  get lease',
+    '  pexpire lease',
+    '  get lease',
+    '  pexpire lease',
+  ];
+  expect(lines).toEqual([...renewal, ...renewal]);
   await Promise.all(leases.map((lease) => lease.release()));
 });

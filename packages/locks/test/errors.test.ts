@@ -1,24 +1,15 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { LeaseLostError, LockTimeoutError } from '@mortise/locks';
 import { CodedError } from '@mortise/redis';
+import { errorCodes } from '@mortise/test-kit';
 import * as all from '../src/errors.js';
-
-function readmeSection(title: string): string {
-  const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
-  return new RegExp(`^## ${title}$(.*?)^## `, 'ms').exec(readme)?.[1] ?? '';
-}
 
 describe('errors', () => {
   test('the README lists the codes that this package exports, and one that it passes on', () => {
-    const listed = readmeSection('Errors').matchAll(/^\| `(ERR_\w+)`/gm);
-    const source = readFileSync(join(import.meta.dirname, '../src/errors.ts'), 'utf8');
-    const exported = Array.from(source.matchAll(/readonly code = '(ERR_\w+)'/g), ([, code]) => code);
-    expect(new Set(Array.from(listed, ([, code]) => code))).toEqual(
-      new Set([...exported, 'ERR_CLIENT_CLOSED']),
-    );
-    expect(exported).toHaveLength(Object.keys(all).length);
+    const { declared, listed } = errorCodes(join(import.meta.dirname, '..'));
+    expect(declared).toHaveLength(Object.keys(all).length);
+    expect(listed).toEqual([...declared, 'ERR_CLIENT_CLOSED'].toSorted());
   });
 
   test('carry their code, their fields and a message that says what and which', () => {

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { Mutex } from '@mortise/locks';
-import { connect, freshPrefix } from './connection.js';
-import { queued } from './until.js';
+import { connect, freshPrefix } from '@mortise/test-kit';
+import { queued } from './queued.js';
 
 const redis = connect();
 const other = connect();

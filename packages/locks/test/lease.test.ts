@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { LeaseLostError, Mutex } from '@mortise/locks';
 import type { MutexOptions } from '@mortise/locks';
-import { connect, freshPrefix } from './connection.js';
-import { abortOf, queued, until } from './until.js';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { abortOf } from './abort-of.js';
+import { queued } from './queued.js';
 
 const redis = connect();
 const other = connect();

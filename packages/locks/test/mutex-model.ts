@@ -1,7 +1,7 @@
 import { Mutex } from '@mortise/locks';
 import type { Lease } from '@mortise/locks';
+import { until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
-import { until } from './until.js';
 
 /** Numbers choose among clients and waiters. */
 export type Step =

@@ -3,7 +3,7 @@ import { Mutex } from '@mortise/locks';
 import { startCluster } from '@mortise/redis-server';
 import type { RedisCluster } from '@mortise/redis-server';
 import { Cluster } from 'ioredis';
-import { queued } from './until.js';
+import { queued } from './queued.js';
 
 let servers: RedisCluster;
 let clients: [Cluster, Cluster];

@@ -3,10 +3,11 @@ import { ClientClosedError } from '@mortise/redis';
 import { Mutex } from '@mortise/locks';
 import { startProxy, startSingle } from '@mortise/redis-server';
 import type { RedisServer, TcpProxy } from '@mortise/redis-server';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
-import { connect, freshPrefix } from './connection.js';
+import { abortOf } from './abort-of.js';
+import { queued } from './queued.js';
 import { TIMED_OUT, within } from '../src/within.js';
-import { abortOf, queued, until } from './until.js';
 
 let server: RedisServer;
 let proxy: TcpProxy;

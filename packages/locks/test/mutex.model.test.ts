@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
+import { connect, freshPrefix } from '@mortise/test-kit';
 import * as fc from 'fast-check';
-import { connect, freshPrefix } from './connection.js';
 import type { Step } from './mutex-model.js';
 import { MutexModel } from './mutex-model.js';
 

@@ -5,10 +5,9 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Mutex } from '@mortise/locks';
 import { startSingle } from '@mortise/redis-server';
 import type { RedisServer } from '@mortise/redis-server';
-import { connect, freshPrefix } from './connection.js';
+import { connect, freshPrefix, monitor, until } from '@mortise/test-kit';
+import { queued } from './queued.js';
 import { mutexRecheck } from '../src/scripts.gen.js';
-import { monitor } from './monitor.js';
-import { queued, until } from './until.js';
 
 /** The longest pause between two re-checks, a command, and what a busy machine adds. */
 const RECHECK_LIMIT_MS = 1_600 + 500;

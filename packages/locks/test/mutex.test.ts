@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { LeaseLostError, LockTimeoutError, Mutex } from '@mortise/locks';
 import type { Lease, MutexOptions } from '@mortise/locks';
-import { connect, freshPrefix } from './connection.js';
-import { queued, until } from './until.js';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { queued } from './queued.js';
 
 const clients = [connect(), connect(), connect()];
 const [redis, other, third] = clients as [

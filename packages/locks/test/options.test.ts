@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { Mutex } from '@mortise/locks';
 import type { AcquireOptions, MutexOptions } from '@mortise/locks';
-import { connect, freshPrefix } from './connection.js';
+import { connect, freshPrefix } from '@mortise/test-kit';
 
 const redis = connect();
 const prefix = freshPrefix();

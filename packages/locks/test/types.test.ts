@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { LeaseLostError, LockTimeoutError, Mutex } from '@mortise/locks';
 import type { AcquireOptions, Lease, LeaseEnd, MutexOptions, MutexState } from '@mortise/locks';
+import { connect, freshPrefix } from '@mortise/test-kit';
 import { Cluster } from 'ioredis';
-import { connect, freshPrefix } from './connection.js';
 
 const redis = connect();
 

@@ -24,6 +24,7 @@ export interface Outgoing<Body = unknown> extends SendOptions {
   readonly body: Body;
 }
 
+/** What became of a message that was sent. */
 export interface SendResult {
   /** The id of the message in the recipient's mailbox. */
   readonly id: number;
@@ -33,6 +34,7 @@ export interface SendResult {
   readonly dropped?: IdRange;
 }
 
+/** A mailbox in numbers. */
 export interface MailboxStatus {
   /** Messages that are not acked: exactly those that `receive` returns. */
   readonly unread: number;
@@ -68,6 +70,7 @@ const RECHECK_MS = 5_000;
 
 let waiters = 0;
 
+/** The mailboxes of many recipients; `Body` is the type of what they carry. */
 export class Mailboxes<Body = unknown> {
   readonly #redis: RedisClient;
   readonly #keys: MessagingKeys;
@@ -153,7 +156,10 @@ export class Mailboxes<Body = unknown> {
     );
   }
 
-  /** Acks all messages that are there and frees them; returns how many that were. Ids go on. Costs as `ack`. */
+  /**
+   * Acks all messages that are there and frees them; returns how many that were. Ids go on. Costs as `ack`. When it is
+   * repeated, it takes what came since as well.
+   */
   async clear(recipient: string): Promise<number> {
     return this.#acks.submit(requireName('recipient', recipient), 'all');
   }

@@ -11,6 +11,7 @@ export interface IdRange {
   readonly toId: number;
 }
 
+/** A message as its recipient gets it. */
 export interface Message<Body = unknown> {
   /** Dense within a mailbox: 1, 2, 3 … */
   readonly id: number;

@@ -1,5 +1,6 @@
 import { requireDuration, requireInteger, requireOneOf } from '@mortise/redis';
 
+/** Bounds of every mailbox. */
 export interface MailboxesOptions {
   /** The most messages in a mailbox, 1 to 1,000,000; the oldest are dropped, visibly. Default 10,000. */
   readonly maxMessages?: number;
@@ -18,6 +19,7 @@ export interface MailboxesOptions {
   readonly prefix?: string;
 }
 
+/** Of one message. */
 export interface SendOptions {
   /** Who sends: any string of 1 to 1,024 bytes. */
   readonly from: string;
@@ -25,6 +27,7 @@ export interface SendOptions {
   readonly id?: string;
 }
 
+/** Of one `receive`. */
 export interface ReceiveOptions {
   /** The most messages to return, 1 to 1,000. Default 100. */
   readonly limit?: number;

@@ -1,10 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { Mailboxes } from '@mortise/messaging';
-import { connect, freshPrefix } from './connection.js';
-import { transcript } from './transcript.js';
+import { connect, freshPrefix, transcript } from '@mortise/test-kit';
+import * as scripts from '../src/scripts.gen.js';
 
 const redis = connect();
 const prefix = freshPrefix();
+const scope = { prefix, scripts };
 const mailboxes = new Mailboxes(redis, { prefix });
 const box = 'messaging:{jack}:mailbox';
 const keys = `${box} ${box}-messages`;
@@ -24,8 +25,9 @@ test('each method is one round trip, and calls of a tick share one', async () =>
     `  hset ${box}-ids`,
   ];
   const end = [`  hset ${box}`, `  pexpire ${box}`, `  pexpire ${box}-messages`, `  pexpire ${box}-ids`];
-  expect(await transcript(redis, prefix, () => mailboxes.send('jack', 1, { from: 'anna' }))).toEqual([
-    `evalsha ${allKeys}`,
+  expect(await transcript(redis, scope, () => mailboxes.send('jack', 1, { from: 'anna' }))).toEqual([
+    `evalsha mailbox.send ${allKeys}`,
+    '  time',
     `  hmget ${box}`,
     // The first message of a mailbox.
     `  unlink ${box}-messages ${box}-ids ${box}-ids-before`,
@@ -38,8 +40,9 @@ test('each method is one round trip, and calls of a tick share one', async () =>
     `  publish ${box}-wake`,
   ]);
   const two = [2, 3].map((body) => ({ recipient: 'jack', body, from: 'anna' }));
-  expect(await transcript(redis, prefix, () => mailboxes.sendMany(two))).toEqual([
-    `evalsha ${allKeys}`,
+  expect(await transcript(redis, scope, () => mailboxes.sendMany(two))).toEqual([
+    `evalsha mailbox.send ${allKeys}`,
+    '  time',
     `  hmget ${box}`,
     `  hlen ${box}-ids`,
     `  llen ${box}-messages`,
@@ -48,30 +51,30 @@ test('each method is one round trip, and calls of a tick share one', async () =>
     ...message,
     ...end,
   ]);
-  expect(await transcript(redis, prefix, () => mailboxes.receive('jack', { waitMs: 1_000 }))).toEqual([
-    `evalsha_ro ${keys}`,
+  expect(await transcript(redis, scope, () => mailboxes.receive('jack', { waitMs: 1_000 }))).toEqual([
+    `evalsha_ro mailbox.receive ${keys}`,
     `  hmget ${box}`,
     `  llen ${box}-messages`,
     `  lrange ${box}-messages`,
   ]);
-  expect(await transcript(redis, prefix, () => mailboxes.unread('jack'))).toEqual([`llen ${box}-messages`]);
-  expect(await transcript(redis, prefix, () => mailboxes.status('jack'))).toEqual([
-    `evalsha_ro ${keys}`,
+  expect(await transcript(redis, scope, () => mailboxes.unread('jack'))).toEqual([`llen ${box}-messages`]);
+  expect(await transcript(redis, scope, () => mailboxes.status('jack'))).toEqual([
+    `evalsha_ro mailbox.status ${keys}`,
     `  hmget ${box}`,
     `  lindex ${box}-messages`,
     `  llen ${box}-messages`,
   ]);
   expect(
-    await transcript(redis, prefix, () => Promise.all([mailboxes.ack('jack', 1), mailboxes.ack('jack', 2)])),
+    await transcript(redis, scope, () => Promise.all([mailboxes.ack('jack', 1), mailboxes.ack('jack', 2)])),
   ).toEqual([
-    `evalsha ${keys}`,
+    `evalsha mailbox.ack ${keys}`,
     `  hmget ${box}`,
     `  llen ${box}-messages`,
     `  hset ${box}`,
     `  ltrim ${box}-messages`,
   ]);
-  expect(await transcript(redis, prefix, () => mailboxes.clear('jack'))).toEqual([
-    `evalsha ${keys}`,
+  expect(await transcript(redis, scope, () => mailboxes.clear('jack'))).toEqual([
+    `evalsha mailbox.ack ${keys}`,
     `  hmget ${box}`,
     `  llen ${box}-messages`,
     `  hset ${box}`,
@@ -80,17 +83,19 @@ test('each method is one round trip, and calls of a tick share one', async () =>
 });
 
 test('waiting is one subscription and one more look, however many wait', async () => {
-  const lines = await transcript(redis, prefix, () =>
+  const lines = await transcript(redis, scope, () =>
     Promise.all([1, 2].map(() => mailboxes.receive('jill', { waitMs: 50 }))),
   );
   expect(lines.filter((line) => !line.startsWith('  '))).toEqual([
-    'evalsha_ro messaging:{jill}:mailbox messaging:{jill}:mailbox-messages',
-    'evalsha_ro messaging:{jill}:mailbox messaging:{jill}:mailbox-messages',
+    'evalsha_ro mailbox.receive messaging:{jill}:mailbox messaging:{jill}:mailbox-messages',
+    'evalsha_ro mailbox.receive messaging:{jill}:mailbox messaging:{jill}:mailbox-messages',
+    // Once for each client: a reply tells which protocol it speaks.
+    'ping',
     'subscribe messaging:{jill}:mailbox-wake',
-    'evalsha_ro messaging:{jill}:mailbox messaging:{jill}:mailbox-messages',
-    'evalsha_ro messaging:{jill}:mailbox messaging:{jill}:mailbox-messages',
+    'evalsha_ro mailbox.receive messaging:{jill}:mailbox messaging:{jill}:mailbox-messages',
+    'evalsha_ro mailbox.receive messaging:{jill}:mailbox messaging:{jill}:mailbox-messages',
     // And a last one each when the time is over.
-    'evalsha_ro messaging:{jill}:mailbox messaging:{jill}:mailbox-messages',
-    'evalsha_ro messaging:{jill}:mailbox messaging:{jill}:mailbox-messages',
+    'evalsha_ro mailbox.receive messaging:{jill}:mailbox messaging:{jill}:mailbox-messages',
+    'evalsha_ro mailbox.receive messaging:{jill}:mailbox messaging:{jill}:mailbox-messages',
   ]);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { Mailboxes } from '@mortise/messaging';
-import { connect, freshPrefix } from './connection.js';
+import { connect, freshPrefix } from '@mortise/test-kit';
 
 const redis = connect();
 const DAY_MS = 86_400_000;

@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { Mailboxes } from '@mortise/messaging';
-import { connect, freshPrefix } from './connection.js';
-import { until } from './until.js';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
 
 const redis = connect();
 const ANNA = { from: 'anna' };

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { Mailboxes } from '@mortise/messaging';
 import type { IdRange, SendResult } from '@mortise/messaging';
+import { connect, freshPrefix } from '@mortise/test-kit';
 import * as fc from 'fast-check';
-import { connect, freshPrefix } from './connection.js';
 
 const redis = connect();
 const MAX_MESSAGES = 6;

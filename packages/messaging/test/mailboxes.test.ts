@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { BodyTooLargeError, Mailboxes, UnknownMessageError } from '@mortise/messaging';
 import type { MailboxesOptions, ReceiveOptions } from '@mortise/messaging';
-import { connect, freshPrefix } from './connection.js';
-import { until } from './until.js';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
 
 const redis = connect();
 const ANNA = { from: 'anna' };

@@ -1,8 +1,7 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import { Mailboxes } from '@mortise/messaging';
 import { Waiter } from '@mortise/redis';
-import { connect, freshPrefix } from './connection.js';
-import { until } from './until.js';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
 
 const redis = connect();
 const otherClient = connect();

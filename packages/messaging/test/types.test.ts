@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { Mailboxes } from '@mortise/messaging';
 import type { MailboxesOptions, Message, SendResult } from '@mortise/messaging';
+import { connect, freshPrefix } from '@mortise/test-kit';
 import { Cluster } from 'ioredis';
-import { connect, freshPrefix } from './connection.js';
 
 interface Mail {
   readonly subject: string;

@@ -73,3 +73,9 @@ test('every package has a README, a changelog and an example', () => {
   ).filter((file) => !present.some((other) => other.startsWith(file)));
   expect(missing).toEqual([]);
 });
+
+test('the examples in README.md are the ones that the tests run', () => {
+  const blocks = [...read('README.md').matchAll(/<!-- (packages\/\S+) -->\n\n```ts\n([\s\S]*?)```/g)];
+  expect(new Set(blocks.map(([, file]) => file!.split('/')[1]))).toEqual(new Set(PACKAGES));
+  for (const [, file, text] of blocks) expect(text).toBe(read(file!));
+});

@@ -5,12 +5,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { RedisServer } from '@mortise/redis-server';
 import { startSingle } from '@mortise/redis-server';
+import { until } from '@mortise/test-kit';
 import PostalMime from 'postal-mime';
 import { freePort } from '../src/free-port.js';
 import { MailPeer } from '../src/mail-peer.js';
 import { MarketClient } from '../src/market-client.js';
 import { Program } from '../src/program.js';
-import { until } from '../src/until.js';
 
 const PRICE = 97;
 const FUNDS = 1_000_000;
@@ -35,11 +35,15 @@ beforeAll(async () => {
   market = new MarketClient(`http://127.0.0.1:${port}`);
   api = new Program('api', environment);
   worker = new Program('worker', environment);
-  await until('the API is ready', 15_000, async () => {
-    if (!api.isRunning) throw new Error(api.output);
-    const ready = await fetch(`${market.address}/health/ready`).catch(() => undefined);
-    return ready?.status === 200;
-  });
+  await until(
+    'the API is ready',
+    async () => {
+      if (!api.isRunning) throw new Error(api.output);
+      const ready = await fetch(`${market.address}/health/ready`).catch(() => undefined);
+      return ready?.status === 200;
+    },
+    15_000,
+  );
 });
 
 afterAll(async () => {
@@ -66,7 +70,7 @@ describe('a sale', () => {
   test('becomes one mail to the seller', async () => {
     const listingId = await market.offer('bill', 'one', PRICE);
     const sale = await market.buy(listingId, 'frank', PRICE);
-    const mail = await until('the mail arrives', 5_000, () =>
+    const mail = await until('the mail arrives', () =>
       peer.mails.find(({ source }) => source.includes(sale.taskId)),
     );
     expect(mail.recipients).toEqual(['bill@fake-game.example']);
@@ -74,10 +78,10 @@ describe('a sale', () => {
     expect(headers).toContain('To: bill@fake-game.example');
     expect(headers).toContain(`Message-ID: <${sale.taskId}@mail.mortise.example>`);
     const { subject, text } = await PostalMime.parse(mail.source);
-    expect(subject).toBe('Your item one was sold');
+    expect(subject).toBe('Sold: one for 97 coins');
     expect(text).toContain('frank');
     expect(text).toContain(String(PRICE));
-    const task = await until('the task has succeeded', 5_000, async () => {
+    const task = await until('the task has succeeded', async () => {
       const { body } = await market.request<{ state: string }>('GET', `/v1/tasks/${sale.taskId}`);
       return body.state === 'succeeded' && body;
     });
@@ -90,14 +94,20 @@ describe('a sale', () => {
     );
     const sales = await Promise.all(listings.map((listing) => market.buy(listing, 'frank', PRICE)));
     const ids = sales.map(({ taskId }) => taskId);
-    await until('all mails arrive', 10_000, () =>
-      [...mailsOf(ids).values()].every((mails) => mails.length > 0),
+    await until(
+      'all mails arrive',
+      () => [...mailsOf(ids).values()].every((mails) => mails.length > 0),
+      10_000,
     );
-    await until('all tasks are done', 10_000, async () => {
-      const { body } = await market.request<Record<string, number>>('GET', '/v1/queues/mail');
-      const counts = (body['counts'] ?? body) as unknown as Record<string, number>;
-      return counts['active'] === 0 && counts['ready'] === 0;
-    });
+    await until(
+      'all tasks are done',
+      async () => {
+        const { body } = await market.request<Record<string, number>>('GET', '/v1/queues/mail');
+        const counts = (body['counts'] ?? body) as unknown as Record<string, number>;
+        return counts['active'] === 0 && counts['ready'] === 0;
+      },
+      10_000,
+    );
     expect([...mailsOf(ids).values()].map((mails) => mails.length)).toEqual(ids.map(() => 1));
   });
 });
@@ -113,15 +123,17 @@ describe('a worker that is killed', () => {
       sales.push(await market.buy(listing, 'frank', PRICE));
       if (index === 100) {
         // In the middle of its work: it holds tasks, and more come while nobody is there.
-        await until('the worker is busy', 5_000, () => peer.mails.length > 0);
+        await until('the worker is busy', () => peer.mails.length > 0);
         await worker.kill();
       }
     }
     worker = new Program('worker', environment);
     const ids = sales.map(({ taskId }) => taskId);
     expect(new Set(ids).size).toBe(200);
-    await until('every mail has arrived', 15_000, () =>
-      [...mailsOf(ids).values()].every((mails) => mails.length > 0),
+    await until(
+      'every mail has arrived',
+      () => [...mailsOf(ids).values()].every((mails) => mails.length > 0),
+      15_000,
     );
     const after = await market.request<{ funds: number }>('GET', '/v1/market/players/frank');
     expect(before.body.funds - after.body.funds).toBe(200 * PRICE);

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { disconnect } from '@mortise/test-kit';
 import { Cluster } from 'ioredis';
 
 import { keySlot, startCluster, type RedisCluster } from '../src/index.js';
 import { until } from '../src/until.js';
-import { disconnect } from './disconnect.js';
 
 describe('RedisCluster', () => {
   let cluster: RedisCluster;

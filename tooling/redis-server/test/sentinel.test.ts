@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { disconnect } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
 
 import { startSentinel, type RedisSentinel } from '../src/index.js';
-import { disconnect } from './disconnect.js';
 
 describe('RedisSentinel', () => {
   let sentinel: RedisSentinel;

@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { disconnect } from '@mortise/test-kit';
 import { Cluster, Redis } from 'ioredis';
 
 import { findRedisServer, startSingle, type SingleOptions } from '../src/index.js';
 import { RedisServer } from '../src/server.js';
 import { until } from '../src/until.js';
-import { disconnect } from './disconnect.js';
 import { isGone } from './processes.js';
 
 const cleanups: (() => unknown)[] = [];

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { disconnect } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
 
 import { startProxy, startSingle, type RedisServer, type TcpProxy } from '../src/index.js';
 import { until } from '../src/until.js';
-import { disconnect } from './disconnect.js';
 
 /** The outcome of a promise so far: what nothing has happened to is 'pending'. */
 function stateOf(promise: Promise<unknown>): Promise<unknown> {

@@ -1,0 +1,1 @@
+export function renderScripts(scripts: { name: string; text: string }[], from: string): string;

@@ -1,0 +1,12 @@
+export { connect } from './connect.js';
+export { disconnect } from './disconnect.js';
+export { errorCodes } from './error-codes.js';
+export type { ErrorCodes } from './error-codes.js';
+export { describeExamples } from './examples.js';
+export { freshPrefix } from './fresh-prefix.js';
+export { monitor } from './monitor.js';
+export type { SeenCommand } from './monitor.js';
+export { runExample } from './run-example.js';
+export { transcript } from './transcript.js';
+export type { TranscriptScope } from './transcript.js';
+export { until } from './until.js';
