@@ -9,6 +9,8 @@ module.exports = {
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   testTimeout: 20_000,
   extensionsToTreatAsEsm: ['.ts'],
+  // First ts: './x.js' in a source means x.ts, also where an x.mjs lies beside it.
+  moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {
     '^.+\\.ts$': [

@@ -1,0 +1,66 @@
+/**
+ * What Mortise needs of a Redis client. The type is structural, so `Redis` and `Cluster` of ioredis 5.4 and later
+ * and of ioredis 6 fit, whichever copy of ioredis the application has installed.
+ */
+
+/** What may stand in a command: text, bytes or a number. */
+export type CommandArgument = string | Buffer | number;
+
+/** One connection, or a cluster of them. */
+export interface RedisConnection {
+  readonly status: string;
+  readonly isCluster: boolean;
+  call(command: string, args: CommandArgument[]): Promise<unknown>;
+  callBuffer(command: string, args: CommandArgument[]): Promise<unknown>;
+  // oxlint-disable-next-line typescript/no-explicit-any -- the emitter's own signature
+  on(event: string, listener: (...args: any[]) => void): unknown;
+  // oxlint-disable-next-line typescript/no-explicit-any -- the emitter's own signature
+  off(event: string, listener: (...args: any[]) => void): unknown;
+  disconnect(reconnect?: boolean): void;
+}
+
+/** An ioredis client: `Redis` or `Cluster`, major 5 (from 5.4) or 6. It is used as it is and never closed. */
+export interface RedisClient extends RedisConnection {
+  readonly options: object;
+  // oxlint-disable-next-line typescript/no-explicit-any -- Redis and Cluster take different arguments
+  duplicate(...args: any[]): RedisConnection;
+}
+
+/** Options of ioredis that change what commands mean; they stand in different places on `Redis` and `Cluster`. */
+interface ForeignOptions {
+  keyPrefix?: string;
+  replyMapping?: string;
+  stringNumbers?: boolean;
+  redisOptions?: ForeignOptions;
+}
+
+const checked = new WeakSet<object>();
+
+/**
+ * Returns the client if Mortise can work with it. Throws TypeError for something else than an ioredis client, for
+ * `keyPrefix` (it would prefix keys but not channels; the packages have an option `prefix`), and for
+ * `replyMapping: 'resp3'` and `stringNumbers` (they change the shapes of replies). Sends nothing.
+ */
+export function requireClient(client: RedisClient): RedisClient {
+  if (checked.has(client)) return client;
+  if (typeof client?.call !== 'function' || typeof client.duplicate !== 'function') {
+    throw new TypeError('redis must be a Redis or Cluster instance of ioredis 5.4 or later');
+  }
+  const options = client.options as ForeignOptions;
+  const inner = options.redisOptions ?? {};
+  const keyPrefix = options.keyPrefix || inner.keyPrefix;
+  if (keyPrefix) {
+    const got = JSON.stringify(keyPrefix);
+    throw new TypeError(
+      `the ioredis option keyPrefix (${got}) is not supported: use the option prefix of this package`,
+    );
+  }
+  if (options.replyMapping === 'resp3' || inner.replyMapping === 'resp3') {
+    throw new TypeError("the ioredis option replyMapping: 'resp3' is not supported: use 'legacy'");
+  }
+  if (options.stringNumbers || inner.stringNumbers) {
+    throw new TypeError('the ioredis option stringNumbers is not supported: scripts reply with numbers');
+  }
+  checked.add(client);
+  return client;
+}

@@ -1,0 +1,16 @@
+export { afterMicrotasks } from './after-microtasks.js';
+export type { CommandArgument, RedisClient, RedisConnection } from './client.js';
+export { requireClient } from './client.js';
+export type { CoalescerOptions, SendBatch } from './coalescer.js';
+export { Coalescer } from './coalescer.js';
+export { BatchReplyError, ClientClosedError, CodedError } from './coded-error.js';
+export { DEFAULT_PREFIX, decodeName, encodeName, EntityKeys, KeySpace } from './key-space.js';
+export { keySlot } from './key-slot.js';
+export type { LoopOptions, LoopStep } from './loop.js';
+export { Loop, LOOP_DEFAULTS } from './loop.js';
+export { MAX_NAME_BYTES, requireDuration, requireInteger, requireName, requireOneOf } from './require.js';
+export type { ScriptArgs, ScriptDefinition, ScriptKeys } from './script.js';
+export { Script } from './script.js';
+export type { WaitOptions, Wake } from './waiter.js';
+export { Waiter } from './waiter.js';
+export { WaiterHub } from './waiter-hub.js';

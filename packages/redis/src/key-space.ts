@@ -1,0 +1,79 @@
+/**
+ * Every key of Mortise is `<prefix>:<package>:{<entity>}:<part>`. The entity (one lock, one queue, one chat) is the
+ * hash tag, so all its parts live in one Cluster slot and one script can move them together.
+ *
+ * Names come from users, so they are encoded: `%`, `{`, `}`, control characters and lone surrogates become `%XX`
+ * or `%uXXXX`. Nothing else is touched, so keys stay readable. Without this, an entity such as `}x` would end the
+ * tag early: ioredis and Redis then hash the same key to different slots, and NUL or a newline break every tool
+ * that prints keys. The encoding is injective, hence distinct names never share a key.
+ */
+import { requireName } from './require.js';
+
+const UNSAFE =
+  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+  /[%{}\u0000-\u001f\u007f-\u009f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
+/** Encodes a user's string for use inside a key. Injective; `decodeName` is its inverse. O(length). */
+export function encodeName(name: string): string {
+  return name.replace(UNSAFE, (character) => {
+    const code = character.charCodeAt(0).toString(16).toUpperCase();
+    return code.length > 2 ? `%u${code}` : `%${code.padStart(2, '0')}`;
+  });
+}
+
+/** The string that `encodeName` was given. */
+export function decodeName(encoded: string): string {
+  return encoded.replace(/%u([0-9A-F]{4})|%([0-9A-F]{2})/g, (_, wide: string, narrow: string) =>
+    String.fromCharCode(Number.parseInt(wide ?? narrow, 16)),
+  );
+}
+
+/** The keys of one entity; all of them share one slot. */
+export class EntityKeys {
+  readonly #stem: string;
+
+  constructor(
+    stem: string,
+    /** The name as the user gave it. */
+    readonly name: string,
+  ) {
+    this.#stem = stem;
+  }
+
+  /**
+   * `<prefix>:<package>:{<entity>}:<part>`, with `:<encoded detail>` behind it where a part exists many times.
+   *
+   * @param part A constant such as `lease`. Throws TypeError for one with a `:`, which could be taken for a detail.
+   * @param detail Any string, also a user's; its length is the caller's to limit.
+   */
+  key(part: string, detail?: string): string {
+    if (part.includes(':')) throw new TypeError(`a part must not contain ":", got ${JSON.stringify(part)}`);
+    return detail === undefined ? this.#stem + part : `${this.#stem}${part}:${encodeName(detail)}`;
+  }
+}
+
+/** What a package builds its keys with: a prefix that the user may choose, and the package's own name. */
+export class KeySpace {
+  readonly #stem: string;
+
+  /**
+   * @param packageName A constant such as `locks`. Throws TypeError for anything but lower-case letters and `-`.
+   * @param prefix Keeps several applications apart in one Redis. Default `mortise`. 1 to 1,024 bytes.
+   */
+  constructor(packageName: string, prefix = DEFAULT_PREFIX) {
+    if (!/^[a-z][a-z-]*$/.test(packageName)) {
+      throw new TypeError(
+        `packageName must be lower-case letters and "-", got ${JSON.stringify(packageName)}`,
+      );
+    }
+    this.#stem = `${encodeName(requireName('prefix', prefix))}:${packageName}:`;
+  }
+
+  /** The keys of the entity `name`. Throws TypeError or RangeError for a name that is no string, empty or too long. */
+  entity(name: string, option = 'name'): EntityKeys {
+    return new EntityKeys(`${this.#stem}{${encodeName(requireName(option, name))}}:`, name);
+  }
+}
+
+/** The prefix of every key unless the user chooses another. */
+export const DEFAULT_PREFIX = 'mortise';

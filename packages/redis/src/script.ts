@@ -1,0 +1,126 @@
+/**
+ * A Lua script with named keys and arguments. Its text lies in a `.lua` file beside the class that runs it; the
+ * header of that file is checked against its body and becomes the definition given here (`npm run scripts`).
+ *
+ * EVALSHA and not Redis Functions: a library of functions has to be loaded on every master by whoever operates the
+ * server, and rolling deploys would need versioned libraries. CPU per call is equal (7.7 against 8.0 µs).
+ */
+import { createHash } from 'node:crypto';
+import type { CommandArgument, RedisConnection } from './client.js';
+
+/** What the header of a `.lua` file says. */
+export interface ScriptDefinition {
+  readonly name: string;
+  readonly isReadOnly: boolean;
+  readonly keys: readonly string[];
+  readonly args: readonly string[];
+  /** Name of the keys behind the fixed ones, if the script takes any number of them. */
+  readonly restKey?: string;
+  /** Name of the arguments behind the fixed ones. */
+  readonly restArg?: string;
+  readonly source: string;
+}
+
+type Named<Names extends readonly string[], Rest, Value> = Readonly<Record<Names[number], Value>> &
+  (Rest extends string ? Readonly<Record<Rest, readonly Value[]>> : unknown);
+
+/** The keys that a script takes, by name. */
+export type ScriptKeys<D extends ScriptDefinition> = Named<
+  D['keys'],
+  D extends { restKey: infer Rest } ? Rest : undefined,
+  string
+>;
+
+/** The arguments that a script takes, by name. */
+export type ScriptArgs<D extends ScriptDefinition> = Named<
+  D['args'],
+  D extends { restArg: infer Rest } ? Rest : undefined,
+  CommandArgument
+>;
+
+/** One script, made once at the top of a module: it keeps nothing but its definition and the hash of its text. */
+export class Script<const D extends ScriptDefinition = ScriptDefinition> {
+  readonly sha1: string;
+
+  constructor(readonly definition: D) {
+    this.sha1 = createHash('sha1').update(definition.source).digest('hex');
+  }
+
+  /**
+   * Runs the script; bulk replies are strings. One round trip; two when the server does not know the script yet
+   * (after a restart, a failover or SCRIPT FLUSH). Atomic. A script without writes goes through EVALSHA_RO: Redis
+   * refuses a write in it, and a cluster client may send it to a replica. Errors of ioredis and of Redis pass through.
+   */
+  run(client: RedisConnection, keys: ScriptKeys<D>, args: ScriptArgs<D>): Promise<unknown> {
+    return this.#evaluate(client, 'call', keys, args);
+  }
+
+  /** As `run`, with bulk replies as Buffers: for payloads and binary ids. */
+  runBuffer(client: RedisConnection, keys: ScriptKeys<D>, args: ScriptArgs<D>): Promise<unknown> {
+    return this.#evaluate(client, 'callBuffer', keys, args);
+  }
+
+  async #evaluate(
+    client: RedisConnection,
+    call: 'call' | 'callBuffer',
+    keys: ScriptKeys<D>,
+    args: ScriptArgs<D>,
+  ): Promise<unknown> {
+    const { source, isReadOnly } = this.definition;
+    const rest = this.#operands(keys, args);
+    const suffix = isReadOnly ? '_ro' : '';
+    try {
+      return await send(client, call, `evalsha${suffix}`, [this.sha1, ...rest]);
+    } catch (error) {
+      // Nothing has been run yet, so the second call is no repetition.
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+      return await send(client, call, `eval${suffix}`, [source, ...rest]);
+    }
+  }
+
+  #operands(keys: ScriptKeys<D>, args: ScriptArgs<D>): CommandArgument[] {
+    const { definition } = this;
+    const operands: CommandArgument[] = [0];
+    for (const name of definition.keys) operands.push(this.#operand(keys, name));
+    for (const key of this.#rest(keys, definition.restKey)) operands.push(key);
+    operands[0] = operands.length - 1;
+    for (const name of definition.args) operands.push(this.#operand(args, name));
+    for (const value of this.#rest(args, definition.restArg)) operands.push(value);
+    return operands;
+  }
+
+  #operand(operands: object, name: string): CommandArgument {
+    const value = (operands as Record<string, CommandArgument | undefined>)[name];
+    // ioredis would send an empty string, which is another key or another number.
+    if (value === undefined) throw new TypeError(`script ${this.definition.name}: ${name} is missing`);
+    return value;
+  }
+
+  #rest(operands: object, name: string | undefined): readonly CommandArgument[] {
+    return name === undefined ? [] : (this.#operand(operands, name) as unknown as readonly CommandArgument[]);
+  }
+}
+
+type SendArguments = (this: RedisConnection, args: CommandArgument[]) => Promise<unknown>;
+
+/** What ioredis makes of a command name: functions that send at once, never through its automatic pipelines. */
+interface PipeliningClient extends RedisConnection {
+  readonly options?: { readonly enableAutoPipelining?: boolean };
+  createBuiltinCommand(command: string): Record<'string' | 'buffer', SendArguments>;
+}
+
+/**
+ * With `enableAutoPipelining`, ioredis before 5.11 sends a script to the node of its hash instead of its keys, and all
+ * versions fail scripts of a slot that moves (redis/ioredis#2109, #2075). Scripts are batched by the coalescer anyway.
+ */
+function send(
+  client: RedisConnection,
+  call: 'call' | 'callBuffer',
+  command: string,
+  args: CommandArgument[],
+): Promise<unknown> {
+  const pipelining = client as PipeliningClient;
+  if (!pipelining.options?.enableAutoPipelining) return client[call](command, args);
+  const { string, buffer } = pipelining.createBuiltinCommand(command);
+  return (call === 'call' ? string : buffer).call(client, args);
+}

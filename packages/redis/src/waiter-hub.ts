@@ -1,0 +1,151 @@
+/**
+ * Waiting without polling. A client has one hub, and all waiters of the process that use this client share its
+ * subscriptions: one connection on a single node or Sentinel, one per master on Cluster.
+ *
+ * A script wakes waiters with `redis.call(publish, channel, id .. ':' .. body)`: `publish` is given to it by
+ * `hub.publishCommand`, `id` is one waiter's, or `*` for all. Pub/sub is at-most-once, so a wake-up is never the only
+ * proof of anything: state lies in Redis, an interrupted subscription gives `resync`, and every user of the hub looks
+ * again after a bounded time. Compared with blocking commands: BLPOP costs 15.7 µs of Redis per wake-up and
+ * a connection per waiter or slot, PUBLISH 12.7 µs and none.
+ */
+import type { RedisClient } from './client.js';
+import { requireClient } from './client.js';
+import { isClosed, onClosed } from './closure.js';
+import { ClientClosedError } from './coded-error.js';
+import { ShardedSubscriber } from './sharded-subscriber.js';
+import { StandaloneSubscriber } from './standalone-subscriber.js';
+import type { Subscriber } from './subscriber.js';
+import { Waiter } from './waiter.js';
+
+interface Channel {
+  readonly waiters: Map<string, Waiter>;
+  readonly isSubscribed: Promise<void>;
+  /** Rejects `isSubscribed` where the answer may never come. */
+  readonly abandon: (error: Error) => void;
+  linger?: NodeJS.Timeout;
+}
+
+/** A channel without waiters stays subscribed for so long: SUBSCRIBE and UNSUBSCRIBE per wait cost more than waking. */
+const LINGER_MS = 30_000;
+const EVERYONE = '*';
+const COLON = ':'.charCodeAt(0);
+
+const hubs = new WeakMap<object, WaiterHub>();
+
+/** All waiters of the process on one client. */
+export class WaiterHub {
+  /** The command that a script has to publish with: `PUBLISH`, or `SPUBLISH` on Cluster. */
+  readonly publishCommand: 'PUBLISH' | 'SPUBLISH';
+  readonly #client: RedisClient;
+  readonly #subscriber: Subscriber;
+  readonly #channels = new Map<string, Channel>();
+
+  /** The hub of a client. The same client always gives the same hub. Opens nothing until somebody waits. */
+  static of(client: RedisClient): WaiterHub {
+    let hub = hubs.get(client);
+    if (!hub) {
+      hub = new WaiterHub(requireClient(client));
+      hubs.set(client, hub);
+    }
+    return hub;
+  }
+
+  private constructor(client: RedisClient) {
+    const events = {
+      onMessage: (channel: string, message: Buffer): void => this.#dispatch(channel, message),
+      onResync: (channels: Iterable<string>): void => this.#resync(channels),
+    };
+    this.#client = client;
+    this.publishCommand = client.isCluster ? 'SPUBLISH' : 'PUBLISH';
+    this.#subscriber = client.isCluster
+      ? new ShardedSubscriber(client, events)
+      : new StandaloneSubscriber(client, events);
+    onClosed(client, () => this.#close());
+  }
+
+  /**
+   * A place on the channel. Resolves when the server has confirmed the subscription, so what is published after that
+   * is seen; check the state in Redis after it, then wait. One round trip for the first waiter of a channel, none for
+   * further ones. O(1). Close the waiter when done. Rejects with ERR_CLIENT_CLOSED when the client was closed; errors
+   * of ioredis pass through, after as long as its options let a command wait for a connection.
+   *
+   * @param channel On Cluster its hash tag decides where it lives: build it with `EntityKeys.key`.
+   * @param id Unique on the channel in this process, without `:`.
+   */
+  async waiter(channel: string, id: string): Promise<Waiter> {
+    if (id === '' || id.includes(':') || id === EVERYONE) {
+      throw new TypeError(`a waiter's id must not be empty, "*" or contain ":", got ${JSON.stringify(id)}`);
+    }
+    if (isClosed(this.#client)) throw new ClientClosedError();
+    const entry = this.#channel(channel);
+    if (entry.waiters.has(id)) throw new TypeError(`waiter ${id} is already on channel ${channel}`);
+    const waiter = new Waiter(channel, id, (closed) => this.#leave(closed));
+    entry.waiters.set(id, waiter);
+    try {
+      await entry.isSubscribed;
+      return waiter;
+    } catch (error) {
+      waiter.close();
+      throw error;
+    }
+  }
+
+  #channel(name: string): Channel {
+    const entry = this.#channels.get(name) ?? this.#subscribe(name);
+    clearTimeout(entry.linger);
+    return entry;
+  }
+
+  #subscribe(name: string): Channel {
+    let abandon!: (error: Error) => void;
+    const isSubscribed = new Promise<void>((resolve, reject) => {
+      abandon = reject;
+      this.#subscriber.subscribe(name).then(resolve, reject);
+    });
+    const entry: Channel = { waiters: new Map(), isSubscribed, abandon };
+    this.#channels.set(name, entry);
+    // A subscription that failed is not kept: the next waiter tries anew.
+    isSubscribed.catch(() => {
+      if (this.#channels.get(name) === entry) this.#channels.delete(name);
+    });
+    return entry;
+  }
+
+  #leave(waiter: Waiter): void {
+    const entry = this.#channels.get(waiter.channel);
+    if (entry?.waiters.get(waiter.id) !== waiter) return;
+    entry.waiters.delete(waiter.id);
+    if (entry.waiters.size > 0) return;
+    clearTimeout(entry.linger);
+    entry.linger = setTimeout(() => {
+      this.#channels.delete(waiter.channel);
+      this.#subscriber.unsubscribe(waiter.channel);
+    }, LINGER_MS).unref();
+  }
+
+  #dispatch(channel: string, message: Buffer): void {
+    const waiters = this.#channels.get(channel)?.waiters;
+    if (!waiters) return;
+    const colon = message.indexOf(COLON);
+    const id = message.toString('utf8', 0, colon);
+    const body = message.subarray(colon + 1);
+    if (id === EVERYONE) for (const waiter of waiters.values()) waiter.deliver(body);
+    else waiters.get(id)?.deliver(body);
+  }
+
+  #resync(channels: Iterable<string>): void {
+    for (const channel of channels) {
+      for (const waiter of this.#channels.get(channel)?.waiters.values() ?? []) waiter.resync();
+    }
+  }
+
+  #close(): void {
+    for (const { waiters, linger, abandon } of this.#channels.values()) {
+      clearTimeout(linger);
+      abandon(new ClientClosedError());
+      for (const waiter of waiters.values()) waiter.fail();
+    }
+    this.#channels.clear();
+    this.#subscriber.close();
+  }
+}

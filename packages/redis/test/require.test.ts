@@ -1,0 +1,106 @@
+import { describe, expect, test } from '@jest/globals';
+import { MAX_NAME_BYTES, requireDuration, requireInteger, requireName, requireOneOf } from '../src/index.js';
+
+const NO_NUMBERS: [string, unknown][] = [
+  ['undefined', undefined],
+  ['null', null],
+  ['string', '5'],
+  ['boolean', true],
+  ['bigint', 5n],
+  ['an array', [5]],
+  ['object', new Date(5)],
+];
+
+describe('requireInteger', () => {
+  test('gives whole numbers within the limits back', () => {
+    expect([1, 5, 10].map((value) => requireInteger('limit', value, { min: 1, max: 10 }))).toEqual([
+      1, 5, 10,
+    ]);
+    expect(requireInteger('limit', Number.MAX_SAFE_INTEGER, { min: 0 })).toBe(Number.MAX_SAFE_INTEGER);
+  });
+
+  test.each(NO_NUMBERS)('refuses %s', (name, value) => {
+    expect(() => requireInteger('limit', value, { min: 1, max: 10 })).toThrow(
+      new TypeError(`limit must be a number, got ${name}`),
+    );
+  });
+
+  test.each([[0], [11], [-1], [1.5], [Number.NaN], [Infinity], [-Infinity], [2 ** 53]])(
+    'refuses %d',
+    (value) => {
+      expect(() => requireInteger('limit', value, { min: 1, max: 10 })).toThrow(
+        new RangeError(`limit must be a whole number from 1 to 10, got ${value}`),
+      );
+    },
+  );
+
+  test('without a maximum the largest safe integer is the limit', () => {
+    expect(() => requireInteger('limit', 2 ** 53, { min: 0 })).toThrow(
+      new RangeError('limit must be a whole number from 0 to 9007199254740991, got 9007199254740992'),
+    );
+  });
+});
+
+describe('requireDuration', () => {
+  test('gives numbers within the limits back, Infinity only where the maximum is', () => {
+    expect([0, 0.5, 10].map((value) => requireDuration('waitMs', value, { min: 0, max: 10 }))).toEqual([
+      0, 0.5, 10,
+    ]);
+    expect(requireDuration('waitMs', Infinity, { min: 0, max: Infinity })).toBe(Infinity);
+  });
+
+  test.each(NO_NUMBERS)('refuses %s', (name, value) => {
+    expect(() => requireDuration('waitMs', value, { min: 0, max: 10 })).toThrow(
+      new TypeError(`waitMs must be a number of milliseconds, got ${name}`),
+    );
+  });
+
+  test.each([[-1], [10.5], [Number.NaN], [Infinity], [-Infinity]])('refuses %d', (value) => {
+    expect(() => requireDuration('waitMs', value, { min: 0, max: 10 })).toThrow(
+      new RangeError(`waitMs must be from 0 to 10 ms, got ${value}`),
+    );
+  });
+});
+
+describe('requireName', () => {
+  test.each([['a'], ['x'.repeat(MAX_NAME_BYTES)], ['\0'], ['😀'.repeat(256)], ['\ud800'], [' ']])(
+    'gives %j back as it is',
+    (name) => {
+      expect(requireName('name', name)).toBe(name);
+    },
+  );
+
+  test('counts the bytes of UTF-8, three for a lone surrogate', () => {
+    expect(() => requireName('name', `${'😀'.repeat(256)}a`)).toThrow(
+      new RangeError('name must have 1 to 1024 bytes, got 1025'),
+    );
+    expect(() => requireName('name', '\ud800'.repeat(342))).toThrow(
+      new RangeError('name must have 1 to 1024 bytes, got 1026'),
+    );
+  });
+
+  test('refuses what is no string', () => {
+    expect(() => requireName('queue', new String('a'))).toThrow(
+      new TypeError('queue must be a string, got object'),
+    );
+  });
+});
+
+describe('requireOneOf', () => {
+  test('gives the word back, typed', () => {
+    const order: 'oldest' | 'latest' = requireOneOf('order', 'latest', ['oldest', 'latest']);
+    expect(order).toBe('latest');
+  });
+
+  test.each([
+    ['newest', '"newest"'],
+    ['toString', '"toString"'],
+    [undefined, 'undefined'],
+    [0, 'number'],
+    [['oldest'], 'an array'],
+  ])('refuses %j', (value, got) => {
+    expect(() => requireOneOf('order', value, ['oldest', 'latest'])).toThrow(
+      new RangeError(`order must be one of oldest, latest, got ${got}`),
+    );
+  });
+});

@@ -1,0 +1,265 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { RedisCluster, RedisServer } from '@mortise/redis-server';
+import { startCluster } from '@mortise/redis-server';
+import type { Cluster } from 'ioredis';
+import type { Waiter } from '../src/index.js';
+import { WaiterHub, keySlot } from '../src/index.js';
+import { MAJORS, connectCluster } from './clients.js';
+import type { Major } from './clients.js';
+import { eventually } from './eventually.js';
+import { connectionsOf, subscribersOf } from './observe.js';
+import {
+  elapse,
+  fakeTimers,
+  TestChannel,
+  waitingCases,
+  wakesAfterBreak,
+  WHOLE_AGAIN,
+} from './waiting-cases.js';
+
+let cluster: RedisCluster;
+beforeAll(async () => {
+  cluster = await startCluster();
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+afterAll(() => cluster.stop());
+
+function connect(major: Major, options: object = {}): Cluster {
+  return connectCluster(major, cluster.nodes, options);
+}
+
+/** Channels on all masters, each with a waiter. */
+async function spread(client: Cluster, count: number): Promise<{ channel: TestChannel; waiter: Waiter }[]> {
+  return Promise.all(
+    Array.from({ length: count }, async () => {
+      const channel = new TestChannel(client);
+      return { channel, waiter: await channel.waiter('w') };
+    }),
+  );
+}
+
+/** The masters in the order of their slots. */
+async function masters(): Promise<[RedisServer, RedisServer, RedisServer]> {
+  return Promise.all([cluster.ownerOf(0), cluster.ownerOf(8_191), cluster.ownerOf(16_383)]);
+}
+
+/** A channel that the node owns. */
+async function channelAt(client: Cluster, node: RedisServer): Promise<TestChannel> {
+  if (client.status !== 'ready') await client.ping();
+  for (;;) {
+    const channel = new TestChannel(client);
+    if (client.slots[keySlot(channel.name)]?.[0] === `${node.host}:${node.port}`) return channel;
+  }
+}
+
+describe.each(MAJORS)('Cluster, ioredis %s', (major) => {
+  waitingCases({ connect: () => connect(major), servers: () => cluster.nodes });
+
+  test('publishes with SPUBLISH, on one connection more for each master that has a channel', async () => {
+    const name = randomUUID();
+    const client = connect(major, { redisOptions: { connectionName: name } });
+    expect(WaiterHub.of(client).publishCommand).toBe('SPUBLISH');
+    const subscribers = async (): Promise<RedisServer[]> => {
+      const connections = await connectionsOf(cluster.nodes, `${name}:mortise-subscriber`);
+      return connections.map(({ server }) => server);
+    };
+    const [first] = await masters();
+    await (await channelAt(client, first)).waiter('w');
+    expect(await subscribers()).toEqual([first]);
+    await spread(client, 50);
+    expect(new Set(await subscribers())).toEqual(new Set(await masters()));
+    expect(await subscribers()).toHaveLength(3);
+  });
+
+  test('closes a connection with the last channel of its master, whether that is given up or has moved', async () => {
+    const name = randomUUID();
+    const client = connect(major, { redisOptions: { connectionName: name } });
+    const [from, to] = await masters();
+    const subscribers = async (): Promise<RedisServer[]> =>
+      (await connectionsOf(cluster.nodes, `${name}:mortise-subscriber`)).map(({ server }) => server);
+    const channel = await channelAt(client, from);
+    const waiter = await channel.waiter('w');
+    expect(await subscribers()).toEqual([from]);
+    await cluster.moveSlot(keySlot(channel.name), to);
+    expect(await wakesAfterBreak(channel, waiter, connect('6'))).toEqual(WHOLE_AGAIN);
+    await eventually('the subscriber of the old master to go', async () => (await subscribers())[0] === to);
+    expect(await subscribers()).toHaveLength(1);
+    fakeTimers();
+    waiter.close();
+    await elapse(30_000, from);
+    await eventually('the other one to go', async () => (await subscribers()).length === 0);
+    jest.useRealTimers();
+    await cluster.moveSlot(keySlot(channel.name), from);
+  });
+
+  test('works with lazyConnect, with automatic pipelining and with reads from replicas', async () => {
+    const client = connect(major, { lazyConnect: true, enableAutoPipelining: true, scaleReads: 'slave' });
+    for (const { channel, waiter } of await spread(client, 10)) {
+      expect(await channel.publish('w:hello')).toBe(1);
+      expect(await waiter.next()).toMatchObject({ body: Buffer.from('hello') });
+    }
+  });
+
+  test('without the offline queue, waiting before the cluster is ready fails as any command does', async () => {
+    const client = connect(major, { enableOfflineQueue: false });
+    const channel = new TestChannel(client);
+    await expect(channel.waiter('w')).rejects.toThrow(
+      /^Cluster isn't ready and enableOfflineQueue options is false$/,
+    );
+    await eventually('the cluster client to be ready', () => client.status === 'ready');
+    const waiter = await channel.waiter('w');
+    expect(await channel.publish('w:ready')).toBe(1);
+    expect(await waiter.next()).toMatchObject({ body: Buffer.from('ready') });
+  });
+
+  test('a refused subscription is not tried again, and harms no later one', async () => {
+    const username = randomUUID();
+    const everywhere = (...rules: string[]): Promise<unknown> =>
+      Promise.all(cluster.nodes.map((node) => node.command('ACL', 'SETUSER', username, ...rules)));
+    await everywhere('on', '>secret', '~*', '+@all', 'resetchannels');
+    const channel = new TestChannel(connect(major, { redisOptions: { username, password: 'secret' } }));
+    const owner = await cluster.ownerOf(channel.name);
+    await owner.command('CONFIG', 'RESETSTAT');
+    await expect(channel.waiter('w')).rejects.toThrow(/^NOPERM /);
+    expect(String(await owner.command('INFO', 'commandstats'))).toMatch(
+      /cmdstat_ssubscribe:.*rejected_calls=1,/,
+    );
+    await everywhere('&*');
+    const waiter = await channel.waiter('w');
+    expect(await channel.publish('w:allowed')).toBe(1);
+    expect(await waiter.next()).toMatchObject({ body: Buffer.from('allowed') });
+  });
+
+  test('a killed subscription gives resync to its channels only, and messages flow again', async () => {
+    const name = randomUUID();
+    const client = connect(major, { redisOptions: { connectionName: name } });
+    const all = await spread(client, 12);
+    const [killed] = await connectionsOf(cluster.nodes, `${name}:mortise-subscriber`);
+    await killed!.server.command('CLIENT', 'KILL', 'ID', killed!.id);
+    const wakes = all.map(async ({ channel, waiter }) => {
+      const isKilled = (await cluster.ownerOf(channel.name)) === killed!.server;
+      return isKilled ? wakesAfterBreak(channel, waiter, connect('6')) : 'undisturbed';
+    });
+    const outcomes = await Promise.all(wakes);
+    const undisturbed = all.filter((_, index) => outcomes[index] === 'undisturbed');
+    expect(new Set(outcomes.map(String))).toEqual(new Set([WHOLE_AGAIN.join(','), 'undisturbed']));
+    const nothing = await Promise.all(undisturbed.map(({ waiter }) => waiter.next({ deadlineAt: 0 })));
+    expect(nothing.filter(({ type }) => type !== 'timeout')).toEqual([]);
+  });
+
+  test('a slot that moves takes its channel along; the others of its old and new master go on', async () => {
+    const client = connect(major);
+    const [from, to] = await masters();
+    const moving = await channelAt(client, from);
+    const others = await Promise.all([channelAt(client, from), channelAt(client, to)]);
+    const waiter = await moving.waiter('w');
+    const waiters = await Promise.all(others.map((channel) => channel.waiter('w')));
+    await moving.client.set(moving.keys.key('entity'), 'moves too');
+    for (const node of [to, from]) {
+      await cluster.moveSlot(keySlot(moving.name), node);
+      expect(await wakesAfterBreak(moving, waiter, connect('6'))).toEqual(WHOLE_AGAIN);
+      expect(await subscribersOf([node], moving.name)).toBe(1);
+    }
+    for (const [index, channel] of others.entries()) {
+      await eventually('its subscription', async () => Number(await channel.publish('*:still here')) === 1);
+      expect(await subscribersOf(cluster.nodes, channel.name)).toBe(1);
+      await expect(
+        eventually('the message', async () => (await waiters[index]!.next()).type === 'message'),
+      ).resolves.toBe(true);
+    }
+    await moving.client.del(moving.keys.key('entity'));
+  });
+
+  test('a slot map that is behind does not keep a first subscription from its place', async () => {
+    const client = connect(major);
+    const [from, to] = await masters();
+    const channel = await channelAt(client, from);
+    await client.get(channel.name);
+    await cluster.moveSlot(keySlot(channel.name), to);
+    const waiter = await channel.waiter('w');
+    expect(await channel.publish('w:found')).toBe(1);
+    expect(await waiter.next()).toMatchObject({ type: 'message' });
+    await cluster.moveSlot(keySlot(channel.name), from);
+  });
+
+  test('many slots that move one after the other: every waiter goes on', async () => {
+    const client = connect(major);
+    const [from, to] = await masters();
+    const channels = await Promise.all(Array.from({ length: 10 }, () => channelAt(client, from)));
+    const waiters = await Promise.all(channels.map((channel) => channel.waiter('w')));
+    for (const channel of channels) await cluster.moveSlot(keySlot(channel.name), to);
+    const wakes = channels.map((channel, index) => wakesAfterBreak(channel, waiters[index]!, connect('6')));
+    expect(await Promise.all(wakes)).toEqual(channels.map(() => WHOLE_AGAIN));
+    for (const channel of channels) await cluster.moveSlot(keySlot(channel.name), from);
+  });
+});
+
+// Each of another node: within some seconds the masters vote once only for a replica of the same one.
+describe('a failover', () => {
+  test('by hand: every waiter goes on', async () => {
+    const all = (await Promise.all(MAJORS.map((major) => spread(connect(major), 6)))).flat();
+    const [old] = await masters();
+    const successor = await cluster.failover(old);
+    expect(await masters()).toContain(successor);
+    const publisher = connect('6');
+    for (const { channel, waiter } of all) {
+      await eventually('its subscription at the owner', async () => {
+        const owner = await cluster.ownerOf(channel.name);
+        return (await subscribersOf([owner], channel.name)) === 1;
+      });
+      await channel.publish('w:go on', publisher);
+      await eventually('the message', async () => (await waiter.next()).type === 'message');
+      expect(await waiter.next({ deadlineAt: 0 })).toEqual({ type: 'timeout' });
+    }
+  });
+
+  test('that a client has not heard of: a subscription at the old master follows as soon as it has', async () => {
+    const [, old] = await masters();
+    const channels = await Promise.all(MAJORS.map((major) => channelAt(connect(major), old)));
+    const successor = await cluster.failover(old);
+    const follow = async (channel: TestChannel): Promise<void> => {
+      const waiter = await channel.waiter('w');
+      // The first command is told the new owner, and the client fetches the slots anew.
+      await channel.publish('nobody:hello');
+      await eventually(
+        'its subscription',
+        async () => (await subscribersOf([successor], channel.name)) === 1,
+      );
+      expect(await wakesAfterBreak(channel, waiter, connect('6'))).toEqual(WHOLE_AGAIN);
+    };
+    await expect(Promise.all(channels.map(follow))).resolves.toHaveLength(2);
+  });
+
+  test('after the death of a master: its channels get resync, and messages flow again', async () => {
+    const [, , dead] = await masters();
+    const channels = await Promise.all(MAJORS.map((major) => channelAt(connect(major), dead)));
+    const waiters = await Promise.all(channels.map((channel) => channel.waiter('w')));
+    await dead.kill();
+    await cluster.failover(dead);
+    const wakes = channels.map((channel, index) => wakesAfterBreak(channel, waiters[index]!, connect('6')));
+    expect(await Promise.all(wakes)).toEqual(channels.map(() => WHOLE_AGAIN));
+    await dead.restart();
+  });
+
+  test('from a master that has stopped answering: noticed within 15 s, and messages flow again', async () => {
+    const [, stopped] = await masters();
+    const channels = await Promise.all(MAJORS.map((major) => channelAt(connect(major), stopped)));
+    fakeTimers();
+    const waiters = await Promise.all(channels.map((channel) => channel.waiter('w')));
+    stopped.pause();
+    const successor = await cluster.failover(stopped);
+    await jest.advanceTimersByTimeAsync(15_000);
+    await eventually('their subscriptions at the successor', async () => {
+      await jest.advanceTimersByTimeAsync(100);
+      const counts = await Promise.all(channels.map(({ name }) => subscribersOf([successor], name)));
+      return counts.every((count) => count === 1);
+    });
+    jest.useRealTimers();
+    const wakes = channels.map((channel, index) => wakesAfterBreak(channel, waiters[index]!, connect('6')));
+    expect(await Promise.all(wakes)).toEqual(channels.map(() => WHOLE_AGAIN));
+    stopped.resume();
+  });
+});

@@ -1,0 +1,42 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { RedisSentinel } from '@mortise/redis-server';
+import { startSentinel } from '@mortise/redis-server';
+import type { Redis } from 'ioredis';
+import { MAJORS, connectSentinel } from './clients.js';
+import type { Major } from './clients.js';
+import { connectionsOf } from './observe.js';
+import { TestChannel, waitingCases, wakesAfterBreak, WHOLE_AGAIN } from './waiting-cases.js';
+
+let sentinel: RedisSentinel;
+beforeAll(async () => {
+  sentinel = await startSentinel();
+});
+afterAll(() => sentinel.stop());
+
+function connect(major: Major, options: object = {}): Redis {
+  const { name, sentinels } = sentinel;
+  return connectSentinel(major, { name, sentinels, ...options });
+}
+
+describe.each(MAJORS)('Sentinel, ioredis %s', (major) => {
+  waitingCases({ connect: () => connect(major), servers: () => sentinel.servers });
+
+  test('uses as many connections as on a single node', async () => {
+    const name = randomUUID();
+    await new TestChannel(connect(major, { connectionName: name })).waiter('w');
+    const names = (await connectionsOf(sentinel.servers, name)).map((connection) => connection.name);
+    expect(names.toSorted()).toEqual(major === '6' ? [name] : [name, `${name}:mortise-subscriber`]);
+  });
+});
+
+test('a failover gives resync, and messages flow again', async () => {
+  const channels = MAJORS.map((major) => new TestChannel(connect(major)));
+  const waiters = await Promise.all(channels.map((channel) => channel.waiter('w')));
+  const old = await sentinel.master();
+  await old.kill();
+  await sentinel.failover();
+  const wakes = channels.map((channel, index) => wakesAfterBreak(channel, waiters[index]!, connect('6')));
+  expect(await Promise.all(wakes)).toEqual(channels.map(() => WHOLE_AGAIN));
+  expect(await sentinel.master()).not.toBe(old);
+});

@@ -1,0 +1,272 @@
+/** What waiting promises, whatever the topology and the major of ioredis: one set of cases, run for each of them. */
+import { randomUUID } from 'node:crypto';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import type { RedisServer } from '@mortise/redis-server';
+import type { Cluster, Redis } from 'ioredis';
+import type { EntityKeys, Waiter, Wake } from '../src/index.js';
+import { KeySpace, WaiterHub } from '../src/index.js';
+import { eventually } from './eventually.js';
+import { subscribersOf } from './observe.js';
+import { publish } from './scripts.js';
+
+export interface Topology {
+  /** A new client; closed after the test. */
+  readonly connect: () => Redis | Cluster;
+  readonly servers: () => RedisServer[];
+}
+
+/** A channel of its own for each test, and what publishes on it, as a package would: by a script on a key of the entity. */
+export class TestChannel {
+  readonly keys: EntityKeys = new KeySpace('test').entity(randomUUID());
+  readonly name: string = this.keys.key('wake');
+  readonly hub: WaiterHub;
+
+  constructor(readonly client: Redis | Cluster) {
+    this.hub = WaiterHub.of(client);
+  }
+
+  waiter(id: string): Promise<Waiter> {
+    return this.hub.waiter(this.name, id);
+  }
+
+  /** Replies with the number of connections that were reached. */
+  publish(message: string | Buffer, by: Redis | Cluster = this.client): Promise<unknown> {
+    const args = { command: this.hub.publishCommand, channel: this.name, message };
+    return publish.run(by, { entity: this.keys.key('entity') }, args);
+  }
+}
+
+/** What a waiter gets when its subscription was interrupted and is whole again, further resyncs left out. */
+export const WHOLE_AGAIN = ['resync', 'again'];
+
+/** The first wake of the waiter, and the message `again`, published as soon as it reaches somebody. */
+export async function wakesAfterBreak(
+  channel: TestChannel,
+  waiter: Waiter,
+  by: Redis | Cluster,
+): Promise<string[]> {
+  const next = (): Promise<Wake> => waiter.next({ deadlineAt: performance.now() + 15_000 });
+  const first = await next();
+  const received = next();
+  await eventually(
+    'a message to reach somebody',
+    async () => Number(await channel.publish('*:again', by)) > 0,
+  );
+  let wake = await received;
+  while (wake.type === 'resync') wake = await next();
+  return [first.type, wake.type === 'message' ? wake.body.toString() : wake.type];
+}
+
+/** Timers only move when the test says so; promises, I/O and the clock go on. */
+export function fakeTimers(): void {
+  jest.useFakeTimers({
+    doNotFake: ['nextTick', 'setImmediate', 'clearImmediate', 'queueMicrotask', 'performance'],
+  });
+}
+
+/** Moves fake timers, and lets a second's I/O happen in each second. */
+export async function elapse(ms: number, server: RedisServer): Promise<void> {
+  for (let left = ms; left > 0; left -= 1_000) {
+    await jest.advanceTimersByTimeAsync(Math.min(left, 1_000));
+    await server.command('INFO', 'server');
+  }
+}
+
+const message = (text: string): Wake => ({ type: 'message', body: Buffer.from(text) });
+
+export function waitingCases({ connect, servers }: Topology): void {
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  describe('messages', () => {
+    test('with an id go to that waiter alone, with * to all of the channel, and to no other channel', async () => {
+      const client = connect();
+      const channel = new TestChannel(client);
+      const other = new TestChannel(client);
+      const [one, two, elsewhere] = await Promise.all([
+        channel.waiter('1'),
+        channel.waiter('2'),
+        other.waiter('1'),
+      ]);
+      await channel.publish('1:for one');
+      await channel.publish('*:for both');
+      await channel.publish('3:for nobody');
+      await channel.publish('no colon');
+      await other.publish('1:elsewhere');
+      expect([await one.next(), await one.next()]).toEqual([message('for one'), message('for both')]);
+      expect(await two.next()).toEqual(message('for both'));
+      expect(await elsewhere.next()).toEqual(message('elsewhere'));
+      const nothing = await Promise.all(
+        [one, two, elsewhere].map((waiter) => waiter.next({ deadlineAt: 0 })),
+      );
+      expect(nothing.map(({ type }) => type)).toEqual(['timeout', 'timeout', 'timeout']);
+    });
+
+    test('may hold any bytes, colons too', async () => {
+      const channel = new TestChannel(connect());
+      const waiter = await channel.waiter('w');
+      const bytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+      await channel.publish(Buffer.concat([Buffer.from('w:'), bytes]));
+      await channel.publish('w:');
+      expect([await waiter.next(), await waiter.next()]).toEqual([
+        { type: 'message', body: bytes },
+        message(''),
+      ]);
+    });
+
+    test('reach a thousand waiters on one channel, over one subscription', async () => {
+      const channel = new TestChannel(connect());
+      const ids = Array.from({ length: 1_000 }, (_, index) => `w${index}`);
+      const waiters = await Promise.all(ids.map((id) => channel.waiter(id)));
+      const received = waiters.map(async (waiter) => [await waiter.next(), await waiter.next()]);
+      expect(await subscribersOf(servers(), channel.name)).toBe(1);
+      await Promise.all(ids.map((id) => channel.publish(`${id}:hello ${id}`)));
+      await channel.publish('*:bye');
+      expect(await Promise.all(received)).toEqual(ids.map((id) => [message(`hello ${id}`), message('bye')]));
+    });
+
+    test('come while other commands use the client', async () => {
+      const client = connect();
+      const channel = new TestChannel(client);
+      const waiter = await channel.waiter('w');
+      const key = channel.keys.key('count');
+      const counts = Array.from({ length: 100 }, async (_, index) => {
+        if (index % 10 === 0) await channel.publish(`w:${index}`);
+        return client.incr(key);
+      });
+      expect((await Promise.all(counts)).toSorted((a, b) => a - b)).toEqual(
+        counts.map((_, index) => index + 1),
+      );
+      const wakes = await Promise.all(Array.from({ length: 10 }, async () => (await waiter.next()).type));
+      expect(wakes).toEqual(Array.from({ length: 10 }, () => 'message'));
+      await client.del(key);
+    });
+  });
+
+  describe('waiter', () => {
+    test('sees what is published after it resolved, also before next', async () => {
+      for (let round = 0; round < 20; round += 1) {
+        const channel = new TestChannel(connect());
+        const waiter = await channel.waiter('w');
+        expect(await channel.publish('w:early')).toBe(1);
+        expect(await waiter.next()).toEqual(message('early'));
+      }
+    });
+
+    test('for many channels, asked for while the first one connects, disturbs none of them', async () => {
+      const client = connect();
+      const waiting: Promise<Waiter>[] = [];
+      for (let turn = 0; turn < 200; turn += 1) {
+        waiting.push(new TestChannel(client).waiter('w'));
+        await new Promise(setImmediate);
+      }
+      const waiters = await Promise.all(waiting);
+      const wakes = await Promise.all(
+        waiters.map((waiter) => waiter.next({ deadlineAt: performance.now() + 100 })),
+      );
+      expect(wakes.filter(({ type }) => type !== 'timeout')).toEqual([]);
+    });
+
+    test('refuses an id that is taken, until that waiter is closed', async () => {
+      const channel = new TestChannel(connect());
+      const [first, second] = await Promise.allSettled([channel.waiter('w'), channel.waiter('w')]);
+      expect(second).toEqual({
+        status: 'rejected',
+        reason: new TypeError(`waiter w is already on channel ${channel.name}`),
+      });
+      expect(first.status).toBe('fulfilled');
+      if (first.status === 'fulfilled') first.value.close();
+      await expect(channel.waiter('w')).resolves.toMatchObject({ id: 'w' });
+    });
+
+    test.each([[''], ['*'], ['a:b']])('refuses the id %j', async (id) => {
+      const channel = new TestChannel(connect());
+      await expect(channel.waiter(id)).rejects.toThrow(
+        new TypeError(`a waiter's id must not be empty, "*" or contain ":", got ${JSON.stringify(id)}`),
+      );
+    });
+  });
+
+  describe('close', () => {
+    test('leaves the other waiters of the channel alone', async () => {
+      const channel = new TestChannel(connect());
+      const [gone, stays] = await Promise.all([channel.waiter('gone'), channel.waiter('stays')]);
+      gone.close();
+      await channel.publish('*:who is there?');
+      expect(await stays.next()).toEqual(message('who is there?'));
+      await expect(gone.next()).rejects.toThrow('the waiter is closed');
+    });
+
+    test('of the last waiter keeps the subscription for 30 s, for the next one, then ends it', async () => {
+      const channel = new TestChannel(connect());
+      const other = new TestChannel(channel.client);
+      const stays = await other.waiter('w');
+      const first = await channel.waiter('w');
+      const server = servers()[0]!;
+      fakeTimers();
+      first.close();
+      await elapse(29_000, server);
+      const second = await channel.waiter('w');
+      await elapse(60_000, server);
+      expect(await channel.publish('w:still here')).toBe(1);
+      expect(await second.next()).toEqual(message('still here'));
+      second.close();
+      await elapse(29_999, server);
+      expect(await subscribersOf(servers(), channel.name)).toBe(1);
+      jest.advanceTimersByTime(1);
+      await eventually(
+        'the subscription to end',
+        async () => (await subscribersOf(servers(), channel.name)) === 0,
+      );
+      const third = await channel.waiter('w');
+      expect(await channel.publish('w:back')).toBe(1);
+      expect(await third.next()).toEqual(message('back'));
+      expect(await other.publish('w:untouched')).toBe(1);
+      expect(await stays.next()).toEqual(message('untouched'));
+    });
+  });
+
+  describe('a client that is closed', () => {
+    test.each(['quit', 'disconnect'] as const)(
+      'by %s ends every wait with ERR_CLIENT_CLOSED',
+      async (method) => {
+        const client = connect();
+        const channel = new TestChannel(client);
+        const waiters = await Promise.all(['1', '2', '3'].map((id) => channel.waiter(id)));
+        const waits = waiters.map((waiter) => waiter.next());
+        const other = new TestChannel(client);
+        const late = other.waiter('late').then((waiter) => waiter.next());
+        const closing = Promise.allSettled([...waits, late]);
+        await client[method]();
+        const closed = { status: 'rejected', reason: { code: 'ERR_CLIENT_CLOSED' } };
+        expect(await closing).toMatchObject([closed, closed, closed, closed]);
+        await expect(channel.waiter('4')).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
+        for (const waiter of waiters) waiter.close();
+        await eventually(
+          'its connections to go',
+          async () => (await subscribersOf(servers(), channel.name)) === 0,
+        );
+      },
+    );
+
+    test('and connected again can be waited on again', async () => {
+      const client = connect();
+      const channel = new TestChannel(client);
+      await channel.waiter('w');
+      const isOver = new Promise((resolve) => client.once('end', resolve));
+      client.disconnect();
+      await isOver;
+      await client.connect();
+      const waiter = await channel.waiter('w');
+      const next = waiter.next();
+      expect(await channel.publish('w:again')).toBe(1);
+      expect(await next).toEqual(message('again'));
+      await channel.publish('w:once');
+      expect([await waiter.next(), await waiter.next({ deadlineAt: 0 })]).toEqual([
+        message('once'),
+        { type: 'timeout' },
+      ]);
+    });
+  });
+}
