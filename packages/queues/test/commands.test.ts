@@ -1,0 +1,241 @@
+import { expect, test } from '@jest/globals';
+import { Queue } from '@mortise/queues';
+import { connect, freshPrefix, transcript } from '@mortise/test-kit';
+import * as scripts from '../src/scripts.gen.js';
+import { launch } from './launch.js';
+import { until } from './until.js';
+
+const redis = connect();
+
+// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
+type Tasks = Record<string, any>;
+
+/** The transcript, with short names: keys without what all have in common, and no keys behind the name of a script. */
+async function commands(prefix: string, action: () => Promise<unknown>): Promise<string[]> {
+  const lines = await transcript(redis, { prefix, scripts }, action);
+  return lines.map((line) =>
+    line
+      .replaceAll('queues:{q}:', '')
+      .replace(/^evalsha(?:_ro)? (\S+) .*/, '$1')
+      .replace(/idle wake:\S+/, 'idle')
+      .replace(/wake:\S+/, 'wake'),
+  );
+}
+
+async function newQueue(): Promise<{ prefix: string; queue: Queue<Tasks> }> {
+  const prefix = freshPrefix();
+  const queue = new Queue<Tasks>(redis, 'q', { prefix, priorities: ['high', 'low'] });
+  // The first use of a script on a server sends its text, and the first task stores the priorities.
+  await queue.enqueue('t', 0, { id: 'first' });
+  await queue.get('first');
+  await queue.counts();
+  return { prefix, queue };
+}
+
+test('enqueue', async () => {
+  const { prefix, queue } = await newQueue();
+  expect(await commands(prefix, () => queue.enqueue('t', 1))).toEqual([
+    'queue.enqueue',
+    '  get priorities',
+    '  time',
+    '  hsetnx tasks',
+    '  rpush ready:1',
+    '  zpopmin idle',
+  ]);
+  expect(await commands(prefix, () => queue.enqueue('t', 1, { delayMs: 60_000 }))).toEqual([
+    'queue.enqueue',
+    '  get priorities',
+    '  time',
+    '  hsetnx tasks',
+    '  zadd scheduled:1',
+    '  get timekeeper',
+    '  zpopmin idle',
+  ]);
+  const many = [1, 2, 3].map((payload) => ({ name: 't', payload }));
+  const inOneTick = (): Promise<unknown> =>
+    Promise.all([queue.enqueueMany(many), queue.enqueue('t', 4, { priority: 'high' })]);
+  expect(await commands(prefix, inOneTick)).toEqual([
+    'queue.enqueue',
+    '  get priorities',
+    '  time',
+    '  hsetnx tasks',
+    '  hsetnx tasks',
+    '  hsetnx tasks',
+    '  hsetnx tasks',
+    '  rpush ready:1',
+    '  rpush ready:0',
+    '  zpopmin idle',
+  ]);
+});
+
+test('the first enqueue of an instance that names no priorities', async () => {
+  const { prefix } = await newQueue();
+  const queue = new Queue<Tasks>(redis, 'q', { prefix });
+  const both = (): Promise<unknown> => Promise.all([queue.enqueue('t', 1), queue.enqueue('t', 2)]);
+  expect((await commands(prefix, both)).slice(0, 3)).toEqual([
+    'get priorities',
+    'queue.enqueue',
+    '  get priorities',
+  ]);
+  expect((await commands(prefix, both))[0]).toBe('queue.enqueue');
+});
+
+test('get and counts', async () => {
+  const { prefix, queue } = await newQueue();
+  expect(await commands(prefix, () => queue.get('first'))).toEqual([
+    'queue.get',
+    '  get priorities',
+    '  hget tasks',
+    '  hget attempts',
+    '  time',
+    '  zscore retrying:1',
+    '  zscore scheduled:1',
+  ]);
+  expect(await commands(prefix, () => queue.counts())).toEqual([
+    'queue.counts',
+    '  get priorities',
+    '  time',
+    '  zcount scheduled:0',
+    '  zcount retrying:0',
+    '  llen ready:0',
+    '  zcard scheduled:0',
+    '  zcard retrying:0',
+    '  zcount scheduled:1',
+    '  zcount retrying:1',
+    '  llen ready:1',
+    '  zcard scheduled:1',
+    '  zcard retrying:1',
+    '  zcard active',
+    '  llen succeeded',
+    '  zcard dead',
+  ]);
+});
+
+test('a task that comes to a parked worker: enqueue, take, complete', async () => {
+  const { prefix, queue } = await newQueue();
+  let isDone = false;
+  await launch(redis, 'q', { t: () => void (isDone = true) }, { prefix });
+  await until(async () => isDone && (await redis.zcard(`${prefix}:queues:{q}:idle`)) === 1);
+  const lines = await commands(prefix, async () => {
+    await queue.enqueue('t', 1);
+    await until(async () => (await redis.llen(`${prefix}:queues:{q}:succeeded`)) === 2);
+  });
+  const own = lines.filter((line) => !line.startsWith('llen'));
+  expect(own).toEqual([
+    'queue.enqueue',
+    '  get priorities',
+    '  time',
+    '  hsetnx tasks',
+    '  rpush ready:1',
+    '  zpopmin idle',
+    '  publish wake',
+    // Takes it, and parks again: other slots are free.
+    'worker.exchange',
+    '  get priorities',
+    '  time',
+    '  zrange active',
+    '  exists scheduled:0 retrying:0 scheduled:1 retrying:1',
+    '  lpop ready:0',
+    '  lpop ready:1',
+    '  hmget tasks',
+    '  hset attempts',
+    '  zadd active',
+    '  lindex succeeded',
+    '  hget attempts',
+    '  zremrangebyscore idle',
+    '  zadd idle',
+    '  pexpire idle',
+    '  zrange active',
+    '  get timekeeper',
+    '  set timekeeper',
+    // Completes it.
+    'worker.exchange',
+    '  get priorities',
+    '  time',
+    '  hmget attempts',
+    '  zrem active',
+    '  zrange active',
+    '  exists scheduled:0 retrying:0 scheduled:1 retrying:1',
+    '  lpop ready:0',
+    '  lpop ready:1',
+    '  hset attempts',
+    '  rpush succeeded',
+    '  lindex succeeded',
+    '  hget attempts',
+    '  zremrangebyscore idle',
+    '  zadd idle',
+    '  pexpire idle',
+    '  zrange active',
+    '  get timekeeper',
+    '  del timekeeper',
+  ]);
+});
+
+test('a full worker completes and takes in one call', async () => {
+  const { prefix, queue } = await newQueue();
+  let runs = 0;
+  let isOver: () => void = () => undefined;
+  const last = new Promise<void>((resolve) => {
+    isOver = resolve;
+  });
+  const t = async (): Promise<void> => {
+    runs += 1;
+    if (runs === 4) await last;
+  };
+  await queue.enqueueMany([1, 2, 3, 4].map((payload) => ({ name: 't', payload })));
+  const lines = await commands(prefix, async () => {
+    await launch(redis, 'q', { t }, { prefix, concurrency: 1, keepSucceeded: 1 });
+    await until(() => runs === 4);
+  });
+  isOver();
+  const first = lines.indexOf('  hmget attempts') - 3;
+  expect(lines.slice(first, first + 22)).toEqual([
+    'worker.exchange',
+    '  get priorities',
+    '  time',
+    '  hmget attempts',
+    '  zrem active',
+    '  zrange active',
+    '  exists scheduled:0 retrying:0 scheduled:1 retrying:1',
+    '  lpop ready:0',
+    '  lpop ready:1',
+    '  hmget tasks',
+    '  hset attempts',
+    '  zadd active',
+    '  rpush succeeded',
+    '  lindex succeeded',
+    '  hget attempts',
+    '  exists idle',
+    'worker.exchange',
+    '  get priorities',
+    '  time',
+    '  hmget attempts',
+    '  zrem active',
+    '  zrange active',
+  ]);
+});
+
+test('renew, from any number of handlers', async () => {
+  const { prefix, queue } = await newQueue();
+  const renewals: (() => Promise<void>)[] = [];
+  let isOver: () => void = () => undefined;
+  const last = new Promise<void>((resolve) => {
+    isOver = resolve;
+  });
+  const t = async (_: unknown, context: { renew(): Promise<void> }): Promise<void> => {
+    renewals.push(() => context.renew());
+    await last;
+  };
+  await queue.enqueue('t', 1);
+  await launch(redis, 'q', { t }, { prefix });
+  await until(() => renewals.length === 2);
+  await renewals[0]!();
+  const all = (): Promise<unknown> => Promise.all(renewals.map((renew) => renew()));
+  expect(await commands(prefix, all)).toEqual([
+    'worker.renew',
+    '  time',
+    '  hmget attempts',
+    '  zadd active',
+  ]);
+  isOver();
+});

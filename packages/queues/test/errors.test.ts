@@ -1,0 +1,49 @@
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import * as queues from '@mortise/queues';
+import { CodedError } from '@mortise/redis';
+import { errorCodes } from '@mortise/test-kit';
+import * as all from '../src/errors.js';
+
+test('the README lists the codes of this package, and one that it passes on', () => {
+  const { declared, listed } = errorCodes(join(import.meta.dirname, '..'));
+  expect(declared).toHaveLength(Object.keys(all).length);
+  expect(listed).toEqual([...declared, 'ERR_CLIENT_CLOSED'].toSorted());
+});
+
+test('every class of error is exported', () => {
+  expect(queues).toMatchObject(all);
+});
+
+test('errors carry their code, their fields and a message that says what and which', () => {
+  expect(new queues.UnknownTaskError('q', 'a\n', '"t"')).toMatchObject({
+    name: 'UnknownTaskError',
+    code: 'ERR_UNKNOWN_TASK',
+    message: 'no handler for "\\"t\\"", task "a\\n" of queue "q"',
+  });
+  expect(new queues.ResultNotKeptError('q', 'a', 't', new RangeError('too large\n'))).toMatchObject({
+    taskName: 't',
+    message: 'the result of "t", task "a" of queue "q" is not kept: RangeError: too large',
+  });
+  expect(new queues.PrioritiesMismatchError('q', ['a'], ['b', 'c']).message).toBe(
+    'queue "q" has the priorities b, c, not a',
+  );
+  expect(new queues.LeaseLostError('q', 'a').message).toBe('the lease of task "a" of queue "q" is lost');
+  expect(new queues.Discard('no use')).toMatchObject({
+    name: 'Discard',
+    code: 'ERR_DISCARDED',
+    message: 'no use',
+  });
+  const later = new queues.RetryLater({ delayMs: 5, reason: 'not yet' });
+  expect(later).toBeInstanceOf(CodedError);
+  expect(later).toMatchObject({
+    name: 'RetryLater',
+    code: 'ERR_RETRY_LATER',
+    delayMs: 5,
+    message: 'not yet',
+  });
+});
+
+test.each([-1, Number.NaN, Infinity, '5', undefined])('RetryLater refuses a delay of %p', (delayMs) => {
+  expect(() => new queues.RetryLater({ delayMs: delayMs as number })).toThrow(/^delayMs must be/);
+});

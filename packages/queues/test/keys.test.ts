@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { Discard, Queue } from '@mortise/queues';
+import { QueueKeys } from '../src/keys.js';
+import { connect, freshPrefix } from '@mortise/test-kit';
+import { launch } from './launch.js';
+import { until } from './until.js';
+
+const redis = connect();
+
+interface Row {
+  readonly part: string;
+  readonly type: string;
+}
+
+function table(file: string): Row[] {
+  const text = readFileSync(join(import.meta.dirname, '..', file), 'utf8');
+  return [...text.matchAll(/^(?: \* )?\| `([\w:<>]+)` *\| ([A-Z]+) *\|/gm)].map(([, part, type]) => ({
+    part: part!,
+    type: type!.toLowerCase(),
+  }));
+}
+
+test('the tables of keys.ts and the README are the same', () => {
+  const listed = table('src/keys.ts');
+  expect(listed).toHaveLength(11);
+  expect(table('README.md')).toEqual(listed);
+});
+
+test('whatever happens, the keys are those of the table, with its types, caps and expiries', async () => {
+  const prefix = freshPrefix();
+  const queue = new Queue(redis, '}x', { prefix });
+  const handlers = {
+    ok: () => 'result',
+    fail: () => {
+      throw new Error('again');
+    },
+    die: () => {
+      throw new Discard('no');
+    },
+    wait: (_: unknown, { signal }: { signal: AbortSignal }) =>
+      new Promise((resolve) => signal.addEventListener('abort', resolve)),
+  };
+  const options = { prefix, concurrency: 10, keepSucceeded: 5, keepDead: 4, backoff: { delayMs: 60_000 } };
+  const worker = await launch(redis, '}x', handlers, options);
+  const idle = await launch(redis, '}x', handlers, options);
+  for (const priority of ['high', 'medium', 'low']) {
+    await queue.enqueueMany(
+      ['ok', 'ok', 'ok', 'die', 'die', 'fail'].map((name) => ({ name, payload: 1, options: { priority } })),
+    );
+    await queue.enqueue('ok', 1, { priority, delayMs: 60_000 });
+  }
+  await until(async () => (await queue.counts()).retrying === 3);
+  await queue.enqueue('wait', 1);
+  await until(async () => (await queue.counts()).active === 1);
+  const counts = { scheduled: 3, ready: 0, active: 1, retrying: 3, succeeded: 5, dead: 4 };
+  expect(await queue.counts()).toEqual(counts);
+
+  const rows = new Map(table('src/keys.ts').map(({ part, type }) => [part, type]));
+  const stem = `${prefix}:queues:{%7Dx}:`;
+  const keys = await redis.keys(`${prefix}:*`);
+  const parts = keys.map((key) => key.slice(stem.length).replace(/:\d+$/, ':<lane>'));
+  for (const [index, key] of keys.entries()) {
+    expect(key.startsWith(stem)).toBe(true);
+    expect(await redis.type(key)).toBe(rows.get(parts[index]!));
+    const doesExpire = ['idle', 'timekeeper'].includes(parts[index]!);
+    const left = await redis.pttl(key);
+    expect(doesExpire ? left > 50_000 && left <= 60_000 : left === -1).toBe(true);
+  }
+  // No task is ready, and every other kind of key is there.
+  expect(new Set(parts)).toEqual(new Set([...rows.keys()].filter((part) => part !== 'ready:<lane>')));
+  const all = new QueueKeys('}x', prefix);
+  const stored = Object.values(counts).reduce((a, b) => a + b);
+  expect(await redis.hlen(all.tasks)).toBe(stored);
+  // Those that were never taken have no attempt.
+  expect(await redis.hlen(all.attempts)).toBe(stored - counts.scheduled);
+
+  await Promise.all([worker, idle].map((one) => one.stop({ graceMs: 0 })));
+  expect(await redis.exists(all.idle, all.timekeeper, all.active)).toBe(0);
+});

@@ -1,0 +1,32 @@
+import { afterEach, expect } from '@jest/globals';
+import { Worker } from '@mortise/queues';
+import type { Handlers, WorkerOptions } from '@mortise/queues';
+import type { RedisClient } from '@mortise/redis';
+
+// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
+type Tasks = Record<string, any>;
+
+const running = new Set<Worker<Tasks>>();
+let unexpected: unknown[] = [];
+
+afterEach(async () => {
+  await Promise.all([...running].map((worker) => worker.stop({ graceMs: 0 })));
+  running.clear();
+  const errors = unexpected;
+  unexpected = [];
+  expect(errors).toEqual([]);
+});
+
+/** Starts a worker that ends with the test. What it reports fails the test, unless that has an `onError` of its own. */
+export async function launch(
+  redis: RedisClient,
+  queues: string | string[],
+  handlers: Handlers<Tasks>,
+  options: WorkerOptions,
+): Promise<Worker<Tasks>> {
+  const onError = (error: unknown): void => void unexpected.push(error);
+  const worker = new Worker<Tasks>(redis, [queues].flat(), handlers, { onError, ...options });
+  running.add(worker);
+  await worker.start();
+  return worker;
+}

@@ -1,0 +1,198 @@
+import { describe, expect, test } from '@jest/globals';
+import { DEFAULTS, Queue, Worker } from '@mortise/queues';
+import type { Backoff, EnqueueOptions, QueueOptions, WorkerOptions } from '@mortise/queues';
+import {
+  requireTaskName,
+  resolveAttempts,
+  resolveBackoff,
+  resolveHeaders,
+  resolvePriorities,
+  resolveWhen,
+  resolveWorkerOptions,
+} from '../src/options.js';
+import { connect } from '@mortise/test-kit';
+
+const redis = connect();
+const YEAR_MS = 365.25 * 86_400_000;
+
+describe('what is undefined is the default', () => {
+  test('of workers', () => {
+    const options = Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, undefined]));
+    expect(resolveWorkerOptions(options)).toMatchObject({
+      concurrency: 50,
+      leaseMs: 10_000,
+      keepSucceeded: 1_000,
+      keepSucceededMs: 86_400_000,
+      keepDead: 10_000,
+      backoff: { type: 'exponential', delayMs: 1_000, maxDelayMs: 3_600_000, jitter: 0.5 },
+    });
+  });
+
+  test('of a backoff and of tasks', () => {
+    expect(resolveBackoff({ delayMs: undefined, jitter: 0 } as unknown as Backoff)).toEqual({
+      ...DEFAULTS.backoff,
+      jitter: 0,
+    });
+    expect(resolveBackoff({ delayMs: 7_200_000 }).maxDelayMs).toBe(7_200_000);
+    expect([resolveAttempts(undefined), resolveHeaders(undefined), resolveWhen({})]).toEqual([
+      5,
+      undefined,
+      0,
+    ]);
+  });
+});
+
+test.each<[string, WorkerOptions, typeof TypeError | typeof RangeError, string]>([
+  [
+    'concurrency 0',
+    { concurrency: 0 },
+    RangeError,
+    'concurrency must be a whole number from 1 to 10000, got 0',
+  ],
+  ['concurrency 10,001', { concurrency: 10_001 }, RangeError, 'concurrency'],
+  ['concurrency NaN', { concurrency: Number.NaN }, RangeError, 'got NaN'],
+  ['concurrency 1.5', { concurrency: 1.5 }, RangeError, 'got 1.5'],
+  [
+    'concurrency of text',
+    { concurrency: '5' as unknown as number },
+    TypeError,
+    'concurrency must be a number',
+  ],
+  ['a lease of 999 ms', { leaseMs: 999 }, RangeError, 'leaseMs'],
+  ['a lease without end', { leaseMs: Infinity }, RangeError, 'leaseMs'],
+  ['keepSucceeded -1', { keepSucceeded: -1 }, RangeError, 'keepSucceeded'],
+  ['keepSucceededMs -1', { keepSucceededMs: -1 }, RangeError, 'keepSucceededMs'],
+  ['keepDead 0', { keepDead: 0 }, RangeError, 'keepDead'],
+  ['a backoff of NaN', { backoff: { delayMs: Number.NaN } }, RangeError, 'backoff.delayMs'],
+  ['a backoff below 0', { backoff: { delayMs: -1 } }, RangeError, 'backoff.delayMs'],
+  ['a limit below the delay', { backoff: { delayMs: 10, maxDelayMs: 9 } }, RangeError, 'backoff.maxDelayMs'],
+  ['a backoff without end', { backoff: { maxDelayMs: Infinity } }, RangeError, 'backoff.maxDelayMs'],
+  ['jitter of 2', { backoff: { jitter: 2 } }, RangeError, 'backoff.jitter must be from 0 to 1, got 2'],
+  ['jitter NaN', { backoff: { jitter: Number.NaN } }, RangeError, 'backoff.jitter'],
+  ['jitter of text', { backoff: { jitter: '0' as unknown as number } }, TypeError, 'backoff.jitter'],
+  ['an unknown kind', { backoff: { type: 'linear' as 'fixed' } }, RangeError, 'backoff.type'],
+  ['a backoff of 5', { backoff: 5 as unknown as Backoff }, TypeError, 'backoff must be an object, got 5'],
+  ['no function to report to', { onError: 'log' as unknown as () => void }, TypeError, 'onError'],
+  ['an empty prefix', { prefix: '' }, RangeError, 'prefix'],
+])('a worker refuses %s', (_, options, type, message) => {
+  const create = (): unknown => new Worker(redis, ['q'], {}, options);
+  expect(create).toThrow(type);
+  expect(create).toThrow(message);
+});
+
+test.each<[string, unknown, unknown]>([
+  ['no queue', [], {}],
+  ['a name in place of names', 'mail', {}],
+  ['the same queue twice', ['a', 'a'], {}],
+  ['an empty name', [''], {}],
+  ['a number', [1], {}],
+  ['a handler that is no function', ['a'], { t: 1 }],
+  ['no handlers', ['a'], null],
+])('a worker refuses %s', (_, queues, handlers) => {
+  expect(() => new Worker(redis, queues as string[], handlers as Record<string, () => void>)).toThrow(
+    /must (be|have)|null/,
+  );
+});
+
+test.each<[string, QueueOptions, string]>([
+  ['no priorities', { priorities: [] }, 'priorities must be 1 to 16 names'],
+  ['17 priorities', { priorities: Array.from({ length: 17 }, (_, index) => `p${index}`) }, '1 to 16'],
+  ['a priority twice', { priorities: ['a', 'a'] }, 'priorities must differ'],
+  ['a priority with a comma', { priorities: ['a,b'] }, 'a priority must be'],
+  ['an empty priority', { priorities: [''] }, 'a priority must be'],
+  ['a priority with a newline', { priorities: ['a\n'] }, 'a priority must be'],
+  ['a priority that is a number', { priorities: [1 as unknown as string] }, 'a priority must be'],
+  ['text in place of names', { priorities: 'high' as unknown as string[] }, 'priorities must be'],
+  ['payloads of one byte', { maxPayloadBytes: 1 }, 'maxPayloadBytes'],
+  ['payloads without limit', { maxPayloadBytes: Infinity }, 'maxPayloadBytes'],
+])('a queue refuses %s', (_, options, message) => {
+  expect(() => new Queue(redis, 'q', options)).toThrow(RangeError);
+  expect(() => new Queue(redis, 'q', options)).toThrow(message);
+});
+
+test('a queue refuses a client that is none, and names that are none', () => {
+  expect(() => new Queue({} as typeof redis, 'q')).toThrow(TypeError);
+  for (const name of ['', 'x'.repeat(1_025)]) expect(() => new Queue(redis, name)).toThrow(RangeError);
+  expect(() => new Queue(redis, 7 as unknown as string)).toThrow(TypeError);
+});
+
+describe('resolveWhen', () => {
+  test('is relative below 0 and an instant above', () => {
+    const now = Date.now();
+    expect(resolveWhen({ delayMs: 1 })).toBe(-1);
+    expect(resolveWhen({ delayMs: 0.1 })).toBe(-1);
+    expect(resolveWhen({ delayMs: 0 })).toBe(0);
+    expect(resolveWhen({ delayMs: -0 })).toBe(0);
+    expect(resolveWhen({ runAt: now })).toBe(now);
+    expect(resolveWhen({ runAt: new Date(now) })).toBe(now);
+    expect(resolveWhen({ runAt: 0 })).toBe(0);
+    expect(resolveWhen({ runAt: 1.5 })).toBe(2);
+  });
+
+  test.each<[string, unknown, typeof TypeError | typeof RangeError]>([
+    ['both', { delayMs: 1, runAt: 1 }, TypeError],
+    ['a delay of NaN', { delayMs: Number.NaN }, RangeError],
+    ['a delay below 0', { delayMs: -1 }, RangeError],
+    ['a delay without end', { delayMs: Infinity }, RangeError],
+    ['a delay of more than 10 years', { delayMs: 10 * YEAR_MS + 1 }, RangeError],
+    ['a delay of text', { delayMs: '5' }, TypeError],
+    ['a delay of null', { delayMs: null }, TypeError],
+    ['a delay of BigInt', { delayMs: 5n }, TypeError],
+    ['an instant of NaN', { runAt: Number.NaN }, RangeError],
+    ['a Date that is none', { runAt: new Date('never') }, RangeError],
+    ['an instant before 1970', { runAt: new Date(-1) }, RangeError],
+    ['an instant without end', { runAt: Infinity }, RangeError],
+    ['an instant of text', { runAt: '2030-01-01' }, TypeError],
+  ])('refuses %s', (_, options, type) => {
+    expect(() => resolveWhen(options as EnqueueOptions)).toThrow(type);
+  });
+});
+
+describe('resolveHeaders', () => {
+  test('copies strings, whatever their names', () => {
+    const headers = JSON.parse('{"__proto__":"a","":"","traceparent":"00-1","\\u0000":"🙂"}') as Record<
+      string,
+      string
+    >;
+    expect(resolveHeaders(headers)).not.toBe(headers);
+    expect(JSON.stringify(resolveHeaders(headers))).toBe(JSON.stringify(headers));
+    expect(resolveHeaders({})).toBeUndefined();
+    expect(resolveHeaders({ a: 'x'.repeat(16_384 - 8) })).toEqual({ a: 'x'.repeat(16_376) });
+  });
+
+  test.each<[string, unknown]>([
+    ['a number', { a: 1 }],
+    ['undefined', { a: undefined }],
+    ['null', { a: null }],
+    ['an object', { a: {} }],
+    ['a function', { a: () => 'x', toJSON: () => ({}) }],
+  ])('refuses a value that is %s', (_, headers) => {
+    expect(() => resolveHeaders(headers as Record<string, string>)).toThrow(TypeError);
+    expect(() => resolveHeaders(headers as Record<string, string>)).toThrow(
+      'the header "a" must be a string',
+    );
+  });
+
+  test('refuses what is no object, or too large in bytes', () => {
+    for (const headers of ['x', ['x'], null, 5]) {
+      expect(() => resolveHeaders(headers as unknown as Record<string, string>)).toThrow(TypeError);
+    }
+    expect(() => resolveHeaders({ a: 'x'.repeat(16_377) })).toThrow(
+      new RangeError('headers must have at most 16384 bytes as JSON, got 16385'),
+    );
+    expect(() => resolveHeaders({ a: 'é'.repeat(8_189) })).toThrow(RangeError);
+  });
+});
+
+test('attempts and names of tasks have their limits', () => {
+  for (const attempts of [0, -1, 1.5, 65_536, Number.NaN, Infinity]) {
+    expect(() => resolveAttempts(attempts)).toThrow(RangeError);
+  }
+  expect(() => resolveAttempts('3' as unknown as number)).toThrow(TypeError);
+  expect(() => requireTaskName('')).toThrow(RangeError);
+  expect(() => requireTaskName('é'.repeat(513))).toThrow(RangeError);
+  expect(() => requireTaskName('a\udfff')).toThrow(TypeError);
+  expect(() => requireTaskName(undefined)).toThrow(TypeError);
+  expect(requireTaskName('\0{}%🙂\n')).toBe('\0{}%🙂\n');
+  expect(resolvePriorities(['a.b', 'C-d', '_1'])).toEqual(['a.b', 'C-d', '_1']);
+});

@@ -1,0 +1,43 @@
+import { fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { afterEach } from '@jest/globals';
+import type { WorkerOptions } from '@mortise/queues';
+
+export interface Told {
+  readonly type: 'begin' | 'error' | 'closed';
+  readonly id?: string;
+  readonly attempt?: number;
+  readonly code?: string;
+  readonly errors?: number;
+}
+
+const children = new Set<ChildProcess>();
+
+afterEach(async () => {
+  await Promise.all([...children].map((child) => kill(child)));
+  children.clear();
+});
+
+/** Starts test/worker-process.mjs; the child ends with the test. */
+export function startProcess(
+  url: string,
+  queue: string,
+  options: Omit<WorkerOptions, 'onError'> & { isQuiet?: boolean },
+): { child: ChildProcess; told: Told[] } {
+  const file = join(import.meta.dirname, 'worker-process.mjs');
+  const child = fork(file, [JSON.stringify({ url, queue, options })], { execArgv: [] });
+  const told: Told[] = [];
+  child.on('message', (message: Told) => told.push(message));
+  children.add(child);
+  return { child, told };
+}
+
+/** Ends it as the kernel would, and waits until it is gone. */
+export async function kill(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exit;
+}

@@ -1,0 +1,404 @@
+import { describe, expect, test } from '@jest/globals';
+import { Discard, Queue } from '@mortise/queues';
+import type { Counts, EnqueueOptions, NewTask, QueueOptions } from '@mortise/queues';
+import { v4, v7 } from 'uuid';
+import { connect, freshPrefix } from '@mortise/test-kit';
+import { launch } from './launch.js';
+import { gate, until } from './until.js';
+
+const redis = connect();
+
+// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
+type Tasks = Record<string, any>;
+
+function newQueue(options: QueueOptions = {}): { queue: Queue<Tasks>; prefix: string } {
+  const prefix = freshPrefix();
+  return { queue: new Queue(redis, 'q', { prefix, ...options }), prefix };
+}
+
+function counts(some: Partial<Counts>): Counts {
+  return { scheduled: 0, ready: 0, active: 0, retrying: 0, succeeded: 0, dead: 0, ...some };
+}
+
+/** The payloads of all tasks, in the order in which a worker with one slot runs them. */
+async function drain(prefix: string, count: number): Promise<unknown[]> {
+  const run: unknown[] = [];
+  const worker = await launch(
+    redis,
+    'q',
+    { t: (payload) => void run.push(payload) },
+    { prefix, concurrency: 1 },
+  );
+  await until(() => run.length >= count, 10_000);
+  await worker.stop();
+  return run;
+}
+
+describe('enqueue', () => {
+  test('stores a task under a new UUIDv7, or under an id of any form', async () => {
+    const { queue } = newQueue();
+    const { id, isDuplicate } = await queue.enqueue('t', { a: 1 });
+    expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-/);
+    expect(isDuplicate).toBe(false);
+    const ids = ['a', '\0', '🙂', 'x'.repeat(14), 'x'.repeat(15), 'x'.repeat(16), 'x'.repeat(1_024)];
+    ids.push(v4(), v4().toUpperCase(), '{}', '}x', '%', 'a\nb', '__proto__');
+    for (const own of ids)
+      expect(await queue.enqueue('t', own, { id: own })).toEqual({ id: own, isDuplicate: false });
+    for (const own of ids)
+      expect(await queue.get(own)).toMatchObject({ id: own, payload: own, state: 'ready' });
+    expect(await queue.counts()).toEqual(counts({ ready: ids.length + 1 }));
+  });
+
+  test('an id is stored once, in one tick, in one batch and later; the first one stands', async () => {
+    const { queue } = newQueue();
+    const together = await Promise.all([1, 2, 3].map((n) => queue.enqueue('t', n, { id: 'order 7' })));
+    expect(together.map(({ isDuplicate }) => isDuplicate)).toEqual([false, true, true]);
+    const later = await queue.enqueueMany([
+      { name: 't', payload: 4, options: { id: 'order 7', priority: 'high', delayMs: 5_000 } },
+      { name: 't', payload: 5, options: { id: 'order 8' } },
+      { name: 't', payload: 6, options: { id: 'order 8' } },
+    ]);
+    expect(later.map(({ isDuplicate }) => isDuplicate)).toEqual([true, false, true]);
+    expect(await queue.get('order 7')).toMatchObject({ payload: 1, priority: 'medium', state: 'ready' });
+    expect(await queue.counts()).toEqual(counts({ ready: 2 }));
+  });
+
+  test('takes the payload as it is at the call', async () => {
+    const { queue } = newQueue();
+    const payload = { n: 1 };
+    const stored = queue.enqueue('t', payload, { id: 'a' });
+    payload.n = 2;
+    await stored;
+    expect(await queue.get('a')).toMatchObject({ payload: { n: 1 } });
+  });
+
+  test('tasks of one lane are first in, first out: one by one, in one tick, and over many batches', async () => {
+    const { queue, prefix } = newQueue();
+    for (let n = 0; n < 5; n += 1) await queue.enqueue('t', n);
+    await Promise.all(Array.from({ length: 1_200 }, (_, index) => queue.enqueue('t', 5 + index)));
+    await queue.enqueueMany(
+      Array.from({ length: 1_200 }, (_, index) => ({ name: 't', payload: 1_205 + index })),
+    );
+    expect(await drain(prefix, 2_405)).toEqual(Array.from({ length: 2_405 }, (_, index) => index));
+  });
+
+  test('the first use of a queue keeps the order, too', async () => {
+    const { queue, prefix } = newQueue();
+    const many = queue.enqueueMany(
+      Array.from({ length: 600 }, (_, index) => ({ name: 't', payload: index })),
+    );
+    const one = queue.enqueue('t', 600);
+    await Promise.all([many, one]);
+    expect(await drain(prefix, 601)).toEqual(Array.from({ length: 601 }, (_, index) => index));
+  });
+
+  test('higher priorities go first, strictly', async () => {
+    const { queue, prefix } = newQueue();
+    for (const priority of ['low', undefined, 'high', 'low', 'medium', 'high']) {
+      await queue.enqueue('t', priority ?? 'default', priority === undefined ? {} : { priority });
+    }
+    expect(await drain(prefix, 6)).toEqual(['high', 'high', 'default', 'medium', 'low', 'low']);
+  });
+
+  test('delayed tasks run ahead of ready ones of their priority, in the order in which they fell due', async () => {
+    const { queue, prefix } = newQueue();
+    const delays: [string, EnqueueOptions][] = [
+      ['ready', {}],
+      ['third', { delayMs: 60 }],
+      ['first', { runAt: new Date(Date.now() + 20) }],
+      ['second', { runAt: Date.now() + 40 }],
+      ['low, due', { delayMs: 1, priority: 'low' }],
+      ['high, ready', { priority: 'high' }],
+    ];
+    await Promise.all(delays.map(([payload, options]) => queue.enqueue('t', payload, options)));
+    await until(async () => (await queue.counts()).ready === delays.length);
+    expect(await drain(prefix, 6)).toEqual(['high, ready', 'first', 'second', 'third', 'ready', 'low, due']);
+  });
+
+  test('an instant in the past is now, behind what is ready', async () => {
+    const { queue, prefix } = newQueue();
+    await queue.enqueue('t', 'a');
+    await queue.enqueue('t', 'b', { runAt: new Date(0) });
+    await queue.enqueue('t', 'c', { runAt: Date.now() - 60_000 });
+    await queue.enqueue('t', 'd', { delayMs: 0 });
+    expect(await queue.counts()).toEqual(counts({ ready: 4 }));
+    expect(await drain(prefix, 4)).toEqual(['a', 'b', 'c', 'd']);
+  });
+
+  test('a delay may be ten years', async () => {
+    const { queue } = newQueue();
+    const { id } = await queue.enqueue('t', 1, { delayMs: 10 * 365.25 * 86_400_000 });
+    const task = await queue.get(id);
+    expect(task!.runAt! - task!.enqueuedAt).toBe(315_576_000_000);
+  });
+
+  test.each<[string, unknown, unknown, unknown, string]>([
+    ['undefined', 't', undefined, {}, 'ERR_INVALID_PAYLOAD'],
+    ['BigInt', 't', { n: 1n }, {}, 'ERR_INVALID_PAYLOAD'],
+    ['a payload of more bytes than characters', 't', 'é'.repeat(131_072), {}, 'ERR_PAYLOAD_TOO_LARGE'],
+    ['100,000 numbers', 't', Array(100_000).fill(123), {}, 'ERR_PAYLOAD_TOO_LARGE'],
+    ['an unknown priority', 't', 1, { priority: 'urgent' }, 'priority must be one of high, medium, low'],
+    ['delayMs and runAt', 't', 1, { delayMs: 1, runAt: 1 }, 'exclude each other'],
+    ['a delay of NaN', 't', 1, { delayMs: Number.NaN }, 'delayMs'],
+    ['a negative delay', 't', 1, { delayMs: -1 }, 'delayMs'],
+    ['no attempts', 't', 1, { attempts: 0 }, 'attempts'],
+    ['a header that is a number', 't', 1, { headers: { a: 1 } }, 'the header "a" must be a string'],
+    ['headers that are too large', 't', 1, { headers: { a: 'x'.repeat(20_000) } }, '16384'],
+    ['a backoff of NaN', 't', 1, { backoff: { delayMs: Number.NaN } }, 'backoff.delayMs'],
+    ['an empty id', 't', 1, { id: '' }, 'id must have'],
+    ['an id with half a character', 't', 1, { id: '\ud83d' }, 'well-formed'],
+    ['an id that is a number', 't', 1, { id: 5 }, 'id must be a string'],
+    ['an empty name', '', 1, {}, 'task name'],
+    ['a name with half a character', '\ud83d', 1, {}, 'well-formed'],
+    ['a name that is a number', 5, 1, {}, 'task name'],
+    ['no options but null', 't', 1, null, 'null'],
+  ])('%s is refused, and nothing is stored', async (_, name, payload, options, refusal) => {
+    const { queue, prefix } = newQueue();
+    const attempts = [
+      queue.enqueue(name as string, payload, options as EnqueueOptions),
+      queue.enqueueMany([{ name: 't', payload: 'fine' }, { name, payload, options } as NewTask<Tasks>]),
+    ];
+    for (const result of await Promise.allSettled(attempts)) {
+      expect(result.status).toBe('rejected');
+      const { code, message } = (result as PromiseRejectedResult).reason as Error & { code?: string };
+      expect(code === refusal || message.includes(refusal)).toBe(true);
+    }
+    // By now a call that should not have been made has been.
+    await new Promise(setImmediate);
+    expect(await redis.keys(`${prefix}:*`)).toEqual([]);
+  });
+
+  test('a refusal does not touch others of the same tick', async () => {
+    const { queue } = newQueue();
+    const results = await Promise.allSettled([
+      queue.enqueue('t', 1),
+      queue.enqueue('t', 2, { priority: 'urgent' }),
+      queue.enqueue('t', undefined),
+      queue.enqueue('t', 4),
+    ]);
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled']);
+    expect(await queue.counts()).toEqual(counts({ ready: 2 }));
+  });
+
+  test('payloads up to the limit of the queue, and more of them than one call carries', async () => {
+    const { queue } = newQueue({ maxPayloadBytes: 8 * 1_024 * 1_024 });
+    const large = 'x'.repeat(5 * 1_024 * 1_024);
+    const tasks = Array.from({ length: 4 }, (_, index) => ({
+      name: 't',
+      payload: large + index,
+      options: { id: String(index) },
+    }));
+    await queue.enqueueMany(tasks);
+    expect(await queue.counts()).toEqual(counts({ ready: 4 }));
+    const task = await queue.get('3');
+    expect(task!.payload === `${large}3`).toBe(true);
+  });
+
+  test('nothing to store is nothing to send', async () => {
+    const { queue, prefix } = newQueue();
+    expect(await queue.enqueueMany([])).toEqual([]);
+    expect(await redis.keys(`${prefix}:*`)).toEqual([]);
+  });
+});
+
+describe('priorities', () => {
+  test('are stored by the first enqueue; others who name none take them over', async () => {
+    const { queue, prefix } = newQueue({ priorities: ['now', 'later'] });
+    await queue.enqueue('t', 'later', { priority: 'later' });
+    const other = new Queue<Tasks>(redis, 'q', { prefix });
+    await other.enqueue('t', 'now', { priority: 'now' });
+    const { id } = await other.enqueue('t', 'default');
+    expect(await other.get(id)).toMatchObject({ priority: 'later' });
+    expect(await new Queue(redis, 'q', { prefix }).get(id)).toMatchObject({ priority: 'later' });
+    expect(await new Queue(redis, 'q', { prefix }).counts()).toEqual(counts({ ready: 3 }));
+    await expect(other.enqueue('t', 1, { priority: 'high' })).rejects.toThrow(
+      'priority must be one of now, later',
+    );
+    expect(await drain(prefix, 3)).toEqual(['now', 'later', 'default']);
+  });
+
+  test('an instance that names others is refused, and nothing is written', async () => {
+    const { queue, prefix } = newQueue({ priorities: ['now', 'later'] });
+    const { id } = await queue.enqueue('t', 1);
+    const other = new Queue<Tasks>(redis, 'q', { prefix, priorities: ['later', 'now'] });
+    const refusal = { code: 'ERR_PRIORITIES_MISMATCH', queue: 'q', stored: ['now', 'later'] };
+    await expect(other.enqueue('t', 2)).rejects.toMatchObject(refusal);
+    await expect(other.enqueueMany([{ name: 't', payload: 3 }])).rejects.toMatchObject(refusal);
+    await expect(other.get(id)).rejects.toMatchObject(refusal);
+    await expect(other.counts()).rejects.toMatchObject(refusal);
+    expect(await queue.counts()).toEqual(counts({ ready: 1 }));
+  });
+
+  test('a queue that comes anew with other priorities is followed by those who name none', async () => {
+    const { queue, prefix } = newQueue();
+    await queue.enqueue('t', 1);
+    await redis.del(...(await redis.keys(`${prefix}:*`)));
+    await new Queue<Tasks>(redis, 'q', { prefix, priorities: ['only'] }).enqueue('t', 2);
+    await queue.enqueue('t', 3);
+    expect(await queue.counts()).toEqual(counts({ ready: 2 }));
+    expect(await drain(prefix, 2)).toEqual([2, 3]);
+  });
+
+  test('up to sixteen', async () => {
+    const priorities = Array.from({ length: 16 }, (_, index) => `p${index}`);
+    const { queue, prefix } = newQueue({ priorities });
+    for (const priority of priorities.toReversed()) await queue.enqueue('t', priority, { priority });
+    expect(await drain(prefix, 16)).toEqual(priorities);
+  });
+});
+
+describe('get', () => {
+  test('knows nothing of an unknown id, and refuses what cannot be one', async () => {
+    const { queue } = newQueue();
+    expect(await queue.get('nobody')).toBeNull();
+    expect(await queue.get(v7())).toBeNull();
+    await expect(queue.get('')).rejects.toThrow(RangeError);
+    await expect(queue.get(undefined as unknown as string)).rejects.toThrow(TypeError);
+  });
+
+  test('shows a task in every state', async () => {
+    const { queue, prefix } = newQueue();
+    const headers = { traceparent: '00-1' };
+    const before = Date.now();
+    await queue.enqueue('work', { a: [1] }, { id: 'a', headers, attempts: 2, priority: 'high' });
+    const base = { id: 'a', name: 'work', payload: { a: [1] }, headers, attempts: 2, priority: 'high' };
+    const ready = await queue.get('a');
+    expect(ready).toEqual({ ...base, state: 'ready', attempt: 0, enqueuedAt: expect.any(Number) });
+    expect(Math.abs(ready!.enqueuedAt - before)).toBeLessThan(2_000);
+
+    await queue.enqueue('work', 1, { id: 'b', delayMs: 60_000 });
+    expect(await queue.get('b')).toMatchObject({ state: 'scheduled', attempt: 0, runAt: expect.any(Number) });
+
+    const doors = [gate(), gate()];
+    const begun: number[] = [];
+    await launch(
+      redis,
+      'q',
+      {
+        work: async (_, { attempt }) => {
+          begun.push(attempt);
+          await doors[attempt - 1]!.passed;
+          if (attempt === 1) throw new Error('not today');
+          return { done: true };
+        },
+        useless: () => {
+          throw new Discard('no use');
+        },
+      },
+      { prefix, backoff: { type: 'fixed', delayMs: 50, jitter: 0 } },
+    );
+    await until(() => begun.length === 1);
+    const active = await queue.get('a');
+    expect(active).toEqual({
+      ...base,
+      state: 'active',
+      attempt: 1,
+      enqueuedAt: ready!.enqueuedAt,
+      leaseUntil: expect.any(Number),
+    });
+    expect(active!.leaseUntil! - ready!.enqueuedAt).toBeGreaterThan(9_000);
+
+    doors[0]!.open();
+    await until(async () => (await queue.get('a'))?.state === 'retrying');
+    expect(await queue.get('a')).toEqual({
+      ...base,
+      state: 'retrying',
+      attempt: 1,
+      enqueuedAt: ready!.enqueuedAt,
+      runAt: expect.any(Number),
+      error: expect.stringMatching(/^Error: not today\n/),
+    });
+
+    await until(() => begun.length === 2);
+    expect(await queue.get('a')).toMatchObject({ state: 'active', attempt: 2 });
+    doors[1]!.open();
+    await until(async () => (await queue.get('a'))?.state === 'succeeded');
+    expect(await queue.get('a')).toEqual({
+      ...base,
+      state: 'succeeded',
+      attempt: 2,
+      enqueuedAt: ready!.enqueuedAt,
+      finishedAt: expect.any(Number),
+      result: { done: true },
+    });
+
+    const { id } = await queue.enqueue('useless', 1);
+    await until(async () => (await queue.get(id))?.state === 'dead');
+    expect(await queue.get(id)).toMatchObject({
+      state: 'dead',
+      attempt: 1,
+      finishedAt: expect.any(Number),
+      error: expect.stringMatching(/^Discard: no use\n/),
+    });
+  });
+
+  test('a delayed task that has fallen due is ready', async () => {
+    const { queue } = newQueue();
+    await queue.enqueue('t', 1, { id: 'a', delayMs: 20 });
+    expect(await queue.get('a')).toMatchObject({ state: 'scheduled' });
+    await until(async () => (await queue.get('a'))?.state === 'ready');
+    const task = await queue.get('a');
+    expect(task).not.toHaveProperty('runAt');
+  });
+});
+
+describe('counts', () => {
+  test('are 0 for a queue that nobody has used, and leave nothing behind', async () => {
+    const { queue, prefix } = newQueue();
+    expect(await queue.counts()).toEqual(counts({}));
+    expect(await redis.keys(`${prefix}:*`)).toEqual([]);
+  });
+
+  test('are exact in every state and priority', async () => {
+    const { queue, prefix } = newQueue();
+    const door = gate();
+    await launch(
+      redis,
+      'q',
+      {
+        wait: () => door.passed,
+        fail: () => {
+          throw new Error('no');
+        },
+        die: () => {
+          throw new Discard('no');
+        },
+        ok: () => 1,
+      },
+      { prefix, concurrency: 2, backoff: { delayMs: 60_000 } },
+    );
+    const all = (['high', 'medium', 'low'] as const).flatMap((priority) =>
+      ['fail', 'die', 'die', 'ok', 'ok', 'ok'].map((name) => ({ name, payload: 1, options: { priority } })),
+    );
+    await queue.enqueueMany(all);
+    await until(async () => (await queue.counts()).succeeded === 9);
+    await queue.enqueueMany(Array.from({ length: 2 }, () => ({ name: 'wait', payload: 1 })));
+    await until(async () => (await queue.counts()).active === 2);
+    for (const priority of ['high', 'medium', 'low']) {
+      await queue.enqueue('ok', 1, { priority });
+      await queue.enqueue('ok', 1, { priority, delayMs: 60_000 });
+    }
+    const expected = { scheduled: 3, ready: 3, active: 2, retrying: 3, succeeded: 9, dead: 6 };
+    expect(await queue.counts()).toEqual(expected);
+    door.open();
+    await until(async () => (await queue.counts()).active === 0);
+    expect(await queue.counts()).toEqual({ ...expected, ready: 0, active: 0, succeeded: 14 });
+  });
+});
+
+describe('names', () => {
+  test.each(['}x', '{}', '%', '🙂', 'a\nb', '\0', '\ud800', '__proto__', 'a:b', '*'])(
+    'a queue %j has its own tasks',
+    async (name) => {
+      const prefix = freshPrefix();
+      const queue = new Queue<Tasks>(redis, name, { prefix });
+      const other = new Queue<Tasks>(redis, `${name}x`, { prefix });
+      await queue.enqueue('t', 1);
+      expect([(await queue.counts()).ready, (await other.counts()).ready]).toEqual([1, 0]);
+      const run: string[] = [];
+      await launch(redis, name, { t: (_, context) => void run.push(context.queue) }, { prefix });
+      await until(() => run.length === 1);
+      expect(run).toEqual([name]);
+    },
+  );
+});

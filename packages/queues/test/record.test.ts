@@ -1,0 +1,117 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { decodeRecord, encodeRecord, setLane } from '../src/record.js';
+import type { NewRecord } from '../src/record.js';
+
+const MAX_BYTES = 1_000_000;
+const plain: NewRecord = { name: 't', payload: 1, attempts: 5, when: 0, extras: undefined };
+
+function nested(depth: number, inner = ''): string {
+  return '['.repeat(depth) + inner + ']'.repeat(depth);
+}
+
+describe('encodeRecord', () => {
+  test('what was encoded comes back', () => {
+    const record = fc.record({
+      name: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 50 }),
+      payload: fc.jsonValue(),
+      attempts: fc.integer({ min: 1, max: 65_535 }),
+      when: fc.integer({ min: -1e12, max: 1e13 }),
+      extras: fc.option(
+        fc.record({ headers: fc.dictionary(fc.string(), fc.string({ unit: 'binary' }), { maxKeys: 3 }) }),
+        { nil: undefined },
+      ),
+    });
+    fc.assert(
+      fc.property(record, fc.integer({ min: 0, max: 15 }), (given, lane) => {
+        const bytes = encodeRecord(given, MAX_BYTES);
+        setLane(bytes, lane);
+        const { payload, ...rest } = decodeRecord(bytes);
+        expect(rest).toEqual({
+          lane,
+          attempts: given.attempts,
+          enqueuedAt: given.when,
+          name: given.name,
+          extras: given.extras ?? {},
+        });
+        expect(payload).toBe(JSON.stringify(given.payload));
+      }),
+    );
+  });
+
+  test('takes 15 bytes beside name and payload', () => {
+    expect(encodeRecord({ ...plain, name: 'mail', payload: 'x' }, MAX_BYTES)).toHaveLength(15 + 4 + 3);
+  });
+
+  test.each([
+    ['undefined', undefined, 'undefined'],
+    ['a function', () => 1, 'function'],
+    ['a symbol', Symbol('s'), 'symbol'],
+    ['a BigInt', { n: 1n }, 'BigInt'],
+    [
+      'a toJSON that throws',
+      {
+        toJSON: () => {
+          throw new Error('no, thanks\nreally');
+        },
+      },
+      'no, thanks',
+    ],
+    [
+      'a toJSON that throws what cannot be shown',
+      {
+        toJSON: () => {
+          throw Object.create(null);
+        },
+      },
+      'cannot be shown',
+    ],
+    ['a toJSON that gives nothing', { toJSON: () => undefined }, 'object'],
+  ])('%s is no payload', (_, payload, reason) => {
+    expect(() => encodeRecord({ ...plain, payload }, MAX_BYTES)).toThrow(
+      expect.objectContaining({
+        code: 'ERR_INVALID_PAYLOAD',
+        taskName: 't',
+        message: expect.stringMatching(new RegExp(`^the payload of task "t" is not JSON: .*${reason}.*$`)),
+      }),
+    );
+  });
+
+  test('neither is a cycle, nor what is nested without end', () => {
+    const cycle: { self?: object } = {};
+    cycle.self = cycle;
+    let deep: unknown = 0;
+    for (let level = 0; level < 100_000; level += 1) deep = [deep];
+    for (const payload of [cycle, deep]) {
+      expect(() => encodeRecord({ ...plain, payload }, MAX_BYTES)).toThrow(
+        expect.objectContaining({ code: 'ERR_INVALID_PAYLOAD' }),
+      );
+    }
+  });
+
+  test('128 levels pass and 129 do not, and brackets in strings are no levels', () => {
+    const encode = (json: string): Buffer =>
+      encodeRecord({ ...plain, payload: JSON.parse(json) as unknown }, MAX_BYTES);
+    const text = JSON.stringify(`${'[{'.repeat(400)}"\\`);
+    expect(decodeRecord(encode(nested(128))).payload).toBe(nested(128));
+    expect(decodeRecord(encode(`{${text}:[${text}]}`)).payload).toBe(`{${text}:[${text}]}`);
+    expect(decodeRecord(encode(`[${Array(1_000).fill('[[]]').join()}]`)).payload).toHaveLength(5_001);
+    for (const json of [nested(129), `[${text},${nested(128, text)}]`, `{"a":${nested(128)}}`]) {
+      expect(() => encode(json)).toThrow(expect.objectContaining({ code: 'ERR_INVALID_PAYLOAD' }));
+    }
+  });
+
+  test('the limit counts bytes, not characters', () => {
+    expect(encodeRecord({ ...plain, payload: 'é'.repeat(4) }, 10)).toHaveLength(16 + 10);
+    expect(() => encodeRecord({ ...plain, payload: 'é'.repeat(5) }, 10)).toThrow(
+      expect.objectContaining({ code: 'ERR_PAYLOAD_TOO_LARGE', bytes: 12, maxBytes: 10, taskName: 't' }),
+    );
+    const numbers = Array.from({ length: 100_000 }, (_, index) => index);
+    expect(() => encodeRecord({ ...plain, payload: numbers }, 262_144)).toThrow(
+      expect.objectContaining({ code: 'ERR_PAYLOAD_TOO_LARGE' }),
+    );
+    expect(JSON.parse(decodeRecord(encodeRecord({ ...plain, payload: numbers }, MAX_BYTES)).payload)).toEqual(
+      numbers,
+    );
+  });
+});

@@ -1,0 +1,56 @@
+/**
+ * A worker in a process of its own, on the built package, for tests that kill it. It is told what to do by one argument
+ * of JSON, and tells its parent of every task that begins and of every error.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { Worker } from '@mortise/queues';
+import { Redis } from 'ioredis';
+
+const { url, queue, options } = JSON.parse(process.argv[2]);
+const redis = new Redis(url);
+let errors = 0;
+
+const handlers = {
+  /** Counts its runs in Redis. */
+  count: (_, { id }) => redis.hincrby(`${options.prefix}:runs`, id, 1),
+  wait: (ms, { signal }) => pause(ms, 'waited', { signal }),
+  crash: () => process.kill(process.pid, 'SIGKILL'),
+  /** Keeps the event loop from renewing the lease. */
+  block: (ms) => {
+    const end = performance.now() + ms;
+    while (performance.now() < end);
+    return 'blocked';
+  },
+};
+
+const told = Object.entries(handlers).map(([name, handler]) => [
+  name,
+  (payload, context) => {
+    process.send({ type: 'begin', id: context.id, attempt: context.attempt });
+    return handler(payload, context);
+  },
+]);
+
+const worker = new Worker(
+  redis,
+  [queue],
+  Object.fromEntries(options.isQuiet ? Object.entries(handlers) : told),
+  {
+    ...options,
+    onError: (error) => {
+      errors += 1;
+      process.send({ type: 'error', code: error.code, message: String(error) });
+    },
+  },
+);
+await worker.start();
+
+// "close": the client is closed under the running worker, which is stopped later.
+async function close() {
+  redis.disconnect();
+  await pause(800);
+  await worker.stop({ graceMs: 0 });
+  process.send({ type: 'closed', errors });
+  process.disconnect();
+}
+process.once('message', () => void close());

@@ -1,0 +1,588 @@
+import { once } from 'node:events';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { Queue, Worker } from '@mortise/queues';
+import type { TaskContext } from '@mortise/queues';
+import { startProxy, startSingle } from '@mortise/redis-server';
+import type { RedisServer, SingleOptions, TcpProxy } from '@mortise/redis-server';
+import { Redis } from 'ioredis';
+import type { RedisOptions } from 'ioredis';
+import { QueueKeys } from '../src/keys.js';
+import { launch } from './launch.js';
+import { kill, startProcess } from './processes.js';
+import { gate, until } from './until.js';
+
+// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
+type Tasks = Record<string, any>;
+
+type Patience = Pick<
+  RedisOptions,
+  'maxRetriesPerRequest' | 'enableOfflineQueue' | 'retryStrategy' | 'commandTimeout'
+>;
+
+const prefix = 'test';
+const keys = new QueueKeys('q', prefix);
+const never = new Promise<never>(() => undefined);
+
+let closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.toReversed()) await close();
+  closing = [];
+});
+
+async function server(options?: SingleOptions): Promise<RedisServer> {
+  const started = await startSingle(options);
+  closing.push(() => started.stop());
+  return started;
+}
+
+async function proxyTo(target: RedisServer): Promise<TcpProxy> {
+  const proxy = await startProxy(target);
+  closing.push(() => proxy.stop());
+  return proxy;
+}
+
+function connectTo({ port }: { port: number }, options: Patience = {}): Redis {
+  const redis = new Redis(port, '127.0.0.1', { retryStrategy: () => 50, ...options });
+  redis.on('error', () => undefined);
+  closing.push(() => redis.disconnect());
+  return redis;
+}
+
+function queueOn(redis: Redis): Queue<Tasks> {
+  return new Queue(redis, 'q', { prefix });
+}
+
+/** What workers may report while Redis or their connection is away. */
+function collector(): { errors: Error[]; onError: (error: unknown) => void } {
+  const errors: Error[] = [];
+  return { errors, onError: (error) => void errors.push(error as Error) };
+}
+
+describe('a worker that is killed', () => {
+  test('what it held runs again within its lease and a second', async () => {
+    const single = await server();
+    const redis = connectTo(single);
+    const queue = queueOn(redis);
+    const options = { prefix, leaseMs: 1_000 };
+    const { child, told } = startProcess(single.url, 'q', { ...options, concurrency: 30 });
+    await queue.enqueueMany(Array.from({ length: 30 }, () => ({ name: 'wait', payload: 60_000 })));
+    await until(() => told.length === 30);
+    const run: number[] = [];
+    await launch(redis, 'q', { wait: (_, { attempt }) => void run.push(attempt) }, options);
+    await until(async () => (await redis.zcard(keys.idle)) > 0);
+    await kill(child);
+    const killedAt = performance.now();
+    await until(() => run.length === 30);
+    expect(performance.now() - killedAt).toBeLessThan(2_000);
+    expect(new Set(run)).toEqual(new Set([2]));
+  });
+
+  test('another one takes over the time that it kept', async () => {
+    const single = await server();
+    const redis = connectTo(single);
+    const queue = queueOn(redis);
+    const options = { prefix, leaseMs: 1_000 };
+    const { child } = startProcess(single.url, 'q', options);
+    await until(async () => (await redis.zcard(keys.idle)) === 1);
+    const due = performance.now() + 700;
+    await queue.enqueue('wait', 0, { delayMs: 700 });
+    await until(async () => (await redis.get(keys.timekeeper)) !== null);
+    let startedAt = 0;
+    await launch(redis, 'q', { wait: () => void (startedAt = performance.now()) }, options);
+    await until(async () => (await redis.zcard(keys.idle)) === 2);
+    await kill(child);
+    await until(() => startedAt > 0);
+    expect(startedAt - due).toBeLessThan(1_200);
+  });
+
+  test('a task that kills every worker ends among the dead', async () => {
+    const single = await server();
+    const queue = queueOn(connectTo(single));
+    const { id } = await queue.enqueue('crash', 1, { attempts: 2 });
+    const begun: unknown[] = [];
+    for (let n = 0; n < 2; n += 1) {
+      const { child, told } = startProcess(single.url, 'q', { prefix, leaseMs: 1_000 });
+      await once(child, 'exit');
+      begun.push(...told.map(({ type, attempt }) => [type, attempt]));
+    }
+    startProcess(single.url, 'q', { prefix, leaseMs: 1_000 });
+    await until(async () => (await queue.get(id))?.state === 'dead');
+    expect(begun).toEqual([
+      ['begin', 1],
+      ['begin', 2],
+    ]);
+    expect(await queue.get(id)).toMatchObject({
+      attempt: 2,
+      error: expect.stringContaining('the lease ended'),
+    });
+  });
+
+  test('a handler that blocks the event loop for longer than the lease cannot complete', async () => {
+    const single = await server();
+    const redis = connectTo(single);
+    const queue = queueOn(redis);
+    const options = { prefix, leaseMs: 1_000 };
+    const { told } = startProcess(single.url, 'q', options);
+    await until(async () => (await redis.zcard(keys.idle)) === 1);
+    const { id } = await queue.enqueue('block', 2_500);
+    await until(() => told.length === 1);
+    await launch(redis, 'q', { block: () => 'done in time' }, options);
+    await until(async () => (await queue.get(id))?.state === 'succeeded');
+    await until(() => told.length === 2);
+    expect(told[1]).toMatchObject({ type: 'error', code: 'ERR_LEASE_LOST' });
+    expect(await queue.get(id)).toMatchObject({ result: 'done in time', attempt: 2 });
+  });
+
+  test('20,000 tasks, three processes that are killed at random: none is lost', async () => {
+    const single = await server();
+    const redis = connectTo(single);
+    const queue = queueOn(redis);
+    const total = 20_000;
+    const options = { prefix, leaseMs: 1_000, concurrency: 100, keepSucceeded: total, isQuiet: true };
+    const processes = Array.from({ length: 3 }, () => startProcess(single.url, 'q', options));
+    await until(async () => (await redis.zcard(keys.idle)) === 3);
+    const enqueued = queue.enqueueMany(
+      Array.from({ length: total }, (_, payload) => ({ name: 'count', payload, options: { attempts: 50 } })),
+    );
+    let kills = 0;
+    const isDone = async (): Promise<boolean> => (await queue.counts()).succeeded === total;
+    for (let round = 0; !(await isDone()); round += 1) {
+      if (kills < 6) {
+        const before = (await queue.counts()).succeeded;
+        await until(async () => (await queue.counts()).succeeded >= Math.min(total, before + 500));
+        const victim = round % processes.length;
+        await kill(processes[victim]!.child);
+        kills += 1;
+        processes[victim] = startProcess(single.url, 'q', options);
+      } else {
+        await until(isDone, 10_000);
+      }
+    }
+    const ids = (await enqueued).map(({ id }) => id);
+    const runs = await redis.hgetall(`${prefix}:runs`);
+    expect(new Set(Object.keys(runs))).toEqual(new Set(ids));
+    expect(await queue.counts()).toEqual({
+      scheduled: 0,
+      ready: 0,
+      active: 0,
+      retrying: 0,
+      succeeded: total,
+      dead: 0,
+    });
+    expect(kills).toBeGreaterThan(2);
+    expect(processes.flatMap(({ told }) => told.map(({ code }) => code))).toEqual([]);
+  });
+});
+
+describe('a lease that is lost', () => {
+  test('aborts the handler at its end, and only the completion of the new holder counts', async () => {
+    const single = await server();
+    const proxy = await proxyTo(single);
+    const { errors, onError } = collector();
+    const reasons: [unknown, number][] = [];
+    const door = gate();
+    const lost = async (_: unknown, { signal }: TaskContext): Promise<string> => {
+      signal.addEventListener('abort', () => reasons.push([signal.reason, performance.now()]));
+      await door.passed;
+      return 'first';
+    };
+    const options = { prefix, leaseMs: 1_000, concurrency: 1 };
+    await launch(connectTo(proxy), 'q', { t: lost }, { ...options, onError });
+    const redis = connectTo(single);
+    const queue = queueOn(redis);
+    const { id } = await queue.enqueue('t', 1);
+    await until(async () => (await queue.get(id))?.state === 'active');
+    const other = gate();
+    const attempts: number[] = [];
+    await launch(
+      redis,
+      'q',
+      {
+        t: async (_, { attempt }) => {
+          attempts.push(attempt);
+          await other.passed;
+          return 'second';
+        },
+      },
+      options,
+    );
+    proxy.halfOpen();
+    const { leaseUntil = 0 } = (await queue.get(id))!;
+    const leaseEndsAt = performance.now() + leaseUntil - Date.now();
+    await until(() => attempts.length === 1);
+    expect(attempts).toEqual([2]);
+    expect(reasons).toHaveLength(1);
+    const [[reason, abortedAt]] = reasons as [[unknown, number]];
+    expect(reason).toMatchObject({ code: 'ERR_LEASE_LOST', taskId: id });
+    expect(abortedAt - leaseEndsAt).toBeGreaterThan(-400);
+    expect(abortedAt - leaseEndsAt).toBeLessThan(50);
+    // The first handler ends, and its worker is heard again, before the second one has finished.
+    door.open();
+    await proxy.restore();
+    const next = await queue.enqueue('t', 2);
+    await until(async () => (await queue.get(next.id))?.state === 'succeeded');
+    expect(await queue.get(id)).toMatchObject({ state: 'active', attempt: 2 });
+    other.open();
+    await until(async () => (await queue.get(id))?.state === 'succeeded');
+    expect(await queue.get(id)).toMatchObject({ result: 'second' });
+    expect(errors).toEqual([reason]);
+  });
+
+  test('a server that stands still for longer than the lease: all is done, and slots are whole', async () => {
+    const single = await server();
+    const redis = connectTo(single);
+    const queue = queueOn(redis);
+    const { errors, onError } = collector();
+    const aborted: string[] = [];
+    let doors = gate();
+    let active = 0;
+    const t = async (_: unknown, { id, signal }: TaskContext): Promise<void> => {
+      signal.addEventListener('abort', () => aborted.push(id));
+      active += 1;
+      await doors.passed;
+      active -= 1;
+    };
+    await launch(redis, 'q', { t }, { prefix, leaseMs: 1_000, concurrency: 5, onError });
+    await queue.enqueueMany(Array.from({ length: 12 }, (_, payload) => ({ name: 't', payload })));
+    await until(() => active === 5);
+    single.pause();
+    await until(() => aborted.length === 5);
+    single.resume();
+    doors.open();
+    doors = gate();
+    await until(() => active === 5);
+    doors.open();
+    await until(async () => (await queue.counts()).succeeded === 12);
+    expect(errors.every((error) => 'code' in error && error.code === 'ERR_LEASE_LOST')).toBe(true);
+  });
+});
+
+describe('a connection that loses replies', () => {
+  test('nothing is lost, every task runs, and no slot leaks', async () => {
+    const single = await server();
+    const proxy = await proxyTo(single);
+    const direct = connectTo(single);
+    const queue = queueOn(direct);
+    const { onError } = collector();
+    const run = new Map<number, number>();
+    let isGated = false;
+    let active = 0;
+    const door = gate();
+    const t = async (payload: number): Promise<void> => {
+      run.set(payload, (run.get(payload) ?? 0) + 1);
+      active += 1;
+      if (isGated) await door.passed;
+      else await new Promise(setImmediate);
+      active -= 1;
+    };
+    const worker = await launch(
+      connectTo(proxy),
+      'q',
+      { t },
+      { prefix, leaseMs: 1_000, concurrency: 10, onError },
+    );
+    const viaProxy = queueOn(connectTo(proxy));
+    const accepted: Promise<unknown>[] = [];
+    for (let round = 0; round < 5; round += 1) {
+      for (let n = 0; n < 40; n += 1) {
+        const options = { id: `task ${round * 40 + n}`, attempts: 50 };
+        accepted.push((n % 2 ? queue : viaProxy).enqueue('t', round * 40 + n, options));
+      }
+      const before = run.size;
+      await until(() => run.size > before);
+      proxy.dropReplies();
+      const size = run.size;
+      await queue.enqueue('t', -1 - round, { attempts: 50 });
+      await until(() => performance.now() > 0 && run.size >= size);
+      proxy.cut();
+      await proxy.restore();
+    }
+    await Promise.all(accepted);
+    await until(async () => (await queue.counts()).succeeded === 205, 10_000);
+    expect(run.size).toBe(205);
+    expect(await queue.counts()).toMatchObject({ ready: 0, active: 0, dead: 0 });
+
+    isGated = true;
+    await queue.enqueueMany(Array.from({ length: 15 }, (_, n) => ({ name: 't', payload: 1_000 + n })));
+    await until(() => active === 10);
+    expect((await queue.counts()).ready).toBe(5);
+    door.open();
+    await until(async () => (await queue.counts()).succeeded === 220);
+    await worker.stop();
+  });
+
+  test('a completion whose reply is lost counts once', async () => {
+    const single = await server();
+    const proxy = await proxyTo(single);
+    const queue = queueOn(connectTo(single));
+    const { errors, onError } = collector();
+    const door = gate();
+    let runs = 0;
+    const t = async (): Promise<string> => {
+      runs += 1;
+      await door.passed;
+      return 'done';
+    };
+    await launch(connectTo(proxy), 'q', { t }, { prefix, onError });
+    const { id } = await queue.enqueue('t', 1);
+    await until(() => runs === 1);
+    proxy.dropReplies();
+    door.open();
+    await until(async () => (await queue.get(id))?.state === 'succeeded');
+    proxy.cut();
+    await proxy.restore();
+    const next = await queue.enqueue('t', 2);
+    await until(async () => (await queue.get(next.id))?.state === 'succeeded');
+    expect([runs, (await queue.counts()).succeeded]).toEqual([2, 2]);
+    expect(errors.filter((error) => !('code' in error && error.code === 'ERR_LEASE_LOST'))).toEqual([]);
+  });
+
+  test('tasks whose reply comes after the lease are not begun', async () => {
+    const single = await server();
+    const proxy = await proxyTo(single);
+    const direct = connectTo(single);
+    const run: unknown[] = [];
+    const t = (_: unknown, { signal }: TaskContext): void => void run.push(signal.aborted);
+    await launch(connectTo(proxy), 'q', { t }, { prefix, leaseMs: 1_000, concurrency: 3 });
+    await until(async () => (await direct.zcard(keys.idle)) === 1);
+    const queue = queueOn(direct);
+    proxy.delay({ repliesMs: 1_200 });
+    await queue.enqueue('t', 1);
+    await until(async () => (await queue.counts()).active === 1);
+    proxy.delay({});
+    // Taken, answered too late, given back or put back, and taken again.
+    await until(async () => (await queue.counts()).succeeded === 1);
+    expect(run).toEqual([false]);
+  });
+});
+
+describe('Redis that goes away', () => {
+  test('killed and started again with its append-only file: nothing that was accepted is lost', async () => {
+    const single = await server({ appendFsync: 'always' });
+    const redis = connectTo(single, { maxRetriesPerRequest: 2 });
+    const queue = queueOn(redis);
+    const { onError } = collector();
+    const run = new Set<number>();
+    await launch(
+      connectTo(single),
+      'q',
+      { t: (payload) => void run.add(payload) },
+      { prefix, leaseMs: 1_000, concurrency: 5, keepSucceeded: 100_000, onError },
+    );
+    const accepted: number[] = [];
+    const production = { isOver: false };
+    const producer = (async () => {
+      for (let n = 0; !production.isOver; n += 5) {
+        const batch = [n, n + 1, n + 2, n + 3, n + 4];
+        const results = await Promise.allSettled(
+          batch.map((payload) => queue.enqueue('t', payload, { attempts: 50, delayMs: payload % 3 })),
+        );
+        results.forEach(({ status }, index) => {
+          if (status === 'fulfilled') accepted.push(batch[index]!);
+        });
+      }
+    })();
+    for (let round = 0; round < 2; round += 1) {
+      const size = run.size;
+      await until(() => run.size > size + 100);
+      await single.kill();
+      await single.restart();
+    }
+    const size = run.size;
+    await until(() => run.size > size + 100);
+    production.isOver = true;
+    await producer;
+    await until(async () => {
+      const { scheduled, ready, active, retrying } = await queue.counts();
+      return scheduled + ready + active + retrying === 0;
+    });
+    expect(accepted.filter((n) => !run.has(n))).toEqual([]);
+    expect((await queue.counts()).dead).toBe(0);
+  });
+
+  test('a worker may start before Redis does, and reports seldom meanwhile', async () => {
+    const single = await server();
+    const proxy = await proxyTo(single);
+    proxy.refuse();
+    const { errors, onError } = collector();
+    const run: unknown[] = [];
+    const away = connectTo(proxy, { enableOfflineQueue: false, retryStrategy: () => 20 });
+    await launch(away, 'q', { t: (payload) => void run.push(payload) }, { prefix, onError });
+    const queue = queueOn(connectTo(single));
+    await queue.enqueue('t', 1);
+    const at = performance.now();
+    await until(() => performance.now() - at > 400);
+    expect(errors.length).toBeGreaterThan(0);
+    // Calls and a subscription, tried again with a backoff, fail in a few ways.
+    expect(errors.length).toBeLessThan(5);
+    await proxy.restore();
+    await until(() => run.length === 1, 6_000);
+    expect(run).toEqual([1]);
+  });
+
+  test('stop ends in bounded time, whatever the client does meanwhile', async () => {
+    const single = await server();
+    const proxy = await proxyTo(single);
+    const queue = queueOn(connectTo(single));
+    const { errors, onError } = collector();
+    const patience: Patience[] = [
+      { maxRetriesPerRequest: null },
+      { maxRetriesPerRequest: 0 },
+      { enableOfflineQueue: false },
+      { commandTimeout: 2_400 },
+    ];
+    const clients = patience.map((options) => connectTo(proxy, options));
+    await Promise.all(clients.map((client) => once(client, 'ready')));
+    const workers: Worker<Tasks>[] = [];
+    for (const client of clients) {
+      workers.push(await launch(client, 'q', { t: () => never }, { prefix, concurrency: 1, onError }));
+      await queue.enqueue('t', 1);
+    }
+    await until(async () => (await queue.counts()).active === 4);
+    proxy.halfOpen();
+    const at = performance.now();
+    await Promise.all(workers.map((worker) => worker.stop({ graceMs: 100 })));
+    expect(performance.now() - at).toBeLessThan(2_600);
+    const told = errors.length;
+    // What was under way fails, or is answered after all: a stopped worker neither goes on nor complains.
+    await until(() => performance.now() - at > 2_800);
+    await proxy.restore();
+    await Promise.all(clients.map((client) => client.ping()));
+    expect(errors.length).toBe(told);
+  });
+
+  test('a stop during a short absence gives its tasks back after all', async () => {
+    const single = await server();
+    const proxy = await proxyTo(single);
+    const { onError } = collector();
+    const queue = queueOn(connectTo(single));
+    const client = connectTo(proxy, { enableOfflineQueue: false, retryStrategy: () => 20 });
+    await once(client, 'ready');
+    const worker = await launch(client, 'q', { t: () => never }, { prefix, onError });
+    await queue.enqueue('t', 1);
+    await until(async () => (await queue.counts()).active === 1);
+    proxy.refuse();
+    await until(() => client.status !== 'ready');
+    const stopped = worker.stop({ graceMs: 0 });
+    await until(() => client.status === 'reconnecting');
+    await proxy.restore();
+    await stopped;
+    expect(await queue.counts()).toMatchObject({ active: 0, ready: 1 });
+  });
+
+  test('a client that is closed under a running worker: one report, no unhandled rejection', async () => {
+    const single = await server();
+    const queue = queueOn(connectTo(single));
+    const { child, told } = startProcess(single.url, 'q', { prefix, leaseMs: 60_000 });
+    await queue.enqueue('wait', 60_000);
+    await until(() => told.length === 1);
+    const exit = once(child, 'exit');
+    child.send('close');
+    await until(() => told.some(({ type }) => type === 'closed'));
+    expect(told.filter(({ type }) => type === 'error')).toEqual([
+      expect.objectContaining({ code: 'ERR_CLIENT_CLOSED' }),
+    ]);
+    // Nothing of the worker keeps the process alive, and nothing has made it fail.
+    expect(await exit).toEqual([0, null]);
+  });
+});
+
+describe('an operator who', () => {
+  test('flushes the scripts', async () => {
+    const single = await server();
+    const redis = connectTo(single);
+    const queue = queueOn(redis);
+    const run: unknown[] = [];
+    await launch(redis, 'q', { t: (payload) => void run.push(payload) }, { prefix, concurrency: 1 });
+    const flushing = connectTo(single);
+    for (let n = 0; n < 300; n += 1) {
+      await Promise.all([queue.enqueue('t', n), ...(n % 3 ? [] : [flushing.script('FLUSH')])]);
+    }
+    await until(() => run.length === 300);
+    expect(run).toEqual(Array.from({ length: 300 }, (_, n) => n));
+    expect((await queue.counts()).succeeded).toBe(300);
+  });
+
+  test('flushes everything', async () => {
+    const single = await server();
+    const redis = connectTo(single);
+    const queue = queueOn(redis);
+    const { errors, onError } = collector();
+    const door = gate();
+    const run: unknown[] = [];
+    const t = async (payload: unknown): Promise<void> => {
+      run.push(payload);
+      if (payload === 'running') await door.passed;
+    };
+    await launch(redis, 'q', { t }, { prefix, concurrency: 2, onError });
+    await queue.enqueueMany(
+      [...Array<string>(2).fill('running'), ...Array<string>(50).fill('waiting')].map((payload) => ({
+        name: 't',
+        payload,
+      })),
+    );
+    await until(() => run.length === 2);
+    await redis.flushall();
+    door.open();
+    await until(() => errors.length === 2);
+    expect(errors.map((error) => (error as Error & { code: string }).code)).toEqual([
+      'ERR_LEASE_LOST',
+      'ERR_LEASE_LOST',
+    ]);
+    await queue.enqueue('t', 'new');
+    await until(() => run.length === 3);
+    expect(run).toEqual(['running', 'running', 'new']);
+    await until(async () => (await queue.counts()).succeeded === 1);
+  });
+
+  test('has no memory left: enqueues are refused, and what is there is done', async () => {
+    const single = await server();
+    const redis = connectTo(single);
+    const queue = queueOn(redis);
+    await queue.enqueueMany(Array.from({ length: 200 }, (_, payload) => ({ name: 't', payload })));
+    await redis.config('SET', 'maxmemory', '1');
+    await expect(queue.enqueue('t', 'refused', { id: 'refused' })).rejects.toThrow(/OOM/);
+    expect(await queue.get('refused')).toBeNull();
+    const run: unknown[] = [];
+    let fails = 3;
+    const t = (payload: unknown): unknown => {
+      if (payload === 7 && fails > 0) {
+        fails -= 1;
+        throw new Error('again');
+      }
+      run.push(payload);
+      return payload;
+    };
+    await launch(redis, 'q', { t }, { prefix, backoff: { type: 'fixed', delayMs: 1 } });
+    await until(async () => (await queue.counts()).succeeded === 200);
+    expect(run).toHaveLength(200);
+    await redis.config('SET', 'maxmemory', '0');
+    await queue.enqueue('t', 'refused', { id: 'refused' });
+    await until(async () => (await queue.get('refused'))?.state === 'succeeded');
+  });
+});
+
+test('a worker whose connection comes back takes up what came meanwhile', async () => {
+  const single = await server();
+  const proxy = await proxyTo(single);
+  const { onError } = collector();
+  const run: unknown[] = [];
+  const worker = new Worker<Tasks>(
+    connectTo(proxy),
+    ['q'],
+    { t: (payload) => void run.push(payload) },
+    { prefix, onError },
+  );
+  await worker.start();
+  const redis = connectTo(single);
+  const queue = queueOn(redis);
+  await until(async () => (await redis.zcard(keys.idle)) === 1);
+  proxy.refuse();
+  await queue.enqueue('t', 1);
+  await proxy.restore();
+  const at = performance.now();
+  await until(() => run.length === 1);
+  // The subscription is made whole, and says so; the re-check would come after 3 s.
+  expect(performance.now() - at).toBeLessThan(1_000);
+  await worker.stop();
+});
