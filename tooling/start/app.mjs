@@ -10,23 +10,27 @@ export class App {
   /** Set by whoever started the app. */
   onUnexpectedExit = () => {};
 
-  constructor(name, { root, data, environment }) {
+  constructor(name, { root, data, environment, servers }) {
     this.name = name;
     this.logFile = join(data, 'log', `${name}.log`);
     mkdirSync(join(data, 'log'), { recursive: true });
     const log = openSync(this.logFile, 'a');
     // A process group of its own: Ctrl-C in the terminal reaches only the parent, which stops things in order.
-    this.process = spawn(process.execPath, [join(root, 'apps', name, 'dist/main.js')], {
+    const program = join(root, 'apps', name, 'dist/main.js');
+    this.process = spawn(process.execPath, [program], {
       cwd: root,
       env: environment,
       detached: true,
       stdio: ['ignore', log, log],
     });
     closeSync(log);
+    // Killed when this process is: a terminal that is closed must not leave an API behind.
+    servers.processStarted(this.process.pid, program);
     this.hasExited = false;
     this.exited = new Promise((resolve) => {
       this.process.once('exit', (code, signal) => {
         this.hasExited = true;
+        servers.processExited(this.process.pid);
         resolve();
         this.onUnexpectedExit(code ?? signal);
       });

@@ -1,5 +1,8 @@
 // npm run redis -- up|cluster|sentinel: real servers in the foreground, until Ctrl-C.
 
+import { existsSync } from 'node:fs';
+import { step } from './pnpm.mjs';
+
 const USAGE = `usage: npm run redis -- <what>
 
   up         one server
@@ -43,11 +46,13 @@ function literal(addresses) {
   return `[${addresses.map(({ host, port }) => `{ host: '${host}', port: ${port} }`).join(', ')}]`;
 }
 
-function load() {
-  return import('../redis-server/dist/index.js').catch((error) => {
-    if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new Error('tooling/redis-server is not built: run "npm run build" first', { cause: error });
-  });
+/** In a fresh clone it is installed and built first. */
+async function load() {
+  if (!existsSync(new URL('../redis-server/dist/index.js', import.meta.url))) {
+    step('install dependencies', ['install', '--frozen-lockfile', '--reporter=append-only']);
+    step('build', ['exec', 'turbo', 'run', 'build', '--filter=@mortise/redis-server']);
+  }
+  return import('../redis-server/dist/index.js');
 }
 
 async function main([name, ...rest]) {

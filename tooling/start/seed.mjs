@@ -25,11 +25,12 @@ const PRICE = 97;
 
 export async function seed(address) {
   for (const { id, items, ...player } of PLAYERS) {
-    const isNew =
-      (await send('GET', `${address}/v1/market/players/${id}`, undefined, [200, 404])).status === 404;
-    if (!isNew) continue;
-    await send('PUT', `${address}/v1/market/players/${id}`, player);
-    for (const item of items) await send('PUT', `${address}/v1/market/players/${id}/items/${item}`);
+    const known = await send('GET', `${address}/v1/market/players/${id}`, undefined, [200, 404]);
+    if (known.status === 404) await send('PUT', `${address}/v1/market/players/${id}`, player);
+    // 409: somebody has bought or listed it since.
+    for (const item of items) {
+      await send('PUT', `${address}/v1/market/players/${id}/items/${item}`, undefined, [200, 201, 204, 409]);
+    }
   }
   const itemId = `ItemM-${Date.now().toString(36)}`;
   await send('PUT', `${address}/v1/market/players/${SELLER}/items/${itemId}`);

@@ -12,6 +12,8 @@ import { claimDataDirectory } from './data-directory.mjs';
 import { seed } from './seed.mjs';
 
 const data = process.env.MORTISE_DATA ?? join(root, '.data');
+/** How often the own Redis is looked at. */
+const REDIS_LOOK_MS = 500;
 const mailDirectory = process.env.MAIL_DIR ?? join(data, 'mail');
 
 requireNode();
@@ -22,14 +24,16 @@ step('build', ['exec', 'turbo', 'run', 'build', '--filter=./apps/*', '--filter=@
 /** What runs, in the order in which it was started; it is stopped in the opposite one. */
 const running = [];
 let isStopping = false;
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => void stop(0));
+let isRestarting = false;
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => void stop(0));
 
 try {
-  const redisUrl = await startRedis();
+  const servers = await import(pathToFileURL(join(root, 'tooling/redis-server/dist/index.js')).href);
+  const redisUrl = await startRedis(servers);
   const port = await acquirePort(Number(process.env.PORT ?? 3000));
   const environment = { ...process.env, REDIS_URL: redisUrl, PORT: String(port), MAIL_DIR: mailDirectory };
-  const worker = startApp('worker', environment);
-  const api = startApp('api', environment);
+  const worker = startApp(servers, 'worker', environment);
+  const api = startApp(servers, 'api', environment);
   const address = `http://127.0.0.1:${port}`;
   console.log('\n▸ start the API and the worker');
   await api.untilAnswers(`${address}/health/ready`);
@@ -57,22 +61,42 @@ Ctrl-C stops everything; the data stays in ${data}.`);
   }
 }
 
-async function startRedis() {
+async function startRedis({ findRedisServer, startSingle }) {
   if (process.env.REDIS_URL) return process.env.REDIS_URL;
   console.log('\n▸ start Redis');
-  const { findRedisServer, startSingle } = await import(
-    pathToFileURL(join(root, 'tooling/redis-server/dist/index.js')).href
-  );
   await findRedisServer({ onProgress: (message) => console.log(`  ${message}`) });
   const directory = join(data, 'redis');
   mkdirSync(directory, { recursive: true });
   const server = await startSingle({ directory, appendFsync: 'everysec' });
-  running.push({ name: 'Redis', stop: () => server.stop(), kill: () => server.kill() });
+  const guard = setInterval(() => void restartIfDead(server), REDIS_LOOK_MS);
+  running.push({
+    stop: () => {
+      clearInterval(guard);
+      return server.stop();
+    },
+    kill: () => server.kill(),
+  });
   return server.url;
 }
 
-function startApp(name, environment) {
-  const app = new App(name, { root, data, environment });
+/** The append-only file has everything, so a server that died goes on where it was. */
+async function restartIfDead(server) {
+  if (isStopping || isRestarting || server.isRunning) return;
+  isRestarting = true;
+  console.log('\n✗ Redis has ended; starting it again');
+  try {
+    await server.restart();
+    console.log('  it runs');
+  } catch (error) {
+    console.error(`✗ ${error instanceof Error ? error.message : String(error)}`);
+    void stop(1);
+  } finally {
+    isRestarting = false;
+  }
+}
+
+function startApp(servers, name, environment) {
+  const app = new App(name, { root, data, environment, servers });
   running.push(app);
   app.onUnexpectedExit = (code) => {
     if (isStopping) return;

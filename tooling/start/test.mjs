@@ -1,4 +1,5 @@
 /** `npm test`: install, lint, types, build, all tests against real Redis servers, and one line that counts them. */
+import { connect } from 'node:net';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pnpm, requireNode, root, step } from './pnpm.mjs';
@@ -8,7 +9,9 @@ const GROUPS = ['packages', 'apps', 'tooling'];
 requireNode();
 step('install dependencies', ['install', '--frozen-lockfile', '--reporter=append-only']);
 step('build the test servers', ['exec', 'turbo', 'run', 'build', '--filter=@mortise/redis-server']);
-if (!process.env.REDIS_URL) {
+if (process.env.REDIS_URL) {
+  await requireReachable(new URL(process.env.REDIS_URL));
+} else {
   console.log('\n▸ find a Redis server');
   const { findRedisServer } = await import('../redis-server/dist/index.js');
   const { path, version } = await findRedisServer({ onProgress: (message) => console.log(`  ${message}`) });
@@ -22,6 +25,20 @@ const total = count();
 console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 // A run that counts no test has not tested anything, whatever its exit code.
 process.exit(code !== 0 || total.failed > 0 || total.passed === 0 ? code || 1 : 0);
+
+/** One clear line instead of hundreds of tests that time out. */
+async function requireReachable({ hostname, port }) {
+  const socket = connect({ host: hostname, port: Number(port || 6379), timeout: 3_000 });
+  const problem = await new Promise((resolve) => {
+    socket.once('connect', () => resolve(undefined));
+    socket.once('timeout', () => resolve('no answer within 3 s'));
+    socket.once('error', (error) => resolve(error.message));
+  });
+  socket.destroy();
+  if (problem === undefined) return;
+  console.error(`\n✗ no Redis at REDIS_URL: ${problem}`);
+  process.exit(1);
+}
 
 function members() {
   return GROUPS.flatMap((group) =>

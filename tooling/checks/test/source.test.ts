@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { files, PACKAGES, read } from '../src/repository.js';
 
-const UNFINISHED = /\b(TODO|FIXME|XXX)\b/;
+// With a class of one letter each, so that a search for these words finds nothing at all.
+const UNFINISHED = /\b(TO[D]O|FIX[M]E|XX[X])\b/;
 const SKIPPED = /\.(skip|only|todo)\(|\b(xit|xdescribe|xtest)\(/;
 const MOCKED = /ioredis-mock|mock(Module)?\(\s*'ioredis'/;
 

@@ -8,27 +8,36 @@ export interface ReceivedMail {
   readonly source: Buffer;
 }
 
-/** An SMTP server on loopback that keeps what it is given. */
+/** An SMTP server on loopback that keeps the mails that it has accepted. */
 export class MailPeer {
   readonly mails: ReceivedMail[] = [];
   readonly #server: SMTPServer;
+  readonly #gone = new Set<string>();
+  #held: (() => void)[] | undefined;
 
   private constructor() {
     this.#server = new SMTPServer({
       authOptional: true,
       disabledCommands: ['STARTTLS', 'AUTH'],
       disableReverseLookup: true,
+      onClose: ({ id }) => void this.#gone.add(id),
       onData: (stream, session, callback) => {
         const chunks: Buffer[] = [];
         stream.on('data', (chunk: Buffer) => chunks.push(chunk));
         stream.on('end', () => {
           const { mailFrom, rcptTo } = session.envelope;
-          this.mails.push({
-            from: mailFrom === false ? '' : mailFrom.address,
-            recipients: rcptTo.map(({ address }) => address),
-            source: Buffer.concat(chunks),
-          });
-          callback();
+          const accept = (): void => {
+            // A sender that is gone never hears that the mail was accepted: such a mail counts as not delivered.
+            if (this.#gone.has(session.id)) return;
+            this.mails.push({
+              from: mailFrom === false ? '' : mailFrom.address,
+              recipients: rcptTo.map(({ address }) => address),
+              source: Buffer.concat(chunks),
+            });
+            callback();
+          };
+          if (this.#held) this.#held.push(accept);
+          else accept();
         });
       },
     });
@@ -46,6 +55,21 @@ export class MailPeer {
 
   get url(): string {
     return `smtp://127.0.0.1:${(this.#server.server.address() as AddressInfo).port}`;
+  }
+
+  /** From now on a mail is taken in, but its sender waits for the answer until `release`. */
+  hold(): void {
+    this.#held = [];
+  }
+
+  get isHolding(): boolean {
+    return (this.#held?.length ?? 0) > 0;
+  }
+
+  release(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const accept of held) accept();
   }
 
   async stop(): Promise<void> {

@@ -9,6 +9,7 @@ import { until } from '@mortise/test-kit';
 import PostalMime from 'postal-mime';
 import { freePort } from '../src/free-port.js';
 import { MailPeer } from '../src/mail-peer.js';
+import type { Sale } from '../src/market-client.js';
 import { MarketClient } from '../src/market-client.js';
 import { Program } from '../src/program.js';
 
@@ -56,6 +57,16 @@ beforeEach(async () => {
   await market.player('frank', 'frank@fake-game.example', FUNDS);
 });
 
+interface Task {
+  readonly id: string;
+  readonly state: string;
+  readonly attempt: number;
+}
+
+async function taskOf(id: string): Promise<Task> {
+  return (await market.request<Task>('GET', `/v1/tasks/${id}`)).body;
+}
+
 /** The mails that tell of these sales, by task id; the part of Message-ID before the @. */
 function mailsOf(taskIds: readonly string[]): Map<string, Buffer[]> {
   const mails = new Map<string, Buffer[]>(taskIds.map((id) => [id, []]));
@@ -76,9 +87,9 @@ describe('a sale', () => {
     expect(mail.recipients).toEqual(['bill@fake-game.example']);
     const headers = mail.source.toString().split('\r\n\r\n', 1)[0]!.split('\r\n');
     expect(headers).toContain('To: bill@fake-game.example');
+    expect(headers).toContain('Subject: Sold: one for 97 coins');
     expect(headers).toContain(`Message-ID: <${sale.taskId}@mail.mortise.example>`);
-    const { subject, text } = await PostalMime.parse(mail.source);
-    expect(subject).toBe('Sold: one for 97 coins');
+    const { text } = await PostalMime.parse(mail.source);
     expect(text).toContain('frank');
     expect(text).toContain(String(PRICE));
     const task = await until('the task has succeeded', async () => {
@@ -118,21 +129,35 @@ describe('a worker that is killed', () => {
     const listings = await Promise.all(
       Array.from({ length: 200 }, (_, index) => market.offer('bill', `killed-${index}`, PRICE)),
     );
-    const sales = [];
-    for (const [index, listing] of listings.entries()) {
-      sales.push(await market.buy(listing, 'frank', PRICE));
-      if (index === 100) {
-        // In the middle of its work: it holds tasks, and more come while nobody is there.
-        await until('the worker is busy', () => peer.mails.length > 0);
-        await worker.kill();
-      }
-    }
+    // The peer lets every mail wait for its answer, so the worker is in the middle of as many as it runs at once.
+    peer.hold();
+    const buy = (some: readonly string[]): Promise<Sale[]> =>
+      Promise.all(some.map((listing) => market.buy(listing, 'frank', PRICE)));
+    const sales = await buy(listings.slice(0, 100));
+    await until('the worker is busy', () => peer.isHolding, 5_000);
+    const held = (await Promise.all(sales.map(({ taskId }) => taskOf(taskId)))).filter(
+      ({ state }) => state === 'active',
+    );
+    expect(held.length).toBeGreaterThan(0);
+    await worker.kill();
+    peer.release();
+    // Nobody is there to send; sales go on.
+    sales.push(...(await buy(listings.slice(100))));
     worker = new Program('worker', environment);
+
     const ids = sales.map(({ taskId }) => taskId);
     expect(new Set(ids).size).toBe(200);
     await until(
       'every mail has arrived',
       () => [...mailsOf(ids).values()].every((mails) => mails.length > 0),
+      15_000,
+    );
+    await until(
+      'what the killed worker held has run again',
+      async () => {
+        const tasks = await Promise.all(held.map(({ id }) => taskOf(id)));
+        return tasks.every(({ state, attempt }) => state === 'succeeded' && attempt >= 2);
+      },
       15_000,
     );
     const after = await market.request<{ funds: number }>('GET', '/v1/market/players/frank');

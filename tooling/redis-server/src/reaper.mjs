@@ -31,11 +31,20 @@ for await (const line of createInterface({ input: process.stdin })) {
 
 const isServer = ([pid, directory]) => commandLine(pid).includes(directory);
 for (const server of servers) {
-  if (isServer(server)) process.kill(server[0], 'SIGKILL');
+  if (isServer(server)) kill(server[0]);
 }
 const deadline = performance.now() + GONE_DEADLINE_MS;
 while ([...servers].some(isServer) && performance.now() < deadline) await wait(5);
 for (const directory of directories) rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
+
+/** @param {number} pid which may have ended by itself meanwhile */
+function kill(pid) {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error;
+  }
+}
 
 /**
  * The arguments a process was started with, or '' when there is none. This is what tells our server from another process
