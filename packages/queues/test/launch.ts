@@ -9,9 +9,14 @@ type Tasks = Record<string, any>;
 const running = new Set<Worker<Tasks>>();
 let unexpected: unknown[] = [];
 
-afterEach(async () => {
+/** Before the connections of workers are closed, they have to stop. */
+export async function stopWorkers(): Promise<void> {
   await Promise.all([...running].map((worker) => worker.stop({ graceMs: 0 })));
   running.clear();
+}
+
+afterEach(async () => {
+  await stopWorkers();
   const errors = unexpected;
   unexpected = [];
   expect(errors).toEqual([]);

