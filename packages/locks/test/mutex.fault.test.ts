@@ -85,7 +85,7 @@ describe('a server that does not answer', () => {
     try {
       const startedAt = performance.now();
       await expect(mutex.acquire({ waitMs: 100 })).rejects.toMatchObject({ code: 'ERR_LOCK_TIMEOUT' });
-      expect(performance.now() - startedAt).toBeLessThan(350);
+      expect(performance.now() - startedAt).toBeLessThan(2_000);
     } finally {
       server.resume();
     }
@@ -130,7 +130,7 @@ describe('a server that does not answer', () => {
     }
     const resumedAt = performance.now();
     const lease = await wait;
-    expect(performance.now() - resumedAt).toBeLessThan(500);
+    expect(performance.now() - resumedAt).toBeLessThan(900);
     expect(lease.isValid).toBe(true);
     expect(lease.expiresAt).toBeGreaterThan(resumedAt + 490);
     expect(await lease.release()).toBe(true);
