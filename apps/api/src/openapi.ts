@@ -1,4 +1,4 @@
-/** The OpenAPI document, made from the routes and their schemas, and a page to read and try it. */
+/** The OpenAPI document, made from the routes and their schemas, and a page to read and try it, where `/` leads. */
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
@@ -64,4 +64,6 @@ export function serveDocument(app: NestFastifyApplication): void {
     jsonDocumentUrl: 'openapi.json',
     raw: ['json'],
   });
+  const server = app.getHttpAdapter().getInstance();
+  for (const path of ['/', '/v1']) server.get(path, async (_request, reply) => reply.redirect('/docs'));
 }

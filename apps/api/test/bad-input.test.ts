@@ -98,7 +98,7 @@ describe('a body', () => {
   const large = Buffer.alloc(70_000, ' ');
 
   test.each<[string, ProblemSlug, Sent]>([
-    ['that is missing', 'invalid-body', player],
+    ['that is missing', 'malformed-json', player],
     ['that is empty', 'malformed-json', { ...player, body: '' }],
     ['that is cut off', 'malformed-json', { ...player, body: '{"name":"A' }],
     ['that is no JSON', 'malformed-json', { ...listing, body: 'sellerId=frank' }],
@@ -224,6 +224,8 @@ describe('a member', () => {
     '"\\ud800"',
     '"a\\udc00b"',
     '"\\u2028"',
+    '"a\\u2029b"',
+    ...['061c', '200e', '200f', '202a', '202e', '2066', '2069'].map((code) => `"a\\u${code}b"`),
     '5',
     'null',
     '[]',

@@ -84,6 +84,11 @@ describe('a query', () => {
     ['with a limit of 201', 'invalid-query', { path: '/v1/market/listings?limit=201' }],
     ['with a limit that is no number', 'invalid-query', { path: '/v1/market/listings?limit=x' }],
     ['with a limit of NaN', 'invalid-query', { path: '/v1/market/players/frank/items?limit=NaN' }],
+    ['with a limit of 1e1', 'invalid-query', { path: '/v1/market/listings?limit=1e1' }],
+    ['with a limit of 0x10', 'invalid-query', { path: '/v1/market/players/frank/items?limit=0x10' }],
+    ['with a limit after a space', 'invalid-query', { path: '/v1/market/listings?limit=%2010' }],
+    ['with an empty limit', 'invalid-query', { path: '/v1/market/listings?limit=' }],
+    ['with a limit of +5', 'invalid-query', { path: '/v1/market/listings?limit=%2B5' }],
     ['with two limits', 'invalid-query', { path: '/v1/market/listings?limit=1&limit=2' }],
     ['with an unknown order', 'invalid-query', { path: '/v1/market/listings?sort=funds' }],
     ['with an unknown parameter', 'invalid-query', { path: '/v1/market/listings?admin=1' }],
@@ -127,7 +132,7 @@ describe('an Idempotency-Key', () => {
 describe('a request', () => {
   test.each<[string, ProblemSlug, Sent]>([
     ['to nowhere', 'unknown-route', { path: '/v2/market' }],
-    ['to the root', 'unknown-route', { path: '/' }],
+    ['to a version without a name', 'unknown-route', { path: '/v' }],
     ['to an empty id', 'unknown-route', { path: '/v1/tasks/' }],
     ['out of the folder of the page', 'unknown-route', { path: '/docs/../../package.json' }],
     ['to a part of the page that is missing', 'unknown-route', { path: '/docs/nothing.js' }],
@@ -150,6 +155,18 @@ describe('a request', () => {
   });
 
   test.each<[string, ProblemSlug, string]>([
+    ['without a host', 'malformed-request', 'GET /health/live HTTP/1.1\r\n\r\n'],
+    ['without a host, to nowhere', 'malformed-request', 'GET /nowhere HTTP/1.1\r\n\r\n'],
+    [
+      'that expects what nobody gives',
+      'expectation-failed',
+      'POST /v1/market/listings HTTP/1.1\r\nHost: x\r\nExpect: banana\r\nContent-Length: 0\r\n\r\n',
+    ],
+    [
+      'for a tunnel',
+      'method-not-allowed',
+      'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n',
+    ],
     ['that is no HTTP', 'malformed-request', 'hello\r\n\r\n'],
     [
       'with two lengths',
@@ -171,7 +188,7 @@ describe('a request', () => {
     const { status, title } = CATALOGUE[slug];
     expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     expect(head).toContain('content-type: application/problem+json');
-    expect(JSON.parse(body)).toEqual({
+    expect(JSON.parse(body)).toMatchObject({
       type: `https://mortise.dev/problems/${slug}`,
       title,
       status,

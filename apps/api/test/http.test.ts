@@ -149,6 +149,12 @@ describe('players', () => {
     });
   });
 
+  test('get an item by a request of type JSON that has no body', async () => {
+    const headers = { 'content-type': 'application/json' };
+    const sent = { method: 'PUT', path: '/v1/market/players/bill/items/rope', headers };
+    expect(await api.send(sent)).toMatchObject({ status: 201, json: { id: 'rope', ownerId: 'bill' } });
+  });
+
   test('get an item once', async () => {
     expect(await put('/v1/market/players/bill/items/lamp')).toMatchObject({
       status: 201,

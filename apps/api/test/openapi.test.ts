@@ -46,7 +46,7 @@ function* walk(value: unknown, key = ''): Generator<[string, unknown]> {
 
 describe('the document', () => {
   test('has every route that the server has, and no other', () => {
-    const page = /^(?:\/docs|\/openapi\.json)/;
+    const page = /^(?:\/docs|\/openapi\.json|\/(?:v1)?$)/;
     const routes = api.app
       .get(RouteMethods)
       .all.filter((route) => !route.startsWith('HEAD ') && !page.test(route.split(' ')[1]!))
@@ -156,6 +156,11 @@ describe('the document', () => {
       ]);
     }
   });
+});
+
+test.each(['/', '/v1'])('%s leads to /docs', async (path) => {
+  const { status, headers } = await api.send({ path });
+  expect([status, headers.location]).toEqual([302, '/docs']);
 });
 
 test('/docs is a page that shows the document', async () => {

@@ -142,10 +142,11 @@ test('a master that does not answer holds up no later queue, and costs no lease 
   hung.master.pause();
   try {
     const pausedAt = performance.now();
-    // Its next look at the first queue is at most a second away, and is given a lease of time.
+    // The next look at the first queue is at most a second away, and is given a lease of time; the one after it takes no slot.
     await until(() => performance.now() - pausedAt > 1_050);
     await later.enqueue('t', 'later');
     await until(() => run.length === 2);
+    expect(performance.now() - pausedAt).toBeLessThan(2_700);
     await until(() => performance.now() - pausedAt > 2_200);
     await later.enqueue('t', 'last');
     await until(() => run.length === 3);

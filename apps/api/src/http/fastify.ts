@@ -3,8 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
 import { problemOf } from '../problems/problem-of.js';
-import { answerClientError } from './client-error.js';
+import { ClientErrors } from './client-error.js';
 import { MAX_BODY_BYTES, parseJsonBody } from './json-body.js';
+import { requireSoundHead } from './request-head.js';
 import { requestId } from './request-id.js';
 import type { RouteMethods } from './route-methods.js';
 import { headersOf, sendProblem } from './send-problem.js';
@@ -18,23 +19,30 @@ const MAX_PARAM_LENGTH = 16_384;
 
 /** Fastify as the API needs it: JSON only, every refusal a problem, one line of log for each request. */
 export function createAdapter(log: Logger, methods: RouteMethods): FastifyAdapter {
+  const clientErrors = new ClientErrors();
   const adapter = new FastifyAdapter({
     loggerInstance: log.child({}, { level: log.isLevelEnabled('warn') ? 'warn' : log.level }),
     genReqId: requestId,
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    http: { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: 1_000 },
+    http: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: 1_000,
+      requireHostHeader: false,
+    },
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     return503OnClosing: false,
-    clientErrorHandler: answerClientError,
+    clientErrorHandler: clientErrors.answer,
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
       sendProblem(request, reply, problemOf(error));
     },
   });
   const server = adapter.getInstance();
+  clientErrors.watch(server.server);
   server.addHook('onRoute', (route) => methods.add(route));
   server.addHook('onRequest', async (request, reply) => {
     reply.headers(headersOf(request));
+    requireSoundHead(request.raw);
   });
   server.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions } = request;
@@ -45,7 +53,9 @@ export function createAdapter(log: Logger, methods: RouteMethods): FastifyAdapte
   server.addContentTypeParser(
     'application/json',
     { parseAs: 'buffer' },
-    async (_request: FastifyRequest, body: Buffer) => parseJsonBody(body),
+    async (_request: FastifyRequest, body: Buffer) =>
+      // Whether a body must be there is for the route to say.
+      body.length === 0 ? undefined : parseJsonBody(body),
   );
   return adapter;
 }

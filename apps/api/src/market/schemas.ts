@@ -80,7 +80,15 @@ const cursor = z
   .max(MAX_CURSOR_LENGTH)
   .optional()
   .meta({ description: 'nextCursor of the page before' });
-const limit = z.coerce.number().int().min(1).max(MAX_PAGE).default(DEFAULT_PAGE);
+const limit = z
+  .preprocess(
+    // Number and z.coerce would also take 1e1, 0x10 and spaces.
+    (text) => (typeof text === 'string' && /^[0-9]+$/.test(text) ? Number(text) : text),
+    z.int('must be a whole number in decimal digits').min(1).max(MAX_PAGE),
+  )
+  .default(DEFAULT_PAGE)
+  // zod leaves the default of what it preprocesses out of the JSON schema.
+  .meta({ description: `default ${DEFAULT_PAGE}` });
 
 export const itemsQuery = z.strictObject({ cursor, limit });
 export const listingsQuery = z.strictObject({

@@ -26,6 +26,7 @@ export const CATALOGUE = {
   'request-timeout': { status: 408, title: 'The request did not arrive in time' },
   'body-too-large': { status: 413, title: 'The body is larger than 64 KiB' },
   'unsupported-media-type': { status: 415, title: 'The body must be application/json' },
+  'expectation-failed': { status: 417, title: 'The server meets no expectation but 100-continue' },
   'headers-too-large': { status: 431, title: 'The head of the request is larger than 16 KiB' },
 
   // The market.
