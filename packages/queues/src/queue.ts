@@ -1,7 +1,8 @@
 /**
  * The producer's side of a queue: stores tasks and looks at them.
  *
- * A task is one record in one hash; its state is nothing but the place where its id stands:
+ * A task is one record in one hash; its state is the place where its id stands, and what `attempts` says of its last
+ * attempt:
  *
  *   enqueue ──► ready ──────────► active ──► succeeded
  *      │          ▲                 │ │ │
