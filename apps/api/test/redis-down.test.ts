@@ -152,3 +152,22 @@ test('the API starts without Redis, says so, and serves when Redis comes', async
   await until('readiness', async () => (await early.send({ path: '/health/ready' })).status === 200);
   expect((await early.send({ path: '/v1/market/players/frank' })).status).toBe(200);
 });
+
+test('a connection to a master that became a replica is left for the new master', async () => {
+  const [demoted, master] = await Promise.all([startSingle(), startSingle()]);
+  opened.push(demoted, master);
+  const proxy = await startProxy(demoted);
+  opened.push({ stop: () => proxy.stop() });
+  const far = await startApi({ REDIS_URL: proxy.url });
+  opened.push({ stop: () => far.app.close() });
+  const put = {
+    method: 'PUT',
+    path: '/v1/market/players/ann',
+    body: { name: 'A', email: 'a@example.com' },
+  } as const;
+  expect((await far.send(put)).status).toBe(201);
+  await demoted.command('REPLICAOF', master.host, String(master.port));
+  proxy.aim(master);
+  expect((await far.send(put)).status).toBe(503);
+  await until('the API to find the master', async () => (await far.send(put)).status === 201);
+});

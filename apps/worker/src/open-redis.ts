@@ -16,7 +16,16 @@ const OPTIONS = {
   socketTimeout: SILENCE_TIMEOUT_MS,
   maxRetriesPerRequest: null,
   retryStrategy: pauseMs,
+  reconnectOnError: leaveReplica,
 };
+
+/**
+ * A sentinel that has missed a failover names the old master, which is a replica by now and would keep the connection
+ * for ever. It has refused the command, so the command can be sent again to the next one.
+ */
+function leaveReplica({ message }: Error): 2 | false {
+  return message.startsWith('READONLY') && 2;
+}
 
 /**
  * Opens the one connection (or cluster of them) of the worker. It reconnects for ever. Logs when Redis goes and comes,

@@ -1,8 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { startCluster, startSentinel } from '@mortise/redis-server';
+import { startCluster, startProxy, startSentinel, startSingle } from '@mortise/redis-server';
 
 import { Game } from './game.js';
 import { SmtpPeer } from './smtp-peer.js';
+import { until } from './until.js';
 
 const list = (nodes: readonly { host: string; port: number }[]): string =>
   nodes.map(({ host, port }) => `${host}:${port}`).join(',');
@@ -37,5 +38,24 @@ test('behind Sentinel, also after a failover', async () => {
     expect(peer.mails).toHaveLength(2);
   } finally {
     await sentinel.stop();
+  }
+});
+
+// As a sentinel does that has missed a failover. CI has seen a worker that stayed there for ever.
+test('sent to a replica, it leaves for the master', async () => {
+  const [demoted, master] = await Promise.all([startSingle(), startSingle()]);
+  const proxy = await startProxy(demoted);
+  try {
+    await using peer = await SmtpPeer.start();
+    await using game = new Game({ REDIS_URL: master.url });
+    await demoted.command('REPLICAOF', master.host, String(master.port));
+    await game.putPlayers();
+    await game.startWorker({ REDIS_URL: proxy.url, SMTP_URL: peer.url });
+    await until('the worker to be connected', () => proxy.connections === 1);
+    proxy.aim(master);
+    await game.taskIn('succeeded', await game.sell());
+    expect(peer.rcptTo).toEqual(['frank@example.com']);
+  } finally {
+    await Promise.all([proxy.stop(), demoted.stop(), master.stop()]);
   }
 });

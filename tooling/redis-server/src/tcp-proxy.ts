@@ -39,7 +39,7 @@ export async function startProxy(target: { port: number }): Promise<TcpProxy> {
 export class TcpProxy {
   readonly host = '127.0.0.1';
   readonly port: number;
-  readonly #target: number;
+  #target: number;
   readonly #links = new Set<Link>();
   #server: Server | undefined;
   #modes: { requests: LaneMode; replies: LaneMode } = { requests: 'pass', replies: 'pass' };
@@ -64,6 +64,11 @@ export class TcpProxy {
   delay({ requestsMs = 0, repliesMs = 0 }: { requestsMs?: number; repliesMs?: number }): void {
     this.#delays = { requestsMs, repliesMs };
     for (const link of this.#links) this.#apply(link);
+  }
+
+  /** Connections from now on go to another port of 127.0.0.1, as when a name is given to another host; old ones stay. */
+  aim({ port }: { port: number }): void {
+    this.#target = port;
   }
 
   /** Requests reach the server, which executes them; what it answers is lost. */

@@ -113,6 +113,25 @@ describe('TcpProxy', () => {
     });
   });
 
+  describe('aim', () => {
+    it('sends new connections to another server, and leaves the old ones', async () => {
+      const other = await startSingle();
+      try {
+        const before = await client();
+        proxy.aim(other);
+        const after = await client();
+        await Promise.all([before.set('who', 'old'), after.set('who', 'new')]);
+
+        expect([await server.command('GET', 'who'), await other.command('GET', 'who')]).toEqual([
+          'old',
+          'new',
+        ]);
+      } finally {
+        await other.stop();
+      }
+    });
+  });
+
   describe('refuse', () => {
     it('breaks all connections, and refuses new ones until restore()', async () => {
       const redis = await client();

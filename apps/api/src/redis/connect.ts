@@ -23,6 +23,8 @@ const FAIL_FAST = {
   connectTimeout: 2_000,
   socketTimeout: SILENT_CONNECTION_MS,
   retryStrategy: reconnectPauseMs,
+  // A sentinel that has missed a failover names the old master: a replica by now, which would keep the connection for ever.
+  reconnectOnError: ({ message }) => message.startsWith('READONLY'),
 } satisfies RedisOptions;
 
 /** Begins to connect in the background; never throws because Redis is down. The caller closes the client. */
