@@ -4,8 +4,9 @@
  * are typed. `--check` only compares, for CI.
  */
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { includeParts } from './include.mjs';
 import { renderScripts } from './render.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -31,8 +32,8 @@ if (stale + refused > 0) process.exitCode = 1;
 
 function generate(source) {
   const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.lua'))
-    .toSorted();
+    .filter((file) => file.endsWith('.lua') && !file.endsWith('.part.lua'))
+    .toSorted((a, b) => (basename(a) < basename(b) ? -1 : 1));
   const target = join(source, 'scripts.gen.ts');
   const wanted = files.length > 0 ? render(source, files) : undefined;
   const present = existsSync(target) ? readFileSync(target, 'utf8') : undefined;
@@ -53,7 +54,9 @@ function render(source, files) {
   const isBase = source.endsWith(join('packages', 'redis', 'src'));
   const scripts = files.map((file) => ({
     name: basename(file, '.lua'),
-    text: readFileSync(join(source, file), 'utf8'),
+    text: includeParts(basename(file), readFileSync(join(source, file), 'utf8'), (part) =>
+      readFileSync(join(source, dirname(file), part), 'utf8'),
+    ),
   }));
   return renderScripts(scripts, isBase ? './script.js' : '@mortise/redis');
 }

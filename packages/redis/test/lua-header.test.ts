@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { readHeader } from '../../../tooling/lua/header.mjs';
+import { includeParts } from '../../../tooling/lua/include.mjs';
 import { renderScripts } from '../../../tooling/lua/render.mjs';
 
 const GOOD = `#!lua flags=no-writes
@@ -218,4 +219,22 @@ describe('renderScripts', () => {
       `${name}: a script is named <class>.<verb>, such as queue.enqueue`,
     );
   });
+});
+
+describe('includeParts', () => {
+  const include = (part: string): string =>
+    includeParts('a.b.lua', 'local x = KEYS[1]\n-- include a.part.lua\nreturn f(x)\n', () => part);
+
+  test('puts a part in where its line stands', () => {
+    expect(include('local function f(y) return y end\n')).toBe(
+      'local x = KEYS[1]\nlocal function f(y) return y end\nreturn f(x)\n',
+    );
+  });
+
+  test.each(['#!lua\nreturn 1', 'return KEYS[1]', 'return ARGV[1]', '-- include b.part.lua\n'])(
+    'refuses %j as a part',
+    (part) => {
+      expect(() => include(part)).toThrow('a.b.lua: a.part.lua is a part');
+    },
+  );
 });

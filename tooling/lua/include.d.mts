@@ -1,0 +1,1 @@
+export function includeParts(name: string, text: string, read: (part: string) => string): string;

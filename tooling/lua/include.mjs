@@ -1,0 +1,25 @@
+/**
+ * What several scripts do alike stands once, in `<class>.<what>.part.lua`, and is put in where a script has the line
+ *
+ *   -- include <class>.<what>.part.lua
+ *
+ * Lua in Redis has no `require`. A part names the locals that it expects at its top; KEYS and ARGV stay in the
+ * prologue of the script.
+ */
+
+const INCLUDE = /^-- include ([a-z][A-Za-z0-9.-]*\.part\.lua)$/gm;
+
+/**
+ * @param {string} name stands in refusals
+ * @param {string} text
+ * @param {(part: string) => string} read the text of a part
+ */
+export function includeParts(name, text, read) {
+  return text.replaceAll(INCLUDE, (_, part) => {
+    const body = read(part).trimEnd();
+    if (/^-- include /m.test(body) || /\b(?:KEYS|ARGV)\b/.test(body) || body.startsWith('#!')) {
+      throw new Error(`${name}: ${part} is a part, which has no first line of its own, no KEYS, no ARGV and no parts`);
+    }
+    return body;
+  });
+}
