@@ -5,15 +5,13 @@
  */
 import { LeaseLostError } from './errors.js';
 import type { LeaseEnd } from './errors.js';
-import type { MutexKeys } from './keys.js';
-import type { MutexCommands } from './mutex-commands.js';
-import { Timetable } from './timetable.js';
-import type { Grant } from './turn.js';
+import type { Gate, Holder } from './waiting/gate.js';
+import { Timetable } from './waiting/timetable.js';
+import type { Grant } from './waiting/turn.js';
 
 export interface LeaseTerms {
   readonly name: string;
-  readonly keys: MutexKeys;
-  readonly commands: MutexCommands;
+  readonly gate: Pick<Gate, 'release' | 'renew'>;
   readonly leaseMs: number;
   readonly isFair: boolean;
   /** How long background renewals keep the lease. */
@@ -27,7 +25,10 @@ const watchdog = new Timetable(50);
 const RETRY_PART = 0.1;
 
 export class Lease implements AsyncDisposable {
-  /** Greater than every token that this lock ever gave before. Let the protected resource refuse smaller ones. */
+  /**
+   * Greater than every token that this lock ever gave before. Let the protected resource refuse smaller ones. 0 for a
+   * lock without fencing, which such a resource refuses.
+   */
   readonly fencingToken: number;
   /** The id of this lease, which `inspect` shows as the holder. */
   readonly holder: string;
@@ -92,11 +93,12 @@ export class Lease implements AsyncDisposable {
    * error of ioredis, when `false` may also mean that the first call had been carried out.
    */
   release(): Promise<boolean> {
-    const { commands, keys, isFair } = this.#terms;
+    const { gate, isFair } = this.#terms;
+    const holder = this.#identity();
     this.#isReleased = true;
     watchdog.delete(this.#tend);
     clearTimeout(this.#timer);
-    this.#release ??= commands.release(keys, this.holder, isFair).catch((error: unknown) => {
+    this.#release ??= gate.release(holder, isFair).catch((error: unknown) => {
       this.#release = undefined;
       throw error;
     });
@@ -110,6 +112,27 @@ export class Lease implements AsyncDisposable {
     } catch {
       // See above.
     }
+  }
+
+  /** Ends the lease here and nowhere else: what it holds goes on as another lease. Throws LeaseLostError when it is over. */
+  protected handOver(): Holder {
+    if (this.#isReleased) throw this.#error('released');
+    if (!this.isValid) throw this.#lose('expired');
+    const holder = this.#identity();
+    this.#isReleased = true;
+    watchdog.delete(this.#tend);
+    clearTimeout(this.#timer);
+    return holder;
+  }
+
+  /** Says that the lease is over although nobody released it. */
+  protected lose(reason: LeaseEnd): LeaseLostError {
+    return this.#lose(reason);
+  }
+
+  /** A lease that is over here must not come back in Redis: without its token it cannot. */
+  #identity(): Holder {
+    return { member: this.holder, fencingToken: this.isValid ? this.fencingToken : 0 };
   }
 
   #planRenewal(startsAt: number, termMs: number): void {
@@ -135,8 +158,7 @@ export class Lease implements AsyncDisposable {
   }
 
   async #renewFor(termMs: number): Promise<void> {
-    const { commands, keys } = this.#terms;
-    const { isHeld, sentAt } = await commands.renew(keys, this.holder, termMs);
+    const { isHeld, sentAt } = await this.#terms.gate.renew(this.#identity(), termMs);
     if (this.#isReleased) throw this.#error('released');
     // An answer that comes after the end cannot undo it: the signal has been given.
     if (!this.isValid) throw this.#lose('expired');

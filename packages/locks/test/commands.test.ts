@@ -40,7 +40,7 @@ async function commands(client: Redis, action: () => Promise<unknown>): Promise<
 test('a lock without contention costs one command to take and one to give back', async () => {
   const mutex = new Mutex(redis, 'free', { prefix });
   let lease: Lease | null = null;
-  const take = ['evalsha mutex.acquire lease token queue', '  time', '  exists queue', '  set lease'];
+  const take = ['evalsha mutex.acquire lease token queue', '  exists queue', '  set lease'];
   const giveBack = [
     'evalsha mutex.release lease token queue',
     '  get lease',
@@ -51,31 +51,45 @@ test('a lock without contention costs one command to take and one to give back',
     await commands(redis, async () => {
       lease = await mutex.acquire();
     }),
-  ).toEqual([...take, '  set token']);
+  ).toEqual([...take, '  time', '  get token', '  set token']);
   expect(await commands(redis, () => lease!.renew())).toEqual([
-    'evalsha mutex.renew lease',
+    'evalsha mutex.renew lease token',
     '  get lease',
     '  pexpire lease',
   ]);
-  expect(await commands(redis, () => mutex.tryAcquire())).toEqual([...take, '  pttl lease']);
+  expect(await commands(redis, () => mutex.tryAcquire())).toEqual([...take, '  get lease', '  pttl lease']);
   expect(await commands(redis, () => mutex.inspect())).toEqual([
     'evalsha_ro mutex.inspect lease token queue',
     '  get lease',
     '  get token',
     '  pttl lease',
     '  zcard queue',
+    '  zrank queue',
   ]);
   expect(await commands(redis, () => lease!.release())).toEqual(giveBack);
   expect(
     await commands(redis, async () => {
       lease = await mutex.tryAcquire();
     }),
-  ).toEqual([...take, '  set token']);
+  ).toEqual([...take, '  time', '  get token', '  setrange token']);
   expect(await commands(redis, () => lease!.release())).toEqual(giveBack);
   expect(await commands(redis, () => mutex.forceRelease())).toEqual([
     'evalsha mutex.release lease token queue',
     '  get lease',
     '  zrem queue',
+  ]);
+});
+
+test('without fencing neither the clock nor a token is touched', async () => {
+  const mutex = new Mutex(redis, 'plain', { prefix, fencing: false });
+  expect(await commands(redis, async () => (await mutex.acquire()).release())).toEqual([
+    'evalsha mutex.acquire lease token queue',
+    '  exists queue',
+    '  set lease',
+    'evalsha mutex.release lease token queue',
+    '  get lease',
+    '  exists queue',
+    '  del lease',
   ]);
 });
 
@@ -90,19 +104,20 @@ test('the first wait of a process for a lock subscribes and re-checks', async ()
   });
   expect(lines.filter((line) => line !== 'zcard queue')).toEqual([
     'evalsha mutex.acquire lease token queue',
-    '  time',
     '  exists queue',
     '  set lease',
+    '  get lease',
     '  zrange queue',
+    '  time',
     '  zadd queue',
-    '  pexpire queue',
     '  pttl lease',
+    '  pexpire queue',
     'subscribe grant',
     'evalsha mutex.recheck lease token queue',
-    '  time',
     '  get lease',
     '  zadd queue',
     '  pexpire queue',
+    '  time',
     '  pttl lease',
     'evalsha mutex.release lease token queue',
     '  get lease',
@@ -124,24 +139,26 @@ test('from then on a hand-off is one command to ask and one to release, and the 
   expect(lines).toEqual([
     // Both in one tick of one process: one command.
     'evalsha mutex.acquire lease token queue',
-    '  time',
     '  exists queue',
     '  set lease',
+    '  get lease',
+    '  pttl lease',
     '  set lease',
+    '  get lease',
     '  zrange queue',
+    '  time',
     '  zadd queue',
     '  pexpire queue',
-    '  pttl lease',
     'evalsha mutex.release lease token queue',
     '  get lease',
     '  exists queue',
     '  time',
     '  get token',
+    '  setrange token',
     '  zrange queue',
     '  publish grant',
     '  zpopmin queue',
     '  set lease',
-    '  set token',
     'evalsha mutex.release lease token queue',
     '  get lease',
     '  exists queue',
@@ -188,6 +205,37 @@ test('what many callers of one tick ask for travels together', async () => {
   expect(left.filter((line) => line.startsWith('evalsha mutex.release'))).toHaveLength(1);
 });
 
+test('where slots do not count, calls of one tick are one command, whatever locks they are for', async () => {
+  const single = await startSingle();
+  const client = connect(single.url);
+  try {
+    const mutexes = Array.from({ length: 50 }, (_, index) => new Mutex(client, `lock ${index}`, { prefix }));
+    const turn = async (): Promise<string[]> => {
+      const lines = await transcript(client, { prefix, scripts }, async () => {
+        const leases = await Promise.all(mutexes.map((mutex) => mutex.acquire()));
+        await Promise.all(leases.map((lease) => lease.renew()));
+        expect(await Promise.all(leases.map((lease) => lease.release()))).toEqual(leases.map(() => true));
+      });
+      return lines.filter((line) => !line.startsWith(' ')).map((line) => line.split(' ')[1]!);
+    };
+    await turn();
+    expect(await turn()).toEqual(['mutex.acquire', 'mutex.renew', 'mutex.release']);
+  } finally {
+    await single.stop();
+  }
+});
+
+test('where they do, a client that cannot know hears it once, and nobody notices', async () => {
+  const client = connect(server.url);
+  const mutexes = Array.from({ length: 5 }, (_, index) => new Mutex(client, `slot ${index}`, { prefix }));
+  const before = await callsOf(server);
+  const leases = await Promise.all(mutexes.map((mutex) => mutex.acquire()));
+  await Promise.all(leases.map((lease) => lease.release()));
+  const after = await callsOf(server);
+  expect(leases.map((lease) => lease.fencingToken > 0)).toEqual([true, true, true, true, true]);
+  expect(after['evalsha']! - before['evalsha']!).toBe(10);
+});
+
 test('renewals of many locks are one command for each slot', async () => {
   // Without hash tags in their names, two locks share a slot only by chance.
   const mutexes = [new Mutex(redis, 'slot a', { prefix }), new Mutex(redis, 'slot b', { prefix })];
@@ -196,7 +244,7 @@ test('renewals of many locks are one command for each slot', async () => {
     Promise.all(leases.flatMap((lease) => [lease.renew(), lease.renew()])),
   );
   const renewal = [
-    'evalsha mutex.renew lease lease',
+    'evalsha mutex.renew lease token lease token',
     '  get lease',
     '  pexpire lease',
     '  get lease',

@@ -193,7 +193,8 @@ describe('acquire', () => {
       tokens.push(lease.fencingToken);
       const keys = ['lease', 'token', 'queue'].map((part) => `${prefix}:locks:{lock}:${part}`);
       expect(await redis.del(keys)).toBe(2);
-      expect(await lease.release()).toBe(false);
+      // Nobody else had it meanwhile.
+      expect(await lease.release()).toBe(true);
     }
     expect(tokens).toEqual([...new Set(tokens)].toSorted((a, b) => a - b));
   });
@@ -366,6 +367,7 @@ describe('inspect', () => {
     expect(await mutex.inspect()).toEqual({
       holder: null,
       fencingToken: null,
+      position: null,
       remainingMs: 0,
       queueLength: 0,
     });
@@ -378,11 +380,51 @@ describe('inspect', () => {
     await queued(mutex, 2);
     const state = await second.inspect();
     expect(state).toMatchObject({ holder: holder.holder, fencingToken: holder.fencingToken, queueLength: 2 });
+    // Both wait with the client of `second`; the position is that of its first.
+    expect([state.position, (await mutex.inspect()).position]).toEqual([1, null]);
+    const last = mutex.acquire();
+    await queued(mutex, 3);
+    expect((await mutex.inspect()).position).toBe(3);
     expect(state.remainingMs).toBeGreaterThan(4_000);
     expect(state.remainingMs).toBeLessThanOrEqual(5_000);
     await holder.release();
-    for (const wait of waits) await (await wait).release();
+    for (const wait of [...waits, last]) await (await wait).release();
+    expect((await second.inspect()).position).toBeNull();
   });
+});
+
+describe('renewFor and releaseFor', () => {
+  test('work for the holder of a lease from any client, and for nobody else', async () => {
+    const [mutex, second] = shared({ leaseMs: 2_000, renew: false });
+    const { holder } = await mutex.acquire();
+    const stranger = holder.replace(/^./, (letter) => (letter === 'a' ? 'b' : 'a'));
+    expect(await second.renewFor(stranger)).toBe(false);
+    expect(await second.releaseFor(stranger)).toBe(false);
+    expect(await second.renewFor(holder, 60_000)).toBe(true);
+    expect((await mutex.inspect()).remainingMs).toBeGreaterThan(50_000);
+    expect(await second.renewFor(holder)).toBe(true);
+    expect((await mutex.inspect()).remainingMs).toBeGreaterThan(50_000);
+    const wait = mutex.acquire();
+    await queued(mutex, 1);
+    expect(await second.releaseFor(holder)).toBe(true);
+    const next = await wait;
+    expect(await second.releaseFor(holder)).toBe(false);
+    expect(await second.renewFor(holder)).toBe(false);
+    expect((await mutex.inspect()).holder).toBe(next.holder);
+    await next.release();
+  });
+
+  test.each(['', '*', 'lost', 'a.b', 'x'.repeat(10_000), 7, undefined, null])(
+    'refuse %p, which no lease has as its holder',
+    async (holder) => {
+      const [mutex] = shared();
+      const lease = await mutex.acquire();
+      await expect(mutex.releaseFor(holder as string)).rejects.toThrow(TypeError);
+      await expect(mutex.renewFor(holder as string)).rejects.toThrow(TypeError);
+      await expect(mutex.renewFor(lease.holder, 0)).rejects.toThrow(RangeError);
+      expect(await lease.release()).toBe(true);
+    },
+  );
 });
 
 describe('forceRelease', () => {

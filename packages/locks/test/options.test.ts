@@ -38,6 +38,7 @@ describe('options of the constructor', () => {
     { fair: 1 },
     { fair: null },
     { renew: 'yes' },
+    { fencing: 0 },
     { maxHoldMs: '10000' },
     { prefix: 7 },
   ])('refuses a value of another type: %p', (options) => {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { until } from '@mortise/test-kit';
-import { Timetable } from '../src/timetable.js';
+import { Timetable } from '../src/waiting/timetable.js';
 
 test('runs each entry once, when it is due, whatever the order of the entries', async () => {
   const timetable = new Timetable(1);

@@ -11,6 +11,7 @@ test('the types are what the README says', async () => {
     leaseMs: 1_000,
     fair: true,
     renew: true,
+    fencing: true,
     maxHoldMs: 5_000,
     prefix: freshPrefix(),
   };
@@ -29,7 +30,9 @@ test('the types are what the README says', async () => {
   const text: string = await mutex.using((_signal: AbortSignal, inner: Lease) => `${inner.isValid}`);
   const later: number = await mutex.using(async () => Promise.resolve(1), wait);
   const state: MutexState = await mutex.inspect();
-  const forced: boolean = await mutex.forceRelease();
+  const position: number | null = state.position;
+  const forced: boolean =
+    (await mutex.forceRelease()) || (await mutex.renewFor(holder)) || (await mutex.releaseFor(holder));
   expect([token > 0, isValid, signal.aborted, expiresAt > 0, holder.length > 20]).toEqual([
     true,
     true,
@@ -37,11 +40,12 @@ test('the types are what the README says', async () => {
     true,
     true,
   ]);
-  expect([renewed, released, text, later, state.holder, forced]).toEqual([
+  expect([renewed, released, text, later, state.holder, position, forced]).toEqual([
     undefined,
     true,
     'true',
     1,
+    null,
     null,
     false,
   ]);

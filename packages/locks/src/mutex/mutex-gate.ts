@@ -1,119 +1,182 @@
-/** What the mutexes of one client send. Calls of the same tick for the same lock travel in one script call. */
+/** What the mutexes of one client send. Calls of the same tick travel in one script call, on Cluster one for each slot. */
 import type { RedisClient } from '@mortise/redis';
-import { Coalescer } from '@mortise/redis';
-import type { MutexKeys } from './keys.js';
-import { mutexAcquire, mutexInspect, mutexRecheck, mutexRelease, mutexRenew } from './scripts.gen.js';
-
-/** `wait` queues, `try` does not. `barge` and `grab` do the same, but take a free lock past those who queue. */
-export type AcquireMode = 'wait' | 'try' | 'barge' | 'grab';
-
-export interface AcquireRequest {
-  readonly keys: MutexKeys;
-  readonly member: string;
-  readonly leaseMs: number;
-  readonly mode: AcquireMode;
-}
-
-/** A moment that both clocks know: the server's clock showed `serverUs` at `sentAt` or later. */
-export interface Moment {
-  /** On the clock of `performance.now()`. */
-  readonly sentAt: number;
-  readonly serverUs: number;
-}
-
-export interface AcquireReply extends Moment {
-  readonly outcome: 'held' | 'queued' | 'refused';
-  /** The fencing token of a holder, the place of a waiter. */
-  readonly value: number;
-  /** What is left of the holder's lease, if the outcome is not `held`; negative: the lock is free. */
-  readonly remainingMs: number;
-}
-
-export interface RecheckReply extends Moment {
-  readonly remainingMs: number;
-  /** How many waiters had to be put back into the queue. */
-  readonly missing: number;
-  /** The number, from 1, of the waiter that holds the lock; 0 if none does. */
-  readonly granted: number;
-  readonly fencingToken: number;
-}
-
-export interface RenewReply {
-  readonly isHeld: boolean;
-  readonly sentAt: number;
-}
+import { Coalescer, WaiterHub } from '@mortise/redis';
+import type { MutexKeys } from '../keys.js';
+import { mutexAcquire, mutexInspect, mutexRecheck, mutexRelease, mutexRenew } from '../scripts.gen.js';
+import type {
+  AcquireReply,
+  AcquireRequest,
+  Gate,
+  Holder,
+  RecheckReply,
+  RenewReply,
+  Waiting,
+} from '../waiting/gate.js';
+import { MAX_BATCH } from '../waiting/gate.js';
+import { Grouping } from '../waiting/grouping.js';
+import { perClient } from '../waiting/per-client.js';
 
 export interface InspectReply {
   readonly holder: string | null;
   readonly fencingToken: number;
   readonly remainingMs: number;
   readonly queueLength: number;
+  /** Of the member asked for, from 0; null if it does not wait. */
+  readonly rank: number | null;
 }
 
-interface ReleaseRequest {
+interface Keyed {
   readonly keys: MutexKeys;
-  readonly member: string;
-  readonly isFair: boolean;
+  readonly slot: number;
 }
-
-interface RenewRequest {
-  readonly keys: MutexKeys;
-  readonly member: string;
-  readonly leaseMs: number;
-}
+type Acquisition = AcquireRequest & Keyed;
+type Leaving = Holder & Keyed & { readonly isFair: boolean };
+type Lengthening = Holder & Keyed & { readonly leaseMs: number };
 
 /** Whoever holds the lock, where a member is asked for. No member has this form. */
 export const ANY_HOLDER = '*';
 
-/** The most requests, leavers, waiters or leases in one script call: about 0.2 ms of the server's time. */
-export const MAX_BATCH = 100;
-
 const OUTCOMES = ['refused', 'held', 'queued'] as const;
+const MODES = { wait: 'w', try: 't', barge: 'b', grab: 'g' } as const;
 
-export class MutexCommands {
+/** The open batches of one client. */
+class Batches {
+  static readonly of = perClient((client) => new Batches(client));
+  readonly publish: string;
   readonly #redis: RedisClient;
-  readonly #publish: string;
-  readonly #acquires = new Coalescer<string, AcquireRequest, AcquireReply>(
-    (_, requests) => this.#sendAcquires(requests),
+  readonly #grouping: Grouping;
+  readonly #acquisitions = new Coalescer<number, Acquisition, AcquireReply>(
+    (_, requests) => this.#grouping.send(requests, (group) => this.#sendAcquisitions(group)),
     { maxBatch: MAX_BATCH },
   );
-  readonly #releases = new Coalescer<string, ReleaseRequest, boolean>(
-    (_, requests) => this.#sendReleases(requests),
+  readonly #leavings = new Coalescer<number, Leaving, boolean>(
+    (_, requests) => this.#grouping.send(requests, (group) => this.#sendLeavings(group)),
     { maxBatch: MAX_BATCH },
   );
-  readonly #renewals = new Coalescer<number, RenewRequest, RenewReply>(
-    (_, requests) => this.#sendRenewals(requests),
+  readonly #lengthenings = new Coalescer<number, Lengthening, RenewReply>(
+    (_, requests) => this.#grouping.send(requests, (group) => this.#sendLengthenings(group)),
     { maxBatch: MAX_BATCH },
   );
 
-  constructor(redis: RedisClient, publish: string) {
+  private constructor(redis: RedisClient) {
     this.#redis = redis;
-    this.#publish = publish;
+    this.#grouping = Grouping.of(redis);
+    this.publish = WaiterHub.of(redis).publishCommand;
   }
 
-  /** Takes the lock, or joins its queue. Safe to repeat with the same member. */
-  acquire(request: AcquireRequest): Promise<AcquireReply> {
-    return this.#acquires.submit(request.keys.lease, request);
+  acquire(request: Acquisition): Promise<AcquireReply> {
+    return this.#acquisitions.submit(this.#grouping.groupOf(request), request);
   }
 
-  /** Hands the lock on, or leaves its queue. Resolves to whether the member held the lock. Safe to repeat. */
-  release(keys: MutexKeys, member: string, isFair: boolean): Promise<boolean> {
-    return this.#releases.submit(keys.lease, { keys, member, isFair });
+  release(request: Leaving): Promise<boolean> {
+    return this.#leavings.submit(this.#grouping.groupOf(request), request);
   }
 
-  /** Lengthens the lease to `leaseMs` from now, if the member holds the lock. Leases of one slot travel together. */
-  renew(keys: MutexKeys, member: string, leaseMs: number): Promise<RenewReply> {
-    return this.#renewals.submit(keys.slot, { keys, member, leaseMs });
+  renew(request: Lengthening): Promise<RenewReply> {
+    return this.#lengthenings.submit(this.#grouping.groupOf(request), request);
   }
 
-  /** Repairs the queue of a lock; see `mutex.recheck.lua`. At most MAX_BATCH waiters. */
-  async recheck(
-    keys: MutexKeys,
-    waiters: readonly { readonly place: number; readonly member: string }[],
-  ): Promise<RecheckReply> {
+  async #sendAcquisitions(requests: readonly Acquisition[]): Promise<AcquireReply[]> {
+    const locks = new Map<string, { readonly keys: MutexKeys; readonly indexes: number[] }>();
+    for (const [index, { keys }] of requests.entries()) {
+      const lock = locks.get(keys.lease);
+      if (lock) lock.indexes.push(index);
+      else locks.set(keys.lease, { keys, indexes: [index] });
+    }
+    const all = [...locks.values()];
     const sentAt = performance.now();
-    const reply = await mutexRecheck.run(this.#redis, keys, {
-      publish: this.#publish,
+    const reply = (await mutexAcquire.run(
+      this.#redis,
+      { locks: all.flatMap(({ keys }) => keysOf(keys)) },
+      {
+        requests: all.flatMap(({ indexes }) => [
+          indexes.length,
+          ...indexes.flatMap((index) => {
+            const { member, leaseMs, mode, isFenced } = requests[index]!;
+            return [member, leaseMs, isFenced ? MODES[mode].toUpperCase() : MODES[mode]];
+          }),
+        ]),
+      },
+    )) as number[];
+    const replies: AcquireReply[] = [];
+    let at = 1;
+    for (const index of all.flatMap(({ indexes }) => indexes)) {
+      const outcome = OUTCOMES[reply[at]!]!;
+      replies[index] = {
+        sentAt,
+        serverUs: reply[0]!,
+        outcome,
+        value: reply[at + 1]!,
+        remainingMs: reply[at + 2]!,
+      };
+      at += 3;
+    }
+    return replies;
+  }
+
+  async #sendLeavings(requests: readonly Leaving[]): Promise<boolean[]> {
+    const reply = (await mutexRelease.run(
+      this.#redis,
+      { locks: requests.flatMap(({ keys }) => keysOf(keys)) },
+      {
+        publish: this.publish,
+        leavers: requests.flatMap(({ member, isFair, fencingToken }) => [
+          member,
+          isFair ? fencingToken : `-${fencingToken}`,
+        ]),
+      },
+    )) as number[];
+    return reply.map((held) => held === 1);
+  }
+
+  async #sendLengthenings(requests: readonly Lengthening[]): Promise<RenewReply[]> {
+    const sentAt = performance.now();
+    const reply = (await mutexRenew.run(
+      this.#redis,
+      { leases: requests.flatMap(({ keys }) => [keys.lease, keys.token]) },
+      { terms: requests.flatMap(({ member, leaseMs, fencingToken }) => [member, leaseMs, fencingToken]) },
+    )) as number[];
+    return reply.map((held) => ({ isHeld: held === 1, sentAt }));
+  }
+}
+
+function keysOf({ lease, token, queue }: MutexKeys): string[] {
+  return [lease, token, queue];
+}
+
+/** One exclusive lock. */
+export class MutexGate implements Gate {
+  readonly id: string;
+  readonly channels: string;
+  readonly #redis: RedisClient;
+  readonly #lock: Keyed;
+  readonly #batches: Batches;
+
+  constructor(redis: RedisClient, keys: MutexKeys) {
+    this.id = keys.lease;
+    this.channels = keys.channels;
+    this.#redis = redis;
+    this.#lock = { keys, slot: keys.slot };
+    this.#batches = Batches.of(redis);
+  }
+
+  acquire(request: AcquireRequest): Promise<AcquireReply> {
+    return this.#batches.acquire({ ...this.#lock, ...request });
+  }
+
+  release(holder: Holder, isFair: boolean): Promise<boolean> {
+    return this.#batches.release({ ...this.#lock, ...holder, isFair });
+  }
+
+  renew(holder: Holder, leaseMs: number): Promise<RenewReply> {
+    return this.#batches.renew({ ...this.#lock, ...holder, leaseMs });
+  }
+
+  async recheck(waiters: readonly Waiting[], quarantineMs: number): Promise<RecheckReply> {
+    const sentAt = performance.now();
+    const reply = await mutexRecheck.run(this.#redis, this.#lock.keys, {
+      publish: this.#batches.publish,
+      quarantineMs,
       waiters: waiters.flatMap(({ place, member }) => [place, member]),
     });
     const [serverUs, remainingMs, missing, granted, fencingToken] = reply as [
@@ -123,51 +186,24 @@ export class MutexCommands {
       number,
       number,
     ];
-    return { sentAt, serverUs, remainingMs, missing, granted, fencingToken };
+    const grants = granted > 0 ? [{ index: granted - 1, fencingToken }] : [];
+    return { sentAt, serverUs, remainingMs, missing, grants };
   }
 
-  /** Takes members out of the queue and nothing else: those that hold the lock go on holding it. */
-  async forget(keys: MutexKeys, members: readonly string[]): Promise<void> {
-    await this.#redis.call('zrem', [keys.queue, ...members]);
+  async forget(members: readonly string[]): Promise<void> {
+    await this.#redis.call('zrem', [this.#lock.keys.queue, ...members]);
   }
 
-  async inspect(keys: MutexKeys): Promise<InspectReply> {
-    const reply = await mutexInspect.run(this.#redis, keys, {});
-    const [holder, fencingToken, remainingMs, queueLength] = reply as [string | null, number, number, number];
-    return { holder, fencingToken, remainingMs, queueLength };
-  }
-
-  async #sendAcquires(requests: readonly AcquireRequest[]): Promise<AcquireReply[]> {
-    const sentAt = performance.now();
-    const reply = (await mutexAcquire.run(this.#redis, requests[0]!.keys, {
-      requests: requests.flatMap(({ member, leaseMs, mode }) => [member, leaseMs, mode]),
-    })) as number[];
-    const [serverUs = 0, remainingMs = 0] = reply;
-    return requests.map((_, index) => ({
-      sentAt,
-      serverUs,
-      remainingMs,
-      outcome: OUTCOMES[reply[2 + 2 * index]!]!,
-      value: reply[3 + 2 * index]!,
-    }));
-  }
-
-  async #sendReleases(requests: readonly ReleaseRequest[]): Promise<boolean[]> {
-    const { keys } = requests[0]!;
-    const reply = (await mutexRelease.run(this.#redis, keys, {
-      publish: this.#publish,
-      leavers: requests.flatMap(({ member, isFair }) => [member, isFair ? '1' : '0']),
-    })) as number[];
-    return reply.map((held) => held === 1);
-  }
-
-  async #sendRenewals(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
-    const sentAt = performance.now();
-    const reply = (await mutexRenew.run(
-      this.#redis,
-      { leases: requests.map(({ keys }) => keys.lease) },
-      { terms: requests.flatMap(({ member, leaseMs }) => [member, leaseMs]) },
-    )) as number[];
-    return reply.map((held) => ({ isHeld: held === 1, sentAt }));
+  /** @param waiter A member whose rank is wanted. */
+  async inspect(waiter = ''): Promise<InspectReply> {
+    const reply = await mutexInspect.run(this.#redis, this.#lock.keys, { waiter });
+    const [holder, fencingToken, remainingMs, queueLength, rank] = reply as [
+      string | null,
+      number,
+      number,
+      number,
+      number | null,
+    ];
+    return { holder, fencingToken, remainingMs, queueLength, rank };
   }
 }

@@ -1,17 +1,22 @@
 #!lua flags=no-writes
--- The state of a lock. O(1).
+-- The state of a lock. O(log waiters).
 --
 -- KEYS
---   lease        STRING holder
+--   lease        STRING holder, or 'lost'
 --   token        STRING last fencing token
 --   queue        ZSET waiter -> its place
+-- ARGV
+--   waiter       whose rank is wanted; may be empty
 -- RETURNS
---   the holder or nil, the last fencing token or 0, remaining lease (ms, -2 if the lock is free), waiters
+--   the holder or nil, the last fencing token or 0, remaining lease (ms, -2 if the lock is free), waiters,
+--   the waiter's rank from 0 or nil
 local lease, token, queue = KEYS[1], KEYS[2], KEYS[3]
+local waiter = ARGV[1]
 local holder = redis.call('GET', lease)
 return {
-  holder,
+  holder ~= 'lost' and holder,
   tonumber(redis.call('GET', token) or 0),
   redis.call('PTTL', lease),
   redis.call('ZCARD', queue),
+  redis.call('ZRANK', queue, waiter),
 }

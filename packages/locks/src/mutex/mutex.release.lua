@@ -1,59 +1,41 @@
 #!lua flags=allow-oom
 -- Takes out those who leave: a waiter leaves the queue, the holder hands the lock on. A holder that is fair makes the
 -- first waiter the holder, here and now: the message is the grant. One that is not frees the lock and only wakes the
--- first waiter, so that whoever comes first takes it. Repeating a call is safe. O((leavers + dead) · log waiters).
+-- first waiter, so that whoever comes first takes it. When the lock's keys were lost, whoever says so is the holder.
+-- Repeating a call is safe. O((leavers + dead) · log waiters).
 --
 -- KEYS
---   lease        STRING holder; until the lease ends
---   token        STRING last fencing token; 7 days from the last grant
---   queue        ZSET waiter -> its place; 60 s from the last arrival or re-check
+--   locks...     three for each leaver: STRING holder, or 'lost', until the lease ends; STRING last fencing token, 7 days;
+--                ZSET waiter -> its place, 60 s from the last arrival or re-check
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   leavers...   two for each: member ('*': whoever holds the lock), isFair ('1' or '0')
+--   leavers...   two for each: member ('*': whoever holds the lock); its fencing token (0: none), with a '-' before it
+--                if the leaver is not fair
 -- RETURNS
 --   for each leaver: 1 if it held the lock, else 0
-local lease, token, queue = KEYS[1], KEYS[2], KEYS[3]
 local publish = ARGV[1]
--- What one call may drop of waiters whose process is gone; the next re-check goes on.
-local MAX_DEAD, TOKEN_MS = 100, '604800000'
+local TOKEN_MS = '604800000'
 
--- The same text stands in mutex.recheck.lua; a test compares them.
-local function handOn(isFair)
-  if redis.call('EXISTS', queue) == 0 then return redis.call('DEL', lease) end
-  local time = redis.call('TIME')
-  local now = time[1] * 1000000 + time[2]
-  local minted = math.max(now, (redis.call('GET', token) or 0) + 1)
-  local grant = isFair and string.format('%.0f:%.0f', minted, now) or ''
-  local channels = string.gsub(lease, 'lease$', 'grant:')
-  if not isFair then redis.call('DEL', lease) end
-  for _ = 1, MAX_DEAD do
-    local head = redis.call('ZRANGE', queue, 0, 0)[1]
-    if not head then break end
-    local contender, waiter, claimMs = string.match(head, '^([^.]+)%.([^.]+)%.([1-9]%d*)$')
-    local isAlive = contender and redis.call(publish, channels .. contender, waiter .. ':' .. grant) > 0
-    if isAlive and not isFair then return end
-    redis.call('ZPOPMIN', queue)
-    if isAlive then
-      redis.call('SET', lease, head, 'PX', claimMs)
-      redis.call('SET', token, string.format('%.0f', minted), 'PX', TOKEN_MS)
-      return
-    end
-  end
-  redis.call('DEL', lease)
-end
+-- include mutex.mint.part.lua
 
-local holder = redis.call('GET', lease)
-local isFair
+-- include mutex.hand-on.part.lua
+
 local replies = {}
-for i = 2, #ARGV, 2 do
-  local member = ARGV[i]
-  local isHolder = holder and (member == holder or member == '*')
+for i = 1, #KEYS / 3 do
+  local lease, token, queue = KEYS[3 * i - 2], KEYS[3 * i - 1], KEYS[3 * i]
+  local member, how = ARGV[2 * i], ARGV[2 * i + 1]
+  local holder = redis.call('GET', lease)
+  local isHolder = holder == member or (holder and member == '*')
+  if not isHolder and (not holder or holder == 'lost') and how ~= '0' and how ~= '-0' then
+    isHolder = redis.call('EXISTS', token) == 0
+    -- What is granted from here on has a greater token.
+    if isHolder then redis.call('SET', token, string.gsub(how, '^-', ''), 'PX', TOKEN_MS) end
+  end
   if isHolder then
-    isFair = ARGV[i + 1]
+    handOn(lease, token, queue, string.byte(how) ~= 45)
   else
     redis.call('ZREM', queue, member)
   end
-  replies[#replies + 1] = isHolder and 1 or 0
+  replies[i] = isHolder and 1 or 0
 end
-if isFair then handOn(isFair == '1') end
 return replies

@@ -1,18 +1,28 @@
 #!lua flags=allow-oom
 -- Lengthens the leases of holders that still hold their locks; it never shortens one, so a repeated or overtaken call
--- does no harm. O(leases).
+-- does no harm. When all keys of a lock were lost (FLUSHALL, a failover), a holder with a token gets it back.
+-- O(leases).
 --
 -- KEYS
---   leases...    STRING holder; until the lease ends
+--   leases...    two for each lock: STRING holder or 'lost', until the lease ends; STRING last fencing token, 7 days
 -- ARGV
---   terms...     two for each lease: member, leaseMs (ms from now)
+--   terms...     three for each lock: member, leaseMs (ms from now), its fencing token (0: none)
 -- RETURNS
---   for each lease: 1 if the member holds the lock, else 0
+--   for each lock: 1 if the member holds it, else 0
+local TOKEN_MS = '604800000'
 local replies = {}
-for i = 1, #KEYS do
-  local member, leaseMs = ARGV[2 * i - 1], ARGV[2 * i]
-  local isHolder = redis.call('GET', KEYS[i]) == member
-  if isHolder then redis.call('PEXPIRE', KEYS[i], leaseMs, 'GT') end
+for i = 1, #KEYS / 2 do
+  local lease, token = KEYS[2 * i - 1], KEYS[2 * i]
+  local member, leaseMs, fencingToken = ARGV[3 * i - 2], ARGV[3 * i - 1], ARGV[3 * i]
+  local holder = redis.call('GET', lease)
+  local isHolder = holder == member
+  if isHolder then
+    redis.call('PEXPIRE', lease, leaseMs, 'GT')
+  elseif (not holder or holder == 'lost') and fencingToken ~= '0' and redis.call('EXISTS', token) == 0 then
+    isHolder = true
+    redis.call('SET', lease, member, 'PX', leaseMs)
+    redis.call('SET', token, fencingToken, 'PX', TOKEN_MS)
+  end
   replies[i] = isHolder and 1 or 0
 end
 return replies

@@ -1,16 +1,19 @@
 import type { RedisClient } from '@mortise/redis';
-import { requireName } from '@mortise/redis';
-import { Contender } from './contender.js';
-import { LockTimeoutError } from './errors.js';
-import { MutexKeys } from './keys.js';
-import { Lease } from './lease.js';
-import type { LeaseTerms } from './lease.js';
-import type { AcquireReply } from './mutex-commands.js';
-import { ANY_HOLDER } from './mutex-commands.js';
-import type { AcquireOptions, MutexOptions } from './options.js';
-import { resolveAcquireOptions, resolveMutexOptions } from './options.js';
-import { memberOf, Turn } from './turn.js';
-import { TIMED_OUT, within } from './within.js';
+import { requireClient, requireName } from '@mortise/redis';
+import { MutexKeys } from '../keys.js';
+import { Lease } from '../lease.js';
+import type { AcquireOptions, MutexOptions } from '../options.js';
+import {
+  requireHolder,
+  requireLeaseMs,
+  resolveAcquireOptions,
+  resolveMutexOptions,
+  type ResolvedMutexOptions,
+} from '../options.js';
+import { runUnder } from '../using.js';
+import { acquire, tryAcquire } from '../waiting/acquire.js';
+import { Contender } from '../waiting/contender.js';
+import { ANY_HOLDER, MutexGate } from './mutex-gate.js';
 
 /** What `inspect` sees. */
 export interface MutexState {
@@ -22,6 +25,13 @@ export interface MutexState {
   readonly remainingMs: number;
   /** How many wait. */
   readonly queueLength: number;
+  /** Where the first of those that wait with this client stands in the queue, from 1. Null if none of them waits. */
+  readonly position: number | null;
+}
+
+interface Terms extends ResolvedMutexOptions {
+  readonly name: string;
+  readonly gate: MutexGate;
 }
 
 /**
@@ -33,19 +43,14 @@ export interface MutexState {
 export class Mutex {
   readonly name: string;
   readonly #contender: Contender;
-  readonly #terms: LeaseTerms;
+  readonly #terms: Terms;
 
   /** Throws TypeError or RangeError for a client, name or option that cannot be used. Sends nothing. */
   constructor(redis: RedisClient, name: string, options: MutexOptions = {}) {
-    const { prefix } = options;
     this.name = requireName('name', name);
+    const gate = new MutexGate(requireClient(redis), new MutexKeys(name, options.prefix));
     this.#contender = Contender.of(redis);
-    this.#terms = {
-      name,
-      keys: new MutexKeys(name, prefix),
-      commands: this.#contender.commands,
-      ...resolveMutexOptions(options),
-    };
+    this.#terms = { name, gate, ...resolveMutexOptions(options) };
   }
 
   /**
@@ -56,22 +61,10 @@ export class Mutex {
    * for each acquisition, besides one for each process and second. O(log waiters).
    */
   async acquire(options: AcquireOptions = {}): Promise<Lease> {
-    const { waitMs, signal } = resolveAcquireOptions(options);
-    const deadlineAt = performance.now() + waitMs;
-    for (;;) {
-      signal?.throwIfAborted();
-      const turn = new Turn(this.#contender, this.#terms);
-      try {
-        const grant = await within(turn.granted, deadlineAt - performance.now(), signal);
-        if (grant === TIMED_OUT) throw this.#timeout(waitMs, turn.failure);
-        if (grant && isInTime(grant)) return new Lease(this.#terms, grant);
-      } catch (error) {
-        turn.leave();
-        throw error;
-      }
-      turn.leave();
-      if (performance.now() >= deadlineAt) throw this.#timeout(waitMs, turn.failure);
-    }
+    return new Lease(
+      this.#terms,
+      await acquire(this.#contender, this.#terms, resolveAcquireOptions(options)),
+    );
   }
 
   /**
@@ -79,21 +72,8 @@ export class Mutex {
    * round trip; three when a holder died and those who wait for it have not noticed yet.
    */
   async tryAcquire(): Promise<Lease | null> {
-    const { keys, commands, leaseMs, isFair } = this.#terms;
-    const member = memberOf(this.#contender, this.#contender.nextTurn(), leaseMs);
-    const ask = (): Promise<AcquireReply> =>
-      commands.acquire({ keys, member, leaseMs, mode: isFair ? 'try' : 'grab' });
-    let reply = await ask();
-    if (reply.outcome !== 'held' && reply.remainingMs < 0) {
-      // Those who wait may be dead; then nobody but us can take them out of the queue.
-      await commands.recheck(keys, []);
-      reply = await ask();
-    }
-    if (reply.outcome !== 'held') return null;
-    const grant = { member, fencingToken: reply.value, startsAt: reply.sentAt, termMs: leaseMs };
-    if (isInTime(grant)) return new Lease(this.#terms, grant);
-    await commands.release(keys, member, isFair);
-    return null;
+    const grant = await tryAcquire(this.#contender, this.#terms);
+    return grant && new Lease(this.#terms, grant);
   }
 
   /**
@@ -106,23 +86,20 @@ export class Mutex {
     section: (signal: AbortSignal, lease: Lease) => Promise<Result> | Result,
     options: AcquireOptions = {},
   ): Promise<Result> {
-    await using lease = await this.acquire(options);
-    const signals = options.signal ? [lease.signal, options.signal] : [lease.signal];
-    const result = await section(AbortSignal.any(signals), lease);
-    lease.signal.throwIfAborted();
-    return result;
+    return runUnder(await this.acquire(options), section, options.signal);
   }
 
   /** The state of the lock at one moment. It may have changed when it arrives. One round trip, O(1). */
   async inspect(): Promise<MutexState> {
-    const { holder, fencingToken, remainingMs, queueLength } = await this.#terms.commands.inspect(
-      this.#terms.keys,
+    const { gate } = this.#terms;
+    const { fencingToken, remainingMs, rank, ...rest } = await gate.inspect(
+      this.#contender.firstWaiting(gate),
     );
     return {
-      holder,
+      ...rest,
       fencingToken: fencingToken > 0 ? fencingToken : null,
       remainingMs: Math.max(0, remainingMs),
-      queueLength,
+      position: rank === null ? null : rank + 1,
     };
   }
 
@@ -132,15 +109,27 @@ export class Mutex {
    * until then. One round trip.
    */
   forceRelease(): Promise<boolean> {
-    const { commands, keys } = this.#terms;
-    return commands.release(keys, ANY_HOLDER, true);
+    return this.#terms.gate.release({ member: ANY_HOLDER, fencingToken: 0 }, true);
   }
 
-  #timeout(waitMs: number, cause: unknown): LockTimeoutError {
-    return new LockTimeoutError(this.name, waitMs, cause === undefined ? undefined : { cause });
+  /**
+   * Lengthens, to `leaseMs` from now, the lease of a holder that somebody else keeps, such as a client of a service that
+   * takes locks for others. Resolves to false when that holder does not have the lock (any more). Throws TypeError for
+   * what is no `holder` of a lease. Safe to repeat. One round trip.
+   */
+  async renewFor(holder: string, leaseMs: number = this.#terms.leaseMs): Promise<boolean> {
+    const member = requireHolder(holder);
+    const reply = await this.#terms.gate.renew({ member, fencingToken: 0 }, requireLeaseMs(leaseMs));
+    return reply.isHeld;
   }
-}
 
-function isInTime({ startsAt, termMs }: { readonly startsAt: number; readonly termMs: number }): boolean {
-  return performance.now() < startsAt + termMs;
+  /**
+   * Releases the lock for a holder that somebody else keeps. Resolves to false when that holder does not have the lock
+   * (any more): nothing changes then. Throws TypeError for what is no `holder` of a lease. Safe to repeat, when `false` may
+   * also mean that the first call had been carried out. One round trip.
+   */
+  async releaseFor(holder: string): Promise<boolean> {
+    const { gate, isFair } = this.#terms;
+    return gate.release({ member: requireHolder(holder), fencingToken: 0 }, isFair);
+  }
 }

@@ -1,34 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import type { RedisClient } from '@mortise/redis';
-import { requireClient, WaiterHub } from '@mortise/redis';
-import type { MutexKeys } from './keys.js';
-import { MutexCommands } from './mutex-commands.js';
+import { WaiterHub } from '@mortise/redis';
+import type { Gate } from './gate.js';
+import { perClient } from './per-client.js';
 import { WaitLine } from './wait-line.js';
 
-const contenders = new WeakMap<object, Contender>();
-
-/** All mutexes of one client, as the others see them: one id, one channel for each lock, one line for each lock. */
+/** All locks of one client, as the others see them: one id, one channel for each lock, one line for each lock. */
 export class Contender {
   /** 96 random bits, without `.` and `:`. */
   readonly id = randomBytes(12).toString('base64url');
-  readonly commands: MutexCommands;
+  /** The contender of a client. The same client always gives the same one. */
+  static readonly of = perClient((client) => new Contender(client));
   readonly #hub: WaiterHub;
   readonly #lines = new Map<string, WaitLine>();
   #turns = 0;
 
-  /** The contender of a client. The same client always gives the same one. */
-  static of(client: RedisClient): Contender {
-    let contender = contenders.get(client);
-    if (!contender) {
-      contender = new Contender(requireClient(client));
-      contenders.set(client, contender);
-    }
-    return contender;
-  }
-
   private constructor(client: RedisClient) {
     this.#hub = WaiterHub.of(client);
-    this.commands = new MutexCommands(client, this.#hub.publishCommand);
   }
 
   /** The id of one turn: unique in this contender, made of digits and letters. */
@@ -38,19 +26,27 @@ export class Contender {
   }
 
   /** The line of a lock, if its channel is subscribed already. */
-  openLine(keys: MutexKeys): WaitLine | undefined {
-    const line = this.#lines.get(keys.lease);
+  openLine(gate: Gate): WaitLine | undefined {
+    const line = this.#lines.get(gate.id);
     return line?.isOpen ? line : undefined;
   }
 
   /** The line of a lock; a new one subscribes. */
-  line(keys: MutexKeys): WaitLine {
-    const known = this.#lines.get(keys.lease);
-    if (known) return known;
-    const line = new WaitLine(keys, keys.channels + this.id, this.#hub, this.commands, () => {
-      if (this.#lines.get(keys.lease) === line) this.#lines.delete(keys.lease);
+  line(gate: Gate): WaitLine {
+    const known = this.#lines.get(gate.id);
+    if (known) {
+      known.use(gate);
+      return known;
+    }
+    const line = new WaitLine(gate, gate.channels + this.id, this.#hub, () => {
+      if (this.#lines.get(gate.id) === line) this.#lines.delete(gate.id);
     });
-    this.#lines.set(keys.lease, line);
+    this.#lines.set(gate.id, line);
     return line;
+  }
+
+  /** The member that has waited for the lock for longest here, if any. */
+  firstWaiting(gate: Gate): string | undefined {
+    return this.#lines.get(gate.id)?.first;
   }
 }

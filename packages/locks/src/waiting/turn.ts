@@ -7,8 +7,7 @@
  */
 import type { Waiter } from '@mortise/redis';
 import type { Contender } from './contender.js';
-import type { MutexKeys } from './keys.js';
-import type { AcquireReply } from './mutex-commands.js';
+import type { AcquireReply, Gate } from './gate.js';
 import type { Queued, WaitLine } from './wait-line.js';
 
 /** The lock is held, from `startsAt` on the clock of `performance.now()` for `termMs`. */
@@ -20,21 +19,31 @@ export interface Grant {
 }
 
 export interface TurnOptions {
-  readonly keys: MutexKeys;
+  readonly name: string;
+  readonly gate: Gate;
   readonly leaseMs: number;
   readonly isFair: boolean;
+  readonly isFenced: boolean;
+  /** What the waiter wants of a lock that knows more than one thing to want. */
+  readonly role?: string;
 }
 
 /** What a granted waiter has to confirm within, by its first renewal: a waiter that is dead costs no more than this. */
 const CLAIM_MS = 1_000;
 
-/** The one who waits, as others see it: `<contender>.<turn>.<claim in ms>`. */
-export function memberOf(contender: Contender, turn: string, leaseMs: number): string {
-  return `${contender.id}.${turn}.${Math.min(leaseMs, CLAIM_MS)}`;
+/** The one who waits, as others see it: `<contender>.<turn>.<claim in ms>`, and `.<role>` if it has one. */
+export function memberOf(
+  contender: Contender,
+  turn: string,
+  { leaseMs, role }: Pick<TurnOptions, 'leaseMs' | 'role'>,
+): string {
+  const member = `${contender.id}.${turn}.${Math.min(leaseMs, CLAIM_MS)}`;
+  return role === undefined ? member : `${member}.${role}`;
 }
 
 export class Turn implements Queued {
   readonly member: string;
+  readonly quarantineMs: number;
   /** Null when the lock was granted and the claim ran out before it was heard of. Ends in any way after `leave`. */
   readonly granted: Promise<Grant | null>;
   readonly #id: string;
@@ -50,12 +59,17 @@ export class Turn implements Queued {
     this.#contender = contender;
     this.#options = options;
     this.#id = contender.nextTurn();
-    this.member = memberOf(contender, this.#id, options.leaseMs);
+    this.member = memberOf(contender, this.#id, options);
+    this.quarantineMs = options.isFenced ? options.leaseMs : 0;
     this.granted = this.#run();
   }
 
   get place(): number {
     return this.#place;
+  }
+
+  get waitsFor(): string {
+    return this.#options.name;
   }
 
   /** Why the state of the queue could not be looked at lately, if it could not. */
@@ -76,9 +90,9 @@ export class Turn implements Queued {
   }
 
   async #run(): Promise<Grant | null> {
-    const { keys, leaseMs } = this.#options;
+    const { gate, leaseMs } = this.#options;
     try {
-      const open = this.#contender.openLine(keys);
+      const open = this.#contender.openLine(gate);
       if (open) this.#seat = await open.seat(this.#id);
       while (!this.#hasLeft) {
         const reply = await this.#ask();
@@ -86,7 +100,7 @@ export class Turn implements Queued {
           return { member: this.member, fencingToken: reply.value, startsAt: reply.sentAt, termMs: leaseMs };
         }
         if (this.#hasLeft) break;
-        const line = this.#contender.line(keys);
+        const line = this.#contender.line(gate);
         this.#enter(line, reply);
         if (!this.#seat) {
           this.#seat = await line.seat(this.#id);
@@ -104,13 +118,9 @@ export class Turn implements Queued {
   }
 
   #ask(): Promise<AcquireReply> {
-    const { keys, leaseMs, isFair } = this.#options;
-    const reply = this.#contender.commands.acquire({
-      keys,
-      member: this.member,
-      leaseMs,
-      mode: isFair ? 'wait' : 'barge',
-    });
+    const { gate, leaseMs, isFair, isFenced } = this.#options;
+    const mode = isFair ? 'wait' : 'barge';
+    const reply = gate.acquire({ member: this.member, leaseMs, mode, isFenced });
     this.#sent = reply;
     return reply;
   }
@@ -121,7 +131,10 @@ export class Turn implements Queued {
     line.enter(this, reply);
   }
 
-  /** A message is `<token>:<µs of the server>`, or empty: then the lock is free for whoever asks first. */
+  /**
+   * A message is `<token>:<µs of the server>`, `!<why it is refused>`, or empty: then the lock is free for whoever
+   * asks first.
+   */
   async #listen(line: WaitLine, seat: Waiter): Promise<Grant | null | 'woken'> {
     while (!this.#hasLeft) {
       const wake = await seat.next();
@@ -129,7 +142,9 @@ export class Turn implements Queued {
       // The line re-checks after an interruption, for all who wait.
       if (wake.type === 'resync') continue;
       if (wake.body.length === 0) return 'woken';
-      const [fencingToken = 0, grantedUs = 0] = wake.body.toString().split(':').map(Number);
+      const body = wake.body.toString();
+      if (body.startsWith('!')) throw this.#refusal(body.slice(1));
+      const [fencingToken = 0, grantedUs = 0] = body.split(':').map(Number);
       return this.#claim(line, fencingToken, grantedUs);
     }
     return null;
@@ -137,15 +152,19 @@ export class Turn implements Queued {
 
   /** A grant that was under way for half its claim is confirmed before anybody relies on it. */
   async #claim(line: WaitLine, fencingToken: number, grantedUs: number): Promise<Grant | null> {
-    const { keys, leaseMs } = this.#options;
+    const { gate, leaseMs } = this.#options;
     const { member } = this;
     const startsAt = line.localTime(grantedUs);
     const termMs = Math.min(leaseMs, CLAIM_MS);
     if (performance.now() < startsAt + termMs / 2) return { member, fencingToken, startsAt, termMs };
-    const renewal = this.#contender.commands.renew(keys, member, leaseMs);
+    const renewal = gate.renew({ member, fencingToken }, leaseMs);
     this.#sent = renewal;
     const { isHeld, sentAt } = await renewal;
     return isHeld ? { member, fencingToken, startsAt: sentAt, termMs: leaseMs } : null;
+  }
+
+  #refusal(detail: string): Error {
+    return this.#options.gate.refusal?.(detail) ?? new TypeError(`refused: ${detail}`);
   }
 
   #sitDown(): void {
@@ -154,14 +173,14 @@ export class Turn implements Queued {
   }
 
   async #giveBack(sent: Promise<unknown>): Promise<void> {
-    const { keys, isFair } = this.#options;
+    const { gate, isFair } = this.#options;
     try {
       await sent;
     } catch {
       // The command may have been carried out all the same.
     }
     try {
-      await this.#contender.commands.release(keys, this.member, isFair);
+      await gate.release({ member: this.member, fencingToken: 0 }, isFair);
     } catch {
       // Without a connection nothing can be given back: the claim or the lease runs out by itself.
     }

@@ -5,16 +5,14 @@
  * stands for all waiters of the process, at most one a second is sent, and none while everybody gets its turn in time.
  */
 import type { Waiter, WaiterHub } from '@mortise/redis';
-import type { MutexKeys } from './keys.js';
-import type { AcquireReply, Moment, MutexCommands } from './mutex-commands.js';
-import { MAX_BATCH } from './mutex-commands.js';
+import type { AcquireReply, Gate, Moment, Waiting } from './gate.js';
+import { MAX_BATCH } from './gate.js';
 import { Timetable } from './timetable.js';
 
 /** One that waits, in the eyes of its line. */
-export interface Queued {
-  readonly member: string;
-  /** The score in the queue. With it a waiter that got lost goes back to where it was. */
-  readonly place: number;
+export interface Queued extends Waiting {
+  /** How long a holder that Redis has forgotten may still be there, as far as this waiter knows, ms. */
+  readonly quarantineMs: number;
   /** Takes a grant that did not arrive as a message. */
   deliver(body: Buffer): void;
 }
@@ -34,10 +32,9 @@ const PRESENCE = '-';
 const rechecks = new Timetable(SLACK_MS);
 
 export class WaitLine {
-  readonly #keys: MutexKeys;
+  #gate: Gate;
   readonly #channel: string;
   readonly #hub: WaiterHub;
-  readonly #commands: MutexCommands;
   readonly #onClose: () => void;
   readonly #queued = new Map<string, { readonly queued: Queued; readonly recheckAt: number }>();
   readonly #tend = (): void => this.#onDue();
@@ -51,17 +48,10 @@ export class WaitLine {
   #isRecheckWanted = false;
   #failure: unknown;
 
-  constructor(
-    keys: MutexKeys,
-    channel: string,
-    hub: WaiterHub,
-    commands: MutexCommands,
-    onClose: () => void,
-  ) {
-    this.#keys = keys;
+  constructor(gate: Gate, channel: string, hub: WaiterHub, onClose: () => void) {
+    this.#gate = gate;
     this.#channel = channel;
     this.#hub = hub;
-    this.#commands = commands;
     this.#onClose = onClose;
     void this.#attend();
   }
@@ -71,9 +61,21 @@ export class WaitLine {
     return this.#presence !== undefined;
   }
 
+  /** The member with the first place. */
+  get first(): string | undefined {
+    let first: Queued | undefined;
+    for (const { queued } of this.#queued.values()) if (!first || queued.place < first.place) first = queued;
+    return first?.member;
+  }
+
   /** What the last re-check failed with, if it failed. */
   get failure(): unknown {
     return this.#failure;
+  }
+
+  /** Goes on with another gate to the same lock, which knows more of it. */
+  use(gate: Gate): void {
+    this.#gate = gate;
   }
 
   /** A place on the channel. Resolves when what is published to `id` will be seen. */
@@ -164,18 +166,22 @@ export class WaitLine {
    */
   async #send(): Promise<number> {
     const all = Array.from(this.#queued.values(), ({ queued }) => queued);
+    const quarantineMs = Math.max(0, ...all.map((queued) => queued.quarantineMs));
     let remainingMs = 0;
     for (let from = 0; from < all.length; from += MAX_BATCH) {
       // Who has left by now must not be put back.
       const batch = all.slice(from, from + MAX_BATCH).filter(({ member }) => this.#queued.has(member));
-      const reply = await this.#commands.recheck(this.#keys, batch);
+      const reply = await this.#gate.recheck(batch, quarantineMs);
       this.#moment = reply;
       remainingMs = reply.remainingMs;
-      batch[reply.granted - 1]?.deliver(Buffer.from(`${reply.fencingToken}:${reply.serverUs}`));
+      for (const { index, fencingToken } of reply.grants) {
+        batch[index]!.deliver(Buffer.from(`${fencingToken}:${reply.serverUs}`));
+      }
+      for (const { index, detail } of reply.refusals ?? []) batch[index]!.deliver(Buffer.from(`!${detail}`));
       if (reply.missing === 0) break;
       // A re-check that the server had to be taught (NOSCRIPT) may run after the release of one that it names.
       const gone = batch.map(({ member }) => member).filter((member) => !this.#queued.has(member));
-      if (gone.length > 0) await this.#commands.forget(this.#keys, gone);
+      if (gone.length > 0) await this.#gate.forget(gone);
     }
     return remainingMs;
   }

@@ -1,0 +1,68 @@
+import type { RedisClient } from '@mortise/redis';
+import { requireName } from '@mortise/redis';
+import { CountDownLatchKeys } from '../keys.js';
+import { resolveAcquireOptions, resolveCountDownLatchOptions, resolveCountDownOptions } from '../options.js';
+import type { CountDownLatchOptions, CountDownOptions, LatchWaitOptions } from '../options.js';
+import type { LatchTerms } from './latches.js';
+import { Latches } from './latches.js';
+
+/**
+ * A gate that opens when `count` count-downs have come, from any processes; those who wait for it go on together then.
+ * It opens once. `CountDownLatch` of Java, with `remaining` for `getCount` and `wait` for `await`.
+ *
+ * It begins with the first count-down or wait and is forgotten `ttlMs` after the last; then the same name is a new latch.
+ * So give each use a name of its own: `import 2026-11-20`. An object is cheap, has no connection of its own and needs no
+ * closing; objects with the same name and prefix are the same latch.
+ */
+export class CountDownLatch {
+  readonly name: string;
+  readonly count: number;
+  readonly #latches: Latches;
+  readonly #terms: LatchTerms;
+
+  /** Throws TypeError or RangeError for a client, name or option that cannot be used. Sends nothing. */
+  constructor(redis: RedisClient, name: string, options: CountDownLatchOptions) {
+    const { count, ttlMs } = resolveCountDownLatchOptions(options);
+    this.name = requireName('name', name);
+    this.count = count;
+    this.#latches = Latches.of(redis);
+    this.#terms = { name, keys: new CountDownLatchKeys(name, options.prefix), count, ttlMs };
+  }
+
+  /**
+   * Counts down by `by`, at most to 0, and resolves to what remains. The one that reaches 0 opens the latch and wakes all
+   * who wait, in the same script. With an `id` it counts once, however often it is repeated; without one, a
+   * repetition after an error of ioredis may count twice, and so open the latch too early. Rejects with LatchCountError
+   * if the latch has another count. One round trip, O(1); count-downs of one latch and tick share it, in their order.
+   */
+  async countDown(options: CountDownOptions = {}): Promise<number> {
+    const { id, by } = resolveCountDownOptions(options, this.count);
+    return this.#latches.countDown(this.#terms, id, by);
+  }
+
+  /**
+   * Resolves when the latch is open. Rejects with LatchTimeoutError after `waitMs`, with the reason of `signal` when that is
+   * aborted, with LatchLostError when the latch was reset or its keys are gone, with LatchCountError if it has another
+   * count, and with ERR_CLIENT_CLOSED when the client is closed. Errors of ioredis pass through from the first look;
+   * later ones become the cause of LatchTimeoutError. Two round trips for the first of a process, none for further ones
+   * meanwhile; then one command a second for each process and latch. Repeating it is safe.
+   */
+  async wait(options: LatchWaitOptions = {}): Promise<void> {
+    const { waitMs, signal } = resolveAcquireOptions(options);
+    signal?.throwIfAborted();
+    await this.#latches.line(this.#terms).wait(waitMs, signal);
+  }
+
+  /** What is left to count; 0 when the latch is open, `count` before it begins. Rejects with LatchCountError. One round trip, O(1). */
+  async remaining(): Promise<number> {
+    return this.#latches.remaining(this.#terms);
+  }
+
+  /**
+   * Forgets the latch, whatever its count: the next count-down or wait begins a new one. Who waits gets LatchLostError.
+   * Resolves to whether it had begun. Repeating it is safe. One round trip, O(1).
+   */
+  async reset(): Promise<boolean> {
+    return this.#latches.reset(this.#terms);
+  }
+}

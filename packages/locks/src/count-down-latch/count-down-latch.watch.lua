@@ -1,0 +1,28 @@
+#!lua flags=allow-oom
+-- Looks at a latch for those who wait for it, and keeps it from ending under them. The first look makes a latch begin, so
+-- that a later one can tell whether counts were lost. O(1).
+--
+-- KEYS
+--   latch        HASH epoch (µs when it began), count, remaining; ttlMs from the last call, or from its opening
+--   ids          SET ids that have counted; until the latch opens, or ends
+-- ARGV
+--   count        of the latch, if it begins here
+--   ttlMs        ms
+--   epoch        of the latch that is waited for; '' at the first look
+-- RETURNS
+--   its epoch, count and remaining; three nulls if the latch that is waited for is gone
+local latch, ids = KEYS[1], KEYS[2]
+local count, ttlMs, epoch = ARGV[1], ARGV[2], ARGV[3]
+
+local known = redis.call('HMGET', latch, 'epoch', 'count', 'remaining')
+if not known[1] and epoch == '' then
+  local time = redis.call('TIME')
+  known = {string.format('%.0f', time[1] * 1000000 + time[2]), count, count}
+  redis.call('HSET', latch, 'epoch', known[1], 'count', count, 'remaining', count)
+  redis.call('UNLINK', ids)
+end
+if known[2] == count and known[3] ~= '0' and (epoch == '' or epoch == known[1]) then
+  redis.call('PEXPIRE', latch, ttlMs)
+  redis.call('PEXPIRE', ids, ttlMs)
+end
+return known

@@ -1,0 +1,110 @@
+#!lua
+-- The generic cell rate algorithm. A limiter that gives `limit` permits in a period gives one in each interval of
+-- period / limit. It keeps one instant, its debt's end: each permit moves that one interval on, and a take is refused
+-- if it would move it beyond `burst` intervals from now. An instant that is over counts as now: permits that nobody
+-- takes are not saved up beyond the burst. Takes are carried out in their order; a refused one changes nothing.
+--
+-- No rounding: an instant is whole µs and a rest in parts of 1/limit µs, both far below 2^53.
+--
+-- No take leaves an instant beyond `burst` intervals from now. Where one is found, the clock went back, or the burst
+-- was larger. It is cut and kept: cut only in the reply, it would stay out of reach until the clock is where it was.
+--
+-- O(limiters + takes).
+--
+-- KEYS
+--   limiters...  STRING the instant: '<µs>', or '<µs>:<parts>' with a rest; until that instant. One key may stand twice
+-- ARGV
+--   operands...  three for each limiter: periodUs (µs), limit, burst; then two for each take: the number of its limiter
+--                (from 1), cost (0 looks, -1 gives the whole burst back)
+-- RETURNS
+--   four integers for each take: 1 if it is allowed, else 0; permits that remain; µs until it would be allowed; µs until
+--   the whole burst remains
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+
+-- The instant (us, parts) moved on by so many intervals.
+local function later(limiter, us, parts, permits)
+  parts = parts + permits * limiter.parts
+  local carry = math.floor(parts / limiter.limit)
+  return us + permits * limiter.us + carry, parts - carry * limiter.limit
+end
+
+local states = {}
+local limiters = {}
+local operand = 1
+for i = 1, #KEYS do
+  local key = KEYS[i]
+  local state = states[key]
+  if not state then
+    local us, parts = string.match(redis.call('GET', key) or '', '^(%d+):?(%d*)$')
+    state = {us = tonumber(us or 0), parts = tonumber(parts) or 0}
+    states[key] = state
+  end
+  local periodUs, limit, burst = tonumber(ARGV[operand]), tonumber(ARGV[operand + 1]), tonumber(ARGV[operand + 2])
+  local us = math.floor(periodUs / limit)
+  local limiter = {state = state, limit = limit, us = us, parts = periodUs - us * limit}
+  limiter.endUs, limiter.endParts = later(limiter, now, 0, burst)
+  -- A rest that another limit has left is less than 1 µs.
+  if state.parts >= limit then state.us, state.parts = state.us + 1, 0 end
+  limiters[i] = limiter
+  operand = operand + 3
+end
+
+local function isWithin(limiter, us, parts)
+  return us < limiter.endUs or us == limiter.endUs and parts <= limiter.endParts
+end
+
+local replies = {}
+local count = 0
+for i = operand, #ARGV, 2 do
+  local limiter, cost = limiters[tonumber(ARGV[i])], tonumber(ARGV[i + 1])
+  local state, limit = limiter.state, limiter.limit
+  local us, parts = state.us, state.parts
+  local isAllowed, waitUs = 1, 0
+  if us < now then
+    us, parts = now, 0
+  elseif not isWithin(limiter, us, parts) then
+    us, parts = limiter.endUs, limiter.endParts
+    state.isChanged = true
+  end
+  if cost < 0 then
+    us, parts = now, 0
+    state.isChanged = true
+  elseif cost > 0 then
+    local nextUs, nextParts = later(limiter, us, parts, cost)
+    if isWithin(limiter, nextUs, nextParts) then
+      us, parts = nextUs, nextParts
+      state.isChanged = true
+    else
+      isAllowed = 0
+      waitUs = nextUs - limiter.endUs + (nextParts > limiter.endParts and 1 or 0)
+    end
+  end
+  state.us, state.parts = us, parts
+  -- The quotient may be off by its last bits: rounded, it is the number looked for or that plus one.
+  local leftUs = limiter.endUs - us + (limiter.endParts - parts) / limit
+  local remaining = math.floor(leftUs / (limiter.us + limiter.parts / limit) + 0.5)
+  if not isWithin(limiter, later(limiter, us, parts, remaining)) then remaining = remaining - 1 end
+  replies[count + 1] = isAllowed
+  replies[count + 2] = remaining
+  replies[count + 3] = waitUs
+  replies[count + 4] = us - now + (parts > 0 and 1 or 0)
+  count = count + 4
+end
+
+for i = 1, #KEYS do
+  local key = KEYS[i]
+  local state = states[key]
+  if state.isChanged then
+    state.isChanged = false
+    if state.us <= now and state.parts == 0 then
+      redis.call('DEL', key)
+    else
+      local instant = string.format('%.0f', state.us)
+      if state.parts > 0 then instant = instant .. string.format(':%.0f', state.parts) end
+      -- In the first ms that is all behind the instant.
+      redis.call('SET', key, instant, 'PXAT', string.format('%.0f', math.floor(state.us / 1000) + 1))
+    end
+  end
+end
+return replies

@@ -1,0 +1,79 @@
+/** What the rate limiters of one client send. Takes of the same tick from limiters of one slot travel together. */
+import type { RedisClient } from '@mortise/redis';
+import { Coalescer, requireClient } from '@mortise/redis';
+import type { RateLimiterKeys } from '../keys.js';
+import { rateLimiterTake } from '../scripts.gen.js';
+
+/** One limiter, as the script wants it. */
+export interface RateLimiterTerms {
+  readonly keys: RateLimiterKeys;
+  readonly periodMs: number;
+  readonly limit: number;
+  readonly burst: number;
+}
+
+export interface TakeReply {
+  readonly isAllowed: boolean;
+  readonly remaining: number;
+  /** µs until the take would be allowed; 0 if it is. */
+  readonly waitUs: number;
+  /** µs until the whole burst remains. */
+  readonly refillUs: number;
+}
+
+interface TakeRequest {
+  readonly terms: RateLimiterTerms;
+  /** As the script takes it: 0 looks, -1 gives everything back. */
+  readonly cost: number;
+}
+
+/** The most takes in one script call: about 0.2 ms of the server's time. */
+const MAX_BATCH = 100;
+
+const known = new WeakMap<object, Takes>();
+
+/** All takes on one client. */
+export class Takes {
+  readonly #redis: RedisClient;
+  readonly #takes = new Coalescer<number, TakeRequest, TakeReply>((_, requests) => this.#send(requests), {
+    maxBatch: MAX_BATCH,
+  });
+
+  /** Those of a client. The same client always gives the same ones. */
+  static of(client: RedisClient): Takes {
+    let takes = known.get(client);
+    if (!takes) {
+      takes = new Takes(requireClient(client));
+      known.set(client, takes);
+    }
+    return takes;
+  }
+
+  private constructor(redis: RedisClient) {
+    this.#redis = redis;
+  }
+
+  submit(terms: RateLimiterTerms, cost: number): Promise<TakeReply> {
+    return this.#takes.submit(terms.keys.slot, { terms, cost });
+  }
+
+  async #send(requests: readonly TakeRequest[]): Promise<TakeReply[]> {
+    const numbers = new Map<RateLimiterTerms, number>();
+    for (const { terms } of requests) if (!numbers.has(terms)) numbers.set(terms, numbers.size + 1);
+    const limiters = [...numbers.keys()];
+    const reply = (await rateLimiterTake.run(
+      this.#redis,
+      { limiters: limiters.map(({ keys }) => keys.rate) },
+      {
+        operands: [
+          ...limiters.flatMap(({ periodMs, limit, burst }) => [periodMs * 1_000, limit, burst]),
+          ...requests.flatMap(({ terms, cost }) => [numbers.get(terms)!, cost]),
+        ],
+      },
+    )) as number[];
+    return requests.map((_, index) => {
+      const [isAllowed, remaining, waitUs, refillUs] = reply.slice(4 * index, 4 * index + 4);
+      return { isAllowed: isAllowed === 1, remaining: remaining!, waitUs: waitUs!, refillUs: refillUs! };
+    });
+  }
+}

@@ -1,0 +1,45 @@
+#!lua flags=allow-oom
+-- Takes out those who leave, whether they hold the lock or wait for it, and lets in who fits then: the message is the
+-- grant. When the lock's keys were lost, whoever says so is a holder; where that was a reader, others may have been in as
+-- well, and no writer gets in until their leases must be over. Repeating a call is safe.
+-- O((leavers + 64) · log (readers + waiters)).
+--
+-- KEYS
+--   write        STRING the writer, or 'lost'; until the lease ends
+--   readers      ZSET reader, or 'lost' -> end of its lease (µs); until the last lease ends
+--   token        STRING last fencing token; 7 days from the last grant
+--   queue        ZSET waiter -> its place; 60 s from the last arrival or re-check
+-- ARGV
+--   publish      PUBLISH or SPUBLISH
+--   quarantineMs  how long readers that were lost may still be there (ms)
+--   leavers...   two for each: member ('*.r': all readers, '*.w': any writer), its fencing token (0: none)
+-- RETURNS
+--   1 if there may be more to let in, else 0; then for each leaver: 1 if it held the lock, else 0
+local write, readers, token, queue = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local publish, quarantineMs = ARGV[1], ARGV[2]
+
+-- include read-write-lock.hand-on.part.lua
+-- include read-write-lock.restore.part.lua
+
+local writer
+local replies = {0}
+for i = 3, #ARGV, 2 do
+  local member, fencingToken = ARGV[i], ARGV[i + 1]
+  local isHolder
+  if member == '*.r' then
+    isHolder = redis.call('DEL', readers) == 1
+  elseif string.sub(member, -1) == 'r' then
+    isHolder = redis.call('ZREM', readers, member) == 1 or restoreReaders(fencingToken, quarantineMs)
+  else
+    if writer == nil then writer = redis.call('GET', write) end
+    isHolder = writer and (writer == member or member == '*.w') or isLostWriter(fencingToken)
+    if isHolder then
+      writer = false
+      redis.call('DEL', write)
+    end
+  end
+  if not isHolder then redis.call('ZREM', queue, member) end
+  replies[#replies + 1] = isHolder and 1 or 0
+end
+if redis.call('EXISTS', queue) == 1 and redis.call('EXISTS', write) == 0 then replies[1] = handOn(false) end
+return replies

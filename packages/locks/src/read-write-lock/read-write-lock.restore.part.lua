@@ -1,0 +1,32 @@
+-- When all keys of the lock were lost (FLUSHALL, a failover), a holder that has its fencing token is believed: nothing can
+-- have been granted since as long as there is no token. Expects write, readers, token.
+
+local function isLost(fencingToken)
+  return fencingToken ~= '0' and redis.call('EXISTS', token, readers) == 0
+    and (redis.call('GET', write) or 'lost') == 'lost'
+end
+
+-- A writer was alone.
+local function isLostWriter(fencingToken)
+  if not isLost(fencingToken) then return false end
+  redis.call('SET', token, fencingToken, 'PX', '604800000')
+  return true
+end
+
+-- A reader may have had others beside it. They may come back for as long as 'lost' stands for them among the readers.
+local function restoreReaders(fencingToken, quarantineMs)
+  if fencingToken == '0' then return false end
+  if redis.call('ZSCORE', readers, 'lost') then
+    local last = tonumber(redis.call('GET', token) or 0)
+    if tonumber(fencingToken) > last then redis.call('SET', token, fencingToken, 'PX', '604800000') end
+    return true
+  end
+  if not isLost(fencingToken) then return false end
+  local time = redis.call('TIME')
+  local lostMs = math.max(quarantineMs, redis.call('PTTL', write))
+  redis.call('ZADD', readers, time[1] * 1000000 + time[2] + lostMs * 1000, 'lost')
+  redis.call('PEXPIRE', readers, lostMs)
+  redis.call('DEL', write)
+  redis.call('SET', token, fencingToken, 'PX', '604800000')
+  return true
+end

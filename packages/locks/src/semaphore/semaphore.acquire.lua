@@ -1,0 +1,65 @@
+#!lua
+-- Gives permits to the requests that may have them: those that fit while nobody waits. The others join the queue in their
+-- order, or are refused. Who waits already and fits goes first. Repeating a request is safe: a holder gets a token again,
+-- a waiter keeps its place. O((requests + expired + granted) · log n).
+--
+-- KEYS
+--   permits      ZSET holder -> end of its lease (µs); 7 days from the last grant or renewal
+--   queue        ZSET waiter -> its place; 60 s from the last arrival or re-check
+--   state        STRING, see semaphore.state.part.lua; 7 days from the last grant, renewal or new limit
+-- ARGV
+--   publish      PUBLISH or SPUBLISH
+--   callerLimit  the limit of a semaphore that has none yet
+--   requests...  four for each: member, leaseMs (ms), mode ('wait' or 'try'), limit that the caller knows
+-- RETURNS
+--   now (µs), when the next permit may come free (ms; -1: more to do, call recheck; -2: all are free; 0 if nobody has
+--   to wait), then two for each request:
+--     1, fencing token    it holds its permits
+--     2, place            it waits; the place is max(now, last place + 1)
+--     3, limit            refused: this is the limit, and the caller has another
+--     0, 0                refused
+local permits, queue, state = KEYS[1], KEYS[2], KEYS[3]
+local publish, callerLimit = ARGV[1], ARGV[2]
+local QUEUE_MS = '60000'
+
+-- include semaphore.state.part.lua
+-- include semaphore.change.part.lua
+-- include semaphore.pump.part.lua
+
+local isQueued = pump()
+local hasArrivals, mustWait, lastPlace
+local replies = {now, 0}
+for i = 3, #ARGV, 4 do
+  local member, ends = ARGV[i], now + ARGV[i + 1] * 1000
+  local weight = weightOf(member)
+  local outcome, value = 0, 0
+  local fits = not isQueued and used + weight <= limit
+  if tonumber(ARGV[i + 3]) ~= limit then
+    outcome, value = 3, limit
+  elseif fits and hold(member, ends, weight) then
+    outcome, value = 1, mint()
+  elseif used > 0 and redis.call('ZSCORE', permits, member) then
+    -- It asks again, because it did not hear the answer.
+    redis.call('ZADD', permits, 'GT', ends, member)
+    isChanged, hasNewPermits = true, true
+    outcome, value = 1, mint()
+  else
+    mustWait = true
+    if ARGV[i + 2] == 'wait' then
+      lastPlace = lastPlace or tonumber(redis.call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')[2] or 0)
+      outcome, value = 2, math.max(now, lastPlace + 1)
+      if redis.call('ZADD', queue, 'NX', value, member) == 1 then
+        lastPlace = value
+      else
+        value = tonumber(redis.call('ZSCORE', queue, member))
+      end
+      isQueued, hasArrivals, isChanged = true, true, true
+    end
+  end
+  replies[#replies + 1] = outcome
+  replies[#replies + 1] = value
+end
+if hasArrivals then redis.call('PEXPIRE', queue, QUEUE_MS) end
+save()
+if mustWait then replies[2] = remaining() end
+return replies

@@ -1,0 +1,39 @@
+#!lua flags=no-writes
+-- The state of a semaphore. O(maxHolders + expired + log n); of more than 1,000 permits that have expired and nobody
+-- has noticed, the others count as used.
+--
+-- KEYS
+--   permits      ZSET holder -> end of its lease (µs)
+--   queue        ZSET waiter -> its place
+--   state        STRING, see semaphore.state.part.lua
+-- ARGV
+--   callerLimit  the limit of a semaphore that has none yet
+--   maxHolders   the most holders in the reply
+--   waiter       whose rank is wanted; may be empty
+-- RETURNS
+--   limit, used permits, ms for which nothing is granted because the state was lost (0: none), waiters, the waiter's
+--   rank from 0 or nil, then two for each holder, by the ends of their leases: member, remaining lease (ms)
+local permits, queue, state = KEYS[1], KEYS[2], KEYS[3]
+local callerLimit, maxHolders, waiter = ARGV[1], ARGV[2], ARGV[3]
+
+-- include semaphore.state.part.lua
+
+clock()
+local ended = redis.call('ZRANGE', permits, '-inf', now, 'BYSCORE', 'LIMIT', '0', 1000)
+for _, member in ipairs(ended) do used = used - tonumber(string.match(member, '%.(%d+)$') or 1) end
+if isFresh or redis.call('EXISTS', permits) == 0 then used = 0 end
+local replies = {
+  limit,
+  math.max(0, used),
+  math.max(0, math.ceil((lostUntil - now) / 1000)),
+  redis.call('ZCARD', queue),
+  redis.call('ZRANK', queue, waiter),
+}
+if used == 0 or maxHolders == '0' then return replies end
+local from = '(' .. string.format('%.0f', now)
+local holders = redis.call('ZRANGE', permits, from, '+inf', 'BYSCORE', 'LIMIT', '0', maxHolders, 'WITHSCORES')
+for i = 1, #holders, 2 do
+  replies[5 + i] = holders[i]
+  replies[6 + i] = math.ceil((holders[i + 1] - now) / 1000)
+end
+return replies

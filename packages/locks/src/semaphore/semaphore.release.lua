@@ -1,0 +1,43 @@
+#!lua flags=allow-oom
+-- Takes out those who leave, holders and waiters, and grants what came free to the first who wait. Repeating a call
+-- is safe. O((leavers + expired + granted) · log n).
+--
+-- KEYS
+--   permits      ZSET holder -> end of its lease (µs); 7 days from the last grant or renewal
+--   queue        ZSET waiter -> its place; 60 s from the last arrival or re-check
+--   state        STRING, see semaphore.state.part.lua; 7 days from the last grant, renewal or new limit
+-- ARGV
+--   publish      PUBLISH or SPUBLISH
+--   leavers...   three for each: member, its fencing token (0: none, or its lease is over in its own eyes), leaseMs (ms)
+-- RETURNS
+--   1 if there is more to grant (call recheck), else 0; then for each leaver: 1 if it held its permits, else 0
+local permits, queue, state = KEYS[1], KEYS[2], KEYS[3]
+local publish = ARGV[1]
+local callerLimit = '0'
+
+-- include semaphore.state.part.lua
+-- include semaphore.change.part.lua
+-- include semaphore.pump.part.lua
+
+local hasLeft
+local replies = {0}
+for i = 2, #ARGV, 3 do
+  local member, isSure = ARGV[i], ARGV[i + 1] ~= '0'
+  local isHolder
+  -- A permit may be past its end and nobody has noticed: who isn't sure to have it has lost it.
+  local ends = not isSure and redis.call('ZSCORE', permits, member)
+  if redis.call('ZREM', permits, member) == 1 then
+    used, isChanged, hasLeft = math.max(0, used - weightOf(member)), true, true
+    isHolder = isSure or tonumber(ends) > clock()
+  elseif redis.call('ZREM', queue, member) == 1 then
+    hasLeft = true
+  else
+    isHolder = isWitness(tonumber(ARGV[i + 1]), ARGV[i + 2], weightOf(member))
+    hasLeft = hasLeft or isHolder
+  end
+  replies[#replies + 1] = isHolder and 1 or 0
+end
+if hasLeft and redis.call('EXISTS', queue) == 1 then pump() end
+save()
+replies[1] = hasMore and 1 or 0
+return replies

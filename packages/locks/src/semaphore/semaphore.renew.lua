@@ -1,0 +1,40 @@
+#!lua flags=allow-oom
+-- Lengthens the leases of holders that still have their permits; it never shortens one, so a repeated or overtaken call
+-- does no harm. When the state of the semaphore was lost (FLUSHALL, a failover), a holder with a token gets its permits
+-- back as long as they fit. Grants nothing: those who wait look themselves when a lease ends. O(holders · log n).
+--
+-- KEYS
+--   permits      ZSET holder -> end of its lease (µs); 7 days from the last grant or renewal
+--   state        STRING, see semaphore.state.part.lua; 7 days from the last grant, renewal or new limit
+-- ARGV
+--   holders...   three for each: member, leaseMs (ms from now), its fencing token (0: none)
+-- RETURNS
+--   for each holder: 1 if it has its permits, else 0
+local permits, state = KEYS[1], KEYS[2]
+local callerLimit = '0'
+
+-- include semaphore.state.part.lua
+-- include semaphore.change.part.lua
+
+clock()
+local hasLooked
+local replies = {}
+for i = 1, #ARGV, 3 do
+  local member, leaseMs, stamp = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
+  local ends = now + leaseMs * 1000
+  local heldUntil = redis.call('ZSCORE', permits, member)
+  local isHolder = heldUntil and tonumber(heldUntil) > now
+  if isHolder then
+    redis.call('ZADD', permits, 'GT', ends, member)
+    isChanged, hasNewPermits = true, true
+  elseif not heldUntil and stamp > 0 then
+    if not hasLooked then expire() end
+    hasLooked = true
+    local weight = weightOf(member)
+    isHolder = isWitness(stamp, leaseMs, weight) and (limit == 0 or used + weight <= limit)
+    if isHolder then hold(member, ends, weight) end
+  end
+  replies[#replies + 1] = isHolder and 1 or 0
+end
+save()
+return replies

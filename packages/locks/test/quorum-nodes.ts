@@ -1,0 +1,67 @@
+import type { QuorumMutexOptions } from '@mortise/locks';
+import { QuorumMutex } from '@mortise/locks';
+import { startProxy, startSingle } from '@mortise/redis-server';
+import type { RedisServer, TcpProxy } from '@mortise/redis-server';
+import { connect, disconnect, freshPrefix } from '@mortise/test-kit';
+import type { Redis } from 'ioredis';
+
+/** Three independent servers. */
+export class QuorumNodes {
+  readonly servers: readonly RedisServer[];
+  readonly proxies: readonly TcpProxy[];
+  /** Straight to the servers. */
+  readonly clients: readonly Redis[];
+  readonly #open = new Set<Redis>();
+
+  private constructor(servers: readonly RedisServer[], proxies: readonly TcpProxy[]) {
+    this.servers = servers;
+    this.proxies = proxies;
+    this.clients = this.others();
+  }
+
+  static async start(): Promise<QuorumNodes> {
+    const servers = await Promise.all([startSingle(), startSingle(), startSingle()]);
+    const proxies = await Promise.all(servers.map((server) => startProxy(server)));
+    const nodes = new QuorumNodes(servers, proxies);
+    // The servers know all scripts from now on: an unknown one costs a second round trip.
+    const mutex = new QuorumMutex(nodes.clients, 'warm');
+    const lease = await mutex.acquire();
+    await lease.renew();
+    await mutex.inspect();
+    await lease.release();
+    return nodes;
+  }
+
+  /** Connections of another process. */
+  others(): Redis[] {
+    return this.servers.map((server) => this.connect(server));
+  }
+
+  /** A connection to a server or proxy, which ends before the servers do. */
+  connect({ url }: { readonly url: string }): Redis {
+    const client = connect(url);
+    this.#open.add(client);
+    return client;
+  }
+
+  async stop(): Promise<void> {
+    for (const client of this.#open) disconnect(client);
+    await Promise.all(this.proxies.map((proxy) => proxy.stop()));
+    await Promise.all(this.servers.map((server) => server.stop()));
+  }
+
+  /** A lock of its own, for each list of clients. */
+  mutexes<const Lists extends readonly (readonly Redis[])[]>(
+    lists: Lists,
+    options: QuorumMutexOptions = {},
+  ): { -readonly [Index in keyof Lists]: QuorumMutex } {
+    const prefix = freshPrefix();
+    const mutexes = lists.map((clients) => new QuorumMutex(clients, 'lock', { prefix, ...options }));
+    return mutexes as { -readonly [Index in keyof Lists]: QuorumMutex };
+  }
+}
+
+/** Who has the vote of each node. */
+export async function votesOf(mutex: QuorumMutex): Promise<(string | null | undefined)[]> {
+  return (await mutex.inspect()).votes.map((vote) => vote?.holder);
+}

@@ -1,0 +1,341 @@
+/** What only re-checks and the state's own care repair. Each test takes a second or two, so they run at the same time. */
+import { expect, test } from '@jest/globals';
+import { Semaphore } from '@mortise/locks';
+import type { Lease } from '@mortise/locks';
+import { startSingle } from '@mortise/redis-server';
+import { connect, freshPrefix, monitor, until } from '@mortise/test-kit';
+import type { Redis } from 'ioredis';
+import { queued } from './queued.js';
+import { semaphoreAcquire, semaphoreRecheck, semaphoreRelease, semaphoreRenew } from '../src/scripts.gen.js';
+
+/** The longest pause between two re-checks, a command, and what a busy machine adds. */
+const RECHECK_LIMIT_MS = 1_600 + 900;
+
+interface Pool {
+  readonly redis: Redis;
+  readonly other: Redis;
+  readonly mine: Semaphore;
+  readonly theirs: Semaphore;
+  readonly prefix: string;
+  readonly permits: string;
+  readonly queue: string;
+  readonly state: string;
+}
+
+function pool(permits: number, leaseMs = 10_000, url?: string): Pool {
+  const prefix = freshPrefix();
+  const key = (part: string): string => `${prefix}:locks:{pool}:${part}`;
+  const [redis, other] = [connect(url), connect(url)];
+  const [mine, theirs] = [redis, other].map(
+    (client) => new Semaphore(client, 'pool', { prefix, permits, leaseMs }),
+  ) as [Semaphore, Semaphore];
+  const keys = { permits: key('permits'), queue: key('permits-queue'), state: key('permits-state') };
+  return { redis, other, mine, theirs, prefix, ...keys };
+}
+
+test.concurrent('grants whose messages were lost reach their waiters', async () => {
+  const { redis, mine, theirs, permits, queue } = pool(2);
+  const held = await mine.acquire({ permits: 2 });
+  const waits = [theirs.acquire(), theirs.acquire(), theirs.acquire()];
+  await queued(mine, 3);
+  // What a release does, but for the messages: the permits change hands, and the number of used ones stays.
+  const heads = await redis.zrange(queue, '0', '1');
+  const end = (await redis.zscore(permits, held.holder))!;
+  await redis
+    .multi()
+    .zrem(queue, ...heads)
+    .del(permits)
+    .zadd(permits, end, heads[0]!, end, heads[1]!)
+    .exec();
+  const startedAt = performance.now();
+  const leases = [await waits[0]!, await waits[1]!];
+  expect(performance.now() - startedAt).toBeLessThan(RECHECK_LIMIT_MS);
+  expect(leases.map(({ holder }) => holder)).toEqual(heads);
+  for (const lease of leases) expect(lease.fencingToken).toBeGreaterThan(held.fencingToken);
+  expect(leases[0]!.fencingToken).not.toBe(leases[1]!.fencingToken);
+  for (const lease of leases) expect(await lease.release()).toBe(true);
+  expect(await (await waits[2]!).release()).toBe(true);
+  expect(await mine.inspect()).toMatchObject({ used: 0, queueLength: 0 });
+});
+
+test.concurrent('a waiter that does not take its grant costs one claim', async () => {
+  const { redis, mine, theirs, prefix, queue } = pool(1);
+  const deaf = connect();
+  const held = await mine.acquire();
+  const wait = theirs.acquire();
+  await queued(mine, 1);
+  // One that is subscribed, is the first in the queue, and does nothing.
+  await deaf.subscribe(`${prefix}:locks:{pool}:permits-grant:deaf`);
+  await redis.zadd(queue, 1, 'deaf.1.1000.1');
+  await held.release();
+  expect((await mine.inspect()).holders).toMatchObject([{ holder: 'deaf.1.1000.1', permits: 1 }]);
+  const startedAt = performance.now();
+  const lease = await wait;
+  expect(performance.now() - startedAt).toBeLessThan(1_000 + RECHECK_LIMIT_MS);
+  expect(await lease.release()).toBe(true);
+});
+
+test.concurrent('a waiter for more than the limit that does not look holds up nobody at the head, and is told', async () => {
+  const { redis, mine, theirs, prefix, queue } = pool(2);
+  const deaf = connect();
+  const held = await mine.acquire({ permits: 2 });
+  const wait = theirs.acquire();
+  await queued(mine, 1);
+  const messages: string[] = [];
+  deaf.on('message', (_, message: string) => messages.push(message));
+  await deaf.subscribe(`${prefix}:locks:{pool}:permits-grant:deaf`);
+  await redis.zadd(queue, 1, 'deaf.a.1000.3');
+  expect(await held.release()).toBe(true);
+  expect(await (await wait).release()).toBe(true);
+  await until('the message', () => messages.length > 0);
+  expect(messages).toEqual(['a:!2']);
+  expect(await mine.inspect()).toMatchObject({ used: 0, queueLength: 0 });
+});
+
+test.concurrent('dead waiters are dropped, a hundred in one call, and those behind them go on', async () => {
+  const { redis, mine, theirs, queue } = pool(1);
+  const held = await mine.acquire();
+  const wait = theirs.acquire();
+  await queued(mine, 1);
+  const dead = Array.from({ length: 250 }, (_, index) => [index, `dead.${index}.1000.1`]).flat();
+  await redis.zadd(queue, ...dead, 251, 'no waiter', 252, 'nor.this.one');
+  const startedAt = performance.now();
+  expect(await held.release()).toBe(true);
+  expect(await (await wait).release()).toBe(true);
+  expect(performance.now() - startedAt).toBeLessThan(900);
+  expect(await mine.inspect()).toMatchObject({ used: 0, queueLength: 0 });
+});
+
+test.concurrent('tryAcquire goes past more dead waiters and holders than one call clears', async () => {
+  const { redis, mine, theirs, queue, permits } = pool(300);
+  const held = await mine.acquire({ permits: 300 });
+  const dead = Array.from({ length: 450 }, (_, index) => [index, `dead.${index}.1000.1`]).flat();
+  await redis.zadd(queue, ...dead);
+  await redis.zadd(permits, 'XX', 1, held.holder);
+  expect((await theirs.tryAcquire({ permits: 300 }))?.isValid).toBe(true);
+  expect(await mine.inspect()).toMatchObject({ used: 300, queueLength: 0 });
+});
+
+test.concurrent('FLUSHALL and SCRIPT FLUSH amid 50 waiters: holders come back, all get their turn, never too many', async () => {
+  const server = await startSingle({ isCluster: true });
+  try {
+    const { redis, mine, theirs } = pool(3, 3_000, server.url);
+    const held = [await mine.acquire(), await mine.acquire(), await theirs.acquire()];
+    let inside = 3;
+    let most = 0;
+    const tokens = held.map(({ fencingToken }) => fencingToken);
+    const order: number[] = [];
+    const sections: Promise<unknown>[] = [];
+    for (let index = 0; index < 50; index += 1) {
+      const section = theirs.using(async (_, { fencingToken }) => {
+        inside += 1;
+        most = Math.max(most, inside);
+        order.push(index);
+        tokens.push(fencingToken);
+        await redis.ping();
+        inside -= 1;
+      });
+      sections.push(section);
+    }
+    await queued(mine, 50);
+    await redis.flushall();
+    await redis.script('FLUSH');
+    await queued(mine, 50);
+    expect(order).toEqual([]);
+    // Two come back by their renewals; the third one is heard of when it releases.
+    const back = await until('two holders', async () => {
+      const { holders } = await mine.inspect();
+      return holders.length >= 2 && holders;
+    });
+    expect(back.every(({ holder }) => held.some((lease) => lease.holder === holder))).toBe(true);
+    for (const lease of held) {
+      expect(lease.isValid).toBe(true);
+      inside -= 1;
+      expect(await lease.release()).toBe(true);
+    }
+    await Promise.all(sections);
+    expect(most).toBeLessThanOrEqual(3);
+    expect(order).toEqual(Array.from({ length: 50 }, (_, index) => index));
+    expect(tokens.slice(3)).toEqual([...new Set(tokens.slice(3))].toSorted((a, b) => a - b));
+    expect(Math.min(...tokens.slice(3))).toBeGreaterThan(Math.max(...tokens.slice(0, 3)));
+    expect(await mine.inspect()).toMatchObject({ limit: 3, used: 0, queueLength: 0 });
+  } finally {
+    await server.stop();
+  }
+});
+
+test.concurrent('CLIENT KILL TYPE pubsub amid 50 waiters: nobody hangs', async () => {
+  const server = await startSingle({ isCluster: true });
+  try {
+    const { redis, mine, theirs } = pool(2, 10_000, server.url);
+    const held = await mine.acquire({ permits: 2 });
+    let inside = 2;
+    let most = 0;
+    const sections = Array.from({ length: 50 }, () =>
+      theirs.using(async () => {
+        inside += 1;
+        most = Math.max(most, inside);
+        await redis.ping();
+        inside -= 1;
+      }),
+    );
+    await queued(mine, 50);
+    inside -= 2;
+    await Promise.all([redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub'), held.release()]);
+    await Promise.all(sections);
+    expect(most).toBeLessThanOrEqual(2);
+    expect(await mine.inspect()).toMatchObject({ used: 0, queueLength: 0 });
+  } finally {
+    await server.stop();
+  }
+});
+
+test.concurrent('holders that died before the keys were lost cost one lease', async () => {
+  const { redis, mine, theirs, prefix, permits, queue, state } = pool(2, 1_500);
+  const dying = new Semaphore(redis, 'pool', { prefix, permits: 2, leaseMs: 1_500, renew: false });
+  const dead = await dying.acquire({ permits: 2 });
+  const waits = [theirs.acquire(), theirs.acquire()];
+  await queued(mine, 2);
+  await redis.del(permits, queue, state);
+  const leases = (await Promise.all(waits)) as [Lease, Lease];
+  expect(performance.now()).toBeGreaterThanOrEqual(dead.expiresAt);
+  expect(await leases[0].release()).toBe(true);
+  expect(await leases[1].release()).toBe(true);
+});
+
+test.concurrent('what was granted to newcomers after a loss leaves less for the lost holders', async () => {
+  const { redis, mine, theirs, permits, state } = pool(3);
+  const lost = [await mine.acquire(), await mine.acquire(), await mine.acquire()];
+  await redis.del(permits, state);
+  // Nobody can know better: it is the first who comes to an unknown semaphore.
+  const newcomer = await theirs.acquire({ permits: 1 });
+  await lost[0]!.renew();
+  expect(await mine.inspect()).toMatchObject({ used: 2 });
+  // But from now on it is known that there may be more of them.
+  expect(await theirs.tryAcquire()).toBeNull();
+  expect(await theirs.available()).toBe(0);
+  await lost[1]!.renew();
+  await expect(lost[2]!.renew()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST', reason: 'taken' });
+  expect(await mine.inspect()).toMatchObject({ used: 3 });
+  // All three have been heard of, so nothing is kept back any more.
+  expect(await newcomer.release()).toBe(true);
+  const next = await theirs.tryAcquire();
+  expect(next?.fencingToken).toBeGreaterThan(newcomer.fencingToken);
+  expect(newcomer.fencingToken).toBeGreaterThan(lost[2]!.fencingToken);
+  for (const lease of [lost[0]!, lost[1]!, next!]) expect(await lease.release()).toBe(true);
+  expect(await mine.available()).toBe(3);
+});
+
+test.concurrent('the loss of one of its keys is the loss of all', async () => {
+  const { redis, mine, theirs, permits, state } = pool(2);
+  const leases = [await mine.acquire(), await mine.acquire()];
+  await redis.del(state);
+  await leases[0]!.renew();
+  await leases[1]!.renew();
+  expect(await theirs.tryAcquire()).toBeNull();
+  await redis.del(permits);
+  await leases[0]!.renew();
+  expect(await theirs.tryAcquire()).toBeNull();
+  expect(await theirs.inspect()).toMatchObject({ used: 1, limit: 2 });
+  expect(await leases[1]!.release()).toBe(true);
+  expect(await leases[0]!.release()).toBe(true);
+  expect(await mine.inspect()).toMatchObject({ used: 0, holders: [] });
+  expect(await (await theirs.acquire({ permits: 2 })).release()).toBe(true);
+});
+
+test.concurrent('the limit that setPermits gave comes back after a loss, from whoever waits or acquires, not from old leases', async () => {
+  const { redis, mine, theirs, prefix, permits, queue, state } = pool(2);
+  const old = await mine.acquire({ permits: 2 });
+  const waits = [mine.acquire()];
+  await queued(mine, 1);
+  await mine.setPermits(4);
+  waits.push(mine.acquire());
+  const leases = await Promise.all(waits);
+  const wait = mine.acquire({ permits: 4 });
+  await queued(mine, 1);
+  for (let round = 0; round < 2; round += 1) {
+    await redis.del(permits, queue, state);
+    await old.renew();
+    await queued(mine, 1);
+    for (const lease of leases) await lease.renew();
+    expect(await mine.inspect()).toMatchObject({ limit: 4, used: 4, queueLength: 1 });
+  }
+  await expect(theirs.acquire()).rejects.toMatchObject({ limit: 2, knownLimit: 4 });
+  for (const lease of [old, ...leases]) expect(await lease.release()).toBe(true);
+  expect(await (await wait).release()).toBe(true);
+  expect(await new Semaphore(redis, 'pool', { prefix, permits: 4 }).available()).toBe(4);
+});
+
+test.concurrent('commands that ioredis sends again, because the reply was lost, change nothing', async () => {
+  const { redis, mine, permits, queue, state } = pool(3);
+  const keys = { permits, queue, state };
+  const [holder, waiter] = ['abcdefghijklmnop.1.1000.2', 'abcdefghijklmnop.2.1000.2'];
+  const acquire = (member: string): Promise<unknown> =>
+    semaphoreAcquire.run(redis, keys, {
+      publish: 'PUBLISH',
+      callerLimit: 3,
+      requests: [member, 10_000, 'wait', 3],
+    });
+  const [, , , token] = (await acquire(holder)) as number[];
+  const again = (await acquire(holder)) as number[];
+  expect([again[2], again[3]! > token!]).toEqual([1, true]);
+  const [, , outcome, place] = (await acquire(waiter)) as number[];
+  expect(outcome).toBe(2);
+  expect((await acquire(waiter)) as number[]).toMatchObject([
+    expect.any(Number),
+    expect.any(Number),
+    2,
+    place,
+  ]);
+  // The holder asks once more, while somebody waits.
+  expect(((await acquire(holder)) as number[])[2]).toBe(1);
+  expect(await mine.inspect()).toMatchObject({ used: 2, queueLength: 1 });
+  for (let round = 0; round < 2; round += 1) {
+    const renewed = await semaphoreRenew.run(
+      redis,
+      { permits, state },
+      { holders: [holder, 60_000, token!] },
+    );
+    expect(renewed).toEqual([1]);
+    await semaphoreRecheck.run(redis, keys, {
+      publish: 'PUBLISH',
+      callerLimit: 3,
+      quarantineMs: 10_000,
+      waiters: [place!, waiter],
+    });
+    expect(await mine.inspect()).toMatchObject({ used: 2, queueLength: 1, holders: [{ holder }] });
+  }
+  const release = (): Promise<unknown> =>
+    semaphoreRelease.run(redis, keys, {
+      publish: 'PUBLISH',
+      leavers: [holder, token!, 10_000, waiter, 0, 10_000],
+    });
+  expect(await release()).toEqual([0, 1, 0]);
+  expect(await release()).toEqual([0, 0, 0]);
+  expect(await mine.inspect()).toMatchObject({ used: 0, queueLength: 0 });
+});
+
+test.concurrent('what was released or taken away does not come back', async () => {
+  const { mine, theirs } = pool(2);
+  const lease = await mine.acquire();
+  expect(await theirs.releaseFor(lease.holder)).toBe(true);
+  await expect(lease.renew()).rejects.toMatchObject({ reason: 'taken' });
+  expect(await mine.inspect()).toMatchObject({ used: 0, holders: [] });
+});
+
+test.concurrent('waiters alone send one re-check a second for each process and semaphore', async () => {
+  // Leases that seem to be near their ends, again and again.
+  const { redis, mine, theirs, permits } = pool(2, 300);
+  const held = await mine.acquire({ permits: 2 });
+  const sentAt: number[] = [];
+  const close = await monitor(redis, ({ args }) => {
+    if (args[0] === semaphoreRecheck.sha1 && args.includes(permits)) sentAt.push(performance.now());
+  });
+  const waits = Array.from({ length: 50 }, () => theirs.acquire());
+  // One follows the subscription, one the first lease.
+  await until('three re-checks', () => sentAt.length >= 3);
+  close();
+  expect(sentAt.at(-1)! - sentAt.at(-2)!).toBeGreaterThan(950);
+  await held.release();
+  for (const wait of waits) await (await wait).release();
+});

@@ -1,0 +1,464 @@
+import { describe, expect, test } from '@jest/globals';
+import { LeaseLostError, LockTimeoutError, Mutex, Semaphore, SemaphoreLimitError } from '@mortise/locks';
+import type { Lease, SemaphoreOptions } from '@mortise/locks';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { queued } from './queued.js';
+
+const redis = connect();
+const other = connect();
+
+function fresh(permits: number, options: Partial<SemaphoreOptions> = {}): [Semaphore, Semaphore, string] {
+  const prefix = freshPrefix();
+  const all = { prefix, permits, ...options };
+  return [new Semaphore(redis, 'pool', all), new Semaphore(other, 'pool', all), prefix];
+}
+
+function releaseAll(leases: readonly Lease[]): Promise<boolean[]> {
+  return Promise.all(leases.map((lease) => lease.release()));
+}
+
+describe('acquire', () => {
+  test('gives permits up to the limit, and no more', async () => {
+    const [semaphore, second] = fresh(3);
+    const leases = [await semaphore.acquire(), await second.acquire(), await semaphore.acquire()];
+    const startedAt = performance.now();
+    const refused = semaphore.acquire({ waitMs: 50 });
+    await expect(refused).rejects.toThrow(LockTimeoutError);
+    await expect(refused).rejects.toThrow('lock "pool" was not acquired within 50 ms');
+    expect(performance.now() - startedAt).toBeGreaterThan(45);
+    expect(leases.map(({ isValid }) => isValid)).toEqual([true, true, true]);
+    expect(await semaphore.inspect()).toMatchObject({ limit: 3, used: 3, position: null });
+    expect(await releaseAll(leases)).toEqual([true, true, true]);
+    expect(await semaphore.inspect()).toMatchObject({ used: 0, holders: [], queueLength: 0 });
+  });
+
+  test('gives greater and greater tokens', async () => {
+    const [semaphore, second] = fresh(2);
+    const tokens: number[] = [];
+    for (let round = 0; round < 10; round += 1) {
+      const leases = await Promise.all([semaphore.acquire(), semaphore.acquire()]);
+      const wait = second.acquire();
+      await queued(semaphore, 1);
+      await releaseAll(leases);
+      const last = await wait;
+      await last.release();
+      tokens.push(...[...leases, last].map(({ fencingToken }) => fencingToken));
+    }
+    expect(tokens).toEqual([...new Set(tokens)].toSorted((a, b) => a - b));
+    expect(tokens[0]).toBeGreaterThan(1.7e15);
+  });
+
+  test('hands what is released to those who wait, in their order, among clients', async () => {
+    const [semaphore, second] = fresh(2);
+    const held = [await semaphore.acquire(), await semaphore.acquire()];
+    const tokens: number[] = [];
+    const waits: Promise<Lease>[] = [];
+    for (let index = 0; index < 6; index += 1) {
+      waits.push((index % 2 ? semaphore : second).acquire());
+      await queued(semaphore, index + 1);
+    }
+    for (const lease of held) await lease.release();
+    for (const wait of waits) {
+      const lease = await wait;
+      tokens.push(lease.fencingToken);
+      await lease.release();
+    }
+    expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
+    expect(await semaphore.available()).toBe(2);
+  });
+
+  test('gives as many permits at once as are asked for, all or none', async () => {
+    const [semaphore] = fresh(5);
+    const heavy = await semaphore.acquire({ permits: 4 });
+    expect(await semaphore.available()).toBe(1);
+    expect(await semaphore.tryAcquire({ permits: 2 })).toBeNull();
+    const light = await semaphore.acquire();
+    expect(await semaphore.available()).toBe(0);
+    const { holders } = await semaphore.inspect();
+    expect(new Map(holders.map(({ holder, permits }) => [holder, permits]))).toEqual(
+      new Map([
+        [heavy.holder, 4],
+        [light.holder, 1],
+      ]),
+    );
+    for (const { remainingMs } of holders) {
+      expect(remainingMs).toBeGreaterThan(9_000);
+      expect(remainingMs).toBeLessThanOrEqual(10_000);
+    }
+    expect(await heavy.release()).toBe(true);
+    expect(await semaphore.available()).toBe(4);
+    expect(await light.release()).toBe(true);
+  });
+
+  test('a heavy request at the head holds up light ones until it fits', async () => {
+    const [semaphore, second] = fresh(4);
+    const held = [await semaphore.acquire({ permits: 2 }), await semaphore.acquire({ permits: 1 })];
+    const waits = [second.acquire({ permits: 3 })];
+    await queued(semaphore, 1);
+    waits.push(semaphore.acquire());
+    await queued(semaphore, 2);
+    expect(await semaphore.tryAcquire()).toBeNull();
+    expect(await semaphore.available()).toBe(1);
+    await held[1]!.release();
+    expect(await semaphore.inspect()).toMatchObject({ used: 2, queueLength: 2 });
+    await held[0]!.release();
+    const [heavy, light] = (await Promise.all(waits)) as [Lease, Lease];
+    expect(heavy.fencingToken).toBeLessThan(light.fencingToken);
+    expect(await releaseAll([heavy, light])).toEqual([true, true]);
+  });
+
+  test('one release grants to many who wait', async () => {
+    const [semaphore, second] = fresh(250);
+    const heavy = await semaphore.acquire({ permits: 250 });
+    const waits = Array.from({ length: 250 }, () => second.acquire());
+    await queued(semaphore, 250);
+    expect(await heavy.release()).toBe(true);
+    // More than one call may grant, but the release has seen to all of them.
+    expect(await semaphore.inspect()).toMatchObject({ used: 250, queueLength: 0 });
+    const leases = await Promise.all(waits);
+    expect(new Set(leases.map(({ fencingToken }) => fencingToken)).size).toBe(250);
+    expect(await releaseAll(leases)).toEqual(leases.map(() => true));
+  });
+
+  test('a head that gives up lets those behind it go on', async () => {
+    const [semaphore, second] = fresh(3);
+    const held = await semaphore.acquire({ permits: 2 });
+    const controller = new AbortController();
+    const reason = new Error('enough');
+    const heavy = second.acquire({ permits: 3, signal: controller.signal });
+    await queued(semaphore, 1);
+    const light = semaphore.acquire();
+    await queued(semaphore, 2);
+    controller.abort(reason);
+    await expect(heavy).rejects.toBe(reason);
+    expect(await releaseAll([await light, held])).toEqual([true, true]);
+  });
+
+  test('rejects at once with an aborted signal, and leaves nothing behind', async () => {
+    const [semaphore, , prefix] = fresh(1);
+    await expect(semaphore.acquire({ signal: AbortSignal.abort(new Error('no')) })).rejects.toThrow('no');
+    expect(await redis.keys(`${prefix}:*`)).toEqual([]);
+  });
+
+  test('the position is that of the first waiter of this client', async () => {
+    const [semaphore, second] = fresh(1);
+    const held = await semaphore.acquire();
+    const waits = [second.acquire(), second.acquire()];
+    await queued(semaphore, 2);
+    expect((await semaphore.inspect()).position).toBeNull();
+    waits.push(semaphore.acquire());
+    await queued(semaphore, 3);
+    expect((await semaphore.inspect()).position).toBe(3);
+    expect((await second.inspect()).position).toBe(1);
+    await held.release();
+    for (const wait of waits) await (await wait).release();
+  });
+
+  test('a Mutex of the same name is another lock', async () => {
+    const [semaphore, , prefix] = fresh(1);
+    const lease = await semaphore.acquire();
+    const mutex = new Mutex(redis, 'pool', { prefix });
+    const held = await mutex.tryAcquire();
+    expect(await held?.release()).toBe(true);
+    expect(await semaphore.releaseFor(held!.holder)).toBe(false);
+    expect(await lease.release()).toBe(true);
+  });
+});
+
+describe('tryAcquire', () => {
+  test('gives null when permits are used, or somebody waits', async () => {
+    const [semaphore, second] = fresh(2);
+    const lease = await semaphore.tryAcquire();
+    expect(lease?.isValid).toBe(true);
+    const wait = second.acquire({ permits: 2 });
+    await queued(semaphore, 1);
+    expect(await semaphore.tryAcquire()).toBeNull();
+    expect(await semaphore.inspect()).toMatchObject({ used: 1, queueLength: 1 });
+    await lease!.release();
+    expect(await semaphore.tryAcquire()).toBeNull();
+    expect(await (await wait).release()).toBe(true);
+    const last = await semaphore.tryAcquire({ permits: 2 });
+    expect(await last?.release()).toBe(true);
+  });
+});
+
+describe('using', () => {
+  test('holds permits while the section runs, and gives what it returns', async () => {
+    const [semaphore] = fresh(2);
+    const result = await semaphore.using(
+      async (signal, lease) => {
+        expect(signal.aborted).toBe(false);
+        expect(await semaphore.inspect()).toMatchObject({
+          used: 2,
+          holders: [{ holder: lease.holder, permits: 2 }],
+        });
+        return 'done';
+      },
+      { permits: 2 },
+    );
+    expect(result).toBe('done');
+    await expect(semaphore.using(() => Promise.reject(new Error('inside')))).rejects.toThrow('inside');
+    expect(await semaphore.available()).toBe(2);
+  });
+
+  test('rejects when the permits were taken away before the section was over', async () => {
+    const [semaphore] = fresh(1);
+    const section = semaphore.using(async (_, lease) => {
+      await semaphore.releaseFor(lease.holder);
+      await lease.renew().catch(() => undefined);
+    });
+    await expect(section).rejects.toThrow(LeaseLostError);
+  });
+});
+
+describe('a lease', () => {
+  test('is renewed in the background, by itself, and ends with its release', async () => {
+    const [semaphore, second] = fresh(2, { leaseMs: 150 });
+    const [kept, left] = [await semaphore.acquire(), await second.acquire()];
+    const { expiresAt } = kept;
+    await until('two renewals', () => kept.expiresAt > expiresAt + 100 && left.expiresAt > expiresAt + 100);
+    expect(await left.release()).toBe(true);
+    const used = (await semaphore.inspect()).holders.map(({ holder }) => holder);
+    expect(used).toEqual([kept.holder]);
+    expect(await kept.release()).toBe(true);
+    expect(await kept.release()).toBe(true);
+    await expect(kept.renew()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST', reason: 'released' });
+  });
+
+  test('that ends frees its own permits only: a long lease outlasts the short one of a holder that died', async () => {
+    const [semaphore, second, prefix] = fresh(2);
+    const long = await semaphore.acquire();
+    const crashed = await new Semaphore(other, 'pool', {
+      prefix,
+      permits: 2,
+      leaseMs: 100,
+      renew: false,
+    }).acquire();
+    await until('the end of the short lease', () => !crashed.isValid);
+    const leases = [];
+    await until('one more permit', async () => {
+      const lease = await second.tryAcquire();
+      if (lease) leases.push(lease);
+      return lease !== null;
+    });
+    expect(await second.tryAcquire()).toBeNull();
+    expect(await semaphore.tryAcquire()).toBeNull();
+    expect(long.isValid).toBe(true);
+    await long.renew();
+    expect(await semaphore.inspect()).toMatchObject({ used: 2 });
+    expect(await crashed.release()).toBe(false);
+    expect(await long.release()).toBe(true);
+    expect(await semaphore.available()).toBe(1);
+  });
+
+  test('does not depend on the clock of its host', async () => {
+    const [semaphore, second] = fresh(1);
+    const lease = await semaphore.acquire();
+    const { now } = Date;
+    Date.now = () => now() + 10_001;
+    try {
+      expect(await second.tryAcquire()).toBeNull();
+      await expect(second.acquire({ waitMs: 30 })).rejects.toThrow(LockTimeoutError);
+    } finally {
+      Date.now = now;
+    }
+    expect(lease.isValid).toBe(true);
+    expect(await lease.release()).toBe(true);
+  });
+
+  test('of a holder that died is noticed by those who wait, at its end', async () => {
+    const [semaphore, second] = fresh(1, { leaseMs: 300, renew: false });
+    const dead = await semaphore.acquire();
+    const startedAt = performance.now();
+    const lease = await second.acquire();
+    expect(performance.now() - startedAt).toBeGreaterThan(250);
+    expect(performance.now() - startedAt).toBeLessThan(300 + 900);
+    expect(lease.fencingToken).toBeGreaterThan(dead.fencingToken);
+    expect(dead.isValid).toBe(false);
+    expect(await dead.release()).toBe(false);
+    expect(await lease.release()).toBe(true);
+  });
+
+  test('of a waiter is a claim at first, which its first renewal makes a whole lease', async () => {
+    const [semaphore, second] = fresh(1, { leaseMs: 5_000 });
+    const held = await semaphore.acquire();
+    const wait = second.acquire();
+    await queued(semaphore, 1);
+    await held.release();
+    const lease = await wait;
+    expect(lease.expiresAt - performance.now()).toBeLessThanOrEqual(1_000);
+    await lease.renew();
+    expect(lease.expiresAt - performance.now()).toBeGreaterThan(4_000);
+    const { holders } = await semaphore.inspect();
+    expect(holders).toHaveLength(1);
+    expect(holders[0]!.remainingMs).toBeGreaterThan(4_000);
+    expect(await lease.release()).toBe(true);
+  });
+});
+
+describe('releaseFor and renewFor', () => {
+  test('keep permits for others, and only for those who have them', async () => {
+    const [semaphore, second] = fresh(1, { leaseMs: 5_000 });
+    const { holder } = await semaphore.acquire();
+    expect(await second.renewFor(holder, 60_000)).toBe(true);
+    expect((await semaphore.inspect()).holders[0]!.remainingMs).toBeGreaterThan(50_000);
+    expect(await second.renewFor(holder, 10)).toBe(true);
+    expect((await semaphore.inspect()).holders[0]!.remainingMs).toBeGreaterThan(50_000);
+    expect(await second.releaseFor(`${holder}1`)).toBe(false);
+    expect(await second.releaseFor(holder)).toBe(true);
+    expect(await second.releaseFor(holder)).toBe(false);
+    expect(await second.renewFor(holder)).toBe(false);
+    expect(await semaphore.inspect()).toMatchObject({ used: 0, holders: [] });
+  });
+
+  test('a holder that was released hears of it, and its permits go to those who wait', async () => {
+    const [semaphore, second] = fresh(1);
+    const lost = await semaphore.acquire();
+    const wait = second.acquire();
+    await queued(semaphore, 1);
+    expect(await second.releaseFor(lost.holder)).toBe(true);
+    const next = await wait;
+    await expect(lost.renew()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST', reason: 'taken' });
+    expect(lost.signal.aborted).toBe(true);
+    expect(await lost.release()).toBe(false);
+    expect(await semaphore.inspect()).toMatchObject({ used: 1, holders: [{ holder: next.holder }] });
+    expect(await next.release()).toBe(true);
+  });
+
+  test('what has expired cannot be renewed, and was not held', async () => {
+    const [semaphore] = fresh(2, { leaseMs: 20, renew: false });
+    const leases = [await semaphore.acquire(), await semaphore.acquire()];
+    await until('the end', async () => (await semaphore.available()) === 2);
+    expect(await semaphore.renewFor(leases[0]!.holder)).toBe(false);
+    expect(await semaphore.releaseFor(leases[0]!.holder)).toBe(false);
+    expect(await leases[1]!.release()).toBe(false);
+    expect(await semaphore.inspect()).toMatchObject({ used: 0, holders: [] });
+  });
+});
+
+describe('setPermits', () => {
+  test('gives what is new to those who wait, and is followed by the object that called it', async () => {
+    const [semaphore, second, prefix] = fresh(1);
+    const held = await semaphore.acquire();
+    const waits = [second.acquire(), second.acquire()];
+    await queued(semaphore, 2);
+    await semaphore.setPermits(3);
+    const leases = [held, ...(await Promise.all(waits))];
+    expect(await semaphore.inspect()).toMatchObject({ limit: 3, used: 3 });
+    const refused = second.acquire();
+    await expect(refused).rejects.toThrow(SemaphoreLimitError);
+    await expect(refused).rejects.toMatchObject({
+      code: 'ERR_SEMAPHORE_LIMIT',
+      semaphoreName: 'pool',
+      limit: 1,
+      knownLimit: 3,
+      message: 'semaphore "pool" has the limit 3, not 1',
+    });
+    await expect(second.tryAcquire()).rejects.toThrow(SemaphoreLimitError);
+    await Promise.all(leases.map((lease) => lease.renew()));
+    expect(await releaseAll(leases)).toEqual([true, true, true]);
+    const anew = new Semaphore(other, 'pool', { prefix, permits: 3 });
+    expect(await (await anew.acquire({ permits: 3 })).release()).toBe(true);
+    expect(await (await semaphore.acquire({ permits: 3 })).release()).toBe(true);
+    await expect(semaphore.acquire({ permits: 4 })).rejects.toThrow(RangeError);
+  });
+
+  test('below what is used nobody loses any, and nothing is granted until it fits', async () => {
+    const [semaphore, second] = fresh(3);
+    const held = [await semaphore.acquire(), await semaphore.acquire(), await second.acquire()];
+    const wait = second.acquire();
+    await queued(semaphore, 1);
+    await semaphore.setPermits(1);
+    expect(await semaphore.inspect()).toMatchObject({ limit: 1, used: 3, queueLength: 1 });
+    expect(await semaphore.available()).toBe(0);
+    await Promise.all(held.map((lease) => lease.renew()));
+    for (const lease of held.slice(1)) {
+      expect(await lease.release()).toBe(true);
+      expect((await semaphore.inspect()).queueLength).toBe(1);
+    }
+    expect(await held[0]!.release()).toBe(true);
+    expect(await (await wait).release()).toBe(true);
+  });
+
+  test('who waits for more than the new limit is refused, at the head and behind it', async () => {
+    const [semaphore, second] = fresh(5);
+    const held = await semaphore.acquire({ permits: 5 });
+    const waits = [second.acquire({ permits: 4 }), semaphore.acquire(), second.acquire({ permits: 3 })];
+    await queued(semaphore, 3);
+    const startedAt = performance.now();
+    const refusals = [waits[0]!, waits[2]!].map((wait) =>
+      expect(wait).rejects.toMatchObject({ code: 'ERR_SEMAPHORE_LIMIT', limit: 5, knownLimit: 2 }),
+    );
+    await semaphore.setPermits(2);
+    await Promise.all(refusals);
+    expect(performance.now() - startedAt).toBeLessThan(1_600 + 900);
+    await until('the queue to be one', async () => (await semaphore.inspect()).queueLength === 1);
+    expect(await held.release()).toBe(true);
+    expect(await (await waits[1]!).release()).toBe(true);
+    expect(await semaphore.inspect()).toMatchObject({ limit: 2, used: 0, queueLength: 0 });
+  });
+
+  test('makes a semaphore that is not there yet', async () => {
+    const [semaphore, second] = fresh(1);
+    await semaphore.setPermits(7);
+    expect(await second.inspect()).toMatchObject({ limit: 7, used: 0 });
+    expect(await semaphore.available()).toBe(7);
+  });
+});
+
+describe('another limit', () => {
+  test('is refused, whoever holds, and changes nothing', async () => {
+    const [semaphore, , prefix] = fresh(2);
+    const stranger = new Semaphore(other, 'pool', { prefix, permits: 3 });
+    const lease = await semaphore.acquire();
+    await expect(stranger.acquire()).rejects.toMatchObject({ limit: 3, knownLimit: 2 });
+    await lease.release();
+    await expect(stranger.tryAcquire()).rejects.toMatchObject({ limit: 3, knownLimit: 2 });
+    await expect(stranger.using(() => 1)).rejects.toThrow(SemaphoreLimitError);
+    expect(await stranger.inspect()).toMatchObject({ limit: 2, used: 0, queueLength: 0 });
+    expect(await (await semaphore.acquire()).release()).toBe(true);
+  });
+
+  test('is refused for itself in a batch', async () => {
+    const prefix = freshPrefix();
+    const [two, three] = [2, 3].map((permits) => new Semaphore(redis, 'pool', { prefix, permits })) as [
+      Semaphore,
+      Semaphore,
+    ];
+    const results = await Promise.allSettled([two.acquire(), three.acquire(), two.acquire()]);
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(await two.inspect()).toMatchObject({ limit: 2, used: 2, queueLength: 0 });
+  });
+});
+
+describe('contention', () => {
+  test('never are there more inside than the limit, whatever their weights, and everybody gets the turns it wants', async () => {
+    const prefix = freshPrefix();
+    const limit = 5;
+    let inside = 0;
+    let most = 0;
+    const counts = Array.from({ length: 40 }, () => 0);
+    const clients = Array.from({ length: 4 }, () => connect());
+    await Promise.all(
+      counts.map(async (_, index) => {
+        const semaphore = new Semaphore(clients[index % 4]!, 'pool', { prefix, permits: limit });
+        const permits = 1 + (index % 3);
+        for (let round = 0; round < 10; round += 1) {
+          await semaphore.using(
+            async () => {
+              inside += permits;
+              most = Math.max(most, inside);
+              await clients[index % 4]!.ping();
+              inside -= permits;
+              counts[index]! += 1;
+            },
+            { permits },
+          );
+        }
+      }),
+    );
+    expect(most).toBeLessThanOrEqual(limit);
+    expect(most).toBeGreaterThan(3);
+    expect(counts).toEqual(counts.map(() => 10));
+  });
+});
