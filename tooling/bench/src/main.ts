@@ -1,45 +1,63 @@
 /**
- * `npm run bench -- [group or scenario] [--repeats 3]`: measures, prints tables, writes results, and remakes
- * docs/BENCHMARKS.md. Without a name every scenario runs. Ends with code 1 when a bar is missed.
+ * `npm run bench -- [name …] [--repeats 3] [--seconds n] [--dry-run]`: measures, prints tables and bars, writes results and
+ * remakes docs/BENCHMARKS.md; a dry run writes nothing. A name is that of a group, a scenario or some of one kind
+ * (`locks.hand-off`); without one all run. `--seconds` is for work of a fixed time. Ends with code 1 when a bar is missed.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { writeDocument } from './document.js';
-import { table } from './report.js';
+import { table, verdict } from './report.js';
+import { store } from './results.js';
 import { run } from './run.js';
+import { locks } from './scenarios/locks/index.js';
 import { queues } from './scenarios/queues.js';
 
-const scenarios = [...queues];
+const scenarios = [...locks, ...queues];
 const results = fileURLToPath(new URL('../results/', import.meta.url));
 const docs = fileURLToPath(new URL('../../../docs/', import.meta.url));
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { repeats: { type: 'string', default: '3' } },
+  options: {
+    repeats: { type: 'string', default: '3' },
+    seconds: { type: 'string' },
+    'dry-run': { type: 'boolean', default: false },
+  },
 });
 const repeats = Number(values.repeats);
+const seconds = values.seconds === undefined ? undefined : Number(values.seconds);
 const chosen = scenarios.filter(
   ({ name }) =>
     positionals.length === 0 ||
-    positionals.some((wanted) => name === wanted || name.startsWith(`${wanted}.`)),
+    positionals.some(
+      (wanted) => name === wanted || name.startsWith(`${wanted}.`) || name.startsWith(`${wanted}-`),
+    ),
 );
-if (chosen.length === 0 || !Number.isInteger(repeats) || repeats < 1) {
+const isUsable = Number.isInteger(repeats) && repeats >= 1 && (seconds === undefined || seconds > 0);
+if (chosen.length === 0 || !isUsable) {
   console.error(
-    `usage: npm run bench -- [name …] [--repeats 3]\n  ${scenarios.map(({ name }) => name).join('\n  ')}`,
+    `usage: npm run bench -- [name …] [--repeats 3] [--seconds n] [--dry-run]\n  ${scenarios.map(({ name }) => name).join('\n  ')}`,
   );
   process.exit(2);
 }
 
-mkdirSync(results, { recursive: true });
+const startedAt = performance.now();
+const verdicts: string[] = [];
 let missed = 0;
 for (const scenario of chosen) {
-  console.log(`\n${scenario.title}`);
-  const result = await run(scenario, repeats, console.log);
-  writeFileSync(join(results, `${scenario.name}.json`), `${JSON.stringify(result, undefined, 2)}\n`);
-  console.log(`\n${table(result)}`);
+  console.log(`\n${scenario.title}\n${scenario.method ?? ''}`.trimEnd());
+  const result = await run(scenario, { repeats, seconds, log: console.log });
+  if (!values['dry-run']) store(results, result);
+  console.log(
+    `\n${Object.entries(result.conditions)
+      .map((pair) => pair.join(' '))
+      .join(' · ')}`,
+  );
+  console.log(table(result, scenario));
+  verdicts.push(...result.bars.map((bar) => `${verdict(bar)}  (${scenario.name})`));
   missed += result.bars.filter(({ isMet }) => !isMet).length;
 }
-writeDocument(results, docs);
+if (!values['dry-run']) writeDocument(scenarios, results, docs);
+console.log(`\n${((performance.now() - startedAt) / 1000).toFixed(0)} s. Bars:`);
+for (const line of verdicts) console.log(`  ${line}`);
 process.exit(missed > 0 ? 1 : 0);

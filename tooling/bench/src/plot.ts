@@ -1,4 +1,6 @@
+import { number } from './report.js';
 import type { Result } from './run.js';
+import type { Presentation } from './scenario.js';
 
 const WIDTH = 720;
 const ROW = 34;
@@ -6,25 +8,26 @@ const LABEL = 230;
 const BAR = WIDTH - LABEL - 130;
 
 /** Horizontal bars of one figure: median as the bar, min to max as a line. Readable on light and dark pages. */
-export function plot({ title, competitors }: Result, figure: string): string {
-  const top = Math.max(...competitors.map(({ figures }) => figures[figure]?.max ?? 0)) || 1;
+export function plot({ title, competitors }: Result, { drawn = 'operations/s' }: Presentation): string {
+  const spreads = competitors.map(({ figures }) => figures[drawn]);
+  const top = Math.max(...spreads.map((spread) => spread?.max ?? 0)) || 1;
   const x = (value: number): string => (LABEL + (BAR * value) / top).toFixed(1);
-  const rows = competitors.flatMap(({ name, figures }, index) => {
-    const spread = figures[figure];
+  const rows = competitors.flatMap(({ name }, index) => {
+    const spread = spreads[index];
     if (!spread) return [];
     const y = 44 + index * ROW;
     return [
       `<text x="${LABEL - 10}" y="${y + 15}" text-anchor="end">${escape(name)}</text>`,
       `<rect x="${LABEL}" y="${y}" width="${((BAR * spread.median) / top).toFixed(1)}" height="20" rx="3" fill="#4f7cac"/>`,
       `<path d="M${x(spread.min)} ${y + 10}H${x(spread.max)}" stroke="#d1763c" stroke-width="2"/>`,
-      `<text x="${Number(x(spread.max)) + 8}" y="${y + 15}">${Math.round(spread.median).toLocaleString('en')}</text>`,
+      `<text x="${Number(x(spread.max)) + 8}" y="${y + 15}">${number(spread.median)}</text>`,
     ];
   });
   const height = 54 + competitors.length * ROW;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" font-family="system-ui, sans-serif" font-size="14" fill="#7a7a7a">`,
-    `<title>${escape(`${title}: ${figure}`)}</title>`,
-    `<text x="10" y="24" font-weight="600">${escape(`${title}: ${figure}`)}</text>`,
+    `<title>${escape(`${title}: ${drawn}`)}</title>`,
+    `<text x="10" y="24" font-weight="600">${escape(`${title}: ${drawn}`)}</text>`,
     ...rows,
     '</svg>',
     '',

@@ -1,34 +1,42 @@
 import type { Result, Spread } from './run.js';
+import type { Presentation } from './scenario.js';
 
-/** A Markdown table of the medians, with the spread of the rate, and the bars as met or missed. */
-export function table({ competitors, bars }: Result): string {
-  const names = [...new Set(competitors.flatMap(({ figures }) => Object.keys(figures)))];
-  const head = `| | ${names.map((name) => (name === 'operations/s' ? 'operations/s (min..max)' : name)).join(' | ')} |`;
+/** A Markdown table of the medians, with the spread of the rate and of what is drawn, and the bars as met or missed. */
+export function table({ competitors, bars }: Result, { columns, drawn, printed = [] }: Presentation): string {
+  const names = columns ?? [...new Set(competitors.flatMap(({ figures }) => Object.keys(figures)))];
+  const hasSpread = (figure: string): boolean => figure === 'operations/s' || figure === drawn;
+  const head = `| | ${names.map((name) => (hasSpread(name) ? `${name} (min..max)` : name)).join(' | ')} |`;
   const rows = competitors.map(({ name, version, figures }) => {
-    const cells = names.map((figure) => cell(figure, figures[figure]));
-    return `| ${name} ${version} | ${cells.join(' | ')} |`;
+    const cells = names.map((figure) => cell(figures[figure], hasSpread(figure)));
+    return `| ${[name, version].join(' ').trim()} | ${cells.join(' | ')} |`;
   });
-  const lines = [head, `|---|${names.map(() => '---:|').join('')}`, ...rows];
-  if (bars.length > 0) {
-    lines.push('', ...bars.map((bar) => `- ${bar.isMet ? 'met' : '**missed**'}: ${sentence(bar)}`));
-  }
+  const others = printed.map(
+    ({ name, figures }) => `| *${name}* | ${names.map((figure) => figures[figure] ?? '').join(' | ')} |`,
+  );
+  const lines = [head, `|---|${names.map(() => '---:|').join('')}`, ...rows, ...others];
+  if (bars.length > 0) lines.push('', ...bars.map((bar) => `- ${verdict(bar)}`));
   return lines.join('\n');
 }
 
-function sentence(bar: Result['bars'][number]): string {
+/** Such as `met: @mortise/locks, Redis CPU µs ≤ 11: 10.2`. */
+export function verdict(bar: Result['bars'][number]): string {
   const limit = bar.atLeast === undefined ? `≤ ${bar.atMost}` : `≥ ${bar.atLeast}`;
-  return `${bar.competitor}, ${bar.figure} ${limit}: ${number(bar.reached)}`;
+  const each = bar.inEachRepeat ? ' in each repeat' : '';
+  return `${bar.isMet ? 'met' : '**missed**'}: ${bar.competitor}, ${bar.figure} ${limit}${each}: ${number(bar.reached)}`;
 }
 
-function cell(figure: string, spread: Spread | undefined): string {
+function cell(spread: Spread | undefined, isWithSpread: boolean): string {
   if (!spread) return '–';
-  return figure === 'operations/s'
+  return isWithSpread
     ? `${number(spread.median)} (${number(spread.min)}..${number(spread.max)})`
     : number(spread.median);
 }
 
-function number(value: number): string {
-  if (!Number.isFinite(value)) return '–';
+/** Three digits or so, thousands apart. */
+export function number(value: number): string {
+  if (value === Infinity) return '∞';
+  if (Number.isNaN(value)) return '–';
   if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString('en').replaceAll(',', ' ');
+  if (Number.isInteger(value)) return String(value);
   return value.toFixed(Math.abs(value) >= 100 ? 0 : 2);
 }

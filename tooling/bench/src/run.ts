@@ -1,7 +1,9 @@
+import { findRedisServer } from '@mortise/redis-server';
 import { arch, cpus, loadavg, platform } from 'node:os';
 import type { Figures } from './measure.js';
 import { measure } from './measure.js';
 import type { Bar, Scenario } from './scenario.js';
+import { versionOf } from './version-of.js';
 
 export interface Spread {
   readonly min: number;
@@ -13,25 +15,36 @@ export interface Result {
   readonly scenario: string;
   readonly title: string;
   readonly operation: string;
+  readonly method?: string;
   readonly conditions: Readonly<Record<string, string>>;
   readonly repeats: number;
-  readonly competitors: readonly {
-    readonly name: string;
-    readonly version: string;
-    readonly figures: Readonly<Record<string, Spread>>;
-  }[];
+  readonly competitors: readonly Row[];
   readonly bars: readonly (Bar & { readonly reached: number; readonly isMet: boolean })[];
 }
 
+interface Row {
+  readonly name: string;
+  readonly version: string;
+  readonly figures: Readonly<Record<string, Spread>>;
+}
+
+export interface RunOptions {
+  readonly repeats: number;
+  /** Length of one measurement, where the scenario is one of a fixed time. */
+  readonly seconds: number | undefined;
+  readonly log: (line: string) => void;
+}
+
 /** Measures every competitor `repeats` times, in turn, each round beginning with another one. */
-export async function run(scenario: Scenario, repeats: number, log: (line: string) => void): Promise<Result> {
-  const { competitors } = scenario;
+export async function run(scenario: Scenario, { repeats, seconds, log }: RunOptions): Promise<Result> {
+  const { competitors, baseline, bars = [] } = scenario;
+  const server = await findRedisServer();
   const measured = new Map<string, Figures[]>(competitors.map(({ name }) => [name, []]));
   const loads = [loadavg()[0]!];
   for (let round = 0; round < repeats; round += 1) {
     for (let turn = 0; turn < competitors.length; turn += 1) {
       const competitor = competitors[(round + turn) % competitors.length]!;
-      const figures = await measure(competitor);
+      const figures = await measure(competitor, seconds);
       measured.get(competitor.name)!.push(figures);
       log(
         `  ${round + 1}/${repeats} ${competitor.name}: ${Math.round(figures['operations/s']!)} operations/s`,
@@ -39,6 +52,7 @@ export async function run(scenario: Scenario, repeats: number, log: (line: strin
     }
     loads.push(loadavg()[0]!);
   }
+  if (baseline) compare(measured, baseline);
   const rows = competitors.map(({ name, version }) => ({
     name,
     version,
@@ -48,22 +62,46 @@ export async function run(scenario: Scenario, repeats: number, log: (line: strin
     scenario: scenario.name,
     title: scenario.title,
     operation: scenario.operation,
+    ...(scenario.method !== undefined && { method: scenario.method }),
     conditions: {
       machine: `${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown'}, ${platform()} ${arch()}`,
       node: process.version,
+      [server.kind]: server.version,
+      ioredis: versionOf('ioredis'),
       load: `${Math.min(...loads).toFixed(1)} to ${Math.max(...loads).toFixed(1)}`,
     },
     repeats,
     competitors: rows,
-    bars: (scenario.bars ?? []).map((bar) => {
-      const reached =
-        rows.find(({ name }) => name === bar.competitor)?.figures[bar.figure]?.median ?? Number.NaN;
-      return {
-        ...bar,
-        reached,
-        isMet: reached >= (bar.atLeast ?? -Infinity) && reached <= (bar.atMost ?? Infinity),
-      };
-    }),
+    bars: bars.map((bar) => judge(bar, rows)),
+  };
+}
+
+/** Name of the figure that a baseline adds. */
+export function comparison({ competitor, figure }: NonNullable<Scenario['baseline']>): string {
+  return `${figure} ÷ ${competitor}`;
+}
+
+function compare(measured: Map<string, Figures[]>, baseline: NonNullable<Scenario['baseline']>): void {
+  const base = measured.get(baseline.competitor)!.map((figures) => figures[baseline.figure]!);
+  for (const [name, runs] of measured) {
+    measured.set(
+      name,
+      runs.map((figures, round) => ({
+        ...figures,
+        [comparison(baseline)]: figures[baseline.figure]! / base[round]!,
+      })),
+    );
+  }
+}
+
+function judge(bar: Bar, rows: readonly Row[]): Result['bars'][number] {
+  const spread = rows.find(({ name }) => name === bar.competitor)?.figures[bar.figure];
+  const worst = bar.atLeast === undefined ? spread?.max : spread?.min;
+  const reached = (bar.inEachRepeat ? worst : spread?.median) ?? Number.NaN;
+  return {
+    ...bar,
+    reached,
+    isMet: reached >= (bar.atLeast ?? -Infinity) && reached <= (bar.atMost ?? Infinity),
   };
 }
 

@@ -9,10 +9,19 @@ export interface Competitor {
   /** Version of the library, or what it is. */
   readonly version: string;
   /** Prepares the work on an empty server; what it returns is measured. */
-  prepare(redis: Redis): Promise<Work>;
+  prepare(redis: Redis, place: Place): Promise<Work>;
+}
+
+export interface Place {
+  /** Address of the server that `redis` is connected to, for processes of one's own. */
+  readonly url: string;
+  /** How long to measure, if the caller wants something else than the scenario: work that lasts a fixed time. */
+  readonly seconds: number | undefined;
 }
 
 export interface Work {
+  /** Runs before the clock starts. Without it, the work is run once. */
+  warmUp?(): Promise<unknown>;
   /** Does the work once and says how many operations that was, with further figures of its own. */
   run(): Promise<Outcome>;
   /** Closes what `prepare` opened. */
@@ -23,22 +32,51 @@ export interface Outcome {
   readonly operations: number;
   /** Named figures beside the common ones, such as `p99 ms`. */
   readonly figures?: Readonly<Record<string, number>>;
+  /** What other processes than this one spent on it. */
+  readonly elsewhere?: Spent;
 }
 
-/** What a figure of a competitor has to reach. */
+export interface Spent {
+  /** For how long they counted. */
+  readonly seconds: number;
+  readonly sentCommands: number;
+  readonly cpuMicros: number;
+}
+
+/** What a figure of a competitor has to reach: the median of the repeats, or each of them. */
 export interface Bar {
   readonly competitor: string;
   readonly figure: string;
   readonly atMost?: number;
   readonly atLeast?: number;
+  readonly inEachRepeat?: boolean;
 }
 
-export interface Scenario {
+/** What of its figures is shown. */
+export interface Presentation {
+  /** Figures of the table, in order; all of them without it. */
+  readonly columns?: readonly string[];
+  /** The figure that is drawn. Default `operations/s`. */
+  readonly drawn?: string;
+  /** Figures of others to stand beside: a row each, as they were printed. */
+  readonly printed?: readonly Printed[];
+}
+
+export interface Scenario extends Presentation {
   /** `<group>.<name>`; the group is what `npm run bench -- <group>` selects. */
   readonly name: string;
   readonly title: string;
   /** What one operation is. */
   readonly operation: string;
+  /** How it is measured, where that isn't obvious: whole sentences. */
+  readonly method?: string;
   readonly competitors: readonly Competitor[];
+  /** Adds a figure: how a figure of each competitor compares with that of this one in the same round. */
+  readonly baseline?: { readonly competitor: string; readonly figure: string };
   readonly bars?: readonly Bar[];
+}
+
+export interface Printed {
+  readonly name: string;
+  readonly figures: Readonly<Record<string, string>>;
 }

@@ -1,0 +1,74 @@
+/** The program of one process of a crew: makes its part of the work, then does what its parent says. */
+import type { Spent } from './scenario.js';
+import { sentCommands } from './sent-commands.js';
+
+/** A part of the work, which goes on until the process is killed. */
+export interface Part<Report> {
+  /** Begins; resolves when it is under way. */
+  start(): void | Promise<void>;
+  /** From here on it counts. */
+  open(): void;
+  /** What it counted. */
+  close(): Report;
+}
+
+export type PartFactory<Settings, Report> = (settings: Settings) => Promise<Part<Report>>;
+
+export type MemberRequest =
+  | { readonly verb: 'prepare'; readonly settings: object }
+  | { readonly verb: 'start' | 'open' | 'close' };
+
+export interface MemberReply {
+  readonly report?: unknown;
+  readonly spent?: Spent;
+}
+
+const [, , module] = process.argv;
+let part: Part<unknown>;
+let openedAt = 0;
+let sentBefore = 0;
+let cpuBefore = process.cpuUsage();
+
+async function answer(request: MemberRequest): Promise<MemberReply> {
+  switch (request.verb) {
+    case 'prepare': {
+      const { default: make } = (await import(module!)) as { default: PartFactory<object, unknown> };
+      part = await make(request.settings);
+      return {};
+    }
+    case 'start': {
+      await part.start();
+      return {};
+    }
+    case 'open': {
+      part.open();
+      openedAt = performance.now();
+      sentBefore = sentCommands();
+      cpuBefore = process.cpuUsage();
+      return {};
+    }
+    case 'close': {
+      const { user, system } = process.cpuUsage(cpuBefore);
+      const spent = {
+        seconds: (performance.now() - openedAt) / 1000,
+        sentCommands: sentCommands() - sentBefore,
+        cpuMicros: user + system,
+      };
+      return { report: part.close(), spent };
+    }
+    default: {
+      throw new Error(`unknown request ${JSON.stringify(request satisfies never)}`);
+    }
+  }
+}
+
+process.on('message', (request: MemberRequest) => {
+  answer(request).then(
+    (reply) => process.send!(reply),
+    (error: unknown) => {
+      console.error(error);
+      process.exit(1);
+    },
+  );
+});
+process.on('disconnect', () => process.exit());

@@ -1,0 +1,64 @@
+import { crewWork } from '../../crew.js';
+import { comparison } from '../../run.js';
+import type { Competitor, Scenario } from '../../scenario.js';
+import { FLOOR, MINE, MINE_WITHOUT_TOKEN, PEERS } from './mutexes.js';
+import type { MutexKind } from './mutexes.js';
+import type { UncontendedReport, UncontendedSettings } from './uncontended.part.js';
+
+const SECONDS = 1;
+const WARM_UP_SECONDS = 0.3;
+const BASELINE = { competitor: FLOOR.name, figure: 'Redis CPU µs' };
+
+function competitor({ name, version }: MutexKind, keys: number): Competitor {
+  return {
+    name,
+    version,
+    prepare: (_redis, { url, seconds = SECONDS }) =>
+      crewWork<UncontendedReport>({
+        module: new URL('uncontended.part.js', import.meta.url),
+        settings: [{ url, kind: name, keys } satisfies UncontendedSettings],
+        warmUpSeconds: WARM_UP_SECONDS,
+        seconds,
+        outcome: ([report]) => ({
+          operations: report!.pairs,
+          figures: { 'p50 ms': report!.p50, 'p99 ms': report!.p99 },
+        }),
+      }),
+  };
+}
+
+function scenario(keys: number, rest: Pick<Scenario, 'name' | 'title' | 'bars'>): Scenario {
+  return {
+    ...rest,
+    operation: 'a free lock acquired and released',
+    method:
+      'One process over one connection; for each key, one pair after the other. What Redis spends on a request depends on how many of ' +
+      'them one read of its socket brings, and so on how busy the machine is; the time in scripts does so less.',
+    competitors: [MINE, MINE_WITHOUT_TOKEN, ...PEERS, FLOOR].map((kind) => competitor(kind, keys)),
+    baseline: BASELINE,
+    columns: [
+      'operations/s',
+      'p50 ms',
+      'p99 ms',
+      'commands sent',
+      'socket reads',
+      'µs in scripts',
+      'Redis CPU µs',
+      comparison(BASELINE),
+      'Node CPU µs',
+    ],
+    drawn: 'Redis CPU µs',
+  };
+}
+
+export const uncontended: readonly Scenario[] = [
+  scenario(1, { name: 'locks.uncontended-01', title: 'Locks: uncontended, 1 key' }),
+  scenario(50, {
+    name: 'locks.uncontended-50',
+    title: 'Locks: uncontended, 50 keys at once',
+    bars: [
+      { competitor: MINE.name, figure: BASELINE.figure, atMost: 11 },
+      { competitor: MINE_WITHOUT_TOKEN.name, figure: BASELINE.figure, atMost: 9.4 },
+    ],
+  }),
+];
