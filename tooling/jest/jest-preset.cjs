@@ -9,7 +9,7 @@ module.exports = {
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   testTimeout: 20_000,
   // Most of what these tests do is wait, for leases, failovers and processes: two files at a time also on two cores.
-  maxWorkers: 2,
+  maxWorkers: process.env.CI ? 1 : 2,
   extensionsToTreatAsEsm: ['.ts'],
   // First ts: './x.js' in a source means x.ts, also where an x.mjs lies beside it.
   moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json'],

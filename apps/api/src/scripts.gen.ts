@@ -79,8 +79,21 @@ export const marketList = new Script({
     "local prices = KEYS[7]\n" +
     "local sold = KEYS[8]\n" +
     "\n" +
+    "-- Makes a listing of an item, for scripts that have checked that it may be made. It expects the locals owners, inventory,\n" +
+    "-- listed, listings, newest and prices.\n" +
     "local time = redis.call('TIME')\n" +
     "local listedAt = string.format('%013.0f', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
+    "\n" +
+    "local function putUp(listingId, sellerId, itemId, price)\n" +
+    "  local listing = table.concat({ itemId, sellerId, price, listedAt }, ' ')\n" +
+    "  redis.call('HDEL', owners, itemId)\n" +
+    "  redis.call('ZREM', inventory, sellerId .. ' ' .. itemId)\n" +
+    "  redis.call('HSET', listed, itemId, listingId)\n" +
+    "  redis.call('HSET', listings, listingId, listing)\n" +
+    "  redis.call('ZADD', newest, 0, listedAt .. ' ' .. listingId)\n" +
+    "  redis.call('ZADD', prices, 0, string.format('%013.0f', price) .. ' ' .. listingId)\n" +
+    "  return listing\n" +
+    "end\n" +
     "\n" +
     "local function offer(listingId, sellerId, itemId, price)\n" +
     "  local content = itemId .. ' ' .. sellerId .. ' ' .. price .. ' '\n" +
@@ -102,15 +115,7 @@ export const marketList = new Script({
     "  if owner ~= sellerId then\n" +
     "    return { 'not-owner' }\n" +
     "  end\n" +
-    "\n" +
-    "  local listing = content .. listedAt\n" +
-    "  redis.call('HDEL', owners, itemId)\n" +
-    "  redis.call('ZREM', inventory, sellerId .. ' ' .. itemId)\n" +
-    "  redis.call('HSET', listed, itemId, listingId)\n" +
-    "  redis.call('HSET', listings, listingId, listing)\n" +
-    "  redis.call('ZADD', newest, 0, listedAt .. ' ' .. listingId)\n" +
-    "  redis.call('ZADD', prices, 0, string.format('%013.0f', price) .. ' ' .. listingId)\n" +
-    "  return { 'listed', listing }\n" +
+    "  return { 'listed', putUp(listingId, sellerId, itemId, price) }\n" +
     "end\n" +
     "\n" +
     "local replies = {}\n" +
@@ -156,6 +161,96 @@ export const marketListings = new Script({
     "  found[i] = redis.call('HGET', listings, string.sub(member, 15))\n" +
     "end\n" +
     "return { members, found }\n",
+} as const);
+
+export const marketOffer = new Script({
+  name: "market.offer",
+  isReadOnly: true,
+  keys: ["players","owners","listed","listings","sold"],
+  args: ["listingId","sellerId","itemId"],
+  source: "#!lua flags=no-writes\n" +
+    "-- Reads what an offer is decided by.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   players      HASH playerId -> profile\n" +
+    "--   owners       HASH itemId -> playerId\n" +
+    "--   listed       HASH itemId -> listingId\n" +
+    "--   listings     HASH listingId -> 'itemId sellerId price listedAt'\n" +
+    "--   sold         HASH listingId -> saleId\n" +
+    "-- ARGV\n" +
+    "--   listingId\n" +
+    "--   sellerId\n" +
+    "--   itemId\n" +
+    "-- RETURNS\n" +
+    "--   {listing, 1 if it was sold, 1 if the seller exists, the item's owner, the listing that the item is in}; nil for what\n" +
+    "--   isn't there\n" +
+    "local players = KEYS[1]\n" +
+    "local owners = KEYS[2]\n" +
+    "local listed = KEYS[3]\n" +
+    "local listings = KEYS[4]\n" +
+    "local sold = KEYS[5]\n" +
+    "local listingId = ARGV[1]\n" +
+    "local sellerId = ARGV[2]\n" +
+    "local itemId = ARGV[3]\n" +
+    "\n" +
+    "return {\n" +
+    "  redis.call('HGET', listings, listingId),\n" +
+    "  redis.call('HEXISTS', sold, listingId),\n" +
+    "  redis.call('HEXISTS', players, sellerId),\n" +
+    "  redis.call('HGET', owners, itemId),\n" +
+    "  redis.call('HGET', listed, itemId),\n" +
+    "}\n",
+} as const);
+
+export const marketOrder = new Script({
+  name: "market.order",
+  isReadOnly: true,
+  keys: ["funds","listings","sales","saleOrder","sold","requests","outbox"],
+  args: ["maxSales","listingId","buyerId","requestKey"],
+  source: "#!lua flags=no-writes\n" +
+    "-- Reads what the purchase of a listing is decided by.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   funds        HASH playerId -> coins\n" +
+    "--   listings     HASH listingId -> 'itemId sellerId price listedAt'\n" +
+    "--   sales        HASH saleId -> sale\n" +
+    "--   saleOrder    LIST of saleIds, oldest first\n" +
+    "--   sold         HASH listingId -> saleId\n" +
+    "--   requests     HASH requestKey -> saleId\n" +
+    "--   outbox       ZSET soldAt -> saleId\n" +
+    "-- ARGV\n" +
+    "--   maxSales\n" +
+    "--   listingId\n" +
+    "--   buyerId\n" +
+    "--   requestKey   '': none\n" +
+    "-- RETURNS\n" +
+    "--   {listing, 1 if it was sold, the buyer's coins, the seller's coins, saleId and sale that the request key led to,\n" +
+    "--   1 if the oldest receipt has to go and its mail is not enqueued}; nil for what isn't there\n" +
+    "local funds = KEYS[1]\n" +
+    "local listings = KEYS[2]\n" +
+    "local sales = KEYS[3]\n" +
+    "local saleOrder = KEYS[4]\n" +
+    "local sold = KEYS[5]\n" +
+    "local requests = KEYS[6]\n" +
+    "local outbox = KEYS[7]\n" +
+    "local maxSales = tonumber(ARGV[1])\n" +
+    "local listingId = ARGV[2]\n" +
+    "local buyerId = ARGV[3]\n" +
+    "local requestKey = ARGV[4]\n" +
+    "\n" +
+    "local listing = redis.call('HGET', listings, listingId)\n" +
+    "local sellerId = listing and string.match(listing, '^%S+ (%S+)')\n" +
+    "local earlierId = requestKey ~= '' and redis.call('HGET', requests, requestKey)\n" +
+    "local oldest = redis.call('LLEN', saleOrder) >= maxSales and redis.call('LINDEX', saleOrder, 0)\n" +
+    "return {\n" +
+    "  listing,\n" +
+    "  redis.call('HEXISTS', sold, listingId),\n" +
+    "  redis.call('HGET', funds, buyerId),\n" +
+    "  sellerId and redis.call('HGET', funds, sellerId),\n" +
+    "  earlierId,\n" +
+    "  earlierId and redis.call('HGET', sales, earlierId),\n" +
+    "  oldest and redis.call('ZSCORE', outbox, oldest) and 1 or 0,\n" +
+    "}\n",
 } as const);
 
 export const marketOutbox = new Script({
@@ -254,12 +349,27 @@ export const marketPurchase = new Script({
     "local maxCoins = tonumber(ARGV[1])\n" +
     "local maxSales = tonumber(ARGV[2])\n" +
     "\n" +
-    "-- More than one goes only after maxSales was lowered; the bound keeps a purchase short.\n" +
+    "-- The sale itself, for scripts that have checked that it may be made. It expects the locals funds, owners, inventory,\n" +
+    "-- listed, listings, newest, prices, sales, saleOrder, sold, requests, outbox and maxSales.\n" +
+    "\n" +
+    "-- More than one receipt goes only after maxSales was lowered; the bound keeps a purchase short.\n" +
     "local MAX_DROPS = 8\n" +
     "local SALE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S*)$'\n" +
+    "local LISTING = '^(%S+) (%S+) (%S+) (%S+)$'\n" +
     "\n" +
     "local time = redis.call('TIME')\n" +
     "local soldAt = string.format('%013.0f', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
+    "\n" +
+    "-- The oldest receipts, whose place the next one takes.\n" +
+    "local function oldestSales()\n" +
+    "  local excess = math.min(redis.call('LLEN', saleOrder) - maxSales + 1, MAX_DROPS)\n" +
+    "  return excess > 0 and redis.call('LRANGE', saleOrder, 0, excess - 1) or {}\n" +
+    "end\n" +
+    "\n" +
+    "-- A receipt has to stay as long as its mail is not enqueued.\n" +
+    "local function isMailPending(saleId)\n" +
+    "  return saleId and redis.call('ZSCORE', outbox, saleId)\n" +
+    "end\n" +
     "\n" +
     "local function drop(saleId)\n" +
     "  local listingId, _, _, _, _, _, requestKey = string.match(redis.call('HGET', sales, saleId), SALE)\n" +
@@ -271,43 +381,10 @@ export const marketPurchase = new Script({
     "  end\n" +
     "end\n" +
     "\n" +
-    "local function buy(saleId, listingId, buyerId, expectedPrice, requestKey)\n" +
-    "  local earlierId = requestKey ~= '' and redis.call('HGET', requests, requestKey) or saleId\n" +
-    "  local earlier = redis.call('HGET', sales, earlierId)\n" +
-    "  if earlier then\n" +
-    "    local itsListing, _, _, itsBuyer, itsPrice = string.match(earlier, SALE)\n" +
-    "    local isSame = itsListing == listingId and itsBuyer == buyerId and itsPrice == expectedPrice\n" +
-    "    return isSame and { 'repeated', earlierId, earlier } or { 'request-reused' }\n" +
-    "  end\n" +
-    "  local listing = redis.call('HGET', listings, listingId)\n" +
-    "  if not listing then\n" +
-    "    return { redis.call('HEXISTS', sold, listingId) == 1 and 'already-sold' or 'unknown-listing' }\n" +
-    "  end\n" +
-    "  local itemId, sellerId, price, listedAt = string.match(listing, '^(%S+) (%S+) (%S+) (%S+)$')\n" +
-    "  local coins = redis.call('HGET', funds, buyerId)\n" +
-    "  if not coins then\n" +
-    "    return { 'unknown-player' }\n" +
-    "  end\n" +
-    "  if sellerId == buyerId then\n" +
-    "    return { 'own-listing' }\n" +
-    "  end\n" +
-    "  if price ~= expectedPrice then\n" +
-    "    return { 'price-changed', price }\n" +
-    "  end\n" +
-    "  if tonumber(coins) < tonumber(price) then\n" +
-    "    return { 'insufficient-funds', price, coins }\n" +
-    "  end\n" +
-    "  if redis.call('HGET', funds, sellerId) + price > maxCoins then\n" +
-    "    return { 'funds-overflow', sellerId }\n" +
-    "  end\n" +
-    "  local excess = math.min(redis.call('LLEN', saleOrder) - maxSales + 1, MAX_DROPS)\n" +
-    "  local oldest = excess > 0 and redis.call('LRANGE', saleOrder, 0, excess - 1) or {}\n" +
-    "  if oldest[1] and redis.call('ZSCORE', outbox, oldest[1]) then\n" +
-    "    return { 'outbox-full' }\n" +
-    "  end\n" +
-    "\n" +
+    "local function sell(saleId, listingId, listing, buyerId, requestKey, oldest)\n" +
+    "  local itemId, sellerId, price, listedAt = string.match(listing, LISTING)\n" +
     "  for _, oldId in ipairs(oldest) do\n" +
-    "    if redis.call('ZSCORE', outbox, oldId) then\n" +
+    "    if isMailPending(oldId) then\n" +
     "      break\n" +
     "    end\n" +
     "    drop(oldId)\n" +
@@ -328,7 +405,43 @@ export const marketPurchase = new Script({
     "    redis.call('HSET', requests, requestKey, saleId)\n" +
     "  end\n" +
     "  redis.call('ZADD', outbox, soldAt, saleId)\n" +
-    "  return { 'sold', saleId, sale }\n" +
+    "  return sale\n" +
+    "end\n" +
+    "\n" +
+    "local function buy(saleId, listingId, buyerId, expectedPrice, requestKey)\n" +
+    "  local earlierId = requestKey ~= '' and redis.call('HGET', requests, requestKey) or saleId\n" +
+    "  local earlier = redis.call('HGET', sales, earlierId)\n" +
+    "  if earlier then\n" +
+    "    local itsListing, _, _, itsBuyer, itsPrice = string.match(earlier, SALE)\n" +
+    "    local isSame = itsListing == listingId and itsBuyer == buyerId and itsPrice == expectedPrice\n" +
+    "    return isSame and { 'repeated', earlierId, earlier } or { 'request-reused' }\n" +
+    "  end\n" +
+    "  local listing = redis.call('HGET', listings, listingId)\n" +
+    "  if not listing then\n" +
+    "    return { redis.call('HEXISTS', sold, listingId) == 1 and 'already-sold' or 'unknown-listing' }\n" +
+    "  end\n" +
+    "  local _, sellerId, price = string.match(listing, LISTING)\n" +
+    "  local coins = redis.call('HGET', funds, buyerId)\n" +
+    "  if not coins then\n" +
+    "    return { 'unknown-player' }\n" +
+    "  end\n" +
+    "  if sellerId == buyerId then\n" +
+    "    return { 'own-listing' }\n" +
+    "  end\n" +
+    "  if price ~= expectedPrice then\n" +
+    "    return { 'price-changed', price }\n" +
+    "  end\n" +
+    "  if tonumber(coins) < tonumber(price) then\n" +
+    "    return { 'insufficient-funds', price, coins }\n" +
+    "  end\n" +
+    "  if redis.call('HGET', funds, sellerId) + price > maxCoins then\n" +
+    "    return { 'funds-overflow', sellerId }\n" +
+    "  end\n" +
+    "  local oldest = oldestSales()\n" +
+    "  if isMailPending(oldest[1]) then\n" +
+    "    return { 'outbox-full' }\n" +
+    "  end\n" +
+    "  return { 'sold', saleId, sell(saleId, listingId, listing, buyerId, requestKey, oldest) }\n" +
     "end\n" +
     "\n" +
     "local replies = {}\n" +
@@ -376,6 +489,276 @@ export const marketPutPlayer = new Script({
     "return { 'created', initial }\n",
 } as const);
 
+export const marketSettleOffer = new Script({
+  name: "market.settle-offer",
+  isReadOnly: false,
+  keys: ["fence","owners","inventory","listed","listings","newest","prices","sold"],
+  args: ["token","fenceMs","listingId","sellerId","itemId","price"],
+  source: "#!lua\n" +
+    "-- Writes the offer that somebody decided on under the lock of the listing; see market.settle-purchase.lua. The item may\n" +
+    "-- have been offered under another id meanwhile, or sold and bought.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   fence        STRING the last fencing token that wrote this listing; fenceMs from then\n" +
+    "--   owners       HASH itemId -> playerId; until listed\n" +
+    "--   inventory    ZSET of 'playerId itemId'; as owners\n" +
+    "--   listed       HASH itemId -> listingId; until withdrawn or sold\n" +
+    "--   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold\n" +
+    "--   newest       ZSET of 'listedAt listingId'; as listings\n" +
+    "--   prices       ZSET of 'price listingId'; as listings\n" +
+    "--   sold         HASH listingId -> saleId; as long as the sale is kept\n" +
+    "-- ARGV\n" +
+    "--   token        of the lease under which it was decided\n" +
+    "--   fenceMs      ms\n" +
+    "--   listingId\n" +
+    "--   sellerId\n" +
+    "--   itemId\n" +
+    "--   price        coins\n" +
+    "-- RETURNS\n" +
+    "--   {'listed', listing}, {'stale-token', the last token}, or {'changed'}: to be read and decided again\n" +
+    "local fence = KEYS[1]\n" +
+    "local owners = KEYS[2]\n" +
+    "local inventory = KEYS[3]\n" +
+    "local listed = KEYS[4]\n" +
+    "local listings = KEYS[5]\n" +
+    "local newest = KEYS[6]\n" +
+    "local prices = KEYS[7]\n" +
+    "local sold = KEYS[8]\n" +
+    "local token = ARGV[1]\n" +
+    "local fenceMs = ARGV[2]\n" +
+    "local listingId = ARGV[3]\n" +
+    "local sellerId = ARGV[4]\n" +
+    "local itemId = ARGV[5]\n" +
+    "local price = ARGV[6]\n" +
+    "\n" +
+    "-- Makes a listing of an item, for scripts that have checked that it may be made. It expects the locals owners, inventory,\n" +
+    "-- listed, listings, newest and prices.\n" +
+    "local time = redis.call('TIME')\n" +
+    "local listedAt = string.format('%013.0f', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
+    "\n" +
+    "local function putUp(listingId, sellerId, itemId, price)\n" +
+    "  local listing = table.concat({ itemId, sellerId, price, listedAt }, ' ')\n" +
+    "  redis.call('HDEL', owners, itemId)\n" +
+    "  redis.call('ZREM', inventory, sellerId .. ' ' .. itemId)\n" +
+    "  redis.call('HSET', listed, itemId, listingId)\n" +
+    "  redis.call('HSET', listings, listingId, listing)\n" +
+    "  redis.call('ZADD', newest, 0, listedAt .. ' ' .. listingId)\n" +
+    "  redis.call('ZADD', prices, 0, string.format('%013.0f', price) .. ' ' .. listingId)\n" +
+    "  return listing\n" +
+    "end\n" +
+    "\n" +
+    "local last = redis.call('GET', fence)\n" +
+    "if last and tonumber(last) > tonumber(token) then\n" +
+    "  return { 'stale-token', last }\n" +
+    "end\n" +
+    "if\n" +
+    "  redis.call('HEXISTS', listings, listingId) == 1\n" +
+    "  or redis.call('HEXISTS', sold, listingId) == 1\n" +
+    "  or redis.call('HGET', owners, itemId) ~= sellerId\n" +
+    "then\n" +
+    "  return { 'changed' }\n" +
+    "end\n" +
+    "redis.call('SET', fence, token, 'PX', fenceMs)\n" +
+    "return { 'listed', putUp(listingId, sellerId, itemId, price) }\n",
+} as const);
+
+export const marketSettlePurchase = new Script({
+  name: "market.settle-purchase",
+  isReadOnly: false,
+  keys: ["fence","funds","owners","inventory","listed","listings","newest","prices","sales","saleOrder","sold","requests","outbox"],
+  args: ["token","fenceMs","maxCoins","maxSales","saleId","listingId","listing","buyerId","requestKey"],
+  source: "#!lua\n" +
+    "-- Writes the purchase that somebody decided on under the lock of the listing. The lock keeps others who take it away\n" +
+    "-- from the listing while its holder has its lease. It does not keep them away after that, so a token that is smaller\n" +
+    "-- than one that has written is refused; and it does not keep away those who buy or withdraw without it, nor those who\n" +
+    "-- buy other listings with the same purse, so what the decision rests on has to hold still.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   fence        STRING the last fencing token that wrote this listing; fenceMs from then\n" +
+    "--   funds        HASH playerId -> coins; for good\n" +
+    "--   owners       HASH itemId -> playerId; until listed\n" +
+    "--   inventory    ZSET of 'playerId itemId'; as owners\n" +
+    "--   listed       HASH itemId -> listingId; until withdrawn or sold\n" +
+    "--   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold\n" +
+    "--   newest       ZSET of 'listedAt listingId'; as listings\n" +
+    "--   prices       ZSET of 'price listingId'; as listings\n" +
+    "--   sales        HASH saleId -> 'listingId itemId sellerId buyerId price soldAt requestKey'; the newest maxSales\n" +
+    "--   saleOrder    LIST of saleIds, oldest first; as sales\n" +
+    "--   sold         HASH listingId -> saleId; as sales\n" +
+    "--   requests     HASH requestKey -> saleId; as sales\n" +
+    "--   outbox       ZSET soldAt -> saleId; until the mail is enqueued\n" +
+    "-- ARGV\n" +
+    "--   token        of the lease under which the listing was read\n" +
+    "--   fenceMs      ms\n" +
+    "--   maxCoins     the most that a player may have\n" +
+    "--   maxSales\n" +
+    "--   saleId\n" +
+    "--   listingId\n" +
+    "--   listing      as it was read\n" +
+    "--   buyerId\n" +
+    "--   requestKey   '': none\n" +
+    "-- RETURNS\n" +
+    "--   {'sold', saleId, sale}, {'stale-token', the last token}, or {'changed'}: to be read and decided again\n" +
+    "local fence = KEYS[1]\n" +
+    "local funds = KEYS[2]\n" +
+    "local owners = KEYS[3]\n" +
+    "local inventory = KEYS[4]\n" +
+    "local listed = KEYS[5]\n" +
+    "local listings = KEYS[6]\n" +
+    "local newest = KEYS[7]\n" +
+    "local prices = KEYS[8]\n" +
+    "local sales = KEYS[9]\n" +
+    "local saleOrder = KEYS[10]\n" +
+    "local sold = KEYS[11]\n" +
+    "local requests = KEYS[12]\n" +
+    "local outbox = KEYS[13]\n" +
+    "local token = ARGV[1]\n" +
+    "local fenceMs = ARGV[2]\n" +
+    "local maxCoins = tonumber(ARGV[3])\n" +
+    "local maxSales = tonumber(ARGV[4])\n" +
+    "local saleId = ARGV[5]\n" +
+    "local listingId = ARGV[6]\n" +
+    "local listing = ARGV[7]\n" +
+    "local buyerId = ARGV[8]\n" +
+    "local requestKey = ARGV[9]\n" +
+    "\n" +
+    "-- The sale itself, for scripts that have checked that it may be made. It expects the locals funds, owners, inventory,\n" +
+    "-- listed, listings, newest, prices, sales, saleOrder, sold, requests, outbox and maxSales.\n" +
+    "\n" +
+    "-- More than one receipt goes only after maxSales was lowered; the bound keeps a purchase short.\n" +
+    "local MAX_DROPS = 8\n" +
+    "local SALE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S*)$'\n" +
+    "local LISTING = '^(%S+) (%S+) (%S+) (%S+)$'\n" +
+    "\n" +
+    "local time = redis.call('TIME')\n" +
+    "local soldAt = string.format('%013.0f', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
+    "\n" +
+    "-- The oldest receipts, whose place the next one takes.\n" +
+    "local function oldestSales()\n" +
+    "  local excess = math.min(redis.call('LLEN', saleOrder) - maxSales + 1, MAX_DROPS)\n" +
+    "  return excess > 0 and redis.call('LRANGE', saleOrder, 0, excess - 1) or {}\n" +
+    "end\n" +
+    "\n" +
+    "-- A receipt has to stay as long as its mail is not enqueued.\n" +
+    "local function isMailPending(saleId)\n" +
+    "  return saleId and redis.call('ZSCORE', outbox, saleId)\n" +
+    "end\n" +
+    "\n" +
+    "local function drop(saleId)\n" +
+    "  local listingId, _, _, _, _, _, requestKey = string.match(redis.call('HGET', sales, saleId), SALE)\n" +
+    "  redis.call('LPOP', saleOrder)\n" +
+    "  redis.call('HDEL', sales, saleId)\n" +
+    "  redis.call('HDEL', sold, listingId)\n" +
+    "  if requestKey ~= '' then\n" +
+    "    redis.call('HDEL', requests, requestKey)\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "local function sell(saleId, listingId, listing, buyerId, requestKey, oldest)\n" +
+    "  local itemId, sellerId, price, listedAt = string.match(listing, LISTING)\n" +
+    "  for _, oldId in ipairs(oldest) do\n" +
+    "    if isMailPending(oldId) then\n" +
+    "      break\n" +
+    "    end\n" +
+    "    drop(oldId)\n" +
+    "  end\n" +
+    "  redis.call('HINCRBY', funds, buyerId, '-' .. price)\n" +
+    "  redis.call('HINCRBY', funds, sellerId, price)\n" +
+    "  redis.call('HDEL', listings, listingId)\n" +
+    "  redis.call('HDEL', listed, itemId)\n" +
+    "  redis.call('ZREM', newest, listedAt .. ' ' .. listingId)\n" +
+    "  redis.call('ZREM', prices, string.format('%013.0f', price) .. ' ' .. listingId)\n" +
+    "  redis.call('HSET', owners, itemId, buyerId)\n" +
+    "  redis.call('ZADD', inventory, 0, buyerId .. ' ' .. itemId)\n" +
+    "  local sale = table.concat({ listingId, itemId, sellerId, buyerId, price, soldAt, requestKey }, ' ')\n" +
+    "  redis.call('HSET', sales, saleId, sale)\n" +
+    "  redis.call('RPUSH', saleOrder, saleId)\n" +
+    "  redis.call('HSET', sold, listingId, saleId)\n" +
+    "  if requestKey ~= '' then\n" +
+    "    redis.call('HSET', requests, requestKey, saleId)\n" +
+    "  end\n" +
+    "  redis.call('ZADD', outbox, soldAt, saleId)\n" +
+    "  return sale\n" +
+    "end\n" +
+    "\n" +
+    "local last = redis.call('GET', fence)\n" +
+    "if last and tonumber(last) > tonumber(token) then\n" +
+    "  return { 'stale-token', last }\n" +
+    "end\n" +
+    "local _, sellerId, price = string.match(listing, LISTING)\n" +
+    "local oldest = oldestSales()\n" +
+    "if\n" +
+    "  redis.call('HGET', listings, listingId) ~= listing\n" +
+    "  or requestKey ~= '' and redis.call('HEXISTS', requests, requestKey) == 1\n" +
+    "  or tonumber(redis.call('HGET', funds, buyerId)) < tonumber(price)\n" +
+    "  or redis.call('HGET', funds, sellerId) + price > maxCoins\n" +
+    "  or isMailPending(oldest[1])\n" +
+    "then\n" +
+    "  return { 'changed' }\n" +
+    "end\n" +
+    "redis.call('SET', fence, token, 'PX', fenceMs)\n" +
+    "return { 'sold', saleId, sell(saleId, listingId, listing, buyerId, requestKey, oldest) }\n",
+} as const);
+
+export const marketSettleWithdrawal = new Script({
+  name: "market.settle-withdrawal",
+  isReadOnly: false,
+  keys: ["fence","owners","inventory","listed","listings","newest","prices"],
+  args: ["token","fenceMs","listingId","listing"],
+  source: "#!lua\n" +
+    "-- Writes the withdrawal that somebody decided on under the lock of the listing; see market.settle-purchase.lua.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   fence        STRING the last fencing token that wrote this listing; fenceMs from then\n" +
+    "--   owners       HASH itemId -> playerId; until listed\n" +
+    "--   inventory    ZSET of 'playerId itemId'; as owners\n" +
+    "--   listed       HASH itemId -> listingId; until withdrawn or sold\n" +
+    "--   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold\n" +
+    "--   newest       ZSET of 'listedAt listingId'; as listings\n" +
+    "--   prices       ZSET of 'price listingId'; as listings\n" +
+    "-- ARGV\n" +
+    "--   token        of the lease under which the listing was read\n" +
+    "--   fenceMs      ms\n" +
+    "--   listingId\n" +
+    "--   listing      as it was read\n" +
+    "-- RETURNS\n" +
+    "--   {'withdrawn'}, {'stale-token', the last token}, or {'changed'}: to be read and decided again\n" +
+    "local fence = KEYS[1]\n" +
+    "local owners = KEYS[2]\n" +
+    "local inventory = KEYS[3]\n" +
+    "local listed = KEYS[4]\n" +
+    "local listings = KEYS[5]\n" +
+    "local newest = KEYS[6]\n" +
+    "local prices = KEYS[7]\n" +
+    "local token = ARGV[1]\n" +
+    "local fenceMs = ARGV[2]\n" +
+    "local listingId = ARGV[3]\n" +
+    "local listing = ARGV[4]\n" +
+    "\n" +
+    "-- Gives the item of a listing back to its seller, for scripts that have checked that it may be. It expects the locals owners,\n" +
+    "-- inventory, listed, listings, newest and prices.\n" +
+    "local function takeBack(listingId, listing)\n" +
+    "  local itemId, sellerId, price, listedAt = string.match(listing, '^(%S+) (%S+) (%S+) (%S+)$')\n" +
+    "  redis.call('HDEL', listings, listingId)\n" +
+    "  redis.call('HDEL', listed, itemId)\n" +
+    "  redis.call('ZREM', newest, listedAt .. ' ' .. listingId)\n" +
+    "  redis.call('ZREM', prices, string.format('%013.0f', price) .. ' ' .. listingId)\n" +
+    "  redis.call('HSET', owners, itemId, sellerId)\n" +
+    "  redis.call('ZADD', inventory, 0, sellerId .. ' ' .. itemId)\n" +
+    "end\n" +
+    "\n" +
+    "local last = redis.call('GET', fence)\n" +
+    "if last and tonumber(last) > tonumber(token) then\n" +
+    "  return { 'stale-token', last }\n" +
+    "end\n" +
+    "if redis.call('HGET', listings, listingId) ~= listing then\n" +
+    "  return { 'changed' }\n" +
+    "end\n" +
+    "redis.call('SET', fence, token, 'PX', fenceMs)\n" +
+    "takeBack(listingId, listing)\n" +
+    "return { 'withdrawn' }\n",
+} as const);
+
 export const marketWithdraw = new Script({
   name: "market.withdraw",
   isReadOnly: false,
@@ -407,19 +790,25 @@ export const marketWithdraw = new Script({
     "local listingId = ARGV[1]\n" +
     "local playerId = ARGV[2]\n" +
     "\n" +
+    "-- Gives the item of a listing back to its seller, for scripts that have checked that it may be. It expects the locals owners,\n" +
+    "-- inventory, listed, listings, newest and prices.\n" +
+    "local function takeBack(listingId, listing)\n" +
+    "  local itemId, sellerId, price, listedAt = string.match(listing, '^(%S+) (%S+) (%S+) (%S+)$')\n" +
+    "  redis.call('HDEL', listings, listingId)\n" +
+    "  redis.call('HDEL', listed, itemId)\n" +
+    "  redis.call('ZREM', newest, listedAt .. ' ' .. listingId)\n" +
+    "  redis.call('ZREM', prices, string.format('%013.0f', price) .. ' ' .. listingId)\n" +
+    "  redis.call('HSET', owners, itemId, sellerId)\n" +
+    "  redis.call('ZADD', inventory, 0, sellerId .. ' ' .. itemId)\n" +
+    "end\n" +
+    "\n" +
     "local listing = redis.call('HGET', listings, listingId)\n" +
     "if not listing then\n" +
     "  return redis.call('HEXISTS', sold, listingId) == 1 and 'already-sold' or 'unknown-listing'\n" +
     "end\n" +
-    "local itemId, sellerId, price, listedAt = string.match(listing, '^(%S+) (%S+) (%S+) (%S+)$')\n" +
-    "if sellerId ~= playerId then\n" +
+    "if string.match(listing, '^%S+ (%S+)') ~= playerId then\n" +
     "  return 'not-seller'\n" +
     "end\n" +
-    "redis.call('HDEL', listings, listingId)\n" +
-    "redis.call('HDEL', listed, itemId)\n" +
-    "redis.call('ZREM', newest, listedAt .. ' ' .. listingId)\n" +
-    "redis.call('ZREM', prices, string.format('%013.0f', price) .. ' ' .. listingId)\n" +
-    "redis.call('HSET', owners, itemId, sellerId)\n" +
-    "redis.call('ZADD', inventory, 0, sellerId .. ' ' .. itemId)\n" +
+    "takeBack(listingId, listing)\n" +
     "return 'withdrawn'\n",
 } as const);

@@ -30,6 +30,35 @@ async function expectMails(api: Api, ready: number): Promise<void> {
   );
 }
 
+/** Bill offers what he has bought, and Frank buys it back under the lock of the listing. */
+async function resell(api: Api): Promise<Answer> {
+  const headers = { 'idempotency-key': 'resale' };
+  const body = { sellerId: 'bill', itemId: 'sword', price: 7 };
+  await api.send({ method: 'POST', path: '/v1/market/listings', headers, body });
+  const order = { buyerId: 'frank', expectedPrice: 7, strategy: 'lock' };
+  return await api.send({ method: 'POST', path: '/v1/market/listings/resale/purchases', body: order });
+}
+
+async function expectLocksOfAllMasters(api: Api): Promise<void> {
+  const names = Array.from({ length: 12 }, (_, n) => `lock-${n}`);
+  const body = { leaseMs: 60_000 };
+  await Promise.all(
+    names.map((name) => api.send({ method: 'POST', path: `/v1/locks/${name}/acquire`, body })),
+  );
+  const found: string[] = [];
+  for (let cursor: string | null = ''; cursor !== null;) {
+    const { json } = await api.send({ path: `/v1/locks?limit=2${cursor && `&cursor=${cursor}`}` });
+    found.push(...json.items.map(({ name }: { name: string }) => name));
+    cursor = json.nextCursor;
+  }
+  expect(found.toSorted()).toEqual(names.toSorted());
+  for (const name of names) {
+    const { json } = await api.send({ path: `/v1/locks/${name}` });
+    const release = { method: 'POST', path: `/v1/locks/${name}/release`, body: { holder: json.holder } };
+    expect((await api.send(release)).status).toBe(200);
+  }
+}
+
 /** The API answers 503 at worst, each time within a second, until it works again. */
 async function expectRecovery(api: Api): Promise<void> {
   await until(
@@ -54,17 +83,22 @@ describe('the API', () => {
     expect((await sell(api)).status).toBe(201);
     await expectMails(api, 1);
 
+    const byLock = await resell(api);
+    expect([byLock.status, byLock.json.itemId]).toEqual([201, 'sword']);
+    await expectMails(api, 2);
+    await expectLocksOfAllMasters(api);
+
     const owner = await cluster.ownerOf('mortise:market:{main}:players');
     await owner.kill();
     await expectRecovery(api);
-    expect((await api.send({ path: '/v1/market/players/frank' })).json.funds).toBe(140);
+    expect((await api.send({ path: '/v1/market/players/frank' })).json.funds).toBe(133);
     await api.send({ method: 'PUT', path: '/v1/market/players/bill/items/lamp' });
     const lamp = { sellerId: 'bill', itemId: 'lamp', price: 1 };
     const offered = await api.send({ method: 'POST', path: '/v1/market/listings', body: lamp });
     const path = `/v1/market/listings/${offered.json.id}/purchases`;
     const order = { buyerId: 'frank', expectedPrice: 1 };
     expect((await api.send({ method: 'POST', path, body: order })).status).toBe(201);
-    await expectMails(api, 2);
+    await expectMails(api, 3);
     await api.app.close();
   }, 60_000);
 

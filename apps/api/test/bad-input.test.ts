@@ -21,6 +21,13 @@ const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
 const manyKeys = (count: number): string =>
   JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, n) => [n.toString(36), 0])));
 
+/** The same by lock, if it is a trade. */
+function byLock(sent: Sent): Sent {
+  if (sent.method === 'DELETE') return { ...sent, path: `${sent.path}&strategy=lock` };
+  if (sent.method !== 'POST') return sent;
+  return { ...sent, body: { ...(sent.body as object), strategy: 'lock' } };
+}
+
 describe('the market refuses', () => {
   test.each<[string, ProblemSlug, Sent]>([
     ['an unknown buyer', 'unknown-player', { ...purchase, body: { ...order, buyerId: 'nobody' } }],
@@ -90,6 +97,7 @@ describe('the market refuses', () => {
     ],
   ])('%s', async (_, slug, sent) => {
     expect(await shop.ask(sent)).toEqual(refused(slug));
+    expect(await shop.ask(byLock(sent))).toEqual(refused(slug));
   });
 });
 
@@ -215,6 +223,16 @@ describe('a member', () => {
       refused('invalid-body'),
     );
   });
+
+  test.each(['null', '1', '""', '"Lock"', '"lock "', '["lock"]', '{"lock":1}'])(
+    'strategy: %s',
+    async (value) => {
+      const body = text(order, '}', `,"strategy":${value}}`);
+      expect(await shop.ask({ ...purchase, body })).toEqual(refused('invalid-body'));
+      const path = `/v1/market/listings/offer?sellerId=frank&strategy=${encodeURIComponent(value)}`;
+      expect(await shop.ask({ method: 'DELETE', path })).toEqual(refused('invalid-query'));
+    },
+  );
 
   const names = [
     '""',

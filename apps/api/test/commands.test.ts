@@ -30,11 +30,11 @@ test('one command for each method, and one for all purchases of a tick', async (
     more: () =>
       Promise.all([
         market.putPlayer('bill', profile),
-        ...['b', 'c', 'd'].map((id) => market.giveItem('frank', id)),
+        ...['b', 'c', 'd', 'e', 'f'].map((id) => market.giveItem('frank', id)),
       ]),
     itemsOf: () => market.itemsOf('frank'),
     list: () => offer('a'),
-    'list, three at once': () => Promise.all(['b', 'c', 'd'].map(offer)),
+    'list, five at once': () => Promise.all(['b', 'c', 'd', 'e', 'f'].map(offer)),
     listing: () => market.listing('a'),
     listings: () => market.listings({ sort: 'price' }),
     withdraw: () => market.withdraw('d', 'frank'),
@@ -43,6 +43,14 @@ test('one command for each method, and one for all purchases of a tick', async (
       const sales = await Promise.all(['b', 'c'].map(buy));
       saleIds.push(...sales.map(({ value }) => value.id));
     },
+    'purchase by lock': () =>
+      market.purchase({ listingId: 'e', buyerId: 'bill', expectedPrice: 1, strategy: 'lock' }),
+    'purchase by lock, refused': async () => {
+      const poor = market.purchase({ listingId: 'f', buyerId: 'bill', expectedPrice: 99, strategy: 'lock' });
+      expect(await poor.catch((error: { code: string }) => error.code)).toBe('ERR_PRICE_CHANGED');
+    },
+    'withdraw by lock': () => market.withdraw('f', 'frank', { strategy: 'lock' }),
+    'list by lock': () => market.list({ sellerId: 'frank', itemId: 'f', price: 1, strategy: 'lock' }),
     sale: () => market.sale(saleIds[0]!),
     outbox: () => market.outbox(),
     'markMailed, two calls at once': () =>
@@ -59,20 +67,31 @@ test('one command for each method, and one for all purchases of a tick', async (
   await warm.withdraw('a', 'frank');
   await warm.purchase({ listingId: 'a', buyerId: 'x', expectedPrice: 1 }).catch(() => undefined);
   await warm.outbox();
+  await warm.giveItem('frank', 'b');
+  await warm.putPlayer('bill', profile);
+  const byLock = { strategy: 'lock' } as const;
+  await warm.list({ id: 'b', sellerId: 'frank', itemId: 'b', price: 1, ...byLock });
+  await warm.withdraw('b', 'frank', byLock);
+  await warm.list({ id: 'b', sellerId: 'frank', itemId: 'b', price: 1 });
+  await warm.purchase({ listingId: 'b', buyerId: 'bill', expectedPrice: 1, ...byLock });
 
   expect(await sentBy(steps)).toEqual({
     putPlayer: ['evalsha'],
     player: ['evalsha_ro'],
     giveItem: ['evalsha'],
-    more: ['evalsha', 'evalsha', 'evalsha', 'evalsha'],
+    more: Array(6).fill('evalsha'),
     itemsOf: ['zrange'],
     list: ['evalsha'],
-    'list, three at once': ['evalsha'],
+    'list, five at once': ['evalsha'],
     listing: ['hget'],
     listings: ['evalsha_ro'],
     withdraw: ['evalsha'],
     purchase: ['evalsha'],
     'purchase, two at once': ['evalsha'],
+    'purchase by lock': ['evalsha', 'evalsha_ro', 'evalsha', 'evalsha'],
+    'purchase by lock, refused': ['evalsha', 'evalsha_ro', 'evalsha'],
+    'withdraw by lock': ['evalsha', 'evalsha_ro', 'evalsha', 'evalsha'],
+    'list by lock': ['evalsha', 'evalsha_ro', 'evalsha', 'evalsha'],
     sale: ['hget'],
     outbox: ['evalsha_ro'],
     'markMailed, two calls at once': ['zrem'],

@@ -4,6 +4,7 @@ import { freshPrefix } from '@mortise/test-kit';
 
 import type { Answer, Api } from './fixture/api.js';
 import { openShop, startApi } from './fixture/api.js';
+import { until } from './fixture/redis.js';
 
 let api: Api;
 
@@ -102,6 +103,35 @@ describe('a sale', () => {
     const counts = { scheduled: 0, ready: 1, active: 0, retrying: 0, succeeded: 0, dead: 0 };
     const queue = await (await fetch(`${api.url}/v1/queues/mail`)).json();
     expect(queue).toEqual({ name: 'mail', counts });
+  });
+});
+
+describe('a sale by lock', () => {
+  const order = { buyerId: 'frank', expectedPrice: 5, strategy: 'lock' };
+  const path = '/v1/market/listings/by-lock/purchases';
+
+  test('waits for the listing, and is a sale as any other', async () => {
+    const offer = { sellerId: 'bill', itemId: 'sword', price: 5 };
+    await post('/v1/market/listings', offer, { 'idempotency-key': 'by-lock' });
+    const lock = '/v1/locks/market:listing:by-lock';
+    const held = await post(`${lock}/acquire`, { leaseMs: 60_000 });
+    const { holder } = (await held.json()) as { holder: string };
+    const refused = await post(path, order);
+    expect([refused.status, await refused.json()]).toMatchObject([
+      409,
+      { type: 'https://mortise.dev/problems/lock-timeout', lockName: 'market:listing:by-lock', waitMs: 800 },
+    ]);
+
+    const waiting = post(path, order, { 'idempotency-key': 'cart-2' });
+    await until('the queue', async () => (await api.send({ path: lock })).json.queueLength === 1);
+    await post(`${lock}/release`, { holder });
+    const sold = await waiting;
+    const receipt = (await sold.json()) as { taskId: string };
+    expect([sold.status, receipt]).toMatchObject([201, { itemId: 'sword', buyerId: 'frank', price: 5 }]);
+    expect((await api.send({ path: `/v1/tasks/${receipt.taskId}` })).json.state).toBe('ready');
+    const { strategy: _, ...withoutLock } = order;
+    const repeated = await post(path, withoutLock, { 'idempotency-key': 'cart-2' });
+    expect([repeated.status, await repeated.json()]).toEqual([200, receipt]);
   });
 });
 

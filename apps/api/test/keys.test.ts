@@ -12,7 +12,7 @@ const redis = connect();
 /** The table at the head of keys.ts: part -> type. */
 function promised(): Map<string, string> {
   const source = readFileSync(new URL('../src/market/keys.ts', import.meta.url), 'utf8');
-  const rows = source.matchAll(/^ \* \| `(\w+)` \| (HASH|ZSET|LIST)/gm);
+  const rows = source.matchAll(/^ \* \| `(\w+)(?::<listingId>)?` \| (HASH|ZSET|LIST|STRING)/gm);
   return new Map(Array.from(rows, ([, part, type]) => [part!, type!.toLowerCase()]));
 }
 
@@ -23,15 +23,20 @@ test('a market leaves the keys of the table and no other, in one slot', async ()
   for (const id of ['frank', 'bill']) await market.putPlayer(id, profile);
   for (const id of ['sword', 'shield', 'ring']) await market.giveItem('frank', id);
   for (const id of ['sword', 'shield']) await market.list({ id, sellerId: 'frank', itemId: id, price: 7 });
-  await market.purchase({ listingId: 'sword', buyerId: 'bill', expectedPrice: 7, requestKey: 'r' });
+  const sword = { listingId: 'sword', buyerId: 'bill', expectedPrice: 7, requestKey: 'r' };
+  await market.purchase({ ...sword, strategy: 'lock' });
 
   const table = promised();
   const stem = `${prefix}:market:{main}:`;
-  const keys = await keysOf(redis, prefix);
-  expect(keys).toEqual([...table.keys()].map((part) => stem + part).toSorted());
-  expect(table.size).toBe(13);
-  for (const key of keys)
-    expect([key, await redis.type(key)]).toEqual([key, table.get(key.slice(stem.length))]);
+  const keys = await keysOf(redis, `${prefix}:market`);
+  const partOf = (key: string): string => key.slice(stem.length).replace(/:sword$/, '');
+  expect(keys.map(partOf).toSorted()).toEqual([...table.keys()].toSorted());
+  expect(table.size).toBe(14);
+  for (const key of keys) {
+    const expires = (await redis.pttl(key)) > 0;
+    const is = [await redis.type(key), expires];
+    expect([key, ...is]).toEqual([key, table.get(partOf(key)), partOf(key) === 'fence']);
+  }
   expect(new Set(keys.map(keySlot)).size).toBe(1);
 
   // What is sold or withdrawn leaves nothing behind but the receipt.

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { connect, freshPrefix } from '@mortise/test-kit';
 
-import { Market, MAX_COINS } from '../src/market/index.js';
+import { Market, MAX_COINS, STRATEGIES } from '../src/market/index.js';
 import { dump } from './fixture/redis.js';
 import { bill, frank, openShop } from './fixture/shop.js';
 
@@ -114,9 +114,17 @@ describe('itemsOf', () => {
   });
 });
 
-describe('list', () => {
+describe.each(STRATEGIES)('list by %s', (strategy) => {
   test('moves the item from the inventory into the listing', async () => {
-    const { market } = await openShop(redis);
+    const { market } = await openShop(redis, { lockWaitMs: 10_000 });
+    await market.withdraw('offer', 'frank');
+    const { value } = await market.list({
+      id: 'offer',
+      sellerId: 'frank',
+      itemId: 'sword',
+      price: 97,
+      strategy,
+    });
     expect(await market.itemsOf('frank')).toEqual({ items: ['shield'], nextCursor: null });
     const listing = await market.listing('offer');
     expect(listing).toEqual({
@@ -126,13 +134,15 @@ describe('list', () => {
       price: 97,
       listedAt: expect.any(Number),
     });
+    expect(value).toEqual(listing);
+    expect((await market.listings({ sort: 'price' })).items).toEqual([listing]);
     const [seconds] = await redis.time();
     expect(Math.abs(listing!.listedAt - seconds! * 1_000)).toBeLessThan(10_000);
   });
 
   test('repeated under the same id gives the same listing; with other content it is refused', async () => {
     const { market, prefix, refusalOf } = await openShop(redis);
-    const offer = { id: 'offer', sellerId: 'frank', itemId: 'sword', price: 97 };
+    const offer = { id: 'offer', sellerId: 'frank', itemId: 'sword', price: 97, strategy };
     const before = await dump(redis, prefix);
     const { isRepeated, value } = await market.list(offer);
     expect(isRepeated).toBe(true);
@@ -147,7 +157,7 @@ describe('list', () => {
   test('an id whose listing was sold is not used again', async () => {
     const { market, refusalOf } = await openShop(redis);
     await market.purchase({ listingId: 'offer', buyerId: 'bill', expectedPrice: 97 });
-    const again = { id: 'offer', sellerId: 'bill', itemId: 'sword', price: 97 };
+    const again = { id: 'offer', sellerId: 'bill', itemId: 'sword', price: 97, strategy };
     expect(await refusalOf(() => market.list(again))).toMatchObject({
       code: 'ERR_ALREADY_SOLD',
       listingId: 'offer',
@@ -156,7 +166,7 @@ describe('list', () => {
 
   test('refuses what the seller does not have', async () => {
     const { market, refusalOf } = await openShop(redis);
-    const offer = { sellerId: 'frank', itemId: 'shield', price: 5 };
+    const offer = { sellerId: 'frank', itemId: 'shield', price: 5, strategy };
     const cases: [object, object][] = [
       [{ sellerId: 'nobody' }, { code: 'ERR_UNKNOWN_PLAYER', playerId: 'nobody' }],
       [{ itemId: 'nothing' }, { code: 'ERR_UNKNOWN_ITEM', itemId: 'nothing' }],
@@ -170,7 +180,7 @@ describe('list', () => {
 
   test.each([NaN, Infinity, -1, 0, 0.5, MAX_COINS + 1, '5'])('refuses the price %p', async (price) => {
     const { market, refusalOf } = await openShop(redis);
-    const offer = { sellerId: 'frank', itemId: 'shield', price: price as number };
+    const offer = { sellerId: 'frank', itemId: 'shield', price: price as number, strategy };
     expect(await refusalOf(() => market.list(offer))).toMatchObject({
       message: expect.stringMatching(/^price must be/),
     });
@@ -179,9 +189,9 @@ describe('list', () => {
   test('offers of one tick travel together and are refused one by one', async () => {
     const { market } = await openShop(redis);
     const results = await Promise.allSettled([
-      market.list({ sellerId: 'frank', itemId: 'shield', price: 1 }),
-      market.list({ sellerId: 'frank', itemId: 'shield', price: 2 }),
-      market.list({ sellerId: 'frank', itemId: 'nothing', price: 3 }),
+      market.list({ sellerId: 'frank', itemId: 'shield', price: 1, strategy }),
+      market.list({ sellerId: 'frank', itemId: 'shield', price: 2, strategy }),
+      market.list({ sellerId: 'frank', itemId: 'nothing', price: 3, strategy }),
     ]);
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
   });
@@ -233,25 +243,25 @@ describe('listings', () => {
   });
 });
 
-describe('withdraw', () => {
+describe.each(STRATEGIES)('withdraw by %s', (strategy) => {
   test('gives the item back, and forgets the listing', async () => {
-    const { market, refusalOf } = await openShop(redis);
-    await market.withdraw('offer', 'frank');
+    const { market, refusalOf } = await openShop(redis, { lockWaitMs: 10_000 });
+    await market.withdraw('offer', 'frank', { strategy });
     expect(await market.listing('offer')).toBeNull();
     expect((await market.itemsOf('frank')).items).toEqual(['shield', 'sword']);
     expect(await market.listings()).toEqual({ items: [], nextCursor: null });
     const unknown = { code: 'ERR_UNKNOWN_LISTING', listingId: 'offer' };
-    expect(await refusalOf(() => market.withdraw('offer', 'frank'))).toMatchObject(unknown);
+    expect(await refusalOf(() => market.withdraw('offer', 'frank', { strategy }))).toMatchObject(unknown);
     const order = { listingId: 'offer', buyerId: 'bill', expectedPrice: 97 };
     expect(await refusalOf(() => market.purchase(order))).toMatchObject(unknown);
   });
 
   test('is for the seller alone, and for what is not sold', async () => {
-    const { market, refusalOf } = await openShop(redis);
+    const { market, refusalOf } = await openShop(redis, { lockWaitMs: 10_000 });
     const notSeller = { code: 'ERR_NOT_SELLER', listingId: 'offer', playerId: 'bill' };
-    expect(await refusalOf(() => market.withdraw('offer', 'bill'))).toMatchObject(notSeller);
+    expect(await refusalOf(() => market.withdraw('offer', 'bill', { strategy }))).toMatchObject(notSeller);
     await market.purchase({ listingId: 'offer', buyerId: 'bill', expectedPrice: 97 });
-    expect(await refusalOf(() => market.withdraw('offer', 'frank'))).toMatchObject({
+    expect(await refusalOf(() => market.withdraw('offer', 'frank', { strategy }))).toMatchObject({
       code: 'ERR_ALREADY_SOLD',
     });
   });
@@ -300,14 +310,14 @@ describe('ids', () => {
     }
   });
 
-  test('may have every character of the alphabet', async () => {
+  test.each(STRATEGIES)('may have every character of the alphabet, by %s', async (strategy) => {
     const market = new Market(redis, { prefix: freshPrefix() });
     const id = 'AZaz09._~@:-';
     await market.putPlayer(id, frank);
     await market.putPlayer('bill', bill);
     await market.giveItem(id, id);
-    await market.list({ id, sellerId: id, itemId: id, price: 1 });
-    const order = { listingId: id, buyerId: 'bill', expectedPrice: 1, requestKey: id };
+    await market.list({ id, sellerId: id, itemId: id, price: 1, strategy });
+    const order = { listingId: id, buyerId: 'bill', expectedPrice: 1, requestKey: id, strategy };
     const { value } = await market.purchase(order);
     expect(value).toMatchObject({ listingId: id, itemId: id, sellerId: id });
     expect((await market.itemsOf('bill')).items).toEqual([id]);
@@ -317,6 +327,9 @@ describe('ids', () => {
 describe('options', () => {
   test.each([0, -1, 1.5, NaN, Infinity, '3'])('limits of %p are refused', (limit) => {
     for (const option of ['maxPlayers', 'maxItems', 'maxSales']) {
+      expect(() => new Market(redis, { [option]: limit })).toThrow(new RegExp(`^${option} must be`));
+    }
+    for (const option of ['lockLeaseMs', 'lockWaitMs']) {
       expect(() => new Market(redis, { [option]: limit })).toThrow(new RegExp(`^${option} must be`));
     }
     expect(() => new Market({} as never)).toThrow(/^redis must be/);

@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 
 import { HttpException } from '@nestjs/common';
 import { describe, expect, test } from '@jest/globals';
+import { LockTimeoutError } from '@mortise/locks';
+import { ClientClosedError } from '@mortise/redis';
 
 import * as market from '../src/market/index.js';
 import { CATALOGUE, isProblemSlug } from '../src/problems/catalogue.js';
@@ -21,7 +23,7 @@ describe('the catalogue', () => {
     const classes = Object.values(market).filter(
       (value) => typeof value === 'function' && value.prototype instanceof market.MarketRefusal,
     ) as (new () => market.MarketRefusal)[];
-    expect(classes.length).toBe(17);
+    expect(classes.length).toBe(18);
     for (const refusal of classes) {
       const error = new refusal();
       const { slug } = problemOf(error);
@@ -54,7 +56,15 @@ describe('problemOf', () => {
     });
   });
 
+  test('tells a lock that is held from a Redis that could not be asked', () => {
+    const held = problemOf(new LockTimeoutError('invoice', 30));
+    expect(held.toDocument('r1')).toMatchObject({ status: 409, lockName: 'invoice', waitMs: 30 });
+    const cause = new Error('Command timed out');
+    expect(problemOf(new LockTimeoutError('invoice', 30, { cause })).slug).toBe('redis-unavailable');
+  });
+
   test.each([
+    new ClientClosedError(),
     new Error('password=hunter2'),
     new RangeError('Maximum call stack size exceeded'),
     new HttpException('hunter2', 500),

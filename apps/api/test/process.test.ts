@@ -195,8 +195,19 @@ describe('the program', () => {
     expect(ms).toBeLessThan(2_000);
   });
 
-  test('says that it is not ready for SHUTDOWN_DELAY_MS, and serves meanwhile', async () => {
+  test('says that it is not ready for SHUTDOWN_DELAY_MS, serves meanwhile, then ends who waits for a lock', async () => {
     const { child, url } = programs[4]!;
+    const take = (waitMs: number): Promise<Response> =>
+      fetch(`${url}/v1/locks/busy/acquire`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ leaseMs: 60_000, waitMs }),
+      });
+    await take(0);
+    const waiting = take(30_000);
+    const look = async (): Promise<{ queueLength: number }> =>
+      (await fetch(`${url}/v1/locks/busy`)).json() as Promise<{ queueLength: number }>;
+    await until('the wait', async () => (await look()).queueLength === 1);
     const ended = endOf(child, 'SIGTERM');
     const notReady = await until('503', async () => {
       const response = await fetch(`${url}/health/ready`);
@@ -205,5 +216,7 @@ describe('the program', () => {
     expect(notReady.type).toBe('https://mortise.dev/problems/shutting-down');
     expect((await fetch(`${url}/v1/queues/mail`)).status).toBe(200);
     expect((await ended).code).toBe(0);
+    const told = await waiting;
+    expect([told.status, await told.json()]).toMatchObject([503, { type: notReady.type }]);
   });
 });

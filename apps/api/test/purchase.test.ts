@@ -1,20 +1,26 @@
 import { describe, expect, test } from '@jest/globals';
 import { connect } from '@mortise/test-kit';
 
-import { Market, MAX_COINS } from '../src/market/index.js';
+import { Market, MAX_COINS, STRATEGIES } from '../src/market/index.js';
+import type { MarketOptions, Strategy } from '../src/market/index.js';
 import { dump } from './fixture/redis.js';
-import { bill, frank, openShop } from './fixture/shop.js';
+import * as shop from './fixture/shop.js';
+import { bill, frank } from './fixture/shop.js';
 
 const redis = connect();
 const other = connect();
 
+/** Patient, because the machine may be busy. */
+const openShop = (client: typeof redis, options: MarketOptions = {}): Promise<shop.Shop> =>
+  shop.openShop(client, { lockWaitMs: 10_000, ...options });
+
 /** Sells items one after the other, mails included, and gives the ids of the sales. */
-async function sellTimes(market: Market, count: number, from = 0): Promise<string[]> {
+async function sellTimes(market: Market, strategy: Strategy, count: number, from = 0): Promise<string[]> {
   const ids: string[] = [];
   for (let n = from; n < from + count; n += 1) {
     await market.giveItem('frank', `item-${n}`);
     await market.list({ id: `l${n}`, sellerId: 'frank', itemId: `item-${n}`, price: 1 });
-    const order = { listingId: `l${n}`, buyerId: 'bill', expectedPrice: 1, requestKey: `r${n}` };
+    const order = { listingId: `l${n}`, buyerId: 'bill', expectedPrice: 1, requestKey: `r${n}`, strategy };
     const { value } = await market.purchase(order);
     await market.markMailed([value.id]);
     ids.push(value.id);
@@ -22,8 +28,8 @@ async function sellTimes(market: Market, count: number, from = 0): Promise<strin
   return ids;
 }
 
-describe('purchase', () => {
-  const order = { listingId: 'offer', buyerId: 'bill', expectedPrice: 97 };
+describe.each(STRATEGIES)('purchase by %s', (strategy) => {
+  const order = { listingId: 'offer', buyerId: 'bill', expectedPrice: 97, strategy };
 
   test('moves coins, item and receipt in one step, and puts the sale into the outbox', async () => {
     const { market } = await openShop(redis);
@@ -61,6 +67,7 @@ describe('purchase', () => {
       [{ buyerId: 'poor' }, { code: 'ERR_INSUFFICIENT_FUNDS', price: 97, funds: 96 }],
       [{ expectedPrice: NaN }, { message: expect.stringMatching(/^expectedPrice must be/) }],
       [{ expectedPrice: 0.5 }, { message: expect.stringMatching(/^expectedPrice must be/) }],
+      [{ strategy: 'luck' }, { message: expect.stringMatching(/^strategy must be/) }],
       [{ requestKey: 'a b' }, { code: 'ERR_INVALID_ID', field: 'requestKey' }],
     ];
     for (const [change, refusal] of cases) {
@@ -73,14 +80,14 @@ describe('purchase', () => {
     await market.putPlayer('rich', { ...frank, funds: MAX_COINS - 1 });
     await market.giveItem('rich', 'crown');
     await market.list({ id: 'crown', sellerId: 'rich', itemId: 'crown', price: 2 });
-    const crown = { listingId: 'crown', buyerId: 'bill', expectedPrice: 2 };
+    const crown = { listingId: 'crown', buyerId: 'bill', expectedPrice: 2, strategy };
     const overflow = { code: 'ERR_FUNDS_OVERFLOW', playerId: 'rich', limit: MAX_COINS };
     expect(await refusalOf(() => market.purchase(crown))).toMatchObject(overflow);
   });
 
   test('of many buyers at once, on two connections, exactly one wins', async () => {
     const { market, prefix } = await openShop(redis);
-    const elsewhere = new Market(other, { prefix });
+    const elsewhere = new Market(other, { prefix, lockWaitMs: 10_000 });
     const buyers = Array.from({ length: 10 }, (_, n) => `buyer-${n}`);
     await Promise.all(buyers.map((id) => market.putPlayer(id, bill)));
     const results = await Promise.allSettled(
@@ -114,10 +121,10 @@ describe('purchase', () => {
   });
 });
 
-describe('maxSales', () => {
+describe.each(STRATEGIES)('maxSales of purchases by %s', (strategy) => {
   test('keeps that many receipts, the newest, with their request keys and listings', async () => {
     const { market, prefix, refusalOf } = await openShop(redis, { maxSales: 3 });
-    const ids = await sellTimes(market, 5);
+    const ids = await sellTimes(market, strategy, 5);
     const kept = await Promise.all(ids.map((id) => market.sale(id)));
     expect(kept.map((sale) => sale?.listingId)).toEqual([undefined, undefined, 'l2', 'l3', 'l4']);
     const stem = `${prefix}:market:{main}:`;
@@ -128,25 +135,26 @@ describe('maxSales', () => {
       redis.hlen(`${stem}requests`),
     ];
     expect(await Promise.all(sizes)).toEqual([3, 3, 3, 3]);
-    const forgotten = { listingId: 'l0', buyerId: 'bill', expectedPrice: 1, requestKey: 'r0' };
+    const forgotten = { listingId: 'l0', buyerId: 'bill', expectedPrice: 1, requestKey: 'r0', strategy };
     expect(await refusalOf(() => market.purchase(forgotten))).toMatchObject({ code: 'ERR_UNKNOWN_LISTING' });
   });
 
   test('lowered, it takes effect a few receipts at a time', async () => {
     const { market, prefix } = await openShop(redis);
-    await sellTimes(market, 12);
-    const smaller = new Market(redis, { prefix, maxSales: 2 });
-    await sellTimes(smaller, 1, 12);
+    await sellTimes(market, strategy, 12);
+    const smaller = new Market(redis, { prefix, maxSales: 2, lockWaitMs: 10_000 });
+    await sellTimes(smaller, strategy, 1, 12);
     expect(await redis.llen(`${prefix}:market:{main}:saleOrder`)).toBe(5);
-    await sellTimes(smaller, 1, 13);
+    await sellTimes(smaller, strategy, 1, 13);
     expect(await redis.llen(`${prefix}:market:{main}:saleOrder`)).toBe(2);
   });
 
   test('never drops a sale whose mail is not enqueued: the next purchase is refused', async () => {
     const { market, refusalOf } = await openShop(redis, { maxSales: 1 });
-    const { value } = await market.purchase({ listingId: 'offer', buyerId: 'bill', expectedPrice: 97 });
+    const offer = { listingId: 'offer', buyerId: 'bill', expectedPrice: 97, strategy };
+    const { value } = await market.purchase(offer);
     await market.list({ id: 'next', sellerId: 'frank', itemId: 'shield', price: 1 });
-    const next = { listingId: 'next', buyerId: 'bill', expectedPrice: 1 };
+    const next = { listingId: 'next', buyerId: 'bill', expectedPrice: 1, strategy };
     expect(await refusalOf(() => market.purchase(next))).toMatchObject({ code: 'ERR_OUTBOX_FULL', limit: 1 });
     await market.markMailed([value.id]);
     expect(await market.purchase(next)).toMatchObject({ isRepeated: false });

@@ -1,5 +1,5 @@
 /** Many read a price list at once; who changes it is alone, and goes on reading what it wrote before anybody else writes. */
-import { ReadWriteLock } from '@mortise/locks';
+import { LockTimeoutError, ReadWriteLock } from '@mortise/locks';
 import { Redis } from 'ioredis';
 
 const clients = Array.from(
@@ -15,8 +15,10 @@ console.log('a second reader gets in:', await second.read.using((_, lease) => le
 console.log('a writer gets', await third.write.tryAcquire());
 
 // The writer waits for the reader, and a reader that comes later waits for the writer.
-const writing = third.write.acquire({ waitMs: 5_000 });
+const writing = third.write.acquire({ waitMs: 10_000 });
 while ((await first.read.inspect()).queueLength < 1);
+const impatient = await second.read.acquire({ waitMs: 250 }).catch((error: unknown) => error);
+console.log(impatient instanceof LockTimeoutError && impatient.message);
 const late = second.read.using(() => console.log('the late reader reads'));
 while ((await first.read.inspect()).queueLength < 2);
 await reader.release();
@@ -37,6 +39,7 @@ for (const redis of clients) await redis.quit();
 // Output:
 // a second reader gets in: true
 // a writer gets null
+// lock "prices" was not acquired within 250 ms
 // the writer writes
 // the late reader reads
 // it still reads what it wrote: true its token is greater: true

@@ -24,10 +24,15 @@ const watchdog = new Timetable(50);
 /** A renewal that failed is repeated after this part of the lease: six more fit before the end. */
 const RETRY_PART = 0.1;
 
+/**
+ * A lock, or permits, that are held from now until `release`, or until the end that `expiresAt` tells. Renewed in the
+ * background at a third of each lease, unless its lock was made with `renew: false`; leases of a Cluster slot that are
+ * due together share one command. `await using` releases it.
+ */
 export class Lease implements AsyncDisposable {
   /**
-   * Greater than every token that this lock ever gave before. Let the protected resource refuse smaller ones. 0 for a
-   * lock without fencing, which such a resource refuses.
+   * Greater than every token that this lock ever gave before. Let the protected resource refuse smaller ones (M. Kleppmann,
+   * How to do distributed locking, 2016). 0 for a lock without fencing, which such a resource refuses.
    */
   readonly fencingToken: number;
   /** The id of this lease, which `inspect` shows as the holder. */
@@ -43,6 +48,7 @@ export class Lease implements AsyncDisposable {
   #controller: AbortController | undefined;
   #timer: NodeJS.Timeout | undefined;
 
+  /** @internal Made by the locks. */
   constructor(terms: LeaseTerms, { member, fencingToken, startsAt, termMs }: Grant) {
     this.#terms = terms;
     this.holder = member;
@@ -89,8 +95,8 @@ export class Lease implements AsyncDisposable {
 
   /**
    * Gives the lock to the first waiter, or frees it. Resolves to false when the lease was lost before: nothing
-   * changes then. Idempotent: further calls give the result of the first. One round trip; safe to repeat after an
-   * error of ioredis, when `false` may also mean that the first call had been carried out.
+   * changes then. Idempotent: further calls give the result of the first. One round trip, O(log waiters); safe to
+   * repeat after an error of ioredis, when `false` may also mean that the first call had been carried out.
    */
   release(): Promise<boolean> {
     const { gate, isFair } = this.#terms;

@@ -1,6 +1,7 @@
 import type { RedisClient } from '@mortise/redis';
 import { requireClient, requireDuration, requireInteger, requireName } from '@mortise/redis';
 
+/** How a Mutex or MultiLock is held, and where it lies. */
 export interface MutexOptions {
   /**
    * How long the lock stays with a holder that was not heard of any more, in ms: a whole number from 10 to 86,400,000
@@ -29,6 +30,7 @@ export interface MutexOptions {
   readonly prefix?: string | undefined;
 }
 
+/** How long to wait for a lock. */
 export interface AcquireOptions {
   /** How long to wait for the lock, in ms: from 1 to 86,400,000 (one day). Default 30,000. `tryAcquire` never waits. */
   readonly waitMs?: number | undefined;
@@ -101,6 +103,7 @@ function requireBoolean(option: string, value: unknown): void {
   if (typeof value !== 'boolean') throw new TypeError(`${option} must be true or false, got ${typeof value}`);
 }
 
+/** How many permits are given in which time. */
 export interface RateLimiterOptions {
   /** How many permits are given in a period: a whole number from 1 to 10,000,000. */
   readonly limit: number;
@@ -129,6 +132,7 @@ export function resolveRateLimiterOptions(
   return { limit, periodMs, burst };
 }
 
+/** When a latch opens, and how long it is remembered. */
 export interface CountDownLatchOptions {
   /** How many have to count down until the latch opens: a whole number from 1 to 1,000,000. All users of a latch agree. */
   readonly count: number;
@@ -141,6 +145,7 @@ export interface CountDownLatchOptions {
   readonly prefix?: string | undefined;
 }
 
+/** What is counted, and how much. */
 export interface CountDownOptions {
   /** Names this count-down, so that a repetition does not count again: 1 to 1,024 bytes. Default: none. */
   readonly id?: string | undefined;
@@ -148,6 +153,7 @@ export interface CountDownOptions {
   readonly by?: number | undefined;
 }
 
+/** How long to wait for a latch to open. */
 export interface LatchWaitOptions {
   /** How long to wait for the latch to open, in ms: from 1 to 86,400,000 (one day). Default 30,000. */
   readonly waitMs?: number | undefined;
@@ -176,6 +182,7 @@ export function resolveCountDownOptions(
   return { id: id === undefined ? '' : requireName('id', id), by };
 }
 
+/** How many permits there are, and how they are held. */
 export interface SemaphoreOptions {
   /** How many permits there are: a whole number from 1 to 1,000,000. All users of a semaphore agree. */
   readonly permits: number;
@@ -195,11 +202,13 @@ export interface SemaphoreOptions {
   readonly prefix?: string | undefined;
 }
 
+/** How many permits to take. */
 export interface TryAcquirePermitsOptions {
   /** How many permits to take, all or none: a whole number from 1 to the limit. Default 1. */
   readonly permits?: number | undefined;
 }
 
+/** How many permits to take, and how long to wait for them. */
 export interface AcquirePermitsOptions extends AcquireOptions, TryAcquirePermitsOptions {}
 
 /** A limit that any semaphore takes. Throws TypeError or RangeError for others. */
@@ -222,6 +231,7 @@ export function resolvePermits({ permits = 1 }: TryAcquirePermitsOptions, limit:
   return String(requireInteger('permits', permits, { min: 1, max: limit }));
 }
 
+/** How a ReadWriteLock is held, on both of its sides. */
 export interface ReadWriteLockOptions {
   /**
    * How long the lock stays with a reader or writer that was not heard of any more, in ms: a whole number from 10 to
@@ -253,6 +263,7 @@ export function requireNames(names: readonly string[]): string[] {
   return [...different];
 }
 
+/** How a QuorumMutex is held, and what is expected of its nodes. */
 export interface QuorumMutexOptions {
   /**
    * How long the lock stays with a holder that was not heard of any more, in ms: a whole number from 10 to 86,400,000

@@ -249,35 +249,34 @@ export const mutexAcquire = new Script({
     "--     1, fencing token, 0            it holds the lock; the token is 0 if none was wanted\n" +
     "--     2, place, remaining lease      it waits; the place is max(now, last place + 1)\n" +
     "--     0, 0, remaining lease          refused; ms, -2 if the lock is free\n" +
+    "--   or, when the only request holds the lock, nothing but the fencing token\n" +
     "local QUEUE_MS = '60000'\n" +
     "\n" +
-    "-- The next fencing token: max(last + 1, now in µs). Not INCR: a token that follows the clock goes on rising when its key\n" +
-    "-- was lost or a failover has lost the last grants, and so the key may expire, 7 days after the first grant. SETRANGE keeps\n" +
-    "-- that expiry and costs a third of a SET with one; all tokens have 16 digits until the year 2286.\n" +
-    "local now, nowText\n" +
-    "local function clock()\n" +
-    "  if not now then\n" +
+    "-- The next fencing token, as text: max(last + 1, now in µs). Not INCR: a token that follows the clock goes on rising when\n" +
+    "-- its key was lost or a failover has lost the last grants, and so the key may expire, 7 days after it was made. SETRANGE\n" +
+    "-- keeps that expiry for half the cost of a SET with one. All tokens have 16 digits until the year 2286, so they compare as\n" +
+    "-- strings. Numbers are text wherever they can be: Redis spends as much on printing one as on a GET.\n" +
+    "local nowText\n" +
+    "local function clockText()\n" +
+    "  if not nowText then\n" +
     "    local time = redis.call('TIME')\n" +
-    "    now, nowText = time[1] * 1000000 + time[2], time[1] .. string.sub('00000' .. time[2], -6)\n" +
+    "    nowText = time[1] .. string.sub('00000' .. time[2], -6)\n" +
     "  end\n" +
-    "  return now\n" +
+    "  return nowText\n" +
     "end\n" +
     "local function mint(token)\n" +
-    "  clock()\n" +
+    "  local minted = clockText()\n" +
     "  local last = redis.call('GET', token)\n" +
     "  if not last then\n" +
-    "    redis.call('SET', token, nowText, 'PX', '604800000')\n" +
-    "    return now\n" +
+    "    redis.call('SET', token, minted, 'PX', '604800000')\n" +
+    "    return minted\n" +
     "  end\n" +
-    "  if tonumber(last) < now then\n" +
-    "    redis.call('SETRANGE', token, 0, nowText)\n" +
-    "    return now\n" +
-    "  end\n" +
-    "  redis.call('SETRANGE', token, 0, string.format('%.0f', last + 1))\n" +
-    "  return last + 1\n" +
+    "  if last >= minted then minted = string.format('%.0f', last + 1) end\n" +
+    "  redis.call('SETRANGE', token, '0', minted)\n" +
+    "  return minted\n" +
     "end\n" +
     "\n" +
-    "local replies = {0}\n" +
+    "local replies\n" +
     "local size, at = 1, 1\n" +
     "for n = 1, #KEYS, 3 do\n" +
     "  local lease, token, queue = KEYS[n], KEYS[n + 1], KEYS[n + 2]\n" +
@@ -295,27 +294,31 @@ export const mutexAcquire = new Script({
     "      if mode == 'W' or mode == 'T' or mode == 'B' or mode == 'G' then value = mint(token) end\n" +
     "      if not isTaken then redis.call('PEXPIRE', lease, ARGV[i + 1], 'GT') end\n" +
     "      if isQueued then redis.call('ZREM', queue, member) end\n" +
+    "      -- The usual case. Redis spends more on a table than on two commands.\n" +
+    "      if #ARGV == 4 then return value end\n" +
     "    else\n" +
     "      if mode == 'W' or mode == 'B' or mode == 'w' or mode == 'b' then\n" +
-    "        lastPlace = lastPlace or tonumber(redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2] or 0)\n" +
-    "        outcome, value = 2, math.max(clock(), lastPlace + 1)\n" +
-    "        if redis.call('ZADD', queue, 'NX', string.format('%.0f', value), member) == 1 then\n" +
+    "        lastPlace = lastPlace or redis.call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')[2] or '0'\n" +
+    "        outcome, value = 2, clockText()\n" +
+    "        if tonumber(lastPlace) >= tonumber(value) then value = string.format('%.0f', lastPlace + 1) end\n" +
+    "        if redis.call('ZADD', queue, 'NX', value, member) == 1 then\n" +
     "          lastPlace = value\n" +
     "        else\n" +
-    "          value = tonumber(redis.call('ZSCORE', queue, member))\n" +
+    "          value = redis.call('ZSCORE', queue, member)\n" +
     "        end\n" +
     "        isQueued, hasArrivals = true, true\n" +
     "      end\n" +
     "      ttl = ttl or redis.call('PTTL', lease)\n" +
     "      remaining = ttl\n" +
     "    end\n" +
+    "    replies = replies or {0, 0, 0, 0}\n" +
     "    replies[size + 1], replies[size + 2], replies[size + 3] = outcome, value, remaining\n" +
     "    size = size + 3\n" +
     "  end\n" +
     "  if hasArrivals then redis.call('PEXPIRE', queue, QUEUE_MS) end\n" +
     "  at = last + 1\n" +
     "end\n" +
-    "replies[1] = now or 0\n" +
+    "replies[1] = nowText or 0\n" +
     "return replies\n",
 } as const);
 
@@ -376,51 +379,48 @@ export const mutexRecheck = new Script({
     "local publish, quarantineMs = ARGV[1], ARGV[2]\n" +
     "local QUEUE_MS = '60000'\n" +
     "\n" +
-    "-- The next fencing token: max(last + 1, now in µs). Not INCR: a token that follows the clock goes on rising when its key\n" +
-    "-- was lost or a failover has lost the last grants, and so the key may expire, 7 days after the first grant. SETRANGE keeps\n" +
-    "-- that expiry and costs a third of a SET with one; all tokens have 16 digits until the year 2286.\n" +
-    "local now, nowText\n" +
-    "local function clock()\n" +
-    "  if not now then\n" +
+    "-- The next fencing token, as text: max(last + 1, now in µs). Not INCR: a token that follows the clock goes on rising when\n" +
+    "-- its key was lost or a failover has lost the last grants, and so the key may expire, 7 days after it was made. SETRANGE\n" +
+    "-- keeps that expiry for half the cost of a SET with one. All tokens have 16 digits until the year 2286, so they compare as\n" +
+    "-- strings. Numbers are text wherever they can be: Redis spends as much on printing one as on a GET.\n" +
+    "local nowText\n" +
+    "local function clockText()\n" +
+    "  if not nowText then\n" +
     "    local time = redis.call('TIME')\n" +
-    "    now, nowText = time[1] * 1000000 + time[2], time[1] .. string.sub('00000' .. time[2], -6)\n" +
+    "    nowText = time[1] .. string.sub('00000' .. time[2], -6)\n" +
     "  end\n" +
-    "  return now\n" +
+    "  return nowText\n" +
     "end\n" +
     "local function mint(token)\n" +
-    "  clock()\n" +
+    "  local minted = clockText()\n" +
     "  local last = redis.call('GET', token)\n" +
     "  if not last then\n" +
-    "    redis.call('SET', token, nowText, 'PX', '604800000')\n" +
-    "    return now\n" +
+    "    redis.call('SET', token, minted, 'PX', '604800000')\n" +
+    "    return minted\n" +
     "  end\n" +
-    "  if tonumber(last) < now then\n" +
-    "    redis.call('SETRANGE', token, 0, nowText)\n" +
-    "    return now\n" +
-    "  end\n" +
-    "  redis.call('SETRANGE', token, 0, string.format('%.0f', last + 1))\n" +
-    "  return last + 1\n" +
+    "  if last >= minted then minted = string.format('%.0f', last + 1) end\n" +
+    "  redis.call('SETRANGE', token, '0', minted)\n" +
+    "  return minted\n" +
     "end\n" +
     "\n" +
-    "-- Gives a lock to the first waiter that is alive, or frees it. Expects publish, clock and mint.\n" +
+    "-- Gives a lock to the first waiter that is alive, or frees it. Expects publish, clockText and mint.\n" +
     "local function handOn(lease, token, queue, isFair)\n" +
-    "  if redis.call('EXISTS', queue) == 0 then return redis.call('DEL', lease) end\n" +
     "  -- What one call may drop of waiters whose process is gone; the next re-check goes on.\n" +
     "  local MAX_DEAD = 100\n" +
     "  local channels = string.sub(lease, 1, -6) .. 'grant:'\n" +
     "  local grant = ''\n" +
     "  if isFair then\n" +
-    "    grant = string.format('%.0f:%.0f', mint(token), clock())\n" +
+    "    grant = mint(token) .. ':' .. clockText()\n" +
     "  else\n" +
     "    redis.call('DEL', lease)\n" +
     "  end\n" +
     "  for _ = 1, MAX_DEAD do\n" +
-    "    local head = redis.call('ZRANGE', queue, 0, 0)[1]\n" +
+    "    local head = redis.call('ZRANGE', queue, '0', '0')[1]\n" +
     "    if not head then break end\n" +
     "    local contender, waiter, claimMs = string.match(head, '^([^.]+)%.([^.]+)%.([1-9]%d*)$')\n" +
     "    local isAlive = contender and redis.call(publish, channels .. contender, waiter .. ':' .. grant) > 0\n" +
     "    if isAlive and not isFair then return end\n" +
-    "    redis.call('ZPOPMIN', queue)\n" +
+    "    redis.call('ZREM', queue, head)\n" +
     "    if isAlive then\n" +
     "      redis.call('SET', lease, head, 'PX', claimMs)\n" +
     "      return\n" +
@@ -436,7 +436,7 @@ export const mutexRecheck = new Script({
     "  if member == holder then\n" +
     "    granted = (i - 1) / 2\n" +
     "    redis.call('PEXPIRE', lease, string.match(member, '%d+$'), 'GT')\n" +
-    "    grantedToken = tonumber(redis.call('GET', token) or mint(token))\n" +
+    "    grantedToken = redis.call('GET', token) or mint(token)\n" +
     "  else\n" +
     "    missing = missing + redis.call('ZADD', queue, 'NX', place, member)\n" +
     "  end\n" +
@@ -446,11 +446,11 @@ export const mutexRecheck = new Script({
     "  -- Whoever was granted the lock with a token left that token behind, unless all keys were lost.\n" +
     "  if missing > 0 and quarantineMs ~= '0' and redis.call('EXISTS', token) == 0 then\n" +
     "    redis.call('SET', lease, 'lost', 'PX', quarantineMs)\n" +
-    "  else\n" +
+    "  elseif redis.call('EXISTS', queue) == 1 then\n" +
     "    handOn(lease, token, queue, true)\n" +
     "  end\n" +
     "end\n" +
-    "return {clock(), redis.call('PTTL', lease), missing, granted, grantedToken}\n",
+    "return {clockText(), redis.call('PTTL', lease), missing, granted, grantedToken}\n",
 } as const);
 
 export const mutexRelease = new Script({
@@ -474,55 +474,80 @@ export const mutexRelease = new Script({
     "--   leavers...   two for each: member ('*': whoever holds the lock); its fencing token (0: none), with a '-' before it\n" +
     "--                if the leaver is not fair\n" +
     "-- RETURNS\n" +
-    "--   for each leaver: 1 if it held the lock, else 0\n" +
+    "--   for each leaver: 1 if it held the lock, else 0; of a single one that held it, not in a list\n" +
     "local publish = ARGV[1]\n" +
-    "local TOKEN_MS = '604800000'\n" +
-    "\n" +
-    "-- The next fencing token: max(last + 1, now in µs). Not INCR: a token that follows the clock goes on rising when its key\n" +
-    "-- was lost or a failover has lost the last grants, and so the key may expire, 7 days after the first grant. SETRANGE keeps\n" +
-    "-- that expiry and costs a third of a SET with one; all tokens have 16 digits until the year 2286.\n" +
-    "local now, nowText\n" +
-    "local function clock()\n" +
-    "  if not now then\n" +
-    "    local time = redis.call('TIME')\n" +
-    "    now, nowText = time[1] * 1000000 + time[2], time[1] .. string.sub('00000' .. time[2], -6)\n" +
+    "local replies, left\n" +
+    "for i = 1, #KEYS / 3 do\n" +
+    "  local lease, token, queue = KEYS[3 * i - 2], KEYS[3 * i - 1], KEYS[3 * i]\n" +
+    "  local member, how = ARGV[2 * i], ARGV[2 * i + 1]\n" +
+    "  local isHolder = false\n" +
+    "  if not (left and left[lease]) then\n" +
+    "    local holder = redis.call('GET', lease)\n" +
+    "    isHolder = holder == member or (holder and member == '*')\n" +
+    "    if not isHolder and (not holder or holder == 'lost') and how ~= '0' and how ~= '-0' then\n" +
+    "      isHolder = redis.call('EXISTS', token) == 0\n" +
+    "      -- What is granted from here on has a greater token.\n" +
+    "      if isHolder then redis.call('SET', token, string.gsub(how, '^-', ''), 'PX', '604800000') end\n" +
+    "    end\n" +
     "  end\n" +
-    "  return now\n" +
+    "  if not isHolder then\n" +
+    "    redis.call('ZREM', queue, member)\n" +
+    "  elseif redis.call('EXISTS', queue) == 0 then\n" +
+    "    redis.call('DEL', lease)\n" +
+    "    -- The usual case. Redis spends as much on a table as on a command.\n" +
+    "    if #KEYS == 3 then return 1 end\n" +
+    "  else\n" +
+    "    left = left or {}\n" +
+    "    left[lease] = {token, queue, string.byte(how) ~= 45}\n" +
+    "  end\n" +
+    "  replies = replies or {}\n" +
+    "  replies[i] = isHolder and 1 or 0\n" +
+    "end\n" +
+    "-- Most releases end here. The functions below would cost them a sixth more.\n" +
+    "if not left then return replies end\n" +
+    "\n" +
+    "-- The next fencing token, as text: max(last + 1, now in µs). Not INCR: a token that follows the clock goes on rising when\n" +
+    "-- its key was lost or a failover has lost the last grants, and so the key may expire, 7 days after it was made. SETRANGE\n" +
+    "-- keeps that expiry for half the cost of a SET with one. All tokens have 16 digits until the year 2286, so they compare as\n" +
+    "-- strings. Numbers are text wherever they can be: Redis spends as much on printing one as on a GET.\n" +
+    "local nowText\n" +
+    "local function clockText()\n" +
+    "  if not nowText then\n" +
+    "    local time = redis.call('TIME')\n" +
+    "    nowText = time[1] .. string.sub('00000' .. time[2], -6)\n" +
+    "  end\n" +
+    "  return nowText\n" +
     "end\n" +
     "local function mint(token)\n" +
-    "  clock()\n" +
+    "  local minted = clockText()\n" +
     "  local last = redis.call('GET', token)\n" +
     "  if not last then\n" +
-    "    redis.call('SET', token, nowText, 'PX', '604800000')\n" +
-    "    return now\n" +
+    "    redis.call('SET', token, minted, 'PX', '604800000')\n" +
+    "    return minted\n" +
     "  end\n" +
-    "  if tonumber(last) < now then\n" +
-    "    redis.call('SETRANGE', token, 0, nowText)\n" +
-    "    return now\n" +
-    "  end\n" +
-    "  redis.call('SETRANGE', token, 0, string.format('%.0f', last + 1))\n" +
-    "  return last + 1\n" +
+    "  if last >= minted then minted = string.format('%.0f', last + 1) end\n" +
+    "  redis.call('SETRANGE', token, '0', minted)\n" +
+    "  return minted\n" +
     "end\n" +
     "\n" +
-    "-- Gives a lock to the first waiter that is alive, or frees it. Expects publish, clock and mint.\n" +
+    "-- Gives a lock to the first waiter that is alive, or frees it. Expects publish, clockText and mint.\n" +
     "local function handOn(lease, token, queue, isFair)\n" +
-    "  if redis.call('EXISTS', queue) == 0 then return redis.call('DEL', lease) end\n" +
     "  -- What one call may drop of waiters whose process is gone; the next re-check goes on.\n" +
     "  local MAX_DEAD = 100\n" +
     "  local channels = string.sub(lease, 1, -6) .. 'grant:'\n" +
     "  local grant = ''\n" +
     "  if isFair then\n" +
-    "    grant = string.format('%.0f:%.0f', mint(token), clock())\n" +
+    "    grant = mint(token) .. ':' .. clockText()\n" +
     "  else\n" +
     "    redis.call('DEL', lease)\n" +
     "  end\n" +
     "  for _ = 1, MAX_DEAD do\n" +
-    "    local head = redis.call('ZRANGE', queue, 0, 0)[1]\n" +
+    "    local head = redis.call('ZRANGE', queue, '0', '0')[1]\n" +
     "    if not head then break end\n" +
     "    local contender, waiter, claimMs = string.match(head, '^([^.]+)%.([^.]+)%.([1-9]%d*)$')\n" +
     "    local isAlive = contender and redis.call(publish, channels .. contender, waiter .. ':' .. grant) > 0\n" +
     "    if isAlive and not isFair then return end\n" +
-    "    redis.call('ZPOPMIN', queue)\n" +
+    "    redis.call('ZREM', queue, head)\n" +
     "    if isAlive then\n" +
     "      redis.call('SET', lease, head, 'PX', claimMs)\n" +
     "      return\n" +
@@ -531,24 +556,7 @@ export const mutexRelease = new Script({
     "  redis.call('DEL', lease)\n" +
     "end\n" +
     "\n" +
-    "local replies = {}\n" +
-    "for i = 1, #KEYS / 3 do\n" +
-    "  local lease, token, queue = KEYS[3 * i - 2], KEYS[3 * i - 1], KEYS[3 * i]\n" +
-    "  local member, how = ARGV[2 * i], ARGV[2 * i + 1]\n" +
-    "  local holder = redis.call('GET', lease)\n" +
-    "  local isHolder = holder == member or (holder and member == '*')\n" +
-    "  if not isHolder and (not holder or holder == 'lost') and how ~= '0' and how ~= '-0' then\n" +
-    "    isHolder = redis.call('EXISTS', token) == 0\n" +
-    "    -- What is granted from here on has a greater token.\n" +
-    "    if isHolder then redis.call('SET', token, string.gsub(how, '^-', ''), 'PX', TOKEN_MS) end\n" +
-    "  end\n" +
-    "  if isHolder then\n" +
-    "    handOn(lease, token, queue, string.byte(how) ~= 45)\n" +
-    "  else\n" +
-    "    redis.call('ZREM', queue, member)\n" +
-    "  end\n" +
-    "  replies[i] = isHolder and 1 or 0\n" +
-    "end\n" +
+    "for lease, rest in pairs(left) do handOn(lease, unpack(rest)) end\n" +
     "return replies\n",
 } as const);
 
@@ -927,12 +935,12 @@ export const readWriteLockDowngrade = new Script({
     "local TOKEN_MS = '604800000'\n" +
     "\n" +
     "-- Lets in whoever stands first and fits: the readers that follow one another, or one writer if nobody else is in.\n" +
-    "-- Waiters whose process is gone are dropped. A probe asks even a writer that has to wait whether it is there, so that a\n" +
-    "-- dead one doesn't keep the readers behind it out. Returns 1 if there may be more to let in, else 0: what is left by a\n" +
+    "-- Waiters whose process is gone are dropped. A probe asks even a writer that has to wait whether it is there, once it has\n" +
+    "-- waited for a second, so that a dead one doesn't keep the readers behind it out. Returns 1 if there may be more to let in, else 0: what is left by a\n" +
     "-- call that found only dead waiters is for a re-check, which puts those back that weren't heard of yet. Expects write,\n" +
     "-- readers, token, queue, publish, and no writer.\n" +
     "local function handOn(isProbing)\n" +
-    "  local MAX_READERS, MAX_DEAD, TOKEN_MS = 64, 100, '604800000'\n" +
+    "  local MAX_READERS, MAX_DEAD, PROBE_US, TOKEN_MS = 64, 100, 1000000, '604800000'\n" +
     "  local time = redis.call('TIME')\n" +
     "  local last = tonumber(redis.call('GET', token) or 0)\n" +
     "  -- A clock that was set back stands still instead, until it is where it was.\n" +
@@ -950,9 +958,13 @@ export const readWriteLockDowngrade = new Script({
     "        redis.call('ZREMRANGEBYSCORE', readers, '-inf', now)\n" +
     "        isBlocked = redis.call('EXISTS', readers) == 1\n" +
     "      end\n" +
-    "      if isBlocked and not (isProbing and #admitted == 0 and redis.call(publish, channels .. contender, '?:') == 0) then\n" +
-    "        isOver = true\n" +
-    "        break\n" +
+    "      if isBlocked then\n" +
+    "        -- Whoever has come just now may not be listening yet.\n" +
+    "        local isOld = isProbing and #admitted == 0 and now - redis.call('ZSCORE', queue, head) > PROBE_US\n" +
+    "        if not isOld or redis.call(publish, channels .. contender, '?:') > 0 then\n" +
+    "          isOver = true\n" +
+    "          break\n" +
+    "        end\n" +
     "      end\n" +
     "      looks = looks + 1\n" +
     "      local minted = math.max(now, last + 1)\n" +
@@ -1104,12 +1116,12 @@ export const readWriteLockRecheck = new Script({
     "local TOKEN_MS, QUEUE_MS = '604800000', '60000'\n" +
     "\n" +
     "-- Lets in whoever stands first and fits: the readers that follow one another, or one writer if nobody else is in.\n" +
-    "-- Waiters whose process is gone are dropped. A probe asks even a writer that has to wait whether it is there, so that a\n" +
-    "-- dead one doesn't keep the readers behind it out. Returns 1 if there may be more to let in, else 0: what is left by a\n" +
+    "-- Waiters whose process is gone are dropped. A probe asks even a writer that has to wait whether it is there, once it has\n" +
+    "-- waited for a second, so that a dead one doesn't keep the readers behind it out. Returns 1 if there may be more to let in, else 0: what is left by a\n" +
     "-- call that found only dead waiters is for a re-check, which puts those back that weren't heard of yet. Expects write,\n" +
     "-- readers, token, queue, publish, and no writer.\n" +
     "local function handOn(isProbing)\n" +
-    "  local MAX_READERS, MAX_DEAD, TOKEN_MS = 64, 100, '604800000'\n" +
+    "  local MAX_READERS, MAX_DEAD, PROBE_US, TOKEN_MS = 64, 100, 1000000, '604800000'\n" +
     "  local time = redis.call('TIME')\n" +
     "  local last = tonumber(redis.call('GET', token) or 0)\n" +
     "  -- A clock that was set back stands still instead, until it is where it was.\n" +
@@ -1127,9 +1139,13 @@ export const readWriteLockRecheck = new Script({
     "        redis.call('ZREMRANGEBYSCORE', readers, '-inf', now)\n" +
     "        isBlocked = redis.call('EXISTS', readers) == 1\n" +
     "      end\n" +
-    "      if isBlocked and not (isProbing and #admitted == 0 and redis.call(publish, channels .. contender, '?:') == 0) then\n" +
-    "        isOver = true\n" +
-    "        break\n" +
+    "      if isBlocked then\n" +
+    "        -- Whoever has come just now may not be listening yet.\n" +
+    "        local isOld = isProbing and #admitted == 0 and now - redis.call('ZSCORE', queue, head) > PROBE_US\n" +
+    "        if not isOld or redis.call(publish, channels .. contender, '?:') > 0 then\n" +
+    "          isOver = true\n" +
+    "          break\n" +
+    "        end\n" +
     "      end\n" +
     "      looks = looks + 1\n" +
     "      local minted = math.max(now, last + 1)\n" +
@@ -1236,12 +1252,12 @@ export const readWriteLockRelease = new Script({
     "local publish, quarantineMs = ARGV[1], ARGV[2]\n" +
     "\n" +
     "-- Lets in whoever stands first and fits: the readers that follow one another, or one writer if nobody else is in.\n" +
-    "-- Waiters whose process is gone are dropped. A probe asks even a writer that has to wait whether it is there, so that a\n" +
-    "-- dead one doesn't keep the readers behind it out. Returns 1 if there may be more to let in, else 0: what is left by a\n" +
+    "-- Waiters whose process is gone are dropped. A probe asks even a writer that has to wait whether it is there, once it has\n" +
+    "-- waited for a second, so that a dead one doesn't keep the readers behind it out. Returns 1 if there may be more to let in, else 0: what is left by a\n" +
     "-- call that found only dead waiters is for a re-check, which puts those back that weren't heard of yet. Expects write,\n" +
     "-- readers, token, queue, publish, and no writer.\n" +
     "local function handOn(isProbing)\n" +
-    "  local MAX_READERS, MAX_DEAD, TOKEN_MS = 64, 100, '604800000'\n" +
+    "  local MAX_READERS, MAX_DEAD, PROBE_US, TOKEN_MS = 64, 100, 1000000, '604800000'\n" +
     "  local time = redis.call('TIME')\n" +
     "  local last = tonumber(redis.call('GET', token) or 0)\n" +
     "  -- A clock that was set back stands still instead, until it is where it was.\n" +
@@ -1259,9 +1275,13 @@ export const readWriteLockRelease = new Script({
     "        redis.call('ZREMRANGEBYSCORE', readers, '-inf', now)\n" +
     "        isBlocked = redis.call('EXISTS', readers) == 1\n" +
     "      end\n" +
-    "      if isBlocked and not (isProbing and #admitted == 0 and redis.call(publish, channels .. contender, '?:') == 0) then\n" +
-    "        isOver = true\n" +
-    "        break\n" +
+    "      if isBlocked then\n" +
+    "        -- Whoever has come just now may not be listening yet.\n" +
+    "        local isOld = isProbing and #admitted == 0 and now - redis.call('ZSCORE', queue, head) > PROBE_US\n" +
+    "        if not isOld or redis.call(publish, channels .. contender, '?:') > 0 then\n" +
+    "          isOver = true\n" +
+    "          break\n" +
+    "        end\n" +
     "      end\n" +
     "      looks = looks + 1\n" +
     "      local minted = math.max(now, last + 1)\n" +
@@ -1461,14 +1481,25 @@ export const semaphoreAcquire = new Script({
     "local publish, callerLimit = ARGV[1], ARGV[2]\n" +
     "local QUEUE_MS = '60000'\n" +
     "\n" +
-    "-- The state of a semaphore, and its clock. Expects state, callerLimit ('0': the caller knows none).\n" +
+    "-- The state of a semaphore, and its clock. Expects permits, state, callerLimit ('0': the caller knows none).\n" +
     "-- The state is a STRING of eight numbers: limit, used permits, the last fencing token, the last instant of the clock and\n" +
     "-- what it runs ahead of the server's, when the state began, until when nothing is granted because what was known before\n" +
     "-- it was lost, how many permits of lost holders were heard of since; instants in µs. MessagePack takes 32 bytes and\n" +
     "-- 0.4 µs, text 60 bytes and 2.5 µs, and a HASH needs an EXPIRE of its own.\n" +
+    "local function weightOf(member)\n" +
+    "  return tonumber(string.match(member, '%.(%d+)$') or 1)\n" +
+    "end\n" +
+    "\n" +
+    "local MAX_COUNTED = 10000\n" +
     "local limit, used, token, at, ahead, began, lostUntil, heard = cmsgpack.unpack(redis.call('GET', state) or '')\n" +
-    "local isFresh = not limit\n" +
-    "if isFresh then limit, used, token, at, ahead, began, lostUntil, heard = 0, 0, 0, 0, 0, 0, 0, 0 end\n" +
+    "local isNew = not limit\n" +
+    "local isFresh = isNew\n" +
+    "if isNew then\n" +
+    "  limit, used, token, at, ahead, began, lostUntil, heard = 0, 0, 0, 0, 0, 0, 0, 0\n" +
+    "  -- The state may be gone without the permits (evicted): nobody is lost then.\n" +
+    "  for _, member in ipairs(redis.call('ZRANGE', permits, '0', MAX_COUNTED - 1)) do used = used + weightOf(member) end\n" +
+    "  isFresh = used == 0\n" +
+    "end\n" +
     "-- Who renews or releases may have come under an earlier limit; one that was lost is set by the next who acquires.\n" +
     "if limit == 0 and callerLimit ~= '0' then\n" +
     "  limit = tonumber(callerLimit)\n" +
@@ -1498,12 +1529,10 @@ export const semaphoreAcquire = new Script({
     "local isChanged, hasNewPermits, hasMore = false, false, false\n" +
     "-- When the first lease ends, if that is known.\n" +
     "local firstEnd\n" +
-    "-- Permits that nobody counts would be held for nothing: they come back as those of a lost state do.\n" +
-    "if isFresh then redis.call('DEL', permits) end\n" +
-    "\n" +
-    "local function weightOf(member)\n" +
-    "  return tonumber(string.match(member, '%.(%d+)$') or 1)\n" +
-    "end\n" +
+    "-- For how long nothing is granted when the permits are gone without the state: the default lease.\n" +
+    "local LOST_US = 10000000\n" +
+    "-- Those that were not counted would be held for nothing; they come back as lost ones do.\n" +
+    "if isNew and used > 0 then redis.call('ZREMRANGEBYRANK', permits, MAX_COUNTED, '-1') end\n" +
     "\n" +
     "-- Frees the permits whose leases are over.\n" +
     "local function expire()\n" +
@@ -1511,8 +1540,7 @@ export const semaphoreAcquire = new Script({
     "  if used == 0 then return end\n" +
     "  firstEnd = tonumber(redis.call('ZRANGE', permits, '0', '0', 'WITHSCORES')[2])\n" +
     "  if not firstEnd then\n" +
-    "    -- The permits were lost without the state.\n" +
-    "    used, began, heard, isChanged = 0, now, 0, true\n" +
+    "    used, began, lostUntil, heard, isChanged = 0, now, now + LOST_US, 0, true\n" +
     "  elseif firstEnd <= now then\n" +
     "    firstEnd = nil\n" +
     "    local ended = redis.call('ZRANGE', permits, '-inf', now, 'BYSCORE', 'LIMIT', '0', MAX_MOVES)\n" +
@@ -1551,7 +1579,7 @@ export const semaphoreAcquire = new Script({
     "local function save()\n" +
     "  if not isChanged then return end\n" +
     "  local packed = cmsgpack.pack(limit, used, token, at, ahead, began, lostUntil, heard)\n" +
-    "  if hasNewPermits or isFresh then\n" +
+    "  if hasNewPermits or isNew then\n" +
     "    redis.call('SET', state, packed, 'PX', KEEP_MS)\n" +
     "  else\n" +
     "    redis.call('SET', state, packed, 'KEEPTTL')\n" +
@@ -1567,9 +1595,9 @@ export const semaphoreAcquire = new Script({
     "  return firstEnd and math.ceil((firstEnd - now) / 1000) or -2\n" +
     "end\n" +
     "-- Frees what has expired, then grants from the head of the queue for as long as the head fits: a heavy request at the\n" +
-    "-- head holds up the light ones behind it, or it would never get its turn. Returns false if nobody waits and permits may be\n" +
-    "-- taken.\n" +
-    "-- Expects permits, queue, publish, and what semaphore.change.part.lua declares. O((expired + granted + 1) · log n).\n" +
+    "-- head holds up the light ones behind it, or it would never get its turn. Returns false if nobody waits and permits\n" +
+    "-- may be taken. Expects permits, queue, publish, and what semaphore.change.part.lua declares. O((expired + granted +\n" +
+    "-- 1) · log n).\n" +
     "local function pump()\n" +
     "  expire()\n" +
     "  local channels\n" +
@@ -1658,14 +1686,25 @@ export const semaphoreInspect = new Script({
     "local permits, queue, state = KEYS[1], KEYS[2], KEYS[3]\n" +
     "local callerLimit, maxHolders, waiter = ARGV[1], ARGV[2], ARGV[3]\n" +
     "\n" +
-    "-- The state of a semaphore, and its clock. Expects state, callerLimit ('0': the caller knows none).\n" +
+    "-- The state of a semaphore, and its clock. Expects permits, state, callerLimit ('0': the caller knows none).\n" +
     "-- The state is a STRING of eight numbers: limit, used permits, the last fencing token, the last instant of the clock and\n" +
     "-- what it runs ahead of the server's, when the state began, until when nothing is granted because what was known before\n" +
     "-- it was lost, how many permits of lost holders were heard of since; instants in µs. MessagePack takes 32 bytes and\n" +
     "-- 0.4 µs, text 60 bytes and 2.5 µs, and a HASH needs an EXPIRE of its own.\n" +
+    "local function weightOf(member)\n" +
+    "  return tonumber(string.match(member, '%.(%d+)$') or 1)\n" +
+    "end\n" +
+    "\n" +
+    "local MAX_COUNTED = 10000\n" +
     "local limit, used, token, at, ahead, began, lostUntil, heard = cmsgpack.unpack(redis.call('GET', state) or '')\n" +
-    "local isFresh = not limit\n" +
-    "if isFresh then limit, used, token, at, ahead, began, lostUntil, heard = 0, 0, 0, 0, 0, 0, 0, 0 end\n" +
+    "local isNew = not limit\n" +
+    "local isFresh = isNew\n" +
+    "if isNew then\n" +
+    "  limit, used, token, at, ahead, began, lostUntil, heard = 0, 0, 0, 0, 0, 0, 0, 0\n" +
+    "  -- The state may be gone without the permits (evicted): nobody is lost then.\n" +
+    "  for _, member in ipairs(redis.call('ZRANGE', permits, '0', MAX_COUNTED - 1)) do used = used + weightOf(member) end\n" +
+    "  isFresh = used == 0\n" +
+    "end\n" +
     "-- Who renews or releases may have come under an earlier limit; one that was lost is set by the next who acquires.\n" +
     "if limit == 0 and callerLimit ~= '0' then\n" +
     "  limit = tonumber(callerLimit)\n" +
@@ -1690,8 +1729,8 @@ export const semaphoreInspect = new Script({
     "\n" +
     "clock()\n" +
     "local ended = redis.call('ZRANGE', permits, '-inf', now, 'BYSCORE', 'LIMIT', '0', 1000)\n" +
-    "for _, member in ipairs(ended) do used = used - tonumber(string.match(member, '%.(%d+)$') or 1) end\n" +
-    "if isFresh or redis.call('EXISTS', permits) == 0 then used = 0 end\n" +
+    "for _, member in ipairs(ended) do used = used - weightOf(member) end\n" +
+    "if redis.call('EXISTS', permits) == 0 then used = 0 end\n" +
     "local replies = {\n" +
     "  limit,\n" +
     "  math.max(0, used),\n" +
@@ -1739,14 +1778,25 @@ export const semaphoreRecheck = new Script({
     "local publish, callerLimit, quarantineMs = ARGV[1], ARGV[2], ARGV[3]\n" +
     "local QUEUE_MS = '60000'\n" +
     "\n" +
-    "-- The state of a semaphore, and its clock. Expects state, callerLimit ('0': the caller knows none).\n" +
+    "-- The state of a semaphore, and its clock. Expects permits, state, callerLimit ('0': the caller knows none).\n" +
     "-- The state is a STRING of eight numbers: limit, used permits, the last fencing token, the last instant of the clock and\n" +
     "-- what it runs ahead of the server's, when the state began, until when nothing is granted because what was known before\n" +
     "-- it was lost, how many permits of lost holders were heard of since; instants in µs. MessagePack takes 32 bytes and\n" +
     "-- 0.4 µs, text 60 bytes and 2.5 µs, and a HASH needs an EXPIRE of its own.\n" +
+    "local function weightOf(member)\n" +
+    "  return tonumber(string.match(member, '%.(%d+)$') or 1)\n" +
+    "end\n" +
+    "\n" +
+    "local MAX_COUNTED = 10000\n" +
     "local limit, used, token, at, ahead, began, lostUntil, heard = cmsgpack.unpack(redis.call('GET', state) or '')\n" +
-    "local isFresh = not limit\n" +
-    "if isFresh then limit, used, token, at, ahead, began, lostUntil, heard = 0, 0, 0, 0, 0, 0, 0, 0 end\n" +
+    "local isNew = not limit\n" +
+    "local isFresh = isNew\n" +
+    "if isNew then\n" +
+    "  limit, used, token, at, ahead, began, lostUntil, heard = 0, 0, 0, 0, 0, 0, 0, 0\n" +
+    "  -- The state may be gone without the permits (evicted): nobody is lost then.\n" +
+    "  for _, member in ipairs(redis.call('ZRANGE', permits, '0', MAX_COUNTED - 1)) do used = used + weightOf(member) end\n" +
+    "  isFresh = used == 0\n" +
+    "end\n" +
     "-- Who renews or releases may have come under an earlier limit; one that was lost is set by the next who acquires.\n" +
     "if limit == 0 and callerLimit ~= '0' then\n" +
     "  limit = tonumber(callerLimit)\n" +
@@ -1776,12 +1826,10 @@ export const semaphoreRecheck = new Script({
     "local isChanged, hasNewPermits, hasMore = false, false, false\n" +
     "-- When the first lease ends, if that is known.\n" +
     "local firstEnd\n" +
-    "-- Permits that nobody counts would be held for nothing: they come back as those of a lost state do.\n" +
-    "if isFresh then redis.call('DEL', permits) end\n" +
-    "\n" +
-    "local function weightOf(member)\n" +
-    "  return tonumber(string.match(member, '%.(%d+)$') or 1)\n" +
-    "end\n" +
+    "-- For how long nothing is granted when the permits are gone without the state: the default lease.\n" +
+    "local LOST_US = 10000000\n" +
+    "-- Those that were not counted would be held for nothing; they come back as lost ones do.\n" +
+    "if isNew and used > 0 then redis.call('ZREMRANGEBYRANK', permits, MAX_COUNTED, '-1') end\n" +
     "\n" +
     "-- Frees the permits whose leases are over.\n" +
     "local function expire()\n" +
@@ -1789,8 +1837,7 @@ export const semaphoreRecheck = new Script({
     "  if used == 0 then return end\n" +
     "  firstEnd = tonumber(redis.call('ZRANGE', permits, '0', '0', 'WITHSCORES')[2])\n" +
     "  if not firstEnd then\n" +
-    "    -- The permits were lost without the state.\n" +
-    "    used, began, heard, isChanged = 0, now, 0, true\n" +
+    "    used, began, lostUntil, heard, isChanged = 0, now, now + LOST_US, 0, true\n" +
     "  elseif firstEnd <= now then\n" +
     "    firstEnd = nil\n" +
     "    local ended = redis.call('ZRANGE', permits, '-inf', now, 'BYSCORE', 'LIMIT', '0', MAX_MOVES)\n" +
@@ -1829,7 +1876,7 @@ export const semaphoreRecheck = new Script({
     "local function save()\n" +
     "  if not isChanged then return end\n" +
     "  local packed = cmsgpack.pack(limit, used, token, at, ahead, began, lostUntil, heard)\n" +
-    "  if hasNewPermits or isFresh then\n" +
+    "  if hasNewPermits or isNew then\n" +
     "    redis.call('SET', state, packed, 'PX', KEEP_MS)\n" +
     "  else\n" +
     "    redis.call('SET', state, packed, 'KEEPTTL')\n" +
@@ -1845,9 +1892,9 @@ export const semaphoreRecheck = new Script({
     "  return firstEnd and math.ceil((firstEnd - now) / 1000) or -2\n" +
     "end\n" +
     "-- Frees what has expired, then grants from the head of the queue for as long as the head fits: a heavy request at the\n" +
-    "-- head holds up the light ones behind it, or it would never get its turn. Returns false if nobody waits and permits may be\n" +
-    "-- taken.\n" +
-    "-- Expects permits, queue, publish, and what semaphore.change.part.lua declares. O((expired + granted + 1) · log n).\n" +
+    "-- head holds up the light ones behind it, or it would never get its turn. Returns false if nobody waits and permits\n" +
+    "-- may be taken. Expects permits, queue, publish, and what semaphore.change.part.lua declares. O((expired + granted +\n" +
+    "-- 1) · log n).\n" +
     "local function pump()\n" +
     "  expire()\n" +
     "  local channels\n" +
@@ -1930,14 +1977,25 @@ export const semaphoreRelease = new Script({
     "local publish = ARGV[1]\n" +
     "local callerLimit = '0'\n" +
     "\n" +
-    "-- The state of a semaphore, and its clock. Expects state, callerLimit ('0': the caller knows none).\n" +
+    "-- The state of a semaphore, and its clock. Expects permits, state, callerLimit ('0': the caller knows none).\n" +
     "-- The state is a STRING of eight numbers: limit, used permits, the last fencing token, the last instant of the clock and\n" +
     "-- what it runs ahead of the server's, when the state began, until when nothing is granted because what was known before\n" +
     "-- it was lost, how many permits of lost holders were heard of since; instants in µs. MessagePack takes 32 bytes and\n" +
     "-- 0.4 µs, text 60 bytes and 2.5 µs, and a HASH needs an EXPIRE of its own.\n" +
+    "local function weightOf(member)\n" +
+    "  return tonumber(string.match(member, '%.(%d+)$') or 1)\n" +
+    "end\n" +
+    "\n" +
+    "local MAX_COUNTED = 10000\n" +
     "local limit, used, token, at, ahead, began, lostUntil, heard = cmsgpack.unpack(redis.call('GET', state) or '')\n" +
-    "local isFresh = not limit\n" +
-    "if isFresh then limit, used, token, at, ahead, began, lostUntil, heard = 0, 0, 0, 0, 0, 0, 0, 0 end\n" +
+    "local isNew = not limit\n" +
+    "local isFresh = isNew\n" +
+    "if isNew then\n" +
+    "  limit, used, token, at, ahead, began, lostUntil, heard = 0, 0, 0, 0, 0, 0, 0, 0\n" +
+    "  -- The state may be gone without the permits (evicted): nobody is lost then.\n" +
+    "  for _, member in ipairs(redis.call('ZRANGE', permits, '0', MAX_COUNTED - 1)) do used = used + weightOf(member) end\n" +
+    "  isFresh = used == 0\n" +
+    "end\n" +
     "-- Who renews or releases may have come under an earlier limit; one that was lost is set by the next who acquires.\n" +
     "if limit == 0 and callerLimit ~= '0' then\n" +
     "  limit = tonumber(callerLimit)\n" +
@@ -1967,12 +2025,10 @@ export const semaphoreRelease = new Script({
     "local isChanged, hasNewPermits, hasMore = false, false, false\n" +
     "-- When the first lease ends, if that is known.\n" +
     "local firstEnd\n" +
-    "-- Permits that nobody counts would be held for nothing: they come back as those of a lost state do.\n" +
-    "if isFresh then redis.call('DEL', permits) end\n" +
-    "\n" +
-    "local function weightOf(member)\n" +
-    "  return tonumber(string.match(member, '%.(%d+)$') or 1)\n" +
-    "end\n" +
+    "-- For how long nothing is granted when the permits are gone without the state: the default lease.\n" +
+    "local LOST_US = 10000000\n" +
+    "-- Those that were not counted would be held for nothing; they come back as lost ones do.\n" +
+    "if isNew and used > 0 then redis.call('ZREMRANGEBYRANK', permits, MAX_COUNTED, '-1') end\n" +
     "\n" +
     "-- Frees the permits whose leases are over.\n" +
     "local function expire()\n" +
@@ -1980,8 +2036,7 @@ export const semaphoreRelease = new Script({
     "  if used == 0 then return end\n" +
     "  firstEnd = tonumber(redis.call('ZRANGE', permits, '0', '0', 'WITHSCORES')[2])\n" +
     "  if not firstEnd then\n" +
-    "    -- The permits were lost without the state.\n" +
-    "    used, began, heard, isChanged = 0, now, 0, true\n" +
+    "    used, began, lostUntil, heard, isChanged = 0, now, now + LOST_US, 0, true\n" +
     "  elseif firstEnd <= now then\n" +
     "    firstEnd = nil\n" +
     "    local ended = redis.call('ZRANGE', permits, '-inf', now, 'BYSCORE', 'LIMIT', '0', MAX_MOVES)\n" +
@@ -2020,7 +2075,7 @@ export const semaphoreRelease = new Script({
     "local function save()\n" +
     "  if not isChanged then return end\n" +
     "  local packed = cmsgpack.pack(limit, used, token, at, ahead, began, lostUntil, heard)\n" +
-    "  if hasNewPermits or isFresh then\n" +
+    "  if hasNewPermits or isNew then\n" +
     "    redis.call('SET', state, packed, 'PX', KEEP_MS)\n" +
     "  else\n" +
     "    redis.call('SET', state, packed, 'KEEPTTL')\n" +
@@ -2036,9 +2091,9 @@ export const semaphoreRelease = new Script({
     "  return firstEnd and math.ceil((firstEnd - now) / 1000) or -2\n" +
     "end\n" +
     "-- Frees what has expired, then grants from the head of the queue for as long as the head fits: a heavy request at the\n" +
-    "-- head holds up the light ones behind it, or it would never get its turn. Returns false if nobody waits and permits may be\n" +
-    "-- taken.\n" +
-    "-- Expects permits, queue, publish, and what semaphore.change.part.lua declares. O((expired + granted + 1) · log n).\n" +
+    "-- head holds up the light ones behind it, or it would never get its turn. Returns false if nobody waits and permits\n" +
+    "-- may be taken. Expects permits, queue, publish, and what semaphore.change.part.lua declares. O((expired + granted +\n" +
+    "-- 1) · log n).\n" +
     "local function pump()\n" +
     "  expire()\n" +
     "  local channels\n" +
@@ -2110,14 +2165,25 @@ export const semaphoreRenew = new Script({
     "local permits, state = KEYS[1], KEYS[2]\n" +
     "local callerLimit = '0'\n" +
     "\n" +
-    "-- The state of a semaphore, and its clock. Expects state, callerLimit ('0': the caller knows none).\n" +
+    "-- The state of a semaphore, and its clock. Expects permits, state, callerLimit ('0': the caller knows none).\n" +
     "-- The state is a STRING of eight numbers: limit, used permits, the last fencing token, the last instant of the clock and\n" +
     "-- what it runs ahead of the server's, when the state began, until when nothing is granted because what was known before\n" +
     "-- it was lost, how many permits of lost holders were heard of since; instants in µs. MessagePack takes 32 bytes and\n" +
     "-- 0.4 µs, text 60 bytes and 2.5 µs, and a HASH needs an EXPIRE of its own.\n" +
+    "local function weightOf(member)\n" +
+    "  return tonumber(string.match(member, '%.(%d+)$') or 1)\n" +
+    "end\n" +
+    "\n" +
+    "local MAX_COUNTED = 10000\n" +
     "local limit, used, token, at, ahead, began, lostUntil, heard = cmsgpack.unpack(redis.call('GET', state) or '')\n" +
-    "local isFresh = not limit\n" +
-    "if isFresh then limit, used, token, at, ahead, began, lostUntil, heard = 0, 0, 0, 0, 0, 0, 0, 0 end\n" +
+    "local isNew = not limit\n" +
+    "local isFresh = isNew\n" +
+    "if isNew then\n" +
+    "  limit, used, token, at, ahead, began, lostUntil, heard = 0, 0, 0, 0, 0, 0, 0, 0\n" +
+    "  -- The state may be gone without the permits (evicted): nobody is lost then.\n" +
+    "  for _, member in ipairs(redis.call('ZRANGE', permits, '0', MAX_COUNTED - 1)) do used = used + weightOf(member) end\n" +
+    "  isFresh = used == 0\n" +
+    "end\n" +
     "-- Who renews or releases may have come under an earlier limit; one that was lost is set by the next who acquires.\n" +
     "if limit == 0 and callerLimit ~= '0' then\n" +
     "  limit = tonumber(callerLimit)\n" +
@@ -2147,12 +2213,10 @@ export const semaphoreRenew = new Script({
     "local isChanged, hasNewPermits, hasMore = false, false, false\n" +
     "-- When the first lease ends, if that is known.\n" +
     "local firstEnd\n" +
-    "-- Permits that nobody counts would be held for nothing: they come back as those of a lost state do.\n" +
-    "if isFresh then redis.call('DEL', permits) end\n" +
-    "\n" +
-    "local function weightOf(member)\n" +
-    "  return tonumber(string.match(member, '%.(%d+)$') or 1)\n" +
-    "end\n" +
+    "-- For how long nothing is granted when the permits are gone without the state: the default lease.\n" +
+    "local LOST_US = 10000000\n" +
+    "-- Those that were not counted would be held for nothing; they come back as lost ones do.\n" +
+    "if isNew and used > 0 then redis.call('ZREMRANGEBYRANK', permits, MAX_COUNTED, '-1') end\n" +
     "\n" +
     "-- Frees the permits whose leases are over.\n" +
     "local function expire()\n" +
@@ -2160,8 +2224,7 @@ export const semaphoreRenew = new Script({
     "  if used == 0 then return end\n" +
     "  firstEnd = tonumber(redis.call('ZRANGE', permits, '0', '0', 'WITHSCORES')[2])\n" +
     "  if not firstEnd then\n" +
-    "    -- The permits were lost without the state.\n" +
-    "    used, began, heard, isChanged = 0, now, 0, true\n" +
+    "    used, began, lostUntil, heard, isChanged = 0, now, now + LOST_US, 0, true\n" +
     "  elseif firstEnd <= now then\n" +
     "    firstEnd = nil\n" +
     "    local ended = redis.call('ZRANGE', permits, '-inf', now, 'BYSCORE', 'LIMIT', '0', MAX_MOVES)\n" +
@@ -2200,7 +2263,7 @@ export const semaphoreRenew = new Script({
     "local function save()\n" +
     "  if not isChanged then return end\n" +
     "  local packed = cmsgpack.pack(limit, used, token, at, ahead, began, lostUntil, heard)\n" +
-    "  if hasNewPermits or isFresh then\n" +
+    "  if hasNewPermits or isNew then\n" +
     "    redis.call('SET', state, packed, 'PX', KEEP_MS)\n" +
     "  else\n" +
     "    redis.call('SET', state, packed, 'KEEPTTL')\n" +
@@ -2262,14 +2325,25 @@ export const semaphoreSetPermits = new Script({
     "local permits, queue, state = KEYS[1], KEYS[2], KEYS[3]\n" +
     "local publish, callerLimit = ARGV[1], ARGV[2]\n" +
     "\n" +
-    "-- The state of a semaphore, and its clock. Expects state, callerLimit ('0': the caller knows none).\n" +
+    "-- The state of a semaphore, and its clock. Expects permits, state, callerLimit ('0': the caller knows none).\n" +
     "-- The state is a STRING of eight numbers: limit, used permits, the last fencing token, the last instant of the clock and\n" +
     "-- what it runs ahead of the server's, when the state began, until when nothing is granted because what was known before\n" +
     "-- it was lost, how many permits of lost holders were heard of since; instants in µs. MessagePack takes 32 bytes and\n" +
     "-- 0.4 µs, text 60 bytes and 2.5 µs, and a HASH needs an EXPIRE of its own.\n" +
+    "local function weightOf(member)\n" +
+    "  return tonumber(string.match(member, '%.(%d+)$') or 1)\n" +
+    "end\n" +
+    "\n" +
+    "local MAX_COUNTED = 10000\n" +
     "local limit, used, token, at, ahead, began, lostUntil, heard = cmsgpack.unpack(redis.call('GET', state) or '')\n" +
-    "local isFresh = not limit\n" +
-    "if isFresh then limit, used, token, at, ahead, began, lostUntil, heard = 0, 0, 0, 0, 0, 0, 0, 0 end\n" +
+    "local isNew = not limit\n" +
+    "local isFresh = isNew\n" +
+    "if isNew then\n" +
+    "  limit, used, token, at, ahead, began, lostUntil, heard = 0, 0, 0, 0, 0, 0, 0, 0\n" +
+    "  -- The state may be gone without the permits (evicted): nobody is lost then.\n" +
+    "  for _, member in ipairs(redis.call('ZRANGE', permits, '0', MAX_COUNTED - 1)) do used = used + weightOf(member) end\n" +
+    "  isFresh = used == 0\n" +
+    "end\n" +
     "-- Who renews or releases may have come under an earlier limit; one that was lost is set by the next who acquires.\n" +
     "if limit == 0 and callerLimit ~= '0' then\n" +
     "  limit = tonumber(callerLimit)\n" +
@@ -2299,12 +2373,10 @@ export const semaphoreSetPermits = new Script({
     "local isChanged, hasNewPermits, hasMore = false, false, false\n" +
     "-- When the first lease ends, if that is known.\n" +
     "local firstEnd\n" +
-    "-- Permits that nobody counts would be held for nothing: they come back as those of a lost state do.\n" +
-    "if isFresh then redis.call('DEL', permits) end\n" +
-    "\n" +
-    "local function weightOf(member)\n" +
-    "  return tonumber(string.match(member, '%.(%d+)$') or 1)\n" +
-    "end\n" +
+    "-- For how long nothing is granted when the permits are gone without the state: the default lease.\n" +
+    "local LOST_US = 10000000\n" +
+    "-- Those that were not counted would be held for nothing; they come back as lost ones do.\n" +
+    "if isNew and used > 0 then redis.call('ZREMRANGEBYRANK', permits, MAX_COUNTED, '-1') end\n" +
     "\n" +
     "-- Frees the permits whose leases are over.\n" +
     "local function expire()\n" +
@@ -2312,8 +2384,7 @@ export const semaphoreSetPermits = new Script({
     "  if used == 0 then return end\n" +
     "  firstEnd = tonumber(redis.call('ZRANGE', permits, '0', '0', 'WITHSCORES')[2])\n" +
     "  if not firstEnd then\n" +
-    "    -- The permits were lost without the state.\n" +
-    "    used, began, heard, isChanged = 0, now, 0, true\n" +
+    "    used, began, lostUntil, heard, isChanged = 0, now, now + LOST_US, 0, true\n" +
     "  elseif firstEnd <= now then\n" +
     "    firstEnd = nil\n" +
     "    local ended = redis.call('ZRANGE', permits, '-inf', now, 'BYSCORE', 'LIMIT', '0', MAX_MOVES)\n" +
@@ -2352,7 +2423,7 @@ export const semaphoreSetPermits = new Script({
     "local function save()\n" +
     "  if not isChanged then return end\n" +
     "  local packed = cmsgpack.pack(limit, used, token, at, ahead, began, lostUntil, heard)\n" +
-    "  if hasNewPermits or isFresh then\n" +
+    "  if hasNewPermits or isNew then\n" +
     "    redis.call('SET', state, packed, 'PX', KEEP_MS)\n" +
     "  else\n" +
     "    redis.call('SET', state, packed, 'KEEPTTL')\n" +
@@ -2368,9 +2439,9 @@ export const semaphoreSetPermits = new Script({
     "  return firstEnd and math.ceil((firstEnd - now) / 1000) or -2\n" +
     "end\n" +
     "-- Frees what has expired, then grants from the head of the queue for as long as the head fits: a heavy request at the\n" +
-    "-- head holds up the light ones behind it, or it would never get its turn. Returns false if nobody waits and permits may be\n" +
-    "-- taken.\n" +
-    "-- Expects permits, queue, publish, and what semaphore.change.part.lua declares. O((expired + granted + 1) · log n).\n" +
+    "-- head holds up the light ones behind it, or it would never get its turn. Returns false if nobody waits and permits\n" +
+    "-- may be taken. Expects permits, queue, publish, and what semaphore.change.part.lua declares. O((expired + granted +\n" +
+    "-- 1) · log n).\n" +
     "local function pump()\n" +
     "  expire()\n" +
     "  local channels\n" +

@@ -157,7 +157,7 @@ test('from then on a hand-off is one command to ask and one to release, and the 
     '  setrange token',
     '  zrange queue',
     '  publish grant',
-    '  zpopmin queue',
+    '  zrem queue',
     '  set lease',
     'evalsha mutex.release lease token queue',
     '  get lease',

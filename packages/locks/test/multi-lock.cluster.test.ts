@@ -54,7 +54,7 @@ test('nothing is kept when one is taken, whichever', async () => {
   for (const name of [lock.names.at(0)!, lock.names.at(5)!, lock.names.at(-1)!]) {
     const holder = await new Mutex(clients[1], name).acquire();
     expect(await lock.tryAcquire()).toBeNull();
-    const refusal = await lock.acquire({ waitMs: 50 }).catch((error: unknown) => error);
+    const refusal = await lock.acquire({ waitMs: 600 }).catch((error: unknown) => error);
     expect(refusal).toMatchObject({ code: 'ERR_LOCK_TIMEOUT', lockName: name });
     await until('the others to be free', async () => {
       const states = [...(await lock.inspect())];
@@ -83,7 +83,9 @@ test('what is held is kept while a lock of another slot is waited for', async ()
 test('names of one slot are one command, and the others another', async () => {
   const slotOf = (name: string): number => keySlot(`{${name}}`);
   const first = slotOf('first');
-  const same = Array.from({ length: 100_000 }, (_, index) => `n${index}`).filter((name) => slotOf(name) === first);
+  const same = Array.from({ length: 100_000 }, (_, index) => `n${index}`).filter(
+    (name) => slotOf(name) === first,
+  );
   const lock = new MultiLock(clients[0], ['first', 'second', ...same.slice(0, 3)]);
   await lock.using(() => undefined);
   const calls = async (): Promise<number> => {

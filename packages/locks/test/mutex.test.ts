@@ -414,6 +414,20 @@ describe('renewFor and releaseFor', () => {
     await next.release();
   });
 
+  test('with its token a holder comes back after the loss of all keys', async () => {
+    const prefix = freshPrefix();
+    const mutex = new Mutex(redis, 'lock', { prefix });
+    const { holder, fencingToken } = await mutex.acquire();
+    await redis.del(`${prefix}:locks:{lock}:lease`, `${prefix}:locks:{lock}:token`);
+    expect(await mutex.renewFor(holder)).toBe(false);
+    expect(await mutex.renewFor(holder, 10_000, fencingToken)).toBe(true);
+    expect(await mutex.inspect()).toMatchObject({ holder, fencingToken });
+    expect(await mutex.releaseFor(holder)).toBe(true);
+    // Somebody was granted the lock since: the token has been left behind.
+    expect(await mutex.renewFor(holder, 10_000, fencingToken)).toBe(false);
+    await expect(mutex.renewFor(holder, 10_000, -1)).rejects.toThrow(RangeError);
+  });
+
   test.each(['', '*', 'lost', 'a.b', 'x'.repeat(10_000), 7, undefined, null])(
     'refuse %p, which no lease has as its holder',
     async (holder) => {

@@ -25,7 +25,7 @@ import {
 } from '@mortise/locks/nestjs';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import type { INestApplicationContext, ModuleMetadata, Type } from '@nestjs/common';
-import { Injectable, Module, SetMetadata } from '@nestjs/common';
+import { Injectable, Module, Scope, SetMetadata } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { Redis } from 'ioredis';
 
@@ -336,6 +336,20 @@ describe('@Locked', () => {
     // oxlint-disable-next-line typescript/unbound-method -- only its metadata is read
     const { close } = Invoices.prototype;
     expect([Reflect.getMetadata('above', close), Reflect.getMetadata('below', close)]).toEqual([1, 2]);
+  });
+
+  test('is for providers of one request, too', async () => {
+    @Injectable({ scope: Scope.REQUEST })
+    class Request {
+      @Locked('request')
+      async held(): Promise<boolean> {
+        return isHeld('request');
+      }
+    }
+    const app = await boot({ imports: [root], providers: [Request] });
+    const requests = await Promise.all([app.resolve(Request), app.resolve(Request)]);
+    expect(requests[0]).not.toBe(requests[1]);
+    expect(await Promise.all(requests.map((request) => request.held()))).toEqual([true, true]);
   });
 
   test('lets the boot fail without a LocksModule', async () => {

@@ -359,7 +359,9 @@ describe('a lease', () => {
     const [mutex, other] = nodes.mutexes([nodes.clients, nodes.others()], { renew: false });
     const lease = await mutex.acquire();
     expect(await other.renewFor(lease.holder, 60_000)).toBe(true);
-    expect((await mutex.inspect()).votes.every((vote) => vote!.remainingMs > 50_000)).toBe(true);
+    await until('the third node', async () =>
+      (await mutex.inspect()).votes.every((vote) => vote!.remainingMs > 50_000),
+    );
     expect(await other.releaseFor(lease.holder)).toBe(true);
     expect(await other.releaseFor(lease.holder)).toBe(false);
     expect(await other.renewFor(lease.holder)).toBe(false);

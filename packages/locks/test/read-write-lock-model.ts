@@ -3,6 +3,7 @@ import type { Lease, WriteLease } from '@mortise/locks';
 import { until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 import type { Comparison } from './mutex-model.js';
+import { roundTrips } from './round-trips.js';
 
 export type Side = 'read' | 'write';
 
@@ -23,6 +24,7 @@ interface Visitor {
 /** A lock beside what it should be: those who are in, and an array of those who wait. */
 export class ReadWriteLockModel {
   readonly #redis: Redis;
+  readonly #clients: readonly Redis[];
   readonly #locks: readonly ReadWriteLock[];
   readonly #keys: Readonly<Record<Side, string>>;
   readonly #leases = new Map<string, Lease>();
@@ -35,6 +37,7 @@ export class ReadWriteLockModel {
 
   constructor(redis: Redis, clients: readonly Redis[], prefix: string) {
     this.#redis = redis;
+    this.#clients = clients;
     this.#locks = clients.map((client) => new ReadWriteLock(client, 'lock', { prefix }));
     this.#keys = { read: `${prefix}:locks:{lock}:readers`, write: `${prefix}:locks:{lock}:write` };
   }
@@ -88,6 +91,8 @@ export class ReadWriteLockModel {
       const look = await this.#locks[0]!.read.inspect();
       return look.queueLength === this.#waiting.length && look;
     });
+    // One that is let in before it listens comes back with a re-check, behind others.
+    await Promise.all(this.#clients.map((client) => roundTrips(client)));
     const tokens = this.#order.map((id) => this.#tokens.get(id)!);
     const isWritten = this.#inside[0]?.side === 'write';
     return {

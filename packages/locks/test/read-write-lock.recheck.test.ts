@@ -57,14 +57,14 @@ test.concurrent.each(['read', 'write'] as const)(
     await queued(lock.read, 1);
     await roundTrips(other);
     // What a release does, but for the message.
-    const [member] = (await redis.zrange(queue, 0, 0)) as [string];
+    const [member] = (await redis.zrange(queue, '0', '0')) as [string];
     const endsUs = (Number((await redis.time())[0]) + 3) * 1_000_000;
     const handOn = redis
       .multi()
       .del(queue, write)
       .set(token, holder.fencingToken + 1, 'PX', 60_000);
     if (side === 'write') handOn.set(write, member, 'PX', 1_990);
-    else handOn.zadd(readers, endsUs, member).pexpire(readers, '3000');
+    else handOn.zadd(readers, endsUs, member).pexpire(readers, 3_000);
     await handOn.exec();
     const startedAt = performance.now();
     const lease = await wait;
@@ -213,7 +213,7 @@ test.concurrent('FLUSHALL and SCRIPT FLUSH amid waiters of a writer: all get the
 test.concurrent('readers whose keys are lost have them back with their next renewals, all of them', async () => {
   const { prefix, write, readers: key, queue, token } = fresh();
   const [redis, other, third] = [connect(), connect(), connect()];
-  const options = { prefix, leaseMs: 3_000 };
+  const options = { prefix, leaseMs: 2_000 };
   const lock = new ReadWriteLock(redis, 'lock', options);
   const leases = [
     await lock.read.acquire(),
@@ -240,7 +240,7 @@ test.concurrent('readers whose keys are lost have them back with their next rene
 test.concurrent('a reader that leaves after the keys were lost does not let a writer in beside the others', async () => {
   const { prefix, write, readers: key, queue, token } = fresh();
   const [redis, other] = [connect(), connect()];
-  const options = { prefix, leaseMs: 3_000, renew: false };
+  const options = { prefix, leaseMs: 2_000, renew: false };
   const lock = new ReadWriteLock(redis, 'lock', options);
   const [first, second] = [await lock.read.acquire(), await lock.read.acquire()];
   const wait = new ReadWriteLock(other, 'lock', options).write.acquire();

@@ -8,6 +8,11 @@ import { roundTrips } from './round-trips.js';
 
 const [redis, other, third] = [connect(), connect(), connect()];
 
+/** Resolves when all who wait listen: one that is let in before that is dropped, and comes back with a re-check. */
+async function listening(): Promise<void> {
+  await Promise.all([redis, other, third].map((client) => roundTrips(client)));
+}
+
 /** The same lock, as each of three processes sees it. */
 function shared(options: ReadWriteLockOptions = {}): [ReadWriteLock, ReadWriteLock, ReadWriteLock] {
   const prefix = freshPrefix();
@@ -66,6 +71,7 @@ describe('acquire', () => {
     const reader = await lock.read.acquire();
     visitors.send('writer', second.write.acquire());
     await queued(lock.read, 1);
+    await listening();
     visitors.send('late reader', last.read.acquire());
     await queued(lock.read, 2);
     expect(await last.read.tryAcquire()).toBeNull();
@@ -82,6 +88,7 @@ describe('acquire', () => {
     const readers = [await lock.read.acquire(), await lock.read.acquire(), await second.read.acquire()];
     const wait = second.write.acquire();
     await queued(lock.read, 1);
+    await listening();
     await readers[1]!.release();
     await readers[2]!.release();
     expect(await lock.read.inspect()).toMatchObject({ writer: null, readers: 1, queueLength: 1 });
@@ -100,6 +107,7 @@ describe('acquire', () => {
     for (const [index, kind] of kinds.entries()) {
       visitors.send(`${index} ${kind}`, locks[index % 3]![kind].acquire());
       await queued(locks[0].read, index + 1);
+      await listening();
     }
     await writer.release();
     const phases = [
@@ -142,6 +150,7 @@ describe('acquire', () => {
     const names = Array.from({ length: 150 }, (_, index) => `reader ${index}`);
     for (const name of names) visitors.send(name, second.read.acquire());
     await queued(lock.read, 150);
+    await listening();
     await writer.release();
     // The release went on until all were in; nobody had to wait for a re-check.
     expect(await lock.read.inspect()).toMatchObject({ readers: 150, queueLength: 0 });
@@ -237,6 +246,7 @@ describe('acquire', () => {
     await queued(lock.read, 1);
     const waits = [last.read.acquire(), last.read.acquire()];
     await queued(lock.read, 3);
+    await listening();
     const startedAt = performance.now();
     controller.abort('enough');
     const leases = await Promise.all(waits);
@@ -438,7 +448,7 @@ describe('downgrade', () => {
       visitors.send(`${index}`, side.acquire());
       await queued(lock.read, index + 1);
     }
-    await Promise.all([other, third].map((client) => roundTrips(client)));
+    await listening();
     const reader = await writer.downgrade();
     // At once, not after the second of a re-check.
     expect(await lock.read.inspect()).toMatchObject({ writer: null, readers: 3, queueLength: 2 });

@@ -226,20 +226,38 @@ test.concurrent('what was granted to newcomers after a loss leaves less for the 
   expect(await mine.available()).toBe(3);
 });
 
-test.concurrent('the loss of one of its keys is the loss of all', async () => {
-  const { redis, mine, theirs, permits, state } = pool(2);
-  const leases = [await mine.acquire(), await mine.acquire()];
+test.concurrent('the state may be lost without the permits: they are counted again', async () => {
+  const { redis, mine, theirs, state } = pool(5);
+  const leases = [await mine.acquire({ permits: 2 }), await mine.acquire({ permits: 2 })];
+  const wait = theirs.acquire({ permits: 3 });
+  await queued(mine, 1);
   await redis.del(state);
+  expect(await mine.inspect()).toMatchObject({ limit: 5, used: 4, queueLength: 1 });
   await leases[0]!.renew();
-  await leases[1]!.renew();
   expect(await theirs.tryAcquire()).toBeNull();
+  expect(await mine.inspect()).toMatchObject({ limit: 5, used: 4, queueLength: 1 });
+  await redis.del(state);
+  expect(await leases[0]!.release()).toBe(true);
+  const last = await wait;
+  expect(await mine.inspect()).toMatchObject({ limit: 5, used: 5, queueLength: 0 });
+  for (const lease of [leases[1]!, last]) expect(await lease.release()).toBe(true);
+  expect(await mine.available()).toBe(5);
+});
+
+test.concurrent('the permits may be lost without the state: nothing is granted until their holders were heard of', async () => {
+  const { redis, mine, theirs, permits } = pool(2);
+  const leases = [await mine.acquire(), await mine.acquire()];
   await redis.del(permits);
+  expect(await theirs.tryAcquire()).toBeNull();
+  expect(await theirs.available()).toBe(0);
   await leases[0]!.renew();
   expect(await theirs.tryAcquire()).toBeNull();
   expect(await theirs.inspect()).toMatchObject({ used: 1, limit: 2 });
   expect(await leases[1]!.release()).toBe(true);
-  expect(await leases[0]!.release()).toBe(true);
-  expect(await mine.inspect()).toMatchObject({ used: 0, holders: [] });
+  const next = await theirs.tryAcquire();
+  expect(next?.isValid).toBe(true);
+  expect(await theirs.tryAcquire()).toBeNull();
+  for (const lease of [leases[0]!, next!]) expect(await lease.release()).toBe(true);
   expect(await (await theirs.acquire({ permits: 2 })).release()).toBe(true);
 });
 
@@ -267,14 +285,14 @@ test.concurrent('the limit that setPermits gave comes back after a loss, from wh
 });
 
 test.concurrent('commands that ioredis sends again, because the reply was lost, change nothing', async () => {
-  const { redis, mine, permits, queue, state } = pool(3);
+  const { redis, mine, permits, queue, state } = pool(4);
   const keys = { permits, queue, state };
-  const [holder, waiter] = ['abcdefghijklmnop.1.1000.2', 'abcdefghijklmnop.2.1000.2'];
+  const [holder, waiter] = ['abcdefghijklmnop.1.1000.2', 'abcdefghijklmnop.2.1000.3'];
   const acquire = (member: string): Promise<unknown> =>
     semaphoreAcquire.run(redis, keys, {
       publish: 'PUBLISH',
-      callerLimit: 3,
-      requests: [member, 10_000, 'wait', 3],
+      callerLimit: 4,
+      requests: [member, 10_000, 'wait', 4],
     });
   const [, , , token] = (await acquire(holder)) as number[];
   const again = (await acquire(holder)) as number[];
@@ -299,7 +317,7 @@ test.concurrent('commands that ioredis sends again, because the reply was lost, 
     expect(renewed).toEqual([1]);
     await semaphoreRecheck.run(redis, keys, {
       publish: 'PUBLISH',
-      callerLimit: 3,
+      callerLimit: 4,
       quarantineMs: 10_000,
       waiters: [place!, waiter],
     });

@@ -151,6 +151,19 @@ export class RequestReusedError extends MarketRefusal {
   }
 }
 
+/** The lock of the listing was lost on the way, and somebody who got it later has written already. */
+export class StaleTokenError extends MarketRefusal {
+  readonly code = 'ERR_STALE_TOKEN';
+
+  constructor(
+    readonly listingId: string,
+    readonly fencingToken: number,
+    readonly lastToken: number,
+  ) {
+    super(`the lock of listing "${listingId}" was lost: token ${fencingToken} came after ${lastToken}`);
+  }
+}
+
 export class MarketFullError extends MarketRefusal {
   readonly code = 'ERR_MARKET_FULL';
 

@@ -15,6 +15,7 @@ export {
   OwnListingError,
   PriceChangedError,
   RequestReusedError,
+  StaleTokenError,
   UnknownItemError,
   UnknownListingError,
   UnknownPlayerError,
@@ -29,4 +30,16 @@ export { Market } from './market.js';
 export type { MarketOptions } from './options.js';
 export { DEFAULTS, MAX_COINS, MAX_PAGE } from './options.js';
 export { PLAYER_NAME } from './profile.js';
-export type { Listing, ListingSort, Outcome, Page, PageRequest, Player, Profile, Receipt } from './types.js';
+export { lockNameOf } from './listing-lock.js';
+export type {
+  Listing,
+  ListingSort,
+  Outcome,
+  Page,
+  PageRequest,
+  Player,
+  Profile,
+  Receipt,
+  Strategy,
+} from './types.js';
+export { STRATEGIES } from './types.js';

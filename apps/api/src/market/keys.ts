@@ -16,6 +16,9 @@
  * | `sold` | HASH listingId → saleId | purchase | with its sale |
  * | `requests` | HASH requestKey → saleId | purchase | with its sale |
  * | `outbox` | ZSET soldAt → saleId | purchase | member: when its mail is enqueued; a sale in it is never dropped |
+ * | `fence:<listingId>` | STRING last fencing token that wrote the listing | what trades by lock | a day after that write |
+ *
+ * Who trades by lock holds the mutex `market:listing:<listingId>` of @mortise/locks meanwhile, whose keys stand there.
  *
  * Ids have no space (see `ids.ts`), so fields are joined by one. The sorted sets are ordered by their bytes: numbers stand
  * in 13 digits, and a page begins behind the last member of the page before, whether that still exists or not.
@@ -38,9 +41,12 @@ const PARTS = [
   'outbox',
 ] as const;
 
-export type MarketKeys = Readonly<Record<(typeof PARTS)[number], string>>;
+export type MarketKeys = Readonly<Record<(typeof PARTS)[number], string>> & {
+  readonly fenceOf: (listingId: string) => string;
+};
 
 export function marketKeys(prefix: string | undefined): MarketKeys {
   const entity = new KeySpace('market', prefix).entity('main');
-  return Object.fromEntries(PARTS.map((part) => [part, entity.key(part)])) as MarketKeys;
+  const fixed = Object.fromEntries(PARTS.map((part) => [part, entity.key(part)]));
+  return { ...fixed, fenceOf: (listingId: string) => entity.key('fence', listingId) } as MarketKeys;
 }

@@ -3,10 +3,12 @@ import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
+import { Waits } from '../http/deadline.interceptor.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
 import { Problems } from '../http/problems.decorator.js';
 import type { Listing, Page } from './index.js';
 import { Market, UnknownListingError } from './index.js';
+import { lockWaitOf } from './lock-wait.js';
 import {
   idSchema,
   listingBody,
@@ -23,6 +25,7 @@ export class ListingsController {
 
   @Post()
   @ApiOperation({ summary: 'Offer an item', description: "The item leaves the seller's inventory." })
+  @Waits(lockWaitOf)
   @TakesIdempotencyKey('Becomes the id of the listing; the same offer again gives the same listing.')
   @ApiResponse({
     status: 200,
@@ -39,6 +42,8 @@ export class ListingsController {
     'not-owner',
     'item-listed',
     'already-sold',
+    'stale-token',
+    'lock-timeout',
     'body-too-large',
     'unsupported-media-type',
     'request-reused',
@@ -76,13 +81,22 @@ export class ListingsController {
 
   @Delete(':id')
   @HttpCode(HttpStatus.NO_CONTENT)
+  @Waits(lockWaitOf)
   @ApiOperation({ summary: 'Withdraw a listing', description: "The item returns to the seller's inventory." })
   @ApiResponse({ status: 204, description: 'It is withdrawn.' })
-  @Problems('invalid-id', 'invalid-query', 'not-seller', 'unknown-listing', 'already-sold')
+  @Problems(
+    'invalid-id',
+    'invalid-query',
+    'not-seller',
+    'unknown-listing',
+    'already-sold',
+    'stale-token',
+    'lock-timeout',
+  )
   async withdraw(
     @Param('id', { schema: idSchema }) id: string,
-    @Query({ schema: withdrawalQuery }) { sellerId }: z.infer<typeof withdrawalQuery>,
+    @Query({ schema: withdrawalQuery }) { sellerId, strategy }: z.infer<typeof withdrawalQuery>,
   ): Promise<void> {
-    await this.market.withdraw(id, sellerId);
+    await this.market.withdraw(id, sellerId, { strategy });
   }
 }

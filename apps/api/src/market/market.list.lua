@@ -25,8 +25,7 @@ local newest = KEYS[6]
 local prices = KEYS[7]
 local sold = KEYS[8]
 
-local time = redis.call('TIME')
-local listedAt = string.format('%013.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+-- include market.put-up.part.lua
 
 local function offer(listingId, sellerId, itemId, price)
   local content = itemId .. ' ' .. sellerId .. ' ' .. price .. ' '
@@ -48,15 +47,7 @@ local function offer(listingId, sellerId, itemId, price)
   if owner ~= sellerId then
     return { 'not-owner' }
   end
-
-  local listing = content .. listedAt
-  redis.call('HDEL', owners, itemId)
-  redis.call('ZREM', inventory, sellerId .. ' ' .. itemId)
-  redis.call('HSET', listed, itemId, listingId)
-  redis.call('HSET', listings, listingId, listing)
-  redis.call('ZADD', newest, 0, listedAt .. ' ' .. listingId)
-  redis.call('ZADD', prices, 0, string.format('%013.0f', price) .. ' ' .. listingId)
-  return { 'listed', listing }
+  return { 'listed', putUp(listingId, sellerId, itemId, price) }
 end
 
 local replies = {}

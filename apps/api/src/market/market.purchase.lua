@@ -39,22 +39,7 @@ local outbox = KEYS[12]
 local maxCoins = tonumber(ARGV[1])
 local maxSales = tonumber(ARGV[2])
 
--- More than one goes only after maxSales was lowered; the bound keeps a purchase short.
-local MAX_DROPS = 8
-local SALE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S*)$'
-
-local time = redis.call('TIME')
-local soldAt = string.format('%013.0f', time[1] * 1000 + math.floor(time[2] / 1000))
-
-local function drop(saleId)
-  local listingId, _, _, _, _, _, requestKey = string.match(redis.call('HGET', sales, saleId), SALE)
-  redis.call('LPOP', saleOrder)
-  redis.call('HDEL', sales, saleId)
-  redis.call('HDEL', sold, listingId)
-  if requestKey ~= '' then
-    redis.call('HDEL', requests, requestKey)
-  end
-end
+-- include market.sell.part.lua
 
 local function buy(saleId, listingId, buyerId, expectedPrice, requestKey)
   local earlierId = requestKey ~= '' and redis.call('HGET', requests, requestKey) or saleId
@@ -68,7 +53,7 @@ local function buy(saleId, listingId, buyerId, expectedPrice, requestKey)
   if not listing then
     return { redis.call('HEXISTS', sold, listingId) == 1 and 'already-sold' or 'unknown-listing' }
   end
-  local itemId, sellerId, price, listedAt = string.match(listing, '^(%S+) (%S+) (%S+) (%S+)$')
+  local _, sellerId, price = string.match(listing, LISTING)
   local coins = redis.call('HGET', funds, buyerId)
   if not coins then
     return { 'unknown-player' }
@@ -85,35 +70,11 @@ local function buy(saleId, listingId, buyerId, expectedPrice, requestKey)
   if redis.call('HGET', funds, sellerId) + price > maxCoins then
     return { 'funds-overflow', sellerId }
   end
-  local excess = math.min(redis.call('LLEN', saleOrder) - maxSales + 1, MAX_DROPS)
-  local oldest = excess > 0 and redis.call('LRANGE', saleOrder, 0, excess - 1) or {}
-  if oldest[1] and redis.call('ZSCORE', outbox, oldest[1]) then
+  local oldest = oldestSales()
+  if isMailPending(oldest[1]) then
     return { 'outbox-full' }
   end
-
-  for _, oldId in ipairs(oldest) do
-    if redis.call('ZSCORE', outbox, oldId) then
-      break
-    end
-    drop(oldId)
-  end
-  redis.call('HINCRBY', funds, buyerId, '-' .. price)
-  redis.call('HINCRBY', funds, sellerId, price)
-  redis.call('HDEL', listings, listingId)
-  redis.call('HDEL', listed, itemId)
-  redis.call('ZREM', newest, listedAt .. ' ' .. listingId)
-  redis.call('ZREM', prices, string.format('%013.0f', price) .. ' ' .. listingId)
-  redis.call('HSET', owners, itemId, buyerId)
-  redis.call('ZADD', inventory, 0, buyerId .. ' ' .. itemId)
-  local sale = table.concat({ listingId, itemId, sellerId, buyerId, price, soldAt, requestKey }, ' ')
-  redis.call('HSET', sales, saleId, sale)
-  redis.call('RPUSH', saleOrder, saleId)
-  redis.call('HSET', sold, listingId, saleId)
-  if requestKey ~= '' then
-    redis.call('HSET', requests, requestKey, saleId)
-  end
-  redis.call('ZADD', outbox, soldAt, saleId)
-  return { 'sold', saleId, sale }
+  return { 'sold', saleId, sell(saleId, listingId, listing, buyerId, requestKey, oldest) }
 end
 
 local replies = {}

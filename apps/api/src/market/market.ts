@@ -1,7 +1,8 @@
 /**
  * The book's marketplace: players, items, listings, purchases. Each change is one Lua script, hence one atomic step and
- * one round trip; the book's WATCH retries under contention and its locks cost two more round trips. Offers and
- * purchases of the same tick travel together.
+ * one round trip; the book's WATCH retries under contention and its locks cost three more round trips. Offers and
+ * purchases of the same tick travel together. Those who rather decide in TypeScript than in Lua take the lock of the
+ * listing (`trade-by-lock.ts`); both may be done at once.
  *
  * Coins are neither made nor lost by a purchase. A sale stands in the outbox from the step that makes it until
  * `markMailed`, so a process that dies between selling and enqueuing the mail loses neither.
@@ -25,12 +26,25 @@ import { MarketFullError } from './errors.js';
 import { requireId } from './ids.js';
 import type { MarketKeys } from './keys.js';
 import { marketKeys } from './keys.js';
-import type { MarketOptions } from './options.js';
+import type { MarketOptions, ResolvedMarketOptions } from './options.js';
 import { MAX_COINS, resolveMarketOptions } from './options.js';
 import { requireProfile } from './profile.js';
 import { idOf, readListing, readSale } from './records.js';
 import { itemRefusal, offerRefusal, orderRefusal, withdrawalRefusal } from './refusals.js';
-import type { Listing, ListingSort, Outcome, Page, PageRequest, Player, Profile, Receipt } from './types.js';
+import { TradeByLock } from './trade-by-lock.js';
+import type {
+  Listing,
+  ListingSort,
+  Outcome,
+  Page,
+  PageRequest,
+  Player,
+  Profile,
+  Receipt,
+  Reply,
+  Strategy,
+} from './types.js';
+import { STRATEGIES } from './types.js';
 
 export interface Offer {
   /** Repeating an offer under the same id is safe. Default: a new uuid v7. */
@@ -39,6 +53,8 @@ export interface Offer {
   readonly itemId: string;
   /** 1 to 10^12 coins. */
   readonly price: number;
+  /** Default `script`. */
+  readonly strategy?: Strategy | undefined;
 }
 
 export interface Order {
@@ -48,13 +64,15 @@ export interface Order {
   readonly expectedPrice: number;
   /** Repeating a purchase under the same key gives the first one's receipt, as long as that is kept. */
   readonly requestKey?: string | undefined;
+  /** Default `script`. */
+  readonly strategy?: Strategy | undefined;
 }
 
-interface NumberedOffer extends Offer {
+export interface NumberedOffer extends Offer {
   readonly id: string;
 }
 
-interface NumberedOrder extends Order {
+export interface NumberedOrder extends Order {
   readonly saleId: string;
 }
 
@@ -64,10 +82,11 @@ const MAX_OUTBOX_READ = 1_000;
 export class Market {
   readonly #redis: RedisClient;
   readonly #keys: MarketKeys;
-  readonly #options: ReturnType<typeof resolveMarketOptions>;
+  readonly #options: ResolvedMarketOptions;
   readonly #offers: Coalescer<'main', NumberedOffer, Outcome<Listing>>;
   readonly #orders: Coalescer<'main', NumberedOrder, Outcome<Receipt>>;
   readonly #mailed: Coalescer<'main', readonly string[], undefined>;
+  readonly #byLock: TradeByLock;
 
   /** @param redis Used as it is and never closed. */
   constructor(redis: RedisClient, options: MarketOptions = {}) {
@@ -77,6 +96,7 @@ export class Market {
     this.#offers = new Coalescer((_, offers) => this.#sendOffers(offers), { maxBatch: MAX_BATCH });
     this.#orders = new Coalescer((_, orders) => this.#sendOrders(orders), { maxBatch: MAX_BATCH });
     this.#mailed = new Coalescer((_, sales) => this.#sendMailed(sales), { maxBatch: MAX_BATCH });
+    this.#byLock = new TradeByLock(this.#redis, this.#keys, this.#options);
   }
 
   /**
@@ -147,14 +167,17 @@ export class Market {
    * Offers an item: it leaves the seller's inventory and becomes a listing. Atomic, one round trip for all offers of a
    * tick, O(log n) each. Repeating it under the same id is safe until the listing is withdrawn.
    * Throws ERR_INVALID_ID, ERR_UNKNOWN_PLAYER, ERR_UNKNOWN_ITEM, ERR_NOT_OWNER, ERR_ITEM_LISTED, ERR_REQUEST_REUSED,
-   * ERR_ALREADY_SOLD (a repeated offer, after the sale), and TypeError or RangeError for the price.
+   * ERR_ALREADY_SOLD (a repeated offer, after the sale), and TypeError or RangeError for price and strategy. By lock four
+   * round trips for each offer; also ERR_LOCK_TIMEOUT and ERR_STALE_TOKEN.
    */
   async list(offer: Offer): Promise<Outcome<Listing>> {
     const id = requireId('id', offer.id ?? uuid());
     requireId('sellerId', offer.sellerId);
     requireId('itemId', offer.itemId);
     requirePrice('price', offer.price);
-    return await this.#offers.submit('main', { ...offer, id });
+    const numbered = { ...offer, id };
+    if (!isByLock(offer)) return await this.#offers.submit('main', numbered);
+    return settled(this.#listed(numbered, await this.#byLock.list(numbered)));
   }
 
   /** The listing, or null when it was never there, is sold or withdrawn. One round trip, O(1). Throws ERR_INVALID_ID. */
@@ -191,28 +214,38 @@ export class Market {
 
   /**
    * Takes a listing back; the item returns to the inventory. Atomic, one round trip, O(log n). A repeated call throws
-   * ERR_UNKNOWN_LISTING. Throws ERR_INVALID_ID, ERR_UNKNOWN_LISTING, ERR_ALREADY_SOLD, ERR_NOT_SELLER.
+   * ERR_UNKNOWN_LISTING. Throws ERR_INVALID_ID, ERR_UNKNOWN_LISTING, ERR_ALREADY_SOLD, ERR_NOT_SELLER, and RangeError for
+   * the strategy. By lock four round trips; also ERR_LOCK_TIMEOUT and ERR_STALE_TOKEN.
    */
-  async withdraw(listingId: string, playerId: string): Promise<void> {
+  async withdraw(
+    listingId: string,
+    playerId: string,
+    options: { readonly strategy?: Strategy | undefined } = {},
+  ): Promise<void> {
     requireId('listingId', listingId);
     requireId('playerId', playerId);
-    const status = await marketWithdraw.run(this.#redis, this.#keys, { listingId, playerId });
-    if (status !== 'withdrawn') throw withdrawalRefusal(status as string, { listingId, playerId });
+    const [status] = isByLock(options)
+      ? await this.#byLock.withdraw(listingId, playerId)
+      : [(await marketWithdraw.run(this.#redis, this.#keys, { listingId, playerId })) as string];
+    if (status !== 'withdrawn') throw withdrawalRefusal(status, { listingId, playerId });
   }
 
   /**
    * Buys a listing: coins, item and receipt change hands in one step, and the sale enters the outbox. Atomic, one round
-   * trip for all purchases of a tick, O(log n) each. A lost reply may mean that the purchase is made: repeat it under
+   * trip for all purchases of a tick, O(log n) each; by lock four round trips for each. A lost reply may mean that the purchase is made: repeat it under
    * the same request key. Of two buyers at once one wins; the other gets ERR_ALREADY_SOLD.
    * Throws ERR_INVALID_ID, ERR_UNKNOWN_LISTING, ERR_ALREADY_SOLD, ERR_UNKNOWN_PLAYER, ERR_OWN_LISTING, ERR_PRICE_CHANGED,
-   * ERR_INSUFFICIENT_FUNDS, ERR_FUNDS_OVERFLOW, ERR_REQUEST_REUSED, ERR_OUTBOX_FULL, and TypeError or RangeError for the price.
+   * ERR_INSUFFICIENT_FUNDS, ERR_FUNDS_OVERFLOW, ERR_REQUEST_REUSED, ERR_OUTBOX_FULL, and TypeError or RangeError for price and
+   * strategy; by lock also ERR_LOCK_TIMEOUT and ERR_STALE_TOKEN.
    */
   async purchase(order: Order): Promise<Outcome<Receipt>> {
     requireId('listingId', order.listingId);
     requireId('buyerId', order.buyerId);
     requirePrice('expectedPrice', order.expectedPrice);
     if (order.requestKey !== undefined) requireId('requestKey', order.requestKey);
-    return await this.#orders.submit('main', { ...order, saleId: uuid() });
+    const numbered = { ...order, saleId: uuid() };
+    if (!isByLock(order)) return await this.#orders.submit('main', numbered);
+    return settled(this.#sold(numbered, await this.#byLock.purchase(numbered)));
   }
 
   /** The receipt of a sale, or null when it was never made or newer ones have taken its place. One round trip, O(1). */
@@ -244,12 +277,14 @@ export class Market {
   async #sendOffers(offers: readonly NumberedOffer[]): Promise<(Outcome<Listing> | Error)[]> {
     const replies = (await marketList.run(this.#redis, this.#keys, {
       offers: offers.flatMap(({ id, sellerId, itemId, price }) => [id, sellerId, itemId, price]),
-    })) as [string, string][];
-    return replies.map(([status, detail], index) => {
-      const offer = offers[index] as NumberedOffer;
-      if (status !== 'listed' && status !== 'repeated') return offerRefusal(status, offer, detail);
-      return { value: readListing(offer.id, detail), isRepeated: status === 'repeated' };
-    });
+    })) as Reply[];
+    return replies.map((reply, index) => this.#listed(offers[index] as NumberedOffer, reply));
+  }
+
+  #listed(offer: NumberedOffer, [status, detail = '']: Reply): Outcome<Listing> | Error {
+    const isRepeated = status === 'repeated';
+    if (isRepeated || status === 'listed') return { value: readListing(offer.id, detail), isRepeated };
+    return offerRefusal(status, offer, detail);
   }
 
   async #sendOrders(orders: readonly NumberedOrder[]): Promise<(Outcome<Receipt> | Error)[]> {
@@ -263,19 +298,30 @@ export class Market {
         expectedPrice,
         requestKey ?? '',
       ]),
-    })) as [string, string, string][];
-    return replies.map(([status, detail, more], index) => {
-      if (status === 'sold' || status === 'repeated') {
-        return { value: readSale(detail, more), isRepeated: status === 'repeated' };
-      }
-      return orderRefusal(status, orders[index] as NumberedOrder, [detail, more], this.#options.maxSales);
-    });
+    })) as Reply[];
+    return replies.map((reply, index) => this.#sold(orders[index] as NumberedOrder, reply));
+  }
+
+  #sold(order: NumberedOrder, [status, detail = '', more = '']: Reply): Outcome<Receipt> | Error {
+    const isRepeated = status === 'repeated';
+    if (isRepeated || status === 'sold') return { value: readSale(detail, more), isRepeated };
+    return orderRefusal(status, order, [detail, more], this.#options.maxSales);
   }
 
   async #sendMailed(sales: readonly (readonly string[])[]): Promise<undefined[]> {
     await this.#redis.call('zrem', [this.#keys.outbox, ...sales.flat()]);
     return sales.map(() => undefined);
   }
+}
+
+/** Throws RangeError for a strategy that there isn't. */
+function isByLock({ strategy = 'script' }: { readonly strategy?: Strategy | undefined }): boolean {
+  return requireOneOf('strategy', strategy, STRATEGIES) === 'lock';
+}
+
+function settled<T>(outcome: T | Error): T {
+  if (outcome instanceof Error) throw outcome;
+  return outcome;
 }
 
 function requirePrice(option: string, price: number): void {

@@ -24,18 +24,14 @@ local sold = KEYS[7]
 local listingId = ARGV[1]
 local playerId = ARGV[2]
 
+-- include market.take-back.part.lua
+
 local listing = redis.call('HGET', listings, listingId)
 if not listing then
   return redis.call('HEXISTS', sold, listingId) == 1 and 'already-sold' or 'unknown-listing'
 end
-local itemId, sellerId, price, listedAt = string.match(listing, '^(%S+) (%S+) (%S+) (%S+)$')
-if sellerId ~= playerId then
+if string.match(listing, '^%S+ (%S+)') ~= playerId then
   return 'not-seller'
 end
-redis.call('HDEL', listings, listingId)
-redis.call('HDEL', listed, itemId)
-redis.call('ZREM', newest, listedAt .. ' ' .. listingId)
-redis.call('ZREM', prices, string.format('%013.0f', price) .. ' ' .. listingId)
-redis.call('HSET', owners, itemId, sellerId)
-redis.call('ZADD', inventory, 0, sellerId .. ' ' .. itemId)
+takeBack(listingId, listing)
 return 'withdrawn'

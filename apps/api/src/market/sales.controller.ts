@@ -3,11 +3,13 @@ import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
+import { Waits } from '../http/deadline.interceptor.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
 import { Problems } from '../http/problems.decorator.js';
 import { Problem } from '../problems/problem.js';
 import type { Receipt } from './index.js';
 import { Market } from './index.js';
+import { lockWaitOf } from './lock-wait.js';
 import { OutboxRelay } from './outbox-relay.js';
 import { idSchema, purchaseBody, receiptSchema } from './schemas.js';
 
@@ -24,8 +26,11 @@ export class SalesController {
   @Post('listings/:id/purchases')
   @ApiOperation({
     summary: 'Buy a listing',
-    description: 'Coins, item and receipt change hands in one step, and a mail to the seller is enqueued.',
+    description:
+      'Coins, item and receipt change hands in one step, and a mail to the seller is enqueued. By lock the listing ' +
+      'is waited for, at most 0.8 s.',
   })
+  @Waits(lockWaitOf)
   @TakesIdempotencyKey('The same purchase again gives the same receipt, as long as that is kept.')
   @ApiResponse({
     status: 200,
@@ -45,6 +50,8 @@ export class SalesController {
     'price-changed',
     'insufficient-funds',
     'funds-overflow',
+    'stale-token',
+    'lock-timeout',
     'body-too-large',
     'unsupported-media-type',
     'request-reused',

@@ -1,11 +1,12 @@
 /** What the routes of the market take and give; the OpenAPI document is made from the same schemas. */
 import { z } from 'zod';
 
-import { MAX_CURSOR_LENGTH } from './cursor.js';
+import { cursor, limit, nextCursor } from '../http/page.js';
 import { ID } from './ids.js';
 import { MAX_MAIL_ADDRESS_BYTES, isMailAddress } from './mail-address.js';
-import { DEFAULT_PAGE, MAX_COINS, MAX_PAGE } from './options.js';
+import { MAX_COINS } from './options.js';
 import { PLAYER_NAME } from './profile.js';
+import { STRATEGIES } from './types.js';
 
 export const idSchema = z.string().regex(ID, 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : -');
 const id = (example: string) => idSchema.meta({ examples: [example] });
@@ -47,8 +48,13 @@ export const playerSchema = z
 
 export const itemSchema = z.object({ id: id('sword-1'), ownerId: id('frank') }).meta({ id: 'Item' });
 
+const strategy = z
+  .enum(STRATEGIES)
+  .default('script')
+  .meta({ description: 'one script, or the lock of the listing around reading, deciding and writing' });
+
 export const listingBody = z
-  .strictObject({ sellerId: id('frank'), itemId: id('sword-1'), price: coins(1) })
+  .strictObject({ sellerId: id('frank'), itemId: id('sword-1'), price: coins(1), strategy })
   .meta({ id: 'ListingBody', examples: [{ sellerId: 'frank', itemId: 'sword-1', price: 97 }] });
 
 const saleId = id('019e4b5a-3f6e-7c4a-9d51-6a4f0c2b7e10');
@@ -58,7 +64,11 @@ export const listingSchema = z
   .meta({ id: 'Listing', description: 'An item that is for sale.' });
 
 export const purchaseBody = z
-  .strictObject({ buyerId: id('bill'), expectedPrice: coins(1) })
+  .strictObject({
+    buyerId: id('bill'),
+    expectedPrice: coins(1),
+    strategy,
+  })
   .meta({ id: 'PurchaseBody', examples: [{ buyerId: 'bill', expectedPrice: 97 }] });
 
 export const receiptSchema = z
@@ -74,31 +84,14 @@ export const receiptSchema = z
   })
   .meta({ id: 'Receipt', description: 'A sale.' });
 
-const cursor = z
-  .string()
-  .min(1)
-  .max(MAX_CURSOR_LENGTH)
-  .optional()
-  .meta({ description: 'nextCursor of the page before' });
-const limit = z
-  .preprocess(
-    // Number and z.coerce would also take 1e1, 0x10 and spaces.
-    (text) => (typeof text === 'string' && /^[0-9]+$/.test(text) ? Number(text) : text),
-    z.int('must be a whole number in decimal digits').min(1).max(MAX_PAGE),
-  )
-  .default(DEFAULT_PAGE)
-  // zod leaves the default of what it preprocesses out of the JSON schema.
-  .meta({ description: `default ${DEFAULT_PAGE}` });
-
 export const itemsQuery = z.strictObject({ cursor, limit });
 export const listingsQuery = z.strictObject({
   sort: z.enum(['newest', 'price']).default('newest'),
   cursor,
   limit,
 });
-export const withdrawalQuery = z.strictObject({ sellerId: idSchema });
+export const withdrawalQuery = z.strictObject({ sellerId: idSchema, strategy });
 
-const nextCursor = z.string().nullable().meta({ description: 'null: this is the last page' });
 export const itemsPage = z.object({ items: z.array(itemSchema), nextCursor }).meta({ id: 'ItemPage' });
 export const listingsPage = z
   .object({ items: z.array(listingSchema), nextCursor })

@@ -39,6 +39,18 @@ export interface Outcome<T> {
   readonly isRepeated: boolean;
 }
 
+/**
+ * How a change is made. `script`: one script reads, decides and writes. `lock`: the book's fine-grained lock; the
+ * process reads and decides while it holds the listing, and a script writes unless the lock was lost. Same results;
+ * `lock` costs four round trips instead of one, and is for decisions that cannot be made in Lua.
+ */
+export type Strategy = 'script' | 'lock';
+
+export const STRATEGIES = ['script', 'lock'] as const satisfies readonly Strategy[];
+
+/** What a script that changes the market replies: a status, and what belongs to it. */
+export type Reply = readonly [status: string, detail?: string, more?: string];
+
 /** A part of a longer list, and where the next part begins; `null` at the end. */
 export interface Page<T> {
   readonly items: readonly T[];

@@ -2,7 +2,7 @@
  * Every problem that the API answers with (RFC 9457). `type` is `PROBLEM_BASE` and the slug, and is what clients branch
  * on; it never changes. docs/PROBLEMS.md is the same list with what to do about each, and a test compares the two.
  *
- * Refusals of the market come by their code: ERR_PRICE_CHANGED is `price-changed`.
+ * Refusals of the market and of locks come by their code: ERR_PRICE_CHANGED is `price-changed`.
  */
 export const PROBLEM_BASE = 'https://mortise.dev/problems/';
 
@@ -43,16 +43,23 @@ export const CATALOGUE = {
   'price-changed': { status: 409, title: 'The listing costs something else' },
   'insufficient-funds': { status: 409, title: 'The buyer has too little money' },
   'funds-overflow': { status: 409, title: 'The seller would have more money than is counted' },
+  'stale-token': { status: 409, title: 'The lock of the listing was lost, and somebody else has written' },
   'request-reused': { status: 422, title: 'The Idempotency-Key came before with another request' },
 
   // Tasks and queues.
   'unknown-task': { status: 404, title: 'There is no such task' },
   'unknown-queue': { status: 404, title: 'There is no such queue' },
 
+  // Locks and semaphores.
+  'lock-timeout': { status: 409, title: 'Others held it until the time was up' },
+  'lease-lost': { status: 409, title: 'The lease is over: others may hold what it was for' },
+  'semaphore-limit': { status: 409, title: 'The semaphore has another number of permits' },
+
   // The service.
   'internal-error': { status: 500, title: 'The server failed' },
   'redis-unavailable': { status: 503, title: 'Redis cannot be reached' },
   'shutting-down': { status: 503, title: 'The server is shutting down' },
+  'too-many-waits': { status: 503, title: 'As many requests wait for locks as may wait' },
   'outbox-full': { status: 503, title: 'Too many mails wait to be enqueued' },
   'market-full': { status: 507, title: 'The market has as many players or items as it may have' },
 } as const satisfies Record<string, ProblemKind>;

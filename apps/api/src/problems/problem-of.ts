@@ -1,6 +1,7 @@
 import { HttpException } from '@nestjs/common';
 
-import { MarketRefusal } from '../market/index.js';
+import { CodedError } from '@mortise/redis';
+
 import { isRedisUnavailable } from '../redis/is-redis-unavailable.js';
 import type { ProblemSlug } from './catalogue.js';
 import { isProblemSlug } from './catalogue.js';
@@ -21,12 +22,15 @@ const FASTIFY: Readonly<Record<string, ProblemSlug>> = {
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof HttpException) return problemOfHttp(error);
-  if (error instanceof MarketRefusal) {
+  // A wait that ended without a lock, because Redis could not be asked any more.
+  const { cause } = (error ?? {}) as { cause?: unknown };
+  if (error instanceof CodedError && !isRedisUnavailable(cause)) {
     const { code, ...fields } = error;
     const slug = code.slice('ERR_'.length).toLowerCase().replaceAll('_', '-');
     if (isProblemSlug(slug)) return new Problem(slug, error.message, fields, { cause: error });
   }
-  if (isRedisUnavailable(error)) return new Problem('redis-unavailable', undefined, {}, { cause: error });
+  if (isRedisUnavailable(error) || isRedisUnavailable(cause))
+    return new Problem('redis-unavailable', undefined, {}, { cause: error });
   const { code = '', statusCode = 500 } = (error ?? {}) as { code?: string; statusCode?: number };
   const slug = FASTIFY[code] ?? slugOfStatus(statusCode);
   return new Problem(slug, undefined, {}, { cause: error });

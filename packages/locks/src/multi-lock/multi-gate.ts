@@ -148,8 +148,8 @@ class Batches {
           isFair ? fencingToken : `-${fencingToken}`,
         ]),
       },
-    )) as number[];
-    return reply.map((held) => held === 1);
+    )) as number | number[];
+    return [reply].flat().map((held) => held === 1);
   }
 
   async #sendRenewals(requests: readonly Lengthening[]): Promise<RenewReply[]> {

@@ -97,18 +97,16 @@ class Batches {
           }),
         ]),
       },
-    )) as number[];
+    )) as string | number | (number | string)[];
+    if (!Array.isArray(reply)) {
+      return [{ sentAt, serverUs: 0, outcome: 'held', value: Number(reply), remainingMs: 0 }];
+    }
     const replies: AcquireReply[] = [];
+    const serverUs = Number(reply[0]);
     let at = 1;
     for (const index of all.flatMap(({ indexes }) => indexes)) {
-      const outcome = OUTCOMES[reply[at]!]!;
-      replies[index] = {
-        sentAt,
-        serverUs: reply[0]!,
-        outcome,
-        value: reply[at + 1]!,
-        remainingMs: reply[at + 2]!,
-      };
+      const [outcome, value, remainingMs] = reply.slice(at, at + 3).map(Number) as [number, number, number];
+      replies[index] = { sentAt, serverUs, outcome: OUTCOMES[outcome]!, value, remainingMs };
       at += 3;
     }
     return replies;
@@ -125,8 +123,8 @@ class Batches {
           isFair ? fencingToken : `-${fencingToken}`,
         ]),
       },
-    )) as number[];
-    return reply.map((held) => held === 1);
+    )) as number | number[];
+    return [reply].flat().map((held) => held === 1);
   }
 
   async #sendLengthenings(requests: readonly Lengthening[]): Promise<RenewReply[]> {
@@ -179,13 +177,9 @@ export class MutexGate implements Gate {
       quarantineMs,
       waiters: waiters.flatMap(({ place, member }) => [place, member]),
     });
-    const [serverUs, remainingMs, missing, granted, fencingToken] = reply as [
-      number,
-      number,
-      number,
-      number,
-      number,
-    ];
+    const [serverUs, remainingMs, missing, granted, fencingToken] = (reply as (number | string)[]).map(
+      Number,
+    ) as [number, number, number, number, number];
     const grants = granted > 0 ? [{ index: granted - 1, fencingToken }] : [];
     return { sentAt, serverUs, remainingMs, missing, grants };
   }

@@ -16,11 +16,12 @@
 --     1, fencing token, 0            it holds the lock; the token is 0 if none was wanted
 --     2, place, remaining lease      it waits; the place is max(now, last place + 1)
 --     0, 0, remaining lease          refused; ms, -2 if the lock is free
+--   or, when the only request holds the lock, nothing but the fencing token
 local QUEUE_MS = '60000'
 
 -- include mutex.mint.part.lua
 
-local replies = {0}
+local replies
 local size, at = 1, 1
 for n = 1, #KEYS, 3 do
   local lease, token, queue = KEYS[n], KEYS[n + 1], KEYS[n + 2]
@@ -38,25 +39,29 @@ for n = 1, #KEYS, 3 do
       if mode == 'W' or mode == 'T' or mode == 'B' or mode == 'G' then value = mint(token) end
       if not isTaken then redis.call('PEXPIRE', lease, ARGV[i + 1], 'GT') end
       if isQueued then redis.call('ZREM', queue, member) end
+      -- The usual case. Redis spends more on a table than on two commands.
+      if #ARGV == 4 then return value end
     else
       if mode == 'W' or mode == 'B' or mode == 'w' or mode == 'b' then
-        lastPlace = lastPlace or tonumber(redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2] or 0)
-        outcome, value = 2, math.max(clock(), lastPlace + 1)
-        if redis.call('ZADD', queue, 'NX', string.format('%.0f', value), member) == 1 then
+        lastPlace = lastPlace or redis.call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')[2] or '0'
+        outcome, value = 2, clockText()
+        if tonumber(lastPlace) >= tonumber(value) then value = string.format('%.0f', lastPlace + 1) end
+        if redis.call('ZADD', queue, 'NX', value, member) == 1 then
           lastPlace = value
         else
-          value = tonumber(redis.call('ZSCORE', queue, member))
+          value = redis.call('ZSCORE', queue, member)
         end
         isQueued, hasArrivals = true, true
       end
       ttl = ttl or redis.call('PTTL', lease)
       remaining = ttl
     end
+    replies = replies or {0, 0, 0, 0}
     replies[size + 1], replies[size + 2], replies[size + 3] = outcome, value, remaining
     size = size + 3
   end
   if hasArrivals then redis.call('PEXPIRE', queue, QUEUE_MS) end
   at = last + 1
 end
-replies[1] = now or 0
+replies[1] = nowText or 0
 return replies

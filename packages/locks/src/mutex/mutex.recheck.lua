@@ -31,7 +31,7 @@ for i = 3, #ARGV, 2 do
   if member == holder then
     granted = (i - 1) / 2
     redis.call('PEXPIRE', lease, string.match(member, '%d+$'), 'GT')
-    grantedToken = tonumber(redis.call('GET', token) or mint(token))
+    grantedToken = redis.call('GET', token) or mint(token)
   else
     missing = missing + redis.call('ZADD', queue, 'NX', place, member)
   end
@@ -41,8 +41,8 @@ if not holder then
   -- Whoever was granted the lock with a token left that token behind, unless all keys were lost.
   if missing > 0 and quarantineMs ~= '0' and redis.call('EXISTS', token) == 0 then
     redis.call('SET', lease, 'lost', 'PX', quarantineMs)
-  else
+  elseif redis.call('EXISTS', queue) == 1 then
     handOn(lease, token, queue, true)
   end
 end
-return {clock(), redis.call('PTTL', lease), missing, granted, grantedToken}
+return {clockText(), redis.call('PTTL', lease), missing, granted, grantedToken}

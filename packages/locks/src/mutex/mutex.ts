@@ -1,5 +1,5 @@
 import type { RedisClient } from '@mortise/redis';
-import { requireClient, requireName } from '@mortise/redis';
+import { requireClient, requireInteger, requireName } from '@mortise/redis';
 import { MutexKeys } from '../keys.js';
 import { Lease } from '../lease.js';
 import type { AcquireOptions, MutexOptions } from '../options.js';
@@ -80,7 +80,7 @@ export class Mutex {
    * Acquires the lock, runs `section` with it and releases it. The signal that the section gets is aborted when the
    * lease ends too early, and when `signal` is aborted. Rejects as `acquire` does, with what the section throws, and
    * with LeaseLostError when the lease was over before the section was: then it may not have been alone. A release
-   * that fails does not hide the result: the lease ends by itself.
+   * that fails does not hide the result: the lease ends by itself. Two commands.
    */
   async using<Result>(
     section: (signal: AbortSignal, lease: Lease) => Promise<Result> | Result,
@@ -89,7 +89,7 @@ export class Mutex {
     return runUnder(await this.acquire(options), section, options.signal);
   }
 
-  /** The state of the lock at one moment. It may have changed when it arrives. One round trip, O(1). */
+  /** The state of the lock at one moment. It may have changed when it arrives. One round trip, O(log waiters). */
   async inspect(): Promise<MutexState> {
     const { gate } = this.#terms;
     const { fencingToken, remainingMs, rank, ...rest } = await gate.inspect(
@@ -106,7 +106,7 @@ export class Mutex {
   /**
    * Takes the lock away from whoever holds it and gives it to the first waiter. Resolves to whether somebody held it.
    * The former holder is not asked, and hears of it at its next renewal: only fencing tokens protect what it does
-   * until then. One round trip.
+   * until then. One round trip, O(log waiters). Repeating it takes the lock from whoever got it meanwhile.
    */
   forceRelease(): Promise<boolean> {
     return this.#terms.gate.release({ member: ANY_HOLDER, fencingToken: 0 }, true);
@@ -114,12 +114,18 @@ export class Mutex {
 
   /**
    * Lengthens, to `leaseMs` from now, the lease of a holder that somebody else keeps, such as a client of a service that
-   * takes locks for others. Resolves to false when that holder does not have the lock (any more). Throws TypeError for
+   * takes locks for others. With the `fencingToken` of the lease it comes back when the lock's keys were lost; give it only
+   * while the lease isn't over. Resolves to false when that holder does not have the lock (any more). Throws TypeError for
    * what is no `holder` of a lease. Safe to repeat. One round trip.
    */
-  async renewFor(holder: string, leaseMs: number = this.#terms.leaseMs): Promise<boolean> {
+  async renewFor(
+    holder: string,
+    leaseMs: number = this.#terms.leaseMs,
+    fencingToken: number = 0,
+  ): Promise<boolean> {
     const member = requireHolder(holder);
-    const reply = await this.#terms.gate.renew({ member, fencingToken: 0 }, requireLeaseMs(leaseMs));
+    requireInteger('fencingToken', fencingToken, { min: 0 });
+    const reply = await this.#terms.gate.renew({ member, fencingToken }, requireLeaseMs(leaseMs));
     return reply.isHeld;
   }
 

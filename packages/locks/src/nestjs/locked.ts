@@ -3,6 +3,7 @@ import type { AcquireOptions, MutexOptions } from '../options.js';
 import type { Locks } from './locks.js';
 import { getLocksToken } from './tokens.js';
 
+/** How the lock of a method is held, and how long a call waits for it. */
 export interface LockedOptions extends MutexOptions, Pick<AcquireOptions, 'waitMs'> {
   /** The name of the `LocksModule` whose client and defaults are used. Default: the one without a name. */
   readonly module?: string | undefined;

@@ -33,26 +33,32 @@ export class Locks {
     this.mutex('any');
   }
 
+  /** A lock that one holder has at a time. */
   mutex(name: string, options: MutexOptions = {}): Mutex {
     return new Mutex(this.#redis, name, this.#with(options));
   }
 
+  /** Several of these locks, all or none. */
   multiLock(names: readonly string[], options: MutexOptions = {}): MultiLock {
     return new MultiLock(this.#redis, names, this.#with(options));
   }
 
+  /** A lock that many read or one writes. */
   readWriteLock(name: string, options: ReadWriteLockOptions = {}): ReadWriteLock {
     return new ReadWriteLock(this.#redis, name, this.#with(options));
   }
 
+  /** At most so many permits at the same time. */
   semaphore(name: string, options: SemaphoreOptions): Semaphore {
     return new Semaphore(this.#redis, name, this.#with(options));
   }
 
+  /** At most so many permits in a period. */
   rateLimiter(name: string, options: RateLimiterOptions): RateLimiter {
     return new RateLimiter(this.#redis, name, this.#with(options));
   }
 
+  /** A gate that opens after so many count-downs. */
   countDownLatch(name: string, options: CountDownLatchOptions): CountDownLatch {
     return new CountDownLatch(this.#redis, name, this.#with(options));
   }

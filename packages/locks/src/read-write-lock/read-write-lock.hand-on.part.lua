@@ -1,10 +1,10 @@
 -- Lets in whoever stands first and fits: the readers that follow one another, or one writer if nobody else is in.
--- Waiters whose process is gone are dropped. A probe asks even a writer that has to wait whether it is there, so that a
--- dead one doesn't keep the readers behind it out. Returns 1 if there may be more to let in, else 0: what is left by a
+-- Waiters whose process is gone are dropped. A probe asks even a writer that has to wait whether it is there, once it has
+-- waited for a second, so that a dead one doesn't keep the readers behind it out. Returns 1 if there may be more to let in, else 0: what is left by a
 -- call that found only dead waiters is for a re-check, which puts those back that weren't heard of yet. Expects write,
 -- readers, token, queue, publish, and no writer.
 local function handOn(isProbing)
-  local MAX_READERS, MAX_DEAD, TOKEN_MS = 64, 100, '604800000'
+  local MAX_READERS, MAX_DEAD, PROBE_US, TOKEN_MS = 64, 100, 1000000, '604800000'
   local time = redis.call('TIME')
   local last = tonumber(redis.call('GET', token) or 0)
   -- A clock that was set back stands still instead, until it is where it was.
@@ -22,9 +22,13 @@ local function handOn(isProbing)
         redis.call('ZREMRANGEBYSCORE', readers, '-inf', now)
         isBlocked = redis.call('EXISTS', readers) == 1
       end
-      if isBlocked and not (isProbing and #admitted == 0 and redis.call(publish, channels .. contender, '?:') == 0) then
-        isOver = true
-        break
+      if isBlocked then
+        -- Whoever has come just now may not be listening yet.
+        local isOld = isProbing and #admitted == 0 and now - redis.call('ZSCORE', queue, head) > PROBE_US
+        if not isOld or redis.call(publish, channels .. contender, '?:') > 0 then
+          isOver = true
+          break
+        end
       end
       looks = looks + 1
       local minted = math.max(now, last + 1)

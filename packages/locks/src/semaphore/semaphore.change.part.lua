@@ -6,12 +6,10 @@ local MAX_MOVES = 100
 local isChanged, hasNewPermits, hasMore = false, false, false
 -- When the first lease ends, if that is known.
 local firstEnd
--- Permits that nobody counts would be held for nothing: they come back as those of a lost state do.
-if isFresh then redis.call('DEL', permits) end
-
-local function weightOf(member)
-  return tonumber(string.match(member, '%.(%d+)$') or 1)
-end
+-- For how long nothing is granted when the permits are gone without the state: the default lease.
+local LOST_US = 10000000
+-- Those that were not counted would be held for nothing; they come back as lost ones do.
+if isNew and used > 0 then redis.call('ZREMRANGEBYRANK', permits, MAX_COUNTED, '-1') end
 
 -- Frees the permits whose leases are over.
 local function expire()
@@ -19,8 +17,7 @@ local function expire()
   if used == 0 then return end
   firstEnd = tonumber(redis.call('ZRANGE', permits, '0', '0', 'WITHSCORES')[2])
   if not firstEnd then
-    -- The permits were lost without the state.
-    used, began, heard, isChanged = 0, now, 0, true
+    used, began, lostUntil, heard, isChanged = 0, now, now + LOST_US, 0, true
   elseif firstEnd <= now then
     firstEnd = nil
     local ended = redis.call('ZRANGE', permits, '-inf', now, 'BYSCORE', 'LIMIT', '0', MAX_MOVES)
@@ -59,7 +56,7 @@ end
 local function save()
   if not isChanged then return end
   local packed = cmsgpack.pack(limit, used, token, at, ahead, began, lostUntil, heard)
-  if hasNewPermits or isFresh then
+  if hasNewPermits or isNew then
     redis.call('SET', state, packed, 'PX', KEEP_MS)
   else
     redis.call('SET', state, packed, 'KEEPTTL')

@@ -20,8 +20,8 @@ local callerLimit, maxHolders, waiter = ARGV[1], ARGV[2], ARGV[3]
 
 clock()
 local ended = redis.call('ZRANGE', permits, '-inf', now, 'BYSCORE', 'LIMIT', '0', 1000)
-for _, member in ipairs(ended) do used = used - tonumber(string.match(member, '%.(%d+)$') or 1) end
-if isFresh or redis.call('EXISTS', permits) == 0 then used = 0 end
+for _, member in ipairs(ended) do used = used - weightOf(member) end
+if redis.call('EXISTS', permits) == 0 then used = 0 end
 local replies = {
   limit,
   math.max(0, used),

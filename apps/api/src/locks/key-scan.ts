@@ -1,0 +1,100 @@
+/**
+ * Pages through keys of a pattern, for operators: there is no index of the locks, which would cost every acquisition
+ * what a list costs once. A page is a few SCANs, bounded in keys looked at and in time, so a list of a large database
+ * is many short pages, some of them empty, and never a long command. On Cluster the masters are gone through one
+ * after the other, in the order of their addresses.
+ *
+ * As SCAN itself: what is there all the time is found; what comes or goes meanwhile, or moves to another master, may
+ * be found, twice, or not.
+ */
+import type { CommandArgument, RedisClient } from '@mortise/redis';
+import { Cluster } from 'ioredis';
+
+import { InvalidCursorError } from '../market/index.js';
+
+/** Keys that one SCAN looks at: about 0.1 ms of the server, among whose commands others take their turns. */
+const STEP_KEYS = 200;
+const MAX_STEPS = 50;
+const MAX_PAGE_MS = 100;
+
+/** The address of a master, `-` if there is but one server; then the cursor of SCAN. */
+const CURSOR = /^([^ ]+) (\d{1,20})$/;
+
+interface Node {
+  readonly address: string;
+  call(command: string, args: CommandArgument[]): Promise<unknown>;
+}
+
+export interface KeyScan {
+  /** As SCAN takes it. */
+  readonly pattern: string;
+  /** Only keys of this type. */
+  readonly type?: string;
+  readonly limit: number;
+  readonly cursor: string | undefined;
+}
+
+export interface FoundKeys {
+  readonly keys: readonly string[];
+  readonly nextCursor: string | null;
+}
+
+/**
+ * Keys of the pattern, until `limit` or a bound is reached; the last step may find up to `STEP_KEYS` more. At most
+ * `MAX_STEPS` round trips. Throws ERR_INVALID_CURSOR.
+ */
+export async function scanKeys(
+  redis: RedisClient,
+  { pattern, type, limit, cursor }: KeyScan,
+): Promise<FoundKeys> {
+  const endsAt = performance.now() + MAX_PAGE_MS;
+  const from = readCursor(cursor);
+  const nodes = nodesOf(redis).filter(({ address }) => address >= from.address);
+  const filter = ['MATCH', pattern, 'COUNT', STEP_KEYS, ...(type === undefined ? [] : ['TYPE', type])];
+  const found = new Set<string>();
+  let steps = 0;
+  for (const node of nodes) {
+    let position = node.address === from.address ? from.position : '0';
+    do {
+      if (steps === MAX_STEPS || found.size >= limit || (steps > 0 && performance.now() > endsAt)) {
+        return { keys: [...found], nextCursor: writeCursor(node.address, position) };
+      }
+      const reply = await node.call('scan', [position, ...filter]);
+      const [next, keys] = reply as [string, string[]];
+      for (const key of keys) found.add(key);
+      position = next;
+      steps += 1;
+    } while (position !== '0');
+  }
+  return { keys: [...found], nextCursor: null };
+}
+
+function nodesOf(redis: RedisClient): Node[] {
+  if (!(redis instanceof Cluster)) return [{ address: '-', call: redis.call.bind(redis) }];
+  return redis
+    .nodes('master')
+    .map((node) => ({
+      address: `${node.options.host}:${node.options.port}`,
+      call: (command: string, args: CommandArgument[]) => node.call(command, args),
+    }))
+    .toSorted((a, b) => (a.address < b.address ? -1 : 1));
+}
+
+function readCursor(cursor: string | undefined): { address: string; position: string } {
+  if (cursor === undefined) return { address: '', position: '0' };
+  const [, address = '', position = ''] = CURSOR.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
+  // SCAN takes any number of 64 bits, and begins somewhere.
+  const isSound =
+    position !== '' && BigInt(position) < 2n ** 64n && writeCursor(address, position) === cursor;
+  if (!isSound) throw new InvalidCursorError();
+  return { address, position };
+}
+
+function writeCursor(address: string, position: string): string {
+  return Buffer.from(`${address} ${position}`).toString('base64url');
+}
+
+/** The text as itself in a pattern of SCAN. */
+export function literally(text: string): string {
+  return text.replace(/[*?[\]\\^-]/g, '\\$&');
+}

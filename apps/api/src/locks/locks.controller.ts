@@ -1,0 +1,169 @@
+import { Body, Controller, Get, HttpCode, HttpStatus, Param, Post, Query, Res } from '@nestjs/common';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
+
+import { Waits } from '../http/deadline.interceptor.js';
+import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
+import { Problems } from '../http/problems.decorator.js';
+import { OpenWaits } from './open-waits.js';
+import { OperatorLists } from './operator-lists.js';
+import type { RemoteLease } from './remote-leases.js';
+import { RemoteLeases } from './remote-leases.js';
+import { RemoteLocks } from './remote-locks.js';
+import {
+  acquireBody,
+  leaseSchema,
+  listQuery,
+  locksPage,
+  lockSchema,
+  nameSchema,
+  releaseBody,
+  releaseSchema,
+  renewalSchema,
+  renewBody,
+  waitOf,
+} from './schemas.js';
+
+@ApiTags('locks')
+@Controller('v1/locks')
+export class LocksController {
+  constructor(
+    private readonly locks: RemoteLocks,
+    private readonly leases: RemoteLeases,
+    private readonly lists: OperatorLists,
+    private readonly waits: OpenWaits,
+  ) {}
+
+  @Post(':name/acquire')
+  @ApiOperation({
+    summary: 'Take a lock, or wait for it in its queue',
+    description:
+      'First come, first served, together with programs that use @mortise/locks. Nothing renews the lease but ' +
+      '`renew`. Who closes the connection leaves the queue.',
+  })
+  @Waits(waitOf)
+  @TakesIdempotencyKey(
+    'The same request again gets the lease that it has got, renewed, as long as that lasts.',
+  )
+  @ApiResponse({
+    status: 200,
+    standardSchema: leaseSchema,
+    description: 'The lease that an earlier request got.',
+  })
+  @ApiResponse({ status: 201, standardSchema: leaseSchema, description: 'The lease.' })
+  @Problems(
+    'invalid-id',
+    'invalid-body',
+    'invalid-idempotency-key',
+    'malformed-json',
+    'lock-timeout',
+    'lease-lost',
+    'body-too-large',
+    'unsupported-media-type',
+    'request-reused',
+    'too-many-waits',
+    'shutting-down',
+  )
+  async acquireLock(
+    @Param('name', { schema: nameSchema }) name: string,
+    @Body({ schema: acquireBody }) body: z.infer<typeof acquireBody>,
+    @IdempotencyKey() requestKey: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<RemoteLease> {
+    const { lease, isRepeated } = await this.waits.run(reply, body.waitMs, (signal) =>
+      this.leases.acquire(this.locks.lendable(name, body.leaseMs), {
+        ...body,
+        terms: '',
+        requestKey,
+        signal,
+      }),
+    );
+    reply.status(isRepeated ? HttpStatus.OK : HttpStatus.CREATED);
+    return lease;
+  }
+
+  @Post(':name/renew')
+  @HttpCode(HttpStatus.OK)
+  @ApiOperation({ summary: 'Lengthen a lease', description: 'To `leaseMs` from now; never shortens it.' })
+  @ApiResponse({ status: 200, standardSchema: renewalSchema, description: 'The new end.' })
+  @Problems(
+    'invalid-id',
+    'invalid-body',
+    'malformed-json',
+    'lease-lost',
+    'body-too-large',
+    'unsupported-media-type',
+  )
+  async renewLock(
+    @Param('name', { schema: nameSchema }) name: string,
+    @Body({ schema: renewBody }) { holder, leaseMs }: z.infer<typeof renewBody>,
+  ): Promise<z.infer<typeof renewalSchema>> {
+    return { expiresInMs: await this.leases.renew(this.locks.lendable(name), holder, leaseMs) };
+  }
+
+  @Post(':name/release')
+  @HttpCode(HttpStatus.OK)
+  @ApiOperation({ summary: 'Give a lock back', description: 'The first who waits for it gets it.' })
+  @ApiResponse({ status: 200, standardSchema: releaseSchema, description: 'It is given back.' })
+  @Problems(
+    'invalid-id',
+    'invalid-body',
+    'malformed-json',
+    'lease-lost',
+    'body-too-large',
+    'unsupported-media-type',
+  )
+  async releaseLock(
+    @Param('name', { schema: nameSchema }) name: string,
+    @Body({ schema: releaseBody }) { holder }: z.infer<typeof releaseBody>,
+  ): Promise<z.infer<typeof releaseSchema>> {
+    await this.leases.release(this.locks.lendable(name), holder);
+    return { isReleased: true };
+  }
+
+  @Post(':name/force-release')
+  @HttpCode(HttpStatus.OK)
+  @ApiOperation({
+    summary: 'Take a lock away from its holder',
+    description:
+      'For operators. The holder is not asked, and hears of it when it renews: only fencing tokens stop what it does until then.',
+  })
+  @ApiResponse({
+    status: 200,
+    standardSchema: releaseSchema,
+    description: 'Nobody holds it, or the next does.',
+  })
+  @Problems('invalid-id')
+  async forceReleaseLock(
+    @Param('name', { schema: nameSchema }) name: string,
+  ): Promise<z.infer<typeof releaseSchema>> {
+    return { isReleased: await this.locks.forceRelease(name) };
+  }
+
+  @Get()
+  @ApiOperation({
+    summary: 'List the locks that are held or waited for',
+    description:
+      'For operators: looks through the keys of Redis, at most 10,000 of them or 0.1 s for a page. A page may be empty, or ' +
+      'have more than the limit; the list ends where `nextCursor` is null.',
+  })
+  @ApiResponse({ status: 200, standardSchema: locksPage, description: 'A page of locks, in no order.' })
+  @Problems('invalid-query', 'invalid-cursor')
+  async listLocks(
+    @Query({ schema: listQuery }) { cursor, limit }: z.infer<typeof listQuery>,
+  ): Promise<z.infer<typeof locksPage>> {
+    return await this.lists.locks(limit, cursor);
+  }
+
+  @Get(':name')
+  @ApiOperation({
+    summary: 'Look at a lock',
+    description: 'Every name is a lock, if only one that nobody holds.',
+  })
+  @ApiResponse({ status: 200, standardSchema: lockSchema, description: 'Its state.' })
+  @Problems('invalid-id')
+  async lock(@Param('name', { schema: nameSchema }) name: string): Promise<z.infer<typeof lockSchema>> {
+    return lockSchema.parse({ name, ...(await this.locks.inspect(name)) });
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * The requests that wait for a lock. A wait ends when nobody waits for its answer any more: the client closed the
+ * connection or its side of it, the answer was given by somebody else (the deadline), or the server shuts down.
+ */
+import type { OnModuleDestroy } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+
+import { Problem } from '../problems/problem.js';
+
+/** Each holds a connection here, and a place in a queue in Redis. */
+export const MAX_WAITS = 1_000;
+
+@Injectable()
+export class OpenWaits implements OnModuleDestroy {
+  readonly #open = new Set<AbortController>();
+  #isEnding = false;
+
+  /**
+   * Runs `work` with the signal that ends it. Throws the problems `shutting-down` and, if it would wait, `too-many-waits`;
+   * the reason of the signal is a problem as well.
+   */
+  async run<T>(reply: FastifyReply, waitMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (this.#isEnding) throw new Problem('shutting-down');
+    if (waitMs > 0 && this.#open.size >= MAX_WAITS) {
+      throw new Problem('too-many-waits', undefined, { limit: MAX_WAITS });
+    }
+    const controller = new AbortController();
+    // Who only closed its own side still reads this; but most who do that are gone, and a lock for them would be lost.
+    const leave = (): void =>
+      controller.abort(new Problem('lock-timeout', 'the client closed the connection'));
+    const { socket } = reply.request.raw;
+    if (socket.readableEnded || socket.destroyed) leave();
+    socket.once('end', leave);
+    reply.raw.once('close', leave);
+    this.#open.add(controller);
+    try {
+      return await work(controller.signal);
+    } finally {
+      this.#open.delete(controller);
+      socket.off('end', leave);
+      reply.raw.off('close', leave);
+    }
+  }
+
+  /** Before the server stops to answer. */
+  onModuleDestroy(): void {
+    this.#isEnding = true;
+    for (const controller of this.#open) controller.abort(new Problem('shutting-down'));
+  }
+}

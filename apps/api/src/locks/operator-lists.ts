@@ -1,0 +1,74 @@
+/** The lists of locks and semaphores that are held or waited for, from the keys of both; see `key-scan.ts`. */
+import { Inject, Injectable } from '@nestjs/common';
+import { decodeName, KeySpace } from '@mortise/redis';
+import type { RedisClient } from '@mortise/redis';
+import type { z } from 'zod';
+
+import type { Config } from '../config.js';
+import { CONFIG, REDIS } from '../tokens.js';
+import { literally, scanKeys } from './key-scan.js';
+import { RemoteLocks } from './remote-locks.js';
+import { RemoteSemaphores } from './remote-semaphores.js';
+import type { locksPage, semaphoresPage } from './schemas.js';
+
+/** Where the name stands in a key, whatever the package encodes. */
+const NAME = 'name';
+
+@Injectable()
+export class OperatorLists {
+  readonly #redis: RedisClient;
+  readonly #stem: string;
+
+  constructor(
+    @Inject(REDIS) redis: RedisClient,
+    @Inject(CONFIG) { MORTISE_PREFIX: prefix }: Config,
+    private readonly remoteLocks: RemoteLocks,
+    private readonly remoteSemaphores: RemoteSemaphores,
+  ) {
+    this.#redis = redis;
+    this.#stem = new KeySpace('locks', prefix).entity(NAME).key('').slice(0, -`${NAME}}:`.length);
+  }
+
+  /** A page from the keys `lease` and `queue`, not `token`: those stay for a week, and are many. */
+  locks(limit: number, cursor: string | undefined): Promise<z.infer<typeof locksPage>> {
+    return this.#page({ part: '[lq][eu][ae][su]e', limit, cursor }, async (name, isQueue) => {
+      const { holder, fencingToken, remainingMs, queueLength } = await this.remoteLocks.inspect(name);
+      const isListed = isQueue ? holder === null && queueLength > 0 : holder !== null;
+      return isListed ? { name, holder, fencingToken, remainingMs, queueLength } : undefined;
+    });
+  }
+
+  /** A page from the keys `permits` and `permits-queue`, not `permits-state`, which is no sorted set. */
+  semaphores(limit: number, cursor: string | undefined): Promise<z.infer<typeof semaphoresPage>> {
+    return this.#page({ part: 'permits*', type: 'zset', limit, cursor }, async (name, isQueue) => {
+      const state = await this.remoteSemaphores.inspect(name);
+      const isListed = isQueue ? state.used === 0 && state.queueLength > 0 : state.used > 0;
+      return isListed
+        ? { name, limit: state.limit, used: state.used, queueLength: state.queueLength }
+        : undefined;
+    });
+  }
+
+  /** What is held is listed for its holders, what is only waited for because of its queue: each once. */
+  async #page<Entry>(
+    scan: {
+      readonly part: string;
+      readonly type?: string;
+      readonly limit: number;
+      readonly cursor: string | undefined;
+    },
+    look: (name: string, isQueue: boolean) => Promise<Entry | undefined>,
+  ): Promise<{ items: Entry[]; nextCursor: string | null }> {
+    const { keys, nextCursor } = await scanKeys(this.#redis, {
+      ...scan,
+      pattern: `${literally(this.#stem)}*}:${scan.part}`,
+    });
+    const found = await Promise.all(
+      keys.map((key) => {
+        const name = decodeName(key.slice(this.#stem.length, key.lastIndexOf('}:')));
+        return look(name, key.endsWith('queue'));
+      }),
+    );
+    return { items: found.filter((entry) => entry !== undefined), nextCursor };
+  }
+}

@@ -1,0 +1,68 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { SemaphoreState } from '@mortise/locks';
+import { Semaphore } from '@mortise/locks';
+import type { RedisClient } from '@mortise/redis';
+
+import type { Config } from '../config.js';
+import { CONFIG, REDIS } from '../tokens.js';
+import type { Lendable } from './remote-leases.js';
+
+/** The limit of those who only look, renew or release, which makes none: more than a client of the API may give. */
+const NO_LIMIT = 1_000_000;
+
+/** The semaphores of @mortise/locks under the prefix of the API: programs that use the package share them. */
+@Injectable()
+export class RemoteSemaphores {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+
+  constructor(@Inject(REDIS) redis: RedisClient, @Inject(CONFIG) { MORTISE_PREFIX: prefix }: Config) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+  }
+
+  /** @param wish What is to be acquired: `take` of the `permits` that there are. */
+  lendable(
+    name: string,
+    wish: { readonly permits: number; readonly take: number; readonly leaseMs: number } = {
+      permits: NO_LIMIT,
+      take: 1,
+      leaseMs: 10_000,
+    },
+  ): Lendable {
+    const { permits, take, leaseMs } = wish;
+    const semaphore = new Semaphore(this.#redis, name, {
+      prefix: this.#prefix,
+      permits,
+      leaseMs,
+      renew: false,
+    });
+    return {
+      kind: 'semaphore',
+      name,
+      acquire: (options) => semaphore.acquire({ ...options, permits: take }),
+      tryAcquire: () => semaphore.tryAcquire({ permits: take }),
+      renewFor: (holder, termMs) => semaphore.renewFor(holder, termMs),
+      releaseFor: (holder) => semaphore.releaseFor(holder),
+      obstacle: async () => {
+        const { limit, used } = await semaphore.inspect();
+        return { limit, used };
+      },
+    };
+  }
+
+  /** Changes the limit for all. One round trip, and more when many who wait get permits. */
+  async setPermits(name: string, permits: number): Promise<void> {
+    await this.#semaphore(name).setPermits(permits);
+  }
+
+  /** The state of the semaphore, whose limit is null when there is none by this name. One round trip. */
+  async inspect(name: string): Promise<Omit<SemaphoreState, 'limit'> & { readonly limit: number | null }> {
+    const { limit, ...state } = await this.#semaphore(name).inspect();
+    return { ...state, limit: limit === NO_LIMIT && state.used === 0 ? null : limit };
+  }
+
+  #semaphore(name: string): Semaphore {
+    return new Semaphore(this.#redis, name, { prefix: this.#prefix, permits: NO_LIMIT });
+  }
+}

@@ -1,0 +1,181 @@
+import { Body, Controller, Get, HttpCode, HttpStatus, Param, Post, Put, Query, Res } from '@nestjs/common';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
+
+import { Waits } from '../http/deadline.interceptor.js';
+import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
+import { Problems } from '../http/problems.decorator.js';
+import { OpenWaits } from './open-waits.js';
+import { OperatorLists } from './operator-lists.js';
+import type { RemoteLease } from './remote-leases.js';
+import { RemoteLeases } from './remote-leases.js';
+import { RemoteSemaphores } from './remote-semaphores.js';
+import {
+  acquirePermitsBody,
+  leaseSchema,
+  listQuery,
+  nameSchema,
+  permitsBody,
+  releaseBody,
+  releaseSchema,
+  renewalSchema,
+  renewBody,
+  semaphoreSchema,
+  semaphoresPage,
+  waitOf,
+} from './schemas.js';
+
+@ApiTags('semaphores')
+@Controller('v1/semaphores')
+export class SemaphoresController {
+  constructor(
+    private readonly semaphores: RemoteSemaphores,
+    private readonly leases: RemoteLeases,
+    private readonly lists: OperatorLists,
+    private readonly waits: OpenWaits,
+  ) {}
+
+  @Post(':name/acquire')
+  @ApiOperation({
+    summary: 'Take permits of a semaphore, or wait for them in its queue',
+    description:
+      'First come, first served, together with programs that use @mortise/locks. Who asks first says how many permits ' +
+      'there are. Nothing renews the lease but `renew`. Who closes the connection leaves the queue.',
+  })
+  @Waits(waitOf)
+  @TakesIdempotencyKey(
+    'The same request again gets the lease that it has got, renewed, as long as that lasts.',
+  )
+  @ApiResponse({
+    status: 200,
+    standardSchema: leaseSchema,
+    description: 'The lease that an earlier request got.',
+  })
+  @ApiResponse({ status: 201, standardSchema: leaseSchema, description: 'The lease of the permits.' })
+  @Problems(
+    'invalid-id',
+    'invalid-body',
+    'invalid-idempotency-key',
+    'malformed-json',
+    'lock-timeout',
+    'lease-lost',
+    'semaphore-limit',
+    'body-too-large',
+    'unsupported-media-type',
+    'request-reused',
+    'too-many-waits',
+    'shutting-down',
+  )
+  async acquirePermits(
+    @Param('name', { schema: nameSchema }) name: string,
+    @Body({ schema: acquirePermitsBody }) body: z.infer<typeof acquirePermitsBody>,
+    @IdempotencyKey() requestKey: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<RemoteLease> {
+    const { permits, take, leaseMs, waitMs } = body;
+    const { lease, isRepeated } = await this.waits.run(reply, body.waitMs, (signal) =>
+      this.leases.acquire(this.semaphores.lendable(name, body), {
+        leaseMs,
+        waitMs,
+        terms: `${take}/${permits}`,
+        requestKey,
+        signal,
+      }),
+    );
+    reply.status(isRepeated ? HttpStatus.OK : HttpStatus.CREATED);
+    return lease;
+  }
+
+  @Post(':name/renew')
+  @HttpCode(HttpStatus.OK)
+  @ApiOperation({
+    summary: 'Lengthen the lease of permits',
+    description: 'To `leaseMs` from now; never shortens it.',
+  })
+  @ApiResponse({ status: 200, standardSchema: renewalSchema, description: 'The new end.' })
+  @Problems(
+    'invalid-id',
+    'invalid-body',
+    'malformed-json',
+    'lease-lost',
+    'body-too-large',
+    'unsupported-media-type',
+  )
+  async renewPermits(
+    @Param('name', { schema: nameSchema }) name: string,
+    @Body({ schema: renewBody }) { holder, leaseMs }: z.infer<typeof renewBody>,
+  ): Promise<z.infer<typeof renewalSchema>> {
+    return { expiresInMs: await this.leases.renew(this.semaphores.lendable(name), holder, leaseMs) };
+  }
+
+  @Post(':name/release')
+  @HttpCode(HttpStatus.OK)
+  @ApiOperation({
+    summary: 'Give permits back',
+    description:
+      'Those who wait get them. An operator takes permits away in the same way, with the holder from the state.',
+  })
+  @ApiResponse({ status: 200, standardSchema: releaseSchema, description: 'They are given back.' })
+  @Problems(
+    'invalid-id',
+    'invalid-body',
+    'malformed-json',
+    'lease-lost',
+    'body-too-large',
+    'unsupported-media-type',
+  )
+  async releasePermits(
+    @Param('name', { schema: nameSchema }) name: string,
+    @Body({ schema: releaseBody }) { holder }: z.infer<typeof releaseBody>,
+  ): Promise<z.infer<typeof releaseSchema>> {
+    await this.leases.release(this.semaphores.lendable(name), holder);
+    return { isReleased: true };
+  }
+
+  @Put(':name')
+  @ApiOperation({
+    summary: 'Change how many permits there are',
+    description:
+      'For operators. Who asks with another number is refused from now on. Nobody loses permits: below the number of used ' +
+      'ones nothing is granted until it fits.',
+  })
+  @ApiResponse({ status: 200, standardSchema: semaphoreSchema, description: 'The state after the change.' })
+  @Problems('invalid-id', 'invalid-body', 'malformed-json', 'body-too-large', 'unsupported-media-type')
+  async setPermits(
+    @Param('name', { schema: nameSchema }) name: string,
+    @Body({ schema: permitsBody }) { permits }: z.infer<typeof permitsBody>,
+  ): Promise<z.infer<typeof semaphoreSchema>> {
+    await this.semaphores.setPermits(name, permits);
+    return await this.semaphore(name);
+  }
+
+  @Get()
+  @ApiOperation({
+    summary: 'List the semaphores that are held or waited for',
+    description:
+      'For operators: looks through the keys of Redis, at most 10,000 of them or 0.1 s for a page. A page may be empty, or ' +
+      'have more than the limit; the list ends where `nextCursor` is null.',
+  })
+  @ApiResponse({
+    status: 200,
+    standardSchema: semaphoresPage,
+    description: 'A page of semaphores, in no order.',
+  })
+  @Problems('invalid-query', 'invalid-cursor')
+  async listSemaphores(
+    @Query({ schema: listQuery }) { cursor, limit }: z.infer<typeof listQuery>,
+  ): Promise<z.infer<typeof semaphoresPage>> {
+    return await this.lists.semaphores(limit, cursor);
+  }
+
+  @Get(':name')
+  @ApiOperation({ summary: 'Look at a semaphore', description: 'Its first 100 holders included.' })
+  @ApiResponse({ status: 200, standardSchema: semaphoreSchema, description: 'Its state.' })
+  @Problems('invalid-id')
+  async semaphore(
+    @Param('name', { schema: nameSchema }) name: string,
+  ): Promise<z.infer<typeof semaphoreSchema>> {
+    return semaphoreSchema.parse({ name, ...(await this.semaphores.inspect(name)) });
+  }
+}

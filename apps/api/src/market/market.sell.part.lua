@@ -1,0 +1,58 @@
+-- The sale itself, for scripts that have checked that it may be made. It expects the locals funds, owners, inventory,
+-- listed, listings, newest, prices, sales, saleOrder, sold, requests, outbox and maxSales.
+
+-- More than one receipt goes only after maxSales was lowered; the bound keeps a purchase short.
+local MAX_DROPS = 8
+local SALE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S*)$'
+local LISTING = '^(%S+) (%S+) (%S+) (%S+)$'
+
+local time = redis.call('TIME')
+local soldAt = string.format('%013.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+
+-- The oldest receipts, whose place the next one takes.
+local function oldestSales()
+  local excess = math.min(redis.call('LLEN', saleOrder) - maxSales + 1, MAX_DROPS)
+  return excess > 0 and redis.call('LRANGE', saleOrder, 0, excess - 1) or {}
+end
+
+-- A receipt has to stay as long as its mail is not enqueued.
+local function isMailPending(saleId)
+  return saleId and redis.call('ZSCORE', outbox, saleId)
+end
+
+local function drop(saleId)
+  local listingId, _, _, _, _, _, requestKey = string.match(redis.call('HGET', sales, saleId), SALE)
+  redis.call('LPOP', saleOrder)
+  redis.call('HDEL', sales, saleId)
+  redis.call('HDEL', sold, listingId)
+  if requestKey ~= '' then
+    redis.call('HDEL', requests, requestKey)
+  end
+end
+
+local function sell(saleId, listingId, listing, buyerId, requestKey, oldest)
+  local itemId, sellerId, price, listedAt = string.match(listing, LISTING)
+  for _, oldId in ipairs(oldest) do
+    if isMailPending(oldId) then
+      break
+    end
+    drop(oldId)
+  end
+  redis.call('HINCRBY', funds, buyerId, '-' .. price)
+  redis.call('HINCRBY', funds, sellerId, price)
+  redis.call('HDEL', listings, listingId)
+  redis.call('HDEL', listed, itemId)
+  redis.call('ZREM', newest, listedAt .. ' ' .. listingId)
+  redis.call('ZREM', prices, string.format('%013.0f', price) .. ' ' .. listingId)
+  redis.call('HSET', owners, itemId, buyerId)
+  redis.call('ZADD', inventory, 0, buyerId .. ' ' .. itemId)
+  local sale = table.concat({ listingId, itemId, sellerId, buyerId, price, soldAt, requestKey }, ' ')
+  redis.call('HSET', sales, saleId, sale)
+  redis.call('RPUSH', saleOrder, saleId)
+  redis.call('HSET', sold, listingId, saleId)
+  if requestKey ~= '' then
+    redis.call('HSET', requests, requestKey, saleId)
+  end
+  redis.call('ZADD', outbox, soldAt, saleId)
+  return sale
+end

@@ -1,0 +1,52 @@
+#!lua
+-- Writes the offer that somebody decided on under the lock of the listing; see market.settle-purchase.lua. The item may
+-- have been offered under another id meanwhile, or sold and bought.
+--
+-- KEYS
+--   fence        STRING the last fencing token that wrote this listing; fenceMs from then
+--   owners       HASH itemId -> playerId; until listed
+--   inventory    ZSET of 'playerId itemId'; as owners
+--   listed       HASH itemId -> listingId; until withdrawn or sold
+--   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold
+--   newest       ZSET of 'listedAt listingId'; as listings
+--   prices       ZSET of 'price listingId'; as listings
+--   sold         HASH listingId -> saleId; as long as the sale is kept
+-- ARGV
+--   token        of the lease under which it was decided
+--   fenceMs      ms
+--   listingId
+--   sellerId
+--   itemId
+--   price        coins
+-- RETURNS
+--   {'listed', listing}, {'stale-token', the last token}, or {'changed'}: to be read and decided again
+local fence = KEYS[1]
+local owners = KEYS[2]
+local inventory = KEYS[3]
+local listed = KEYS[4]
+local listings = KEYS[5]
+local newest = KEYS[6]
+local prices = KEYS[7]
+local sold = KEYS[8]
+local token = ARGV[1]
+local fenceMs = ARGV[2]
+local listingId = ARGV[3]
+local sellerId = ARGV[4]
+local itemId = ARGV[5]
+local price = ARGV[6]
+
+-- include market.put-up.part.lua
+
+local last = redis.call('GET', fence)
+if last and tonumber(last) > tonumber(token) then
+  return { 'stale-token', last }
+end
+if
+  redis.call('HEXISTS', listings, listingId) == 1
+  or redis.call('HEXISTS', sold, listingId) == 1
+  or redis.call('HGET', owners, itemId) ~= sellerId
+then
+  return { 'changed' }
+end
+redis.call('SET', fence, token, 'PX', fenceMs)
+return { 'listed', putUp(listingId, sellerId, itemId, price) }

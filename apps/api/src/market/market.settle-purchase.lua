@@ -1,0 +1,74 @@
+#!lua
+-- Writes the purchase that somebody decided on under the lock of the listing. The lock keeps others who take it away
+-- from the listing while its holder has its lease. It does not keep them away after that, so a token that is smaller
+-- than one that has written is refused; and it does not keep away those who buy or withdraw without it, nor those who
+-- buy other listings with the same purse, so what the decision rests on has to hold still.
+--
+-- KEYS
+--   fence        STRING the last fencing token that wrote this listing; fenceMs from then
+--   funds        HASH playerId -> coins; for good
+--   owners       HASH itemId -> playerId; until listed
+--   inventory    ZSET of 'playerId itemId'; as owners
+--   listed       HASH itemId -> listingId; until withdrawn or sold
+--   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold
+--   newest       ZSET of 'listedAt listingId'; as listings
+--   prices       ZSET of 'price listingId'; as listings
+--   sales        HASH saleId -> 'listingId itemId sellerId buyerId price soldAt requestKey'; the newest maxSales
+--   saleOrder    LIST of saleIds, oldest first; as sales
+--   sold         HASH listingId -> saleId; as sales
+--   requests     HASH requestKey -> saleId; as sales
+--   outbox       ZSET soldAt -> saleId; until the mail is enqueued
+-- ARGV
+--   token        of the lease under which the listing was read
+--   fenceMs      ms
+--   maxCoins     the most that a player may have
+--   maxSales
+--   saleId
+--   listingId
+--   listing      as it was read
+--   buyerId
+--   requestKey   '': none
+-- RETURNS
+--   {'sold', saleId, sale}, {'stale-token', the last token}, or {'changed'}: to be read and decided again
+local fence = KEYS[1]
+local funds = KEYS[2]
+local owners = KEYS[3]
+local inventory = KEYS[4]
+local listed = KEYS[5]
+local listings = KEYS[6]
+local newest = KEYS[7]
+local prices = KEYS[8]
+local sales = KEYS[9]
+local saleOrder = KEYS[10]
+local sold = KEYS[11]
+local requests = KEYS[12]
+local outbox = KEYS[13]
+local token = ARGV[1]
+local fenceMs = ARGV[2]
+local maxCoins = tonumber(ARGV[3])
+local maxSales = tonumber(ARGV[4])
+local saleId = ARGV[5]
+local listingId = ARGV[6]
+local listing = ARGV[7]
+local buyerId = ARGV[8]
+local requestKey = ARGV[9]
+
+-- include market.sell.part.lua
+
+local last = redis.call('GET', fence)
+if last and tonumber(last) > tonumber(token) then
+  return { 'stale-token', last }
+end
+local _, sellerId, price = string.match(listing, LISTING)
+local oldest = oldestSales()
+if
+  redis.call('HGET', listings, listingId) ~= listing
+  or requestKey ~= '' and redis.call('HEXISTS', requests, requestKey) == 1
+  or tonumber(redis.call('HGET', funds, buyerId)) < tonumber(price)
+  or redis.call('HGET', funds, sellerId) + price > maxCoins
+  or isMailPending(oldest[1])
+then
+  return { 'changed' }
+end
+redis.call('SET', fence, token, 'PX', fenceMs)
+return { 'sold', saleId, sell(saleId, listingId, listing, buyerId, requestKey, oldest) }

@@ -1,0 +1,42 @@
+#!lua
+-- Writes the withdrawal that somebody decided on under the lock of the listing; see market.settle-purchase.lua.
+--
+-- KEYS
+--   fence        STRING the last fencing token that wrote this listing; fenceMs from then
+--   owners       HASH itemId -> playerId; until listed
+--   inventory    ZSET of 'playerId itemId'; as owners
+--   listed       HASH itemId -> listingId; until withdrawn or sold
+--   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold
+--   newest       ZSET of 'listedAt listingId'; as listings
+--   prices       ZSET of 'price listingId'; as listings
+-- ARGV
+--   token        of the lease under which the listing was read
+--   fenceMs      ms
+--   listingId
+--   listing      as it was read
+-- RETURNS
+--   {'withdrawn'}, {'stale-token', the last token}, or {'changed'}: to be read and decided again
+local fence = KEYS[1]
+local owners = KEYS[2]
+local inventory = KEYS[3]
+local listed = KEYS[4]
+local listings = KEYS[5]
+local newest = KEYS[6]
+local prices = KEYS[7]
+local token = ARGV[1]
+local fenceMs = ARGV[2]
+local listingId = ARGV[3]
+local listing = ARGV[4]
+
+-- include market.take-back.part.lua
+
+local last = redis.call('GET', fence)
+if last and tonumber(last) > tonumber(token) then
+  return { 'stale-token', last }
+end
+if redis.call('HGET', listings, listingId) ~= listing then
+  return { 'changed' }
+end
+redis.call('SET', fence, token, 'PX', fenceMs)
+takeBack(listingId, listing)
+return { 'withdrawn' }

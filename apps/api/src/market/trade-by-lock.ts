@@ -1,0 +1,152 @@
+/**
+ * What `strategy: 'lock'` does: it holds the listing, reads, decides here, and writes if the decision still stands. The
+ * rules are those of the scripts without a lock, in their order, and replies are as theirs.
+ */
+import type { RedisClient } from '@mortise/redis';
+
+import {
+  marketOffer,
+  marketOrder,
+  marketSettleOffer,
+  marketSettlePurchase,
+  marketSettleWithdrawal,
+} from '../scripts.gen.js';
+import type { MarketKeys } from './keys.js';
+import { FENCE_MS, ListingLock } from './listing-lock.js';
+import type { NumberedOffer, NumberedOrder } from './market.js';
+import type { ResolvedMarketOptions } from './options.js';
+import { MAX_COINS } from './options.js';
+import { readListing, readSale } from './records.js';
+import type { Reply } from './types.js';
+
+/** What `market.order.lua` reads. */
+type OrderSight = readonly [
+  listing: string | null,
+  isSold: number,
+  buyersCoins: string | null,
+  sellersCoins: string | null,
+  earlierId: string | null,
+  earlierSale: string | null,
+  isOutboxFull: number,
+];
+
+/** What `market.offer.lua` reads. */
+type OfferSight = readonly [
+  listing: string | null,
+  isSold: number,
+  hasSeller: number,
+  owner: string | null,
+  otherListing: string | null,
+];
+
+export class TradeByLock {
+  readonly #redis: RedisClient;
+  readonly #keys: MarketKeys;
+  readonly #options: ResolvedMarketOptions;
+  readonly #lock: ListingLock;
+
+  constructor(redis: RedisClient, keys: MarketKeys, options: ResolvedMarketOptions) {
+    this.#redis = redis;
+    this.#keys = keys;
+    this.#options = options;
+    this.#lock = new ListingLock(redis, options);
+  }
+
+  purchase(order: NumberedOrder): Promise<Reply> {
+    const { saleId, listingId, buyerId, requestKey = '' } = order;
+    const { maxSales } = this.#options;
+    return this.#lock.hold(listingId, async (token) => {
+      const sight = await this.#readOrder(listingId, buyerId, requestKey);
+      const refusal = refusalOfOrder(order, sight);
+      if (refusal) return refusal;
+      const bounds = { fenceMs: FENCE_MS, maxCoins: MAX_COINS, maxSales };
+      const sale = { saleId, listingId, listing: sight[0] as string, buyerId, requestKey };
+      const reply = await marketSettlePurchase.run(this.#redis, this.#keysOf(listingId), {
+        token,
+        ...bounds,
+        ...sale,
+      });
+      return reply as Reply;
+    });
+  }
+
+  withdraw(listingId: string, playerId: string): Promise<Reply> {
+    return this.#lock.hold(listingId, async (token) => {
+      const [listing, isSold] = await this.#readOrder(listingId, playerId, '');
+      if (listing === null) return [isSold ? 'already-sold' : 'unknown-listing'];
+      if (readListing(listingId, listing).sellerId !== playerId) return ['not-seller'];
+      const reply = await marketSettleWithdrawal.run(this.#redis, this.#keysOf(listingId), {
+        token,
+        fenceMs: FENCE_MS,
+        listingId,
+        listing,
+      });
+      return reply as Reply;
+    });
+  }
+
+  list(offer: NumberedOffer): Promise<Reply> {
+    const { id: listingId, sellerId, itemId, price } = offer;
+    return this.#lock.hold(listingId, async (token) => {
+      const refusal = refusalOfOffer(offer, await this.#readOffer(offer));
+      if (refusal) return refusal;
+      const reply = await marketSettleOffer.run(this.#redis, this.#keysOf(listingId), {
+        token,
+        fenceMs: FENCE_MS,
+        listingId,
+        sellerId,
+        itemId,
+        price,
+      });
+      return reply as Reply;
+    });
+  }
+
+  #keysOf(listingId: string): MarketKeys & { readonly fence: string } {
+    return { ...this.#keys, fence: this.#keys.fenceOf(listingId) };
+  }
+
+  async #readOrder(listingId: string, buyerId: string, requestKey: string): Promise<OrderSight> {
+    const { maxSales } = this.#options;
+    const args = { maxSales, listingId, buyerId, requestKey };
+    return (await marketOrder.run(this.#redis, this.#keys, args)) as OrderSight;
+  }
+
+  async #readOffer({ id: listingId, sellerId, itemId }: NumberedOffer): Promise<OfferSight> {
+    const args = { listingId, sellerId, itemId };
+    return (await marketOffer.run(this.#redis, this.#keys, args)) as OfferSight;
+  }
+}
+
+/** Why the order cannot be carried out, or that it was before. */
+function refusalOfOrder(order: NumberedOrder, sight: OrderSight): Reply | undefined {
+  const [listing, isSold, buyersCoins, sellersCoins, earlierId, earlierSale, isOutboxFull] = sight;
+  if (earlierId !== null && earlierSale !== null) {
+    const { listingId, buyerId, price } = readSale(earlierId, earlierSale);
+    const isSame =
+      listingId === order.listingId && buyerId === order.buyerId && price === order.expectedPrice;
+    return isSame ? ['repeated', earlierId, earlierSale] : ['request-reused'];
+  }
+  if (listing === null) return [isSold ? 'already-sold' : 'unknown-listing'];
+  const { sellerId, price } = readListing(order.listingId, listing);
+  if (buyersCoins === null) return ['unknown-player'];
+  if (sellerId === order.buyerId) return ['own-listing'];
+  if (price !== order.expectedPrice) return ['price-changed', String(price)];
+  if (Number(buyersCoins) < price) return ['insufficient-funds', String(price), buyersCoins];
+  if (Number(sellersCoins) + price > MAX_COINS) return ['funds-overflow', sellerId];
+  return isOutboxFull ? ['outbox-full'] : undefined;
+}
+
+/** Why the listing cannot be made, or that it was before. */
+function refusalOfOffer(offer: NumberedOffer, sight: OfferSight): Reply | undefined {
+  const [listing, isSold, hasSeller, owner, otherListing] = sight;
+  if (listing !== null) {
+    const { sellerId, itemId, price } = readListing(offer.id, listing);
+    const isSame = sellerId === offer.sellerId && itemId === offer.itemId && price === offer.price;
+    return isSame ? ['repeated', listing] : ['request-reused'];
+  }
+  if (isSold) return ['already-sold'];
+  if (!hasSeller) return ['unknown-player'];
+  if (owner === null) return otherListing === null ? ['unknown-item'] : ['item-listed', otherListing];
+  return owner === offer.sellerId ? undefined : ['not-owner'];
+}

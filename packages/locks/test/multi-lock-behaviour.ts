@@ -1,0 +1,539 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { LockTimeoutError, MultiLock, Mutex } from '@mortise/locks';
+import type { MultiLease, MutexOptions } from '@mortise/locks';
+import { connect, disconnect, freshPrefix, until } from '@mortise/test-kit';
+import type { Redis } from 'ioredis';
+import { abortOf } from './abort-of.js';
+import { queued } from './queued.js';
+
+const HOSTILE = ['}x', '{}', '%', '🔒', 'a\nb', 'nul\0', '\ud800', 'a b', '*', ':', '{a}{b}', 'lease'];
+
+interface Bench {
+  readonly prefix: string;
+  readonly multi: (names: readonly string[], options?: MutexOptions, client?: Redis) => MultiLock;
+  readonly mutex: (name: string, options?: MutexOptions, client?: Redis) => Mutex;
+}
+
+/**
+ * What a multi-lock does on any kind of server: one that takes all locks in one call, and one that enforces its slots.
+ *
+ * @param start Resolves to the URL of the server.
+ */
+export function describeMultiLock(start: () => Promise<string>): void {
+  let redis: Redis;
+  let other: Redis;
+
+  beforeAll(async () => {
+    const url = await start();
+    [redis, other] = [connect(url), connect(url)];
+  });
+
+  function bench(): Bench {
+    const prefix = freshPrefix();
+    return {
+      prefix,
+      multi: (names, options, client = redis) => new MultiLock(client, names, { prefix, ...options }),
+      mutex: (name, options, client = other) => new Mutex(client, name, { prefix, ...options }),
+    };
+  }
+
+  async function keysOf(prefix: string, part: string): Promise<string[]> {
+    return (await redis.keys(`${prefix}:*:${part}`)).toSorted();
+  }
+
+  /** Nothing is held and nobody waits. */
+  async function allFree(prefix: string): Promise<boolean> {
+    return until('all locks to be free', async () => {
+      const left = [...(await keysOf(prefix, 'lease')), ...(await keysOf(prefix, 'queue'))];
+      return left.length === 0;
+    });
+  }
+
+  describe('names', () => {
+    test('are sorted alike whatever order they come in, and count once', () => {
+      const { multi } = bench();
+      const names = Array.from({ length: 40 }, (_, index) => `name ${index}`);
+      const given = multi([...names, ...names]).names;
+      expect(given.toSorted()).toEqual(names.toSorted());
+      expect(multi(names.toReversed()).names).toEqual(given);
+      expect(given).not.toEqual(names);
+    });
+
+    test('may be anything that a name of a mutex may be', async () => {
+      const { prefix, multi, mutex } = bench();
+      const lock = multi(HOSTILE);
+      const lease = await lock.acquire();
+      expect(Array.from(lease.fencingTokens.keys()).toSorted()).toEqual(HOSTILE.toSorted());
+      for (const name of HOSTILE) expect(await mutex(name).tryAcquire()).toBeNull();
+      expect(await lease.release()).toBe(true);
+      for (const name of HOSTILE) expect(await (await mutex(name).acquire()).release()).toBe(true);
+      expect(await allFree(prefix)).toBe(true);
+    });
+
+    test('are refused if they are none, too many or no names', () => {
+      const { multi } = bench();
+      expect(() => multi([])).toThrow(RangeError);
+      expect(() => multi(Array.from({ length: 101 }, (_, index) => `n${index}`))).toThrow(RangeError);
+      expect(() => multi(['a', ''])).toThrow(/names\[1\] must have 1 to 1024 bytes/);
+      expect(() => multi(['x'.repeat(1_025)])).toThrow(RangeError);
+      for (const bad of ['a', undefined, null, {}, [1], [null], Array.from({ length: 2 })]) {
+        expect(() => multi(bad as never)).toThrow(TypeError);
+      }
+      expect(multi(Array.from({ length: 101 }, (_, index) => `n${index % 100}`)).names).toHaveLength(100);
+    });
+
+    test('a hundred of them are one lock', async () => {
+      const { prefix, multi } = bench();
+      const lease = await multi(Array.from({ length: 100 }, (_, index) => `n${index}`)).acquire();
+      expect(await keysOf(prefix, 'lease')).toHaveLength(100);
+      await lease.renew();
+      expect(await lease.release()).toBe(true);
+      expect(await keysOf(prefix, 'lease')).toEqual([]);
+    });
+  });
+
+  describe('options', () => {
+    test.each([
+      { leaseMs: 0 },
+      { leaseMs: -1 },
+      { leaseMs: Number.NaN },
+      { leaseMs: Infinity },
+      { leaseMs: 1.5 },
+      { leaseMs: 86_400_001 },
+      { maxHoldMs: 5 },
+    ])('refuses %p', (options) => {
+      expect(() => bench().multi(['a'], options)).toThrow(RangeError);
+    });
+
+    test('refuses bad waits', async () => {
+      const lock = bench().multi(['a']);
+      for (const waitMs of [0, -1, Number.NaN, Infinity, 86_400_001]) {
+        await expect(lock.acquire({ waitMs })).rejects.toThrow(RangeError);
+      }
+      await expect(lock.acquire({ signal: {} as AbortSignal })).rejects.toThrow(TypeError);
+    });
+  });
+
+  describe('acquire', () => {
+    test('takes each lock as its Mutex does: same holder, a token each, one queue', async () => {
+      const { multi, mutex } = bench();
+      const lock = multi(['a', 'b', 'c']);
+      const before = await mutex('b').acquire();
+      await before.release();
+      const lease = await lock.acquire();
+      expect(lease.isValid).toBe(true);
+      const states = await lock.inspect();
+      expect([...states.keys()]).toEqual(lock.names);
+      for (const [name, state] of states) {
+        expect(state).toMatchObject({ holder: lease.holder, fencingToken: lease.fencingTokens.get(name) });
+        expect(await mutex(name).inspect()).toMatchObject({ holder: lease.holder });
+      }
+      expect(lease.fencingTokens.get('b')).toBeGreaterThan(before.fencingToken);
+      expect(await lease.release()).toBe(true);
+      expect(await lease.release()).toBe(true);
+      expect(lease.isValid).toBe(false);
+    });
+
+    test('waits in the queue of the first lock that is not free, and keeps those before it', async () => {
+      const { prefix, multi, mutex } = bench();
+      const lock = multi(['a', 'b', 'c', 'd']);
+      const [first, second, third, fourth] = lock.names as [string, string, string, string];
+      const holder = await mutex(second).acquire();
+      const wait = lock.acquire();
+      await queued(mutex(second), 1);
+      expect((await mutex(first).inspect()).holder).not.toBeNull();
+      expect((await lock.inspect()).get(second)).toMatchObject({ queueLength: 1, position: 1 });
+      const free = [await mutex(third).acquire(), await mutex(fourth).acquire()];
+      await holder.release();
+      await queued(mutex(third), 1);
+      await free[0]!.release();
+      await queued(mutex(fourth), 1);
+      await free[1]!.release();
+      const lease = await wait;
+      expect(lease.isValid).toBe(true);
+      expect(lease.fencingTokens.get(fourth)).toBeGreaterThan(free[1]!.fencingToken);
+      expect(await lease.release()).toBe(true);
+      expect(await allFree(prefix)).toBe(true);
+    });
+
+    test('is first come, first served among mutexes and multi-locks', async () => {
+      const { multi, mutex } = bench();
+      const order: number[] = [];
+      const holder = await mutex('b').acquire();
+      const locks = [
+        multi(['b', 'x']),
+        mutex('b'),
+        multi(['y', 'b'], {}, other),
+        mutex('b', {}, redis),
+        multi(['b']),
+      ];
+      const waits: Promise<unknown>[] = [];
+      for (const [index, lock] of locks.entries()) {
+        waits.push(lock.using(() => order.push(index)));
+        await queued(mutex('b'), index + 1);
+      }
+      await holder.release();
+      await Promise.all(waits);
+      expect(order).toEqual([0, 1, 2, 3, 4]);
+    });
+
+    test('keeps what it has while it waits for longer than a lease', async () => {
+      const { multi, mutex } = bench();
+      const lock = multi(['a', 'b'], { leaseMs: 600 });
+      const [first, second] = lock.names as [string, string];
+      const holder = await mutex(second).acquire();
+      const wait = lock.acquire();
+      await queued(mutex(second), 1);
+      const { holder: waiter } = await mutex(first).inspect();
+      const startedAt = performance.now();
+      await until('two leases to pass', async () => {
+        expect((await mutex(first).inspect()).holder).toBe(waiter);
+        return performance.now() > startedAt + 1_200;
+      });
+      await holder.release();
+      const lease = await wait;
+      expect(lease.holder).toBe(waiter);
+      expect(await lease.release()).toBe(true);
+    });
+
+    test('without background renewals it keeps what it has while it waits, too, and gives nearly a whole lease', async () => {
+      const { multi, mutex } = bench();
+      const lock = multi(['a', 'b'], { leaseMs: 800, renew: false });
+      const holder = await mutex(lock.names[1]!).acquire();
+      const wait = lock.acquire();
+      await queued(mutex(lock.names[1]!), 1);
+      const startedAt = performance.now();
+      await until('more than a lease to pass', () => performance.now() > startedAt + 900);
+      await holder.release();
+      const lease = await wait;
+      expect(lease.expiresAt - performance.now()).toBeGreaterThan(300);
+      expect(lease.expiresAt - performance.now()).toBeLessThanOrEqual(800);
+      const { expiresAt } = lease;
+      await abortOf(lease.signal);
+      expect(lease.expiresAt).toBe(expiresAt);
+      expect(lease.signal.reason).toMatchObject({ code: 'ERR_LEASE_LOST', reason: 'expired' });
+      expect(await lease.release()).toBe(false);
+    });
+
+    test('gives all back when its time is up, and names the lock that it waited for', async () => {
+      const { prefix, multi, mutex } = bench();
+      const lock = multi(['a', 'b', 'c']);
+      const holder = await mutex(lock.names[2]!).acquire();
+      const refusal = await lock.acquire({ waitMs: 500 }).catch((error: unknown) => error);
+      expect(refusal).toBeInstanceOf(LockTimeoutError);
+      expect(refusal).toMatchObject({ code: 'ERR_LOCK_TIMEOUT', lockName: lock.names[2], waitMs: 500 });
+      await until('the others to be free', async () => {
+        const states = await Promise.all(lock.names.map((name) => mutex(name).inspect()));
+        return states.filter((state) => state.holder === null && state.queueLength === 0).length === 2;
+      });
+      await holder.release();
+      expect(await allFree(prefix)).toBe(true);
+    });
+
+    test('one deadline stands for all locks', async () => {
+      const { prefix, multi, mutex } = bench();
+      const lock = multi(['a', 'b', 'c']);
+      const holders = await Promise.all(lock.names.map((name) => mutex(name).acquire()));
+      const startedAt = performance.now();
+      const refusal = lock.acquire({ waitMs: 800 }).catch((error: unknown) => error);
+      await queued(mutex(lock.names[0]!), 1);
+      await until('half of the time', () => performance.now() > startedAt + 400);
+      await holders[0]!.release();
+      await queued(mutex(lock.names[1]!), 1);
+      expect(await refusal).toMatchObject({ code: 'ERR_LOCK_TIMEOUT', lockName: lock.names[1] });
+      // Three deadlines would be 2.4 s.
+      expect(performance.now() - startedAt).toBeLessThan(2_000);
+      for (const holder of holders.slice(1)) await holder.release();
+      expect(await allFree(prefix)).toBe(true);
+    });
+
+    test('an abort in the middle gives all back', async () => {
+      const { prefix, multi, mutex } = bench();
+      const lock = multi(['a', 'b', 'c']);
+      const holder = await mutex(lock.names[1]!).acquire();
+      const controller = new AbortController();
+      const wait = lock.acquire({ signal: controller.signal }).catch((error: unknown) => error);
+      await queued(mutex(lock.names[1]!), 1);
+      const behind = mutex(lock.names[0]!).acquire();
+      await queued(mutex(lock.names[0]!), 1);
+      controller.abort(new Error('changed my mind'));
+      expect(await wait).toMatchObject({ message: 'changed my mind' });
+      expect(await (await behind).release()).toBe(true);
+      await queued(mutex(lock.names[1]!), 0);
+      await holder.release();
+      expect(await allFree(prefix)).toBe(true);
+      const aborted = AbortSignal.abort(new Error('never wanted'));
+      await expect(lock.acquire({ signal: aborted })).rejects.toThrow('never wanted');
+      expect(await keysOf(prefix, 'lease')).toEqual([]);
+    });
+
+    test('an abort while the command is under way gives all back', async () => {
+      const { prefix, multi } = bench();
+      const lock = multi(['a', 'b', 'c']);
+      const controller = new AbortController();
+      const wait = lock.acquire({ signal: controller.signal });
+      controller.abort(new Error('at once'));
+      await expect(wait).rejects.toThrow('at once');
+      // Tokens are left by an acquisition: it was carried out.
+      await until('the acquisition', async () => (await keysOf(prefix, 'token')).length > 0);
+      expect(await allFree(prefix)).toBe(true);
+    });
+
+    test('a client that is closed ends the wait, and its locks come free by themselves', async () => {
+      const { prefix, multi, mutex } = bench();
+      const client = connect(`redis://${other.options.host}:${other.options.port}`);
+      const lock = multi(['a', 'b'], { leaseMs: 100 }, client);
+      const holder = await mutex(lock.names[1]!).acquire();
+      const wait = lock.acquire().catch((error: unknown) => error);
+      await queued(mutex(lock.names[1]!), 1);
+      await until('the subscription', async () => {
+        return ((await redis.pubsub('CHANNELS', `${prefix}:*`)) as string[]).length > 0;
+      });
+      disconnect(client);
+      expect(await wait).toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
+      const lease = await mutex(lock.names[0]!).acquire();
+      expect(await lease.release()).toBe(true);
+      await holder.release();
+      expect(await allFree(prefix)).toBe(true);
+    });
+
+    test('a holder of one lock that dies costs its lease', async () => {
+      const { multi, mutex } = bench();
+      const dying = connect(`redis://${other.options.host}:${other.options.port}`);
+      const lock = multi(['a', 'b', 'c']);
+      await mutex(lock.names[1]!, { leaseMs: 200, renew: false }, dying).acquire();
+      disconnect(dying);
+      const lease = await lock.acquire({ waitMs: 5_000 });
+      expect(lease.isValid).toBe(true);
+      expect(await lease.release()).toBe(true);
+    });
+
+    test('a multi-lock that dies in the middle costs its lease, and its place nothing', async () => {
+      const { multi, mutex } = bench();
+      const dying = connect(`redis://${other.options.host}:${other.options.port}`);
+      const lock = multi(['a', 'b'], { leaseMs: 200 }, dying);
+      const holder = await mutex(lock.names[1]!).acquire();
+      const lost = lock.acquire().catch((error: unknown) => error);
+      await queued(mutex(lock.names[1]!), 1);
+      disconnect(dying);
+      await lost;
+      const wait = multi(['a', 'b'], {}, other).acquire();
+      await queued(mutex(lock.names[0]!), 1);
+      await holder.release();
+      expect(await (await wait).release()).toBe(true);
+    });
+
+    test('begins anew when what it took is taken away while it waits', async () => {
+      const { multi, mutex } = bench();
+      const lock = multi(['a', 'b'], { leaseMs: 300 });
+      const [first, second] = lock.names as [string, string];
+      const holder = await mutex(second).acquire();
+      const wait = lock.acquire();
+      await queued(mutex(second), 1);
+      const { holder: waiter } = await mutex(first).inspect();
+      expect(await mutex(first).forceRelease()).toBe(true);
+      const thief = await mutex(first).acquire();
+      // Its next renewal finds that out; whoever waits for a lock must not hold a later one.
+      await queued(mutex(first), 1);
+      expect((await mutex(first).inspect()).holder).toBe(thief.holder);
+      await holder.release();
+      await thief.release();
+      const lease = await wait;
+      expect(lease.holder).not.toBe(waiter);
+      expect(lease.fencingTokens.get(first)).toBeGreaterThan(thief.fencingToken);
+      expect(await lease.release()).toBe(true);
+    });
+
+    test('leaves a lock that a dead holder left behind to those who wait for it', async () => {
+      const { prefix, multi, mutex } = bench();
+      const holder = await mutex('b', { renew: false }).acquire();
+      const order: string[] = [];
+      const waiting = mutex('b').using(() => order.push('mutex'));
+      await queued(mutex('b'), 1);
+      await redis.del(`${prefix}:locks:{b}:lease`);
+      const asked = multi(['a', 'b', 'c']);
+      const later = asked.using(() => order.push('multi-lock'));
+      await Promise.all([waiting, later]);
+      expect(order).toEqual(['mutex', 'multi-lock']);
+      expect(await holder.release()).toBe(false);
+    });
+
+    test('keeps what it has, and its place, when all keys are lost while it waits', async () => {
+      const { prefix, multi, mutex } = bench();
+      const lock = multi(['a', 'b'], { leaseMs: 1_500 });
+      const holder = await mutex(lock.names[1]!, { leaseMs: 1_500 }).acquire();
+      const wait = lock.acquire();
+      await queued(mutex(lock.names[1]!), 1);
+      for (const key of await redis.keys(`${prefix}:*`)) await redis.del(key);
+      await until('the holder to be known again', async () => {
+        return (await mutex(lock.names[1]!).inspect()).holder === holder.holder;
+      });
+      await queued(mutex(lock.names[1]!), 1);
+      expect(await holder.release()).toBe(true);
+      const lease = await wait;
+      expect(lease.fencingTokens.get(lock.names[1]!)).toBeGreaterThan(holder.fencingToken);
+      expect(await lease.release()).toBe(true);
+    });
+
+    test('without fencing all tokens are 0, without fairness a free lock goes to whoever asks first', async () => {
+      const { multi, mutex } = bench();
+      const lock = multi(['a', 'b'], { fencing: false, fair: false });
+      const lease = await lock.acquire();
+      expect([...lease.fencingTokens.values()]).toEqual([0, 0]);
+      const wait = lock.acquire();
+      await queued(mutex(lock.names[0]!), 1);
+      expect(await lease.release()).toBe(true);
+      expect(await (await wait).release()).toBe(true);
+    });
+  });
+
+  describe('tryAcquire', () => {
+    test('keeps nothing when one lock is taken', async () => {
+      const { prefix, multi, mutex } = bench();
+      const lock = multi(['a', 'b', 'c']);
+      for (const name of lock.names) {
+        const holder = await mutex(name).acquire();
+        expect(await lock.tryAcquire()).toBeNull();
+        expect(await keysOf(prefix, 'lease')).toHaveLength(1);
+        await holder.release();
+      }
+      const lease = await lock.tryAcquire();
+      expect(lease?.isValid).toBe(true);
+      expect(await multi(['c', 'd']).tryAcquire()).toBeNull();
+      expect(await keysOf(prefix, 'lease')).toHaveLength(3);
+      expect(await lease?.release()).toBe(true);
+    });
+
+    test('leaves a lock that a dead holder left behind to those who wait for it', async () => {
+      const { prefix, multi, mutex } = bench();
+      await mutex('b', { renew: false }).acquire();
+      const wait = mutex('b').acquire();
+      await queued(mutex('b'), 1);
+      await redis.del(`${prefix}:locks:{b}:lease`);
+      expect(await multi(['a', 'b', 'c']).tryAcquire()).toBeNull();
+      const lease = await wait;
+      expect(await keysOf(prefix, 'lease')).toHaveLength(1);
+      expect(await lease.release()).toBe(true);
+    });
+
+    test('passes nobody who waits, but those who are dead', async () => {
+      const { prefix, multi, mutex } = bench();
+      const lock = multi(['a', 'b']);
+      const [first, second] = lock.names as [string, string];
+      const dead = `${'x'.repeat(16)}.1.1000`;
+      for (const name of [first, second]) {
+        await redis.zadd(`${prefix}:locks:{${name}}:queue`, 1, dead);
+      }
+      const lease = await lock.tryAcquire();
+      expect(lease).not.toBeNull();
+      const wait = mutex(second).acquire();
+      await queued(mutex(second), 1);
+      expect(await multi([second]).tryAcquire()).toBeNull();
+      await lease?.release();
+      expect(await (await wait).release()).toBe(true);
+    });
+  });
+
+  describe('a lease', () => {
+    test('is lost when one of its locks is', async () => {
+      const { multi, mutex } = bench();
+      const lock = multi(['a', 'b', 'c']);
+      const lease = await lock.acquire();
+      const { signal } = lease;
+      await mutex(lock.names[1]!).forceRelease();
+      await expect(lease.renew()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST', reason: 'taken' });
+      expect(lease.isValid).toBe(false);
+      expect(signal.aborted).toBe(true);
+      expect(String(signal.reason)).toContain(lock.names.join(', '));
+      expect(await lease.release()).toBe(false);
+      for (const name of lock.names) expect((await mutex(name).inspect()).holder).toBeNull();
+    });
+
+    test('is renewed in the background, all its locks at once', async () => {
+      const { multi, mutex } = bench();
+      const lock = multi(['a', 'b', 'c'], { leaseMs: 600 });
+      await using lease = await lock.acquire();
+      const { expiresAt } = lease;
+      await until('a lease', () => lease.expiresAt > expiresAt + 600);
+      expect(lease.isValid).toBe(true);
+      for (const name of lock.names) {
+        expect((await mutex(name).inspect()).holder).toBe(lease.holder);
+      }
+    });
+
+    test('ends after maxHoldMs, whatever its watchdog does', async () => {
+      const { multi } = bench();
+      const lease = await multi(['a', 'b'], { leaseMs: 300, maxHoldMs: 700 }).acquire();
+      const startedAt = performance.now();
+      await abortOf(lease.signal);
+      expect(performance.now() - startedAt).toBeGreaterThan(350);
+      expect(await lease.release()).toBe(false);
+    });
+
+    test('that is over gives nothing back to Redis when its keys were lost', async () => {
+      const { prefix, multi, mutex } = bench();
+      const lease = await multi(['a', 'b'], { leaseMs: 50, renew: false }).acquire();
+      await abortOf(lease.signal);
+      for (const key of await redis.keys(`${prefix}:*`)) await redis.del(key);
+      await expect(lease.renew()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
+      expect(await lease.release()).toBe(false);
+      expect((await mutex('a').inspect()).fencingToken).toBeNull();
+    });
+
+    test('gets its locks back when their keys were lost while it was valid', async () => {
+      const { prefix, multi, mutex } = bench();
+      const lease = await multi(['a', 'b']).acquire();
+      for (const key of await redis.keys(`${prefix}:*`)) await redis.del(key);
+      await lease.renew();
+      for (const name of ['a', 'b']) {
+        expect(await mutex(name).inspect()).toMatchObject({
+          holder: lease.holder,
+          fencingToken: lease.fencingTokens.get(name),
+        });
+      }
+      expect(await lease.release()).toBe(true);
+    });
+
+    test('is kept and ended for others by its holder', async () => {
+      const { multi, mutex } = bench();
+      const lock = multi(['a', 'b'], { renew: false });
+      const lease = await lock.acquire();
+      const same = multi(['b', 'a'], {}, other);
+      expect(await same.renewFor(lease.holder, 60_000)).toBe(true);
+      expect((await mutex('b').inspect()).remainingMs).toBeGreaterThan(50_000);
+      expect(await multi(['a', 'b', 'c']).renewFor(lease.holder)).toBe(false);
+      expect(await same.releaseFor(lease.holder)).toBe(true);
+      expect(await same.releaseFor(lease.holder)).toBe(false);
+      await expect(same.releaseFor('*')).rejects.toThrow(TypeError);
+      await expect(same.renewFor('nobody')).rejects.toThrow(TypeError);
+      await expect(same.renewFor(lease.holder, 0)).rejects.toThrow(RangeError);
+    });
+  });
+
+  describe('using', () => {
+    test('gives the section the lease, and releases it whatever happens', async () => {
+      const { prefix, multi } = bench();
+      const lock = multi(['a', 'b']);
+      const result = await lock.using(async (signal, lease: MultiLease) => {
+        expect([signal.aborted, lease.isValid, lease.fencingTokens.size]).toEqual([false, true, 2]);
+        return 'done';
+      });
+      expect(result).toBe('done');
+      await expect(
+        lock.using(() => {
+          throw new Error('section');
+        }),
+      ).rejects.toThrow('section');
+      expect(await keysOf(prefix, 'lease')).toEqual([]);
+    });
+
+    test('rejects when a lock was lost in the middle', async () => {
+      const { multi, mutex } = bench();
+      const section = multi(['a', 'b'], { leaseMs: 100 }).using(async (signal) => {
+        await mutex('a').forceRelease();
+        await abortOf(signal);
+      });
+      await expect(section).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
+    });
+  });
+}
