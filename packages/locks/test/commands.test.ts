@@ -3,7 +3,7 @@ import { Mutex } from '@mortise/locks';
 import type { Lease } from '@mortise/locks';
 import { startSingle } from '@mortise/redis-server';
 import type { RedisServer } from '@mortise/redis-server';
-import { connect, freshPrefix, transcript, until } from '@mortise/test-kit';
+import { connect, disconnect, freshPrefix, transcript, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 import * as scripts from '../src/scripts.gen.js';
 import { queued } from './queued.js';
@@ -221,6 +221,24 @@ test('where slots do not count, calls of one tick are one command, whatever lock
     await turn();
     expect(await turn()).toEqual(['mutex.acquire', 'mutex.renew', 'mutex.release']);
   } finally {
+    disconnect(client);
+    await single.stop();
+  }
+});
+
+test('a lock whose key is of a foreign type fails alone', async () => {
+  const single = await startSingle();
+  const client = connect(single.url);
+  try {
+    const mutexes = ['a', 'foreign', 'b'].map((name) => new Mutex(client, name, { prefix }));
+    await client.lpush(`${prefix}:locks:{foreign}:lease`, 'x');
+    const outcomes = await Promise.allSettled(mutexes.map((mutex) => mutex.acquire()));
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(outcomes[1]).toMatchObject({ reason: { message: expect.stringContaining('WRONGTYPE') as string } });
+    const leases = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+    expect(await Promise.all(leases.map((lease) => lease.release()))).toEqual([true, true]);
+  } finally {
+    disconnect(client);
     await single.stop();
   }
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Mutex } from '@mortise/locks';
 import { startSingle } from '@mortise/redis-server';
 import type { RedisServer } from '@mortise/redis-server';
-import { connect, freshPrefix, monitor, until } from '@mortise/test-kit';
+import { connect, disconnect, freshPrefix, monitor, until } from '@mortise/test-kit';
 import { queued } from './queued.js';
 import { mutexRecheck } from '../src/scripts.gen.js';
 
@@ -112,8 +112,8 @@ test.concurrent('one call drops no more than a hundred dead waiters', async () =
 
 test.concurrent('FLUSHALL and SCRIPT FLUSH amid waiters: all get their turn, in their order, after the holder', async () => {
   const flushed = await startSingle({ isCluster: true });
+  const [redis, other] = [connect(flushed.url), connect(flushed.url)];
   try {
-    const [redis, other] = [connect(flushed.url), connect(flushed.url)];
     const prefix = freshPrefix();
     const [mutex, second] = [new Mutex(redis, 'lock', { prefix }), new Mutex(other, 'lock', { prefix })];
     const holder = await mutex.acquire();
@@ -141,6 +141,8 @@ test.concurrent('FLUSHALL and SCRIPT FLUSH amid waiters: all get their turn, in 
     expect(order).toEqual(Array.from({ length: 130 }, (_, index) => index));
     expect(tokens).toEqual([...new Set(tokens)].toSorted((a, b) => a - b));
   } finally {
+    disconnect(redis);
+    disconnect(other);
     await flushed.stop();
   }
 });

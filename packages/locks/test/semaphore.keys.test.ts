@@ -105,3 +105,21 @@ test('a permit and a waiter take few bytes', async () => {
   await Promise.allSettled(waits);
   await Promise.all(leases.map((lease) => lease.release()));
 });
+
+test('a state that a release or a waiter makes anew expires as well', async () => {
+  const prefix = freshPrefix();
+  const key = (part: string): string => `${prefix}:locks:{pool}:${part}`;
+  const semaphore = new Semaphore(redis, 'pool', { prefix, permits: 1 });
+  const lease = await semaphore.acquire();
+  await redis.del(key('permits'), key('permits-state'));
+  expect(await lease.release()).toBe(true);
+  expect(await redis.pttl(key('permits-state'))).toBeGreaterThan(WEEK_MS - 5_000);
+  const held = await semaphore.acquire();
+  const wait = new Semaphore(other, 'pool', { prefix, permits: 1 }).acquire();
+  await queued(semaphore, 1);
+  await redis.del(key('permits'), key('permits-state'), key('permits-queue'));
+  await queued(semaphore, 1);
+  expect(await redis.pttl(key('permits-state'))).toBeGreaterThan(WEEK_MS - 5_000);
+  expect(await held.release()).toBe(true);
+  expect(await (await wait).release()).toBe(true);
+});

@@ -26,7 +26,11 @@ export class Grouping {
     return this.#isBySlot ? slot : ANY_SLOT;
   }
 
-  /** Sends requests of one group; one group for each slot when it turns out that slots count. One result for each. */
+  /**
+   * Sends requests of one group. When the server refuses the call, for its slots or for one key of a foreign type, each
+   * slot is asked for again by itself, so that only those fail that have to: all calls of locks are safe to repeat.
+   * Resolves to one result for each request.
+   */
   async send<Request extends Slotted, Result>(
     requests: readonly Request[],
     send: (requests: readonly Request[]) => Promise<readonly Result[]>,
@@ -34,8 +38,8 @@ export class Grouping {
     try {
       return await send(requests);
     } catch (error) {
-      if (!isCrossSlot(error)) throw error;
-      this.#isBySlot = true;
+      if (isCrossSlot(error)) this.#isBySlot = true;
+      else if (!isOfOneKey(error) || requests.every(({ slot }) => slot === requests[0]!.slot)) throw error;
       return await this.#sendBySlot(requests, send);
     }
   }
@@ -63,4 +67,9 @@ export class Grouping {
 /** The refusal of a script whose keys are in several slots. */
 export function isCrossSlot(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('CROSSSLOT');
+}
+
+/** What a script fails with in the middle, when somebody else has put something of another type under one of its keys. */
+function isOfOneKey(error: unknown): boolean {
+  return error instanceof Error && /^(?:WRONGTYPE|ERR)\b/.test(error.message);
 }
