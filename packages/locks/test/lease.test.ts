@@ -152,7 +152,7 @@ describe('the watchdog', () => {
     const prefix = freshPrefix();
     const leases = await Promise.all(
       Array.from({ length: 200 }, (_, index) =>
-        new Mutex(redis, `lock ${index}`, { prefix, leaseMs: 300 }).acquire(),
+        new Mutex(redis, `lock ${index}`, { prefix, leaseMs: 1_500 }).acquire(),
       ),
     );
     const last = Math.max(...leases.map(({ expiresAt }) => expiresAt));
