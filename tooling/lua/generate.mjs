@@ -4,7 +4,7 @@
  * are typed. `--check` only compares, for CI.
  */
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { includeParts } from './include.mjs';
 import { renderScripts } from './render.mjs';
@@ -31,11 +31,13 @@ if (stale > 0) console.error('run `npm run scripts` and commit the result');
 if (stale + refused > 0) process.exitCode = 1;
 
 function generate(source) {
-  const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.lua') && !file.endsWith('.part.lua'))
+  const all = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.lua'));
+  const parts = new Map(all.filter((file) => file.endsWith('.part.lua')).map((file) => [basename(file), file]));
+  const files = all
+    .filter((file) => !file.endsWith('.part.lua'))
     .toSorted((a, b) => (basename(a) < basename(b) ? -1 : 1));
   const target = join(source, 'scripts.gen.ts');
-  const wanted = files.length > 0 ? render(source, files) : undefined;
+  const wanted = files.length > 0 ? render(source, files, parts) : undefined;
   const present = existsSync(target) ? readFileSync(target, 'utf8') : undefined;
   if (wanted === present) return;
   if (isCheck) {
@@ -49,14 +51,15 @@ function generate(source) {
   }
 }
 
-function render(source, files) {
+function render(source, files, parts) {
   // @mortise/redis itself has no door of its own name to come in by.
   const isBase = source.endsWith(join('packages', 'redis', 'src'));
   const scripts = files.map((file) => ({
     name: basename(file, '.lua'),
-    text: includeParts(basename(file), readFileSync(join(source, file), 'utf8'), (part) =>
-      readFileSync(join(source, dirname(file), part), 'utf8'),
-    ),
+    text: includeParts(basename(file), readFileSync(join(source, file), 'utf8'), (part) => {
+      if (!parts.has(part)) throw new Error(`${basename(file)}: there is no ${part}`);
+      return readFileSync(join(source, parts.get(part)), 'utf8');
+    }),
   }));
   return renderScripts(scripts, isBase ? './script.js' : '@mortise/redis');
 }

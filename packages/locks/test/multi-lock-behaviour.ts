@@ -215,6 +215,20 @@ export function describeMultiLock(start: () => Promise<string>): void {
       expect(await lease.release()).toBe(false);
     });
 
+    test('renews what it took first before it gives a lease that nobody renews', async () => {
+      const { multi, mutex } = bench();
+      const lock = multi(['a', 'b'], { leaseMs: 3_000, renew: false });
+      const holder = await mutex(lock.names[1]!).acquire();
+      const wait = lock.acquire();
+      await queued(mutex(lock.names[1]!), 1);
+      const startedAt = performance.now();
+      await until('less than a third of a lease', () => performance.now() > startedAt + 900);
+      await holder.release();
+      const lease = await wait;
+      expect(lease.expiresAt - performance.now()).toBeGreaterThan(2_400);
+      expect(await lease.release()).toBe(true);
+    });
+
     test('gives all back when its time is up, and names the lock that it waited for', async () => {
       const { prefix, multi, mutex } = bench();
       const lock = multi(['a', 'b', 'c']);

@@ -52,9 +52,11 @@ describe('on a single node', () => {
       '  time',
       '  exists b.lease b.queue a.lease a.queue',
       '  set b.lease',
-      '  set b.token',
+      '  get b.token',
+      '  setrange b.token',
       '  set a.lease',
-      '  set a.token',
+      '  get a.token',
+      '  setrange a.token',
     ];
     const giveBack = [
       'evalsha mutex.release a.lease a.token a.queue b.lease b.token b.queue',

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from '@jest/globals';
 import { MultiLock, Mutex } from '@mortise/locks';
-import { startSingle } from '@mortise/redis-server';
+import { startProxy, startSingle } from '@mortise/redis-server';
 import type { RedisServer } from '@mortise/redis-server';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { describeMultiLock } from './multi-lock-behaviour.js';
@@ -37,4 +37,28 @@ test('what was taken from it is noticed by the next ask: it never waits for a lo
   await until('the second to be free', async () => (await second.inspect()).holder === null);
   await thief.release();
   expect(await (await wait).release()).toBe(true);
+});
+
+test('replies that come after the end of the lease are never acquired locks, and are given back', async () => {
+  const proxy = await startProxy(server);
+  const [slow, direct] = [connect(proxy.url), connect(server.url)];
+  await slow.ping();
+  const prefix = freshPrefix();
+  const lock = new MultiLock(slow, ['a', 'b', 'c'], { prefix, leaseMs: 200 });
+  const leases = async (): Promise<number> => (await direct.keys(`${prefix}:*:lease`)).length;
+  await lock.using(() => undefined);
+  proxy.delay({ repliesMs: 300 });
+  try {
+    expect(await lock.tryAcquire()).toBeNull();
+    expect(await leases()).toBe(0);
+    await expect(lock.acquire({ waitMs: 700 })).rejects.toMatchObject({ code: 'ERR_LOCK_TIMEOUT' });
+  } finally {
+    await proxy.restore();
+  }
+  await until('all locks to be free', async () => (await leases()) === 0);
+  const lease = await lock.acquire();
+  expect(lease.isValid).toBe(true);
+  expect(await lease.release()).toBe(true);
+  slow.disconnect();
+  await proxy.stop();
 });

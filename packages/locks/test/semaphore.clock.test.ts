@@ -43,7 +43,7 @@ test.concurrent('a clock that goes back by an hour does not keep the permits of 
   expect(await lease.release()).toBe(true);
 });
 
-test.concurrent('it goes back again and again: tokens go on rising, nobody is overtaken, and nothing is granted twice', async () => {
+test.concurrent('it goes back again and again: tokens rise, nobody is overtaken, nothing is granted twice', async () => {
   const prefix = freshPrefix();
   const semaphore = new Semaphore(redis, 'pool', { prefix, permits: 1 });
   const second = new Semaphore(other, 'pool', { prefix, permits: 1 });

@@ -39,7 +39,7 @@ test('a semaphore that is held and waited for has three keys of one slot, all of
   expect(Object.keys(await keysOf(prefix))).toEqual(['locks:{%7Dx}:permits-state']);
 });
 
-test('the permits live for longer than any lease, and every renewal, grant and new limit prolongs the state', async () => {
+test('permits live for longer than any lease, and every renewal, grant and new limit prolongs the state', async () => {
   const prefix = freshPrefix();
   const key = (part: string): string => `${prefix}:locks:{pool}:${part}`;
   const semaphore = new Semaphore(redis, 'pool', { prefix, permits: 2, leaseMs: 86_400_000 });

@@ -75,7 +75,7 @@ test.concurrent('a waiter that does not take its grant costs one claim', async (
   expect(await lease.release()).toBe(true);
 });
 
-test.concurrent('a waiter for more than the limit that does not look holds up nobody at the head, and is told', async () => {
+test.concurrent('a waiter for more than the limit that does not look holds up nobody, and is told', async () => {
   const { redis, mine, theirs, prefix, queue } = pool(2);
   const deaf = connect();
   const held = await mine.acquire({ permits: 2 });
@@ -116,7 +116,7 @@ test.concurrent('tryAcquire goes past more dead waiters and holders than one cal
   expect(await mine.inspect()).toMatchObject({ used: 300, queueLength: 0 });
 });
 
-test.concurrent('FLUSHALL and SCRIPT FLUSH amid 50 waiters: holders come back, all get their turn, never too many', async () => {
+test.concurrent('FLUSHALL and SCRIPT FLUSH amid 50 waiters: holders come back, all get their turn', async () => {
   const server = await startSingle({ isCluster: true });
   try {
     const { redis, mine, theirs } = pool(3, 3_000, server.url);
@@ -244,7 +244,7 @@ test.concurrent('the state may be lost without the permits: they are counted aga
   expect(await mine.available()).toBe(5);
 });
 
-test.concurrent('the permits may be lost without the state: nothing is granted until their holders were heard of', async () => {
+test.concurrent('the permits may be lost without the state: their holders are waited for', async () => {
   const { redis, mine, theirs, permits } = pool(2);
   const leases = [await mine.acquire(), await mine.acquire()];
   await redis.del(permits);
@@ -261,7 +261,7 @@ test.concurrent('the permits may be lost without the state: nothing is granted u
   expect(await (await theirs.acquire({ permits: 2 })).release()).toBe(true);
 });
 
-test.concurrent('the limit that setPermits gave comes back after a loss, from whoever waits or acquires, not from old leases', async () => {
+test.concurrent('the limit that comes back after a loss is that of whoever waits, not of old leases', async () => {
   const { redis, mine, theirs, prefix, permits, queue, state } = pool(2);
   const old = await mine.acquire({ permits: 2 });
   const waits = [mine.acquire()];

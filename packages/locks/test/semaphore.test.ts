@@ -432,7 +432,7 @@ describe('another limit', () => {
 });
 
 describe('contention', () => {
-  test('never are there more inside than the limit, whatever their weights, and everybody gets the turns it wants', async () => {
+  test('never are there more inside than the limit, whatever their weights, and all get their turns', async () => {
     const prefix = freshPrefix();
     const limit = 5;
     let inside = 0;

@@ -13,4 +13,4 @@ export type { ScriptArgs, ScriptDefinition, ScriptKeys } from './script.js';
 export { Script } from './script.js';
 export type { WaitOptions, Wake } from './waiter.js';
 export { Waiter } from './waiter.js';
-export { WaiterHub } from './waiter-hub.js';
+export { STRAYS, WaiterHub } from './waiter-hub.js';

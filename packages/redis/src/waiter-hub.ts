@@ -28,6 +28,11 @@ interface Channel {
 /** A channel without waiters stays subscribed for so long: SUBSCRIBE and UNSUBSCRIBE per wait cost more than waking. */
 const LINGER_MS = 30_000;
 const EVERYONE = '*';
+/**
+ * The id of a waiter that gets, whole, what is addressed to waiters that are not there (any more): somebody who was given
+ * something and has gone may have to give it back.
+ */
+export const STRAYS = '-';
 const COLON = ':'.charCodeAt(0);
 
 const hubs = new WeakMap<object, WaiterHub>();
@@ -70,7 +75,7 @@ export class WaiterHub {
    * of ioredis pass through, after as long as its options let a command wait for a connection.
    *
    * @param channel On Cluster its hash tag decides where it lives: build it with `EntityKeys.key`.
-   * @param id Unique on the channel in this process, without `:`.
+   * @param id Unique on the channel in this process, without `:`. `STRAYS` gets what is for ids that are not there.
    */
   async waiter(channel: string, id: string): Promise<Waiter> {
     if (id === '' || id.includes(':') || id === EVERYONE) {
@@ -130,7 +135,8 @@ export class WaiterHub {
     const id = message.toString('utf8', 0, colon);
     const body = message.subarray(colon + 1);
     if (id === EVERYONE) for (const waiter of waiters.values()) waiter.deliver(body);
-    else waiters.get(id)?.deliver(body);
+    else if (waiters.has(id)) waiters.get(id)?.deliver(body);
+    else waiters.get(STRAYS)?.deliver(message);
   }
 
   #resync(channels: Iterable<string>): void {

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { RedisServer } from '@mortise/redis-server';
 import type { Cluster, Redis } from 'ioredis';
 import type { EntityKeys, Waiter, Wake } from '../src/index.js';
-import { KeySpace, WaiterHub } from '../src/index.js';
+import { KeySpace, STRAYS, WaiterHub } from '../src/index.js';
 import { eventually } from './eventually.js';
 import { subscribersOf } from './observe.js';
 import { publish } from './scripts.js';
@@ -101,6 +101,16 @@ export function waitingCases({ connect, servers }: Topology): void {
         [one, two, elsewhere].map((waiter) => waiter.next({ deadlineAt: 0 })),
       );
       expect(nothing.map(({ type }) => type)).toEqual(['timeout', 'timeout', 'timeout']);
+    });
+
+    test('for an id that is not there go, whole, to who takes strays, if there is one', async () => {
+      const channel = new TestChannel(connect());
+      const here = await channel.waiter('here');
+      const strays = await channel.waiter(STRAYS);
+      await channel.publish('gone:1:2');
+      await channel.publish('here:3');
+      expect(await strays.next()).toEqual({ type: 'message', body: Buffer.from('gone:1:2') });
+      expect(await here.next()).toEqual({ type: 'message', body: Buffer.from('3') });
     });
 
     test('may hold any bytes, colons too', async () => {

@@ -7,7 +7,7 @@
 --
 -- KEYS
 --   locks...     three for each lock of each request: STRING holder, until the lease ends; STRING last fencing token,
---                7 days from the last grant; ZSET waiter -> its place, 60 s from the last arrival or re-check
+--                7 days; ZSET waiter -> its place, 60 s from the last arrival or re-check
 -- ARGV
 --   requests...  six for each: member, leaseMs (ms), mode, isFenced ('1' or '0'), how many locks, how many of the first
 --                ones it has. Fair modes are 'wait' and 'try'; 'barge' and 'grab' do the same past those who queue
@@ -18,30 +18,20 @@
 --     2    it has so many of the first, and waits for the next; the place is max(now, last place + 1)
 --     0    refused, by the lock after so many of the first
 --     3    refused: it has lost a lock that it should have, the one after so many of the first
-local TOKEN_MS, QUEUE_MS = '604800000', '60000'
+local QUEUE_MS = '60000'
 
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-
--- Not INCR: a token that follows the clock goes on rising when its key was lost, and so the key may expire.
-local function mint(token)
-  local last = redis.call('SET', token, string.format('%.0f', now), 'PX', TOKEN_MS, 'GET')
-  if not last or tonumber(last) < now then return now end
-  redis.call('SET', token, string.format('%.0f', last + 1), 'PX', TOKEN_MS)
-  return last + 1
-end
+-- include mutex.mint.part.lua
 
 local function join(queue, member)
-  local lastPlace = tonumber(redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2] or 0)
-  local place = math.max(now, lastPlace + 1)
-  if redis.call('ZADD', queue, 'NX', string.format('%.0f', place), member) == 0 then
-    place = tonumber(redis.call('ZSCORE', queue, member))
-  end
+  local lastPlace = redis.call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')[2] or '0'
+  local place = clockText()
+  if tonumber(lastPlace) >= tonumber(place) then place = string.format('%.0f', lastPlace + 1) end
+  if redis.call('ZADD', queue, 'NX', place, member) == 0 then place = redis.call('ZSCORE', queue, member) end
   redis.call('PEXPIRE', queue, QUEUE_MS)
   return place
 end
 
-local replies = {now}
+local replies = {clockText()}
 local first = 1
 for i = 1, #ARGV, 6 do
   local member, leaseMs, mode, isFenced = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3] == '1'
@@ -82,8 +72,7 @@ for i = 1, #ARGV, 6 do
       end
       local value = 0
       if isFenced then
-        value = isOwn[n] and tonumber(redis.call('GET', KEYS[n + 1]) or 0) or 0
-        if value == 0 then value = mint(KEYS[n + 1]) end
+        value = isOwn[n] and redis.call('GET', KEYS[n + 1]) or mint(KEYS[n + 1])
       end
       reply[#reply + 1] = value
     end

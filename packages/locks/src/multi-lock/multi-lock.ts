@@ -84,7 +84,7 @@ export class MultiLock {
    * Acquires all locks, runs `section` with them and releases them. The signal that the section gets is aborted when the
    * lease of any of them ends too early, and when `signal` is aborted. Rejects as `acquire` does, with what the section
    * throws, and with LeaseLostError when a lease was over before the section was: then it may not have been alone. A
-   * release that fails does not hide the result: the leases end by themselves.
+   * release that fails does not hide the result: the leases end by themselves. The commands of `acquire` and of `release`.
    */
   async using<Result>(
     section: (signal: AbortSignal, lease: MultiLease) => Promise<Result> | Result,

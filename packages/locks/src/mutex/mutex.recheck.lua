@@ -22,6 +22,8 @@ local QUEUE_MS = '60000'
 
 -- include mutex.mint.part.lua
 
+-- include waiting.is-heard.part.lua
+
 -- include mutex.hand-on.part.lua
 
 local holder = redis.call('GET', lease)

@@ -46,6 +46,8 @@ if not left then return replies end
 
 -- include mutex.mint.part.lua
 
+-- include waiting.is-heard.part.lua
+
 -- include mutex.hand-on.part.lua
 
 for lease, rest in pairs(left) do handOn(lease, unpack(rest)) end

@@ -103,7 +103,7 @@ export class QuorumMutex {
    * Acquires the lock, runs `section` with it and releases it. The signal that the section gets is aborted when the
    * lease ends too early, and when `signal` is aborted. Rejects as `acquire` does, with what the section throws, and
    * with LeaseLostError when the lease was over before the section was: then it may not have been alone. A release
-   * that fails does not hide the result: the lease ends by itself.
+   * that fails does not hide the result: the lease ends by itself. The commands of `acquire`, and one on each node.
    */
   async using<Result>(
     section: (signal: AbortSignal, lease: Lease) => Promise<Result> | Result,
@@ -139,7 +139,8 @@ export class QuorumMutex {
   /**
    * Lengthens, to `leaseMs` from now, the lease of a holder that somebody else keeps, such as a client of a service that
    * takes locks for others. Resolves to false when that holder does not have a majority (any more). Throws TypeError for
-   * what is no `holder` of a lease. Rejects with QuorumUnreachableError if too few nodes answered. Safe to repeat.
+   * what is no `holder` of a lease. Rejects with QuorumUnreachableError if too few nodes answered. Safe to repeat. One
+   * command on each node.
    */
   async renewFor(holder: string, leaseMs: number = this.#terms.leaseMs): Promise<boolean> {
     const candidacy = new Candidacy(this.#terms, requireHolder(holder), false);
@@ -150,7 +151,7 @@ export class QuorumMutex {
   /**
    * Releases the lock for a holder that somebody else keeps. Resolves to false when that holder did not have a majority (any
    * more). Throws TypeError for what is no `holder` of a lease. Rejects with QuorumUnreachableError if too few nodes answered. Safe to
-   * repeat, when `false` may also mean that the first call had been carried out.
+   * repeat, when `false` may also mean that the first call had been carried out. One command on each node.
    */
   async releaseFor(holder: string): Promise<boolean> {
     return new Candidacy(this.#terms, requireHolder(holder), false).release();

@@ -19,6 +19,8 @@ local write, readers, token, queue = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local publish, member, reader, leaseMs, fencingToken = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local TOKEN_MS = '604800000'
 
+-- include waiting.is-heard.part.lua
+
 -- include read-write-lock.hand-on.part.lua
 -- include read-write-lock.restore.part.lua
 

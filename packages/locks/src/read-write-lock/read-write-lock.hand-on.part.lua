@@ -2,7 +2,7 @@
 -- Waiters whose process is gone are dropped. A probe asks even a writer that has to wait whether it is there, once it has
 -- waited for a second, so that a dead one doesn't keep the readers behind it out. Returns 1 if there may be more to let in, else 0: what is left by a
 -- call that found only dead waiters is for a re-check, which puts those back that weren't heard of yet. Expects write,
--- readers, token, queue, publish, and no writer.
+-- readers, token, queue, publish, isHeard, and no writer.
 local function handOn(isProbing)
   local MAX_READERS, MAX_DEAD, PROBE_US, TOKEN_MS = 64, 100, 1000000, '604800000'
   local time = redis.call('TIME')
@@ -25,15 +25,16 @@ local function handOn(isProbing)
       if isBlocked then
         -- Whoever has come just now may not be listening yet.
         local isOld = isProbing and #admitted == 0 and now - redis.call('ZSCORE', queue, head) > PROBE_US
-        if not isOld or redis.call(publish, channels .. contender, '?:') > 0 then
+        if not isOld or isHeard(channels .. contender) then
           isOver = true
           break
         end
       end
       looks = looks + 1
       local minted = math.max(now, last + 1)
-      local grant = contender and not isBlocked and string.format('%s:%.0f:%.0f', waiter, minted, now)
-      if grant and redis.call(publish, channels .. contender, grant) > 0 then
+      if contender and not isBlocked and isHeard(channels .. contender) then
+        local grant = string.format('%s:%.0f:%.0f:%s.%s', waiter, minted, now, claimMs, role)
+        redis.call(publish, channels .. contender, grant)
         last = minted
         if role == 'w' then
           writer, longestMs, isOver = head, claimMs, true

@@ -21,6 +21,8 @@ local write, readers, token, queue = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local publish, quarantineMs = ARGV[1], ARGV[2]
 local TOKEN_MS, QUEUE_MS = '604800000', '60000'
 
+-- include waiting.is-heard.part.lua
+
 -- include read-write-lock.hand-on.part.lua
 
 local time = redis.call('TIME')

@@ -24,9 +24,12 @@ local QUEUE_MS = '60000'
 
 -- include semaphore.state.part.lua
 -- include semaphore.change.part.lua
+
+local isQueued
+-- include semaphore.expire.part.lua
+-- include waiting.is-heard.part.lua
 -- include semaphore.pump.part.lua
 
-local isQueued = pump()
 local hasArrivals, mustWait, lastPlace
 local replies = {now, 0}
 for i = 3, #ARGV, 4 do
@@ -60,6 +63,10 @@ for i = 3, #ARGV, 4 do
   replies[#replies + 1] = value
 end
 if hasArrivals then redis.call('PEXPIRE', queue, QUEUE_MS) end
-save()
-if mustWait then replies[2] = remaining() end
+-- include semaphore.save.part.lua
+
+if mustWait then
+-- include semaphore.remaining.part.lua
+  replies[2] = remainingMs
+end
 return replies

@@ -24,7 +24,7 @@ local QUEUE_MS = '60000'
 
 -- include semaphore.state.part.lua
 -- include semaphore.change.part.lua
--- include semaphore.pump.part.lua
+-- include semaphore.witness.part.lua
 
 clock()
 local replies = {now, 0, limit, 0}
@@ -53,7 +53,12 @@ if #places > 0 then
   replies[4] = redis.call('ZADD', queue, 'NX', unpack(places))
   redis.call('PEXPIRE', queue, QUEUE_MS)
 end
-pump()
-save()
-replies[2] = remaining()
+local isQueued
+-- include semaphore.expire.part.lua
+-- include waiting.is-heard.part.lua
+-- include semaphore.pump.part.lua
+-- include semaphore.save.part.lua
+-- include semaphore.remaining.part.lua
+
+replies[2] = remainingMs
 return replies

@@ -17,9 +17,9 @@ local callerLimit = '0'
 
 -- include semaphore.state.part.lua
 -- include semaphore.change.part.lua
--- include semaphore.pump.part.lua
+-- include semaphore.witness.part.lua
 
-local hasLeft
+local hasLeft, isQueued
 local replies = {0}
 for i = 2, #ARGV, 3 do
   local member, isSure = ARGV[i], ARGV[i + 1] ~= '0'
@@ -37,7 +37,12 @@ for i = 2, #ARGV, 3 do
   end
   replies[#replies + 1] = isHolder and 1 or 0
 end
-if hasLeft and redis.call('EXISTS', queue) == 1 then pump() end
-save()
+if hasLeft and redis.call('EXISTS', queue) == 1 then
+-- include semaphore.expire.part.lua
+-- include waiting.is-heard.part.lua
+-- include semaphore.pump.part.lua
+end
+-- include semaphore.save.part.lua
+
 replies[1] = hasMore and 1 or 0
 return replies

@@ -15,6 +15,7 @@ local callerLimit = '0'
 
 -- include semaphore.state.part.lua
 -- include semaphore.change.part.lua
+-- include semaphore.witness.part.lua
 
 clock()
 local hasLooked
@@ -28,13 +29,16 @@ for i = 1, #ARGV, 3 do
     redis.call('ZADD', permits, 'GT', ends, member)
     isChanged, hasNewPermits = true, true
   elseif not heldUntil and stamp > 0 then
-    if not hasLooked then expire() end
-    hasLooked = true
+    if not hasLooked then
+-- include semaphore.expire.part.lua
+      hasLooked = true
+    end
     local weight = weightOf(member)
     isHolder = isWitness(stamp, leaseMs, weight) and (limit == 0 or used + weight <= limit)
     if isHolder then hold(member, ends, weight) end
   end
   replies[#replies + 1] = isHolder and 1 or 0
 end
-save()
+-- include semaphore.save.part.lua
+
 return replies

@@ -17,10 +17,13 @@ local publish, callerLimit = ARGV[1], ARGV[2]
 
 -- include semaphore.state.part.lua
 -- include semaphore.change.part.lua
--- include semaphore.pump.part.lua
 
 limit, isChanged = tonumber(callerLimit), true
-pump()
-save()
+local isQueued
+-- include semaphore.expire.part.lua
+-- include waiting.is-heard.part.lua
+-- include semaphore.pump.part.lua
+-- include semaphore.save.part.lua
+
 redis.call('PEXPIRE', state, KEEP_MS)
 return hasMore and 1 or 0

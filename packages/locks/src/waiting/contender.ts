@@ -25,10 +25,9 @@ export class Contender {
     return this.#turns.toString(36);
   }
 
-  /** The line of a lock, if its channel is subscribed already. */
+  /** The line of a lock, if somebody has waited for it lately. */
   openLine(gate: Gate): WaitLine | undefined {
-    const line = this.#lines.get(gate.id);
-    return line?.isOpen ? line : undefined;
+    return this.#lines.get(gate.id);
   }
 
   /** The line of a lock; a new one subscribes. */
@@ -38,7 +37,7 @@ export class Contender {
       known.use(gate);
       return known;
     }
-    const line = new WaitLine(gate, gate.channels + this.id, this.#hub, () => {
+    const line = new WaitLine(gate, this.id, this.#hub, () => {
       if (this.#lines.get(gate.id) === line) this.#lines.delete(gate.id);
     });
     this.#lines.set(gate.id, line);

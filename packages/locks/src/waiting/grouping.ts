@@ -26,6 +26,12 @@ export class Grouping {
     return this.#isBySlot ? slot : ANY_SLOT;
   }
 
+  /** Whether the server refused a call for its slots. That is remembered: what is asked next is grouped by slot. */
+  learn(error: unknown): boolean {
+    if (isCrossSlot(error)) this.#isBySlot = true;
+    return isCrossSlot(error);
+  }
+
   /**
    * Sends requests of one group. When the server refuses the call, for its slots or for one key of a foreign type, each
    * slot is asked for again by itself, so that only those fail that have to: all calls of locks are safe to repeat.

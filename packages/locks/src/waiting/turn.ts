@@ -132,8 +132,8 @@ export class Turn implements Queued {
   }
 
   /**
-   * A message is `<token>:<µs of the server>`, `!<why it is refused>`, or empty: then the lock is free for whoever
-   * asks first.
+   * A message is `<token>:<µs of the server>:<rest of the member>`, or `!<why it is refused>`. Without a token, the lock is
+   * free for whoever asks first.
    */
   async #listen(line: WaitLine, seat: Waiter): Promise<Grant | null | 'woken'> {
     while (!this.#hasLeft) {
@@ -141,26 +141,17 @@ export class Turn implements Queued {
       if (wake.type === 'timeout') return null;
       // The line re-checks after an interruption, for all who wait.
       if (wake.type === 'resync') continue;
-      if (wake.body.length === 0) return 'woken';
       const body = wake.body.toString();
       if (body.startsWith('!')) throw this.#refusal(body.slice(1));
-      const [fencingToken = 0, grantedUs = 0] = body.split(':').map(Number);
-      return this.#claim(line, fencingToken, grantedUs);
+      const [fencingToken = 0, grantedUs = 0] = body.split(':', 2).map(Number);
+      const startsAt = line.localTime(grantedUs);
+      const termMs = Math.min(this.#options.leaseMs, CLAIM_MS);
+      // A grant that was under way for half its claim may be over, and even have been made again since, with a greater
+      // token. Who asks again hears how it is now.
+      if (fencingToken === 0 || performance.now() >= startsAt + termMs / 2) return 'woken';
+      return { member: this.member, fencingToken, startsAt, termMs };
     }
     return null;
-  }
-
-  /** A grant that was under way for half its claim is confirmed before anybody relies on it. */
-  async #claim(line: WaitLine, fencingToken: number, grantedUs: number): Promise<Grant | null> {
-    const { gate, leaseMs } = this.#options;
-    const { member } = this;
-    const startsAt = line.localTime(grantedUs);
-    const termMs = Math.min(leaseMs, CLAIM_MS);
-    if (performance.now() < startsAt + termMs / 2) return { member, fencingToken, startsAt, termMs };
-    const renewal = gate.renew({ member, fencingToken }, leaseMs);
-    this.#sent = renewal;
-    const { isHeld, sentAt } = await renewal;
-    return isHeld ? { member, fencingToken, startsAt: sentAt, termMs: leaseMs } : null;
   }
 
   #refusal(detail: string): Error {

@@ -5,6 +5,7 @@
  * stands for all waiters of the process, at most one a second is sent, and none while everybody gets its turn in time.
  */
 import type { Waiter, WaiterHub } from '@mortise/redis';
+import { STRAYS } from '@mortise/redis';
 import type { AcquireReply, Gate, Moment, Waiting } from './gate.js';
 import { MAX_BATCH } from './gate.js';
 import { Timetable } from './timetable.js';
@@ -17,23 +18,24 @@ export interface Queued extends Waiting {
   deliver(body: Buffer): void;
 }
 
-/** The least time between two re-checks of a line, but for those that follow a subscription. */
+/**
+ * The time between two re-checks of a line, but for those that follow a subscription, and for one right after the end of
+ * a lease, which finds a lock that nobody gave back. When that finds a longer lease, the next comes this much later.
+ */
 const RECHECK_MS = 1_000;
-/** A lease that ends within this is waited for: a re-check right after its end finds a lock that nobody gave back. */
+/** A lease that ends within this is waited for. */
 const NEAR_END_MS = 1_500;
 /** Keeps the re-checks of many processes apart. */
 const JITTER_MS = 100;
 const SLACK_MS = 5;
 /** A line without waiters stays subscribed for so long: then contention goes on without further commands. */
 const LINGER_MS = 20_000;
-/** The id of the line's own place on the channel; those of waiters are made of letters and digits. */
-const PRESENCE = '-';
 
 const rechecks = new Timetable(SLACK_MS);
 
 export class WaitLine {
   #gate: Gate;
-  readonly #channel: string;
+  readonly #contender: string;
   readonly #hub: WaiterHub;
   readonly #onClose: () => void;
   readonly #queued = new Map<string, { readonly queued: Queued; readonly recheckAt: number }>();
@@ -43,22 +45,18 @@ export class WaitLine {
   #emptyAt = 0;
   /** When the next re-check may be sent, after the last one. */
   #nextAt = 0;
+  #recheckedAt = -Infinity;
   #isClosed = false;
   #isRechecking = false;
   #isRecheckWanted = false;
   #failure: unknown;
 
-  constructor(gate: Gate, channel: string, hub: WaiterHub, onClose: () => void) {
+  constructor(gate: Gate, contender: string, hub: WaiterHub, onClose: () => void) {
     this.#gate = gate;
-    this.#channel = channel;
+    this.#contender = contender;
     this.#hub = hub;
     this.#onClose = onClose;
     void this.#attend();
-  }
-
-  /** Whether the channel is subscribed: then `seat` sends nothing. */
-  get isOpen(): boolean {
-    return this.#presence !== undefined;
   }
 
   /** The member with the first place. */
@@ -80,7 +78,7 @@ export class WaitLine {
 
   /** A place on the channel. Resolves when what is published to `id` will be seen. */
   seat(id: string): Promise<Waiter> {
-    return this.#hub.waiter(this.#channel, id);
+    return this.#hub.waiter(this.#gate.channels + this.#contender, id);
   }
 
   enter(queued: Queued, { sentAt, serverUs, remainingMs }: AcquireReply): void {
@@ -112,12 +110,13 @@ export class WaitLine {
   /** Holds the subscription while the line lives, and re-checks when it was interrupted. */
   async #attend(): Promise<void> {
     try {
-      const presence = await this.seat(PRESENCE);
+      const presence = await this.seat(STRAYS);
       this.#presence = presence;
       for (;;) {
         const wake = await presence.next();
+        if (wake.type === 'timeout') return;
         if (wake.type === 'resync') this.recheckSoon();
-        else if (wake.type === 'timeout') return;
+        else void this.#giveBack(wake.body.toString());
       }
     } catch {
       // Each waiter hears of it itself: its own place is on the same channel.
@@ -127,6 +126,22 @@ export class WaitLine {
       rechecks.delete(this.#tend);
       this.#onClose();
     }
+  }
+
+  /**
+   * What was granted to somebody who has gone goes to the next at once. After a failover that has lost the last commands
+   * the queue is full of those whose turn is over; each of them would cost a claim.
+   */
+  async #giveBack(message: string): Promise<void> {
+    const [turn, token, , rest] = message.split(':');
+    if (rest === undefined) return;
+    try {
+      await this.#gate.release({ member: `${this.#contender}.${turn}.${rest}`, fencingToken: 0 }, true);
+    } catch {
+      // The claim runs out by itself.
+    }
+    // It was only woken, and now it has left the queue: so whoever is first has to be.
+    if (token === '') this.recheckSoon();
   }
 
   #onDue(): void {
@@ -146,9 +161,11 @@ export class WaitLine {
   async #recheck(): Promise<void> {
     if (this.#isRechecking) return;
     this.#isRechecking = true;
-    const leastMs = this.#isRecheckWanted ? 0 : RECHECK_MS;
+    const sentAt = performance.now();
+    const isEarly = !this.#isRecheckWanted && sentAt < this.#recheckedAt + RECHECK_MS;
+    this.#recheckedAt = sentAt;
     this.#isRecheckWanted = false;
-    let remainingMs = 0;
+    let remainingMs = RECHECK_MS;
     try {
       remainingMs = await this.#send();
       this.#failure = undefined;
@@ -156,7 +173,7 @@ export class WaitLine {
       this.#failure = error;
     }
     this.#isRechecking = false;
-    this.#nextAt = performance.now() + Math.max(leastMs, pauseMs(remainingMs));
+    this.#nextAt = performance.now() + pauseMs(isEarly ? RECHECK_MS : remainingMs);
     rechecks.set(this.#tend, this.#isRecheckWanted ? 0 : this.#nextAt);
   }
 

@@ -1,0 +1,10 @@
+-- Ends what semaphore.change.part.lua began. Expects permits, state.
+if isChanged then
+  local packed = cmsgpack.pack(limit, used, token, at, ahead, began, lostUntil, heard)
+  if hasNewPermits or isNew then
+    redis.call('SET', state, packed, 'PX', KEEP_MS)
+  else
+    redis.call('SET', state, packed, 'KEEPTTL')
+  end
+  if hasNewPermits then redis.call('PEXPIRE', permits, KEEP_MS) end
+end

@@ -1,0 +1,121 @@
+/**
+ * What must hold in every history and is cheap to look at: O(n log n). The linearizability of a lock says that an order
+ * exists; these say what its users rely on.
+ */
+import type { Model } from './model.js';
+import type { History, Section, Violation } from './operation.js';
+import type { Tenure } from './tenure.js';
+
+/** Whoever is granted a lock after somebody has been, has the greater token. No token is given twice. */
+export function* tokenOrder(key: string, tenures: readonly Tenure[]): Generator<Violation> {
+  const told = tenures.toSorted((a, b) => a.grantedAt - b.grantedAt);
+  let next = 0;
+  let greatest: Tenure | undefined;
+  for (const tenure of tenures.toSorted((a, b) => a.askedAt - b.askedAt)) {
+    for (let known = told[next]; known && known.grantedAt < tenure.askedAt; known = told[next]) {
+      if ((known.fencingToken ?? 0) > (greatest?.fencingToken ?? 0)) greatest = known;
+      next += 1;
+    }
+    if (greatest?.fencingToken === undefined || tenure.fencingToken === undefined) continue;
+    if (tenure.fencingToken <= greatest.fencingToken) {
+      yield {
+        rule: 'token order',
+        key,
+        message: `${nameOf(tenure)} was asked for after ${nameOf(greatest)} had been granted`,
+      };
+    }
+  }
+  for (const [index, tenure] of tenures.entries()) {
+    const before = tenures[index - 1];
+    if (tenure.fencingToken !== undefined && before?.fencingToken === tenure.fencingToken) {
+      yield {
+        rule: 'token order',
+        key,
+        message: `${nameOf(tenure)} and ${nameOf(before)} have the same token`,
+      };
+    }
+  }
+}
+
+/** At no moment do too many clients believe that they hold the lock. */
+export function* validity<State>(
+  key: string,
+  tenures: readonly Tenure[],
+  model: Model<State>,
+): Generator<Violation> {
+  const held = new Set<Tenure>();
+  for (const tenure of tenures.toSorted((a, b) => a.grantedAt - b.grantedAt)) {
+    const { grantedAt } = tenure;
+    // What may have been forgotten is nobody's word any more.
+    const until = Math.min(tenure.believedUntil, tenure.mayExpireFrom ?? Infinity);
+    if (until <= grantedAt) continue;
+    for (const other of held) {
+      if (Math.min(other.believedUntil, other.mayExpireFrom ?? Infinity) <= grantedAt) held.delete(other);
+    }
+    held.add(tenure);
+    if (!model.isTooMany(held)) continue;
+    const names = Array.from(held, nameOf).join(' and ');
+    yield { rule: 'validity', key, message: `at ${grantedAt}, these were valid at once: ${names}` };
+  }
+}
+
+/**
+ * The counter was raised once for each section that wrote it: no value is written twice, none is left out. Whoever
+ * holds a valid lease is not refused by the resource, and a reader sees nobody write.
+ */
+export function* sections(
+  key: string,
+  ofKey: readonly Section[],
+  tenures: readonly Tenure[],
+): Generator<Violation> {
+  const forgettable = new Set(tenures.filter(({ isForgettable }) => isForgettable).map(({ lease }) => lease));
+  const writers = new Map<number, Section>();
+  // A write without an answer may have been carried out.
+  let unknown = 0;
+  let greatest = 0;
+  for (const section of ofKey) {
+    const { outcome, value = 0, lease, isValid, returnedAt } = section;
+    if (returnedAt === null) unknown += 1;
+    else if (outcome === 'written') {
+      const before = writers.get(value);
+      if (before) {
+        const message = `${before.lease} and ${lease} both wrote ${value}`;
+        yield { rule: 'lost update', key, message };
+      }
+      writers.set(value, section);
+      greatest = Math.max(greatest, value);
+    } else if (isValid && !forgettable.has(lease) && (outcome === 'refused' || outcome === 'torn')) {
+      const message = `the section of ${lease} was ${outcome} while its lease was valid`;
+      yield { rule: outcome === 'torn' ? 'lost update' : 'fencing', key, message };
+    }
+  }
+  const missing = greatest - writers.size;
+  if (missing > unknown) {
+    const message = `the counter is ${greatest} after ${writers.size} sections (and ${unknown} that were cut off)`;
+    yield { rule: 'lost update', key, message };
+  }
+}
+
+/** Whoever waits for less has come to see whether giving up works. */
+const PATIENT_MS = 1_000;
+
+/** Everybody who asked was answered, and nobody who had the patience waited in vain. */
+export function* progress({ operations }: History, killedClients: ReadonlySet<string>): Generator<Violation> {
+  for (const operation of operations) {
+    const { id, op, key, returnedAt } = operation;
+    const [client = ''] = id.split('/');
+    if (returnedAt === null && !killedClients.has(client)) {
+      yield { rule: 'progress', key, message: `${op} ${id} never returned` };
+    } else if (
+      op === 'acquire' &&
+      operation.outcome === 'timeout' &&
+      (operation.waitMs ?? Infinity) >= PATIENT_MS
+    ) {
+      yield { rule: 'progress', key, message: `${op} ${id} waited ${operation.waitMs} ms in vain` };
+    }
+  }
+}
+
+function nameOf({ lease, fencingToken, grantedAt, believedUntil }: Tenure): string {
+  return `lease ${lease} (token ${fencingToken}, ${grantedAt} to ${believedUntil})`;
+}

@@ -1,0 +1,44 @@
+import type { Tenure } from './tenure.js';
+
+/** One step of a lock, as a specification sees it: it happens at one instant between `from` and `until`. */
+export interface Step {
+  readonly kind: 'acquire' | 'release' | 'expire';
+  readonly tenure: Tenure;
+  /** The number of the lease in the order of fencing tokens; undefined for all if the lock has no tokens. */
+  readonly turn: number | undefined;
+  /** What the client of a release was told: that it held the lock until then, that it did not, or nothing. */
+  readonly outcome: 'released' | 'lost' | 'unknown';
+  readonly from: number;
+  /** Infinity: it may happen at any time, or never. */
+  readonly until: number;
+}
+
+/** A sequential lock. States are values: a step gives another one. */
+export interface Model<State> {
+  readonly name: string;
+  readonly initial: State;
+  /** The state after the step, or undefined where the lock would not have allowed it. */
+  step(state: State, step: Step): State | undefined;
+  /** The same text for the same state. */
+  keyOf(state: State): string;
+  /** Whether these, held at the same time, are too many. */
+  isTooMany(held: ReadonlySet<Tenure>): boolean;
+}
+
+/**
+ * What all models have in common: fencing tokens rise with each grant, so only the lease with the next token can be
+ * granted. Besides being checked in this way, that leaves hardly anything to search for.
+ */
+export function isNext(step: Step, granted: number): boolean {
+  return step.turn === undefined || step.turn === granted;
+}
+
+/** Whether a step that ends the lease is possible while it is held. */
+export function mayEnd(step: Step): boolean {
+  return step.outcome !== 'lost';
+}
+
+/** Whether a release that finds the lease gone is possible. */
+export function mayFindNothing(step: Step): boolean {
+  return step.outcome !== 'released' || step.tenure.isForgettable;
+}

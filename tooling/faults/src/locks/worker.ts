@@ -1,0 +1,80 @@
+/** A process that contends for locks: told what to do in its argument, stopped by a message, and killed by tests. */
+import { Cluster, Redis } from 'ioredis';
+import { skewDate } from './clock.js';
+import type { RedisAddress, WorkerConfig, WorkerMessage } from './config.js';
+import { Contender } from './contender.js';
+import { lockOf } from './lock-kinds.js';
+import { Recorder } from './recorder.js';
+import { Resource } from './resource.js';
+import { sabotage } from './sabotage.js';
+
+const config = JSON.parse(process.argv[2]!) as WorkerConfig;
+if (config.skewMs !== undefined) skewDate(config.skewMs);
+if (config.sabotage !== undefined) sabotage(config.sabotage);
+
+const redis = connect(config.redis);
+const resourceConnection = new Redis(config.resourceUrl);
+const resource = new Resource(resourceConnection, config.isFenced);
+const recorder = new Recorder(config.file, config.recordsCalls);
+const state = { isStopping: false, turns: 0 };
+
+process.on('message', () => {
+  state.isStopping = true;
+});
+// A parent that is gone needs no history.
+const abandon = (): never => process.exit(1);
+process.on('disconnect', abandon);
+
+await Promise.all([redis.ping(), resource.load()]);
+const locks = new Map(config.names.map((name) => [name, lockOf(redis, name, config)]));
+tell({ type: 'ready' });
+const progress = setInterval(() => tell({ type: 'turns', turns: state.turns }), 20);
+await Promise.all(Array.from({ length: config.contenders }, (_, index) => contend(index)));
+clearInterval(progress);
+redis.disconnect();
+resourceConnection.disconnect();
+process.off('disconnect', abandon);
+process.disconnect();
+
+async function contend(index: number): Promise<void> {
+  const contender = new Contender(`${config.worker}.${index}`, config, locks, resource, recorder);
+  while (!state.isStopping && state.turns < (config.turns ?? Infinity)) {
+    state.turns += 1;
+    await contender.turn();
+  }
+}
+
+function tell(message: WorkerMessage): void {
+  process.send?.(message);
+}
+
+/** Commands wait for a server as long as it takes: how long a caller waits is the lock's business here. */
+function connect(address: RedisAddress): Redis | Cluster {
+  const patient = { maxRetriesPerRequest: null };
+  let client: Redis | Cluster;
+  if ('url' in address) {
+    const { url, protocol = 3 } = address;
+    client = new Redis(url, { ...patient, protocol, retryStrategy: () => 20 });
+  } else if ('name' in address) {
+    const { name, sentinels } = address;
+    client = new Redis({
+      ...patient,
+      name,
+      sentinels: [...sentinels],
+      retryStrategy: () => 50,
+      // A sentinel that has missed a failover names the old master, a replica by now.
+      reconnectOnError: ({ message }) => message.startsWith('READONLY') && 2,
+    });
+  } else {
+    client = new Cluster([...address.startupNodes], {
+      maxRedirections: 100,
+      redisOptions: patient,
+      retryDelayOnFailover: 50,
+      retryDelayOnClusterDown: 50,
+      retryDelayOnTryAgain: 5,
+    });
+  }
+  // What ioredis would print while the server is down.
+  client.on('error', () => undefined);
+  return client;
+}
