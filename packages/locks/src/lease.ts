@@ -5,6 +5,7 @@
  */
 import { LeaseLostError } from './errors.js';
 import type { LeaseEnd } from './errors.js';
+import { drop, dropFor, keep, keepFor } from './waiting/alive.js';
 import type { Gate, Holder } from './waiting/gate.js';
 import { Timetable } from './waiting/timetable.js';
 import type { Grant } from './waiting/turn.js';
@@ -44,6 +45,7 @@ export class Lease implements AsyncDisposable {
   #lostBy: LeaseLostError | undefined;
   #failure: unknown;
   #isReleased = false;
+  #isResting = false;
   #release: Promise<boolean> | undefined;
   #controller: AbortController | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -55,6 +57,9 @@ export class Lease implements AsyncDisposable {
     this.fencingToken = fencingToken;
     this.#keepUntil = startsAt + terms.keepMs;
     this.#endsAt = startsAt + termMs;
+    // The watchdog holds on to those that it keeps for ever.
+    if (terms.keepMs === Infinity) keep(member);
+    else keepFor(this, member);
     this.#planRenewal(startsAt, termMs);
   }
 
@@ -102,8 +107,7 @@ export class Lease implements AsyncDisposable {
     const { gate, isFair } = this.#terms;
     const holder = this.#identity();
     this.#isReleased = true;
-    watchdog.delete(this.#tend);
-    clearTimeout(this.#timer);
+    this.#rest();
     this.#release ??= gate.release(holder, isFair).catch((error: unknown) => {
       this.#release = undefined;
       throw error;
@@ -126,8 +130,7 @@ export class Lease implements AsyncDisposable {
     if (!this.isValid) throw this.#lose('expired');
     const holder = this.#identity();
     this.#isReleased = true;
-    watchdog.delete(this.#tend);
-    clearTimeout(this.#timer);
+    this.#rest();
     return holder;
   }
 
@@ -174,6 +177,16 @@ export class Lease implements AsyncDisposable {
     this.#planRenewal(sentAt, termMs);
   }
 
+  /** Nothing is left to be done for it. Idempotent. */
+  #rest(): void {
+    watchdog.delete(this.#tend);
+    clearTimeout(this.#timer);
+    if (this.#isResting) return;
+    this.#isResting = true;
+    if (this.#terms.keepMs === Infinity) drop(this.holder);
+    else dropFor(this, this.holder);
+  }
+
   #watchEnd(): void {
     const left = this.#endsAt - performance.now();
     if (left <= 0) this.#lose('expired');
@@ -183,8 +196,7 @@ export class Lease implements AsyncDisposable {
   #lose(reason: LeaseEnd): LeaseLostError {
     if (!this.#lostBy) {
       this.#lostBy = this.#error(reason);
-      watchdog.delete(this.#tend);
-      clearTimeout(this.#timer);
+      this.#rest();
       this.#controller?.abort(this.#lostBy);
     }
     return this.#lostBy;

@@ -123,6 +123,30 @@ test.concurrent('a grant that is heard late, and has been made again since, coun
   expect(await lease.release()).toBe(true);
 });
 
+test.concurrent('a copy of a grant, as it comes amid a failover, costs nobody the lock', async () => {
+  const keys = fresh();
+  const [redis, other] = [connect(), connect()];
+  const mutex = new Mutex(redis, 'lock', keys);
+  const holder = await mutex.acquire();
+  const wait = new Mutex(other, 'lock', keys).acquire();
+  await queued(mutex, 1);
+  const [contender, turn, claimMs] = (await redis.zrange(keys.queue, '0', '0'))[0]!.split('.');
+  await holder.release();
+  const lease = await wait;
+  const channel = `${keys.prefix}:locks:{lock}:grant:${contender}`;
+  const copy = `${turn}:${lease.fencingToken}:${lease.fencingToken}:${claimMs}`;
+  expect(await redis.publish(channel, copy)).toBe(1);
+  // What the copy would have caused is sent before this.
+  await other.ping();
+  await new Mutex(other, 'lock', keys).inspect();
+  expect((await mutex.inspect()).holder).toBe(lease.holder);
+  expect(await lease.release()).toBe(true);
+  // What is granted to that turn when it is over is another thing.
+  await redis.set(keys.lease, lease.holder, 'PX', 60_000);
+  expect(await redis.publish(channel, copy)).toBe(1);
+  await until('the lock to be given back', async () => (await mutex.inspect()).holder === null);
+});
+
 test('nothing is granted to somebody who listens elsewhere: two would believe it', async () => {
   const keys = fresh();
   const [master, replica] = await Promise.all([startSingle(), startSingle()]);

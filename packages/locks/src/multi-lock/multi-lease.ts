@@ -12,6 +12,7 @@ export class MultiLease implements AsyncDisposable {
   readonly holder: string;
   readonly #lease: Lease;
 
+  /** @internal Made by MultiLock. */
   constructor({ gate, ...terms }: MultiTerms, { tokens, ...grant }: MultiGrant) {
     const known = gate.parts.map(({ name }, index) => [name, terms.isFenced ? tokens[index]! : 0] as const);
     this.fencingTokens = new Map(known);

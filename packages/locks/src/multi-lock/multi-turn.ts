@@ -5,6 +5,7 @@
  */
 import type { Waiter } from '@mortise/redis';
 import { Lease } from '../lease.js';
+import { drop, keep } from '../waiting/alive.js';
 import type { Contender } from '../waiting/contender.js';
 import type { Grant } from '../waiting/turn.js';
 import { memberOf } from '../waiting/turn.js';
@@ -93,6 +94,15 @@ export class MultiTurn implements Queued {
   }
 
   async #run(): Promise<MultiGrant | null> {
+    keep(this.member);
+    try {
+      return await this.#takeAll();
+    } finally {
+      drop(this.member);
+    }
+  }
+
+  async #takeAll(): Promise<MultiGrant | null> {
     const { gate, leaseMs } = this.#terms;
     let start = 0;
     while (start < gate.parts.length) {

@@ -16,6 +16,7 @@ export class WriteLease extends Lease {
   #writer: Holder | undefined;
   #downgrade: Promise<Lease> | undefined;
 
+  /** @internal Made by ReadWriteLock. */
   constructor(terms: WriteLeaseTerms, grant: Grant) {
     super(terms, grant);
     this.#terms = terms;

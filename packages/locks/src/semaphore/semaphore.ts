@@ -110,7 +110,7 @@ export class Semaphore {
    * Acquires permits, runs `section` with them and releases them. The signal that the section gets is aborted when the
    * lease ends too early, and when `signal` is aborted. Rejects as `acquire` does, with what the section throws, and
    * with LeaseLostError when the lease was over before the section was: then there may have been too many. A
-   * release that fails does not hide the result: the lease ends by itself.
+   * release that fails does not hide the result: the lease ends by itself. Two commands.
    */
   async using<Result>(
     section: (signal: AbortSignal, lease: Lease) => Promise<Result> | Result,

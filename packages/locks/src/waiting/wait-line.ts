@@ -6,6 +6,7 @@
  */
 import type { Waiter, WaiterHub } from '@mortise/redis';
 import { STRAYS } from '@mortise/redis';
+import { isAlive } from './alive.js';
 import type { AcquireReply, Gate, Moment, Waiting } from './gate.js';
 import { MAX_BATCH } from './gate.js';
 import { Timetable } from './timetable.js';
@@ -134,9 +135,10 @@ export class WaitLine {
    */
   async #giveBack(message: string): Promise<void> {
     const [turn, token, , rest] = message.split(':');
-    if (rest === undefined) return;
+    const member = `${this.#contender}.${turn}.${rest}`;
+    if (rest === undefined || isAlive(member)) return;
     try {
-      await this.#gate.release({ member: `${this.#contender}.${turn}.${rest}`, fencingToken: 0 }, true);
+      await this.#gate.release({ member, fencingToken: 0 }, true);
     } catch {
       // The claim runs out by itself.
     }
