@@ -63,7 +63,7 @@ describe('a body', () => {
     ['that is null', 'invalid-body', 'null'],
     ['that is a list', 'invalid-body', '[10000]'],
     ['with an unknown member', 'invalid-body', { ...wish, holder: HOLDER, permits: 1 }],
-    ['with a fencing token', 'invalid-body', { holder: HOLDER, fencingToken: 1 }],
+    ['with a negative fencing token', 'invalid-body', { holder: HOLDER, fencingToken: -1 }],
     ['with __proto__', 'invalid-body', text(wish, '{', '{"__proto__":{"waitMs":9},')],
     ['of depth 30,000', 'invalid-body', text(wish, '10000', '['.repeat(30_000) + ']'.repeat(30_000))],
     ['of 70,000 bytes', 'body-too-large', Buffer.alloc(70_000, ' ')],

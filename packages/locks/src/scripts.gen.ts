@@ -509,13 +509,13 @@ export const mutexRelease = new Script({
     "  end\n" +
     "  if not isHolder then\n" +
     "    redis.call('ZREM', queue, member)\n" +
-    "  elseif redis.call('EXISTS', queue) == 0 then\n" +
+    "  elseif member ~= '*' and redis.call('EXISTS', queue) == 0 then\n" +
     "    redis.call('DEL', lease)\n" +
     "    -- The usual case. Redis spends as much on a table as on a command.\n" +
     "    if #KEYS == 3 then return 1 end\n" +
     "  else\n" +
     "    left = left or {}\n" +
-    "    left[lease] = {token, queue, string.byte(how) ~= 45}\n" +
+    "    left[lease] = {token, queue, string.byte(how) ~= 45, member == '*'}\n" +
     "  end\n" +
     "  replies = replies or {}\n" +
     "  replies[i] = isHolder and 1 or 0\n" +
@@ -579,7 +579,12 @@ export const mutexRelease = new Script({
     "  redis.call('DEL', lease)\n" +
     "end\n" +
     "\n" +
-    "for lease, rest in pairs(left) do handOn(lease, unpack(rest)) end\n" +
+    "for lease, rest in pairs(left) do\n" +
+    "  local token, isForced = rest[1], rest[4]\n" +
+    "  -- The holder believes that it has the lock, and gets it back where no token stands for those who came later.\n" +
+    "  if isForced and redis.call('EXISTS', token) == 0 then mint(token) end\n" +
+    "  handOn(lease, unpack(rest, 1, 3))\n" +
+    "end\n" +
     "return replies\n",
 } as const);
 

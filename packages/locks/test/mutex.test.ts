@@ -451,6 +451,17 @@ describe('forceRelease', () => {
     expect(await lease.release()).toBe(false);
   });
 
+  test('leaves a token behind, without which the former holder would have the lock back', async () => {
+    const prefix = freshPrefix();
+    const mutex = new Mutex(redis, 'lock', { prefix });
+    const lease = await mutex.acquire();
+    // As after a week.
+    await redis.del(`${prefix}:locks:{lock}:token`);
+    expect(await mutex.forceRelease()).toBe(true);
+    await expect(lease.renew()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST', reason: 'taken' });
+    expect((await mutex.inspect()).holder).toBeNull();
+  });
+
   test('gives the lock to the first waiter, and the former holder hears of it at its next renewal', async () => {
     const [mutex, second] = shared({ leaseMs: 400 });
     const former = await mutex.acquire();

@@ -97,9 +97,9 @@ export class LocksController {
   )
   async renewLock(
     @Param('name', { schema: nameSchema }) name: string,
-    @Body({ schema: renewBody }) { holder, leaseMs }: z.infer<typeof renewBody>,
+    @Body({ schema: renewBody }) renewal: z.infer<typeof renewBody>,
   ): Promise<z.infer<typeof renewalSchema>> {
-    return { expiresInMs: await this.leases.renew(this.locks.lendable(name), holder, leaseMs) };
+    return { expiresInMs: await this.leases.renew(this.locks.lendable(name), renewal) };
   }
 
   @Post(':name/release')

@@ -12,6 +12,7 @@ import type { AcquireOptions, Lease } from '@mortise/locks';
 import { LeaseLostError, LockTimeoutError } from '@mortise/locks';
 import { KeySpace } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
+import type { z } from 'zod';
 
 import type { Config } from '../config.js';
 import { RequestReusedError } from '../market/index.js';
@@ -19,6 +20,7 @@ import type { ProblemFields } from '../problems/problem.js';
 import { Problem } from '../problems/problem.js';
 import { isRedisUnavailable } from '../redis/is-redis-unavailable.js';
 import { CONFIG, REDIS } from '../tokens.js';
+import type { renewBody } from './schemas.js';
 
 /** A lock, or a semaphore of which a number of permits is wanted. */
 export interface Lendable {
@@ -26,7 +28,7 @@ export interface Lendable {
   readonly name: string;
   acquire(options: AcquireOptions): Promise<Lease>;
   tryAcquire(): Promise<Lease | null>;
-  renewFor(holder: string, leaseMs: number): Promise<boolean>;
+  renewFor(holder: string, leaseMs: number, fencingToken: number): Promise<boolean>;
   releaseFor(holder: string): Promise<boolean>;
   /** What a client that did not get it may want to know. One round trip. */
   obstacle(): Promise<ProblemFields>;
@@ -92,9 +94,10 @@ export class RemoteLeases {
   }
 
   /** Gives how long the lease lasts at least. Throws the problem `lease-lost`. One round trip; safe to repeat. */
-  async renew(lendable: Lendable, holder: string, leaseMs: number): Promise<number> {
+  async renew(lendable: Lendable, renewal: z.infer<typeof renewBody>): Promise<number> {
+    const { holder, leaseMs, fencingToken } = renewal;
     const endsAt = performance.now() + leaseMs;
-    const isHeld = await lendable.renewFor(holder, leaseMs).catch(refuseHolder);
+    const isHeld = await lendable.renewFor(holder, leaseMs, fencingToken).catch(refuseHolder);
     if (!isHeld) throw lost(lendable, holder);
     return until(endsAt);
   }
@@ -115,7 +118,7 @@ export class RemoteLeases {
     const [holder = '', token, itsLeaseMs, itsTerms] = record.split(' ');
     const isSame = Number(itsLeaseMs) === leaseMs && itsTerms === terms;
     const endsAt = performance.now() + leaseMs;
-    if (!(await lendable.renewFor(holder, isSame ? leaseMs : MIN_LEASE_MS))) return null;
+    if (!(await lendable.renewFor(holder, isSame ? leaseMs : MIN_LEASE_MS, Number(token)))) return null;
     if (!isSame) throw new RequestReusedError(requestKey);
     await this.#redis.call('pexpire', [key, leaseMs]);
     return { name: lendable.name, holder, fencingToken: Number(token), expiresInMs: until(endsAt) };

@@ -25,7 +25,7 @@ export class RemoteLocks {
       name,
       acquire: (options) => mutex.acquire(options),
       tryAcquire: () => mutex.tryAcquire(),
-      renewFor: (holder, termMs) => mutex.renewFor(holder, termMs),
+      renewFor: (holder, termMs, token) => mutex.renewFor(holder, termMs, token),
       releaseFor: (holder) => mutex.releaseFor(holder),
       obstacle: async () => ({ remainingMs: (await mutex.inspect()).remainingMs }),
     };

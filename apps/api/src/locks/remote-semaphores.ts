@@ -42,7 +42,7 @@ export class RemoteSemaphores {
       name,
       acquire: (options) => semaphore.acquire({ ...options, permits: take }),
       tryAcquire: () => semaphore.tryAcquire({ permits: take }),
-      renewFor: (holder, termMs) => semaphore.renewFor(holder, termMs),
+      renewFor: (holder, termMs, token) => semaphore.renewFor(holder, termMs, token),
       releaseFor: (holder) => semaphore.releaseFor(holder),
       obstacle: async () => {
         const { limit, used } = await semaphore.inspect();

@@ -42,7 +42,14 @@ export const acquireBody = z
   .meta({ id: 'AcquireBody', examples: [{ leaseMs: 10_000, waitMs: 5_000 }] });
 
 export const renewBody = z
-  .strictObject({ holder, leaseMs })
+  .strictObject({
+    holder,
+    leaseMs,
+    fencingToken: z.int().min(0).default(0).meta({
+      description:
+        'that of the lease, while it is not over: with it the lease survives the loss of its keys in Redis',
+    }),
+  })
   .meta({ id: 'RenewBody', examples: [{ holder: 'q0-3zLcXb9dTt2Vw.1k.1000', leaseMs: 10_000 }] });
 
 export const releaseBody = z

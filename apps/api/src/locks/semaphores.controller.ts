@@ -104,9 +104,9 @@ export class SemaphoresController {
   )
   async renewPermits(
     @Param('name', { schema: nameSchema }) name: string,
-    @Body({ schema: renewBody }) { holder, leaseMs }: z.infer<typeof renewBody>,
+    @Body({ schema: renewBody }) renewal: z.infer<typeof renewBody>,
   ): Promise<z.infer<typeof renewalSchema>> {
-    return { expiresInMs: await this.leases.renew(this.semaphores.lendable(name), holder, leaseMs) };
+    return { expiresInMs: await this.leases.renew(this.semaphores.lendable(name), renewal) };
   }
 
   @Post(':name/release')

@@ -30,13 +30,13 @@ for i = 1, #KEYS / 3 do
   end
   if not isHolder then
     redis.call('ZREM', queue, member)
-  elseif redis.call('EXISTS', queue) == 0 then
+  elseif member ~= '*' and redis.call('EXISTS', queue) == 0 then
     redis.call('DEL', lease)
     -- The usual case. Redis spends as much on a table as on a command.
     if #KEYS == 3 then return 1 end
   else
     left = left or {}
-    left[lease] = {token, queue, string.byte(how) ~= 45}
+    left[lease] = {token, queue, string.byte(how) ~= 45, member == '*'}
   end
   replies = replies or {}
   replies[i] = isHolder and 1 or 0
@@ -50,5 +50,10 @@ if not left then return replies end
 
 -- include mutex.hand-on.part.lua
 
-for lease, rest in pairs(left) do handOn(lease, unpack(rest)) end
+for lease, rest in pairs(left) do
+  local token, isForced = rest[1], rest[4]
+  -- The holder believes that it has the lock, and gets it back where no token stands for those who came later.
+  if isForced and redis.call('EXISTS', token) == 0 then mint(token) end
+  handOn(lease, unpack(rest, 1, 3))
+end
 return replies

@@ -1,3 +1,4 @@
+import { requireInteger } from '@mortise/redis';
 import type { Lease, LeaseTerms } from '../lease.js';
 import type { AcquireOptions } from '../options.js';
 import { requireHolder, requireLeaseMs, resolveAcquireOptions } from '../options.js';
@@ -105,12 +106,14 @@ export class LockSide<L extends Lease = Lease> {
 
   /**
    * Lengthens, to `leaseMs` from now, the lease of a holder that somebody else keeps, such as a client of a service that
-   * takes locks for others. Resolves to false when that holder does not have the lock (any more). Throws TypeError for
+   * takes locks for others. With the `fencingToken` of the lease it comes back
+   * when the keys were lost; give it only while the lease isn't over. Resolves to false when that holder does not have the lock (any more). Throws TypeError for
    * what is no `holder` of a lease of this side. Safe to repeat. One round trip.
    */
-  async renewFor(holder: string, leaseMs: number = this.#terms.leaseMs): Promise<boolean> {
+  async renewFor(holder: string, leaseMs: number = this.#terms.leaseMs, fencingToken = 0): Promise<boolean> {
+    requireInteger('fencingToken', fencingToken, { min: 0 });
     const member = this.#requireHolder(holder);
-    const reply = await this.#terms.gate.renew({ member, fencingToken: 0 }, requireLeaseMs(leaseMs));
+    const reply = await this.#terms.gate.renew({ member, fencingToken }, requireLeaseMs(leaseMs));
     return reply.isHeld;
   }
 

@@ -7,7 +7,7 @@
  * letting light requests past a heavy one that doesn't fit yet; under load the heavy one would never fit.
  */
 import type { RedisClient } from '@mortise/redis';
-import { requireClient, requireName } from '@mortise/redis';
+import { requireClient, requireInteger, requireName } from '@mortise/redis';
 import { SemaphoreKeys } from '../keys.js';
 import { Lease } from '../lease.js';
 import type {
@@ -162,12 +162,18 @@ export class Semaphore {
 
   /**
    * Lengthens, to `leaseMs` from now, the lease of a holder that somebody else keeps, such as a client of a service
-   * that takes permits for others. Resolves to false when that holder has no permits (any more). Throws TypeError for
+   * that takes permits for others. With the `fencingToken` of the lease it comes back
+   * when the keys were lost; give it only while the lease isn't over. Resolves to false when that holder has no permits (any more). Throws TypeError for
    * what is no `holder` of a lease. Safe to repeat. One round trip.
    */
-  async renewFor(holder: string, leaseMs: number = this.#options.leaseMs): Promise<boolean> {
+  async renewFor(
+    holder: string,
+    leaseMs: number = this.#options.leaseMs,
+    fencingToken = 0,
+  ): Promise<boolean> {
+    requireInteger('fencingToken', fencingToken, { min: 0 });
     const member = requireHolder(holder);
-    const reply = await this.#gate.renew({ member, fencingToken: 0 }, requireLeaseMs(leaseMs));
+    const reply = await this.#gate.renew({ member, fencingToken }, requireLeaseMs(leaseMs));
     return reply.isHeld;
   }
 
