@@ -10,7 +10,7 @@ import { ProblemFilter } from './http/problem.filter.js';
 import { RouteMethods } from './http/route-methods.js';
 import { SchemaPipe } from './http/schema.pipe.js';
 import { ShutdownState } from './http/shutdown.js';
-import { LocksModule } from './locks/locks.module.js';
+import { RemoteLocksModule } from './locks/remote-locks.module.js';
 import { MarketModule } from './market/market.module.js';
 import { RedisModule } from './redis/redis.module.js';
 import { TasksModule } from './tasks/tasks.module.js';
@@ -22,7 +22,7 @@ export class AppModule {
   static with(config: Config, log: Logger, methods: RouteMethods): DynamicModule {
     return {
       module: AppModule,
-      imports: [RedisModule, TasksModule, MarketModule, LocksModule],
+      imports: [RedisModule, TasksModule, MarketModule, RemoteLocksModule],
       controllers: [HealthController],
       providers: [
         { provide: CONFIG, useValue: config },

@@ -1,25 +1,20 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { MutexState } from '@mortise/locks';
-import { Mutex } from '@mortise/locks';
-import type { RedisClient } from '@mortise/redis';
+import { InjectLocks, Locks } from '@mortise/locks/nestjs';
 
-import type { Config } from '../config.js';
-import { CONFIG, REDIS } from '../tokens.js';
 import type { Lendable } from './remote-leases.js';
 
 /** The locks of @mortise/locks under the prefix of the API: programs that use the package share them. */
 @Injectable()
 export class RemoteLocks {
-  readonly #redis: RedisClient;
-  readonly #prefix: string;
+  readonly #locks: Locks;
 
-  constructor(@Inject(REDIS) redis: RedisClient, @Inject(CONFIG) { MORTISE_PREFIX: prefix }: Config) {
-    this.#redis = redis;
-    this.#prefix = prefix;
+  constructor(@InjectLocks() locks: Locks) {
+    this.#locks = locks;
   }
 
   lendable(name: string, leaseMs?: number): Lendable {
-    const mutex = this.#mutex(name, leaseMs);
+    const mutex = this.#locks.mutex(name, { leaseMs });
     return {
       kind: 'lock',
       name,
@@ -33,16 +28,11 @@ export class RemoteLocks {
 
   /** Takes the lock away from whoever holds it. Gives whether somebody did. One round trip. */
   forceRelease(name: string): Promise<boolean> {
-    return this.#mutex(name).forceRelease();
+    return this.#locks.mutex(name).forceRelease();
   }
 
   /** The state of the lock. One round trip. */
   inspect(name: string): Promise<MutexState> {
-    return this.#mutex(name).inspect();
-  }
-
-  #mutex(name: string, leaseMs?: number): Mutex {
-    const lease = leaseMs === undefined ? {} : { leaseMs };
-    return new Mutex(this.#redis, name, { prefix: this.#prefix, renew: false, ...lease });
+    return this.#locks.mutex(name).inspect();
   }
 }

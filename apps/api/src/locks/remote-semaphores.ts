@@ -1,10 +1,7 @@
-import { Inject, Injectable } from '@nestjs/common';
-import type { SemaphoreState } from '@mortise/locks';
-import { Semaphore } from '@mortise/locks';
-import type { RedisClient } from '@mortise/redis';
+import { Injectable } from '@nestjs/common';
+import type { Semaphore, SemaphoreState } from '@mortise/locks';
+import { InjectLocks, Locks } from '@mortise/locks/nestjs';
 
-import type { Config } from '../config.js';
-import { CONFIG, REDIS } from '../tokens.js';
 import type { Lendable } from './remote-leases.js';
 
 /** The limit of those who only look, renew or release, which makes none: more than a client of the API may give. */
@@ -13,12 +10,10 @@ const NO_LIMIT = 1_000_000;
 /** The semaphores of @mortise/locks under the prefix of the API: programs that use the package share them. */
 @Injectable()
 export class RemoteSemaphores {
-  readonly #redis: RedisClient;
-  readonly #prefix: string;
+  readonly #locks: Locks;
 
-  constructor(@Inject(REDIS) redis: RedisClient, @Inject(CONFIG) { MORTISE_PREFIX: prefix }: Config) {
-    this.#redis = redis;
-    this.#prefix = prefix;
+  constructor(@InjectLocks() locks: Locks) {
+    this.#locks = locks;
   }
 
   /** @param wish What is to be acquired: `take` of the `permits` that there are. */
@@ -31,12 +26,7 @@ export class RemoteSemaphores {
     },
   ): Lendable {
     const { permits, take, leaseMs } = wish;
-    const semaphore = new Semaphore(this.#redis, name, {
-      prefix: this.#prefix,
-      permits,
-      leaseMs,
-      renew: false,
-    });
+    const semaphore = this.#locks.semaphore(name, { permits, leaseMs });
     return {
       kind: 'semaphore',
       name,
@@ -63,6 +53,6 @@ export class RemoteSemaphores {
   }
 
   #semaphore(name: string): Semaphore {
-    return new Semaphore(this.#redis, name, { prefix: this.#prefix, permits: NO_LIMIT });
+    return this.#locks.semaphore(name, { permits: NO_LIMIT });
   }
 }

@@ -1,5 +1,9 @@
+import { LocksModule } from '@mortise/locks/nestjs';
+import type { RedisClient } from '@mortise/redis';
 import { Module } from '@nestjs/common';
 
+import type { Config } from '../config.js';
+import { CONFIG, REDIS } from '../tokens.js';
 import { LocksController } from './locks.controller.js';
 import { OpenWaits } from './open-waits.js';
 import { OperatorLists } from './operator-lists.js';
@@ -8,8 +12,19 @@ import { RemoteLocks } from './remote-locks.js';
 import { RemoteSemaphores } from './remote-semaphores.js';
 import { SemaphoresController } from './semaphores.controller.js';
 
+/** Locks and semaphores for programs that talk HTTP. Whoever holds one renews it; the API doesn't. */
 @Module({
+  imports: [
+    LocksModule.forRootAsync({
+      inject: [REDIS, CONFIG],
+      useFactory: (redis: RedisClient, { MORTISE_PREFIX: prefix }: Config) => ({
+        redis,
+        prefix,
+        renew: false,
+      }),
+    }),
+  ],
   controllers: [LocksController, SemaphoresController],
   providers: [RemoteLeases, RemoteLocks, RemoteSemaphores, OperatorLists, OpenWaits],
 })
-export class LocksModule {}
+export class RemoteLocksModule {}
