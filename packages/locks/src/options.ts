@@ -50,8 +50,14 @@ export interface ResolvedMutexOptions {
   readonly keepMs: number;
 }
 
+/** Any object. Throws TypeError for what is none, so that a value in the wrong place isn't taken for the defaults. */
+export function requireOptions<Options extends object>(options: Options): Options {
+  if (typeof options === 'object' && options !== null) return options;
+  throw new TypeError(`options must be an object, got ${options === null ? 'null' : typeof options}`);
+}
+
 export function resolveMutexOptions(options: MutexOptions): ResolvedMutexOptions {
-  const { fair = DEFAULTS.fair, fencing = DEFAULTS.fencing } = options;
+  const { fair = DEFAULTS.fair, fencing = DEFAULTS.fencing } = requireOptions(options);
   requireBoolean('fair', fair);
   requireBoolean('fencing', fencing);
   return { isFair: fair, isFenced: fencing, ...resolveLeaseOptions(options) };
@@ -65,7 +71,7 @@ export interface LeaseOptions {
 }
 
 export function resolveLeaseOptions(options: LeaseOptions): Pick<ResolvedMutexOptions, 'leaseMs' | 'keepMs'> {
-  const { leaseMs = DEFAULTS.leaseMs, renew = DEFAULTS.renew, maxHoldMs } = options;
+  const { leaseMs = DEFAULTS.leaseMs, renew = DEFAULTS.renew, maxHoldMs } = requireOptions(options);
   requireLeaseMs(leaseMs);
   requireBoolean('renew', renew);
   if (maxHoldMs !== undefined) requireDuration('maxHoldMs', maxHoldMs, { min: leaseMs, max: 31 * DAY_MS });
@@ -91,7 +97,7 @@ export interface ResolvedAcquireOptions {
 }
 
 export function resolveAcquireOptions(options: AcquireOptions): ResolvedAcquireOptions {
-  const { waitMs = DEFAULTS.waitMs, signal } = options;
+  const { waitMs = DEFAULTS.waitMs, signal } = requireOptions(options);
   requireDuration('waitMs', waitMs, { min: 1, max: DAY_MS });
   if (signal !== undefined && typeof signal?.addEventListener !== 'function') {
     throw new TypeError('signal must be an AbortSignal');
@@ -124,7 +130,7 @@ const MAX_PERMITS = 10_000_000;
 export function resolveRateLimiterOptions(
   options: RateLimiterOptions,
 ): Readonly<Record<'limit' | 'periodMs' | 'burst', number>> {
-  const { limit, periodMs, burst = limit } = options;
+  const { limit, periodMs, burst = limit } = requireOptions(options);
   requireInteger('limit', limit, { min: 1, max: MAX_PERMITS });
   requireInteger('periodMs', periodMs, { min: 1, max: 31 * DAY_MS });
   const max = Math.min(MAX_PERMITS, Math.floor((366 * DAY_MS * limit) / periodMs));
@@ -166,7 +172,7 @@ export const LATCH_DEFAULTS = { ttlMs: DAY_MS, by: 1 };
 export function resolveCountDownLatchOptions(
   options: CountDownLatchOptions,
 ): Readonly<Record<'count' | 'ttlMs', number>> {
-  const { count, ttlMs = LATCH_DEFAULTS.ttlMs } = options;
+  const { count, ttlMs = LATCH_DEFAULTS.ttlMs } = requireOptions(options);
   requireInteger('count', count, { min: 1, max: 1_000_000 });
   requireInteger('ttlMs', ttlMs, { min: 10_000, max: 31 * DAY_MS });
   return { count, ttlMs };
@@ -177,7 +183,7 @@ export function resolveCountDownOptions(
   options: CountDownOptions,
   count: number,
 ): { readonly id: string; readonly by: number } {
-  const { id, by = LATCH_DEFAULTS.by } = options;
+  const { id, by = LATCH_DEFAULTS.by } = requireOptions(options);
   requireInteger('by', by, { min: 1, max: count });
   return { id: id === undefined ? '' : requireName('id', id), by };
 }
@@ -223,11 +229,12 @@ export interface ResolvedSemaphoreOptions {
 }
 
 export function resolveSemaphoreOptions(options: SemaphoreOptions): ResolvedSemaphoreOptions {
-  return { limit: requireLimit(options.permits), ...resolveLeaseOptions(options) };
+  return { limit: requireLimit(requireOptions(options).permits), ...resolveLeaseOptions(options) };
 }
 
 /** As text, which is what a waiter's role is. */
-export function resolvePermits({ permits = 1 }: TryAcquirePermitsOptions, limit: number): string {
+export function resolvePermits(options: TryAcquirePermitsOptions, limit: number): string {
+  const { permits = 1 } = requireOptions(options);
   return String(requireInteger('permits', permits, { min: 1, max: limit }));
 }
 

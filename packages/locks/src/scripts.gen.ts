@@ -491,34 +491,49 @@ export const mutexRelease = new Script({
     "--   leavers...   two for each: member ('*': whoever holds the lock); its fencing token (0: none), with a '-' before it\n" +
     "--                if the leaver is not fair\n" +
     "-- RETURNS\n" +
-    "--   for each leaver: 1 if it held the lock, else 0; of a single one that held it, not in a list\n" +
+    "--   for each leaver: 1 if it held the lock, else 0, or an error of its own; of a single one that held it, not in a list\n" +
     "local publish = ARGV[1]\n" +
     "local replies, left\n" +
     "for i = 1, #KEYS / 3 do\n" +
     "  local lease, token, queue = KEYS[3 * i - 2], KEYS[3 * i - 1], KEYS[3 * i]\n" +
     "  local member, how = ARGV[2 * i], ARGV[2 * i + 1]\n" +
-    "  local isHolder = false\n" +
+    "  local isHolder, waiters, reply = false, nil, 0\n" +
     "  if not (left and left[lease]) then\n" +
-    "    local holder = redis.call('GET', lease)\n" +
+    "    local holder = redis.pcall('GET', lease)\n" +
+    "    waiters = redis.pcall('ZCARD', queue)\n" +
     "    isHolder = holder == member or (holder and member == '*')\n" +
-    "    if not isHolder and (not holder or holder == 'lost') and how ~= '0' and how ~= '-0' then\n" +
-    "      isHolder = redis.call('EXISTS', token) == 0\n" +
+    "    if type(holder) == 'table' or type(waiters) == 'table' then\n" +
+    "      -- Somebody else has put something of another type there: the other leavers must not hear of it.\n" +
+    "      isHolder, reply = false, type(holder) == 'table' and holder or waiters\n" +
+    "    elseif not isHolder and (not holder or holder == 'lost') and how ~= '0' and how ~= '-0' then\n" +
+    "-- Whether a fencing token that a holder tells can be one that it was given: 16 digits, and no more than a day ahead of the\n" +
+    "-- clock, which may have been set back. It becomes the floor of all further tokens, so with another one they would be too\n" +
+    "-- low, or come to an end.\n" +
+    "local function isPlausible(fencingToken)\n" +
+    "  if #fencingToken ~= 16 or string.find(fencingToken, '%D') then return false end\n" +
+    "  local time = redis.call('TIME')\n" +
+    "  return fencingToken - time[1] * 1000000 <= 86400000000\n" +
+    "end\n" +
+    "      local fencingToken = string.gsub(how, '^-', '')\n" +
+    "      isHolder = redis.call('EXISTS', token) == 0 and isPlausible(fencingToken)\n" +
     "      -- What is granted from here on has a greater token.\n" +
-    "      if isHolder then redis.call('SET', token, string.gsub(how, '^-', ''), 'PX', '604800000') end\n" +
+    "      if isHolder then redis.call('SET', token, fencingToken, 'PX', '604800000') end\n" +
     "    end\n" +
     "  end\n" +
     "  if not isHolder then\n" +
-    "    redis.call('ZREM', queue, member)\n" +
-    "  elseif member ~= '*' and redis.call('EXISTS', queue) == 0 then\n" +
+    "    if reply == 0 then redis.call('ZREM', queue, member) end\n" +
+    "  elseif member ~= '*' and waiters == 0 then\n" +
     "    redis.call('DEL', lease)\n" +
     "    -- The usual case. Redis spends as much on a table as on a command.\n" +
     "    if #KEYS == 3 then return 1 end\n" +
+    "    reply = 1\n" +
     "  else\n" +
     "    left = left or {}\n" +
-    "    left[lease] = {token, queue, string.byte(how) ~= 45, member == '*'}\n" +
+    "    left[lease] = {token, queue, string.byte(how) ~= 45, member == '*', i}\n" +
+    "    reply = 1\n" +
     "  end\n" +
     "  replies = replies or {}\n" +
-    "  replies[i] = isHolder and 1 or 0\n" +
+    "  replies[i] = reply\n" +
     "end\n" +
     "-- Most releases end here. The functions below would cost them a sixth more.\n" +
     "if not left then return replies end\n" +
@@ -580,10 +595,15 @@ export const mutexRelease = new Script({
     "end\n" +
     "\n" +
     "for lease, rest in pairs(left) do\n" +
-    "  local token, isForced = rest[1], rest[4]\n" +
-    "  -- The holder believes that it has the lock, and gets it back where no token stands for those who came later.\n" +
-    "  if isForced and redis.call('EXISTS', token) == 0 then mint(token) end\n" +
-    "  handOn(lease, unpack(rest, 1, 3))\n" +
+    "  local isDone, problem = pcall(function()\n" +
+    "    local token, queue, isFair, isForced = rest[1], rest[2], rest[3], rest[4]\n" +
+    "    -- The holder believes that it has the lock, and gets it back where no token stands for those who came later.\n" +
+    "    if isForced and redis.call('EXISTS', token) == 0 then mint(token) end\n" +
+    "    handOn(lease, token, queue, isFair)\n" +
+    "  end)\n" +
+    "  if not isDone then\n" +
+    "    replies[rest[5]] = type(problem) == 'table' and problem or {err = problem}\n" +
+    "  end\n" +
     "end\n" +
     "return replies\n",
 } as const);
@@ -607,6 +627,16 @@ export const mutexRenew = new Script({
     "-- RETURNS\n" +
     "--   for each lock: 1 if the member holds it, else 0\n" +
     "local TOKEN_MS = '604800000'\n" +
+    "\n" +
+    "-- Whether a fencing token that a holder tells can be one that it was given: 16 digits, and no more than a day ahead of the\n" +
+    "-- clock, which may have been set back. It becomes the floor of all further tokens, so with another one they would be too\n" +
+    "-- low, or come to an end.\n" +
+    "local function isPlausible(fencingToken)\n" +
+    "  if #fencingToken ~= 16 or string.find(fencingToken, '%D') then return false end\n" +
+    "  local time = redis.call('TIME')\n" +
+    "  return fencingToken - time[1] * 1000000 <= 86400000000\n" +
+    "end\n" +
+    "\n" +
     "local replies = {}\n" +
     "for i = 1, #KEYS / 2 do\n" +
     "  local lease, token = KEYS[2 * i - 1], KEYS[2 * i]\n" +
@@ -615,7 +645,7 @@ export const mutexRenew = new Script({
     "  local isHolder = holder == member\n" +
     "  if isHolder then\n" +
     "    redis.call('PEXPIRE', lease, leaseMs, 'GT')\n" +
-    "  elseif (not holder or holder == 'lost') and fencingToken ~= '0' and redis.call('EXISTS', token) == 0 then\n" +
+    "  elseif (not holder or holder == 'lost') and redis.call('EXISTS', token) == 0 and isPlausible(fencingToken) then\n" +
     "    isHolder = true\n" +
     "    redis.call('SET', lease, member, 'PX', leaseMs)\n" +
     "    redis.call('SET', token, fencingToken, 'PX', TOKEN_MS)\n" +
@@ -1032,11 +1062,20 @@ export const readWriteLockDowngrade = new Script({
     "  if writer or #admitted > 0 then redis.call('SET', token, last, 'PX', TOKEN_MS) end\n" +
     "  return #admitted == 2 * MAX_READERS and 1 or 0\n" +
     "end\n" +
+    "-- Whether a fencing token that a holder tells can be one that it was given: 16 digits, and no more than a day ahead of the\n" +
+    "-- clock, which may have been set back. It becomes the floor of all further tokens, so with another one they would be too\n" +
+    "-- low, or come to an end.\n" +
+    "local function isPlausible(fencingToken)\n" +
+    "  if #fencingToken ~= 16 or string.find(fencingToken, '%D') then return false end\n" +
+    "  local time = redis.call('TIME')\n" +
+    "  return fencingToken - time[1] * 1000000 <= 86400000000\n" +
+    "end\n" +
+    "\n" +
     "-- When all keys of the lock were lost (FLUSHALL, a failover), a holder that has its fencing token is believed: nothing can\n" +
-    "-- have been granted since as long as there is no token. Expects write, readers, token.\n" +
+    "-- have been granted since as long as there is no token. Expects write, readers, token, isPlausible.\n" +
     "\n" +
     "local function isLost(fencingToken)\n" +
-    "  return fencingToken ~= '0' and redis.call('EXISTS', token, readers) == 0\n" +
+    "  return isPlausible(fencingToken) and redis.call('EXISTS', token, readers) == 0\n" +
     "    and (redis.call('GET', write) or 'lost') == 'lost'\n" +
     "end\n" +
     "\n" +
@@ -1049,7 +1088,7 @@ export const readWriteLockDowngrade = new Script({
     "\n" +
     "-- A reader may have had others beside it. They may come back for as long as 'lost' stands for them among the readers.\n" +
     "local function restoreReaders(fencingToken, quarantineMs)\n" +
-    "  if fencingToken == '0' then return false end\n" +
+    "  if not isPlausible(fencingToken) then return false end\n" +
     "  if redis.call('ZSCORE', readers, 'lost') then\n" +
     "    local last = tonumber(redis.call('GET', token) or 0)\n" +
     "    if tonumber(fencingToken) > last then redis.call('SET', token, fencingToken, 'PX', '604800000') end\n" +
@@ -1365,11 +1404,20 @@ export const readWriteLockRelease = new Script({
     "  if writer or #admitted > 0 then redis.call('SET', token, last, 'PX', TOKEN_MS) end\n" +
     "  return #admitted == 2 * MAX_READERS and 1 or 0\n" +
     "end\n" +
+    "-- Whether a fencing token that a holder tells can be one that it was given: 16 digits, and no more than a day ahead of the\n" +
+    "-- clock, which may have been set back. It becomes the floor of all further tokens, so with another one they would be too\n" +
+    "-- low, or come to an end.\n" +
+    "local function isPlausible(fencingToken)\n" +
+    "  if #fencingToken ~= 16 or string.find(fencingToken, '%D') then return false end\n" +
+    "  local time = redis.call('TIME')\n" +
+    "  return fencingToken - time[1] * 1000000 <= 86400000000\n" +
+    "end\n" +
+    "\n" +
     "-- When all keys of the lock were lost (FLUSHALL, a failover), a holder that has its fencing token is believed: nothing can\n" +
-    "-- have been granted since as long as there is no token. Expects write, readers, token.\n" +
+    "-- have been granted since as long as there is no token. Expects write, readers, token, isPlausible.\n" +
     "\n" +
     "local function isLost(fencingToken)\n" +
-    "  return fencingToken ~= '0' and redis.call('EXISTS', token, readers) == 0\n" +
+    "  return isPlausible(fencingToken) and redis.call('EXISTS', token, readers) == 0\n" +
     "    and (redis.call('GET', write) or 'lost') == 'lost'\n" +
     "end\n" +
     "\n" +
@@ -1382,7 +1430,7 @@ export const readWriteLockRelease = new Script({
     "\n" +
     "-- A reader may have had others beside it. They may come back for as long as 'lost' stands for them among the readers.\n" +
     "local function restoreReaders(fencingToken, quarantineMs)\n" +
-    "  if fencingToken == '0' then return false end\n" +
+    "  if not isPlausible(fencingToken) then return false end\n" +
     "  if redis.call('ZSCORE', readers, 'lost') then\n" +
     "    local last = tonumber(redis.call('GET', token) or 0)\n" +
     "    if tonumber(fencingToken) > last then redis.call('SET', token, fencingToken, 'PX', '604800000') end\n" +
@@ -1443,11 +1491,20 @@ export const readWriteLockRenew = new Script({
     "--   for each lock: 1 if the member holds it, else 0\n" +
     "local write, readers, token\n" +
     "\n" +
+    "-- Whether a fencing token that a holder tells can be one that it was given: 16 digits, and no more than a day ahead of the\n" +
+    "-- clock, which may have been set back. It becomes the floor of all further tokens, so with another one they would be too\n" +
+    "-- low, or come to an end.\n" +
+    "local function isPlausible(fencingToken)\n" +
+    "  if #fencingToken ~= 16 or string.find(fencingToken, '%D') then return false end\n" +
+    "  local time = redis.call('TIME')\n" +
+    "  return fencingToken - time[1] * 1000000 <= 86400000000\n" +
+    "end\n" +
+    "\n" +
     "-- When all keys of the lock were lost (FLUSHALL, a failover), a holder that has its fencing token is believed: nothing can\n" +
-    "-- have been granted since as long as there is no token. Expects write, readers, token.\n" +
+    "-- have been granted since as long as there is no token. Expects write, readers, token, isPlausible.\n" +
     "\n" +
     "local function isLost(fencingToken)\n" +
-    "  return fencingToken ~= '0' and redis.call('EXISTS', token, readers) == 0\n" +
+    "  return isPlausible(fencingToken) and redis.call('EXISTS', token, readers) == 0\n" +
     "    and (redis.call('GET', write) or 'lost') == 'lost'\n" +
     "end\n" +
     "\n" +
@@ -1460,7 +1517,7 @@ export const readWriteLockRenew = new Script({
     "\n" +
     "-- A reader may have had others beside it. They may come back for as long as 'lost' stands for them among the readers.\n" +
     "local function restoreReaders(fencingToken, quarantineMs)\n" +
-    "  if fencingToken == '0' then return false end\n" +
+    "  if not isPlausible(fencingToken) then return false end\n" +
     "  if redis.call('ZSCORE', readers, 'lost') then\n" +
     "    local last = tonumber(redis.call('GET', token) or 0)\n" +
     "    if tonumber(fencingToken) > last then redis.call('SET', token, fencingToken, 'PX', '604800000') end\n" +
@@ -1896,7 +1953,8 @@ export const semaphoreRecheck = new Script({
     "-- until the leases of their holders, taken to be as long as this one, must be over.\n" +
     "local function isWitness(stamp, leaseMs, weight)\n" +
     "  if stamp == 0 or not (isFresh or stamp < began) then return false end\n" +
-    "  clock()\n" +
+    "  -- One that can't have been given would be the floor of all further tokens. The clock may have been set back a day.\n" +
+    "  if stamp < 1000000000000000 or stamp - clock() > 86400000000 then return false end\n" +
     "  local till = began + leaseMs * 1000\n" +
     "  if till <= now then return false end\n" +
     "  token, heard, isChanged = math.max(token, stamp), heard + weight, true\n" +
@@ -2099,7 +2157,8 @@ export const semaphoreRelease = new Script({
     "-- until the leases of their holders, taken to be as long as this one, must be over.\n" +
     "local function isWitness(stamp, leaseMs, weight)\n" +
     "  if stamp == 0 or not (isFresh or stamp < began) then return false end\n" +
-    "  clock()\n" +
+    "  -- One that can't have been given would be the floor of all further tokens. The clock may have been set back a day.\n" +
+    "  if stamp < 1000000000000000 or stamp - clock() > 86400000000 then return false end\n" +
     "  local till = began + leaseMs * 1000\n" +
     "  if till <= now then return false end\n" +
     "  token, heard, isChanged = math.max(token, stamp), heard + weight, true\n" +
@@ -2281,7 +2340,8 @@ export const semaphoreRenew = new Script({
     "-- until the leases of their holders, taken to be as long as this one, must be over.\n" +
     "local function isWitness(stamp, leaseMs, weight)\n" +
     "  if stamp == 0 or not (isFresh or stamp < began) then return false end\n" +
-    "  clock()\n" +
+    "  -- One that can't have been given would be the floor of all further tokens. The clock may have been set back a day.\n" +
+    "  if stamp < 1000000000000000 or stamp - clock() > 86400000000 then return false end\n" +
     "  local till = began + leaseMs * 1000\n" +
     "  if till <= now then return false end\n" +
     "  token, heard, isChanged = math.max(token, stamp), heard + weight, true\n" +

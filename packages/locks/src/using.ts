@@ -1,12 +1,33 @@
-/** Runs `section` under the lease and releases it; what `using` of every lock does. */
-export async function runUnder<L extends AsyncDisposable & { readonly signal: AbortSignal }, Result>(
-  acquired: L,
+import type { AcquireOptions } from './options.js';
+import { listen } from './waiting/within.js';
+
+/** Acquires the lock, runs `section` under the lease and releases it; what `using` of every lock does. */
+export async function runUnder<
+  Options extends AcquireOptions,
+  L extends AsyncDisposable & { readonly signal: AbortSignal },
+  Result,
+>(
+  lock: { acquire(options: Options): Promise<L> },
   section: (signal: AbortSignal, lease: L) => Promise<Result> | Result,
-  signal: AbortSignal | undefined,
+  options: Options,
 ): Promise<Result> {
-  await using lease = acquired;
-  const signals = signal ? [lease.signal, signal] : [lease.signal];
-  const result = await section(AbortSignal.any(signals), lease);
-  lease.signal.throwIfAborted();
-  return result;
+  if (typeof section !== 'function') {
+    throw new TypeError(`section must be a function, got ${section === null ? 'null' : typeof section}`);
+  }
+  await using lease = await lock.acquire(options);
+  const { signal } = options;
+  // Not AbortSignal.any: a signal that lives long keeps 60 bytes of each one that was made of it.
+  const controller = new AbortController();
+  const ends = (signal ? [lease.signal, signal] : [lease.signal]).map((source) => {
+    const abort = (): void => controller.abort(source.reason);
+    if (source.aborted) abort();
+    return listen(source, abort);
+  });
+  try {
+    const result = await section(controller.signal, lease);
+    lease.signal.throwIfAborted();
+    return result;
+  } finally {
+    for (const end of ends) end();
+  }
 }

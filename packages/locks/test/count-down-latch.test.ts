@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, test } from '@jest/globals';
 import { CountDownLatch } from '@mortise/locks';
 import type { CountDownLatchOptions, CountDownOptions, LatchWaitOptions } from '@mortise/locks';
@@ -142,6 +143,29 @@ describe('wait', () => {
     await stays;
     process.off('warning', onWarning);
     expect(warnings).toEqual([]);
+  });
+
+  test('keeps nothing of a wait that is over, while others go on', async () => {
+    const prefix = freshPrefix();
+    const gate = latch(1, prefix);
+    const stays = gate.wait();
+    await waiting(prefix, 1);
+    const [aborted, timedOut, open] = [new AbortController(), new AbortController(), new AbortController()];
+    const listeners = (): number[] =>
+      [aborted, timedOut, open].map(({ signal }) => getEventListeners(signal, 'abort').length);
+    const waits = [
+      gate.wait({ signal: aborted.signal }),
+      gate.wait({ signal: timedOut.signal, waitMs: 1 }),
+      gate.wait({ signal: open.signal }),
+    ];
+    expect(listeners()).toEqual([1, 1, 1]);
+    aborted.abort(new Error('enough'));
+    await expect(waits[0]).rejects.toThrow('enough');
+    await expect(waits[1]).rejects.toMatchObject({ code: 'ERR_LATCH_TIMEOUT' });
+    expect(listeners()).toEqual([0, 0, 1]);
+    await gate.countDown();
+    await Promise.all([stays, waits[2]]);
+    expect(listeners()).toEqual([0, 0, 0]);
   });
 
   test('a lost message costs a second', async () => {

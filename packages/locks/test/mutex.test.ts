@@ -414,6 +414,18 @@ describe('renewFor and releaseFor', () => {
     await next.release();
   });
 
+  test.each([1, 5, 179_518_222_041_929, Number.MAX_SAFE_INTEGER, 2e15])(
+    'a token that cannot have been given, %p, restores nothing',
+    async (token) => {
+      const prefix = freshPrefix();
+      const mutex = new Mutex(redis, 'lock', { prefix });
+      const { holder } = await mutex.acquire();
+      await redis.del(`${prefix}:locks:{lock}:lease`, `${prefix}:locks:{lock}:token`);
+      expect(await mutex.renewFor(holder, 10_000, token)).toBe(false);
+      expect(await mutex.inspect()).toMatchObject({ holder: null, fencingToken: null });
+    },
+  );
+
   test('with its token a holder comes back after the loss of all keys', async () => {
     const prefix = freshPrefix();
     const mutex = new Mutex(redis, 'lock', { prefix });

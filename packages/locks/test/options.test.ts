@@ -1,10 +1,22 @@
 import { describe, expect, test } from '@jest/globals';
-import { Mutex } from '@mortise/locks';
+import {
+  CountDownLatch,
+  MultiLock,
+  Mutex,
+  QuorumMutex,
+  RateLimiter,
+  ReadWriteLock,
+  Semaphore,
+} from '@mortise/locks';
 import type { AcquireOptions, MutexOptions } from '@mortise/locks';
+import { Locks } from '@mortise/locks/nestjs';
 import { connect, freshPrefix } from '@mortise/test-kit';
+import { Redis } from 'ioredis';
 
 const redis = connect();
 const prefix = freshPrefix();
+/** For clients that have to differ, and send nothing. */
+const nodes = ['a', 'b', 'c'].map((host) => new Redis({ host, lazyConnect: true }));
 
 describe('options of the constructor', () => {
   test.each([0, -1, 9, 86_400_001, 10.5, Number.NaN, Infinity, -Infinity, 2 ** 53])(
@@ -59,6 +71,71 @@ describe('options of the constructor', () => {
   test('refuses what is no client', () => {
     expect(() => new Mutex({} as unknown as typeof redis, 'lock')).toThrow(TypeError);
     expect(() => new Mutex(null as unknown as typeof redis, 'lock')).toThrow(TypeError);
+  });
+});
+
+describe('options that are no object', () => {
+  const makers = {
+    Mutex: (options: never) => new Mutex(redis, 'lock', options),
+    ReadWriteLock: (options: never) => new ReadWriteLock(redis, 'lock', options),
+    MultiLock: (options: never) => new MultiLock(redis, ['lock'], options),
+    Semaphore: (options: never) => new Semaphore(redis, 'lock', options),
+    QuorumMutex: (options: never) => new QuorumMutex(nodes, 'lock', options),
+    RateLimiter: (options: never) => new RateLimiter(redis, 'lock', options),
+    CountDownLatch: (options: never) => new CountDownLatch(redis, 'lock', options),
+    'Locks of NestJS': (options: never) => new Locks(redis, options),
+    'mutex of Locks of NestJS': (options: never) => new Locks(redis).mutex('lock', options),
+  };
+
+  test.each(Object.entries(makers))('%s refuses them', (_, make) => {
+    for (const options of [5, 0, 'x', '', true, null, () => 1]) {
+      const got = options === null ? 'null' : typeof options;
+      expect(() => make(options as never)).toThrow(
+        new TypeError(`options must be an object, got ${got}`),
+      );
+    }
+  });
+
+  test('are refused by calls as well', async () => {
+    const semaphore = new Semaphore(redis, 'lock', { permits: 1, prefix });
+    const latch = new CountDownLatch(redis, 'lock', { count: 1, prefix });
+    for (const options of [5 as never, 'x' as never, null as never]) {
+      const calls = [
+        new Mutex(redis, 'lock', { prefix }).acquire(options),
+        new Mutex(redis, 'lock', { prefix }).using(() => 1, options),
+        new MultiLock(redis, ['lock'], { prefix }).acquire(options),
+        new ReadWriteLock(redis, 'lock', { prefix }).read.acquire(options),
+        new QuorumMutex(nodes, 'lock', { prefix }).acquire(options),
+        semaphore.acquire(options),
+        semaphore.tryAcquire(options),
+        latch.wait(options),
+        latch.countDown(options),
+      ];
+      for (const call of calls) await expect(call).rejects.toThrow(/^options must be an object, got /);
+    }
+    expect(await redis.keys(`${prefix}:*`)).toEqual([]);
+  });
+});
+
+describe('a section that is no function', () => {
+  const lock = new ReadWriteLock(redis, 'lock', { prefix });
+  const locks: Record<string, { using(section: never): Promise<unknown> }> = {
+    Mutex: new Mutex(redis, 'lock', { prefix }),
+    'the reading side': lock.read,
+    'the writing side': lock.write,
+    MultiLock: new MultiLock(redis, ['lock', 'other'], { prefix }),
+    Semaphore: new Semaphore(redis, 'lock', { permits: 1, prefix }),
+    QuorumMutex: new QuorumMutex(nodes, 'lock', { prefix }),
+  };
+
+  test.each(Object.entries(locks))('is refused by %s before it asks for the lock', async (_, locked) => {
+    for (const section of [undefined, null, 5, Promise.resolve()]) {
+      const got = section === null ? 'null' : typeof section;
+      await expect(locked.using(section as never)).rejects.toThrow(
+        new TypeError(`section must be a function, got ${got}`),
+      );
+    }
+    expect(await redis.keys(`${prefix}:*`)).toEqual([]);
   });
 });
 

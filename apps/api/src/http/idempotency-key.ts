@@ -4,6 +4,7 @@ import { ApiHeader } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 
 import { Problem } from '../problems/problem.js';
+import { isDotSegment } from './dot-segment.js';
 
 /** As ids, and optionally in the quotes of a structured header. */
 const KEY = /^("?)([A-Za-z0-9._~@:-]{1,128})\1$/;
@@ -14,10 +15,11 @@ export const IdempotencyKey = createParamDecorator(
     const given = context.switchToHttp().getRequest<FastifyRequest>().headers['idempotency-key'];
     if (given === undefined) return undefined;
     const key = KEY.exec(String(given))?.[2];
-    if (key === undefined) {
+    // It becomes the id of a listing.
+    if (key === undefined || isDotSegment(key)) {
       throw new Problem(
         'invalid-idempotency-key',
-        'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : -',
+        'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : -, and not . or ..',
       );
     }
     return key;

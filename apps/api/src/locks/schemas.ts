@@ -1,11 +1,13 @@
 import { z } from 'zod';
 
+import { isDotSegment } from '../http/dot-segment.js';
 import { cursor, limit, nextCursor } from '../http/page.js';
 
 /** Long enough for the locks that the API itself takes, such as `market:listing:` and an id. */
 export const nameSchema = z
   .string()
-  .regex(/^[A-Za-z0-9._~@:-]{1,256}$/, 'must be 1 to 256 of the characters A-Z a-z 0-9 . _ ~ @ : -');
+  .regex(/^[A-Za-z0-9._~@:-]{1,256}$/, 'must be 1 to 256 of the characters A-Z a-z 0-9 . _ ~ @ : -')
+  .refine((text) => !isDotSegment(text), 'must not be . or ..');
 const name = nameSchema.meta({ examples: ['invoice:42'] });
 
 export const MAX_WAIT_MS = 30_000;
@@ -30,12 +32,18 @@ const holder = z
     examples: ['q0-3zLcXb9dTt2Vw.1k.1000'],
   });
 
+/** Programs that use Redis itself may hold locks by other names than leases have. */
+const seenHolder = z.string().meta({ description: 'the holder of a lease, its first 256 characters' });
+
 const count = z.int().min(0);
 const ms = z.int().min(0);
 const fencingToken = z
   .int()
   .min(1)
   .meta({ description: 'rises with each grant', examples: [1_795_176_000_000_000] });
+
+/** Tokens are instants in µs, of 16 digits. Whether one may have been given is for the server's clock to say. */
+const LEAST_TOKEN = 1_000_000_000_000_000;
 
 export const acquireBody = z
   .strictObject({ leaseMs, waitMs })
@@ -45,10 +53,16 @@ export const renewBody = z
   .strictObject({
     holder,
     leaseMs,
-    fencingToken: z.int().min(0).default(0).meta({
-      description:
-        'that of the lease, while it is not over: with it the lease survives the loss of its keys in Redis',
-    }),
+    fencingToken: z
+      .int()
+      .min(0)
+      .max(Number.MAX_SAFE_INTEGER)
+      .refine((token) => token === 0 || token >= LEAST_TOKEN, 'must be the fencing token of a lease, or 0')
+      .default(0)
+      .meta({
+        description:
+          'that of the lease, while it is not over: with it the lease survives the loss of its keys in Redis',
+      }),
   })
   .meta({ id: 'RenewBody', examples: [{ holder: 'q0-3zLcXb9dTt2Vw.1k.1000', leaseMs: 10_000 }] });
 
@@ -100,7 +114,7 @@ export const releaseSchema = z
 export const lockSchema = z
   .object({
     name,
-    holder: holder.nullable().meta({ description: 'null: nobody holds it' }),
+    holder: seenHolder.nullable().meta({ description: 'null: nobody holds it' }),
     fencingToken: fencingToken.nullable().meta({ description: 'the last one; null: none is known' }),
     remainingMs: ms,
     queueLength: count,
@@ -122,7 +136,7 @@ export const semaphoreSchema = z
   .object({
     ...semaphore,
     holders: z
-      .array(z.object({ holder, permits: z.int().min(1), remainingMs: ms }))
+      .array(z.object({ holder: seenHolder, permits: z.int().min(1), remainingMs: ms }))
       .meta({ description: 'the first 100, by the ends of their leases' }),
   })
   .meta({ id: 'Semaphore', description: 'The state of a semaphore, at one instant.' });

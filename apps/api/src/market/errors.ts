@@ -8,7 +8,7 @@ export class InvalidIdError extends MarketRefusal {
   readonly code = 'ERR_INVALID_ID';
 
   constructor(readonly field: string) {
-    super(`${field} must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : -`);
+    super(`${field} must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : -, and not . or ..`);
   }
 }
 

@@ -1,6 +1,7 @@
 /** What the routes of the market take and give; the OpenAPI document is made from the same schemas. */
 import { z } from 'zod';
 
+import { isDotSegment } from '../http/dot-segment.js';
 import { cursor, limit, nextCursor } from '../http/page.js';
 import { ID } from './ids.js';
 import { MAX_MAIL_ADDRESS_BYTES, isMailAddress } from './mail-address.js';
@@ -8,7 +9,10 @@ import { MAX_COINS } from './options.js';
 import { PLAYER_NAME } from './profile.js';
 import { STRATEGIES } from './types.js';
 
-export const idSchema = z.string().regex(ID, 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : -');
+export const idSchema = z
+  .string()
+  .regex(ID, 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : -')
+  .refine((text) => !isDotSegment(text), 'must not be . or ..');
 const id = (example: string) => idSchema.meta({ examples: [example] });
 const coins = (min: number) =>
   z

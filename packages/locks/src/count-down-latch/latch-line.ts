@@ -5,14 +5,11 @@
  */
 import type { Waiter, WaiterHub } from '@mortise/redis';
 import { LatchLostError, LatchTimeoutError } from '../errors.js';
+import { TIMED_OUT, within } from '../waiting/within.js';
 import type { Latches, LatchTerms } from './latches.js';
 
-/** One caller that waits. */
-interface Place {
-  readonly signal: AbortSignal | undefined;
-  /** Ends the wait; without an error, the latch is open. */
-  readonly end: (error?: unknown) => void;
-}
+/** Ends the wait of one caller; without an error, the latch is open. */
+type Place = (error?: unknown) => void;
 
 /** The time between two looks. */
 const LOOK_MS = 1_000;
@@ -26,11 +23,6 @@ export class LatchLine {
   readonly #latches: Latches;
   readonly #onEnd: () => void;
   readonly #places = new Set<Place>();
-  /** One listener for each signal, however many wait with it: Node warns of a leak when there are more than ten. */
-  readonly #signals = new Set<AbortSignal>();
-  readonly #onAbort = ({ target }: Event): void => {
-    for (const { signal, end } of this.#places) if (signal === target) end(signal.reason);
-  };
   #seat: Waiter | undefined;
   /** Of the latch that is waited for; '' until the first look is answered. */
   #epoch = '';
@@ -47,24 +39,20 @@ export class LatchLine {
   }
 
   /** Resolves when the latch is open. */
-  wait(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const place: Place = {
-        signal,
-        end: (error) => {
-          clearTimeout(timer);
-          this.#places.delete(place);
-          if (error === undefined) resolve();
-          else reject(error);
-        },
+  async wait(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
+    let place!: Place;
+    const end = new Promise<void>((resolve, reject) => {
+      place = (error) => {
+        if (error === undefined) resolve();
+        else reject(error);
       };
-      const timer = setTimeout(() => place.end(this.#timeout(waitMs)), waitMs);
-      this.#places.add(place);
-      if (signal && !this.#signals.has(signal)) {
-        this.#signals.add(signal);
-        signal.addEventListener('abort', this.#onAbort);
-      }
     });
+    this.#places.add(place);
+    try {
+      if ((await within(end, waitMs, signal)) === TIMED_OUT) throw this.#timeout(waitMs);
+    } finally {
+      this.#places.delete(place);
+    }
   }
 
   /** The latch was reset. */
@@ -123,8 +111,7 @@ export class LatchLine {
     this.#isOver = true;
     this.#onEnd();
     this.#seat?.close();
-    for (const signal of this.#signals) signal.removeEventListener('abort', this.#onAbort);
-    for (const place of this.#places) place.end(error);
+    for (const place of this.#places) place(error);
   }
 
   #timeout(waitMs: number): LatchTimeoutError {

@@ -1,9 +1,11 @@
 /** What the latches of one client send, and who waits for them. Count-downs of the same tick for the same latch travel together. */
 import type { RedisClient } from '@mortise/redis';
-import { Coalescer, requireClient, WaiterHub } from '@mortise/redis';
+import { Coalescer, WaiterHub } from '@mortise/redis';
 import { LatchCountError } from '../errors.js';
 import type { CountDownLatchKeys } from '../keys.js';
 import { countDownLatchCount, countDownLatchReset, countDownLatchWatch } from '../scripts.gen.js';
+import { MAX_BATCH } from '../waiting/gate.js';
+import { perClient } from '../waiting/per-client.js';
 import { LatchLine } from './latch-line.js';
 
 /** One latch, as its objects see it. */
@@ -26,29 +28,16 @@ interface CountDown {
   readonly by: number;
 }
 
-/** The most count-downs in one script call: about 0.1 ms of the server's time. */
-const MAX_BATCH = 100;
-
-const known = new WeakMap<object, Latches>();
-
 /** All latches of one client. */
 export class Latches {
+  /** Those of a client. The same client always gives the same ones. */
+  static readonly of = perClient((client) => new Latches(client));
   readonly #redis: RedisClient;
   readonly #hub: WaiterHub;
   readonly #lines = new Map<string, LatchLine>();
   readonly #countDowns = new Coalescer<string, CountDown, number>((_, downs) => this.#send(downs), {
     maxBatch: MAX_BATCH,
   });
-
-  /** Those of a client. The same client always gives the same ones. */
-  static of(client: RedisClient): Latches {
-    let latches = known.get(client);
-    if (!latches) {
-      latches = new Latches(requireClient(client));
-      known.set(client, latches);
-    }
-    return latches;
-  }
 
   private constructor(redis: RedisClient) {
     this.#redis = redis;

@@ -9,7 +9,7 @@ import { MutexGate } from '../mutex/mutex-gate.js';
 import { multiLockAcquire } from '../scripts.gen.js';
 import type { AcquireMode, Moment, RenewReply } from '../waiting/gate.js';
 import { MAX_BATCH } from '../waiting/gate.js';
-import { Grouping } from '../waiting/grouping.js';
+import { Grouping, isOfOneKey } from '../waiting/grouping.js';
 import { perClient } from '../waiting/per-client.js';
 
 /** One of the locks of a multi-lock: the same that a Mutex of this name is. */
@@ -83,7 +83,20 @@ class Takes {
     return this.#coalescer.submit(group, request);
   }
 
-  async #send(requests: readonly TakeRequest[]): Promise<TakeReply[]> {
+  /** When one key is of a foreign type, each request is sent again by itself, so that only those fail that have to. */
+  async #send(requests: readonly TakeRequest[]): Promise<readonly (TakeReply | Error)[]> {
+    try {
+      return await this.#sendTogether(requests);
+    } catch (error) {
+      if (!isOfOneKey(error) || requests.length === 1) throw error;
+      const results = await Promise.allSettled(requests.map((request) => this.#sendTogether([request])));
+      return results.map((result) => {
+        return result.status === 'fulfilled' ? result.value[0]! : (result.reason as Error);
+      });
+    }
+  }
+
+  async #sendTogether(requests: readonly TakeRequest[]): Promise<TakeReply[]> {
     const sentAt = performance.now();
     const [now, ...replies] = (await multiLockAcquire.run(
       this.#redis,

@@ -41,6 +41,7 @@ export class MultiLock {
    * @param names 1 to 100 different names; repetitions do not count.
    */
   constructor(redis: RedisClient, names: readonly string[], options: MutexOptions = {}) {
+    const resolved = resolveMutexOptions(options);
     const parts = partsOf(requireClient(redis), requireNames(names), options.prefix);
     this.names = parts.map(({ name }) => name);
     this.#redis = redis;
@@ -49,7 +50,7 @@ export class MultiLock {
     this.#terms = {
       name: inShort(this.names),
       gate: new MultiGate(redis, parts),
-      ...resolveMutexOptions(options),
+      ...resolved,
     };
   }
 
@@ -90,7 +91,7 @@ export class MultiLock {
     section: (signal: AbortSignal, lease: MultiLease) => Promise<Result> | Result,
     options: AcquireOptions = {},
   ): Promise<Result> {
-    return runUnder(await this.acquire(options), section, options.signal);
+    return runUnder(this, section, options);
   }
 
   /**

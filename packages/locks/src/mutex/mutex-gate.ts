@@ -46,15 +46,15 @@ class Batches {
   readonly #redis: RedisClient;
   readonly #grouping: Grouping;
   readonly #acquisitions = new Coalescer<number, Acquisition, AcquireReply>(
-    (_, requests) => this.#grouping.send(requests, (group) => this.#sendAcquisitions(group)),
+    (_, requests) => this.#grouping.send(requests, lockOf, (group) => this.#sendAcquisitions(group)),
     { maxBatch: MAX_BATCH },
   );
   readonly #leavings = new Coalescer<number, Leaving, boolean>(
-    (_, requests) => this.#grouping.send(requests, (group) => this.#sendLeavings(group)),
+    (_, requests) => this.#grouping.send(requests, lockOf, (group) => this.#sendLeavings(group)),
     { maxBatch: MAX_BATCH },
   );
   readonly #lengthenings = new Coalescer<number, Lengthening, RenewReply>(
-    (_, requests) => this.#grouping.send(requests, (group) => this.#sendLengthenings(group)),
+    (_, requests) => this.#grouping.send(requests, lockOf, (group) => this.#sendLengthenings(group)),
     { maxBatch: MAX_BATCH },
   );
 
@@ -112,7 +112,7 @@ class Batches {
     return replies;
   }
 
-  async #sendLeavings(requests: readonly Leaving[]): Promise<boolean[]> {
+  async #sendLeavings(requests: readonly Leaving[]): Promise<(boolean | Error)[]> {
     const reply = (await mutexRelease.run(
       this.#redis,
       { locks: requests.flatMap(({ keys }) => keysOf(keys)) },
@@ -123,8 +123,8 @@ class Batches {
           isFair ? fencingToken : `-${fencingToken}`,
         ]),
       },
-    )) as number | number[];
-    return [reply].flat().map((held) => held === 1);
+    )) as number | (number | Error)[];
+    return [reply].flat().map((held) => (held instanceof Error ? held : held === 1));
   }
 
   async #sendLengthenings(requests: readonly Lengthening[]): Promise<RenewReply[]> {
@@ -136,6 +136,10 @@ class Batches {
     )) as number[];
     return reply.map((held) => ({ isHeld: held === 1, sentAt }));
   }
+}
+
+function lockOf({ keys }: Keyed): string {
+  return keys.lease;
 }
 
 function keysOf({ lease, token, queue }: MutexKeys): string[] {

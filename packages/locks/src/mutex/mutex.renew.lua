@@ -10,6 +10,9 @@
 -- RETURNS
 --   for each lock: 1 if the member holds it, else 0
 local TOKEN_MS = '604800000'
+
+-- include waiting.is-plausible.part.lua
+
 local replies = {}
 for i = 1, #KEYS / 2 do
   local lease, token = KEYS[2 * i - 1], KEYS[2 * i]
@@ -18,7 +21,7 @@ for i = 1, #KEYS / 2 do
   local isHolder = holder == member
   if isHolder then
     redis.call('PEXPIRE', lease, leaseMs, 'GT')
-  elseif (not holder or holder == 'lost') and fencingToken ~= '0' and redis.call('EXISTS', token) == 0 then
+  elseif (not holder or holder == 'lost') and redis.call('EXISTS', token) == 0 and isPlausible(fencingToken) then
     isHolder = true
     redis.call('SET', lease, member, 'PX', leaseMs)
     redis.call('SET', token, fencingToken, 'PX', TOKEN_MS)

@@ -48,9 +48,10 @@ export class Mutex {
   /** Throws TypeError or RangeError for a client, name or option that cannot be used. Sends nothing. */
   constructor(redis: RedisClient, name: string, options: MutexOptions = {}) {
     this.name = requireName('name', name);
+    const resolved = resolveMutexOptions(options);
     const gate = new MutexGate(requireClient(redis), new MutexKeys(name, options.prefix));
     this.#contender = Contender.of(redis);
-    this.#terms = { name, gate, ...resolveMutexOptions(options) };
+    this.#terms = { name, gate, ...resolved };
   }
 
   /**
@@ -86,7 +87,7 @@ export class Mutex {
     section: (signal: AbortSignal, lease: Lease) => Promise<Result> | Result,
     options: AcquireOptions = {},
   ): Promise<Result> {
-    return runUnder(await this.acquire(options), section, options.signal);
+    return runUnder(this, section, options);
   }
 
   /** The state of the lock at one moment. It may have changed when it arrives. One round trip, O(log waiters). */

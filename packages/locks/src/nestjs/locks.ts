@@ -10,6 +10,7 @@ import type {
   ReadWriteLockOptions,
   SemaphoreOptions,
 } from '../options.js';
+import { requireOptions } from '../options.js';
 import { RateLimiter } from '../rate-limiter/rate-limiter.js';
 import { ReadWriteLock } from '../read-write-lock/read-write-lock.js';
 import { Semaphore } from '../semaphore/semaphore.js';
@@ -28,7 +29,7 @@ export class Locks {
   /** Throws TypeError or RangeError for a client or a default that cannot be used. */
   constructor(redis: RedisClient, defaults: MutexOptions = {}) {
     this.#redis = requireClient(redis);
-    this.#defaults = defaults;
+    this.#defaults = requireOptions(defaults);
     // Takes all of them, so it refuses what no lock can use.
     this.mutex('any');
   }
@@ -65,7 +66,7 @@ export class Locks {
 
   /** An option that is undefined is not given, as everywhere in this package. */
   #with<Options extends object>(options: Options): Options {
-    const given = Object.entries(options).filter(([, value]) => value !== undefined);
+    const given = Object.entries(requireOptions(options)).filter(([, value]) => value !== undefined);
     return { ...this.#defaults, ...Object.fromEntries(given) } as Options;
   }
 }

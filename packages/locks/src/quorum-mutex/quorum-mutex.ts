@@ -57,10 +57,10 @@ export class QuorumMutex {
     const nodes = requireNodes(clients).map((client) => QuorumNode.of(client));
     this.#redis = clients[0]!;
     this.#terms = {
+      ...resolveQuorumMutexOptions(options),
       name,
       nodes,
       keys: new QuorumMutexKeys(name, options.prefix),
-      ...resolveQuorumMutexOptions(options),
     };
   }
 
@@ -109,7 +109,7 @@ export class QuorumMutex {
     section: (signal: AbortSignal, lease: Lease) => Promise<Result> | Result,
     options: AcquireOptions = {},
   ): Promise<Result> {
-    return runUnder(await this.acquire(options), section, options.signal);
+    return runUnder(this, section, options);
   }
 
   /** What each node says, each at a moment of its own. Rejects with QuorumUnreachableError if too few answered. One command on each. */

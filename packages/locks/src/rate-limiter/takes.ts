@@ -1,8 +1,10 @@
 /** What the rate limiters of one client send. Takes of the same tick from limiters of one slot travel together. */
 import type { RedisClient } from '@mortise/redis';
-import { Coalescer, requireClient } from '@mortise/redis';
+import { Coalescer } from '@mortise/redis';
 import type { RateLimiterKeys } from '../keys.js';
 import { rateLimiterTake } from '../scripts.gen.js';
+import { MAX_BATCH } from '../waiting/gate.js';
+import { perClient } from '../waiting/per-client.js';
 
 /** One limiter, as the script wants it. */
 export interface RateLimiterTerms {
@@ -27,27 +29,14 @@ interface TakeRequest {
   readonly cost: number;
 }
 
-/** The most takes in one script call: about 0.2 ms of the server's time. */
-const MAX_BATCH = 100;
-
-const known = new WeakMap<object, Takes>();
-
 /** All takes on one client. */
 export class Takes {
+  /** Those of a client. The same client always gives the same ones. */
+  static readonly of = perClient((client) => new Takes(client));
   readonly #redis: RedisClient;
   readonly #takes = new Coalescer<number, TakeRequest, TakeReply>((_, requests) => this.#send(requests), {
     maxBatch: MAX_BATCH,
   });
-
-  /** Those of a client. The same client always gives the same ones. */
-  static of(client: RedisClient): Takes {
-    let takes = known.get(client);
-    if (!takes) {
-      takes = new Takes(requireClient(client));
-      known.set(client, takes);
-    }
-    return takes;
-  }
 
   private constructor(redis: RedisClient) {
     this.#redis = redis;

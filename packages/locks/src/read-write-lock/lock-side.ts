@@ -77,7 +77,7 @@ export class LockSide<L extends Lease = Lease> {
     section: (signal: AbortSignal, lease: L) => Promise<Result> | Result,
     options: AcquireOptions = {},
   ): Promise<Result> {
-    return runUnder(await this.acquire(options), section, options.signal);
+    return runUnder(this, section, options);
   }
 
   /** Who holds the lock and who waits for it. One round trip; O(log (readers + waiters)). */

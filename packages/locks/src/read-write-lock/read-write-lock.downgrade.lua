@@ -22,6 +22,8 @@ local TOKEN_MS = '604800000'
 -- include waiting.is-heard.part.lua
 
 -- include read-write-lock.hand-on.part.lua
+-- include waiting.is-plausible.part.lua
+
 -- include read-write-lock.restore.part.lua
 
 local isDone = redis.call('ZSCORE', readers, reader)

@@ -21,6 +21,8 @@ local publish, quarantineMs = ARGV[1], ARGV[2]
 -- include waiting.is-heard.part.lua
 
 -- include read-write-lock.hand-on.part.lua
+-- include waiting.is-plausible.part.lua
+
 -- include read-write-lock.restore.part.lua
 
 local writer

@@ -12,6 +12,8 @@
 --   for each lock: 1 if the member holds it, else 0
 local write, readers, token
 
+-- include waiting.is-plausible.part.lua
+
 -- include read-write-lock.restore.part.lua
 
 local time = redis.call('TIME')

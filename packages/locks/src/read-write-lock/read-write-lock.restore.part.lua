@@ -1,8 +1,8 @@
 -- When all keys of the lock were lost (FLUSHALL, a failover), a holder that has its fencing token is believed: nothing can
--- have been granted since as long as there is no token. Expects write, readers, token.
+-- have been granted since as long as there is no token. Expects write, readers, token, isPlausible.
 
 local function isLost(fencingToken)
-  return fencingToken ~= '0' and redis.call('EXISTS', token, readers) == 0
+  return isPlausible(fencingToken) and redis.call('EXISTS', token, readers) == 0
     and (redis.call('GET', write) or 'lost') == 'lost'
 end
 
@@ -15,7 +15,7 @@ end
 
 -- A reader may have had others beside it. They may come back for as long as 'lost' stands for them among the readers.
 local function restoreReaders(fencingToken, quarantineMs)
-  if fencingToken == '0' then return false end
+  if not isPlausible(fencingToken) then return false end
   if redis.call('ZSCORE', readers, 'lost') then
     local last = tonumber(redis.call('GET', token) or 0)
     if tonumber(fencingToken) > last then redis.call('SET', token, fencingToken, 'PX', '604800000') end

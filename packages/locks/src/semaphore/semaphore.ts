@@ -76,8 +76,8 @@ export class Semaphore {
     this.name = requireName('name', name);
     this.#redis = requireClient(redis);
     this.#contender = Contender.of(redis);
-    this.#keys = new SemaphoreKeys(name, options.prefix);
     this.#options = resolveSemaphoreOptions(options);
+    this.#keys = new SemaphoreKeys(name, options.prefix);
     this.#gate = this.#gateFor(this.#options.limit);
   }
 
@@ -116,7 +116,7 @@ export class Semaphore {
     section: (signal: AbortSignal, lease: Lease) => Promise<Result> | Result,
     options: AcquirePermitsOptions = {},
   ): Promise<Result> {
-    return runUnder(await this.acquire(options), section, options.signal);
+    return runUnder(this, section, options);
   }
 
   /**

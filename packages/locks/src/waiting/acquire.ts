@@ -60,10 +60,17 @@ export async function tryAcquire(contender: Contender, terms: AcquireTerms): Pro
   const member = memberOf(contender, contender.nextTurn(), terms);
   const ask = (): Promise<AcquireReply> =>
     gate.acquire({ member, leaseMs, mode: isFair ? 'try' : 'grab', isFenced });
-  let reply = await ask();
-  if (reply.outcome !== 'held' && reply.remainingMs < 0) {
-    await gate.recheck([], 0);
+  let reply: AcquireReply;
+  try {
     reply = await ask();
+    if (reply.outcome !== 'held' && reply.remainingMs < 0) {
+      await gate.recheck([], 0);
+      reply = await ask();
+    }
+  } catch (error) {
+    // The command may have been carried out all the same. What cannot be given back either ends by itself.
+    gate.release({ member, fencingToken: 0 }, isFair).catch(() => undefined);
+    throw error;
   }
   if (reply.outcome !== 'held') return null;
   const grant = { member, fencingToken: reply.value, startsAt: reply.sentAt, termMs: leaseMs };

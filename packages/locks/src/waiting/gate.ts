@@ -79,5 +79,5 @@ export interface Gate {
   refusal?(detail: string): Error;
 }
 
-/** The most requests, leavers, waiters or leases in one script call: about 0.2 ms of the server's time. */
+/** The most requests, leavers, waiters, leases, takes or count-downs in one script call: about 0.2 ms of the server's time. */
 export const MAX_BATCH = 100;

@@ -33,41 +33,44 @@ export class Grouping {
   }
 
   /**
-   * Sends requests of one group. When the server refuses the call, for its slots or for one key of a foreign type, each
-   * slot is asked for again by itself, so that only those fail that have to: all calls of locks are safe to repeat.
-   * Resolves to one result for each request.
+   * Sends requests of one group. When the server refuses the call for its slots, each slot is asked for again by itself;
+   * when for one key (of a foreign type, or out of bounds for this user), each lock: so only those fail that have to. All
+   * calls of locks are safe to repeat. Resolves to one result for each request.
    */
   async send<Request extends Slotted, Result>(
     requests: readonly Request[],
-    send: (requests: readonly Request[]) => Promise<readonly Result[]>,
+    lockOf: (request: Request) => string,
+    send: (requests: readonly Request[]) => Promise<readonly (Result | Error)[]>,
   ): Promise<readonly (Result | Error)[]> {
     try {
       return await send(requests);
     } catch (error) {
-      if (isCrossSlot(error)) this.#isBySlot = true;
-      else if (!isOfOneKey(error) || requests.every(({ slot }) => slot === requests[0]!.slot)) throw error;
-      return await this.#sendBySlot(requests, send);
+      if (this.learn(error)) return await sendEach(requests, ({ slot }) => slot, send);
+      if (!isOfOneKey(error) || new Set(requests.map(lockOf)).size === 1) throw error;
+      return await sendEach(requests, lockOf, send);
     }
   }
+}
 
-  async #sendBySlot<Request extends Slotted, Result>(
-    requests: readonly Request[],
-    send: (requests: readonly Request[]) => Promise<readonly Result[]>,
-  ): Promise<(Result | Error)[]> {
-    const results = new Map<Request, Result | Error>();
-    await Promise.all(
-      [...new Set(requests.map(({ slot }) => slot))].map(async (slot) => {
-        const group = requests.filter((request) => request.slot === slot);
-        try {
-          const replies = await send(group);
-          for (const [index, request] of group.entries()) results.set(request, replies[index]!);
-        } catch (error) {
-          for (const request of group) results.set(request, error as Error);
-        }
-      }),
-    );
-    return requests.map((request) => results.get(request)!);
-  }
+/** Sends the requests of each part by themselves. */
+async function sendEach<Request, Result>(
+  requests: readonly Request[],
+  partOf: (request: Request) => unknown,
+  send: (requests: readonly Request[]) => Promise<readonly (Result | Error)[]>,
+): Promise<(Result | Error)[]> {
+  const results = new Map<Request, Result | Error>();
+  await Promise.all(
+    [...new Set(requests.map(partOf))].map(async (part) => {
+      const group = requests.filter((request) => partOf(request) === part);
+      try {
+        const replies = await send(group);
+        for (const [index, request] of group.entries()) results.set(request, replies[index]!);
+      } catch (error) {
+        for (const request of group) results.set(request, error as Error);
+      }
+    }),
+  );
+  return requests.map((request) => results.get(request)!);
 }
 
 /** The refusal of a script whose keys are in several slots. */
@@ -75,7 +78,7 @@ export function isCrossSlot(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('CROSSSLOT');
 }
 
-/** What a script fails with in the middle, when somebody else has put something of another type under one of its keys. */
-function isOfOneKey(error: unknown): boolean {
-  return error instanceof Error && /^(?:WRONGTYPE|ERR)\b/.test(error.message);
+/** What one key is enough for: somebody else has put something of another type there, or this user may not touch it. */
+export function isOfOneKey(error: unknown): boolean {
+  return error instanceof Error && /^(?:WRONGTYPE|NOPERM|ERR)\b/.test(error.message);
 }

@@ -29,7 +29,7 @@ export function within<T>(
 }
 
 /** Calls `callback` when the signal is aborted. Returns what undoes it. */
-function listen(signal: AbortSignal, callback: () => void): () => void {
+export function listen(signal: AbortSignal, callback: () => void): () => void {
   let callbacks = ends.get(signal);
   if (!callbacks) {
     callbacks = new Set();

@@ -17,8 +17,8 @@ const CHANGES: Record<Sabotage, { readonly find: RegExp; readonly replacement: s
     replacement: "redis.call('DEL', lease)",
   },
   'token does not rise': {
-    find: /grant = mint\(token\)/,
-    replacement: "grant = string.format('%.0f', clockText() - 1000000)",
+    find: /minted = isFair and mint\(token\)/,
+    replacement: "minted = isFair and string.format('%.0f', clockText() - 1000000)",
   },
 };
 
