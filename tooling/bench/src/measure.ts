@@ -7,8 +7,11 @@ import { sentCommands } from './sent-commands.js';
 export type Figures = Readonly<Record<string, number>>;
 
 /** Warms the work up on a server of its own, then measures it. */
-export async function measure(competitor: Competitor, seconds: number | undefined): Promise<Figures> {
-  const server = await startSingle();
+export async function measure(
+  competitor: Competitor,
+  { seconds, isCluster = false }: { seconds: number | undefined; isCluster: boolean | undefined },
+): Promise<Figures> {
+  const server = await startSingle({ isCluster });
   const redis = new Redis(server.url);
   try {
     const work = await competitor.prepare(redis, { url: server.url, seconds });

@@ -37,14 +37,14 @@ export interface RunOptions {
 
 /** Measures every competitor `repeats` times, in turn, each round beginning with another one. */
 export async function run(scenario: Scenario, { repeats, seconds, log }: RunOptions): Promise<Result> {
-  const { competitors, baseline, bars = [] } = scenario;
+  const { competitors, isCluster, baseline, bars = [] } = scenario;
   const server = await findRedisServer();
   const measured = new Map<string, Figures[]>(competitors.map(({ name }) => [name, []]));
   const loads = [loadavg()[0]!];
   for (let round = 0; round < repeats; round += 1) {
     for (let turn = 0; turn < competitors.length; turn += 1) {
       const competitor = competitors[(round + turn) % competitors.length]!;
-      const figures = await measure(competitor, seconds);
+      const figures = await measure(competitor, { seconds, isCluster });
       measured.get(competitor.name)!.push(figures);
       log(
         `  ${round + 1}/${repeats} ${competitor.name}: ${Math.round(figures['operations/s']!)} operations/s`,

@@ -71,6 +71,8 @@ export interface Scenario extends Presentation {
   /** How it is measured, where that isn't obvious: whole sentences. */
   readonly method?: string;
   readonly competitors: readonly Competitor[];
+  /** On a server that is a cluster of one, so that slots count. */
+  readonly isCluster?: boolean;
   /** Adds a figure: how a figure of each competitor compares with that of this one in the same round. */
   readonly baseline?: { readonly competitor: string; readonly figure: string };
   readonly bars?: readonly Bar[];

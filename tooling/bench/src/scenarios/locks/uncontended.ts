@@ -27,13 +27,14 @@ function competitor({ name, version }: MutexKind, keys: number): Competitor {
   };
 }
 
-function scenario(keys: number, rest: Pick<Scenario, 'name' | 'title' | 'bars'>): Scenario {
+function scenario(keys: number, rest: Pick<Scenario, 'name' | 'title' | 'isCluster' | 'bars'>): Scenario {
   return {
     ...rest,
     operation: 'a free lock acquired and released',
     method:
       'One process over one connection; for each key, one pair after the other. What Redis spends on a request depends on how many of ' +
-      'them one read of its socket brings, and so on how busy the machine is; the time in scripts does so less.',
+      'them one read of its socket brings, and so on how busy the machine is; the time in scripts does so less. ' +
+      'Mutexes that are due in one tick share a command; where slots count, as on Cluster, only those of a slot do.',
     competitors: [MINE, MINE_WITHOUT_TOKEN, ...PEERS, FLOOR].map((kind) => competitor(kind, keys)),
     baseline: BASELINE,
     columns: [
@@ -60,5 +61,10 @@ export const uncontended: readonly Scenario[] = [
       { competitor: MINE.name, figure: BASELINE.figure, atMost: 11 },
       { competitor: MINE_WITHOUT_TOKEN.name, figure: BASELINE.figure, atMost: 9.4 },
     ],
+  }),
+  scenario(50, {
+    name: 'locks.uncontended-50-slots',
+    title: 'Locks: uncontended, 50 keys at once in as many slots',
+    isCluster: true,
   }),
 ];
