@@ -294,6 +294,8 @@ describe('a member', () => {
     'a\u0000',
     'a\r\nb',
     'frank/..',
+    '.',
+    '..',
     '☃',
     '\\ud800',
     'x'.repeat(129),

@@ -52,16 +52,21 @@ describe('parseJsonBody', () => {
     );
   });
 
-  test('of 64 KiB takes a few ms, however it is nested', () => {
+  // A walk that is not linear takes seconds. CPU time, and the least of a few: others may keep the machine busy.
+  test('of 64 KiB takes a few ms of CPU time, however it is nested', () => {
     const worst = [nested(32_768), `[${'{},'.repeat(21_000)}0]`, `{${'"a":1,'.repeat(10_000)}"b":1}`];
     for (const text of worst) {
-      const startedAt = performance.now();
-      try {
-        parse(text);
-      } catch {
-        // Refused or not: the time counts.
-      }
-      expect(performance.now() - startedAt).toBeLessThan(200);
+      const runs = Array.from({ length: 5 }, () => {
+        const before = process.cpuUsage();
+        try {
+          parse(text);
+        } catch {
+          // Refused or not: the time counts.
+        }
+        const { user, system } = process.cpuUsage(before);
+        return (user + system) / 1_000;
+      });
+      expect(Math.min(...runs)).toBeLessThan(200);
     }
   });
 });

@@ -56,6 +56,30 @@ describe('a member', () => {
   });
 });
 
+describe('a fencing token', () => {
+  const whole = ['-1', '1', '999999999999999', '9007199254740992', '9999999999999999', '1e300'];
+
+  test.each([...whole, ...fractions, 'null', 'true', '"1795176000000000"', '[]', '{}'])(
+    'of %s',
+    async (value) => {
+      const body = text({ holder: HOLDER, fencingToken: 7 }, ':7}', `:${value}}`);
+      expect(await shop.ask({ ...renew, body })).toEqual(refused('invalid-body'));
+      const path = '/v1/semaphores/x/renew';
+      expect(await shop.ask({ method: 'POST', path, body })).toEqual(refused('invalid-body'));
+    },
+  );
+
+  test('of the year 2255 restores nothing', async () => {
+    const body = { holder: HOLDER, fencingToken: Number.MAX_SAFE_INTEGER };
+    expect(await shop.ask({ ...renew, body })).toEqual(refused('lease-lost'));
+    for (const kind of ['locks', 'semaphores']) {
+      const path = `/v1/${kind}/never-held`;
+      expect(await shop.ask({ method: 'POST', path: `${path}/renew`, body })).toEqual(refused('lease-lost'));
+      expect((await shop.send({ path })).status).toBe(200);
+    }
+  });
+});
+
 describe('a body', () => {
   test.each<[string, ProblemSlug, Sent['body']]>([
     ['that is missing', 'malformed-json', undefined],
@@ -63,7 +87,6 @@ describe('a body', () => {
     ['that is null', 'invalid-body', 'null'],
     ['that is a list', 'invalid-body', '[10000]'],
     ['with an unknown member', 'invalid-body', { ...wish, holder: HOLDER, permits: 1 }],
-    ['with a negative fencing token', 'invalid-body', { holder: HOLDER, fencingToken: -1 }],
     ['with __proto__', 'invalid-body', text(wish, '{', '{"__proto__":{"waitMs":9},')],
     ['of depth 30,000', 'invalid-body', text(wish, '10000', '['.repeat(30_000) + ']'.repeat(30_000))],
     ['of 70,000 bytes', 'body-too-large', Buffer.alloc(70_000, ' ')],
@@ -94,6 +117,11 @@ describe('a name', () => {
     '*',
     '%25',
     'a%C2%80',
+    // As they are, and as a client would have to write them.
+    '.',
+    '..',
+    '%2e',
+    '%2E%2e',
   ];
 
   test.each([...names, 'x'.repeat(257), 'x'.repeat(10_000)].map((name) => [name.slice(0, 20), name]))(
@@ -126,7 +154,7 @@ describe('a name', () => {
     expect(await shop.ask(sent)).toEqual(refused(slug));
   });
 
-  test.each(['__proto__', 'constructor', '..', 'x'.repeat(256)])('%s is one', async (name) => {
+  test.each(['__proto__', 'constructor', '...', '.a', 'a..', 'x'.repeat(256)])('%s is one', async (name) => {
     const { status, json } = await shop.send({ path: `/v1/locks/${name}` });
     expect([status, json]).toMatchObject([200, { name, holder: null }]);
   });
@@ -189,6 +217,8 @@ describe('permits', () => {
     ['without a body', 'malformed-json', permits],
     ['of a hostile name', 'invalid-id', { ...permits, path: '/v1/semaphores/%7B%7D/acquire', body: wanted }],
     ['of a hostile name, to look', 'invalid-id', { path: '/v1/semaphores/a%00b' }],
+    ['of the name ..', 'invalid-id', { ...permits, path: '/v1/semaphores/../acquire', body: wanted }],
+    ['of the name ., to look', 'invalid-id', { path: '/v1/semaphores/%2e' }],
     [
       'of a long name',
       'invalid-id',

@@ -143,6 +143,34 @@ describe('while Redis', () => {
   });
 });
 
+test('a stall of Redis leaves no lock and no permits with those who were refused', async () => {
+  const wishes = [0, 1].flatMap((waitMs) => [
+    { path: `/v1/locks/stalled-${waitMs}`, body: { leaseMs: 86_400_000, waitMs } },
+    { path: `/v1/semaphores/stalled-${waitMs}`, body: { permits: 2, take: 2, leaseMs: 86_400_000, waitMs } },
+  ]);
+  const [first] = wishes;
+  const act = (path: string, body: object): Promise<Answer> => api.send({ method: 'POST', path, body });
+  const look = async (path: string): Promise<Answer['json']> => (await api.send({ path })).json;
+  // The scripts are known to the server from here on, so that what it hears during the stall is carried out after it.
+  for (const { path, body } of wishes) {
+    const { json } = await act(`${path}/acquire`, { ...body, waitMs: body.waitMs * 5_000 });
+    expect((await act(`${path}/release`, { holder: json.holder })).status).toBe(200);
+  }
+  const { fencingToken } = await look(first!.path);
+
+  await server.command('CLIENT', 'PAUSE', '1100', 'ALL');
+  const refused = await Promise.all(wishes.map(({ path, body }) => act(`${path}/acquire`, body)));
+  expect(refused.map(({ status }) => status)).toEqual([503, 503, 503, 503]);
+  for (const { path } of wishes) {
+    await until(`${path} to be free`, async () => {
+      const { holder = null, used = 0, queueLength } = await look(path);
+      return holder === null && used === 0 && queueLength === 0;
+    });
+  }
+  // Not because Redis never heard of them.
+  expect((await look(first!.path)).fencingToken).toBeGreaterThan(fencingToken);
+});
+
 test('a sale is made once though its reply was lost, and its mail comes from the outbox', async () => {
   const proxy = await startProxy(server);
   opened.push({ stop: () => proxy.stop() });

@@ -24,6 +24,7 @@ import {
   renewBody,
   waitOf,
 } from './schemas.js';
+import { unreadable } from './seen-state.js';
 
 @ApiTags('locks')
 @Controller('v1/locks')
@@ -146,7 +147,7 @@ export class LocksController {
     summary: 'List the locks that are held or waited for',
     description:
       'For operators: looks through the keys of Redis, at most 10,000 of them or 0.1 s for a page. A page may be empty, or ' +
-      'have more than the limit; the list ends where `nextCursor` is null.',
+      'have more than the limit; the list ends where `nextCursor` is null. Locks whose state cannot be read are left out.',
   })
   @ApiResponse({ status: 200, standardSchema: locksPage, description: 'A page of locks, in no order.' })
   @Problems('invalid-query', 'invalid-cursor')
@@ -164,6 +165,8 @@ export class LocksController {
   @ApiResponse({ status: 200, standardSchema: lockSchema, description: 'Its state.' })
   @Problems('invalid-id')
   async lock(@Param('name', { schema: nameSchema }) name: string): Promise<z.infer<typeof lockSchema>> {
-    return lockSchema.parse({ name, ...(await this.locks.inspect(name)) });
+    const state = await this.locks.inspect(name);
+    if (!state) throw unreadable('lock', name);
+    return { name, ...state };
   }
 }

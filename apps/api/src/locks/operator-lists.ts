@@ -1,6 +1,6 @@
 /** The lists of locks and semaphores that are held or waited for, from the keys of both; see `key-scan.ts`. */
 import { Inject, Injectable } from '@nestjs/common';
-import { decodeName, KeySpace } from '@mortise/redis';
+import { decodeName, encodeName, KeySpace, MAX_NAME_BYTES } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import type { z } from 'zod';
 
@@ -13,6 +13,12 @@ import type { locksPage, semaphoresPage } from './schemas.js';
 
 /** Where the name stands in a key, whatever the package encodes. */
 const NAME = 'name';
+
+/**
+ * `lease` or `queue`. Patterns of SCAN have no "or", only a choice at each character; what else this takes (`luase` and the
+ * like) is part of no key.
+ */
+const LEASE_OR_QUEUE = '[lq][eu][ae][su]e';
 
 @Injectable()
 export class OperatorLists {
@@ -31,10 +37,12 @@ export class OperatorLists {
 
   /** A page from the keys `lease` and `queue`, not `token`: those stay for a week, and are many. */
   locks(limit: number, cursor: string | undefined): Promise<z.infer<typeof locksPage>> {
-    return this.#page({ part: '[lq][eu][ae][su]e', limit, cursor }, async (name, isQueue) => {
-      const { holder, fencingToken, remainingMs, queueLength } = await this.remoteLocks.inspect(name);
+    return this.#page({ part: LEASE_OR_QUEUE, limit, cursor }, async (name, isQueue) => {
+      const state = await this.remoteLocks.inspect(name);
+      if (!state) return undefined;
+      const { holder, queueLength } = state;
       const isListed = isQueue ? holder === null && queueLength > 0 : holder !== null;
-      return isListed ? { name, holder, fencingToken, remainingMs, queueLength } : undefined;
+      return isListed ? { name, ...state } : undefined;
     });
   }
 
@@ -42,14 +50,17 @@ export class OperatorLists {
   semaphores(limit: number, cursor: string | undefined): Promise<z.infer<typeof semaphoresPage>> {
     return this.#page({ part: 'permits*', type: 'zset', limit, cursor }, async (name, isQueue) => {
       const state = await this.remoteSemaphores.inspect(name);
-      const isListed = isQueue ? state.used === 0 && state.queueLength > 0 : state.used > 0;
-      return isListed
-        ? { name, limit: state.limit, used: state.used, queueLength: state.queueLength }
-        : undefined;
+      if (!state) return undefined;
+      const { holders: _, ...rest } = state;
+      const isListed = isQueue ? rest.used === 0 && rest.queueLength > 0 : rest.used > 0;
+      return isListed ? { name, ...rest } : undefined;
     });
   }
 
-  /** What is held is listed for its holders, what is only waited for because of its queue: each once. */
+  /**
+   * What is held is listed for its holders, what is only waited for because of its queue: each once. Left out is what other
+   * programs have put there: keys of no name, and what no state can be told of.
+   */
   async #page<Entry>(
     scan: {
       readonly part: string;
@@ -64,9 +75,12 @@ export class OperatorLists {
       pattern: `${literally(this.#stem)}*}:${scan.part}`,
     });
     const found = await Promise.all(
-      keys.map((key) => {
-        const name = decodeName(key.slice(this.#stem.length, key.lastIndexOf('}:')));
-        return look(name, key.endsWith('queue'));
+      keys.map(async (key) => {
+        const encoded = key.slice(this.#stem.length, key.lastIndexOf('}:'));
+        const name = decodeName(encoded);
+        const isOurs =
+          name !== '' && Buffer.byteLength(name) <= MAX_NAME_BYTES && encodeName(name) === encoded;
+        return isOurs ? await look(name, key.endsWith('queue')) : undefined;
       }),
     );
     return { items: found.filter((entry) => entry !== undefined), nextCursor };

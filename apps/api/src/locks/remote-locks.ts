@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import type { MutexState } from '@mortise/locks';
 import { InjectLocks, Locks } from '@mortise/locks/nestjs';
 
 import type { Lendable } from './remote-leases.js';
+import type { SeenLock } from './seen-state.js';
+import { seenLock, unlessUnreadable } from './seen-state.js';
 
 /** The locks of @mortise/locks under the prefix of the API: programs that use the package share them. */
 @Injectable()
@@ -31,8 +32,9 @@ export class RemoteLocks {
     return this.#locks.mutex(name).forceRelease();
   }
 
-  /** The state of the lock. One round trip. */
-  inspect(name: string): Promise<MutexState> {
-    return this.#locks.mutex(name).inspect();
+  /** The state of the lock, null if it cannot be told. One round trip. */
+  async inspect(name: string): Promise<SeenLock | null> {
+    const state = await unlessUnreadable(() => this.#locks.mutex(name).inspect());
+    return state && seenLock(state);
   }
 }

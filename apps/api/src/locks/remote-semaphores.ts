@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import type { Semaphore, SemaphoreState } from '@mortise/locks';
+import type { Semaphore } from '@mortise/locks';
 import { InjectLocks, Locks } from '@mortise/locks/nestjs';
 
 import type { Lendable } from './remote-leases.js';
+import type { SeenSemaphore } from './seen-state.js';
+import { seenSemaphore, unlessUnreadable } from './seen-state.js';
 
 /** The limit of those who only look, renew or release, which makes none: more than a client of the API may give. */
 const NO_LIMIT = 1_000_000;
@@ -46,10 +48,15 @@ export class RemoteSemaphores {
     await this.#semaphore(name).setPermits(permits);
   }
 
-  /** The state of the semaphore, whose limit is null when there is none by this name. One round trip. */
-  async inspect(name: string): Promise<Omit<SemaphoreState, 'limit'> & { readonly limit: number | null }> {
-    const { limit, ...state } = await this.#semaphore(name).inspect();
-    return { ...state, limit: limit === NO_LIMIT && state.used === 0 ? null : limit };
+  /**
+   * The state of the semaphore, whose limit is null when there is none by this name; null if it cannot be told. One
+   * round trip.
+   */
+  async inspect(name: string): Promise<SeenSemaphore | null> {
+    const state = await unlessUnreadable(() => this.#semaphore(name).inspect());
+    if (!state) return null;
+    const { limit, used } = state;
+    return seenSemaphore(limit === NO_LIMIT && used === 0 ? null : limit, state);
   }
 
   #semaphore(name: string): Semaphore {

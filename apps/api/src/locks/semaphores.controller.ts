@@ -25,6 +25,7 @@ import {
   semaphoresPage,
   waitOf,
 } from './schemas.js';
+import { unreadable } from './seen-state.js';
 
 @ApiTags('semaphores')
 @Controller('v1/semaphores')
@@ -155,7 +156,7 @@ export class SemaphoresController {
     summary: 'List the semaphores that are held or waited for',
     description:
       'For operators: looks through the keys of Redis, at most 10,000 of them or 0.1 s for a page. A page may be empty, or ' +
-      'have more than the limit; the list ends where `nextCursor` is null.',
+      'have more than the limit; the list ends where `nextCursor` is null. Semaphores whose state cannot be read are left out.',
   })
   @ApiResponse({
     status: 200,
@@ -176,6 +177,8 @@ export class SemaphoresController {
   async semaphore(
     @Param('name', { schema: nameSchema }) name: string,
   ): Promise<z.infer<typeof semaphoreSchema>> {
-    return semaphoreSchema.parse({ name, ...(await this.semaphores.inspect(name)) });
+    const state = await this.semaphores.inspect(name);
+    if (!state) throw unreadable('semaphore', name);
+    return { name, ...state };
   }
 }

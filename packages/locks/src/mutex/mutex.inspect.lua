@@ -15,7 +15,7 @@ local waiter = ARGV[1]
 local holder = redis.call('GET', lease)
 return {
   holder ~= 'lost' and holder,
-  tonumber(redis.call('GET', token) or 0),
+  tonumber(redis.call('GET', token) or 0) or 0,
   redis.call('PTTL', lease),
   redis.call('ZCARD', queue),
   redis.call('ZRANK', queue, waiter),

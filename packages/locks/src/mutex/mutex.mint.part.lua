@@ -13,11 +13,12 @@ end
 local function mint(token)
   local minted = clockText()
   local last = redis.call('GET', token)
-  if not last then
+  -- What isn't a token was put there by somebody else.
+  if last and #last == 16 and (last < minted or tonumber(last)) then
+    if last >= minted then minted = string.format('%.0f', last + 1) end
+    redis.call('SETRANGE', token, '0', minted)
+  else
     redis.call('SET', token, minted, 'PX', '604800000')
-    return minted
   end
-  if last >= minted then minted = string.format('%.0f', last + 1) end
-  redis.call('SETRANGE', token, '0', minted)
   return minted
 end

@@ -10,6 +10,8 @@ import {
   resolveMutexOptions,
   type ResolvedMutexOptions,
 } from '../options.js';
+import { Replicated } from '../replication/replicated.js';
+import { resolveReplicationOptions } from '../replication/replication-options.js';
 import { runUnder } from '../using.js';
 import { acquire, tryAcquire } from '../waiting/acquire.js';
 import { Contender } from '../waiting/contender.js';
@@ -38,12 +40,15 @@ interface Terms extends ResolvedMutexOptions {
  * An exclusive lock with a lease, a fencing token and, unless `fair` is false, one queue for all processes.
  *
  * Not reentrant: who holds it and acquires it again waits for itself. An object is cheap, has no connection of its
- * own and needs no closing; objects with the same name and prefix are the same lock.
+ * own and needs no closing; objects with the same name and prefix are the same lock. With `minReplicas`, all those of a client
+ * share one more connection (on Cluster, one for each master), which is closed after 30 s without use.
  */
 export class Mutex {
   readonly name: string;
   readonly #contender: Contender;
   readonly #terms: Terms;
+  /** Undefined where grants wait for no replica. */
+  readonly #replicated: Replicated | undefined;
 
   /** Throws TypeError or RangeError for a client, name or option that cannot be used. Sends nothing. */
   constructor(redis: RedisClient, name: string, options: MutexOptions = {}) {
@@ -52,28 +57,39 @@ export class Mutex {
     const gate = new MutexGate(requireClient(redis), new MutexKeys(name, options.prefix));
     this.#contender = Contender.of(redis);
     this.#terms = { name, gate, ...resolved };
+    const replication = resolveReplicationOptions(options, resolved.leaseMs);
+    if (replication.minReplicas > 0) {
+      this.#replicated = new Replicated(redis, this.#contender, { ...this.#terms, ...replication });
+    }
   }
 
   /**
    * Waits for its turn and resolves with the lock. Rejects with LockTimeoutError after `waitMs`, with the reason of
-   * `signal` when that is aborted, and with ERR_CLIENT_CLOSED when the client is closed; it leaves the queue
-   * then. Errors of ioredis pass through. A reply that comes after the end of its lease is not an acquired lock: it
-   * is given back, and the wait goes on. One round trip when the lock is free; while there is contention one command
-   * for each acquisition, besides one for each process and second. O(log waiters).
+   * `signal` when that is aborted, and with ERR_CLIENT_CLOSED when the client is closed meanwhile; it leaves the queue
+   * then. Errors of ioredis pass through, also that of a client which was closed before. A reply that comes after the
+   * end of its lease is not an acquired lock: it is given back, and the wait goes on. One round trip when the lock is
+   * free; while there is contention one command for each acquisition, besides one for each process and second.
+   * O(log waiters).
+   *
+   * With `minReplicas`, a grant is confirmed by a write and acknowledged by so many replicas first, which takes two more
+   * round trips and theirs. Rejects with LockReplicationError when they don't follow in time; it is given back then.
    */
   async acquire(options: AcquireOptions = {}): Promise<Lease> {
-    return new Lease(
-      this.#terms,
-      await acquire(this.#contender, this.#terms, resolveAcquireOptions(options)),
-    );
+    const resolved = resolveAcquireOptions(options);
+    const grant = this.#replicated
+      ? await this.#replicated.acquire(resolved)
+      : await acquire(this.#contender, this.#terms, resolved);
+    return new Lease(this.#terms, grant);
   }
 
   /**
    * Resolves with the lock if it is free and nobody waits for it, else with null. Errors of ioredis pass through. One
-   * round trip; three when a holder died and those who wait for it have not noticed yet.
+   * round trip; three when a holder died and those who wait for it have not noticed yet. With `minReplicas` as `acquire`.
    */
   async tryAcquire(): Promise<Lease | null> {
-    const grant = await tryAcquire(this.#contender, this.#terms);
+    const grant = this.#replicated
+      ? await this.#replicated.tryAcquire()
+      : await tryAcquire(this.#contender, this.#terms);
     return grant && new Lease(this.#terms, grant);
   }
 
