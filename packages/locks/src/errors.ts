@@ -39,6 +39,24 @@ export class LeaseLostError extends CodedError {
   }
 }
 
+/** Too few replicas acknowledged a grant in time: it was given back. `cause` is why it could not even be confirmed, if so. */
+export class LockReplicationError extends CodedError {
+  readonly code = 'ERR_LOCK_REPLICAS';
+
+  constructor(
+    readonly lockName: string,
+    readonly minReplicas: number,
+    /** How many replicas have acknowledged it. */
+    readonly acknowledged: number,
+    options?: ErrorOptions,
+  ) {
+    super(
+      `lock ${JSON.stringify(lockName)} was acknowledged by ${acknowledged} of ${minReplicas} replicas, and given back`,
+      options,
+    );
+  }
+}
+
 /** The latch did not open in time. `cause` is what the last look at it failed with, if it failed. */
 export class LatchTimeoutError extends CodedError {
   readonly code = 'ERR_LATCH_TIMEOUT';

@@ -1,30 +1,41 @@
+export { CountDownLatch } from './count-down-latch/count-down-latch.js';
 export type { LeaseEnd } from './errors.js';
-export { LeaseLostError, LockTimeoutError } from './errors.js';
+export {
+  LatchCountError,
+  LatchLostError,
+  LatchTimeoutError,
+  LeaseLostError,
+  LockReplicationError,
+  LockTimeoutError,
+  QuorumNodeTimeoutError,
+  QuorumUnreachableError,
+  SemaphoreLimitError,
+} from './errors.js';
 export type { Lease } from './lease.js';
+export type { MultiLease } from './multi-lock/multi-lease.js';
+export { MultiLock } from './multi-lock/multi-lock.js';
 export type { MutexState } from './mutex/mutex.js';
 export { Mutex } from './mutex/mutex.js';
-export type { AcquireOptions, MutexOptions } from './options.js';
-export { CountDownLatch } from './count-down-latch/count-down-latch.js';
-export { LatchCountError, LatchLostError, LatchTimeoutError } from './errors.js';
 export type {
+  AcquireOptions,
+  AcquirePermitsOptions,
   CountDownLatchOptions,
   CountDownOptions,
   LatchWaitOptions,
+  MutexOptions,
+  QuorumMutexOptions,
   RateLimiterOptions,
+  ReadWriteLockOptions,
+  SemaphoreOptions,
+  TryAcquirePermitsOptions,
 } from './options.js';
+export type { QuorumMutexState } from './quorum-mutex/quorum-mutex.js';
+export { QuorumMutex } from './quorum-mutex/quorum-mutex.js';
 export type { TakeResult } from './rate-limiter/rate-limiter.js';
 export { RateLimiter } from './rate-limiter/rate-limiter.js';
-export { SemaphoreLimitError } from './errors.js';
-export type { AcquirePermitsOptions, SemaphoreOptions, TryAcquirePermitsOptions } from './options.js';
-export type { PermitHolder, SemaphoreState } from './semaphore/semaphore.js';
-export { Semaphore } from './semaphore/semaphore.js';
-export type { ReadWriteLockOptions } from './options.js';
 export type { LockSide, ReadWriteLockState } from './read-write-lock/lock-side.js';
 export { ReadWriteLock } from './read-write-lock/read-write-lock.js';
 export type { WriteLease } from './read-write-lock/write-lease.js';
-export type { MultiLease } from './multi-lock/multi-lease.js';
-export { MultiLock } from './multi-lock/multi-lock.js';
-export { QuorumNodeTimeoutError, QuorumUnreachableError } from './errors.js';
-export type { QuorumMutexOptions } from './options.js';
-export type { QuorumMutexState } from './quorum-mutex/quorum-mutex.js';
-export { QuorumMutex } from './quorum-mutex/quorum-mutex.js';
+export type { ReplicationOptions } from './replication/replication-options.js';
+export type { PermitHolder, SemaphoreState } from './semaphore/semaphore.js';
+export { Semaphore } from './semaphore/semaphore.js';

@@ -1,8 +1,9 @@
 import type { RedisClient } from '@mortise/redis';
 import { requireClient, requireDuration, requireInteger, requireName } from '@mortise/redis';
+import type { ReplicationOptions } from './replication/replication-options.js';
 
 /** How a Mutex or MultiLock is held, and where it lies. */
-export interface MutexOptions {
+export interface MutexOptions extends ReplicationOptions {
   /**
    * How long the lock stays with a holder that was not heard of any more, in ms: a whole number from 10 to 86,400,000
    * (one day). Default 10,000.

@@ -162,12 +162,13 @@ export const multiLockAcquire = new Script({
     "local function mint(token)\n" +
     "  local minted = clockText()\n" +
     "  local last = redis.call('GET', token)\n" +
-    "  if not last then\n" +
+    "  -- What isn't a token was put there by somebody else.\n" +
+    "  if last and #last == 16 and (last < minted or tonumber(last)) then\n" +
+    "    if last >= minted then minted = string.format('%.0f', last + 1) end\n" +
+    "    redis.call('SETRANGE', token, '0', minted)\n" +
+    "  else\n" +
     "    redis.call('SET', token, minted, 'PX', '604800000')\n" +
-    "    return minted\n" +
     "  end\n" +
-    "  if last >= minted then minted = string.format('%.0f', last + 1) end\n" +
-    "  redis.call('SETRANGE', token, '0', minted)\n" +
     "  return minted\n" +
     "end\n" +
     "\n" +
@@ -278,12 +279,13 @@ export const mutexAcquire = new Script({
     "local function mint(token)\n" +
     "  local minted = clockText()\n" +
     "  local last = redis.call('GET', token)\n" +
-    "  if not last then\n" +
+    "  -- What isn't a token was put there by somebody else.\n" +
+    "  if last and #last == 16 and (last < minted or tonumber(last)) then\n" +
+    "    if last >= minted then minted = string.format('%.0f', last + 1) end\n" +
+    "    redis.call('SETRANGE', token, '0', minted)\n" +
+    "  else\n" +
     "    redis.call('SET', token, minted, 'PX', '604800000')\n" +
-    "    return minted\n" +
     "  end\n" +
-    "  if last >= minted then minted = string.format('%.0f', last + 1) end\n" +
-    "  redis.call('SETRANGE', token, '0', minted)\n" +
     "  return minted\n" +
     "end\n" +
     "\n" +
@@ -355,7 +357,7 @@ export const mutexInspect = new Script({
     "local holder = redis.call('GET', lease)\n" +
     "return {\n" +
     "  holder ~= 'lost' and holder,\n" +
-    "  tonumber(redis.call('GET', token) or 0),\n" +
+    "  tonumber(redis.call('GET', token) or 0) or 0,\n" +
     "  redis.call('PTTL', lease),\n" +
     "  redis.call('ZCARD', queue),\n" +
     "  redis.call('ZRANK', queue, waiter),\n" +
@@ -405,12 +407,13 @@ export const mutexRecheck = new Script({
     "local function mint(token)\n" +
     "  local minted = clockText()\n" +
     "  local last = redis.call('GET', token)\n" +
-    "  if not last then\n" +
+    "  -- What isn't a token was put there by somebody else.\n" +
+    "  if last and #last == 16 and (last < minted or tonumber(last)) then\n" +
+    "    if last >= minted then minted = string.format('%.0f', last + 1) end\n" +
+    "    redis.call('SETRANGE', token, '0', minted)\n" +
+    "  else\n" +
     "    redis.call('SET', token, minted, 'PX', '604800000')\n" +
-    "    return minted\n" +
     "  end\n" +
-    "  if last >= minted then minted = string.format('%.0f', last + 1) end\n" +
-    "  redis.call('SETRANGE', token, '0', minted)\n" +
     "  return minted\n" +
     "end\n" +
     "\n" +
@@ -553,12 +556,13 @@ export const mutexRelease = new Script({
     "local function mint(token)\n" +
     "  local minted = clockText()\n" +
     "  local last = redis.call('GET', token)\n" +
-    "  if not last then\n" +
+    "  -- What isn't a token was put there by somebody else.\n" +
+    "  if last and #last == 16 and (last < minted or tonumber(last)) then\n" +
+    "    if last >= minted then minted = string.format('%.0f', last + 1) end\n" +
+    "    redis.call('SETRANGE', token, '0', minted)\n" +
+    "  else\n" +
     "    redis.call('SET', token, minted, 'PX', '604800000')\n" +
-    "    return minted\n" +
     "  end\n" +
-    "  if last >= minted then minted = string.format('%.0f', last + 1) end\n" +
-    "  redis.call('SETRANGE', token, '0', minted)\n" +
     "  return minted\n" +
     "end\n" +
     "\n" +
@@ -1001,9 +1005,9 @@ export const readWriteLockDowngrade = new Script({
     "\n" +
     "-- Lets in whoever stands first and fits: the readers that follow one another, or one writer if nobody else is in.\n" +
     "-- Waiters whose process is gone are dropped. A probe asks even a writer that has to wait whether it is there, once it has\n" +
-    "-- waited for a second, so that a dead one doesn't keep the readers behind it out. Returns 1 if there may be more to let in, else 0: what is left by a\n" +
-    "-- call that found only dead waiters is for a re-check, which puts those back that weren't heard of yet. Expects write,\n" +
-    "-- readers, token, queue, publish, isHeard, and no writer.\n" +
+    "-- waited for a second, so that a dead one doesn't keep the readers behind it out. Returns 1 if there may be more to let\n" +
+    "-- in, else 0: what is left by a call that found only dead waiters is for a re-check, which puts those back that weren't\n" +
+    "-- heard of yet. Expects write, readers, token, queue, publish, isHeard, and no writer.\n" +
     "local function handOn(isProbing)\n" +
     "  local MAX_READERS, MAX_DEAD, PROBE_US, TOKEN_MS = 64, 100, 1000000, '604800000'\n" +
     "  local time = redis.call('TIME')\n" +
@@ -1199,9 +1203,9 @@ export const readWriteLockRecheck = new Script({
     "\n" +
     "-- Lets in whoever stands first and fits: the readers that follow one another, or one writer if nobody else is in.\n" +
     "-- Waiters whose process is gone are dropped. A probe asks even a writer that has to wait whether it is there, once it has\n" +
-    "-- waited for a second, so that a dead one doesn't keep the readers behind it out. Returns 1 if there may be more to let in, else 0: what is left by a\n" +
-    "-- call that found only dead waiters is for a re-check, which puts those back that weren't heard of yet. Expects write,\n" +
-    "-- readers, token, queue, publish, isHeard, and no writer.\n" +
+    "-- waited for a second, so that a dead one doesn't keep the readers behind it out. Returns 1 if there may be more to let\n" +
+    "-- in, else 0: what is left by a call that found only dead waiters is for a re-check, which puts those back that weren't\n" +
+    "-- heard of yet. Expects write, readers, token, queue, publish, isHeard, and no writer.\n" +
     "local function handOn(isProbing)\n" +
     "  local MAX_READERS, MAX_DEAD, PROBE_US, TOKEN_MS = 64, 100, 1000000, '604800000'\n" +
     "  local time = redis.call('TIME')\n" +
@@ -1343,9 +1347,9 @@ export const readWriteLockRelease = new Script({
     "\n" +
     "-- Lets in whoever stands first and fits: the readers that follow one another, or one writer if nobody else is in.\n" +
     "-- Waiters whose process is gone are dropped. A probe asks even a writer that has to wait whether it is there, once it has\n" +
-    "-- waited for a second, so that a dead one doesn't keep the readers behind it out. Returns 1 if there may be more to let in, else 0: what is left by a\n" +
-    "-- call that found only dead waiters is for a re-check, which puts those back that weren't heard of yet. Expects write,\n" +
-    "-- readers, token, queue, publish, isHeard, and no writer.\n" +
+    "-- waited for a second, so that a dead one doesn't keep the readers behind it out. Returns 1 if there may be more to let\n" +
+    "-- in, else 0: what is left by a call that found only dead waiters is for a re-check, which puts those back that weren't\n" +
+    "-- heard of yet. Expects write, readers, token, queue, publish, isHeard, and no writer.\n" +
     "local function handOn(isProbing)\n" +
     "  local MAX_READERS, MAX_DEAD, PROBE_US, TOKEN_MS = 64, 100, 1000000, '604800000'\n" +
     "  local time = redis.call('TIME')\n" +
@@ -1558,6 +1562,30 @@ export const readWriteLockRenew = new Script({
     "  replies[#replies + 1] = isHolder and 1 or 0\n" +
     "end\n" +
     "return replies\n",
+} as const);
+
+export const replicationConfirm = new Script({
+  name: "replication.confirm",
+  isReadOnly: false,
+  keys: ["lease"],
+  args: ["member","leaseMs"],
+  source: "#!lua flags=allow-oom\n" +
+    "-- Writes the lease of a holder once more, not shorter than it is, so that a WAIT on the same connection has a write whose\n" +
+    "-- replication it counts; whatever was granted was written before it. PEXPIRE with GT would not do: within the millisecond\n" +
+    "-- of the grant it changes nothing, and is not replicated. Nothing is restored here. Repeating a call is safe. O(1).\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   lease        STRING holder, until the lease ends\n" +
+    "-- ARGV\n" +
+    "--   member\n" +
+    "--   leaseMs      ms from now\n" +
+    "-- RETURNS\n" +
+    "--   1 if the member holds the lock, else 0\n" +
+    "local lease = KEYS[1]\n" +
+    "local member, leaseMs = ARGV[1], tonumber(ARGV[2])\n" +
+    "if redis.call('GET', lease) ~= member then return 0 end\n" +
+    "redis.call('SET', lease, member, 'PX', math.max(leaseMs, redis.call('PTTL', lease)))\n" +
+    "return 1\n",
 } as const);
 
 export const semaphoreAcquire = new Script({

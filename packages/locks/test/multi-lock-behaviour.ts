@@ -134,24 +134,30 @@ export function describeMultiLock(start: () => Promise<string>): void {
       expect(lease.isValid).toBe(false);
     });
 
-    test.each(['lease', 'queue'])('a %s of a foreign type fails nobody who asks in the same tick', async (part) => {
-      const { prefix, multi } = bench();
-      const [good, bad, last] = [multi(['a', 'b']), multi(['c', 'd']), multi(['e', 'f'])];
-      await redis.rpush(`${prefix}:locks:{c}:${part}`, 'x');
-      for (const ask of ['acquire', 'tryAcquire'] as const) {
-        const [first, second, third] = await Promise.allSettled([good[ask](), bad[ask](), last[ask]()]);
-        expect(second).toMatchObject({ reason: { message: expect.stringMatching(/^WRONGTYPE/) } });
-        for (const [lock, result] of [
-          [good, first],
-          [last, third],
-        ] as const) {
-          const lease = (result as PromiseFulfilledResult<MultiLease>).value;
-          for (const { holder } of (await lock.inspect()).values()) expect(holder).toBe(lease.holder);
-          expect(await lease.release()).toBe(true);
+    test.each(['lease', 'queue'])(
+      'a %s of a foreign type fails nobody who asks in the same tick',
+      async (part) => {
+        const { prefix, multi } = bench();
+        const [good, bad, last] = [multi(['a', 'b']), multi(['c', 'd']), multi(['e', 'f'])];
+        await redis.rpush(`${prefix}:locks:{c}:${part}`, 'x');
+        for (const ask of ['acquire', 'tryAcquire'] as const) {
+          const [first, second, third] = await Promise.allSettled([good[ask](), bad[ask](), last[ask]()]);
+          expect(second).toMatchObject({ reason: { message: expect.stringMatching(/^WRONGTYPE/) } });
+          for (const [lock, result] of [
+            [good, first],
+            [last, third],
+          ] as const) {
+            const lease = (result as PromiseFulfilledResult<MultiLease>).value;
+            for (const { holder } of (await lock.inspect()).values()) expect(holder).toBe(lease.holder);
+            expect(await lease.release()).toBe(true);
+          }
         }
-      }
-      await until('the other lock to be free', async () => (await redis.exists(`${prefix}:locks:{d}:lease`)) === 0);
-    });
+        await until(
+          'the other lock to be free',
+          async () => (await redis.exists(`${prefix}:locks:{d}:lease`)) === 0,
+        );
+      },
+    );
 
     test('waits in the queue of the first lock that is not free, and keeps those before it', async () => {
       const { prefix, multi, mutex } = bench();

@@ -61,10 +61,10 @@ describe('on a single node', () => {
     const giveBack = [
       'evalsha mutex.release a.lease a.token a.queue b.lease b.token b.queue',
       '  get a.lease',
-      '  exists a.queue',
+      '  zcard a.queue',
       '  del a.lease',
       '  get b.lease',
-      '  exists b.queue',
+      '  zcard b.queue',
       '  del b.lease',
     ];
     expect(

@@ -90,9 +90,7 @@ describe('options that are no object', () => {
   test.each(Object.entries(makers))('%s refuses them', (_, make) => {
     for (const options of [5, 0, 'x', '', true, null, () => 1]) {
       const got = options === null ? 'null' : typeof options;
-      expect(() => make(options as never)).toThrow(
-        new TypeError(`options must be an object, got ${got}`),
-      );
+      expect(() => make(options as never)).toThrow(new TypeError(`options must be an object, got ${got}`));
     }
   });
 

@@ -53,7 +53,10 @@ export class CountDownLatch {
     await this.#latches.line(this.#terms).wait(waitMs, signal);
   }
 
-  /** What is left to count; 0 when the latch is open, `count` before it begins. Rejects with LatchCountError. One round trip, O(1). */
+  /**
+   * What is left to count; 0 when the latch is open, `count` before it begins. Rejects with LatchCountError if it has
+   * another count. One round trip, O(1).
+   */
   async remaining(): Promise<number> {
     return this.#latches.remaining(this.#terms);
   }

@@ -1,4 +1,7 @@
-/** What the latches of one client send, and who waits for them. Count-downs of the same tick for the same latch travel together. */
+/**
+ * What the latches of one client send, and who waits for them. Count-downs of the same tick for the same latch travel
+ * together.
+ */
 import type { RedisClient } from '@mortise/redis';
 import { Coalescer, WaiterHub } from '@mortise/redis';
 import { LatchCountError } from '../errors.js';

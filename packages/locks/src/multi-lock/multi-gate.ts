@@ -9,7 +9,7 @@ import { MutexGate } from '../mutex/mutex-gate.js';
 import { multiLockAcquire } from '../scripts.gen.js';
 import type { AcquireMode, Moment, RenewReply } from '../waiting/gate.js';
 import { MAX_BATCH } from '../waiting/gate.js';
-import { Grouping, isOfOneKey } from '../waiting/grouping.js';
+import { Grouping, isOfOneKey, sendEach } from '../waiting/grouping.js';
 import { perClient } from '../waiting/per-client.js';
 
 /** One of the locks of a multi-lock: the same that a Mutex of this name is. */
@@ -89,10 +89,11 @@ class Takes {
       return await this.#sendTogether(requests);
     } catch (error) {
       if (!isOfOneKey(error) || requests.length === 1) throw error;
-      const results = await Promise.allSettled(requests.map((request) => this.#sendTogether([request])));
-      return results.map((result) => {
-        return result.status === 'fulfilled' ? result.value[0]! : (result.reason as Error);
-      });
+      return await sendEach(
+        requests,
+        (request) => request,
+        (alone) => this.#sendTogether(alone),
+      );
     }
   }
 

@@ -10,6 +10,7 @@ import {
   resolveAcquireOptions,
   resolveMutexOptions,
 } from '../options.js';
+import { requireNoReplicas } from '../replication/replication-options.js';
 import { runUnder } from '../using.js';
 import { acquireBy } from '../waiting/acquire.js';
 import { Contender } from '../waiting/contender.js';
@@ -42,6 +43,7 @@ export class MultiLock {
    */
   constructor(redis: RedisClient, names: readonly string[], options: MutexOptions = {}) {
     const resolved = resolveMutexOptions(options);
+    requireNoReplicas(options);
     const parts = partsOf(requireClient(redis), requireNames(names), options.prefix);
     this.names = parts.map(({ name }) => name);
     this.#redis = redis;
@@ -56,9 +58,9 @@ export class MultiLock {
 
   /**
    * Waits until it has all locks. Rejects with LockTimeoutError after `waitMs`, which names the lock that was waited for, with
-   * the reason of `signal` when that is aborted, and with ERR_CLIENT_CLOSED when the client is closed; what was taken is
-   * given back then. Errors of ioredis pass through. Locks that are held while others are waited for keep those that
-   * want them waiting, and are renewed in the background.
+   * the reason of `signal` when that is aborted, and with ERR_CLIENT_CLOSED when the client is closed meanwhile; what was
+   * taken is given back then. Errors of ioredis pass through, also that of a client which was closed before. Locks that
+   * are held while others are waited for keep those that want them waiting, and are renewed in the background.
    *
    * One round trip when all are free; on Cluster one for each slot, one after the other. Each lock that is not free costs
    * one more command, besides one for each process and second. O(names · log waiters).

@@ -91,7 +91,8 @@ export class QuorumMutex {
 
   /**
    * Resolves with the lock if a majority of the nodes grants it at once, else with null: also when others try at the same
-   * time, and none of them gets a majority. Rejects with QuorumUnreachableError if too few nodes answered. One command on each node.
+   * time, and none of them gets a majority. Rejects with QuorumUnreachableError if too few nodes answered. One command on
+   * each node.
    */
   async tryAcquire(): Promise<Lease | null> {
     const { grant, ballot } = await stand(Contender.of(this.#redis), this.#terms);
@@ -112,7 +113,10 @@ export class QuorumMutex {
     return runUnder(this, section, options);
   }
 
-  /** What each node says, each at a moment of its own. Rejects with QuorumUnreachableError if too few answered. One command on each. */
+  /**
+   * What each node says, each at a moment of its own. Rejects with QuorumUnreachableError if too few answered. One command
+   * on each node.
+   */
   async inspect(): Promise<QuorumMutexState> {
     const { nodes, keys, nodeTimeoutMs } = this.#terms;
     const asks = nodes.map((node) => node.ask(() => node.inspect(keys), nodeTimeoutMs));
@@ -150,8 +154,8 @@ export class QuorumMutex {
 
   /**
    * Releases the lock for a holder that somebody else keeps. Resolves to false when that holder did not have a majority (any
-   * more). Throws TypeError for what is no `holder` of a lease. Rejects with QuorumUnreachableError if too few nodes answered. Safe to
-   * repeat, when `false` may also mean that the first call had been carried out. One command on each node.
+   * more). Throws TypeError for what is no `holder` of a lease. Rejects with QuorumUnreachableError if too few nodes
+   * answered. Safe to repeat, when `false` may also mean that the first call had been carried out. One command on each node.
    */
   async releaseFor(holder: string): Promise<boolean> {
     return new Candidacy(this.#terms, requireHolder(holder), false).release();

@@ -22,7 +22,7 @@ export interface ReadWriteLockState {
   readonly remainingMs: number;
   /** How many wait, readers and writers. */
   readonly queueLength: number;
-  /** Where the first of those that wait with this client, to read or to write, stands in the queue, from 1. Null if none waits. */
+  /** Where the first of those that wait with this client, to read or to write, stands in the queue, from 1; null if none. */
   readonly position: number | null;
 }
 
@@ -50,10 +50,10 @@ export class LockSide<L extends Lease = Lease> {
   /**
    * Waits for its turn and resolves with the lock: readers beside other readers, a writer alone. Rejects with
    * LockTimeoutError after `waitMs`, with the reason of `signal` when that is aborted, and with ERR_CLIENT_CLOSED when
-   * the client is closed; it leaves the queue then. Errors of ioredis pass through. A reply that comes after the end of
-   * its lease is not an acquired lock: it is given back, and the wait goes on. One round trip when nobody is in the way;
-   * while there is contention one command for each acquisition, besides one for each process and second.
-   * O(log (readers + waiters)).
+   * the client is closed meanwhile; it leaves the queue then. Errors of ioredis pass through, also that of a client which
+   * was closed before. A reply that comes after the end of its lease is not an acquired lock: it is given back, and the
+   * wait goes on. One round trip when nobody is in the way; while there is contention one command for each acquisition,
+   * besides one for each process and second. O(log (readers + waiters)).
    */
   async acquire(options: AcquireOptions = {}): Promise<L> {
     return this.#lease(await acquire(this.#contender, this.#terms, resolveAcquireOptions(options)));
@@ -106,8 +106,8 @@ export class LockSide<L extends Lease = Lease> {
 
   /**
    * Lengthens, to `leaseMs` from now, the lease of a holder that somebody else keeps, such as a client of a service that
-   * takes locks for others. With the `fencingToken` of the lease it comes back
-   * when the keys were lost; give it only while the lease isn't over. Resolves to false when that holder does not have the lock (any more). Throws TypeError for
+   * takes locks for others. With the `fencingToken` of the lease it comes back when the lock's keys were lost; give it only
+   * while the lease isn't over. Resolves to false when that holder does not have the lock (any more). Throws TypeError for
    * what is no `holder` of a lease of this side. Safe to repeat. One round trip.
    */
   async renewFor(holder: string, leaseMs: number = this.#terms.leaseMs, fencingToken = 0): Promise<boolean> {

@@ -1,8 +1,8 @@
 -- Lets in whoever stands first and fits: the readers that follow one another, or one writer if nobody else is in.
 -- Waiters whose process is gone are dropped. A probe asks even a writer that has to wait whether it is there, once it has
--- waited for a second, so that a dead one doesn't keep the readers behind it out. Returns 1 if there may be more to let in, else 0: what is left by a
--- call that found only dead waiters is for a re-check, which puts those back that weren't heard of yet. Expects write,
--- readers, token, queue, publish, isHeard, and no writer.
+-- waited for a second, so that a dead one doesn't keep the readers behind it out. Returns 1 if there may be more to let
+-- in, else 0: what is left by a call that found only dead waiters is for a re-check, which puts those back that weren't
+-- heard of yet. Expects write, readers, token, queue, publish, isHeard, and no writer.
 local function handOn(isProbing)
   local MAX_READERS, MAX_DEAD, PROBE_US, TOKEN_MS = 64, 100, 1000000, '604800000'
   local time = redis.call('TIME')

@@ -86,10 +86,10 @@ export class Semaphore {
    * request that doesn't fit yet holds up those behind it, so it is never overtaken by lighter ones. Rejects with
    * LockTimeoutError after `waitMs`, with the reason of `signal` when that is aborted, with SemaphoreLimitError when
    * the semaphore has another limit (or gets one that is less than what it waits for), and with ERR_CLIENT_CLOSED
-   * when the client is closed; it leaves the queue then. Errors of ioredis pass through. A reply that comes after the
-   * end of its lease is given back, and the wait goes on. One round trip when permits are free; while there is
-   * contention one command for each acquisition, besides one for each process and second. O(log n) of holders and
-   * waiters.
+   * when the client is closed meanwhile; it leaves the queue then. Errors of ioredis pass through, also that of a client
+   * which was closed before. A reply that comes after the end of its lease is given back, and the wait goes on. One
+   * round trip when permits are free; while there is contention one command for each acquisition, besides one for each
+   * process and second. O(log n) of holders and waiters.
    */
   async acquire(options: AcquirePermitsOptions = {}): Promise<Lease> {
     const terms = this.#terms(options);
@@ -162,9 +162,9 @@ export class Semaphore {
 
   /**
    * Lengthens, to `leaseMs` from now, the lease of a holder that somebody else keeps, such as a client of a service
-   * that takes permits for others. With the `fencingToken` of the lease it comes back
-   * when the keys were lost; give it only while the lease isn't over. Resolves to false when that holder has no permits (any more). Throws TypeError for
-   * what is no `holder` of a lease. Safe to repeat. One round trip.
+   * that takes permits for others. With the `fencingToken` of the lease it comes back when the semaphore's keys were
+   * lost; give it only while the lease isn't over. Resolves to false when that holder has no permits (any more). Throws
+   * TypeError for what is no `holder` of a lease. Safe to repeat. One round trip.
    */
   async renewFor(
     holder: string,

@@ -53,7 +53,7 @@ export class Grouping {
 }
 
 /** Sends the requests of each part by themselves. */
-async function sendEach<Request, Result>(
+export async function sendEach<Request, Result>(
   requests: readonly Request[],
   partOf: (request: Request) => unknown,
   send: (requests: readonly Request[]) => Promise<readonly (Result | Error)[]>,

@@ -1,0 +1,39 @@
+import { requireInteger } from '@mortise/redis';
+
+/** How many replicas have to know of a grant before the caller gets it. */
+export interface ReplicationOptions {
+  /**
+   * How many replicas have to acknowledge a grant before it is given to the caller: from 0 to 100. If fewer do so in
+   * `replicasWaitMs`, the lock is given back and the call rejects with LockReplicationError. It makes it less likely that a
+   * failover gives the lock to a second holder, and doesn't rule it out: Redis may promote a replica that lacks the
+   * grant. Renewals wait for nobody. Costs a connection for each client, on Cluster for each master, a write and a part of
+   * a WAIT. Of Mutex only. Default 0: no replica is asked.
+   */
+  readonly minReplicas?: number | undefined;
+  /**
+   * How long to wait for them, in ms: a whole number from 1 to half of `leaseMs`. Default 1,000, or half of `leaseMs` if
+   * that is less. It is a part of the lease, and of `waitMs`.
+   */
+  readonly replicasWaitMs?: number | undefined;
+}
+
+export interface ReplicationTerms {
+  readonly minReplicas: number;
+  readonly replicasWaitMs: number;
+}
+
+const REPLICATION_DEFAULTS = { minReplicas: 0, replicasWaitMs: 1_000 };
+
+export function resolveReplicationOptions(options: ReplicationOptions, leaseMs: number): ReplicationTerms {
+  const max = Math.floor(leaseMs / 2);
+  const { minReplicas = REPLICATION_DEFAULTS.minReplicas } = options;
+  const { replicasWaitMs = Math.min(REPLICATION_DEFAULTS.replicasWaitMs, max) } = options;
+  requireInteger('minReplicas', minReplicas, { min: 0, max: 100 });
+  requireInteger('replicasWaitMs', replicasWaitMs, { min: 1, max });
+  return { minReplicas, replicasWaitMs };
+}
+
+/** Refuses a lock that cannot wait for replicas to those who rely on it. Throws TypeError. */
+export function requireNoReplicas({ minReplicas = 0 }: ReplicationOptions): void {
+  if (minReplicas !== 0) throw new TypeError('minReplicas is an option of Mutex only');
+}
