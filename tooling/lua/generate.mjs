@@ -31,8 +31,12 @@ if (stale > 0) console.error('run `npm run scripts` and commit the result');
 if (stale + refused > 0) process.exitCode = 1;
 
 function generate(source) {
-  const all = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.lua'));
-  const parts = new Map(all.filter((file) => file.endsWith('.part.lua')).map((file) => [basename(file), file]));
+  const all = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.lua'),
+  );
+  const parts = new Map(
+    all.filter((file) => file.endsWith('.part.lua')).map((file) => [basename(file), file]),
+  );
   const files = all
     .filter((file) => !file.endsWith('.part.lua'))
     .toSorted((a, b) => (basename(a) < basename(b) ? -1 : 1));

@@ -18,7 +18,9 @@ export function includeParts(name, text, read) {
   return text.replaceAll(INCLUDE, (_, part) => {
     const body = read(part).trimEnd();
     if (/^-- include /m.test(body) || /\b(?:KEYS|ARGV)\b/.test(body) || body.startsWith('#!')) {
-      throw new Error(`${name}: ${part} is a part, which has no first line of its own, no KEYS, no ARGV and no parts`);
+      throw new Error(
+        `${name}: ${part} is a part, which has no first line of its own, no KEYS, no ARGV and no parts`,
+      );
     }
     return body;
   });

@@ -41,12 +41,7 @@ test('a lock without contention costs one command to take and one to give back',
   const mutex = new Mutex(redis, 'free', { prefix });
   let lease: Lease | null = null;
   const take = ['evalsha mutex.acquire lease token queue', '  exists queue', '  set lease'];
-  const giveBack = [
-    'evalsha mutex.release lease token queue',
-    '  get lease',
-    '  zcard queue',
-    '  del lease',
-  ];
+  const giveBack = ['evalsha mutex.release lease token queue', '  get lease', '  zcard queue', '  del lease'];
   expect(
     await commands(redis, async () => {
       lease = await mutex.acquire();
