@@ -46,7 +46,7 @@ async function interrupt(
 
 describe('a holder that was paused past its lease', () => {
   test('cannot write when another one has: its token is refused', async () => {
-    const paused = await interrupt({}, { lockLeaseMs: 50 });
+    const paused = await interrupt({}, { lockLeaseMs: 1_000 });
     await paused.market.putPlayer('ann', bill);
     // The lock passes on when the lease is over, without a word to the one who is paused.
     const { value } = await paused.market.purchase({ ...order, buyerId: 'ann' });
@@ -62,14 +62,14 @@ describe('a holder that was paused past its lease', () => {
   });
 
   test('writes what it decided when nobody else has written', async () => {
-    const paused = await interrupt({}, { lockLeaseMs: 50 });
+    const paused = await interrupt({}, { lockLeaseMs: 1_000 });
     const lock = new Mutex(redis, lockNameOf('offer'), { prefix: paused.prefix });
     await until('the end of the lease', async () => (await lock.inspect()).holder === null);
     expect(await paused.outcome()).toBe(97);
   });
 
   test('decides again when the next holder only looked', async () => {
-    const paused = await interrupt({}, { lockLeaseMs: 50 });
+    const paused = await interrupt({}, { lockLeaseMs: 1_000 });
     const poor = { ...order, buyerId: 'frank' };
     await expect(paused.market.purchase(poor)).rejects.toMatchObject({ code: 'ERR_OWN_LISTING' });
     expect(await paused.outcome()).toBe(97);
@@ -156,7 +156,7 @@ describe('a withdrawal by lock', () => {
   test('whose holder was paused past its lease cannot write when another one has', async () => {
     const shop = await openShop(redis, patient);
     const { client, reached, resume } = pauseBefore(connect(), marketSettleWithdrawal);
-    const slow = new Market(client, { prefix: shop.prefix, ...patient, lockLeaseMs: 50 });
+    const slow = new Market(client, { prefix: shop.prefix, ...patient, lockLeaseMs: 1_000 });
     const withdrawal = slow.withdraw('offer', 'frank', byLock).catch(codeOf);
     await reached;
     await shop.market.withdraw('offer', 'frank', byLock);
@@ -206,7 +206,7 @@ describe('an offer by lock', () => {
   }
 
   test('whose holder was paused past its lease cannot write when others have', async () => {
-    const { market, prefix, outcome } = await interruptOffer(50);
+    const { market, prefix, outcome } = await interruptOffer(1_000);
     await market.list(offer);
     await market.withdraw('new', 'frank', byLock);
     const before = await dump(redis, prefix);

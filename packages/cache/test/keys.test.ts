@@ -25,7 +25,8 @@ test('every key expires: rows ten delays after their last load, the schedule whe
   await rows.schedule('often', { everyMs: 1_000 });
   database.failure = new Error('away');
   await rows.refresh('often');
-  await until('the failure', async () => errors.length > 0);
+  // A load that was under way already may fail, too, but its result is refused.
+  await until('the failure', async () => errors.length > 0 && (await rows.stats()).failing > 0);
   await refresher.stop();
   await rows.get('unknown');
 
@@ -41,7 +42,7 @@ test('every key expires: rows ten delays after their last load, the schedule whe
   expect(Object.keys(times)).toEqual(Object.keys(promised));
   for (const [key, promise] of Object.entries(promised)) {
     expect(times[key]).toBeLessThanOrEqual(promise);
-    expect(times[key]).toBeGreaterThan(promise - 10_000);
+    expect(times[key]).toBeGreaterThan(promise - 30_000);
   }
 });
 

@@ -176,8 +176,9 @@ describe('a load that fails', () => {
       number,
       number,
     ];
-    expect([first >= 199, first <= 400, second >= 399, second <= 800]).not.toContain(false);
-    expect([third >= 499, third <= 1_000, fourth >= 499, fourth <= 1_000]).not.toContain(false);
+    // What has gone by since it was planned may be some seconds.
+    expect([first >= 180, first <= 400, second >= 380, second <= 800]).not.toContain(false);
+    expect([third >= 480, third <= 1_000, fourth >= 480, fourth <= 1_000]).not.toContain(false);
   });
 
   test('is one for the batch when the result is not what was asked for, so that no row is taken for gone', async () => {
@@ -304,15 +305,19 @@ describe('refreshers side by side', () => {
   test('take over what a dead one had, when its lease ends', async () => {
     const prefix = freshPrefix();
     const client = redis.duplicate();
-    const { errors } = await refresh(client, cacheOf(client, new Gate(), { prefix }), { leaseMs: 300 });
+    const { errors } = await refresh(client, cacheOf(client, new Gate(), { prefix }), { leaseMs: 1_500 });
     const rows = cacheOf(redis, new Database().put('42'), { prefix });
     await rows.schedule('42', HOUR);
-    await until('the claim', async () => (await rows.stats()).due === 0);
+    const endsAt = await until('the claim', async () => {
+      const score = Number(await redis.zscore(`${prefix}:cache:{items}:due`, '42'));
+      // The end of a lease, at half a millisecond.
+      return !Number.isInteger(score) && score;
+    });
     client.disconnect();
-    const claimedAt = performance.now();
     await refresh(redis, rows);
     await until('the row', async () => (await rows.get('42')) !== null);
-    expect(performance.now() - claimedAt).toBeGreaterThan(100);
+    const [seconds, us] = (await redis.time()).map(Number) as [number, number];
+    expect(seconds * 1_000 + us / 1_000).toBeGreaterThanOrEqual(endsAt);
     await until('the complaint of the dead one', async () => errors.length > 0);
   });
 
@@ -342,7 +347,7 @@ describe('sleep and wake-up', () => {
     await rows.schedule('2', HOUR);
     await until('the row', async () => (await rows.get('2')) !== null);
     // The bounded re-check comes after 5 s.
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(performance.now() - startedAt).toBeLessThan(4_900);
   });
 
   test('a wake-up that was lost is made up for', async () => {
@@ -354,7 +359,7 @@ describe('sleep and wake-up', () => {
     // As a schedule does whose wake-up gets lost.
     await redis.zadd(`${prefix}:cache:{items}:every`, 3_600_000, '2');
     await redis.zadd(`${prefix}:cache:{items}:due`, 0, '2');
-    await until('the row', async () => (await rows.get('2')) !== null, 8_000);
+    await until('the row', async () => (await rows.get('2')) !== null);
     expect((await rows.stats()).scheduled).toBe(2);
   });
 });

@@ -6,7 +6,7 @@ import { LeaseLostError, Mutex } from '@mortise/locks';
 import { Redis } from 'ioredis';
 
 const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379');
-const mutex = new Mutex(redis, 'stock:7', { leaseMs: 100, renew: false, prefix: 'example' });
+const mutex = new Mutex(redis, 'stock:7', { leaseMs: 1_000, renew: false, prefix: 'example' });
 
 /** Stands for a database: `UPDATE … SET token = $1 WHERE token <= $1`. */
 const stock = {

@@ -8,7 +8,7 @@ import { Redis } from 'ioredis';
 test('tryAcquire whose answer comes too late leaves no lock behind', async () => {
   const server = await startSingle();
   const admin = connect(server.url);
-  const client = new Redis(server.url, { commandTimeout: 200, retryStrategy: () => 20 });
+  const client = new Redis(server.url, { commandTimeout: 2_000, retryStrategy: () => 20 });
   client.on('error', () => undefined);
   const prefix = freshPrefix();
   const options = { prefix, leaseMs: 60_000, renew: false };
@@ -19,7 +19,7 @@ test('tryAcquire whose answer comes too late leaves no lock behind', async () =>
     const tries = [mutex, lock.read, lock.write, semaphore];
     // Scripts and connections are known from here on.
     for (const one of tries) await (await one.tryAcquire())!.release();
-    await admin.client('PAUSE', 600, 'ALL');
+    await admin.client('PAUSE', 5_000, 'ALL');
     for (const outcome of await Promise.allSettled(tries.map((one) => one.tryAcquire()))) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { message: 'Command timed out' } });
     }

@@ -47,7 +47,7 @@ async function oneEach(): Promise<Map<RedisServer, string>> {
 test('grants on all masters are on their replicas when the callers get them', async () => {
   const names = Array.from({ length: 20 }, (_, index) => `lock-${index}`);
   const leases = await Promise.all(
-    names.map((name) => new Mutex(redis, name, { prefix, minReplicas: 1 }).acquire()),
+    names.map((name) => new Mutex(redis, name, { prefix, minReplicas: 1, replicasWaitMs: 5_000 }).acquire()),
   );
   expect(await Promise.all(names.map(copyOf))).toEqual(leases.map(({ holder }) => holder));
   expect(await Promise.all(leases.map((lease) => lease.release()))).toEqual(names.map(() => true));
@@ -62,12 +62,12 @@ test('a replica that stands still refuses the locks of its master and of no othe
     const probe = new Redis(replica!.url);
     await until('it to stand still', async () => (await within(probe.ping(), 20, undefined)) === TIMED_OUT);
     probe.disconnect();
-    const take = (lock: string): Promise<Lease | null> =>
-      new Mutex(redis, lock, { prefix, minReplicas: 1, replicasWaitMs: 300 }).tryAcquire();
-    await expect(take(name)).rejects.toMatchObject({ code: 'ERR_LOCK_REPLICAS', acknowledged: 0 });
+    const take = (lock: string, replicasWaitMs: number): Promise<Lease | null> =>
+      new Mutex(redis, lock, { prefix, minReplicas: 1, replicasWaitMs }).tryAcquire();
+    await expect(take(name, 300)).rejects.toMatchObject({ code: 'ERR_LOCK_REPLICAS', acknowledged: 0 });
     expect(await redis.exists(keyOf(name))).toBe(0);
     for (const other of [...names.values()].filter((lock) => lock !== name)) {
-      expect(await (await take(other))!.release()).toBe(true);
+      expect(await (await take(other, 5_000))!.release()).toBe(true);
     }
   } finally {
     replica!.resume();
@@ -77,7 +77,7 @@ test('a replica that stands still refuses the locks of its master and of no othe
 test('a lock follows its slot to another master', async () => {
   const names = await oneEach();
   const [[, name], [to]] = [...names] as [[RedisServer, string], [RedisServer, string]];
-  const mutex = new Mutex(redis, name, { prefix, minReplicas: 1 });
+  const mutex = new Mutex(redis, name, { prefix, minReplicas: 1, replicasWaitMs: 5_000 });
   expect(await (await mutex.acquire()).release()).toBe(true);
   await servers.moveSlot(await redis.cluster('KEYSLOT', keyOf(name)), to);
   const lease = await mutex.acquire();
@@ -87,8 +87,9 @@ test('a lock follows its slot to another master', async () => {
 
 test('a lock that was acknowledged survives the failover of its master', async () => {
   const [[owner, name]] = [...(await oneEach())] as [[RedisServer, string]];
-  const mutex = new Mutex(redis, name, { prefix, minReplicas: 1, leaseMs: 60_000, replicasWaitMs: 1_000 });
-  const lease = await mutex.acquire();
+  const options = { prefix, minReplicas: 1, leaseMs: 60_000 };
+  const mutex = new Mutex(redis, name, { ...options, replicasWaitMs: 1_000 });
+  const lease = await new Mutex(redis, name, { ...options, replicasWaitMs: 5_000 }).acquire();
   await owner.kill();
   await servers.failover(owner);
   const holder = await until('the new master', () => redis.get(keyOf(name)).catch(() => undefined), 20_000);

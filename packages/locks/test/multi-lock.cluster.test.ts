@@ -5,6 +5,7 @@ import { startCluster } from '@mortise/redis-server';
 import type { RedisCluster } from '@mortise/redis-server';
 import { until } from '@mortise/test-kit';
 import { Cluster } from 'ioredis';
+import { Occupants } from './occupants.js';
 import { queued } from './queued.js';
 
 let servers: RedisCluster;
@@ -23,7 +24,7 @@ afterAll(async () => {
 const names = Array.from({ length: 12 }, (_, index) => `lock ${index}`);
 
 test('locks of all masters are taken together, waited for in one order, and given back', async () => {
-  let inside = 0;
+  const occupants = new Occupants();
   let sections = 0;
   const sets = [names, names.toReversed(), names.slice(4, 9), names.filter((_, index) => index % 3 === 0)];
   const actors = sets.flatMap((set) =>
@@ -31,11 +32,10 @@ test('locks of all masters are taken together, waited for in one order, and give
       for (let turn = 0; turn < 5; turn += 1) {
         // All sets have "lock 6" in common.
         await new MultiLock(client, set).using(async (_, lease) => {
-          inside += 1;
-          expect(inside).toBe(1);
+          expect(occupants.enter(lease)).toBe(0);
           await lease.renew();
           expect(lease.isValid).toBe(true);
-          inside -= 1;
+          occupants.leave(lease);
           sections += 1;
         });
       }
@@ -65,13 +65,13 @@ test('nothing is kept when one is taken, whichever', async () => {
 });
 
 test('what is held is kept while a lock of another slot is waited for', async () => {
-  const lock = new MultiLock(clients[0], names, { leaseMs: 700 });
+  const lock = new MultiLock(clients[0], names, { leaseMs: 3_000 });
   const last = new Mutex(clients[1], lock.names.at(-1)!);
   const holder = await last.acquire();
   const wait = lock.acquire();
   await queued(last, 1);
   const startedAt = performance.now();
-  await until('two leases', () => performance.now() > startedAt + 1_400);
+  await until('a lease to pass', () => performance.now() > startedAt + 3_000);
   const states = [...(await lock.inspect()).values()];
   expect(new Set(states.slice(0, -1).map((state) => state.holder)).size).toBe(1);
   await holder.release();

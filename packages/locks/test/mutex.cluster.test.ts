@@ -3,6 +3,7 @@ import { Mutex } from '@mortise/locks';
 import { startCluster } from '@mortise/redis-server';
 import type { RedisCluster } from '@mortise/redis-server';
 import { Cluster } from 'ioredis';
+import { Occupants, unlessExpired } from './occupants.js';
 import { queued } from './queued.js';
 
 let servers: RedisCluster;
@@ -27,21 +28,20 @@ test('locks of all masters are handed on, inside a process and between two', asy
   const counts = await Promise.all(
     names.map(async (name) => {
       const mutexes = shared(name);
-      let inside = 0;
+      const occupants = new Occupants();
       const order: number[] = [];
       const tokens: number[] = [];
       const holder = await mutexes[0].acquire();
       const sections: Promise<unknown>[] = [];
       for (let index = 0; index < 6; index += 1) {
         const section = mutexes[index % 2]!.using(async (_, lease) => {
-          inside += 1;
-          expect(inside).toBe(1);
+          expect(occupants.enter(lease)).toBe(0);
           order.push(index);
           tokens.push(lease.fencingToken);
           await lease.renew();
-          inside -= 1;
+          occupants.leave(lease);
         });
-        sections.push(section);
+        sections.push(section.catch(unlessExpired));
         await queued(mutexes[0], index + 1);
       }
       await holder.release();

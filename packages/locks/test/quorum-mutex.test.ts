@@ -8,7 +8,9 @@ import { driftOf } from '../src/quorum-mutex/candidacy.js';
 import { LocalLine } from '../src/quorum-mutex/local-line.js';
 import * as scripts from '../src/scripts.gen.js';
 import { abortOf } from './abort-of.js';
-import { QuorumNodes, votesOf } from './quorum-nodes.js';
+import { fastestOf } from './fastest-of.js';
+import { Occupants } from './occupants.js';
+import { PATIENT, QuorumNodes, votesOf } from './quorum-nodes.js';
 
 let nodes: QuorumNodes;
 
@@ -114,18 +116,18 @@ describe('arithmetic', () => {
   });
 
   test('a lease counts from before the votes were asked for, without the drift', async () => {
-    const [mutex] = nodes.mutexes([nodes.clients], { leaseMs: 1_000, driftFactor: 0.1, renew: false });
+    const [mutex] = nodes.mutexes([nodes.clients], { leaseMs: 10_000, driftFactor: 0.1, renew: false });
     const before = performance.now();
     const lease = await mutex.acquire();
     const after = performance.now();
-    expect(lease.expiresAt).toBeGreaterThanOrEqual(before + 1_000 - 102);
-    expect(lease.expiresAt).toBeLessThanOrEqual(after + 1_000 - 102);
+    expect(lease.expiresAt).toBeGreaterThanOrEqual(before + 10_000 - 1_002);
+    expect(lease.expiresAt).toBeLessThanOrEqual(after + 10_000 - 1_002);
     const { votes } = await mutex.inspect();
     for (const vote of votes) expect(performance.now() + vote!.remainingMs).toBeGreaterThan(lease.expiresAt);
     const renewedFrom = performance.now();
     await lease.renew();
-    expect(lease.expiresAt).toBeGreaterThanOrEqual(renewedFrom + 1_000 - 102);
-    expect(lease.expiresAt).toBeLessThanOrEqual(performance.now() + 1_000 - 102);
+    expect(lease.expiresAt).toBeGreaterThanOrEqual(renewedFrom + 10_000 - 1_002);
+    expect(lease.expiresAt).toBeLessThanOrEqual(performance.now() + 10_000 - 1_002);
     await lease.release();
   });
 });
@@ -133,7 +135,7 @@ describe('arithmetic', () => {
 describe('acquire', () => {
   test('takes the votes of all nodes, with one command each, and gives them back with one', async () => {
     const prefix = freshPrefix();
-    const mutex = new QuorumMutex(nodes.clients, '}x', { prefix });
+    const mutex = new QuorumMutex(nodes.clients, '}x', { ...PATIENT, prefix, leaseMs: 60_000 });
     let lease: Awaited<ReturnType<QuorumMutex['acquire']>>;
     const seen = (index: number, action: () => Promise<unknown>): Promise<string[]> =>
       transcript(nodes.clients[index]!, { prefix, scripts }, action);
@@ -178,21 +180,29 @@ describe('acquire', () => {
   });
 
   test('is woken by the release, long before it would look again', async () => {
-    const [mutex, other] = nodes.mutexes([nodes.clients, nodes.others()]);
-    const lease = await mutex.acquire();
-    const wait = other.acquire();
-    await until('the subscriptions', async () => {
-      const counts = await Promise.all(
-        nodes.clients.map((client) => client.pubsub('CHANNELS', '*vote-news')),
-      );
-      return counts.every((channels) => (channels as string[]).length > 0);
-    });
-    // It looks once more after it has subscribed, and then waits for news.
-    const startedAt = performance.now();
-    await lease.release();
-    const next = await wait;
-    expect(performance.now() - startedAt).toBeLessThan(900);
-    expect(await next.release()).toBe(true);
+    const others = nodes.others();
+    const handOver = async (): Promise<number> => {
+      const prefix = freshPrefix();
+      const [mutex, other] = [nodes.clients, others].map(
+        (clients) => new QuorumMutex(clients, 'lock', { ...PATIENT, prefix }),
+      ) as [QuorumMutex, QuorumMutex];
+      const lease = await mutex.acquire();
+      const wait = other.acquire();
+      await until('the subscriptions', async () => {
+        const counts = await Promise.all(
+          nodes.clients.map((client) => client.pubsub('CHANNELS', `${prefix}:*`)),
+        );
+        return counts.every((channels) => (channels as string[]).length > 0);
+      });
+      // It looks once more after it has subscribed, and then waits for news.
+      const startedAt = performance.now();
+      await lease.release();
+      const next = await wait;
+      const tookMs = performance.now() - startedAt;
+      expect(await next.release()).toBe(true);
+      return tookMs;
+    };
+    expect(await fastestOf(5, handOver)).toBeLessThan(900);
   });
 
   test('whoever waits sends next to nothing', async () => {
@@ -206,8 +216,10 @@ describe('acquire', () => {
     const before = await calls();
     const startedAt = performance.now();
     await until('a second and a half', () => performance.now() > startedAt + 1_500);
+    const sent = (await calls()) - before;
+    const seconds = (performance.now() - startedAt) / 1_000;
     // One of the twenty stands for all: asks at once, after it has subscribed, and each second; votes are given back.
-    expect((await calls()) - before).toBeLessThan(12);
+    expect(sent).toBeLessThan(9 + 2 * seconds);
     await lease.release();
     for (const wait of waits) await (await wait).release();
     expect(await allFree(mutex)).toBe(true);
@@ -255,7 +267,7 @@ describe('acquire', () => {
 
   test('is another lock than a Mutex of the same name', async () => {
     const prefix = freshPrefix();
-    const lease = await new QuorumMutex(nodes.clients, 'lock', { prefix }).acquire();
+    const lease = await new QuorumMutex(nodes.clients, 'lock', { ...PATIENT, prefix }).acquire();
     const single = await new Mutex(nodes.clients[0]!, 'lock', { prefix }).acquire();
     expect([lease.isValid, single.isValid]).toEqual([true, true]);
     await Promise.all([lease.release(), single.release()]);
@@ -266,18 +278,17 @@ describe('many at once', () => {
   test('are alone in their sections, and all get in', async () => {
     const lists = Array.from({ length: 5 }, () => nodes.others());
     const mutexes = nodes.mutexes(lists);
-    let inside = 0;
+    const occupants = new Occupants();
     let counter = 0;
     const worker = async (mutex: QuorumMutex): Promise<void> => {
       for (let round = 0; round < 6; round += 1) {
         await mutex.using(async (_, lease) => {
-          inside += 1;
           const seen = counter;
-          expect(inside).toBe(1);
+          expect(occupants.enter(lease)).toBe(0);
           expect(lease.isValid).toBe(true);
           await new Promise((resolve) => setImmediate(resolve));
           counter = seen + 1;
-          inside -= 1;
+          occupants.leave(lease);
         });
       }
     };
@@ -300,29 +311,33 @@ describe('many at once', () => {
 
 describe('a lease', () => {
   test('is renewed in the background, on all nodes', async () => {
-    const [mutex] = nodes.mutexes([nodes.clients], { leaseMs: 600 });
+    const [mutex] = nodes.mutexes([nodes.clients], { leaseMs: 4_000 });
     const lease = await mutex.acquire();
     const { expiresAt } = lease;
-    await until('a lease', () => lease.expiresAt > expiresAt + 600);
+    await until('a renewal', () => lease.expiresAt > expiresAt);
     expect(await votesOf(mutex)).toEqual([lease.holder, lease.holder, lease.holder]);
     expect(await lease.release()).toBe(true);
   });
 
   test('ends after maxHoldMs', async () => {
-    const [mutex] = nodes.mutexes([nodes.clients], { leaseMs: 100, maxHoldMs: 300 });
-    const startedAt = performance.now();
+    const [mutex] = nodes.mutexes([nodes.clients], { leaseMs: 3_000, maxHoldMs: 3_500 });
+    const before = performance.now();
     const lease = await mutex.acquire();
-    await abortOf(lease.signal);
-    const heldMs = performance.now() - startedAt;
-    expect(heldMs).toBeGreaterThan(200);
+    const after = performance.now();
+    const { expiresAt } = lease;
+    const abortedAt = await abortOf(lease.signal);
+    // It was renewed, but not beyond its limit; of both leases the drift is a part.
+    expect(lease.expiresAt).toBeGreaterThan(expiresAt);
+    expect(lease.expiresAt).toBeGreaterThanOrEqual(before + 3_500 - driftOf(3_500, 0.01));
+    expect(lease.expiresAt).toBeLessThanOrEqual(after + 3_500);
+    expect(abortedAt).toBeGreaterThanOrEqual(lease.expiresAt);
     expect(lease.signal.reason).toMatchObject({ code: 'ERR_LEASE_LOST', reason: 'expired' });
-    expect(lease.expiresAt - startedAt).toBeLessThanOrEqual(300);
     expect(await allFree(mutex)).toBe(true);
   });
 
   test('survives the loss of one vote, and gets it back', async () => {
     const prefix = freshPrefix();
-    const mutex = new QuorumMutex(nodes.clients, 'lock', { prefix });
+    const mutex = new QuorumMutex(nodes.clients, 'lock', { ...PATIENT, prefix });
     const lease = await mutex.acquire();
     await nodes.clients[1]!.del(`${prefix}:locks:{lock}:vote`);
     await lease.renew();
@@ -332,7 +347,7 @@ describe('a lease', () => {
 
   test('is lost with a majority', async () => {
     const prefix = freshPrefix();
-    const mutex = new QuorumMutex(nodes.clients, 'lock', { prefix });
+    const mutex = new QuorumMutex(nodes.clients, 'lock', { ...PATIENT, prefix });
     const lease = await mutex.acquire();
     const { signal } = lease;
     for (const client of nodes.clients.slice(1)) await client.del(`${prefix}:locks:{lock}:vote`);
@@ -360,7 +375,7 @@ describe('a lease', () => {
     const lease = await mutex.acquire();
     expect(await other.renewFor(lease.holder, 60_000)).toBe(true);
     await until('the third node', async () =>
-      (await mutex.inspect()).votes.every((vote) => vote!.remainingMs > 50_000),
+      (await mutex.inspect()).votes.every((vote) => vote!.remainingMs > 30_000),
     );
     expect(await other.releaseFor(lease.holder)).toBe(true);
     expect(await other.releaseFor(lease.holder)).toBe(false);

@@ -5,6 +5,9 @@ import type { RedisServer, TcpProxy } from '@mortise/redis-server';
 import { connect, disconnect, freshPrefix } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 
+/** On a busy machine a node that lives may take longer than the tenth of a second that it has by default. */
+export const PATIENT = { nodeTimeoutMs: 1_500 };
+
 /** Three independent servers. */
 export class QuorumNodes {
   readonly servers: readonly RedisServer[];
@@ -24,7 +27,7 @@ export class QuorumNodes {
     const proxies = await Promise.all(servers.map((server) => startProxy(server)));
     const nodes = new QuorumNodes(servers, proxies);
     // The servers know all scripts from now on: an unknown one costs a second round trip.
-    const mutex = new QuorumMutex(nodes.clients, 'warm');
+    const mutex = new QuorumMutex(nodes.clients, 'warm', PATIENT);
     const lease = await mutex.acquire();
     await lease.renew();
     await mutex.inspect();
@@ -56,7 +59,9 @@ export class QuorumNodes {
     options: QuorumMutexOptions = {},
   ): { -readonly [Index in keyof Lists]: QuorumMutex } {
     const prefix = freshPrefix();
-    const mutexes = lists.map((clients) => new QuorumMutex(clients, 'lock', { prefix, ...options }));
+    const mutexes = lists.map(
+      (clients) => new QuorumMutex(clients, 'lock', { prefix, ...PATIENT, ...options }),
+    );
     return mutexes as { -readonly [Index in keyof Lists]: QuorumMutex };
   }
 }

@@ -16,8 +16,8 @@ async function keysOf(prefix: string): Promise<Record<string, { type: string; tt
 }
 
 const LIMITS = {
-  write: ['string', 5_000],
-  readers: ['zset', 5_000],
+  write: ['string', 60_000],
+  readers: ['zset', 60_000],
   'rw-queue': ['zset', 60_000],
   'rw-token': ['string', 7 * 86_400_000],
 } as const;
@@ -26,7 +26,7 @@ test.each(['write', 'readers'] as const)(
   'all keys of a lock that is held (%s) and waited for expire',
   async (part) => {
     const prefix = freshPrefix();
-    const lock = new ReadWriteLock(redis, '}x', { prefix, leaseMs: 5_000 });
+    const lock = new ReadWriteLock(redis, '}x', { prefix, leaseMs: 60_000 });
     const holder = await lock[part === 'write' ? 'write' : 'read'].acquire();
     const wait = new ReadWriteLock(other, '}x', { prefix }).write.acquire();
     await queued(lock.read, 1);
@@ -37,7 +37,7 @@ test.each(['write', 'readers'] as const)(
       const [type, limit] = LIMITS[name];
       const key = keys[`locks:{%7Dx}:${name}`];
       expect(key?.type).toBe(type);
-      expect(key?.ttlMs).toBeGreaterThan(limit - 2_000);
+      expect(key?.ttlMs).toBeGreaterThan(limit - 20_000);
       expect(key?.ttlMs).toBeLessThanOrEqual(limit);
     }
     await holder.release();
@@ -51,13 +51,13 @@ test('the key of the readers stays for the longest of their leases, whatever the
     new ReadWriteLock(redis, 'lock', { prefix, leaseMs, renew: false });
   const leftOf = (): Promise<number> => redis.pttl(`${prefix}:locks:{lock}:readers`);
   const leases = [
-    await of(5_000).read.acquire(),
+    await of(20_000).read.acquire(),
     await of(60_000).read.acquire(),
-    await of(1_000).read.acquire(),
+    await of(10_000).read.acquire(),
   ];
-  expect(await leftOf()).toBeGreaterThan(55_000);
+  expect(await leftOf()).toBeGreaterThan(40_000);
   await leases[0]!.renew();
-  expect(await leftOf()).toBeGreaterThan(55_000);
+  expect(await leftOf()).toBeGreaterThan(40_000);
   expect(await leftOf()).toBeLessThanOrEqual(60_000);
   for (const lease of leases) expect(await lease.release()).toBe(true);
 });
@@ -69,7 +69,7 @@ test('of a lock that nobody holds only the last token stays, and every grant ren
   const isRenewed = async (): Promise<boolean> => {
     const ttlMs = await redis.pttl(token);
     await redis.pexpire(token, 60_000);
-    return ttlMs > 7 * 86_400_000 - 5_000;
+    return ttlMs > 7 * 86_400_000 - 30_000;
   };
   const writer = await lock.write.acquire();
   expect(await isRenewed()).toBe(true);

@@ -9,8 +9,8 @@ import { queued } from './queued.js';
 import { roundTrips } from './round-trips.js';
 import { readWriteLockRecheck } from '../src/scripts.gen.js';
 
-/** The longest pause between two re-checks, a command, and what a busy machine adds. */
-const RECHECK_LIMIT_MS = 1_600 + 900;
+/** A re-check comes within 1.2 s, and a busy machine may add some. Without one, a lease of ten seconds would be waited for. */
+const RECHECK_LIMIT_MS = 8_000;
 
 let server: RedisServer;
 
@@ -58,13 +58,13 @@ test.concurrent.each(['read', 'write'] as const)(
     await roundTrips(other);
     // What a release does, but for the message.
     const [member] = (await redis.zrange(queue, '0', '0')) as [string];
-    const endsUs = (Number((await redis.time())[0]) + 3) * 1_000_000;
+    const endsUs = (Number((await redis.time())[0]) + 60) * 1_000_000;
     const handOn = redis
       .multi()
       .del(queue, write)
       .set(token, holder.fencingToken + 1, 'PX', 60_000);
-    if (side === 'write') handOn.set(write, member, 'PX', 1_990);
-    else handOn.zadd(readers, endsUs, member).pexpire(readers, 3_000);
+    if (side === 'write') handOn.set(write, member, 'PX', 60_000);
+    else handOn.zadd(readers, endsUs, member).pexpire(readers, 60_000);
     await handOn.exec();
     const startedAt = performance.now();
     const lease = await wait;
@@ -109,10 +109,11 @@ test.concurrent.each(['r', 'w'] as const)(
     const waits = [1, 2].map(() => new ReadWriteLock(other, 'lock', { prefix }).read.acquire());
     await queued(lock.read, 2);
     await redis.zadd(queue, ...dead(99, role));
-    const startedAt = performance.now();
     await holder.release();
+    const state = await lock.read.inspect();
     const leases = await Promise.all(waits);
-    expect(performance.now() - startedAt).toBeLessThan(900);
+    // The release itself has come to those that live.
+    expect(state).toMatchObject({ readers: 2, queueLength: 0 });
     for (const lease of leases) expect(await lease.release()).toBe(true);
   },
 );
@@ -125,7 +126,7 @@ test.concurrent('one call drops no more than a hundred dead waiters', async () =
   await redis.zadd(queue, ...dead(150, 'r'));
   await holder.release();
   expect(await lock.read.inspect()).toMatchObject({ writer: null, readers: 0, queueLength: 50 });
-  const lease = await lock.write.acquire({ waitMs: 3_000 });
+  const lease = await lock.write.acquire({ waitMs: 15_000 });
   expect(await lock.read.inspect()).toMatchObject({ writer: lease.holder, queueLength: 0 });
   expect(await lease.release()).toBe(true);
 });
@@ -136,7 +137,7 @@ test.concurrent('a writer that died while it waited does not keep readers out fo
   const lock = new ReadWriteLock(redis, 'lock', { prefix });
   await using holder = await lock.read.acquire();
   await redis.zadd(queue, ...dead(3, 'w'));
-  const reader = await new ReadWriteLock(other, 'lock', { prefix }).read.acquire({ waitMs: 4_000 });
+  const reader = await new ReadWriteLock(other, 'lock', { prefix }).read.acquire({ waitMs: 15_000 });
   expect([holder.isValid, reader.isValid]).toEqual([true, true]);
   expect(await reader.release()).toBe(true);
 });
@@ -169,10 +170,10 @@ test.concurrent('FLUSHALL and SCRIPT FLUSH amid waiters of a writer: all get the
   const [redis, other] = [connect(flushed.url), connect(flushed.url)];
   try {
     const prefix = freshPrefix();
-    const [lock, second] = [redis, other].map((client) => new ReadWriteLock(client, 'lock', { prefix })) as [
-      ReadWriteLock,
-      ReadWriteLock,
-    ];
+    // The holder's next renewal is far away.
+    const [lock, second] = [redis, other].map(
+      (client) => new ReadWriteLock(client, 'lock', { prefix, leaseMs: 60_000 }),
+    ) as [ReadWriteLock, ReadWriteLock];
     const holder = await lock.write.acquire();
     const phases: string[] = [];
     const tokens = new Set([holder.fencingToken]);
@@ -213,7 +214,7 @@ test.concurrent('FLUSHALL and SCRIPT FLUSH amid waiters of a writer: all get the
 test.concurrent('readers whose keys are lost have them back with their next renewals, all of them', async () => {
   const { prefix, write, readers: key, queue, token } = fresh();
   const [redis, other, third] = [connect(), connect(), connect()];
-  const options = { prefix, leaseMs: 2_000 };
+  const options = { prefix, leaseMs: 6_000 };
   const lock = new ReadWriteLock(redis, 'lock', options);
   const leases = [
     await lock.read.acquire(),
@@ -240,7 +241,7 @@ test.concurrent('readers whose keys are lost have them back with their next rene
 test.concurrent('a reader that leaves after the keys were lost does not let a writer in beside the others', async () => {
   const { prefix, write, readers: key, queue, token } = fresh();
   const [redis, other] = [connect(), connect()];
-  const options = { prefix, leaseMs: 2_000, renew: false };
+  const options = { prefix, leaseMs: 4_000, renew: false };
   const lock = new ReadWriteLock(redis, 'lock', options);
   const [first, second] = [await lock.read.acquire(), await lock.read.acquire()];
   const wait = new ReadWriteLock(other, 'lock', options).write.acquire();
@@ -333,7 +334,7 @@ test.concurrent('a clock that was set back does not stop the lock, and tokens go
   const { prefix, token } = fresh();
   const [redis, other] = [connect(), connect()];
   const [lock, second] = [redis, other].map(
-    (client) => new ReadWriteLock(client, 'lock', { prefix, leaseMs: 500 }),
+    (client) => new ReadWriteLock(client, 'lock', { prefix, leaseMs: 4_000 }),
   ) as [ReadWriteLock, ReadWriteLock];
   // As if the last grant had been given an hour later than now.
   const ahead = (Date.now() + 3_600_000) * 1_000;
@@ -341,7 +342,7 @@ test.concurrent('a clock that was set back does not stop the lock, and tokens go
   const tokens: number[] = [ahead];
   const readers = [await lock.read.acquire(), await second.read.acquire()];
   const { expiresAt } = readers[0]!;
-  await until('renewals', () => readers[0]!.expiresAt > expiresAt + 500);
+  await until('a renewal', () => readers[0]!.expiresAt > expiresAt);
   expect(await second.write.tryAcquire()).toBeNull();
   const wait = second.write.acquire();
   await queued(lock.read, 1);
@@ -354,7 +355,7 @@ test.concurrent('a clock that was set back does not stop the lock, and tokens go
   expect(tokens).toEqual([...new Set(tokens)].toSorted((a, b) => a - b));
   // One that dies ends in time all the same.
   await new ReadWriteLock(redis, 'lock', { prefix, leaseMs: 200, renew: false }).read.acquire();
-  const writer = await second.write.acquire({ waitMs: 5_000 });
+  const writer = await second.write.acquire({ waitMs: 15_000 });
   expect(writer.isValid).toBe(true);
   await writer.release();
 });
@@ -365,17 +366,17 @@ test.concurrent('waiters alone send one re-check a second for each process and l
   const lock = new ReadWriteLock(redis, 'lock', { prefix });
   const holder = await lock.read.acquire();
   const sentAt: number[] = [];
-  const close = await monitor(redis, ({ args }) => {
-    if (args[0] === readWriteLockRecheck.sha1 && args[2]?.startsWith(prefix)) sentAt.push(performance.now());
+  const close = await monitor(redis, ({ args, at }) => {
+    if (args[0] === readWriteLockRecheck.sha1 && args[2]?.startsWith(prefix)) sentAt.push(at);
   });
   const second = new ReadWriteLock(other, 'lock', { prefix });
   const waits = Array.from({ length: 20 }, (_, index) =>
     second[index % 2 === 0 ? 'write' : 'read'].acquire(),
   );
   // One follows the subscription.
-  await until('four re-checks', () => sentAt.length >= 4, 8_000);
+  await until('four re-checks', () => sentAt.length >= 4);
   close();
-  expect(sentAt.at(-1)! - sentAt.at(-2)!).toBeGreaterThan(950);
+  expect(sentAt[3]! - sentAt[1]!).toBeGreaterThan(1_700);
   await holder.release();
   for (const wait of waits) await (await wait).release();
 });

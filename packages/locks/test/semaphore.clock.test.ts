@@ -25,7 +25,7 @@ async function setClockBack(prefix: string, byUs: number): Promise<void> {
 
 test.concurrent('a clock that goes back by an hour does not keep the permits of the dead for an hour', async () => {
   const prefix = freshPrefix();
-  const options = { prefix, permits: 2, leaseMs: 600 };
+  const options = { prefix, permits: 2, leaseMs: 4_000 };
   const dead = await new Semaphore(redis, 'pool', { ...options, renew: false }).acquire();
   const semaphore = new Semaphore(redis, 'pool', options);
   const alive = await semaphore.acquire();
@@ -33,7 +33,7 @@ test.concurrent('a clock that goes back by an hour does not keep the permits of 
   expect(await semaphore.tryAcquire()).toBeNull();
   expect(await semaphore.available()).toBe(0);
   const { expiresAt } = alive;
-  const lease = await new Semaphore(other, 'pool', options).acquire({ waitMs: 4_000 });
+  const lease = await new Semaphore(other, 'pool', options).acquire({ waitMs: 20_000 });
   expect(performance.now()).toBeGreaterThan(dead.expiresAt);
   expect(lease.fencingToken).toBeGreaterThan(dead.fencingToken + HOUR_US - 1);
   await until('a renewal', () => alive.expiresAt > expiresAt);
@@ -70,7 +70,7 @@ test.concurrent('it goes back again and again: tokens rise, nobody is overtaken,
 
 test.concurrent('when the state is lost and the clock has gone back, tokens go on rising and leases last', async () => {
   const prefix = freshPrefix();
-  const semaphore = new Semaphore(redis, 'pool', { prefix, permits: 3, leaseMs: 900 });
+  const semaphore = new Semaphore(redis, 'pool', { prefix, permits: 3, leaseMs: 5_000 });
   await (await semaphore.acquire()).release();
   await setClockBack(prefix, HOUR_US);
   const lost = await semaphore.acquire();

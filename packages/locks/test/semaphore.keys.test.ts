@@ -31,7 +31,7 @@ test('a semaphore that is held and waited for has three keys of one slot, all of
   expect(Object.keys(keys)).toEqual(Object.keys(limits));
   for (const [key, [type, limit]] of Object.entries(limits)) {
     expect(keys[key]?.type).toBe(type);
-    expect(keys[key]?.ttlMs).toBeGreaterThan(limit - 2_000);
+    expect(keys[key]?.ttlMs).toBeGreaterThan(limit - 20_000);
     expect(keys[key]?.ttlMs).toBeLessThanOrEqual(limit);
   }
   await lease.release();
@@ -46,7 +46,7 @@ test('permits live for longer than any lease, and every renewal, grant and new l
   const age = (): Promise<unknown> =>
     Promise.all([redis.pexpire(key('permits'), 100_000), redis.pexpire(key('permits-state'), 100_000)]);
   const isProlonged = async (...parts: string[]): Promise<void> => {
-    for (const part of parts) expect(await redis.pttl(key(part))).toBeGreaterThan(WEEK_MS - 5_000);
+    for (const part of parts) expect(await redis.pttl(key(part))).toBeGreaterThan(WEEK_MS - 30_000);
   };
   const lease = await semaphore.acquire();
   await age();
@@ -113,13 +113,13 @@ test('a state that a release or a waiter makes anew expires as well', async () =
   const lease = await semaphore.acquire();
   await redis.del(key('permits'), key('permits-state'));
   expect(await lease.release()).toBe(true);
-  expect(await redis.pttl(key('permits-state'))).toBeGreaterThan(WEEK_MS - 5_000);
+  expect(await redis.pttl(key('permits-state'))).toBeGreaterThan(WEEK_MS - 30_000);
   const held = await semaphore.acquire();
   const wait = new Semaphore(other, 'pool', { prefix, permits: 1 }).acquire();
   await queued(semaphore, 1);
   await redis.del(key('permits'), key('permits-state'), key('permits-queue'));
   await queued(semaphore, 1);
-  expect(await redis.pttl(key('permits-state'))).toBeGreaterThan(WEEK_MS - 5_000);
+  expect(await redis.pttl(key('permits-state'))).toBeGreaterThan(WEEK_MS - 30_000);
   expect(await held.release()).toBe(true);
   expect(await (await wait).release()).toBe(true);
 });

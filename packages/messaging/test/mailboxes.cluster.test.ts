@@ -21,7 +21,7 @@ test('serves recipients of all masters: waiting, sending to many, acking', async
   const mailboxes = new Mailboxes<string>(cluster);
   const recipients = Array.from({ length: 30 }, (_, index) => `user ${index}`);
   const waiting = Promise.all(
-    recipients.map((recipient) => mailboxes.receive(recipient, { waitMs: 10_000 })),
+    recipients.map((recipient) => mailboxes.receive(recipient, { waitMs: 30_000 })),
   );
   await mailboxes.sendMany(
     recipients.map((recipient) => ({ recipient, body: `for ${recipient}`, from: 'anna' })),
@@ -42,7 +42,7 @@ test('wakes a receiver whose mailbox has moved to another master', async () => {
   const mailboxes = new Mailboxes<string>(cluster);
   await mailboxes.send('jack', 'one', { from: 'anna' });
   await mailboxes.ack('jack', 1);
-  const waiting = mailboxes.receive('jack', { waitMs: 20_000 });
+  const waiting = mailboxes.receive('jack', { waitMs: 40_000 });
   const key = 'mortise:messaging:{jack}:mailbox';
   const owner = await servers.ownerOf(key);
   const other = servers.nodes.find((node) => node !== owner)!;

@@ -30,7 +30,7 @@ describe('receive with waitMs', () => {
   test('returns an empty list when the time is over', async () => {
     const startedAt = performance.now();
     expect(await create().receive('jack', { waitMs: 50 })).toEqual([]);
-    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(49);
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(45);
   });
 
   test('is woken by a message, without looking again', async () => {
@@ -42,7 +42,7 @@ describe('receive with waitMs', () => {
     await mailboxes.send('jack', 'hi', ANNA);
     expect(await waiting).toMatchObject([{ id: 1, body: 'hi' }]);
     // The bounded re-check comes after 5 s.
-    expect(performance.now() - sentAt).toBeLessThan(2_000);
+    expect(performance.now() - sentAt).toBeLessThan(4_900);
   });
 
   test('wakes all receivers of the mailbox and no other, also from another client', async () => {
@@ -73,14 +73,17 @@ describe('receive with waitMs', () => {
         await mailboxes.ack('jack', messages.at(-1)!.id);
       }
     })();
-    const startedAt = performance.now();
+    const times: number[] = [];
     for (let body = 0; body < 20; body += 1) {
+      const startedAt = performance.now();
       await mailboxes.send('jack', body, ANNA);
       await until('the message to be acked', async () => (await mailboxes.unread('jack')) === 0);
+      times.push(performance.now() - startedAt);
     }
     await reader;
     expect(bodies).toEqual(Array.from({ length: 20 }, (_, body) => body));
-    expect(performance.now() - startedAt).toBeLessThan(4_000);
+    // Not one of them by a look after 5 s.
+    expect(Math.max(...times)).toBeLessThan(4_900);
   });
 
   test('ends with the reason of the signal, before and while it waits', async () => {

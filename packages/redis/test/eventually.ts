@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 export async function eventually<T>(
   what: string,
   condition: () => Promise<T | undefined | false | null> | T | undefined | false | null,
-  deadlineMs = 10_000,
+  deadlineMs = 30_000,
 ): Promise<T> {
   const deadlineAt = performance.now() + deadlineMs;
   for (;;) {

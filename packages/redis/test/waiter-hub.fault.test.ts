@@ -131,7 +131,7 @@ describe.each(MAJORS)('ioredis %s', (major) => {
 
 test('a resubscription on the connection of the caller that is not answered does not end the process', async () => {
   const name = randomUUID();
-  const client = connect('6', proxy.url, { commandTimeout: 50, connectionName: name });
+  const client = connect('6', proxy.url, { commandTimeout: 2_000, connectionName: name });
   const channel = new TestChannel(client);
   const waiter = await channel.waiter('w');
   const isReady = new Promise<void>((resolve) => {

@@ -45,7 +45,7 @@ export async function wakesAfterBreak(
   waiter: Waiter,
   by: Redis | Cluster,
 ): Promise<string[]> {
-  const next = (): Promise<Wake> => waiter.next({ deadlineAt: performance.now() + 15_000 });
+  const next = (): Promise<Wake> => waiter.next({ deadlineAt: performance.now() + 40_000 });
   const first = await next();
   const received = next();
   await eventually(

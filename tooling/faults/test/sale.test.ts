@@ -31,7 +31,7 @@ beforeAll(async () => {
     PORT: String(port),
     SMTP_URL: peer.url,
     MAIL_DOMAIN: 'mail.mortise.example',
-    WORKER_LEASE_MS: '1000',
+    WORKER_LEASE_MS: '5000',
   };
   market = new MarketClient(`http://127.0.0.1:${port}`);
   api = new Program('api', environment);
@@ -43,7 +43,7 @@ beforeAll(async () => {
       const ready = await fetch(`${market.address}/health/ready`).catch(() => undefined);
       return ready?.status === 200;
     },
-    15_000,
+    30_000,
   );
 });
 
@@ -108,7 +108,7 @@ describe('a sale', () => {
     await until(
       'all mails arrive',
       () => [...mailsOf(ids).values()].every((mails) => mails.length > 0),
-      10_000,
+      30_000,
     );
     await until(
       'all tasks are done',
@@ -117,7 +117,7 @@ describe('a sale', () => {
         const counts = (body['counts'] ?? body) as unknown as Record<string, number>;
         return counts['active'] === 0 && counts['ready'] === 0;
       },
-      10_000,
+      30_000,
     );
     expect([...mailsOf(ids).values()].map((mails) => mails.length)).toEqual(ids.map(() => 1));
   });
@@ -134,7 +134,7 @@ describe('a worker that is killed', () => {
     const buy = (some: readonly string[]): Promise<Sale[]> =>
       Promise.all(some.map((listing) => market.buy(listing, 'frank', PRICE)));
     const sales = await buy(listings.slice(0, 100));
-    await until('the worker is busy', () => peer.isHolding, 5_000);
+    await until('the worker is busy', () => peer.isHolding, 30_000);
     const held = (await Promise.all(sales.map(({ taskId }) => taskOf(taskId)))).filter(
       ({ state }) => state === 'active',
     );
@@ -150,7 +150,7 @@ describe('a worker that is killed', () => {
     await until(
       'every mail has arrived',
       () => [...mailsOf(ids).values()].every((mails) => mails.length > 0),
-      15_000,
+      30_000,
     );
     await until(
       'what the killed worker held has run again',
@@ -158,11 +158,11 @@ describe('a worker that is killed', () => {
         const tasks = await Promise.all(held.map(({ id }) => taskOf(id)));
         return tasks.every(({ state, attempt }) => state === 'succeeded' && attempt >= 2);
       },
-      15_000,
+      30_000,
     );
     const after = await market.request<{ funds: number }>('GET', '/v1/market/players/frank');
     expect(before.body.funds - after.body.funds).toBe(200 * PRICE);
     const recipients = new Set(peer.mails.flatMap((mail) => mail.recipients));
     expect([...recipients]).toEqual(['bill@fake-game.example']);
-  }, 60_000);
+  }, 120_000);
 });

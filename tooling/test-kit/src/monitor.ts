@@ -9,6 +9,8 @@ export interface SeenCommand {
   readonly args: readonly string[];
   /** The address of the connection that sent it, or `lua` when a script called it. */
   readonly source: string;
+  /** When it was executed, on the server's clock, ms. */
+  readonly at: number;
 }
 
 function request(...args: readonly string[]): string {
@@ -33,13 +35,13 @@ export async function monitor(redis: Redis, onCommand: (seen: SeenCommand) => vo
     lines.on('line', (line) => {
       if (line.startsWith('-')) socket.destroy(new Error(line));
       if (line === '+OK' && (replies += 1) === requests.length) resolve();
-      const [, source, quoted] = /^\+[\d.]+ \[\d+ (\S+)\] (.*)$/.exec(line) ?? [];
+      const [, seconds, source, quoted] = /^\+([\d.]+) \[\d+ (\S+)\] (.*)$/.exec(line) ?? [];
       if (source === undefined || quoted === undefined) return;
       const [command = '', ...args] = Array.from(
         quoted.matchAll(/"((?:[^"\\]|\\.)*)"/g),
         ([, text]) => text!,
       );
-      onCommand({ command: command.toLowerCase(), args, source });
+      onCommand({ command: command.toLowerCase(), args, source, at: Number(seconds) * 1_000 });
     });
   });
   return () => socket.destroy();

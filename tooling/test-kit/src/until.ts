@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 export async function until<Value>(
   what: string,
   look: () => Promise<Value | undefined | false> | Value | undefined | false,
-  withinMs = 5_000,
+  withinMs = 20_000,
 ): Promise<Value> {
   const deadline = performance.now() + withinMs;
   for (;;) {

@@ -21,7 +21,7 @@ export interface Verdict {
   readonly counts: Readonly<Record<string, number>>;
 }
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 45_000;
 
 const DEFAULTS = {
   kind: 'mutex',
