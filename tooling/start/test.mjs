@@ -8,15 +8,21 @@ const GROUPS = ['packages', 'apps', 'tooling'];
 
 requireNode();
 step('install dependencies', ['install', '--frozen-lockfile', '--reporter=append-only']);
-step('build the test servers', ['exec', 'turbo', 'run', 'build', '--filter=@mortise/redis-server']);
+const servers = ['@mortise/redis-server', '@mortise/postgres-server'];
+step('build the test servers', ['exec', 'turbo', 'run', 'build', ...servers.map((name) => `--filter=${name}`)]);
+const onProgress = (message) => console.log(`  ${message}`);
 if (process.env.REDIS_URL) {
   await requireReachable(new URL(process.env.REDIS_URL));
 } else {
   console.log('\n▸ find a Redis server');
   const { findRedisServer } = await import('../redis-server/dist/index.js');
-  const { path, version } = await findRedisServer({ onProgress: (message) => console.log(`  ${message}`) });
+  const { path, version } = await findRedisServer({ onProgress });
   console.log(`  ${path} ${version}`);
 }
+console.log('\n▸ find a PostgreSQL server');
+const { findPostgres } = await import('../postgres-server/dist/index.js');
+const postgres = await findPostgres({ onProgress });
+console.log(`  ${postgres.version}`);
 
 console.log('\n▸ lint, types, build, tests');
 for (const directory of members()) rmSync(join(directory, '.jest'), { recursive: true, force: true });

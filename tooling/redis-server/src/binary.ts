@@ -5,10 +5,18 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { aptUnpack, unpackedEnvironment, UNPACKED_SERVER } from './apt.js';
-import { RedisNotFoundError, messageOf } from './errors.js';
+import {
+  aptUnpack,
+  findOnPath,
+  isExecutable,
+  messageOf,
+  run,
+  unpackedEnvironment,
+  type Environment,
+} from '@mortise/server-process';
+
+import { RedisNotFoundError } from './errors.js';
 import { installWithPackager } from './packagers.js';
-import { findOnPath, isExecutable, run, type Environment } from './programs.js';
 
 /** A server program that runs on this machine, and what it needs in its environment. */
 export interface RedisBinary {
@@ -29,6 +37,8 @@ export interface FindOptions {
   onProgress?: (message: string) => void;
 }
 
+/** Where the server lies in the directory of the unpacked packages. */
+const UNPACKED_SERVER = 'usr/bin/redis-server';
 const OLDEST_MAJOR = 7;
 const CACHE_DIRECTORY = fileURLToPath(new URL('../../../.cache/redis', import.meta.url));
 
@@ -69,12 +79,10 @@ async function search(options: FindOptions): Promise<RedisBinary> {
     const path = await findOnPath(name, env);
     return path === undefined ? undefined : probe(path, env);
   };
-  const unpacked = async (): Promise<RedisBinary | undefined> => {
-    const path = join(cacheDirectory, UNPACKED_SERVER);
-    return (await isExecutable(path))
-      ? probe(path, env, await unpackedEnvironment(cacheDirectory))
-      : undefined;
-  };
+  const probeUnpacked = async (directory: string): Promise<RedisBinary> =>
+    probe(join(directory, UNPACKED_SERVER), env, await unpackedEnvironment(directory));
+  const unpacked = async (): Promise<RedisBinary | undefined> =>
+    (await isExecutable(join(cacheDirectory, UNPACKED_SERVER))) ? probeUnpacked(cacheDirectory) : undefined;
 
   const named = env['REDIS_SERVER_BIN'];
   if (named !== undefined && named !== '') {
@@ -89,9 +97,16 @@ async function search(options: FindOptions): Promise<RedisBinary> {
     onPath('valkey-server'),
     unpacked,
     async () => {
-      const check = (path: string, libraries: Record<string, string>): Promise<unknown> =>
-        probe(path, env, libraries);
-      return (await aptUnpack({ cacheDirectory, env, onProgress, check })) ? unpacked() : undefined;
+      const isUnpacked = await aptUnpack({
+        what: 'redis-server',
+        packages: () => ['redis-server', 'redis-tools'],
+        isNeeded: (name) => /^(lib|lua)/.test(name),
+        check: probeUnpacked,
+        cacheDirectory,
+        env,
+        onProgress,
+      });
+      return isUnpacked ? unpacked() : undefined;
     },
     async () => {
       const path = await installWithPackager({ env, onProgress });

@@ -2,8 +2,9 @@
 // a while; a test that goes on at that moment meets errors that have nothing to do with what it tests. So everything in this
 // package that changes a cluster waits until all nodes that can answer have the same picture.
 
+import { until } from '@mortise/server-process';
+
 import type { RedisServer } from './server.js';
-import { until } from './until.js';
 
 export const SETTLE_DEADLINE_MS = 30_000;
 

@@ -1,8 +1,9 @@
+import { until } from '@mortise/server-process';
+
 import { announceReplica, settle, SETTLE_DEADLINE_MS, viewOf, type SeenNode } from './cluster-view.js';
 import { keySlot } from './key-slot.js';
 import { migrateSlot } from './move-slot.js';
 import type { RedisServer } from './server.js';
-import { until } from './until.js';
 
 /** A manual failover that hasn't happened after 5 s is abandoned by Redis, without a word. */
 const FAILOVER_RETRY_MS = 5500;

@@ -1,9 +1,15 @@
+export {
+  DeadlineError,
+  serverExited as processExited,
+  serverStarted as processStarted,
+  StartFailedError,
+} from '@mortise/server-process';
+
 export { findRedisServer, type FindOptions, type RedisBinary } from './binary.js';
 export type { RedisCluster } from './cluster.js';
-export { DeadlineError, RedisNotFoundError, ReplyError, StartFailedError } from './errors.js';
+export { RedisNotFoundError, ReplyError } from './errors.js';
 export { keySlot } from './key-slot.js';
 export { startProxy, type TcpProxy } from './tcp-proxy.js';
-export { serverExited as processExited, serverStarted as processStarted } from './reaper-pipe.js';
 export type { Reply } from './resp.js';
 export type { RedisSentinel } from './sentinel.js';
 export type { RedisServer } from './server.js';

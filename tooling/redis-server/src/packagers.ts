@@ -1,4 +1,4 @@
-import { findOnPath, run, type Environment } from './programs.js';
+import { findOnPath, run, type Environment } from '@mortise/server-process';
 
 /** brew installs for the user; dnf and apk write to the system, so they are used by root alone and never through sudo. */
 const PACKAGERS = [

@@ -1,6 +1,7 @@
+import { until } from '@mortise/server-process';
+
 import { assertSees, linkedReplicas, masterSeenBy } from './sentinel-view.js';
 import type { RedisServer } from './server.js';
-import { until } from './until.js';
 
 /** What the sentinels call the master. */
 export const MASTER_NAME = 'mortise';

@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { StartFailedError } from './errors.js';
-import { directoryMade, directoryRemoved } from './reaper-pipe.js';
+import { directoryMade, directoryRemoved, StartFailedError } from '@mortise/server-process';
+
 import { request } from './resp.js';
 
 /** The port of the server that was started in the directory last. */

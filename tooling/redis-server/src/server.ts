@@ -1,13 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { freePort, releasePort, ServerProcess, StartFailedError, until } from '@mortise/server-process';
+
 import type { RedisBinary } from './binary.js';
-import { StartFailedError } from './errors.js';
-import { freePort, releasePort } from './ports.js';
-import { LOG_FILE, RedisProcess } from './redis-process.js';
 import { request, type Reply } from './resp.js';
 import { ServerDirectory } from './server-directory.js';
-import { until } from './until.js';
 
 /** How a server is launched, and launched again by `restart()`. */
 export interface LaunchOptions {
@@ -26,6 +24,8 @@ export interface LaunchOptions {
   afterStart?: (server: RedisServer) => Promise<void>;
 }
 
+/** In the directory of the server. */
+const LOG_FILE = 'redis.log';
 const PORT_ATTEMPTS = 20;
 const START_DEADLINE_MS = 30_000;
 
@@ -37,7 +37,7 @@ export class RedisServer {
   readonly #options: LaunchOptions;
   readonly #directory: ServerDirectory;
   #port: number;
-  #process: RedisProcess | undefined;
+  #process: ServerProcess | undefined;
   #stopping: Promise<void> | undefined;
 
   private constructor(options: LaunchOptions, directory: ServerDirectory, port: number) {
@@ -170,7 +170,12 @@ export class RedisServer {
     // The log goes to stdout, which is the file: so what the program says before it has read its configuration is in it too.
     // The title of the process stays as it is, because the reaper knows our servers by their arguments.
     common.push('--logfile', '', '--set-proc-title', 'no');
-    this.#process = await RedisProcess.start(binary, [...first, ...common, ...args], this.directory);
+    this.#process = await ServerProcess.start({
+      ...binary,
+      args: [...first, ...common, ...args],
+      directory: this.directory,
+      logFile: join(this.directory, LOG_FILE),
+    });
     try {
       await this.#answers(this.#process);
       await afterStart?.(this);
@@ -180,7 +185,7 @@ export class RedisServer {
     }
   }
 
-  async #answers({ pid }: RedisProcess): Promise<void> {
+  async #answers({ pid }: ServerProcess): Promise<void> {
     const answers = async (): Promise<boolean> => {
       if (!this.isRunning)
         throw new StartFailedError(`the server ended before it answered:\n${this.logTail()}`);

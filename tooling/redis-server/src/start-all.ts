@@ -1,4 +1,5 @@
-import { StartFailedError } from './errors.js';
+import { StartFailedError } from '@mortise/server-process';
+
 import type { RedisServer } from './server.js';
 
 const ATTEMPTS = 5;

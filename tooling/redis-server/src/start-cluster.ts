@@ -1,11 +1,11 @@
+import { freePort, until } from '@mortise/server-process';
+
 import { findRedisServer } from './binary.js';
 import { seedFor, writeSeed, type Founder } from './cluster-seed.js';
 import { announceReplica, settle, SETTLE_DEADLINE_MS, viewOf, type SeenNode } from './cluster-view.js';
 import { RedisCluster } from './cluster.js';
-import { freePort } from './ports.js';
 import { RedisServer } from './server.js';
 import { startAll, withFreshPorts } from './start-all.js';
-import { until } from './until.js';
 
 export interface ClusterOptions {
   /** @defaultValue 3 */

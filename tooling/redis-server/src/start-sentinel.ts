@@ -5,8 +5,9 @@ import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import { freePort } from '@mortise/server-process';
+
 import { findRedisServer, type RedisBinary } from './binary.js';
-import { freePort } from './ports.js';
 import { MASTER_NAME, RedisSentinel } from './sentinel.js';
 import { RedisServer } from './server.js';
 import { startAll, withFreshPorts } from './start-all.js';

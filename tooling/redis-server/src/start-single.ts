@@ -1,7 +1,8 @@
+import { until } from '@mortise/server-process';
+
 import { findRedisServer, type RedisBinary } from './binary.js';
 import { seedFor, writeSeed } from './cluster-seed.js';
 import { RedisServer, type LaunchOptions } from './server.js';
-import { until } from './until.js';
 
 export interface SingleOptions {
   /** Starts a cluster of one node that owns all slots, so that slot rules hold. @defaultValue false */

@@ -4,8 +4,9 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
+import { freePort, releasePort } from '@mortise/server-process';
+
 import { Lane, type LaneMode } from './lane.js';
-import { freePort, releasePort } from './ports.js';
 
 interface Link {
   client: Socket;

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { findOnPath, run } from '@mortise/server-process';
 
 import { findRedisServer } from '../src/index.js';
-import { findOnPath, run } from '../src/programs.js';
 
 /** The body of a script that answers `--version`. */
 function printsVersion(version: string, name = 'Redis'): string {

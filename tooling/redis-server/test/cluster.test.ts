@@ -3,9 +3,9 @@ import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { disconnect } from '@mortise/test-kit';
 import { Cluster } from 'ioredis';
+import { until } from '@mortise/server-process';
 
 import { keySlot, startCluster, type RedisCluster } from '../src/index.js';
-import { until } from '../src/until.js';
 
 describe('RedisCluster', () => {
   let cluster: RedisCluster;

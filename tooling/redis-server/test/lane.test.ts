@@ -1,9 +1,9 @@
 import { PassThrough } from 'node:stream';
 
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { until } from '@mortise/server-process';
 
 import { Lane } from '../src/lane.js';
-import { until } from '../src/until.js';
 
 describe('Lane', () => {
   let from: PassThrough;

@@ -8,8 +8,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { until } from '@mortise/server-process';
 
-import { until } from '../src/until.js';
 import { isGone } from './processes.js';
 
 interface Started {
@@ -18,12 +18,11 @@ interface Started {
 }
 
 const INDEX = new URL('../dist/index.js', import.meta.url).href;
-const REAPER = fileURLToPath(new URL('../src/reaper.mjs', import.meta.url));
+const REAPER = fileURLToPath(new URL('../../server-process/src/reaper.mjs', import.meta.url));
 
 function gone({ pids, directories }: Started): Promise<boolean> {
   return until(() => pids.every(isGone) && !directories.some((path) => existsSync(path)), {
     what: 'servers and directories to be gone',
-    deadlineMs: 5000,
   });
 }
 

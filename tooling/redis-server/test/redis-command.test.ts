@@ -5,8 +5,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
 import { afterEach, describe, expect, it } from '@jest/globals';
-
-import { until } from '../src/until.js';
+import { until } from '@mortise/server-process';
 
 const PROGRAM = fileURLToPath(new URL('../../start/redis.mjs', import.meta.url));
 

@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { disconnect } from '@mortise/test-kit';
 import { Cluster, Redis } from 'ioredis';
+import { until } from '@mortise/server-process';
 
 import { findRedisServer, startSingle, type SingleOptions } from '../src/index.js';
 import { RedisServer } from '../src/server.js';
-import { until } from '../src/until.js';
 import { isGone } from './processes.js';
 
 const cleanups: (() => unknown)[] = [];

@@ -4,9 +4,9 @@ import { connect, createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { disconnect } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
+import { until } from '@mortise/server-process';
 
 import { startProxy, startSingle, type RedisServer, type TcpProxy } from '../src/index.js';
-import { until } from '../src/until.js';
 
 /** The outcome of a promise so far: what nothing has happened to is 'pending'. */
 function stateOf(promise: Promise<unknown>): Promise<unknown> {

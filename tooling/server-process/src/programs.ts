@@ -16,12 +16,16 @@ export async function findOnPath(name: string, env: Environment): Promise<string
   return undefined;
 }
 
+export interface RunOptions {
+  env: Environment;
+  cwd?: string;
+  /** Whom the program runs as; only root can choose. @defaultValue the user of this process */
+  uid?: number;
+  gid?: number;
+}
+
 /** Runs a program to its end and returns what it printed on stdout; throws with its stderr when it fails. */
-export async function run(
-  path: string,
-  args: string[],
-  options: { env: Environment; cwd?: string },
-): Promise<string> {
+export async function run(path: string, args: string[], options: RunOptions): Promise<string> {
   const settings = { encoding: 'utf8', maxBuffer: 16 * 1024 * 1024, ...options } as const;
   return new Promise((resolve, reject) => {
     execFile(path, args, settings, (error, stdout, stderr) => {

@@ -5,7 +5,7 @@ import { DeadlineError, messageOf, StartFailedError } from './errors.js';
 export interface UntilOptions {
   /** What is waited for, as it stands in the error: "waited 5000 ms for <what>". */
   what: string;
-  /** @defaultValue 10000 */
+  /** @defaultValue 30000 */
   deadlineMs?: number;
   /** Pause between two looks. @defaultValue 10 */
   everyMs?: number;
@@ -22,7 +22,7 @@ export async function until<T>(
   condition: () => Promise<T | undefined | false> | T | undefined | false,
   options: UntilOptions,
 ): Promise<T> {
-  const { what, deadlineMs = 10_000, everyMs = 10, details } = options;
+  const { what, deadlineMs = 30_000, everyMs = 10, details } = options;
   const deadline = performance.now() + deadlineMs;
   let last: string;
   do {

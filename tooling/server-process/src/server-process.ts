@@ -1,19 +1,29 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
-import { join } from 'node:path';
 
-import type { RedisBinary } from './binary.js';
 import { StartFailedError } from './errors.js';
 import { serverExited, serverStarted } from './reaper-pipe.js';
 
-/** In the directory of the server. */
-export const LOG_FILE = 'redis.log';
+export interface Launch {
+  path: string;
+  args: string[];
+  /** Of the server, absolute. It must stand in `args` for the reaper's sake. */
+  directory: string;
+  /** Gets what the program prints, appended. */
+  logFile: string;
+  /** Added to the environment of this process. */
+  env?: Record<string, string>;
+  /** Whom the program runs as. @defaultValue the user of this process */
+  user?: { uid: number; gid: number } | undefined;
+  /** @defaultValue the working directory of this process */
+  cwd?: string;
+}
 
 const TERMINATION_DEADLINE_MS = 2000;
 
 /** One run of a server program, from its start to its end. */
-export class RedisProcess {
+export class ServerProcess {
   readonly pid: number;
   readonly #child: ChildProcess;
   #isPaused = false;
@@ -23,24 +33,25 @@ export class RedisProcess {
     this.pid = pid;
   }
 
-  /** Starts the program, with its output in the log of `directory`, which must stand in `args` for the reaper's sake. */
-  static async start(binary: RedisBinary, args: string[], directory: string): Promise<RedisProcess> {
-    const log = openSync(join(directory, LOG_FILE), 'a');
-    const child = spawn(binary.path, args, {
-      env: { ...process.env, ...binary.env },
+  static async start({ path, args, directory, logFile, env, user, cwd }: Launch): Promise<ServerProcess> {
+    const log = openSync(logFile, 'a');
+    const child = spawn(path, args, {
+      env: { ...process.env, ...env },
       stdio: ['ignore', log, log],
       detached: true, // Ctrl-C in the terminal ends us; whether and when the server ends is for us to say
+      ...user,
+      ...(cwd !== undefined && { cwd }),
     });
     closeSync(log);
     const { pid } = child;
     if (pid === undefined) {
       const [error] = (await once(child, 'error')) as [Error];
-      throw new StartFailedError(`${binary.path} could not be started: ${error.message}`, { cause: error });
+      throw new StartFailedError(`${path} could not be started: ${error.message}`, { cause: error });
     }
     serverStarted(pid, directory);
     child.once('exit', () => serverExited(pid));
     child.unref();
-    return new RedisProcess(child, pid);
+    return new ServerProcess(child, pid);
   }
 
   get isRunning(): boolean {
@@ -60,8 +71,8 @@ export class RedisProcess {
     this.#isPaused = false;
   }
 
-  /** Ends the process, with SIGKILL when SIGTERM hasn't worked after 2 s, and waits until it is gone. Idempotent. */
-  async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+  /** Ends the process, with SIGKILL when another signal hasn't worked after 2 s, and waits until it is gone. Idempotent. */
+  async end(signal: NodeJS.Signals): Promise<void> {
     if (!this.isRunning) return;
     const exit = once(this.#child, 'exit');
     this.#child.ref(); // else this process might end before the server has

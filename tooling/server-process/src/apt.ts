@@ -1,6 +1,6 @@
-// Debian's package without root and without its service: apt downloads into private directories, dpkg-deb unpacks, and the
+// Debian's packages without root and without their services: apt downloads into private directories, dpkg-deb unpacks, and the
 // server runs where it lies with LD_LIBRARY_PATH. `apt-get install` was rejected: it needs root, takes 7 s instead of 2, and
-// starts a server on port 6379. Everything happens in a directory beside the target, which a rename puts in place whole,
+// starts a server on the usual port. Everything happens in a directory beside the target, which a rename puts in place whole,
 // so any number of processes may do this at once: the first rename wins, the others find its result.
 
 import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
@@ -9,17 +9,18 @@ import { basename, dirname, join } from 'node:path';
 import { findOnPath, run, type Environment } from './programs.js';
 
 export interface UnpackOptions {
+  /** What is unpacked, as `onProgress` says it. */
+  what: string;
   cacheDirectory: string;
   env: Environment;
   onProgress: (message: string) => void;
-  /** Throws when the unpacked server doesn't run or is too old; then nothing is put in place. */
-  check: (path: string, libraries: Record<string, string>) => Promise<unknown>;
+  /** The packages to unpack, also where the system has them installed. `dependsOn` says what a package depends on. */
+  packages: (dependsOn: (name: string) => Promise<string[]>) => string[] | Promise<string[]>;
+  /** Which of their dependencies, and of the dependencies of these, are unpacked too where the system lacks them. */
+  isNeeded: (name: string) => boolean;
+  /** Throws when the server that was unpacked into the directory doesn't run or is too old; then nothing is put in place. */
+  check: (directory: string) => Promise<unknown>;
 }
-
-/** Where the server lies in the directory of the unpacked packages. */
-export const UNPACKED_SERVER = 'usr/bin/redis-server';
-
-const SERVER_PACKAGES = ['redis-server', 'redis-tools'];
 
 /** What an unpacked server needs in its environment to find the libraries that were unpacked with it. */
 export async function unpackedEnvironment(directory: string): Promise<Record<string, string>> {
@@ -33,13 +34,13 @@ export async function unpackedEnvironment(directory: string): Promise<Record<str
 
 /** Unpacks a working server into `cacheDirectory`; returns false when this machine has no apt. Replaces what doesn't work there. */
 export async function aptUnpack(options: UnpackOptions): Promise<boolean> {
-  const { cacheDirectory, env, onProgress, check } = options;
+  const { what, cacheDirectory, env, onProgress, packages, isNeeded, check } = options;
   const aptGet = await findOnPath('apt-get', env);
   const aptCache = await findOnPath('apt-cache', env);
   const dpkgDeb = await findOnPath('dpkg-deb', env);
   if (aptGet === undefined || aptCache === undefined || dpkgDeb === undefined) return false;
 
-  onProgress('unpacking the redis-server package of this system (no root needed)');
+  onProgress(`unpacking the ${what} package of this system (no root needed)`);
   const parent = dirname(cacheDirectory);
   await mkdir(parent, { recursive: true });
   const work = await mkdtemp(join(parent, `${basename(cacheDirectory)}-unpack-`));
@@ -58,15 +59,15 @@ export async function aptUnpack(options: UnpackOptions): Promise<boolean> {
     ].flatMap(([name, value]) => ['-o', `${name}=${value}`]);
 
     await run(aptGet, ['-qq', ...settings, 'update'], { env });
-    const libraries = await missingLibraries((args) => run(aptCache, [...settings, ...args], { env }), env);
-    await run(aptGet, ['-qq', ...settings, 'download', ...SERVER_PACKAGES, ...libraries], {
-      env,
-      cwd: downloads,
-    });
+    const dependsOn = async (...names: string[]): Promise<string[]> =>
+      dependenciesIn(await run(aptCache, [...settings, 'depends', '--important', ...names], { env }));
+    const wanted = await packages(dependsOn);
+    const missing = await missingDependencies(wanted, { dependsOn, isNeeded, env });
+    await run(aptGet, ['-qq', ...settings, 'download', ...wanted, ...missing], { env, cwd: downloads });
     for (const name of await readdir(downloads)) {
       if (name.endsWith('.deb')) await run(dpkgDeb, ['-x', join(downloads, name), root], { env });
     }
-    await check(join(root, UNPACKED_SERVER), await unpackedEnvironment(root));
+    await check(root);
     await putInPlace(root, cacheDirectory, work, check);
     return true;
   } finally {
@@ -74,32 +75,47 @@ export async function aptUnpack(options: UnpackOptions): Promise<boolean> {
   }
 }
 
-/** The libraries that the server packages depend on, and that the system doesn't have installed. */
-async function missingLibraries(
-  aptCache: (args: string[]) => Promise<string>,
-  env: Environment,
+/** What `wanted` depend on, directly or not, that is needed and that the system doesn't have installed. */
+async function missingDependencies(
+  wanted: string[],
+  {
+    dependsOn,
+    isNeeded,
+    env,
+  }: Pick<UnpackOptions, 'isNeeded' | 'env'> & { dependsOn: (...names: string[]) => Promise<string[]> },
 ): Promise<string[]> {
-  const printed = await aptCache(['depends', '--important', ...SERVER_PACKAGES]);
-  const names = new Set<string>();
+  const known = new Set([...wanted, ...(await installedPackages(env))]);
+  const missing: string[] = [];
+  let next = wanted;
+  while (next.length > 0) {
+    const names = new Set(await dependsOn(...next));
+    next = [...names].filter((name) => isNeeded(name) && !known.has(name));
+    for (const name of next) known.add(name);
+    missing.push(...next);
+  }
+  return missing;
+}
+
+/** The names in what `apt-cache depends` printed; "a | b" is printed as "|Depends: a", then "Depends: b": the first is enough. */
+function dependenciesIn(printed: string): string[] {
+  const names: string[] = [];
   let isAlternative = false;
   for (const line of printed.split('\n')) {
     const [, bar, name] = /^ ([ |])(?:Pre)?Depends: (\S+)$/.exec(line) ?? [];
     if (name === undefined) continue;
-    // "a | b" is printed as "|Depends: a" and then "Depends: b": the first one is enough.
-    if (!isAlternative && /^(lib|lua)/.test(name)) names.add(name);
+    if (!isAlternative) names.push(name);
     isAlternative = bar === '|';
   }
-  const installed = await installedPackages(env);
-  return [...names].filter((name) => !installed.has(name));
+  return names;
 }
 
-async function installedPackages(env: Environment): Promise<Set<string>> {
+async function installedPackages(env: Environment): Promise<string[]> {
   const dpkgQuery = await findOnPath('dpkg-query', env);
-  if (dpkgQuery === undefined) return new Set();
+  if (dpkgQuery === undefined) return [];
   const printed = await run(dpkgQuery, ['-W', '-f', '${Package} ${db:Status-Status}\\n'], { env });
-  return new Set(
-    printed.split('\n').flatMap((line) => (line.endsWith(' installed') ? [line.split(' ')[0] ?? ''] : [])),
-  );
+  return printed
+    .split('\n')
+    .flatMap((line) => (line.endsWith(' installed') ? [line.split(' ')[0] ?? ''] : []));
 }
 
 /** Renames `root` to `target`. Where something lies already, it stays if it works (another process was faster). */
@@ -113,7 +129,7 @@ async function putInPlace(
     await rename(root, target);
   } catch {
     try {
-      await check(join(target, UNPACKED_SERVER), await unpackedEnvironment(target));
+      await check(target);
     } catch {
       await rename(target, join(work, 'broken'));
       await rename(root, target);
