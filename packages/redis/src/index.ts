@@ -11,6 +11,15 @@ export { Loop, LOOP_DEFAULTS } from './loop.js';
 export { MAX_NAME_BYTES, requireDuration, requireInteger, requireName, requireOneOf } from './require.js';
 export type { ScriptArgs, ScriptDefinition, ScriptKeys } from './script.js';
 export { Script } from './script.js';
+export type {
+  Metric,
+  SpanEnd,
+  SpanStart,
+  Telemetry,
+  TelemetryAttributes,
+  TelemetrySpan,
+  TraceContext,
+} from './telemetry.js';
 export type { WaitOptions, Wake } from './waiter.js';
 export { Waiter } from './waiter.js';
 export { STRAYS, WaiterHub } from './waiter-hub.js';

@@ -69,9 +69,15 @@ export class KeySpace {
     this.#stem = `${encodeName(requireName('prefix', prefix))}:${packageName}:`;
   }
 
-  /** The keys of the entity `name`. Throws TypeError or RangeError for a name that is no string, empty or too long. */
-  entity(name: string, option = 'name'): EntityKeys {
-    return new EntityKeys(`${this.#stem}{${encodeName(requireName(option, name))}}:`, name);
+  /**
+   * The keys of the entity `name`. Throws TypeError or RangeError for a name that is no string, empty or too long.
+   *
+   * @param shard An entity that is spread over slots is an entity for each of its shards; shard 0 has the plain tag. No
+   * name is encoded with two `%` side by side, so no tag of a shard is the tag of another name.
+   */
+  entity(name: string, option = 'name', shard = 0): EntityKeys {
+    const tag = encodeName(requireName(option, name)) + (shard === 0 ? '' : `%%${shard}`);
+    return new EntityKeys(`${this.#stem}{${tag}}:`, name);
   }
 }
 
