@@ -1,4 +1,4 @@
-import { number } from './report.js';
+import { number, RATE } from './report.js';
 import type { Result } from './run.js';
 import type { Presentation } from './scenario.js';
 
@@ -8,7 +8,7 @@ const LABEL = 230;
 const BAR = WIDTH - LABEL - 130;
 
 /** Horizontal bars of one figure: median as the bar, min to max as a line. Readable on light and dark pages. */
-export function plot({ title, competitors }: Result, { drawn = 'operations/s' }: Presentation): string {
+export function plot({ title, competitors }: Result, { drawn = RATE }: Presentation): string {
   const spreads = competitors.map(({ figures }) => figures[drawn]);
   const top = Math.max(...spreads.map((spread) => spread?.max ?? 0)) || 1;
   const x = (value: number): string => (LABEL + (BAR * value) / top).toFixed(1);

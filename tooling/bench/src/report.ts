@@ -1,10 +1,13 @@
 import type { Result, Spread } from './run.js';
 import type { Presentation } from './scenario.js';
 
+/** The figure that is drawn unless a scenario says otherwise. */
+export const RATE = 'operations/s';
+
 /** A Markdown table of the medians, with the spread of the rate and of what is drawn, and the bars as met or missed. */
 export function table({ competitors, bars }: Result, { columns, drawn, printed = [] }: Presentation): string {
   const names = columns ?? [...new Set(competitors.flatMap(({ figures }) => Object.keys(figures)))];
-  const hasSpread = (figure: string): boolean => figure === 'operations/s' || figure === drawn;
+  const hasSpread = (figure: string): boolean => figure === RATE || figure === drawn;
   const head = `| | ${names.map((name) => (hasSpread(name) ? `${name} (min..max)` : name)).join(' | ')} |`;
   const rows = competitors.map(({ name, version, figures }) => {
     const cells = names.map((figure) => cell(figures[figure], hasSpread(figure)));
@@ -21,8 +24,18 @@ export function table({ competitors, bars }: Result, { columns, drawn, printed =
 /** Such as `met: @mortise/locks, Redis CPU µs ≤ 11: 10.2`. */
 export function verdict(bar: Result['bars'][number]): string {
   const limit = bar.atLeast === undefined ? `≤ ${bar.atMost}` : `≥ ${bar.atLeast}`;
+  const times = bar.times === undefined ? '' : ` × ${bar.times}`;
   const each = bar.inEachRepeat ? ' in each repeat' : '';
-  return `${bar.isMet ? 'met' : '**missed**'}: ${bar.competitor}, ${bar.figure} ${limit}${each}: ${number(bar.reached)}`;
+  const unit = bar.times === undefined ? '' : ' ×';
+  return `${bar.isMet ? 'met' : '**missed**'}: ${bar.competitor}, ${bar.figure} ${limit}${times}${each}: ${number(bar.reached)}${unit}`;
+}
+
+/** The figure of a bar, of all that have it: such as `@mortise/locks 10.2, redlock 20.4`. */
+export function beside({ figure }: Result['bars'][number], { competitors }: Result): string {
+  return competitors
+    .filter(({ figures }) => figures[figure])
+    .map(({ name, figures }) => `${name} ${number(figures[figure]!.median)}`)
+    .join('; ');
 }
 
 function cell(spread: Spread | undefined, isWithSpread: boolean): string {

@@ -2,7 +2,8 @@ import { findRedisServer } from '@mortise/redis-server';
 import { arch, cpus, loadavg, platform } from 'node:os';
 import type { Figures } from './measure.js';
 import { measure } from './measure.js';
-import type { Bar, Scenario } from './scenario.js';
+import { number, RATE } from './report.js';
+import type { Bar, Competitor, Scenario } from './scenario.js';
 import { versionOf } from './version-of.js';
 
 export interface Spread {
@@ -36,20 +37,27 @@ export interface RunOptions {
 }
 
 /** Measures every competitor `repeats` times, in turn, each round beginning with another one. */
-export async function run(scenario: Scenario, { repeats, seconds, log }: RunOptions): Promise<Result> {
-  const { competitors, isCluster, baseline, bars = [] } = scenario;
+export async function run(scenario: Scenario, options: RunOptions): Promise<Result> {
+  const { competitors, isCluster, baseline, bars = [], mostRepeats = Infinity, isAtOnce = false } = scenario;
+  const { seconds, log } = options;
+  const repeats = Math.min(options.repeats, mostRepeats);
   const server = await findRedisServer();
   const measured = new Map<string, Figures[]>(competitors.map(({ name }) => [name, []]));
   const loads = [loadavg()[0]!];
+  const take = async (competitor: Competitor, round: number): Promise<void> => {
+    const figures = await measure(competitor, { seconds, isCluster });
+    measured.get(competitor.name)!.push(figures);
+    const { drawn = RATE } = scenario;
+    const what = isAtOnce ? `${scenario.name}: ` : '';
+    log(
+      `  ${what}${round + 1}/${repeats} ${competitor.name}: ${number(figures[drawn] ?? Number.NaN)} ${drawn}`,
+    );
+  };
   for (let round = 0; round < repeats; round += 1) {
-    for (let turn = 0; turn < competitors.length; turn += 1) {
-      const competitor = competitors[(round + turn) % competitors.length]!;
-      const figures = await measure(competitor, { seconds, isCluster });
-      measured.get(competitor.name)!.push(figures);
-      log(
-        `  ${round + 1}/${repeats} ${competitor.name}: ${Math.round(figures['operations/s']!)} operations/s`,
-      );
-    }
+    const first = round % competitors.length;
+    const turns = [...competitors.slice(first), ...competitors.slice(0, first)];
+    if (isAtOnce) await Promise.all(turns.map((competitor) => take(competitor, round)));
+    else for (const competitor of turns) await take(competitor, round);
     loads.push(loadavg()[0]!);
   }
   if (baseline) compare(measured, baseline);
@@ -72,7 +80,7 @@ export async function run(scenario: Scenario, { repeats, seconds, log }: RunOpti
     },
     repeats,
     competitors: rows,
-    bars: bars.map((bar) => judge(bar, rows)),
+    bars: bars.map((bar) => judge(bar, measured)),
   };
 }
 
@@ -94,10 +102,14 @@ function compare(measured: Map<string, Figures[]>, baseline: NonNullable<Scenari
   }
 }
 
-function judge(bar: Bar, rows: readonly Row[]): Result['bars'][number] {
-  const spread = rows.find(({ name }) => name === bar.competitor)?.figures[bar.figure];
-  const worst = bar.atLeast === undefined ? spread?.max : spread?.min;
-  const reached = (bar.inEachRepeat ? worst : spread?.median) ?? Number.NaN;
+function judge(bar: Bar, measured: ReadonlyMap<string, readonly Figures[]>): Result['bars'][number] {
+  const runs = (name: string): number[] =>
+    measured.get(name)!.map((figures) => figures[bar.figure] ?? Number.NaN);
+  const peers = bar.times === undefined ? undefined : runs(bar.times);
+  const values = runs(bar.competitor).map((value, round) => (peers ? value / peers[round]! : value));
+  const { min, median, max } = spread(values);
+  const worst = bar.atLeast === undefined ? max : min;
+  const reached = bar.inEachRepeat ? worst : median;
   return {
     ...bar,
     reached,
@@ -108,9 +120,11 @@ function judge(bar: Bar, rows: readonly Row[]): Result['bars'][number] {
 function spreads(runs: readonly Figures[]): Record<string, Spread> {
   const names = new Set(runs.flatMap((figures) => Object.keys(figures)));
   return Object.fromEntries(
-    [...names].map((name) => {
-      const values = runs.map((figures) => figures[name] ?? Number.NaN).toSorted((a, b) => a - b);
-      return [name, { min: values[0]!, median: values[Math.floor(values.length / 2)]!, max: values.at(-1)! }];
-    }),
+    Array.from(names, (name) => [name, spread(runs.map((figures) => figures[name] ?? Number.NaN))]),
   );
+}
+
+function spread(values: readonly number[]): Spread {
+  const sorted = values.toSorted((a, b) => a - b);
+  return { min: sorted[0]!, median: sorted[Math.floor(sorted.length / 2)]!, max: sorted.at(-1)! };
 }

@@ -49,6 +49,8 @@ export interface Bar {
   readonly figure: string;
   readonly atMost?: number;
   readonly atLeast?: number;
+  /** The limits are multiples of what this other competitor reached in the same round. */
+  readonly times?: string;
   readonly inEachRepeat?: boolean;
 }
 
@@ -76,6 +78,13 @@ export interface Scenario extends Presentation {
   /** Adds a figure: how a figure of each competitor compares with that of this one in the same round. */
   readonly baseline?: { readonly competitor: string; readonly figure: string };
   readonly bars?: readonly Bar[];
+  /** Where one measurement takes long and hardly varies: no more repeats than this. */
+  readonly mostRepeats?: number;
+  /**
+   * Neither speed nor CPU is what it measures: all competitors do it at the same time, a server each, and so do those of
+   * the other scenarios of this kind.
+   */
+  readonly isAtOnce?: boolean;
 }
 
 export interface Printed {

@@ -2,12 +2,20 @@
 import { Redis } from 'ioredis';
 
 let sent = 0;
-// oxlint-disable-next-line typescript/unbound-method -- called with the original receiver below
-const original = Redis.prototype.sendCommand;
-Redis.prototype.sendCommand = function sendCommand(...args: Parameters<typeof original>) {
-  sent += 1;
-  return original.apply(this, args);
-};
+
+/** Counts calls of the method through which every command of a client goes: that of ioredis is counted already. */
+export function countCommandsOf<Name extends string>(
+  prototype: Record<Name, (...args: never[]) => unknown>,
+  method: Name,
+): void {
+  const original = prototype[method];
+  prototype[method] = function counted(this: unknown, ...args: never[]) {
+    sent += 1;
+    return original.apply(this, args);
+  };
+}
+
+countCommandsOf(Redis.prototype, 'sendCommand');
 
 export function sentCommands(): number {
   return sent;

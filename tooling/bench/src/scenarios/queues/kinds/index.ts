@@ -1,0 +1,13 @@
+import type { QueueKind } from '../kind.js';
+import { BEE_QUEUE, BEE_QUEUE_LEAN } from './bee-queue.js';
+import { BULLMQ, BULLMQ_LEAN } from './bullmq.js';
+import { FLOOR } from './floor.js';
+import { MORTISE } from './mortise.js';
+
+export { BEE_QUEUE, BEE_QUEUE_LEAN, BULLMQ, BULLMQ_LEAN, FLOOR, MORTISE };
+
+export const ALL: readonly QueueKind[] = [MORTISE, BULLMQ, BULLMQ_LEAN, BEE_QUEUE, BEE_QUEUE_LEAN, FLOOR];
+
+export function queueKind(name: string): QueueKind {
+  return ALL.find((kind) => kind.name === name)!;
+}
