@@ -1,15 +1,23 @@
 /** Every refusal of this package. The README lists the codes; a test compares the two. */
 import { CodedError, requireDuration } from '@mortise/redis';
-import { describeError } from './describe-error.js';
-import { MAX_DELAY_MS } from './options.js';
+import { describeError } from './task/describe-error.js';
+import { MAX_DELAY_MS } from './limits.js';
+import type { PayloadIssue } from './schema/payload-issue.js';
 
-/** The payload cannot be stored: not JSON (undefined, a function, BigInt, a cycle), or nested too deeply. */
+/**
+ * The payload cannot be stored: not JSON (undefined, a function, BigInt, a cycle), nested too deeply, or not what its schema
+ * takes. A worker reports it for a stored payload that its schema does not take: the task is dead.
+ */
 export class InvalidPayloadError extends CodedError {
   readonly code = 'ERR_INVALID_PAYLOAD';
 
   constructor(
     readonly taskName: string,
     reason: string,
+    /** Where it does not fit its schema; empty when it cannot be stored at all. */
+    readonly issues: readonly PayloadIssue[] = [],
+    /** Of the task that has been stored with it; undefined at the caller who wants to. */
+    readonly taskId?: string,
   ) {
     super(`the payload of task ${JSON.stringify(taskName)} ${reason}`);
   }
@@ -41,6 +49,133 @@ export class PrioritiesMismatchError extends CodedError {
   }
 }
 
+/** The queue exists with another number of shards than this instance was given; it cannot be changed. */
+export class ShardsMismatchError extends CodedError {
+  readonly code = 'ERR_SHARDS_MISMATCH';
+
+  constructor(
+    readonly queue: string,
+    readonly wanted: number,
+    readonly stored: number,
+  ) {
+    super(`queue ${JSON.stringify(queue)} has ${stored} shards, not ${wanted}`);
+  }
+}
+
+/** The id belongs to a task with another name or payload. Nothing was stored. */
+export class TaskConflictError extends CodedError {
+  readonly code = 'ERR_TASK_CONFLICT';
+
+  constructor(
+    readonly queue: string,
+    readonly taskId: string,
+  ) {
+    super(
+      `queue ${JSON.stringify(queue)} has a task ${JSON.stringify(taskId)} with another name or payload`,
+    );
+  }
+}
+
+/** `runAt` is more than a minute ago, by the clock of the caller. Seconds that were meant as ms are far in the past, too. */
+export class RunAtPastError extends CodedError {
+  readonly code = 'ERR_RUN_AT_PAST';
+
+  constructor(readonly runAt: number) {
+    super(`runAt must not be in the past, got ${new Date(runAt).toISOString()}`);
+  }
+}
+
+/** The queue holds as many tasks as its settings allow. Nothing was stored. */
+export class QueueFullError extends CodedError {
+  readonly code = 'ERR_QUEUE_FULL';
+
+  constructor(
+    readonly queue: string,
+    readonly maxTasks: number,
+  ) {
+    super(`queue ${JSON.stringify(queue)} is full: it may hold ${maxTasks} tasks`);
+  }
+}
+
+/** No task has this id, or it is no longer retained. */
+export class UnknownIdError extends CodedError {
+  readonly code = 'ERR_TASK_NOT_FOUND';
+
+  constructor(
+    readonly queue: string,
+    readonly taskId: string,
+  ) {
+    super(`queue ${JSON.stringify(queue)} has no task ${JSON.stringify(taskId)}`);
+  }
+}
+
+/** The task runs, so it cannot be removed; it can be cancelled. Nothing was changed. */
+export class TaskActiveError extends CodedError {
+  readonly code = 'ERR_TASK_ACTIVE';
+
+  constructor(
+    readonly queue: string,
+    readonly taskId: string,
+  ) {
+    super(`task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)} is active`);
+  }
+}
+
+/** The task was cancelled: the reason of the aborted signal, and what `result` rejects with. */
+export class TaskCancelledError extends CodedError {
+  readonly code = 'ERR_TASK_CANCELLED';
+
+  constructor(
+    readonly queue: string,
+    readonly taskId: string,
+  ) {
+    super(`task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)} was cancelled`);
+  }
+}
+
+/** What `result` rejects with when the task is dead; `reason` is why its last attempt failed. */
+export class TaskDeadError extends CodedError {
+  readonly code = 'ERR_TASK_DEAD';
+
+  constructor(
+    readonly queue: string,
+    readonly taskId: string,
+    readonly reason: string,
+  ) {
+    const why = reason.split('\n', 1)[0];
+    super(`task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)} is dead: ${why}`);
+  }
+}
+
+/** The task had not ended within `waitMs`. When Redis could not be asked, `cause` tells why. */
+export class ResultTimeoutError extends CodedError {
+  readonly code = 'ERR_RESULT_TIMEOUT';
+
+  constructor(
+    readonly queue: string,
+    readonly taskId: string,
+    readonly waitMs: number,
+    options?: ErrorOptions,
+  ) {
+    super(
+      `task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)} had not ended after ${waitMs} ms`,
+      options,
+    );
+  }
+}
+
+/** The tree of tasks cannot be a flow: too deep, too many tasks or bytes, an id twice, an option that children cannot have. */
+export class InvalidFlowError extends CodedError {
+  readonly code = 'ERR_INVALID_FLOW';
+
+  constructor(
+    readonly queue: string,
+    reason: string,
+  ) {
+    super(`the flow of queue ${JSON.stringify(queue)} ${reason}`);
+  }
+}
+
 /**
  * The lease of an attempt ended or was taken over: the task belongs to another worker, or will. It is the reason of the
  * aborted signal. When only the completion was refused (the handler had blocked the event loop for longer than the
@@ -57,12 +192,66 @@ export class LeaseLostError extends CodedError {
   }
 }
 
+/** An attempt took longer than its `timeoutMs`: the reason of the aborted signal, and why the attempt failed. */
+export class TaskTimeoutError extends CodedError {
+  readonly code = 'ERR_TASK_TIMEOUT';
+
+  constructor(
+    readonly queue: string,
+    readonly taskId: string,
+    readonly timeoutMs: number,
+  ) {
+    super(
+      `an attempt of task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)} took longer than ${timeoutMs} ms`,
+    );
+  }
+}
+
+/** The task was not started within its `expiresInMs`: why it is dead. */
+export class TaskExpiredError extends CodedError {
+  readonly code = 'ERR_TASK_EXPIRED';
+
+  constructor(
+    readonly queue: string,
+    readonly taskId: string,
+    readonly expiresInMs: number,
+  ) {
+    super(
+      `task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)} was not started within ${expiresInMs} ms`,
+    );
+  }
+}
+
 /** The worker stopped before the handler had finished; the task is ready for another worker. */
 export class WorkerStoppedError extends CodedError {
   readonly code = 'ERR_WORKER_STOPPED';
 
   constructor(readonly taskId: string) {
     super(`the worker stopped before task ${JSON.stringify(taskId)} had finished`);
+  }
+}
+
+/** No schedule can be made of what was given, or what is stored of it cannot be read. Nothing was changed. */
+export class InvalidScheduleError extends CodedError {
+  readonly code = 'ERR_INVALID_SCHEDULE';
+
+  constructor(
+    readonly key: string,
+    reason: string,
+  ) {
+    super(`schedule ${JSON.stringify(key)}: ${reason}`);
+  }
+}
+
+/** The queue has as many schedules as it may have. Nothing was stored. */
+export class TooManySchedulesError extends CodedError {
+  readonly code = 'ERR_TOO_MANY_SCHEDULES';
+
+  constructor(
+    readonly queue: string,
+    readonly limit: number,
+  ) {
+    super(`queue ${JSON.stringify(queue)} has ${limit} schedules, more are not allowed`);
   }
 }
 
@@ -94,6 +283,38 @@ export class ResultNotKeptError extends CodedError {
     const reason = describeError(cause).split('\n', 1)[0];
     const task = `${JSON.stringify(taskName)}, task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)}`;
     super(`the result of ${task} is not kept: ${reason}`);
+  }
+}
+
+/** A function that was to tell the delay before the next attempt threw, or returned no delay; the default was used. */
+export class BackoffFunctionError extends CodedError {
+  readonly code = 'ERR_BACKOFF_FUNCTION';
+
+  constructor(
+    readonly queue: string,
+    readonly taskId: string,
+    readonly taskName: string,
+    override readonly cause: unknown,
+  ) {
+    const reason = describeError(cause).split('\n', 1)[0];
+    super(`the backoff function of ${JSON.stringify(taskName)} told no delay: ${reason}`);
+  }
+}
+
+/** The thread of a sandbox ended before its handler had: it crashed, ran out of memory, exited, or did not obey its signal. */
+export class SandboxExitedError extends CodedError {
+  readonly code = 'ERR_SANDBOX_EXITED';
+
+  constructor(
+    readonly queue: string,
+    readonly taskId: string,
+    readonly exitCode: number,
+    /** What the thread failed with, if it did. */
+    override readonly cause: unknown,
+  ) {
+    const reason = cause === undefined ? '' : `: ${describeError(cause).split('\n', 1)[0]}`;
+    const task = `task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)}`;
+    super(`the sandbox of ${task} exited with code ${exitCode}${reason}`);
   }
 }
 

@@ -1,19 +1,74 @@
-export type { TaskContext } from './attempt.js';
+export type { ClaimedTask } from './claims/claimed-task.js';
+export { Claims } from './claims/claims.js';
+export type { ClaimOptions, ClaimsOptions, FailOptions, GiveBackOptions } from './claims/options.js';
+export type { TaskContext } from './worker/attempt.js';
 export {
+  BackoffFunctionError,
   Discard,
+  InvalidFlowError,
   InvalidPayloadError,
+  InvalidScheduleError,
   LeaseLostError,
   PayloadTooLargeError,
   PrioritiesMismatchError,
+  QueueFullError,
   ResultNotKeptError,
+  ResultTimeoutError,
   RetryLater,
+  RunAtPastError,
+  SandboxExitedError,
+  ShardsMismatchError,
+  TaskActiveError,
+  TaskCancelledError,
+  TaskConflictError,
+  TaskDeadError,
+  TaskExpiredError,
+  TaskTimeoutError,
+  TooManySchedulesError,
+  UnknownIdError,
   UnknownTaskError,
   WorkerStoppedError,
 } from './errors.js';
-export type { Backoff, EnqueueOptions, QueueOptions, WorkerOptions } from './options.js';
+export type {
+  Backoff,
+  BackoffFunction,
+  EnqueueOptions,
+  FailedAttempt,
+  Fairness,
+  QueueLimits,
+  QueueOptions,
+  RateLimitOptions,
+  WorkerOptions,
+} from './options.js';
 export { DEFAULTS } from './options.js';
-export type { Enqueued } from './queue.js';
-export { Queue } from './queue.js';
-export type { Counts, NewTask, Task, TaskMap, TaskState } from './task.js';
-export type { Handler, Handlers } from './worker.js';
-export { Worker } from './worker.js';
+export type { QueueEvent, QueueEventType } from './events/event.js';
+export type { EventsOptions } from './events/events.js';
+export type { Child } from './flow/child.js';
+export type { FlowIds, FlowTask } from './flow/flow-node.js';
+export type { EnqueuedFlow } from './flow/flows.js';
+export type { ResultOptions } from './result/results.js';
+export type { Enqueued } from './queue/enqueuer.js';
+export { Queue } from './queue/queue.js';
+export type { SandboxOptions } from './sandbox/options.js';
+export type { SandboxHandler } from './sandbox/sandbox.js';
+export { sandbox } from './sandbox/sandbox.js';
+export type { ScheduledTaskOptions } from './schedule/definition.js';
+export type { CronRule, IntervalRule, ScheduleRule } from './schedule/rule.js';
+export type { Schedule, Scheduled } from './schedule/schedules.js';
+export type { CleanOptions, DrainOptions, EndedState, RetryAllOptions } from './operate/bulk.js';
+export type { ListOptions, Page } from './operate/listing.js';
+export type { PayloadIssue } from './schema/payload-issue.js';
+export type { InputSchemas, OutputSchemas, StandardSchemaV1 } from './schema/standard-schema.js';
+export type { Counts, NewTask, Task, TaskMap, TaskState, TaskSummary } from './task/task.js';
+export { TASK_STATES } from './task/task.js';
+export type { LogLine } from './task/log-lines.js';
+export type {
+  BatchHandler,
+  BatchTask,
+  Handler,
+  HandlerFunction,
+  HandlerObject,
+  HandlerOptions,
+  Handlers,
+} from './worker/handlers.js';
+export { Worker } from './worker/worker.js';

@@ -1,9 +1,17 @@
+import type { Telemetry } from '@mortise/redis';
 import { requireDuration, requireInteger, requireName, requireOneOf } from '@mortise/redis';
+import type { InputSchemas, OutputSchemas } from './schema/standard-schema.js';
+import { RunAtPastError } from './errors.js';
+import { MAX_DELAY_MS } from './limits.js';
+import type { RateLimit, SettingsValues } from './shard/settings-text.js';
 
 /** How long to wait before the next attempt. */
 export interface Backoff {
-  /** `exponential` doubles the delay after each failed attempt, `fixed` keeps it. Default `exponential`. */
-  readonly type?: 'exponential' | 'fixed';
+  /**
+   * `exponential` doubles the delay after each failed attempt, `fixed` keeps it. `custom` leaves it to the worker, whose
+   * function or backoff is then used; this is for tasks only. Default `exponential`.
+   */
+  readonly type?: 'exponential' | 'fixed' | 'custom';
   /** Delay after the first failed attempt, ms. 0 to 10 years. Default 1,000. */
   readonly delayMs?: number;
   /** The delay grows up to this, ms. From `delayMs` to 10 years. Default 3,600,000 (an hour), or `delayMs` if longer. */
@@ -12,7 +20,25 @@ export interface Backoff {
   readonly jitter?: number;
 }
 
-export interface QueueOptions {
+/** A failed attempt, as a `BackoffFunction` is given it. */
+export interface FailedAttempt {
+  readonly id: string;
+  readonly queue: string;
+  readonly name: string;
+  /** How many attempts have failed; 1 is the first. */
+  readonly attempt: number;
+  readonly attempts: number;
+  /** What was thrown. */
+  readonly error: unknown;
+}
+
+/**
+ * The delay before the next attempt, ms: 0 to 10 years. It is not asked after the last attempt. When it throws or returns
+ * anything else (a promise, NaN), `onError` hears of it, and the delay is that of the default backoff.
+ */
+export type BackoffFunction = (failed: FailedAttempt) => number;
+
+export interface QueueOptions<Tasks = Record<string, unknown>> {
   /** Keeps applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string;
   /**
@@ -23,6 +49,50 @@ export interface QueueOptions {
   readonly priorities?: readonly string[];
   /** The most bytes of one payload as JSON. 2 to 67,108,864. Default 262,144. */
   readonly maxPayloadBytes?: number;
+  /** How many cancelled tasks stay; beyond that the oldest are removed when others are cancelled. 1 to 10,000,000. Default 1,000. */
+  readonly keepCancelled?: number;
+  /**
+   * Spreads the queue over so many slots, and so over the masters of a Cluster. 1 to 64, stored with the queue when it comes
+   * into being; then it stays. Priorities are strict and tasks are in order within a shard; limits count per shard.
+   * Default: what is stored, or 1.
+   */
+  readonly shards?: number;
+  /**
+   * Any Standard Schemas (of zod, valibot, arktype …) by name of task: a payload that its schema does not take, after JSON, is
+   * refused with ERR_INVALID_PAYLOAD. What is stored is the payload as it was given; a worker with the same schemas hands
+   * their output to its handlers. Default: none.
+   */
+  readonly schemas?: InputSchemas<Tasks>;
+  /** Counters, and a span for each call that enqueues, whose context travels in the headers. Default: none. */
+  readonly telemetry?: Telemetry;
+}
+
+/** At most `limit` starts in any `periodMs` and `burst - 1` more, spread evenly: GCRA, by the clock of the server. */
+export interface RateLimitOptions {
+  /** 1 to 1,000,000,000. */
+  readonly limit: number;
+  /** 1 ms to 10 years. */
+  readonly periodMs: number;
+  /** How many may start at once after a pause. 1 to `limit`. Default 1. */
+  readonly burst?: number;
+}
+
+/** Limits that hold for all workers of a queue together. Undefined leaves one as it is, null lifts it. */
+export interface QueueLimits {
+  /** Tasks that run at the same time. 1 to 1,000,000. */
+  readonly concurrency?: number | null;
+  readonly rate?: RateLimitOptions | null;
+  /** Limits of each group for itself. */
+  readonly groups?: {
+    readonly concurrency?: number | null;
+    readonly rate?: RateLimitOptions | null;
+    /** One task of a group after the other, the next one only when the present one has ended for good. */
+    readonly ordered?: boolean;
+  };
+  /** Tasks in the queue, retained ones included; beyond that ERR_QUEUE_FULL. 1 to 1,000,000,000. Default 10,000,000. */
+  readonly maxTasks?: number | null;
+  /** How many events are kept for `events()`; 0 writes none. 0 to 10,000,000. */
+  readonly keepEvents?: number;
 }
 
 export interface EnqueueOptions {
@@ -30,18 +100,32 @@ export interface EnqueueOptions {
   readonly priority?: string;
   /** Run not before this many ms from now. 0 to 10 years. Excludes `runAt`. */
   readonly delayMs?: number;
-  /** Run not before this instant, ms since the epoch or a Date. Excludes `delayMs`. */
+  /**
+   * Run not before this instant, ms since the epoch or a Date. Excludes `delayMs`. One that has just passed is now; more than
+   * a minute ago is refused with ERR_RUN_AT_PAST.
+   */
   readonly runAt?: number | Date;
   /** Identifies the task: enqueued twice, it is stored once. 1 to 1,024 bytes. Default: a new UUIDv7. */
   readonly id?: string;
   /** How often a failing task is tried altogether. 1 to 65,535. Default 5. */
   readonly attempts?: number;
   readonly backoff?: Backoff;
+  /** An attempt that takes longer fails with ERR_TASK_TIMEOUT. 1 ms to 24 days. Default: that of the handler. */
+  readonly timeoutMs?: number;
+  /** A task that has not started by then, from now, is dead with ERR_TASK_EXPIRED. 1 ms to 10 years. Default: none. */
+  readonly expiresInMs?: number;
   /** Strings that travel beside the payload, such as trace context. Up to 16,384 bytes as JSON. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Tasks of a group take turns with those of other groups, under the group limits of the queue. 1 to 1,024 bytes. */
+  readonly group?: string;
+  /**
+   * The `id` is refused as a duplicate for so long from now, also when its task has ended and is no longer retained.
+   * 1 ms to 10 years; needs an `id`.
+   */
+  readonly dedupMs?: number;
 }
 
-export interface WorkerOptions {
+export interface WorkerOptions<Tasks = Record<string, unknown>> {
   /** As for the queue. */
   readonly prefix?: string;
   /** Tasks that run at the same time. 1 to 10,000. Default 50. */
@@ -51,8 +135,14 @@ export interface WorkerOptions {
    * When the worker dies, the task runs again after at most this, plus a moment. 1,000 ms to an hour. Default 10,000.
    */
   readonly leaseMs?: number;
-  /** Backoff of tasks that were enqueued without one of their own. */
-  readonly backoff?: Backoff;
+  /** Backoff of tasks that were enqueued without one of their own and whose handler has none. */
+  readonly backoff?: Backoff | BackoffFunction;
+  /**
+   * How queues share the slots. `strict`: a later queue gets what the earlier ones leave. `rotate`: by turns. By weights: as
+   * many tasks of each as its weight says while all have some, 1 to 1,000; 1 for a queue that is not named. Default
+   * `strict`. The shards of one queue always take turns.
+   */
+  readonly fairness?: Fairness;
   /** How many succeeded tasks stay to be looked at. 0 to 10,000,000. Default 1,000. */
   readonly keepSucceeded?: number;
   /** For how long, ms; 0 keeps none. Up to 10 years. Default 86,400,000 (a day). */
@@ -64,13 +154,21 @@ export interface WorkerOptions {
    * were lost, unknown tasks, results that are not kept. Default: written to stderr.
    */
   readonly onError?: (error: unknown) => void;
+  /**
+   * Any Standard Schemas by name of task: handlers are given their output. A task whose payload its schema does not take is dead at
+   * once, and reported with ERR_INVALID_PAYLOAD; what a schema throws is a failed attempt. Default: none.
+   */
+  readonly schemas?: OutputSchemas<Tasks>;
+  /** Counters, durations, and a span for each attempt, which its handler runs in. Default: none. */
+  readonly telemetry?: Telemetry;
 }
 
-const YEAR_MS = 365.25 * 86_400_000;
+export type Fairness = 'strict' | 'rotate' | Readonly<Record<string, number>>;
 
 export const DEFAULTS = {
   priorities: ['high', 'medium', 'low'],
   maxPayloadBytes: 262_144,
+  keepCancelled: 1_000,
   attempts: 5,
   backoff: { type: 'exponential', delayMs: 1_000, maxDelayMs: 3_600_000, jitter: 0.5 },
   concurrency: 50,
@@ -83,10 +181,14 @@ export const DEFAULTS = {
 
 /** How deep a payload may be nested: what most JSON parsers and cjson (1,000) survive, with room to spare. */
 export const MAX_DEPTH = 128;
-export const MAX_DELAY_MS = 10 * YEAR_MS;
+/** What a timer of Node can wait for. */
+const MAX_TIMEOUT_MS = 24 * 86_400_000;
+const MAX_WEIGHT = 1_000;
 const MAX_ATTEMPTS = 65_535;
 const MAX_HEADERS_BYTES = 16_384;
 const MAX_PRIORITIES = 16;
+const MAX_PAST_MS = 60_000;
+const MAX_SHARDS = 64;
 
 export function resolvePriorities(names: readonly string[]): readonly string[] {
   if (!Array.isArray(names) || names.length < 1 || names.length > MAX_PRIORITIES) {
@@ -116,7 +218,7 @@ export function resolveAttempts(attempts: number = DEFAULTS.attempts): number {
 export function resolveBackoff(backoff: Backoff = {}): Required<Backoff> {
   requireObject('backoff', backoff);
   const { type, delayMs, jitter } = { ...DEFAULTS.backoff, ...given(backoff) };
-  requireOneOf('backoff.type', type, ['exponential', 'fixed']);
+  requireOneOf('backoff.type', type, ['exponential', 'fixed', 'custom']);
   requireDuration('backoff.delayMs', delayMs, { min: 0, max: MAX_DELAY_MS });
   const maxDelayMs = backoff.maxDelayMs ?? Math.max(delayMs, DEFAULTS.backoff.maxDelayMs);
   requireDuration('backoff.maxDelayMs', maxDelayMs, { min: delayMs, max: MAX_DELAY_MS });
@@ -125,6 +227,44 @@ export function resolveBackoff(backoff: Backoff = {}): Required<Backoff> {
   if (!(jitter >= 0 && jitter <= 1))
     throw new RangeError(`backoff.jitter must be from 0 to 1, got ${jitter}`);
   return { type, delayMs, maxDelayMs, jitter };
+}
+
+/** The backoff of a worker or a handler. */
+export function resolveBackoffPolicy(
+  backoff: Backoff | BackoffFunction | undefined,
+): Required<Backoff> | BackoffFunction {
+  if (typeof backoff === 'function') return backoff;
+  const resolved = resolveBackoff(backoff);
+  if (resolved.type === 'custom') throw new TypeError('a custom backoff of a worker must be a function');
+  return resolved;
+}
+
+export function resolveTimeoutMs(timeoutMs: number | undefined): number | undefined {
+  if (timeoutMs === undefined) return undefined;
+  return Math.ceil(requireDuration('timeoutMs', timeoutMs, { min: 1, max: MAX_TIMEOUT_MS }));
+}
+
+export function resolveExpiresInMs(expiresInMs: number | undefined): number | undefined {
+  if (expiresInMs === undefined) return undefined;
+  return Math.ceil(requireDuration('expiresInMs', expiresInMs, { min: 1, max: MAX_DELAY_MS }));
+}
+
+/** The weight of each queue; undefined for `strict`. */
+export function resolveFairness(
+  fairness: Fairness = 'strict',
+  queues: readonly string[],
+): ReadonlyMap<string, number> | undefined {
+  if (fairness === 'strict') return undefined;
+  if (fairness === 'rotate') return new Map(queues.map((queue) => [queue, 1]));
+  if (typeof fairness === 'string') requireOneOf('fairness', fairness, ['strict', 'rotate']);
+  requireObject('fairness', fairness);
+  for (const queue of Object.keys(fairness)) requireOneOf('a queue in fairness', queue, queues);
+  return new Map(
+    queues.map((queue) => {
+      const weight = Object.hasOwn(fairness, queue) ? fairness[queue] : 1;
+      return [queue, requireInteger(`fairness.${queue}`, weight, { min: 1, max: MAX_WEIGHT })];
+    }),
+  );
 }
 
 /** A copy of the headers, or undefined when there are none. */
@@ -153,7 +293,73 @@ export function resolveWhen({ delayMs, runAt }: EnqueueOptions): number {
   }
   if (runAt === undefined) return 0;
   const instant = runAt instanceof Date ? runAt.getTime() : runAt;
-  return Math.ceil(requireDuration('runAt', instant, { min: 0, max: Date.now() + MAX_DELAY_MS }));
+  const at = Math.ceil(requireDuration('runAt', instant, { min: 0, max: Date.now() + MAX_DELAY_MS }));
+  // What has only just passed was meant to be now.
+  if (at < Date.now() - MAX_PAST_MS) throw new RunAtPastError(at);
+  return at;
+}
+
+export function resolveGroup(group: string | undefined): string | undefined {
+  if (group === undefined) return undefined;
+  requireName('group', group);
+  if (!group.isWellFormed()) throw new TypeError('group must be well-formed Unicode, got a lone surrogate');
+  return group;
+}
+
+export function resolveDedupMs({ id, dedupMs }: EnqueueOptions): number | undefined {
+  if (dedupMs === undefined) return undefined;
+  if (id === undefined) throw new TypeError('dedupMs needs an id');
+  return Math.ceil(requireDuration('dedupMs', dedupMs, { min: 1, max: MAX_DELAY_MS }));
+}
+
+export function resolveShards(shards: number | undefined): number | undefined {
+  return shards === undefined ? undefined : requireInteger('shards', shards, { min: 1, max: MAX_SHARDS });
+}
+
+/** The settings with the limits put over them. */
+export function resolveLimits(values: SettingsValues, limits: QueueLimits): SettingsValues {
+  requireObject('limits', limits);
+  const { groups = {} } = limits;
+  requireObject('groups', groups);
+  return {
+    ...values,
+    concurrency: limitOf('concurrency', limits.concurrency, values.concurrency, 1_000_000),
+    rate: rateOf('rate', limits.rate, values.rate),
+    groupConcurrency: limitOf('groups.concurrency', groups.concurrency, values.groupConcurrency, 1_000_000),
+    groupRate: rateOf('groups.rate', groups.rate, values.groupRate),
+    isOrdered: groups.ordered ?? values.isOrdered,
+    maxTasks: limitOf('maxTasks', limits.maxTasks, values.maxTasks, 1_000_000_000),
+    keepEvents: requireInteger('keepEvents', limits.keepEvents ?? values.keepEvents, {
+      min: 0,
+      max: 10_000_000,
+    }),
+  };
+}
+
+function limitOf(
+  option: string,
+  wanted: number | null | undefined,
+  present: number | undefined,
+  max: number,
+): number | undefined {
+  if (wanted === undefined) return present;
+  return wanted === null ? undefined : requireInteger(option, wanted, { min: 1, max });
+}
+
+function rateOf(
+  option: string,
+  wanted: RateLimitOptions | null | undefined,
+  present: RateLimit | undefined,
+): RateLimit | undefined {
+  if (wanted === undefined) return present;
+  if (wanted === null) return undefined;
+  requireObject(option, wanted);
+  const limit = requireInteger(`${option}.limit`, wanted.limit, { min: 1, max: 1_000_000_000 });
+  return {
+    limit,
+    periodMs: requireInteger(`${option}.periodMs`, wanted.periodMs, { min: 1, max: MAX_DELAY_MS }),
+    burst: requireInteger(`${option}.burst`, wanted.burst ?? 1, { min: 1, max: limit }),
+  };
 }
 
 export type ResolvedWorkerOptions = ReturnType<typeof resolveWorkerOptions>;
@@ -169,7 +375,7 @@ export function resolveWorkerOptions(options: WorkerOptions) {
     prefix: options.prefix,
     concurrency: requireInteger('concurrency', concurrency, { min: 1, max: 10_000 }),
     leaseMs: requireInteger('leaseMs', leaseMs, { min: 1_000, max: 3_600_000 }),
-    backoff: resolveBackoff(options.backoff),
+    backoff: resolveBackoffPolicy(options.backoff),
     keepSucceeded: requireInteger('keepSucceeded', keepSucceeded, { min: 0, max: 10_000_000 }),
     keepSucceededMs: requireInteger('keepSucceededMs', keepSucceededMs, { min: 0, max: MAX_DELAY_MS }),
     keepDead: requireInteger('keepDead', keepDead, { min: 1, max: 10_000_000 }),

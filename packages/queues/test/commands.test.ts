@@ -36,16 +36,18 @@ test('enqueue', async () => {
   const { prefix, queue } = await newQueue();
   expect(await commands(prefix, () => queue.enqueue('t', 1))).toEqual([
     'queue.enqueue',
-    '  get priorities',
+    '  get settings',
     '  time',
+    '  hlen tasks',
     '  hsetnx tasks',
     '  rpush ready:1',
     '  zpopmin idle',
   ]);
   expect(await commands(prefix, () => queue.enqueue('t', 1, { delayMs: 60_000 }))).toEqual([
     'queue.enqueue',
-    '  get priorities',
+    '  get settings',
     '  time',
+    '  hlen tasks',
     '  hsetnx tasks',
     '  zadd scheduled:1',
     '  get timekeeper',
@@ -56,8 +58,9 @@ test('enqueue', async () => {
     Promise.all([queue.enqueueMany(many), queue.enqueue('t', 4, { priority: 'high' })]);
   expect(await commands(prefix, inOneTick)).toEqual([
     'queue.enqueue',
-    '  get priorities',
+    '  get settings',
     '  time',
+    '  hlen tasks',
     '  hsetnx tasks',
     '  hsetnx tasks',
     '  hsetnx tasks',
@@ -73,9 +76,9 @@ test('the first enqueue of an instance that names no priorities', async () => {
   const queue = new Queue<Tasks>(redis, 'q', { prefix });
   const both = (): Promise<unknown> => Promise.all([queue.enqueue('t', 1), queue.enqueue('t', 2)]);
   expect((await commands(prefix, both)).slice(0, 3)).toEqual([
-    'get priorities',
+    'get settings',
     'queue.enqueue',
-    '  get priorities',
+    '  get settings',
   ]);
   expect((await commands(prefix, both))[0]).toBe('queue.enqueue');
 });
@@ -84,7 +87,7 @@ test('get and counts', async () => {
   const { prefix, queue } = await newQueue();
   expect(await commands(prefix, () => queue.get('first'))).toEqual([
     'queue.get',
-    '  get priorities',
+    '  get settings',
     '  hget tasks',
     '  hget attempts',
     '  time',
@@ -93,8 +96,10 @@ test('get and counts', async () => {
   ]);
   expect(await commands(prefix, () => queue.counts())).toEqual([
     'queue.counts',
-    '  get priorities',
+    '  get settings',
     '  time',
+    '  exists holes',
+    '  zcard grouped',
     '  zcount scheduled:0',
     '  zcount retrying:0',
     '  llen ready:0',
@@ -108,6 +113,8 @@ test('get and counts', async () => {
     '  zcard active',
     '  llen succeeded',
     '  zcard dead',
+    '  zcard cancelled',
+    '  hget flows',
   ]);
 });
 
@@ -123,15 +130,16 @@ test('a task that comes to a parked worker: enqueue, take, complete', async () =
   const own = lines.filter((line) => !line.startsWith('llen'));
   expect(own).toEqual([
     'queue.enqueue',
-    '  get priorities',
+    '  get settings',
     '  time',
+    '  hlen tasks',
     '  hsetnx tasks',
     '  rpush ready:1',
     '  zpopmin idle',
     '  publish wake',
     // Takes it, and parks again: other slots are free.
     'worker.exchange',
-    '  get priorities',
+    '  get settings',
     '  time',
     '  zrange active',
     '  exists scheduled:0 retrying:0 scheduled:1 retrying:1',
@@ -150,7 +158,7 @@ test('a task that comes to a parked worker: enqueue, take, complete', async () =
     '  set timekeeper',
     // Completes it.
     'worker.exchange',
-    '  get priorities',
+    '  get settings',
     '  time',
     '  hmget attempts',
     '  zrem active',
@@ -191,7 +199,7 @@ test('a full worker completes and takes in one call', async () => {
   const first = lines.indexOf('  hmget attempts') - 3;
   expect(lines.slice(first, first + 22)).toEqual([
     'worker.exchange',
-    '  get priorities',
+    '  get settings',
     '  time',
     '  hmget attempts',
     '  zrem active',
@@ -207,7 +215,7 @@ test('a full worker completes and takes in one call', async () => {
     '  hget attempts',
     '  exists idle',
     'worker.exchange',
-    '  get priorities',
+    '  get settings',
     '  time',
     '  hmget attempts',
     '  zrem active',

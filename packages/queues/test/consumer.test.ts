@@ -20,7 +20,7 @@ function newQueue(): { queue: Queue<Tasks>; prefix: string; keys: QueueKeys } {
 }
 
 async function areParked(keys: QueueKeys, count: number): Promise<void> {
-  await until(async () => (await redis.zcard(keys.idle)) === count);
+  await until(async () => (await redis.zcard(keys.of.idle)) === count);
 }
 
 async function isQuiet(sent: readonly Sent[]): Promise<void> {
@@ -30,7 +30,7 @@ async function isQuiet(sent: readonly Sent[]): Promise<void> {
 
 /** Who keeps the time, and until when it sleeps. */
 async function timekeeper(keys: QueueKeys): Promise<{ due: number; channel: string }> {
-  const [due, channel = ''] = ((await redis.get(keys.timekeeper)) ?? '').split(' ');
+  const [due, channel = ''] = ((await redis.get(keys.of.timekeeper)) ?? '').split(' ');
   return { due: Number(due), channel };
 }
 
@@ -96,7 +96,7 @@ describe('waking', () => {
     await queue.enqueueMany(Array.from({ length: 16 }, () => ({ name: 't', payload: 1 })));
     await until(() => active === 16);
     expect(performance.now() - at).toBeLessThan(SOON_MS);
-    expect(await redis.exists(keys.idle)).toBe(0);
+    expect(await redis.exists(keys.of.idle)).toBe(0);
   });
 
   test('a worker that has stopped is not woken in place of another', async () => {
@@ -107,7 +107,7 @@ describe('waking', () => {
     await launch(redis, 'q', { t: () => void (startedAt = performance.now()) }, { prefix });
     await areParked(keys, 2);
     await first.stop();
-    expect(await redis.zcard(keys.idle)).toBe(1);
+    expect(await redis.zcard(keys.of.idle)).toBe(1);
     const at = performance.now();
     await queue.enqueue('t', 1);
     await until(() => startedAt > 0);
@@ -121,12 +121,12 @@ describe('waking', () => {
     await areParked(keys, 1);
     // Parked for longer than the others, and until later than now, but nobody listens there.
     for (let n = 0; n < 10; n += 1)
-      await redis.zadd(keys.idle, Date.now() + 1_000, keys.wakeChannel(`gone ${n}`));
+      await redis.zadd(keys.of.idle, Date.now() + 1_000, keys.wakeChannel(`gone ${n}`));
     const at = performance.now();
     await queue.enqueue('t', 1);
     await until(() => startedAt > 0);
     expect(startedAt - at).toBeLessThan(SOON_MS);
-    expect(await redis.zscore(keys.idle, keys.wakeChannel('gone 0'))).toBeNull();
+    expect(await redis.zscore(keys.of.idle, keys.wakeChannel('gone 0'))).toBeNull();
   });
 
   test('a wake-up that overtakes the answer of a call counts', async () => {
@@ -159,7 +159,7 @@ describe('waking', () => {
     let isDone = false;
     await launch(redis, 'q', { t: () => void (isDone = true) }, { prefix, leaseMs: 1_000 });
     await areParked(keys, 1);
-    await redis.del(keys.idle);
+    await redis.del(keys.of.idle);
     const at = performance.now();
     await queue.enqueue('t', 1);
     await until(() => isDone);
@@ -198,7 +198,7 @@ describe('keeping the time', () => {
     // The keeper is gone, and what it was waiting for is past, or later.
     for (const due of [Date.now() - 1_000, Date.now() + 60_000]) {
       await areParked(keys, 2);
-      await redis.set(keys.timekeeper, `${due} ${keys.wakeChannel('gone')}`);
+      await redis.set(keys.of.timekeeper, `${due} ${keys.wakeChannel('gone')}`);
       const count = late.length;
       await queue.enqueue('t', performance.now() + 50, { delayMs: 50 });
       await until(() => late.length > count);
@@ -230,10 +230,10 @@ describe('keeping the time', () => {
     await until(async () => (await timekeeper(keys)).channel !== '');
     const { channel } = await timekeeper(keys);
     // The other one leaves the parked for a moment, so that the keeper is woken for the task that fills it.
-    const other = (await redis.zrange(keys.idle, 0, '-1')).find((parked) => parked !== channel);
-    await redis.zrem(keys.idle, other!);
-    await redis.zadd(keys.idle, Date.now() + 4_000, other!);
-    await redis.zadd(keys.idle, Date.now() + 1_000, channel);
+    const other = (await redis.zrange(keys.of.idle, 0, '-1')).find((parked) => parked !== channel);
+    await redis.zrem(keys.of.idle, other!);
+    await redis.zadd(keys.of.idle, Date.now() + 4_000, other!);
+    await redis.zadd(keys.of.idle, Date.now() + 1_000, channel);
     await queue.enqueue('wait', 1, { priority: 'high' });
     await until(async () => (await timekeeper(keys)).channel === other);
     await until(() => startedAt > 0);
@@ -263,8 +263,8 @@ describe('keeping the time', () => {
     await launch(redis, 'q', { t: () => void (isDone = true) }, { prefix, leaseMs: 1_000 });
     await areParked(keys, 1);
     const gone = keys.wakeChannel('gone');
-    await redis.zadd(keys.idle, Date.now() + 60_000, gone);
-    await redis.set(keys.timekeeper, `${Date.now() + 200} ${gone}`);
+    await redis.zadd(keys.of.idle, Date.now() + 60_000, gone);
+    await redis.set(keys.of.timekeeper, `${Date.now() + 200} ${gone}`);
     const at = performance.now();
     await queue.enqueue('t', 1, { delayMs: 300 });
     await until(() => isDone);
@@ -310,7 +310,7 @@ describe('several queues', () => {
 
   test('an earlier queue that fails does not hold up later ones', async () => {
     const { prefix, queues, keys } = newQueues('a', 'b');
-    await redis.set(keys[0]!.active, 'no sorted set');
+    await redis.set(keys[0]!.of.active, 'no sorted set');
     await queues[1]!.enqueueMany([1, 2, 3].map((payload) => ({ name: 't', payload })));
     const run: unknown[] = [];
     const errors: unknown[] = [];
@@ -326,7 +326,7 @@ describe('several queues', () => {
     expect(errors.length).toBeGreaterThan(0);
     expect(errors.length).toBeLessThan(10);
     expect(String(errors[0])).toContain('WRONGTYPE');
-    await redis.del(keys[0]!.active);
+    await redis.del(keys[0]!.of.active);
     await queues[0]!.enqueue('t', 'healed');
     await until(() => run.length === 4);
     expect(run.at(-1)).toBe('healed');
@@ -346,7 +346,7 @@ describe('several queues', () => {
     await queues[1]!.enqueueMany([0, 1].map((payload) => ({ name: 't', payload })));
     await until(() => run.length === 1);
     await queues[0]!.enqueue('t', 'urgent');
-    await until(async () => (await redis.zcard(keys[0]!.idle)) === 0);
+    await until(async () => (await redis.zcard(keys[0]!.of.idle)) === 0);
     const at = performance.now();
     doors[0]!.open();
     await until(() => run.length === 3);
@@ -374,7 +374,7 @@ describe('several queues', () => {
     await queues[0]!.enqueue('t', 'lost');
     await until(() => run.length === 1);
     await queues[1]!.enqueue('t', 'other');
-    await redis.del(keys[0]!.active, keys[0]!.attempts);
+    await redis.del(keys[0]!.of.active, keys[0]!.of.attempts);
     await until(() => errors.length === 1);
     const at = performance.now();
     await until(() => run.length === 2);

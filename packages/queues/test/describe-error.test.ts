@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { describeError } from '../src/describe-error.js';
+import { describeError } from '../src/task/describe-error.js';
 
 describe('describeError', () => {
   test('keeps the stack, up to 2,000 characters', () => {

@@ -2,12 +2,16 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { Discard, Queue } from '@mortise/queues';
+import type { TaskContext } from '@mortise/queues';
 import { QueueKeys } from '../src/keys.js';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import { launch } from './launch.js';
 import { until } from './until.js';
 
 const redis = connect();
+
+/** Keys that every queue may have; the others are for what lies beyond the core. */
+const CORE = 11;
 
 interface Row {
   readonly part: string;
@@ -24,7 +28,7 @@ function table(file: string): Row[] {
 
 test('the tables of keys.ts and the README are the same', () => {
   const listed = table('src/keys.ts');
-  expect(listed).toHaveLength(11);
+  expect(listed).toHaveLength(27);
   expect(table('README.md')).toEqual(listed);
 });
 
@@ -55,11 +59,11 @@ test('whatever happens, the keys are those of the table, with its types, caps an
   await queue.enqueue('wait', 1);
   await until(async () => (await queue.counts()).active === 1);
   const counts = { scheduled: 3, ready: 0, active: 1, retrying: 3, succeeded: 5, dead: 4 };
-  expect(await queue.counts()).toEqual(counts);
+  expect(await queue.counts()).toMatchObject(counts);
 
   const rows = new Map(table('src/keys.ts').map(({ part, type }) => [part, type]));
   const stem = `${prefix}:queues:{%7Dx}:`;
-  const keys = await redis.keys(`${prefix}:*`);
+  const keys = await redis.keys(`${prefix}:queues:{%7Dx}*`);
   const parts = keys.map((key) => key.slice(stem.length).replace(/:\d+$/, ':<lane>'));
   for (const [index, key] of keys.entries()) {
     expect(key.startsWith(stem)).toBe(true);
@@ -69,13 +73,62 @@ test('whatever happens, the keys are those of the table, with its types, caps an
     expect(doesExpire ? left > 50_000 && left <= 60_000 : left === -1).toBe(true);
   }
   // No task is ready, and every other kind of key is there.
-  expect(new Set(parts)).toEqual(new Set([...rows.keys()].filter((part) => part !== 'ready:<lane>')));
+  expect(new Set(parts)).toEqual(
+    new Set([...rows.keys()].slice(0, CORE).filter((part) => part !== 'ready:<lane>')),
+  );
   const all = new QueueKeys('}x', prefix);
   const stored = Object.values(counts).reduce((a, b) => a + b);
-  expect(await redis.hlen(all.tasks)).toBe(stored);
+  expect(await redis.hlen(all.of.tasks)).toBe(stored);
   // Those that were never taken have no attempt.
-  expect(await redis.hlen(all.attempts)).toBe(stored - counts.scheduled);
+  expect(await redis.hlen(all.of.attempts)).toBe(stored - counts.scheduled);
 
   await Promise.all([worker, idle].map((one) => one.stop({ graceMs: 0 })));
-  expect(await redis.exists(all.idle, all.timekeeper, all.active)).toBe(0);
+  expect(await redis.exists(all.of.idle, all.of.timekeeper, all.of.active)).toBe(0);
+});
+
+test('what lies beyond the core has the keys of the table, too', async () => {
+  const prefix = freshPrefix();
+  const queue = new Queue(redis, '}x', { prefix });
+  const rows = new Map(table('src/keys.ts').map(({ part, type }) => [part, type]));
+  const stem = `${prefix}:queues:{%7Dx}:`;
+  const seen = new Set<string>();
+  const look = async (): Promise<void> => {
+    for (const key of await redis.keys(`${stem}*`)) {
+      const part = key.slice(stem.length).replace(/:\d+$/, ':<lane>');
+      expect([part, await redis.type(key)]).toEqual([part, rows.get(part)]);
+      seen.add(part);
+    }
+  };
+  await queue.configure({
+    rate: { limit: 1, periodMs: 3_600_000 },
+    groups: { rate: { limit: 1, periodMs: 3_600_000 } },
+    keepEvents: 100,
+  });
+  await queue.pause();
+  // Near the ends of a list an entry is taken out; in the middle it becomes a hole.
+  const middle = Array.from({ length: 301 }, (_, n) => ({ name: 't', payload: n, options: { id: `t${n}` } }));
+  await queue.enqueueMany(middle);
+  await queue.cancel('t150');
+  await queue.enqueue('t', 1, { id: 'remembered', dedupMs: 60_000 });
+  await queue.enqueue('t', 1, { group: 'g', priority: 'high' });
+  await queue.enqueue('t', 1, { group: 'g', priority: 'high' });
+  await queue.enqueueFlow({ name: 't', payload: 1, children: [{ name: 't', payload: 2 }] });
+  await queue.schedule('daily', { everyMs: 3_600_000 }, 't', 1);
+  const abort = new AbortController();
+  const result = queue.result('remembered', { signal: abort.signal }).catch((error: unknown) => error);
+  await until(async () => (await redis.exists(`${stem}watched`)) === 1);
+  await look();
+  const handler = async (_: unknown, ctx: TaskContext): Promise<void> => {
+    await ctx.progress(50);
+    await ctx.log('half way');
+  };
+  await launch(redis, '}x', { t: handler }, { prefix, concurrency: 2 });
+  await queue.resume();
+  await until(async () => (await queue.counts()).succeeded === 1);
+  await look();
+  abort.abort(new Error('enough'));
+  expect(await result).toMatchObject({ message: 'enough' });
+  const missing = [...rows.keys()].slice(CORE).filter((part) => !seen.has(part));
+  // Notes are delivered at once.
+  expect(missing.filter((part) => part !== 'outbox')).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { validate, version } from 'uuid';
-import { newTaskId } from '../src/new-task-id.js';
-import { encodeTaskId } from '../src/task-id.js';
+import { newTaskId } from '../src/task/new-task-id.js';
+import { encodeTaskId } from '../src/task/task-id.js';
 
 test('new ids are UUIDv7 that differ and ascend', () => {
   const ids = Array.from({ length: 20_000 }, () => newTaskId());

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { DEFAULTS, Queue, Worker } from '@mortise/queues';
+import { DEFAULTS, Queue, RunAtPastError, Worker } from '@mortise/queues';
 import type { Backoff, EnqueueOptions, QueueOptions, WorkerOptions } from '@mortise/queues';
 import {
   requireTaskName,
@@ -125,8 +125,17 @@ describe('resolveWhen', () => {
     expect(resolveWhen({ delayMs: -0 })).toBe(0);
     expect(resolveWhen({ runAt: now })).toBe(now);
     expect(resolveWhen({ runAt: new Date(now) })).toBe(now);
-    expect(resolveWhen({ runAt: 0 })).toBe(0);
-    expect(resolveWhen({ runAt: 1.5 })).toBe(2);
+    expect(resolveWhen({ runAt: now + 0.5 })).toBe(now + 1);
+    // It has only just passed.
+    expect(resolveWhen({ runAt: now - 1_000 })).toBe(now - 1_000);
+  });
+
+  test.each([
+    ['an instant of last year', Date.now() - 365 * 86_400_000],
+    ['seconds for ms', Math.floor(Date.now() / 1_000)],
+  ])('%s is in the past', (_, runAt) => {
+    expect(() => resolveWhen({ runAt })).toThrow(RunAtPastError);
+    expect(() => resolveWhen({ runAt: new Date(runAt) })).toThrow(expect.objectContaining({ code: 'ERR_RUN_AT_PAST', runAt }));
   });
 
   test.each<[string, unknown, typeof TypeError | typeof RangeError]>([

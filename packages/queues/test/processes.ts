@@ -20,13 +20,14 @@ afterEach(async () => {
   children.clear();
 });
 
-/** Starts test/worker-process.mjs; the child ends with the test. */
+/** Starts test/worker-process.mjs, or another program of this folder; the child ends with the test. */
 export function startProcess(
   url: string,
   queue: string,
   options: Omit<WorkerOptions, 'onError'> & { isQuiet?: boolean },
+  program = 'worker-process.mjs',
 ): { child: ChildProcess; told: Told[] } {
-  const file = join(import.meta.dirname, 'worker-process.mjs');
+  const file = join(import.meta.dirname, program);
   const child = fork(file, [JSON.stringify({ url, queue, options })], { execArgv: [] });
   const told: Told[] = [];
   child.on('message', (message: Told) => told.push(message));

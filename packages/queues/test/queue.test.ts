@@ -17,7 +17,17 @@ function newQueue(options: QueueOptions = {}): { queue: Queue<Tasks>; prefix: st
 }
 
 function counts(some: Partial<Counts>): Counts {
-  return { scheduled: 0, ready: 0, active: 0, retrying: 0, succeeded: 0, dead: 0, ...some };
+  const none = {
+    scheduled: 0,
+    ready: 0,
+    active: 0,
+    retrying: 0,
+    succeeded: 0,
+    dead: 0,
+    cancelled: 0,
+    waiting: 0,
+  };
+  return { ...none, ...some };
 }
 
 /** The payloads of all tasks, in the order in which a worker with one slot runs them. */
@@ -51,16 +61,37 @@ describe('enqueue', () => {
 
   test('an id is stored once, in one tick, in one batch and later; the first one stands', async () => {
     const { queue } = newQueue();
-    const together = await Promise.all([1, 2, 3].map((n) => queue.enqueue('t', n, { id: 'order 7' })));
+    const together = await Promise.all([1, 1, 1].map((n) => queue.enqueue('t', n, { id: 'order 7' })));
     expect(together.map(({ isDuplicate }) => isDuplicate)).toEqual([false, true, true]);
     const later = await queue.enqueueMany([
-      { name: 't', payload: 4, options: { id: 'order 7', priority: 'high', delayMs: 5_000 } },
+      {
+        name: 't',
+        payload: 1,
+        options: { id: 'order 7', priority: 'high', delayMs: 5_000, headers: { a: 'b' } },
+      },
       { name: 't', payload: 5, options: { id: 'order 8' } },
-      { name: 't', payload: 6, options: { id: 'order 8' } },
+      { name: 't', payload: 5, options: { id: 'order 8', attempts: 1 } },
     ]);
     expect(later.map(({ isDuplicate }) => isDuplicate)).toEqual([true, false, true]);
     expect(await queue.get('order 7')).toMatchObject({ payload: 1, priority: 'medium', state: 'ready' });
     expect(await queue.counts()).toEqual(counts({ ready: 2 }));
+  });
+
+  test('an id of a task with another name or payload is refused, in the same tick too', async () => {
+    const { queue } = newQueue();
+    const [first, ...others] = await Promise.allSettled([
+      queue.enqueue('t', 1, { id: 'a' }),
+      queue.enqueue('t', 2, { id: 'a' }),
+      queue.enqueue('u', 1, { id: 'a' }),
+      queue.enqueue('t', 1, { id: 'a', group: 'g' }),
+    ]);
+    expect(first).toMatchObject({ value: { id: 'a', isDuplicate: false } });
+    expect(others).toMatchObject([
+      { reason: { code: 'ERR_TASK_CONFLICT', taskId: 'a' } },
+      { reason: { code: 'ERR_TASK_CONFLICT' } },
+      { value: { isDuplicate: true } },
+    ]);
+    expect(await queue.counts()).toEqual(counts({ ready: 1 }));
   });
 
   test('takes the payload as it is at the call', async () => {
@@ -165,7 +196,7 @@ describe('enqueue', () => {
     }
     // By now a call that should not have been made has been.
     await new Promise(setImmediate);
-    expect(await redis.keys(`${prefix}:*`)).toEqual([]);
+    expect(await redis.keys(`${prefix}:queues:{q}*`)).toEqual([]);
   });
 
   test('a refusal does not touch others of the same tick', async () => {
@@ -232,7 +263,7 @@ describe('priorities', () => {
   test('a queue that comes anew with other priorities is followed by those who name none', async () => {
     const { queue, prefix } = newQueue();
     await queue.enqueue('t', 1);
-    await redis.del(...(await redis.keys(`${prefix}:*`)));
+    await redis.del(...(await redis.keys(`${prefix}:queues:{q}*`)));
     await new Queue<Tasks>(redis, 'q', { prefix, priorities: ['only'] }).enqueue('t', 2);
     await queue.enqueue('t', 3);
     expect(await queue.counts()).toEqual(counts({ ready: 2 }));
@@ -378,7 +409,7 @@ describe('counts', () => {
       await queue.enqueue('ok', 1, { priority });
       await queue.enqueue('ok', 1, { priority, delayMs: 60_000 });
     }
-    const expected = { scheduled: 3, ready: 3, active: 2, retrying: 3, succeeded: 9, dead: 6 };
+    const expected = counts({ scheduled: 3, ready: 3, active: 2, retrying: 3, succeeded: 9, dead: 6 });
     expect(await queue.counts()).toEqual(expected);
     door.open();
     await until(async () => (await queue.counts()).active === 0);

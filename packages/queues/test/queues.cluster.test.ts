@@ -29,7 +29,7 @@ async function onEachMaster(prefix: string): Promise<{ name: string; master: Red
   const found = new Map<RedisServer, string>();
   for (let n = 0; found.size < 3; n += 1) {
     const name = `queue ${n}`;
-    const master = await servers.ownerOf(new QueueKeys(name, prefix).tasks);
+    const master = await servers.ownerOf(new QueueKeys(name, prefix).of.tasks);
     if (!found.has(master)) found.set(master, name);
   }
   return [...found].map(([master, name]) => ({ name, master }));
@@ -52,7 +52,7 @@ test('the main path, with queues on all masters: in order, woken, delayed, retri
     { prefix, backoff: { type: 'fixed', delayMs: 30, jitter: 0 } },
   );
   for (const { name } of queues) {
-    await until(async () => (await cluster.zcard(new QueueKeys(name, prefix).idle)) === 1);
+    await until(async () => (await cluster.zcard(new QueueKeys(name, prefix).of.idle)) === 1);
   }
   for (const { name } of queues) {
     const queue = new Queue<Tasks>(cluster, name, { prefix });
@@ -74,7 +74,7 @@ test('the main path, with queues on all masters: in order, woken, delayed, retri
 
 test('a worker and its queue move to another master, and a master fails over, with nothing lost', async () => {
   const prefix = 'moving';
-  const { tasks } = new QueueKeys('q', prefix);
+  const { tasks } = new QueueKeys('q', prefix).of;
   const queue = new Queue<Tasks>(cluster, 'q', { prefix });
   const run = new Set<number>();
   const errors: unknown[] = [];
@@ -138,7 +138,7 @@ test('a master that does not answer holds up no later queue, and costs no lease 
   const later = new Queue<Tasks>(cluster, fine.name, { prefix });
   await later.enqueue('long', 1);
   await until(() => run.length === 1);
-  await until(async () => (await cluster.zcard(new QueueKeys(hung.name, prefix).idle)) === 1);
+  await until(async () => (await cluster.zcard(new QueueKeys(hung.name, prefix).of.idle)) === 1);
   hung.master.pause();
   try {
     const pausedAt = performance.now();

@@ -5,18 +5,30 @@
  */
 import { expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
+import type { TaskState } from '@mortise/queues';
+import { Script } from '@mortise/redis';
 import fc from 'fast-check';
 import { QueueKeys } from '../src/keys.js';
-import { workerExchange } from '../src/scripts.gen.js';
-import { encodeSettlement } from '../src/settlement.js';
-import type { Settlement } from '../src/settlement.js';
-import { decodeTaskId, encodeTaskId } from '../src/task-id.js';
+import { operatorCancel, operatorRemove, workerExchange } from '../src/scripts.gen.js';
+import { encodeSettlement } from '../src/worker/settlement.js';
+import type { Settlement } from '../src/worker/settlement.js';
+import { decodeTaskId, encodeTaskId } from '../src/task/task-id.js';
 import { connect, freshPrefix } from '@mortise/test-kit';
+import { until } from './until.js';
 
 const redis = connect();
 const PRIORITIES = ['high', 'low'];
 const KEEP_SUCCEEDED = 12;
 const KEEP_DEAD = 6;
+const KEEP_CANCELLED = 8;
+/** How far the clock of the test and that of the server may be apart; both are of this machine. */
+const CLOCKS_MS = 2;
+
+// The lists of a model are short: entries become holes unless they are the first or the last one.
+for (const script of [operatorCancel, operatorRemove]) {
+  const source = script.definition.source.replace('local REACH = 100', 'local REACH = 1');
+  Object.assign(script, new Script({ ...script.definition, source }));
+}
 
 type Verdict = Settlement['verdict'];
 
@@ -40,11 +52,18 @@ type Operation =
       readonly isStale: boolean;
       readonly want: number;
       readonly leaseMs: 0 | 60_000;
-    };
+    }
+  /** By position in the model, or else by an id, known or not; all in one tick. */
+  | { readonly type: 'cancel' | 'remove' | 'retry' | 'promote'; readonly which: readonly number[] }
+  | { readonly type: 'retryAll'; readonly state: 'dead' | 'cancelled' }
+  | { readonly type: 'drain'; readonly scheduled: boolean }
+  | { readonly type: 'clean'; readonly state: 'succeeded' | 'dead' | 'cancelled'; readonly limit: number };
+
+type Single = 'cancel' | 'remove' | 'retry' | 'promote';
 
 interface ModelTask extends NewTask {
   readonly key: string;
-  place: 'ready' | 'scheduled' | 'retrying' | 'active' | 'succeeded' | 'dead';
+  place: Exclude<TaskState, 'waiting'>;
   /** When it falls due, or when it finished. */
   at: number;
   attempt: number;
@@ -109,11 +128,17 @@ class Model {
   }
 }
 
+const isWaiting = ({ place }: ModelTask): boolean => ['ready', 'scheduled', 'retrying'].includes(place);
+
 class Subject {
   readonly model = new Model();
   readonly #prefix = freshPrefix();
   readonly #keys = new QueueKeys('q', this.#prefix);
-  readonly #queue = new Queue(redis, 'q', { prefix: this.#prefix, priorities: PRIORITIES });
+  readonly #queue = new Queue(redis, 'q', {
+    prefix: this.#prefix,
+    priorities: PRIORITIES,
+    keepCancelled: KEEP_CANCELLED,
+  });
 
   async enqueue(tasks: readonly NewTask[]): Promise<void> {
     const enqueued = await this.#queue.enqueueMany(
@@ -143,10 +168,16 @@ class Subject {
       encodeTaskId(task.key),
       encodeSettlement(isStale ? task.token - 1 : task.token, { verdict, delayMs, data: '"because"' }),
     ]);
-    const [settled, , token, ...fields] = await this.#call(settlements, want, leaseMs);
-    const now = instantOf(token);
+    // The completion of a task that was cancelled on its way.
+    const late = model.in('cancelled').slice(0, 1);
+    for (const { key, token } of late) {
+      settlements.push(encodeTaskId(key), encodeSettlement(token, { verdict: 'S', delayMs: 0, data: '' }));
+    }
+    const [settled, , nowUs, , ...fields] = await this.#call(settlements, want, leaseMs);
+    const now = Math.floor(nowUs / 1_000);
+    const token = nowUs % 2 ** 32;
 
-    expect(settled).toBe((isStale ? '0' : '1').repeat(chosen.size));
+    expect(settled).toBe((isStale ? '0' : '1').repeat(chosen.size) + 'C'.repeat(late.length));
     const before = new Set(model.in('dead'));
     const accepted = isStale ? [] : [...chosen];
     for (const [task, { verdict, delayMs }] of accepted) model.settle(task, verdict, delayMs, now);
@@ -163,18 +194,119 @@ class Subject {
     );
   }
 
+  /** One operation on some tasks. The model does first what it expects of Redis, and learns the instants after that. */
+  async single(type: Single, which: readonly number[]): Promise<void> {
+    const present = [...this.model.tasks.keys()];
+    const keys = which.map((place) => present[place] ?? `task ${place}`);
+    const asked = Date.now();
+    const answers = await Promise.allSettled(keys.map((key) => this.#queue[type](key)));
+    for (const [index, key] of keys.entries()) {
+      const task = this.model.tasks.get(key);
+      const answer = answers[index]!;
+      if (type === 'remove' && task?.place === 'active') {
+        expect(answer).toMatchObject({ reason: { code: 'ERR_TASK_ACTIVE' } });
+        continue;
+      }
+      const { value } = answer as PromiseFulfilledResult<boolean>;
+      expect(this.#mayAnswer(type, task, asked)).toContain(value);
+      if (value) await this.#apply(type, task!);
+    }
+    if (type === 'cancel') this.#trimCancelled();
+  }
+
+  /** What falls due meanwhile leaves two answers open. */
+  #mayAnswer(type: Single, task: ModelTask | undefined, asked: number): boolean[] {
+    if (!task) return [false];
+    if (type === 'remove') return [true];
+    if (type === 'cancel') return [isWaiting(task) || task.place === 'active'];
+    const isEnded = task.place === 'dead' || task.place === 'cancelled';
+    if (type === 'retry' && isEnded) return [true];
+    const isDelayed = task.place === 'retrying' || (type === 'promote' && task.place === 'scheduled');
+    if (!isDelayed || task.at <= asked - CLOCKS_MS) return [false];
+    return [true, false];
+  }
+
+  async #apply(type: Single, task: ModelTask): Promise<void> {
+    if (type === 'remove') {
+      this.model.tasks.delete(task.key);
+      this.model.succeeded = this.model.succeeded.filter((key) => key !== task.key);
+    } else if (type === 'cancel') {
+      task.place = 'cancelled';
+      // It may be among those that were too many.
+      task.at = Number((await redis.zscore(this.#keys.of.cancelled, encodeTaskId(task.key))) ?? 0);
+    } else {
+      if (task.place === 'dead' || task.place === 'cancelled') {
+        Object.assign(task, { place: 'retrying', attempt: 0 });
+      }
+      const place = task.place === 'scheduled' ? 1 : 2;
+      task.at = Number(
+        await redis.zscore(this.#keys.lanes(2)[3 * task.lane + place]!, encodeTaskId(task.key)),
+      );
+    }
+  }
+
+  #trimCancelled(): void {
+    const cancelled = this.model.in('cancelled').toSorted((a, b) => byInstant(a, b) || byBytes(a, b));
+    for (const { key } of cancelled.slice(0, Math.max(0, cancelled.length - KEEP_CANCELLED))) {
+      this.model.tasks.delete(key);
+    }
+  }
+
+  async retryAll(state: 'dead' | 'cancelled'): Promise<void> {
+    const tasks = this.model.in(state);
+    expect(await this.#queue.retryAll({ state })).toBe(tasks.length);
+    for (const task of tasks) await this.#apply('retry', task);
+  }
+
+  async drain(scheduled: boolean): Promise<void> {
+    const drained = [...this.model.tasks.values()].filter(isWaiting);
+    const delayed = Math.max(0, ...drained.filter(({ place }) => place !== 'ready').map(({ at }) => at));
+    // Everything that waits for its time has fallen due: then all that waits goes either way.
+    await until(() => Date.now() > delayed + CLOCKS_MS);
+    expect(await this.#queue.drain({ scheduled })).toBe(drained.length);
+    for (const { key } of drained) this.model.tasks.delete(key);
+  }
+
+  async clean(state: 'succeeded' | 'dead' | 'cancelled', limit: number): Promise<void> {
+    const { model } = this;
+    const oldest =
+      state === 'succeeded'
+        ? model.succeeded.splice(0, limit)
+        : model
+            .in(state)
+            .toSorted((a, b) => byInstant(a, b) || byBytes(a, b))
+            .slice(0, limit)
+            .map(({ key }) => key);
+    expect(await this.#queue.clean(state, { limit })).toBe(oldest.length);
+    for (const key of oldest) model.tasks.delete(key);
+  }
+
   /** Everything that the model holds is there, and nothing else. */
   async compare(): Promise<void> {
     const { scheduled, ready, retrying, ...rest } = await this.#queue.counts();
     const counts = Object.fromEntries(
-      (['active', 'succeeded', 'dead'] as const).map((place) => [place, this.model.in(place).length]),
+      (['active', 'succeeded', 'dead', 'cancelled'] as const).map((place) => [
+        place,
+        this.model.in(place).length,
+      ]),
     );
-    expect(rest).toEqual(counts);
-    const waiting = this.model.tasks.size - rest.active - rest.succeeded - rest.dead;
+    expect(rest).toEqual({ ...counts, waiting: 0 });
+    const waiting = [...this.model.tasks.values()].filter(isWaiting).length;
     expect(scheduled + ready + retrying).toBe(waiting);
-    expect(await redis.hlen(this.#keys.tasks)).toBe(this.model.tasks.size);
-    for (const { key, place, attempt } of this.model.tasks.values()) {
-      const task = await this.#queue.get(key);
+    for (const place of ['succeeded', 'dead', 'cancelled'] as const) {
+      const { tasks } = await this.#queue.list(place);
+      const of = place === 'succeeded' ? this.model.succeeded : this.model.in(place).map(({ key }) => key);
+      expect(new Set(tasks.map(({ id }) => id))).toEqual(new Set(of));
+      expect(tasks).toHaveLength(of.length);
+    }
+    const { tasks: listed } = await this.#queue.list('ready', { limit: 1_000 });
+    const firstCome = new Set(this.model.in('ready').map(({ key }) => key));
+    expect(new Set(listed.map(({ id }) => id).filter((id) => firstCome.has(id)))).toEqual(firstCome);
+    expect(await redis.hlen(this.#keys.of.tasks)).toBe(this.model.tasks.size);
+    const known = [...this.model.tasks.values()];
+    const shown = await Promise.all(known.map(({ key }) => this.#queue.get(key)));
+    for (const [index, { place, attempt }] of known.entries()) {
+      const task = shown[index];
       const states = place === 'scheduled' || place === 'retrying' ? [place, 'ready'] : [place];
       expect(states).toContain(task?.state);
       expect(task?.attempt).toBe(attempt);
@@ -185,12 +317,12 @@ class Subject {
     settlements: Buffer[],
     want: number,
     leaseMs: number,
-  ): Promise<[string, number, number, ...unknown[]]> {
-    const { priorities, tasks, attempts, active, succeeded, dead, idle, timekeeper } = this.#keys;
+  ): Promise<[string, number, number, number, ...unknown[]]> {
+    const { settings, tasks, attempts, active, succeeded, dead, idle, timekeeper } = this.#keys.of;
     const [settled, ...rest] = (await workerExchange.runBuffer(
       redis,
       {
-        priorities,
+        settings,
         tasks,
         attempts,
         active,
@@ -198,10 +330,12 @@ class Subject {
         dead,
         idle,
         timekeeper,
-        lanes: this.#keys.lanes(2),
+        lanes: (await redis.get(settings))?.includes(';uses=1')
+          ? [...this.#keys.lanes(2), ...this.#keys.extended]
+          : this.#keys.lanes(2),
       },
       {
-        names: PRIORITIES.join(','),
+        believed: (await redis.get(settings)) ?? PRIORITIES.join(','),
         publish: 'PUBLISH',
         channel: this.#keys.wakeChannel('w'),
         want,
@@ -212,20 +346,13 @@ class Subject {
         keepDead: KEEP_DEAD,
         settlements,
       },
-    )) as [Buffer, number, number, ...unknown[]];
+    )) as [Buffer, number, number, number, ...unknown[]];
     return [settled.toString(), ...rest];
   }
 }
 
-/** The ms of a token, which is µs cut to 32 bits. */
-function instantOf(token: number): number {
-  const nearby = Date.now() * 1_000;
-  const cycles = Math.round((nearby - token) / 2 ** 32);
-  return Math.floor((cycles * 2 ** 32 + token) / 1_000);
-}
-
 const newTask = fc.record({
-  id: fc.integer({ min: 0, max: 60 }),
+  id: fc.integer({ min: 0, max: 40 }),
   lane: fc.integer({ min: 0, max: 1 }),
   delayMs: fc.constantFrom(0, 0, 0, 1, 2, 5),
   attempts: fc.integer({ min: 1, max: 3 }),
@@ -235,31 +362,64 @@ const settlement = fc.record({
   verdict: fc.constantFrom<Verdict>('S', 'S', 'R', 'D', 'B', 'L'),
   delayMs: fc.constantFrom(0, 1, 3),
 });
+const places = fc.array(fc.integer({ min: 0, max: 40 }), { minLength: 1, maxLength: 6 });
 const operation: fc.Arbitrary<Operation> = fc.oneof(
-  fc.record({
-    type: fc.constant('enqueue' as const),
-    tasks: fc.array(newTask, { minLength: 1, maxLength: 12 }),
-  }),
-  fc.record({
-    type: fc.constant('exchange' as const),
-    settle: fc.uniqueArray(settlement, { selector: ({ which }) => which, maxLength: 8 }),
-    isStale: fc.constantFrom(false, false, false, true),
-    want: fc.integer({ min: 0, max: 10 }),
-    leaseMs: fc.constantFrom<0 | 60_000>(0, 60_000, 60_000, 60_000),
-  }),
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      type: fc.constant('enqueue' as const),
+      tasks: fc.array(newTask, { minLength: 1, maxLength: 12 }),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      type: fc.constant('exchange' as const),
+      settle: fc.uniqueArray(settlement, { selector: ({ which }) => which, maxLength: 8 }),
+      isStale: fc.constantFrom(false, false, false, true),
+      want: fc.integer({ min: 0, max: 10 }),
+      leaseMs: fc.constantFrom<0 | 60_000>(0, 60_000, 60_000, 60_000),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      type: fc.constantFrom('cancel', 'remove', 'remove', 'retry', 'promote'),
+      which: places,
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.oneof(
+      fc.record({ type: fc.constant('retryAll' as const), state: fc.constantFrom('dead', 'cancelled') }),
+      fc.record({ type: fc.constant('drain' as const), scheduled: fc.boolean() }),
+      fc.record({
+        type: fc.constant('clean' as const),
+        state: fc.constantFrom('succeeded', 'dead', 'cancelled'),
+        limit: fc.integer({ min: 1, max: 5 }),
+      }),
+    ),
+  },
 );
 
 test('the scripts do what the model does', async () => {
   const check = fc.assert(
-    fc.asyncProperty(fc.array(operation, { minLength: 10, maxLength: 60 }), async (operations) => {
-      const subject = new Subject();
-      for (const one of operations) {
-        if (one.type === 'enqueue') await subject.enqueue(one.tasks);
-        else await subject.exchange(one);
-      }
-      await subject.compare();
-    }),
-    { numRuns: 80 },
+    fc.asyncProperty(
+      fc.array(operation, { minLength: 10, maxLength: 60, size: 'max' }),
+      async (operations) => {
+        const subject = new Subject();
+        for (const one of operations) {
+          if (one.type === 'enqueue') await subject.enqueue(one.tasks);
+          else if (one.type === 'exchange') await subject.exchange(one);
+          else if (one.type === 'retryAll') await subject.retryAll(one.state);
+          else if (one.type === 'drain') await subject.drain(one.scheduled);
+          else if (one.type === 'clean') await subject.clean(one.state, one.limit);
+          else await subject.single(one.type, one.which);
+        }
+        await subject.compare();
+      },
+    ),
+    { numRuns: 60 },
   );
   await expect(check).resolves.toBeUndefined();
 });

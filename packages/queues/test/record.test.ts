@@ -1,7 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { decodeRecord, encodeRecord, setLane } from '../src/record.js';
-import type { NewRecord } from '../src/record.js';
+import {
+  CHILD,
+  decodeRecord,
+  encodeRecord,
+  GROUPED,
+  PARENT,
+  REMEMBERED,
+  setLane,
+} from '../src/task/record.js';
+import type { NewRecord } from '../src/task/record.js';
 
 const MAX_BYTES = 1_000_000;
 const plain: NewRecord = { name: 't', payload: 1, attempts: 5, when: 0, extras: undefined };
@@ -21,6 +29,9 @@ describe('encodeRecord', () => {
         fc.record({ headers: fc.dictionary(fc.string(), fc.string({ unit: 'binary' }), { maxKeys: 3 }) }),
         { nil: undefined },
       ),
+      group: fc.option(fc.string({ unit: 'grapheme', minLength: 1 }), { nil: undefined }),
+      dedupMs: fc.option(fc.integer({ min: 1 }), { nil: undefined }),
+      flags: fc.constantFrom(0, CHILD, PARENT, CHILD | PARENT),
     });
     fc.assert(
       fc.property(record, fc.integer({ min: 0, max: 15 }), (given, lane) => {
@@ -29,6 +40,11 @@ describe('encodeRecord', () => {
         const { payload, ...rest } = decodeRecord(bytes);
         expect(rest).toEqual({
           lane,
+          flags:
+            given.flags |
+            (given.group === undefined ? 0 : GROUPED) |
+            (given.dedupMs === undefined ? 0 : REMEMBERED),
+          group: given.group,
           attempts: given.attempts,
           enqueuedAt: given.when,
           name: given.name,

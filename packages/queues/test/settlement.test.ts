@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { died, encodeSettlement, SUCCEEDED } from '../src/settlement.js';
+import { died, encodeSettlement, SUCCEEDED } from '../src/worker/settlement.js';
 
 test('a settlement without data takes 13 bytes', () => {
   const bytes = encodeSettlement(4_294_967_295, SUCCEEDED);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { v4, v7 } from 'uuid';
-import { decodeTaskId, encodeTaskId } from '../src/task-id.js';
+import { decodeTaskId, encodeTaskId } from '../src/task/task-id.js';
 
 describe('task ids', () => {
   test('a UUID takes 16 bytes', () => {

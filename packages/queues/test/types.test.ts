@@ -1,6 +1,15 @@
 import { expect, test } from '@jest/globals';
 import { Queue, RetryLater, Worker } from '@mortise/queues';
-import type { Counts, Enqueued, Handlers, NewTask, Task, TaskContext } from '@mortise/queues';
+import type {
+  BatchHandler,
+  Counts,
+  Enqueued,
+  Handlers,
+  NewTask,
+  Task,
+  TaskContext,
+  WorkerOptions,
+} from '@mortise/queues';
 import { Cluster } from 'ioredis';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import { launch } from './launch.js';
@@ -63,6 +72,48 @@ test('handlers know their payloads, and a worker needs one for each name', async
   // @ts-expect-error -- there is no itemID
   const typo: Handlers<Mail>['mail.expired'] = ({ itemID }) => itemID;
   expect([some, part, typo]).toHaveLength(3);
+});
+
+test('objects and batch handlers know their payloads, too', async () => {
+  const prefix = freshPrefix();
+  const seen: number[] = [];
+  const handlers: Handlers<Mail> = {
+    'mail.sold': {
+      maxSize: 10,
+      waitMs: 1,
+      handleMany: (tasks) => {
+        for (const { payload, ctx } of tasks) seen.push(payload.price, ctx.attempt);
+        return tasks.map(({ payload }) => payload.itemId);
+      },
+    },
+    'mail.expired': {
+      timeoutMs: 1_000,
+      concurrency: 2,
+      backoff: ({ attempt, error }) => (error instanceof Error ? attempt : 0),
+      handle: async ({ itemId }, { progress }) => [itemId, typeof progress],
+    },
+  };
+  await new Queue<Mail>(redis, 'mail', { prefix }).enqueue('mail.sold', { itemId: '42', price: 97 });
+  await launch(redis, 'mail', handlers, { prefix, fairness: { mail: 2 }, backoff: () => 5 });
+  await until(() => seen.length > 0);
+  expect(seen).toEqual([97, 1]);
+
+  const batch: BatchHandler<Mail['mail.sold']> = {
+    maxSize: 2,
+    // @ts-expect-error -- there is no itemID
+    handleMany: (tasks) => tasks.map(({ payload }) => payload.itemID as unknown),
+  };
+  // @ts-expect-error -- a batch has a size
+  const sizeless: Handlers<Mail>['mail.sold'] = { handleMany: () => undefined };
+  // @ts-expect-error -- results are an array
+  const single: Handlers<Mail>['mail.sold'] = { maxSize: 2, handleMany: () => 'one for all' };
+  // @ts-expect-error -- there is no itemID
+  const typo: Handlers<Mail>['mail.expired'] = { handle: ({ itemID }) => itemID };
+  // @ts-expect-error -- a backoff function doesn't promise its delay
+  const promise: WorkerOptions['backoff'] = async () => 5;
+  // @ts-expect-error -- there is no such fairness
+  const fairness: WorkerOptions['fairness'] = 'fair';
+  expect([batch, sizeless, single, typo, promise, fairness]).toHaveLength(6);
 });
 
 test('without types, any name and payload fits', async () => {

@@ -178,7 +178,7 @@ describe('a connection that loses replies', () => {
     const run: unknown[] = [];
     const t = (_: unknown, { signal }: TaskContext): void => void run.push(signal.aborted);
     await launch(connectTo(proxy), 'q', { t }, { prefix, leaseMs: 1_000, concurrency: 3 });
-    await until(async () => (await direct.zcard(keys.idle)) === 1);
+    await until(async () => (await direct.zcard(keys.of.idle)) === 1);
     const queue = queueOn(direct);
     proxy.delay({ repliesMs: 1_200 });
     await queue.enqueue('t', 1);
@@ -410,7 +410,7 @@ test('a worker whose connection comes back takes up what came meanwhile', async 
   await worker.start();
   const redis = connectTo(single);
   const queue = queueOn(redis);
-  await until(async () => (await redis.zcard(keys.idle)) === 1);
+  await until(async () => (await redis.zcard(keys.of.idle)) === 1);
   proxy.refuse();
   await queue.enqueue('t', 1);
   await proxy.restore();

@@ -16,7 +16,7 @@ describe('a worker that is killed', () => {
     await until(() => told.length === 30);
     const run: number[] = [];
     await launch(redis, 'q', { wait: (_, { attempt }) => void run.push(attempt) }, options);
-    await until(async () => (await redis.zcard(keys.idle)) > 0);
+    await until(async () => (await redis.zcard(keys.of.idle)) > 0);
     await kill(child);
     const killedAt = performance.now();
     await until(() => run.length === 30);
@@ -30,13 +30,13 @@ describe('a worker that is killed', () => {
     const queue = queueOn(redis);
     const options = { prefix, leaseMs: 1_000 };
     const { child } = startProcess(single.url, 'q', options);
-    await until(async () => (await redis.zcard(keys.idle)) === 1);
+    await until(async () => (await redis.zcard(keys.of.idle)) === 1);
     const due = performance.now() + 700;
     await queue.enqueue('wait', 0, { delayMs: 700 });
-    await until(async () => (await redis.get(keys.timekeeper)) !== null);
+    await until(async () => (await redis.get(keys.of.timekeeper)) !== null);
     let startedAt = 0;
     await launch(redis, 'q', { wait: () => void (startedAt = performance.now()) }, options);
-    await until(async () => (await redis.zcard(keys.idle)) === 2);
+    await until(async () => (await redis.zcard(keys.of.idle)) === 2);
     await kill(child);
     await until(() => startedAt > 0);
     expect(startedAt - due).toBeLessThan(2_000);
@@ -70,7 +70,7 @@ describe('a worker that is killed', () => {
     const queue = queueOn(redis);
     const options = { prefix, leaseMs: 1_000 };
     const { told } = startProcess(single.url, 'q', options);
-    await until(async () => (await redis.zcard(keys.idle)) === 1);
+    await until(async () => (await redis.zcard(keys.of.idle)) === 1);
     const { id } = await queue.enqueue('block', 2_500);
     await until(() => told.length === 1);
     await launch(redis, 'q', { block: () => 'done in time' }, options);
@@ -87,7 +87,7 @@ describe('a worker that is killed', () => {
     const total = 20_000;
     const options = { prefix, leaseMs: 1_000, concurrency: 100, keepSucceeded: total, isQuiet: true };
     const processes = Array.from({ length: 3 }, () => startProcess(single.url, 'q', options));
-    await until(async () => (await redis.zcard(keys.idle)) === 3);
+    await until(async () => (await redis.zcard(keys.of.idle)) === 3);
     const enqueued = queue.enqueueMany(
       Array.from({ length: total }, (_, payload) => ({ name: 'count', payload, options: { attempts: 50 } })),
     );
@@ -115,6 +115,8 @@ describe('a worker that is killed', () => {
       retrying: 0,
       succeeded: total,
       dead: 0,
+      cancelled: 0,
+      waiting: 0,
     });
     expect(kills).toBeGreaterThan(2);
     expect(processes.flatMap(({ told }) => told.map(({ code }) => code))).toEqual([]);

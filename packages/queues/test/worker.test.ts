@@ -279,7 +279,7 @@ describe('failures', () => {
     await queue.enqueue('t', 2);
     const keys = new QueueKeys('q', prefix);
     const [stored] = await redis.lrangeBuffer(keys.lanes(3)[3]!, 0, 0);
-    await redis.hset(keys.tasks, stored!, Buffer.from('\x01\0\x05 not a record'));
+    await redis.hset(keys.of.tasks, stored!, Buffer.from('\x01\0\x05 not a record'));
     const run: unknown[] = [];
     await launch(
       redis,
@@ -298,8 +298,8 @@ describe('failures', () => {
     const { id } = await queue.enqueue('t', 'abcdef', { attempts: 1 });
     const keys = new QueueKeys('q', prefix);
     const [stored] = await redis.lrangeBuffer(keys.lanes(3)[3]!, 0, 0);
-    const record = await redis.hgetBuffer(keys.tasks, stored!);
-    await redis.hset(keys.tasks, stored!, record!.subarray(0, -1));
+    const record = await redis.hgetBuffer(keys.of.tasks, stored!);
+    await redis.hset(keys.of.tasks, stored!, record!.subarray(0, -1));
     await launch(redis, 'q', { t: () => undefined }, { prefix });
     await until(async () => (await queue.counts()).dead === 1);
     await expect(queue.get(id)).rejects.toThrow(SyntaxError);
@@ -391,7 +391,7 @@ describe('retention', () => {
     expect((await queue.counts()).succeeded).toBe(10);
     expect(await queue.get(enqueued[0]!.id)).toBeNull();
     const keys = new QueueKeys('q', prefix);
-    expect([await redis.hlen(keys.tasks), await redis.hlen(keys.attempts)]).toEqual([10, 10]);
+    expect([await redis.hlen(keys.of.tasks), await redis.hlen(keys.of.attempts)]).toEqual([10, 10]);
   });
 
   test.each([{ keepSucceeded: 0 }, { keepSucceededMs: 0 }])(
@@ -404,7 +404,7 @@ describe('retention', () => {
       expect(await queue.enqueue('t', 1, { id: 'a' })).toMatchObject({ isDuplicate: false });
       await until(async () => (await queue.get(id)) === null);
       await worker.stop();
-      expect(await redis.keys(`${prefix}:*`)).toEqual([`${prefix}:queues:{q}:priorities`]);
+      expect(await redis.keys(`${prefix}:queues:{q}*`)).toEqual([`${prefix}:queues:{q}:settings`]);
     },
   );
 
@@ -427,7 +427,7 @@ describe('retention', () => {
     await until(() => Date.now() - finishedAt > 110);
     await queue.enqueue('later', 1);
     await until(async () => (await queue.counts()).succeeded === 0);
-    expect(await redis.hlen(new QueueKeys('q', prefix).tasks)).toBe(1);
+    expect(await redis.hlen(new QueueKeys('q', prefix).of.tasks)).toBe(1);
   });
 
   test('an id is remembered as long as its task is retained', async () => {
@@ -435,7 +435,7 @@ describe('retention', () => {
     await launch(redis, 'q', { t: () => 1 }, { prefix });
     await queue.enqueue('t', 1, { id: 'a' });
     await until(async () => (await stateOf(queue, 'a')) === 'succeeded');
-    expect(await queue.enqueue('t', 2, { id: 'a' })).toEqual({ id: 'a', isDuplicate: true });
+    expect(await queue.enqueue('t', 1, { id: 'a' })).toEqual({ id: 'a', isDuplicate: true });
     expect(await queue.get('a')).toMatchObject({ state: 'succeeded', payload: 1 });
   });
 
@@ -450,7 +450,7 @@ describe('retention', () => {
     );
     await until(async () => (await stateOf(queue, enqueued[39]!.id)) === 'dead');
     expect((await queue.counts()).dead).toBe(5);
-    expect(await redis.hlen(new QueueKeys('q', prefix).tasks)).toBe(5);
+    expect(await redis.hlen(new QueueKeys('q', prefix).of.tasks)).toBe(5);
     expect(await queue.get(enqueued[0]!.id)).toBeNull();
   });
 });
@@ -508,7 +508,7 @@ describe('the lease', () => {
     );
     const { id } = await queue.enqueue('t', 1);
     await until(async () => (await stateOf(queue, id)) === 'active');
-    const { attempts, active } = new QueueKeys('q', prefix);
+    const { attempts, active } = new QueueKeys('q', prefix).of;
     await redis.del(attempts, active);
     await until(() => reasons.length === 1);
     expect(reasons).toEqual([expect.objectContaining({ code: 'ERR_LEASE_LOST', queue: 'q', taskId: id })]);
@@ -521,7 +521,7 @@ describe('the lease', () => {
   test('a completion that is refused is reported', async () => {
     const { queue, prefix } = newQueue();
     const errors: unknown[] = [];
-    const { attempts } = new QueueKeys('q', prefix);
+    const { attempts } = new QueueKeys('q', prefix).of;
     await launch(
       redis,
       'q',
@@ -544,7 +544,7 @@ describe('the lease', () => {
       return `run ${run}`;
     };
     await launch(redis, 'q', { t }, { prefix, onError: (error) => errors.push(error) });
-    const { attempts, active, tasks } = new QueueKeys('q', prefix);
+    const { attempts, active, tasks } = new QueueKeys('q', prefix).of;
     for (let run = 1; run <= 3; run += 1) {
       await redis.del(attempts, active, tasks);
       await queue.enqueue('t', run, { id: 'a' });
@@ -564,7 +564,7 @@ describe('the lease', () => {
 
   test('ended, the task runs again ahead of ready ones, or is dead after its last attempt', async () => {
     const { queue, prefix } = newQueue();
-    const { active } = new QueueKeys('q', prefix);
+    const { active } = new QueueKeys('q', prefix).of;
     const never = new Promise<never>(() => undefined);
     const first = await launch(redis, 'q', { t: () => never }, { prefix, concurrency: 2 });
     await queue.enqueue('t', 'last', { id: 'last', attempts: 1 });
@@ -680,10 +680,10 @@ describe('stop', () => {
     await queue.enqueue('t', 1);
     await until(async () => (await queue.counts()).succeeded === 1);
     await worker.stop();
-    const keys = await redis.keys(`${prefix}:*`);
+    const keys = await redis.keys(`${prefix}:queues:{q}*`);
     expect(keys.map((key) => key.slice(prefix.length + '{q}:queues::'.length)).toSorted()).toEqual([
       'attempts',
-      'priorities',
+      'settings',
       'succeeded',
       'tasks',
     ]);

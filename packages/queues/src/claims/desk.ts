@@ -1,0 +1,371 @@
+/**
+ * What claims do with one shard: take tasks, and say what became of them, both in the call that workers make.
+ *
+ * All claims of a process stand at one desk, which makes one call at a time and is parked at the queue like one worker:
+ * woken when there may be something, or looking again when something falls due. Leases differ between claims, so a call is
+ * for those with the lease of the one that has waited longest. When nobody waits any more, the place among the parked
+ * workers is given up by a call that wants nothing, which passes on a wake-up that came too late.
+ */
+import type { CommandArgument } from '@mortise/redis';
+import { afterMicrotasks, Coalescer, WaiterHub } from '@mortise/redis';
+import { LeaseLostError, TaskCancelledError } from '../errors.js';
+import { workerNote, workerRenew } from '../scripts.gen.js';
+import type { Shard } from '../shard/shard.js';
+import { decodeTaskId } from '../task/task-id.js';
+import type { Taken } from '../worker/attempt.js';
+import { Chores } from '../worker/chores.js';
+import type { Exchanged } from '../worker/exchange.js';
+import { exchange } from '../worker/exchange.js';
+import { Reporter } from '../worker/reporter.js';
+import type { Settlement } from '../worker/settlement.js';
+import { died, encodeSettlement, GIVEN_BACK } from '../worker/settlement.js';
+import { untilAborted } from '../worker/until-aborted.js';
+import type { Ask } from './ask.js';
+import type { ClaimedTask } from './claimed-task.js';
+import { readClaimed } from './claimed-task.js';
+import type { ResolvedClaimsOptions } from './options.js';
+
+/** An attempt, as who has claimed the task knows it. */
+export interface Held {
+  readonly storedId: Buffer;
+  readonly token: number;
+}
+
+interface PendingSettlement {
+  readonly storedId: Buffer;
+  readonly encoded: Buffer;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Note extends Held {
+  /** JSON, or empty. */
+  readonly progress: string;
+  /** Each with a line break at its end. */
+  readonly lines: string;
+}
+
+/** Tasks, and settlements, in one call: bounds how long it holds the server. */
+const MAX_BATCH = 500;
+const MAX_SETTLED_BYTES = 4 * 1024 * 1024;
+const MAX_NOTES = 200;
+const MAX_NOTES_BYTES = 1024 * 1024;
+/** A parked desk looks again after at most this. */
+const RECHECK_MS = 4_000;
+const PARK_GRACE_MS = 1_000;
+/** Between tries to give up the place among the parked workers. */
+const LEAVING_PAUSE_MS = 200;
+/** Without claims the desk still listens for so long. */
+const LINGER_MS = 30_000;
+const WAKE_ID = 'w';
+
+export class Desk {
+  readonly shard: Shard;
+  readonly #options: ResolvedClaimsOptions;
+  readonly #reporter: Reporter;
+  readonly #channel: string;
+  readonly #chores: Chores;
+  /** Those who wait, the first one first, and whom to tell that there is nothing at present. */
+  readonly #asks = new Map<Ask, () => void>();
+  readonly #renewals = new Coalescer<number, Held, void>(
+    (leaseMs, held) => this.#sendRenewals(leaseMs, held),
+    {
+      maxBatch: MAX_BATCH,
+    },
+  );
+  readonly #notes = new Coalescer<Desk, Note, void>((_, notes) => this.#sendNotes(notes), {
+    maxBatch: MAX_NOTES,
+    maxBytes: MAX_NOTES_BYTES,
+    bytesOf: ({ progress, lines }) => progress.length + lines.length,
+  });
+  #settlements: PendingSettlement[] = [];
+  #isScheduled = false;
+  #isBusy = false;
+  /** The shard may hold something to take. */
+  #isHungry = false;
+  #isStopped = false;
+  #wakes = 0;
+  /** Until when the desk may stand among the parked workers, on the clock of `performance.now()`. */
+  #parkedUntil = -Infinity;
+  #sleeping: NodeJS.Timeout | undefined;
+  #leaving: NodeJS.Timeout | undefined;
+  #lingering: NodeJS.Timeout | undefined;
+  #listening: AbortController | undefined;
+  #onIdle: (() => void) | undefined;
+
+  constructor(shard: Shard, id: string, options: ResolvedClaimsOptions) {
+    this.shard = shard;
+    this.#options = options;
+    this.#reporter = new Reporter(shard.redis, options.onError);
+    this.#channel = shard.keys.wakeChannel(id);
+    this.#chores = new Chores(shard, this.#reporter);
+  }
+
+  /** Resolves when the ask is over, or when the shard was asked and has nothing at present. Never rejects. */
+  serve(ask: Ask): Promise<void> {
+    if (ask.isOver) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#asks.set(ask, resolve);
+      ask.standAt(this);
+      clearTimeout(this.#lingering);
+      if (ask.isWaiting) this.#listen();
+      this.#isHungry = true;
+      this.schedule();
+    });
+  }
+
+  /** The ask is over. */
+  leave(ask: Ask): void {
+    this.#asks.get(ask)?.();
+    this.#asks.delete(ask);
+    if (this.#asks.size > 0) return;
+    clearTimeout(this.#sleeping);
+    clearTimeout(this.#lingering);
+    this.#lingering = setTimeout(() => this.#listening?.abort(), LINGER_MS).unref();
+    this.schedule();
+  }
+
+  /** Rejects with ERR_LEASE_LOST or ERR_TASK_CANCELLED. Shares a call with whatever is to be settled at the time. */
+  settle({ storedId, token }: Held, settlement: Settlement): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#settlements.push({ storedId, encoded: encodeSettlement(token, settlement), resolve, reject });
+      this.schedule();
+    });
+  }
+
+  /** Rejects as `settle` does. */
+  renew(held: Held, leaseMs: number): Promise<void> {
+    return this.#renewals.submit(leaseMs, held);
+  }
+
+  /** Rejects as `settle` does. */
+  async note(note: Note): Promise<void> {
+    await this.shard.extend();
+    return this.#notes.submit(this, note);
+  }
+
+  /** Makes a call at the end of this tick, if there is a reason for one. */
+  schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    afterMicrotasks(() => {
+      this.#isScheduled = false;
+      void this.#exchange();
+    });
+  }
+
+  /** To be called when nobody asks any more. Resolves when everything is settled, or the time is over. */
+  async stop(withinMs: number): Promise<void> {
+    const isClosed = this.shard.redis.status === 'end';
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, isClosed ? 0 : withinMs);
+      this.#onIdle = () => {
+        void this.#chores.idle().then(() => {
+          clearTimeout(timer);
+          resolve();
+        });
+      };
+      this.schedule();
+    });
+    this.#isStopped = true;
+    clearTimeout(this.#sleeping);
+    clearTimeout(this.#leaving);
+    clearTimeout(this.#lingering);
+    this.#listening?.abort();
+  }
+
+  get #isParked(): boolean {
+    return performance.now() < this.#parkedUntil;
+  }
+
+  async #exchange(): Promise<void> {
+    if (this.#isBusy || this.#isStopped) return;
+    const settlements = this.#share();
+    // A call that wants nothing would give up the place of those who wait.
+    const asks = this.#isHungry || settlements.length > 0 ? this.#next() : [];
+    const mustLeave = this.#asks.size === 0 && this.#isParked && this.#leaving === undefined;
+    if (asks.length === 0 && settlements.length === 0 && !mustLeave) {
+      if (this.#leaving === undefined) this.#onIdle?.();
+      return;
+    }
+    this.#isBusy = true;
+    const leaseMs = asks[0]?.leaseMs ?? 0;
+    const want = Math.min(
+      MAX_BATCH,
+      asks.reduce((sum, { max }) => sum + max, 0),
+    );
+    const parkMs = RECHECK_MS + PARK_GRACE_MS;
+    const wakes = this.#wakes;
+    const request = { channel: this.#channel, want, leaseMs, parkMs, settlements };
+    const leaseEndsAt = performance.now() + leaseMs;
+    if (want > 0) this.#parkedUntil = Infinity;
+    try {
+      const reply = await exchange(this.shard, this.#options, request);
+      const isParked = reply.taken.length < want;
+      this.#parkedUntil = isParked ? performance.now() + parkMs : -Infinity;
+      this.#isHungry = !isParked || reply.sleepMs === 0 || this.#wakes !== wakes;
+      this.#answer(settlements, reply.settled);
+      this.#hand(asks, reply, leaseMs, leaseEndsAt);
+      if (reply.chores !== 0) void this.#doChores(reply.chores);
+      if (!this.#isHungry) this.#rest(reply.sleepMs);
+    } catch (error) {
+      if (this.#parkedUntil === Infinity) this.#parkedUntil = performance.now() + parkMs;
+      for (const { reject } of settlements) reject(error);
+      for (const ask of this.#asks.keys()) ask.fail(error);
+      this.#leaving ??= setTimeout(() => {
+        this.#leaving = undefined;
+        this.schedule();
+      }, LEAVING_PAUSE_MS);
+    }
+    this.#isBusy = false;
+    this.schedule();
+  }
+
+  /** The settlements of the next call; no id twice. */
+  #share(): PendingSettlement[] {
+    if (this.#settlements.length === 0) return [];
+    const ids = new Set<string>();
+    const later: PendingSettlement[] = [];
+    let bytes = 0;
+    const now = this.#settlements.filter((settlement) => {
+      const id = settlement.storedId.toString('latin1');
+      const isFit = ids.size < MAX_BATCH && bytes < MAX_SETTLED_BYTES && !ids.has(id);
+      if (isFit) {
+        ids.add(id);
+        bytes += settlement.encoded.length;
+      } else later.push(settlement);
+      return isFit;
+    });
+    this.#settlements = later;
+    return now;
+  }
+
+  /** Who is served by the next call. */
+  #next(): Ask[] {
+    const [first] = this.#asks.keys();
+    return [...this.#asks.keys()].filter(({ leaseMs }) => leaseMs === first!.leaseMs);
+  }
+
+  #answer(settlements: readonly PendingSettlement[], settled: Buffer): void {
+    settlements.forEach(({ storedId, resolve, reject }, index) => {
+      const refusal = this.#refusal(storedId, String.fromCharCode(settled[index]!));
+      if (refusal) reject(refusal);
+      else resolve();
+    });
+  }
+
+  #hand(asks: readonly Ask[], { taken, nowMs }: Exchanged, leaseMs: number, leaseEndsAt: number): void {
+    const isVoid = performance.now() >= leaseEndsAt;
+    const tasks: { readonly held: Taken; readonly task: ClaimedTask }[] = [];
+    for (const held of taken) {
+      if (isVoid) this.#putAway(held, GIVEN_BACK);
+      else {
+        try {
+          const task = readClaimed(this.shard.queue, this.shard.index, held, nowMs, leaseMs);
+          tasks.push({ held, task });
+        } catch (error) {
+          this.#putAway(held, died(error));
+        }
+      }
+    }
+    for (const ask of asks) {
+      if (ask.isOver || tasks.length === 0) continue;
+      ask.give(tasks.splice(0, ask.max).map(({ task }) => task));
+    }
+    for (const { held } of tasks) this.#putAway(held, GIVEN_BACK);
+  }
+
+  /** What nobody waits for. When the call fails, its lease will end. */
+  #putAway(held: Held, settlement: Settlement): void {
+    this.settle(held, settlement).catch((error: unknown) => this.#reporter.tellFailure(error));
+  }
+
+  /** Until something falls due, or the re-check; the jitter keeps a fleet from looking at the same moment. */
+  #rest(ms: number): void {
+    for (const onAsked of this.#asks.values()) onAsked();
+    const recheckMs = RECHECK_MS * (0.75 + 0.25 * Math.random());
+    clearTimeout(this.#sleeping);
+    if (this.#asks.size === 0) return;
+    this.#sleeping = setTimeout(
+      () => {
+        if ([...this.#asks.keys()].some(({ isWaiting }) => isWaiting)) this.#listen();
+        this.#wake();
+      },
+      ms < 0 ? recheckMs : Math.min(ms, recheckMs),
+    );
+  }
+
+  #wake(): void {
+    this.#wakes += 1;
+    this.#isHungry = true;
+    this.schedule();
+  }
+
+  async #doChores(chores: number): Promise<void> {
+    if (this.#isStopped) return;
+    const isDone = await this.#chores.run(chores);
+    if (isDone && !this.#isStopped) this.#wake();
+  }
+
+  #listen(): void {
+    if (this.#listening || this.#isStopped) return;
+    this.#listening = new AbortController();
+    void this.#hear(this.#listening.signal);
+  }
+
+  async #hear(signal: AbortSignal): Promise<void> {
+    const opening = WaiterHub.of(this.shard.redis).waiter(this.#channel, WAKE_ID);
+    try {
+      const waiter = await untilAborted(opening, signal);
+      for (;;) {
+        this.#wake();
+        await waiter.next({ signal });
+      }
+    } catch (error) {
+      if (!signal.aborted) this.#reporter.tellFailure(error);
+    }
+    await opening.then((waiter) => waiter.close()).catch(() => undefined);
+    this.#listening = undefined;
+    // Somebody may have come in the meantime.
+    if (signal.aborted && this.#asks.size > 0) this.#listen();
+  }
+
+  async #sendRenewals(leaseMs: number, batch: readonly Held[]): Promise<(Error | undefined)[]> {
+    const { redis, keys } = this.shard;
+    const { attempts, active } = keys.of;
+    const leases = batch.flatMap<CommandArgument>(({ storedId, token }) => [storedId, token]);
+    const reply = (await workerRenew.run(redis, { attempts, active }, { leaseMs, leases })) as string;
+    return batch.map(({ storedId }, index) => this.#refusal(storedId, reply[index]));
+  }
+
+  async #sendNotes(batch: readonly Note[]): Promise<(Error | undefined)[]> {
+    const merged = new Map<string, Note & { index: number }>();
+    const keyOf = ({ storedId, token }: Held): string => `${token} ${storedId.toString('latin1')}`;
+    for (const note of batch) {
+      const before = merged.get(keyOf(note));
+      merged.set(keyOf(note), {
+        ...note,
+        index: before?.index ?? merged.size,
+        progress: note.progress || (before?.progress ?? ''),
+        lines: (before?.lines ?? '') + note.lines,
+      });
+    }
+    const entries = [...merged.values()].flatMap<CommandArgument>(({ storedId, token, progress, lines }) => [
+      storedId,
+      token,
+      progress,
+      lines,
+    ]);
+    const { redis, keys } = this.shard;
+    const { attempts, progress, logs } = keys.of;
+    const reply = (await workerNote.run(redis, { attempts, progress, logs }, { entries })) as string;
+    return batch.map((note) => this.#refusal(note.storedId, reply[merged.get(keyOf(note))!.index]));
+  }
+
+  /** What a script's answer for an attempt means. */
+  #refusal(storedId: Buffer, answer: string | undefined): Error | undefined {
+    if (answer === '1') return undefined;
+    const Refusal = answer === 'C' ? TaskCancelledError : LeaseLostError;
+    return new Refusal(this.shard.queue, decodeTaskId(storedId));
+  }
+}

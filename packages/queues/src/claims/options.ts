@@ -1,0 +1,66 @@
+import { requireDuration, requireInteger } from '@mortise/redis';
+import type { WorkerOptions } from '../options.js';
+import { MAX_DELAY_MS } from '../limits.js';
+import { DEFAULTS, resolveWorkerOptions } from '../options.js';
+
+/** Those of `Worker` that hold without handlers. */
+export type ClaimsOptions = Pick<
+  WorkerOptions,
+  'prefix' | 'backoff' | 'keepSucceeded' | 'keepSucceededMs' | 'keepDead' | 'onError'
+>;
+
+export interface ClaimOptions {
+  /** The most tasks. 1 to 100. Default 1. */
+  readonly max?: number;
+  /** How long to wait for the first one, ms. 0 to 30,000. Default 0. */
+  readonly waitMs?: number;
+  /** How long the tasks belong to the claim, ms; `heartbeat` prolongs it. 1,000 to an hour. Default 10,000. */
+  readonly leaseMs?: number;
+  /** Ends the wait: the claim rejects with its reason, and tasks that come all the same are given back. */
+  readonly signal?: AbortSignal;
+}
+
+export interface FailOptions {
+  /** What went wrong; kept with the task. An error, or a text. */
+  readonly error: unknown;
+  /** False: the task is dead at once, whatever attempts it has left. Default true. */
+  readonly retry?: boolean;
+  /** Before the next attempt, ms, in place of the backoff. 0 to 10 years. */
+  readonly delayMs?: number;
+}
+
+export interface GiveBackOptions {
+  /** Not before that, ms. 0 to 10 years. Default 0. */
+  readonly delayMs?: number;
+}
+
+export const MAX_CLAIM = 100;
+export const MAX_CLAIM_WAIT_MS = 30_000;
+const MIN_LEASE_MS = 1_000;
+const MAX_LEASE_MS = 3_600_000;
+
+export type ResolvedClaimsOptions = ReturnType<typeof resolveWorkerOptions>;
+
+export function resolveClaimsOptions(options: ClaimsOptions): ResolvedClaimsOptions {
+  const onError = options.onError ?? ((error: unknown) => console.error('mortise claims:', error));
+  return resolveWorkerOptions({ ...options, onError });
+}
+
+export function resolveClaim({ max = 1, waitMs = 0, leaseMs, signal }: ClaimOptions): {
+  readonly max: number;
+  readonly waitMs: number;
+  readonly leaseMs: number;
+  readonly signal: AbortSignal | undefined;
+} {
+  requireInteger('max', max, { min: 1, max: MAX_CLAIM });
+  requireDuration('waitMs', waitMs, { min: 0, max: MAX_CLAIM_WAIT_MS });
+  return { max, waitMs, leaseMs: resolveLeaseMs(leaseMs), signal };
+}
+
+export function resolveLeaseMs(leaseMs: number = DEFAULTS.leaseMs): number {
+  return requireInteger('leaseMs', leaseMs, { min: MIN_LEASE_MS, max: MAX_LEASE_MS });
+}
+
+export function resolveDelayMs(delayMs: number): number {
+  return requireDuration('delayMs', delayMs, { min: 0, max: MAX_DELAY_MS });
+}

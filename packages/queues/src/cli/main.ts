@@ -1,0 +1,15 @@
+#!/usr/bin/env node
+/** The program `mortise-queues`. */
+import { run } from './run.js';
+
+// Whoever reads what is printed may have seen enough, as `head` does.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
+});
+
+process.exitCode = await run(process.argv.slice(2), {
+  env: process.env,
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+});

@@ -1,0 +1,165 @@
+/** What the program understands, and its help. */
+import { parseArgs } from 'node:util';
+import { requireOneOf } from '@mortise/redis';
+
+/** Wrong arguments: the program ends with 2. */
+export class UsageError extends Error {}
+
+const OPTIONS = {
+  redis: { type: 'string' },
+  cluster: { type: 'boolean' },
+  prefix: { type: 'string' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean' },
+  all: { type: 'boolean' },
+  state: { type: 'string' },
+  name: { type: 'string' },
+  limit: { type: 'string' },
+  cursor: { type: 'string' },
+  reason: { type: 'string' },
+  scheduled: { type: 'boolean' },
+  'older-than': { type: 'string' },
+} as const;
+
+type Option = keyof typeof OPTIONS;
+
+/** Of every command. */
+const COMMON: readonly Option[] = ['redis', 'cluster', 'prefix', 'json', 'help', 'version'];
+
+export type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'];
+
+export interface Usage {
+  /** Behind the name of the command. */
+  readonly syntax: string;
+  readonly what: string;
+  readonly options: readonly Option[];
+}
+
+export const USAGES = {
+  ls: { syntax: '', what: 'the queues, and how many tasks each has in each state', options: [] },
+  show: { syntax: '<queue>', what: 'the settings and counts of a queue', options: [] },
+  tasks: {
+    syntax: '<queue> --state <state> [--name <task>] [--limit <n>] [--cursor <cursor>]',
+    what: 'a page of the tasks in a state',
+    options: ['state', 'name', 'limit', 'cursor'],
+  },
+  task: { syntax: '<queue> <id>…', what: 'all that is known of tasks', options: [] },
+  retry: {
+    syntax: '<queue> (<id>… | --all [--state dead|cancelled] [--name <task>] [--limit <n>])',
+    what: 'makes dead or cancelled tasks due now, with all their attempts',
+    options: ['all', 'state', 'name', 'limit'],
+  },
+  cancel: {
+    syntax: '<queue> <id>… [--reason <text>]',
+    what: 'ends tasks that wait or run',
+    options: ['reason'],
+  },
+  remove: { syntax: '<queue> <id>…', what: 'removes tasks that do not run', options: [] },
+  promote: { syntax: '<queue> <id>…', what: 'makes scheduled and retrying tasks due now', options: [] },
+  pause: {
+    syntax: '(<queue>… | --all)',
+    what: 'workers take nothing more; what runs goes on',
+    options: ['all'],
+  },
+  resume: { syntax: '(<queue>… | --all)', what: 'ends a pause', options: ['all'] },
+  drain: {
+    syntax: '<queue> [--scheduled]',
+    what: 'removes ready tasks, and those that wait for their time',
+    options: ['scheduled'],
+  },
+  clean: {
+    syntax: '<queue> --state succeeded|dead|cancelled [--older-than <duration>] [--limit <n>]',
+    what: 'removes tasks that have ended, the oldest first',
+    options: ['state', 'older-than', 'limit'],
+  },
+} as const satisfies Record<string, Usage>;
+
+export type Command = keyof typeof USAGES;
+
+export interface Arguments {
+  readonly command: Command | undefined;
+  readonly names: readonly string[];
+  readonly values: Values;
+}
+
+/** Throws UsageError. */
+export function parse(argv: readonly string[]): Arguments {
+  const { values, positionals } = parseStrictly(argv);
+  const [word, ...names] = positionals;
+  if (word === undefined) return { command: undefined, names, values };
+  if (!Object.hasOwn(USAGES, word)) throw new UsageError(`there is no command ${JSON.stringify(word)}`);
+  const command = word as Command;
+  const known = new Set<string>([...COMMON, ...USAGES[command].options]);
+  const strange = Object.keys(values).find((option) => !known.has(option));
+  if (strange !== undefined) throw new UsageError(`${command} has no option --${strange}`);
+  return { command, names, values };
+}
+
+function parseStrictly(argv: readonly string[]): { values: Values; positionals: string[] } {
+  try {
+    return parseArgs({ args: [...argv], options: OPTIONS, allowPositionals: true });
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+/** The only name; throws UsageError for none or several. */
+export function theQueue(command: Command, names: readonly string[]): string {
+  if (names.length !== 1) throw new UsageError(`usage: mortise-queues ${command} ${USAGES[command].syntax}`);
+  return names[0]!;
+}
+
+export function countOf(option: 'limit', text: string | undefined): { limit?: number } {
+  if (text === undefined) return {};
+  if (!/^[1-9]\d{0,9}$/.test(text)) throw new UsageError(`--${option} must be a number from 1, got ${text}`);
+  return { limit: Number(text) };
+}
+
+const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** A number of ms, or with a unit: `90s`, `15m`, `12h`, `7d`. */
+export function durationOf(text: string): number {
+  const [, digits, unit = 'ms'] = /^(\d{1,12})(ms|s|m|h|d)?$/.exec(text) ?? [];
+  if (digits === undefined)
+    throw new UsageError(`a duration is such as 500, 90s, 15m, 12h or 7d, got ${text}`);
+  return Number(digits) * UNITS[unit as keyof typeof UNITS];
+}
+
+/** Throws UsageError for another word, and for none without a default. */
+export function stateOf<const State extends string>(
+  text: string | undefined,
+  states: readonly State[],
+  missing?: State,
+): State {
+  if (text === undefined && missing !== undefined) return missing;
+  try {
+    return requireOneOf('--state', text as State, states);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+export function help(command?: Command): string {
+  const commands = Object.entries<Usage>(USAGES).filter(
+    ([name]) => command === undefined || name === command,
+  );
+  const lines = commands.flatMap(([name, { syntax, what }]) => [
+    `  ${name} ${syntax}`.trimEnd(),
+    `      ${what}`,
+  ]);
+  return `mortise-queues: looks at queues and operates them
+
+${lines.join('\n')}
+
+Options of all commands:
+  --redis <url>    where Redis is; default $REDIS_URL, or redis://127.0.0.1:6379
+  --cluster        it is a Redis Cluster, and the URL that of any of its nodes
+  --prefix <text>  the prefix of the keys; default mortise
+  --json           prints JSON
+  --help, --version
+
+What begins with "-" and is no option stands behind "--". The program ends with 0 when all was done, with 1 when something
+was refused or is not there, and with 2 for wrong arguments.
+`;
+}

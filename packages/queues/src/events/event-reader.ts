@@ -1,0 +1,59 @@
+/** Reads the events of one shard in pages, and notices what it has missed. */
+import type { Shard } from '../shard/shard.js';
+import { eventsOpen, eventsRead } from '../scripts.gen.js';
+import type { NumberedEvent } from './event.js';
+import { readEntry } from './event.js';
+
+/** Entries of one page. One holds what a script call has done: up to about 1,000 events. */
+const PAGE = 16;
+
+export interface Page {
+  /** How many events were missed before the first one of the page: NaN when that cannot be known. */
+  readonly missed: number;
+  readonly events: NumberedEvent[];
+  /** Where to go on from when the page has no events. */
+  readonly last: number;
+  /** There may be more. */
+  readonly isFull: boolean;
+}
+
+export class EventReader {
+  constructor(readonly shard: Shard) {}
+
+  /** The number of the newest event. */
+  async newest(): Promise<number> {
+    const reply = await eventsOpen.run(this.shard.redis, { events: this.shard.keys.of.events }, {});
+    return Number(reply);
+  }
+
+  /** The number before that of the oldest event. */
+  async oldest(): Promise<number> {
+    // In this order: what happens between the two is found by the second.
+    const { events } = await this.read(0);
+    return events[0] ? events[0].number - 1 : this.newest();
+  }
+
+  /** What stands behind an event; 0 for the whole stream. */
+  async read(after: number): Promise<Page> {
+    const reply = await eventsRead.runBuffer(
+      this.shard.redis,
+      { events: this.shard.keys.of.events },
+      { after, most: PAGE },
+    );
+    const [newest, ...entries] = reply as Buffer[];
+    const events: NumberedEvent[] = [];
+    let missed = 0;
+    let last = after;
+    for (let index = 0; index < entries.length; index += 2) {
+      last = Number(entries[index]!.toString());
+      const entry = readEntry(last, entries[index + 1]!);
+      if (index === 0 && after > 0) missed = Math.max(0, entry.first - after - 1);
+      for (const event of entry.events) if (event.number > after) events.push(event);
+    }
+    if (entries.length > 0) return { missed, events, last, isFull: entries.length === 2 * PAGE };
+    // The stream is younger than the cursor: it was lost, with a master, say.
+    const end = newest!.length > 0 ? Number(newest!.toString()) : after;
+    if (end < after) return { missed: Number.NaN, events, last: end, isFull: false };
+    return { missed: 0, events, last: after, isFull: false };
+  }
+}

@@ -1,0 +1,19 @@
+#!lua flags=allow-oom
+-- The number of the newest event. A stream that is not there is begun, so that a reader who has seen nothing yet has a number
+-- to go on from.
+--
+-- KEYS
+--   events       STREAM <number of the last event of the entry>-0 -> e: f64 instant (ms), then the events
+-- RETURNS
+--   the number, as a string
+local events = KEYS[1]
+
+local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]
+if newest then
+  return string.match(newest[1], '^%d+')
+end
+local time = redis.call('TIME')
+local number = string.format('%.0f', time[1] * 1000000 + time[2])
+-- An entry without events.
+redis.call('XADD', events, number .. '-0', 'e', struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000)))
+return number

@@ -1,0 +1,187 @@
+/**
+ * What happens in a queue, as an async iterable. Each script that changes something appends one entry to the stream of its
+ * shard, in the same atomic step: nothing that happened is without its event. Readers are rung through one channel and
+ * read in pages when they are asked for more, so a slow one holds nothing up; what is trimmed before it came is told as a
+ * `gap`. Rejected: XREAD BLOCK, a connection for each reader and shard.
+ */
+import type { Waiter } from '@mortise/redis';
+import { WaiterHub } from '@mortise/redis';
+import type { Shards } from '../shard/shards.js';
+import type { Shard } from '../shard/shard.js';
+import type { QueueEvent } from './event.js';
+import type { Page } from './event-reader.js';
+import { EventReader } from './event-reader.js';
+
+export interface EventsOptions {
+  /**
+   * The `cursor` of an event: goes on behind it. `oldest` begins with the oldest event that is kept. Default: what happens
+   * from now on.
+   */
+  readonly after?: string;
+  /** Ends the iteration: it throws the reason of the signal. */
+  readonly signal?: AbortSignal;
+}
+
+/** Events that are kept in each shard once somebody reads them. */
+export const DEFAULT_KEEP_EVENTS = 10_000;
+const OLDEST = 'oldest';
+/** A message may be lost: every shard is read again after so long. */
+const RECHECK_MS = 3_000;
+const JITTER_MS = 500;
+
+let readers = 0;
+
+interface Source {
+  readonly shard: Shard;
+  readonly reader: EventReader;
+  /** The number of the last event that was handed out. */
+  position: number;
+  /** There may be something to read. */
+  isRung: boolean;
+}
+
+/** Iterates over the events of all shards; those of a shard in order, all of a page merged by their time. */
+export async function* readEvents(shards: Shards, options: EventsOptions): AsyncGenerator<QueueEvent, void> {
+  const { after, signal } = options;
+  signal?.throwIfAborted();
+  const all = await shards.open();
+  const positions = after === undefined || after === OLDEST ? undefined : parseCursor(after, all.length);
+  const bell = new Bell(signal);
+  try {
+    const sources = await Promise.all(
+      all.map(async (shard, index) => {
+        await keepEvents(shard);
+        const source: Source = { shard, reader: new EventReader(shard), position: 0, isRung: true };
+        await bell.listen(source);
+        if (positions) source.position = positions[index]!;
+        else source.position = await (after === OLDEST ? source.reader.oldest() : source.reader.newest());
+        return source;
+      }),
+    );
+    for (;;) {
+      const rung = sources.filter((source) => source.isRung);
+      const pages = await Promise.all(
+        rung.map(async (source) => {
+          source.isRung = false;
+          const page = await source.reader.read(source.position);
+          if (page.isFull) source.isRung = true;
+          return { source, page };
+        }),
+      );
+      for (const event of merge(sources, pages)) {
+        signal?.throwIfAborted();
+        yield event;
+      }
+      signal?.throwIfAborted();
+      if (sources.every((source) => !source.isRung)) await bell.wait(sources);
+    }
+  } finally {
+    bell.close();
+  }
+}
+
+async function keepEvents(shard: Shard): Promise<void> {
+  if (!shard.settings.isKnown) await shard.settings.learn(shard.redis);
+  if (shard.settings.values.keepEvents > 0) return;
+  await shard.configure((values) => ({ ...values, keepEvents: values.keepEvents || DEFAULT_KEEP_EVENTS }));
+}
+
+/** Hands out what was read, and moves the sources on with it. */
+function* merge(
+  sources: readonly Source[],
+  pages: readonly { readonly source: Source; readonly page: Page }[],
+): Generator<QueueEvent> {
+  const cursor = (): string => sources.map(({ position }) => position.toString(36)).join('-');
+  for (const { source, page } of pages) {
+    if (page.missed === 0) continue;
+    const first = page.events[0];
+    source.position = first ? first.number - 1 : page.last;
+    // Of a stream that was lost it cannot be known.
+    const missed = Number.isNaN(page.missed) ? {} : { missed: page.missed };
+    yield { type: 'gap', at: first?.fields.at ?? Date.now(), cursor: cursor(), ...missed };
+  }
+  const merged = pages
+    .flatMap(({ source, page }) => page.events.map((event) => ({ source, event })))
+    .toSorted((a, b) => a.event.fields.at - b.event.fields.at);
+  for (const { source, event } of merged) {
+    source.position = event.number;
+    yield { ...event.fields, cursor: cursor() };
+  }
+  for (const { source, page } of pages) source.position = page.last;
+}
+
+function parseCursor(after: string, shards: number): number[] {
+  const parts = typeof after === 'string' ? after.split('-') : [];
+  const positions = parts.map((part) =>
+    /^[0-9a-z]{1,11}$/.test(part) ? Number.parseInt(part, 36) : Number.NaN,
+  );
+  if (positions.length === shards && positions.every((position) => Number.isSafeInteger(position)))
+    return positions;
+  throw new RangeError(`after must be "oldest" or the cursor of an event, got ${JSON.stringify(after)}`);
+}
+
+/** Rung by the messages of all shards. */
+class Bell {
+  readonly #signal: AbortSignal | undefined;
+  readonly #waiters: Waiter[] = [];
+  #isClosed = false;
+  #failure: { readonly error: unknown } | undefined;
+  #onRing: (() => void) | undefined;
+
+  constructor(signal: AbortSignal | undefined) {
+    this.#signal = signal;
+  }
+
+  async listen(source: Source): Promise<void> {
+    readers += 1;
+    const { redis, keys } = source.shard;
+    const waiter = await WaiterHub.of(redis).waiter(keys.of.events, `reader-${readers}`);
+    this.#waiters.push(waiter);
+    if (this.#isClosed) waiter.close();
+    else void this.#hear(waiter, source);
+  }
+
+  /** Until a source is rung, or the re-check, which rings all. */
+  async wait(sources: readonly Source[]): Promise<void> {
+    const signal = this.#signal;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(
+        () => {
+          for (const source of sources) source.isRung = true;
+          end();
+        },
+        RECHECK_MS + Math.random() * JITTER_MS,
+      );
+      const end = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', end);
+        this.#onRing = undefined;
+        resolve();
+      };
+      this.#onRing = end;
+      signal?.addEventListener('abort', end, { once: true });
+      if (this.#failure || signal?.aborted || sources.some((source) => source.isRung)) end();
+    });
+    if (this.#failure) throw this.#failure.error;
+    signal?.throwIfAborted();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const waiter of this.#waiters) waiter.close();
+  }
+
+  async #hear(waiter: Waiter, source: Source): Promise<void> {
+    try {
+      while (!this.#isClosed) {
+        await waiter.next();
+        source.isRung = true;
+        this.#onRing?.();
+      }
+    } catch (error) {
+      if (this.#isClosed) return;
+      this.#failure = { error };
+      this.#onRing?.();
+    }
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * How a child has ended, as its parent keeps it:
+ *
+ *   f64 instant (ms) | u16 length · queue, id and name as JSON | state: S, D, C, X · f64 instant · u16 attempt · data
+ *
+ * What stands behind the JSON is what the child's shard says of it in `attempts`; X is a task that was removed.
+ */
+import { flowChildren } from '../scripts.gen.js';
+import type { Shard } from '../shard/shard.js';
+
+/** A child of a flow that has ended, as `ctx.children()` shows it. */
+export interface Child {
+  readonly id: string;
+  readonly queue: string;
+  readonly name: string;
+  readonly state: 'succeeded' | 'dead' | 'cancelled' | 'removed';
+  /** ms since the epoch, by the clock of the server. */
+  readonly finishedAt: number;
+  /** What its handler returned. */
+  readonly result?: unknown;
+  /** Why it is dead or was cancelled. */
+  readonly error?: string;
+}
+
+export interface ChildIdentity {
+  readonly queue: string;
+  readonly id: string;
+  readonly name: string;
+}
+
+const STATES = { S: 'succeeded', D: 'dead', C: 'cancelled', X: 'removed' } as const;
+const JSON_AT = 10;
+/** In what `attempts` says. */
+const DATA_AT = 11;
+
+export function encodeChild(identity: ChildIdentity, end: Buffer): Buffer {
+  const json = Buffer.from(JSON.stringify(identity));
+  const head = Buffer.allocUnsafe(JSON_AT);
+  end.copy(head, 0, 1, 9);
+  head.writeUInt16BE(json.length, 8);
+  return Buffer.concat([head, json, end]);
+}
+
+export function decodeChild(kept: Buffer): Child {
+  const endAt = JSON_AT + kept.readUInt16BE(8);
+  const identity = JSON.parse(kept.toString('utf8', JSON_AT, endAt)) as ChildIdentity;
+  const state = STATES[String.fromCharCode(kept[endAt]!) as keyof typeof STATES];
+  const text = kept.toString('utf8', endAt + DATA_AT);
+  return {
+    ...identity,
+    state,
+    finishedAt: kept.readDoubleBE(0),
+    ...(text !== '' && (state === 'succeeded' ? { result: JSON.parse(text) as unknown } : { error: text })),
+  };
+}
+
+const MAX_REASON = 2_000;
+
+/** Why a parent is dead that cannot do without this child. */
+export function failureOf({ queue, id, name }: ChildIdentity, end: Buffer): string {
+  const state = STATES[String.fromCharCode(end[0]!) as keyof typeof STATES];
+  const text = end.toString('utf8', DATA_AT);
+  const child = `its child ${JSON.stringify(name)}, task ${JSON.stringify(id)} of queue ${JSON.stringify(queue)},`;
+  const what = state === 'dead' ? 'is dead' : `was ${state}`;
+  const reason = text === '' ? `${child} ${what}` : `${child} ${what}: ${text}`;
+  return reason.length > MAX_REASON ? `${reason.slice(0, MAX_REASON)}…` : reason;
+}
+
+/** The children of a parent that have ended, in the order in which they were given. One round trip for each 2 MiB. */
+export async function readChildren(shard: Shard, storedId: Buffer): Promise<Child[]> {
+  const children: Child[] = [];
+  let from = 0;
+  do {
+    const reply = await flowChildren.runBuffer(
+      shard.redis,
+      { flows: shard.keys.of.flows },
+      { id: storedId, from },
+    );
+    const [next, ...kept] = reply as [number, ...Buffer[]];
+    for (const bytes of kept) children.push(decodeChild(bytes));
+    from = next;
+  } while (from > 0);
+  return children;
+}

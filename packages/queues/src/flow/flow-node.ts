@@ -1,0 +1,204 @@
+/**
+ * The tasks of a flow before they are stored: a tree, checked and made into bytes. What is to become a child waits beside its
+ * parent as
+ *
+ *   u16 length · queue | u8 length · priority | u16 length · id as stored | u16 length · group |
+ *   8 bytes flow | u8 policy | u32 length · record | for each child of its own: u32 length, this again
+ *
+ * The length of the group is 0xffff where there is none; flow and policy mean nothing where there are no children.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { InvalidFlowError } from '../errors.js';
+import type { EnqueueOptions } from '../options.js';
+import type { Enqueue } from '../queue/enqueuer.js';
+import type { ParentAddress } from '../task/record.js';
+import { CHILD, PARENT } from '../task/record.js';
+import { newTaskId } from '../task/new-task-id.js';
+import { decodeTaskId, encodeTaskId } from '../task/task-id.js';
+
+interface FlowFields<Tasks> {
+  /**
+   * As for `enqueue`, without `dedupMs`. A delay of a task with children begins when these have ended; `expiresInMs` counts
+   * from when it was enqueued. Default of `id`: made from the parent's id, so that a repeated call names the same tasks.
+   */
+  readonly options?: EnqueueOptions;
+  /**
+   * What becomes of this task when one of its children is dead, cancelled or removed: `fail` makes it dead at once, for a
+   * reason that names the child; `ignore` runs it when all have ended. Default `fail`.
+   */
+  readonly onChildFailure?: 'fail' | 'ignore';
+  /** What it waits for. Up to 10 levels and 1,000 tasks altogether. */
+  readonly children?: readonly FlowTask<Tasks>[];
+}
+
+/** A task of a flow, with the tasks that it waits for; one of another queue names that, which has to have the same prefix. */
+export type FlowTask<Tasks = Record<string, unknown>> =
+  | {
+      [Name in keyof Tasks & string]: FlowFields<Tasks> & {
+        readonly queue?: undefined;
+        readonly name: Name;
+        readonly payload: Tasks[Name];
+      };
+    }[keyof Tasks & string]
+  | (FlowFields<Tasks> & { readonly queue: string; readonly name: string; readonly payload: unknown });
+
+/** The ids of a flow, in the shape of the tree that was given. */
+export interface FlowIds {
+  readonly queue: string;
+  readonly id: string;
+  readonly children: readonly FlowIds[];
+}
+
+/** One task of the tree, ready to be stored. */
+export interface FlowNode {
+  readonly queue: string;
+  readonly storedId: Buffer;
+  readonly priority: string | undefined;
+  readonly group: string | undefined;
+  readonly record: Buffer;
+  readonly flow: Buffer;
+  /** 1: dead when a child fails. */
+  readonly policy: number;
+  readonly children: readonly Buffer[];
+}
+
+/** As `Enqueuer.prepare`, of any queue. */
+export type Prepare = (
+  queue: string,
+  name: string,
+  payload: unknown,
+  options: EnqueueOptions,
+  flags: number,
+  parent: ParentAddress | undefined,
+) => Enqueue;
+
+const MAX_DEPTH = 10;
+const MAX_TASKS = 1_000;
+const MAX_BYTES = 8 * 1024 * 1024;
+const FLOW_BYTES = 8;
+const NO_GROUP = 0xffff;
+
+export interface Flow {
+  readonly root: FlowNode;
+  readonly ids: FlowIds;
+  /** What has to be checked against the settings of each queue. */
+  readonly requests: ReadonlyMap<string, readonly Enqueue[]>;
+}
+
+/** Checks a tree and makes it into bytes. Throws ERR_INVALID_FLOW, and whatever a task of it is refused with. */
+export function makeFlow(queue: string, root: FlowTask, prepare: Prepare): Flow {
+  const requests = new Map<string, Enqueue[]>();
+  const seen = new Set<string>();
+  let bytes = 0;
+
+  const make = (task: FlowTask, depth: number, parent: ParentAddress | undefined): [FlowNode, FlowIds] => {
+    const refuse = (reason: string): never => {
+      throw new InvalidFlowError(queue, reason);
+    };
+    if (depth > MAX_DEPTH) refuse(`has more than ${MAX_DEPTH} levels`);
+    if (seen.size >= MAX_TASKS) refuse(`has more than ${MAX_TASKS} tasks`);
+    const { name, payload, options = {}, children = [], onChildFailure = 'fail', queue: own = queue } = task;
+    if (options.dedupMs !== undefined) refuse('has a task with dedupMs');
+    if (onChildFailure !== 'fail' && onChildFailure !== 'ignore') {
+      throw new RangeError(`onChildFailure must be fail or ignore, got ${JSON.stringify(onChildFailure)}`);
+    }
+    if (!Array.isArray(children)) throw new TypeError('children must be an array');
+    const id = options.id ?? (parent ? childId(parent) : newTaskId().id);
+    const flow = randomBytes(FLOW_BYTES);
+    const flags = (parent ? CHILD : 0) | (children.length > 0 ? PARENT : 0);
+    const request = prepare(own, name, payload, { ...options, id }, flags, parent);
+    const place = JSON.stringify([own, id]);
+    if (seen.has(place)) refuse(`has the id ${JSON.stringify(id)} twice`);
+    seen.add(place);
+    bytes += request.record.length;
+    if (bytes > MAX_BYTES) refuse(`has more than ${MAX_BYTES} bytes`);
+    const { priority, group, record } = request;
+    const others = requests.get(own);
+    if (others) others.push(request);
+    else requests.set(own, [request]);
+    const made = children.map((child: FlowTask, index) =>
+      make(child, depth + 1, {
+        queue: own,
+        id,
+        ...(group !== undefined && { group }),
+        flow: flow.toString('hex'),
+        index,
+      }),
+    );
+    const node = {
+      queue: own,
+      storedId: encodeTaskId(id),
+      priority,
+      group,
+      record,
+      flow,
+      policy: onChildFailure === 'fail' ? 1 : 0,
+      children: made.map(([child]) => encodeNode(child)),
+    };
+    return [node, { queue: own, id, children: made.map(([, ids]) => ids) }];
+  };
+
+  const [node, ids] = make(root, 1, undefined);
+  return { root: node, ids, requests };
+}
+
+/** A UUID of its own kind, the same for the same child of the same parent. */
+function childId({ queue, id, index }: ParentAddress): string {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([queue, id, index]))
+    .digest()
+    .subarray(0, 16);
+  hash[6] = (hash[6]! & 0x0f) | 0x80;
+  hash[8] = (hash[8]! & 0x3f) | 0x80;
+  return decodeTaskId(hash);
+}
+
+function encodeNode(node: FlowNode): Buffer {
+  const queue = Buffer.from(node.queue);
+  const priority = Buffer.from(node.priority ?? '');
+  const group = Buffer.from(node.group ?? '');
+  const parts = [
+    uint16(queue.length),
+    queue,
+    Buffer.from([priority.length]),
+    priority,
+    uint16(node.storedId.length),
+    node.storedId,
+    uint16(node.group === undefined ? NO_GROUP : group.length),
+    group,
+    node.flow,
+    Buffer.from([node.policy]),
+    uint32(node.record.length),
+    node.record,
+  ];
+  for (const child of node.children) parts.push(uint32(child.length), child);
+  return Buffer.concat(parts);
+}
+
+export function decodeNode(bytes: Buffer): FlowNode {
+  let at = 0;
+  const take = (length: number): Buffer => bytes.subarray(at, (at += length));
+  const queue = take(take(2).readUInt16BE()).toString();
+  const priority = take(take(1).readUInt8()).toString();
+  const storedId = take(take(2).readUInt16BE());
+  const groupLength = take(2).readUInt16BE();
+  const group = groupLength === NO_GROUP ? undefined : take(groupLength).toString();
+  const flow = take(FLOW_BYTES);
+  const policy = take(1).readUInt8();
+  const record = take(take(4).readUInt32BE());
+  const children: Buffer[] = [];
+  while (at < bytes.length) children.push(take(take(4).readUInt32BE()));
+  return { queue, priority: priority || undefined, storedId, group, record, flow, policy, children };
+}
+
+function uint16(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(2);
+  bytes.writeUInt16BE(value);
+  return bytes;
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}

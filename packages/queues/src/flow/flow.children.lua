@@ -1,0 +1,41 @@
+#!lua flags=no-writes
+-- How the children of a parent have ended.
+--
+-- KEYS
+--   flows        HASH, see flow.open.lua
+-- ARGV
+--   id           of the parent, as stored
+--   from         index of the first child to return
+-- RETURNS
+--   { index to go on from, or 0 when that was all; what is kept of a child, … }: those that have ended, in order
+local flows = KEYS[1]
+local id, from = ARGV[1], tonumber(ARGV[2])
+local PAGE = 100
+local MOST_BYTES = 2097152
+
+local head = redis.call('HGET', flows, id)
+if not head then
+  return { 0 }
+end
+local flow, count = string.sub(head, 9, 16), struct.unpack('>H', head, 17)
+local reply, bytes = { 0 }, 0
+while from < count and bytes < MOST_BYTES do
+  local fields = {}
+  for index = from, math.min(count, from + PAGE) - 1 do
+    fields[#fields + 1] = 'c' .. flow .. struct.pack('>H', index)
+  end
+  for _, kept in ipairs(redis.call('HMGET', flows, unpack(fields))) do
+    from = from + 1
+    if kept then
+      reply[#reply + 1] = kept
+      bytes = bytes + #kept
+    end
+    if bytes >= MOST_BYTES then
+      break
+    end
+  end
+end
+if from < count then
+  reply[1] = from
+end
+return reply

@@ -1,0 +1,110 @@
+#!lua flags=allow-oom
+-- Notes how children have ended, once for each. A parent whose children have all ended is due; one that has lost a child it
+-- cannot do without is dead.
+--
+-- KEYS
+--   settings     STRING, see src/shard/settings-text.ts
+--   tasks        HASH id -> record
+--   attempts     HASH id -> last attempt; W waits for its children
+--   dead         ZSET id -> instant of death, ms
+--   idle         ZSET channel of a parked worker -> parked until, ms
+--   watched      ZSET id -> until when somebody waits for its end
+--   events       STREAM
+--   flows        HASH, see flow.open.lua
+--   outbox       HASH, see flow.open.lua
+--   lanes...     three for each priority: ready LIST, scheduled ZSET, retrying ZSET
+-- ARGV
+--   believed     the settings that the caller believes to be stored
+--   publish      PUBLISH or SPUBLISH
+--   reports...   five for each, 200 at most: id of the parent; 8 bytes flow, u16 index of the child; the state in which it ended:
+--                S, D, C, X removed; why the parent is dead if it cannot do without it; what is kept of it: f64 instant, …
+-- RETURNS
+--   how many were news
+--   error SETTINGS <stored>: something else is stored; nothing is written
+local settings, tasks, attempts, dead, idle = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local watched, events, flows, outbox = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local believed, publish = ARGV[1], ARGV[2]
+local isExtended = true
+local LANES = 16
+local scheduled = {}
+for lane = 10, #KEYS, 3 do
+  scheduled[(lane - 10) / 3] = KEYS[lane + 1]
+end
+
+local stored = redis.call('GET', settings)
+if stored and stored ~= believed then
+  return redis.error_reply('SETTINGS ' .. stored)
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0
+
+-- include task.wake.part.lua
+-- include task.events.part.lua
+-- include task.ended.part.lua
+
+local news, released = 0, 0
+
+-- How many dead tasks stay is for the workers of this queue to say, with their next call.
+local function bury(id, record, reason)
+  local last = 'D' .. struct.pack('>dH', now, 0) .. reason
+  redis.call('HSET', attempts, id, last)
+  redis.call('ZADD', dead, now, id)
+  finish(id, string.byte(record), last)
+  happen('D', id, last)
+end
+
+-- Due at once, or when it was asked for; what has fallen due is taken before the ready tasks of its lane.
+local function release(id, record, head)
+  local at = struct.unpack('>d', head)
+  if at < 0 then
+    at = now - at
+  end
+  redis.call('HDEL', attempts, id)
+  redis.call('ZADD', scheduled[string.byte(record) % LANES], math.max(at, now), id)
+  redis.call('HSET', flows, id, string.sub(head, 1, 21) .. '\0')
+  if redis.call('HINCRBY', flows, 'w', -1) == 0 then
+    redis.call('HDEL', flows, 'w')
+  end
+  happen('Y', id, '')
+  released = released + 1
+end
+
+local function report(id, child, state, reason, kept)
+  local head = redis.call('HGET', flows, id)
+  if not head or string.sub(head, 9, 16) ~= string.sub(child, 1, 8) then
+    return
+  end
+  -- It is stored, whoever has done that.
+  redis.call('HDEL', flows, 'e' .. child)
+  if redis.call('HSETNX', flows, 'c' .. child, kept) == 0 then
+    -- Told again, or run again since then.
+    if struct.unpack('>d', kept) > struct.unpack('>d', redis.call('HGET', flows, 'c' .. child)) then
+      redis.call('HSET', flows, 'c' .. child, kept)
+    end
+    return
+  end
+  news = news + 1
+  local pending, policy, isWaiting = struct.unpack('>HBB', head, 19)
+  head = string.sub(head, 1, 18) .. struct.pack('>H', pending - 1) .. string.sub(head, 21)
+  redis.call('HSET', flows, id, head)
+  local record = isWaiting == 1 and redis.call('HGET', tasks, id)
+  if not record then
+    return
+  end
+  if state ~= 'S' and policy == 1 then
+    bury(id, record, reason)
+  elseif pending == 1 then
+    release(id, record, head)
+  end
+end
+
+for i = 3, #ARGV, 5 do
+  report(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4])
+end
+tellEnded()
+tellEvents()
+if released > 0 then
+  wake(math.min(released, 4))
+end
+return news

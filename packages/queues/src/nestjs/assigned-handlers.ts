@@ -1,0 +1,102 @@
+/**
+ * Which handlers each worker gets, and what is wrong with them. All of it is found out at boot, and told at once: a task
+ * that has no handler would only be noticed among the dead ones.
+ */
+import { UnknownTaskError } from '../errors.js';
+import type { TaskContext } from '../worker/attempt.js';
+import type { Handler, Handlers } from '../worker/handlers.js';
+import type { FoundHandler } from './found-handlers.js';
+import type { HandlerMark } from './task-handler.js';
+
+/** The names of tasks that each registered queue says it has; none where it doesn't say. */
+export type Declared = ReadonlyMap<string, ReadonlySet<string>>;
+
+const quote = (name: string): string => JSON.stringify(name);
+
+/** What is wrong with the handlers, whatever workers there are. */
+export function misplaced(found: readonly FoundHandler[], declared: Declared): string[] {
+  const problems = found.flatMap(({ name, options: { queue }, place }) => {
+    if (queue === undefined) {
+      const isKnown = [...declared.values()].some((names) => names.size === 0 || names.has(name));
+      return isKnown ? [] : [`${place} handles ${quote(name)}, which no registered queue has`];
+    }
+    const names = declared.get(queue);
+    if (!names) return [`${place} is for queue ${quote(queue)}, which is not registered`];
+    const isKnown = names.size === 0 || names.has(name);
+    return isKnown ? [] : [`${place} handles ${quote(name)}, which queue ${quote(queue)} does not have`];
+  });
+  for (const [index, handler] of found.entries()) {
+    const other = found.slice(0, index).find((earlier) => areOfOneTask(earlier, handler));
+    if (other) problems.push(`${quote(handler.name)} has two handlers, ${other.place} and ${handler.place}`);
+  }
+  return problems;
+}
+
+function areOfOneTask(one: HandlerMark, other: HandlerMark): boolean {
+  if (one.name !== other.name) return false;
+  const [a, b] = [one.options.queue, other.options.queue];
+  return a === undefined || b === undefined || a === b;
+}
+
+/** What a worker of these queues would lack. */
+export function missing(
+  queues: readonly string[],
+  found: readonly FoundHandler[],
+  declared: Declared,
+): string[] {
+  return queues.flatMap((queue) => {
+    const names = declared.get(queue);
+    if (!names) return [`a worker serves queue ${quote(queue)}, which is not registered`];
+    const handled = new Set(found.filter((handler) => isFor([queue], handler)).map(({ name }) => name));
+    if (handled.size === 0) return [`queue ${quote(queue)} has a worker, but no handler`];
+    const lacking = [...names].filter((name) => !handled.has(name));
+    return lacking.map((name) => `queue ${quote(queue)} has no handler for ${quote(name)}`);
+  });
+}
+
+/** The handlers of a worker of these queues. A worker knows them by name only; adds to `problems` where that won't do. */
+export function assign(
+  queues: readonly string[],
+  found: readonly FoundHandler[],
+  problems: string[],
+): Handlers<Record<string, unknown>> {
+  const byName = new Map<string, FoundHandler[]>();
+  for (const handler of found) {
+    if (!isFor(queues, handler)) continue;
+    byName.set(handler.name, [...(byName.get(handler.name) ?? []), handler]);
+  }
+  const handlers = new Map<string, Handler<unknown>>();
+  for (const [name, named] of byName) {
+    const [first] = named as [FoundHandler];
+    if (named.length === 1 && (first.options.queue === undefined || queues.length === 1)) {
+      handlers.set(name, toHandler(first));
+    } else if (named.every(({ options }) => Object.keys(options).join() === 'queue')) {
+      handlers.set(name, byQueue(name, named));
+    } else {
+      const places = named.map(({ place }) => place).join(' and ');
+      const where = 'give each of these queues a worker of its own';
+      problems.push(`${quote(name)} of one of several queues is handled with options by ${places}: ${where}`);
+    }
+  }
+  return Object.fromEntries(handlers);
+}
+
+function isFor(queues: readonly string[], { options: { queue } }: HandlerMark): boolean {
+  return queue === undefined || queues.includes(queue);
+}
+
+function toHandler({ options, call }: FoundHandler): Handler<unknown> {
+  const { queue: _, batch, ...others } = options;
+  if (batch) return { ...others, ...batch, handleMany: (tasks) => call(tasks) as unknown[] };
+  return { ...others, handle: (payload, context) => call(payload, context) };
+}
+
+/** Looks the handler up by queue. */
+function byQueue(name: string, named: readonly FoundHandler[]): Handler<unknown> {
+  const calls = new Map(named.map(({ options, call }) => [options.queue, call]));
+  return (payload: unknown, context: TaskContext) => {
+    const call = calls.get(context.queue);
+    if (!call) throw new UnknownTaskError(context.queue, context.id, name);
+    return call(payload, context);
+  };
+}

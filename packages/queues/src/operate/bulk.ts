@@ -1,0 +1,126 @@
+/** What an operator does to many tasks: in calls that each hold the server for a bounded time, one after the other. */
+import { requireDuration, requireInteger, requireOneOf } from '@mortise/redis';
+import { MAX_DELAY_MS } from '../limits.js';
+import { operatorClean, operatorDrain } from '../scripts.gen.js';
+import type { Shard } from '../shard/shard.js';
+import type { Listing } from './listing.js';
+import { listTasks } from './listing.js';
+import type { Operator } from './operator.js';
+
+export interface RetryAllOptions {
+  /** Default `dead`. */
+  readonly state?: 'dead' | 'cancelled';
+  /** Only tasks with this name. */
+  readonly name?: string;
+  /** The most tasks; the latest go first. Default: all. */
+  readonly limit?: number;
+}
+
+export interface DrainOptions {
+  /** Also tasks that wait for their time: scheduled ones, and those that are going to be tried again. Default false. */
+  readonly scheduled?: boolean;
+}
+
+export interface CleanOptions {
+  /** Only tasks that ended so long ago. 0 to 10 years. Default 0. */
+  readonly olderThanMs?: number;
+  /** The most tasks; the oldest go first. Default: all. */
+  readonly limit?: number;
+}
+
+/** States of which tasks can be cleaned, as `attempts` has them. */
+const ENDED = { succeeded: 'S', dead: 'D', cancelled: 'C' } as const;
+
+export type EndedState = keyof typeof ENDED;
+
+/** Tasks in one call: holds the server for a few ms. */
+const MAX_BATCH = 500;
+/** For listing, which looks at records and is limited by their bytes as well. */
+const MAX_PAGE = 500;
+
+/** Those that have ended when it begins; what dies again meanwhile is left. Resolves to how many there were. */
+export async function retryAll(
+  shards: readonly Shard[],
+  operator: Operator,
+  { state = 'dead', name, limit = Infinity }: RetryAllOptions,
+): Promise<number> {
+  requireOneOf('state', state, ['dead', 'cancelled']);
+  requireLimit(limit);
+  let retried = 0;
+  let cursor: string | null = null;
+  do {
+    const most = Math.min(MAX_PAGE, limit - retried);
+    const options = { cursor, limit: most, ...(name !== undefined && { name }) };
+    const page: Listing<unknown> = await listTasks(shards, state, options, false);
+    const answers = await Promise.all(
+      page.listed.map(({ shard, storedId }) => operator.retryIn(shard, storedId, ENDED[state])),
+    );
+    retried += answers.filter((answer) => answer === '1').length;
+    cursor = page.cursor;
+  } while (cursor !== null && retried < limit);
+  return retried;
+}
+
+/** Resolves to how many tasks were removed. */
+export async function drain(shards: readonly Shard[], { scheduled = false }: DrainOptions): Promise<number> {
+  const counts = await Promise.all(shards.map((shard) => drainShard(shard, scheduled)));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+async function drainShard(shard: Shard, isAll: boolean): Promise<number> {
+  let drained = 0;
+  let upTo = 0;
+  for (;;) {
+    const reply = await shard.call((keys, common) =>
+      operatorDrain.run(shard.redis, keys, { ...common, most: MAX_BATCH, upTo, isAll: isAll ? 1 : 0 }),
+    );
+    const [removed, instant, isOver] = reply as [number, number, number];
+    drained += removed;
+    upTo = instant;
+    if (isOver === 1) return drained;
+  }
+}
+
+/** Resolves to how many tasks were removed. */
+export async function clean(
+  shards: readonly Shard[],
+  state: EndedState,
+  { olderThanMs = 0, limit = Infinity }: CleanOptions,
+): Promise<number> {
+  requireOneOf('state', state, Object.keys(ENDED) as EndedState[]);
+  requireDuration('olderThanMs', olderThanMs, { min: 0, max: MAX_DELAY_MS });
+  requireLimit(limit);
+  let cleaned = 0;
+  for (const shard of shards) {
+    if (cleaned < limit) cleaned += await cleanShard(shard, state, olderThanMs, limit - cleaned);
+  }
+  return cleaned;
+}
+
+async function cleanShard(
+  shard: Shard,
+  state: EndedState,
+  olderThanMs: number,
+  limit: number,
+): Promise<number> {
+  let cleaned = 0;
+  let upTo = -Math.ceil(olderThanMs);
+  for (;;) {
+    const most = Math.min(MAX_BATCH, limit - cleaned);
+    const reply = await shard.call((keys, { believed }) =>
+      operatorClean.run(
+        shard.redis,
+        { ...keys, ended: keys[state] },
+        { believed, state: ENDED[state], most, upTo },
+      ),
+    );
+    const [removed, instant, isOver] = reply as [number, number, number];
+    cleaned += removed;
+    upTo = instant;
+    if (isOver === 1 || cleaned >= limit) return cleaned;
+  }
+}
+
+function requireLimit(limit: number): void {
+  if (limit !== Infinity) requireInteger('limit', limit, { min: 1 });
+}

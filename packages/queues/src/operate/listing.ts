@@ -1,0 +1,107 @@
+/** Pages of the tasks in one state, shard by shard. */
+import { requireInteger, requireOneOf } from '@mortise/redis';
+import { requireTaskName } from '../options.js';
+import { operatorList } from '../scripts.gen.js';
+import type { Shard } from '../shard/shard.js';
+import { decodeTaskId } from '../task/task-id.js';
+import type { Task, TaskMap, TaskState } from '../task/task.js';
+import { readTask, TASK_STATES } from '../task/task.js';
+import type { Cursor } from './cursor.js';
+import { decodeCursor, encodeCursor, START } from './cursor.js';
+
+export interface ListOptions {
+  /** Where the last page ended. Default: from the beginning. */
+  readonly cursor?: string | null;
+  /** The most tasks of a page. 1 to 1,000. Default 100. */
+  readonly limit?: number;
+  /** Only tasks with this name. */
+  readonly name?: string;
+}
+
+export interface Page<Item> {
+  /** May be fewer than the limit, or none, though there are more. */
+  readonly tasks: Item[];
+  /** For the next page; null when there is nothing more. */
+  readonly cursor: string | null;
+}
+
+/** A task of a page, with where it stands. */
+export interface Listed<Item> {
+  readonly shard: Shard;
+  readonly storedId: Buffer;
+  readonly task: Item;
+}
+
+export interface Listing<Item> {
+  readonly listed: readonly Listed<Item>[];
+  readonly cursor: string | null;
+}
+
+interface Wanted {
+  readonly state: TaskState;
+  readonly limit: number;
+  readonly name: string | undefined;
+  readonly hasPayloads: boolean;
+}
+
+const MAX_LIMIT = 1_000;
+const DEFAULT_LIMIT = 100;
+/** What the script tells for each task. */
+const FIELDS = 5;
+
+/** One call, and one more for each further shard that the page reaches into. */
+export async function listTasks<Tasks extends TaskMap<Tasks>>(
+  shards: readonly Shard[],
+  state: TaskState,
+  { cursor, limit = DEFAULT_LIMIT, name }: ListOptions,
+  hasPayloads: boolean,
+): Promise<Listing<Task<Tasks>>> {
+  requireOneOf('state', state, TASK_STATES);
+  requireInteger('limit', limit, { min: 1, max: MAX_LIMIT });
+  if (name !== undefined) requireTaskName(name);
+  let place = cursor === undefined || cursor === null ? START : decodeCursor(state, cursor);
+  const listed: Listed<Task<Tasks>>[] = [];
+  while (place.shard < shards.length) {
+    const wanted = { state, limit: limit - listed.length, name, hasPayloads };
+    const { found, next } = await listShard<Tasks>(shards[place.shard]!, wanted, place);
+    listed.push(...found);
+    place = next ?? { ...START, shard: place.shard + 1 };
+    if (next || listed.length === limit) break;
+  }
+  return { listed, cursor: place.shard < shards.length ? encodeCursor(state, place) : null };
+}
+
+async function listShard<Tasks extends TaskMap<Tasks>>(
+  shard: Shard,
+  { state, limit, name = '', hasPayloads }: Wanted,
+  { shard: index, section, at, after }: Cursor,
+): Promise<{ found: Listed<Task<Tasks>>[]; next: Cursor | null }> {
+  const [nextSection, nextAt, nextAfter, ...fields] = (await shard.call((keys, { believed }) =>
+    operatorList.runBuffer(shard.redis, keys, {
+      believed,
+      state,
+      limit,
+      name,
+      hasPayloads: hasPayloads ? 1 : 0,
+      section,
+      at,
+      after,
+    }),
+  )) as [number, Buffer | number, Buffer, ...Buffer[]];
+  const { priorities } = shard.settings.values;
+  const found: Listed<Task<Tasks>>[] = [];
+  for (let first = 0; first < fields.length; first += FIELDS) {
+    const [storedId, record, last, instant, progress] = fields.slice(first, first + FIELDS) as [
+      Buffer,
+      Buffer,
+      Buffer,
+      Buffer,
+      Buffer,
+    ];
+    const stored = { record, state, instant, last, progress };
+    found.push({ shard, storedId, task: readTask<Tasks>(decodeTaskId(storedId), priorities, stored) });
+  }
+  const next =
+    nextSection < 0 ? null : { shard: index, section: nextSection, at: nextAt.toString(), after: nextAfter };
+  return { found, next };
+}

@@ -1,0 +1,218 @@
+#!lua flags=allow-oom
+-- Removes waiting tasks that were enqueued up to an instant, a bounded number of them.
+--
+-- KEYS
+--   settings     STRING, see src/shard/settings-text.ts
+--   tasks        HASH id -> record
+--   attempts     HASH id -> last attempt
+--   idle         ZSET channel of a parked worker -> parked until, ms
+--   holes        HASH id -> lane of each entry of it that is void
+--   grouped      ZSET of waiting tasks with a group
+--   groups       HASH group -> waiting, active, rate
+--   turns        ZSET group that may run -> lane and turn
+--   resting      ZSET group under its rate limit -> until
+--   progress     HASH id -> JSON
+--   logs         HASH id -> lines
+--   watched      ZSET id -> until when somebody waits for its end
+--   events       STREAM
+--   flows        HASH
+--   outbox       HASH
+--   lanes...     three for each priority: ready LIST, scheduled ZSET, retrying ZSET
+-- ARGV
+--   believed     the settings that the caller believes to be stored
+--   publish      PUBLISH or SPUBLISH
+--   most         how many entries to look at, 1 to 500
+--   upTo         ms since the epoch; 0: now
+--   isAll        1: also those that wait for their time
+-- RETURNS
+--   { removed, upTo, isOver }: how many tasks are gone; the instant, for the next call; 1 when there is nothing more to remove
+--   error SETTINGS <stored>: something else is stored; nothing is written
+local settings, tasks, attempts, idle, holes, grouped = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local groups, turns, resting, progress, logs = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local watched, events, flows, outbox = KEYS[12], KEYS[13], KEYS[14], KEYS[15]
+local believed, publish, most, upTo, isAll = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == '1'
+local ready, scheduled, retrying = {}, {}, {}
+for lane = 16, #KEYS, 3 do
+  local index = (lane - 16) / 3
+  ready[index], scheduled[index], retrying[index] = KEYS[lane], KEYS[lane + 1], KEYS[lane + 2]
+end
+
+local stored = redis.call('GET', settings)
+if stored and stored ~= believed then
+  return redis.error_reply('SETTINGS ' .. stored)
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+if upTo == 0 then
+  upTo = now
+end
+local isExtended = true
+local keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0
+-- Records are read in pieces; a call ends with the piece that makes it more bytes than this.
+local PIECE = 50
+local MOST_BYTES = 4194304
+local left, bytes, removed, hasMoved = most, 0, 0, false
+
+-- include task.wake.part.lua
+-- include task.group.part.lua
+-- include task.events.part.lua
+-- include task.ended.part.lua
+-- include flow.forget.part.lua
+-- include task.forget.part.lua
+-- include task.leave.part.lua
+
+local function isOver()
+  return left <= 0 or bytes >= MOST_BYTES
+end
+
+-- All that is known of tasks whose entries are gone, or go; false in `records` for an id that has none.
+local function removeAll(ids, records)
+  local gone = {}
+  for i, id in ipairs(ids) do
+    if records[i] then
+      finish(id, string.byte(records[i]), '')
+      happen('X', id, '')
+      gone[#gone + 1] = id
+    end
+  end
+  if #gone > 0 then
+    forget(gone)
+    removed = removed + #gone
+  end
+end
+
+local function recordsOf(ids)
+  local records = redis.call('HMGET', tasks, unpack(ids))
+  for _, record in ipairs(records) do
+    bytes = bytes + (record and #record or 0)
+  end
+  left = left - #ids
+  return records
+end
+
+local function isOld(record)
+  return not record or struct.unpack('>d', record, 4) <= upTo
+end
+
+-- Those that came later stay where they are; returns when only such are left, or the call is over.
+local function drainSet(key, latest, isRetrying)
+  local skipped = 0
+  while not isOver() do
+    local ids = redis.call('ZRANGE', key, '-inf', latest, 'BYSCORE', 'LIMIT', skipped, math.min(PIECE, left))
+    if #ids == 0 then
+      return
+    end
+    local oldIds, oldRecords = {}, {}
+    local lasts = isRetrying and redis.call('HMGET', attempts, unpack(ids)) or {}
+    for i, record in ipairs(recordsOf(ids)) do
+      if isOld(record) then
+        oldIds[#oldIds + 1], oldRecords[#oldRecords + 1] = ids[i], record
+        if record and lasts[i] and string.sub(lasts[i], 1, 1) == 'H' then
+          release(groupOf(record))
+        end
+      else
+        skipped = skipped + 1
+      end
+    end
+    if #oldIds > 0 then
+      redis.call('ZREM', key, unpack(oldIds))
+      hasMoved = true
+      removeAll(oldIds, oldRecords)
+    end
+  end
+end
+
+-- Whether the first entry of an id in the list of a lane is void; then it is so no longer.
+local hasHoles = redis.call('EXISTS', holes) == 1
+local function fillHole(id, char)
+  local void = hasHoles and redis.call('HGET', holes, id)
+  local at = void and string.find(void, char, 1, true)
+  if not at then
+    return false
+  end
+  if #void == 1 then
+    redis.call('HDEL', holes, id)
+  else
+    redis.call('HSET', holes, id, string.sub(void, 1, at - 1) .. string.sub(void, at + 1))
+  end
+  if redis.call('HINCRBY', holes, char, -1) == 0 then
+    redis.call('HDEL', holes, char)
+  end
+  return true
+end
+
+local function drainList(key, lane)
+  local char = string.char(48 + lane)
+  while not isOver() do
+    local ids = redis.call('LRANGE', key, 0, math.min(PIECE, left) - 1)
+    if #ids == 0 then
+      return
+    end
+    local goneIds, goneRecords, count = {}, {}, 0
+    for i, record in ipairs(recordsOf(ids)) do
+      if fillHole(ids[i], char) then
+        count = i
+      elseif isOld(record) then
+        count = i
+        goneIds[#goneIds + 1], goneRecords[#goneRecords + 1] = ids[i], record
+      else
+        break
+      end
+    end
+    if count > 0 then
+      redis.call('LPOP', key, count)
+      hasMoved = true
+      removeAll(goneIds, goneRecords)
+    end
+    if count < #ids then
+      return
+    end
+  end
+end
+
+local function drainGroups()
+  local skipped = 0
+  while not isOver() do
+    local entries = redis.call('ZRANGE', grouped, skipped, skipped + math.min(PIECE, left) - 1)
+    if #entries == 0 then
+      return
+    end
+    local ids = {}
+    for i, entry in ipairs(entries) do
+      ids[i] = string.sub(entry, struct.unpack('>H', entry) + 12)
+    end
+    local lasts = redis.call('HMGET', attempts, unpack(ids))
+    local oldIds, oldRecords = {}, {}
+    for i, record in ipairs(recordsOf(ids)) do
+      if record and not isOld(record) then
+        skipped = skipped + 1
+      else
+        oldIds[#oldIds + 1], oldRecords[#oldRecords + 1] = ids[i], record
+        if record then
+          quitGroup(groupOf(record), string.byte(record) % LANES, ids[i], lasts[i])
+        else
+          redis.call('ZREM', grouped, entries[i])
+        end
+      end
+    end
+    if #oldIds > 0 then
+      hasMoved = true
+      removeAll(oldIds, oldRecords)
+    end
+  end
+end
+
+for lane = 0, #ready do
+  drainSet(scheduled[lane], isAll and 'inf' or now, false)
+  drainSet(retrying[lane], isAll and 'inf' or now, true)
+  drainList(ready[lane], lane)
+end
+drainGroups()
+placeGroups()
+tellEnded()
+tellEvents()
+if hasFreed then
+  wake(1)
+end
+-- What is left may have come later, all of it.
+return { removed, upTo, isOver() and hasMoved and 0 or 1 }

@@ -1,0 +1,352 @@
+#!lua flags=no-writes
+-- A page of the tasks in one state. What a call looks at is bounded, so a page may have fewer tasks than wanted, or none,
+-- though there are more; the place to go on from is told.
+--
+-- KEYS
+--   settings     STRING, see src/shard/settings-text.ts
+--   tasks        HASH id -> record
+--   attempts     HASH id -> last attempt
+--   progress     HASH id -> JSON
+--   active       ZSET id -> end of the lease, ms
+--   succeeded    LIST ids, oldest first
+--   dead         ZSET id -> instant of death, ms
+--   holes        HASH id -> lane of each entry of it that is void
+--   cancelled    ZSET id -> instant of cancellation, ms
+--   grouped      ZSET of waiting tasks with a group
+--   flows        HASH
+--   lanes...     three for each priority: ready LIST, scheduled ZSET, retrying ZSET
+-- ARGV
+--   believed     the settings that the caller believes to be stored
+--   state        scheduled, ready, active, retrying, succeeded, dead, cancelled or waiting
+--   limit        tasks, 1 to 1,000
+--   name         only tasks with this name; '' for all
+--   hasPayloads  0: records end before the payload, and results are left out
+--   section      where to go on, as the last call has told; 0, '' and '' to begin: which part of the state
+--   at           instant, position or cursor in it
+--   after        the id, or entry, after which to go on
+-- RETURNS
+--   { section, at, after, id, record, last attempt, instant, progress, … }: where to go on, section -1 when there is
+--   nothing more; then five for each task, '' for what it doesn't have; the instant is the end of the lease of an active
+--   task and the due instant of a scheduled or retrying one
+--   error SETTINGS <stored>: something else is stored
+local settings, tasks, attempts, progress, active, succeeded = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local dead, holes, cancelled, grouped, flows = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local believed, state, limit, name, hasPayloads = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5] == '1'
+local section, at, after = tonumber(ARGV[6]), ARGV[7], ARGV[8]
+local ready, scheduled, retrying = {}, {}, {}
+for lane = 12, #KEYS, 3 do
+  local index = (lane - 12) / 3
+  ready[index], scheduled[index], retrying[index] = KEYS[lane], KEYS[lane + 1], KEYS[lane + 2]
+end
+local GROUPED, REMEMBERED, LANES = 16, 128, 16
+-- Entries are looked at in pieces; a call ends with the piece that brings it to so many of them, or bytes.
+local PIECE = 50
+local MOST_SEEN = 1000
+local MOST_BYTES = 4194304
+-- How far an entry of a list may have moved on for it to be found again.
+local REACH = 5000
+
+local stored = redis.call('GET', settings)
+if stored and stored ~= believed then
+  return redis.error_reply('SETTINGS ' .. stored)
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local reply = { -1, '', '' }
+local found, seen, bytes = 0, 0, 0
+
+local function isFull()
+  return found >= limit or seen >= MOST_SEEN or bytes >= MOST_BYTES
+end
+
+-- At least one, to see whether there is more.
+local function pieceSize()
+  return math.max(1, math.min(PIECE, limit - found, MOST_SEEN - seen))
+end
+
+local function goOn(nextAt, nextAfter)
+  reply[1], reply[2], reply[3] = section, nextAt, nextAfter
+end
+
+-- The name of a task, and where its payload begins.
+local function nameOf(record)
+  local flags, from = string.byte(record), 12
+  if math.floor(flags / GROUPED) % 2 == 1 then
+    from = from + 2 + struct.unpack('>H', record, from)
+  end
+  if flags >= REMEMBERED then
+    from = from + 8
+  end
+  local own, extras = struct.unpack('>Hc0', record, from)
+  return own, extras + 2 + struct.unpack('>H', record, extras)
+end
+
+-- Adds what is wanted of a piece. `instants` are in the order of the ids; `isThere` says no for an entry that is void.
+local function show(ids, instants, isThere)
+  seen = seen + #ids
+  local records = redis.call('HMGET', tasks, unpack(ids))
+  local lasts = redis.call('HMGET', attempts, unpack(ids))
+  local told = redis.call('HMGET', progress, unpack(ids))
+  for i, record in ipairs(records) do
+    local last = lasts[i] or ''
+    if record then
+      bytes = bytes + #record + #last
+      local own, payloadAt = nameOf(record)
+      if (name == '' or name == own) and (not isThere or isThere(ids[i], record, last)) then
+        if not hasPayloads then
+          record = string.sub(record, 1, payloadAt - 1)
+          if string.sub(last, 1, 1) == 'S' then
+            last = string.sub(last, 1, 11)
+          end
+        end
+        local size = #reply
+        reply[size + 1], reply[size + 2], reply[size + 3] = ids[i], record, last
+        reply[size + 4], reply[size + 5] = instants and instants[i] or '', told[i] or ''
+        found = found + 1
+      end
+    end
+  end
+end
+
+-- As Redis sorts members, whatever the locale of the server is.
+local function isBefore(a, b)
+  for i = 1, math.min(#a, #b) do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return #a < #b
+end
+
+-- How many members of a set stand before (instant, id), or, with isWithin, up to it. Whether it still is there or not.
+local function rankOf(key, instant, id, isWithin)
+  local low, high = redis.call('ZCOUNT', key, '-inf', '(' .. instant), redis.call('ZCOUNT', key, '-inf', instant)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    local member = redis.call('ZRANGE', key, middle, middle)[1]
+    if isBefore(member, id) or isWithin and member == id then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
+local function split(pairs)
+  local ids, instants = {}, {}
+  for i = 1, #pairs, 2 do
+    ids[#ids + 1], instants[#instants + 1] = pairs[i], pairs[i + 1]
+  end
+  return ids, instants
+end
+
+local function reversed(ids)
+  local backwards = {}
+  for i = #ids, 1, -1 do
+    backwards[#backwards + 1] = ids[i]
+  end
+  return backwards
+end
+
+-- Members from rank `first` on, up to before rank `beyond`, in the order of their instants.
+local function listSet(key, first, beyond, hasInstants)
+  if at ~= '' then
+    first = math.max(first, rankOf(key, at, after, true))
+  end
+  while first < beyond do
+    if isFull() then
+      return goOn(at, after)
+    end
+    local ids, instants = split(redis.call('ZRANGE', key, first, math.min(beyond, first + pieceSize()) - 1, 'WITHSCORES'))
+    first = first + #ids
+    at, after = instants[#ids], ids[#ids]
+    show(ids, hasInstants and instants)
+  end
+end
+
+-- All members, the latest first.
+local function listSetBackwards(key)
+  local beyond = at == '' and redis.call('ZCARD', key) or rankOf(key, at, after, false)
+  while beyond > 0 do
+    if isFull() then
+      return goOn(at, after)
+    end
+    local first = math.max(0, beyond - pieceSize())
+    local ids, instants = split(redis.call('ZRANGE', key, first, beyond - 1, 'WITHSCORES'))
+    beyond = first
+    at, after = instants[1], ids[1]
+    show(reversed(ids))
+  end
+end
+
+-- A list, oldest first. It loses its first entries while it is looked at, so the entry at which the last call ended stands
+-- further to the front now, if it still is there; if not, those before it are gone as well, as a rule.
+local function listReady(lane)
+  local key, char = ready[lane], string.char(48 + lane)
+  local index = tonumber(at) or 0
+  if index > 0 and redis.call('LINDEX', key, index - 1) ~= after then
+    local from, place = math.max(0, index - 1 - REACH), 0
+    for i, id in ipairs(redis.call('LRANGE', key, from, index - 1)) do
+      if id == after then
+        place = from + i
+        break
+      end
+    end
+    index = place
+  end
+  local hasHoles = redis.call('EXISTS', holes) == 1
+  -- An id with a hole may be somewhere else by now. (A task that was removed and came again to this lane is shown where
+  -- its hole is, too.)
+  local function isThere(id, record, last)
+    if not hasHoles or not string.find(redis.call('HGET', holes, id) or '', char, 1, true) then
+      return true
+    end
+    return last == '' and string.byte(record) % LANES == lane and not redis.call('ZSCORE', scheduled[lane], id)
+  end
+  while true do
+    local ids = redis.call('LRANGE', key, index, index + pieceSize() - 1)
+    if #ids == 0 then
+      return
+    end
+    if isFull() then
+      return goOn(index, after)
+    end
+    index = index + #ids
+    after = ids[#ids]
+    show(ids, nil, isThere)
+  end
+end
+
+local function listGroups()
+  while true do
+    local from = after == '' and '-' or '(' .. after
+    local entries = redis.call('ZRANGE', grouped, from, '+', 'BYLEX', 'LIMIT', 0, pieceSize())
+    if #entries == 0 then
+      return
+    end
+    if isFull() then
+      return goOn('', after)
+    end
+    local ids = {}
+    for i, entry in ipairs(entries) do
+      ids[i] = string.sub(entry, struct.unpack('>H', entry) + 12)
+    end
+    after = entries[#entries]
+    show(ids)
+  end
+end
+
+-- The instant at which the task at a place of the list of those that succeeded did so; nil for one without.
+local function succeededAt(index)
+  local id = redis.call('LINDEX', succeeded, index)
+  local last = id and redis.call('HGET', attempts, id)
+  return last and #last >= 9 and struct.unpack('>d', last, 2) or nil
+end
+
+-- How many of those that succeeded did so before an instant; the list is in the order of these.
+local function countSucceeded(instant)
+  local low, high = 0, redis.call('LLEN', succeeded)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    local one = succeededAt(middle)
+    if one and one < instant then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
+-- The latest first.
+local function listSucceeded()
+  local beyond = redis.call('LLEN', succeeded)
+  if at ~= '' then
+    local instant = tonumber(at)
+    local first = countSucceeded(instant)
+    beyond = countSucceeded(instant + 1)
+    -- Of those of the same instant, all when the one at which the last call ended is gone.
+    for i, id in ipairs(redis.call('LRANGE', succeeded, first, math.min(beyond, first + REACH) - 1)) do
+      if id == after then
+        beyond = first + i - 1
+        break
+      end
+    end
+  end
+  while beyond > 0 do
+    if isFull() then
+      return goOn(at, after)
+    end
+    local first = math.max(0, beyond - pieceSize())
+    local ids = redis.call('LRANGE', succeeded, first, beyond - 1)
+    at, after = string.format('%.0f', succeededAt(first) or 0), ids[1]
+    beyond = first
+    show(reversed(ids))
+  end
+end
+
+-- Parents that wait for their children, in no order. What HSCAN returns may be more than is wanted: then it is asked for the
+-- same again, and goes on behind what was shown.
+local function listWaiting()
+  local function isThere(_, _, last)
+    return string.sub(last, 1, 1) == 'W'
+  end
+  local cursor = at == '' and '0' or at
+  repeat
+    local nextCursor, fields = unpack(redis.call('HSCAN', flows, cursor, 'COUNT', PIECE))
+    local ids = split(fields)
+    table.sort(ids, isBefore)
+    for _, id in ipairs(ids) do
+      if after == '' or isBefore(after, id) then
+        if isFull() then
+          return goOn(cursor, after)
+        end
+        show({ id }, nil, isThere)
+        after = id
+      end
+    end
+    cursor, after = nextCursor, ''
+  until cursor == '0'
+end
+
+-- Goes through the sections of a state, each from its beginning but the one in which the last call ended.
+local function inSections(count, list)
+  while section < count do
+    list(section)
+    if reply[1] >= 0 then
+      return
+    end
+    section, at, after = section + 1, '', ''
+  end
+end
+
+local lanes = #ready + 1
+if state == 'scheduled' or state == 'retrying' then
+  inSections(lanes, function(lane)
+    local key = state == 'scheduled' and scheduled[lane] or retrying[lane]
+    listSet(key, redis.call('ZCOUNT', key, '-inf', now), redis.call('ZCARD', key), true)
+  end)
+elseif state == 'ready' then
+  inSections(3 * lanes + 1, function(part)
+    local lane, kind = math.floor(part / 3), part % 3
+    if lane == lanes then
+      listGroups()
+    elseif kind == 2 then
+      listReady(lane)
+    else
+      local key = kind == 0 and scheduled[lane] or retrying[lane]
+      listSet(key, 0, redis.call('ZCOUNT', key, '-inf', now), false)
+    end
+  end)
+elseif state == 'active' then
+  listSet(active, 0, redis.call('ZCARD', active), true)
+elseif state == 'succeeded' then
+  listSucceeded()
+elseif state == 'waiting' then
+  listWaiting()
+else
+  listSetBackwards(state == 'dead' and dead or cancelled)
+end
+return reply

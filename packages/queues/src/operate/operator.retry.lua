@@ -1,0 +1,77 @@
+#!lua flags=allow-oom
+-- Makes tasks that have died or were cancelled due now, as if they had just been enqueued; also those that are going to be
+-- tried again later, whose attempts stay counted.
+--
+-- KEYS
+--   settings     STRING, see src/shard/settings-text.ts
+--   tasks        HASH id -> record; f64 enqueued at is set anew
+--   attempts     HASH id -> last attempt; becomes R, f64 instant, u16 0, why it died
+--   dead         ZSET id -> instant of death, ms
+--   idle         ZSET channel of a parked worker -> parked until, ms
+--   cancelled    ZSET id -> instant of cancellation, ms
+--   events       STREAM
+--   lanes...     three for each priority: ready LIST, scheduled ZSET, retrying ZSET
+-- ARGV
+--   believed     the settings that the caller believes to be stored
+--   publish      PUBLISH or SPUBLISH
+--   entries...   two for each, 500 at most: id; the state in which it is to be retried, D or C, or * for any
+-- RETURNS
+--   a string with one character a task: 1 is due now, 0 is in another state, - unknown
+--   error SETTINGS <stored>: something else is stored; nothing is written
+local settings, tasks, attempts, dead, idle, cancelled, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local believed, publish = ARGV[1], ARGV[2]
+local LANES = 16
+local retrying = {}
+for lane = 8, #KEYS, 3 do
+  retrying[(lane - 8) / 3] = KEYS[lane + 2]
+end
+
+local stored = redis.call('GET', settings)
+if stored and stored ~= believed then
+  return redis.error_reply('SETTINGS ' .. stored)
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0
+local ended = { D = dead, C = cancelled }
+
+-- include task.wake.part.lua
+-- include task.events.part.lua
+
+local replies, isAny = {}, false
+for i = 3, #ARGV, 2 do
+  local id, only = ARGV[i], ARGV[i + 1]
+  local last = redis.call('HGET', attempts, id) or ''
+  local state = string.sub(last, 1, 1)
+  local reply = '0'
+  if ended[state] and (only == '*' or only == state) then
+    local record = redis.call('HGET', tasks, id)
+    if record then
+      redis.call('ZREM', ended[state], id)
+      redis.call('HSET', tasks, id, string.sub(record, 1, 3) .. struct.pack('>d', now) .. string.sub(record, 12))
+      redis.call('HSET', attempts, id, 'R' .. struct.pack('>dH', now, 0) .. (state == 'D' and string.sub(last, 12) or ''))
+      redis.call('ZADD', retrying[string.byte(record) % LANES], now, id)
+      reply = '1'
+    end
+  elseif (state == 'R' or state == 'H') and only == '*' then
+    local record = redis.call('HGET', tasks, id)
+    local key = record and retrying[string.byte(record) % LANES]
+    local at = key and redis.call('ZSCORE', key, id)
+    if at and tonumber(at) > now then
+      redis.call('ZADD', key, now, id)
+      reply = '1'
+    end
+  elseif state == '' and redis.call('HEXISTS', tasks, id) == 0 then
+    reply = '-'
+  end
+  if reply == '1' then
+    isAny = true
+    happen('Y', id, '')
+  end
+  replies[#replies + 1] = reply
+end
+tellEvents()
+if isAny then
+  wake(1)
+end
+return table.concat(replies)

@@ -1,0 +1,2 @@
+export type { OtelOptions } from './otel-telemetry.js';
+export { otelTelemetry } from './otel-telemetry.js';

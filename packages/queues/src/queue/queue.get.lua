@@ -1,0 +1,54 @@
+#!lua flags=no-writes
+-- One task, and the state that follows from where its id stands.
+--
+-- KEYS
+--   settings     STRING, see src/shard/settings-text.ts
+--   tasks        HASH id -> record
+--   attempts     HASH id -> last attempt
+--   active       ZSET id -> end of the lease, ms
+--   progress     HASH id -> JSON
+--   logs         HASH id -> lines
+--   lanes...     three for each priority: ready LIST, scheduled ZSET, retrying ZSET
+-- ARGV
+--   believed     the settings that the caller believes to be stored
+--   id           as stored
+-- RETURNS
+--   nil: unknown; or { record, state, instant, last attempt, progress, logs }, "" for what it doesn't have; the instant is
+--   the end of the lease of an active task and the due instant of a scheduled or retrying one, ms
+--   error SETTINGS <stored>: something else is stored
+local settings, tasks, attempts, active, progress, logs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local believed, id = ARGV[1], ARGV[2]
+local FIRST_LANE = 7
+local LANES = 16
+local STATES = { A = 'active', S = 'succeeded', D = 'dead', C = 'cancelled', W = 'waiting', Q = 'ready' }
+
+local stored = redis.call('GET', settings)
+if stored and stored ~= believed then
+  return redis.error_reply('SETTINGS ' .. stored)
+end
+local record = redis.call('HGET', tasks, id)
+if not record then
+  return nil
+end
+local last = redis.call('HGET', attempts, id)
+local told, lines = '', ''
+if last then
+  -- Only who has run has told something.
+  told, lines = redis.call('HGET', progress, id) or '', redis.call('HGET', logs, id) or ''
+end
+local state = last and STATES[string.sub(last, 1, 1)]
+if state then
+  return { record, state, state == 'active' and redis.call('ZSCORE', active, id) or '', last, told, lines }
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local lane = FIRST_LANE + 3 * (string.byte(record) % LANES)
+local retryAt = redis.call('ZSCORE', KEYS[lane + 2], id)
+if retryAt and tonumber(retryAt) > now then
+  return { record, 'retrying', retryAt, last or '', told, lines }
+end
+local runAt = redis.call('ZSCORE', KEYS[lane + 1], id)
+if runAt and tonumber(runAt) > now then
+  return { record, 'scheduled', runAt, last or '', told, lines }
+end
+return { record, 'ready', '', last or '', told, lines }

@@ -1,0 +1,51 @@
+#!lua flags=allow-oom
+-- How tasks have ended; of those that have not, it is remembered that somebody waits for them.
+--
+-- KEYS
+--   tasks        HASH id -> record
+--   attempts     HASH id -> last attempt: S succeeded, D dead, C cancelled: f64 instant, u16 attempt, data
+--   watched      ZSET id -> second until which somebody waits · 2^20 + number of the process; expires a minute after the
+--                last call
+-- ARGV
+--   process      number of who waits, 1 to 2^20 - 1: messages come on the channel <watched>:<process>; on <watched> when
+--                several processes wait for the task
+--   waitS        for how many seconds this holds
+--   ids...       1,000 at most
+-- RETURNS
+--   one for each id: what attempts says of its end, '' when the task is unknown, nil when it has not ended
+local tasks, attempts, watched = KEYS[1], KEYS[2], KEYS[3]
+local process, waitS = tonumber(ARGV[1]), tonumber(ARGV[2])
+local SOLE = 1048576
+local KEY_MS = 60000
+
+local ids = {}
+for i = 3, #ARGV do
+  ids[#ids + 1] = ARGV[i]
+end
+local nowS = tonumber(redis.call('TIME')[1])
+redis.call('ZREMRANGEBYSCORE', watched, '-inf', string.format('(%.0f', nowS * SOLE))
+local scores = redis.call('ZMSCORE', watched, unpack(ids))
+local replies, waits = {}, {}
+for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids))) do
+  local id, state = ids[i], last and string.sub(last, 1, 1)
+  if state == 'S' or state == 'D' or state == 'C' then
+    replies[i] = last
+  elseif redis.call('HEXISTS', tasks, id) == 0 then
+    replies[i] = ''
+  else
+    local score = scores[i] and tonumber(scores[i])
+    local isAlone = not score or score % SOLE == process
+    local untilS = nowS + waitS
+    if score then
+      untilS = math.max(untilS, math.floor(score / SOLE))
+    end
+    replies[i] = false
+    waits[#waits + 1] = string.format('%.0f', untilS * SOLE + (isAlone and process or 0))
+    waits[#waits + 1] = id
+  end
+end
+if #waits > 0 then
+  redis.call('ZADD', watched, unpack(waits))
+  redis.call('PEXPIRE', watched, KEY_MS)
+end
+return replies

@@ -1,0 +1,64 @@
+/** How tasks of one queue have ended, for those who wait for it. */
+import { requireDuration } from '@mortise/redis';
+import { TaskCancelledError, TaskDeadError, UnknownIdError } from '../errors.js';
+import type { Shard } from '../shard/shard.js';
+import type { Shards } from '../shard/shards.js';
+import { encodeTaskId } from '../task/task-id.js';
+import type { End } from './result-line.js';
+import { ResultLine } from './result-line.js';
+
+export interface ResultOptions {
+  /** How long to wait, ms. 0 looks once; `Infinity` has no end. Default 30,000. */
+  readonly waitMs?: number;
+  /** Aborts the wait, which rejects with the reason of the signal. */
+  readonly signal?: AbortSignal;
+}
+
+const DEFAULT_WAIT_MS = 30_000;
+/** Behind the state: f64 instant, u16 attempt. */
+const DATA_AT = 11;
+
+export class Results {
+  readonly #queue: string;
+  readonly #shards: Shards;
+  readonly #lines = new Map<Shard, ResultLine>();
+
+  constructor(queue: string, shards: Shards) {
+    this.#queue = queue;
+    this.#shards = shards;
+  }
+
+  async result(id: string, { waitMs = DEFAULT_WAIT_MS, signal }: ResultOptions = {}): Promise<unknown> {
+    const storedId = encodeTaskId(id);
+    const deadlineAt = performance.now() + requireDuration('waitMs', waitMs, { min: 0, max: Infinity });
+    for (const shard of await this.#candidates(storedId)) {
+      const end = await this.#line(shard).wait(storedId, { waitMs, deadlineAt, signal });
+      if (end.length > 0) return this.#read(id, end);
+    }
+    throw new UnknownIdError(this.#queue, id);
+  }
+
+  /** A task lies in its home, unless it has a group and an id that the caller gave. */
+  async #candidates(storedId: Buffer): Promise<readonly Shard[]> {
+    const all = await this.#shards.open();
+    const home = this.#shards.indexOf(storedId, all.length);
+    return [...all.slice(home), ...all.slice(0, home)];
+  }
+
+  #line(shard: Shard): ResultLine {
+    let line = this.#lines.get(shard);
+    if (!line) {
+      line = new ResultLine(shard, () => this.#lines.delete(shard));
+      this.#lines.set(shard, line);
+    }
+    return line;
+  }
+
+  #read(id: string, end: End): unknown {
+    const state = String.fromCharCode(end[0]!);
+    const text = end.toString('utf8', DATA_AT);
+    if (state === 'C') throw new TaskCancelledError(this.#queue, id);
+    if (state === 'D') throw new TaskDeadError(this.#queue, id, text);
+    return text === '' ? undefined : (JSON.parse(text) as unknown);
+  }
+}

@@ -1,0 +1,38 @@
+/** What passes between the worker and a thread of a sandbox. `run` tells the calls of one thread apart. */
+import type { TaskContext } from '../worker/attempt.js';
+import type { ThrownFields } from './thrown.js';
+
+/** What is known of a task without asking. */
+export type TaskFields = Pick<TaskContext, 'id' | 'queue' | 'name' | 'attempt' | 'attempts' | 'headers'>;
+
+/** Methods of the context that a thread asks the worker for. */
+export type ContextMethod = {
+  [Key in keyof TaskContext]: TaskContext[Key] extends (...args: never[]) => unknown ? Key : never;
+}[keyof TaskContext];
+
+export interface ThreadData {
+  /** URL of the module. */
+  readonly module: string;
+  readonly methods: readonly ContextMethod[];
+}
+
+export type ToThread =
+  | { readonly type: 'run'; readonly run: number; readonly payload: unknown; readonly task: TaskFields }
+  | { readonly type: 'abort'; readonly run: number; readonly reason: ThrownFields }
+  | { readonly type: 'answer'; readonly call: number; readonly value: unknown }
+  | { readonly type: 'refusal'; readonly call: number; readonly error: ThrownFields };
+
+export type FromThread =
+  | {
+      readonly type: 'call';
+      readonly run: number;
+      readonly call: number;
+      readonly method: ContextMethod;
+      readonly args: readonly unknown[];
+    }
+  /** `json` is what the worker would have stored; undefined for undefined. */
+  | { readonly type: 'returned'; readonly json: string | undefined }
+  /** It has succeeded, but its result is no JSON. */
+  | { readonly type: 'unkept'; readonly error: ThrownFields }
+  /** `isBroken`: the module cannot be loaded, so the thread is of no use. */
+  | { readonly type: 'threw'; readonly error: ThrownFields; readonly isBroken: boolean };

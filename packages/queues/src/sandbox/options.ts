@@ -1,0 +1,40 @@
+import { availableParallelism } from 'node:os';
+import type { ResourceLimits } from 'node:worker_threads';
+import { requireDuration, requireInteger } from '@mortise/redis';
+
+export interface SandboxOptions {
+  /** Threads at the same time, one task each; more tasks wait, under their leases. 1 to 1,024. Default: one less than CPUs. */
+  readonly threads?: number;
+  /** A thread that has nothing to do ends after so long, ms. 0 to a day. Default 30,000. */
+  readonly idleMs?: number;
+  /** A thread that has not answered so long after its signal was aborted is stopped where it is, ms. 0 to an hour. Default 5,000. */
+  readonly killMs?: number;
+  /** What a thread may use, as for `Worker` of `node:worker_threads`. Default: no limits but those of Node. */
+  readonly resourceLimits?: ResourceLimits;
+  /** Options of Node for the threads, such as `['--import', 'tsx']` for a module in TypeScript. Default: those of the process. */
+  readonly execArgv?: readonly string[];
+}
+
+export interface ResolvedSandboxOptions {
+  readonly threads: number;
+  readonly idleMs: number;
+  readonly killMs: number;
+  readonly resourceLimits: ResourceLimits;
+  readonly execArgv: string[];
+}
+
+const DAY_MS = 86_400_000;
+
+export function resolveSandboxOptions(options: SandboxOptions): ResolvedSandboxOptions {
+  const { threads, idleMs = 30_000, killMs = 5_000, resourceLimits = {}, execArgv } = options;
+  return {
+    threads: requireInteger('threads', threads ?? Math.max(1, availableParallelism() - 1), {
+      min: 1,
+      max: 1_024,
+    }),
+    idleMs: requireDuration('idleMs', idleMs, { min: 0, max: DAY_MS }),
+    killMs: requireDuration('killMs', killMs, { min: 0, max: 3_600_000 }),
+    resourceLimits,
+    execArgv: [...(execArgv ?? process.execArgv)],
+  };
+}

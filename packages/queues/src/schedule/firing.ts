@@ -1,0 +1,157 @@
+/**
+ * Fires the schedules of a queue: any of its workers does, when the exchange script says that one is due.
+ *
+ *   claim     the due schedules are this worker's for 5 s; nothing else changes
+ *   enqueue   the tasks of their instants, with ids that follow from key and instant
+ *   fire      the next instants are stored, if the schedules still are as they were claimed
+ *
+ * A worker that dies in between loses its claim, and the next one makes the same tasks again: those that were stored are
+ * duplicates and change nothing. One that was held up and no longer has its claim is too late for `fire`, and what it enqueues
+ * is a duplicate too, since ids of fired tasks are remembered for an hour. Rejected: one script that stores the tasks and the next
+ * instant. Tasks of a queue with shards belong into other slots, so this way has to be there anyway, and one is enough.
+ */
+import { setTimeout } from 'node:timers/promises';
+import type { CommandArgument, RedisClient } from '@mortise/redis';
+import { InvalidPayloadError, InvalidScheduleError, TaskConflictError } from '../errors.js';
+import { Enqueuer } from '../queue/enqueuer.js';
+import { scheduleBusy, scheduleClaim, scheduleFire } from '../scripts.gen.js';
+import type { Shards } from '../shard/shards.js';
+import { encodeTaskId } from '../task/task-id.js';
+import type { Reporter } from '../worker/reporter.js';
+import type { StoredSchedule } from './definition.js';
+import { decodeSchedule, HEAD_BYTES, taskIdOf, taskOptionsOf } from './definition.js';
+import { planFiring } from './plan.js';
+import { KEEP_ENDED_MS } from './schedules.js';
+
+const CLAIM_MS = 5_000;
+/** Schedules in one claim. With 100 missed instants each, finding them takes half a second of the client's time. */
+const MOST = 25;
+/** Claims in a row; then the exchange has to say again that something is due. */
+const MAX_ROUNDS = 10;
+/** After so long a schedule that cannot be fired is looked at again: by then somebody may have mended it, or the worker. */
+const PUT_OFF_MS = 3_600_000;
+/** As much as a queue may allow: the payload was accepted when the schedule was defined. */
+const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024;
+
+const FAILURE_PAUSE_MS = 1_000;
+
+interface Claimed {
+  readonly key: Buffer;
+  readonly stored: Buffer;
+}
+
+export class Firing {
+  readonly #redis: RedisClient;
+  readonly #shards: Shards;
+  readonly #enqueuer: Enqueuer;
+  readonly #reporter: Reporter;
+  #running: Promise<void> | undefined;
+
+  constructor(redis: RedisClient, queue: string, shards: Shards, reporter: Reporter) {
+    this.#redis = redis;
+    this.#shards = shards;
+    this.#enqueuer = new Enqueuer(redis, queue, shards, MAX_PAYLOAD_BYTES);
+    this.#reporter = reporter;
+  }
+
+  /**
+   * Fires what is due. Never rejects: what fails is reported, and comes again after a second. Calls while one is under way
+   * share it. To be called when the exchange has set the bit for schedules; when it has resolved, another exchange has to be
+   * made, since the next instants may be earlier than what is timed. Three round trips for 25 that are due together.
+   */
+  run(): Promise<void> {
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #run(): Promise<void> {
+    try {
+      for (let round = 0; round < MAX_ROUNDS; round += 1) if (!(await this.#round())) return;
+    } catch (error) {
+      this.#reporter.tellFailure(error);
+      // The exchange that follows says at once that something is due.
+      await setTimeout(FAILURE_PAUSE_MS, undefined, { ref: false });
+    }
+  }
+
+  /** Resolves with whether there may be more. */
+  async #round(): Promise<boolean> {
+    await this.#enqueuer.open();
+    const { schedules, firing } = this.#shards.first.keys.of;
+    const claimEndsAt = performance.now() + CLAIM_MS;
+    const [now, ...fields] = (await scheduleClaim.runBuffer(
+      this.#redis,
+      { schedules, firing },
+      { claimMs: CLAIM_MS, most: MOST },
+    )) as [number, ...Buffer[]];
+    const claimed: Claimed[] = [];
+    for (let index = 0; index < fields.length; index += 2) {
+      claimed.push({ key: fields[index]!, stored: fields[index + 1]! });
+    }
+    if (claimed.length === 0) return false;
+    const changes = await Promise.all(claimed.map((one) => this.#fire(one, now, claimEndsAt)));
+    await scheduleFire.run(
+      this.#redis,
+      { schedules, firing },
+      { keepEndedMs: KEEP_ENDED_MS, changes: changes.flat() },
+    );
+    return true;
+  }
+
+  /** Enqueues the tasks of a schedule. Resolves with what schedule.fire.lua shall change; nothing when the claim shall end. */
+  async #fire(claimed: Claimed, now: number, claimEndsAt: number): Promise<CommandArgument[]> {
+    const { stored } = claimed;
+    const key = claimed.key.toString();
+    const head = stored.subarray(0, HEAD_BYTES);
+    try {
+      const schedule = decodeSchedule(key, stored);
+      const { rule, dueAt, runs, lastAt, name, payload, options } = schedule;
+      const { fire, nextAt = 0 } = planFiring(rule, dueAt, runs, now, await this.#isBusy(key, schedule));
+      // Another worker may have it by now.
+      if (performance.now() >= claimEndsAt) return [];
+      const tasks = fire.map((instant) =>
+        this.#enqueuer.prepare(name, payload, taskOptionsOf(key, instant, options)),
+      );
+      for (const task of tasks) this.#enqueuer.check(task);
+      await Promise.all(tasks.map((task) => this.#enqueuer.submit(task).catch(ignoreConflict)));
+      return [claimed.key, head, nextAt, fire.at(-1) ?? lastAt, runs + fire.length];
+    } catch (error) {
+      if (!isPermanent(error)) {
+        // It comes again when the claim has ended.
+        this.#reporter.tellFailure(error);
+        return [];
+      }
+      this.#reporter.tell(
+        error instanceof InvalidScheduleError ? error : new InvalidScheduleError(key, String(error)),
+      );
+      return [claimed.key, head, -PUT_OFF_MS, 0, 0];
+    }
+  }
+
+  async #isBusy(key: string, { rule, lastAt }: StoredSchedule): Promise<boolean> {
+    if (rule.overlap !== 'skip' || lastAt === 0) return false;
+    const id = encodeTaskId(taskIdOf(key, lastAt));
+    const found = await this.#shards.find(id, async ({ keys: { of } }) => {
+      const { tasks, attempts } = of;
+      return (await scheduleBusy.run(this.#redis, { tasks, attempts }, { id })) as number | null;
+    });
+    return found === 1;
+  }
+}
+
+/** The schedule was given another payload after a worker had enqueued this one and died. */
+function ignoreConflict(error: unknown): void {
+  if (!(error instanceof TaskConflictError)) throw error;
+}
+
+/** What is stored cannot be made into tasks; other errors pass. */
+function isPermanent(error: unknown): boolean {
+  return (
+    error instanceof InvalidScheduleError ||
+    error instanceof RangeError ||
+    error instanceof TypeError ||
+    error instanceof InvalidPayloadError
+  );
+}

@@ -1,0 +1,136 @@
+/** When a schedule falls due: pure functions of a rule and an instant. All instants are ms since the epoch. */
+import { InvalidScheduleError } from '../errors.js';
+import { MAX_DELAY_MS } from '../limits.js';
+import { nextByCron, normalizeCron } from './cron.js';
+
+interface Limits {
+  /** Not before this instant; for an interval it also sets the phase. ms since the epoch or a Date. Default: at once. */
+  readonly startAt?: number | Date;
+  /** Not after this instant. Default: for ever. */
+  readonly until?: number | Date;
+  /** How often it fires altogether. 1 to 2^53 - 1. Default: without end. */
+  readonly limit?: number;
+  /**
+   * What becomes of instants at which no worker was there. `once` fires for the first one that was missed and drops the
+   * others, `all` fires for each of them, 100 in a round trip, `skip` drops what is more than a minute late. Default `once`.
+   */
+  readonly missed?: 'skip' | 'once' | 'all';
+  /**
+   * `skip` drops an instant while the task of the last one has not ended; `allow` does not look. Excludes `missed: 'all'`.
+   * Default `allow`.
+   */
+  readonly overlap?: 'allow' | 'skip';
+}
+
+/** Fires when the wall clock of a time zone shows what a cron expression says. */
+export interface CronRule extends Limits {
+  /** Five fields, or six with seconds first; names, lists, ranges, steps, `L`, `W`, `#`, `@daily` and the like. */
+  readonly cron: string;
+  /** A name of the IANA database, such as `Europe/Berlin`. Default `UTC`. */
+  readonly timezone?: string;
+  readonly everyMs?: undefined;
+}
+
+/** Fires at all multiples of a period since the epoch, or since `startAt`; so restarts don't shift it. */
+export interface IntervalRule extends Limits {
+  /** ms. 1,000 to 10 years. */
+  readonly everyMs: number;
+  readonly cron?: undefined;
+  readonly timezone?: undefined;
+}
+
+export type ScheduleRule = CronRule | IntervalRule;
+
+/** A rule that has been checked. Fields stand in this order, so that two that are the same are the same as JSON. */
+export interface Rule {
+  readonly cron?: string;
+  readonly timezone?: string;
+  readonly everyMs?: number;
+  readonly startAt?: number;
+  readonly until?: number;
+  readonly limit?: number;
+  readonly missed: 'skip' | 'once' | 'all';
+  readonly overlap: 'allow' | 'skip';
+}
+
+const MIN_EVERY_MS = 1_000;
+const YEAR_9999 = Date.UTC(9999, 11, 31);
+
+/** Throws InvalidScheduleError for whatever is no rule. */
+export function resolveRule(key: string, given: ScheduleRule | Rule): Rule {
+  const refuse = (reason: string): never => {
+    throw new InvalidScheduleError(key, reason);
+  };
+  if (typeof given !== 'object' || given === null) return refuse('the rule must be an object');
+  const { cron, timezone, everyMs, startAt, until, limit, missed = 'once', overlap = 'allow' } = given;
+  if ((cron === undefined) === (everyMs === undefined)) refuse('it needs either cron or everyMs');
+  if (timezone !== undefined && cron === undefined) refuse('timezone goes with cron only');
+  if (!['skip', 'once', 'all'].includes(missed)) refuse(`missed must be skip, once or all, got ${missed}`);
+  if (!['allow', 'skip'].includes(overlap)) refuse(`overlap must be allow or skip, got ${overlap}`);
+  if (missed === 'all' && overlap === 'skip') refuse("missed: 'all' and overlap: 'skip' exclude each other");
+  const rule: Rule = {
+    ...(cron !== undefined && resolveCron(refuse, cron, timezone)),
+    ...(everyMs !== undefined && { everyMs: whole(refuse, 'everyMs', everyMs, MIN_EVERY_MS, MAX_DELAY_MS) }),
+    ...(startAt !== undefined && { startAt: instant(refuse, 'startAt', startAt) }),
+    ...(until !== undefined && { until: instant(refuse, 'until', until) }),
+    ...(limit !== undefined && { limit: whole(refuse, 'limit', limit, 1, Number.MAX_SAFE_INTEGER) }),
+    missed,
+    overlap,
+  };
+  return rule;
+}
+
+/** The first instant after `after`, which is never before `startAt` nor after `until`; undefined when there is none. */
+export function nextInstant(rule: Rule, after: number): number | undefined {
+  const { cron, timezone = 'UTC', everyMs = 0, startAt, until = Infinity } = rule;
+  let next: number | undefined;
+  if (cron === undefined) {
+    const phase = startAt ?? 0;
+    next = phase + Math.max(0, Math.floor((after - phase) / everyMs) + 1) * everyMs;
+  } else {
+    next = nextByCron(cron, timezone, startAt === undefined ? after : Math.max(after, startAt - 1));
+  }
+  return next !== undefined && next <= until && next <= YEAR_9999 ? next : undefined;
+}
+
+/** Both fall due at the same instants, but for where they begin to and where they end. */
+export function isSameTiming(a: Rule, b: Rule): boolean {
+  return a.cron === b.cron && a.timezone === b.timezone && a.everyMs === b.everyMs && a.startAt === b.startAt;
+}
+
+type Refuse = (reason: string) => never;
+
+function resolveCron(
+  refuse: Refuse,
+  text: unknown,
+  timezone: unknown = 'UTC',
+): { cron: string; timezone: string } {
+  if (typeof timezone !== 'string') return refuse(`timezone must be a string, got ${typeof timezone}`);
+  try {
+    // A name, not an offset: those are read by newer versions of Node only.
+    if (!/^[A-Za-z]/.test(timezone)) throw new RangeError();
+    Intl.DateTimeFormat('en', { timeZone: timezone });
+  } catch {
+    return refuse(`unknown time zone ${JSON.stringify(timezone)}`);
+  }
+  try {
+    const cron = normalizeCron(text);
+    if (nextByCron(cron, timezone, 0) === undefined) throw new RangeError('it never falls due');
+    return { cron, timezone };
+  } catch (error) {
+    return refuse(`cron ${JSON.stringify(text)?.slice(0, 300)}: ${(error as Error).message.slice(0, 300)}`);
+  }
+}
+
+function whole(refuse: Refuse, option: string, value: unknown, min: number, max: number): number {
+  if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return value as number;
+  return refuse(`${option} must be a whole number from ${min} to ${max}, got ${String(value)}`);
+}
+
+function instant(refuse: Refuse, option: string, value: unknown): number {
+  const ms = value instanceof Date ? value.getTime() : value;
+  if (typeof ms === 'number' && ms >= 0 && ms <= YEAR_9999) return Math.ceil(ms);
+  return refuse(
+    `${option} must be an instant, ms since the epoch or a Date up to the year 9999, got ${String(value)}`,
+  );
+}

@@ -1,0 +1,18 @@
+#!lua flags=allow-oom
+-- Whether a task has not ended. It writes nothing, but isn't flagged so: what a replica knows may be old.
+--
+-- KEYS
+--   tasks        HASH id -> record
+--   attempts     HASH id -> last attempt; its first character is the state: S, D and C are final
+-- ARGV
+--   id           as stored
+-- RETURNS
+--   1 it waits or runs, 0 it has ended, nil it isn't here
+local tasks, attempts = KEYS[1], KEYS[2]
+local id = ARGV[1]
+
+if redis.call('HEXISTS', tasks, id) == 0 then
+  return nil
+end
+local state = string.sub(redis.call('HGET', attempts, id) or '', 1, 1)
+return (state == 'S' or state == 'D' or state == 'C') and 0 or 1

@@ -1,0 +1,15 @@
+#!lua flags=allow-oom
+-- One schedule as it is stored, and the server's time, from which its next instant is found. It writes nothing, but isn't
+-- flagged so: a replica could answer with its own clock and an old schedule.
+--
+-- KEYS
+--   schedules    HASH key -> head of 32 bytes, see src/schedule/definition.ts, then the definition
+-- ARGV
+--   key          of the schedule
+-- RETURNS
+--   { now in ms, stored or nil }
+local schedules = KEYS[1]
+local key = ARGV[1]
+
+local time = redis.call('TIME')
+return { time[1] * 1000 + math.floor(time[2] / 1000), redis.call('HGET', schedules, key) }

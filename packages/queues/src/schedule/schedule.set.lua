@@ -1,0 +1,61 @@
+#!lua
+-- Stores a schedule, or replaces it, if what is stored still is what the caller has seen. Wakes who times the queue when
+-- it falls due earlier than anything else.
+--
+-- KEYS
+--   settings     STRING, see src/shard/settings-text.ts
+--   schedules    HASH key -> head of 32 bytes: f64 due at (ms), f64 last fired for (ms), f64 runs, f64 defined at (µs);
+--                then the definition
+--   firing       ZSET key -> instant at which a worker looks at it, ms
+--   idle         ZSET channel of a parked worker -> parked until, ms
+--   timekeeper   STRING "<next due, ms> <channel>"
+-- ARGV
+--   believed     the settings that the caller believes to be stored
+--   publish      PUBLISH or SPUBLISH
+--   most         how many schedules there may be
+--   key          of the schedule
+--   seen         the head that the caller has seen; empty: there was no schedule
+--   dueAt        ms; 0: it has ended
+--   lastAt       ms
+--   runs         count
+--   keepEndedMs  for how long an ended schedule is remembered, ms
+--   definition   bytes
+-- RETURNS
+--   1 stored; 0 something else is stored; -1 there are too many
+--   error SETTINGS <stored>: other settings are stored; nothing is written
+local settings, schedules, firing, idle, timekeeper = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local believed, publish, most, key, seen = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
+local dueAt, lastAt, runs = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local keepEndedMs, definition = tonumber(ARGV[9]), ARGV[10]
+
+local stored = redis.call('GET', settings)
+if stored and stored ~= believed then
+  return redis.error_reply('SETTINGS ' .. stored)
+end
+local before = redis.call('HGET', schedules, key)
+if string.sub(before or '', 1, 32) ~= seen then
+  return 0
+end
+if not before and redis.call('HLEN', schedules) >= most then
+  return -1
+end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include task.wake.part.lua
+if not stored then
+  redis.call('SET', settings, believed)
+end
+local head = struct.pack('>dddd', dueAt, lastAt, runs, time[1] * 1000000 + time[2])
+redis.call('HSET', schedules, key, head .. definition)
+redis.call('ZADD', firing, dueAt > 0 and dueAt or now + keepEndedMs, key)
+if dueAt > 0 then
+  local due, channel = string.match(redis.call('GET', timekeeper) or '', '^(%S+) (.*)$')
+  if not due or tonumber(due) <= now then
+    wake(1)
+  elseif dueAt < tonumber(due) and redis.call(publish, channel, 'w:') == 0 then
+    redis.call('DEL', timekeeper)
+    wake(1)
+  end
+end
+return 1

@@ -1,0 +1,245 @@
+/**
+ * The schedules of a queue, for who defines them. All lie in shard 0; their tasks go wherever tasks go.
+ *
+ * Workers make the task of an instant when the instant comes, and the next instant follows from the rule, not from a task:
+ * so no run depends on the one before it, and there is no chain that a deleted task, a full queue or a restart could break.
+ * Rejected: a delayed task that enqueues its successor.
+ */
+import type { RedisClient } from '@mortise/redis';
+import { requireName } from '@mortise/redis';
+import { InvalidScheduleError, TooManySchedulesError } from '../errors.js';
+import { resolveHeaders } from '../options.js';
+import type { Enqueuer } from '../queue/enqueuer.js';
+import { scheduleRead, scheduleRemove, scheduleSet } from '../scripts.gen.js';
+import type { Shards } from '../shard/shards.js';
+import type { ScheduledTaskOptions, StoredSchedule } from './definition.js';
+import { decodeSchedule, encodeDefinition, HEAD_BYTES, taskOptionsOf } from './definition.js';
+import type { Rule, ScheduleRule } from './rule.js';
+import { isSameTiming, nextInstant, resolveRule } from './rule.js';
+
+/** What `schedule` tells. */
+export interface Scheduled {
+  readonly key: string;
+  /** The next instant, ms since the epoch; absent when the schedule has ended. */
+  readonly nextAt?: number;
+  /** It was new, or other than what was stored. */
+  readonly isChanged: boolean;
+}
+
+/** A schedule as `schedules` shows it. */
+export interface Schedule {
+  readonly key: string;
+  /** As it was given, with defaults; instants in ms since the epoch. */
+  readonly rule: Rule;
+  readonly name: string;
+  readonly payload: unknown;
+  readonly options: ScheduledTaskOptions;
+  /** When it falls due next, by the clock of the server; absent when it has ended. */
+  readonly nextAt?: number;
+  /** The last instant that it fired for. */
+  readonly lastAt?: number;
+  /** How often it has fired. */
+  readonly runs: number;
+  readonly definedAt: number;
+  /** This version cannot read what is stored: a newer one has written it, or it is damaged. All else says nothing then. */
+  readonly problem?: string;
+}
+
+const MAX_SCHEDULES = 10_000;
+/** With the instant behind it, a key becomes the id of a task: 1,024 bytes. */
+const MAX_KEY_BYTES = 900;
+const MAX_TRIES = 20;
+/** How long a schedule that has ended is still known, so that who defines it at every start doesn't begin it anew. */
+export const KEEP_ENDED_MS = 30 * 86_400_000;
+/** Fields of the hash in one reply. */
+const PAGE = 100;
+
+export class Schedules {
+  readonly #redis: RedisClient;
+  readonly #queue: string;
+  readonly #shards: Shards;
+  readonly #enqueuer: Enqueuer;
+
+  constructor(redis: RedisClient, queue: string, shards: Shards, enqueuer: Enqueuer) {
+    this.#redis = redis;
+    this.#queue = queue;
+    this.#shards = shards;
+    this.#enqueuer = enqueuer;
+  }
+
+  async set(
+    key: string,
+    given: ScheduleRule,
+    name: string,
+    payload: unknown,
+    options: ScheduledTaskOptions = {},
+  ): Promise<Scheduled> {
+    requireKey(key);
+    const rule = resolveRule(key, given);
+    const stable = requireOptions(key, options);
+    // What its tasks will be refused for is refused now.
+    const request = this.#enqueuer.prepare(name, payload, taskOptionsOf(key, 0, options));
+    const definition = encodeDefinition({ rule, name, payload, options: stable });
+    await request.checking;
+    await this.#enqueuer.open();
+    this.#enqueuer.check(request);
+    await request.checking;
+    for (let tries = 1; ; tries += 1) {
+      const { now, stored } = await this.#read(key);
+      const before = stored && readable(key, stored);
+      if (before && stored.toString('utf8', HEAD_BYTES) === definition) {
+        return { key, ...nextOf(before.dueAt), isChanged: false };
+      }
+      const head = headOf(rule, before, now);
+      const outcome = await this.#write(key, stored, head, definition);
+      if (outcome === 1) return { key, ...nextOf(head.dueAt), isChanged: true };
+      if (outcome < 0) throw new TooManySchedulesError(this.#queue, MAX_SCHEDULES);
+      // A worker has fired it, or another process has changed it.
+      if (tries === MAX_TRIES) throw new InvalidScheduleError(key, 'others change it all the time');
+    }
+  }
+
+  async list(): Promise<Schedule[]> {
+    const found = new Map<string, Schedule>();
+    const { schedules } = this.#shards.first.keys.of;
+    let cursor = '0';
+    do {
+      const [next, fields] = (await this.#redis.callBuffer('hscan', [schedules, cursor, 'COUNT', PAGE])) as [
+        Buffer,
+        Buffer[],
+      ];
+      for (let index = 0; index < fields.length; index += 2) {
+        const key = fields[index]!.toString();
+        found.set(key, show(key, fields[index + 1]!));
+      }
+      cursor = next.toString();
+    } while (cursor !== '0');
+    return [...found.values()].toSorted(inOrder);
+  }
+
+  async remove(key: string): Promise<boolean> {
+    requireKey(key);
+    const { schedules, firing } = this.#shards.first.keys.of;
+    return (await scheduleRemove.run(this.#redis, { schedules, firing }, { key })) === 1;
+  }
+
+  async #read(key: string): Promise<{ now: number; stored: Buffer | undefined }> {
+    const { schedules } = this.#shards.first.keys.of;
+    const reply = await scheduleRead.runBuffer(this.#redis, { schedules }, { key });
+    const [now, stored] = reply as [number, Buffer | null];
+    return { now, stored: stored ?? undefined };
+  }
+
+  async #write(key: string, stored: Buffer | undefined, head: Head, definition: string): Promise<number> {
+    const shard = this.#shards.first;
+    await shard.extend();
+    const { settings, schedules, firing, idle, timekeeper } = shard.keys.of;
+    return (await shard.settings.run(() =>
+      scheduleSet.run(
+        this.#redis,
+        { settings, schedules, firing, idle, timekeeper },
+        {
+          believed: shard.settings.text,
+          publish: shard.publish,
+          most: MAX_SCHEDULES,
+          key,
+          seen: stored?.subarray(0, HEAD_BYTES) ?? '',
+          dueAt: head.dueAt,
+          lastAt: head.lastAt,
+          runs: head.runs,
+          keepEndedMs: KEEP_ENDED_MS,
+          definition,
+        },
+      ),
+    )) as number;
+  }
+}
+
+type Head = Pick<StoredSchedule, 'dueAt' | 'lastAt' | 'runs'>;
+
+/** An instant that is due, or was missed, stays so unless the rule names other instants. */
+function headOf(rule: Rule, before: StoredSchedule | undefined, now: number): Head {
+  const { until = Infinity, limit = Infinity } = rule;
+  const isSame = before !== undefined && isSameTiming(before.rule, rule);
+  const runs = isSame ? before.runs : 0;
+  const isPending = isSame && before.dueAt > 0 && before.dueAt <= until;
+  const dueAt = isPending ? before.dueAt : nextInstant(rule, now);
+  return { dueAt: (runs < limit ? dueAt : undefined) ?? 0, lastAt: before?.lastAt ?? 0, runs };
+}
+
+function nextOf(dueAt: number): { nextAt?: number } {
+  return dueAt > 0 ? { nextAt: dueAt } : {};
+}
+
+/** What this version cannot read is replaced as if it were not there. */
+function readable(key: string, stored: Buffer): StoredSchedule | undefined {
+  try {
+    return decodeSchedule(key, stored);
+  } catch {
+    return undefined;
+  }
+}
+
+function show(key: string, stored: Buffer): Schedule {
+  try {
+    const { rule, name, payload, options, dueAt, lastAt, runs, definedAt } = decodeSchedule(key, stored);
+    return {
+      key,
+      rule,
+      name,
+      payload,
+      options,
+      ...nextOf(dueAt),
+      ...(lastAt > 0 && { lastAt }),
+      runs,
+      definedAt: Math.floor(definedAt / 1_000),
+    };
+  } catch (error) {
+    return {
+      key,
+      rule: { missed: 'once', overlap: 'allow' },
+      name: '',
+      payload: null,
+      options: {},
+      runs: 0,
+      definedAt: 0,
+      problem: (error as Error).message,
+    };
+  }
+}
+
+/** By when they fall due, ended ones last; then by key. */
+function inOrder(a: Schedule, b: Schedule): number {
+  const [first = Infinity, second = Infinity] = [a.nextAt, b.nextAt];
+  if (first !== second) return first < second ? -1 : 1;
+  return a.key < b.key ? -1 : 1;
+}
+
+function requireKey(key: string): string {
+  requireName('key', key);
+  if (!key.isWellFormed()) throw new TypeError('key must be well-formed Unicode, got a lone surrogate');
+  const bytes = Buffer.byteLength(key);
+  if (bytes <= MAX_KEY_BYTES) return key;
+  throw new RangeError(`key must have 1 to ${MAX_KEY_BYTES} bytes, got ${bytes}`);
+}
+
+/** A copy, as JSON keeps it. */
+function requireOptions(key: string, options: ScheduledTaskOptions): ScheduledTaskOptions {
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidScheduleError(key, 'options must be an object');
+  }
+  resolveHeaders(options.headers);
+  for (const option of ['id', 'delayMs', 'runAt', 'dedupMs']) {
+    if ((options as Record<string, unknown>)[option] !== undefined) {
+      throw new InvalidScheduleError(
+        key,
+        `its tasks have no option ${option}: they follow from the schedule`,
+      );
+    }
+  }
+  try {
+    return JSON.parse(JSON.stringify(options)) as ScheduledTaskOptions;
+  } catch {
+    throw new InvalidScheduleError(key, 'options are not JSON');
+  }
+}

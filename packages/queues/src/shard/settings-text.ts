@@ -1,0 +1,95 @@
+/**
+ * The settings of a queue as Redis has them: one short string, which every script compares with the one that its caller
+ * knows. So a call costs one GET, whatever there is to set; who knows other settings is told, and takes them over.
+ *
+ *   high,medium,low;shards=4;paused=1;conc=5;rate=100/60000/1;gconc=1;grate=10/1000/1;ordered=1;max=1000;events=10000;uses=1
+ *
+ * Scripts of a queue with limits read the numbers out of it; nobody else takes it apart.
+ */
+
+/** At most `limit` starts in any `periodMs`, plus `burst - 1`; spread evenly (GCRA). */
+export interface RateLimit {
+  readonly limit: number;
+  readonly periodMs: number;
+  readonly burst: number;
+}
+
+export interface SettingsValues {
+  readonly priorities: readonly string[];
+  readonly shards: number;
+  readonly isPaused: boolean;
+  /** Tasks that run at the same time, in all workers. */
+  readonly concurrency: number | undefined;
+  readonly rate: RateLimit | undefined;
+  /** Tasks of one group that run at the same time. */
+  readonly groupConcurrency: number | undefined;
+  readonly groupRate: RateLimit | undefined;
+  /** A group goes on only when its present task has ended for good. */
+  readonly isOrdered: boolean;
+  /** Tasks in the queue, retained ones included. */
+  readonly maxTasks: number | undefined;
+  /** Events that are kept; 0: none are written. */
+  readonly keepEvents: number;
+  /** Something beyond the core was used: cancellation, groups, progress, waiting for results, flows, schedules. */
+  readonly isUsed: boolean;
+}
+
+export const PLAIN = {
+  shards: 1,
+  isPaused: false,
+  concurrency: undefined,
+  rate: undefined,
+  groupConcurrency: undefined,
+  groupRate: undefined,
+  isOrdered: false,
+  maxTasks: undefined,
+  keepEvents: 0,
+  isUsed: false,
+} as const satisfies Omit<SettingsValues, 'priorities'>;
+
+export function formatSettings(values: SettingsValues): string {
+  const { shards, concurrency, rate, groupConcurrency, groupRate, maxTasks, keepEvents } = values;
+  const fields = [
+    shards > 1 && `shards=${shards}`,
+    values.isPaused && 'paused=1',
+    concurrency !== undefined && `conc=${concurrency}`,
+    rate && `rate=${formatRate(rate)}`,
+    groupConcurrency !== undefined && `gconc=${groupConcurrency}`,
+    groupRate && `grate=${formatRate(groupRate)}`,
+    values.isOrdered && 'ordered=1',
+    maxTasks !== undefined && `max=${maxTasks}`,
+    keepEvents > 0 && `events=${keepEvents}`,
+    values.isUsed && 'uses=1',
+  ].filter((field) => typeof field === 'string');
+  return [values.priorities.join(','), ...fields].join(';');
+}
+
+export function parseSettings(text: string): SettingsValues {
+  const [priorities, ...fields] = text.split(';') as [string, ...string[]];
+  const values = new Map(fields.map((field) => field.split('=', 2) as [string, string]));
+  const count = (name: string): number | undefined =>
+    values.has(name) ? Number(values.get(name)) : undefined;
+  return {
+    priorities: priorities.split(','),
+    shards: count('shards') ?? 1,
+    isPaused: values.has('paused'),
+    concurrency: count('conc'),
+    rate: parseRate(values.get('rate')),
+    groupConcurrency: count('gconc'),
+    groupRate: parseRate(values.get('grate')),
+    isOrdered: values.has('ordered'),
+    maxTasks: count('max'),
+    keepEvents: count('events') ?? 0,
+    isUsed: values.has('uses'),
+  };
+}
+
+function formatRate({ limit, periodMs, burst }: RateLimit): string {
+  return `${limit}/${periodMs}/${burst}`;
+}
+
+function parseRate(text: string | undefined): RateLimit | undefined {
+  if (text === undefined) return undefined;
+  const [limit, periodMs, burst] = text.split('/').map(Number) as [number, number, number];
+  return { limit, periodMs, burst };
+}

@@ -1,0 +1,166 @@
+/**
+ * A task as the hash `tasks` holds it; to Lua it is bytes but for the head.
+ *
+ *   u8 lane + flags · u16 attempts · f64 enqueued at (ms) | u16 length · group, if GROUPED | f64 ms, if REMEMBERED |
+ *   u16 length · name | u16 length · extras as JSON | payload as JSON
+ *
+ * The low four bits of the first byte are the lane; the flags are those that Lua asks for. On its way to the enqueue script
+ * the f64 says when the task may run. Extras (headers, a backoff of its own) are empty for most tasks and then take two
+ * bytes.
+ */
+import { describeError } from './describe-error.js';
+import { InvalidPayloadError, PayloadTooLargeError } from '../errors.js';
+import type { Backoff } from '../options.js';
+import { MAX_DEPTH } from '../options.js';
+
+/** Flags in the first byte. */
+export const GROUPED = 0x10;
+/** The parent of the task has to be told when it ends. */
+export const CHILD = 0x20;
+/** The task has children. */
+export const PARENT = 0x40;
+/** The id is refused for a time, also when the task is gone. */
+export const REMEMBERED = 0x80;
+const LANE = 0x0f;
+
+/** Whom a child has to tell of its end. */
+export interface ParentAddress {
+  readonly queue: string;
+  readonly id: string;
+  /** It may decide in which shard the parent lies. */
+  readonly group?: string;
+  /** 8 bytes in hexadecimal: the parent's id may come to be used again. */
+  readonly flow: string;
+  /** Which of the children it is. */
+  readonly index: number;
+}
+
+export interface Extras {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly backoff?: Required<Backoff>;
+  /** ms from the start of an attempt. */
+  readonly timeoutMs?: number;
+  /** ms from when it was enqueued: not started after that. */
+  readonly expiresInMs?: number;
+  /** Whom to tell when the task has ended. */
+  readonly parent?: ParentAddress;
+}
+
+export interface TaskRecord {
+  readonly lane: number;
+  readonly flags: number;
+  readonly group: string | undefined;
+  readonly attempts: number;
+  readonly enqueuedAt: number;
+  readonly name: string;
+  readonly extras: Extras;
+  /** JSON text, not parsed. */
+  readonly payload: string;
+}
+
+/** What is known of a task before it is stored. */
+export interface NewRecord {
+  readonly name: string;
+  readonly payload: unknown;
+  readonly attempts: number;
+  /** As `resolveWhen` gives it. */
+  readonly when: number;
+  readonly extras: Extras | undefined;
+  readonly group?: string | undefined;
+  /** For how long the id is refused, ms. */
+  readonly dedupMs?: number | undefined;
+  /** CHILD, PARENT. */
+  readonly flags?: number;
+}
+
+const HEAD_BYTES = 11;
+
+/** The record with lane 0; `setLane` sets another. Throws the coded errors of payloads. O(bytes). */
+export function encodeRecord(
+  { name, payload, attempts, when, extras, group, dedupMs, flags = 0 }: NewRecord,
+  maxBytes: number,
+): Buffer {
+  const json = stringify(name, payload);
+  const bytes = Buffer.byteLength(json);
+  if (bytes > maxBytes) throw new PayloadTooLargeError(name, bytes, maxBytes);
+  if (isDeeperThan(json, MAX_DEPTH))
+    throw new InvalidPayloadError(name, `is nested deeper than ${MAX_DEPTH}`);
+  const nameBytes = Buffer.byteLength(name);
+  const more = extras ? JSON.stringify(extras) : '';
+  const moreBytes = Buffer.byteLength(more);
+  const groupBytes = group === undefined ? 0 : 2 + Buffer.byteLength(group);
+  const nameAt = HEAD_BYTES + groupBytes + (dedupMs === undefined ? 0 : 8) + 2;
+  const nameEnd = nameAt + nameBytes;
+  const record = Buffer.allocUnsafe(nameEnd + 2 + moreBytes + bytes);
+  const grouped = group === undefined ? 0 : GROUPED;
+  record.writeUInt8(flags | grouped | (dedupMs === undefined ? 0 : REMEMBERED), 0);
+  record.writeUInt16BE(attempts, 1);
+  record.writeDoubleBE(when, 3);
+  if (group !== undefined) {
+    record.writeUInt16BE(groupBytes - 2, HEAD_BYTES);
+    record.write(group, HEAD_BYTES + 2);
+  }
+  if (dedupMs !== undefined) record.writeDoubleBE(dedupMs, HEAD_BYTES + groupBytes);
+  record.writeUInt16BE(nameBytes, nameAt - 2);
+  record.write(name, nameAt);
+  record.writeUInt16BE(moreBytes, nameEnd);
+  record.write(more, nameEnd + 2);
+  record.write(json, nameEnd + 2 + moreBytes);
+  return record;
+}
+
+export function setLane(record: Buffer, lane: number): void {
+  record.writeUInt8((record.readUInt8(0) & ~LANE) | lane, 0);
+}
+
+export function decodeRecord(record: Buffer): TaskRecord {
+  const flags = record.readUInt8(0) & ~LANE;
+  const groupEnd = HEAD_BYTES + (flags & GROUPED ? 2 + record.readUInt16BE(HEAD_BYTES) : 0);
+  const nameAt = groupEnd + (flags & REMEMBERED ? 8 : 0) + 2;
+  const nameEnd = nameAt + record.readUInt16BE(nameAt - 2);
+  const extrasEnd = nameEnd + 2 + record.readUInt16BE(nameEnd);
+  const extras = record.toString('utf8', nameEnd + 2, extrasEnd);
+  return {
+    lane: record.readUInt8(0) & LANE,
+    flags,
+    group: flags & GROUPED ? record.toString('utf8', HEAD_BYTES + 2, groupEnd) : undefined,
+    attempts: record.readUInt16BE(1),
+    enqueuedAt: record.readDoubleBE(3),
+    name: record.toString('utf8', nameAt, nameEnd),
+    extras: extras === '' ? {} : (JSON.parse(extras) as Extras),
+    payload: record.toString('utf8', extrasEnd),
+  };
+}
+
+function stringify(name: string, payload: unknown): string {
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(payload);
+  } catch (error) {
+    throw new InvalidPayloadError(name, `is not JSON: ${describeError(error).split('\n', 1)[0]}`);
+  }
+  if (json === undefined) throw new InvalidPayloadError(name, `is not JSON: ${typeof payload}`);
+  return json;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** Counts brackets outside strings. A text of at most `2 * depth` characters cannot be that deep. */
+function isDeeperThan(json: string, depth: number): boolean {
+  if (json.length <= 2 * depth) return false;
+  let open = 0;
+  for (let index = 0; index < json.length; index += 1) {
+    const code = json.charCodeAt(index);
+    if (code === QUOTE) {
+      // To the end of the string.
+      for (index += 1; json.charCodeAt(index) !== QUOTE; index += 1) {
+        if (json.charCodeAt(index) === BACKSLASH) index += 1;
+      }
+    } else if (code === 0x7b || code === 0x5b) {
+      open += 1;
+      if (open > depth) return true;
+    } else if (code === 0x7d || code === 0x5d) open -= 1;
+  }
+  return false;
+}

@@ -1,0 +1,15 @@
+-- Where the name begins in a record.
+local function nameAt(record)
+  local flags, at = string.byte(record), 12
+  if math.floor(flags / 16) % 2 == 1 then
+    at = at + 2 + struct.unpack('>H', record, at)
+  end
+  return flags >= 128 and at + 8 or at
+end
+
+-- Name and payload; what else a record has may differ from call to call, as trace context does.
+local function essence(record)
+  local name, at = struct.unpack('>Hc0', record, nameAt(record))
+  local length = struct.unpack('>H', record, at)
+  return name .. '\0' .. string.sub(record, at + 2 + length)
+end

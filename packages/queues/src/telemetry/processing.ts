@@ -1,0 +1,174 @@
+/** What a worker tells: counters, how long tasks waited and ran, and a span for each call of a handler. */
+import type { SpanEnd, Telemetry, TraceContext } from '@mortise/redis';
+import { LeaseLostError } from '../errors.js';
+import type { Settlement } from '../worker/settlement.js';
+import { metricAttributes, queueAttributes, spanAttributes } from './attributes.js';
+import { DEAD, FAILED, LEASE_LOST, RETRIED, RUN, SUCCEEDED, WAIT } from './metrics.js';
+import type { SafeSpan } from './safe-telemetry.js';
+import { SafeTelemetry } from './safe-telemetry.js';
+
+/** An attempt, as far as it concerns telemetry. */
+export interface Observed {
+  readonly id: string;
+  readonly queue: string;
+  readonly name: string;
+  readonly attempt: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly record: { readonly enqueuedAt: number };
+  /** Whose replies tell the time of its server. */
+  readonly consumer: object;
+  /** Until its end has been told. */
+  call: Call | undefined;
+}
+
+type Outcome = 'succeeded' | 'failed' | 'dead' | 'later' | 'returned' | 'cancelled' | 'lost';
+
+const OUTCOMES: Readonly<Record<Settlement['verdict'], Outcome>> = {
+  S: 'succeeded',
+  R: 'failed',
+  D: 'dead',
+  L: 'later',
+  B: 'returned',
+};
+
+const COUNTED: Readonly<Record<Outcome, readonly (typeof SUCCEEDED)[]>> = {
+  succeeded: [SUCCEEDED],
+  failed: [FAILED, RETRIED],
+  dead: [FAILED, DEAD],
+  later: [RETRIED],
+  returned: [],
+  // Counted by who cancels, since most such tasks have not begun.
+  cancelled: [],
+  // Counted where it is reported, since a completion may be refused, too.
+  lost: [],
+};
+
+/** Names that no handler has come from producers, and there may be any number of them. */
+const UNKNOWN = '_unknown';
+
+export class Processing {
+  readonly #telemetry: SafeTelemetry;
+  /** The clock of each server, in ms, when `performance.now()` was 0. */
+  readonly #origins = new WeakMap<object, number>();
+
+  constructor(telemetry: Telemetry) {
+    this.#telemetry = new SafeTelemetry(telemetry);
+  }
+
+  /** `onError`, and a counter of the leases that it hears of. */
+  counting(onError: (error: unknown) => unknown): (error: unknown) => unknown {
+    return (error) => {
+      if (error instanceof LeaseLostError) {
+        this.#telemetry.count(LEASE_LOST, 1, queueAttributes(error.queue));
+      }
+      return onError(error);
+    };
+  }
+
+  /** A reply tells the time of its server, which waiting is measured by. */
+  heard(consumer: object, nowMs: number): void {
+    this.#origins.set(consumer, nowMs - performance.now());
+  }
+
+  /** A task that was not begun, since it had expired. */
+  expired({ queue, name }: Observed, isKnown: boolean): void {
+    this.#telemetry.count(DEAD, 1, metricAttributes(queue, isKnown ? name : UNKNOWN));
+  }
+
+  /**
+   * A call of a handler begins.
+   *
+   * @param isKnown There is a handler of this name.
+   */
+  begin(attempts: readonly Observed[], isKnown: boolean): Call {
+    return new Call(this.#telemetry, attempts, isKnown, this.#origins);
+  }
+}
+
+export class Call {
+  readonly #telemetry: SafeTelemetry;
+  readonly #name: string;
+  readonly #startedAt = performance.now();
+  readonly #span: SafeSpan | undefined;
+  #left: number;
+  #error: unknown;
+
+  constructor(
+    telemetry: SafeTelemetry,
+    attempts: readonly Observed[],
+    isKnown: boolean,
+    origins: WeakMap<object, number>,
+  ) {
+    const [first] = attempts as [Observed];
+    this.#telemetry = telemetry;
+    this.#name = isKnown ? first.name : UNKNOWN;
+    this.#left = attempts.length;
+    for (const { queue, attempt, record, consumer } of attempts) {
+      const origin = origins.get(consumer);
+      if (attempt > 1 || origin === undefined) continue;
+      const waitedMs = origin + this.#startedAt - record.enqueuedAt;
+      telemetry.record(WAIT, Math.max(0, waitedMs) / 1_000, metricAttributes(queue, this.#name));
+    }
+    this.#span = telemetry.span(() => ({
+      name: `process ${first.queue}`,
+      kind: 'consumer',
+      attributes: { ...spanAttributes('process', first.queue), ...this.#attributesOf(attempts) },
+      ...this.#origin(attempts),
+    }));
+  }
+
+  /** Inside the context of the span. */
+  run<Result>(act: () => Result): Result {
+    return this.#span ? this.#span.run(act) : act();
+  }
+
+  /** What is thrown says more than what is kept of it. */
+  failed(error: unknown): void {
+    this.#error = error;
+  }
+
+  settled(attempt: Observed, { verdict }: Settlement): void {
+    this.#end(attempt, OUTCOMES[verdict]);
+  }
+
+  abandoned(attempt: Observed, reason: Error): void {
+    const { code } = reason as { code?: string };
+    if (code === 'ERR_TASK_CANCELLED') this.#end(attempt, 'cancelled');
+    else if (code === 'ERR_LEASE_LOST') this.#end(attempt, 'lost', reason);
+    else this.#end(attempt, 'returned');
+  }
+
+  #end(attempt: Observed, outcome: Outcome, error?: Error): void {
+    // Whatever else comes of it is not told.
+    attempt.call = undefined;
+    const attributes = metricAttributes(attempt.queue, this.#name);
+    for (const counter of COUNTED[outcome]) this.#telemetry.count(counter, 1, attributes);
+    const ranS = (performance.now() - this.#startedAt) / 1_000;
+    this.#telemetry.record(RUN, ranS, { ...attributes, 'mortise.outcome': outcome });
+    this.#left -= 1;
+    if (this.#left > 0 || !this.#span) return;
+    const failure = outcome === 'failed' || outcome === 'dead' ? this.#error : error;
+    const how: SpanEnd = { attributes: { 'mortise.outcome': outcome } };
+    this.#span.end(failure === undefined ? how : { ...how, error: failure });
+  }
+
+  #attributesOf(attempts: readonly Observed[]): Readonly<Record<string, string | number>> {
+    const task = { 'mortise.task.name': this.#name };
+    const [first] = attempts as [Observed];
+    return attempts.length === 1
+      ? { ...task, 'messaging.message.id': first.id, 'mortise.task.attempt': first.attempt }
+      : { ...task, 'messaging.batch.message_count': attempts.length };
+  }
+
+  #origin(attempts: readonly Observed[]): { parent: TraceContext } | { links: TraceContext[] } {
+    const [first] = attempts as [Observed];
+    const traces = attempts.map(({ headers }) => traceOf(headers)).filter((trace) => trace !== undefined);
+    const isContinued =
+      this.#telemetry.isParentOfFirstAttempt && attempts.length === 1 && first.attempt === 1 && traces[0];
+    return isContinued ? { parent: isContinued } : { links: traces };
+  }
+}
+
+function traceOf({ traceparent, tracestate }: Readonly<Record<string, string>>): TraceContext | undefined {
+  return traceparent === undefined ? undefined : { traceparent, tracestate };
+}

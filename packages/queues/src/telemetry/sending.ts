@@ -1,0 +1,123 @@
+/** What a producer tells: a counter, and a span for each call whose context travels with the tasks. */
+import type { SpanEnd, Telemetry, TelemetryAttributes, TraceContext } from '@mortise/redis';
+import type { EnqueueOptions } from '../options.js';
+import { metricAttributes, queueAttributes, spanAttributes } from './attributes.js';
+import { CANCELLED, ENQUEUED } from './metrics.js';
+import { SafeTelemetry } from './safe-telemetry.js';
+
+/** A task that is about to be stored, or a tree of them. */
+interface Given {
+  readonly name: string;
+  readonly options?: EnqueueOptions;
+  readonly queue?: string | undefined;
+  readonly children?: readonly Given[];
+}
+
+interface Stored {
+  readonly id: string;
+  readonly isDuplicate: boolean;
+}
+
+export class Sending {
+  readonly #telemetry: SafeTelemetry;
+  readonly #queue: string;
+
+  /** Throws TypeError for what is no telemetry. */
+  constructor(telemetry: Telemetry, queue: string) {
+    this.#telemetry = new SafeTelemetry(telemetry);
+    this.#queue = queue;
+  }
+
+  /** Calls `store`, at once, with the task and the trace context in its headers and in those of its children. */
+  async send<Task extends Given, Result extends Stored>(
+    task: Task,
+    store: (traced: Task) => Promise<Result>,
+  ): Promise<Result> {
+    const size = sizeOf(task);
+    const stored = await this.#inSpan(
+      () => (size === 1 ? { 'mortise.task.name': task.name } : { 'messaging.batch.message_count': size }),
+      (context) => store(context ? withTrace(task, context) : task),
+      ({ id }) => ({ attributes: { 'messaging.message.id': id } }),
+    );
+    if (!stored.isDuplicate) this.#count([task]);
+    return stored;
+  }
+
+  /** As `send`, for many. */
+  async sendMany<Task extends Given, Result extends Stored>(
+    tasks: readonly Task[],
+    store: (traced: readonly Task[]) => Promise<Result[]>,
+  ): Promise<Result[]> {
+    const stored = await this.#inSpan(
+      () => ({ 'messaging.batch.message_count': tasks.length }),
+      (context) => store(context ? tasks.map((task) => withTrace(task, context)) : tasks),
+      () => ({}),
+    );
+    this.#count(tasks.filter((_, index) => !stored[index]!.isDuplicate));
+    return stored;
+  }
+
+  cancelled(): void {
+    this.#telemetry.count(CANCELLED, 1, queueAttributes(this.#queue));
+  }
+
+  async #inSpan<Result>(
+    attributes: () => TelemetryAttributes,
+    act: (context: TraceContext | undefined) => Promise<Result>,
+    ended: (result: Result) => SpanEnd,
+  ): Promise<Result> {
+    const span = this.#telemetry.span(() => ({
+      name: `send ${this.#queue}`,
+      kind: 'producer',
+      attributes: { ...spanAttributes('send', this.#queue), ...attributes() },
+    }));
+    if (!span) return act(undefined);
+    try {
+      const result = await span.run(() => act(span.traceContext));
+      span.end(ended(result));
+      return result;
+    } catch (error) {
+      span.end({ error });
+      throw error;
+    }
+  }
+
+  #count(tasks: readonly Given[]): void {
+    const counts = new Map<string, Map<string, number>>();
+    const add = ({ queue = this.#queue, name, children = [] }: Given): void => {
+      const names = counts.get(queue) ?? new Map<string, number>();
+      counts.set(queue, names.set(name, (names.get(name) ?? 0) + 1));
+      for (const child of children) add(child);
+    };
+    for (const task of tasks) add(task);
+    for (const [queue, names] of counts) {
+      for (const [name, count] of names) {
+        this.#telemetry.count(ENQUEUED, count, metricAttributes(queue, name));
+      }
+    }
+  }
+}
+
+/** What is no tree is left to those who refuse it. */
+function sizeOf({ children }: Given): number {
+  if (!Array.isArray(children)) return 1;
+  return children.reduce((size: number, child: Given) => size + sizeOf(child), 1);
+}
+
+/** A trace that the caller has given stays; what cannot be options or headers is left to those who refuse it, too. */
+function withTrace<Task extends Given>(task: Task, context: TraceContext): Task {
+  const { options = {}, children } = task;
+  const traced = Array.isArray(children)
+    ? { ...task, children: children.map((child: Given) => withTrace(child, context)) }
+    : task;
+  if (!isPlain(options)) return traced;
+  const { headers = {} } = options;
+  if (!isPlain(headers) || 'traceparent' in headers) return traced;
+  const { traceparent, tracestate } = context;
+  const trace = { traceparent, ...(tracestate !== undefined && { tracestate }) };
+  return { ...traced, options: { ...options, headers: { ...headers, ...trace } } };
+}
+
+function isPlain(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

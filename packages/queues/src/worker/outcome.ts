@@ -1,0 +1,54 @@
+/** What becomes of an attempt, by what its handler has returned or thrown. */
+import { describeError } from '../task/describe-error.js';
+import { Discard, InvalidPayloadError, ResultNotKeptError, RetryLater, UnknownTaskError } from '../errors.js';
+import type { Backoff, BackoffFunction } from '../options.js';
+import { DEFAULTS } from '../options.js';
+import type { Attempt } from './attempt.js';
+import { retryDelayMs } from './backoff.js';
+import type { Reporter } from './reporter.js';
+import type { Settlement } from './settlement.js';
+import { died, SUCCEEDED } from './settlement.js';
+
+/** @param policy The backoff of the handler, or else of the worker. */
+export function failure(
+  attempt: Attempt,
+  error: unknown,
+  policy: Required<Backoff> | BackoffFunction,
+  reporter: Reporter,
+): Settlement {
+  if (isA(RetryLater, error)) return { verdict: 'L', delayMs: error.delayMs, data: '' };
+  const isHopeless =
+    isA(UnknownTaskError, error) || (isA(InvalidPayloadError, error) && error.taskId === attempt.id);
+  if (isHopeless) reporter.tell(error);
+  if (isHopeless || isA(Discard, error) || attempt.attempt >= attempt.attempts) {
+    return died(error);
+  }
+  const delayMs = retryDelayMs(attempt, error, policy, (told) => reporter.tell(told));
+  return { verdict: 'R', delayMs, data: describeError(error) };
+}
+
+/** The work is done, so a result that cannot be kept is reported and left out, not a failure. */
+export function success(attempt: Attempt, result: unknown, reporter: Reporter): Settlement {
+  if (result === undefined) return SUCCEEDED;
+  try {
+    const json = JSON.stringify(result) ?? '';
+    const bytes = Buffer.byteLength(json);
+    if (bytes <= DEFAULTS.maxPayloadBytes) return { ...SUCCEEDED, data: json };
+    throw new RangeError(`it has ${bytes} bytes, the limit is ${DEFAULTS.maxPayloadBytes}`);
+  } catch (error) {
+    reporter.tell(new ResultNotKeptError(attempt.queue, attempt.id, attempt.name, error));
+    return SUCCEEDED;
+  }
+}
+
+/** `instanceof` for what a handler has thrown, which may be a Proxy that throws in turn. */
+export function isA<Type>(
+  constructor: abstract new (...args: never[]) => Type,
+  error: unknown,
+): error is Type {
+  try {
+    return error instanceof constructor;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,175 @@
+/** Runs attempts: calls handlers with what they need, ends what takes too long, and has the outcome settled. */
+import type { Attempt } from './attempt.js';
+import { TaskTimeoutError, UnknownTaskError, WorkerStoppedError } from '../errors.js';
+import type { BatchTask, ResolvedHandler } from './handlers.js';
+import type { Backoff, BackoffFunction } from '../options.js';
+import { failure, isA, success } from './outcome.js';
+import type { Reporter } from './reporter.js';
+import type { Schemas } from '../schema/schemas.js';
+import type { Settlement } from './settlement.js';
+import { GIVEN_BACK } from './settlement.js';
+import type { Processing } from '../telemetry/processing.js';
+
+interface RunnerOptions {
+  /** Where neither the task nor its handler has one. */
+  readonly backoff: Required<Backoff> | BackoffFunction;
+  readonly reporter: Reporter;
+  readonly schemas: Schemas | undefined;
+  readonly processing: Processing | undefined;
+  /** Called whenever an attempt has ended. */
+  readonly onEnded: () => void;
+}
+
+export class Runner {
+  readonly #backoff: Required<Backoff> | BackoffFunction;
+  readonly #reporter: Reporter;
+  readonly #schemas: Schemas | undefined;
+  readonly #processing: Processing | undefined;
+  readonly #onEnded: () => void;
+  readonly #running = new Set<Attempt>();
+
+  constructor({ backoff, reporter, schemas, processing, onEnded }: RunnerOptions) {
+    this.#backoff = backoff;
+    this.#reporter = reporter;
+    this.#schemas = schemas;
+    this.#processing = processing;
+    this.#onEnded = onEnded;
+  }
+
+  /** Attempts that take a slot. */
+  get size(): number {
+    return this.#running.size;
+  }
+
+  /** Resolves when the handler has ended, but the attempt may end before. */
+  async run(attempt: Attempt, handler: ResolvedHandler | undefined): Promise<void> {
+    this.#begin(attempt, handler);
+    const call = this.#processing?.begin([attempt], handler !== undefined);
+    attempt.call = call;
+    let settlement: Settlement;
+    try {
+      if (!handler) throw new UnknownTaskError(attempt.queue, attempt.id, attempt.name);
+      const payload: unknown = this.#schemas
+        ? await this.#validated(this.#schemas, attempt)
+        : JSON.parse(attempt.record.payload);
+      const result = await (call
+        ? call.run(() => handler.handle!(payload, attempt))
+        : handler.handle!(payload, attempt));
+      settlement = success(attempt, result, this.#reporter);
+    } catch (error) {
+      settlement = this.#failed(attempt, handler, error);
+    }
+    this.#finish(attempt, settlement);
+  }
+
+  /** As `run`, in one call of a batch handler. */
+  async runMany(attempts: readonly Attempt[], handler: ResolvedHandler): Promise<void> {
+    const tasks: BatchTask<unknown>[] = [];
+    const batch: Attempt[] = [];
+    const call = this.#processing?.begin(attempts, true);
+    for (const attempt of attempts) {
+      this.#begin(attempt, handler);
+      attempt.call = call;
+    }
+    for (const attempt of attempts) {
+      try {
+        const payload: unknown = this.#schemas
+          ? await this.#validated(this.#schemas, attempt)
+          : JSON.parse(attempt.record.payload);
+        tasks.push({ payload, ctx: attempt });
+        batch.push(attempt);
+      } catch (error) {
+        this.#finish(attempt, this.#failed(attempt, handler, error));
+      }
+    }
+    if (batch.every(({ isOver }) => isOver)) {
+      for (const attempt of batch) this.#finish(attempt, GIVEN_BACK);
+      return;
+    }
+    let outcome: (attempt: Attempt, index: number) => Settlement;
+    try {
+      const results: unknown = await (call
+        ? call.run(() => handler.handleMany!(tasks))
+        : handler.handleMany!(tasks));
+      if (results !== undefined && !(Array.isArray(results) && results.length === batch.length)) {
+        throw new TypeError(
+          `handleMany of ${JSON.stringify(handler.name)} must return nothing or ${batch.length} results`,
+        );
+      }
+      outcome = (attempt, index) => {
+        const result: unknown = results?.[index];
+        return isA(Error, result)
+          ? this.#failed(attempt, handler, result)
+          : success(attempt, result, this.#reporter);
+      };
+    } catch (error) {
+      outcome = (attempt) => this.#failed(attempt, handler, error);
+    }
+    for (const [index, attempt] of batch.entries()) {
+      // Those that have ended before are not asked for their outcome.
+      this.#finish(attempt, attempt.isOver ? GIVEN_BACK : outcome(attempt, index));
+    }
+  }
+
+  async #validated(schemas: Schemas, attempt: Attempt): Promise<unknown> {
+    const payload = await schemas.parse(attempt.name, attempt.record.payload, attempt.id);
+    // The worker may have stopped meanwhile.
+    if (attempt.isOver) attempt.signal.throwIfAborted();
+    return payload;
+  }
+
+  #begin(attempt: Attempt, handler: ResolvedHandler | undefined): void {
+    this.#running.add(attempt);
+    const timeoutMs = attempt.record.extras.timeoutMs ?? handler?.timeoutMs;
+    if (timeoutMs === undefined) return;
+    attempt.timeout = setTimeout(() => this.#timeOut(attempt, handler, timeoutMs), timeoutMs);
+  }
+
+  #timeOut(attempt: Attempt, handler: ResolvedHandler | undefined, timeoutMs: number): void {
+    if (attempt.isOver) return;
+    const error = new TaskTimeoutError(attempt.queue, attempt.id, timeoutMs);
+    const settlement = this.#failed(attempt, handler, error);
+    attempt.call?.settled(attempt, settlement);
+    // Before anybody who hears of the abort can do something.
+    attempt.isOver = true;
+    this.#end(attempt);
+    attempt.consumer.settle(attempt.taken, settlement);
+    attempt.abandon(error);
+    this.#onEnded();
+  }
+
+  #failed(attempt: Attempt, handler: ResolvedHandler | undefined, error: unknown): Settlement {
+    if (attempt.isOver) return GIVEN_BACK;
+    attempt.call?.failed(error);
+    return failure(attempt, error, handler?.backoff ?? this.#backoff, this.#reporter);
+  }
+
+  #finish(attempt: Attempt, settlement: Settlement): void {
+    const { isOver } = attempt;
+    if (!isOver) attempt.call?.settled(attempt, settlement);
+    attempt.isOver = true;
+    this.#end(attempt);
+    if (!isOver) attempt.consumer.settle(attempt.taken, settlement);
+    this.#onEnded();
+  }
+
+  /** The attempt no longer takes a slot. */
+  #end(attempt: Attempt): void {
+    attempt.consumer.leases.delete(attempt);
+    if (!this.#running.delete(attempt)) return;
+    if (attempt.timeout) clearTimeout(attempt.timeout);
+    attempt.onEnded?.();
+  }
+
+  /** Ends an attempt that has not been settled, whether it runs or only waits to; others have the task at once. */
+  giveBack(attempt: Attempt): void {
+    const { consumer, taken, isOver } = attempt;
+    if (!isOver) attempt.abandon(new WorkerStoppedError(attempt.id));
+    this.#end(attempt);
+    if (!isOver) consumer.settle(taken, GIVEN_BACK);
+  }
+
+  giveBackAll(): void {
+    for (const attempt of this.#running) this.giveBack(attempt);
+  }
+}

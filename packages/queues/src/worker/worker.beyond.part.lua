@@ -1,0 +1,146 @@
+-- What an exchange does for a queue that uses more than the core. The other parts call it through `beyond`.
+-- Expects: everything of the prologue of worker.exchange.lua, and the parts before it.
+beyond.isOrdered = isOrdered
+beyond.leaveGroup = leaveGroup
+beyond.joinGroup = joinGroup
+beyond.finish = finish
+beyond.happen = happen
+beyond.forget = forget
+
+-- Groups whose rest is over may run again. Returns whether any may.
+function beyond.placeRested()
+  for _, group in ipairs(redis.call('ZRANGE', resting, '-inf', now, 'BYSCORE', 'LIMIT', 0, MOST_RECOVERED)) do
+    redis.call('ZREM', resting, group)
+    groupState(group)
+  end
+  placeGroups()
+  return redis.call('EXISTS', turns) == 1
+end
+
+-- How many of `want` tasks the limits of the queue allow now.
+local rateInterval, rateBurst, usedUntil
+function beyond.allowed(want)
+  if string.find(believed, ';paused=1', 1, true) then
+    want = 0
+  end
+  local concurrency = tonumber(string.match(believed, ';conc=(%d+)'))
+  if concurrency then
+    want = math.max(0, math.min(want, concurrency - redis.call('ZCARD', active)))
+  end
+  local limit, period, burst = string.match(believed, ';rate=(%d+)/(%d+)/(%d+)')
+  if limit then
+    rateInterval, rateBurst = period / limit, tonumber(burst)
+    usedUntil = math.max(tonumber(redis.call('GET', rate) or 0), nowUs / 1000)
+    want = math.min(want, math.floor((nowUs / 1000 - usedUntil) / rateInterval + rateBurst + 0.000001))
+  end
+  return want
+end
+
+-- So many were taken. Returns when the rate allows more, if it is what stands in the way.
+function beyond.started(taken, isBlocked)
+  placeGroups()
+  if not rateInterval then
+    return math.huge
+  end
+  usedUntil = usedUntil + taken * rateInterval
+  if taken > 0 then
+    local ms = math.max(1, math.ceil(usedUntil - now))
+    redis.call('SET', rate, string.format('%.3f', usedUntil), 'PX', string.format('%.0f', ms))
+  end
+  local freeAt = usedUntil - (rateBurst - 1) * rateInterval
+  return isBlocked and freeAt > now and freeAt or math.huge
+end
+
+local hasHoles = redis.call('EXISTS', holes) == 1
+
+-- Pops ids of a lane, but for the entries that cancelling or removing has made void; and whether there are so many of these
+-- that the next call has to go on.
+function beyond.popReady(key, lane, most)
+  local char, kept, filled = string.char(48 + lane), {}, 0
+  while true do
+    local ids = redis.call('LPOP', key, most - #kept) or {}
+    if not hasHoles then
+      for _, id in ipairs(ids) do
+        kept[#kept + 1] = id
+      end
+      return kept, false
+    end
+    if #ids == 0 then
+      return kept, false
+    end
+    -- The same id may come twice: as a hole, and as a task that was enqueued later.
+    local voids, before = {}, filled
+    for i, lanes in ipairs(redis.call('HMGET', holes, unpack(ids))) do
+      voids[ids[i]] = lanes
+    end
+    for _, id in ipairs(ids) do
+      local lanes = voids[id]
+      local at = lanes and string.find(lanes, char, 1, true)
+      if at then
+        filled = filled + 1
+        voids[id] = string.sub(lanes, 1, at - 1) .. string.sub(lanes, at + 1)
+        if voids[id] == '' then
+          redis.call('HDEL', holes, id)
+        else
+          redis.call('HSET', holes, id, voids[id])
+        end
+      else
+        kept[#kept + 1] = id
+      end
+    end
+    if filled > before and redis.call('HINCRBY', holes, char, before - filled) <= 0 then
+      redis.call('HDEL', holes, char)
+      hasHoles = redis.call('EXISTS', holes) == 1
+    end
+    if #kept == most then
+      return kept, false
+    elseif filled >= MOST_HOLES then
+      return kept, true
+    end
+  end
+end
+
+-- The next group whose turn it is in this lane gives its first task: returns its id, its record, how often it was tried, and
+-- the group. nil when there is none.
+function beyond.nextOfGroups(lane)
+  while true do
+    local first = redis.call('ZRANGE', turns, 0, 0, 'WITHSCORES')
+    if not first[1] or math.floor(first[2] / LANE_TURNS) ~= lane then
+      return nil
+    end
+    local group = first[1]
+    local state, head, id, record, before = groupState(group), headOf(group), nil, nil, 0
+    if head then
+      id = string.sub(head, #group + 12)
+      redis.call('ZREM', grouped, head)
+      state[1] = math.max(0, state[1] - 1)
+      record = redis.call('HGET', tasks, id)
+      local last = redis.call('HGET', attempts, id)
+      if last then
+        local _
+        _, before = struct.unpack('>dH', last, 2)
+      end
+    else
+      state[1] = 0
+    end
+    if record then
+      state[2] = state[2] + 1
+      if groupInterval then
+        state[3] = math.max(state[3], now) + groupInterval
+      end
+    end
+    placeGroup(group, true)
+    if record then
+      return id, record, before, group
+    end
+  end
+end
+
+-- Tells of all that has happened. Returns what there is to do beside tasks: 1 a schedule is due, 2 the outbox holds something.
+function beyond.tell()
+  saveTurns()
+  tellEnded()
+  tellEvents()
+  local due = redis.call('ZRANGE', firing, 0, 0, 'WITHSCORES')[2]
+  return (due and tonumber(due) <= now and 1 or 0) + (isOutboxDue() and 2 or 0)
+end

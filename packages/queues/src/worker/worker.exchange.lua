@@ -1,0 +1,167 @@
+#!lua flags=allow-oom
+-- The one call of a working worker: says what became of the tasks that it has finished, and takes the next ones.
+-- Also puts back what dead workers held, removes what retention no longer covers, and parks the worker when there
+-- is nothing to take.
+--
+-- A settlement counts only while the task is active under the same token; otherwise another worker has the task.
+-- Within a lane, tasks that have fallen due go first, in the order in which they did, then ready ones in theirs.
+-- A token is the server's time in µs, cut to 32 bits, so that an id that is used again gets other ones.
+--
+-- KEYS
+--   settings     STRING, see src/shard/settings-text.ts
+--   tasks        HASH id -> record: u8 lane, u16 most attempts, …
+--   attempts     HASH id -> last attempt: A u32 token, u16 attempt, u8 lane + flags, u16 most attempts, group while
+--                active; then S succeeded, D dead, R back in its lane, H the same and it holds its group, C cancelled:
+--                f64 instant, u16 attempt, result or error; Q waits in its group: f64 sequence, u16 attempt
+--   active       ZSET id -> end of the lease, ms
+--   succeeded    LIST ids, oldest first
+--   dead         ZSET id -> instant of death, ms
+--   idle         ZSET channel of a parked worker -> parked until, ms; expires a minute after the last parking
+--   timekeeper   STRING "<next due, ms> <channel>": the parked worker that has set a timer; expires like idle
+--   lanes...     three for each priority: ready LIST, scheduled ZSET, retrying ZSET; behind them, for a queue that uses
+--                more than the core, the 16 keys of EXTENDED in src/keys.ts
+-- ARGV
+--   believed         the settings that the caller believes to be stored
+--   publish          PUBLISH or SPUBLISH
+--   channel          the channel on which this worker is woken
+--   want             tasks to take at most, 0 to 500; 0: the worker is full or leaves, and is not parked
+--   leaseMs          ms
+--   parkMs           how long the worker may sleep, ms
+--   keepSucceeded    count
+--   keepSucceededMs  ms
+--   keepDead         count
+--   settlements...   two for each, 500 at most, no id twice: id; verdict, u32 token, f64 delay in ms, result or error
+--                    verdicts: S succeeded, R retry after the delay, D dead, B back at once, L later (after the delay;
+--                    B and L do not count as attempts)
+-- RETURNS
+--   { settled, sleepMs, nowUs, chores, id, attempt, record, … }: settled has one character a settlement, 1 done,
+--   0 lease lost, C cancelled; sleepMs until something falls due, 0 when there is more to take already, -1 when another
+--   worker keeps the time or the worker is not parked; the server's time in µs, which modulo 2^32 is the token of all
+--   tasks taken; 1 when a schedule is due + 2 when the outbox holds something; then three for each task
+--   error SETTINGS <stored>: something else is stored; nothing is written
+local settings, tasks, attempts, active, succeeded = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local dead, idle, timekeeper = KEYS[6], KEYS[7], KEYS[8]
+local believed, publish, channel, want = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local leaseMs, parkMs, keepSucceeded = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local keepSucceededMs, keepDead = tonumber(ARGV[8]), tonumber(ARGV[9])
+-- 3 does not divide the number of the keys beyond the core.
+local isExtended = (#KEYS - 8) % 3 ~= 0
+-- Ready, scheduled and retrying of lane 0 and so on, and what lies beyond the core behind them.
+local laneKeys = { unpack(KEYS, 9) }
+local laneCount = (isExtended and #laneKeys - 16 or #laneKeys) / 3
+local holes, _, grouped, groups, turns, resting, rate, progress = unpack(laneKeys, 3 * laneCount + 1)
+local logs, watched, events, flows, outbox, _, firing = unpack(laneKeys, 3 * laneCount + 9)
+local PARKED_KEYS_MS = 60000
+local MOST_RECOVERED = 100
+local MOST_AGED = 50
+-- Void entries that one call goes over.
+local MOST_HOLES = 1000
+local LANES, GROUPED = 16, 16
+-- A reply ends with the piece that makes it longer than this.
+local MOST_BYTES = 4194304
+-- Redis keeps up to 128 members of a sorted set in a plain list and goes through it for each one that comes: 1.5 µs at
+-- 100 of them, 0.25 µs in the skip list that a member of more than 64 bytes brings about.
+local MANY = 16
+local LONG_MEMBER = '-----------------------------------------------------------------'
+
+local stored = redis.call('GET', settings)
+if stored and stored ~= believed then
+  return redis.error_reply('SETTINGS ' .. stored)
+end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local nowUs = time[1] * 1000000 + time[2]
+local token = nowUs % 4294967296
+local ready, delayed = {}, {}
+for lane = 0, laneCount - 1 do
+  ready[lane + 1] = laneKeys[3 * lane + 1]
+  delayed[2 * lane + 1], delayed[2 * lane + 2] = laneKeys[3 * lane + 2], laneKeys[3 * lane + 3]
+end
+local keepEvents = isExtended and tonumber(string.match(believed, ';events=(%d+)')) or 0
+
+-- What lies beyond the core. A function that is made costs 0.1 µs, also where it is never called.
+local beyond = {}
+if isExtended then
+-- include task.group.part.lua
+-- include task.events.part.lua
+-- include task.ended.part.lua
+-- include flow.forget.part.lua
+-- include flow.due.part.lua
+-- include task.forget.part.lua
+-- include worker.beyond.part.lua
+end
+
+-- include task.wake.part.lua
+-- include worker.settle.part.lua
+
+-- 1. Settle.
+if #ARGV > 9 then
+  local ids, tellings = {}, {}
+  for i = 10, #ARGV, 2 do
+    ids[#ids + 1] = ARGV[i]
+    tellings[#tellings + 1] = ARGV[i + 1]
+  end
+  settle(ids, tellings)
+end
+if #left > 0 then
+  redis.call('ZREM', active, unpack(left))
+end
+
+-- 2. Put back what dead workers held.
+recover()
+local hasDelayed = redis.call('EXISTS', unpack(delayed)) > 0
+if hasDelayed then
+  -- Some of it may be taken again at once.
+  saveChanges()
+end
+
+-- 3. Take, as far as the limits allow. What isn't allowed now doesn't keep the worker from parking.
+local reply = { table.concat(settled), -1, nowUs, 0 }
+local wanted, isBlocked, rateFreeAt = want, false, math.huge
+local hasGroups = false
+if isExtended then
+  hasGroups = beyond.placeRested() or hasDelayed
+  want = beyond.allowed(want)
+end
+
+-- include worker.take.part.lua
+
+for lane = 0, laneCount - 1 do
+  if taken < want then
+    takeLane(lane)
+  end
+end
+saveChanges()
+if taken >= MANY then
+  redis.call('ZADD', active, 0, LONG_MEMBER, unpack(leases))
+  redis.call('ZREM', active, LONG_MEMBER)
+elseif taken > 0 then
+  redis.call('ZADD', active, unpack(leases))
+end
+if isExtended then
+  isBlocked = want < wanted and taken == want
+  rateFreeAt = beyond.started(taken, isBlocked)
+end
+
+-- include worker.retain.part.lua
+-- include worker.park.part.lua
+
+-- 4. Retention.
+retain()
+
+-- 5. Who waits, and who keeps the time.
+if taken < wanted and bytes < MOST_BYTES then
+  reply[2] = park()
+else
+  if bytes >= MOST_BYTES then
+    reply[2] = 0
+  end
+  passOn()
+end
+
+-- 6. Tell.
+if isExtended then
+  reply[4] = beyond.tell()
+end
+return reply

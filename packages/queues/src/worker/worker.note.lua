@@ -1,0 +1,63 @@
+#!lua
+-- Keeps what running tasks tell of themselves. What comes from an attempt that no longer holds its lease is refused.
+--
+-- KEYS
+--   attempts     HASH id -> last attempt; A u32 token … while active, C … cancelled
+--   progress     HASH id -> JSON; as long as the task's record
+--   logs         HASH id -> lines "<ms since the epoch> <text>\n", the last 100 and 16,384 bytes; likewise
+-- ARGV
+--   entries...   four for each, 200 at most, no id twice under one token: id; token; JSON or ""; lines that end in \n, or ""
+-- RETURNS
+--   a string with one character an entry: 1 stored, 0 lease lost, C cancelled
+local attempts, progress, logs = KEYS[1], KEYS[2], KEYS[3]
+local MOST_LINES = 100
+local MOST_BYTES = 16384
+
+local time = redis.call('TIME')
+local stamp = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)) .. ' %1\n'
+local entries, ids, replies, told = {}, {}, {}, {}
+for i = 1, #ARGV, 4 do
+  ids[#ids + 1] = ARGV[i]
+  entries[#entries + 1] = { token = tonumber(ARGV[i + 1]), progress = ARGV[i + 2], lines = ARGV[i + 3] }
+end
+
+-- Without the lines, from the first one on, that are too many.
+local function trim(text)
+  local _, count = string.gsub(text, '\n', '')
+  local from = 1
+  while count > MOST_LINES or #text - from + 1 > MOST_BYTES do
+    from = string.find(text, '\n', from, true) + 1
+    count = count - 1
+  end
+  return string.sub(text, from)
+end
+
+local lines = {}
+for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids))) do
+  local id, entry = ids[i], entries[i]
+  local state, token
+  if last then
+    state, token = struct.unpack('>c1I', last)
+  end
+  if state == 'A' and token == entry.token then
+    replies[i] = '1'
+    if entry.progress ~= '' then
+      told[#told + 1] = id
+      told[#told + 1] = entry.progress
+    end
+    if entry.lines ~= '' then
+      local stamped = string.gsub(entry.lines, '([^\n]*)\n', stamp)
+      lines[#lines + 1] = id
+      lines[#lines + 1] = trim((redis.call('HGET', logs, id) or '') .. stamped)
+    end
+  else
+    replies[i] = state == 'C' and 'C' or '0'
+  end
+end
+if #told > 0 then
+  redis.call('HSET', progress, unpack(told))
+end
+if #lines > 0 then
+  redis.call('HSET', logs, unpack(lines))
+end
+return table.concat(replies)

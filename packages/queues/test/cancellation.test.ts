@@ -1,0 +1,203 @@
+import { describe, expect, test } from '@jest/globals';
+import { Queue } from '@mortise/queues';
+import type { TaskContext } from '@mortise/queues';
+import { WaiterHub } from '@mortise/redis';
+import { connect, freshPrefix } from '@mortise/test-kit';
+import { QueueKeys } from '../src/keys.js';
+import { encodeTaskId } from '../src/task/task-id.js';
+import { launch } from './launch.js';
+import { gate, until } from './until.js';
+
+const redis = connect();
+
+// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
+type Tasks = Record<string, any>;
+
+/** What `queue.cancel` does of it to Redis. */
+async function cancel(keys: QueueKeys['of'], id: string, isTold = true): Promise<void> {
+  const storedId = encodeTaskId(id);
+  const ended = Buffer.concat([Buffer.from('C'), Buffer.alloc(8), Buffer.from([0, 1])]);
+  await redis.hset(keys.attempts, storedId, ended);
+  await redis.zrem(keys.active, storedId);
+  if (!isTold) return;
+  await redis.call(WaiterHub.of(redis).publishCommand, keys.active, `*:cancel ${storedId.toString('hex')}`);
+}
+
+async function subscribers(keys: QueueKeys['of']): Promise<number> {
+  return ((await redis.call('pubsub', 'numsub', keys.active)) as [string, number])[1];
+}
+
+interface Run {
+  readonly queue: Queue<Tasks>;
+  readonly prefix: string;
+  readonly keys: QueueKeys['of'];
+  readonly contexts: TaskContext[];
+  readonly errors: unknown[];
+  readonly open: () => void;
+}
+
+async function newRun(leaseMs = 600_000, isExtended = true): Promise<Run> {
+  const prefix = freshPrefix();
+  const queue = new Queue<Tasks>(redis, 'q', { prefix });
+  const keys = new QueueKeys('q', prefix).of;
+  const door = gate();
+  const contexts: TaskContext[] = [];
+  const errors: unknown[] = [];
+  const t = async (_: unknown, context: TaskContext): Promise<string> => {
+    contexts.push(context);
+    await door.passed;
+    return 'done all the same';
+  };
+  if (isExtended) await queue.configure({ keepEvents: 10 });
+  await launch(redis, 'q', { t }, { prefix, leaseMs, onError: (error) => errors.push(error) });
+  if (isExtended) await until(async () => (await subscribers(keys)) === 1);
+  return { queue, prefix, keys, contexts, errors, open: () => door.open() };
+}
+
+describe('a running task that is cancelled', () => {
+  test('is aborted at once, and what its handler returns is dropped', async () => {
+    const { queue, keys, contexts, errors, open } = await newRun();
+    await queue.enqueueMany(['a', 'é', 'c'].map((id) => ({ name: 't', payload: 1, options: { id } })));
+    await until(() => contexts.length === 3);
+    const reasons: unknown[] = [];
+    contexts[1]!.signal.addEventListener('abort', () => reasons.push(contexts[1]!.signal.reason));
+    await cancel(keys, 'é');
+    await until(() => reasons.length === 1);
+    expect(reasons).toEqual([
+      expect.objectContaining({ code: 'ERR_TASK_CANCELLED', queue: 'q', taskId: 'é' }),
+    ]);
+    await expect(contexts[1]!.renew()).rejects.toMatchObject({ code: 'ERR_TASK_CANCELLED' });
+    await expect(contexts[1]!.progress(1)).rejects.toMatchObject({ code: 'ERR_TASK_CANCELLED' });
+    expect([contexts[0]!.signal.aborted, contexts[2]!.signal.aborted]).toEqual([false, false]);
+    open();
+    await until(async () => (await queue.counts()).succeeded === 2);
+    expect((await redis.hgetBuffer(keys.attempts, encodeTaskId('é')))!.toString('latin1', 0, 1)).toBe('C');
+    expect(errors).toEqual([]);
+  });
+
+  test('by queue.cancel, while many run', async () => {
+    const { queue, contexts, errors } = await newRun();
+    const ids = Array.from({ length: 20 }, (_, index) => `task ${index}`);
+    await queue.enqueueMany(ids.map((id) => ({ name: 't', payload: 1, options: { id } })));
+    await until(() => contexts.length === 20);
+    await Promise.all(ids.slice(0, 10).map((id) => queue.cancel(id)));
+    await until(() => contexts.filter(({ signal }) => signal.aborted).length === 10);
+    const aborted = contexts.filter(({ signal }) => signal.aborted);
+    expect(aborted.map(({ id }) => id)).toEqual(ids.slice(0, 10));
+    expect(aborted.map(({ signal }) => signal.reason as unknown)).toEqual(
+      aborted.map(({ id }) => expect.objectContaining({ code: 'ERR_TASK_CANCELLED', taskId: id })),
+    );
+    expect(errors).toEqual([]);
+  });
+
+  test('is aborted at the next renewal when the message was lost', async () => {
+    const { queue, keys, contexts, errors, open } = await newRun(1_000);
+    await queue.enqueue('t', 1, { id: 'a' });
+    await until(() => contexts.length === 1);
+    await cancel(keys, 'a', false);
+    await until(() => contexts[0]!.signal.aborted);
+    expect(contexts[0]!.signal.reason).toMatchObject({ code: 'ERR_TASK_CANCELLED' });
+    open();
+    expect(errors).toEqual([]);
+  });
+
+  test('its completion that is on its way is dropped without a word', async () => {
+    const { queue, keys, contexts, errors, open } = await newRun();
+    await queue.enqueue('t', 1, { id: 'a' });
+    await until(() => contexts.length === 1);
+    await cancel(keys, 'a', false);
+    open();
+    await queue.enqueue('t', 1, { id: 'b' });
+    await until(async () => (await queue.counts()).succeeded === 1);
+    expect((await redis.hgetBuffer(keys.attempts, encodeTaskId('a')))!.toString('latin1', 0, 1)).toBe('C');
+    expect(errors).toEqual([]);
+  });
+
+  test('before its turn in the worker, it is not run', async () => {
+    const prefix = freshPrefix();
+    const queue = new Queue<Tasks>(redis, 'q', { prefix });
+    const keys = new QueueKeys('q', prefix).of;
+    const door = gate();
+    const run: number[] = [];
+    const handle = async (payload: number): Promise<void> => {
+      run.push(payload);
+      await door.passed;
+    };
+    await launch(redis, 'q', { t: { handle, concurrency: 1 } }, { prefix, leaseMs: 1_000 });
+    await queue.enqueueMany(
+      [1, 2, 3].map((payload) => ({ name: 't', payload, options: { id: `${payload}` } })),
+    );
+    await until(async () => (await queue.counts()).active === 3);
+    await cancel(keys, '2', false);
+    const third = encodeTaskId('3') as unknown as string;
+    const leaseUntil = Number(await redis.zscore(keys.active, third));
+    // All leases have been renewed since.
+    await until(async () => Number(await redis.zscore(keys.active, third)) > leaseUntil + 500);
+    door.open();
+    await until(async () => (await queue.counts()).succeeded === 2);
+    expect(run).toEqual([1, 3]);
+  });
+});
+
+test('a task of a batch that is cancelled before that begins makes room for another', async () => {
+  const prefix = freshPrefix();
+  const queue = new Queue<Tasks>(redis, 'q', { prefix });
+  const keys = new QueueKeys('q', prefix).of;
+  await queue.configure({ keepEvents: 10 });
+  let active = 0;
+  const alone = async (): Promise<never> => {
+    active += 1;
+    return new Promise<never>(() => undefined);
+  };
+  const batch = { maxSize: 2, waitMs: 500, handleMany: () => undefined };
+  await launch(redis, 'q', { alone, batch }, { prefix, concurrency: 2, leaseMs: 600_000 });
+  await until(async () => (await subscribers(keys)) === 1);
+  await queue.enqueue('batch', 1, { id: 'batch' });
+  await queue.enqueue('alone', 2);
+  await until(async () => (await queue.counts()).active === 2);
+  await queue.enqueue('alone', 3);
+  await queue.cancel('batch');
+  await until(() => active === 2);
+  expect(await queue.counts()).toMatchObject({ active: 2, ready: 0, cancelled: 1 });
+});
+
+describe('messages', () => {
+  test('that say nothing true do no harm', async () => {
+    const { queue, keys, contexts, errors, open } = await newRun();
+    await queue.enqueue('t', 1, { id: 'a' });
+    await until(() => contexts.length === 1);
+    const hex = encodeTaskId('a').toString('hex');
+    for (const message of [
+      '*:cancel',
+      '*:',
+      '*:cancel zz',
+      '*:cancel 00ff',
+      '*:nonsense',
+      `*:cancel ${hex}`,
+    ]) {
+      await redis.call(WaiterHub.of(redis).publishCommand, keys.active, message);
+    }
+    await contexts[0]!.renew();
+    expect(contexts[0]!.signal.aborted).toBe(false);
+    open();
+    await until(async () => (await queue.counts()).succeeded === 1);
+    expect(errors).toEqual([]);
+  });
+
+  test('are not listened to where nothing can be cancelled, and are from then on', async () => {
+    const { queue, keys, contexts } = await newRun(600_000, false);
+    await queue.enqueue('t', 1, { id: 'a' });
+    await until(() => contexts.length === 1);
+    await queue.enqueue('t', 1, { id: 'b' });
+    await until(() => contexts.length === 2);
+    expect(await subscribers(keys)).toBe(0);
+    // Nobody heard of the first one.
+    await cancel(keys, 'a');
+    await queue.configure({ keepEvents: 10 });
+    await until(() => contexts[0]!.signal.aborted);
+    expect(await subscribers(keys)).toBe(1);
+    await cancel(keys, 'b');
+    await until(() => contexts[1]!.signal.aborted);
+    expect(contexts[0]!.signal.reason).toMatchObject({ code: 'ERR_TASK_CANCELLED' });
+  });
+});

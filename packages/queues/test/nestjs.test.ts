@@ -1,0 +1,573 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { TaskContext } from '@mortise/queues';
+import { Queue, Worker } from '@mortise/queues';
+import type { QueuesModuleOptions, QueuesOptionsFactory, TaskHandlerOptions } from '@mortise/queues/nestjs';
+import { InjectQueue, queueToken, QueuesModule, TaskHandler } from '@mortise/queues/nestjs';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
+import type { INestApplicationContext, ModuleMetadata, OnApplicationShutdown, Type } from '@nestjs/common';
+import { Inject, Injectable, Logger, Module, Scope } from '@nestjs/common';
+import { NestFactory, REQUEST } from '@nestjs/core';
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import { gate } from './until.js';
+
+const redis = connect();
+const open = new Set<INestApplicationContext>();
+
+afterEach(async () => {
+  await Promise.all([...open].map((app) => app.close()));
+  open.clear();
+});
+
+async function boot(metadata: ModuleMetadata): Promise<INestApplicationContext> {
+  @Module(metadata)
+  class App {}
+  const app = await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
+  open.add(app);
+  return app;
+}
+
+interface Mail {
+  'mail.sold': { itemId: string };
+  'mail.expired': { itemId: string };
+}
+
+/** What handlers of these tests have seen. */
+class Seen extends Array<string> {}
+
+@Injectable()
+class Mails {
+  constructor(private readonly seen: Seen) {}
+
+  @TaskHandler('mail.sold')
+  async sold({ itemId }: Mail['mail.sold'], { queue, attempt }: TaskContext): Promise<string> {
+    this.seen.push(`sold ${itemId}, ${queue}, attempt ${attempt}`);
+    return `sold ${itemId}`;
+  }
+
+  @TaskHandler('mail.expired', { queue: 'mail' })
+  expired({ itemId }: Mail['mail.expired']): void {
+    this.seen.push(`expired ${itemId}`);
+  }
+}
+
+const TASKS = ['mail.sold', 'mail.expired'];
+
+function mailModule(
+  root: object,
+  providers: NonNullable<ModuleMetadata['providers']> = [Mails],
+): ModuleMetadata {
+  const prefix = freshPrefix();
+  return {
+    imports: [
+      QueuesModule.forRoot({ redis, prefix, workers: {}, ...root }),
+      QueuesModule.registerQueue('mail', { tasks: TASKS }),
+    ],
+    providers: [Seen, ...providers],
+  };
+}
+
+describe('QueuesModule.forRoot', () => {
+  test('runs tasks by the methods of providers, and injects queues', async () => {
+    const app = await boot(mailModule({}));
+    const queue = app.get<Queue<Mail>>(queueToken('mail'));
+    const { id } = await queue.enqueue('mail.sold', { itemId: '42' });
+    await queue.enqueue('mail.expired', { itemId: '43' });
+    await until('both tasks', () => app.get(Seen).length === 2);
+    expect(app.get(Seen).toSorted()).toEqual(['expired 43', 'sold 42, mail, attempt 1']);
+    expect(await until('the end', async () => (await queue.get(id))?.result)).toBe('sold 42');
+  });
+
+  test('without workers it only enqueues, with the same modules', async () => {
+    const prefix = freshPrefix();
+    const producer = await boot(mailModule({ prefix, workers: undefined }));
+    const queue = producer.get<Queue<Mail>>(queueToken('mail'));
+    await queue.enqueue('mail.sold', { itemId: '1' });
+    const consumer = await boot(mailModule({ prefix }));
+    await until('the task', () => consumer.get(Seen).length === 1);
+    expect(producer.get(Seen)).toHaveLength(0);
+    await expect(boot(mailModule({ prefix, workers: false }, []))).resolves.toBeDefined();
+  });
+
+  test('runs several workers with several queues each', async () => {
+    @Injectable()
+    class Reports {
+      constructor(private readonly seen: Seen) {}
+
+      @TaskHandler('any')
+      any(payload: string, { queue }: TaskContext): void {
+        this.seen.push(`${queue} ${payload}`);
+      }
+    }
+    const workers = [
+      { queues: ['a', 'b'], fairness: { a: 3, b: 1 }, concurrency: 1 },
+      { queues: ['c'], concurrency: 2 },
+    ];
+    const app = await boot({
+      imports: [
+        QueuesModule.forRoot({ redis, prefix: freshPrefix(), workers }),
+        ...['a', 'b', 'c', 'd'].map((name) => QueuesModule.registerQueue(name)),
+      ],
+      providers: [Seen, Reports],
+    });
+    for (const name of ['a', 'b', 'c', 'd']) await app.get<Queue>(queueToken(name)).enqueue('any', 1);
+    await until('three tasks', () => app.get(Seen).length === 3);
+    expect(app.get(Seen).toSorted()).toEqual(['a 1', 'b 1', 'c 1']);
+    expect(await app.get<Queue>(queueToken('d')).counts()).toMatchObject({ ready: 1 });
+  });
+
+  test('opens a client for a URL and closes it at the end', async () => {
+    const app = await boot(mailModule({ redis: undefined, url: process.env['MORTISE_TEST_REDIS'] }));
+    const queue = app.get<Queue<Mail>>(queueToken('mail'));
+    await queue.enqueue('mail.sold', { itemId: '42' });
+    await until('the task', () => app.get(Seen).length === 1);
+    open.delete(app);
+    await app.close();
+    await expect(queue.counts()).rejects.toThrow('Connection is closed');
+  });
+
+  test('leaves a client open that it was given', async () => {
+    const own = connect();
+    const app = await boot(mailModule({ redis: own }));
+    open.delete(app);
+    await app.close();
+    expect(own.status).toBe('ready');
+  });
+
+  test.each([
+    [{}, TypeError, 'QueuesModule: one of redis and url must be given'],
+    [{ redis, url: 'redis://127.0.0.1' }, TypeError, 'QueuesModule: one of redis and url must be given'],
+    [{ redis: {} }, TypeError, 'QueuesModule: redis must be a Redis or Cluster instance'],
+    [{ redis, workers: { concurrency: 0 } }, RangeError, 'QueuesModule: concurrency must be a whole number'],
+    [
+      { redis, prefix: '' },
+      RangeError,
+      'QueuesModule, queue "mail": prefix must have 1 to 1024 bytes, got 0',
+    ],
+    [
+      { redis, workers: { queues: [] } },
+      TypeError,
+      'QueuesModule: queues must be one or more different names',
+    ],
+    [
+      { redis, workers: { queues: ['post'] } },
+      TypeError,
+      'a worker serves queue "post", which is not registered',
+    ],
+  ])('lets the boot fail for what cannot be used: %#', async (options, Misuse, message) => {
+    const booted = boot({
+      imports: [QueuesModule.forRoot(options as QueuesModuleOptions), QueuesModule.registerQueue('mail')],
+      providers: [Seen, Mails],
+    });
+    await expect(booted).rejects.toThrow(message);
+    await expect(booted).rejects.toBeInstanceOf(Misuse);
+  });
+});
+
+describe('QueuesModule.forRootAsync', () => {
+  @Module({ providers: [{ provide: 'redis', useValue: redis }], exports: ['redis'] })
+  class RedisModule {}
+
+  @Injectable()
+  class Factory implements QueuesOptionsFactory {
+    createQueuesOptions(): QueuesModuleOptions {
+      return { redis, prefix: freshPrefix(), workers: {} };
+    }
+  }
+  @Module({ providers: [Factory], exports: [Factory] })
+  class FactoryModule {}
+
+  test.each([
+    [
+      'useFactory',
+      QueuesModule.forRootAsync({
+        imports: [RedisModule],
+        inject: ['redis'],
+        useFactory: async (client: Redis) => ({ redis: client, prefix: freshPrefix(), workers: {} }),
+      }),
+    ],
+    ['useClass', QueuesModule.forRootAsync({ useClass: Factory })],
+    ['useExisting', QueuesModule.forRootAsync({ imports: [FactoryModule], useExisting: Factory })],
+  ])('takes its options from %s', async (_how, root) => {
+    const app = await boot({ imports: [root, QueuesModule.registerQueue('mail')], providers: [Seen, Mails] });
+    await app.get<Queue<Mail>>(queueToken('mail')).enqueue('mail.sold', { itemId: '42' });
+    await until('the task', () => app.get(Seen).length === 1);
+    expect(app.get(Seen)[0]).toBe('sold 42, mail, attempt 1');
+  });
+
+  test('lets the boot fail with what the factory throws', async () => {
+    const root = QueuesModule.forRootAsync({
+      useFactory: () => {
+        throw new Error('no configuration');
+      },
+    });
+    await expect(boot({ imports: [root] })).rejects.toThrow('no configuration');
+  });
+});
+
+describe('QueuesModule.registerQueue', () => {
+  test('provides a queue to one module, with its options', async () => {
+    @Injectable()
+    class Shop {
+      constructor(@InjectQueue('mail') readonly queue: Queue<Mail>) {}
+    }
+    @Module({
+      imports: [QueuesModule.registerQueue('mail', { priorities: ['now', 'later'] })],
+      providers: [Shop],
+    })
+    class ShopModule {}
+    const root = QueuesModule.forRoot({ redis, prefix: freshPrefix() });
+    const app = await boot({ imports: [root, ShopModule] });
+    const { queue } = app.get(Shop, { strict: false });
+    await queue.enqueue('mail.sold', { itemId: '42' }, { priority: 'now' });
+    expect(await queue.counts()).toMatchObject({ ready: 1 });
+    await expect(boot({ imports: [root], providers: [Shop] })).rejects.toThrow(queueToken('mail'));
+    await expect(boot({ imports: [ShopModule] })).rejects.toThrow(/resolve dependencies.*Connection/s);
+  });
+
+  test('may stand in several modules; their names of tasks are put together', async () => {
+    const registering = (...tasks: string[]): ModuleMetadata['imports'] => [
+      QueuesModule.forRoot({ redis, prefix: freshPrefix(), workers: {} }),
+      ...tasks.map((task) => {
+        @Module({ imports: [QueuesModule.registerQueue('mail', { tasks: [task] })] })
+        class Registering {}
+        return Registering;
+      }),
+    ];
+    const providers = [Seen, Mails];
+    await expect(boot({ imports: registering(...TASKS)!, providers })).resolves.toBeDefined();
+    await expect(boot({ imports: registering('mail.sold')!, providers })).rejects.toThrow(
+      'QueuesModule: Mails.expired handles "mail.expired", which queue "mail" does not have',
+    );
+    await expect(boot({ imports: registering(...TASKS, 'mail.lost')!, providers })).rejects.toThrow(
+      'queue "mail" has no handler for "mail.lost"',
+    );
+  });
+
+  test('schemas name the tasks, and are used on both sides', async () => {
+    const told: string[] = [];
+    const schemas = { 'mail.sold': z.object({ itemId: z.string(), price: z.number().default(7) }) };
+    @Injectable()
+    class Sales {
+      @TaskHandler('mail.sold')
+      sold(payload: z.output<(typeof schemas)['mail.sold']>): void {
+        told.push(`${payload.itemId} for ${payload.price}`);
+      }
+    }
+    const prefix = freshPrefix();
+    const imports = [
+      QueuesModule.forRoot({ redis, prefix, workers: {} }),
+      QueuesModule.registerQueue('mail', { schemas }),
+    ];
+    await expect(boot({ imports })).rejects.toThrow('queue "mail" has a worker, but no handler');
+    const app = await boot({ imports, providers: [Sales] });
+    const queue = app.get<Queue>(queueToken('mail'));
+    await expect(queue.enqueue('mail.sold', { itemId: 42 })).rejects.toMatchObject({
+      code: 'ERR_INVALID_PAYLOAD',
+    });
+    await queue.enqueue('mail.sold', { itemId: '42' });
+    await until('the task', () => told.length === 1);
+    expect(told).toEqual(['42 for 7']);
+  });
+});
+
+describe('@TaskHandler', () => {
+  const handling = (...marks: [string, TaskHandlerOptions?][]): Type => {
+    @Injectable()
+    class Handling {
+      handle(): void {}
+    }
+    const descriptor = Object.getOwnPropertyDescriptor(Handling.prototype, 'handle')!;
+    for (const mark of marks) TaskHandler(...mark)(Handling.prototype, 'handle', descriptor);
+    return Handling;
+  };
+
+  test.each<[string, object, Type[], string]>([
+    [
+      'two handlers',
+      {},
+      [Mails, handling(['mail.sold'])],
+      '"mail.sold" has two handlers, Mails.sold and Handling.handle',
+    ],
+    [
+      'two handlers, one of a queue',
+      { workers: false },
+      [Mails, handling(['mail.sold', { queue: 'mail' }])],
+      '"mail.sold" has two handlers, Mails.sold and Handling.handle',
+    ],
+    ['no handler', {}, [handling(['mail.sold'])], 'queue "mail" has no handler for "mail.expired"'],
+    [
+      'a name that no queue has',
+      { workers: undefined },
+      [handling(['mail.lost'])],
+      'Handling.handle handles "mail.lost", which no registered queue has',
+    ],
+    [
+      'a queue that is not registered',
+      {},
+      [Mails, handling(['mail.sold', { queue: 'post' }])],
+      'Handling.handle is for queue "post", which is not registered',
+    ],
+    [
+      'options that cannot be used',
+      {},
+      [handling(['mail.sold', { timeoutMs: 0 }], ['mail.expired'])],
+      'timeoutMs must be from 1',
+    ],
+  ])('lets the boot fail for %s', async (_what, root, providers, message) => {
+    await expect(boot(mailModule(root, providers))).rejects.toThrow(message);
+  });
+
+  test('tells everything that is wrong at once', async () => {
+    const booted = boot(mailModule({}, [handling(['mail.sold']), handling(['mail.sold'])]));
+    await expect(booted).rejects.toThrow(
+      new TypeError(
+        'QueuesModule: "mail.sold" has two handlers, Handling.handle and Handling.handle; ' +
+          'queue "mail" has no handler for "mail.expired"',
+      ),
+    );
+  });
+
+  test('refuses names that cannot be one, and static methods', () => {
+    expect(() => TaskHandler('')).toThrow(RangeError);
+    expect(() => TaskHandler(7 as never)).toThrow(TypeError);
+    class Static {
+      static handle(): void {}
+    }
+    const descriptor = Object.getOwnPropertyDescriptor(Static, 'handle')!;
+    expect(() => TaskHandler('a')(Static, 'handle', descriptor)).toThrow('Static.handle is static');
+  });
+
+  test('passes options on, may stand twice on a method, and on what a factory makes', async () => {
+    const attempts: string[] = [];
+    class Flaky {
+      @TaskHandler('mail.sold', { backoff: { type: 'fixed', delayMs: 1 } })
+      @TaskHandler('mail.expired', { timeoutMs: 5 })
+      async run(_: unknown, { name, attempt, signal }: TaskContext): Promise<void> {
+        if (attempt === 2) return;
+        attempts.push(name);
+        if (name === 'mail.sold') throw new Error('not yet');
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      }
+    }
+    const app = await boot(mailModule({}, [{ provide: 'flaky', useFactory: () => new Flaky() } as never]));
+    const queue = app.get<Queue<Mail>>(queueToken('mail'));
+    const sold = await queue.enqueue('mail.sold', { itemId: '1' });
+    const expired = await queue.enqueue('mail.expired', { itemId: '2' }, { attempts: 1 });
+    await until('success', async () => (await queue.get(sold.id))?.state === 'succeeded');
+    await until('the timeout', async () => (await queue.get(expired.id))?.state === 'dead');
+    expect(attempts.toSorted()).toEqual(['mail.expired', 'mail.sold']);
+  });
+
+  test('takes many tasks in one call', async () => {
+    const sizes: number[] = [];
+    @Injectable()
+    class Batches {
+      @TaskHandler('t', { batch: { maxSize: 10 } })
+      async many(tasks: readonly { payload: number; ctx: TaskContext }[]): Promise<number[]> {
+        sizes.push(tasks.length);
+        return tasks.map(({ payload }) => 2 * payload);
+      }
+    }
+    const prefix = freshPrefix();
+    const queue = new Queue(redis, 'q', { prefix });
+    const stored = await queue.enqueueMany([1, 2, 3].map((payload) => ({ name: 't', payload })));
+    await boot({
+      imports: [QueuesModule.forRoot({ redis, prefix, workers: {} }), QueuesModule.registerQueue('q')],
+      providers: [Batches],
+    });
+    await until('the end', async () => (await queue.counts()).succeeded === 3);
+    const results = await Promise.all(stored.map(async ({ id }) => (await queue.get(id))?.result));
+    expect([sizes, results]).toEqual([[3], [2, 4, 6]]);
+  });
+
+  test('of one queue, it does not run tasks of that name in others', async () => {
+    const seen: string[] = [];
+    @Injectable()
+    class Cleaner {
+      @TaskHandler('clean', { queue: 'a' })
+      a(): void {
+        seen.push('a');
+      }
+
+      @TaskHandler('clean', { queue: 'b' })
+      b(): void {
+        seen.push('b');
+      }
+
+      @TaskHandler('other')
+      other(): void {}
+    }
+    const errors: unknown[] = [];
+    const workers = { onError: (error: unknown) => void errors.push(error) };
+    const app = await boot({
+      imports: [
+        QueuesModule.forRoot({ redis, prefix: freshPrefix(), workers }),
+        ...['a', 'b', 'c'].map((name) => QueuesModule.registerQueue(name)),
+      ],
+      providers: [Cleaner],
+    });
+    for (const name of ['a', 'b', 'c']) await app.get<Queue>(queueToken(name)).enqueue('clean', null);
+    const third = app.get<Queue>(queueToken('c'));
+    await until('the end', async () => seen.length === 2 && (await third.counts()).dead === 1);
+    expect(seen.toSorted()).toEqual(['a', 'b']);
+    expect(errors).toMatchObject([{ code: 'ERR_UNKNOWN_TASK', queue: 'c' }]);
+  });
+
+  test('of one of several queues, it has no options on a worker of all', async () => {
+    const imports = (workers: object): NonNullable<ModuleMetadata['imports']> => [
+      QueuesModule.forRoot({ redis, prefix: freshPrefix(), workers }),
+      QueuesModule.registerQueue('a'),
+      QueuesModule.registerQueue('b'),
+    ];
+    const providers = [handling(['t', { queue: 'a', timeoutMs: 5 }], ['t', { queue: 'b' }])];
+    await expect(boot({ imports: imports({}), providers })).rejects.toThrow(
+      '"t" of one of several queues is handled with options by Handling.handle and Handling.handle: ' +
+        'give each of these queues a worker of its own',
+    );
+    const apart = [{ queues: ['a'] }, { queues: ['b'] }];
+    await expect(boot({ imports: imports(apart), providers })).resolves.toBeDefined();
+  });
+
+  test('a provider of one request is made for each task, a transient one, too', async () => {
+    const made: unknown[] = [];
+    @Injectable({ scope: Scope.REQUEST })
+    class PerTask {
+      constructor(@Inject(REQUEST) private readonly context: TaskContext) {}
+
+      @TaskHandler('mail.sold')
+      sold(_: unknown, context: TaskContext): void {
+        made.push(this, context === this.context);
+      }
+    }
+    @Injectable({ scope: Scope.TRANSIENT })
+    class Transient {
+      @TaskHandler('mail.expired')
+      expired(): void {
+        made.push(this, true);
+      }
+    }
+    const app = await boot(mailModule({}, [PerTask, Transient]));
+    const queue = app.get<Queue<Mail>>(queueToken('mail'));
+    for (const name of ['mail.sold', 'mail.sold', 'mail.expired', 'mail.expired'] as const) {
+      await queue.enqueue(name, { itemId: '1' });
+    }
+    await until('all tasks', () => made.length === 8);
+    expect(made.filter((value) => value === true)).toHaveLength(4);
+    expect(new Set(made.filter((value) => typeof value === 'object')).size).toBe(4);
+  });
+
+  test('an alias is no second handler, an inherited method is one', async () => {
+    @Injectable()
+    class Better extends Mails {
+      override expired(): void {}
+    }
+    const alias = { provide: 'alias', useExisting: Mails } as never;
+    await expect(boot(mailModule({}, [Mails, alias]))).resolves.toBeDefined();
+    await expect(boot(mailModule({}, [Mails, Better]))).rejects.toThrow(
+      '"mail.sold" has two handlers, Mails.sold and Better.sold',
+    );
+  });
+});
+
+describe('the shutdown', () => {
+  test('waits for tasks that run, while what they use is open', async () => {
+    const [begun, end] = [gate(), gate()];
+    const order: string[] = [];
+    @Injectable()
+    class Database implements OnApplicationShutdown {
+      onApplicationShutdown(): void {
+        order.push('database closed');
+      }
+    }
+    @Injectable()
+    class Slow {
+      @TaskHandler('t')
+      async run(): Promise<void> {
+        begun.open();
+        await end.passed;
+        order.push('task done');
+      }
+    }
+    const app = await boot({
+      imports: [
+        QueuesModule.forRoot({ redis, prefix: freshPrefix(), workers: {} }),
+        QueuesModule.registerQueue('q'),
+      ],
+      providers: [Slow, Database],
+    });
+    open.delete(app);
+    const queue = app.get<Queue>(queueToken('q'));
+    const { id } = await queue.enqueue('t', null);
+    await begun.passed;
+    const closed = app.close().then(() => order.push('closed'));
+    // Long enough for a worker that does not wait.
+    for (let pings = 0; pings < 100; pings += 1) await redis.ping();
+    end.open();
+    await closed;
+    expect(order).toEqual(['task done', 'database closed', 'closed']);
+    expect(await queue.get(id)).toMatchObject({ state: 'succeeded' });
+  });
+
+  test('gives back after graceMs what is not done', async () => {
+    const begun = gate();
+    @Injectable()
+    class Endless {
+      @TaskHandler('t')
+      async run(): Promise<void> {
+        begun.open();
+        await new Promise(() => undefined);
+      }
+    }
+    const app = await boot({
+      imports: [
+        QueuesModule.forRoot({ redis, prefix: freshPrefix(), workers: {}, graceMs: 20 }),
+        QueuesModule.registerQueue('q'),
+      ],
+      providers: [Endless],
+    });
+    open.delete(app);
+    const queue = app.get<Queue>(queueToken('q'));
+    const { id } = await queue.enqueue('t', null);
+    await begun.passed;
+    await app.close();
+    expect(await queue.get(id)).toMatchObject({ state: 'ready', attempt: 0 });
+  });
+});
+
+test('what goes wrong outside of handlers is logged as everything in NestJS is', async () => {
+  const logged: unknown[] = [];
+  const app = await boot(mailModule({}));
+  Logger.overrideLogger({ log() {}, warn() {}, error: (...args: unknown[]) => void logged.push(args) });
+  try {
+    await app.get<Queue>(queueToken('mail')).enqueue('mail.lost', null);
+    await until('the report', () => logged.length > 0);
+  } finally {
+    Logger.overrideLogger(false);
+  }
+  expect(logged).toEqual([
+    [expect.objectContaining({ code: 'ERR_UNKNOWN_TASK' }), undefined, 'QueuesModule'],
+  ]);
+});
+
+test('the main entry imports neither NestJS nor OpenTelemetry', () => {
+  const seen = new Set<string>();
+  const foreign = new Set<string>();
+  const visit = (file: string): void => {
+    if (seen.has(file)) return;
+    seen.add(file);
+    for (const [, target] of readFileSync(file, 'utf8').matchAll(/(?:from|import) ?\(?'([^']+)'/g)) {
+      if (target!.startsWith('.')) visit(join(dirname(file), target!.replace(/js$/, 'ts')));
+      else foreign.add(target!);
+    }
+  };
+  const source = join(import.meta.dirname, '../src');
+  visit(join(source, 'index.ts'));
+  expect([...foreign].filter((target) => /nestjs|opentelemetry|ioredis/.test(target))).toEqual([]);
+  expect(seen.size).toBeGreaterThan(20);
+  visit(join(source, 'nestjs/index.ts'));
+  expect(foreign).toContain('@nestjs/core');
+  expect(Worker).toBeDefined();
+});

@@ -1,0 +1,118 @@
+import { expect, test } from '@jest/globals';
+import { Queue } from '@mortise/queues';
+import { connect, freshPrefix, transcript } from '@mortise/test-kit';
+import { QueueKeys } from '../src/keys.js';
+import { Firing } from '../src/schedule/firing.js';
+import * as scripts from '../src/scripts.gen.js';
+import { Shards } from '../src/shard/shards.js';
+import { Reporter } from '../src/worker/reporter.js';
+import { setDue } from './set-due.js';
+
+const redis = connect();
+
+// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
+type Tasks = Record<string, any>;
+
+const NINE = { cron: '0 9 * * *' } as const;
+
+async function commands(prefix: string, action: () => Promise<unknown>): Promise<string[]> {
+  const lines = await transcript(redis, { prefix, scripts }, action);
+  return lines.map((line) => line.replaceAll('queues:{q}:', '').replace(/^evalsha(?:_ro)? (\S+) .*/, '$1'));
+}
+
+/** Everything has been used once: scripts are known to the server, and the settings to this process. */
+async function used(): Promise<{ prefix: string; queue: Queue<Tasks>; firing: Firing; keys: QueueKeys }> {
+  const prefix = freshPrefix();
+  const queue = new Queue<Tasks>(redis, 'q', { prefix, priorities: ['high', 'low'] });
+  const firing = new Firing(redis, 'q', new Shards(redis, 'q', prefix), new Reporter(redis, console.error));
+  const keys = new QueueKeys('q', prefix);
+  await queue.schedule('first', { everyMs: 1_000 }, 't', 1);
+  await setDue(redis, keys, 'first', 1_000);
+  await firing.run();
+  await queue.unschedule('first');
+  return { prefix, queue, firing, keys };
+}
+
+test('schedule', async () => {
+  const { prefix, queue } = await used();
+  const schedule = () => queue.schedule('daily', NINE, 't', 1);
+  expect(await commands(prefix, schedule)).toEqual([
+    'schedule.read',
+    '  time',
+    '  hget schedules',
+    'schedule.set',
+    '  get settings',
+    '  hget schedules',
+    '  hlen schedules',
+    '  time',
+    '  hset schedules',
+    '  zadd firing',
+    '  get timekeeper',
+    '  zpopmin idle',
+  ]);
+  // At the next start of the process.
+  expect(await commands(prefix, schedule)).toEqual(['schedule.read', '  time', '  hget schedules']);
+});
+
+test('schedules and unschedule', async () => {
+  const { prefix, queue } = await used();
+  await queue.schedule('daily', NINE, 't', 1);
+  expect(await commands(prefix, () => queue.schedules())).toEqual(['hscan schedules']);
+  expect(await commands(prefix, () => queue.unschedule('daily'))).toEqual([
+    'schedule.remove',
+    '  zrem firing',
+    '  hdel schedules',
+  ]);
+});
+
+test('firing: three round trips for all that is due together, one more to find that there is no more', async () => {
+  const { prefix, queue, firing, keys } = await used();
+  for (const key of ['a', 'b', 'c']) {
+    await queue.schedule(key, { everyMs: 3_600_000 }, 't', 1);
+    await setDue(redis, keys, key, 1_000);
+  }
+  const lines = await commands(prefix, () => firing.run());
+  expect(lines.filter((line) => !line.startsWith(' '))).toEqual([
+    'schedule.claim',
+    'queue.enqueue',
+    'schedule.fire',
+    'schedule.claim',
+  ]);
+  expect(lines.slice(0, 9)).toEqual([
+    'schedule.claim',
+    '  time',
+    '  zrange firing',
+    '  hget schedules',
+    '  zadd firing',
+    '  hget schedules',
+    '  zadd firing',
+    '  hget schedules',
+    '  zadd firing',
+  ]);
+  expect(lines.slice(lines.indexOf('schedule.fire'))).toEqual([
+    'schedule.fire',
+    '  time',
+    ...['a', 'b', 'c'].flatMap(() => ['  hget schedules', '  hset schedules', '  zadd firing']),
+    'schedule.claim',
+    '  time',
+    '  zrange firing',
+  ]);
+});
+
+test('the keys that schedules leave', async () => {
+  const { prefix, queue, keys } = await used();
+  await queue.schedule('daily', NINE, 't', 1);
+  const types = new Map<string, string>();
+  for (const key of await redis.keys(`${prefix}:queues:{q}:*`)) types.set(key, await redis.type(key));
+  // What is below is of the task that the first schedule has made.
+  expect(Object.fromEntries(types)).toEqual({
+    [keys.of.settings]: 'string',
+    [keys.of.schedules]: 'hash',
+    [keys.of.firing]: 'zset',
+    [keys.of.tasks]: 'hash',
+    [keys.lanes(2)[3]!]: 'list',
+    [keys.of.remembered]: 'zset',
+  });
+  await queue.unschedule('daily');
+  expect(await redis.exists(keys.of.schedules, keys.of.firing)).toBe(0);
+});

@@ -1,0 +1,16 @@
+import type { Redis } from 'ioredis';
+import type { QueueKeys } from '../src/keys.js';
+
+/** As if the schedule had been due at this instant and no worker had come. */
+export async function setDue(redis: Redis, { of }: QueueKeys, key: string, dueAt: number): Promise<void> {
+  const stored = (await redis.hgetBuffer(of.schedules, key))!;
+  stored.writeDoubleBE(dueAt, 0);
+  await redis.hset(of.schedules, key, stored);
+  await redis.zadd(of.firing, dueAt, key);
+}
+
+/** The time of the server, ms. */
+export async function serverNow(redis: Redis): Promise<number> {
+  const [seconds, micros] = await redis.time();
+  return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+}
