@@ -70,9 +70,7 @@ export class TaskConflictError extends CodedError {
     readonly queue: string,
     readonly taskId: string,
   ) {
-    super(
-      `queue ${JSON.stringify(queue)} has a task ${JSON.stringify(taskId)} with another name or payload`,
-    );
+    super(`queue ${JSON.stringify(queue)} has a task ${JSON.stringify(taskId)} with another name or payload`);
   }
 }
 

@@ -135,7 +135,9 @@ describe('resolveWhen', () => {
     ['seconds for ms', Math.floor(Date.now() / 1_000)],
   ])('%s is in the past', (_, runAt) => {
     expect(() => resolveWhen({ runAt })).toThrow(RunAtPastError);
-    expect(() => resolveWhen({ runAt: new Date(runAt) })).toThrow(expect.objectContaining({ code: 'ERR_RUN_AT_PAST', runAt }));
+    expect(() => resolveWhen({ runAt: new Date(runAt) })).toThrow(
+      expect.objectContaining({ code: 'ERR_RUN_AT_PAST', runAt }),
+    );
   });
 
   test.each<[string, unknown, typeof TypeError | typeof RangeError]>([

@@ -146,11 +146,14 @@ describe('enqueue', () => {
     expect(await drain(prefix, 6)).toEqual(['high, ready', 'first', 'second', 'third', 'ready', 'low, due']);
   });
 
-  test('an instant in the past is now, behind what is ready', async () => {
+  test('an instant that has just passed is now, behind what is ready; one in the past is refused', async () => {
     const { queue, prefix } = newQueue();
     await queue.enqueue('t', 'a');
-    await queue.enqueue('t', 'b', { runAt: new Date(0) });
-    await queue.enqueue('t', 'c', { runAt: Date.now() - 60_000 });
+    await queue.enqueue('t', 'b', { runAt: new Date(Date.now() - 1_000) });
+    await queue.enqueue('t', 'c', { runAt: Date.now() - 10 });
+    await expect(queue.enqueue('t', 'x', { runAt: new Date(0) })).rejects.toMatchObject({
+      code: 'ERR_RUN_AT_PAST',
+    });
     await queue.enqueue('t', 'd', { delayMs: 0 });
     expect(await queue.counts()).toEqual(counts({ ready: 4 }));
     expect(await drain(prefix, 4)).toEqual(['a', 'b', 'c', 'd']);

@@ -29,8 +29,9 @@ export class EventReader {
   /** The number before that of the oldest event. */
   async oldest(): Promise<number> {
     // In this order: what happens between the two is found by the second.
+    const newest = await this.newest();
     const { events } = await this.read(0);
-    return events[0] ? events[0].number - 1 : this.newest();
+    return events[0] ? events[0].number - 1 : newest;
   }
 
   /** What stands behind an event; 0 for the whole stream. */

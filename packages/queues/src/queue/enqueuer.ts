@@ -76,13 +76,7 @@ export class Enqueuer {
   /** Shards whose scripts are given the keys of what lies beyond the core. */
   readonly #extended = new Set<Shard>();
 
-  constructor(
-    redis: RedisClient,
-    queue: string,
-    shards: Shards,
-    maxPayloadBytes: number,
-    schemas?: Schemas,
-  ) {
+  constructor(redis: RedisClient, queue: string, shards: Shards, maxPayloadBytes: number, schemas?: Schemas) {
     this.#redis = redis;
     this.#queue = queue;
     this.#shards = shards;
@@ -91,7 +85,13 @@ export class Enqueuer {
   }
 
   /** Takes the payload as it is now: the caller may change it afterwards. Throws for whatever cannot be stored. */
-  prepare(name: string, payload: unknown, options: EnqueueOptions, flags = 0, more: Partial<Extras> = {}): Enqueue {
+  prepare(
+    name: string,
+    payload: unknown,
+    options: EnqueueOptions,
+    flags = 0,
+    more: Partial<Extras> = {},
+  ): Enqueue {
     const { id, priority, attempts } = options;
     const group = resolveGroup(options.group);
     const dedupMs = resolveDedupMs(options);
@@ -200,7 +200,9 @@ export class Enqueuer {
       );
     });
     const answers = (reply as string)[Symbol.iterator]();
-    return batch.map((request) => refused.get(request) ?? this.#outcome(answers.next().value, request, shard));
+    return batch.map(
+      (request) => refused.get(request) ?? this.#outcome(answers.next().value, request, shard),
+    );
   }
 
   #outcome(answer: string | undefined, request: Enqueue, shard: Shard): Enqueued | Error {

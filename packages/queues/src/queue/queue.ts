@@ -42,16 +42,15 @@ import type { ScheduledTaskOptions } from '../schedule/definition.js';
 import type { ScheduleRule } from '../schedule/rule.js';
 import type { Schedule, Scheduled } from '../schedule/schedules.js';
 import { Schedules } from '../schedule/schedules.js';
-import { queueCounts, queueGet } from '../scripts.gen.js';
 import { Schemas } from '../schema/schemas.js';
 import type { Shard } from '../shard/shard.js';
 import type { SettingsValues } from '../shard/settings-text.js';
 import { Shards } from '../shard/shards.js';
 import { encodeTaskId } from '../task/task-id.js';
 import type { Counts, NewTask, Task, TaskMap, TaskState, TaskSummary } from '../task/task.js';
-import { readTask } from '../task/task.js';
 import type { Enqueued } from './enqueuer.js';
 import { Enqueuer } from './enqueuer.js';
+import { countAll, lookUp } from './look.js';
 import { Producer } from './producer.js';
 
 export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
@@ -88,7 +87,11 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /** Whether `names` tells of the queue. One round trip. */
-  static async exists(redis: RedisClient, name: string, { prefix }: { prefix?: string } = {}): Promise<boolean> {
+  static async exists(
+    redis: RedisClient,
+    name: string,
+    { prefix }: { prefix?: string } = {},
+  ): Promise<boolean> {
     return isQueueName(requireClient(redis), prefix, requireName('name', name));
   }
 
@@ -158,35 +161,12 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   /** The task, or null when the id is unknown or no longer retained. One round trip, read-only, O(log n). */
   async get(id: string): Promise<Task<Tasks> | null> {
     const storedId = encodeTaskId(id);
-    return this.#shards.find(storedId, async (shard) => {
-      const { keys, settings } = shard;
-      const reply = await settings.run(() =>
-        queueGet.runBuffer(
-          this.#redis,
-          { ...keys.of, lanes: settings.laneKeys },
-          { believed: settings.text, id: storedId },
-        ),
-      );
-      if (reply === null) return null;
-      const [record, state, instant, last, progress, logs] = reply as [
-        Buffer,
-        Buffer,
-        Buffer,
-        Buffer,
-        Buffer,
-        Buffer,
-      ];
-      const stored = { record, state: state.toString() as TaskState, instant, last, progress, logs };
-      return readTask<Tasks>(id, settings.values.priorities, stored);
-    });
+    return this.#shards.find(storedId, (shard) => lookUp<Tasks>(shard, id, storedId));
   }
 
   /** How many tasks are in each state, exact at one instant. One round trip for each shard, read-only, O(log n). */
   async counts(): Promise<Counts> {
-    const counts = await this.#all((shard) => this.#countsOf(shard));
-    return counts.reduce((sum, one) =>
-      Object.fromEntries(Object.entries(sum).map(([state, count]) => [state, count + one[state as keyof Counts]])) as Counts,
-    );
+    return countAll(await this.#shards.open());
   }
 
   /**
@@ -387,21 +367,6 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   async #all<Result>(act: (shard: Shard) => Promise<Result>): Promise<[Result, ...Result[]]> {
     return Promise.all((await this.#shards.open()).map(act)) as Promise<[Result, ...Result[]]>;
-  }
-
-  async #countsOf(shard: Shard): Promise<Counts> {
-    const reply = await shard.call((keys, { believed }) => queueCounts.run(this.#redis, keys, { believed }));
-    const [scheduled, ready, active, retrying, succeeded, dead, cancelled, waiting] = reply as [
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-    ];
-    return { scheduled, ready, active, retrying, succeeded, dead, cancelled, waiting };
   }
 }
 

@@ -41,7 +41,10 @@ export class Shard {
 
   /** Makes a call of a script that takes some keys by their names, and the lanes behind them; see `Settings.run`. */
   call<Reply>(
-    make: (keys: ShardKeys, common: { readonly believed: string; readonly publish: string }) => Promise<Reply>,
+    make: (
+      keys: ShardKeys,
+      common: { readonly believed: string; readonly publish: string },
+    ) => Promise<Reply>,
   ): Promise<Reply> {
     const { keys, settings, publish } = this;
     return settings.run(() =>
