@@ -3738,7 +3738,7 @@ export const scheduleSet = new Script({
 export const shardConfigure = new Script({
   name: "shard.configure",
   isReadOnly: false,
-  keys: ["settings","idle"],
+  keys: ["settings","idle","events"],
   args: ["believed","wanted","publish"],
   source: "#!lua flags=allow-oom\n" +
     "-- Changes the settings of a shard, if they still are what the caller believes, and wakes all parked workers, who may have\n" +
@@ -3747,6 +3747,7 @@ export const shardConfigure = new Script({
     "-- KEYS\n" +
     "--   settings     STRING\n" +
     "--   idle         ZSET channel of a parked worker -> parked until, ms\n" +
+    "--   events       STREAM\n" +
     "-- ARGV\n" +
     "--   believed     the settings that the caller believes to be stored\n" +
     "--   wanted       what shall be stored\n" +
@@ -3754,15 +3755,82 @@ export const shardConfigure = new Script({
     "-- RETURNS\n" +
     "--   1\n" +
     "--   error SETTINGS <stored>: something else is stored; nothing is written\n" +
-    "local settings, idle = KEYS[1], KEYS[2]\n" +
+    "local settings, idle, events = KEYS[1], KEYS[2], KEYS[3]\n" +
     "local believed, wanted, publish = ARGV[1], ARGV[2], ARGV[3]\n" +
     "\n" +
     "local stored = redis.call('GET', settings)\n" +
     "if stored and stored ~= believed then\n" +
     "  return redis.error_reply('SETTINGS ' .. stored)\n" +
     "end\n" +
+    "local keepEvents = tonumber(string.match(wanted, ';events=(%d+)') or 0)\n" +
+    "\n" +
+    "-- Tells those who read events what has happened. Expects events, keepEvents, publish. All of one call become one entry of the\n" +
+    "-- stream, and one message. Events are numbered without a gap: an entry's id is the number of the last event in it, so a\n" +
+    "-- reader knows what it has missed, and the first number of a stream is its time in µs, so that no number comes twice when\n" +
+    "-- a stream is begun anew. An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
+    "-- u16 length · text.\n" +
+    "local happened, happenings = {}, 0\n" +
+    "\n" +
+    "-- Kinds, and what detail is for each; the text is cut after 512 bytes.\n" +
+    "--   E enqueued: the record (text: the name)        P progress: JSON (text, if it isn't longer)\n" +
+    "--   A started, S succeeded, R retrying, H retrying and holding its group, D dead, C cancelled, W waiting for children:\n" +
+    "--     the value in attempts (text: the reason; results are not told)\n" +
+    "--   Y ready again (by hand), X removed, Z paused, U resumed, and whatever comes: '' or the text. What\n" +
+    "--     concerns the queue and no task has the id ''.\n" +
+    "local function happen(kind, id, detail)\n" +
+    "  if keepEvents == 0 then\n" +
+    "    return\n" +
+    "  end\n" +
+    "  local MOST_TEXT = 512\n" +
+    "  local attempt, text = 0, detail\n" +
+    "  if kind == 'E' then\n" +
+    "    local flags, at = string.byte(detail), 12\n" +
+    "    if math.floor(flags / 16) % 2 == 1 then\n" +
+    "      at = 14 + struct.unpack('>H', detail, 12)\n" +
+    "    end\n" +
+    "    if flags >= 128 then\n" +
+    "      -- For how long the id is remembered.\n" +
+    "      at = at + 8\n" +
+    "    end\n" +
+    "    text = string.sub(detail, at + 2, at + 1 + struct.unpack('>H', detail, at))\n" +
+    "  elseif kind == 'A' then\n" +
+    "    attempt, text = struct.unpack('>H', detail, 6), ''\n" +
+    "  elseif kind == 'S' or kind == 'R' or kind == 'H' or kind == 'D' or kind == 'C' or kind == 'W' then\n" +
+    "    attempt = struct.unpack('>H', detail, 10)\n" +
+    "    text = (kind == 'S' or kind == 'W') and '' or string.sub(detail, 12)\n" +
+    "  elseif kind == 'P' and #detail > MOST_TEXT then\n" +
+    "    text = ''\n" +
+    "  end\n" +
+    "  text = string.sub(text, 1, MOST_TEXT)\n" +
+    "  happenings = happenings + 1\n" +
+    "  happened[happenings] = kind .. struct.pack('>H', #id) .. id .. struct.pack('>HH', attempt, #text) .. text\n" +
+    "end\n" +
+    "\n" +
+    "-- Once, at the end of the script.\n" +
+    "local function tellEvents()\n" +
+    "  if happenings == 0 then\n" +
+    "    return\n" +
+    "  end\n" +
+    "  local time = redis.call('TIME')\n" +
+    "  local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]\n" +
+    "  local before = newest and tonumber(string.match(newest[1], '^%d+')) or time[1] * 1000000 + time[2]\n" +
+    "  local last = string.format('%.0f', before + happenings)\n" +
+    "  local instant = struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
+    "  local oldest = string.format('%.0f', math.max(0, before + happenings - keepEvents + 1))\n" +
+    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-0', 'e', instant .. table.concat(happened))\n" +
+    "  redis.call(publish, events, '*:' .. last)\n" +
+    "end\n" +
+    "\n" +
     "if stored ~= wanted then\n" +
     "  redis.call('SET', settings, wanted)\n" +
+    "  local isPaused = string.find(wanted, ';paused=1', 1, true)\n" +
+    "  if not isPaused ~= not string.find(stored or '', ';paused=1', 1, true) then\n" +
+    "    happen(isPaused and 'Z' or 'U', '', '')\n" +
+    "  end\n" +
+    "  tellEvents()\n" +
+    "  if keepEvents == 0 and string.find(stored or '', ';events=', 1, true) then\n" +
+    "    redis.call('UNLINK', events)\n" +
+    "  end\n" +
     "  for _, channel in ipairs(redis.call('ZRANGE', idle, 0, 999)) do\n" +
     "    redis.call(publish, channel, 'w:')\n" +
     "  end\n" +
@@ -4802,8 +4870,8 @@ export const workerExchange = new Script({
 export const workerNote = new Script({
   name: "worker.note",
   isReadOnly: false,
-  keys: ["attempts","progress","logs"],
-  args: [],
+  keys: ["attempts","progress","logs","events"],
+  args: ["keepEvents","publish"],
   restArg: "entries",
   source: "#!lua\n" +
     "-- Keeps what running tasks tell of themselves. What comes from an attempt that no longer holds its lease is refused.\n" +
@@ -4813,12 +4881,16 @@ export const workerNote = new Script({
     "--   progress     HASH id -> JSON; as long as the task's record\n" +
     "--   logs         HASH id -> lines \"<ms since the epoch> <text>\\n" +
     "\", the last 100 and 16,384 bytes; likewise\n" +
+    "--   events       STREAM\n" +
     "-- ARGV\n" +
+    "--   keepEvents   how many events are kept; 0: none are written\n" +
+    "--   publish      PUBLISH or SPUBLISH\n" +
     "--   entries...   four for each, 200 at most, no id twice under one token: id; token; JSON or \"\"; lines that end in \\n" +
     ", or \"\"\n" +
     "-- RETURNS\n" +
     "--   a string with one character an entry: 1 stored, 0 lease lost, C cancelled\n" +
-    "local attempts, progress, logs = KEYS[1], KEYS[2], KEYS[3]\n" +
+    "local attempts, progress, logs, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
+    "local keepEvents, publish = tonumber(ARGV[1]), ARGV[2]\n" +
     "local MOST_LINES = 100\n" +
     "local MOST_BYTES = 16384\n" +
     "\n" +
@@ -4826,9 +4898,66 @@ export const workerNote = new Script({
     "local stamp = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)) .. ' %1\\n" +
     "'\n" +
     "local entries, ids, replies, told = {}, {}, {}, {}\n" +
-    "for i = 1, #ARGV, 4 do\n" +
+    "for i = 3, #ARGV, 4 do\n" +
     "  ids[#ids + 1] = ARGV[i]\n" +
     "  entries[#entries + 1] = { token = tonumber(ARGV[i + 1]), progress = ARGV[i + 2], lines = ARGV[i + 3] }\n" +
+    "end\n" +
+    "\n" +
+    "-- Tells those who read events what has happened. Expects events, keepEvents, publish. All of one call become one entry of the\n" +
+    "-- stream, and one message. Events are numbered without a gap: an entry's id is the number of the last event in it, so a\n" +
+    "-- reader knows what it has missed, and the first number of a stream is its time in µs, so that no number comes twice when\n" +
+    "-- a stream is begun anew. An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
+    "-- u16 length · text.\n" +
+    "local happened, happenings = {}, 0\n" +
+    "\n" +
+    "-- Kinds, and what detail is for each; the text is cut after 512 bytes.\n" +
+    "--   E enqueued: the record (text: the name)        P progress: JSON (text, if it isn't longer)\n" +
+    "--   A started, S succeeded, R retrying, H retrying and holding its group, D dead, C cancelled, W waiting for children:\n" +
+    "--     the value in attempts (text: the reason; results are not told)\n" +
+    "--   Y ready again (by hand), X removed, Z paused, U resumed, and whatever comes: '' or the text. What\n" +
+    "--     concerns the queue and no task has the id ''.\n" +
+    "local function happen(kind, id, detail)\n" +
+    "  if keepEvents == 0 then\n" +
+    "    return\n" +
+    "  end\n" +
+    "  local MOST_TEXT = 512\n" +
+    "  local attempt, text = 0, detail\n" +
+    "  if kind == 'E' then\n" +
+    "    local flags, at = string.byte(detail), 12\n" +
+    "    if math.floor(flags / 16) % 2 == 1 then\n" +
+    "      at = 14 + struct.unpack('>H', detail, 12)\n" +
+    "    end\n" +
+    "    if flags >= 128 then\n" +
+    "      -- For how long the id is remembered.\n" +
+    "      at = at + 8\n" +
+    "    end\n" +
+    "    text = string.sub(detail, at + 2, at + 1 + struct.unpack('>H', detail, at))\n" +
+    "  elseif kind == 'A' then\n" +
+    "    attempt, text = struct.unpack('>H', detail, 6), ''\n" +
+    "  elseif kind == 'S' or kind == 'R' or kind == 'H' or kind == 'D' or kind == 'C' or kind == 'W' then\n" +
+    "    attempt = struct.unpack('>H', detail, 10)\n" +
+    "    text = (kind == 'S' or kind == 'W') and '' or string.sub(detail, 12)\n" +
+    "  elseif kind == 'P' and #detail > MOST_TEXT then\n" +
+    "    text = ''\n" +
+    "  end\n" +
+    "  text = string.sub(text, 1, MOST_TEXT)\n" +
+    "  happenings = happenings + 1\n" +
+    "  happened[happenings] = kind .. struct.pack('>H', #id) .. id .. struct.pack('>HH', attempt, #text) .. text\n" +
+    "end\n" +
+    "\n" +
+    "-- Once, at the end of the script.\n" +
+    "local function tellEvents()\n" +
+    "  if happenings == 0 then\n" +
+    "    return\n" +
+    "  end\n" +
+    "  local time = redis.call('TIME')\n" +
+    "  local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]\n" +
+    "  local before = newest and tonumber(string.match(newest[1], '^%d+')) or time[1] * 1000000 + time[2]\n" +
+    "  local last = string.format('%.0f', before + happenings)\n" +
+    "  local instant = struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
+    "  local oldest = string.format('%.0f', math.max(0, before + happenings - keepEvents + 1))\n" +
+    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-0', 'e', instant .. table.concat(happened))\n" +
+    "  redis.call(publish, events, '*:' .. last)\n" +
     "end\n" +
     "\n" +
     "-- Without the lines, from the first one on, that are too many.\n" +
@@ -4856,6 +4985,7 @@ export const workerNote = new Script({
     "    if entry.progress ~= '' then\n" +
     "      told[#told + 1] = id\n" +
     "      told[#told + 1] = entry.progress\n" +
+    "      happen('P', id, entry.progress)\n" +
     "    end\n" +
     "    if entry.lines ~= '' then\n" +
     "      local stamped = string.gsub(entry.lines, '([^\\n" +
@@ -4874,6 +5004,7 @@ export const workerNote = new Script({
     "if #lines > 0 then\n" +
     "  redis.call('HSET', logs, unpack(lines))\n" +
     "end\n" +
+    "tellEvents()\n" +
     "return table.concat(replies)\n",
 } as const);
 

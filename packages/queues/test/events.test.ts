@@ -38,6 +38,29 @@ const short = ({ type, id, name, attempt, error }: QueueEvent): string =>
 const ofType = (type: string) => (events: QueueEvent[]) => events.some((event) => event.type === type);
 
 describe('events', () => {
+  test('tells of progress, and of pauses; without any that are kept the stream is gone', async () => {
+    const { queue, prefix, keys } = newQueue();
+    await queue.configure({ keepEvents: 100 });
+    await queue.pause();
+    await queue.pause();
+    await queue.enqueue('t', 1, { id: 'a' });
+    await queue.resume();
+    await launch(redis, 'q', { t: (_, { progress }) => progress({ percent: 50 }) }, { prefix });
+    const events = await read(queue, { after: 'oldest' }, ofType('succeeded'));
+    expect(events.map(({ type }) => type)).toEqual([
+      'paused',
+      'enqueued',
+      'resumed',
+      'started',
+      'progress',
+      'succeeded',
+    ]);
+    expect(events[0]).not.toHaveProperty('id');
+    expect(events[4]).toMatchObject({ id: 'a', progress: { percent: 50 } });
+    await queue.configure({ keepEvents: 0 });
+    expect(await redis.exists(keys.of.events)).toBe(0);
+  });
+
   test('tells what happens to tasks, in order', async () => {
     const { queue, prefix } = newQueue();
     await queue.configure({ keepEvents: 100 });

@@ -83,6 +83,7 @@ test('events: a page, out of which the next ones come', async () => {
   const events = queue.events({ after: 'oldest' });
   expect(await calls(prefix, () => events.next())).toEqual([
     // Where the oldest event stands, and the first page.
+    'events.open',
     'events.read',
     'events.read',
   ]);

@@ -40,10 +40,10 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly #id = uuidv7();
   readonly #redis: RedisClient;
   readonly #options: ResolvedClaimsOptions;
-  readonly #shards: Shards;
+  #shards: Shards;
   readonly #reporter: Reporter;
   readonly #asks = new Set<Ask>();
-  #desks: readonly Desk[] | undefined;
+  #desks: readonly Desk[] = [];
   /** The shard that is asked first. */
   #turn = 0;
   #stopped: Promise<void> | undefined;
@@ -156,7 +156,7 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   async #stop(): Promise<void> {
     for (const ask of this.#asks) ask.give([]);
-    await Promise.all((this.#desks ?? []).map((desk) => desk.stop(FAREWELL_MS)));
+    await Promise.all(this.#desks.map((desk) => desk.stop(FAREWELL_MS)));
   }
 
   async #ask(ask: Ask): Promise<void> {
@@ -174,8 +174,16 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   async #open(): Promise<readonly Desk[]> {
-    const shards = await this.#shards.open();
-    this.#desks ??= shards.map((shard) => new Desk(shard, this.#id, this.#options));
+    let shards = await this.#shards.open();
+    if (shards.length !== shards[0]!.settings.values.shards) {
+      // It seemed new, and somebody has founded it with shards in the meantime.
+      this.#shards = new Shards(this.#redis, this.queue, this.#options.prefix);
+      shards = await this.#shards.open();
+    }
+    if (shards.length > this.#desks.length) {
+      const further = shards.slice(this.#desks.length);
+      this.#desks = [...this.#desks, ...further.map((shard) => new Desk(shard, this.#id, this.#options))];
+    }
     return this.#desks;
   }
 

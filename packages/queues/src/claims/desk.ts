@@ -357,8 +357,12 @@ export class Desk {
       lines,
     ]);
     const { redis, keys } = this.shard;
-    const { attempts, progress, logs } = keys.of;
-    const reply = (await workerNote.run(redis, { attempts, progress, logs }, { entries })) as string;
+    const { attempts, progress, logs, events } = keys.of;
+    const reply = (await workerNote.run(
+      redis,
+      { attempts, progress, logs, events },
+      { keepEvents: this.shard.settings.values.keepEvents, publish: this.shard.publish, entries },
+    )) as string;
     return batch.map((note) => this.#refusal(note.storedId, reply[merged.get(keyOf(note))!.index]));
   }
 

@@ -120,8 +120,8 @@ export class Settings {
     let wanted = this.#text;
     await this.run(async () => {
       wanted = formatSettings(change(this.#values));
-      const { settings, idle } = this.#keys.of;
-      await shardConfigure.run(redis, { settings, idle }, { believed: this.#text, wanted, publish });
+      const { settings, idle, events } = this.#keys.of;
+      await shardConfigure.run(redis, { settings, idle, events }, { believed: this.#text, wanted, publish });
       // A call that fails is somebody else's that succeeded, so this comes to an end.
     }, Infinity);
     this.#adopt(wanted);

@@ -5,6 +5,7 @@
 -- KEYS
 --   settings     STRING
 --   idle         ZSET channel of a parked worker -> parked until, ms
+--   events       STREAM
 -- ARGV
 --   believed     the settings that the caller believes to be stored
 --   wanted       what shall be stored
@@ -12,15 +13,27 @@
 -- RETURNS
 --   1
 --   error SETTINGS <stored>: something else is stored; nothing is written
-local settings, idle = KEYS[1], KEYS[2]
+local settings, idle, events = KEYS[1], KEYS[2], KEYS[3]
 local believed, wanted, publish = ARGV[1], ARGV[2], ARGV[3]
 
 local stored = redis.call('GET', settings)
 if stored and stored ~= believed then
   return redis.error_reply('SETTINGS ' .. stored)
 end
+local keepEvents = tonumber(string.match(wanted, ';events=(%d+)') or 0)
+
+-- include task.events.part.lua
+
 if stored ~= wanted then
   redis.call('SET', settings, wanted)
+  local isPaused = string.find(wanted, ';paused=1', 1, true)
+  if not isPaused ~= not string.find(stored or '', ';paused=1', 1, true) then
+    happen(isPaused and 'Z' or 'U', '', '')
+  end
+  tellEvents()
+  if keepEvents == 0 and string.find(stored or '', ';events=', 1, true) then
+    redis.call('UNLINK', events)
+  end
   for _, channel in ipairs(redis.call('ZRANGE', idle, 0, 999)) do
     redis.call(publish, channel, 'w:')
   end

@@ -55,9 +55,14 @@ export class Notes {
     for (const [{ taken }, { progress, lines }] of merged) {
       entries.push(taken.storedId, taken.token, progress, lines);
     }
-    const { redis, keys } = this.#shard;
-    const { attempts, progress, logs } = keys.of;
-    const reply = (await workerNote.run(redis, { attempts, progress, logs }, { entries })) as string;
+    const shard = this.#shard;
+    const { redis, keys } = shard;
+    const { attempts, progress, logs, events } = keys.of;
+    const reply = (await workerNote.run(
+      redis,
+      { attempts, progress, logs, events },
+      { keepEvents: shard.settings.values.keepEvents, publish: shard.publish, entries },
+    )) as string;
     const stored = new Set<Attempt>();
     for (const [index, attempt] of [...merged.keys()].entries()) {
       if (this.#leases.judge(attempt, reply[index])) stored.add(attempt);

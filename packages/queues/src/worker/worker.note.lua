@@ -5,21 +5,27 @@
 --   attempts     HASH id -> last attempt; A u32 token … while active, C … cancelled
 --   progress     HASH id -> JSON; as long as the task's record
 --   logs         HASH id -> lines "<ms since the epoch> <text>\n", the last 100 and 16,384 bytes; likewise
+--   events       STREAM
 -- ARGV
+--   keepEvents   how many events are kept; 0: none are written
+--   publish      PUBLISH or SPUBLISH
 --   entries...   four for each, 200 at most, no id twice under one token: id; token; JSON or ""; lines that end in \n, or ""
 -- RETURNS
 --   a string with one character an entry: 1 stored, 0 lease lost, C cancelled
-local attempts, progress, logs = KEYS[1], KEYS[2], KEYS[3]
+local attempts, progress, logs, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local keepEvents, publish = tonumber(ARGV[1]), ARGV[2]
 local MOST_LINES = 100
 local MOST_BYTES = 16384
 
 local time = redis.call('TIME')
 local stamp = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)) .. ' %1\n'
 local entries, ids, replies, told = {}, {}, {}, {}
-for i = 1, #ARGV, 4 do
+for i = 3, #ARGV, 4 do
   ids[#ids + 1] = ARGV[i]
   entries[#entries + 1] = { token = tonumber(ARGV[i + 1]), progress = ARGV[i + 2], lines = ARGV[i + 3] }
 end
+
+-- include task.events.part.lua
 
 -- Without the lines, from the first one on, that are too many.
 local function trim(text)
@@ -44,6 +50,7 @@ for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids))) do
     if entry.progress ~= '' then
       told[#told + 1] = id
       told[#told + 1] = entry.progress
+      happen('P', id, entry.progress)
     end
     if entry.lines ~= '' then
       local stamped = string.gsub(entry.lines, '([^\n]*)\n', stamp)
@@ -60,4 +67,5 @@ end
 if #lines > 0 then
   redis.call('HSET', logs, unpack(lines))
 end
+tellEvents()
 return table.concat(replies)
