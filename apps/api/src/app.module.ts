@@ -6,14 +6,15 @@ import type { Logger } from 'pino';
 import type { Config } from './config.js';
 import { HealthController } from './health/health.controller.js';
 import { DeadlineInterceptor } from './http/deadline.interceptor.js';
+import { OpenWaits } from './http/open-waits.js';
 import { ProblemFilter } from './http/problem.filter.js';
 import { RouteMethods } from './http/route-methods.js';
 import { SchemaPipe } from './http/schema.pipe.js';
 import { ShutdownState } from './http/shutdown.js';
 import { RemoteLocksModule } from './locks/remote-locks.module.js';
 import { MarketModule } from './market/market.module.js';
+import { RemoteQueuesModule } from './queues/remote-queues.module.js';
 import { RedisModule } from './redis/redis.module.js';
-import { TasksModule } from './tasks/tasks.module.js';
 import { CONFIG, LOG } from './tokens.js';
 
 @Global()
@@ -22,18 +23,19 @@ export class AppModule {
   static with(config: Config, log: Logger, methods: RouteMethods): DynamicModule {
     return {
       module: AppModule,
-      imports: [RedisModule, TasksModule, MarketModule, RemoteLocksModule],
+      imports: [RedisModule, RemoteQueuesModule, MarketModule, RemoteLocksModule],
       controllers: [HealthController],
       providers: [
         { provide: CONFIG, useValue: config },
         { provide: LOG, useValue: log },
         { provide: RouteMethods, useValue: methods },
         ShutdownState,
+        OpenWaits,
         { provide: APP_PIPE, useClass: SchemaPipe },
         { provide: APP_FILTER, useClass: ProblemFilter },
         { provide: APP_INTERCEPTOR, useClass: DeadlineInterceptor },
       ],
-      exports: [CONFIG, LOG],
+      exports: [CONFIG, LOG, OpenWaits],
     };
   }
 }

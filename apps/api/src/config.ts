@@ -4,6 +4,7 @@ import { z } from 'zod';
 
 const port = z.coerce.number('must be a number').int().min(0).max(65_535);
 const durationMs = z.coerce.number('must be a number of milliseconds').int().min(0).max(60_000);
+const timeoutMs = durationMs.min(10);
 
 const address = z.string().transform((text, context) => {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:,/@]+)):(\d{1,5})$/.exec(text);
@@ -36,6 +37,8 @@ const environment = z
     REDIS_USERNAME: z.string().optional(),
     REDIS_PASSWORD: z.string().optional(),
     REDIS_TLS: z.stringbool('must be true or false').default(false),
+    REDIS_COMMAND_TIMEOUT_MS: timeoutMs.default(750),
+    REQUEST_DEADLINE_MS: timeoutMs.default(850),
     SHUTDOWN_DELAY_MS: durationMs.default(0),
   })
   .superRefine((env, context) => {

@@ -11,7 +11,7 @@ async function main(): Promise<void> {
   const app = await createApp(config, log);
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
     log.info({ signal }, 'shutting down');
-    await shutDown(app, config.SHUTDOWN_DELAY_MS);
+    await shutDown(app, config);
     log.info('stopped');
     process.exit(0);
   };

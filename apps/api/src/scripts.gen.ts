@@ -1,6 +1,91 @@
 // Made from the .lua files of this folder by `npm run scripts`. Edit those.
 import { Script } from '@mortise/redis';
 
+export const marketExpire = new Script({
+  name: "market.expire",
+  isReadOnly: false,
+  keys: ["owners","inventory","listed","listings","newest","prices","expired"],
+  args: ["listingId","listedAt"],
+  source: "#!lua\n" +
+    "-- Takes a listing back whose time is over, and keeps it among the expired ones until its seller's mail is enqueued. Doing it\n" +
+    "-- again tells of the same listing until then.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   owners       HASH itemId -> playerId; until listed\n" +
+    "--   inventory    ZSET of 'playerId itemId'; as owners\n" +
+    "--   listed       HASH itemId -> listingId; until withdrawn or sold\n" +
+    "--   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'; until withdrawn,\n" +
+    "--                sold or expired\n" +
+    "--   newest       ZSET of 'listedAt listingId', from when it opens; as listings\n" +
+    "--   prices       ZSET of 'price listingId', from when it opens; as listings\n" +
+    "--   expired      HASH 'listedAt listingId' -> listing; until the seller's mail is enqueued\n" +
+    "-- ARGV\n" +
+    "--   listingId\n" +
+    "--   listedAt     13 digits: under the same id there may be another listing by now\n" +
+    "-- RETURNS\n" +
+    "--   {'expired', listing}, {'gone'}, or {'early', ms until it expires}\n" +
+    "local owners = KEYS[1]\n" +
+    "local inventory = KEYS[2]\n" +
+    "local listed = KEYS[3]\n" +
+    "local listings = KEYS[4]\n" +
+    "local newest = KEYS[5]\n" +
+    "local prices = KEYS[6]\n" +
+    "local expired = KEYS[7]\n" +
+    "local listingId = ARGV[1]\n" +
+    "local listedAt = ARGV[2]\n" +
+    "\n" +
+    "-- Takes listings apart, for scripts that have them.\n" +
+    "\n" +
+    "-- itemId, sellerId, price and listedAt as they stand there; opensAt and expiresAt as numbers, 0 and math.huge for none.\n" +
+    "local function readListing(listing)\n" +
+    "  local itemId, sellerId, price, listedAt, opens, term =\n" +
+    "    string.match(listing, '^(%S+) (%S+) (%S+) (%S+) ?(%S*) ?(%S*)$')\n" +
+    "  local opensAt, expiresInMs = tonumber(opens) or 0, tonumber(term) or 0\n" +
+    "  local expiresAt = expiresInMs > 0 and math.max(tonumber(listedAt), opensAt) + expiresInMs or math.huge\n" +
+    "  return itemId, sellerId, price, listedAt, opensAt, expiresAt\n" +
+    "end\n" +
+    "\n" +
+    "-- The members of newest and prices that a listing has once it is open.\n" +
+    "local function membersOf(listingId, listing)\n" +
+    "  local _, _, price, listedAt, opensAt = readListing(listing)\n" +
+    "  local shownAt = math.max(tonumber(listedAt), opensAt)\n" +
+    "  return string.format('%013.0f', shownAt) .. ' ' .. listingId, string.format('%013.0f', price) .. ' ' .. listingId\n" +
+    "end\n" +
+    "-- Gives the item of a listing back to its seller, for scripts that have checked that it may be. It expects the locals owners,\n" +
+    "-- inventory, listed, listings, newest and prices, and market.terms.part.lua before it.\n" +
+    "local function takeBack(listingId, listing)\n" +
+    "  local itemId, sellerId = readListing(listing)\n" +
+    "  local newestMember, pricesMember = membersOf(listingId, listing)\n" +
+    "  redis.call('HDEL', listings, listingId)\n" +
+    "  redis.call('HDEL', listed, itemId)\n" +
+    "  redis.call('ZREM', newest, newestMember)\n" +
+    "  redis.call('ZREM', prices, pricesMember)\n" +
+    "  redis.call('HSET', owners, itemId, sellerId)\n" +
+    "  redis.call('ZADD', inventory, 0, sellerId .. ' ' .. itemId)\n" +
+    "end\n" +
+    "\n" +
+    "local place = listedAt .. ' ' .. listingId\n" +
+    "local listing = redis.call('HGET', listings, listingId)\n" +
+    "local itsListedAt, expiresAt, _\n" +
+    "if listing then\n" +
+    "  _, _, _, itsListedAt, _, expiresAt = readListing(listing)\n" +
+    "end\n" +
+    "if itsListedAt ~= listedAt then\n" +
+    "  local before = redis.call('HGET', expired, place)\n" +
+    "  return before and { 'expired', before } or { 'gone' }\n" +
+    "end\n" +
+    "local time = redis.call('TIME')\n" +
+    "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
+    "if expiresAt == math.huge then\n" +
+    "  return { 'gone' }\n" +
+    "elseif now < expiresAt then\n" +
+    "  return { 'early', string.format('%.0f', expiresAt - now) }\n" +
+    "end\n" +
+    "takeBack(listingId, listing)\n" +
+    "redis.call('HSET', expired, place, listing)\n" +
+    "return { 'expired', listing }\n",
+} as const);
+
 export const marketGiveItem = new Script({
   name: "market.give-item",
   isReadOnly: false,
@@ -49,7 +134,7 @@ export const marketGiveItem = new Script({
 export const marketList = new Script({
   name: "market.list",
   isReadOnly: false,
-  keys: ["players","owners","inventory","listed","listings","newest","prices","sold"],
+  keys: ["players","owners","inventory","listed","listings","newest","prices","sold","timers"],
   args: [],
   restArg: "offers",
   source: "#!lua\n" +
@@ -61,12 +146,14 @@ export const marketList = new Script({
     "--   owners       HASH itemId -> playerId; until listed\n" +
     "--   inventory    ZSET of 'playerId itemId'; as owners\n" +
     "--   listed       HASH itemId -> listingId; until withdrawn or sold\n" +
-    "--   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold\n" +
-    "--   newest       ZSET of 'listedAt listingId'; as listings\n" +
-    "--   prices       ZSET of 'price listingId'; as listings\n" +
+    "--   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'; until withdrawn,\n" +
+    "--                sold or expired\n" +
+    "--   newest       ZSET of 'listedAt listingId', from when it opens; as listings\n" +
+    "--   prices       ZSET of 'price listingId', from when it opens; as listings\n" +
     "--   sold         HASH listingId -> saleId; as long as the sale is kept\n" +
+    "--   timers       ZSET of 'listedAt listingId'; until its tasks are enqueued\n" +
     "-- ARGV\n" +
-    "--   offers...    listingId, sellerId, itemId, price (coins) of each\n" +
+    "--   offers...    listingId, sellerId, itemId, price (coins), opensAt (ms; 0: at once), expiresInMs (0: never) of each\n" +
     "-- RETURNS\n" +
     "--   for each offer {'listed' | 'repeated', listing}, {'item-listed', listingId}, or one of {'request-reused'},\n" +
     "--   {'already-sold'}, {'unknown-player'}, {'unknown-item'}, {'not-owner'}\n" +
@@ -78,28 +165,59 @@ export const marketList = new Script({
     "local newest = KEYS[6]\n" +
     "local prices = KEYS[7]\n" +
     "local sold = KEYS[8]\n" +
+    "local timers = KEYS[9]\n" +
     "\n" +
+    "-- Takes listings apart, for scripts that have them.\n" +
+    "\n" +
+    "-- itemId, sellerId, price and listedAt as they stand there; opensAt and expiresAt as numbers, 0 and math.huge for none.\n" +
+    "local function readListing(listing)\n" +
+    "  local itemId, sellerId, price, listedAt, opens, term =\n" +
+    "    string.match(listing, '^(%S+) (%S+) (%S+) (%S+) ?(%S*) ?(%S*)$')\n" +
+    "  local opensAt, expiresInMs = tonumber(opens) or 0, tonumber(term) or 0\n" +
+    "  local expiresAt = expiresInMs > 0 and math.max(tonumber(listedAt), opensAt) + expiresInMs or math.huge\n" +
+    "  return itemId, sellerId, price, listedAt, opensAt, expiresAt\n" +
+    "end\n" +
+    "\n" +
+    "-- The members of newest and prices that a listing has once it is open.\n" +
+    "local function membersOf(listingId, listing)\n" +
+    "  local _, _, price, listedAt, opensAt = readListing(listing)\n" +
+    "  local shownAt = math.max(tonumber(listedAt), opensAt)\n" +
+    "  return string.format('%013.0f', shownAt) .. ' ' .. listingId, string.format('%013.0f', price) .. ' ' .. listingId\n" +
+    "end\n" +
     "-- Makes a listing of an item, for scripts that have checked that it may be made. It expects the locals owners, inventory,\n" +
-    "-- listed, listings, newest and prices.\n" +
+    "-- listed, listings, newest, prices and timers, and market.terms.part.lua before it.\n" +
     "local time = redis.call('TIME')\n" +
-    "local listedAt = string.format('%013.0f', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
+    "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
+    "local listedAt = string.format('%013.0f', now)\n" +
     "\n" +
-    "local function putUp(listingId, sellerId, itemId, price)\n" +
+    "-- One that opens later is in no index until then. One that opens or expires by itself stands in timers until its tasks are\n" +
+    "-- enqueued.\n" +
+    "local function putUp(listingId, sellerId, itemId, price, opensAt, expiresInMs)\n" +
     "  local listing = table.concat({ itemId, sellerId, price, listedAt }, ' ')\n" +
+    "  if opensAt ~= '0' or expiresInMs ~= '0' then\n" +
+    "    listing = table.concat({ listing, opensAt, expiresInMs }, ' ')\n" +
+    "    redis.call('ZADD', timers, 0, listedAt .. ' ' .. listingId)\n" +
+    "  end\n" +
     "  redis.call('HDEL', owners, itemId)\n" +
     "  redis.call('ZREM', inventory, sellerId .. ' ' .. itemId)\n" +
     "  redis.call('HSET', listed, itemId, listingId)\n" +
     "  redis.call('HSET', listings, listingId, listing)\n" +
-    "  redis.call('ZADD', newest, 0, listedAt .. ' ' .. listingId)\n" +
-    "  redis.call('ZADD', prices, 0, string.format('%013.0f', price) .. ' ' .. listingId)\n" +
+    "  if tonumber(opensAt) <= now then\n" +
+    "    local newestMember, pricesMember = membersOf(listingId, listing)\n" +
+    "    redis.call('ZADD', newest, 0, newestMember)\n" +
+    "    redis.call('ZADD', prices, 0, pricesMember)\n" +
+    "  end\n" +
     "  return listing\n" +
     "end\n" +
     "\n" +
-    "local function offer(listingId, sellerId, itemId, price)\n" +
+    "local function offer(listingId, sellerId, itemId, price, opensAt, expiresInMs)\n" +
     "  local content = itemId .. ' ' .. sellerId .. ' ' .. price .. ' '\n" +
     "  local present = redis.call('HGET', listings, listingId)\n" +
     "  if present then\n" +
-    "    return string.sub(present, 1, #content) == content and { 'repeated', present } or { 'request-reused' }\n" +
+    "    local given = opensAt == '0' and expiresInMs == '0' and '' or ' ' .. opensAt .. ' ' .. expiresInMs\n" +
+    "    local isSame = string.sub(present, 1, #content) == content\n" +
+    "      and string.match(present, '^%S+ %S+ %S+ %S+(.*)$') == given\n" +
+    "    return isSame and { 'repeated', present } or { 'request-reused' }\n" +
     "  end\n" +
     "  if redis.call('HEXISTS', sold, listingId) == 1 then\n" +
     "    return { 'already-sold' }\n" +
@@ -115,12 +233,12 @@ export const marketList = new Script({
     "  if owner ~= sellerId then\n" +
     "    return { 'not-owner' }\n" +
     "  end\n" +
-    "  return { 'listed', putUp(listingId, sellerId, itemId, price) }\n" +
+    "  return { 'listed', putUp(listingId, sellerId, itemId, price, opensAt, expiresInMs) }\n" +
     "end\n" +
     "\n" +
     "local replies = {}\n" +
-    "for i = 1, #ARGV, 4 do\n" +
-    "  replies[#replies + 1] = offer(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])\n" +
+    "for i = 1, #ARGV, 6 do\n" +
+    "  replies[#replies + 1] = offer(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5])\n" +
     "end\n" +
     "return replies\n",
 } as const);
@@ -175,7 +293,7 @@ export const marketOffer = new Script({
     "--   players      HASH playerId -> profile\n" +
     "--   owners       HASH itemId -> playerId\n" +
     "--   listed       HASH itemId -> listingId\n" +
-    "--   listings     HASH listingId -> 'itemId sellerId price listedAt'\n" +
+    "--   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'\n" +
     "--   sold         HASH listingId -> saleId\n" +
     "-- ARGV\n" +
     "--   listingId\n" +
@@ -202,6 +320,67 @@ export const marketOffer = new Script({
     "}\n",
 } as const);
 
+export const marketOpen = new Script({
+  name: "market.open",
+  isReadOnly: false,
+  keys: ["listings","newest","prices"],
+  args: ["listingId","listedAt"],
+  source: "#!lua\n" +
+    "-- Shows a listing, once its time has come. Doing it again changes nothing.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'; until withdrawn,\n" +
+    "--                sold or expired\n" +
+    "--   newest       ZSET of 'listedAt listingId', from when it opens; as listings\n" +
+    "--   prices       ZSET of 'price listingId', from when it opens; as listings\n" +
+    "-- ARGV\n" +
+    "--   listingId\n" +
+    "--   listedAt     13 digits: under the same id there may be another listing by now\n" +
+    "-- RETURNS\n" +
+    "--   {'opened'}, {'gone'}, or {'early', ms until it opens}\n" +
+    "local listings = KEYS[1]\n" +
+    "local newest = KEYS[2]\n" +
+    "local prices = KEYS[3]\n" +
+    "local listingId = ARGV[1]\n" +
+    "local listedAt = ARGV[2]\n" +
+    "\n" +
+    "-- Takes listings apart, for scripts that have them.\n" +
+    "\n" +
+    "-- itemId, sellerId, price and listedAt as they stand there; opensAt and expiresAt as numbers, 0 and math.huge for none.\n" +
+    "local function readListing(listing)\n" +
+    "  local itemId, sellerId, price, listedAt, opens, term =\n" +
+    "    string.match(listing, '^(%S+) (%S+) (%S+) (%S+) ?(%S*) ?(%S*)$')\n" +
+    "  local opensAt, expiresInMs = tonumber(opens) or 0, tonumber(term) or 0\n" +
+    "  local expiresAt = expiresInMs > 0 and math.max(tonumber(listedAt), opensAt) + expiresInMs or math.huge\n" +
+    "  return itemId, sellerId, price, listedAt, opensAt, expiresAt\n" +
+    "end\n" +
+    "\n" +
+    "-- The members of newest and prices that a listing has once it is open.\n" +
+    "local function membersOf(listingId, listing)\n" +
+    "  local _, _, price, listedAt, opensAt = readListing(listing)\n" +
+    "  local shownAt = math.max(tonumber(listedAt), opensAt)\n" +
+    "  return string.format('%013.0f', shownAt) .. ' ' .. listingId, string.format('%013.0f', price) .. ' ' .. listingId\n" +
+    "end\n" +
+    "\n" +
+    "local listing = redis.call('HGET', listings, listingId)\n" +
+    "if not listing then\n" +
+    "  return { 'gone' }\n" +
+    "end\n" +
+    "local _, _, _, itsListedAt, opensAt = readListing(listing)\n" +
+    "if itsListedAt ~= listedAt then\n" +
+    "  return { 'gone' }\n" +
+    "end\n" +
+    "local time = redis.call('TIME')\n" +
+    "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
+    "if now < opensAt then\n" +
+    "  return { 'early', string.format('%.0f', opensAt - now) }\n" +
+    "end\n" +
+    "local newestMember, pricesMember = membersOf(listingId, listing)\n" +
+    "redis.call('ZADD', newest, 0, newestMember)\n" +
+    "redis.call('ZADD', prices, 0, pricesMember)\n" +
+    "return { 'opened' }\n",
+} as const);
+
 export const marketOrder = new Script({
   name: "market.order",
   isReadOnly: true,
@@ -212,7 +391,7 @@ export const marketOrder = new Script({
     "--\n" +
     "-- KEYS\n" +
     "--   funds        HASH playerId -> coins\n" +
-    "--   listings     HASH listingId -> 'itemId sellerId price listedAt'\n" +
+    "--   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'\n" +
     "--   sales        HASH saleId -> sale\n" +
     "--   saleOrder    LIST of saleIds, oldest first\n" +
     "--   sold         HASH listingId -> saleId\n" +
@@ -225,7 +404,7 @@ export const marketOrder = new Script({
     "--   requestKey   '': none\n" +
     "-- RETURNS\n" +
     "--   {listing, 1 if it was sold, the buyer's coins, the seller's coins, saleId and sale that the request key led to,\n" +
-    "--   1 if the oldest receipt has to go and its mail is not enqueued}; nil for what isn't there\n" +
+    "--   1 if the oldest receipt has to go and its mail is not enqueued, the server's time in ms}; nil for what isn't there\n" +
     "local funds = KEYS[1]\n" +
     "local listings = KEYS[2]\n" +
     "local sales = KEYS[3]\n" +
@@ -241,6 +420,7 @@ export const marketOrder = new Script({
     "local listing = redis.call('HGET', listings, listingId)\n" +
     "local sellerId = listing and string.match(listing, '^%S+ (%S+)')\n" +
     "local earlierId = requestKey ~= '' and redis.call('HGET', requests, requestKey)\n" +
+    "local time = redis.call('TIME')\n" +
     "local oldest = redis.call('LLEN', saleOrder) >= maxSales and redis.call('LINDEX', saleOrder, 0)\n" +
     "return {\n" +
     "  listing,\n" +
@@ -250,6 +430,7 @@ export const marketOrder = new Script({
     "  earlierId,\n" +
     "  earlierId and redis.call('HGET', sales, earlierId),\n" +
     "  oldest and redis.call('ZSCORE', outbox, oldest) and 1 or 0,\n" +
+    "  time[1] * 1000 + math.floor(time[2] / 1000),\n" +
     "}\n",
 } as const);
 
@@ -318,9 +499,10 @@ export const marketPurchase = new Script({
     "--   owners       HASH itemId -> playerId; until listed\n" +
     "--   inventory    ZSET of 'playerId itemId'; as owners\n" +
     "--   listed       HASH itemId -> listingId; until withdrawn or sold\n" +
-    "--   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold\n" +
-    "--   newest       ZSET of 'listedAt listingId'; as listings\n" +
-    "--   prices       ZSET of 'price listingId'; as listings\n" +
+    "--   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'; until withdrawn,\n" +
+    "--                sold or expired\n" +
+    "--   newest       ZSET of 'listedAt listingId', from when it opens; as listings\n" +
+    "--   prices       ZSET of 'price listingId', from when it opens; as listings\n" +
     "--   sales        HASH saleId -> 'listingId itemId sellerId buyerId price soldAt requestKey'; the newest maxSales\n" +
     "--   saleOrder    LIST of saleIds, oldest first; as sales\n" +
     "--   sold         HASH listingId -> saleId; as sales\n" +
@@ -331,7 +513,7 @@ export const marketPurchase = new Script({
     "--   maxSales\n" +
     "--   orders...    saleId, listingId, buyerId, expectedPrice (coins), requestKey ('': none) of each\n" +
     "-- RETURNS\n" +
-    "--   for each order {'sold' | 'repeated', saleId, sale}, {'price-changed', price}, {'insufficient-funds', price, coins},\n" +
+    "--   for each order {'sold' | 'repeated', saleId, sale}, {'not-open', opensAt}, {'listing-expired', expiresAt}, {'price-changed', price}, {'insufficient-funds', price, coins},\n" +
     "--   {'funds-overflow', sellerId}, or one of {'request-reused'}, {'unknown-listing'}, {'already-sold'},\n" +
     "--   {'unknown-player'}, {'own-listing'}, {'outbox-full'}\n" +
     "local funds = KEYS[1]\n" +
@@ -349,16 +531,33 @@ export const marketPurchase = new Script({
     "local maxCoins = tonumber(ARGV[1])\n" +
     "local maxSales = tonumber(ARGV[2])\n" +
     "\n" +
+    "-- Takes listings apart, for scripts that have them.\n" +
+    "\n" +
+    "-- itemId, sellerId, price and listedAt as they stand there; opensAt and expiresAt as numbers, 0 and math.huge for none.\n" +
+    "local function readListing(listing)\n" +
+    "  local itemId, sellerId, price, listedAt, opens, term =\n" +
+    "    string.match(listing, '^(%S+) (%S+) (%S+) (%S+) ?(%S*) ?(%S*)$')\n" +
+    "  local opensAt, expiresInMs = tonumber(opens) or 0, tonumber(term) or 0\n" +
+    "  local expiresAt = expiresInMs > 0 and math.max(tonumber(listedAt), opensAt) + expiresInMs or math.huge\n" +
+    "  return itemId, sellerId, price, listedAt, opensAt, expiresAt\n" +
+    "end\n" +
+    "\n" +
+    "-- The members of newest and prices that a listing has once it is open.\n" +
+    "local function membersOf(listingId, listing)\n" +
+    "  local _, _, price, listedAt, opensAt = readListing(listing)\n" +
+    "  local shownAt = math.max(tonumber(listedAt), opensAt)\n" +
+    "  return string.format('%013.0f', shownAt) .. ' ' .. listingId, string.format('%013.0f', price) .. ' ' .. listingId\n" +
+    "end\n" +
     "-- The sale itself, for scripts that have checked that it may be made. It expects the locals funds, owners, inventory,\n" +
-    "-- listed, listings, newest, prices, sales, saleOrder, sold, requests, outbox and maxSales.\n" +
+    "-- listed, listings, newest, prices, sales, saleOrder, sold, requests, outbox and maxSales, and market.terms.part.lua before it.\n" +
     "\n" +
     "-- More than one receipt goes only after maxSales was lowered; the bound keeps a purchase short.\n" +
     "local MAX_DROPS = 8\n" +
     "local SALE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S*)$'\n" +
-    "local LISTING = '^(%S+) (%S+) (%S+) (%S+)$'\n" +
     "\n" +
     "local time = redis.call('TIME')\n" +
-    "local soldAt = string.format('%013.0f', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
+    "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
+    "local soldAt = string.format('%013.0f', now)\n" +
     "\n" +
     "-- The oldest receipts, whose place the next one takes.\n" +
     "local function oldestSales()\n" +
@@ -382,7 +581,8 @@ export const marketPurchase = new Script({
     "end\n" +
     "\n" +
     "local function sell(saleId, listingId, listing, buyerId, requestKey, oldest)\n" +
-    "  local itemId, sellerId, price, listedAt = string.match(listing, LISTING)\n" +
+    "  local itemId, sellerId, price = readListing(listing)\n" +
+    "  local newestMember, pricesMember = membersOf(listingId, listing)\n" +
     "  for _, oldId in ipairs(oldest) do\n" +
     "    if isMailPending(oldId) then\n" +
     "      break\n" +
@@ -393,8 +593,8 @@ export const marketPurchase = new Script({
     "  redis.call('HINCRBY', funds, sellerId, price)\n" +
     "  redis.call('HDEL', listings, listingId)\n" +
     "  redis.call('HDEL', listed, itemId)\n" +
-    "  redis.call('ZREM', newest, listedAt .. ' ' .. listingId)\n" +
-    "  redis.call('ZREM', prices, string.format('%013.0f', price) .. ' ' .. listingId)\n" +
+    "  redis.call('ZREM', newest, newestMember)\n" +
+    "  redis.call('ZREM', prices, pricesMember)\n" +
     "  redis.call('HSET', owners, itemId, buyerId)\n" +
     "  redis.call('ZADD', inventory, 0, buyerId .. ' ' .. itemId)\n" +
     "  local sale = table.concat({ listingId, itemId, sellerId, buyerId, price, soldAt, requestKey }, ' ')\n" +
@@ -420,13 +620,19 @@ export const marketPurchase = new Script({
     "  if not listing then\n" +
     "    return { redis.call('HEXISTS', sold, listingId) == 1 and 'already-sold' or 'unknown-listing' }\n" +
     "  end\n" +
-    "  local _, sellerId, price = string.match(listing, LISTING)\n" +
+    "  local _, sellerId, price, _, opensAt, expiresAt = readListing(listing)\n" +
     "  local coins = redis.call('HGET', funds, buyerId)\n" +
     "  if not coins then\n" +
     "    return { 'unknown-player' }\n" +
     "  end\n" +
     "  if sellerId == buyerId then\n" +
     "    return { 'own-listing' }\n" +
+    "  end\n" +
+    "  if now < opensAt then\n" +
+    "    return { 'not-open', string.format('%.0f', opensAt) }\n" +
+    "  end\n" +
+    "  if now >= expiresAt then\n" +
+    "    return { 'listing-expired', string.format('%.0f', expiresAt) }\n" +
     "  end\n" +
     "  if price ~= expectedPrice then\n" +
     "    return { 'price-changed', price }\n" +
@@ -492,8 +698,8 @@ export const marketPutPlayer = new Script({
 export const marketSettleOffer = new Script({
   name: "market.settle-offer",
   isReadOnly: false,
-  keys: ["fence","owners","inventory","listed","listings","newest","prices","sold"],
-  args: ["token","fenceMs","listingId","sellerId","itemId","price"],
+  keys: ["fence","owners","inventory","listed","listings","newest","prices","sold","timers"],
+  args: ["token","fenceMs","listingId","sellerId","itemId","price","opensAt","expiresInMs"],
   source: "#!lua\n" +
     "-- Writes the offer that somebody decided on under the lock of the listing; see market.settle-purchase.lua. The item may\n" +
     "-- have been offered under another id meanwhile, or sold and bought.\n" +
@@ -503,10 +709,12 @@ export const marketSettleOffer = new Script({
     "--   owners       HASH itemId -> playerId; until listed\n" +
     "--   inventory    ZSET of 'playerId itemId'; as owners\n" +
     "--   listed       HASH itemId -> listingId; until withdrawn or sold\n" +
-    "--   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold\n" +
-    "--   newest       ZSET of 'listedAt listingId'; as listings\n" +
-    "--   prices       ZSET of 'price listingId'; as listings\n" +
+    "--   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'; until withdrawn,\n" +
+    "--                sold or expired\n" +
+    "--   newest       ZSET of 'listedAt listingId', from when it opens; as listings\n" +
+    "--   prices       ZSET of 'price listingId', from when it opens; as listings\n" +
     "--   sold         HASH listingId -> saleId; as long as the sale is kept\n" +
+    "--   timers       ZSET of 'listedAt listingId'; until its tasks are enqueued\n" +
     "-- ARGV\n" +
     "--   token        of the lease under which it was decided\n" +
     "--   fenceMs      ms\n" +
@@ -514,6 +722,8 @@ export const marketSettleOffer = new Script({
     "--   sellerId\n" +
     "--   itemId\n" +
     "--   price        coins\n" +
+    "--   opensAt      ms; 0: at once\n" +
+    "--   expiresInMs  0: never\n" +
     "-- RETURNS\n" +
     "--   {'listed', listing}, {'stale-token', the last token}, or {'changed'}: to be read and decided again\n" +
     "local fence = KEYS[1]\n" +
@@ -524,26 +734,56 @@ export const marketSettleOffer = new Script({
     "local newest = KEYS[6]\n" +
     "local prices = KEYS[7]\n" +
     "local sold = KEYS[8]\n" +
+    "local timers = KEYS[9]\n" +
     "local token = ARGV[1]\n" +
     "local fenceMs = ARGV[2]\n" +
     "local listingId = ARGV[3]\n" +
     "local sellerId = ARGV[4]\n" +
     "local itemId = ARGV[5]\n" +
     "local price = ARGV[6]\n" +
+    "local opensAt = ARGV[7]\n" +
+    "local expiresInMs = ARGV[8]\n" +
     "\n" +
+    "-- Takes listings apart, for scripts that have them.\n" +
+    "\n" +
+    "-- itemId, sellerId, price and listedAt as they stand there; opensAt and expiresAt as numbers, 0 and math.huge for none.\n" +
+    "local function readListing(listing)\n" +
+    "  local itemId, sellerId, price, listedAt, opens, term =\n" +
+    "    string.match(listing, '^(%S+) (%S+) (%S+) (%S+) ?(%S*) ?(%S*)$')\n" +
+    "  local opensAt, expiresInMs = tonumber(opens) or 0, tonumber(term) or 0\n" +
+    "  local expiresAt = expiresInMs > 0 and math.max(tonumber(listedAt), opensAt) + expiresInMs or math.huge\n" +
+    "  return itemId, sellerId, price, listedAt, opensAt, expiresAt\n" +
+    "end\n" +
+    "\n" +
+    "-- The members of newest and prices that a listing has once it is open.\n" +
+    "local function membersOf(listingId, listing)\n" +
+    "  local _, _, price, listedAt, opensAt = readListing(listing)\n" +
+    "  local shownAt = math.max(tonumber(listedAt), opensAt)\n" +
+    "  return string.format('%013.0f', shownAt) .. ' ' .. listingId, string.format('%013.0f', price) .. ' ' .. listingId\n" +
+    "end\n" +
     "-- Makes a listing of an item, for scripts that have checked that it may be made. It expects the locals owners, inventory,\n" +
-    "-- listed, listings, newest and prices.\n" +
+    "-- listed, listings, newest, prices and timers, and market.terms.part.lua before it.\n" +
     "local time = redis.call('TIME')\n" +
-    "local listedAt = string.format('%013.0f', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
+    "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
+    "local listedAt = string.format('%013.0f', now)\n" +
     "\n" +
-    "local function putUp(listingId, sellerId, itemId, price)\n" +
+    "-- One that opens later is in no index until then. One that opens or expires by itself stands in timers until its tasks are\n" +
+    "-- enqueued.\n" +
+    "local function putUp(listingId, sellerId, itemId, price, opensAt, expiresInMs)\n" +
     "  local listing = table.concat({ itemId, sellerId, price, listedAt }, ' ')\n" +
+    "  if opensAt ~= '0' or expiresInMs ~= '0' then\n" +
+    "    listing = table.concat({ listing, opensAt, expiresInMs }, ' ')\n" +
+    "    redis.call('ZADD', timers, 0, listedAt .. ' ' .. listingId)\n" +
+    "  end\n" +
     "  redis.call('HDEL', owners, itemId)\n" +
     "  redis.call('ZREM', inventory, sellerId .. ' ' .. itemId)\n" +
     "  redis.call('HSET', listed, itemId, listingId)\n" +
     "  redis.call('HSET', listings, listingId, listing)\n" +
-    "  redis.call('ZADD', newest, 0, listedAt .. ' ' .. listingId)\n" +
-    "  redis.call('ZADD', prices, 0, string.format('%013.0f', price) .. ' ' .. listingId)\n" +
+    "  if tonumber(opensAt) <= now then\n" +
+    "    local newestMember, pricesMember = membersOf(listingId, listing)\n" +
+    "    redis.call('ZADD', newest, 0, newestMember)\n" +
+    "    redis.call('ZADD', prices, 0, pricesMember)\n" +
+    "  end\n" +
     "  return listing\n" +
     "end\n" +
     "\n" +
@@ -559,7 +799,7 @@ export const marketSettleOffer = new Script({
     "  return { 'changed' }\n" +
     "end\n" +
     "redis.call('SET', fence, token, 'PX', fenceMs)\n" +
-    "return { 'listed', putUp(listingId, sellerId, itemId, price) }\n",
+    "return { 'listed', putUp(listingId, sellerId, itemId, price, opensAt, expiresInMs) }\n",
 } as const);
 
 export const marketSettlePurchase = new Script({
@@ -579,9 +819,10 @@ export const marketSettlePurchase = new Script({
     "--   owners       HASH itemId -> playerId; until listed\n" +
     "--   inventory    ZSET of 'playerId itemId'; as owners\n" +
     "--   listed       HASH itemId -> listingId; until withdrawn or sold\n" +
-    "--   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold\n" +
-    "--   newest       ZSET of 'listedAt listingId'; as listings\n" +
-    "--   prices       ZSET of 'price listingId'; as listings\n" +
+    "--   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'; until withdrawn,\n" +
+    "--                sold or expired\n" +
+    "--   newest       ZSET of 'listedAt listingId', from when it opens; as listings\n" +
+    "--   prices       ZSET of 'price listingId', from when it opens; as listings\n" +
     "--   sales        HASH saleId -> 'listingId itemId sellerId buyerId price soldAt requestKey'; the newest maxSales\n" +
     "--   saleOrder    LIST of saleIds, oldest first; as sales\n" +
     "--   sold         HASH listingId -> saleId; as sales\n" +
@@ -622,16 +863,33 @@ export const marketSettlePurchase = new Script({
     "local buyerId = ARGV[8]\n" +
     "local requestKey = ARGV[9]\n" +
     "\n" +
+    "-- Takes listings apart, for scripts that have them.\n" +
+    "\n" +
+    "-- itemId, sellerId, price and listedAt as they stand there; opensAt and expiresAt as numbers, 0 and math.huge for none.\n" +
+    "local function readListing(listing)\n" +
+    "  local itemId, sellerId, price, listedAt, opens, term =\n" +
+    "    string.match(listing, '^(%S+) (%S+) (%S+) (%S+) ?(%S*) ?(%S*)$')\n" +
+    "  local opensAt, expiresInMs = tonumber(opens) or 0, tonumber(term) or 0\n" +
+    "  local expiresAt = expiresInMs > 0 and math.max(tonumber(listedAt), opensAt) + expiresInMs or math.huge\n" +
+    "  return itemId, sellerId, price, listedAt, opensAt, expiresAt\n" +
+    "end\n" +
+    "\n" +
+    "-- The members of newest and prices that a listing has once it is open.\n" +
+    "local function membersOf(listingId, listing)\n" +
+    "  local _, _, price, listedAt, opensAt = readListing(listing)\n" +
+    "  local shownAt = math.max(tonumber(listedAt), opensAt)\n" +
+    "  return string.format('%013.0f', shownAt) .. ' ' .. listingId, string.format('%013.0f', price) .. ' ' .. listingId\n" +
+    "end\n" +
     "-- The sale itself, for scripts that have checked that it may be made. It expects the locals funds, owners, inventory,\n" +
-    "-- listed, listings, newest, prices, sales, saleOrder, sold, requests, outbox and maxSales.\n" +
+    "-- listed, listings, newest, prices, sales, saleOrder, sold, requests, outbox and maxSales, and market.terms.part.lua before it.\n" +
     "\n" +
     "-- More than one receipt goes only after maxSales was lowered; the bound keeps a purchase short.\n" +
     "local MAX_DROPS = 8\n" +
     "local SALE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S*)$'\n" +
-    "local LISTING = '^(%S+) (%S+) (%S+) (%S+)$'\n" +
     "\n" +
     "local time = redis.call('TIME')\n" +
-    "local soldAt = string.format('%013.0f', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
+    "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
+    "local soldAt = string.format('%013.0f', now)\n" +
     "\n" +
     "-- The oldest receipts, whose place the next one takes.\n" +
     "local function oldestSales()\n" +
@@ -655,7 +913,8 @@ export const marketSettlePurchase = new Script({
     "end\n" +
     "\n" +
     "local function sell(saleId, listingId, listing, buyerId, requestKey, oldest)\n" +
-    "  local itemId, sellerId, price, listedAt = string.match(listing, LISTING)\n" +
+    "  local itemId, sellerId, price = readListing(listing)\n" +
+    "  local newestMember, pricesMember = membersOf(listingId, listing)\n" +
     "  for _, oldId in ipairs(oldest) do\n" +
     "    if isMailPending(oldId) then\n" +
     "      break\n" +
@@ -666,8 +925,8 @@ export const marketSettlePurchase = new Script({
     "  redis.call('HINCRBY', funds, sellerId, price)\n" +
     "  redis.call('HDEL', listings, listingId)\n" +
     "  redis.call('HDEL', listed, itemId)\n" +
-    "  redis.call('ZREM', newest, listedAt .. ' ' .. listingId)\n" +
-    "  redis.call('ZREM', prices, string.format('%013.0f', price) .. ' ' .. listingId)\n" +
+    "  redis.call('ZREM', newest, newestMember)\n" +
+    "  redis.call('ZREM', prices, pricesMember)\n" +
     "  redis.call('HSET', owners, itemId, buyerId)\n" +
     "  redis.call('ZADD', inventory, 0, buyerId .. ' ' .. itemId)\n" +
     "  local sale = table.concat({ listingId, itemId, sellerId, buyerId, price, soldAt, requestKey }, ' ')\n" +
@@ -685,13 +944,14 @@ export const marketSettlePurchase = new Script({
     "if last and tonumber(last) > tonumber(token) then\n" +
     "  return { 'stale-token', last }\n" +
     "end\n" +
-    "local _, sellerId, price = string.match(listing, LISTING)\n" +
+    "local _, sellerId, price, _, _, expiresAt = readListing(listing)\n" +
     "local oldest = oldestSales()\n" +
     "if\n" +
     "  redis.call('HGET', listings, listingId) ~= listing\n" +
     "  or requestKey ~= '' and redis.call('HEXISTS', requests, requestKey) == 1\n" +
     "  or tonumber(redis.call('HGET', funds, buyerId)) < tonumber(price)\n" +
     "  or redis.call('HGET', funds, sellerId) + price > maxCoins\n" +
+    "  or now >= expiresAt\n" +
     "  or isMailPending(oldest[1])\n" +
     "then\n" +
     "  return { 'changed' }\n" +
@@ -713,9 +973,10 @@ export const marketSettleWithdrawal = new Script({
     "--   owners       HASH itemId -> playerId; until listed\n" +
     "--   inventory    ZSET of 'playerId itemId'; as owners\n" +
     "--   listed       HASH itemId -> listingId; until withdrawn or sold\n" +
-    "--   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold\n" +
-    "--   newest       ZSET of 'listedAt listingId'; as listings\n" +
-    "--   prices       ZSET of 'price listingId'; as listings\n" +
+    "--   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'; until withdrawn,\n" +
+    "--                sold or expired\n" +
+    "--   newest       ZSET of 'listedAt listingId', from when it opens; as listings\n" +
+    "--   prices       ZSET of 'price listingId', from when it opens; as listings\n" +
     "-- ARGV\n" +
     "--   token        of the lease under which the listing was read\n" +
     "--   fenceMs      ms\n" +
@@ -735,14 +996,32 @@ export const marketSettleWithdrawal = new Script({
     "local listingId = ARGV[3]\n" +
     "local listing = ARGV[4]\n" +
     "\n" +
+    "-- Takes listings apart, for scripts that have them.\n" +
+    "\n" +
+    "-- itemId, sellerId, price and listedAt as they stand there; opensAt and expiresAt as numbers, 0 and math.huge for none.\n" +
+    "local function readListing(listing)\n" +
+    "  local itemId, sellerId, price, listedAt, opens, term =\n" +
+    "    string.match(listing, '^(%S+) (%S+) (%S+) (%S+) ?(%S*) ?(%S*)$')\n" +
+    "  local opensAt, expiresInMs = tonumber(opens) or 0, tonumber(term) or 0\n" +
+    "  local expiresAt = expiresInMs > 0 and math.max(tonumber(listedAt), opensAt) + expiresInMs or math.huge\n" +
+    "  return itemId, sellerId, price, listedAt, opensAt, expiresAt\n" +
+    "end\n" +
+    "\n" +
+    "-- The members of newest and prices that a listing has once it is open.\n" +
+    "local function membersOf(listingId, listing)\n" +
+    "  local _, _, price, listedAt, opensAt = readListing(listing)\n" +
+    "  local shownAt = math.max(tonumber(listedAt), opensAt)\n" +
+    "  return string.format('%013.0f', shownAt) .. ' ' .. listingId, string.format('%013.0f', price) .. ' ' .. listingId\n" +
+    "end\n" +
     "-- Gives the item of a listing back to its seller, for scripts that have checked that it may be. It expects the locals owners,\n" +
-    "-- inventory, listed, listings, newest and prices.\n" +
+    "-- inventory, listed, listings, newest and prices, and market.terms.part.lua before it.\n" +
     "local function takeBack(listingId, listing)\n" +
-    "  local itemId, sellerId, price, listedAt = string.match(listing, '^(%S+) (%S+) (%S+) (%S+)$')\n" +
+    "  local itemId, sellerId = readListing(listing)\n" +
+    "  local newestMember, pricesMember = membersOf(listingId, listing)\n" +
     "  redis.call('HDEL', listings, listingId)\n" +
     "  redis.call('HDEL', listed, itemId)\n" +
-    "  redis.call('ZREM', newest, listedAt .. ' ' .. listingId)\n" +
-    "  redis.call('ZREM', prices, string.format('%013.0f', price) .. ' ' .. listingId)\n" +
+    "  redis.call('ZREM', newest, newestMember)\n" +
+    "  redis.call('ZREM', prices, pricesMember)\n" +
     "  redis.call('HSET', owners, itemId, sellerId)\n" +
     "  redis.call('ZADD', inventory, 0, sellerId .. ' ' .. itemId)\n" +
     "end\n" +
@@ -759,6 +1038,33 @@ export const marketSettleWithdrawal = new Script({
     "return { 'withdrawn' }\n",
 } as const);
 
+export const marketTimers = new Script({
+  name: "market.timers",
+  isReadOnly: true,
+  keys: ["timers","listings"],
+  args: ["limit"],
+  source: "#!lua flags=no-writes\n" +
+    "-- Reads listings whose tasks are not enqueued yet, the oldest first.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   timers       ZSET of 'listedAt listingId'\n" +
+    "--   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'\n" +
+    "-- ARGV\n" +
+    "--   limit\n" +
+    "-- RETURNS\n" +
+    "--   {members, their listings}; nil for one that is gone\n" +
+    "local timers = KEYS[1]\n" +
+    "local listings = KEYS[2]\n" +
+    "local limit = tonumber(ARGV[1])\n" +
+    "\n" +
+    "local members = redis.call('ZRANGE', timers, 0, limit - 1)\n" +
+    "local found = {}\n" +
+    "for i, member in ipairs(members) do\n" +
+    "  found[i] = redis.call('HGET', listings, string.sub(member, 15))\n" +
+    "end\n" +
+    "return { members, found }\n",
+} as const);
+
 export const marketWithdraw = new Script({
   name: "market.withdraw",
   isReadOnly: false,
@@ -771,9 +1077,10 @@ export const marketWithdraw = new Script({
     "--   owners       HASH itemId -> playerId; until listed\n" +
     "--   inventory    ZSET of 'playerId itemId'; as owners\n" +
     "--   listed       HASH itemId -> listingId; until withdrawn or sold\n" +
-    "--   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold\n" +
-    "--   newest       ZSET of 'listedAt listingId'; as listings\n" +
-    "--   prices       ZSET of 'price listingId'; as listings\n" +
+    "--   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'; until withdrawn,\n" +
+    "--                sold or expired\n" +
+    "--   newest       ZSET of 'listedAt listingId', from when it opens; as listings\n" +
+    "--   prices       ZSET of 'price listingId', from when it opens; as listings\n" +
     "--   sold         HASH listingId -> saleId; as long as the sale is kept\n" +
     "-- ARGV\n" +
     "--   listingId\n" +
@@ -790,14 +1097,32 @@ export const marketWithdraw = new Script({
     "local listingId = ARGV[1]\n" +
     "local playerId = ARGV[2]\n" +
     "\n" +
+    "-- Takes listings apart, for scripts that have them.\n" +
+    "\n" +
+    "-- itemId, sellerId, price and listedAt as they stand there; opensAt and expiresAt as numbers, 0 and math.huge for none.\n" +
+    "local function readListing(listing)\n" +
+    "  local itemId, sellerId, price, listedAt, opens, term =\n" +
+    "    string.match(listing, '^(%S+) (%S+) (%S+) (%S+) ?(%S*) ?(%S*)$')\n" +
+    "  local opensAt, expiresInMs = tonumber(opens) or 0, tonumber(term) or 0\n" +
+    "  local expiresAt = expiresInMs > 0 and math.max(tonumber(listedAt), opensAt) + expiresInMs or math.huge\n" +
+    "  return itemId, sellerId, price, listedAt, opensAt, expiresAt\n" +
+    "end\n" +
+    "\n" +
+    "-- The members of newest and prices that a listing has once it is open.\n" +
+    "local function membersOf(listingId, listing)\n" +
+    "  local _, _, price, listedAt, opensAt = readListing(listing)\n" +
+    "  local shownAt = math.max(tonumber(listedAt), opensAt)\n" +
+    "  return string.format('%013.0f', shownAt) .. ' ' .. listingId, string.format('%013.0f', price) .. ' ' .. listingId\n" +
+    "end\n" +
     "-- Gives the item of a listing back to its seller, for scripts that have checked that it may be. It expects the locals owners,\n" +
-    "-- inventory, listed, listings, newest and prices.\n" +
+    "-- inventory, listed, listings, newest and prices, and market.terms.part.lua before it.\n" +
     "local function takeBack(listingId, listing)\n" +
-    "  local itemId, sellerId, price, listedAt = string.match(listing, '^(%S+) (%S+) (%S+) (%S+)$')\n" +
+    "  local itemId, sellerId = readListing(listing)\n" +
+    "  local newestMember, pricesMember = membersOf(listingId, listing)\n" +
     "  redis.call('HDEL', listings, listingId)\n" +
     "  redis.call('HDEL', listed, itemId)\n" +
-    "  redis.call('ZREM', newest, listedAt .. ' ' .. listingId)\n" +
-    "  redis.call('ZREM', prices, string.format('%013.0f', price) .. ' ' .. listingId)\n" +
+    "  redis.call('ZREM', newest, newestMember)\n" +
+    "  redis.call('ZREM', prices, pricesMember)\n" +
     "  redis.call('HSET', owners, itemId, sellerId)\n" +
     "  redis.call('ZADD', inventory, 0, sellerId .. ' ' .. itemId)\n" +
     "end\n" +

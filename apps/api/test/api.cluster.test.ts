@@ -4,7 +4,7 @@ import type { RedisCluster, RedisSentinel } from '@mortise/redis-server';
 import { startCluster, startSentinel } from '@mortise/redis-server';
 
 import type { Answer, Api } from './fixture/api.js';
-import { openShop, startApi } from './fixture/api.js';
+import { IMPATIENT, openShop, startApi } from './fixture/api.js';
 import { until } from './fixture/redis.js';
 
 let cluster: RedisCluster;
@@ -59,7 +59,27 @@ async function expectLocksOfAllMasters(api: Api): Promise<void> {
   }
 }
 
-/** The API answers 503 at worst, each time within a second, until it works again. */
+/** A queue in slots of several masters, whose tasks are waited for, claimed and completed over HTTP. */
+async function expectClaims(api: Api): Promise<void> {
+  const post = (path: string, body: object): Promise<Answer> =>
+    api.send({ method: 'POST', path: `/v1/queues/spread${path}`, body });
+  await api.send({ method: 'PUT', path: '/v1/queues/spread', body: { shards: 6 } });
+  const early = post('/claims', { waitMs: 30_000, leaseMs: 60_000 });
+  const tasks = Array.from({ length: 30 }, (_, n) => ({ name: 't', payload: n, id: `t${n}` }));
+  await post('/task-batches', { tasks });
+  const claimed = [...(await early).json.items];
+  const look = async (): Promise<{ counts: { ready: number; succeeded: number } }> =>
+    (await api.send({ path: '/v1/queues/spread' })).json;
+  await until('all to be claimed', async () => {
+    claimed.push(...(await post('/claims', { max: 100, leaseMs: 60_000 })).json.items);
+    return claimed.length >= 30;
+  });
+  for (const { id, lease } of claimed)
+    expect((await post(`/tasks/${id}/complete`, { lease })).status).toBe(204);
+  expect((await look()).counts).toMatchObject({ ready: 0, succeeded: 30 });
+}
+
+/** The API answers 503 at worst, each time by its deadline, until it works again. */
 async function expectRecovery(api: Api): Promise<void> {
   await until(
     'the API to recover',
@@ -68,8 +88,8 @@ async function expectRecovery(api: Api): Promise<void> {
       const put = { name: 'Frank', email: 'frank@example.com' };
       const { status } = await api.send({ method: 'PUT', path: '/v1/market/players/frank', body: put });
       expect([200, 503]).toContain(status);
-      // As the API says it, but for what a busy machine adds.
-      expect(performance.now() - startedAt).toBeLessThan(10_000);
+      // But for what a busy machine adds.
+      expect(performance.now() - startedAt).toBeLessThan(20_000);
       return status === 200;
     },
     40_000,
@@ -79,7 +99,8 @@ async function expectRecovery(api: Api): Promise<void> {
 describe('the API', () => {
   test('on a Cluster sells, survives the death of a master, and sells again', async () => {
     const nodes = cluster.startupNodes.map(({ host, port }) => `${host}:${port}`).join(',');
-    const api = await startApi({ REDIS_URL: '', REDIS_CLUSTER_NODES: nodes });
+    const env = { REDIS_URL: '', REDIS_CLUSTER_NODES: nodes };
+    const api = await startApi(env);
     await openShop(api);
     expect((await sell(api)).status).toBe(201);
     await expectMails(api, 1);
@@ -88,10 +109,12 @@ describe('the API', () => {
     expect([byLock.status, byLock.json.itemId]).toEqual([201, 'sword']);
     await expectMails(api, 2);
     await expectLocksOfAllMasters(api);
+    await expectClaims(api);
 
+    const impatient = await startApi({ ...env, ...IMPATIENT });
     const owner = await cluster.ownerOf('mortise:market:{main}:players');
     await owner.kill();
-    await expectRecovery(api);
+    await Promise.all([impatient, api].map(expectRecovery));
     expect((await api.send({ path: '/v1/market/players/frank' })).json.funds).toBe(133);
     await api.send({ method: 'PUT', path: '/v1/market/players/bill/items/lamp' });
     const lamp = { sellerId: 'bill', itemId: 'lamp', price: 1 };
@@ -100,7 +123,7 @@ describe('the API', () => {
     const order = { buyerId: 'frank', expectedPrice: 1 };
     expect((await api.send({ method: 'POST', path, body: order })).status).toBe(201);
     await expectMails(api, 3);
-    await api.app.close();
+    await Promise.all([impatient.app.close(), api.app.close()]);
   }, 120_000);
 
   test('behind Sentinels sells, survives the death of the master, and goes on', async () => {
@@ -111,9 +134,10 @@ describe('the API', () => {
     expect((await sell(api)).status).toBe(201);
     await expectMails(api, 1);
 
+    const impatient = await startApi({ ...env, ...IMPATIENT });
     await (await sentinel.master()).kill();
-    await expectRecovery(api);
+    await Promise.all([impatient, api].map(expectRecovery));
     expect((await api.send({ path: '/v1/market/players/bill' })).json.funds).toBe(28);
-    await api.app.close();
+    await Promise.all([impatient.app.close(), api.app.close()]);
   }, 120_000);
 });

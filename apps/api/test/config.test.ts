@@ -21,6 +21,8 @@ describe('readConfig', () => {
       LOG_LEVEL: 'info',
       MORTISE_PREFIX: 'mortise',
       REDIS_TLS: false,
+      REDIS_COMMAND_TIMEOUT_MS: 750,
+      REQUEST_DEADLINE_MS: 850,
       SHUTDOWN_DELAY_MS: 0,
     };
     expect(readConfig({})).toEqual(defaults);
@@ -56,6 +58,9 @@ describe('readConfig', () => {
     [{ PORT: '1.5' }, 'PORT'],
     [{ PORT: '-1' }, 'PORT'],
     [{ REDIS_URL: 'redis://' }, 'REDIS_URL'],
+    [{ REDIS_COMMAND_TIMEOUT_MS: '0' }, 'REDIS_COMMAND_TIMEOUT_MS'],
+    [{ REQUEST_DEADLINE_MS: '9' }, 'REQUEST_DEADLINE_MS'],
+    [{ REQUEST_DEADLINE_MS: '60001' }, 'REQUEST_DEADLINE_MS'],
     [{ REDIS_CLUSTER_NODES: 'a:1,b' }, 'REDIS_CLUSTER_NODES'],
     [{ REDIS_CLUSTER_NODES: 'a:0' }, 'REDIS_CLUSTER_NODES'],
     [{ REDIS_CLUSTER_NODES: 'redis://a:1' }, 'REDIS_CLUSTER_NODES'],
@@ -74,6 +79,6 @@ describe('readConfig', () => {
     const documented = Array.from(readme.matchAll(/^\| `([A-Z_]+)` +\|/gm), ([, name]) => name);
     const read = Array.from(source.matchAll(/^ {4}([A-Z_]+): /gm), ([, name]) => name);
     expect(documented).toEqual(read);
-    expect(read.length).toBe(12);
+    expect(read.length).toBe(14);
   });
 });

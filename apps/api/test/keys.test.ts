@@ -5,7 +5,7 @@ import { keySlot } from '@mortise/redis';
 import { connect, freshPrefix } from '@mortise/test-kit';
 
 import { Market } from '../src/market/index.js';
-import { keysOf } from './fixture/redis.js';
+import { keysOf, until } from './fixture/redis.js';
 
 const redis = connect();
 
@@ -25,13 +25,25 @@ test('a market leaves the keys of the table and no other, in one slot', async ()
   for (const id of ['sword', 'shield']) await market.list({ id, sellerId: 'frank', itemId: id, price: 7 });
   const sword = { listingId: 'sword', buyerId: 'bill', expectedPrice: 7, requestKey: 'r' };
   await market.purchase({ ...sword, strategy: 'lock' });
+  await market.giveItem('frank', 'bow');
+  await market.giveItem('frank', 'axe');
+  const bow = await market.list({
+    id: 'bow',
+    sellerId: 'frank',
+    itemId: 'bow',
+    price: 7,
+    expiresInMs: 1_000,
+  });
+  await market.list({ id: 'axe', sellerId: 'frank', itemId: 'axe', price: 7, opensAt: Date.now() + 60_000 });
+  const ref = { listingId: 'bow', listedAt: bow.value.listedAt };
+  await until('the bow to expire', async () => (await market.timed.expire(ref)).status === 'done');
 
   const table = promised();
   const stem = `${prefix}:market:{main}:`;
   const keys = await keysOf(redis, `${prefix}:market`);
   const partOf = (key: string): string => key.slice(stem.length).replace(/:sword$/, '');
   expect(keys.map(partOf).toSorted()).toEqual([...table.keys()].toSorted());
-  expect(table.size).toBe(14);
+  expect(table.size).toBe(16);
   for (const key of keys) {
     const expires = (await redis.pttl(key)) > 0;
     const is = [await redis.type(key), expires];
@@ -41,6 +53,9 @@ test('a market leaves the keys of the table and no other, in one slot', async ()
 
   // What is sold or withdrawn leaves nothing behind but the receipt.
   await market.withdraw('shield', 'frank');
-  const gone = ['listed', 'listings', 'newest', 'prices'].map((part) => stem + part);
+  await market.withdraw('axe', 'frank');
+  await market.timed.markExpiryMailed(ref);
+  await market.timed.markTimed((await market.timed.timers()).map(({ place }) => place));
+  const gone = ['listed', 'listings', 'newest', 'prices', 'timers', 'expired'].map((part) => stem + part);
   expect(await redis.exists(...gone)).toBe(0);
 });

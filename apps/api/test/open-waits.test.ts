@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream';
 import { expect, test } from '@jest/globals';
 import type { FastifyReply } from 'fastify';
 
-import { MAX_WAITS, OpenWaits } from '../src/locks/open-waits.js';
+import { MAX_WAITS, OpenWaits } from '../src/http/open-waits.js';
 
 /** As much of a reply as a wait looks at. */
 function connection(): { reply: FastifyReply; socket: PassThrough; raw: EventEmitter } {

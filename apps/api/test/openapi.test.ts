@@ -52,7 +52,7 @@ describe('the document', () => {
       .get(RouteMethods)
       .all.filter((route) => !route.startsWith('HEAD ') && !page.test(route.split(' ')[1]!))
       .map((route) => route.replaceAll(/:(\w+)/g, '{$1}'));
-    expect(routes.length).toBe(26);
+    expect(routes.length).toBe(49);
     expect(operations.map(([route]) => route).toSorted()).toEqual(routes.toSorted());
   });
 
@@ -143,14 +143,29 @@ describe('the document', () => {
     expect(bodies.map(([, { operationId }]) => operationId).toSorted()).toEqual([
       'acquireLock',
       'acquirePermits',
+      'cancelTask',
+      'claimTasks',
+      'cleanQueue',
+      'completeTask',
+      'drainQueue',
+      'enqueueTask',
+      'enqueueTasks',
+      'failTask',
+      'giveTaskBack',
+      'heartbeat',
       'list',
+      'logLine',
       'purchase',
       'putPlayer',
+      'putQueue',
       'releaseLock',
       'releasePermits',
       'renewLock',
       'renewPermits',
+      'resetPassword',
+      'retryTasks',
       'setPermits',
+      'tellProgress',
     ]);
     for (const [route, { requestBody }] of bodies) {
       const { $ref } = requestBody!.content['application/json']!.schema as { $ref: string };

@@ -48,13 +48,13 @@ describe('the relay', () => {
     // The second of them was enqueued before the process died, but not taken out of the outbox.
     const mails = mailsOf(prefix);
     const payload = { sellerId: 'frank', itemId: 'item-1', price: 1, buyerId: 'bill' };
-    await mails.enqueue('mail.sold', payload, { id: receipts[1]!.id, priority: 'high' });
+    await mails.enqueue('mail.sold', payload, { id: receipts[1]!.id, priority: 'medium' });
 
     await start(prefix);
     await until('an empty outbox', async () => (await market.outbox()).length === 0);
     expect(await mails.counts()).toMatchObject({ ready: 3, succeeded: 0, dead: 0 });
     for (const [n, { id }] of receipts.entries()) {
-      const task = { state: 'ready', priority: 'high', payload: { ...payload, itemId: `item-${n}` } };
+      const task = { state: 'ready', priority: 'medium', payload: { ...payload, itemId: `item-${n}` } };
       expect(await mails.get(id)).toMatchObject(task);
     }
   });

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { HttpException } from '@nestjs/common';
 import { describe, expect, test } from '@jest/globals';
 import { LockTimeoutError } from '@mortise/locks';
-import { ClientClosedError } from '@mortise/redis';
+import * as queues from '@mortise/queues';
+import { ClientClosedError, CodedError } from '@mortise/redis';
 
 import * as market from '../src/market/index.js';
 import { CATALOGUE, isProblemSlug } from '../src/problems/catalogue.js';
@@ -23,7 +24,7 @@ describe('the catalogue', () => {
     const classes = Object.values(market).filter(
       (value) => typeof value === 'function' && value.prototype instanceof market.MarketRefusal,
     ) as (new () => market.MarketRefusal)[];
-    expect(classes.length).toBe(18);
+    expect(classes.length).toBe(20);
     for (const refusal of classes) {
       const error = new refusal();
       const { slug } = problemOf(error);
@@ -32,6 +33,34 @@ describe('the catalogue', () => {
         error.code.slice(4).toLowerCase().replaceAll('_', '-'),
       ]);
     }
+  });
+
+  test('has every refusal of queues that a request can meet', () => {
+    /** Of handlers and workers, and of what has no routes; ERR_UNKNOWN_TASK, of workers, has the word of a problem by chance. */
+    const others = [
+      'ERR_BACKOFF_FUNCTION',
+      'ERR_DISCARDED',
+      'ERR_INVALID_FLOW',
+      'ERR_INVALID_SCHEDULE',
+      'ERR_RESULT_NOT_KEPT',
+      'ERR_RESULT_TIMEOUT',
+      'ERR_RETRY_LATER',
+      'ERR_SANDBOX_EXITED',
+      'ERR_TASK_DEAD',
+      'ERR_TASK_EXPIRED',
+      'ERR_TASK_NOT_FOUND',
+      'ERR_TASK_TIMEOUT',
+      'ERR_TOO_MANY_SCHEDULES',
+      'ERR_WORKER_STOPPED',
+    ];
+    const refusals = Object.values(queues).filter(
+      (value) => typeof value === 'function' && value.prototype instanceof CodedError,
+    ) as unknown as { prototype: CodedError; name: string }[];
+    const source = readFileSync(new URL('../../../packages/queues/src/errors.ts', import.meta.url), 'utf8');
+    const codes = Array.from(source.matchAll(/code = '(ERR_\w+)'/g), ([, code]) => code!);
+    expect(codes.length).toBeGreaterThanOrEqual(refusals.length);
+    const mapped = codes.filter((code) => isProblemSlug(code.slice(4).toLowerCase().replaceAll('_', '-')));
+    expect([...mapped, ...others].toSorted()).toEqual(codes.toSorted());
   });
 
   test('knows its own words only', () => {

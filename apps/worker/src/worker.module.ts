@@ -1,14 +1,23 @@
 /** What the worker consists of, in which order it starts, and in which order it ends. */
-import { MAIL_QUEUE, type MailTasks, Market } from '@mortise/api/market';
-import { Worker } from '@mortise/queues';
+import {
+  MAIL_PRIORITIES,
+  MAIL_QUEUE,
+  MAIL_TASKS,
+  type MailTasks,
+  Market,
+  MARKET_QUEUE,
+  MARKET_TASKS,
+} from '@mortise/api/market';
+import type { Queue } from '@mortise/queues';
+import { QueuesModule, queueToken } from '@mortise/queues/nestjs';
 import type { RedisClient } from '@mortise/redis';
 import {
-  type BeforeApplicationShutdown,
   type DynamicModule,
   Inject,
   Module,
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
+  type OnModuleDestroy,
 } from '@nestjs/common';
 import type { Logger } from 'pino';
 
@@ -16,34 +25,39 @@ import type { Config } from './config.js';
 import { ErrorLog } from './error-log.js';
 import { HealthServer } from './health-server.js';
 import { EmlMailer } from './mail/eml-mailer.js';
-import { MailSoldHandler } from './mail/mail-sold.handler.js';
+import { MailDelivery } from './mail/mail-delivery.js';
+import { MailHandlers } from './mail/mail-handlers.js';
 import type { Mailer } from './mail/mailer.js';
 import { SmtpMailer } from './mail/smtp-mailer.js';
+import { MarketHandlers } from './market/market-handlers.js';
 import { openRedis } from './open-redis.js';
 
-const CONFIG = Symbol('config');
 const REDIS = Symbol('redis');
 const MAILER = Symbol('mailer');
 
 @Module({})
-export class WorkerModule
-  implements OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
-{
+export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
   constructor(
-    @Inject(CONFIG) private readonly config: Config,
     @Inject(REDIS) private readonly redis: RedisClient,
     @Inject(MAILER) private readonly mailer: Mailer,
-    private readonly worker: Worker<MailTasks>,
     private readonly health: HealthServer,
   ) {}
 
   static with(config: Config, log: Logger): DynamicModule {
-    const { prefix, sender, smtpUrl, concurrency, leaseMs } = config;
-    const errors = new ErrorLog(log);
+    const { prefix, sender, smtpUrl, shutdownTimeoutMs: graceMs } = config;
     return {
       module: WorkerModule,
+      // The queues take their client from here.
+      global: true,
+      imports: [
+        QueuesModule.forRootAsync({
+          inject: [REDIS],
+          useFactory: (redis: RedisClient) => ({ redis, prefix, graceMs, workers: workersOf(config, log) }),
+        }),
+        QueuesModule.registerQueue(MAIL_QUEUE, { priorities: MAIL_PRIORITIES, tasks: MAIL_TASKS }),
+        QueuesModule.registerQueue(MARKET_QUEUE, { tasks: MARKET_TASKS }),
+      ],
       providers: [
-        { provide: CONFIG, useValue: config },
         { provide: REDIS, useFactory: () => openRedis(config.redis, log) },
         {
           provide: Market,
@@ -58,20 +72,15 @@ export class WorkerModule
               : new SmtpMailer(smtpUrl, sender),
         },
         {
-          provide: MailSoldHandler,
+          provide: MailHandlers,
           inject: [Market, MAILER],
-          useFactory: (market: Market, mailer: Mailer) => new MailSoldHandler(market, mailer, log),
+          useFactory: (market: Market, mailer: Mailer) =>
+            new MailHandlers(market, new MailDelivery(market, mailer, log)),
         },
         {
-          provide: Worker,
-          inject: [REDIS, MailSoldHandler],
-          useFactory: (redis: RedisClient, mailSold: MailSoldHandler) =>
-            new Worker<MailTasks>(
-              redis,
-              [MAIL_QUEUE],
-              { 'mail.sold': (payload, task) => mailSold.handle(payload, task) },
-              { prefix, concurrency, leaseMs, onError: (error) => errors.add(error) },
-            ),
+          provide: MarketHandlers,
+          inject: [Market, queueToken(MAIL_QUEUE)],
+          useFactory: (market: Market, mails: Queue<MailTasks>) => new MarketHandlers(market, mails, log),
         },
         {
           provide: HealthServer,
@@ -80,23 +89,30 @@ export class WorkerModule
             new HealthServer(redis, config.healthPort, config.healthHost, log),
         },
       ],
+      exports: [REDIS],
     };
   }
 
   async onApplicationBootstrap(): Promise<void> {
     await this.health.start();
-    await this.worker.start();
   }
 
-  /** Takes no more tasks, gives the running ones their time, and puts back those that are not done by then. */
-  async beforeApplicationShutdown(): Promise<void> {
+  /** Before the module of the queues stops the workers. */
+  onModuleDestroy(): void {
     this.health.drain();
-    await this.worker.stop({ graceMs: this.config.shutdownTimeoutMs });
   }
 
+  /** After the workers have stopped. */
   onApplicationShutdown(): void {
     this.mailer.close();
     this.redis.disconnect();
     this.health.stop();
   }
+}
+
+/** One for each queue, so that listings don't wait for a mail server that is slow. */
+function workersOf({ concurrency, leaseMs }: Config, log: Logger) {
+  const errors = new ErrorLog(log);
+  const options = { concurrency, leaseMs, onError: (error: unknown) => errors.add(error) };
+  return [MAIL_QUEUE, MARKET_QUEUE].map((queue) => ({ ...options, queues: [queue] }));
 }

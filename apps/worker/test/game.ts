@@ -46,7 +46,7 @@ export class Game implements AsyncDisposable {
   async sell(sale: Partial<MailTasks['mail.sold']> = {}, options: EnqueueOptions = {}): Promise<string> {
     const payload = { sellerId: 'frank', itemId: 'ItemM', price: 97, buyerId: 'bill', ...sale };
     const { id } = await this.queue.enqueue('mail.sold', payload, {
-      priority: 'high',
+      priority: 'medium',
       backoff: { type: 'fixed', delayMs: 20 },
       ...options,
     });

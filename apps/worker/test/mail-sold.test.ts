@@ -2,7 +2,8 @@ import { expect, test } from '@jest/globals';
 import { Discard, type TaskContext } from '@mortise/queues';
 import { pino } from 'pino';
 
-import { MailSoldHandler } from '../src/mail/mail-sold.handler.js';
+import { MailDelivery } from '../src/mail/mail-delivery.js';
+import { MailHandlers } from '../src/mail/mail-handlers.js';
 import { SmtpMailer } from '../src/mail/smtp-mailer.js';
 import { Game } from './game.js';
 import { parseMail, SENDER } from './mails.js';
@@ -183,9 +184,10 @@ test('hostile addresses never reach the wire', async () => {
   ];
   for (const email of hostile) {
     const player = { id: 'frank', name: 'Frank', email, funds: 0 };
-    const handler = new MailSoldHandler({ player: async () => player }, mailer, pino({ level: 'silent' }));
+    const market = { player: async () => player };
+    const handlers = new MailHandlers(market, new MailDelivery(market, mailer, pino({ level: 'silent' })));
     const task = { id: '1', attempt: 1, attempts: 5, signal: new AbortController().signal } as TaskContext;
-    const handling = handler.handle({ sellerId: 'frank', itemId: 'ItemM', price: 97, buyerId: 'bill' }, task);
+    const handling = handlers.sold({ sellerId: 'frank', itemId: 'ItemM', price: 97, buyerId: 'bill' }, task);
     await expect(handling).rejects.toThrow(Discard);
     await expect(handling).rejects.toThrow(/^not a mail address: /);
   }

@@ -26,31 +26,35 @@ test('what is not finished in time goes back at once, and the attempt does not c
   const held = holdData(peer);
   await using game = new Game();
   await game.putPlayers();
-  const worker = await game.startWorker({ SMTP_URL: peer.url, WORKER_SHUTDOWN_TIMEOUT_MS: '50' });
+  const worker = await game.startWorker({
+    SMTP_URL: peer.url,
+    WORKER_LEASE_MS: '3600000',
+    WORKER_SHUTDOWN_TIMEOUT_MS: '50',
+  });
   const id = await game.sell();
   await held.reached;
   const startedAt = performance.now();
   await worker.close();
-  expect(performance.now() - startedAt).toBeLessThan(1_500);
+  // Less than the time that it has by default.
+  expect(performance.now() - startedAt).toBeLessThan(9_000);
   const task = await game.queue.get(id);
   expect(task?.state).not.toBe('active');
   expect(task).toMatchObject({ attempt: 0 });
   expect(worker.lines).toContainEqual(expect.objectContaining({ msg: 'mail abandoned', task: id }));
 
   held.release();
-  const takenAt = performance.now();
   await game.startWorker({ SMTP_URL: peer.url });
+  // Not after the lease of an hour.
   expect(await game.taskIn('succeeded', id)).toMatchObject({ attempt: 1 });
-  // Not after the lease of 10 s.
-  expect(performance.now() - takenAt).toBeLessThan(2_000);
 });
 
 test('an idle worker ends at once', async () => {
   await using game = new Game();
-  const worker = await game.startWorker();
+  const worker = await game.startWorker({ WORKER_SHUTDOWN_TIMEOUT_MS: '3600000' });
   const startedAt = performance.now();
   await worker.close();
-  expect(performance.now() - startedAt).toBeLessThan(1_000);
+  // Rather than after the time that unfinished mails have.
+  expect(performance.now() - startedAt).toBeLessThan(30_000);
 });
 
 /** Lets the peer wait with its answer to the first mail until `release`; later ones are taken at once. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 
 import { line, markup } from '../src/mail/escape.js';
-import { sold } from '../src/mail/templates.js';
+import { expired, passwordReset, sold } from '../src/mail/templates.js';
 
 const FACTS = { saleId: 'sale-1', sellerName: 'Frank', buyerName: 'Bill', itemId: 'ItemM', price: 1_097 };
 
@@ -59,6 +59,43 @@ describe('sold', () => {
         expect(tags(content.html)).toEqual(expected);
       }),
     );
+  });
+});
+
+describe('expired and passwordReset', () => {
+  test('say what has happened, in both forms', () => {
+    expect(expired({ sellerName: 'Frank', itemId: 'ItemM', price: 1 })).toEqual({
+      subject: 'Not sold: ItemM',
+      text: 'Hello Frank,\n\nnobody bought your item ItemM for 1 coin in time.\nIt is in your inventory again.\n',
+      html: expect.stringContaining('<strong>ItemM</strong> for <strong>1 coin</strong>'),
+    });
+    expect(passwordReset({ requestId: 'r-1', playerName: 'Frank' })).toEqual({
+      subject: 'Choose a new password',
+      text: expect.stringMatching(/^Hello Frank,\n[^]*\nRequest r-1\n$/),
+      html: expect.stringContaining('<small>Request r-1</small>'),
+    });
+  });
+
+  test('whatever the values are, the subject is one line and the markup has the same tags', () => {
+    const value = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('</p><script>', '\r\nBcc: x', '\0'),
+    );
+    const texts = [
+      (one: string, other: string) => expired({ sellerName: one, itemId: other, price: 5 }),
+      (one: string, other: string) => passwordReset({ requestId: one, playerName: other }),
+    ];
+    for (const write of texts) {
+      const plain = write('a', 'b');
+      fc.assert(
+        fc.property(value, value, (one, other) => {
+          const content = write(one, other);
+          expect(content.subject).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
+          expect(content.text.split(/\r?\n|\r/)).toHaveLength(plain.text.split('\n').length);
+          expect(tags(content.html)).toEqual(tags(plain.html));
+        }),
+      );
+    }
   });
 });
 

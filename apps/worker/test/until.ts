@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const DEADLINE_MS = 15_000;
+const DEADLINE_MS = 40_000;
 
 /** Resolves with the first answer that isn't undefined or false; rejects when there is none in time. */
 export async function until<T>(

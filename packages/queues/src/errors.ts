@@ -115,7 +115,7 @@ export class TaskActiveError extends CodedError {
     readonly queue: string,
     readonly taskId: string,
   ) {
-    super(`task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)} is active`);
+    super(`task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)} is active: cancel it first`);
   }
 }
 
@@ -329,14 +329,8 @@ export class RetryLater extends CodedError {
   readonly code = 'ERR_RETRY_LATER';
   readonly delayMs: number;
 
-  constructor({
-    delayMs,
-    reason = 'the handler asked for a later try',
-  }: {
-    delayMs: number;
-    reason?: string;
-  }) {
-    super(reason);
-    this.delayMs = requireDuration('delayMs', delayMs, { min: 0, max: MAX_DELAY_MS });
+  constructor(options: { readonly delayMs: number; readonly reason?: string }) {
+    super(options?.reason ?? 'the handler asked for a later try');
+    this.delayMs = requireDuration('delayMs', options?.delayMs, { min: 0, max: MAX_DELAY_MS });
   }
 }

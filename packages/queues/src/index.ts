@@ -29,18 +29,19 @@ export {
   UnknownTaskError,
   WorkerStoppedError,
 } from './errors.js';
+export { ClientClosedError } from '@mortise/redis';
+export type { Telemetry } from '@mortise/redis';
 export type {
   Backoff,
   BackoffFunction,
   EnqueueOptions,
   FailedAttempt,
   Fairness,
-  QueueLimits,
   QueueOptions,
-  RateLimitOptions,
   WorkerOptions,
 } from './options.js';
 export { DEFAULTS } from './options.js';
+export type { QueueLimits, RateLimitOptions } from './shard/queue-limits.js';
 export type { QueueEvent, QueueEventType } from './events/event.js';
 export type { EventsOptions } from './events/events.js';
 export type { Child } from './flow/child.js';

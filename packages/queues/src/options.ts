@@ -3,7 +3,7 @@ import { requireDuration, requireInteger, requireName, requireOneOf } from '@mor
 import type { InputSchemas, OutputSchemas } from './schema/standard-schema.js';
 import { RunAtPastError } from './errors.js';
 import { MAX_DELAY_MS } from './limits.js';
-import type { RateLimit, SettingsValues } from './shard/settings-text.js';
+import { requireKnown } from './require-known.js';
 
 /** How long to wait before the next attempt. */
 export interface Backoff {
@@ -65,34 +65,6 @@ export interface QueueOptions<Tasks = Record<string, unknown>> {
   readonly schemas?: InputSchemas<Tasks>;
   /** Counters, and a span for each call that enqueues, whose context travels in the headers. Default: none. */
   readonly telemetry?: Telemetry;
-}
-
-/** At most `limit` starts in any `periodMs` and `burst - 1` more, spread evenly: GCRA, by the clock of the server. */
-export interface RateLimitOptions {
-  /** 1 to 1,000,000,000. */
-  readonly limit: number;
-  /** 1 ms to 10 years. */
-  readonly periodMs: number;
-  /** How many may start at once after a pause. 1 to `limit`. Default 1. */
-  readonly burst?: number;
-}
-
-/** Limits that hold for all workers of a queue together. Undefined leaves one as it is, null lifts it. */
-export interface QueueLimits {
-  /** Tasks that run at the same time. 1 to 1,000,000. */
-  readonly concurrency?: number | null;
-  readonly rate?: RateLimitOptions | null;
-  /** Limits of each group for itself. */
-  readonly groups?: {
-    readonly concurrency?: number | null;
-    readonly rate?: RateLimitOptions | null;
-    /** One task of a group after the other, the next one only when the present one has ended for good. */
-    readonly ordered?: boolean;
-  };
-  /** Tasks in the queue, retained ones included; beyond that ERR_QUEUE_FULL. 1 to 1,000,000,000. Default 10,000,000. */
-  readonly maxTasks?: number | null;
-  /** How many events are kept for `events()`; 0 writes none. 0 to 10,000,000. */
-  readonly keepEvents?: number;
 }
 
 export interface EnqueueOptions {
@@ -217,6 +189,7 @@ export function resolveAttempts(attempts: number = DEFAULTS.attempts): number {
 
 export function resolveBackoff(backoff: Backoff = {}): Required<Backoff> {
   requireObject('backoff', backoff);
+  requireKnown('backoff', backoff, BACKOFF_OPTIONS);
   const { type, delayMs, jitter } = { ...DEFAULTS.backoff, ...given(backoff) };
   requireOneOf('backoff.type', type, ['exponential', 'fixed', 'custom']);
   requireDuration('backoff.delayMs', delayMs, { min: 0, max: MAX_DELAY_MS });
@@ -299,6 +272,53 @@ export function resolveWhen({ delayMs, runAt }: EnqueueOptions): number {
   return at;
 }
 
+const BACKOFF_OPTIONS = new Set(['type', 'delayMs', 'maxDelayMs', 'jitter']);
+const QUEUE_OPTIONS = new Set([
+  'prefix',
+  'priorities',
+  'maxPayloadBytes',
+  'keepCancelled',
+  'shards',
+  'schemas',
+  'telemetry',
+]);
+const ENQUEUE_OPTIONS = new Set([
+  'priority',
+  'delayMs',
+  'runAt',
+  'id',
+  'attempts',
+  'backoff',
+  'timeoutMs',
+  'expiresInMs',
+  'headers',
+  'group',
+  'dedupMs',
+]);
+const WORKER_OPTIONS = new Set([
+  'prefix',
+  'concurrency',
+  'leaseMs',
+  'backoff',
+  'fairness',
+  'keepSucceeded',
+  'keepSucceededMs',
+  'keepDead',
+  'onError',
+  'schemas',
+  'telemetry',
+]);
+
+export function requireQueueOptions(options: object): void {
+  requireObject('options', options);
+  requireKnown('Queue', options, QUEUE_OPTIONS);
+}
+
+export function requireEnqueueOptions(options: object): void {
+  requireObject('options', options);
+  requireKnown('enqueue', options, ENQUEUE_OPTIONS);
+}
+
 export function resolveGroup(group: string | undefined): string | undefined {
   if (group === undefined) return undefined;
   requireName('group', group);
@@ -316,55 +336,11 @@ export function resolveShards(shards: number | undefined): number | undefined {
   return shards === undefined ? undefined : requireInteger('shards', shards, { min: 1, max: MAX_SHARDS });
 }
 
-/** The settings with the limits put over them. */
-export function resolveLimits(values: SettingsValues, limits: QueueLimits): SettingsValues {
-  requireObject('limits', limits);
-  const { groups = {} } = limits;
-  requireObject('groups', groups);
-  return {
-    ...values,
-    concurrency: limitOf('concurrency', limits.concurrency, values.concurrency, 1_000_000),
-    rate: rateOf('rate', limits.rate, values.rate),
-    groupConcurrency: limitOf('groups.concurrency', groups.concurrency, values.groupConcurrency, 1_000_000),
-    groupRate: rateOf('groups.rate', groups.rate, values.groupRate),
-    isOrdered: groups.ordered ?? values.isOrdered,
-    maxTasks: limitOf('maxTasks', limits.maxTasks, values.maxTasks, 1_000_000_000),
-    keepEvents: requireInteger('keepEvents', limits.keepEvents ?? values.keepEvents, {
-      min: 0,
-      max: 10_000_000,
-    }),
-  };
-}
-
-function limitOf(
-  option: string,
-  wanted: number | null | undefined,
-  present: number | undefined,
-  max: number,
-): number | undefined {
-  if (wanted === undefined) return present;
-  return wanted === null ? undefined : requireInteger(option, wanted, { min: 1, max });
-}
-
-function rateOf(
-  option: string,
-  wanted: RateLimitOptions | null | undefined,
-  present: RateLimit | undefined,
-): RateLimit | undefined {
-  if (wanted === undefined) return present;
-  if (wanted === null) return undefined;
-  requireObject(option, wanted);
-  const limit = requireInteger(`${option}.limit`, wanted.limit, { min: 1, max: 1_000_000_000 });
-  return {
-    limit,
-    periodMs: requireInteger(`${option}.periodMs`, wanted.periodMs, { min: 1, max: MAX_DELAY_MS }),
-    burst: requireInteger(`${option}.burst`, wanted.burst ?? 1, { min: 1, max: limit }),
-  };
-}
-
 export type ResolvedWorkerOptions = ReturnType<typeof resolveWorkerOptions>;
 
 export function resolveWorkerOptions(options: WorkerOptions) {
+  requireObject('options', options);
+  requireKnown('Worker', options, WORKER_OPTIONS);
   const { concurrency, leaseMs, keepSucceeded, keepSucceededMs, keepDead } = {
     ...DEFAULTS,
     ...given(options),
@@ -383,7 +359,7 @@ export function resolveWorkerOptions(options: WorkerOptions) {
   };
 }
 
-function requireObject(option: string, value: unknown): void {
+export function requireObject(option: string, value: unknown): void {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return;
   throw new TypeError(
     `${option} must be an object, got ${Array.isArray(value) ? 'an array' : String(value)}`,

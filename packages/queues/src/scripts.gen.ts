@@ -810,9 +810,18 @@ export const operatorCancel = new Script({
     "  return redis.call('ZRANGE', grouped, '[' .. prefix, '(' .. prefix .. '\\255', 'BYLEX', 'LIMIT', 0, 1)[1]\n" +
     "end\n" +
     "\n" +
+    "-- Whether the limits of groups say that none of it may start now.\n" +
+    "local function isHeldUp(state)\n" +
+    "  return groupConcurrency and state[2] >= groupConcurrency or groupInterval and state[3] - groupSlack > now\n" +
+    "end\n" +
+    "\n" +
     "-- Stores what has become of a group, and puts it where it belongs. Its turn is a new one when it was served.\n" +
     "local function placeGroup(group, wasServed)\n" +
     "  local state = groupState(group)\n" +
+    "  if groupInterval then\n" +
+    "    -- What was used under another rate must not stand in the way for longer than this one allows.\n" +
+    "    state[3] = math.min(state[3], now + groupSlack + groupInterval)\n" +
+    "  end\n" +
     "  local waiting, running, usedUntil = state[1], state[2], state[3]\n" +
     "  local restUntil = groupInterval and usedUntil - groupSlack or 0\n" +
     "  if waiting == 0 and running == 0 and restUntil <= now then\n" +
@@ -1396,9 +1405,18 @@ export const operatorDrain = new Script({
     "  return redis.call('ZRANGE', grouped, '[' .. prefix, '(' .. prefix .. '\\255', 'BYLEX', 'LIMIT', 0, 1)[1]\n" +
     "end\n" +
     "\n" +
+    "-- Whether the limits of groups say that none of it may start now.\n" +
+    "local function isHeldUp(state)\n" +
+    "  return groupConcurrency and state[2] >= groupConcurrency or groupInterval and state[3] - groupSlack > now\n" +
+    "end\n" +
+    "\n" +
     "-- Stores what has become of a group, and puts it where it belongs. Its turn is a new one when it was served.\n" +
     "local function placeGroup(group, wasServed)\n" +
     "  local state = groupState(group)\n" +
+    "  if groupInterval then\n" +
+    "    -- What was used under another rate must not stand in the way for longer than this one allows.\n" +
+    "    state[3] = math.min(state[3], now + groupSlack + groupInterval)\n" +
+    "  end\n" +
     "  local waiting, running, usedUntil = state[1], state[2], state[3]\n" +
     "  local restUntil = groupInterval and usedUntil - groupSlack or 0\n" +
     "  if waiting == 0 and running == 0 and restUntil <= now then\n" +
@@ -2469,9 +2487,18 @@ export const operatorRemove = new Script({
     "  return redis.call('ZRANGE', grouped, '[' .. prefix, '(' .. prefix .. '\\255', 'BYLEX', 'LIMIT', 0, 1)[1]\n" +
     "end\n" +
     "\n" +
+    "-- Whether the limits of groups say that none of it may start now.\n" +
+    "local function isHeldUp(state)\n" +
+    "  return groupConcurrency and state[2] >= groupConcurrency or groupInterval and state[3] - groupSlack > now\n" +
+    "end\n" +
+    "\n" +
     "-- Stores what has become of a group, and puts it where it belongs. Its turn is a new one when it was served.\n" +
     "local function placeGroup(group, wasServed)\n" +
     "  local state = groupState(group)\n" +
+    "  if groupInterval then\n" +
+    "    -- What was used under another rate must not stand in the way for longer than this one allows.\n" +
+    "    state[3] = math.min(state[3], now + groupSlack + groupInterval)\n" +
+    "  end\n" +
     "  local waiting, running, usedUntil = state[1], state[2], state[3]\n" +
     "  local restUntil = groupInterval and usedUntil - groupSlack or 0\n" +
     "  if waiting == 0 and running == 0 and restUntil <= now then\n" +
@@ -3002,13 +3029,15 @@ export const queueEnqueue = new Script({
   name: "queue.enqueue",
   isReadOnly: false,
   keys: ["settings","tasks","attempts","idle","timekeeper"],
-  args: ["believed","publish"],
-  restKey: "lanes",
-  restArg: "entries",
+  args: ["believed","publish","lanes","stamp","delays","count","entries"],
+  restKey: "places",
   source: "#!lua\n" +
     "-- Stores new tasks. A task without a delay is ready at once, behind the ready tasks of its lane, or of its group; a delayed\n" +
     "-- one waits in its lane's schedule. An id that is already stored, or remembered, is left alone. Wakes one parked worker when\n" +
     "-- there is something to run, and the timekeeper when something falls due earlier than it thinks.\n" +
+    "--\n" +
+    "-- All tasks come in one argument: each string that a client sends costs it 0.6 µs, and the server half of that. For the same\n" +
+    "-- reason only the keys of those lanes are sent that the tasks are in.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   settings     STRING, see src/shard/settings-text.ts; written by the first call\n" +
@@ -3016,69 +3045,90 @@ export const queueEnqueue = new Script({
     "--   attempts     HASH id -> last attempt; only where it waits in a group\n" +
     "--   idle         ZSET channel of a parked worker -> parked until, ms\n" +
     "--   timekeeper   STRING \"<next due, ms> <channel>\"\n" +
-    "--   lanes...     three for each priority: ready LIST, scheduled ZSET, retrying ZSET; behind them, for a queue that uses\n" +
-    "--                more than the core, the 16 keys of EXTENDED in src/keys.ts\n" +
+    "--   places...    two for each of `lanes`: ready LIST, scheduled ZSET; behind them, for a queue that uses more than the\n" +
+    "--                core, the 16 keys of EXTENDED in src/keys.ts\n" +
     "-- ARGV\n" +
     "--   believed     the settings that the caller believes to be stored\n" +
     "--   publish      PUBLISH or SPUBLISH\n" +
-    "--   entries...   two for each task, 1,000 at most: id, and the record with another f64 in its head, which says\n" +
-    "--                when the task may run: 0 at once, below 0 so many ms from now, above 0 that instant\n" +
+    "--   lanes        a byte for each lane that the tasks are in\n" +
+    "--   stamp        the instant that the records name as that of their enqueuing, ms: what the caller takes the server's time to\n" +
+    "--                be, or 0. Where the server's time is another one it is written instead\n" +
+    "--   delays       for each task that has to wait: u16 its place in `entries`, from 1; f64 below 0 so many ms from `stamp`,\n" +
+    "--                above 0 that instant\n" +
+    "--   count        how many tasks, 1,000 at most\n" +
+    "--   entries      for each task: u16 length · id, u32 length · record\n" +
     "-- RETURNS\n" +
-    "--   a string with one character a task: 1 stored, 0 was there already, C is there with another name or payload, F the queue\n" +
-    "--   is full\n" +
+    "--   the server's time, ms: all are stored\n" +
+    "--   { outcomes, the server's time }: a character for each task: 1 stored, 0 was there already, C is there with another name\n" +
+    "--   or payload, F the queue is full\n" +
     "--   error SETTINGS <stored>: something else is stored; nothing is written\n" +
     "local settings, tasks, attempts, idle, timekeeper = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
-    "local believed, publish = ARGV[1], ARGV[2]\n" +
-    "local FIRST_LANE = 6\n" +
-    "local GROUPED, REMEMBERED, LANES = 16, 128, 16\n" +
+    "local believed, publish, lanes, stamp, delays = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]\n" +
+    "local count, entries = tonumber(ARGV[6]), ARGV[7]\n" +
+    "local isExtended = #KEYS > 5 + 2 * #lanes\n" +
     "local MAX_TASKS = 10000000\n" +
-    "-- How many ids whose time is over are forgotten with each call.\n" +
-    "local MOST_FORGOTTEN = 200\n" +
-    "\n" +
-    "local isExtended = (#KEYS - 5) % 3 ~= 0\n" +
-    "local grouped, groups, turns, resting, events, remembered\n" +
-    "if isExtended then\n" +
-    "  local before = #KEYS - 16\n" +
-    "  grouped, groups, turns, resting = KEYS[before + 3], KEYS[before + 4], KEYS[before + 5], KEYS[before + 6]\n" +
-    "  events, remembered = KEYS[before + 11], KEYS[before + 16]\n" +
-    "end\n" +
+    "-- The first byte of a record without flags is less.\n" +
+    "local FLAGS = 16\n" +
+    "-- How far what the caller takes the time to be may be off, ms; a call is some time on its way.\n" +
+    "local MOST_BEHIND, MOST_AHEAD = 20, 2\n" +
     "\n" +
     "local stored = redis.call('GET', settings)\n" +
-    "if stored and stored ~= believed then\n" +
-    "  return redis.error_reply('SETTINGS ' .. stored)\n" +
-    "end\n" +
-    "if not stored then\n" +
+    "if stored ~= believed then\n" +
+    "  if stored then\n" +
+    "    return redis.error_reply('SETTINGS ' .. stored)\n" +
+    "  end\n" +
     "  redis.call('SET', settings, believed)\n" +
     "end\n" +
     "\n" +
     "local time = redis.call('TIME')\n" +
     "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
-    "local enqueuedAt = struct.pack('>d', now)\n" +
-    "local maxTasks = isExtended and tonumber(string.match(believed, ';max=(%d+)')) or MAX_TASKS\n" +
-    "local keepEvents = isExtended and tonumber(string.match(believed, ';events=(%d+)')) or 0\n" +
-    "local isPaused = isExtended and string.find(believed, ';paused=1', 1, true)\n" +
     "\n" +
-    "-- Tells parked workers, those that have waited longest first, that there may be something to take.\n" +
-    "-- Expects: idle, publish, now.\n" +
-    "local function wake(most)\n" +
-    "  for _ = 1, 16 do\n" +
-    "    if most == 0 then\n" +
-    "      return\n" +
-    "    end\n" +
-    "    local parked = redis.call('ZPOPMIN', idle)\n" +
-    "    if #parked == 0 then\n" +
-    "      return\n" +
-    "    end\n" +
-    "    -- Not those that are gone, or whose parking time is over.\n" +
-    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], 'w:') > 0 then\n" +
-    "      most = most - 1\n" +
-    "    end\n" +
-    "  end\n" +
+    "-- Taken apart in one go; what comes out is what HSET wants, and where the last one ends.\n" +
+    "local fields = { struct.unpack(count == 1 and '>Hc0Ic0' or '>' .. string.rep('Hc0Ic0', count), entries) }\n" +
+    "fields[2 * count + 1] = nil\n" +
+    "local ids = {}\n" +
+    "for i = 1, count do\n" +
+    "  ids[i] = fields[2 * i - 1]\n" +
     "end\n" +
     "\n" +
-    "-- What lies beyond the core. A function that is made costs 0.1 µs, also where it is never called.\n" +
-    "local beyond, refused = {}, {}\n" +
+    "local known = redis.call('HMGET', tasks, unpack(ids))\n" +
+    "local size = redis.call('HLEN', tasks)\n" +
+    "local isTimely = stamp >= now - MOST_BEHIND and stamp <= now + MOST_AHEAD\n" +
+    "local reply, isReady, earliest = now, true, nil\n" +
+    "local maxTasks, isPaused, remembered, isRemembering, keepEvents = MAX_TASKS, false, nil, false, 0\n" +
     "if isExtended then\n" +
+    "  maxTasks = tonumber(string.match(believed, ';max=(%d+)')) or MAX_TASKS\n" +
+    "  isPaused = string.find(believed, ';paused=1', 1, true)\n" +
+    "  keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0\n" +
+    "  remembered = KEYS[#KEYS]\n" +
+    "  isRemembering = redis.call('EXISTS', remembered) == 1\n" +
+    "end\n" +
+    "\n" +
+    "-- What nearly all calls are: all new, ready at once, in one lane, and nothing to do beyond the core.\n" +
+    "local isPlain = isTimely and #lanes == 1 and delays == '' and not isRemembering and keepEvents == 0\n" +
+    "  and size + count <= maxTasks\n" +
+    "if isPlain then\n" +
+    "  local seen = {}\n" +
+    "  for i = 1, count do\n" +
+    "    local id = ids[i]\n" +
+    "    if known[i] or seen[id] or isExtended and string.byte(fields[2 * i]) >= FLAGS then\n" +
+    "      isPlain = false\n" +
+    "      break\n" +
+    "    end\n" +
+    "    seen[id] = true\n" +
+    "  end\n" +
+    "end\n" +
+    "if isPlain then\n" +
+    "  local ready = unpack(KEYS, 6)\n" +
+    "  -- In this order: an id without a record is dropped, a record without a place would be lost.\n" +
+    "  redis.call('RPUSH', ready, unpack(ids))\n" +
+    "  redis.call('HSET', tasks, unpack(fields))\n" +
+    "else\n" +
+    "  local laneKeys, beyond = { unpack(KEYS, 6) }, nil\n" +
+    "  if isExtended then\n" +
+    "    local before = #laneKeys - 16\n" +
+    "    local _, _, grouped, groups, turns, resting = unpack(laneKeys, before + 1)\n" +
+    "    local events = laneKeys[before + 11]\n" +
     "-- Groups. A waiting task with a group stands in the sorted set `grouped`, all scores 0, as\n" +
     "--\n" +
     "--   u16 length · group · u8 lane · f64 sequence · id\n" +
@@ -3144,9 +3194,18 @@ export const queueEnqueue = new Script({
     "  return redis.call('ZRANGE', grouped, '[' .. prefix, '(' .. prefix .. '\\255', 'BYLEX', 'LIMIT', 0, 1)[1]\n" +
     "end\n" +
     "\n" +
+    "-- Whether the limits of groups say that none of it may start now.\n" +
+    "local function isHeldUp(state)\n" +
+    "  return groupConcurrency and state[2] >= groupConcurrency or groupInterval and state[3] - groupSlack > now\n" +
+    "end\n" +
+    "\n" +
     "-- Stores what has become of a group, and puts it where it belongs. Its turn is a new one when it was served.\n" +
     "local function placeGroup(group, wasServed)\n" +
     "  local state = groupState(group)\n" +
+    "  if groupInterval then\n" +
+    "    -- What was used under another rate must not stand in the way for longer than this one allows.\n" +
+    "    state[3] = math.min(state[3], now + groupSlack + groupInterval)\n" +
+    "  end\n" +
     "  local waiting, running, usedUntil = state[1], state[2], state[3]\n" +
     "  local restUntil = groupInterval and usedUntil - groupSlack or 0\n" +
     "  if waiting == 0 and running == 0 and restUntil <= now then\n" +
@@ -3263,29 +3322,13 @@ export const queueEnqueue = new Script({
     "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-0', 'e', instant .. table.concat(happened))\n" +
     "  redis.call(publish, events, '*:' .. last)\n" +
     "end\n" +
-    "  beyond.joinGroup, beyond.happen = joinGroup, happen\n" +
+    "    beyond = { joinGroup = joinGroup, happen = happen }\n" +
     "\n" +
-    "  function beyond.tell()\n" +
-    "    placeGroups()\n" +
-    "    tellEvents()\n" +
-    "  end\n" +
-    "\n" +
-    "  if redis.call('EXISTS', remembered) == 1 then\n" +
-    "    local old = redis.call('ZRANGE', remembered, '-inf', now, 'BYSCORE', 'LIMIT', 0, MOST_FORGOTTEN)\n" +
-    "    if #old > 0 then\n" +
-    "      redis.call('ZREM', remembered, unpack(old))\n" +
+    "    function beyond.tell()\n" +
+    "      placeGroups()\n" +
+    "      tellEvents()\n" +
     "    end\n" +
-    "    -- Ids that are refused though their tasks may be gone.\n" +
-    "    local ids = {}\n" +
-    "    for i = 3, #ARGV, 2 do\n" +
-    "      ids[#ids + 1] = ARGV[i]\n" +
-    "    end\n" +
-    "    refused = redis.call('ZMSCORE', remembered, unpack(ids))\n" +
     "  end\n" +
-    "end\n" +
-    "\n" +
-    "-- Whether a stored task has the name and the payload of another record.\n" +
-    "local function isSame(id, record)\n" +
     "-- Where the name begins in a record.\n" +
     "local function nameAt(record)\n" +
     "  local flags, at = string.byte(record), 12\n" +
@@ -3301,58 +3344,125 @@ export const queueEnqueue = new Script({
     "  local length = struct.unpack('>H', record, at)\n" +
     "  return name .. '\\0' .. string.sub(record, at + 2 + length)\n" +
     "end\n" +
-    "  return essence(redis.call('HGET', tasks, id)) == essence(record)\n" +
+    "-- Stores tasks of which some may be stored or remembered already, have to wait, or lie in several lanes or in groups.\n" +
+    "-- Expects: everything of the prologue of queue.enqueue.lua, laneKeys, beyond; task.essence.part.lua before it.\n" +
+    "local GROUPED, REMEMBERED, LANES = 16, 128, 16\n" +
+    "-- How many ids whose time is over are forgotten with each call.\n" +
+    "local MOST_FORGOTTEN = 200\n" +
+    "\n" +
+    "local refused = {}\n" +
+    "if isRemembering then\n" +
+    "  local old = redis.call('ZRANGE', remembered, '-inf', now, 'BYSCORE', 'LIMIT', 0, MOST_FORGOTTEN)\n" +
+    "  if #old > 0 then\n" +
+    "    redis.call('ZREM', remembered, unpack(old))\n" +
+    "  end\n" +
+    "  -- Ids that are refused though their tasks may be gone.\n" +
+    "  refused = redis.call('ZMSCORE', remembered, unpack(ids))\n" +
     "end\n" +
     "\n" +
-    "local room = maxTasks - redis.call('HLEN', tasks)\n" +
-    "local replies, ready, isReady, earliest = {}, {}, false, nil\n" +
+    "-- Delays are counted from when the task was sent, and that is the instant in its record.\n" +
+    "local enqueuedAt = isTimely and stamp or now\n" +
+    "local packedAt = struct.pack('>d', enqueuedAt)\n" +
+    "local places, dueAt = {}, {}\n" +
+    "for i = 1, #lanes do\n" +
+    "  places[string.byte(lanes, i) - 48] = 2 * i - 1\n" +
+    "end\n" +
+    "for at = 1, #delays, 10 do\n" +
+    "  local i, due = struct.unpack('>Hd', delays, at)\n" +
+    "  if due < 0 then\n" +
+    "    -- It may be over by now, and goes before those that came without.\n" +
+    "    dueAt[i] = enqueuedAt - due\n" +
+    "  elseif due > now then\n" +
+    "    dueAt[i] = due\n" +
+    "  end\n" +
+    "end\n" +
     "\n" +
-    "for i = 3, #ARGV, 2 do\n" +
-    "  local id, record = ARGV[i], ARGV[i + 1]\n" +
-    "  local known = refused[(i - 1) / 2]\n" +
-    "  if known and tonumber(known) > now then\n" +
-    "    replies[#replies + 1] = '0'\n" +
-    "  elseif room <= 0 and redis.call('HEXISTS', tasks, id) == 0 then\n" +
-    "    replies[#replies + 1] = 'F'\n" +
-    "  elseif redis.call('HSETNX', tasks, id, string.sub(record, 1, 3) .. enqueuedAt .. string.sub(record, 12)) == 0 then\n" +
-    "    replies[#replies + 1] = isSame(id, record) and '0' or 'C'\n" +
+    "local room = maxTasks - size\n" +
+    "local outcomes, seen, ready, scheduled, written = {}, {}, {}, {}, 0\n" +
+    "isReady = false\n" +
+    "for i = 1, count do\n" +
+    "  local id, record = ids[i], fields[2 * i]\n" +
+    "  local other = known[i] or seen[id]\n" +
+    "  if other then\n" +
+    "    outcomes[i] = essence(other) == essence(record) and '0' or 'C'\n" +
+    "  elseif refused[i] and tonumber(refused[i]) > now then\n" +
+    "    outcomes[i] = '0'\n" +
+    "  elseif room <= 0 then\n" +
+    "    outcomes[i] = 'F'\n" +
     "  else\n" +
-    "    replies[#replies + 1] = '1'\n" +
+    "    outcomes[i] = '1'\n" +
+    "    seen[id] = record\n" +
     "    room = room - 1\n" +
-    "    local head, _, at = struct.unpack('>BHd', record)\n" +
-    "    local lane = head % LANES\n" +
-    "    if at < 0 then\n" +
-    "      at = now - at\n" +
+    "    if not isTimely then\n" +
+    "      record = string.sub(record, 1, 3) .. packedAt .. string.sub(record, 12)\n" +
     "    end\n" +
-    "    local key = FIRST_LANE + 3 * lane\n" +
-    "    if at > now then\n" +
-    "      redis.call('ZADD', KEYS[key + 1], at, id)\n" +
-    "      earliest = math.min(earliest or at, at)\n" +
-    "    elseif math.floor(head / GROUPED) % 2 == 1 then\n" +
-    "      beyond.joinGroup(struct.unpack('>Hc0', record, 12), lane, id, 0)\n" +
+    "    -- Those that are stored move up to the front.\n" +
+    "    fields[written + 1], fields[written + 2] = id, record\n" +
+    "    written = written + 2\n" +
+    "    local head, at = string.byte(record), dueAt[i]\n" +
+    "    local place, isGrouped = places[head % LANES], math.floor(head / GROUPED) % 2 == 1\n" +
+    "    if at then\n" +
+    "      local operands = scheduled[place] or {}\n" +
+    "      scheduled[place] = operands\n" +
+    "      operands[#operands + 1] = string.format('%.0f', at)\n" +
+    "      operands[#operands + 1] = id\n" +
+    "      if at > now then\n" +
+    "        earliest = math.min(earliest or at, at)\n" +
+    "      else\n" +
+    "        isReady = true\n" +
+    "      end\n" +
+    "    elseif isGrouped then\n" +
+    "      beyond.joinGroup(struct.unpack('>Hc0', record, 12), head % LANES, id, 0)\n" +
     "      isReady = true\n" +
     "    else\n" +
-    "      local ids = ready[key] or {}\n" +
-    "      ready[key] = ids\n" +
-    "      ids[#ids + 1] = id\n" +
+    "      local list = ready[place] or {}\n" +
+    "      ready[place] = list\n" +
+    "      list[#list + 1] = id\n" +
     "      isReady = true\n" +
     "    end\n" +
-    "    if isExtended then\n" +
+    "    if beyond then\n" +
     "      if head >= REMEMBERED then\n" +
-    "        local windowAt = math.floor(head / GROUPED) % 2 == 1 and 14 + struct.unpack('>H', record, 12) or 12\n" +
-    "        redis.call('ZADD', remembered, now + struct.unpack('>d', record, windowAt), id)\n" +
+    "        local windowMs = struct.unpack('>d', record, isGrouped and 14 + struct.unpack('>H', record, 12) or 12)\n" +
+    "        redis.call('ZADD', remembered, string.format('%.0f', now + windowMs), id)\n" +
     "      end\n" +
     "      beyond.happen('E', id, record)\n" +
     "    end\n" +
     "  end\n" +
     "end\n" +
-    "for key, ids in pairs(ready) do\n" +
-    "  redis.call('RPUSH', KEYS[key], unpack(ids))\n" +
+    "for place, list in pairs(ready) do\n" +
+    "  redis.call('RPUSH', laneKeys[place], unpack(list))\n" +
     "end\n" +
-    "if isExtended then\n" +
+    "for place, operands in pairs(scheduled) do\n" +
+    "  redis.call('ZADD', laneKeys[place + 1], unpack(operands))\n" +
+    "end\n" +
+    "if written > 0 then\n" +
+    "  redis.call('HSET', tasks, unpack(fields, 1, written))\n" +
+    "end\n" +
+    "if written < 2 * count then\n" +
+    "  reply = { table.concat(outcomes), now }\n" +
+    "end\n" +
+    "if beyond then\n" +
     "  beyond.tell()\n" +
     "end\n" +
+    "end\n" +
     "\n" +
+    "-- Tells parked workers, those that have waited longest first, that there may be something to take.\n" +
+    "-- Expects: idle, publish, now.\n" +
+    "local function wake(most)\n" +
+    "  for _ = 1, 16 do\n" +
+    "    if most == 0 then\n" +
+    "      return\n" +
+    "    end\n" +
+    "    local parked = redis.call('ZPOPMIN', idle)\n" +
+    "    if #parked == 0 then\n" +
+    "      return\n" +
+    "    end\n" +
+    "    -- Not those that are gone, or whose parking time is over.\n" +
+    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], 'w:') > 0 then\n" +
+    "      most = most - 1\n" +
+    "    end\n" +
+    "  end\n" +
+    "end\n" +
     "if isReady and not isPaused then\n" +
     "  wake(1)\n" +
     "end\n" +
@@ -3365,7 +3475,7 @@ export const queueEnqueue = new Script({
     "    wake(1)\n" +
     "  end\n" +
     "end\n" +
-    "return table.concat(replies)\n",
+    "return reply\n",
 } as const);
 
 export const queueGet = new Script({
@@ -3838,98 +3948,60 @@ export const shardConfigure = new Script({
     "return 1\n",
 } as const);
 
-export const workerExchange = new Script({
-  name: "worker.exchange",
+export const shardRegroup = new Script({
+  name: "shard.regroup",
   isReadOnly: false,
-  keys: ["settings","tasks","attempts","active","succeeded","dead","idle","timekeeper"],
-  args: ["believed","publish","channel","want","leaseMs","parkMs","keepSucceeded","keepSucceededMs","keepDead"],
-  restKey: "lanes",
-  restArg: "settlements",
+  keys: ["settings","attempts","idle","grouped","groups","turns","resting"],
+  args: ["believed","publish","cursor"],
   source: "#!lua flags=allow-oom\n" +
-    "-- The one call of a working worker: says what became of the tasks that it has finished, and takes the next ones.\n" +
-    "-- Also puts back what dead workers held, removes what retention no longer covers, and parks the worker when there\n" +
-    "-- is nothing to take.\n" +
-    "--\n" +
-    "-- A settlement counts only while the task is active under the same token; otherwise another worker has the task.\n" +
-    "-- Within a lane, tasks that have fallen due go first, in the order in which they did, then ready ones in theirs.\n" +
-    "-- A token is the server's time in µs, cut to 32 bits, so that an id that is used again gets other ones.\n" +
+    "-- Puts groups where they belong under limits that have changed, a bounded number of them: what may run now, and may not have\n" +
+    "-- run before, must not wait for the next event of its group.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   settings     STRING, see src/shard/settings-text.ts\n" +
-    "--   tasks        HASH id -> record: u8 lane, u16 most attempts, …\n" +
-    "--   attempts     HASH id -> last attempt: A u32 token, u16 attempt, u8 lane + flags, u16 most attempts, group while\n" +
-    "--                active; then S succeeded, D dead, R back in its lane, H the same and it holds its group, C cancelled:\n" +
-    "--                f64 instant, u16 attempt, result or error; Q waits in its group: f64 sequence, u16 attempt\n" +
-    "--   active       ZSET id -> end of the lease, ms\n" +
-    "--   succeeded    LIST ids, oldest first\n" +
-    "--   dead         ZSET id -> instant of death, ms\n" +
-    "--   idle         ZSET channel of a parked worker -> parked until, ms; expires a minute after the last parking\n" +
-    "--   timekeeper   STRING \"<next due, ms> <channel>\": the parked worker that has set a timer; expires like idle\n" +
-    "--   lanes...     three for each priority: ready LIST, scheduled ZSET, retrying ZSET; behind them, for a queue that uses\n" +
-    "--                more than the core, the 16 keys of EXTENDED in src/keys.ts\n" +
+    "--   attempts     HASH id -> last attempt\n" +
+    "--   idle         ZSET channel of a parked worker -> parked until, ms\n" +
+    "--   grouped      ZSET of waiting tasks with a group\n" +
+    "--   groups       HASH group -> waiting, active, rate\n" +
+    "--   turns        ZSET group that may run -> lane and turn\n" +
+    "--   resting      ZSET group under its rate limit -> until\n" +
     "-- ARGV\n" +
-    "--   believed         the settings that the caller believes to be stored\n" +
-    "--   publish          PUBLISH or SPUBLISH\n" +
-    "--   channel          the channel on which this worker is woken\n" +
-    "--   want             tasks to take at most, 0 to 500; 0: the worker is full or leaves, and is not parked\n" +
-    "--   leaseMs          ms\n" +
-    "--   parkMs           how long the worker may sleep, ms\n" +
-    "--   keepSucceeded    count\n" +
-    "--   keepSucceededMs  ms\n" +
-    "--   keepDead         count\n" +
-    "--   settlements...   two for each, 500 at most, no id twice: id; verdict, u32 token, f64 delay in ms, result or error\n" +
-    "--                    verdicts: S succeeded, R retry after the delay, D dead, B back at once, L later (after the delay;\n" +
-    "--                    B and L do not count as attempts)\n" +
+    "--   believed     the settings that the caller believes to be stored\n" +
+    "--   publish      PUBLISH or SPUBLISH\n" +
+    "--   cursor       0 to begin, then what the last call has returned\n" +
     "-- RETURNS\n" +
-    "--   { settled, sleepMs, nowUs, chores, id, attempt, record, … }: settled has one character a settlement, 1 done,\n" +
-    "--   0 lease lost, C cancelled; sleepMs until something falls due, 0 when there is more to take already, -1 when another\n" +
-    "--   worker keeps the time or the worker is not parked; the server's time in µs, which modulo 2^32 is the token of all\n" +
-    "--   tasks taken; 1 when a schedule is due + 2 when the outbox holds something; then three for each task\n" +
+    "--   the cursor for the next call; 0 when all were looked at\n" +
     "--   error SETTINGS <stored>: something else is stored; nothing is written\n" +
-    "local settings, tasks, attempts, active, succeeded = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
-    "local dead, idle, timekeeper = KEYS[6], KEYS[7], KEYS[8]\n" +
-    "local believed, publish, channel, want = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])\n" +
-    "local leaseMs, parkMs, keepSucceeded = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])\n" +
-    "local keepSucceededMs, keepDead = tonumber(ARGV[8]), tonumber(ARGV[9])\n" +
-    "-- 3 does not divide the number of the keys beyond the core.\n" +
-    "local isExtended = (#KEYS - 8) % 3 ~= 0\n" +
-    "-- Ready, scheduled and retrying of lane 0 and so on, and what lies beyond the core behind them.\n" +
-    "local laneKeys = { unpack(KEYS, 9) }\n" +
-    "local laneCount = (isExtended and #laneKeys - 16 or #laneKeys) / 3\n" +
-    "local holes, _, grouped, groups, turns, resting, rate, progress = unpack(laneKeys, 3 * laneCount + 1)\n" +
-    "local logs, watched, events, flows, outbox, _, firing = unpack(laneKeys, 3 * laneCount + 9)\n" +
-    "local PARKED_KEYS_MS = 60000\n" +
-    "local MOST_RECOVERED = 100\n" +
-    "local MOST_AGED = 50\n" +
-    "-- Void entries that one call goes over.\n" +
-    "local MOST_HOLES = 1000\n" +
-    "local LANES, GROUPED = 16, 16\n" +
-    "-- A reply ends with the piece that makes it longer than this.\n" +
-    "local MOST_BYTES = 4194304\n" +
-    "-- Redis keeps up to 128 members of a sorted set in a plain list and goes through it for each one that comes: 1.5 µs at\n" +
-    "-- 100 of them, 0.25 µs in the skip list that a member of more than 64 bytes brings about.\n" +
-    "local MANY = 16\n" +
-    "local LONG_MEMBER = '-----------------------------------------------------------------'\n" +
+    "local settings, attempts, idle, grouped = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
+    "local groups, turns, resting = KEYS[5], KEYS[6], KEYS[7]\n" +
+    "local believed, publish, cursor = ARGV[1], ARGV[2], ARGV[3]\n" +
+    "local isExtended = true\n" +
+    "local MANY = 200\n" +
     "\n" +
     "local stored = redis.call('GET', settings)\n" +
     "if stored and stored ~= believed then\n" +
     "  return redis.error_reply('SETTINGS ' .. stored)\n" +
     "end\n" +
-    "\n" +
     "local time = redis.call('TIME')\n" +
     "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
-    "local nowUs = time[1] * 1000000 + time[2]\n" +
-    "local token = nowUs % 4294967296\n" +
-    "local ready, delayed = {}, {}\n" +
-    "for lane = 0, laneCount - 1 do\n" +
-    "  ready[lane + 1] = laneKeys[3 * lane + 1]\n" +
-    "  delayed[2 * lane + 1], delayed[2 * lane + 2] = laneKeys[3 * lane + 2], laneKeys[3 * lane + 3]\n" +
-    "end\n" +
-    "local keepEvents = isExtended and tonumber(string.match(believed, ';events=(%d+)')) or 0\n" +
     "\n" +
-    "-- What lies beyond the core. A function that is made costs 0.1 µs, also where it is never called.\n" +
-    "local beyond = {}\n" +
-    "if isExtended then\n" +
+    "-- Tells parked workers, those that have waited longest first, that there may be something to take.\n" +
+    "-- Expects: idle, publish, now.\n" +
+    "local function wake(most)\n" +
+    "  for _ = 1, 16 do\n" +
+    "    if most == 0 then\n" +
+    "      return\n" +
+    "    end\n" +
+    "    local parked = redis.call('ZPOPMIN', idle)\n" +
+    "    if #parked == 0 then\n" +
+    "      return\n" +
+    "    end\n" +
+    "    -- Not those that are gone, or whose parking time is over.\n" +
+    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], 'w:') > 0 then\n" +
+    "      most = most - 1\n" +
+    "    end\n" +
+    "  end\n" +
+    "end\n" +
     "-- Groups. A waiting task with a group stands in the sorted set `grouped`, all scores 0, as\n" +
     "--\n" +
     "--   u16 length · group · u8 lane · f64 sequence · id\n" +
@@ -3995,9 +4067,264 @@ export const workerExchange = new Script({
     "  return redis.call('ZRANGE', grouped, '[' .. prefix, '(' .. prefix .. '\\255', 'BYLEX', 'LIMIT', 0, 1)[1]\n" +
     "end\n" +
     "\n" +
+    "-- Whether the limits of groups say that none of it may start now.\n" +
+    "local function isHeldUp(state)\n" +
+    "  return groupConcurrency and state[2] >= groupConcurrency or groupInterval and state[3] - groupSlack > now\n" +
+    "end\n" +
+    "\n" +
     "-- Stores what has become of a group, and puts it where it belongs. Its turn is a new one when it was served.\n" +
     "local function placeGroup(group, wasServed)\n" +
     "  local state = groupState(group)\n" +
+    "  if groupInterval then\n" +
+    "    -- What was used under another rate must not stand in the way for longer than this one allows.\n" +
+    "    state[3] = math.min(state[3], now + groupSlack + groupInterval)\n" +
+    "  end\n" +
+    "  local waiting, running, usedUntil = state[1], state[2], state[3]\n" +
+    "  local restUntil = groupInterval and usedUntil - groupSlack or 0\n" +
+    "  if waiting == 0 and running == 0 and restUntil <= now then\n" +
+    "    redis.call('HDEL', groups, group)\n" +
+    "    redis.call('ZREM', turns, group)\n" +
+    "    redis.call('ZREM', resting, group)\n" +
+    "    return\n" +
+    "  end\n" +
+    "  redis.call('HSET', groups, group, struct.pack('>IId', waiting, running, usedUntil))\n" +
+    "  if restUntil > now then\n" +
+    "    -- Also where nothing waits: the state is dropped when the rest is over.\n" +
+    "    redis.call('ZADD', resting, restUntil, group)\n" +
+    "    redis.call('ZREM', turns, group)\n" +
+    "  elseif waiting == 0 or groupConcurrency and running >= groupConcurrency then\n" +
+    "    redis.call('ZREM', turns, group)\n" +
+    "  else\n" +
+    "    local head = headOf(group)\n" +
+    "    local lane = head and string.byte(head, #group + 3) or 0\n" +
+    "    if wasServed then\n" +
+    "      redis.call('ZADD', turns, string.format('%.0f', lane * LANE_TURNS + drawTurn()), group)\n" +
+    "    else\n" +
+    "      local score = redis.call('ZSCORE', turns, group)\n" +
+    "      if not score or math.floor(score / LANE_TURNS) ~= lane then\n" +
+    "        redis.call('ZADD', turns, string.format('%.0f', lane * LANE_TURNS + drawTurn()), group)\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "-- A task begins to wait in its group. `ahead`: the instant at which it fell due; it goes before those that came without.\n" +
+    "local function joinGroup(group, lane, id, attempt, ahead)\n" +
+    "  local sequence = ahead and ahead / 9007199254740992 or drawTurn()\n" +
+    "  redis.call('ZADD', grouped, 0, groupPrefix(group) .. struct.pack('>Bd', lane, sequence) .. id)\n" +
+    "  redis.call('HSET', attempts, id, struct.pack('>c1dH', 'Q', sequence, attempt))\n" +
+    "  local state = groupState(group)\n" +
+    "  state[1] = state[1] + 1\n" +
+    "end\n" +
+    "\n" +
+    "-- A waiting task (state Q, `last` of `attempts`) is taken out of its group.\n" +
+    "local function quitGroup(group, lane, id, last)\n" +
+    "  local sequence = struct.unpack('>d', last, 2)\n" +
+    "  local state = groupState(group)\n" +
+    "  if redis.call('ZREM', grouped, groupPrefix(group) .. struct.pack('>Bd', lane, sequence) .. id) == 1 then\n" +
+    "    state[1] = math.max(0, state[1] - 1)\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "-- A task of the group no longer runs, nor holds it.\n" +
+    "local function leaveGroup(group)\n" +
+    "  local state = groupState(group)\n" +
+    "  state[2] = math.max(0, state[2] - 1)\n" +
+    "end\n" +
+    "\n" +
+    "-- Places all groups that were changed; to be called once, after the last change that is not followed by `placeGroup`.\n" +
+    "local function placeGroups()\n" +
+    "  for _, group in ipairs(touchedGroups) do\n" +
+    "    placeGroup(group, false)\n" +
+    "  end\n" +
+    "  saveTurns()\n" +
+    "end\n" +
+    "\n" +
+    "local nextCursor, fields = unpack(redis.call('HSCAN', groups, cursor, 'COUNT', MANY))\n" +
+    "for i = 1, #fields, 2 do\n" +
+    "  if fields[i] ~= '' then\n" +
+    "    redis.call('ZREM', resting, fields[i])\n" +
+    "    placeGroup(fields[i], false)\n" +
+    "  end\n" +
+    "end\n" +
+    "saveTurns()\n" +
+    "if redis.call('EXISTS', turns) == 1 then\n" +
+    "  wake(1)\n" +
+    "end\n" +
+    "return nextCursor\n",
+} as const);
+
+export const workerExchange = new Script({
+  name: "worker.exchange",
+  isReadOnly: false,
+  keys: ["settings","tasks","attempts","active","succeeded","dead","idle","timekeeper"],
+  args: ["believed","publish","channel","want","leaseMs","parkMs","keepSucceeded","keepSucceededMs","keepDead","isThorough","count","settlements"],
+  restKey: "lanes",
+  source: "#!lua flags=allow-oom\n" +
+    "-- The one call of a working worker: says what became of the tasks that it has finished, and takes the next ones.\n" +
+    "-- Also puts back what dead workers held, removes what retention no longer covers, and parks the worker when there\n" +
+    "-- is nothing to take.\n" +
+    "--\n" +
+    "-- A settlement counts only while the task is active under the same token; otherwise another worker has the task.\n" +
+    "-- Within a lane, tasks that have fallen due go first, in the order in which they did, then ready ones in theirs.\n" +
+    "-- A token is the server's time in µs, cut to 32 bits, so that an id that is used again gets other ones.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   settings     STRING, see src/shard/settings-text.ts\n" +
+    "--   tasks        HASH id -> record: u8 lane, u16 most attempts, …\n" +
+    "--   attempts     HASH id -> last attempt: A u32 token, u16 attempt, u8 lane + flags, u16 most attempts, group while\n" +
+    "--                active; then S succeeded, D dead, R back in its lane, H the same and it holds its group, C cancelled:\n" +
+    "--                f64 instant, u16 attempt, result or error; Q waits in its group: f64 sequence, u16 attempt\n" +
+    "--   active       ZSET id -> end of the lease, ms\n" +
+    "--   succeeded    LIST ids, oldest first\n" +
+    "--   dead         ZSET id -> instant of death, ms\n" +
+    "--   idle         ZSET channel of a parked worker -> parked until, ms; expires a minute after the last parking\n" +
+    "--   timekeeper   STRING \"<next due, ms> <channel>\": the parked worker that has set a timer; expires like idle\n" +
+    "--   lanes...     three for each priority: ready LIST, scheduled ZSET, retrying ZSET; behind them, for a queue that uses\n" +
+    "--                more than the core, the 16 keys of EXTENDED in src/keys.ts\n" +
+    "-- ARGV\n" +
+    "--   believed         the settings that the caller believes to be stored\n" +
+    "--   publish          PUBLISH or SPUBLISH\n" +
+    "--   channel          the channel on which this worker is woken\n" +
+    "--   want             tasks to take at most, 0 to 500; 0: the worker is full or leaves, and is not parked\n" +
+    "--   leaseMs          ms\n" +
+    "--   parkMs           how long the worker may sleep, ms\n" +
+    "--   keepSucceeded    count\n" +
+    "--   keepSucceededMs  ms\n" +
+    "--   keepDead         count\n" +
+    "--   isThorough       1: looks for what dead workers held and for what is too old, which need not be done with each call; 0\n" +
+    "--   count            of settlements, 500 at most\n" +
+    "--   settlements      for each, no id twice: u16 length · id; u32 length · verdict, u32 token, f64 delay in ms, result or error\n" +
+    "--                    verdicts: S succeeded, R retry after the delay, D dead, B back at once, L later (after the delay;\n" +
+    "--                    B and L do not count as attempts)\n" +
+    "-- RETURNS\n" +
+    "--   { settled, sleepMs, nowUs, chores, id, attempt, record, … }: settled has one character a settlement, 1 done,\n" +
+    "--   0 lease lost, C cancelled; sleepMs until something falls due, 0 when there is more to take already, -1 when another\n" +
+    "--   worker keeps the time or the worker is not parked; the server's time in µs, which modulo 2^32 is the token of all\n" +
+    "--   tasks taken; 1 when a schedule is due + 2 when the outbox holds something; then three for each task\n" +
+    "--   error SETTINGS <stored>: something else is stored; nothing is written\n" +
+    "local settings, tasks, attempts, active, succeeded = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local dead, idle, timekeeper = KEYS[6], KEYS[7], KEYS[8]\n" +
+    "local believed, publish, channel, want = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])\n" +
+    "local leaseMs, parkMs, keepSucceeded = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])\n" +
+    "local keepSucceededMs, keepDead, isThorough = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10] == '1'\n" +
+    "local count, settlements = tonumber(ARGV[11]), ARGV[12]\n" +
+    "-- 3 does not divide the number of the keys beyond the core.\n" +
+    "local isExtended = (#KEYS - 8) % 3 ~= 0\n" +
+    "-- Ready, scheduled and retrying of lane 0 and so on, and what lies beyond the core behind them.\n" +
+    "local laneKeys = { unpack(KEYS, 9) }\n" +
+    "local laneCount = (isExtended and #laneKeys - 16 or #laneKeys) / 3\n" +
+    "-- A reply ends with the piece that makes it longer than this.\n" +
+    "local MOST_BYTES = 4194304\n" +
+    "local MOST_RECOVERED = '100'\n" +
+    "local LANES = 16\n" +
+    "-- Redis keeps up to 128 members of a sorted set in a plain list and goes through it for each one that comes: 1.5 µs at\n" +
+    "-- 100 of them, 0.25 µs in the skip list that a member of more than 64 bytes brings about. So it does with up to 512 short\n" +
+    "-- fields of a hash: 10 µs for one task more or less.\n" +
+    "local MANY = 16\n" +
+    "local LONG = 64\n" +
+    "local LONG_MEMBER = '-----------------------------------------------------------------'\n" +
+    "\n" +
+    "local stored = redis.call('GET', settings)\n" +
+    "if stored and stored ~= believed then\n" +
+    "  return redis.error_reply('SETTINGS ' .. stored)\n" +
+    "end\n" +
+    "\n" +
+    "local time = redis.call('TIME')\n" +
+    "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
+    "local nowUs = time[1] * 1000000 + time[2]\n" +
+    "local token = nowUs % 4294967296\n" +
+    "\n" +
+    "-- A function costs 0.1 µs when it is made, more for each local that it uses, and also where it is never called: so what\n" +
+    "-- nearly all calls do stands in line, and functions are made where they are needed. A number as an argument of a command\n" +
+    "-- costs 0.3 µs, twice what its text does.\n" +
+    "\n" +
+    "-- What lies beyond the core.\n" +
+    "local beyond, holes, grouped, groups, turns, resting, rate, progress\n" +
+    "local logs, watched, events, flows, outbox, firing, keepEvents\n" +
+    "if isExtended then\n" +
+    "  local _\n" +
+    "  holes, _, grouped, groups, turns, resting, rate, progress = unpack(laneKeys, 3 * laneCount + 1)\n" +
+    "  logs, watched, events, flows, outbox, _, firing = unpack(laneKeys, 3 * laneCount + 9)\n" +
+    "  keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0\n" +
+    "  beyond = {}\n" +
+    "-- Groups. A waiting task with a group stands in the sorted set `grouped`, all scores 0, as\n" +
+    "--\n" +
+    "--   u16 length · group · u8 lane · f64 sequence · id\n" +
+    "--\n" +
+    "-- so that the tasks of a group are next to each other, by lane and then in order; `attempts` has the sequence (state Q), so\n" +
+    "-- that it can be found from its id. `groups` has for each group how many wait, how many run, and until when its rate is\n" +
+    "-- used up (GCRA); its field '' is the counter of sequences and turns. A group that may run stands in `turns` under its turn,\n" +
+    "-- that of a lane before those of later lanes; one that has used up its rate stands in `resting`. Who was served goes to the\n" +
+    "-- end of its lane, so groups take turns however much each has waiting.\n" +
+    "-- Expects: isExtended, attempts, grouped, groups, turns, resting, believed, now.\n" +
+    "local LANE_TURNS = 35184372088832\n" +
+    "local groupConcurrency, isOrdered, groupInterval, groupSlack\n" +
+    "if isExtended then\n" +
+    "  groupConcurrency = tonumber(string.match(believed, ';gconc=(%d+)'))\n" +
+    "  isOrdered = string.find(believed, ';ordered=1', 1, true) ~= nil\n" +
+    "  if isOrdered then\n" +
+    "    groupConcurrency = 1\n" +
+    "  end\n" +
+    "  local limit, period, burst = string.match(believed, ';grate=(%d+)/(%d+)/(%d+)')\n" +
+    "  if limit then\n" +
+    "    groupInterval = period / limit\n" +
+    "    groupSlack = (burst - 1) * groupInterval\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "local groupStates, touchedGroups, nextTurn, lastTurn = {}, {}, nil, nil\n" +
+    "\n" +
+    "-- Turns are drawn from memory; `saveTurns` writes the last one.\n" +
+    "local function drawTurn()\n" +
+    "  nextTurn = nextTurn or tonumber(redis.call('HGET', groups, '') or 0)\n" +
+    "  nextTurn = nextTurn + 1\n" +
+    "  lastTurn = nextTurn\n" +
+    "  return nextTurn\n" +
+    "end\n" +
+    "\n" +
+    "local function saveTurns()\n" +
+    "  if lastTurn then\n" +
+    "    redis.call('HSET', groups, '', string.format('%.0f', lastTurn))\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "local function groupState(group)\n" +
+    "  local state = groupStates[group]\n" +
+    "  if not state then\n" +
+    "    state = { 0, 0, 0 }\n" +
+    "    local packed = redis.call('HGET', groups, group)\n" +
+    "    if packed then\n" +
+    "      state[1], state[2], state[3] = struct.unpack('>IId', packed)\n" +
+    "    end\n" +
+    "    groupStates[group] = state\n" +
+    "    touchedGroups[#touchedGroups + 1] = group\n" +
+    "  end\n" +
+    "  return state\n" +
+    "end\n" +
+    "\n" +
+    "local function groupPrefix(group)\n" +
+    "  return struct.pack('>H', #group) .. group\n" +
+    "end\n" +
+    "\n" +
+    "-- The first waiting task of a group as `grouped` has it, or nil.\n" +
+    "local function headOf(group)\n" +
+    "  local prefix = groupPrefix(group)\n" +
+    "  return redis.call('ZRANGE', grouped, '[' .. prefix, '(' .. prefix .. '\\255', 'BYLEX', 'LIMIT', 0, 1)[1]\n" +
+    "end\n" +
+    "\n" +
+    "-- Whether the limits of groups say that none of it may start now.\n" +
+    "local function isHeldUp(state)\n" +
+    "  return groupConcurrency and state[2] >= groupConcurrency or groupInterval and state[3] - groupSlack > now\n" +
+    "end\n" +
+    "\n" +
+    "-- Stores what has become of a group, and puts it where it belongs. Its turn is a new one when it was served.\n" +
+    "local function placeGroup(group, wasServed)\n" +
+    "  local state = groupState(group)\n" +
+    "  if groupInterval then\n" +
+    "    -- What was used under another rate must not stand in the way for longer than this one allows.\n" +
+    "    state[3] = math.min(state[3], now + groupSlack + groupInterval)\n" +
+    "  end\n" +
     "  local waiting, running, usedUntil = state[1], state[2], state[3]\n" +
     "  local restUntil = groupInterval and usedUntil - groupSlack or 0\n" +
     "  if waiting == 0 and running == 0 and restUntil <= now then\n" +
@@ -4242,6 +4569,7 @@ export const workerExchange = new Script({
     "beyond.isOrdered = isOrdered\n" +
     "beyond.leaveGroup = leaveGroup\n" +
     "beyond.joinGroup = joinGroup\n" +
+    "beyond.placeGroup = placeGroup\n" +
     "beyond.finish = finish\n" +
     "beyond.happen = happen\n" +
     "beyond.forget = forget\n" +
@@ -4256,8 +4584,16 @@ export const workerExchange = new Script({
     "  return redis.call('EXISTS', turns) == 1\n" +
     "end\n" +
     "\n" +
+    "-- Void entries that one call goes over.\n" +
+    "local MOST_HOLES = 1000\n" +
+    "\n" +
     "-- How many of `want` tasks the limits of the queue allow now.\n" +
     "local rateInterval, rateBurst, usedUntil\n" +
+    "local function saveRate()\n" +
+    "  local ms = math.max(1, math.ceil(usedUntil - now))\n" +
+    "  redis.call('SET', rate, string.format('%.3f', usedUntil), 'PX', string.format('%.0f', ms))\n" +
+    "end\n" +
+    "\n" +
     "function beyond.allowed(want)\n" +
     "  if string.find(believed, ';paused=1', 1, true) then\n" +
     "    want = 0\n" +
@@ -4270,6 +4606,12 @@ export const workerExchange = new Script({
     "  if limit then\n" +
     "    rateInterval, rateBurst = period / limit, tonumber(burst)\n" +
     "    usedUntil = math.max(tonumber(redis.call('GET', rate) or 0), nowUs / 1000)\n" +
+    "    local mostUsed = nowUs / 1000 + rateBurst * rateInterval\n" +
+    "    if usedUntil > mostUsed then\n" +
+    "      -- What was used under another rate must not stand in the way for longer than this one allows.\n" +
+    "      usedUntil = mostUsed\n" +
+    "      saveRate()\n" +
+    "    end\n" +
     "    want = math.min(want, math.floor((nowUs / 1000 - usedUntil) / rateInterval + rateBurst + 0.000001))\n" +
     "  end\n" +
     "  return want\n" +
@@ -4283,8 +4625,7 @@ export const workerExchange = new Script({
     "  end\n" +
     "  usedUntil = usedUntil + taken * rateInterval\n" +
     "  if taken > 0 then\n" +
-    "    local ms = math.max(1, math.ceil(usedUntil - now))\n" +
-    "    redis.call('SET', rate, string.format('%.3f', usedUntil), 'PX', string.format('%.0f', ms))\n" +
+    "    saveRate()\n" +
     "  end\n" +
     "  local freeAt = usedUntil - (rateBurst - 1) * rateInterval\n" +
     "  return isBlocked and freeAt > now and freeAt or math.huge\n" +
@@ -4349,7 +4690,12 @@ export const workerExchange = new Script({
     "    end\n" +
     "    local group = first[1]\n" +
     "    local state, head, id, record, before = groupState(group), headOf(group), nil, nil, 0\n" +
-    "    if head then\n" +
+    "    if isHeldUp(state) then\n" +
+    "      -- It was placed under other limits.\n" +
+    "      head = nil\n" +
+    "    elseif not head then\n" +
+    "      state[1] = 0\n" +
+    "    else\n" +
     "      id = string.sub(head, #group + 12)\n" +
     "      redis.call('ZREM', grouped, head)\n" +
     "      state[1] = math.max(0, state[1] - 1)\n" +
@@ -4359,8 +4705,6 @@ export const workerExchange = new Script({
     "        local _\n" +
     "        _, before = struct.unpack('>dH', last, 2)\n" +
     "      end\n" +
-    "    else\n" +
-    "      state[1] = 0\n" +
     "    end\n" +
     "    if record then\n" +
     "      state[2] = state[2] + 1\n" +
@@ -4385,52 +4729,79 @@ export const workerExchange = new Script({
     "end\n" +
     "end\n" +
     "\n" +
-    "-- Tells parked workers, those that have waited longest first, that there may be something to take.\n" +
-    "-- Expects: idle, publish, now.\n" +
-    "local function wake(most)\n" +
-    "  for _ = 1, 16 do\n" +
-    "    if most == 0 then\n" +
-    "      return\n" +
-    "    end\n" +
-    "    local parked = redis.call('ZPOPMIN', idle)\n" +
-    "    if #parked == 0 then\n" +
-    "      return\n" +
-    "    end\n" +
-    "    -- Not those that are gone, or whose parking time is over.\n" +
-    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], 'w:') > 0 then\n" +
-    "      most = most - 1\n" +
-    "    end\n" +
-    "  end\n" +
-    "end\n" +
-    "-- Settles: says what became of tasks, and puts back what dead workers held.\n" +
-    "-- Expects: everything of the prologue of worker.exchange.lua, and the parts before it.\n" +
+    "-- 1. Settle, and put back what dead workers held.\n" +
+    "-- Settles what has succeeded; the rest is set aside for worker.return.part.lua.\n" +
+    "-- Expects: everything of the prologue of worker.exchange.lua.\n" +
+    "-- Neighbours are often the same in all but the id (taken in one call, without a result): those are not taken apart again.\n" +
     "\n" +
     "-- Operands of HSET: what is to be said of attempts.\n" +
     "local changed = {}\n" +
-    "local function change(id, last)\n" +
-    "  changed[#changed + 1] = id\n" +
-    "  changed[#changed + 1] = last\n" +
-    "end\n" +
-    "\n" +
-    "local function saveChanges()\n" +
-    "  if #changed > 0 then\n" +
-    "    redis.call('HSET', attempts, unpack(changed))\n" +
-    "    changed = {}\n" +
+    "local settled, left, finished, setAside, hasDied = {}, {}, {}, {}, false\n" +
+    "local isKept = keepSucceeded > 0 and keepSucceededMs > 0\n" +
+    "if count > 0 then\n" +
+    "  local told = { struct.unpack(count == 1 and '>Hc0Ic0' or '>' .. string.rep('Hc0Ic0', count), settlements) }\n" +
+    "  local ids = {}\n" +
+    "  for i = 1, count do\n" +
+    "    ids[i] = told[2 * i - 1]\n" +
+    "  end\n" +
+    "  local lasts = redis.call('HMGET', attempts, unpack(ids))\n" +
+    "  local tellingBefore, lastBefore, verdict, given, delay, data\n" +
+    "  local state, held, attempt, flags, most, group, success\n" +
+    "  for i = 1, count do\n" +
+    "    local id, telling, last = ids[i], told[2 * i], lasts[i]\n" +
+    "    if telling ~= tellingBefore or last ~= lastBefore then\n" +
+    "      local at\n" +
+    "      verdict, given, delay, at = struct.unpack('>c1Id', telling)\n" +
+    "      data = string.sub(telling, at)\n" +
+    "      state = string.sub(last or '', 1, 1)\n" +
+    "      if state == 'A' then\n" +
+    "        held, attempt, flags, most, at = struct.unpack('>IHBH', last, 2)\n" +
+    "        group = string.sub(last, at)\n" +
+    "        success = verdict == 'S' and struct.pack('>c1dH', 'S', now, attempt) .. data\n" +
+    "      end\n" +
+    "      tellingBefore, lastBefore = telling, last\n" +
+    "    end\n" +
+    "    if state == 'A' and held == given then\n" +
+    "      settled[i] = '1'\n" +
+    "      left[#left + 1] = id\n" +
+    "      if success then\n" +
+    "        finished[#finished + 1] = id\n" +
+    "        if isKept then\n" +
+    "          local size = #changed\n" +
+    "          changed[size + 1], changed[size + 2] = id, success\n" +
+    "        end\n" +
+    "        if beyond then\n" +
+    "          if group ~= '' then\n" +
+    "            beyond.leaveGroup(group)\n" +
+    "          end\n" +
+    "          beyond.finish(id, flags, success)\n" +
+    "          beyond.happen('S', id, success)\n" +
+    "        end\n" +
+    "      else\n" +
+    "        setAside[#setAside + 1] = { id, flags, group, attempt, verdict, delay, data }\n" +
+    "      end\n" +
+    "    else\n" +
+    "      settled[i] = state == 'C' and 'C' or '0'\n" +
+    "    end\n" +
     "  end\n" +
     "end\n" +
-    "\n" +
-    "local function ended(state, attempt, data)\n" +
-    "  return state .. struct.pack('>dH', now, attempt) .. data\n" +
+    "if #left > 0 then\n" +
+    "  redis.call('ZREM', active, unpack(left))\n" +
     "end\n" +
-    "\n" +
+    "local expired = isThorough\n" +
+    "    and redis.call('ZRANGEBYSCORE', active, '-inf', string.format('%.0f', now), 'LIMIT', '0', MOST_RECOVERED)\n" +
+    "  or {}\n" +
+    "if #setAside > 0 or #expired > 0 then\n" +
+    "-- What has not succeeded: it is dead, or goes back to its lane, with what dead workers held.\n" +
+    "-- Expects: everything of the prologue of worker.exchange.lua, and the parts before it; expired.\n" +
     "-- In these, `flags` is the first byte of the record, `group` is '' for a task without one.\n" +
-    "local hasDied = false\n" +
     "local function bury(id, flags, group, attempt, reason)\n" +
-    "  local last = ended('D', attempt, reason)\n" +
-    "  change(id, last)\n" +
+    "  local last = struct.pack('>c1dH', 'D', now, attempt) .. reason\n" +
+    "  changed[#changed + 1] = id\n" +
+    "  changed[#changed + 1] = last\n" +
     "  redis.call('ZADD', dead, now, id)\n" +
     "  hasDied = true\n" +
-    "  if isExtended then\n" +
+    "  if beyond then\n" +
     "    if group ~= '' then\n" +
     "      beyond.leaveGroup(group)\n" +
     "    end\n" +
@@ -4448,71 +4819,30 @@ export const workerExchange = new Script({
     "      beyond.leaveGroup(group)\n" +
     "    end\n" +
     "  end\n" +
-    "  local last = ended(state, attempt, reason)\n" +
-    "  change(id, last)\n" +
-    "  redis.call('ZADD', laneKeys[3 * (flags % LANES) + 3], at, id)\n" +
-    "  if isExtended then\n" +
+    "  local last = struct.pack('>c1dH', state, now, attempt) .. reason\n" +
+    "  changed[#changed + 1] = id\n" +
+    "  changed[#changed + 1] = last\n" +
+    "  redis.call('ZADD', laneKeys[3 * (flags % LANES) + 3], string.format('%.0f', at), id)\n" +
+    "  if beyond then\n" +
     "    beyond.happen(state, id, last)\n" +
     "  end\n" +
     "end\n" +
     "\n" +
-    "-- Neighbours are often the same in all but the id (taken in one call, without a result): those are not taken apart again.\n" +
-    "local settled, left, finished = {}, {}, {}\n" +
-    "local isKept = keepSucceeded > 0 and keepSucceededMs > 0\n" +
-    "local function settle(ids, tellings)\n" +
-    "  local toldBefore, verdict, given, delay, data\n" +
-    "  local lastBefore, state, held, attempt, flags, most, group\n" +
-    "  local success\n" +
-    "  for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids))) do\n" +
-    "    local id, told = ids[i], tellings[i]\n" +
-    "    if told ~= toldBefore or last ~= lastBefore then\n" +
-    "      local at\n" +
-    "      verdict, given, delay, at = struct.unpack('>c1Id', told)\n" +
-    "      data = string.sub(told, at)\n" +
-    "      state = string.sub(last or '', 1, 1)\n" +
-    "      if state == 'A' then\n" +
-    "        state, held, attempt, flags, most, at = struct.unpack('>c1IHBH', last)\n" +
-    "        group = string.sub(last, at)\n" +
-    "        success = ended('S', attempt, data)\n" +
-    "      end\n" +
-    "      toldBefore, lastBefore = told, last\n" +
-    "    end\n" +
-    "    if state == 'A' and held == given then\n" +
-    "      settled[i] = '1'\n" +
-    "      left[#left + 1] = id\n" +
-    "      if verdict == 'S' then\n" +
-    "        finished[#finished + 1] = id\n" +
-    "        if isKept then\n" +
-    "          change(id, success)\n" +
-    "        end\n" +
-    "        if isExtended then\n" +
-    "          if group ~= '' then\n" +
-    "            beyond.leaveGroup(group)\n" +
-    "          end\n" +
-    "          beyond.finish(id, flags, success)\n" +
-    "          beyond.happen('S', id, success)\n" +
-    "        end\n" +
-    "      elseif verdict == 'D' then\n" +
-    "        bury(id, flags, group, attempt, data)\n" +
-    "      else\n" +
-    "        putBack(id, flags, group, now + delay, verdict == 'R' and attempt or attempt - 1, data)\n" +
-    "      end\n" +
-    "    else\n" +
-    "      settled[i] = state == 'C' and 'C' or '0'\n" +
-    "    end\n" +
+    "for _, one in ipairs(setAside) do\n" +
+    "  local id, flags, group, attempt, verdict, delay, reason = unpack(one)\n" +
+    "  if verdict == 'D' then\n" +
+    "    bury(id, flags, group, attempt, reason)\n" +
+    "  else\n" +
+    "    putBack(id, flags, group, now + delay, verdict == 'R' and attempt or attempt - 1, reason)\n" +
     "  end\n" +
     "end\n" +
     "\n" +
     "-- Due now, so ahead of the ready tasks of their lane.\n" +
-    "local function recover()\n" +
-    "  local expired = redis.call('ZRANGE', active, '-inf', now, 'BYSCORE', 'LIMIT', 0, MOST_RECOVERED)\n" +
-    "  if #expired == 0 then\n" +
-    "    return\n" +
-    "  end\n" +
+    "if #expired > 0 then\n" +
     "  redis.call('ZREM', active, unpack(expired))\n" +
     "  for i, last in ipairs(redis.call('HMGET', attempts, unpack(expired))) do\n" +
     "    if last and string.sub(last, 1, 1) == 'A' then\n" +
-    "      local _, _, attempt, flags, most, at = struct.unpack('>c1IHBH', last)\n" +
+    "      local attempt, flags, most, at = struct.unpack('>HBH', last, 6)\n" +
     "      local group = string.sub(last, at)\n" +
     "      local reason = 'the lease ended: the worker died or lost its connection'\n" +
     "      if attempt >= most then\n" +
@@ -4523,43 +4853,33 @@ export const workerExchange = new Script({
     "    end\n" +
     "  end\n" +
     "end\n" +
-    "\n" +
-    "-- 1. Settle.\n" +
-    "if #ARGV > 9 then\n" +
-    "  local ids, tellings = {}, {}\n" +
-    "  for i = 10, #ARGV, 2 do\n" +
-    "    ids[#ids + 1] = ARGV[i]\n" +
-    "    tellings[#tellings + 1] = ARGV[i + 1]\n" +
-    "  end\n" +
-    "  settle(ids, tellings)\n" +
-    "end\n" +
-    "if #left > 0 then\n" +
-    "  redis.call('ZREM', active, unpack(left))\n" +
     "end\n" +
     "\n" +
-    "-- 2. Put back what dead workers held.\n" +
-    "recover()\n" +
+    "-- 2. Take, as far as the limits allow. What isn't allowed now doesn't keep the worker from parking.\n" +
+    "local delayed = {}\n" +
+    "for i = 2, 3 * laneCount, 3 do\n" +
+    "  delayed[#delayed + 1], delayed[#delayed + 2] = laneKeys[i], laneKeys[i + 1]\n" +
+    "end\n" +
     "local hasDelayed = redis.call('EXISTS', unpack(delayed)) > 0\n" +
-    "if hasDelayed then\n" +
+    "if hasDelayed and #changed > 0 then\n" +
     "  -- Some of it may be taken again at once.\n" +
-    "  saveChanges()\n" +
+    "  redis.call('HSET', attempts, unpack(changed))\n" +
+    "  changed = {}\n" +
     "end\n" +
-    "\n" +
-    "-- 3. Take, as far as the limits allow. What isn't allowed now doesn't keep the worker from parking.\n" +
-    "local reply = { table.concat(settled), -1, nowUs, 0 }\n" +
+    "local reply = { #settled == 1 and settled[1] or table.concat(settled), -1, nowUs, 0 }\n" +
     "local wanted, isBlocked, rateFreeAt = want, false, math.huge\n" +
+    "local taken, bytes, leases = 0, 0, {}\n" +
+    "local leaseUntil = string.format('%.0f', now + leaseMs)\n" +
+    "if hasDelayed or isExtended then\n" +
+    "-- Takes tasks: in each lane those that have fallen due, in the order in which they did, then groups and ready tasks in turn.\n" +
+    "-- Expects: everything of the prologue of worker.exchange.lua, and the parts before it.\n" +
+    "local GROUPED = 16\n" +
+    "local firstMarks = {}\n" +
     "local hasGroups = false\n" +
     "if isExtended then\n" +
     "  hasGroups = beyond.placeRested() or hasDelayed\n" +
     "  want = beyond.allowed(want)\n" +
     "end\n" +
-    "\n" +
-    "-- Takes tasks: in each lane those that have fallen due, in the order in which they did, then groups and ready tasks in turn.\n" +
-    "-- Expects: everything of the prologue of worker.exchange.lua, and the parts before it.\n" +
-    "local taken, bytes = 0, 0\n" +
-    "local leases = {}\n" +
-    "local leaseUntil = string.format('%.0f', now + leaseMs)\n" +
-    "local firstMarks = {}\n" +
     "\n" +
     "-- What stands in attempts while a task is active; one string for all first attempts of a lane.\n" +
     "local function markOf(attempt, head)\n" +
@@ -4578,7 +4898,8 @@ export const workerExchange = new Script({
     "local function give(id, attempt, head, record)\n" +
     "  local size, at = 2 * taken, #reply\n" +
     "  local mark = markOf(attempt, head)\n" +
-    "  change(id, mark)\n" +
+    "  changed[#changed + 1] = id\n" +
+    "  changed[#changed + 1] = mark\n" +
     "  leases[size + 1], leases[size + 2] = leaseUntil, id\n" +
     "  reply[at + 1], reply[at + 2], reply[at + 3] = id, attempt, record\n" +
     "  taken = taken + 1\n" +
@@ -4592,7 +4913,7 @@ export const workerExchange = new Script({
     "-- got through. An id without a record is dropped: somebody has deleted it. `dueAt`: for each id when it fell due, or nil for\n" +
     "-- first attempts. A task with a group that has fallen due waits for the turn of its group, unless it holds that.\n" +
     "local function hand(ids, dueAt)\n" +
-    "  local from = 1\n" +
+    "  local from, joined = 1, {}\n" +
     "  while from <= #ids and bytes < MOST_BYTES do\n" +
     "    local upTo = math.min(#ids, math.max(8, 2 * from))\n" +
     "    local records = redis.call('HMGET', tasks, unpack(ids, from, upTo))\n" +
@@ -4614,6 +4935,7 @@ export const workerExchange = new Script({
     "            give(id, before + 1, string.sub(record, 1, 3) .. group, record)\n" +
     "          else\n" +
     "            beyond.joinGroup(group, flags % LANES, id, before, dueAt[from + i - 1])\n" +
+    "            joined[#joined + 1] = group\n" +
     "          end\n" +
     "        end\n" +
     "      elseif last then\n" +
@@ -4621,6 +4943,14 @@ export const workerExchange = new Script({
     "      end\n" +
     "    end\n" +
     "    from = upTo + 1\n" +
+    "  end\n" +
+    "  -- Now, since it may be their turn in this call: nobody is woken for them.\n" +
+    "  local isPlaced = {}\n" +
+    "  for _, group in ipairs(joined) do\n" +
+    "    if not isPlaced[group] then\n" +
+    "      isPlaced[group] = true\n" +
+    "      beyond.placeGroup(group, false)\n" +
+    "    end\n" +
     "  end\n" +
     "  return from - 1\n" +
     "end\n" +
@@ -4691,8 +5021,9 @@ export const workerExchange = new Script({
     "  end\n" +
     "  if hasGroups and taken < want then\n" +
     "    -- Of what is left, half for the groups and half for the others, or all for the ones where there are none of the others.\n" +
+    "    -- A worker that has one free slot at a time asks for one task: the µs decide whose it is, as a coin would.\n" +
     "    local isBoth = redis.call('EXISTS', laneKeys[3 * lane + 1]) == 1\n" +
-    "    takeGrouped(lane, isBoth and math.ceil((want - taken) / 2) or want)\n" +
+    "    takeGrouped(lane, isBoth and math.floor((want - taken + nowUs % 2) / 2) or want)\n" +
     "  end\n" +
     "  if taken < want and bytes < MOST_BYTES then\n" +
     "    takeReady(lane)\n" +
@@ -4707,9 +5038,60 @@ export const workerExchange = new Script({
     "    takeLane(lane)\n" +
     "  end\n" +
     "end\n" +
-    "saveChanges()\n" +
+    "else\n" +
+    "-- Takes ready tasks, those of earlier lanes first: where nothing is delayed and no more than the core is used.\n" +
+    "-- Expects: everything of the prologue of worker.exchange.lua, and the parts before it. What a task is taken with is said in\n" +
+    "-- worker.take.part.lua.\n" +
+    "local lane, headBefore, mark = 1, nil, nil\n" +
+    "while taken < want and bytes < MOST_BYTES and lane <= 3 * laneCount do\n" +
+    "  local ready, ids = laneKeys[lane], nil\n" +
+    "  lane = lane + 3\n" +
+    "  if want == 1 then\n" +
+    "    ids = { redis.call('LPOP', ready) or nil }\n" +
+    "  else\n" +
+    "    ids = redis.call('LPOP', ready, want - taken) or {}\n" +
+    "  end\n" +
+    "  -- In pieces that double, so that big records end it early.\n" +
+    "  local from, most = 1, #ids\n" +
+    "  while from <= most and bytes < MOST_BYTES do\n" +
+    "    local upTo = math.min(most, math.max(8, 2 * from))\n" +
+    "    local records = redis.call('HMGET', tasks, unpack(ids, from, upTo))\n" +
+    "    for i = from, upTo do\n" +
+    "      local id, record = ids[i], records[i - from + 1]\n" +
+    "      -- An id without a record is dropped: somebody has deleted it.\n" +
+    "      if record then\n" +
+    "        local head = string.sub(record, 1, 3)\n" +
+    "        if head ~= headBefore then\n" +
+    "          headBefore, mark = head, struct.pack('>c1IH', 'A', token, 1) .. head\n" +
+    "        end\n" +
+    "        local change, lease, at = #changed, 2 * taken, #reply\n" +
+    "        changed[change + 1], changed[change + 2] = id, mark\n" +
+    "        leases[lease + 1], leases[lease + 2] = leaseUntil, id\n" +
+    "        reply[at + 1], reply[at + 2], reply[at + 3] = id, 1, record\n" +
+    "        taken = taken + 1\n" +
+    "        bytes = bytes + #record\n" +
+    "      end\n" +
+    "    end\n" +
+    "    from = upTo + 1\n" +
+    "  end\n" +
+    "  for i = most, from, -1 do\n" +
+    "    redis.call('LPUSH', ready, ids[i])\n" +
+    "  end\n" +
+    "end\n" +
+    "end\n" +
+    "if #changed > 0 then\n" +
+    "  redis.call('HSET', attempts, unpack(changed))\n" +
+    "end\n" +
+    "if isThorough and taken > 0 then\n" +
+    "  redis.call('HSET', attempts, '', LONG_MEMBER)\n" +
+    "  redis.call('HDEL', attempts, '')\n" +
+    "  if bytes <= LONG * taken then\n" +
+    "    redis.call('HSET', tasks, '', LONG_MEMBER)\n" +
+    "    redis.call('HDEL', tasks, '')\n" +
+    "  end\n" +
+    "end\n" +
     "if taken >= MANY then\n" +
-    "  redis.call('ZADD', active, 0, LONG_MEMBER, unpack(leases))\n" +
+    "  redis.call('ZADD', active, '0', LONG_MEMBER, unpack(leases))\n" +
     "  redis.call('ZREM', active, LONG_MEMBER)\n" +
     "elseif taken > 0 then\n" +
     "  redis.call('ZADD', active, unpack(leases))\n" +
@@ -4719,58 +5101,81 @@ export const workerExchange = new Script({
     "  rateFreeAt = beyond.started(taken, isBlocked)\n" +
     "end\n" +
     "\n" +
+    "-- 3. Retention.\n" +
     "-- Retention: by count at least as many as came, by age a few more.\n" +
     "-- Expects: everything of the prologue of worker.exchange.lua, and the parts before it.\n" +
-    "local function forget(ids)\n" +
+    "local MOST_AGED = 200\n" +
+    "local gone = isKept and {} or finished\n" +
+    "local kept = 0\n" +
+    "if #finished > 0 then\n" +
+    "  kept = isKept and redis.call('RPUSH', succeeded, unpack(finished)) or redis.call('LLEN', succeeded)\n" +
+    "end\n" +
+    "if kept > keepSucceeded then\n" +
+    "  local oldest = redis.call('LPOP', succeeded, math.min(2 * #finished + 8, kept - keepSucceeded))\n" +
+    "  for _, id in ipairs(oldest) do\n" +
+    "    gone[#gone + 1] = id\n" +
+    "  end\n" +
+    "end\n" +
+    "for _ = 1, isThorough and MOST_AGED or 0 do\n" +
+    "  local oldest = redis.call('LINDEX', succeeded, '0')\n" +
+    "  local last = oldest and redis.call('HGET', attempts, oldest)\n" +
+    "  if not oldest or last and struct.unpack('>d', last, 2) > now - keepSucceededMs then\n" +
+    "    break\n" +
+    "  end\n" +
+    "  gone[#gone + 1] = redis.call('LPOP', succeeded)\n" +
+    "end\n" +
+    "-- Where there is more than the core, parents die of their children in other calls.\n" +
+    "if hasDied or isExtended then\n" +
+    "  local surplus = redis.call('ZCARD', dead) - keepDead\n" +
+    "  if surplus > 0 then\n" +
+    "    -- At most 600 have died above; an operator may have lowered the limit.\n" +
+    "    local oldest = redis.call('ZRANGE', dead, 0, math.min(surplus, 1000) - 1)\n" +
+    "    redis.call('ZREM', dead, unpack(oldest))\n" +
+    "    for _, id in ipairs(oldest) do\n" +
+    "      gone[#gone + 1] = id\n" +
+    "    end\n" +
+    "  end\n" +
+    "end\n" +
+    "if #gone > 0 then\n" +
     "  if isExtended then\n" +
-    "    beyond.forget(ids)\n" +
+    "    beyond.forget(gone)\n" +
     "  else\n" +
-    "    redis.call('HDEL', tasks, unpack(ids))\n" +
-    "    redis.call('HDEL', attempts, unpack(ids))\n" +
+    "    redis.call('HDEL', tasks, unpack(gone))\n" +
+    "    redis.call('HDEL', attempts, unpack(gone))\n" +
     "  end\n" +
     "end\n" +
     "\n" +
-    "local function retain()\n" +
-    "  if #finished > 0 then\n" +
-    "    local kept\n" +
-    "    if isKept then\n" +
-    "      kept = redis.call('RPUSH', succeeded, unpack(finished))\n" +
-    "    else\n" +
-    "      forget(finished)\n" +
-    "      kept = redis.call('LLEN', succeeded)\n" +
+    "-- 4. Who waits, and who keeps the time. Where nobody is parked a worker that is full has nobody to tell, and who parks next\n" +
+    "-- sees that an old timekeeper is not parked.\n" +
+    "local parks = taken < wanted and bytes < MOST_BYTES\n" +
+    "if parks or redis.call('EXISTS', idle) == 1 then\n" +
+    "-- Tells parked workers, those that have waited longest first, that there may be something to take.\n" +
+    "-- Expects: idle, publish, now.\n" +
+    "local function wake(most)\n" +
+    "  for _ = 1, 16 do\n" +
+    "    if most == 0 then\n" +
+    "      return\n" +
     "    end\n" +
-    "    local surplus = math.min(2 * #finished + 8, kept - keepSucceeded)\n" +
-    "    if surplus > 0 then\n" +
-    "      forget(redis.call('LPOP', succeeded, surplus))\n" +
+    "    local parked = redis.call('ZPOPMIN', idle)\n" +
+    "    if #parked == 0 then\n" +
+    "      return\n" +
     "    end\n" +
-    "  end\n" +
-    "  for _ = 1, MOST_AGED do\n" +
-    "    local oldest = redis.call('LINDEX', succeeded, 0)\n" +
-    "    local last = oldest and redis.call('HGET', attempts, oldest)\n" +
-    "    if not oldest or last and struct.unpack('>d', last, 2) > now - keepSucceededMs then\n" +
-    "      break\n" +
-    "    end\n" +
-    "    forget(redis.call('LPOP', succeeded, 1))\n" +
-    "  end\n" +
-    "  -- Where there is more than the core, parents die of their children in other calls.\n" +
-    "  if hasDied or isExtended then\n" +
-    "    local surplus = redis.call('ZCARD', dead) - keepDead\n" +
-    "    if surplus > 0 then\n" +
-    "      -- At most 600 have died above; an operator may have lowered the limit.\n" +
-    "      local oldest = redis.call('ZRANGE', dead, 0, math.min(surplus, 1000) - 1)\n" +
-    "      redis.call('ZREM', dead, unpack(oldest))\n" +
-    "      forget(oldest)\n" +
+    "    -- Not those that are gone, or whose parking time is over.\n" +
+    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], 'w:') > 0 then\n" +
+    "      most = most - 1\n" +
     "    end\n" +
     "  end\n" +
     "end\n" +
     "-- Who waits, and who keeps the time.\n" +
     "-- Expects: everything of the prologue of worker.exchange.lua, and the parts before it.\n" +
     "\n" +
+    "local PARKED_KEYS_MS = '60000'\n" +
+    "\n" +
     "-- The next instant at which something can be taken that cannot be now, or a lease ends; math.huge when there is none.\n" +
     "local function nextInstant()\n" +
     "  local earliest = math.huge\n" +
     "  local function look(key)\n" +
-    "    local head = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')\n" +
+    "    local head = redis.call('ZRANGE', key, '0', '0', 'WITHSCORES')\n" +
     "    if head[2] then\n" +
     "      earliest = math.min(earliest, tonumber(head[2]))\n" +
     "    end\n" +
@@ -4804,63 +5209,54 @@ export const workerExchange = new Script({
     "  return tonumber(due) or math.huge, keeper\n" +
     "end\n" +
     "\n" +
-    "-- Nothing more to take: the worker sleeps until it is woken. Returns for how long, -1 when another one keeps the time.\n" +
-    "local function park()\n" +
-    "  redis.call('ZREMRANGEBYSCORE', idle, '-inf', now)\n" +
-    "  redis.call('ZADD', idle, now + parkMs, channel)\n" +
+    "local nextAt\n" +
+    "if parks then\n" +
+    "  -- Nothing more to take: the worker sleeps until it is woken, or for so long; -1 when another one keeps the time.\n" +
+    "  redis.call('ZREMRANGEBYSCORE', idle, '-inf', string.format('%.0f', now))\n" +
+    "  redis.call('ZADD', idle, string.format('%.0f', now + parkMs), channel)\n" +
     "  redis.call('PEXPIRE', idle, PARKED_KEYS_MS)\n" +
-    "  local nextAt = nextInstant()\n" +
+    "  nextAt = nextInstant()\n" +
     "  local due, keeper = timing()\n" +
     "  local isTimed = keeper and keeper ~= channel and due <= nextAt and redis.call('ZSCORE', idle, keeper)\n" +
     "  if not isTimed and nextAt < math.huge then\n" +
     "    redis.call('SET', timekeeper, string.format('%.0f %s', nextAt, channel), 'PX', PARKED_KEYS_MS)\n" +
-    "    return math.ceil(math.max(0, nextAt - now))\n" +
+    "    reply[2] = math.ceil(math.max(0, nextAt - now))\n" +
     "  elseif not isTimed and keeper then\n" +
     "    -- What was timed is past: it must not stand in the way of what comes.\n" +
     "    redis.call('DEL', timekeeper)\n" +
     "  end\n" +
-    "  return -1\n" +
-    "end\n" +
-    "\n" +
-    "-- Full, or leaving: others take what is left, and the time. Where nobody is parked there is nobody to tell, and who\n" +
-    "-- parks next sees that an old timekeeper is not parked.\n" +
-    "local function passOn()\n" +
-    "  if redis.call('EXISTS', idle) == 0 then\n" +
-    "    return\n" +
-    "  end\n" +
+    "else\n" +
+    "  -- Full, or leaving: others take what is left, and the time.\n" +
     "  redis.call('ZREM', idle, channel)\n" +
-    "  local nextAt = nextInstant()\n" +
+    "  nextAt = nextInstant()\n" +
     "  local due, keeper = timing()\n" +
     "  if keeper == channel then\n" +
     "    redis.call('DEL', timekeeper)\n" +
     "    due = math.huge\n" +
     "  end\n" +
-    "  local hasMore = not isBlocked\n" +
-    "    and (redis.call('EXISTS', unpack(ready)) > 0 or isExtended and redis.call('EXISTS', turns) == 1)\n" +
-    "  -- Who leaves fires no schedules.\n" +
-    "  local fires = isExtended and redis.call('ZRANGE', firing, 0, 0, 'WITHSCORES')[2]\n" +
-    "  hasMore = hasMore or fires and tonumber(fires) <= now\n" +
+    "  local hasMore = false\n" +
+    "  for lane = 0, isBlocked and -1 or laneCount - 1 do\n" +
+    "    hasMore = hasMore or redis.call('EXISTS', laneKeys[3 * lane + 1]) == 1\n" +
+    "  end\n" +
+    "  if isExtended then\n" +
+    "    local fires = redis.call('ZRANGE', firing, '0', '0', 'WITHSCORES')[2]\n" +
+    "    hasMore = hasMore\n" +
+    "      or not isBlocked and redis.call('EXISTS', turns) == 1\n" +
+    "      -- Who leaves fires no schedules.\n" +
+    "      or fires and tonumber(fires) <= now\n" +
+    "  end\n" +
     "  if nextAt <= now or hasMore then\n" +
     "    wake(2)\n" +
     "  elseif nextAt < due then\n" +
     "    wake(1)\n" +
     "  end\n" +
     "end\n" +
-    "\n" +
-    "-- 4. Retention.\n" +
-    "retain()\n" +
-    "\n" +
-    "-- 5. Who waits, and who keeps the time.\n" +
-    "if taken < wanted and bytes < MOST_BYTES then\n" +
-    "  reply[2] = park()\n" +
-    "else\n" +
-    "  if bytes >= MOST_BYTES then\n" +
-    "    reply[2] = 0\n" +
-    "  end\n" +
-    "  passOn()\n" +
+    "end\n" +
+    "if bytes >= MOST_BYTES then\n" +
+    "  reply[2] = 0\n" +
     "end\n" +
     "\n" +
-    "-- 6. Tell.\n" +
+    "-- 5. Tell.\n" +
     "if isExtended then\n" +
     "  reply[4] = beyond.tell()\n" +
     "end\n" +

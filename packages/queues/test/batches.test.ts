@@ -3,6 +3,7 @@ import { Discard, Queue, RetryLater } from '@mortise/queues';
 import type { BatchTask } from '@mortise/queues';
 import { QueueKeys } from '../src/keys.js';
 import { connect, freshPrefix } from '@mortise/test-kit';
+import { heldRenewals } from './held-timers.js';
 import { launch } from './launch.js';
 import { gate, until } from './until.js';
 
@@ -14,6 +15,7 @@ type Tasks = Record<string, any>;
 type Batch = readonly BatchTask<any>[];
 
 const HOUR_MS = 3_600_000;
+const renewals = heldRenewals();
 
 function newQueue(): { queue: Queue<Tasks>; prefix: string } {
   const prefix = freshPrefix();
@@ -172,7 +174,7 @@ describe('a batch handler', () => {
           },
         },
       },
-      { prefix, leaseMs: 1_000, onError: (error) => errors.push(error) },
+      { prefix, onError: (error) => errors.push(error) },
     );
     const enqueued = await queue.enqueueMany([1, 2, 3].map((payload) => ({ name: 't', payload })));
     await until(async () => (await queue.counts()).active === 3);
@@ -180,6 +182,7 @@ describe('a batch handler', () => {
     const stored = Buffer.from(enqueued[1]!.id.replaceAll('-', ''), 'hex');
     await redis.hdel(attempts, stored);
     await redis.zrem(active, stored);
+    await until(() => renewals.fire() > 0 || aborted.length === 1);
     await until(() => aborted.length === 1);
     door.open();
     await until(async () => (await queue.counts()).succeeded === 2);

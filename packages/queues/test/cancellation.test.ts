@@ -5,10 +5,12 @@ import { WaiterHub } from '@mortise/redis';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
 import { encodeTaskId } from '../src/task/task-id.js';
+import { heldRenewals } from './held-timers.js';
 import { launch } from './launch.js';
 import { gate, until } from './until.js';
 
 const redis = connect();
+const renewals = heldRenewals();
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
 type Tasks = Record<string, any>;
@@ -36,7 +38,7 @@ interface Run {
   readonly open: () => void;
 }
 
-async function newRun(leaseMs = 600_000, isExtended = true): Promise<Run> {
+async function newRun({ isExtended = true } = {}): Promise<Run> {
   const prefix = freshPrefix();
   const queue = new Queue<Tasks>(redis, 'q', { prefix });
   const keys = new QueueKeys('q', prefix).of;
@@ -49,7 +51,7 @@ async function newRun(leaseMs = 600_000, isExtended = true): Promise<Run> {
     return 'done all the same';
   };
   if (isExtended) await queue.configure({ keepEvents: 10 });
-  await launch(redis, 'q', { t }, { prefix, leaseMs, onError: (error) => errors.push(error) });
+  await launch(redis, 'q', { t }, { prefix, onError: (error) => errors.push(error) });
   if (isExtended) await until(async () => (await subscribers(keys)) === 1);
   return { queue, prefix, keys, contexts, errors, open: () => door.open() };
 }
@@ -91,10 +93,11 @@ describe('a running task that is cancelled', () => {
   });
 
   test('is aborted at the next renewal when the message was lost', async () => {
-    const { queue, keys, contexts, errors, open } = await newRun(1_000);
+    const { queue, keys, contexts, errors, open } = await newRun();
     await queue.enqueue('t', 1, { id: 'a' });
     await until(() => contexts.length === 1);
     await cancel(keys, 'a', false);
+    await until(() => renewals.fire() > 0 || contexts[0]!.signal.aborted);
     await until(() => contexts[0]!.signal.aborted);
     expect(contexts[0]!.signal.reason).toMatchObject({ code: 'ERR_TASK_CANCELLED' });
     open();
@@ -123,7 +126,7 @@ describe('a running task that is cancelled', () => {
       run.push(payload);
       await door.passed;
     };
-    await launch(redis, 'q', { t: { handle, concurrency: 1 } }, { prefix, leaseMs: 1_000 });
+    await launch(redis, 'q', { t: { handle, concurrency: 1 } }, { prefix });
     await queue.enqueueMany(
       [1, 2, 3].map((payload) => ({ name: 't', payload, options: { id: `${payload}` } })),
     );
@@ -132,7 +135,9 @@ describe('a running task that is cancelled', () => {
     const third = encodeTaskId('3') as unknown as string;
     const leaseUntil = Number(await redis.zscore(keys.active, third));
     // All leases have been renewed since.
-    await until(async () => Number(await redis.zscore(keys.active, third)) > leaseUntil + 500);
+    await until(
+      async () => renewals.fire() >= 0 && Number(await redis.zscore(keys.active, third)) > leaseUntil,
+    );
     door.open();
     await until(async () => (await queue.counts()).succeeded === 2);
     expect(run).toEqual([1, 3]);
@@ -150,7 +155,7 @@ test('a task of a batch that is cancelled before that begins makes room for anot
     return new Promise<never>(() => undefined);
   };
   const batch = { maxSize: 2, waitMs: 500, handleMany: () => undefined };
-  await launch(redis, 'q', { alone, batch }, { prefix, concurrency: 2, leaseMs: 600_000 });
+  await launch(redis, 'q', { alone, batch }, { prefix, concurrency: 2 });
   await until(async () => (await subscribers(keys)) === 1);
   await queue.enqueue('batch', 1, { id: 'batch' });
   await queue.enqueue('alone', 2);
@@ -185,7 +190,7 @@ describe('messages', () => {
   });
 
   test('are not listened to where nothing can be cancelled, and are from then on', async () => {
-    const { queue, keys, contexts } = await newRun(600_000, false);
+    const { queue, keys, contexts } = await newRun({ isExtended: false });
     await queue.enqueue('t', 1, { id: 'a' });
     await until(() => contexts.length === 1);
     await queue.enqueue('t', 1, { id: 'b' });

@@ -3,6 +3,7 @@ import { Claims, Queue } from '@mortise/queues';
 import { connect, freshPrefix, transcript } from '@mortise/test-kit';
 import * as scripts from '../src/scripts.gen.js';
 import { until } from './until.js';
+import { withoutLooks } from './without-looks.js';
 
 const redis = connect();
 const prefix = freshPrefix();
@@ -21,11 +22,13 @@ async function commands(
     await until(isOver);
   });
   const sent = lines.filter((line) => !line.startsWith('zcard '));
-  return sent.map((line) =>
-    line
-      .replaceAll('queues:{q}:', '')
-      .replace(/^evalsha(?:_ro)? (\S+) .*/, '$1')
-      .replace(/idle wake:\S+/, 'idle'),
+  return withoutLooks(
+    sent.map((line) =>
+      line
+        .replaceAll('queues:{q}:', '')
+        .replace(/^evalsha(?:_ro)? (\S+) .*/, '$1')
+        .replace(/idle wake:\S+/, 'idle'),
+    ),
   );
 }
 
@@ -54,13 +57,11 @@ test('claim, complete, fail and the others', async () => {
     "worker.exchange",
     "  get settings",
     "  time",
-    "  zrange active",
     "  exists scheduled:0 retrying:0",
     "  lpop ready:0",
     "  hmget tasks",
     "  hset attempts",
     "  zadd active",
-    "  lindex succeeded",
     "  exists idle",
   ],
   "complete": [
@@ -69,12 +70,9 @@ test('claim, complete, fail and the others', async () => {
     "  time",
     "  hmget attempts",
     "  zrem active",
-    "  zrange active",
     "  exists scheduled:0 retrying:0",
     "  hset attempts",
     "  rpush succeeded",
-    "  lindex succeeded",
-    "  hget attempts",
     "  exists idle",
   ],
   "fail": [
@@ -89,13 +87,10 @@ test('claim, complete, fail and the others', async () => {
     "  get settings",
     "  time",
     "  hmget attempts",
-    "  zadd dead",
     "  zrem active",
-    "  zrange active",
+    "  zadd dead",
     "  exists scheduled:0 retrying:0",
     "  hset attempts",
-    "  lindex succeeded",
-    "  hget attempts",
     "  zcard dead",
     "  exists idle",
   ],
@@ -109,11 +104,8 @@ test('claim, complete, fail and the others', async () => {
     "worker.exchange",
     "  get settings",
     "  time",
-    "  zrange active",
     "  exists scheduled:0 retrying:0",
     "  lpop ready:0",
-    "  lindex succeeded",
-    "  hget attempts",
     "  zremrangebyscore idle",
     "  zadd idle",
     "  pexpire idle",
@@ -122,10 +114,7 @@ test('claim, complete, fail and the others', async () => {
     "worker.exchange",
     "  get settings",
     "  time",
-    "  zrange active",
     "  exists scheduled:0 retrying:0",
-    "  lindex succeeded",
-    "  hget attempts",
     "  exists idle",
     "  zrem idle",
     "  zrange active",

@@ -5,6 +5,7 @@ import { connect, freshPrefix } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
 import { QueueKeys } from '../src/keys.js';
 import { watched } from './commands-of.js';
+import { heldRechecks } from './held-timers.js';
 import { launch } from './launch.js';
 import { until } from './until.js';
 
@@ -127,7 +128,7 @@ describe('claim', () => {
   test('several claims wait in line, each for its own lease', async () => {
     const { queue, claims } = newBench();
     const order: string[] = [];
-    const waits = [2_000, 60_000, 2_000].map(async (leaseMs, index) => {
+    const waits = [20_000, 600_000, 20_000].map(async (leaseMs, index) => {
       const tasks = await claims.claim({ waitMs: 30_000, leaseMs });
       order.push(`${index}: ${tasks[0]!.id}`);
       return tasks[0]!.leaseUntil - Date.now();
@@ -139,8 +140,8 @@ describe('claim', () => {
     }
     expect(order).toEqual(['0: a', '1: b', '2: c']);
     const [first, second, third] = (await Promise.all(waits)) as [number, number, number];
-    expect(second).toBeGreaterThan(50_000);
-    expect(Math.max(first, third)).toBeLessThanOrEqual(2_050);
+    expect(second).toBeGreaterThan(500_000);
+    expect(Math.max(first, third)).toBeLessThanOrEqual(20_050);
   });
 
   test('claims of one tick share a call', async () => {
@@ -278,28 +279,27 @@ describe('a claim that nobody waits for any more', () => {
     expect(ready + retrying).toBe(60 - given);
   });
 
-  test('swallows no wake-up: a worker beside it has each task at once', async () => {
-    const { prefix, queue, claims } = newBench();
-    const runs = new Map<unknown, number>();
-    await launch(redis, 'q', { t: (n) => void runs.set(n, performance.now()) }, { prefix });
-    let slowest = 0;
-    for (let round = 0; round < 60; round += 1) {
-      // Ends at about the time at which it would be woken.
-      const claim = claims.claim({ waitMs: 1 + (round % 6), leaseMs: HOUR_MS });
-      for (let turn = 0; turn < round % 9; turn += 1) await new Promise(setImmediate);
-      const storedAt = performance.now();
-      await queue.enqueue('t', round);
-      const tasks = await claim;
-      if (tasks.length > 0) {
-        for (const { id, lease } of tasks) await claims.complete(id, lease);
-        continue;
+  describe('that is woken as it ends', () => {
+    heldRechecks();
+
+    test('swallows no wake-up: a worker beside it has each task, and does not look by itself', async () => {
+      const { prefix, queue, claims } = newBench();
+      const runs = new Set<unknown>();
+      await launch(redis, 'q', { t: (n) => void runs.add(n) }, { prefix });
+      for (let round = 0; round < 60; round += 1) {
+        // Ends at about the time at which it would be woken.
+        const claim = claims.claim({ waitMs: 1 + (round % 6), leaseMs: HOUR_MS });
+        for (let turn = 0; turn < round % 9; turn += 1) await new Promise(setImmediate);
+        await queue.enqueue('t', round);
+        const tasks = await claim;
+        if (tasks.length > 0) {
+          for (const { id, lease } of tasks) await claims.complete(id, lease);
+          continue;
+        }
+        await until(() => runs.has(round));
       }
-      await until(() => runs.has(round));
-      slowest = Math.max(slowest, runs.get(round)! - storedAt);
-    }
-    // The re-check of a worker comes after 3 s at the earliest.
-    expect(slowest).toBeLessThan(2_500);
-    expect(runs.size).toBeGreaterThan(0);
+      expect(runs.size).toBeGreaterThan(0);
+    });
   });
 
   test('a task that nobody completes runs again after its lease', async () => {

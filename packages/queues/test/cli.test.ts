@@ -157,7 +157,9 @@ describe('what changes tasks', () => {
     await bench.task('dead', 'b');
     const { code, out, err } = await cli('remove', 'q', 'a', 'b', 'c', '--prefix', bench.prefix);
     expect({ code, err }).toEqual({ code: 1, err: '' });
-    expect(out).toBe('not removed a: task "a" of queue "q" is active\nremoved b\nnot removed c\n');
+    expect(out).toBe(
+      'not removed a: task "a" of queue "q" is active: cancel it first\nremoved b\nnot removed c\n',
+    );
     expect(await bench.queue.get('b')).toBeNull();
     expect(await json(bench, 'remove', 'q', 'a')).toMatchObject([
       1,

@@ -5,6 +5,7 @@ import { connect, freshPrefix } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
 import { eventsRead } from '../src/scripts.gen.js';
 import { watched } from './commands-of.js';
+import { heldRechecks } from './held-timers.js';
 import { launch } from './launch.js';
 import { until } from './until.js';
 
@@ -185,6 +186,11 @@ describe('events', () => {
     expect(oldest).toEqual([next]);
   });
 
+  test.each(['zzz', 'newest', '$', '-', '', (9e15).toString(36), 5])('%j is no cursor', async (after) => {
+    const { queue } = newQueue();
+    await expect(queue.events({ after: after as string }).next()).rejects.toThrow(RangeError);
+  });
+
   test('a stream that was lost is a gap, and is read on', async () => {
     const { queue, keys } = newQueue();
     await queue.configure({ keepEvents: 10 });
@@ -198,7 +204,7 @@ describe('events', () => {
       ['enqueued', 'b'],
     ]);
     // As after a failover that has lost the last of them: the numbers are lower than what was read.
-    const future = (Number.parseInt(a.cursor, 36) + 1e12).toString(36);
+    const future = (Number.parseInt(a.cursor, 36) + 1e9).toString(36);
     const later = queue.events({ after: future });
     expect((await later.next()).value).toMatchObject({ type: 'gap' });
     const pending = later.next();
@@ -253,19 +259,25 @@ describe('events', () => {
     }
   });
 
-  test('an idle reader sends one command every few seconds', async () => {
-    const { queue: producer, prefix } = newQueue();
-    const { client, sent } = await watched();
-    const queue = new Queue<Tasks>(client, 'q', { prefix });
-    await producer.configure({ keepEvents: 10 });
-    const events = queue.events();
-    const first = events.next();
-    await until(() => sent.some(({ what }) => what === 'events.read'));
-    const before = sent.length;
-    await until(() => sent.length > before, 10_000);
-    expect(sent.slice(before).map(({ what }) => what)).toEqual(['events.read']);
-    await producer.enqueue('t', 1, { id: 'a' });
-    expect((await first).value).toMatchObject({ id: 'a' });
-    await events.return();
+  describe('that do not come', () => {
+    const looks = heldRechecks();
+
+    test('an idle reader sends one command every few seconds', async () => {
+      const { queue: producer, prefix } = newQueue();
+      const { client, sent, quiet } = await watched();
+      const queue = new Queue<Tasks>(client, 'q', { prefix });
+      await producer.configure({ keepEvents: 10 });
+      const events = queue.events();
+      const first = events.next();
+      await until(() => sent.some(({ what }) => what === 'events.read'));
+      await quiet();
+      const before = sent.length;
+      expect(looks.fire()).toBe(1);
+      await quiet();
+      expect(sent.slice(before).map(({ what }) => what)).toEqual(['events.read']);
+      await producer.enqueue('t', 1, { id: 'a' });
+      expect((await first).value).toMatchObject({ id: 'a' });
+      await events.return();
+    });
   });
 });

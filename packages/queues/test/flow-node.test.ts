@@ -3,12 +3,11 @@ import fc from 'fast-check';
 import type { FlowTask } from '@mortise/queues';
 import type { FlowNode } from '../src/flow/flow-node.js';
 import { decodeNode, makeFlow } from '../src/flow/flow-node.js';
+import { codePoint } from './code-points.js';
 import { CHILD, decodeRecord, encodeRecord, PARENT } from '../src/task/record.js';
 import { decodeTaskId, encodeTaskId } from '../src/task/task-id.js';
 
-const text = fc
-  .string({ minLength: 1, maxLength: 40, unit: 'binary' })
-  .filter((value) => value.isWellFormed());
+const text = fc.string({ minLength: 1, maxLength: 40, unit: codePoint });
 const treeOf = (levels: number): fc.Arbitrary<FlowTask> =>
   fc.record({
     queue: text,

@@ -114,7 +114,7 @@ describe('the concurrency of a name', () => {
     // Those that run, and a line of 16.
     await until(async () => (await queue.counts()).active === 19);
     door.open();
-    await until(async () => (await queue.counts()).succeeded === total + 20, 15_000);
+    await until(async () => (await queue.counts()).succeeded === total + 20);
     expect(most).toBe(3);
     expect(order.toSorted((a, b) => a - b)).toEqual(Array.from({ length: total }, (_, index) => index));
     // What goes back comes again in its order, more or less.

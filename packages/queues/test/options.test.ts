@@ -17,7 +17,12 @@ const YEAR_MS = 365.25 * 86_400_000;
 
 describe('what is undefined is the default', () => {
   test('of workers', () => {
-    const options = Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, undefined]));
+    const options = Object.fromEntries(
+      ['concurrency', 'leaseMs', 'backoff', 'keepSucceeded', 'keepSucceededMs', 'keepDead'].map((name) => [
+        name,
+        undefined,
+      ]),
+    );
     expect(resolveWorkerOptions(options)).toMatchObject({
       concurrency: 50,
       leaseMs: 10_000,
@@ -75,7 +80,7 @@ test.each<[string, WorkerOptions, typeof TypeError | typeof RangeError, string]>
   ['no function to report to', { onError: 'log' as unknown as () => void }, TypeError, 'onError'],
   ['an empty prefix', { prefix: '' }, RangeError, 'prefix'],
 ])('a worker refuses %s', (_, options, type, message) => {
-  const create = (): unknown => new Worker(redis, ['q'], {}, options);
+  const create = (): unknown => new Worker(redis, ['q'], { t: () => 1 }, options);
   expect(create).toThrow(type);
   expect(create).toThrow(message);
 });
@@ -206,4 +211,37 @@ test('attempts and names of tasks have their limits', () => {
   expect(() => requireTaskName(undefined)).toThrow(TypeError);
   expect(requireTaskName('\0{}%🙂\n')).toBe('\0{}%🙂\n');
   expect(resolvePriorities(['a.b', 'C-d', '_1'])).toEqual(['a.b', 'C-d', '_1']);
+});
+
+test.each([
+  ['a function', () => 1],
+  ['an array', [() => 1]],
+  ['nothing', undefined],
+  ['an empty object', {}],
+])('%s is no handlers', (_, handlers) => {
+  expect(() => new Worker(redis, ['q'], handlers as never)).toThrow(/^handlers must/);
+});
+
+describe('an option that nobody reads is refused', () => {
+  const queue = new Queue(redis, 'q');
+  test.each([
+    ['enqueue', () => queue.enqueue('t', 1, { delay: 60_000 } as object), 'enqueue has no option "delay"'],
+    [
+      'backoff',
+      () => queue.enqueue('t', 1, { backoff: { delay: 5 } as object }),
+      'backoff has no option "delay"',
+    ],
+    ['configure', () => queue.configure({ concurency: 3 } as object), 'configure has no option "concurency"'],
+    ['groups', () => queue.configure({ groups: { fifo: true } as object }), 'groups has no option "fifo"'],
+    ['enqueueMany', () => queue.enqueueMany({} as never), 'tasks must be an array'],
+  ])('%s', async (_, call, message) => {
+    await expect(call()).rejects.toThrow(message);
+  });
+
+  test('of Queue and Worker', () => {
+    expect(() => new Queue(redis, 'q', { perfix: 'a' } as object)).toThrow('Queue has no option "perfix"');
+    expect(() => new Worker(redis, ['q'], { t: () => 1 }, { concurency: 1 } as object)).toThrow(
+      'Worker has no option "concurency"',
+    );
+  });
 });

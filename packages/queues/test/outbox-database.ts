@@ -108,7 +108,7 @@ export class OutboxDatabase {
   }
 
   untilEmpty(): Promise<boolean> {
-    return until('an empty outbox', async () => (await this.waiting()).length === 0, 15_000);
+    return until('an empty outbox', async () => (await this.waiting()).length === 0);
   }
 
   /** Resolves when a relay waits to be told of tasks. */

@@ -1,7 +1,7 @@
 import { execFileSync, fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
@@ -50,6 +50,11 @@ async function kill(child: ChildProcess): Promise<void> {
   const exit = once(child, 'exit');
   child.kill('SIGKILL');
   await exit;
+}
+
+/** Resolves when the process has been stopped by a signal. */
+async function isFrozen({ pid }: ChildProcess): Promise<void> {
+  await until('a frozen process', () => / T /.test(readFileSync(`/proc/${pid}/stat`, 'utf8')));
 }
 
 /** Starts test/outbox-process.mjs. */
@@ -113,7 +118,8 @@ describe('a relay process', () => {
     let at = 0;
     let moments: number | undefined;
     while (moments === undefined) {
-      at += 1;
+      // After each call, which is as before the next one.
+      at += 2;
       const more = rows(['a', 'a'], promised.length);
       promised.push(...more);
       ids.push(...(await database.promise(more)));
@@ -127,25 +133,20 @@ describe('a relay process', () => {
     }
 
     // Two moments of each call: listen; begin, lane, read, enqueue, delete, commit; begin, no lane, commit. The next one survives.
-    expect(at).toBe(2 + 12 + 6 + 1);
+    expect(at).toBe(2 + 12 + 6 + 2);
     expect(await database.waiting()).toEqual([]);
     await expectOnce(promised);
   }, 60_000);
 
   test('that is frozen loses its lane to another one, and does no harm when it goes on', async () => {
     await database.promise(TWO_OF_A_GROUP);
-    const { child } = relayProcess(HAS_READ, 'SIGSTOP', { silenceMs: 300, recheckMs: 100 });
-    await until('the frozen relay to hold a lane', async () => {
-      const { rows: held } = await database.pool.query(
-        `select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`,
-      );
-      return held.length > 0;
-    });
+    const { child } = relayProcess(HAS_READ, 'SIGSTOP', { silenceMs: 1_000, recheckMs: 100 });
+    await isFrozen(child);
     expect(await database.waiting()).toHaveLength(2);
 
     database.relay(queue, quick);
     await database.untilEmpty();
-    const idle = once(child, 'message', { signal: AbortSignal.timeout(15_000) });
+    const idle = once(child, 'message', { signal: AbortSignal.timeout(40_000) });
     child.kill('SIGCONT');
     const [message] = (await idle) as [{ type: string }];
 
@@ -158,6 +159,7 @@ describe('a relay', () => {
   test('takes over what a killed one was moving, within recheckMs', async () => {
     await database.promise(TWO_OF_A_GROUP);
     const { child } = relayProcess(HAS_READ, 'SIGSTOP');
+    await isFrozen(child);
     await until('the first relay to hold a lane', async () => {
       const { rows: held } = await database.pool.query(
         `select from pg_locks where relation = 'outbox_lanes'::regclass`,

@@ -27,7 +27,7 @@ async function run(count: number): Promise<unknown[]> {
   const payloads: unknown[] = [];
   const handlers = { task: async (payload: unknown) => void payloads.push(payload) };
   await launch(redis, 'tasks', handlers, { prefix, concurrency: 1 });
-  await until(`${count} tasks to have run`, () => payloads.length >= count, 15_000);
+  await until(`${count} tasks to have run`, () => payloads.length >= count);
   return payloads;
 }
 

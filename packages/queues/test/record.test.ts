@@ -10,6 +10,7 @@ import {
   setLane,
 } from '../src/task/record.js';
 import type { NewRecord } from '../src/task/record.js';
+import { codePoint } from './code-points.js';
 
 const MAX_BYTES = 1_000_000;
 const plain: NewRecord = { name: 't', payload: 1, attempts: 5, when: 0, extras: undefined };
@@ -21,15 +22,15 @@ function nested(depth: number, inner = ''): string {
 describe('encodeRecord', () => {
   test('what was encoded comes back', () => {
     const record = fc.record({
-      name: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 50 }),
+      name: fc.string({ unit: codePoint, minLength: 1, maxLength: 50 }),
       payload: fc.jsonValue(),
       attempts: fc.integer({ min: 1, max: 65_535 }),
       when: fc.integer({ min: -1e12, max: 1e13 }),
       extras: fc.option(
-        fc.record({ headers: fc.dictionary(fc.string(), fc.string({ unit: 'binary' }), { maxKeys: 3 }) }),
+        fc.record({ headers: fc.dictionary(fc.string(), fc.string({ unit: codePoint }), { maxKeys: 3 }) }),
         { nil: undefined },
       ),
-      group: fc.option(fc.string({ unit: 'grapheme', minLength: 1 }), { nil: undefined }),
+      group: fc.option(fc.string({ unit: codePoint, minLength: 1 }), { nil: undefined }),
       dedupMs: fc.option(fc.integer({ min: 1 }), { nil: undefined }),
       flags: fc.constantFrom(0, CHILD, PARENT, CHILD | PARENT),
     });

@@ -22,7 +22,7 @@ describe('result', () => {
     await until(async () => (await queue.counts()).succeeded === 20);
     await proxy.restore();
     expect(await Promise.all(results)).toEqual(tasks.map(({ payload }) => payload));
-  }, 30_000);
+  });
 
   test('while Redis is away it ends at its deadline, and tells why', async () => {
     const single = await server();
@@ -39,7 +39,7 @@ describe('result', () => {
     const aborted = queue.result(id, { signal: controller.signal });
     controller.abort(new Error('enough'));
     await expect(aborted).rejects.toThrow('enough');
-  }, 30_000);
+  });
 
   test('a client that is closed ends its waits', async () => {
     const single = await server();
@@ -84,5 +84,5 @@ describe('events', () => {
     expect(seen.map(({ id }) => id)).toEqual(
       Array.from({ length: 2_000 }, (_, n) => `${Math.floor(n / 10)}.${n % 10}`),
     );
-  }, 30_000);
+  });
 });

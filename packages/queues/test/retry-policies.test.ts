@@ -112,5 +112,7 @@ describe('a function as backoff', () => {
 });
 
 test('a worker cannot leave the backoff to itself', () => {
-  expect(() => new Worker(redis, ['q'], {}, { backoff: { type: 'custom' } })).toThrow(/must be a function/);
+  expect(() => new Worker(redis, ['q'], { t: () => 1 }, { backoff: { type: 'custom' } })).toThrow(
+    /must be a function/,
+  );
 });

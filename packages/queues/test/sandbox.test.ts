@@ -1,11 +1,15 @@
 import { fork } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { SandboxHandler, SandboxOptions, TaskContext } from '@mortise/queues';
 import { Discard, Queue, RetryLater, sandbox } from '@mortise/queues';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { heldRenewals } from './held-timers.js';
 import { launch } from './launch.js';
 import { gate } from './until.js';
 
@@ -244,7 +248,9 @@ test('an idle thread does not keep the process, nor does one that was abandoned'
 });
 
 describe('in a worker', () => {
-  test('a handler that blocks for three leases is run once', async () => {
+  const renewals = heldRenewals();
+
+  test('leases are renewed while a handler blocks', async () => {
     const prefix = freshPrefix();
     const queue = new Queue(redis, 'q', { prefix });
     const handler = make({ threads: 1 });
@@ -253,12 +259,20 @@ describe('in a worker', () => {
       attempts.push(context.attempt);
       return handler(payload, context);
     };
-    const options = { prefix, leaseMs: 1_000 };
-    const { id } = await queue.enqueue('t', { act: 'block', ms: 3_000 });
-    // Another worker would take it over as soon as its lease has ended.
-    await launch(redis, 'q', { t: run }, options);
-    await launch(redis, 'q', { t: run }, options);
-    await until('the end', async () => (await queue.get(id))?.state === 'succeeded', 15_000);
+    const file = join(tmpdir(), `mortise-${randomUUID()}`);
+    const { id } = await queue.enqueue('t', { act: 'blockUntil', file });
+    await launch(redis, 'q', { t: run }, { prefix });
+    await until('the start', () => attempts.length > 0);
+    for (let round = 0; round < 3; round += 1) {
+      const { leaseUntil } = (await queue.get(id))!;
+      await until('a renewal', async () => {
+        renewals.fire();
+        return (await queue.get(id))!.leaseUntil! > leaseUntil!;
+      });
+    }
+    writeFileSync(file, 'go on');
+    await until('the end', async () => (await queue.get(id))?.state === 'succeeded');
+    rmSync(file);
     expect(attempts).toEqual([1]);
     expect(await queue.get(id)).toMatchObject({ attempt: 1, result: expect.any(Number) });
   });

@@ -274,5 +274,5 @@ test('what is no Standard Schema is refused at construction', () => {
   expect(() => new Queue(redis, 'q', { schemas: wrong })).toThrow(
     new TypeError('the schema of "t" must be a Standard Schema'),
   );
-  expect(() => new Worker(redis, ['q'], {}, { schemas: wrong })).toThrow(TypeError);
+  expect(() => new Worker(redis, ['q'], { t: () => 1 }, { schemas: wrong })).toThrow(TypeError);
 });

@@ -14,3 +14,13 @@ export async function serverNow(redis: Redis): Promise<number> {
   const [seconds, micros] = await redis.time();
   return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
 }
+
+/** As if the time in which the producers of flows store the children themselves were over. */
+export async function endGrace(redis: Redis, { of }: QueueKeys): Promise<void> {
+  for (const field of await redis.hkeysBuffer(of.outbox)) {
+    if (field.toString('latin1', 0, 1) !== 'e') continue;
+    const stored = (await redis.hgetBuffer(of.outbox, field))!;
+    stored.writeDoubleBE(1, 0);
+    await redis.hset(of.outbox, field, stored);
+  }
+}

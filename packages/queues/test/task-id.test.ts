@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { v4, v7 } from 'uuid';
+import { codePoint } from './code-points.js';
 import { decodeTaskId, encodeTaskId } from '../src/task/task-id.js';
 
 describe('task ids', () => {
@@ -30,7 +31,7 @@ describe('task ids', () => {
   });
 
   test('distinct ids are stored as distinct bytes', () => {
-    const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 20 });
+    const text = fc.string({ unit: codePoint, minLength: 1, maxLength: 20 });
     const looksLikeUuid = fc.uuid().chain((id) => fc.constantFrom(id, id.toUpperCase(), id.slice(0, 15)));
     const bytes = fc
       .uint8Array({ minLength: 14, maxLength: 16 })
@@ -38,8 +39,11 @@ describe('task ids', () => {
     const id = fc.oneof(text, looksLikeUuid, bytes);
     fc.assert(
       fc.property(id, id, (one, other) => {
-        expect(decodeTaskId(encodeTaskId(one))).toBe(one);
-        expect(encodeTaskId(one).equals(encodeTaskId(other))).toBe(one === other);
+        // One expect is slower than all of this.
+        expect([decodeTaskId(encodeTaskId(one)), encodeTaskId(one).equals(encodeTaskId(other))]).toEqual([
+          one,
+          one === other,
+        ]);
       }),
       { numRuns: 2_000 },
     );

@@ -127,6 +127,6 @@ test('without types, any name and payload fits', async () => {
 test('a Cluster is a client', () => {
   const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true });
   expect(new Queue(cluster, 'q')).toBeInstanceOf(Queue);
-  expect(new Worker(cluster, ['q'], {})).toBeInstanceOf(Worker);
+  expect(new Worker(cluster, ['q'], { t: () => 1 })).toBeInstanceOf(Worker);
   cluster.disconnect();
 });

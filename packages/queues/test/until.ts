@@ -1,8 +1,13 @@
 import { until as untilNamed } from '@mortise/test-kit';
 
-/** Waits until the condition holds; a failure shows its text. */
-export function until(condition: () => unknown, withinMs?: number): Promise<unknown> {
-  return untilNamed(String(condition), async () => Boolean(await condition()), withinMs);
+const DEADLINE_MS = 40_000;
+
+/** What the condition gives as soon as that is true, in the sense of JavaScript; a failure shows its text. */
+export async function until<Value>(
+  condition: () => Promise<Value> | Value,
+  withinMs = DEADLINE_MS,
+): Promise<Value> {
+  return untilNamed(String(condition), async () => (await condition()) || undefined, withinMs);
 }
 
 /** A promise that the test settles. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Queue, Worker } from '@mortise/queues';
 import type { Fairness } from '@mortise/queues';
 import { connect, freshPrefix } from '@mortise/test-kit';
+import { watched } from './commands-of.js';
 import { launch } from './launch.js';
 import { until } from './until.js';
 
@@ -22,14 +23,20 @@ async function order(
     const queue = new Queue<Tasks>(redis, name, { prefix });
     await queue.enqueueMany(Array.from({ length: tasks }, () => ({ name: 't', payload: name })));
   }
+  const { client, quiet } = await watched();
   const run: string[] = [];
-  const t = async (payload: string): Promise<void> => {
+  const ends: (() => void)[] = [];
+  const t = (payload: string): Promise<void> => {
     run.push(payload);
-    // Longer than a reply takes, so that all queues are known to have tasks.
-    await new Promise((resolve) => setTimeout(resolve, 3));
+    return new Promise((resolve) => ends.push(resolve));
   };
-  await launch(redis, [...queues], { t }, { prefix, fairness, concurrency });
-  await until(() => run.length === queues.length * tasks, 20_000);
+  await launch(client, [...queues], { t }, { prefix, fairness, concurrency });
+  while (run.length < queues.length * tasks) {
+    // All replies have come, so that all queues are known to have tasks.
+    await quiet();
+    for (const end of ends.splice(0)) end();
+  }
+  for (const end of ends.splice(0)) end();
   return run;
 }
 
@@ -75,7 +82,7 @@ describe('several queues', () => {
   });
 
   test('a queue that is not served cannot have a weight', () => {
-    expect(() => new Worker(redis, ['a'], {}, { fairness: { b: 1 } })).toThrow(RangeError);
+    expect(() => new Worker(redis, ['a'], { t: () => 1 }, { fairness: { b: 1 } })).toThrow(RangeError);
   });
 });
 
@@ -98,14 +105,19 @@ describe('a queue with shards', () => {
     const prefix = freshPrefix();
     const queue = new Queue<Tasks>(redis, 'q', { prefix, shards: 3 });
     for (let index = 0; index < 120; index += 1) await queue.enqueue('t', index);
-    let run = 0;
-    const t = async (): Promise<void> => {
-      run += 1;
-      await new Promise((resolve) => setTimeout(resolve, 2));
+    const { client, quiet } = await watched();
+    const run: unknown[] = [];
+    const ends: (() => void)[] = [];
+    const t = (payload: unknown): Promise<void> => {
+      run.push(payload);
+      return new Promise((resolve) => ends.push(resolve));
     };
-    const worker = await launch(redis, 'q', { t }, { prefix, concurrency: 2 });
-    await until(() => run >= 60);
-    await worker.stop();
+    const worker = await launch(client, 'q', { t }, { prefix, concurrency: 2 });
+    while (run.length < 60) {
+      await quiet();
+      for (const end of ends.splice(0)) end();
+    }
+    await worker.stop({ graceMs: 0 });
     const left = await Promise.all(
       [0, 1, 2].map(async (shard) => {
         const { QueueKeys } = await import('../src/keys.js');

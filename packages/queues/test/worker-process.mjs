@@ -2,6 +2,7 @@
  * A worker in a process of its own, on the built package, for tests that kill it. It is told what to do by one argument
  * of JSON, and tells its parent of every task that begins and of every error.
  */
+import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from '@mortise/queues';
 import { Redis } from 'ioredis';
@@ -15,10 +16,9 @@ const handlers = {
   count: (_, { id }) => redis.hincrby(`${options.prefix}:runs`, id, 1),
   wait: (ms, { signal }) => pause(ms, 'waited', { signal }),
   crash: () => process.kill(process.pid, 'SIGKILL'),
-  /** Keeps the event loop from renewing the lease. */
-  block: (ms) => {
-    const end = performance.now() + ms;
-    while (performance.now() < end);
+  /** Keeps the event loop from renewing the lease until there is such a file. */
+  block: (file) => {
+    while (!existsSync(file)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
     return 'blocked';
   },
 };
@@ -31,18 +31,14 @@ const told = Object.entries(handlers).map(([name, handler]) => [
   },
 ]);
 
-const worker = new Worker(
-  redis,
-  [queue],
-  Object.fromEntries(options.isQuiet ? Object.entries(handlers) : told),
-  {
-    ...options,
-    onError: (error) => {
-      errors += 1;
-      process.send({ type: 'error', code: error.code, message: String(error) });
-    },
+const { isQuiet, ...workerOptions } = options;
+const worker = new Worker(redis, [queue], Object.fromEntries(isQuiet ? Object.entries(handlers) : told), {
+  ...workerOptions,
+  onError: (error) => {
+    errors += 1;
+    process.send({ type: 'error', code: error.code, message: String(error) });
   },
-);
+});
 await worker.start();
 
 // "close": the client is closed under the running worker, which is stopped later.

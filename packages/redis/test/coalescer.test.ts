@@ -162,6 +162,44 @@ describe('submit', () => {
   });
 });
 
+describe('submitAll', () => {
+  test('answers many at once, in order, also over several batches; others of the tick keep their places', async () => {
+    const { coalescer, sent } = shouting({ maxBatch: 2 });
+    const before = coalescer.submit('x', 'a');
+    const many = coalescer.submitAll('x', ['b', 'c', 'd']);
+    const after = coalescer.submit('x', 'e');
+    expect(await Promise.all([before, many, after])).toEqual(['A', ['B', 'C', 'D'], 'E']);
+    expect(sent).toEqual([
+      ['x', ['a', 'b']],
+      ['x', ['c', 'd']],
+      ['x', ['e']],
+    ]);
+  });
+
+  test('of nothing is nothing, and sends nothing', async () => {
+    const { coalescer, sent } = shouting();
+    expect(await coalescer.submitAll('x', [])).toEqual([]);
+    expect(sent).toEqual([]);
+  });
+
+  test('an Error among the results rejects all, but nobody else of the batch', async () => {
+    const refusal = new RangeError('b is too large');
+    const coalescer = new Coalescer<string, string, string>(async () => ['A', refusal, 'C', 'D'], {
+      maxBatch: 10,
+    });
+    const many = coalescer.submitAll('x', ['a', 'b', 'c']);
+    const other = coalescer.submit('x', 'd');
+    await expect(many).rejects.toBe(refusal);
+    expect(await other).toBe('D');
+  });
+
+  test('a send that rejects rejects it', async () => {
+    const gone = new Error('gone');
+    const coalescer = new Coalescer<string, string, string>(() => Promise.reject(gone), { maxBatch: 1 });
+    await expect(coalescer.submitAll('x', ['a', 'b'])).rejects.toBe(gone);
+  });
+});
+
 describe('errors', () => {
   test('an Error among the results rejects its own caller only', async () => {
     const refusal = new RangeError('b is too large');

@@ -1,16 +1,12 @@
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
-import { Injectable, SetMetadata } from '@nestjs/common';
+import { Inject, Injectable, SetMetadata } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { Observable } from 'rxjs';
 import { throwError, timeout } from 'rxjs';
 
+import type { Config } from '../config.js';
 import { Problem } from '../problems/problem.js';
-
-/**
- * What waits for Redis gives up within a second, however many round trips it makes and however often a cluster client
- * redirects. Of a change, that means that it may be made: repeat it under the same Idempotency-Key.
- */
-export const DEADLINE_MS = 850;
+import { CONFIG } from '../tokens.js';
 
 /** How much longer a request may take because it asked to wait, ms. It is asked before anything is checked. */
 type WaitOf = (request: FastifyRequest) => number;
@@ -22,12 +18,18 @@ export function Waits(waitOf: WaitOf): MethodDecorator {
   return SetMetadata(WAIT, waitOf);
 }
 
+/**
+ * What waits for Redis gives up after REQUEST_DEADLINE_MS, however many round trips it makes and however often a cluster
+ * client redirects. Of a change, that means that it may be made: repeat it under the same Idempotency-Key.
+ */
 @Injectable()
 export class DeadlineInterceptor implements NestInterceptor {
+  constructor(@Inject(CONFIG) private readonly config: Config) {}
+
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const waitOf = Reflect.getMetadata(WAIT, context.getHandler()) as WaitOf | undefined;
     const waitMs = waitOf?.(context.switchToHttp().getRequest()) ?? 0;
-    const each = DEADLINE_MS + waitMs;
+    const each = this.config.REQUEST_DEADLINE_MS + waitMs;
     return next
       .handle()
       .pipe(timeout({ each, with: () => throwError(() => new Problem('redis-unavailable')) }));

@@ -17,6 +17,11 @@ const REQUEST_TIMEOUT_MS = 10_000;
 /** Longer than any address that fits into the head of a request, so ids are judged by the schema of their route. */
 const MAX_PARAM_LENGTH = 16_384;
 
+/** What a route says of its body by `RouteConfig`; the others take `MAX_BODY_BYTES`. */
+export interface BodyConfig {
+  readonly maxBodyBytes?: number;
+}
+
 /** Fastify as the API needs it: JSON only, every refusal a problem, one line of log for each request. */
 export function createAdapter(log: Logger, methods: RouteMethods): FastifyAdapter {
   const clientErrors = new ClientErrors();
@@ -39,7 +44,11 @@ export function createAdapter(log: Logger, methods: RouteMethods): FastifyAdapte
   });
   const server = adapter.getInstance();
   clientErrors.watch(server.server);
-  server.addHook('onRoute', (route) => methods.add(route));
+  server.addHook('onRoute', (route) => {
+    methods.add(route);
+    const { maxBodyBytes } = (route.config ?? {}) as BodyConfig;
+    if (maxBodyBytes !== undefined) route.bodyLimit = maxBodyBytes;
+  });
   server.addHook('onRequest', async (request, reply) => {
     reply.headers(headersOf(request));
     requireSoundHead(request.raw);

@@ -8,22 +8,26 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 
+import type { Config } from '../config.js';
+
 const SWEEP_MS = 50;
-/** A request that has arrived takes less than a second; what isn't answered then never arrived whole. */
-const GRACE_MS = 1_200;
+/** A request that has arrived is answered by its deadline; what isn't so much later never arrived whole. */
+const GRACE_MS = 350;
 
 @Injectable()
 export class ShutdownState {
   isShuttingDown = false;
 }
 
-/** @param delayMs How long the server still takes connections while it says that it isn't ready. */
-export async function shutDown(app: NestFastifyApplication, delayMs: number): Promise<void> {
+export async function shutDown(
+  app: NestFastifyApplication,
+  { SHUTDOWN_DELAY_MS, REQUEST_DEADLINE_MS }: Config,
+): Promise<void> {
   app.get(ShutdownState).isShuttingDown = true;
-  await wait(delayMs);
+  await wait(SHUTDOWN_DELAY_MS);
   const { server } = app.getHttpAdapter().getInstance();
   const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
-  const force = setTimeout(() => server.closeAllConnections(), GRACE_MS);
+  const force = setTimeout(() => server.closeAllConnections(), REQUEST_DEADLINE_MS + GRACE_MS);
   try {
     await app.close();
   } finally {

@@ -5,7 +5,6 @@ import { Module } from '@nestjs/common';
 import type { Config } from '../config.js';
 import { CONFIG, REDIS } from '../tokens.js';
 import { LocksController } from './locks.controller.js';
-import { OpenWaits } from './open-waits.js';
 import { OperatorLists } from './operator-lists.js';
 import { RemoteLeases } from './remote-leases.js';
 import { RemoteLocks } from './remote-locks.js';
@@ -25,6 +24,6 @@ import { SemaphoresController } from './semaphores.controller.js';
     }),
   ],
   controllers: [LocksController, SemaphoresController],
-  providers: [RemoteLeases, RemoteLocks, RemoteSemaphores, OperatorLists, OpenWaits],
+  providers: [RemoteLeases, RemoteLocks, RemoteSemaphores, OperatorLists],
 })
 export class RemoteLocksModule {}

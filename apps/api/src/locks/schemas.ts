@@ -2,6 +2,7 @@ import { z } from 'zod';
 
 import { isDotSegment } from '../http/dot-segment.js';
 import { cursor, limit, nextCursor } from '../http/page.js';
+import { MAX_WAIT_MS } from '../http/wait-of.js';
 
 /** Long enough for the locks that the API itself takes, such as `market:listing:` and an id. */
 export const nameSchema = z
@@ -9,8 +10,6 @@ export const nameSchema = z
   .regex(/^[A-Za-z0-9._~@:-]{1,256}$/, 'must be 1 to 256 of the characters A-Z a-z 0-9 . _ ~ @ : -')
   .refine((text) => !isDotSegment(text), 'must not be . or ..');
 const name = nameSchema.meta({ examples: ['invoice:42'] });
-
-export const MAX_WAIT_MS = 30_000;
 
 const leaseMs = z
   .int()
@@ -148,9 +147,3 @@ export const semaphoresPage = z
   .meta({ id: 'SemaphorePage' });
 
 export const locksPage = z.object({ items: z.array(lockSchema), nextCursor }).meta({ id: 'LockPage' });
-
-/** How long a request asks to wait, before its body is checked. */
-export function waitOf({ body }: { readonly body: unknown }): number {
-  const wished = Number((body as { waitMs?: unknown } | null | undefined)?.waitMs);
-  return wished > 0 ? Math.min(wished, MAX_WAIT_MS) : 0;
-}

@@ -5,8 +5,9 @@ import type { z } from 'zod';
 
 import { Waits } from '../http/deadline.interceptor.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
+import { OpenWaits } from '../http/open-waits.js';
 import { Problems } from '../http/problems.decorator.js';
-import { OpenWaits } from './open-waits.js';
+import { waitOf } from '../http/wait-of.js';
 import { OperatorLists } from './operator-lists.js';
 import type { RemoteLease } from './remote-leases.js';
 import { RemoteLeases } from './remote-leases.js';
@@ -23,7 +24,6 @@ import {
   renewBody,
   semaphoreSchema,
   semaphoresPage,
-  waitOf,
 } from './schemas.js';
 import { unreadable } from './seen-state.js';
 

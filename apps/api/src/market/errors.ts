@@ -106,6 +106,30 @@ export class OwnListingError extends MarketRefusal {
   }
 }
 
+/** The listing is for sale later. */
+export class NotOpenError extends MarketRefusal {
+  readonly code = 'ERR_NOT_OPEN';
+
+  constructor(
+    readonly listingId: string,
+    readonly opensAt: number,
+  ) {
+    super(`listing "${listingId}" opens at ${opensAt}`);
+  }
+}
+
+/** The time of the listing is over; its item is about to go back to the seller. */
+export class ListingExpiredError extends MarketRefusal {
+  readonly code = 'ERR_LISTING_EXPIRED';
+
+  constructor(
+    readonly listingId: string,
+    readonly expiresAt: number,
+  ) {
+    super(`listing "${listingId}" expired at ${expiresAt}`);
+  }
+}
+
 export class PriceChangedError extends MarketRefusal {
   readonly code = 'ERR_PRICE_CHANGED';
 

@@ -7,8 +7,10 @@ export {
   InvalidIdError,
   ItemListedError,
   ItemTakenError,
+  ListingExpiredError,
   MarketFullError,
   MarketRefusal,
+  NotOpenError,
   NotOwnerError,
   NotSellerError,
   OutboxFullError,
@@ -24,15 +26,18 @@ export { ID } from './ids.js';
 export type { MailAddress } from './mail-address.js';
 export { InvalidMailAddressError, isMailAddress, isMailDomain, parseMailAddress } from './mail-address.js';
 export type { MailTasks } from './mail-tasks.js';
-export { MAIL_PRIORITIES, MAIL_QUEUE } from './mail-tasks.js';
+export { MAIL_ATTEMPTS, MAIL_PRIORITIES, MAIL_QUEUE, MAIL_TASKS } from './mail-tasks.js';
 export type { Offer, Order } from './market.js';
 export { Market } from './market.js';
+export type { MarketTasks } from './market-tasks.js';
+export { expiredMailId, MARKET_QUEUE, MARKET_TASKS, tasksOf } from './market-tasks.js';
 export type { MarketOptions } from './options.js';
 export { DEFAULTS, MAX_COINS, MAX_PAGE } from './options.js';
 export { PLAYER_NAME } from './profile.js';
 export { lockNameOf } from './listing-lock.js';
 export type {
   Listing,
+  ListingRef,
   ListingSort,
   Outcome,
   Page,
@@ -41,5 +46,6 @@ export type {
   Profile,
   Receipt,
   Strategy,
+  Timed,
 } from './types.js';
 export { STRATEGIES } from './types.js';

@@ -7,10 +7,12 @@
  * | `funds` | HASH playerId → coins | putPlayer (at creation), purchase | never; the same fields as `players` |
  * | `owners` | HASH itemId → playerId | giveItem, withdraw, purchase | field: when listed; with `listed` at most `maxItems` fields |
  * | `inventory` | ZSET, all scores 0, of `playerId itemId` | as `owners` | as `owners` |
- * | `listed` | HASH itemId → listingId | list | field: when withdrawn or sold |
- * | `listings` | HASH listingId → `itemId sellerId price listedAt` | list | field: when withdrawn or sold |
- * | `newest` | ZSET, all scores 0, of `listedAt listingId` | list | member: when withdrawn or sold |
- * | `prices` | ZSET, all scores 0, of `price listingId` | list | member: when withdrawn or sold |
+ * | `listed` | HASH itemId → listingId | list | field: when withdrawn, sold or expired |
+ * | `listings` | HASH listingId → `itemId sellerId price listedAt`, or that and ` opensAt expiresInMs` | list | field: when withdrawn, sold or expired |
+ * | `newest` | ZSET, all scores 0, of `listedAt listingId` | list, open | member: as its listing |
+ * | `prices` | ZSET, all scores 0, of `price listingId` | list, open | member: as its listing |
+ * | `timers` | ZSET, all scores 0, of `listedAt listingId` | list | member: when its tasks are enqueued |
+ * | `expired` | HASH `listedAt listingId` → listing | expire | field: when the mail to its seller is enqueued |
  * | `sales` | HASH saleId → `listingId itemId sellerId buyerId price soldAt requestKey` | purchase | field: when `maxSales` newer ones exist |
  * | `saleOrder` | LIST of saleIds, oldest first | purchase | with its sale |
  * | `sold` | HASH listingId → saleId | purchase | with its sale |
@@ -34,6 +36,8 @@ const PARTS = [
   'listings',
   'newest',
   'prices',
+  'timers',
+  'expired',
   'sales',
   'saleOrder',
   'sold',

@@ -8,6 +8,7 @@ import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js'
 import { Problems } from '../http/problems.decorator.js';
 import type { Listing, Page } from './index.js';
 import { Market, UnknownListingError } from './index.js';
+import { ListingTimers } from './listing-timers.js';
 import { lockWaitOf } from './lock-wait.js';
 import {
   idSchema,
@@ -21,7 +22,10 @@ import {
 @ApiTags('listings')
 @Controller('v1/market/listings')
 export class ListingsController {
-  constructor(private readonly market: Market) {}
+  constructor(
+    private readonly market: Market,
+    private readonly timers: ListingTimers,
+  ) {}
 
   @Post()
   @ApiOperation({ summary: 'Offer an item', description: "The item leaves the seller's inventory." })
@@ -54,6 +58,7 @@ export class ListingsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Listing> {
     const { value, isRepeated } = await this.market.list({ id, ...body });
+    if (!isRepeated) await this.timers.handOver(value);
     reply.status(isRepeated ? HttpStatus.OK : HttpStatus.CREATED);
     reply.header('location', `/v1/market/listings/${value.id}`);
     return value;

@@ -1,10 +1,23 @@
-/** The contract between the API, which enqueues mails, and the worker, which sends them. */
+/** The contract between who enqueues mails, the API and the worker, and the worker, which sends them. */
 export const MAIL_QUEUE = 'mail';
 
-/** Strict: a sale is told before anything that advertises. */
+/** Strict: who cannot get in goes before who has earned something, and that before what has not been sold. */
 export const MAIL_PRIORITIES = ['high', 'medium', 'low'] as const;
 
 export type MailTasks = {
-  /** Tells the seller. The id of the task is the id of the sale. */
+  /** Tells players how to choose a new password; priority `high`. */
+  'mail.password-reset': { playerId: string };
+  /** Tells the seller; priority `medium`. The id of the task is the id of the sale. */
   'mail.sold': { sellerId: string; itemId: string; price: number; buyerId: string };
+  /** Tells the seller that nobody has bought the item; priority `low`. */
+  'mail.expired': { sellerId: string; itemId: string; price: number };
 };
+
+export const MAIL_TASKS = [
+  'mail.password-reset',
+  'mail.sold',
+  'mail.expired',
+] as const satisfies readonly (keyof MailTasks)[];
+
+/** With the doubling backoff of the queue about nine hours: a mail server that is down overnight loses no mail. */
+export const MAIL_ATTEMPTS = 20;

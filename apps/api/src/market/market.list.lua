@@ -7,12 +7,14 @@
 --   owners       HASH itemId -> playerId; until listed
 --   inventory    ZSET of 'playerId itemId'; as owners
 --   listed       HASH itemId -> listingId; until withdrawn or sold
---   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold
---   newest       ZSET of 'listedAt listingId'; as listings
---   prices       ZSET of 'price listingId'; as listings
+--   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'; until withdrawn,
+--                sold or expired
+--   newest       ZSET of 'listedAt listingId', from when it opens; as listings
+--   prices       ZSET of 'price listingId', from when it opens; as listings
 --   sold         HASH listingId -> saleId; as long as the sale is kept
+--   timers       ZSET of 'listedAt listingId'; until its tasks are enqueued
 -- ARGV
---   offers...    listingId, sellerId, itemId, price (coins) of each
+--   offers...    listingId, sellerId, itemId, price (coins), opensAt (ms; 0: at once), expiresInMs (0: never) of each
 -- RETURNS
 --   for each offer {'listed' | 'repeated', listing}, {'item-listed', listingId}, or one of {'request-reused'},
 --   {'already-sold'}, {'unknown-player'}, {'unknown-item'}, {'not-owner'}
@@ -24,14 +26,19 @@ local listings = KEYS[5]
 local newest = KEYS[6]
 local prices = KEYS[7]
 local sold = KEYS[8]
+local timers = KEYS[9]
 
+-- include market.terms.part.lua
 -- include market.put-up.part.lua
 
-local function offer(listingId, sellerId, itemId, price)
+local function offer(listingId, sellerId, itemId, price, opensAt, expiresInMs)
   local content = itemId .. ' ' .. sellerId .. ' ' .. price .. ' '
   local present = redis.call('HGET', listings, listingId)
   if present then
-    return string.sub(present, 1, #content) == content and { 'repeated', present } or { 'request-reused' }
+    local given = opensAt == '0' and expiresInMs == '0' and '' or ' ' .. opensAt .. ' ' .. expiresInMs
+    local isSame = string.sub(present, 1, #content) == content
+      and string.match(present, '^%S+ %S+ %S+ %S+(.*)$') == given
+    return isSame and { 'repeated', present } or { 'request-reused' }
   end
   if redis.call('HEXISTS', sold, listingId) == 1 then
     return { 'already-sold' }
@@ -47,11 +54,11 @@ local function offer(listingId, sellerId, itemId, price)
   if owner ~= sellerId then
     return { 'not-owner' }
   end
-  return { 'listed', putUp(listingId, sellerId, itemId, price) }
+  return { 'listed', putUp(listingId, sellerId, itemId, price, opensAt, expiresInMs) }
 end
 
 local replies = {}
-for i = 1, #ARGV, 4 do
-  replies[#replies + 1] = offer(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
+for i = 1, #ARGV, 6 do
+  replies[#replies + 1] = offer(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5])
 end
 return replies

@@ -5,7 +5,7 @@
 --   players      HASH playerId -> profile
 --   owners       HASH itemId -> playerId
 --   listed       HASH itemId -> listingId
---   listings     HASH listingId -> 'itemId sellerId price listedAt'
+--   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'
 --   sold         HASH listingId -> saleId
 -- ARGV
 --   listingId

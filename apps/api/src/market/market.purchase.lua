@@ -8,9 +8,10 @@
 --   owners       HASH itemId -> playerId; until listed
 --   inventory    ZSET of 'playerId itemId'; as owners
 --   listed       HASH itemId -> listingId; until withdrawn or sold
---   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold
---   newest       ZSET of 'listedAt listingId'; as listings
---   prices       ZSET of 'price listingId'; as listings
+--   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'; until withdrawn,
+--                sold or expired
+--   newest       ZSET of 'listedAt listingId', from when it opens; as listings
+--   prices       ZSET of 'price listingId', from when it opens; as listings
 --   sales        HASH saleId -> 'listingId itemId sellerId buyerId price soldAt requestKey'; the newest maxSales
 --   saleOrder    LIST of saleIds, oldest first; as sales
 --   sold         HASH listingId -> saleId; as sales
@@ -21,7 +22,7 @@
 --   maxSales
 --   orders...    saleId, listingId, buyerId, expectedPrice (coins), requestKey ('': none) of each
 -- RETURNS
---   for each order {'sold' | 'repeated', saleId, sale}, {'price-changed', price}, {'insufficient-funds', price, coins},
+--   for each order {'sold' | 'repeated', saleId, sale}, {'not-open', opensAt}, {'listing-expired', expiresAt}, {'price-changed', price}, {'insufficient-funds', price, coins},
 --   {'funds-overflow', sellerId}, or one of {'request-reused'}, {'unknown-listing'}, {'already-sold'},
 --   {'unknown-player'}, {'own-listing'}, {'outbox-full'}
 local funds = KEYS[1]
@@ -39,6 +40,7 @@ local outbox = KEYS[12]
 local maxCoins = tonumber(ARGV[1])
 local maxSales = tonumber(ARGV[2])
 
+-- include market.terms.part.lua
 -- include market.sell.part.lua
 
 local function buy(saleId, listingId, buyerId, expectedPrice, requestKey)
@@ -53,13 +55,19 @@ local function buy(saleId, listingId, buyerId, expectedPrice, requestKey)
   if not listing then
     return { redis.call('HEXISTS', sold, listingId) == 1 and 'already-sold' or 'unknown-listing' }
   end
-  local _, sellerId, price = string.match(listing, LISTING)
+  local _, sellerId, price, _, opensAt, expiresAt = readListing(listing)
   local coins = redis.call('HGET', funds, buyerId)
   if not coins then
     return { 'unknown-player' }
   end
   if sellerId == buyerId then
     return { 'own-listing' }
+  end
+  if now < opensAt then
+    return { 'not-open', string.format('%.0f', opensAt) }
+  end
+  if now >= expiresAt then
+    return { 'listing-expired', string.format('%.0f', expiresAt) }
   end
   if price ~= expectedPrice then
     return { 'price-changed', price }

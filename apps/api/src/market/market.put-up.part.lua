@@ -1,15 +1,25 @@
 -- Makes a listing of an item, for scripts that have checked that it may be made. It expects the locals owners, inventory,
--- listed, listings, newest and prices.
+-- listed, listings, newest, prices and timers, and market.terms.part.lua before it.
 local time = redis.call('TIME')
-local listedAt = string.format('%013.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local listedAt = string.format('%013.0f', now)
 
-local function putUp(listingId, sellerId, itemId, price)
+-- One that opens later is in no index until then. One that opens or expires by itself stands in timers until its tasks are
+-- enqueued.
+local function putUp(listingId, sellerId, itemId, price, opensAt, expiresInMs)
   local listing = table.concat({ itemId, sellerId, price, listedAt }, ' ')
+  if opensAt ~= '0' or expiresInMs ~= '0' then
+    listing = table.concat({ listing, opensAt, expiresInMs }, ' ')
+    redis.call('ZADD', timers, 0, listedAt .. ' ' .. listingId)
+  end
   redis.call('HDEL', owners, itemId)
   redis.call('ZREM', inventory, sellerId .. ' ' .. itemId)
   redis.call('HSET', listed, itemId, listingId)
   redis.call('HSET', listings, listingId, listing)
-  redis.call('ZADD', newest, 0, listedAt .. ' ' .. listingId)
-  redis.call('ZADD', prices, 0, string.format('%013.0f', price) .. ' ' .. listingId)
+  if tonumber(opensAt) <= now then
+    local newestMember, pricesMember = membersOf(listingId, listing)
+    redis.call('ZADD', newest, 0, newestMember)
+    redis.call('ZADD', prices, 0, pricesMember)
+  end
   return listing
 end

@@ -1,13 +1,13 @@
 -- The sale itself, for scripts that have checked that it may be made. It expects the locals funds, owners, inventory,
--- listed, listings, newest, prices, sales, saleOrder, sold, requests, outbox and maxSales.
+-- listed, listings, newest, prices, sales, saleOrder, sold, requests, outbox and maxSales, and market.terms.part.lua before it.
 
 -- More than one receipt goes only after maxSales was lowered; the bound keeps a purchase short.
 local MAX_DROPS = 8
 local SALE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S*)$'
-local LISTING = '^(%S+) (%S+) (%S+) (%S+)$'
 
 local time = redis.call('TIME')
-local soldAt = string.format('%013.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local soldAt = string.format('%013.0f', now)
 
 -- The oldest receipts, whose place the next one takes.
 local function oldestSales()
@@ -31,7 +31,8 @@ local function drop(saleId)
 end
 
 local function sell(saleId, listingId, listing, buyerId, requestKey, oldest)
-  local itemId, sellerId, price, listedAt = string.match(listing, LISTING)
+  local itemId, sellerId, price = readListing(listing)
+  local newestMember, pricesMember = membersOf(listingId, listing)
   for _, oldId in ipairs(oldest) do
     if isMailPending(oldId) then
       break
@@ -42,8 +43,8 @@ local function sell(saleId, listingId, listing, buyerId, requestKey, oldest)
   redis.call('HINCRBY', funds, sellerId, price)
   redis.call('HDEL', listings, listingId)
   redis.call('HDEL', listed, itemId)
-  redis.call('ZREM', newest, listedAt .. ' ' .. listingId)
-  redis.call('ZREM', prices, string.format('%013.0f', price) .. ' ' .. listingId)
+  redis.call('ZREM', newest, newestMember)
+  redis.call('ZREM', prices, pricesMember)
   redis.call('HSET', owners, itemId, buyerId)
   redis.call('ZADD', inventory, 0, buyerId .. ' ' .. itemId)
   local sale = table.concat({ listingId, itemId, sellerId, buyerId, price, soldAt, requestKey }, ' ')

@@ -7,10 +7,12 @@
 --   owners       HASH itemId -> playerId; until listed
 --   inventory    ZSET of 'playerId itemId'; as owners
 --   listed       HASH itemId -> listingId; until withdrawn or sold
---   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold
---   newest       ZSET of 'listedAt listingId'; as listings
---   prices       ZSET of 'price listingId'; as listings
+--   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'; until withdrawn,
+--                sold or expired
+--   newest       ZSET of 'listedAt listingId', from when it opens; as listings
+--   prices       ZSET of 'price listingId', from when it opens; as listings
 --   sold         HASH listingId -> saleId; as long as the sale is kept
+--   timers       ZSET of 'listedAt listingId'; until its tasks are enqueued
 -- ARGV
 --   token        of the lease under which it was decided
 --   fenceMs      ms
@@ -18,6 +20,8 @@
 --   sellerId
 --   itemId
 --   price        coins
+--   opensAt      ms; 0: at once
+--   expiresInMs  0: never
 -- RETURNS
 --   {'listed', listing}, {'stale-token', the last token}, or {'changed'}: to be read and decided again
 local fence = KEYS[1]
@@ -28,13 +32,17 @@ local listings = KEYS[5]
 local newest = KEYS[6]
 local prices = KEYS[7]
 local sold = KEYS[8]
+local timers = KEYS[9]
 local token = ARGV[1]
 local fenceMs = ARGV[2]
 local listingId = ARGV[3]
 local sellerId = ARGV[4]
 local itemId = ARGV[5]
 local price = ARGV[6]
+local opensAt = ARGV[7]
+local expiresInMs = ARGV[8]
 
+-- include market.terms.part.lua
 -- include market.put-up.part.lua
 
 local last = redis.call('GET', fence)
@@ -49,4 +57,4 @@ then
   return { 'changed' }
 end
 redis.call('SET', fence, token, 'PX', fenceMs)
-return { 'listed', putUp(listingId, sellerId, itemId, price) }
+return { 'listed', putUp(listingId, sellerId, itemId, price, opensAt, expiresInMs) }

@@ -10,9 +10,10 @@
 --   owners       HASH itemId -> playerId; until listed
 --   inventory    ZSET of 'playerId itemId'; as owners
 --   listed       HASH itemId -> listingId; until withdrawn or sold
---   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold
---   newest       ZSET of 'listedAt listingId'; as listings
---   prices       ZSET of 'price listingId'; as listings
+--   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'; until withdrawn,
+--                sold or expired
+--   newest       ZSET of 'listedAt listingId', from when it opens; as listings
+--   prices       ZSET of 'price listingId', from when it opens; as listings
 --   sales        HASH saleId -> 'listingId itemId sellerId buyerId price soldAt requestKey'; the newest maxSales
 --   saleOrder    LIST of saleIds, oldest first; as sales
 --   sold         HASH listingId -> saleId; as sales
@@ -53,19 +54,21 @@ local listing = ARGV[7]
 local buyerId = ARGV[8]
 local requestKey = ARGV[9]
 
+-- include market.terms.part.lua
 -- include market.sell.part.lua
 
 local last = redis.call('GET', fence)
 if last and tonumber(last) > tonumber(token) then
   return { 'stale-token', last }
 end
-local _, sellerId, price = string.match(listing, LISTING)
+local _, sellerId, price, _, _, expiresAt = readListing(listing)
 local oldest = oldestSales()
 if
   redis.call('HGET', listings, listingId) ~= listing
   or requestKey ~= '' and redis.call('HEXISTS', requests, requestKey) == 1
   or tonumber(redis.call('HGET', funds, buyerId)) < tonumber(price)
   or redis.call('HGET', funds, sellerId) + price > maxCoins
+  or now >= expiresAt
   or isMailPending(oldest[1])
 then
   return { 'changed' }

@@ -6,9 +6,10 @@
 --   owners       HASH itemId -> playerId; until listed
 --   inventory    ZSET of 'playerId itemId'; as owners
 --   listed       HASH itemId -> listingId; until withdrawn or sold
---   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold
---   newest       ZSET of 'listedAt listingId'; as listings
---   prices       ZSET of 'price listingId'; as listings
+--   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'; until withdrawn,
+--                sold or expired
+--   newest       ZSET of 'listedAt listingId', from when it opens; as listings
+--   prices       ZSET of 'price listingId', from when it opens; as listings
 -- ARGV
 --   token        of the lease under which the listing was read
 --   fenceMs      ms
@@ -28,6 +29,7 @@ local fenceMs = ARGV[2]
 local listingId = ARGV[3]
 local listing = ARGV[4]
 
+-- include market.terms.part.lua
 -- include market.take-back.part.lua
 
 local last = redis.call('GET', fence)

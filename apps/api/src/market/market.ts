@@ -27,10 +27,11 @@ import { requireId } from './ids.js';
 import type { MarketKeys } from './keys.js';
 import { marketKeys } from './keys.js';
 import type { MarketOptions, ResolvedMarketOptions } from './options.js';
-import { MAX_COINS, resolveMarketOptions } from './options.js';
+import { MAX_COINS, MAX_TERM_MS, MIN_TERM_MS, resolveMarketOptions } from './options.js';
 import { requireProfile } from './profile.js';
 import { idOf, readListing, readSale } from './records.js';
 import { itemRefusal, offerRefusal, orderRefusal, withdrawalRefusal } from './refusals.js';
+import { TimedListings } from './timed-listings.js';
 import { TradeByLock } from './trade-by-lock.js';
 import type {
   Listing,
@@ -53,6 +54,10 @@ export interface Offer {
   readonly itemId: string;
   /** 1 to 10^12 coins. */
   readonly price: number;
+  /** For sale from then on, ms since the epoch; up to a year ahead. Default: at once. */
+  readonly opensAt?: number | undefined;
+  /** Until so long after it has opened, ms: a second to a year. Default: until it is sold or withdrawn. */
+  readonly expiresInMs?: number | undefined;
   /** Default `script`. */
   readonly strategy?: Strategy | undefined;
 }
@@ -80,6 +85,8 @@ const MAX_BATCH = 100;
 const MAX_OUTBOX_READ = 1_000;
 
 export class Market {
+  /** What becomes of listings that open or expire by themselves. */
+  readonly timed: TimedListings;
   readonly #redis: RedisClient;
   readonly #keys: MarketKeys;
   readonly #options: ResolvedMarketOptions;
@@ -97,6 +104,7 @@ export class Market {
     this.#orders = new Coalescer((_, orders) => this.#sendOrders(orders), { maxBatch: MAX_BATCH });
     this.#mailed = new Coalescer((_, sales) => this.#sendMailed(sales), { maxBatch: MAX_BATCH });
     this.#byLock = new TradeByLock(this.#redis, this.#keys, this.#options);
+    this.timed = new TimedListings(this.#redis, this.#keys);
   }
 
   /**
@@ -164,7 +172,8 @@ export class Market {
   }
 
   /**
-   * Offers an item: it leaves the seller's inventory and becomes a listing. Atomic, one round trip for all offers of a
+   * Offers an item: it leaves the seller's inventory and becomes a listing. One with `opensAt` is for sale from then on, but in
+   * no list until `timed.open`; one with `expiresInMs` is for sale until then, but there until `timed.expire`: tasks do both. Atomic, one round trip for all offers of a
    * tick, O(log n) each. Repeating it under the same id is safe until the listing is withdrawn.
    * Throws ERR_INVALID_ID, ERR_UNKNOWN_PLAYER, ERR_UNKNOWN_ITEM, ERR_NOT_OWNER, ERR_ITEM_LISTED, ERR_REQUEST_REUSED,
    * ERR_ALREADY_SOLD (a repeated offer, after the sale), and TypeError or RangeError for price and strategy. By lock four
@@ -175,6 +184,7 @@ export class Market {
     requireId('sellerId', offer.sellerId);
     requireId('itemId', offer.itemId);
     requirePrice('price', offer.price);
+    requireTerms(offer);
     const numbered = { ...offer, id };
     if (!isByLock(offer)) return await this.#offers.submit('main', numbered);
     return settled(this.#listed(numbered, await this.#byLock.list(numbered)));
@@ -235,7 +245,7 @@ export class Market {
    * trip for all purchases of a tick, O(log n) each; by lock four round trips for each. A lost reply may mean that the purchase is made: repeat it under
    * the same request key. Of two buyers at once one wins; the other gets ERR_ALREADY_SOLD.
    * Throws ERR_INVALID_ID, ERR_UNKNOWN_LISTING, ERR_ALREADY_SOLD, ERR_UNKNOWN_PLAYER, ERR_OWN_LISTING, ERR_PRICE_CHANGED,
-   * ERR_INSUFFICIENT_FUNDS, ERR_FUNDS_OVERFLOW, ERR_REQUEST_REUSED, ERR_OUTBOX_FULL, and TypeError or RangeError for price and
+   * ERR_INSUFFICIENT_FUNDS, ERR_FUNDS_OVERFLOW, ERR_REQUEST_REUSED, ERR_OUTBOX_FULL, ERR_NOT_OPEN, ERR_LISTING_EXPIRED, and TypeError or RangeError for price and
    * strategy; by lock also ERR_LOCK_TIMEOUT and ERR_STALE_TOKEN.
    */
   async purchase(order: Order): Promise<Outcome<Receipt>> {
@@ -276,7 +286,14 @@ export class Market {
 
   async #sendOffers(offers: readonly NumberedOffer[]): Promise<(Outcome<Listing> | Error)[]> {
     const replies = (await marketList.run(this.#redis, this.#keys, {
-      offers: offers.flatMap(({ id, sellerId, itemId, price }) => [id, sellerId, itemId, price]),
+      offers: offers.flatMap(({ id, sellerId, itemId, price, opensAt = 0, expiresInMs = 0 }) => [
+        id,
+        sellerId,
+        itemId,
+        price,
+        opensAt,
+        expiresInMs,
+      ]),
     })) as Reply[];
     return replies.map((reply, index) => this.#listed(offers[index] as NumberedOffer, reply));
   }
@@ -322,6 +339,12 @@ function isByLock({ strategy = 'script' }: { readonly strategy?: Strategy | unde
 function settled<T>(outcome: T | Error): T {
   if (outcome instanceof Error) throw outcome;
   return outcome;
+}
+
+function requireTerms({ opensAt, expiresInMs }: Offer): void {
+  if (opensAt !== undefined) requireInteger('opensAt', opensAt, { min: 1, max: Date.now() + MAX_TERM_MS });
+  if (expiresInMs !== undefined)
+    requireInteger('expiresInMs', expiresInMs, { min: MIN_TERM_MS, max: MAX_TERM_MS });
 }
 
 function requirePrice(option: string, price: number): void {

@@ -5,9 +5,10 @@
 --   owners       HASH itemId -> playerId; until listed
 --   inventory    ZSET of 'playerId itemId'; as owners
 --   listed       HASH itemId -> listingId; until withdrawn or sold
---   listings     HASH listingId -> 'itemId sellerId price listedAt'; until withdrawn or sold
---   newest       ZSET of 'listedAt listingId'; as listings
---   prices       ZSET of 'price listingId'; as listings
+--   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'; until withdrawn,
+--                sold or expired
+--   newest       ZSET of 'listedAt listingId', from when it opens; as listings
+--   prices       ZSET of 'price listingId', from when it opens; as listings
 --   sold         HASH listingId -> saleId; as long as the sale is kept
 -- ARGV
 --   listingId
@@ -24,6 +25,7 @@ local sold = KEYS[7]
 local listingId = ARGV[1]
 local playerId = ARGV[2]
 
+-- include market.terms.part.lua
 -- include market.take-back.part.lua
 
 local listing = redis.call('HGET', listings, listingId)

@@ -28,6 +28,9 @@ export const DEFAULTS = {
 
 /** The most coins that anything costs and that anybody has: exact in Lua's numbers, thirteen digits in the indexes. */
 export const MAX_COINS = 1_000_000_000_000;
+/** How far ahead a listing may open, and how long it may stand, ms. */
+export const MAX_TERM_MS = 365 * 86_400_000;
+export const MIN_TERM_MS = 1_000;
 export const MAX_PAGE = 200;
 export const DEFAULT_PAGE = 50;
 

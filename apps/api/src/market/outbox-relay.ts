@@ -5,16 +5,15 @@
  */
 import type { OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
+import { Queue } from '@mortise/queues';
+import { InjectQueue } from '@mortise/queues/nestjs';
 import { Loop } from '@mortise/redis';
 import type { Logger } from 'pino';
 
-import { MailQueue } from '../tasks/mail-queue.js';
 import { LOG } from '../tokens.js';
-import type { Receipt } from './index.js';
-import { Market } from './index.js';
+import type { MailTasks, Receipt } from './index.js';
+import { MAIL_ATTEMPTS, MAIL_QUEUE, Market } from './index.js';
 
-/** With the doubling backoff of the queue about nine hours: a mail server that is down overnight loses no mail. */
-const MAIL_ATTEMPTS = 20;
 const BATCH = 100;
 const PAUSE_MS = 5_000;
 
@@ -24,7 +23,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnModuleDestroy {
 
   constructor(
     private readonly market: Market,
-    private readonly mails: MailQueue,
+    @InjectQueue(MAIL_QUEUE) private readonly mails: Queue<MailTasks>,
     @Inject(LOG) private readonly log: Logger,
   ) {
     const onError = (err: unknown): void => log.warn({ err }, 'the outbox waits');
@@ -63,7 +62,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnModuleDestroy {
       receipts.map(({ id, sellerId, itemId, price, buyerId }) => ({
         name: 'mail.sold',
         payload: { sellerId, itemId, price, buyerId },
-        options: { id, priority: 'high', attempts: MAIL_ATTEMPTS },
+        options: { id, priority: 'medium', attempts: MAIL_ATTEMPTS },
       })),
     );
     await this.market.markMailed(receipts.map(({ id }) => id));

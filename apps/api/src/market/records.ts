@@ -2,8 +2,31 @@
 import type { Listing, Receipt } from './types.js';
 
 export function readListing(id: string, record: string): Listing {
-  const [itemId, sellerId, price, listedAt] = record.split(' ') as [string, string, string, string];
-  return { id, itemId, sellerId, price: Number(price), listedAt: Number(listedAt) };
+  const [itemId, sellerId, price, listedAt, opensAt = '0', expiresInMs = '0'] = record.split(' ') as [
+    string,
+    string,
+    string,
+    string,
+    string?,
+    string?,
+  ];
+  const opens = Number(opensAt);
+  const term = Number(expiresInMs);
+  return {
+    id,
+    itemId,
+    sellerId,
+    price: Number(price),
+    listedAt: Number(listedAt),
+    ...(opens > 0 && { opensAt: opens }),
+    ...(term > 0 && { expiresAt: Math.max(Number(listedAt), opens) + term }),
+  };
+}
+
+/** What of a listing its seller has chosen. */
+export function termsOf({ itemId, sellerId, price, listedAt, opensAt = 0, expiresAt }: Listing): string {
+  const expiresInMs = expiresAt === undefined ? 0 : expiresAt - Math.max(listedAt, opensAt);
+  return [itemId, sellerId, price, opensAt, expiresInMs].join(' ');
 }
 
 export function readSale(id: string, record: string): Receipt {

@@ -73,6 +73,10 @@ export function orderRefusal(
       return new errors.UnknownPlayerError(buyerId);
     case 'own-listing':
       return new errors.OwnListingError(listingId, buyerId);
+    case 'not-open':
+      return new errors.NotOpenError(listingId, Number(first));
+    case 'listing-expired':
+      return new errors.ListingExpiredError(listingId, Number(first));
     case 'price-changed':
       return new errors.PriceChangedError(listingId, expectedPrice, Number(first));
     case 'insufficient-funds':

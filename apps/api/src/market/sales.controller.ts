@@ -47,6 +47,8 @@ export class SalesController {
     'unknown-player',
     'already-sold',
     'own-listing',
+    'not-open',
+    'listing-expired',
     'price-changed',
     'insufficient-funds',
     'funds-overflow',

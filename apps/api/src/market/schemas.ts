@@ -5,7 +5,7 @@ import { isDotSegment } from '../http/dot-segment.js';
 import { cursor, limit, nextCursor } from '../http/page.js';
 import { ID } from './ids.js';
 import { MAX_MAIL_ADDRESS_BYTES, isMailAddress } from './mail-address.js';
-import { MAX_COINS } from './options.js';
+import { MAX_COINS, MAX_TERM_MS, MIN_TERM_MS } from './options.js';
 import { PLAYER_NAME } from './profile.js';
 import { STRATEGIES } from './types.js';
 
@@ -58,13 +58,35 @@ const strategy = z
   .meta({ description: 'one script, or the lock of the listing around reading, deciding and writing' });
 
 export const listingBody = z
-  .strictObject({ sellerId: id('frank'), itemId: id('sword-1'), price: coins(1), strategy })
+  .strictObject({
+    sellerId: id('frank'),
+    itemId: id('sword-1'),
+    price: coins(1),
+    opensAt: instant
+      .min(1)
+      .refine((at) => at <= Date.now() + MAX_TERM_MS, 'must be within a year')
+      .optional()
+      .meta({ description: 'for sale from then on, ms since the epoch; in no list until then' }),
+    expiresInMs: z.int().min(MIN_TERM_MS).max(MAX_TERM_MS).optional().meta({
+      description:
+        'for sale until so long after it has opened; then the seller has the item back, and a mail',
+    }),
+    strategy,
+  })
   .meta({ id: 'ListingBody', examples: [{ sellerId: 'frank', itemId: 'sword-1', price: 97 }] });
 
 const saleId = id('019e4b5a-3f6e-7c4a-9d51-6a4f0c2b7e10');
 
 export const listingSchema = z
-  .object({ id: saleId, itemId: id('sword-1'), sellerId: id('frank'), price: coins(1), listedAt: instant })
+  .object({
+    id: saleId,
+    itemId: id('sword-1'),
+    sellerId: id('frank'),
+    price: coins(1),
+    listedAt: instant,
+    opensAt: instant.optional(),
+    expiresAt: instant.optional(),
+  })
   .meta({ id: 'Listing', description: 'An item that is for sale.' });
 
 export const purchaseBody = z
@@ -87,6 +109,14 @@ export const receiptSchema = z
     taskId: saleId.meta({ description: 'The task that mails the seller: /v1/tasks/{id}.' }),
   })
   .meta({ id: 'Receipt', description: 'A sale.' });
+
+export const resetBody = z
+  .strictObject({ playerId: id('frank') })
+  .meta({ id: 'PasswordResetBody', examples: [{ playerId: 'frank' }] });
+
+export const resetSchema = z
+  .object({ taskId: saleId.meta({ description: 'The task of the mail: /v1/tasks/{id}.' }) })
+  .meta({ id: 'PasswordReset' });
 
 export const itemsQuery = z.strictObject({ cursor, limit });
 export const listingsQuery = z.strictObject({

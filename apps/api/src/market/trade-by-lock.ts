@@ -16,7 +16,7 @@ import { FENCE_MS, ListingLock } from './listing-lock.js';
 import type { NumberedOffer, NumberedOrder } from './market.js';
 import type { ResolvedMarketOptions } from './options.js';
 import { MAX_COINS } from './options.js';
-import { readListing, readSale } from './records.js';
+import { readListing, readSale, termsOf } from './records.js';
 import type { Reply } from './types.js';
 
 /** What `market.order.lua` reads. */
@@ -28,6 +28,7 @@ type OrderSight = readonly [
   earlierId: string | null,
   earlierSale: string | null,
   isOutboxFull: number,
+  nowMs: number,
 ];
 
 /** What `market.offer.lua` reads. */
@@ -86,7 +87,7 @@ export class TradeByLock {
   }
 
   list(offer: NumberedOffer): Promise<Reply> {
-    const { id: listingId, sellerId, itemId, price } = offer;
+    const { id: listingId, sellerId, itemId, price, opensAt = 0, expiresInMs = 0 } = offer;
     return this.#lock.hold(listingId, async (token) => {
       const refusal = refusalOfOffer(offer, await this.#readOffer(offer));
       if (refusal) return refusal;
@@ -97,6 +98,8 @@ export class TradeByLock {
         sellerId,
         itemId,
         price,
+        opensAt,
+        expiresInMs,
       });
       return reply as Reply;
     });
@@ -120,7 +123,7 @@ export class TradeByLock {
 
 /** Why the order cannot be carried out, or that it was before. */
 function refusalOfOrder(order: NumberedOrder, sight: OrderSight): Reply | undefined {
-  const [listing, isSold, buyersCoins, sellersCoins, earlierId, earlierSale, isOutboxFull] = sight;
+  const [listing, isSold, buyersCoins, sellersCoins, earlierId, earlierSale, isOutboxFull, nowMs] = sight;
   if (earlierId !== null && earlierSale !== null) {
     const { listingId, buyerId, price } = readSale(earlierId, earlierSale);
     const isSame =
@@ -128,9 +131,11 @@ function refusalOfOrder(order: NumberedOrder, sight: OrderSight): Reply | undefi
     return isSame ? ['repeated', earlierId, earlierSale] : ['request-reused'];
   }
   if (listing === null) return [isSold ? 'already-sold' : 'unknown-listing'];
-  const { sellerId, price } = readListing(order.listingId, listing);
+  const { sellerId, price, opensAt = 0, expiresAt = Infinity } = readListing(order.listingId, listing);
   if (buyersCoins === null) return ['unknown-player'];
   if (sellerId === order.buyerId) return ['own-listing'];
+  if (nowMs < opensAt) return ['not-open', String(opensAt)];
+  if (nowMs >= expiresAt) return ['listing-expired', String(expiresAt)];
   if (price !== order.expectedPrice) return ['price-changed', String(price)];
   if (Number(buyersCoins) < price) return ['insufficient-funds', String(price), buyersCoins];
   if (Number(sellersCoins) + price > MAX_COINS) return ['funds-overflow', sellerId];
@@ -141,8 +146,9 @@ function refusalOfOrder(order: NumberedOrder, sight: OrderSight): Reply | undefi
 function refusalOfOffer(offer: NumberedOffer, sight: OfferSight): Reply | undefined {
   const [listing, isSold, hasSeller, owner, otherListing] = sight;
   if (listing !== null) {
-    const { sellerId, itemId, price } = readListing(offer.id, listing);
-    const isSame = sellerId === offer.sellerId && itemId === offer.itemId && price === offer.price;
+    const { itemId, sellerId, price, opensAt = 0, expiresInMs = 0 } = offer;
+    const isSame =
+      termsOf(readListing(offer.id, listing)) === [itemId, sellerId, price, opensAt, expiresInMs].join(' ');
     return isSame ? ['repeated', listing] : ['request-reused'];
   }
   if (isSold) return ['already-sold'];

@@ -20,7 +20,17 @@ export interface Listing {
   readonly sellerId: string;
   readonly price: number;
   readonly listedAt: number;
+  /** Nobody buys it before; it is in no list until then. */
+  readonly opensAt?: number;
+  /** Nobody buys it from then on; the item goes back to the seller. */
+  readonly expiresAt?: number;
 }
+
+/** What became of a listing whose time had come: `gone` when it was sold or withdrawn, or is another one under its id. */
+export type Timed =
+  | { readonly status: 'done'; readonly listing?: Listing }
+  | { readonly status: 'gone' }
+  | { readonly status: 'early'; readonly inMs: number };
 
 export interface Receipt {
   /** A uuid v7; also the id of the task that mails the seller. */
@@ -31,6 +41,12 @@ export interface Receipt {
   readonly buyerId: string;
   readonly price: number;
   readonly soldAt: number;
+}
+
+/** Names a listing for good: its id may come to be used again when it is withdrawn or expired. */
+export interface ListingRef {
+  readonly listingId: string;
+  readonly listedAt: number;
 }
 
 /** What a mutating call did, and whether an earlier call with the same id had done it already. */

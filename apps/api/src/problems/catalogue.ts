@@ -2,7 +2,7 @@
  * Every problem that the API answers with (RFC 9457). `type` is `PROBLEM_BASE` and the slug, and is what clients branch
  * on; it never changes. docs/PROBLEMS.md is the same list with what to do about each, and a test compares the two.
  *
- * Refusals of the market and of locks come by their code: ERR_PRICE_CHANGED is `price-changed`.
+ * Refusals of the market, of locks and of queues come by their code: ERR_PRICE_CHANGED is `price-changed`.
  */
 export const PROBLEM_BASE = 'https://mortise.dev/problems/';
 
@@ -24,7 +24,7 @@ export const CATALOGUE = {
   'unknown-route': { status: 404, title: 'There is nothing at this address' },
   'method-not-allowed': { status: 405, title: 'The address does not take this method' },
   'request-timeout': { status: 408, title: 'The request did not arrive in time' },
-  'body-too-large': { status: 413, title: 'The body is larger than 64 KiB' },
+  'body-too-large': { status: 413, title: 'The body is larger than the route takes' },
   'unsupported-media-type': { status: 415, title: 'The body must be application/json' },
   'expectation-failed': { status: 417, title: 'The server meets no expectation but 100-continue' },
   'headers-too-large': { status: 431, title: 'The head of the request is larger than 16 KiB' },
@@ -40,15 +40,28 @@ export const CATALOGUE = {
   'not-owner': { status: 409, title: 'The item is not in the inventory of the seller' },
   'already-sold': { status: 409, title: 'The listing has been sold' },
   'own-listing': { status: 409, title: 'Nobody buys from themselves' },
+  'not-open': { status: 409, title: 'The listing is for sale later' },
+  'listing-expired': { status: 409, title: 'The time of the listing is over' },
   'price-changed': { status: 409, title: 'The listing costs something else' },
   'insufficient-funds': { status: 409, title: 'The buyer has too little money' },
   'funds-overflow': { status: 409, title: 'The seller would have more money than is counted' },
   'stale-token': { status: 409, title: 'The lock of the listing was lost, and somebody else has written' },
   'request-reused': { status: 422, title: 'The Idempotency-Key came before with another request' },
+  'rate-limited': { status: 429, title: 'Too many of these requests' },
 
   // Tasks and queues.
   'unknown-task': { status: 404, title: 'There is no such task' },
   'unknown-queue': { status: 404, title: 'There is no such queue' },
+  'invalid-payload': { status: 400, title: 'The payload cannot be stored' },
+  'run-at-past': { status: 400, title: 'The instant at which the task shall run is in the past' },
+  'payload-too-large': { status: 413, title: 'The payload is larger than the queue allows' },
+  'task-conflict': { status: 409, title: 'The id belongs to a task with another name or payload' },
+  'task-active': { status: 409, title: 'The task runs' },
+  'task-cancelled': { status: 409, title: 'The task was cancelled' },
+  'wrong-state': { status: 409, title: 'The task is in a state in which this cannot be done' },
+  'priorities-mismatch': { status: 409, title: 'The queue has other priorities' },
+  'shards-mismatch': { status: 409, title: 'The queue has another number of shards' },
+  'queue-full': { status: 429, title: 'The queue holds as many tasks as it may' },
 
   // Locks and semaphores.
   'lock-timeout': { status: 409, title: 'Others held it until the time was up' },
@@ -59,7 +72,7 @@ export const CATALOGUE = {
   'internal-error': { status: 500, title: 'The server failed' },
   'redis-unavailable': { status: 503, title: 'Redis cannot be reached' },
   'shutting-down': { status: 503, title: 'The server is shutting down' },
-  'too-many-waits': { status: 503, title: 'As many requests wait for locks as may wait' },
+  'too-many-waits': { status: 503, title: 'As many requests wait as may wait' },
   'outbox-full': { status: 503, title: 'Too many mails wait to be enqueued' },
   'market-full': { status: 507, title: 'The market has as many players or items as it may have' },
 } as const satisfies Record<string, ProblemKind>;

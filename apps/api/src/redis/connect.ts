@@ -9,9 +9,9 @@ import type { RedisOptions } from 'ioredis';
 
 import type { Config } from '../config.js';
 
-/** Less than the second within which the API answers that Redis is down. */
-const COMMAND_TIMEOUT_MS = 750;
+/** How long a connection may be silent, and how many command timeouts at least. */
 const SILENT_CONNECTION_MS = 2_000;
+const SILENT_COMMANDS = 2;
 const MAX_RECONNECT_PAUSE_MS = 200;
 
 const reconnectPauseMs = (attempts: number): number => Math.min(attempts * 50, MAX_RECONNECT_PAUSE_MS);
@@ -19,9 +19,7 @@ const reconnectPauseMs = (attempts: number): number => Math.min(attempts * 50, M
 const FAIL_FAST = {
   enableOfflineQueue: false,
   maxRetriesPerRequest: 0,
-  commandTimeout: COMMAND_TIMEOUT_MS,
   connectTimeout: 2_000,
-  socketTimeout: SILENT_CONNECTION_MS,
   retryStrategy: reconnectPauseMs,
   // A sentinel that has missed a failover names the old master: a replica by now, which would keep the connection for ever.
   reconnectOnError: ({ message }) => message.startsWith('READONLY'),
@@ -31,21 +29,25 @@ const FAIL_FAST = {
 export function connect(config: Config): RedisClient & { readonly status: string } {
   const { REDIS_CLUSTER_NODES: nodes, REDIS_SENTINELS: sentinels, REDIS_SENTINEL_NAME: name } = config;
   const { REDIS_USERNAME: username, REDIS_PASSWORD: password, REDIS_TLS: hasTls } = config;
-  const access: Pick<RedisOptions, 'username' | 'password' | 'tls'> = {
+  const { REDIS_COMMAND_TIMEOUT_MS: commandTimeout } = config;
+  const options = {
+    ...FAIL_FAST,
+    commandTimeout,
+    socketTimeout: Math.max(SILENT_CONNECTION_MS, SILENT_COMMANDS * commandTimeout),
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     ...(hasTls && { tls: {} }),
-  };
+  } satisfies RedisOptions;
   if (nodes) {
     return new Cluster(nodes, {
       enableOfflineQueue: false,
       clusterRetryStrategy: reconnectPauseMs,
-      slotsRefreshTimeout: COMMAND_TIMEOUT_MS,
-      redisOptions: { ...FAIL_FAST, ...access },
+      slotsRefreshTimeout: commandTimeout,
+      redisOptions: options,
     });
   }
   if (sentinels && name) {
-    return new Redis({ ...FAIL_FAST, ...access, sentinels, name, sentinelRetryStrategy: reconnectPauseMs });
+    return new Redis({ ...options, sentinels, name, sentinelRetryStrategy: reconnectPauseMs });
   }
-  return new Redis(config.REDIS_URL ?? 'redis://127.0.0.1:6379', { ...FAIL_FAST, ...access });
+  return new Redis(config.REDIS_URL ?? 'redis://127.0.0.1:6379', options);
 }

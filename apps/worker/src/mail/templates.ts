@@ -17,9 +17,14 @@ export interface SoldFacts {
   readonly price: number;
 }
 
+/** Whole coins, in words. */
+function coinsOf(price: number): string {
+  return price === 1 ? '1 coin' : `${price.toLocaleString('en-US')} coins`;
+}
+
 /** Tells the seller what was sold, to whom and for how much. */
 export function sold({ saleId, sellerName, buyerName, itemId, price }: SoldFacts): Content {
-  const coins = price === 1 ? '1 coin' : `${price.toLocaleString('en-US')} coins`;
+  const coins = coinsOf(price);
   const subject = line`Sold: ${itemId} for ${coins}`;
   return {
     subject,
@@ -38,6 +43,68 @@ Sale ${saleId}
 <p>${buyerName} bought your item <strong>${itemId}</strong> for <strong>${coins}</strong>.
 The coins are yours already.</p>
 <p><small>Sale ${saleId}</small></p>
+</body>
+</html>
+`.html,
+  };
+}
+
+export interface ExpiredFacts {
+  readonly sellerName: string;
+  readonly itemId: string;
+  /** Whole coins. */
+  readonly price: number;
+}
+
+/** Tells the seller what was not sold, and that it is back. */
+export function expired({ sellerName, itemId, price }: ExpiredFacts): Content {
+  const coins = coinsOf(price);
+  const subject = line`Not sold: ${itemId}`;
+  return {
+    subject,
+    text: line`Hello ${sellerName},
+
+nobody bought your item ${itemId} for ${coins} in time.
+It is in your inventory again.
+`,
+    html: markup`<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>${subject}</title></head>
+<body>
+<p>Hello ${sellerName},</p>
+<p>nobody bought your item <strong>${itemId}</strong> for <strong>${coins}</strong> in time.
+It is in your inventory again.</p>
+</body>
+</html>
+`.html,
+  };
+}
+
+export interface ResetFacts {
+  readonly requestId: string;
+  readonly playerName: string;
+}
+
+/** Tells a player how to get in again. It carries no secret: the game asks for what only the player knows. */
+export function passwordReset({ requestId, playerName }: ResetFacts): Content {
+  const subject = 'Choose a new password';
+  return {
+    subject,
+    text: line`Hello ${playerName},
+
+somebody asked for a new password of your account. If it was you, choose it
+in the game within half an hour. If it was not, nothing has changed.
+
+Request ${requestId}
+`,
+    html: markup`<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>${subject}</title></head>
+<body>
+<p>Hello ${playerName},</p>
+<p>somebody asked for a new password of your account. If it was you, choose it
+in the game within half an hour. If it was not, nothing has changed.</p>
+<p><small>Request ${requestId}</small></p>
 </body>
 </html>
 `.html,

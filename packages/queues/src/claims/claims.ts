@@ -20,8 +20,8 @@ import type { Settlement } from '../worker/settlement.js';
 import { GIVEN_BACK, SUCCEEDED } from '../worker/settlement.js';
 import { Ask } from './ask.js';
 import type { ClaimedTask } from './claimed-task.js';
-import type { Held } from './desk.js';
 import { Desk } from './desk.js';
+import type { Held, Note } from './held.js';
 import { readLease } from './lease.js';
 import type {
   ClaimOptions,
@@ -128,21 +128,19 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   async heartbeat(id: string, lease: string, leaseMs?: number): Promise<void> {
     const termMs = resolveLeaseMs(leaseMs);
     const { desk, held } = await this.#find(id, lease);
-    await desk.renew(held, termMs);
+    await desk.held.renew(held, termMs);
   }
 
   /** Keeps how far the task is; as `TaskContext.progress`. */
   async progress(id: string, lease: string, value: unknown): Promise<void> {
     const progress = progressJson(value);
-    const { desk, held } = await this.#find(id, lease);
-    await desk.note({ ...held, progress, lines: '' });
+    await this.#note(id, lease, { progress, lines: '' });
   }
 
   /** Keeps a line with the task; as `TaskContext.log`. */
   async log(id: string, lease: string, text: string): Promise<void> {
     const lines = linesOf(text);
-    const { desk, held } = await this.#find(id, lease);
-    await desk.note({ ...held, progress: '', lines });
+    await this.#note(id, lease, { progress: '', lines });
   }
 
   /**
@@ -199,6 +197,11 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   async #settle(id: string, lease: string, settlement: Settlement): Promise<void> {
     const { desk, held } = await this.#find(id, lease);
     await desk.settle(held, settlement);
+  }
+
+  async #note(id: string, lease: string, told: Pick<Note, 'progress' | 'lines'>): Promise<void> {
+    const { desk, held } = await this.#find(id, lease);
+    await desk.held.note({ ...held, ...told }, () => this.#look(id, desk, held));
   }
 
   /** The attempt that the lease is of. */

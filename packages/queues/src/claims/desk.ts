@@ -6,12 +6,8 @@
  * for those with the lease of the one that has waited longest. When nobody waits any more, the place among the parked
  * workers is given up by a call that wants nothing, which passes on a wake-up that came too late.
  */
-import type { CommandArgument } from '@mortise/redis';
-import { afterMicrotasks, Coalescer, WaiterHub } from '@mortise/redis';
-import { LeaseLostError, TaskCancelledError } from '../errors.js';
-import { workerNote, workerRenew } from '../scripts.gen.js';
+import { afterMicrotasks, WaiterHub } from '@mortise/redis';
 import type { Shard } from '../shard/shard.js';
-import { decodeTaskId } from '../task/task-id.js';
 import type { Taken } from '../worker/attempt.js';
 import { Chores } from '../worker/chores.js';
 import type { Exchanged } from '../worker/exchange.js';
@@ -23,13 +19,9 @@ import { untilAborted } from '../worker/until-aborted.js';
 import type { Ask } from './ask.js';
 import type { ClaimedTask } from './claimed-task.js';
 import { readClaimed } from './claimed-task.js';
+import type { Held } from './held.js';
+import { HeldTasks, refusalOf } from './held.js';
 import type { ResolvedClaimsOptions } from './options.js';
-
-/** An attempt, as who has claimed the task knows it. */
-export interface Held {
-  readonly storedId: Buffer;
-  readonly token: number;
-}
 
 interface PendingSettlement {
   readonly storedId: Buffer;
@@ -38,18 +30,9 @@ interface PendingSettlement {
   readonly reject: (error: unknown) => void;
 }
 
-interface Note extends Held {
-  /** JSON, or empty. */
-  readonly progress: string;
-  /** Each with a line break at its end. */
-  readonly lines: string;
-}
-
 /** Tasks, and settlements, in one call: bounds how long it holds the server. */
 const MAX_BATCH = 500;
 const MAX_SETTLED_BYTES = 4 * 1024 * 1024;
-const MAX_NOTES = 200;
-const MAX_NOTES_BYTES = 1024 * 1024;
 /** A parked desk looks again after at most this. */
 const RECHECK_MS = 4_000;
 const PARK_GRACE_MS = 1_000;
@@ -61,23 +44,13 @@ const WAKE_ID = 'w';
 
 export class Desk {
   readonly shard: Shard;
+  readonly held: HeldTasks;
   readonly #options: ResolvedClaimsOptions;
   readonly #reporter: Reporter;
   readonly #channel: string;
   readonly #chores: Chores;
   /** Those who wait, the first one first, and whom to tell that there is nothing at present. */
   readonly #asks = new Map<Ask, () => void>();
-  readonly #renewals = new Coalescer<number, Held, void>(
-    (leaseMs, held) => this.#sendRenewals(leaseMs, held),
-    {
-      maxBatch: MAX_BATCH,
-    },
-  );
-  readonly #notes = new Coalescer<Desk, Note, void>((_, notes) => this.#sendNotes(notes), {
-    maxBatch: MAX_NOTES,
-    maxBytes: MAX_NOTES_BYTES,
-    bytesOf: ({ progress, lines }) => progress.length + lines.length,
-  });
   #settlements: PendingSettlement[] = [];
   #isScheduled = false;
   #isBusy = false;
@@ -95,6 +68,7 @@ export class Desk {
 
   constructor(shard: Shard, id: string, options: ResolvedClaimsOptions) {
     this.shard = shard;
+    this.held = new HeldTasks(shard);
     this.#options = options;
     this.#reporter = new Reporter(shard.redis, options.onError);
     this.#channel = shard.keys.wakeChannel(id);
@@ -133,17 +107,6 @@ export class Desk {
     });
   }
 
-  /** Rejects as `settle` does. */
-  renew(held: Held, leaseMs: number): Promise<void> {
-    return this.#renewals.submit(leaseMs, held);
-  }
-
-  /** Rejects as `settle` does. */
-  async note(note: Note): Promise<void> {
-    await this.shard.extend();
-    return this.#notes.submit(this, note);
-  }
-
   /** Makes a call at the end of this tick, if there is a reason for one. */
   schedule(): void {
     if (this.#isScheduled) return;
@@ -160,10 +123,8 @@ export class Desk {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, isClosed ? 0 : withinMs);
       this.#onIdle = () => {
-        void this.#chores.idle().then(() => {
-          clearTimeout(timer);
-          resolve();
-        });
+        clearTimeout(timer);
+        resolve(this.#chores.idle());
       };
       this.schedule();
     });
@@ -212,6 +173,7 @@ export class Desk {
       if (this.#parkedUntil === Infinity) this.#parkedUntil = performance.now() + parkMs;
       for (const { reject } of settlements) reject(error);
       for (const ask of this.#asks.keys()) ask.fail(error);
+      if (this.#isStopped) return;
       this.#leaving ??= setTimeout(() => {
         this.#leaving = undefined;
         this.schedule();
@@ -248,7 +210,7 @@ export class Desk {
 
   #answer(settlements: readonly PendingSettlement[], settled: Buffer): void {
     settlements.forEach(({ storedId, resolve, reject }, index) => {
-      const refusal = this.#refusal(storedId, String.fromCharCode(settled[index]!));
+      const refusal = refusalOf(this.shard, storedId, String.fromCharCode(settled[index]!));
       if (refusal) reject(refusal);
       else resolve();
     });
@@ -328,48 +290,5 @@ export class Desk {
     this.#listening = undefined;
     // Somebody may have come in the meantime.
     if (signal.aborted && this.#asks.size > 0) this.#listen();
-  }
-
-  async #sendRenewals(leaseMs: number, batch: readonly Held[]): Promise<(Error | undefined)[]> {
-    const { redis, keys } = this.shard;
-    const { attempts, active } = keys.of;
-    const leases = batch.flatMap<CommandArgument>(({ storedId, token }) => [storedId, token]);
-    const reply = (await workerRenew.run(redis, { attempts, active }, { leaseMs, leases })) as string;
-    return batch.map(({ storedId }, index) => this.#refusal(storedId, reply[index]));
-  }
-
-  async #sendNotes(batch: readonly Note[]): Promise<(Error | undefined)[]> {
-    const merged = new Map<string, Note & { index: number }>();
-    const keyOf = ({ storedId, token }: Held): string => `${token} ${storedId.toString('latin1')}`;
-    for (const note of batch) {
-      const before = merged.get(keyOf(note));
-      merged.set(keyOf(note), {
-        ...note,
-        index: before?.index ?? merged.size,
-        progress: note.progress || (before?.progress ?? ''),
-        lines: (before?.lines ?? '') + note.lines,
-      });
-    }
-    const entries = [...merged.values()].flatMap<CommandArgument>(({ storedId, token, progress, lines }) => [
-      storedId,
-      token,
-      progress,
-      lines,
-    ]);
-    const { redis, keys } = this.shard;
-    const { attempts, progress, logs, events } = keys.of;
-    const reply = (await workerNote.run(
-      redis,
-      { attempts, progress, logs, events },
-      { keepEvents: this.shard.settings.values.keepEvents, publish: this.shard.publish, entries },
-    )) as string;
-    return batch.map((note) => this.#refusal(note.storedId, reply[merged.get(keyOf(note))!.index]));
-  }
-
-  /** What a script's answer for an attempt means. */
-  #refusal(storedId: Buffer, answer: string | undefined): Error | undefined {
-    if (answer === '1') return undefined;
-    const Refusal = answer === 'C' ? TaskCancelledError : LeaseLostError;
-    return new Refusal(this.shard.queue, decodeTaskId(storedId));
   }
 }

@@ -46,7 +46,9 @@ export async function run(argv: readonly string[], { env, out, err }: Surroundin
   } catch (error) {
     const isUsage = [UsageError, TypeError, RangeError, URIError].some((type) => error instanceof type);
     const code = error instanceof CodedError ? ` (${error.code})` : '';
-    complain(`${client?.reason() ?? (error as Error).message}${code}`);
+    const message = (error as Error).message;
+    const hint = message.startsWith('MOVED ') ? ': this is a Redis Cluster, use --cluster' : '';
+    complain(`${client?.reason() ?? message}${code}${hint}`);
     return isUsage ? 2 : 1;
   } finally {
     client?.close();

@@ -17,14 +17,18 @@ export interface EventsOptions {
    * The `cursor` of an event: goes on behind it. `oldest` begins with the oldest event that is kept. Default: what happens
    * from now on.
    */
-  readonly after?: string;
+  readonly after?: string | undefined;
   /** Ends the iteration: it throws the reason of the signal. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Events that are kept in each shard once somebody reads them. */
 export const DEFAULT_KEEP_EVENTS = 10_000;
 const OLDEST = 'oldest';
+/** In 2001, in µs. */
+const OLDEST_POSITION = 1e15;
+/** How far the numbers of events may be ahead of the clock: one µs for each event more than a million a second. */
+const MOST_AHEAD_MS = 86_400_000;
 /** A message may be lost: every shard is read again after so long. */
 const RECHECK_MS = 3_000;
 const JITTER_MS = 500;
@@ -115,8 +119,11 @@ function parseCursor(after: string, shards: number): number[] {
   const positions = parts.map((part) =>
     /^[0-9a-z]{1,11}$/.test(part) ? Number.parseInt(part, 36) : Number.NaN,
   );
-  if (positions.length === shards && positions.every((position) => Number.isSafeInteger(position)))
-    return positions;
+  // The first number of a stream is its time in µs; one that is far ahead of now never was a number.
+  const newest = (Date.now() + MOST_AHEAD_MS) * 1_000;
+  const isPosition = (position: number): boolean =>
+    position === 0 || (position >= OLDEST_POSITION && position <= newest);
+  if (positions.length === shards && positions.every(isPosition)) return positions;
   throw new RangeError(`after must be "oldest" or the cursor of an event, got ${JSON.stringify(after)}`);
 }
 

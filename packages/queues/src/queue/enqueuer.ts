@@ -3,9 +3,10 @@
  */
 import type { RedisClient } from '@mortise/redis';
 import { Coalescer, keySlot } from '@mortise/redis';
-import { QueueFullError, ShardsMismatchError, TaskConflictError } from '../errors.js';
+import { QueueFullError, TaskConflictError } from '../errors.js';
 import type { EnqueueOptions } from '../options.js';
 import {
+  requireEnqueueOptions,
   requireTaskName,
   resolveAttempts,
   resolveBackoff,
@@ -21,10 +22,11 @@ import { queueEnqueue } from '../scripts.gen.js';
 import type { Schemas } from '../schema/schemas.js';
 import type { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
-import { newTaskId } from '../task/new-task-id.js';
 import type { Extras } from '../task/record.js';
-import { encodeRecord, setLane } from '../task/record.js';
+import { encodeRecord } from '../task/record.js';
 import { encodeTaskId } from '../task/task-id.js';
+import { Entries } from './entries.js';
+import { ServerClock } from './server-clock.js';
 
 /**
  * Tasks in one script call: holds the server for 0.2 ms. With larger ones the server would wait for the client and the
@@ -42,19 +44,21 @@ export interface Enqueued {
 
 /** A task that has been checked and can be sent. */
 export interface Enqueue {
-  /** Undefined until it is known in which shard the task shall lie. */
+  /** Undefined until it is sent, unless it was given. */
   id: string | undefined;
-  storedId: Buffer | undefined;
+  readonly storedId: Buffer | undefined;
   readonly priority: string | undefined;
   readonly group: string | undefined;
   /** Scripts need the keys of what lies beyond the core. */
   readonly isExtended: boolean;
   readonly record: Buffer;
+  /** When a delay began (`performance.now()`); undefined where there is none. */
+  readonly madeAt?: number | undefined;
   /** Of a schema that is asynchronous: rejects for a payload that it does not take. */
   checking?: Promise<void> | undefined;
 }
 
-/** What the script answers for one task. */
+/** What the script answers for one task, where it hasn't stored all. */
 const STORED = '1';
 const DUPLICATE = '0';
 const CONFLICT = 'C';
@@ -73,6 +77,8 @@ export class Enqueuer {
   /** Where tasks go that may lie anywhere; moves on with each call, so that those of one tick stay together. */
   #turn = 0;
   #isOpen = false;
+  /** The time on the server of each shard. */
+  readonly #clocks = new Map<Shard, ServerClock>();
   /** Shards whose scripts are given the keys of what lies beyond the core. */
   readonly #extended = new Set<Shard>();
 
@@ -92,15 +98,17 @@ export class Enqueuer {
     flags = 0,
     more: Partial<Extras> = {},
   ): Enqueue {
+    requireEnqueueOptions(options);
     const { id, priority, attempts } = options;
     const group = resolveGroup(options.group);
     const dedupMs = resolveDedupMs(options);
+    const when = resolveWhen(options);
     const record = encodeRecord(
       {
         name: requireTaskName(name),
         payload,
         attempts: resolveAttempts(attempts),
-        when: resolveWhen(options),
+        when,
         extras: resolveExtras(options, more),
         group,
         dedupMs,
@@ -111,7 +119,8 @@ export class Enqueuer {
     const storedId = id === undefined ? undefined : encodeTaskId(id);
     const isExtended = group !== undefined || dedupMs !== undefined || flags > 0;
     const checking = this.#schemas?.check(name, record);
-    return { id, storedId, priority, group, isExtended, record, checking };
+    const madeAt = when < 0 ? performance.now() : undefined;
+    return { id, storedId, priority, group, isExtended, record, madeAt, checking };
   }
 
   /** The number of shards and the priorities are known; otherwise `open` first. */
@@ -138,54 +147,73 @@ export class Enqueuer {
       return checking.then(() => this.submit(request));
     }
     this.check(request);
-    const shard = this.#place(request, this.#shards.all!);
+    const shards = this.#shards.all;
+    if (!shards) return this.#shards.open().then(() => this.submit(request));
+    const shard = this.#place(request, shards);
     // A promise more for each task would cost more than the script does.
     return request.isExtended && !this.#extended.has(shard)
-      ? this.#extend(shard, request)
+      ? this.#extend(shard).then(() => this.#enqueues.submit(shard, request))
       : this.#enqueues.submit(shard, request);
   }
 
-  async #extend(shard: Shard, request: Enqueue): Promise<Enqueued> {
+  /** As `submit` for each of many; waits for the checks of all, so it is all or none for asynchronous schemas. */
+  async submitAll(requests: readonly Enqueue[]): Promise<Enqueued[]> {
+    for (const request of requests) this.check(request);
+    const checks = requests.map(({ checking }) => checking).filter((checking) => checking !== undefined);
+    if (checks.length > 0) await Promise.all(checks);
+    const shards = this.#shards.all ?? (await this.#shards.open());
+    const parts = new Map<Shard, number[]>();
+    for (const [index, request] of requests.entries()) {
+      const shard = this.#place(request, shards);
+      const part = parts.get(shard);
+      if (part) part.push(index);
+      else parts.set(shard, [index]);
+      if (request.isExtended && !this.#extended.has(shard)) await this.#extend(shard);
+    }
+    if (shards.length === 1) return this.#enqueues.submitAll(shards[0]!, requests);
+    const enqueued = Array.from<Enqueued>({ length: requests.length });
+    await Promise.all(
+      Array.from(parts, async ([shard, part]) => {
+        const all = await this.#enqueues.submitAll(
+          shard,
+          part.map((index) => requests[index]!),
+        );
+        for (const [at, index] of part.entries()) enqueued[index] = all[at]!;
+      }),
+    );
+    return enqueued;
+  }
+
+  async #extend(shard: Shard): Promise<void> {
     await shard.extend();
     this.#extended.add(shard);
-    return this.#enqueues.submit(shard, request);
   }
 
-  /** The shard of a task; gives it an id if it has none. */
-  #place(request: Enqueue, shards: readonly Shard[]): Shard {
-    const { storedId, group } = request;
-    let index = 0;
-    if (shards.length > 1) {
-      if (group !== undefined) index = keySlot(group) % shards.length;
-      else if (storedId) index = this.#shards.indexOf(storedId, shards.length);
-      else index = this.#turn % shards.length;
-    }
-    if (!storedId) Object.assign(request, newTaskId(index, shards.length));
-    return shards[index]!;
+  /** The shard of a task. */
+  #place({ storedId, group }: Enqueue, shards: readonly Shard[]): Shard {
+    if (shards.length === 1) return shards[0]!;
+    if (group !== undefined) return shards[keySlot(group) % shards.length]!;
+    if (storedId) return shards[this.#shards.indexOf(storedId, shards.length)]!;
+    return shards[this.#turn % shards.length]!;
   }
 
-  async #send(shard: Shard, batch: readonly Enqueue[]): Promise<(Enqueued | Error)[]> {
+  async #send(shard: Shard, batch: readonly Enqueue[]): Promise<readonly (Enqueued | Error)[]> {
     this.#turn += 1;
     const { settings, keys } = shard;
-    const refused = new Map<Enqueue, Error>();
+    const clock = this.#clockOf(shard);
     const shards = settings.values.shards;
-    const reply = await settings.run(() => {
-      if (settings.values.shards !== shards) {
-        // It seemed new, and somebody has founded it with shards in the meantime: these tasks belong elsewhere.
-        throw new ShardsMismatchError(this.#queue, shards, settings.values.shards);
-      }
-      const entries: Buffer[] = [];
-      refused.clear();
-      for (const request of batch) {
-        try {
-          setLane(request.record, settings.laneOf(request.priority));
-          entries.push(request.storedId!, request.record);
-        } catch (error) {
-          // Others have come to be stored since it was checked.
-          refused.set(request, error as Error);
-        }
-      }
-      if (entries.length === 0) return Promise.resolve('');
+    let entries!: Entries;
+    let sentAt = 0;
+    let isElsewhere = false;
+    const isExtended = batch.some((request) => request.isExtended);
+    const reply = await settings.run(async () => {
+      isElsewhere = settings.values.shards !== shards;
+      if (isElsewhere) return null;
+      // It was so before, but what is stored may be lost, by a failover say, and stored anew by somebody else.
+      if (isExtended && !settings.values.isUsed) await shard.extend();
+      sentAt = performance.now();
+      entries = new Entries(batch, shard, clock.now(), sentAt);
+      if (entries.count === 0) return null;
       return queueEnqueue.run(
         this.#redis,
         {
@@ -194,15 +222,34 @@ export class Enqueuer {
           attempts: keys.of.attempts,
           idle: keys.of.idle,
           timekeeper: keys.of.timekeeper,
-          lanes: settings.keys,
+          places: entries.places,
         },
-        { believed: settings.text, publish: shard.publish, entries },
+        { believed: settings.text, publish: shard.publish, ...entries.operands },
       );
     });
-    const answers = (reply as string)[Symbol.iterator]();
+    if (isElsewhere) {
+      // It seemed new, and somebody has founded it with shards in the meantime.
+      await this.#shards.open();
+      return Promise.all(batch.map((request) => this.submit(request).catch((error: Error) => error)));
+    }
+    const { refused } = entries;
+    let outcomes = '';
+    if (reply !== null) {
+      const [text, now] = typeof reply === 'number' ? ['', reply] : (reply as [string, number]);
+      clock.learn(sentAt, now);
+      if (text === '' && refused.size === 0) return batch.map(({ id }) => ({ id: id!, isDuplicate: false }));
+      outcomes = text === '' ? STORED.repeat(entries.count) : text;
+    }
+    const answers = outcomes[Symbol.iterator]();
     return batch.map(
       (request) => refused.get(request) ?? this.#outcome(answers.next().value, request, shard),
     );
+  }
+
+  #clockOf(shard: Shard): ServerClock {
+    let clock = this.#clocks.get(shard);
+    if (!clock) this.#clocks.set(shard, (clock = new ServerClock()));
+    return clock;
   }
 
   #outcome(answer: string | undefined, request: Enqueue, shard: Shard): Enqueued | Error {

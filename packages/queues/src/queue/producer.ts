@@ -56,14 +56,12 @@ export class Producer {
   }
 
   async #storeMany(tasks: readonly GivenTask[]): Promise<Enqueued[]> {
-    const requests = tasks.map(({ name, payload, options = {} }) =>
+    if (!Array.isArray(tasks)) throw new TypeError('tasks must be an array');
+    const requests = tasks.map(({ name, payload, options = {} }: GivenTask) =>
       this.#enqueuer.prepare(name, payload, options),
     );
     if (requests.length === 0) return [];
     if (!this.#enqueuer.isOpen) await this.#enqueuer.open();
-    for (const request of requests) this.#enqueuer.check(request);
-    const checks = requests.map(({ checking }) => checking).filter((checking) => checking !== undefined);
-    if (checks.length > 0) await Promise.all(checks);
-    return Promise.all(requests.map((request) => this.#enqueuer.submit(request)));
+    return this.#enqueuer.submitAll(requests);
   }
 }

@@ -21,8 +21,8 @@
  */
 import type { RedisClient } from '@mortise/redis';
 import { requireClient, requireInteger, requireName } from '@mortise/redis';
-import type { EnqueueOptions, QueueLimits, QueueOptions } from '../options.js';
-import { DEFAULTS, resolveLimits, resolvePriorities, resolveShards } from '../options.js';
+import type { EnqueueOptions, QueueOptions } from '../options.js';
+import { DEFAULTS, requireQueueOptions, resolvePriorities, resolveShards } from '../options.js';
 import type { CleanOptions, DrainOptions, EndedState, RetryAllOptions } from '../operate/bulk.js';
 import { clean, drain, retryAll } from '../operate/bulk.js';
 import type { ListOptions, Page } from '../operate/listing.js';
@@ -44,6 +44,8 @@ import type { Schedule, Scheduled } from '../schedule/schedules.js';
 import { Schedules } from '../schedule/schedules.js';
 import { Schemas } from '../schema/schemas.js';
 import type { Shard } from '../shard/shard.js';
+import type { QueueLimits } from '../shard/queue-limits.js';
+import { resolveLimits } from '../shard/queue-limits.js';
 import type { SettingsValues } from '../shard/settings-text.js';
 import { Shards } from '../shard/shards.js';
 import { encodeTaskId } from '../task/task-id.js';
@@ -69,6 +71,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   constructor(redis: RedisClient, name: string, options: QueueOptions<Tasks> = {}) {
     this.#redis = requireClient(redis);
     this.name = requireName('name', name);
+    requireQueueOptions(options);
     const { prefix, priorities, shards } = options;
     const { maxPayloadBytes = DEFAULTS.maxPayloadBytes, keepCancelled = DEFAULTS.keepCancelled } = options;
     this.#shards = new Shards(redis, name, prefix, {
@@ -284,13 +287,18 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   /**
    * Sets limits that hold for all workers together, at once and until they are set again; they are stored with the queue.
-   * With shards each has its part: a shard counts for itself, so concurrency and rates are meant per shard. Rejects with
-   * TypeError or RangeError; then nothing is changed.
+   * With shards each has its part: a shard counts for itself, so concurrency and rates are meant per shard. One round
+   * trip for each shard, and with `groups` one for each 200 groups that wait or run. Rejects with TypeError or RangeError;
+   * then nothing is changed.
    */
   async configure(limits: QueueLimits): Promise<void> {
     resolveLimits(this.#shards.first.settings.values, limits);
     await registerName(this.#redis, this.#shards.prefix, this.name);
-    await this.#all((shard) => shard.configure((values) => resolveLimits(values, limits)));
+    await this.#all(async (shard) => {
+      await shard.configure((values) => resolveLimits(values, limits));
+      // Also when nothing has changed: whoever has changed it may have died before this.
+      if (limits.groups !== undefined) await shard.regroup();
+    });
   }
 
   /**

@@ -30,6 +30,7 @@ export class Settings {
   #values: SettingsValues;
   #laneKeys!: readonly string[];
   #allKeys!: readonly string[];
+  #extendedKeys!: readonly string[];
   #isKnown = false;
   #learning: Promise<void> | undefined;
 
@@ -64,6 +65,11 @@ export class Settings {
   /** Ready, scheduled and retrying keys of each lane in turn. */
   get laneKeys(): readonly string[] {
     return this.#laneKeys;
+  }
+
+  /** The keys of what lies beyond the core, if it is used. */
+  get extendedKeys(): readonly string[] {
+    return this.#extendedKeys;
   }
 
   /** `laneKeys`, and behind them the keys of what lies beyond the core if it is used. */
@@ -127,10 +133,13 @@ export class Settings {
     this.#adopt(wanted);
   }
 
-  /** Sees to it that scripts are given the keys of what lies beyond the core. No round trip when it is so already. */
+  /**
+   * Sees to it that scripts are given the keys of what lies beyond the core, from now on: a limit or a pause, which do so as
+   * well, may be lifted. No round trip when it is so already.
+   */
   async extend(redis: RedisClient, publish: string): Promise<void> {
     if (!this.#isKnown) await this.learn(redis);
-    if (this.isExtended) return;
+    if (this.#values.isUsed) return;
     await this.change(redis, publish, (values) => ({ ...values, isUsed: true }));
   }
 
@@ -159,7 +168,8 @@ export class Settings {
   #setKeys(): void {
     const lanes = this.#keys.lanes(this.#values.priorities.length);
     this.#laneKeys = lanes;
-    this.#allKeys = this.isExtended ? [...lanes, ...this.#keys.extended] : lanes;
+    this.#extendedKeys = this.isExtended ? this.#keys.extended : [];
+    this.#allKeys = [...lanes, ...this.#extendedKeys];
   }
 }
 

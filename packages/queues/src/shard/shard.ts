@@ -2,6 +2,7 @@
 import type { RedisClient } from '@mortise/redis';
 import { WaiterHub } from '@mortise/redis';
 import { QueueKeys } from '../keys.js';
+import { shardRegroup } from '../scripts.gen.js';
 import type { NamedSettings } from './settings.js';
 import { Settings } from './settings.js';
 import type { SettingsValues } from './settings-text.js';
@@ -12,6 +13,8 @@ export type ShardKeys = QueueKeys['of'] & { readonly lanes: readonly string[] };
 export class Shard {
   readonly keys: QueueKeys;
   readonly settings: Settings;
+  /** This process uses what lies beyond the core. */
+  #isExtended = false;
 
   constructor(
     readonly redis: RedisClient,
@@ -34,8 +37,20 @@ export class Shard {
     return this.settings.change(this.redis, this.publish, change);
   }
 
+  /** Lets groups run that may do so under the limits that are stored now. A round trip for each 200 groups. */
+  async regroup(): Promise<void> {
+    let cursor = '0';
+    do {
+      const next = await this.call((keys, common) =>
+        shardRegroup.run(this.redis, keys, { ...common, cursor }),
+      );
+      cursor = String(next);
+    } while (cursor !== '0');
+  }
+
   /** To be awaited before the first use of what lies beyond the core; see `Settings.extend`. */
   extend(): Promise<void> {
+    this.#isExtended = true;
     return this.settings.extend(this.redis, this.publish);
   }
 
@@ -47,8 +62,10 @@ export class Shard {
     ) => Promise<Reply>,
   ): Promise<Reply> {
     const { keys, settings, publish } = this;
-    return settings.run(() =>
-      make({ ...keys.of, lanes: settings.laneKeys }, { believed: settings.text, publish }),
-    );
+    return settings.run(async () => {
+      // What is stored may have been lost, by a failover say, and stored anew by somebody who uses less.
+      if (this.#isExtended && !settings.values.isUsed) await this.extend();
+      return make({ ...keys.of, lanes: settings.laneKeys }, { believed: settings.text, publish });
+    });
   }
 }

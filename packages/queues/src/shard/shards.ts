@@ -31,14 +31,15 @@ export class Shards {
     return this.#first;
   }
 
-  /** The shards, once `open` has resolved. */
+  /** The shards, once `open` has resolved; not any more when it has turned out that there are others. */
   get all(): readonly Shard[] | undefined {
-    return this.#all;
+    return this.#all?.length === this.#first.settings.values.shards ? this.#all : undefined;
   }
 
   /** Learns how many shards there are. One round trip the first time, one for each shard of a new queue with several. */
   open(): Promise<readonly Shard[]> {
-    if (this.#all) return Promise.resolve(this.#all);
+    const { all } = this;
+    if (all) return Promise.resolve(all);
     this.#opening ??= this.#open().finally(() => {
       this.#opening = undefined;
     });

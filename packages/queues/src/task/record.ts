@@ -73,6 +73,7 @@ export interface NewRecord {
   readonly flags?: number;
 }
 
+const WHEN_AT = 3;
 const HEAD_BYTES = 11;
 
 /** The record with lane 0; `setLane` sets another. Throws the coded errors of payloads. O(bytes). */
@@ -109,8 +110,19 @@ export function encodeRecord(
   return record;
 }
 
-export function setLane(record: Buffer, lane: number): void {
-  record.writeUInt8((record.readUInt8(0) & ~LANE) | lane, 0);
+/** `at`: where the record begins. */
+export function setLane(record: Buffer, lane: number, at = 0): void {
+  record[at] = (record[at]! & ~LANE) | lane;
+}
+
+/** When the task may run, as `resolveWhen` gives it: only before it is stored. */
+export function whenOf(record: Buffer): number {
+  return record.readDoubleBE(WHEN_AT);
+}
+
+/** Puts the instant of enqueuing, ms, in its place. */
+export function setEnqueuedAt(record: Buffer, instant: number, at = 0): void {
+  record.writeDoubleBE(instant, at + WHEN_AT);
 }
 
 export function decodeRecord(record: Buffer): TaskRecord {

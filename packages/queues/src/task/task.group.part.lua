@@ -63,9 +63,18 @@ local function headOf(group)
   return redis.call('ZRANGE', grouped, '[' .. prefix, '(' .. prefix .. '\255', 'BYLEX', 'LIMIT', 0, 1)[1]
 end
 
+-- Whether the limits of groups say that none of it may start now.
+local function isHeldUp(state)
+  return groupConcurrency and state[2] >= groupConcurrency or groupInterval and state[3] - groupSlack > now
+end
+
 -- Stores what has become of a group, and puts it where it belongs. Its turn is a new one when it was served.
 local function placeGroup(group, wasServed)
   local state = groupState(group)
+  if groupInterval then
+    -- What was used under another rate must not stand in the way for longer than this one allows.
+    state[3] = math.min(state[3], now + groupSlack + groupInterval)
+  end
   local waiting, running, usedUntil = state[1], state[2], state[3]
   local restUntil = groupInterval and usedUntil - groupSlack or 0
   if waiting == 0 and running == 0 and restUntil <= now then

@@ -46,7 +46,10 @@ interface TaskFields {
   readonly attempts: number;
   /** How long an attempt may take, ms. */
   readonly timeoutMs?: number;
-  /** Instants in ms since the epoch, by the clock of the server. When it was enqueued, or retried after it had ended. */
+  /**
+   * Instants in ms since the epoch, by the clock of the server. When it was enqueued (sent, by what the client knows of that
+   * clock: right to 20 ms), or retried after it had ended.
+   */
   readonly enqueuedAt: number;
   /** When a scheduled or retrying task falls due. */
   readonly runAt?: number;

@@ -51,11 +51,15 @@ interface PendingSettlement {
 const MAX_IN_FLIGHT = 2;
 /** Tasks and settlements in one call: bounds how long it holds the server (about 3 ms). */
 const MAX_BATCH = 500;
+/** A call ends with the result that makes it longer than this. */
+const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 /** From so many on, settlements go half and half into two calls, so that the one is under way while the other runs. */
 const MIN_SPLIT = 32;
 /** A parked worker looks again after at most this, or 0.4 leases: sooner than anything it backs up would be missed. */
 const MAX_RECHECK_MS = 4_000;
 const PARK_GRACE_MS = 1_000;
+/** A full worker looks for schedules that are due, and for what flows have to be told, after so long. */
+const FULL_LOOK_MS = 1_000;
 const MAX_BACKOFF_MS = 5_000;
 /** While stopping there is little time left. */
 const MAX_LEAVING_BACKOFF_MS = 200;
@@ -90,6 +94,9 @@ export class Consumer {
   #wakes = 0;
   #failures = 0;
   #sleeping: NodeJS.Timeout | undefined;
+  #looking: NodeJS.Timeout | undefined;
+  /** A call is to be made though there is nothing to say, and no slot to fill. */
+  #mustLook = false;
   #backingOff: NodeJS.Timeout | undefined;
   #onDone: (() => void) | undefined;
 
@@ -171,6 +178,7 @@ export class Consumer {
   leave(): void {
     this.#isLeaving = true;
     clearTimeout(this.#sleeping);
+    clearTimeout(this.#looking);
     clearTimeout(this.#backingOff);
     this.#backingOff = undefined;
     this.schedule();
@@ -191,6 +199,7 @@ export class Consumer {
     });
     this.#isStopped = true;
     clearTimeout(this.#sleeping);
+    clearTimeout(this.#looking);
     clearTimeout(this.#backingOff);
     await Promise.all([this.#listening.stop(), this.#cancellations.stop(), this.leases.stop()]);
   }
@@ -222,11 +231,13 @@ export class Consumer {
     const isOffering = this.#isHungry || settlements.length > 0;
     const want = isOffering && this.#isAnswering ? this.#slots.reserve(this, most) : 0;
     const isAway = this.#isLeaving || this.#isPaused;
-    const hasReason = isAway ? !this.#hasLeft : this.#isHungry && !this.#isAnswering;
+    const hasReason = isAway ? !this.#hasLeft : this.#mustLook || (this.#isHungry && !this.#isAnswering);
     if (want === 0 && settlements.length === 0 && !hasReason) {
       if (this.#isLeaving && this.#inFlight === 0) this.#onDone?.();
+      if (this.#isHungry && !isAway) this.#lookLater();
       return;
     }
+    this.#mustLook = false;
     this.#hasLeft = isAway;
     this.#inFlight += 1;
     if (this.#settlements.length > 0) this.schedule();
@@ -287,7 +298,11 @@ export class Consumer {
   #share(): { settlements: PendingSettlement[]; most: number } {
     const waiting = this.#settlements.length;
     const isSplit = waiting >= MIN_SPLIT && this.#inFlight === 0;
-    const count = Math.min(MAX_BATCH, isSplit ? Math.ceil(waiting / 2) : waiting);
+    const most = Math.min(MAX_BATCH, isSplit ? Math.ceil(waiting / 2) : waiting);
+    let count = 0;
+    for (let bytes = 0; count < most && bytes < MAX_BATCH_BYTES; count += 1) {
+      bytes += this.#settlements[count]!.encoded.length;
+    }
     return { settlements: this.#settlements.splice(0, count), most: isSplit ? count : MAX_BATCH };
   }
 
@@ -317,6 +332,16 @@ export class Consumer {
     const recheckMs = this.#recheckMs * (0.75 + 0.25 * Math.random());
     clearTimeout(this.#sleeping);
     this.#sleeping = setTimeout(() => this.#wake(), ms < 0 ? recheckMs : Math.min(ms, recheckMs));
+  }
+
+  /** A full worker has no reason to call, but schedules and flows, which may be new to the queue, must not wait for a slot. */
+  #lookLater(): void {
+    const ms = this.shard.settings.isExtended ? FULL_LOOK_MS : this.#recheckMs;
+    this.#looking ??= setTimeout(() => {
+      this.#looking = undefined;
+      this.#mustLook = true;
+      this.schedule();
+    }, ms);
   }
 
   #backOff(): void {

@@ -1,9 +1,18 @@
 /** The call of worker.exchange.lua. */
-import type { CommandArgument } from '@mortise/redis';
 import type { ResolvedWorkerOptions } from '../options.js';
 import { workerExchange } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import type { Taken } from './attempt.js';
+
+/**
+ * So often a process looks for what dead workers held, and for what is too old to be kept; each call would cost the server
+ * an eighth more.
+ */
+const THOROUGH_EVERY_MS = 100;
+/** When it looked last, `performance.now()`. */
+const lookedAt = new WeakMap<Shard, number>();
+
+type Settlements = readonly { readonly storedId: Buffer; readonly encoded: Buffer }[];
 
 export interface ExchangeRequest {
   /** On which whoever asks is woken. */
@@ -13,7 +22,7 @@ export interface ExchangeRequest {
   readonly leaseMs: number;
   /** How long whoever asks may sleep. */
   readonly parkMs: number;
-  readonly settlements: readonly { readonly storedId: Buffer; readonly encoded: Buffer }[];
+  readonly settlements: Settlements;
 }
 
 export interface Exchanged {
@@ -36,8 +45,10 @@ export async function exchange(
   const { keepSucceeded, keepSucceededMs, keepDead } = retention;
   const { redis, keys, settings: known } = shard;
   const { settings, tasks, attempts, active, succeeded, dead, idle, timekeeper } = keys.of;
-  const operands: CommandArgument[] = [];
-  for (const { storedId, encoded } of settlements) operands.push(storedId, encoded);
+  const now = performance.now();
+  const isThorough = now - (lookedAt.get(shard) ?? -Infinity) >= THOROUGH_EVERY_MS;
+  if (isThorough) lookedAt.set(shard, now);
+  const packed = packSettlements(settlements);
   const [settled, sleepMs, nowUs, chores, ...fields] = (await known.run(() =>
     workerExchange.runBuffer(
       redis,
@@ -62,10 +73,14 @@ export async function exchange(
         keepSucceeded,
         keepSucceededMs,
         keepDead,
-        settlements: operands,
+        isThorough: isThorough ? 1 : 0,
+        count: settlements.length,
+        settlements: packed,
       },
     ),
   )) as [Buffer, number, number, number, ...unknown[]];
+  // Something is due that this call has not looked for.
+  if (sleepMs === 0) lookedAt.delete(shard);
   const token = nowUs % 2 ** 32;
   const taken: Taken[] = [];
   for (let index = 0; index < fields.length; index += 3) {
@@ -77,4 +92,21 @@ export async function exchange(
     });
   }
   return { settled, sleepMs, chores, nowMs: Math.floor(nowUs / 1_000), taken };
+}
+
+/** As worker.exchange.lua takes them: each argument of a command of its own would cost more than what it says. */
+export function packSettlements(settlements: Settlements): Buffer {
+  let bytes = 0;
+  for (const { storedId, encoded } of settlements) bytes += 6 + storedId.length + encoded.length;
+  const packed = Buffer.allocUnsafe(bytes);
+  let at = 0;
+  for (const { storedId, encoded } of settlements) {
+    packed.writeUInt16BE(storedId.length, at);
+    packed.set(storedId, at + 2);
+    at += 2 + storedId.length;
+    packed.writeUInt32BE(encoded.length, at);
+    packed.set(encoded, at + 4);
+    at += 4 + encoded.length;
+  }
+  return packed;
 }

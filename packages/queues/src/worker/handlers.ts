@@ -74,7 +74,12 @@ const MAX_WAIT_MS = 3_600_000;
 
 /** Throws TypeError or RangeError for what is no handler, naming it. */
 export function resolveHandlers(handlers: object, concurrency: number): ReadonlyMap<string, ResolvedHandler> {
+  if (typeof handlers !== 'object' || handlers === null || Array.isArray(handlers)) {
+    throw new TypeError('handlers must be an object with a handler for each name of task');
+  }
   const entries = Object.entries(handlers as Record<string, unknown>);
+  // It would put every task among the dead, for want of a handler.
+  if (entries.length === 0) throw new TypeError('handlers must have a handler for at least one name of task');
   return new Map(entries.map(([name, handler]) => [name, resolveHandler(name, handler, concurrency)]));
 }
 

@@ -3,6 +3,7 @@
 beyond.isOrdered = isOrdered
 beyond.leaveGroup = leaveGroup
 beyond.joinGroup = joinGroup
+beyond.placeGroup = placeGroup
 beyond.finish = finish
 beyond.happen = happen
 beyond.forget = forget
@@ -17,8 +18,16 @@ function beyond.placeRested()
   return redis.call('EXISTS', turns) == 1
 end
 
+-- Void entries that one call goes over.
+local MOST_HOLES = 1000
+
 -- How many of `want` tasks the limits of the queue allow now.
 local rateInterval, rateBurst, usedUntil
+local function saveRate()
+  local ms = math.max(1, math.ceil(usedUntil - now))
+  redis.call('SET', rate, string.format('%.3f', usedUntil), 'PX', string.format('%.0f', ms))
+end
+
 function beyond.allowed(want)
   if string.find(believed, ';paused=1', 1, true) then
     want = 0
@@ -31,6 +40,12 @@ function beyond.allowed(want)
   if limit then
     rateInterval, rateBurst = period / limit, tonumber(burst)
     usedUntil = math.max(tonumber(redis.call('GET', rate) or 0), nowUs / 1000)
+    local mostUsed = nowUs / 1000 + rateBurst * rateInterval
+    if usedUntil > mostUsed then
+      -- What was used under another rate must not stand in the way for longer than this one allows.
+      usedUntil = mostUsed
+      saveRate()
+    end
     want = math.min(want, math.floor((nowUs / 1000 - usedUntil) / rateInterval + rateBurst + 0.000001))
   end
   return want
@@ -44,8 +59,7 @@ function beyond.started(taken, isBlocked)
   end
   usedUntil = usedUntil + taken * rateInterval
   if taken > 0 then
-    local ms = math.max(1, math.ceil(usedUntil - now))
-    redis.call('SET', rate, string.format('%.3f', usedUntil), 'PX', string.format('%.0f', ms))
+    saveRate()
   end
   local freeAt = usedUntil - (rateBurst - 1) * rateInterval
   return isBlocked and freeAt > now and freeAt or math.huge
@@ -110,7 +124,12 @@ function beyond.nextOfGroups(lane)
     end
     local group = first[1]
     local state, head, id, record, before = groupState(group), headOf(group), nil, nil, 0
-    if head then
+    if isHeldUp(state) then
+      -- It was placed under other limits.
+      head = nil
+    elseif not head then
+      state[1] = 0
+    else
       id = string.sub(head, #group + 12)
       redis.call('ZREM', grouped, head)
       state[1] = math.max(0, state[1] - 1)
@@ -120,8 +139,6 @@ function beyond.nextOfGroups(lane)
         local _
         _, before = struct.unpack('>dH', last, 2)
       end
-    else
-      state[1] = 0
     end
     if record then
       state[2] = state[2] + 1

@@ -30,7 +30,9 @@
 --   keepSucceeded    count
 --   keepSucceededMs  ms
 --   keepDead         count
---   settlements...   two for each, 500 at most, no id twice: id; verdict, u32 token, f64 delay in ms, result or error
+--   isThorough       1: looks for what dead workers held and for what is too old, which need not be done with each call; 0
+--   count            of settlements, 500 at most
+--   settlements      for each, no id twice: u16 length · id; u32 length · verdict, u32 token, f64 delay in ms, result or error
 --                    verdicts: S succeeded, R retry after the delay, D dead, B back at once, L later (after the delay;
 --                    B and L do not count as attempts)
 -- RETURNS
@@ -43,25 +45,22 @@ local settings, tasks, attempts, active, succeeded = KEYS[1], KEYS[2], KEYS[3], 
 local dead, idle, timekeeper = KEYS[6], KEYS[7], KEYS[8]
 local believed, publish, channel, want = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local leaseMs, parkMs, keepSucceeded = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local keepSucceededMs, keepDead = tonumber(ARGV[8]), tonumber(ARGV[9])
+local keepSucceededMs, keepDead, isThorough = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10] == '1'
+local count, settlements = tonumber(ARGV[11]), ARGV[12]
 -- 3 does not divide the number of the keys beyond the core.
 local isExtended = (#KEYS - 8) % 3 ~= 0
 -- Ready, scheduled and retrying of lane 0 and so on, and what lies beyond the core behind them.
 local laneKeys = { unpack(KEYS, 9) }
 local laneCount = (isExtended and #laneKeys - 16 or #laneKeys) / 3
-local holes, _, grouped, groups, turns, resting, rate, progress = unpack(laneKeys, 3 * laneCount + 1)
-local logs, watched, events, flows, outbox, _, firing = unpack(laneKeys, 3 * laneCount + 9)
-local PARKED_KEYS_MS = 60000
-local MOST_RECOVERED = 100
-local MOST_AGED = 50
--- Void entries that one call goes over.
-local MOST_HOLES = 1000
-local LANES, GROUPED = 16, 16
 -- A reply ends with the piece that makes it longer than this.
 local MOST_BYTES = 4194304
+local MOST_RECOVERED = '100'
+local LANES = 16
 -- Redis keeps up to 128 members of a sorted set in a plain list and goes through it for each one that comes: 1.5 µs at
--- 100 of them, 0.25 µs in the skip list that a member of more than 64 bytes brings about.
+-- 100 of them, 0.25 µs in the skip list that a member of more than 64 bytes brings about. So it does with up to 512 short
+-- fields of a hash: 10 µs for one task more or less.
 local MANY = 16
+local LONG = 64
 local LONG_MEMBER = '-----------------------------------------------------------------'
 
 local stored = redis.call('GET', settings)
@@ -73,16 +72,20 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local nowUs = time[1] * 1000000 + time[2]
 local token = nowUs % 4294967296
-local ready, delayed = {}, {}
-for lane = 0, laneCount - 1 do
-  ready[lane + 1] = laneKeys[3 * lane + 1]
-  delayed[2 * lane + 1], delayed[2 * lane + 2] = laneKeys[3 * lane + 2], laneKeys[3 * lane + 3]
-end
-local keepEvents = isExtended and tonumber(string.match(believed, ';events=(%d+)')) or 0
 
--- What lies beyond the core. A function that is made costs 0.1 µs, also where it is never called.
-local beyond = {}
+-- A function costs 0.1 µs when it is made, more for each local that it uses, and also where it is never called: so what
+-- nearly all calls do stands in line, and functions are made where they are needed. A number as an argument of a command
+-- costs 0.3 µs, twice what its text does.
+
+-- What lies beyond the core.
+local beyond, holes, grouped, groups, turns, resting, rate, progress
+local logs, watched, events, flows, outbox, firing, keepEvents
 if isExtended then
+  local _
+  holes, _, grouped, groups, turns, resting, rate, progress = unpack(laneKeys, 3 * laneCount + 1)
+  logs, watched, events, flows, outbox, _, firing = unpack(laneKeys, 3 * laneCount + 9)
+  keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0
+  beyond = {}
 -- include task.group.part.lua
 -- include task.events.part.lua
 -- include task.ended.part.lua
@@ -92,49 +95,51 @@ if isExtended then
 -- include worker.beyond.part.lua
 end
 
--- include task.wake.part.lua
+-- 1. Settle, and put back what dead workers held.
 -- include worker.settle.part.lua
-
--- 1. Settle.
-if #ARGV > 9 then
-  local ids, tellings = {}, {}
-  for i = 10, #ARGV, 2 do
-    ids[#ids + 1] = ARGV[i]
-    tellings[#tellings + 1] = ARGV[i + 1]
-  end
-  settle(ids, tellings)
-end
 if #left > 0 then
   redis.call('ZREM', active, unpack(left))
 end
+local expired = isThorough
+    and redis.call('ZRANGEBYSCORE', active, '-inf', string.format('%.0f', now), 'LIMIT', '0', MOST_RECOVERED)
+  or {}
+if #setAside > 0 or #expired > 0 then
+-- include worker.return.part.lua
+end
 
--- 2. Put back what dead workers held.
-recover()
+-- 2. Take, as far as the limits allow. What isn't allowed now doesn't keep the worker from parking.
+local delayed = {}
+for i = 2, 3 * laneCount, 3 do
+  delayed[#delayed + 1], delayed[#delayed + 2] = laneKeys[i], laneKeys[i + 1]
+end
 local hasDelayed = redis.call('EXISTS', unpack(delayed)) > 0
-if hasDelayed then
+if hasDelayed and #changed > 0 then
   -- Some of it may be taken again at once.
-  saveChanges()
+  redis.call('HSET', attempts, unpack(changed))
+  changed = {}
 end
-
--- 3. Take, as far as the limits allow. What isn't allowed now doesn't keep the worker from parking.
-local reply = { table.concat(settled), -1, nowUs, 0 }
+local reply = { #settled == 1 and settled[1] or table.concat(settled), -1, nowUs, 0 }
 local wanted, isBlocked, rateFreeAt = want, false, math.huge
-local hasGroups = false
-if isExtended then
-  hasGroups = beyond.placeRested() or hasDelayed
-  want = beyond.allowed(want)
-end
-
+local taken, bytes, leases = 0, 0, {}
+local leaseUntil = string.format('%.0f', now + leaseMs)
+if hasDelayed or isExtended then
 -- include worker.take.part.lua
-
-for lane = 0, laneCount - 1 do
-  if taken < want then
-    takeLane(lane)
+else
+-- include worker.pop.part.lua
+end
+if #changed > 0 then
+  redis.call('HSET', attempts, unpack(changed))
+end
+if isThorough and taken > 0 then
+  redis.call('HSET', attempts, '', LONG_MEMBER)
+  redis.call('HDEL', attempts, '')
+  if bytes <= LONG * taken then
+    redis.call('HSET', tasks, '', LONG_MEMBER)
+    redis.call('HDEL', tasks, '')
   end
 end
-saveChanges()
 if taken >= MANY then
-  redis.call('ZADD', active, 0, LONG_MEMBER, unpack(leases))
+  redis.call('ZADD', active, '0', LONG_MEMBER, unpack(leases))
   redis.call('ZREM', active, LONG_MEMBER)
 elseif taken > 0 then
   redis.call('ZADD', active, unpack(leases))
@@ -144,23 +149,21 @@ if isExtended then
   rateFreeAt = beyond.started(taken, isBlocked)
 end
 
+-- 3. Retention.
 -- include worker.retain.part.lua
+
+-- 4. Who waits, and who keeps the time. Where nobody is parked a worker that is full has nobody to tell, and who parks next
+-- sees that an old timekeeper is not parked.
+local parks = taken < wanted and bytes < MOST_BYTES
+if parks or redis.call('EXISTS', idle) == 1 then
+-- include task.wake.part.lua
 -- include worker.park.part.lua
-
--- 4. Retention.
-retain()
-
--- 5. Who waits, and who keeps the time.
-if taken < wanted and bytes < MOST_BYTES then
-  reply[2] = park()
-else
-  if bytes >= MOST_BYTES then
-    reply[2] = 0
-  end
-  passOn()
+end
+if bytes >= MOST_BYTES then
+  reply[2] = 0
 end
 
--- 6. Tell.
+-- 5. Tell.
 if isExtended then
   reply[4] = beyond.tell()
 end

@@ -1,11 +1,13 @@
 -- Who waits, and who keeps the time.
 -- Expects: everything of the prologue of worker.exchange.lua, and the parts before it.
 
+local PARKED_KEYS_MS = '60000'
+
 -- The next instant at which something can be taken that cannot be now, or a lease ends; math.huge when there is none.
 local function nextInstant()
   local earliest = math.huge
   local function look(key)
-    local head = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+    local head = redis.call('ZRANGE', key, '0', '0', 'WITHSCORES')
     if head[2] then
       earliest = math.min(earliest, tonumber(head[2]))
     end
@@ -39,42 +41,42 @@ local function timing()
   return tonumber(due) or math.huge, keeper
 end
 
--- Nothing more to take: the worker sleeps until it is woken. Returns for how long, -1 when another one keeps the time.
-local function park()
-  redis.call('ZREMRANGEBYSCORE', idle, '-inf', now)
-  redis.call('ZADD', idle, now + parkMs, channel)
+local nextAt
+if parks then
+  -- Nothing more to take: the worker sleeps until it is woken, or for so long; -1 when another one keeps the time.
+  redis.call('ZREMRANGEBYSCORE', idle, '-inf', string.format('%.0f', now))
+  redis.call('ZADD', idle, string.format('%.0f', now + parkMs), channel)
   redis.call('PEXPIRE', idle, PARKED_KEYS_MS)
-  local nextAt = nextInstant()
+  nextAt = nextInstant()
   local due, keeper = timing()
   local isTimed = keeper and keeper ~= channel and due <= nextAt and redis.call('ZSCORE', idle, keeper)
   if not isTimed and nextAt < math.huge then
     redis.call('SET', timekeeper, string.format('%.0f %s', nextAt, channel), 'PX', PARKED_KEYS_MS)
-    return math.ceil(math.max(0, nextAt - now))
+    reply[2] = math.ceil(math.max(0, nextAt - now))
   elseif not isTimed and keeper then
     -- What was timed is past: it must not stand in the way of what comes.
     redis.call('DEL', timekeeper)
   end
-  return -1
-end
-
--- Full, or leaving: others take what is left, and the time. Where nobody is parked there is nobody to tell, and who
--- parks next sees that an old timekeeper is not parked.
-local function passOn()
-  if redis.call('EXISTS', idle) == 0 then
-    return
-  end
+else
+  -- Full, or leaving: others take what is left, and the time.
   redis.call('ZREM', idle, channel)
-  local nextAt = nextInstant()
+  nextAt = nextInstant()
   local due, keeper = timing()
   if keeper == channel then
     redis.call('DEL', timekeeper)
     due = math.huge
   end
-  local hasMore = not isBlocked
-    and (redis.call('EXISTS', unpack(ready)) > 0 or isExtended and redis.call('EXISTS', turns) == 1)
-  -- Who leaves fires no schedules.
-  local fires = isExtended and redis.call('ZRANGE', firing, 0, 0, 'WITHSCORES')[2]
-  hasMore = hasMore or fires and tonumber(fires) <= now
+  local hasMore = false
+  for lane = 0, isBlocked and -1 or laneCount - 1 do
+    hasMore = hasMore or redis.call('EXISTS', laneKeys[3 * lane + 1]) == 1
+  end
+  if isExtended then
+    local fires = redis.call('ZRANGE', firing, '0', '0', 'WITHSCORES')[2]
+    hasMore = hasMore
+      or not isBlocked and redis.call('EXISTS', turns) == 1
+      -- Who leaves fires no schedules.
+      or fires and tonumber(fires) <= now
+  end
   if nextAt <= now or hasMore then
     wake(2)
   elseif nextAt < due then

@@ -1,9 +1,12 @@
 -- Takes tasks: in each lane those that have fallen due, in the order in which they did, then groups and ready tasks in turn.
 -- Expects: everything of the prologue of worker.exchange.lua, and the parts before it.
-local taken, bytes = 0, 0
-local leases = {}
-local leaseUntil = string.format('%.0f', now + leaseMs)
+local GROUPED = 16
 local firstMarks = {}
+local hasGroups = false
+if isExtended then
+  hasGroups = beyond.placeRested() or hasDelayed
+  want = beyond.allowed(want)
+end
 
 -- What stands in attempts while a task is active; one string for all first attempts of a lane.
 local function markOf(attempt, head)
@@ -22,7 +25,8 @@ end
 local function give(id, attempt, head, record)
   local size, at = 2 * taken, #reply
   local mark = markOf(attempt, head)
-  change(id, mark)
+  changed[#changed + 1] = id
+  changed[#changed + 1] = mark
   leases[size + 1], leases[size + 2] = leaseUntil, id
   reply[at + 1], reply[at + 2], reply[at + 3] = id, attempt, record
   taken = taken + 1
@@ -36,7 +40,7 @@ end
 -- got through. An id without a record is dropped: somebody has deleted it. `dueAt`: for each id when it fell due, or nil for
 -- first attempts. A task with a group that has fallen due waits for the turn of its group, unless it holds that.
 local function hand(ids, dueAt)
-  local from = 1
+  local from, joined = 1, {}
   while from <= #ids and bytes < MOST_BYTES do
     local upTo = math.min(#ids, math.max(8, 2 * from))
     local records = redis.call('HMGET', tasks, unpack(ids, from, upTo))
@@ -58,6 +62,7 @@ local function hand(ids, dueAt)
             give(id, before + 1, string.sub(record, 1, 3) .. group, record)
           else
             beyond.joinGroup(group, flags % LANES, id, before, dueAt[from + i - 1])
+            joined[#joined + 1] = group
           end
         end
       elseif last then
@@ -65,6 +70,14 @@ local function hand(ids, dueAt)
       end
     end
     from = upTo + 1
+  end
+  -- Now, since it may be their turn in this call: nobody is woken for them.
+  local isPlaced = {}
+  for _, group in ipairs(joined) do
+    if not isPlaced[group] then
+      isPlaced[group] = true
+      beyond.placeGroup(group, false)
+    end
   end
   return from - 1
 end
@@ -135,13 +148,20 @@ local function takeLane(lane)
   end
   if hasGroups and taken < want then
     -- Of what is left, half for the groups and half for the others, or all for the ones where there are none of the others.
+    -- A worker that has one free slot at a time asks for one task: the µs decide whose it is, as a coin would.
     local isBoth = redis.call('EXISTS', laneKeys[3 * lane + 1]) == 1
-    takeGrouped(lane, isBoth and math.ceil((want - taken) / 2) or want)
+    takeGrouped(lane, isBoth and math.floor((want - taken + nowUs % 2) / 2) or want)
   end
   if taken < want and bytes < MOST_BYTES then
     takeReady(lane)
   end
   if hasGroups and taken < want then
     takeGrouped(lane, want)
+  end
+end
+
+for lane = 0, laneCount - 1 do
+  if taken < want then
+    takeLane(lane)
   end
 end

@@ -1,4 +1,5 @@
 /** What the tests of the sandbox run in threads, by the payload's `act`. */
+import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { threadId } from 'node:worker_threads';
 
@@ -18,6 +19,10 @@ const acts = {
   block: ({ ms }) => {
     const end = performance.now() + ms;
     while (performance.now() < end);
+    return threadId;
+  },
+  blockUntil: ({ file }) => {
+    while (!existsSync(file)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
     return threadId;
   },
   refuse: () => {

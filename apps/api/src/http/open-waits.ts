@@ -1,5 +1,5 @@
 /**
- * The requests that wait for a lock. A wait ends when nobody waits for its answer any more: the client closed the
+ * The requests that wait, for a lock or for tasks. A wait ends when nobody waits for its answer any more: the client closed the
  * connection or its side of it, the answer was given by somebody else (the deadline), or the server shuts down.
  */
 import type { OnModuleDestroy } from '@nestjs/common';

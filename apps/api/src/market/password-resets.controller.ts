@@ -1,0 +1,38 @@
+import { Body, Controller, HttpCode, HttpStatus, Post } from '@nestjs/common';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { z } from 'zod';
+
+import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
+import { Problems } from '../http/problems.decorator.js';
+import { PasswordResets } from './password-resets.js';
+import { resetBody, resetSchema } from './schemas.js';
+
+@ApiTags('players')
+@Controller('v1/market/password-resets')
+export class PasswordResetsController {
+  constructor(private readonly resets: PasswordResets) {}
+
+  @Post()
+  @HttpCode(HttpStatus.ACCEPTED)
+  @ApiOperation({
+    summary: 'Have a player mailed how to choose a new password',
+    description: 'The mail goes before all others. Three an hour for each player.',
+  })
+  @TakesIdempotencyKey('The same request again sends no second mail.')
+  @ApiResponse({ status: 202, standardSchema: resetSchema, description: 'The mail is on its way.' })
+  @Problems(
+    'invalid-body',
+    'invalid-idempotency-key',
+    'malformed-json',
+    'unknown-player',
+    'body-too-large',
+    'unsupported-media-type',
+    'rate-limited',
+  )
+  async resetPassword(
+    @Body({ schema: resetBody }) { playerId }: z.infer<typeof resetBody>,
+    @IdempotencyKey() requestKey: string | undefined,
+  ): Promise<z.infer<typeof resetSchema>> {
+    return { taskId: await this.resets.ask(playerId, requestKey) };
+  }
+}

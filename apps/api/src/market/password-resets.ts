@@ -1,0 +1,61 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { RateLimiter } from '@mortise/locks';
+import { Queue } from '@mortise/queues';
+import { InjectQueue } from '@mortise/queues/nestjs';
+import type { RedisClient } from '@mortise/redis';
+
+import type { Config } from '../config.js';
+import { Problem } from '../problems/problem.js';
+import { CONFIG, REDIS } from '../tokens.js';
+import type { MailTasks } from './index.js';
+import { MAIL_ATTEMPTS, MAIL_QUEUE, Market, UnknownPlayerError } from './index.js';
+
+/** Of one player. */
+const LIMIT = { limit: 3, periodMs: 3_600_000, burst: 3 } as const;
+/** Later nobody waits for it any more. */
+const EXPIRES_IN_MS = 1_800_000;
+
+/** The mails of players who cannot get in. Others can ask in their name, so there are few. */
+@Injectable()
+export class PasswordResets {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+
+  constructor(
+    @Inject(REDIS) redis: RedisClient,
+    @Inject(CONFIG) { MORTISE_PREFIX: prefix }: Config,
+    private readonly market: Market,
+    @InjectQueue(MAIL_QUEUE) private readonly mails: Queue<MailTasks>,
+  ) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+  }
+
+  /**
+   * Enqueues the mail; gives the id of its task, the same one for the same request key. Three round trips. Throws
+   * ERR_UNKNOWN_PLAYER and the problem `rate-limited`, at more than three an hour for one player.
+   */
+  async ask(playerId: string, requestKey: string | undefined): Promise<string> {
+    if (!(await this.market.player(playerId))) throw new UnknownPlayerError(playerId);
+    const limiter = new RateLimiter(this.#redis, `password-reset:${playerId}`, {
+      ...LIMIT,
+      prefix: this.#prefix,
+    });
+    const { isAllowed, retryAfterMs } = await limiter.take();
+    if (!isAllowed) {
+      const { limit, periodMs } = LIMIT;
+      throw new Problem('rate-limited', undefined, { playerId, limit, periodMs, retryAfterMs });
+    }
+    const { id } = await this.mails.enqueue(
+      'mail.password-reset',
+      { playerId },
+      {
+        priority: 'high',
+        attempts: MAIL_ATTEMPTS,
+        expiresInMs: EXPIRES_IN_MS,
+        ...(requestKey !== undefined && { id: `reset:${playerId}:${requestKey}` }),
+      },
+    );
+    return id;
+  }
+}

@@ -1,0 +1,162 @@
+/** What makes a program that talks HTTP a worker. */
+import { Body, Controller, HttpCode, HttpStatus, Param, Post, Res } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
+
+import { Waits } from '../http/deadline.interceptor.js';
+import type { BodyConfig } from '../http/fastify.js';
+import { OpenWaits } from '../http/open-waits.js';
+import { Problems } from '../http/problems.decorator.js';
+import { waitOf } from '../http/wait-of.js';
+import {
+  claimBody,
+  claimsSchema,
+  completeBody,
+  failBody,
+  giveBackBody,
+  heartbeatBody,
+  logBody,
+  progressBody,
+} from './claim-schemas.js';
+import { OpenQueues } from './open-queues.js';
+import { queueNameSchema, taskIdSchema } from './schemas.js';
+
+const BODY_PROBLEMS = ['invalid-body', 'malformed-json', 'body-too-large', 'unsupported-media-type'] as const;
+const LEASE_PROBLEMS = [
+  'invalid-id',
+  ...BODY_PROBLEMS,
+  'unknown-queue',
+  'lease-lost',
+  'task-cancelled',
+] as const;
+
+/** A result of 262,144 bytes, and what JSON adds to it. */
+const RESULT: BodyConfig = { maxBodyBytes: 524_288 };
+
+@ApiTags('claims')
+@Controller('v1/queues/:queue')
+export class ClaimsController {
+  constructor(
+    private readonly queues: OpenQueues,
+    private readonly waits: OpenWaits,
+  ) {}
+
+  @Post('claims')
+  @HttpCode(HttpStatus.OK)
+  @Waits(waitOf)
+  @ApiOperation({
+    summary: 'Take tasks, or wait for them',
+    description:
+      'In the order in which workers take them, together with programs that use @mortise/queues. Each task has to be completed ' +
+      'or failed before its lease ends, or the lease moved by `heartbeat`; else it runs again. Who closes the connection waits ' +
+      'no longer, and gets no task.',
+  })
+  @ApiResponse({
+    status: 200,
+    standardSchema: claimsSchema,
+    description: 'The tasks; none when none came in time.',
+  })
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'too-many-waits', 'shutting-down')
+  async claimTasks(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Body({ schema: claimBody }) body: z.infer<typeof claimBody>,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<z.infer<typeof claimsSchema>> {
+    const claims = this.queues.claims(queueName);
+    const items = await this.waits.run(reply, body.waitMs, async (signal) => {
+      const tasks = await claims.claim({ ...body, signal });
+      if (signal.aborted) await Promise.allSettled(tasks.map(({ id, lease }) => claims.giveBack(id, lease)));
+      signal.throwIfAborted();
+      return tasks;
+    });
+    return { items };
+  }
+
+  @Post('tasks/:id/heartbeat')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({ summary: 'Move the end of a lease', description: 'To `leaseMs` from now.' })
+  @ApiResponse({ status: 204, description: 'The task belongs to you for so long.' })
+  @Problems(...LEASE_PROBLEMS)
+  async heartbeat(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Param('id', { schema: taskIdSchema }) id: string,
+    @Body({ schema: heartbeatBody }) { lease, leaseMs }: z.infer<typeof heartbeatBody>,
+  ): Promise<void> {
+    await (await this.queues.knownClaims(queueName)).heartbeat(id, lease, leaseMs);
+  }
+
+  @Post('tasks/:id/complete')
+  @RouteConfig(RESULT)
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({
+    summary: 'Tell that a task is done',
+    description: 'After a lost answer, `lease-lost` may mean that it was told before.',
+  })
+  @ApiResponse({ status: 204, description: 'It has succeeded.' })
+  @Problems(...LEASE_PROBLEMS)
+  async completeTask(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Param('id', { schema: taskIdSchema }) id: string,
+    @Body({ schema: completeBody }) { lease, result }: z.infer<typeof completeBody>,
+  ): Promise<void> {
+    await (await this.queues.knownClaims(queueName)).complete(id, lease, result);
+  }
+
+  @Post('tasks/:id/fail')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({
+    summary: 'Tell that an attempt has failed',
+    description: 'The task runs again after its backoff; it is dead when it has no attempts left.',
+  })
+  @ApiResponse({ status: 204, description: 'It waits for its next attempt, or is dead.' })
+  @Problems(...LEASE_PROBLEMS)
+  async failTask(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Param('id', { schema: taskIdSchema }) id: string,
+    @Body({ schema: failBody }) { lease, error, isRetried, delayMs }: z.infer<typeof failBody>,
+  ): Promise<void> {
+    const options = { error, retry: isRetried, ...(delayMs !== undefined && { delayMs }) };
+    await (await this.queues.knownClaims(queueName)).fail(id, lease, options);
+  }
+
+  @Post('tasks/:id/give-back')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({ summary: 'Leave a task to another worker', description: 'The attempt does not count.' })
+  @ApiResponse({ status: 204, description: 'Another one gets it.' })
+  @Problems(...LEASE_PROBLEMS)
+  async giveTaskBack(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Param('id', { schema: taskIdSchema }) id: string,
+    @Body({ schema: giveBackBody }) { lease, delayMs }: z.infer<typeof giveBackBody>,
+  ): Promise<void> {
+    await (await this.queues.knownClaims(queueName)).giveBack(id, lease, { delayMs });
+  }
+
+  @Post('tasks/:id/progress')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({ summary: 'Keep how far a task is', description: 'In place of what was told before.' })
+  @ApiResponse({ status: 204, description: 'It is kept.' })
+  @Problems(...LEASE_PROBLEMS)
+  async tellProgress(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Param('id', { schema: taskIdSchema }) id: string,
+    @Body({ schema: progressBody }) { lease, progress }: z.infer<typeof progressBody>,
+  ): Promise<void> {
+    await (await this.queues.knownClaims(queueName)).progress(id, lease, progress);
+  }
+
+  @Post('tasks/:id/log')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({ summary: 'Keep lines with a task', description: 'The last 100 of each task.' })
+  @ApiResponse({ status: 204, description: 'They are kept.' })
+  @Problems(...LEASE_PROBLEMS)
+  async logLine(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Param('id', { schema: taskIdSchema }) id: string,
+    @Body({ schema: logBody }) { lease, text }: z.infer<typeof logBody>,
+  ): Promise<void> {
+    await (await this.queues.knownClaims(queueName)).log(id, lease, text);
+  }
+}

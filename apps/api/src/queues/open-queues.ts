@@ -1,0 +1,138 @@
+/**
+ * The queues that requests name. What is known of a queue (its settings, how many shards it has) is kept between requests, as
+ * are the claims that wait for its tasks; for the last thousand of each, since names come from clients.
+ */
+import type { BeforeApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import { Claims, PrioritiesMismatchError, Queue, ShardsMismatchError } from '@mortise/queues';
+import type { RedisClient } from '@mortise/redis';
+import type { Logger } from 'pino';
+
+import type { Config } from '../config.js';
+import { MAIL_PRIORITIES, MAIL_QUEUE, MARKET_QUEUE } from '../market/index.js';
+import { Problem } from '../problems/problem.js';
+import { CONFIG, LOG, REDIS } from '../tokens.js';
+
+const MAX_KEPT = 1_000;
+
+/** Queues of the application itself: they are there before their first task. */
+const OWN: readonly string[] = [MAIL_QUEUE, MARKET_QUEUE];
+/** Which are the default ones. Who enqueues a mail insists on them. */
+const OWN_PRIORITIES: readonly string[] = MAIL_PRIORITIES;
+
+@Injectable()
+export class OpenQueues implements BeforeApplicationShutdown {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+  readonly #log: Logger;
+  readonly #queues = new Map<string, Queue>();
+  readonly #claims = new Map<string, Claims>();
+
+  constructor(
+    @Inject(REDIS) redis: RedisClient,
+    @Inject(CONFIG) { MORTISE_PREFIX: prefix }: Config,
+    @Inject(LOG) log: Logger,
+  ) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+    this.#log = log;
+  }
+
+  /** In the order of their characters. One round trip for each thousand. */
+  async names(): Promise<string[]> {
+    const names = await Queue.names(this.#redis, { prefix: this.#prefix });
+    return [...new Set([...names, ...OWN])].toSorted();
+  }
+
+  /** Does something with a queue that is there. Throws the problem `unknown-queue`. One round trip the first time. */
+  async use<T>(name: string, act: (queue: Queue) => Promise<T>): Promise<T> {
+    return this.#attempt(name, (queue, isThere) => {
+      if (!isThere) throw new Problem('unknown-queue', `there is no queue "${name}"`, { queue: name });
+      return act(queue);
+    });
+  }
+
+  /** Does something that may be the first that happens to a queue. */
+  async found<T>(name: string, act: (queue: Queue) => Promise<T>): Promise<T> {
+    return this.#attempt(name, act);
+  }
+
+  /**
+   * A queue with priorities and shards of the caller's choice. Throws ERR_PRIORITIES_MISMATCH and ERR_SHARDS_MISMATCH where the
+   * application has made the choice; the queue refuses others than it has by the same.
+   */
+  insist(
+    name: string,
+    options: { readonly priorities?: readonly string[]; readonly shards?: number },
+  ): Queue {
+    const { priorities = OWN_PRIORITIES, shards = 1 } = options;
+    if (OWN.includes(name)) {
+      const isOwn = priorities.join() === OWN_PRIORITIES.join();
+      if (!isOwn) throw new PrioritiesMismatchError(name, priorities, OWN_PRIORITIES);
+      if (shards !== 1) throw new ShardsMismatchError(name, shards, 1);
+    }
+    this.#queues.delete(name);
+    return new Queue(this.#redis, name, { ...options, prefix: this.#prefix });
+  }
+
+  /** Those who wait for tasks of this queue, whether it is there or not. */
+  claims(name: string): Claims {
+    const kept = this.#claims.get(name);
+    const claims =
+      kept ??
+      new Claims(this.#redis, name, {
+        prefix: this.#prefix,
+        onError: (err) => this.#log.warn({ err, queue: name }, 'claims of a queue'),
+      });
+    keep(this.#claims, name, claims);
+    const idle = this.#claims.size > MAX_KEPT && [...this.#claims].find(([, { waiting }]) => waiting === 0);
+    if (idle) {
+      this.#claims.delete(idle[0]);
+      void idle[1].stop();
+    }
+    return claims;
+  }
+
+  /** The same, of a queue that is there. Throws the problem `unknown-queue`. */
+  async knownClaims(name: string): Promise<Claims> {
+    return this.use(name, async () => this.claims(name));
+  }
+
+  /** When nobody waits any more, and before the client is closed. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all([...this.#claims.values()].map((claims) => claims.stop()));
+  }
+
+  async #attempt<T>(name: string, act: (queue: Queue, isThere: boolean) => Promise<T>): Promise<T> {
+    const [queue, isThere] = await this.#open(name);
+    try {
+      return await act(queue, isThere);
+    } catch (error) {
+      if (!(error instanceof ShardsMismatchError)) throw error;
+      // Somebody has founded it with shards since it was looked at.
+      this.#queues.delete(name);
+      return act(...(await this.#open(name)));
+    }
+  }
+
+  /** One that isn't there yet may come to have other settings than it seems to, so it is not kept. */
+  async #open(name: string): Promise<[Queue, boolean]> {
+    const kept = this.#queues.get(name);
+    if (kept) {
+      keep(this.#queues, name, kept);
+      return [kept, true];
+    }
+    const isStored = await Queue.exists(this.#redis, name, { prefix: this.#prefix });
+    const queue = new Queue(this.#redis, name, { prefix: this.#prefix });
+    if (!isStored) return [queue, OWN.includes(name)];
+    keep(this.#queues, name, queue);
+    if (this.#queues.size > MAX_KEPT) this.#queues.delete(this.#queues.keys().next().value!);
+    return [queue, true];
+  }
+}
+
+/** As the one that was used last. */
+function keep<T>(kept: Map<string, T>, name: string, value: T): void {
+  kept.delete(name);
+  kept.set(name, value);
+}

@@ -1,0 +1,198 @@
+import { Body, Controller, Get, HttpCode, HttpStatus, Param, Post, Put } from '@nestjs/common';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { Queue, QueueLimits } from '@mortise/queues';
+import type { z } from 'zod';
+
+import { Waits } from '../http/deadline.interceptor.js';
+import { Problems } from '../http/problems.decorator.js';
+import { MAX_WAIT_MS } from '../http/wait-of.js';
+import { OpenQueues } from './open-queues.js';
+import {
+  bulkSchema,
+  cleanBody,
+  drainBody,
+  queueBody,
+  queueNameSchema,
+  queueSchema,
+  queuesSchema,
+  retryAllBody,
+  settingsSchema,
+} from './schemas.js';
+
+type Bulk = z.infer<typeof bulkSchema>;
+type Settings = z.infer<typeof settingsSchema>;
+
+const BODY_PROBLEMS = ['invalid-body', 'malformed-json', 'body-too-large', 'unsupported-media-type'] as const;
+
+/** What goes over many tasks takes as long as it takes. */
+const ofMany = (): number => MAX_WAIT_MS;
+
+@ApiTags('queues')
+@Controller('v1/queues')
+export class QueuesController {
+  constructor(private readonly queues: OpenQueues) {}
+
+  @Get()
+  @ApiOperation({ summary: 'List the queues' })
+  @ApiResponse({ status: 200, standardSchema: queuesSchema, description: 'Their names.' })
+  @Problems()
+  async listQueues(): Promise<z.infer<typeof queuesSchema>> {
+    const names = await this.queues.names();
+    return { items: names.map((name) => ({ name })) };
+  }
+
+  @Get(':queue')
+  @ApiOperation({
+    summary: 'Look at a queue',
+    description: 'Settings, and the tasks in each state at one instant.',
+  })
+  @ApiResponse({ status: 200, standardSchema: queueSchema, description: 'The queue.' })
+  @Problems('invalid-id', 'unknown-queue')
+  async queue(
+    @Param('queue', { schema: queueNameSchema }) name: string,
+  ): Promise<z.infer<typeof queueSchema>> {
+    return this.queues.use(name, async (queue) => {
+      const [settings, counts, head] = await Promise.all([
+        settingsOf(queue),
+        queue.counts(),
+        queue.summaries('ready', { limit: 1 }),
+      ]);
+      const [next] = head.tasks;
+      const { concurrency, shards } = settings;
+      return {
+        ...settings,
+        counts,
+        load: concurrency === null ? null : (counts.active + counts.ready) / (concurrency * shards),
+        headAgeMs: next ? Math.max(0, Date.now() - next.enqueuedAt) : null,
+      };
+    });
+  }
+
+  @Put(':queue')
+  @ApiOperation({
+    summary: 'Set what holds for all workers of a queue',
+    description:
+      'Makes the queue if there is none. Priorities and shards are chosen then, and stay: others are refused. Each of the ' +
+      'settings is stored at once, all of them not in one step.',
+  })
+  @ApiResponse({ status: 200, standardSchema: settingsSchema, description: 'What holds now.' })
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'priorities-mismatch', 'shards-mismatch')
+  async putQueue(
+    @Param('queue', { schema: queueNameSchema }) name: string,
+    @Body({ schema: queueBody }) body: z.infer<typeof queueBody>,
+  ): Promise<Settings> {
+    const { priorities, shards, isPaused } = body;
+    const queue = this.queues.insist(name, {
+      ...(priorities && { priorities }),
+      ...(shards !== undefined && { shards }),
+    });
+    await queue.configure(limitsOf(body));
+    if (isPaused !== undefined) await (isPaused ? queue.pause() : queue.resume());
+    return settingsOf(queue);
+  }
+
+  @Post(':queue/pause')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({
+    summary: 'Pause a queue',
+    description: 'No worker takes anything until it is resumed; what runs goes on.',
+  })
+  @ApiResponse({ status: 204, description: 'It is paused.' })
+  @Problems('invalid-id', 'unknown-queue')
+  async pauseQueue(@Param('queue', { schema: queueNameSchema }) name: string): Promise<void> {
+    await this.queues.use(name, (queue) => queue.pause());
+  }
+
+  @Post(':queue/resume')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({ summary: 'Resume a queue' })
+  @ApiResponse({ status: 204, description: 'It is not paused.' })
+  @Problems('invalid-id', 'unknown-queue')
+  async resumeQueue(@Param('queue', { schema: queueNameSchema }) name: string): Promise<void> {
+    await this.queues.use(name, (queue) => queue.resume());
+  }
+
+  @Post(':queue/drain')
+  @HttpCode(HttpStatus.OK)
+  @Waits(ofMany)
+  @ApiOperation({ summary: 'Remove what waits', description: 'All tasks that are ready; what runs goes on.' })
+  @ApiResponse({ status: 200, standardSchema: bulkSchema, description: 'How many were removed.' })
+  @Problems('invalid-id', 'unknown-queue', ...BODY_PROBLEMS)
+  async drainQueue(
+    @Param('queue', { schema: queueNameSchema }) name: string,
+    @Body({ schema: drainBody }) { isAll }: z.infer<typeof drainBody>,
+  ): Promise<Bulk> {
+    return this.queues.use(name, async (queue) => ({ tasks: await queue.drain({ scheduled: isAll }) }));
+  }
+
+  @Post(':queue/clean')
+  @HttpCode(HttpStatus.OK)
+  @Waits(ofMany)
+  @ApiOperation({
+    summary: 'Remove tasks that have ended',
+    description: 'The oldest first. There are more when as many as the limit were removed.',
+  })
+  @ApiResponse({ status: 200, standardSchema: bulkSchema, description: 'How many were removed.' })
+  @Problems('invalid-id', 'unknown-queue', ...BODY_PROBLEMS)
+  async cleanQueue(
+    @Param('queue', { schema: queueNameSchema }) name: string,
+    @Body({ schema: cleanBody }) { state, ...options }: z.infer<typeof cleanBody>,
+  ): Promise<Bulk> {
+    return this.queues.use(name, async (queue) => ({ tasks: await queue.clean(state, options) }));
+  }
+
+  @Post(':queue/retry')
+  @HttpCode(HttpStatus.OK)
+  @Waits(ofMany)
+  @ApiOperation({
+    summary: 'Retry dead or cancelled tasks',
+    description: 'The latest first. There may be more when as many as the limit were retried.',
+  })
+  @ApiResponse({ status: 200, standardSchema: bulkSchema, description: 'How many are due now.' })
+  @Problems('invalid-id', 'unknown-queue', ...BODY_PROBLEMS)
+  async retryTasks(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Body({ schema: retryAllBody }) { state, name, limit }: z.infer<typeof retryAllBody>,
+  ): Promise<Bulk> {
+    const options = { state, limit, ...(name !== undefined && { name }) };
+    return this.queues.use(queueName, async (queue) => ({ tasks: await queue.retryAll(options) }));
+  }
+}
+
+async function settingsOf(queue: Queue): Promise<Settings> {
+  const values = await queue.settings();
+  const { priorities, shards, isPaused, keepEvents } = values;
+  return {
+    name: queue.name,
+    priorities: [...priorities],
+    shards,
+    isPaused,
+    concurrency: values.concurrency ?? null,
+    rate: values.rate ?? null,
+    groups: {
+      concurrency: values.groupConcurrency ?? null,
+      rate: values.groupRate ?? null,
+      isOrdered: values.isOrdered,
+    },
+    maxTasks: values.maxTasks ?? null,
+    keepEvents,
+  };
+}
+
+function limitsOf({
+  concurrency,
+  rate,
+  groups,
+  maxTasks,
+  keepEvents,
+}: z.infer<typeof queueBody>): QueueLimits {
+  const { isOrdered, ...ofGroups } = groups ?? {};
+  const limits = {
+    concurrency,
+    rate,
+    maxTasks,
+    keepEvents,
+    groups: { ...ofGroups, ...(isOrdered !== undefined && { ordered: isOrdered }) },
+  };
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined)) as QueueLimits;
+}

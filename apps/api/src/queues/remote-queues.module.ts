@@ -1,0 +1,31 @@
+import { QueuesModule } from '@mortise/queues/nestjs';
+import type { RedisClient } from '@mortise/redis';
+import { Module } from '@nestjs/common';
+
+import type { Config } from '../config.js';
+import { MAIL_PRIORITIES, MAIL_QUEUE, MARKET_QUEUE } from '../market/index.js';
+import { CONFIG, REDIS } from '../tokens.js';
+import { ClaimsController } from './claims.controller.js';
+import { MailTasksController } from './mail-tasks.controller.js';
+import { OpenQueues } from './open-queues.js';
+import { QueuesController } from './queues.controller.js';
+import { TasksController } from './tasks.controller.js';
+
+const mail = QueuesModule.registerQueue(MAIL_QUEUE, { priorities: MAIL_PRIORITIES });
+const market = QueuesModule.registerQueue(MARKET_QUEUE);
+
+/** Queues for programs that talk HTTP, and those of the application itself. The API only enqueues: it has no workers. */
+@Module({
+  imports: [
+    QueuesModule.forRootAsync({
+      inject: [REDIS, CONFIG],
+      useFactory: (redis: RedisClient, { MORTISE_PREFIX: prefix }: Config) => ({ redis, prefix }),
+    }),
+    mail,
+    market,
+  ],
+  controllers: [QueuesController, TasksController, ClaimsController, MailTasksController],
+  providers: [OpenQueues],
+  exports: [mail, market],
+})
+export class RemoteQueuesModule {}

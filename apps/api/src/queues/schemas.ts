@@ -1,0 +1,296 @@
+/** What the routes of queues and tasks take and give; the OpenAPI document is made from the same schemas. */
+import { MAX_NAME_BYTES } from '@mortise/redis';
+import { TASK_STATES } from '@mortise/queues';
+import { z } from 'zod';
+
+import { isDotSegment } from '../http/dot-segment.js';
+import { limit, nextCursor } from '../http/page.js';
+
+const NAME = /^[A-Za-z0-9._~@:-]{1,128}$/;
+const YEAR_MS = 365 * 86_400_000;
+const MAX_DELAY_MS = 10 * YEAR_MS;
+const MAX_BATCH = 1_000;
+const MAX_HEADERS_BYTES = 16_384;
+/** Ids of 1,024 bytes in them, encoded twice. */
+const MAX_CURSOR_LENGTH = 8_192;
+
+export const queueNameSchema = z
+  .string()
+  .regex(NAME, 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : -')
+  .refine((text) => !isDotSegment(text), 'must not be . or ..');
+const queueName = queueNameSchema.meta({ examples: ['mail'] });
+
+const isShort = (text: string): boolean => Buffer.byteLength(text) <= MAX_NAME_BYTES;
+
+/** Of any task, also of those that other programs have enqueued: percent-encoded in an address. */
+export const taskIdSchema = z.string().min(1).refine(isShort, `must have at most ${MAX_NAME_BYTES} bytes`);
+export const taskId = taskIdSchema.meta({ examples: ['019e4b5a-3f6e-7c4a-9d51-6a4f0c2b7e10'] });
+
+export const name = z
+  .string()
+  .min(1)
+  .refine(isShort, `must have at most ${MAX_NAME_BYTES} bytes`)
+  .meta({ description: 'decides which handler runs it', examples: ['mail.sold'] });
+
+const count = z.int().min(0);
+export const instant = z
+  .int()
+  .min(0)
+  .meta({ description: 'ms since the epoch', examples: [1_795_176_000_000] });
+export const delayMs = z.int().min(0).max(MAX_DELAY_MS);
+const termMs = z.int().min(1).max(MAX_DELAY_MS);
+
+// Queues.
+
+const priority = z.string().regex(/^[\w.-]{1,32}$/, 'must be 1 to 32 letters, digits or _.-');
+const priorities = z
+  .array(priority)
+  .min(1)
+  .max(16)
+  .refine((names) => new Set(names).size === names.length, 'must differ from each other')
+  .meta({ description: 'the most urgent one first', examples: [['high', 'medium', 'low']] });
+const shards = z.int().min(1).max(64);
+const concurrency = z.int().min(1).max(1_000_000).nullable();
+const rate = z
+  .strictObject({
+    limit: z.int().min(1).max(1_000_000_000),
+    periodMs: termMs,
+    burst: z.int().min(1).max(1_000_000_000).optional(),
+  })
+  .refine(({ limit: most, burst = 1 }) => burst <= most, {
+    path: ['burst'],
+    error: 'must not be more than limit',
+  })
+  .nullable()
+  .meta({ description: 'starts in a period; null: no limit' });
+const maxTasks = z.int().min(1).max(1_000_000_000).nullable();
+const keepEvents = z.int().min(0).max(10_000_000);
+
+export const queueBody = z
+  .strictObject({
+    priorities: priorities.optional(),
+    shards: shards.optional(),
+    isPaused: z.boolean().optional(),
+    concurrency: concurrency.optional(),
+    rate: rate.optional(),
+    groups: z
+      .strictObject({
+        concurrency: concurrency.optional(),
+        rate: rate.optional(),
+        isOrdered: z.boolean().optional(),
+      })
+      .optional(),
+    maxTasks: maxTasks.optional(),
+    keepEvents: keepEvents.optional(),
+  })
+  .meta({
+    id: 'QueueBody',
+    description: 'What is left out stays as it is; null lifts a limit. Limits count per shard.',
+    examples: [{ concurrency: 10, rate: { limit: 100, periodMs: 1_000 } }],
+  });
+
+const settings = {
+  priorities,
+  shards,
+  isPaused: z.boolean(),
+  concurrency,
+  rate,
+  groups: z.object({ concurrency, rate, isOrdered: z.boolean() }),
+  maxTasks,
+  keepEvents,
+};
+
+export const settingsSchema = z
+  .object({ name: queueName, ...settings })
+  .meta({ id: 'QueueSettings', description: 'What holds for all workers of a queue.' });
+
+export const queueSchema = z
+  .object({
+    name: queueName,
+    ...settings,
+    counts: z
+      .object(
+        Object.fromEntries(TASK_STATES.map((state) => [state, count])) as Record<TaskStates, typeof count>,
+      )
+      .meta({ description: 'how many tasks are in each state' }),
+    load: z.number().min(0).nullable().meta({
+      description: 'active and ready tasks by what may run at a time; null: there is no such limit',
+    }),
+    headAgeMs: count.nullable().meta({
+      description: 'how long ago the next task was enqueued, by the clock of the API; null: none is ready',
+    }),
+  })
+  .meta({ id: 'Queue', description: 'A queue and its state.' });
+
+type TaskStates = (typeof TASK_STATES)[number];
+
+export const queuesSchema = z
+  .object({ items: z.array(z.object({ name: z.string() })) })
+  .meta({ id: 'Queues', description: 'All queues that have had tasks or settings, by name.' });
+
+export const drainBody = z
+  .strictObject({
+    isAll: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'also those that wait for their time: scheduled and retrying ones' }),
+  })
+  .meta({ id: 'DrainBody', examples: [{ isAll: true }] });
+
+const most = z.int().min(1).max(10_000).default(1_000).meta({ description: 'the most tasks of this call' });
+
+export const cleanBody = z
+  .strictObject({
+    state: z.enum(['succeeded', 'dead', 'cancelled']),
+    olderThanMs: delayMs.default(0).meta({ description: 'only tasks that ended so long ago' }),
+    limit: most,
+  })
+  .meta({ id: 'CleanBody', examples: [{ state: 'dead', olderThanMs: 604_800_000 }] });
+
+export const retryAllBody = z
+  .strictObject({ state: z.enum(['dead', 'cancelled']).default('dead'), name: name.optional(), limit: most })
+  .meta({ id: 'RetryAllBody', examples: [{ name: 'mail.sold' }] });
+
+export const bulkSchema = z.object({ tasks: count.meta({ description: 'how many' }) }).meta({ id: 'Bulk' });
+
+// Tasks.
+
+const headers = z
+  .record(z.string(), z.string())
+  .refine(
+    (given) => Buffer.byteLength(JSON.stringify(given)) <= MAX_HEADERS_BYTES,
+    `must have at most ${MAX_HEADERS_BYTES} bytes as JSON`,
+  )
+  .meta({ description: 'strings that travel beside the payload' });
+
+export const payload = z.unknown().meta({ description: 'any JSON; whole numbers above 2^53 are rounded' });
+
+const newTask = z
+  .strictObject({
+    name,
+    payload,
+    id: z
+      .string()
+      .regex(NAME, 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : -')
+      .refine((text) => !isDotSegment(text), 'must not be . or ..')
+      .optional()
+      .meta({ description: 'enqueued twice under one id, a task is stored once' }),
+    priority: priority.optional().meta({ description: 'default: the middle one' }),
+    delayMs: delayMs.optional(),
+    runAt: instant.refine((at) => at <= Date.now() + MAX_DELAY_MS, 'must be within ten years').optional(),
+    attempts: z.int().min(1).max(65_535).optional().meta({ description: 'default 5' }),
+    backoff: z
+      .strictObject({
+        type: z.enum(['exponential', 'fixed']).optional(),
+        delayMs: delayMs.optional(),
+        maxDelayMs: delayMs.optional(),
+        jitter: z.number().min(0).max(1).optional(),
+      })
+      .refine(({ delayMs: first = 1_000, maxDelayMs = Infinity }) => first <= maxDelayMs, {
+        path: ['maxDelayMs'],
+        error: 'must not be less than delayMs',
+      })
+      .optional(),
+    timeoutMs: z
+      .int()
+      .min(1)
+      .max(24 * 86_400_000)
+      .optional(),
+    expiresInMs: termMs.optional(),
+    headers: headers.optional(),
+    group: name
+      .optional()
+      .meta({ description: 'tasks of a group take turns with those of others', examples: ['eu'] }),
+    dedupMs: termMs
+      .optional()
+      .meta({ description: 'for so long the id is refused as a duplicate, also when the task has ended' }),
+  })
+  .refine(({ delayMs: delay, runAt }) => delay === undefined || runAt === undefined, {
+    path: ['runAt'],
+    error: 'excludes delayMs',
+  });
+
+export const taskBody = newTask.meta({
+  id: 'TaskBody',
+  examples: [{ name: 'report.daily', payload: { day: '2026-11-20' }, delayMs: 60_000 }],
+});
+
+export const batchBody = z
+  .strictObject({ tasks: z.array(newTask).min(1).max(MAX_BATCH) })
+  .meta({ id: 'TaskBatchBody', examples: [{ tasks: [{ name: 'report.daily', payload: null }] }] });
+
+export const enqueuedSchema = z
+  .object({
+    id: taskId,
+    isDuplicate: z.boolean().meta({ description: 'it was there before, and is unchanged' }),
+  })
+  .meta({ id: 'Enqueued' });
+
+export const batchSchema = z
+  .object({
+    items: z
+      .array(z.union([enqueuedSchema, z.object({ problem: z.record(z.string(), z.unknown()) })]))
+      .meta({ description: 'for each task, in order, what became of it' }),
+  })
+  .meta({ id: 'TaskBatch' });
+
+const summary = {
+  id: taskId,
+  queue: queueName,
+  name: z.string().meta({ examples: ['mail.sold'] }),
+  state: z.enum(TASK_STATES),
+  priority: z.string().meta({ examples: ['high'] }),
+  group: z.string().optional(),
+  headers: z.record(z.string(), z.string()),
+  attempt: count.meta({ description: 'the attempt that runs or ran last; 0: none yet' }),
+  attempts: z.int().min(1).meta({ description: 'how many it has altogether' }),
+  timeoutMs: count.optional(),
+  enqueuedAt: instant,
+  runAt: instant.optional(),
+  expiresAt: instant.optional(),
+  leaseUntil: instant.optional(),
+  finishedAt: instant.optional(),
+  error: z.string().optional().meta({ description: 'why the last attempt failed' }),
+  progress: z.unknown().optional(),
+  parent: z.object({ queue: z.string(), id: z.string() }).optional(),
+};
+
+export const taskSummarySchema = z
+  .object(summary)
+  .meta({ id: 'TaskSummary', description: 'A task without its payload. Instants are ms since the epoch.' });
+
+export const taskSchema = z
+  .object({
+    ...summary,
+    payload,
+    result: z.unknown().optional().meta({ description: 'what it was completed with' }),
+    logs: z.array(z.object({ at: instant, text: z.string() })).optional(),
+  })
+  .meta({ id: 'Task', description: 'A task and its state. Instants are ms since the epoch.' });
+
+export const tasksQuery = z.strictObject({
+  state: z.enum(TASK_STATES),
+  name: name.optional(),
+  cursor: z
+    .string()
+    .min(1)
+    .max(MAX_CURSOR_LENGTH)
+    .optional()
+    .meta({ description: 'nextCursor of the page before' }),
+  limit,
+});
+
+export const tasksPage = z.object({ items: z.array(taskSummarySchema), nextCursor }).meta({
+  id: 'TaskPage',
+  description: 'May have fewer tasks than the limit, or none, though there are more.',
+});
+
+export const cancelBody = z
+  .strictObject({
+    reason: z
+      .string()
+      .refine(isShort, `must have at most ${MAX_NAME_BYTES} bytes`)
+      .default('')
+      .meta({ description: "becomes the task's error" }),
+  })
+  .meta({ id: 'CancelBody', examples: [{ reason: 'not wanted any more' }] });

@@ -1,0 +1,243 @@
+import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Post, Query, Res } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { EnqueueOptions, Queue } from '@mortise/queues';
+import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
+
+import type { BodyConfig } from '../http/fastify.js';
+import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
+import { Problems } from '../http/problems.decorator.js';
+import { problemOf } from '../problems/problem-of.js';
+import { Problem } from '../problems/problem.js';
+import { refuseMisuse } from './misuse.js';
+import { OpenQueues } from './open-queues.js';
+import {
+  batchBody,
+  batchSchema,
+  cancelBody,
+  enqueuedSchema,
+  queueNameSchema,
+  taskBody,
+  taskIdSchema,
+  taskSchema,
+  tasksPage,
+  tasksQuery,
+} from './schemas.js';
+
+type Enqueued = z.infer<typeof enqueuedSchema>;
+type NewTask = z.infer<typeof taskBody>;
+
+const LARGE: BodyConfig = { maxBodyBytes: 1_048_576 };
+
+@ApiTags('tasks')
+@Controller('v1/queues/:queue')
+export class TasksController {
+  constructor(private readonly queues: OpenQueues) {}
+
+  @Post('tasks')
+  @RouteConfig(LARGE)
+  @ApiOperation({
+    summary: 'Enqueue a task',
+    description:
+      'A queue comes into being with its first task. A payload has up to 262,144 bytes, a body 1 MiB.',
+  })
+  @TakesIdempotencyKey('Becomes the id of the task: the same request again stores nothing.')
+  @ApiResponse({ status: 200, standardSchema: enqueuedSchema, description: 'It was there before.' })
+  @ApiResponse({ status: 201, standardSchema: enqueuedSchema, description: 'It is stored.' })
+  @Problems(
+    'invalid-id',
+    'invalid-body',
+    'invalid-idempotency-key',
+    'invalid-payload',
+    'run-at-past',
+    'malformed-json',
+    'task-conflict',
+    'body-too-large',
+    'payload-too-large',
+    'unsupported-media-type',
+    'queue-full',
+  )
+  async enqueueTask(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Body({ schema: taskBody }) body: NewTask,
+    @IdempotencyKey() key: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Enqueued> {
+    if (key !== undefined && body.id !== undefined && key !== body.id) {
+      const errors = [{ pointer: '/id', message: 'is not the Idempotency-Key' }];
+      throw new Problem('invalid-body', undefined, { errors });
+    }
+    const task = { ...body, id: body.id ?? key };
+    const { id, isDuplicate } = await this.queues.found(queueName, (queue) => enqueue(queue, task));
+    reply.status(isDuplicate ? HttpStatus.OK : HttpStatus.CREATED);
+    reply.header('location', `/v1/queues/${queueName}/tasks/${encodeURIComponent(id)}`);
+    return { id, isDuplicate };
+  }
+
+  @Post('task-batches')
+  @HttpCode(HttpStatus.OK)
+  @RouteConfig(LARGE)
+  @ApiOperation({
+    summary: 'Enqueue up to 1,000 tasks',
+    description:
+      'In order. Each for itself: the answer says of each what became of it. Give ids, so that the batch can be repeated.',
+  })
+  @ApiResponse({ status: 200, standardSchema: batchSchema, description: 'What became of each.' })
+  @Problems('invalid-id', 'invalid-body', 'malformed-json', 'body-too-large', 'unsupported-media-type')
+  async enqueueTasks(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Body({ schema: batchBody }) { tasks }: z.infer<typeof batchBody>,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<z.infer<typeof batchSchema>> {
+    const outcomes = await this.queues.found(queueName, (queue) =>
+      Promise.allSettled(tasks.map((task) => enqueue(queue, task))),
+    );
+    const items = outcomes.map((outcome) => {
+      if (outcome.status === 'fulfilled')
+        return { id: outcome.value.id, isDuplicate: outcome.value.isDuplicate };
+      const problem = problemOf(outcome.reason);
+      // What cannot be told of each: the whole may be repeated.
+      if (problem.status >= 500) throw outcome.reason as Error;
+      return { problem: problem.toDocument(reply.request.id) };
+    });
+    return { items };
+  }
+
+  @Get('tasks')
+  @ApiOperation({
+    summary: 'List the tasks in one state',
+    description:
+      'Ready tasks as they are going to be taken, those that have ended the latest first. Without payloads. A page looks at ' +
+      '1,000 tasks at most, so it may be empty where a name is rare: go on until `nextCursor` is null.',
+  })
+  @ApiResponse({ status: 200, standardSchema: tasksPage, description: 'A page of tasks.' })
+  @Problems('invalid-id', 'invalid-query', 'invalid-cursor', 'unknown-queue')
+  async listTasks(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Query({ schema: tasksQuery }) { state, name, cursor, limit }: z.infer<typeof tasksQuery>,
+  ): Promise<z.infer<typeof tasksPage>> {
+    const options = {
+      limit,
+      ...(name !== undefined && { name }),
+      ...(cursor !== undefined && { cursor }),
+    };
+    return this.queues.use(queueName, async (queue) => {
+      const page = await queue.summaries(state, options).catch(refuseMisuse);
+      return { items: page.tasks.map((task) => ({ ...task, queue: queueName })), nextCursor: page.cursor };
+    });
+  }
+
+  @Get('tasks/:id')
+  @ApiOperation({ summary: 'Read a task', description: 'Finished tasks are kept for a while only.' })
+  @ApiResponse({ status: 200, standardSchema: taskSchema, description: 'The task.' })
+  @Problems('invalid-id', 'unknown-queue', 'unknown-task')
+  async readTask(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Param('id', { schema: taskIdSchema }) id: string,
+  ): Promise<z.infer<typeof taskSchema>> {
+    return this.queues.use(queueName, async (queue) => {
+      const task = await queue.get(id);
+      if (!task) throw unknownTask(queueName, id);
+      const { logs, ...others } = task;
+      return { ...others, ...(logs && { logs: [...logs] }), queue: queueName };
+    });
+  }
+
+  @Delete('tasks/:id')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({
+    summary: 'Remove a task',
+    description: 'And all that is known of it. One that runs is cancelled first.',
+  })
+  @ApiResponse({ status: 204, description: 'It is gone.' })
+  @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'task-active')
+  async removeTask(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Param('id', { schema: taskIdSchema }) id: string,
+  ): Promise<void> {
+    await this.queues.use(queueName, async (queue) => {
+      if (!(await queue.remove(id))) throw unknownTask(queueName, id);
+    });
+  }
+
+  @Post('tasks/:id/retry')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({
+    summary: 'Retry a task',
+    description:
+      'A dead or cancelled one, with all its attempts; or one that is going to be tried again later.',
+  })
+  @ApiResponse({ status: 204, description: 'It is due now.' })
+  @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'wrong-state')
+  async retryTask(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Param('id', { schema: taskIdSchema }) id: string,
+  ): Promise<void> {
+    await this.#act(queueName, id, (queue) => queue.retry(id));
+  }
+
+  @Post('tasks/:id/promote')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({ summary: 'Make a task due now', description: 'One that waits for its time.' })
+  @ApiResponse({ status: 204, description: 'It is due now.' })
+  @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'wrong-state')
+  async promoteTask(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Param('id', { schema: taskIdSchema }) id: string,
+  ): Promise<void> {
+    await this.#act(queueName, id, (queue) => queue.promote(id));
+  }
+
+  @Post('tasks/:id/cancel')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({
+    summary: 'Cancel a task',
+    description: 'One that waits is not run; who runs it is told, and its completion is refused.',
+  })
+  @ApiResponse({ status: 204, description: 'It is cancelled.' })
+  @Problems(
+    'invalid-id',
+    'invalid-body',
+    'malformed-json',
+    'unknown-queue',
+    'unknown-task',
+    'wrong-state',
+    'body-too-large',
+    'unsupported-media-type',
+  )
+  async cancelTask(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Param('id', { schema: taskIdSchema }) id: string,
+    @Body({ schema: cancelBody }) { reason }: z.infer<typeof cancelBody>,
+  ): Promise<void> {
+    await this.#act(queueName, id, (queue) => queue.cancel(id, { reason }));
+  }
+
+  /** Throws the problems `unknown-task` and `wrong-state` when it isn't done. */
+  async #act(queueName: string, id: string, act: (queue: Queue) => Promise<boolean>): Promise<void> {
+    await this.queues.use(queueName, async (queue) => {
+      if (await act(queue)) return;
+      const task = await queue.get(id);
+      if (!task) throw unknownTask(queueName, id);
+      const { state } = task;
+      throw new Problem('wrong-state', `task "${id}" is ${state}`, { queue: queueName, taskId: id, state });
+    });
+  }
+}
+
+async function enqueue(
+  queue: Queue,
+  { name, payload, ...given }: Omit<NewTask, 'id'> & { readonly id?: string | undefined },
+): Promise<Enqueued> {
+  if (given.dedupMs !== undefined && given.id === undefined) {
+    const errors = [{ pointer: '/dedupMs', message: 'needs an id' }];
+    throw new Problem('invalid-body', undefined, { errors });
+  }
+  const options = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  return queue.enqueue(name, payload, options as EnqueueOptions).catch(refuseMisuse);
+}
+
+function unknownTask(queue: string, taskId: string): Problem {
+  return new Problem('unknown-task', `there is no task "${taskId}"`, { queue, taskId });
+}

@@ -1,0 +1,153 @@
+/** Programs that talk HTTP as workers. */
+import { connect as connectTo } from 'node:net';
+
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Queue } from '@mortise/queues';
+import { connect, freshPrefix } from '@mortise/test-kit';
+
+import { claimsSchema } from '../src/queues/claim-schemas.js';
+import type { Answer, Api } from './fixture/api.js';
+import { startApi } from './fixture/api.js';
+import { until } from './fixture/redis.js';
+
+const redis = connect();
+const prefix = freshPrefix();
+let api: Api;
+/** A second process, as it were. */
+let other: Api;
+
+beforeAll(async () => {
+  [api, other] = await Promise.all([
+    startApi({ MORTISE_PREFIX: prefix }),
+    startApi({ MORTISE_PREFIX: prefix }),
+  ]);
+});
+afterAll(() => Promise.all([api.app.close(), other.app.close()]));
+
+const queueOf = (name: string): Queue => new Queue(redis, name, { prefix });
+const post = (path: string, body: object, at = api): Promise<Answer> =>
+  at.send({ method: 'POST', path: `/v1/queues${path}`, body });
+const slugOf = ({ status, json }: Answer): [number, string] => [status, json.type.split('/').at(-1)];
+const idle = (name: string): Promise<number> => redis.zcard(`${prefix}:queues:{${name}}:idle`);
+
+test('a task is claimed, prolonged, reported on and completed, at any process', async () => {
+  const queue = queueOf('work');
+  const { id } = await queue.enqueue(
+    't',
+    { n: [1] },
+    { headers: { h: 'v' }, id: 'order/42', timeoutMs: 500 },
+  );
+  const { status, json } = await post('/work/claims', { max: 10, leaseMs: 60_000 });
+  expect(status).toBe(200);
+  const [task] = claimsSchema.strict().parse(json).items;
+  expect(task).toMatchObject({
+    id,
+    name: 't',
+    payload: { n: [1] },
+    headers: { h: 'v' },
+    attempt: 1,
+    attempts: 5,
+  });
+  const { lease } = task!;
+  const path = '/work/tasks/order%2F42';
+  const sent: [string, object][] = [
+    ['heartbeat', { lease, leaseMs: 90_000 }],
+    ['progress', { lease, progress: { done: 1 } }],
+    ['log', { lease, text: 'half\nof it' }],
+  ];
+  for (const [verb, body] of sent) expect((await post(`${path}/${verb}`, body, other)).status).toBe(204);
+  const seen = await queue.get(id);
+  expect(seen).toMatchObject({ state: 'active', progress: { done: 1 } });
+  expect(seen!.logs!.map(({ text }) => text)).toEqual(['half', 'of it']);
+  expect(seen!.leaseUntil).toBeGreaterThan(task!.leaseUntil + 20_000);
+  expect((await post(`${path}/complete`, { lease, result: { sent: 1 } }, other)).status).toBe(204);
+  expect(await queue.get(id)).toMatchObject({ state: 'succeeded', result: { sent: 1 } });
+  for (const [verb, body] of [
+    ...sent,
+    ['complete', { lease }],
+    ['fail', { lease, error: 'x' }],
+    ['give-back', { lease }],
+  ] as const) {
+    const refused = await post(`${path}/${verb}`, body);
+    expect([verb, ...slugOf(refused), refused.json.taskId]).toEqual([verb, 409, 'lease-lost', id]);
+  }
+});
+
+test('an attempt fails: again later, again at once, never again', async () => {
+  const queue = queueOf('failing');
+  const claim = async (): Promise<string> =>
+    (await post('/failing/claims', { waitMs: 20_000 })).json.items[0].lease;
+  const fail = async (body: object): Promise<number> => (await post('/failing/tasks/a/fail', body)).status;
+  await queue.enqueue('t', 1, { id: 'a', backoff: { type: 'fixed', delayMs: 3_600_000 } });
+  expect(await fail({ lease: await claim(), error: '451' })).toBe(204);
+  expect(await queue.get('a')).toMatchObject({ state: 'retrying', attempt: 1, error: '451' });
+  await queue.promote('a');
+  expect(await fail({ lease: await claim(), error: '452', delayMs: 0 })).toBe(204);
+  expect((await post('/failing/tasks/a/give-back', { lease: await claim() })).status).toBe(204);
+  expect(await fail({ lease: await claim(), error: '550', isRetried: false })).toBe(204);
+  expect(await queue.get('a')).toMatchObject({ state: 'dead', attempt: 3, error: '550' });
+});
+
+test('a cancelled task is told as such', async () => {
+  const queue = queueOf('cancelled');
+  await queue.enqueue('t', 1, { id: 'a' });
+  const { lease } = (await post('/cancelled/claims', {})).json.items[0];
+  await queue.cancel('a');
+  const body = { lease };
+  expect(slugOf(await post('/cancelled/tasks/a/heartbeat', body))).toEqual([409, 'task-cancelled']);
+  expect(slugOf(await post('/cancelled/tasks/a/complete', body))).toEqual([409, 'task-cancelled']);
+});
+
+test('what its worker has left runs again after its lease', async () => {
+  await queueOf('left').enqueue('t', 1, { id: 'a' });
+  await post('/left/claims', { leaseMs: 1_000 });
+  const { json } = await post('/left/claims', { waitMs: 20_000 }, other);
+  expect(json.items).toMatchObject([{ id: 'a', attempt: 2 }]);
+});
+
+describe('a wait', () => {
+  test('ends with nothing, or with what comes', async () => {
+    expect((await post('/wait/claims', { waitMs: 30 })).json).toEqual({ items: [] });
+    const waits = [post('/wait/claims', { waitMs: 30_000 }), post('/wait/claims', { waitMs: 30_000 }, other)];
+    await until('both to wait', async () => (await idle('wait')) === 2);
+    await queueOf('wait').enqueueMany(['a', 'b'].map((payload) => ({ name: 't', payload })));
+    const found = (await Promise.all(waits)).flatMap(({ json }) => json.items);
+    expect(new Set(found.map(({ payload }) => payload))).toEqual(new Set(['a', 'b']));
+  });
+
+  test('of a client that is gone ends, and loses no task', async () => {
+    const queue = queueOf('gone');
+    const { hostname, port } = new URL(api.url);
+    const body = JSON.stringify({ waitMs: 30_000, leaseMs: 3_600_000 });
+    const head = `POST /v1/queues/gone/claims HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
+    const sockets = await Promise.all(
+      Array.from({ length: 5 }, async () => {
+        const socket = connectTo(Number(port), hostname);
+        socket.on('error', () => undefined);
+        socket.write(`${head}content-length: ${body.length}\r\n\r\n${body}`);
+        return socket;
+      }),
+    );
+    await until('them to wait', async () => (await idle('gone')) === 1);
+    const stored = queue.enqueueMany([1, 2].map((payload) => ({ name: 't', payload })));
+    for (const socket of sockets) socket.destroy();
+    await stored;
+    // Whatever was taken for them either went out before they were gone, or is given back.
+    await until('nobody to wait', async () => (await idle('gone')) === 0);
+    await queue.enqueue('t', 3);
+    const { json } = await post('/gone/claims', { max: 10, waitMs: 20_000 });
+    expect(json.items.map(({ payload }: { payload: number }) => payload)).toContain(3);
+    const { active, ready, retrying } = await queue.counts();
+    expect(active + ready + retrying).toBe(3);
+  });
+
+  test('ends when the server does, and stands nowhere then', async () => {
+    const ending = await startApi({ MORTISE_PREFIX: prefix });
+    const waiting = post('/ending/claims', { waitMs: 30_000 }, ending);
+    await until('it to wait', async () => (await idle('ending')) === 1);
+    const closed = ending.app.close();
+    expect(slugOf(await waiting)).toEqual([503, 'shutting-down']);
+    await closed;
+    expect(await idle('ending')).toBe(0);
+  });
+});

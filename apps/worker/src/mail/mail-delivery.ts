@@ -1,0 +1,70 @@
+import { InvalidMailAddressError, type Market, parseMailAddress, type Player } from '@mortise/api/market';
+import { Discard, type TaskContext } from '@mortise/queues';
+import type { Logger } from 'pino';
+
+import { type Mailer, MailRefusedError } from './mailer.js';
+import type { Content } from './templates.js';
+
+/** A mail to a player, to be written when it is known who that is. */
+export interface Letter {
+  readonly playerId: string;
+  /** What the player is here, for the log. */
+  readonly role: string;
+  readonly write: (recipient: Player) => Content | Promise<Content>;
+}
+
+/**
+ * Attempts to mail players. What can't succeed (an unknown player, an address that is none, a recipient that the server
+ * refuses) goes to the dead letters at once; everything else is tried again.
+ */
+export class MailDelivery {
+  readonly #market: Pick<Market, 'player'>;
+  readonly #mailer: Mailer;
+  readonly #log: Logger;
+
+  constructor(market: Pick<Market, 'player'>, mailer: Mailer, log: Logger) {
+    this.#market = market;
+    this.#mailer = mailer;
+    this.#log = log;
+  }
+
+  /**
+   * Logs how the attempt ended: the task, the attempt and the player, but neither the address nor the mail.
+   * @param letter Or why there is none.
+   */
+  async attempt(task: TaskContext, letter: Letter | string): Promise<void> {
+    const startedAt = performance.now();
+    const log = this.#log.child({
+      task: task.id,
+      mail: task.name,
+      attempt: task.attempt,
+      attempts: task.attempts,
+      ...(typeof letter !== 'string' && { player: letter.playerId }),
+    });
+    try {
+      if (typeof letter === 'string') throw new Discard(letter);
+      await this.#send(letter, task);
+      log.info({ ms: Math.round(performance.now() - startedAt) }, 'mail sent');
+    } catch (error) {
+      const { message, code } = error as Error & { code?: string };
+      if (error instanceof Discard) log.error({ reason: message }, 'mail discarded');
+      else if (task.signal.aborted) log.warn({ reason: message }, 'mail abandoned');
+      else log[task.attempt < task.attempts ? 'warn' : 'error']({ reason: message, code }, 'mail failed');
+      throw error;
+    }
+  }
+
+  async #send({ playerId, role, write }: Letter, { id, signal }: TaskContext): Promise<void> {
+    const recipient = await this.#market.player(playerId);
+    if (!recipient) throw new Discard(`the ${role} is unknown`);
+    try {
+      const content = await write(recipient);
+      await this.#mailer.send({ taskId: id, to: parseMailAddress(recipient.email), ...content }, signal);
+    } catch (error) {
+      if (error instanceof InvalidMailAddressError || error instanceof MailRefusedError) {
+        throw new Discard(error.message);
+      }
+      throw error;
+    }
+  }
+}

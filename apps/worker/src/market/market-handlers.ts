@@ -1,0 +1,73 @@
+/**
+ * What happens to listings by itself. The market decides, by the listing in Redis and the server's clock; a task is only the
+ * occasion. So each may run twice, or late, or for a listing that is sold, and whatever dies on the way is made up for by the
+ * next attempt.
+ */
+import {
+  expiredMailId,
+  type ListingRef,
+  MAIL_ATTEMPTS,
+  type MailTasks,
+  type Market,
+  MARKET_QUEUE,
+} from '@mortise/api/market';
+import { Discard, type Queue, RetryLater, type TaskContext } from '@mortise/queues';
+import { TaskHandler } from '@mortise/queues/nestjs';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+
+const Ref = z.object({ listingId: z.string(), listedAt: z.int().min(0) });
+
+const FOR_LISTINGS = { queue: MARKET_QUEUE } as const;
+
+export class MarketHandlers {
+  readonly #market: Market;
+  readonly #mails: Queue<MailTasks>;
+  readonly #log: Logger;
+
+  constructor(market: Market, mails: Queue<MailTasks>, log: Logger) {
+    this.#market = market;
+    this.#mails = mails;
+    this.#log = log;
+  }
+
+  /** Shows a listing that was for sale later. */
+  @TaskHandler('market.open', FOR_LISTINGS)
+  async open(payload: unknown, task: TaskContext): Promise<void> {
+    const ref = refOf(payload);
+    const timed = await this.#market.timed.open(ref);
+    if (timed.status === 'early') throw new RetryLater({ delayMs: timed.inMs });
+    this.#tell(task, ref, timed.status === 'done' ? 'listing opened' : 'listing was gone');
+  }
+
+  /**
+   * Takes back a listing whose time is over, and enqueues the mail to its seller. The market keeps the listing among the
+   * expired ones until the mail is enqueued, and the mail has the id of the listing, so that it is there once.
+   */
+  @TaskHandler('market.expire', FOR_LISTINGS)
+  async expire(payload: unknown, task: TaskContext): Promise<void> {
+    const ref = refOf(payload);
+    const timed = await this.#market.timed.expire(ref);
+    if (timed.status === 'early') throw new RetryLater({ delayMs: timed.inMs });
+    if (timed.status === 'done' && timed.listing) {
+      const { sellerId, itemId, price } = timed.listing;
+      await this.#mails.enqueue(
+        'mail.expired',
+        { sellerId, itemId, price },
+        { id: expiredMailId(ref), priority: 'low', attempts: MAIL_ATTEMPTS },
+      );
+      await this.#market.timed.markExpiryMailed(ref);
+    }
+    this.#tell(task, ref, timed.status === 'done' ? 'listing expired' : 'listing was gone');
+  }
+
+  #tell({ id, attempt }: TaskContext, { listingId }: ListingRef, what: string): void {
+    this.#log.info({ task: id, attempt, listing: listingId }, what);
+  }
+}
+
+function refOf(payload: unknown): ListingRef {
+  const { data } = Ref.safeParse(payload);
+  if (!data) throw new Discard('the payload is not that of a listing');
+  return data;
+}

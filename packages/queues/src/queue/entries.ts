@@ -1,0 +1,94 @@
+/**
+ * The tasks of one call of queue.enqueue.lua, as it takes them: all in one array of bytes, since each argument of a command
+ * costs the client 0.6 µs. Ids that nobody has given are written where they are sent from.
+ */
+import type { Shard } from '../shard/shard.js';
+import { writeTaskId } from '../task/new-task-id.js';
+import { setEnqueuedAt, setLane, whenOf } from '../task/record.js';
+import type { Enqueue } from './enqueuer.js';
+
+const UUID_BYTES = 16;
+const DELAY_BYTES = 10;
+const NO_DELAYS = Buffer.alloc(0);
+const FIRST_LANE = '0'.charCodeAt(0);
+
+export interface EntryOperands {
+  readonly lanes: string;
+  readonly stamp: number;
+  readonly delays: Buffer;
+  readonly count: number;
+  readonly entries: Buffer;
+}
+
+export class Entries {
+  readonly count: number;
+  /** Tasks that cannot be sent. */
+  readonly refused = new Map<Enqueue, Error>();
+  readonly operands: EntryOperands;
+  /** The keys of the lanes that occur, and those of what lies beyond the core. */
+  readonly places: readonly string[];
+
+  /**
+   * @param stamp What is to be written as the time of enqueuing; 0 leaves it to the server.
+   * @param sentAt `performance.now()`
+   */
+  constructor(batch: readonly Enqueue[], { index, settings }: Shard, stamp: number, sentAt: number) {
+    const { shards } = settings.values;
+    let bytes = 0;
+    for (const { storedId, record } of batch) bytes += 6 + (storedId?.length ?? UUID_BYTES) + record.length;
+    const entries = Buffer.allocUnsafe(bytes);
+    const lanes: number[] = [];
+    const delays: Buffer[] = [];
+    let at = 0;
+    let count = 0;
+    let lastPriority: string | undefined;
+    let lane = -1;
+    for (const request of batch) {
+      const { storedId, priority, record } = request;
+      if (lane < 0 || priority !== lastPriority) {
+        try {
+          lane = settings.laneOf(priority);
+        } catch (error) {
+          // Others have come to be stored since it was checked.
+          this.refused.set(request, error as Error);
+          continue;
+        }
+        lastPriority = priority;
+        if (!lanes.includes(lane)) lanes.push(lane);
+      }
+      count += 1;
+      const when = whenOf(record);
+      if (when !== 0) delays.push(encodeDelay(count, when, sentAt - (request.madeAt ?? sentAt)));
+      const idBytes = storedId?.length ?? UUID_BYTES;
+      entries.writeUInt16BE(idBytes, at);
+      if (storedId) entries.set(storedId, at + 2);
+      else request.id = writeTaskId(entries, at + 2, index, shards);
+      at += 2 + idBytes;
+      const { length } = record;
+      entries.writeUInt32BE(length, at);
+      entries.set(record, at + 4);
+      setLane(entries, lane, at + 4);
+      setEnqueuedAt(entries, stamp, at + 4);
+      at += 4 + length;
+    }
+    this.count = count;
+    const laneKeys = settings.laneKeys;
+    const places = lanes.flatMap((one) => [laneKeys[3 * one]!, laneKeys[3 * one + 1]!]);
+    this.places = [...places, ...settings.extendedKeys];
+    this.operands = {
+      lanes: String.fromCharCode(...lanes.map((one) => FIRST_LANE + one)),
+      stamp,
+      delays: delays.length === 0 ? NO_DELAYS : Buffer.concat(delays),
+      count,
+      entries: at === bytes ? entries : entries.subarray(0, at),
+    };
+  }
+}
+
+/** A relative delay counts from the call of `enqueue`; when it is over by now, 1 ms is left, so that it stays a delay. */
+function encodeDelay(place: number, when: number, elapsedMs: number): Buffer {
+  const delay = Buffer.allocUnsafe(DELAY_BYTES);
+  delay.writeUInt16BE(place, 0);
+  delay.writeDoubleBE(when > 0 ? when : Math.min(-1, Math.ceil(when + elapsedMs)), 2);
+  return delay;
+}

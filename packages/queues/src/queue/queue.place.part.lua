@@ -1,0 +1,100 @@
+-- Stores tasks of which some may be stored or remembered already, have to wait, or lie in several lanes or in groups.
+-- Expects: everything of the prologue of queue.enqueue.lua, laneKeys, beyond; task.essence.part.lua before it.
+local GROUPED, REMEMBERED, LANES = 16, 128, 16
+-- How many ids whose time is over are forgotten with each call.
+local MOST_FORGOTTEN = 200
+
+local refused = {}
+if isRemembering then
+  local old = redis.call('ZRANGE', remembered, '-inf', now, 'BYSCORE', 'LIMIT', 0, MOST_FORGOTTEN)
+  if #old > 0 then
+    redis.call('ZREM', remembered, unpack(old))
+  end
+  -- Ids that are refused though their tasks may be gone.
+  refused = redis.call('ZMSCORE', remembered, unpack(ids))
+end
+
+-- Delays are counted from when the task was sent, and that is the instant in its record.
+local enqueuedAt = isTimely and stamp or now
+local packedAt = struct.pack('>d', enqueuedAt)
+local places, dueAt = {}, {}
+for i = 1, #lanes do
+  places[string.byte(lanes, i) - 48] = 2 * i - 1
+end
+for at = 1, #delays, 10 do
+  local i, due = struct.unpack('>Hd', delays, at)
+  if due < 0 then
+    -- It may be over by now, and goes before those that came without.
+    dueAt[i] = enqueuedAt - due
+  elseif due > now then
+    dueAt[i] = due
+  end
+end
+
+local room = maxTasks - size
+local outcomes, seen, ready, scheduled, written = {}, {}, {}, {}, 0
+isReady = false
+for i = 1, count do
+  local id, record = ids[i], fields[2 * i]
+  local other = known[i] or seen[id]
+  if other then
+    outcomes[i] = essence(other) == essence(record) and '0' or 'C'
+  elseif refused[i] and tonumber(refused[i]) > now then
+    outcomes[i] = '0'
+  elseif room <= 0 then
+    outcomes[i] = 'F'
+  else
+    outcomes[i] = '1'
+    seen[id] = record
+    room = room - 1
+    if not isTimely then
+      record = string.sub(record, 1, 3) .. packedAt .. string.sub(record, 12)
+    end
+    -- Those that are stored move up to the front.
+    fields[written + 1], fields[written + 2] = id, record
+    written = written + 2
+    local head, at = string.byte(record), dueAt[i]
+    local place, isGrouped = places[head % LANES], math.floor(head / GROUPED) % 2 == 1
+    if at then
+      local operands = scheduled[place] or {}
+      scheduled[place] = operands
+      operands[#operands + 1] = string.format('%.0f', at)
+      operands[#operands + 1] = id
+      if at > now then
+        earliest = math.min(earliest or at, at)
+      else
+        isReady = true
+      end
+    elseif isGrouped then
+      beyond.joinGroup(struct.unpack('>Hc0', record, 12), head % LANES, id, 0)
+      isReady = true
+    else
+      local list = ready[place] or {}
+      ready[place] = list
+      list[#list + 1] = id
+      isReady = true
+    end
+    if beyond then
+      if head >= REMEMBERED then
+        local windowMs = struct.unpack('>d', record, isGrouped and 14 + struct.unpack('>H', record, 12) or 12)
+        redis.call('ZADD', remembered, string.format('%.0f', now + windowMs), id)
+      end
+      beyond.happen('E', id, record)
+    end
+  end
+end
+for place, list in pairs(ready) do
+  redis.call('RPUSH', laneKeys[place], unpack(list))
+end
+for place, operands in pairs(scheduled) do
+  redis.call('ZADD', laneKeys[place + 1], unpack(operands))
+end
+if written > 0 then
+  redis.call('HSET', tasks, unpack(fields, 1, written))
+end
+if written < 2 * count then
+  reply = { table.concat(outcomes), now }
+end
+if beyond then
+  beyond.tell()
+end

@@ -1,0 +1,87 @@
+/** Limits that hold for all workers of a queue together, as they are given to `Queue.configure`. */
+import { requireInteger } from '@mortise/redis';
+import { MAX_DELAY_MS } from '../limits.js';
+import { requireObject } from '../options.js';
+import { requireKnown } from '../require-known.js';
+import type { RateLimit, SettingsValues } from './settings-text.js';
+
+/** At most `limit` starts in any `periodMs` and `burst - 1` more, spread evenly: GCRA, by the clock of the server. */
+export interface RateLimitOptions {
+  /** 1 to 1,000,000,000. */
+  readonly limit: number;
+  /** 1 ms to 10 years. */
+  readonly periodMs: number;
+  /** How many may start at once after a pause. 1 to `limit`. Default 1. */
+  readonly burst?: number;
+}
+
+/** Limits that hold for all workers of a queue together. Undefined leaves one as it is, null lifts it. */
+export interface QueueLimits {
+  /** Tasks that run at the same time. 1 to 1,000,000. */
+  readonly concurrency?: number | null;
+  readonly rate?: RateLimitOptions | null;
+  /** Limits of each group for itself. */
+  readonly groups?: {
+    readonly concurrency?: number | null;
+    readonly rate?: RateLimitOptions | null;
+    /** One task of a group after the other, the next one only when the present one has ended for good. */
+    readonly ordered?: boolean;
+  };
+  /** Tasks in the queue, retained ones included; beyond that ERR_QUEUE_FULL. 1 to 1,000,000,000. Default 10,000,000. */
+  readonly maxTasks?: number | null;
+  /** How many events are kept for `events()`; 0 writes none. 0 to 10,000,000. */
+  readonly keepEvents?: number;
+}
+
+const RATE_OPTIONS = new Set(['limit', 'periodMs', 'burst']);
+const GROUP_LIMITS = new Set(['concurrency', 'rate', 'ordered']);
+const LIMITS = new Set(['concurrency', 'rate', 'groups', 'maxTasks', 'keepEvents']);
+
+/** The settings with the limits put over them. */
+export function resolveLimits(values: SettingsValues, limits: QueueLimits): SettingsValues {
+  requireObject('limits', limits);
+  requireKnown('configure', limits, LIMITS);
+  const { groups = {} } = limits;
+  requireObject('groups', groups);
+  requireKnown('groups', groups, GROUP_LIMITS);
+  return {
+    ...values,
+    concurrency: limitOf('concurrency', limits.concurrency, values.concurrency, 1_000_000),
+    rate: rateOf('rate', limits.rate, values.rate),
+    groupConcurrency: limitOf('groups.concurrency', groups.concurrency, values.groupConcurrency, 1_000_000),
+    groupRate: rateOf('groups.rate', groups.rate, values.groupRate),
+    isOrdered: groups.ordered ?? values.isOrdered,
+    maxTasks: limitOf('maxTasks', limits.maxTasks, values.maxTasks, 1_000_000_000),
+    keepEvents: requireInteger('keepEvents', limits.keepEvents ?? values.keepEvents, {
+      min: 0,
+      max: 10_000_000,
+    }),
+  };
+}
+
+function limitOf(
+  option: string,
+  wanted: number | null | undefined,
+  present: number | undefined,
+  max: number,
+): number | undefined {
+  if (wanted === undefined) return present;
+  return wanted === null ? undefined : requireInteger(option, wanted, { min: 1, max });
+}
+
+function rateOf(
+  option: string,
+  wanted: RateLimitOptions | null | undefined,
+  present: RateLimit | undefined,
+): RateLimit | undefined {
+  if (wanted === undefined) return present;
+  if (wanted === null) return undefined;
+  requireObject(option, wanted);
+  requireKnown(option, wanted, RATE_OPTIONS);
+  const limit = requireInteger(`${option}.limit`, wanted.limit, { min: 1, max: 1_000_000_000 });
+  return {
+    limit,
+    periodMs: requireInteger(`${option}.periodMs`, wanted.periodMs, { min: 1, max: MAX_DELAY_MS }),
+    burst: requireInteger(`${option}.burst`, wanted.burst ?? 1, { min: 1, max: limit }),
+  };
+}

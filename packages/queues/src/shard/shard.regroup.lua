@@ -1,0 +1,47 @@
+#!lua flags=allow-oom
+-- Puts groups where they belong under limits that have changed, a bounded number of them: what may run now, and may not have
+-- run before, must not wait for the next event of its group.
+--
+-- KEYS
+--   settings     STRING, see src/shard/settings-text.ts
+--   attempts     HASH id -> last attempt
+--   idle         ZSET channel of a parked worker -> parked until, ms
+--   grouped      ZSET of waiting tasks with a group
+--   groups       HASH group -> waiting, active, rate
+--   turns        ZSET group that may run -> lane and turn
+--   resting      ZSET group under its rate limit -> until
+-- ARGV
+--   believed     the settings that the caller believes to be stored
+--   publish      PUBLISH or SPUBLISH
+--   cursor       0 to begin, then what the last call has returned
+-- RETURNS
+--   the cursor for the next call; 0 when all were looked at
+--   error SETTINGS <stored>: something else is stored; nothing is written
+local settings, attempts, idle, grouped = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local groups, turns, resting = KEYS[5], KEYS[6], KEYS[7]
+local believed, publish, cursor = ARGV[1], ARGV[2], ARGV[3]
+local isExtended = true
+local MANY = 200
+
+local stored = redis.call('GET', settings)
+if stored and stored ~= believed then
+  return redis.error_reply('SETTINGS ' .. stored)
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+-- include task.wake.part.lua
+-- include task.group.part.lua
+
+local nextCursor, fields = unpack(redis.call('HSCAN', groups, cursor, 'COUNT', MANY))
+for i = 1, #fields, 2 do
+  if fields[i] ~= '' then
+    redis.call('ZREM', resting, fields[i])
+    placeGroup(fields[i], false)
+  end
+end
+saveTurns()
+if redis.call('EXISTS', turns) == 1 then
+  wake(1)
+end
+return nextCursor

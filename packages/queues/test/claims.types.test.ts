@@ -1,0 +1,34 @@
+import { expect, test } from '@jest/globals';
+import { Claims } from '@mortise/queues';
+import type { ClaimedTask } from '@mortise/queues';
+import { connect, freshPrefix } from '@mortise/test-kit';
+
+interface Mail {
+  'mail.sold': { itemId: string };
+  'mail.expired': { days: number };
+}
+
+const claims = new Claims<Mail>(connect(), 'q', { prefix: freshPrefix() });
+
+/** The payload follows from the name. */
+function describeTask(task: ClaimedTask<Mail>): string {
+  if (task.name === 'mail.sold') {
+    // @ts-expect-error -- that is the payload of the other one
+    void task.payload.days;
+    return task.payload.itemId;
+  }
+  const days: number = task.payload.days;
+  return String(days);
+}
+
+test('types', async () => {
+  const tasks: ClaimedTask<Mail>[] = await claims.claim({ max: 1 });
+  expect(tasks.map(describeTask)).toEqual([]);
+  // @ts-expect-error -- no such option
+  await claims.claim({ names: [] });
+  // @ts-expect-error -- a failure has a reason
+  await expect(claims.fail('a', '0-1', {})).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
+  // @ts-expect-error -- a claim has no handlers
+  void new Claims(connect(), 'q', { concurrency: 5 });
+  await claims.stop();
+});

@@ -1,0 +1,81 @@
+import { expect, test } from '@jest/globals';
+import { Queue } from '@mortise/queues';
+import { connect, freshPrefix } from '@mortise/test-kit';
+import { Shard } from '../src/shard/shard.js';
+import { decodeTaskId, encodeTaskId } from '../src/task/task-id.js';
+import type { Exchanged } from '../src/worker/exchange.js';
+import { exchange } from '../src/worker/exchange.js';
+import { encodeSettlement, SUCCEEDED } from '../src/worker/settlement.js';
+
+const redis = connect();
+const KEEP = { keepSucceeded: 100, keepSucceededMs: 60_000, keepDead: 100 };
+
+function newQueue(): {
+  queue: Queue;
+  shard: Shard;
+  take: (want: number, leaseMs?: number, settled?: Exchanged) => Promise<Exchanged>;
+} {
+  const prefix = freshPrefix();
+  const queue = new Queue(redis, 'q', { prefix });
+  const shard = new Shard(redis, 'q', prefix);
+  const take = (want: number, leaseMs = 60_000, settled?: Exchanged): Promise<Exchanged> => {
+    const settlements = (settled?.taken ?? []).map(({ storedId, token }) => ({
+      storedId,
+      encoded: encodeSettlement(token, SUCCEEDED),
+    }));
+    const channel = shard.keys.wakeChannel('w');
+    return exchange(shard, KEEP, { channel, want, leaseMs, parkMs: 1_000, settlements });
+  };
+  return { queue, shard, take };
+}
+
+const ids = ({ taken }: Exchanged): string[] => taken.map(({ storedId }) => decodeTaskId(storedId));
+
+function names(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `task ${index}`);
+}
+
+test('an id whose record somebody has deleted is dropped', async () => {
+  const { queue, shard, take } = newQueue();
+  await queue.enqueueMany(names(3).map((id) => ({ name: 't', payload: 1, options: { id } })));
+  await redis.hdel(shard.keys.of.tasks, encodeTaskId('task 1'));
+  expect(ids(await take(10))).toEqual(['task 0', 'task 2']);
+  expect(await queue.counts()).toMatchObject({ ready: 0, active: 2 });
+});
+
+test('big records end a reply early; the others stay in their order', async () => {
+  const { queue, take } = newQueue();
+  const all = names(40);
+  const payload = 'x'.repeat(250_000);
+  await queue.enqueueMany(all.map((id) => ({ name: 't', payload, options: { id } })));
+  const replies: Exchanged[] = [];
+  const given = (): string[] => replies.flatMap((reply) => ids(reply));
+  while (given().length < all.length && replies.length < 10) replies.push(await take(40));
+  expect(given()).toEqual(all);
+  expect(replies.length).toBeGreaterThan(1);
+  expect(replies[0]).toMatchObject({ sleepMs: 0 });
+});
+
+test('a task whose lease has ended is given to the next but one who asks, at the latest', async () => {
+  const { queue, take } = newQueue();
+  await queue.enqueue('t', 1, { id: 'lost' });
+  expect(ids(await take(1, 0))).toEqual(['lost']);
+  const next = await take(1);
+  // Nobody looks with each call, but it says that there is something to look for.
+  expect(next.taken.length === 1 || next.sleepMs === 0).toBe(true);
+  const again = next.taken.length === 0 ? await take(1) : next;
+  expect(ids(again)).toEqual(['lost']);
+  expect(again.taken[0]!.attempt).toBe(2);
+});
+
+test('small hashes are no lists, which Redis would go through for each task', async () => {
+  const { queue, shard, take } = newQueue();
+  const { tasks, attempts } = shard.keys.of;
+  await queue.enqueueMany(names(5).map((id) => ({ name: 't', payload: 1, options: { id } })));
+  const first = await take(3);
+  expect(await redis.object('ENCODING', tasks)).toBe('hashtable');
+  expect(await redis.object('ENCODING', attempts)).toBe('hashtable');
+  await take(2, 60_000, first);
+  // Nothing is left of how it was brought about.
+  expect([await redis.hlen(tasks), await redis.hlen(attempts)]).toEqual([5, 5]);
+});

@@ -1,0 +1,84 @@
+/**
+ * Timers of a worker that go off when a test says so: what happens meanwhile was not brought about by them, however long
+ * it took. They are known by their durations, which are those of the workers of `launch`.
+ */
+import { afterEach, beforeEach } from '@jest/globals';
+import { LEASE_MS } from './launch.js';
+
+const NEVER_MS = 2 ** 31 - 1;
+
+export interface HeldTimers {
+  /** Lets those go off that are set now; returns how many. */
+  readonly fire: () => number;
+}
+
+interface Held {
+  readonly min: number;
+  readonly max: number;
+  readonly timers: Map<NodeJS.Timeout, () => void>;
+}
+
+const holding = new Set<Held>();
+const { setTimeout, clearTimeout } = globalThis;
+
+function set<Args extends unknown[]>(
+  callback: (...args: Args) => void,
+  ms?: number,
+  ...args: Args
+): NodeJS.Timeout {
+  const holder = [...holding].find(({ min, max }) => ms !== undefined && ms >= min && ms <= max);
+  if (!holder) return setTimeout(callback, ms, ...args);
+  const goOff = (): void => callback(...args);
+  const timer = setTimeout(goOff, NEVER_MS).unref();
+  holder.timers.set(timer, goOff);
+  return timer;
+}
+
+function clear(timer: NodeJS.Timeout): void {
+  for (const { timers } of holding) timers.delete(timer);
+  clearTimeout(timer);
+}
+
+// In this file's tests only: each file has an environment of its own.
+Object.assign(globalThis, { setTimeout: Object.assign(set, setTimeout), clearTimeout: clear });
+
+/** Holds the timers with such a duration that are set while the tests that follow run, of this file or `describe`. */
+function held(min: number, max = min): HeldTimers {
+  const own: Held = { min, max, timers: new Map() };
+
+  beforeEach(() => {
+    holding.add(own);
+  });
+  afterEach(() => {
+    holding.delete(own);
+    for (const timer of own.timers.keys()) clearTimeout(timer);
+    own.timers.clear();
+  });
+
+  return {
+    fire: () => {
+      const due = [...own.timers];
+      own.timers.clear();
+      for (const [timer, goOff] of due) {
+        clearTimeout(timer);
+        goOff();
+      }
+      return due.length;
+    },
+  };
+}
+
+/**
+ * The looks of parked workers at a queue that nobody has told them of, and of those who wait for results and events; see
+ * MAX_RECHECK_MS of src/worker/consumer.ts.
+ */
+export const heldRechecks = (): HeldTimers => held(3_000, 4_000);
+
+/** The renewals of leases. */
+export const heldRenewals = (): HeldTimers => held(LEASE_MS / 3);
+
+/** What calls that are not answered wait for: the lease of what they might bring. */
+export const heldOverdue = (): HeldTimers => held(LEASE_MS);
+
+/** For so long a worker that stops tries to give back what it has; see FAREWELL_MS of src/worker/worker.ts. */
+export const heldFarewells = (): HeldTimers => held(2_000);

@@ -1,0 +1,81 @@
+import { describe, expect, jest, test } from '@jest/globals';
+import { Queue } from '@mortise/queues';
+import { connect, freshPrefix } from '@mortise/test-kit';
+import { ServerClock } from '../src/queue/server-clock.js';
+
+const redis = connect();
+
+/** How far the clock is from one that is `ahead` of the monotonic one. */
+function error(clock: ServerClock, ahead: number): number {
+  return clock.now() - (performance.now() + ahead);
+}
+
+describe('the time of a server', () => {
+  test('is unknown before the first reply', () => {
+    expect(new ServerClock().now()).toBe(0);
+  });
+
+  test('lies between the sending and the receiving of each call that told it', () => {
+    const clock = new ServerClock();
+    const ahead = 1_700_000_000_000;
+    const sentAt = performance.now() - 40;
+    clock.learn(sentAt, Math.floor(sentAt + 20 + ahead));
+    expect(Math.abs(error(clock, ahead))).toBeLessThan(30);
+  });
+
+  test('is learned from the quickest calls', () => {
+    const clock = new ServerClock();
+    const ahead = 5_000;
+    clock.learn(performance.now() - 1_000, Math.floor(performance.now() + ahead));
+    clock.learn(performance.now(), Math.floor(performance.now() + ahead));
+    clock.learn(performance.now() - 1_000, Math.floor(performance.now() - 1_000 + ahead));
+    // A second more or less, if either of the slow ones had counted.
+    expect(Math.abs(error(clock, ahead))).toBeLessThan(250);
+  });
+
+  test.each([60_000, -60_000])('follows at once when the server is set by %d ms', (step) => {
+    const clock = new ServerClock();
+    const ahead = 1_000_000;
+    clock.learn(performance.now(), Math.floor(performance.now() + ahead));
+    clock.learn(performance.now(), Math.floor(performance.now() + ahead + step));
+    expect(Math.abs(error(clock, ahead + step))).toBeLessThan(250);
+  });
+});
+
+describe('a task', () => {
+  const queue = new Queue<Record<string, number>>(redis, 'q', { prefix: freshPrefix() });
+
+  async function isTimely(id: string): Promise<boolean> {
+    const { enqueuedAt } = (await queue.get(id))!;
+    const [seconds] = await redis.time();
+    return Math.abs(enqueuedAt - 1_000 * Number(seconds)) < 5_000;
+  }
+
+  test('was enqueued at the time of the server, whatever its client takes that to be', async () => {
+    const ids: string[] = [];
+    const enqueue = async (): Promise<void> => void ids.push((await queue.enqueue('t', 1)).id);
+    // Before anything is known of it, and when it is known.
+    await enqueue();
+    await enqueue();
+    for (const step of [3_600_000, -3_600_000, 1_000]) {
+      const now = performance.now.bind(performance);
+      const jump = jest.spyOn(performance, 'now').mockImplementation(() => now() + step);
+      await enqueue();
+      await enqueue();
+      jump.mockRestore();
+      await enqueue();
+    }
+    expect(await Promise.all(ids.map((id) => isTimely(id)))).toEqual(ids.map(() => true));
+  });
+
+  test('with a delay waits from the call on, not from when it is sent', async () => {
+    await queue.enqueue('t', 1);
+    const enqueued = queue.enqueue('t', 1, { delayMs: 60_000 });
+    const called = performance.now();
+    while (performance.now() < called + 50);
+    const { id } = await enqueued;
+    const { runAt, enqueuedAt } = (await queue.get(id))!;
+    expect(runAt! - enqueuedAt).toBeLessThanOrEqual(59_951);
+    expect(runAt! - enqueuedAt).toBeGreaterThan(0);
+  });
+});
