@@ -214,14 +214,14 @@ describe('a worker', () => {
 
   test('measures how long tasks waited and ran, in seconds', async () => {
     const { queue, telemetry, options } = set();
-    await queue.enqueue('t', 1, { delayMs: 100 });
+    await queue.enqueue('t', 1, { delayMs: 500 });
     await launch(redis, 'q', { t: () => pause(100) }, options);
     await until('the end', () => telemetry.totals['succeeded'] === 1);
     const [wait, run] = telemetry.recorded;
     expect(wait).toMatchObject({ name: 'mortise.queues.wait', attributes: ATTRIBUTES });
-    // In ms, it would be 100 at least.
-    expect(wait!.value).toBeGreaterThan(0.09);
-    expect(wait!.value).toBeLessThan(90);
+    // In ms, it would be hundreds.
+    expect(wait!.value).toBeGreaterThan(0.05);
+    expect(wait!.value).toBeLessThan(50);
     expect(run).toMatchObject({
       name: 'mortise.queues.run',
       attributes: { ...ATTRIBUTES, 'mortise.outcome': 'succeeded' },

@@ -213,8 +213,9 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     this.#reserved -= reserved;
     if (this.#processing && taken.length > 0) this.#processing.heard(consumer, nowMs);
     if (reserved > taken.length) this.#shares.charge(consumer, taken.length - reserved);
-    const isVoid = this.#state === 'closed' || performance.now() >= leaseEndsAt;
     for (const task of taken) {
+      // Asked for each: handlers that hold up the thread may use up the lease of those behind them.
+      const isVoid = this.#state === 'closed' || performance.now() >= leaseEndsAt;
       if (isVoid) consumer.settle(task, GIVEN_BACK);
       else this.#accept(consumer, task, leaseEndsAt, nowMs);
     }
