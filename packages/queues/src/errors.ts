@@ -74,6 +74,25 @@ export class TaskConflictError extends CodedError {
   }
 }
 
+/** Redis has no memory left and evicts nothing: the enqueue was refused, nothing was stored. Workers go on. */
+export class MemoryFullError extends CodedError {
+  readonly code = 'ERR_MEMORY_FULL';
+
+  constructor(
+    readonly queue: string,
+    override readonly cause: Error,
+  ) {
+    super(`queue ${JSON.stringify(queue)} takes no tasks: Redis has no memory left`);
+  }
+
+  /** What a call to Redis was refused with, if it is that; any other error as it is. */
+  static from(queue: string, error: unknown): unknown {
+    return error instanceof Error && error.message.startsWith('OOM ')
+      ? new MemoryFullError(queue, error)
+      : error;
+  }
+}
+
 /** `runAt` is more than a minute ago, by the clock of the caller. Seconds that were meant as ms are far in the past, too. */
 export class RunAtPastError extends CodedError {
   readonly code = 'ERR_RUN_AT_PAST';

@@ -9,6 +9,7 @@ export {
   InvalidPayloadError,
   InvalidScheduleError,
   LeaseLostError,
+  MemoryFullError,
   PayloadTooLargeError,
   PrioritiesMismatchError,
   QueueFullError,

@@ -373,7 +373,10 @@ describe('an operator who', () => {
     const queue = queueOn(redis);
     await queue.enqueueMany(Array.from({ length: 200 }, (_, payload) => ({ name: 't', payload })));
     await redis.config('SET', 'maxmemory', '1');
-    await expect(queue.enqueue('t', 'refused', { id: 'refused' })).rejects.toThrow(/OOM/);
+    await expect(queue.enqueue('t', 'refused', { id: 'refused' })).rejects.toMatchObject({
+      code: 'ERR_MEMORY_FULL',
+      cause: { message: expect.stringMatching(/^OOM/) },
+    });
     expect(await queue.get('refused')).toBeNull();
     const run: unknown[] = [];
     let fails = 3;

@@ -96,7 +96,7 @@ describe('a sale', () => {
       const { body } = await market.request<{ state: string }>('GET', `/v1/tasks/${sale.taskId}`);
       return body.state === 'succeeded' && body;
     });
-    expect(task).toMatchObject({ id: sale.taskId, name: 'mail.sold', priority: 'high', attempt: 1 });
+    expect(task).toMatchObject({ id: sale.taskId, name: 'mail.sold', priority: 'medium', attempt: 1 });
   });
 
   test('becomes one mail each, also when many come at once', async () => {

@@ -3,7 +3,7 @@
  */
 import type { RedisClient } from '@mortise/redis';
 import { Coalescer, keySlot } from '@mortise/redis';
-import { QueueFullError, TaskConflictError } from '../errors.js';
+import { MemoryFullError, QueueFullError, TaskConflictError } from '../errors.js';
 import type { EnqueueOptions } from '../options.js';
 import {
   requireEnqueueOptions,
@@ -69,11 +69,14 @@ export class Enqueuer {
   readonly #shards: Shards;
   readonly #maxPayloadBytes: number;
   readonly #schemas: Schemas | undefined;
-  readonly #enqueues = new Coalescer<Shard, Enqueue, Enqueued>((shard, batch) => this.#send(shard, batch), {
-    maxBatch: MAX_BATCH,
-    maxBytes: MAX_BATCH_BYTES,
-    bytesOf: ({ record }) => record.length,
-  });
+  readonly #enqueues = new Coalescer<Shard, Enqueue, Enqueued>(
+    (shard, batch) => this.#sendOrTell(shard, batch),
+    {
+      maxBatch: MAX_BATCH,
+      maxBytes: MAX_BATCH_BYTES,
+      bytesOf: ({ record }) => record.length,
+    },
+  );
   /** Where tasks go that may lie anywhere; moves on with each call, so that those of one tick stay together. */
   #turn = 0;
   #isOpen = false;
@@ -195,6 +198,14 @@ export class Enqueuer {
     if (group !== undefined) return shards[keySlot(group) % shards.length]!;
     if (storedId) return shards[this.#shards.indexOf(storedId, shards.length)]!;
     return shards[this.#turn % shards.length]!;
+  }
+
+  async #sendOrTell(shard: Shard, batch: readonly Enqueue[]): Promise<readonly (Enqueued | Error)[]> {
+    try {
+      return await this.#send(shard, batch);
+    } catch (error) {
+      throw MemoryFullError.from(this.#queue, error);
+    }
   }
 
   async #send(shard: Shard, batch: readonly Enqueue[]): Promise<readonly (Enqueued | Error)[]> {

@@ -1,18 +1,11 @@
 /** Worker processes of one run, and the history that they leave behind. */
-import type { ChildProcess } from 'node:child_process';
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { processExited, processStarted } from '@mortise/redis-server';
+import { Child } from '../child.js';
 import type { Operation } from '../history/operation.js';
 import { readOperations } from '../history/read-history.js';
 import type { WorkerConfig, WorkerMessage } from './config.js';
-
-const PROGRAM = fileURLToPath(new URL('../../dist/locks/worker.js', import.meta.url));
 
 export type FleetOptions = Omit<WorkerConfig, 'worker' | 'file'>;
 
@@ -89,57 +82,30 @@ export class Fleet {
 }
 
 /** One process with some contenders. */
-export class Worker {
+export class Worker extends Child {
   readonly name: string;
   readonly file: string;
   readonly clients: readonly string[];
   readonly isReady: Promise<void>;
-  readonly hasEnded: Promise<unknown>;
-  readonly #process: ChildProcess;
-  #isKilled = false;
   #turns = 0;
-  #output = '';
 
   constructor(config: WorkerConfig) {
     const { worker, file, contenders } = config;
+    const told = { ready: (): void => {} };
+    super('locks/worker.js', config, file, (message) => {
+      const { type, ...more } = message as WorkerMessage & { turns?: number };
+      if (type === 'ready') told.ready();
+      else this.#turns = more.turns!;
+    });
     this.name = worker;
     this.file = file;
     this.clients = Array.from({ length: contenders }, (_, index) => `${worker}.${index}`);
-    const child = spawn(process.execPath, [PROGRAM, JSON.stringify(config)], {
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    });
-    this.#process = child;
-    // Its command line contains the path of its file: that is how the reaper knows it.
-    processStarted(child.pid!, file);
-    for (const stream of [child.stdout, child.stderr]) {
-      stream?.on('data', (chunk: Buffer) => {
-        this.#output = (this.#output + chunk.toString()).slice(-20_000);
-      });
-    }
-    this.hasEnded = once(child, 'exit').then(() => processExited(child.pid!));
     this.isReady = new Promise((resolve, reject) => {
-      child.on('message', (message: WorkerMessage) => {
-        if (message.type === 'ready') resolve();
-        else this.#turns = message.turns;
-      });
-      child.once('exit', () => reject(new Error(`${worker} ended before it was ready:\n${this.#output}`)));
+      told.ready = resolve;
+      void this.hasEnded.then(() =>
+        reject(new Error(`${worker} ended before it was ready:\n${this.output}`)),
+      );
     });
-  }
-
-  get isRunning(): boolean {
-    return this.#process.exitCode === null && this.#process.signalCode === null;
-  }
-
-  get isKilled(): boolean {
-    return this.#isKilled || this.#process.signalCode === 'SIGKILL';
-  }
-
-  get exitCode(): number | null {
-    return this.#process.exitCode;
-  }
-
-  get output(): string {
-    return this.#output;
   }
 
   /** How many it has begun, as of some ms ago. */
@@ -149,33 +115,6 @@ export class Worker {
 
   /** Asks it to end its turns. */
   stop(): void {
-    if (this.#process.connected) this.#process.send('stop');
+    this.send('stop');
   }
-
-  /** SIGSTOP: it keeps its connections, and doesn't know that time passes. Resolves when it stands still. */
-  async pause(): Promise<void> {
-    this.#process.kill('SIGSTOP');
-    while (!isStopped(this.#process.pid!)) await pause(1);
-  }
-
-  resume(): void {
-    this.#process.kill('SIGCONT');
-  }
-
-  async kill(): Promise<void> {
-    if (!this.isRunning) return;
-    this.#isKilled = true;
-    this.#process.kill('SIGKILL');
-    await this.hasEnded;
-  }
-}
-
-/** A signal takes effect a moment after it was sent. */
-function isStopped(pid: number): boolean {
-  // The state is what follows the name, which stands in parentheses.
-  const state =
-    process.platform === 'linux'
-      ? readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!
-      : execFileSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' }).trim();
-  return state.startsWith('T');
 }

@@ -1,7 +1,8 @@
 /** A process that contends for locks: told what to do in its argument, stopped by a message, and killed by tests. */
-import { Cluster, Redis } from 'ioredis';
+import { Redis } from 'ioredis';
+import { connectTo } from '../connect.js';
 import { skewDate } from './clock.js';
-import type { RedisAddress, WorkerConfig, WorkerMessage } from './config.js';
+import type { WorkerConfig, WorkerMessage } from './config.js';
 import { Contender } from './contender.js';
 import { lockOf } from './lock-kinds.js';
 import { Recorder } from './recorder.js';
@@ -12,7 +13,7 @@ const config = JSON.parse(process.argv[2]!) as WorkerConfig;
 if (config.skewMs !== undefined) skewDate(config.skewMs);
 if (config.sabotage !== undefined) sabotage(config.sabotage);
 
-const redis = connect(config.redis);
+const redis = connectTo(config.redis);
 const resourceConnection = new Redis(config.resourceUrl);
 const resource = new Resource(resourceConnection, config.isFenced);
 const recorder = new Recorder(config.file, config.recordsCalls);
@@ -46,35 +47,4 @@ async function contend(index: number): Promise<void> {
 
 function tell(message: WorkerMessage): void {
   process.send?.(message);
-}
-
-/** Commands wait for a server as long as it takes: how long a caller waits is the lock's business here. */
-function connect(address: RedisAddress): Redis | Cluster {
-  const patient = { maxRetriesPerRequest: null };
-  let client: Redis | Cluster;
-  if ('url' in address) {
-    const { url, protocol = 3 } = address;
-    client = new Redis(url, { ...patient, protocol, retryStrategy: () => 20 });
-  } else if ('name' in address) {
-    const { name, sentinels } = address;
-    client = new Redis({
-      ...patient,
-      name,
-      sentinels: [...sentinels],
-      retryStrategy: () => 50,
-      // A sentinel that has missed a failover names the old master, a replica by now.
-      reconnectOnError: ({ message }) => message.startsWith('READONLY') && 2,
-    });
-  } else {
-    client = new Cluster([...address.startupNodes], {
-      maxRedirections: 100,
-      redisOptions: patient,
-      retryDelayOnFailover: 50,
-      retryDelayOnClusterDown: 50,
-      retryDelayOnTryAgain: 5,
-    });
-  }
-  // What ioredis would print while the server is down.
-  client.on('error', () => undefined);
-  return client;
 }

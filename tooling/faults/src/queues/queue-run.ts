@@ -1,0 +1,177 @@
+/** One run: queues, worker processes, a producer, what is done to them, and the account of every task at the end. */
+import type { QueueOptions } from '@mortise/queues';
+import { Queue } from '@mortise/queues';
+import { until } from '@mortise/test-kit';
+import type { Cluster, Redis } from 'ioredis';
+import { connectTo } from '../connect.js';
+import { nowUs } from '../locks/clock.js';
+import type { RedisAddress } from '../locks/config.js';
+import type { Account, Evidence, Fault } from './accountant.js';
+import { account } from './accountant.js';
+import type { WorkerConfig } from './config.js';
+import { Executions } from './executions.js';
+import { Fleet } from './fleet.js';
+import type { PlannedTask } from './producer.js';
+import { Producer } from './producer.js';
+import { Stored } from './stored.js';
+import { taskId } from './task-ids.js';
+
+export interface QueueRunOptions {
+  readonly prefix: string;
+  /** How many there are going to be. */
+  readonly tasks: number;
+  /** Each task lies in one of them, by its number. Default: one named `q`. */
+  readonly queues?: readonly string[];
+  readonly queueOptions?: (name: string) => Pick<QueueOptions, 'shards' | 'keepCancelled'>;
+  /** Default: a task named `work`. */
+  readonly plan?: (task: number) => PlannedTask;
+  readonly workers?: WorkerConfig['options'];
+  readonly chunk?: number;
+  readonly pauseMs?: number;
+  /** See `Producer`. */
+  readonly confirm?: (redis: Redis | Cluster) => Promise<boolean>;
+}
+
+const PATIENCE_MS = 60_000;
+const REPLICATION_LAG_US = 500_000;
+const work = (): PlannedTask => ({ name: 'work', payload: null });
+
+export class QueueRun {
+  readonly redis: Redis | Cluster;
+  readonly queues: readonly Queue[];
+  readonly fleet: Fleet;
+  readonly producer: Producer;
+  /** 1: somebody was told that he has cancelled it. */
+  readonly cancelled: Uint8Array;
+  readonly leaseMs: number;
+  readonly #faults: Fault[] = [];
+  readonly #options: QueueRunOptions;
+
+  constructor(address: RedisAddress, options: QueueRunOptions) {
+    const { prefix, tasks, queues: names = ['q'], queueOptions, workers, confirm } = options;
+    this.#options = options;
+    this.redis = connectTo(address);
+    this.queues = names.map((name) => new Queue(this.redis, name, { prefix, ...queueOptions?.(name) }));
+    this.leaseMs = workers?.leaseMs ?? 1_000;
+    this.cancelled = new Uint8Array(tasks);
+    this.fleet = new Fleet({
+      redis: address,
+      queues: names,
+      options: {
+        prefix,
+        leaseMs: this.leaseMs,
+        concurrency: 50,
+        fairness: 'rotate',
+        keepSucceeded: tasks,
+        keepDead: tasks + 1,
+        ...workers,
+      },
+    });
+    const { plan = work, chunk = 100, pauseMs = 0 } = options;
+    this.producer = new Producer({
+      tasks,
+      queueOf: (task) => this.queueOf(task),
+      // What has to die says so; nothing else may run out of attempts.
+      plan: (task) => {
+        const planned = plan(task);
+        return { ...planned, options: { attempts: 1_000, ...planned.options } };
+      },
+      chunk,
+      pauseMs,
+      ...(confirm && { confirm: () => confirm(this.redis) }),
+    });
+  }
+
+  queueOf(task: number): Queue {
+    return this.queues[task % this.queues.length]!;
+  }
+
+  async cancel(task: number): Promise<void> {
+    if (await this.queueOf(task).cancel(taskId(task))) this.cancelled[task] = 1;
+  }
+
+  /**
+   * Notes that something is done to Redis or the network while `action` runs. `mayForget`: what was accepted meanwhile, or in
+   * the moment before it, may be gone, because replication is asynchronous.
+   */
+  async during<Result>(
+    action: () => Promise<Result> | Result,
+    { mayForget = false }: { mayForget?: boolean } = {},
+  ): Promise<Result> {
+    const from = nowUs() - (mayForget ? REPLICATION_LAG_US : 0);
+    try {
+      return await action();
+    } finally {
+      this.#faults.push({ from, to: nowUs(), mayForget });
+    }
+  }
+
+  /** Enqueues one task after the other until `action` is over. Returns how many were accepted. */
+  async whileProducing(action: () => Promise<unknown>): Promise<number> {
+    const producing = this.producer.run();
+    try {
+      await action();
+    } finally {
+      this.producer.stop();
+      await producing;
+    }
+    return this.producer.accepted;
+  }
+
+  /** Waits until the workers have done so many executions more. */
+  async movesOn(executions = 100): Promise<void> {
+    const before = this.fleet.records;
+    await until(
+      `${executions} executions more`,
+      () => this.fleet.records >= before + 2 * executions,
+      PATIENCE_MS,
+    );
+  }
+
+  /** How many tasks have not ended yet. */
+  async left(): Promise<number> {
+    const all = await Promise.all(this.queues.map((queue) => queue.counts()));
+    return all.reduce(
+      (sum, { scheduled, ready, active, retrying, waiting }) =>
+        sum + scheduled + ready + active + retrying + waiting,
+      0,
+    );
+  }
+
+  /**
+   * Waits until all has ended, or for `withinMs`: what is still there then is accounted for as well. Then stops the workers, so
+   * that nothing moves any more.
+   */
+  async verdict({
+    withinMs = PATIENCE_MS,
+    mayBeRemoved = false,
+    ...more
+  }: { withinMs?: number; mayBeRemoved?: boolean } & Pick<
+    Evidence,
+    'endOf' | 'groups'
+  > = {}): Promise<Account> {
+    await until('all tasks to end', async () => (await this.left()) === 0, withinMs).catch(() => undefined);
+    const readAt = Date.now();
+    await this.fleet.kill();
+    const { tasks } = this.#options;
+    const stored = await Stored.read(this.queues, tasks);
+    return account({
+      tasks,
+      executions: Executions.read(this.fleet.sources),
+      stored,
+      acceptedAt: this.producer.acceptedAt,
+      cancelled: this.cancelled,
+      faults: this.#faults,
+      leaseMs: this.leaseMs,
+      readAt,
+      mayBeRemoved,
+      ...more,
+    });
+  }
+
+  async dispose(): Promise<void> {
+    this.producer.abandon();
+    await this.fleet.dispose();
+    this.redis.disconnect();
+  }
+}
