@@ -36,12 +36,13 @@ describe('the catalogue', () => {
   });
 
   test('has every refusal of queues that a request can meet', () => {
-    /** Of handlers and workers, and of what has no routes; ERR_UNKNOWN_TASK, of workers, has the word of a problem by chance. */
+    /** Of handlers and workers, of what has no routes, and of full memory, which is `redis-unavailable`; ERR_UNKNOWN_TASK, of workers, has the word of a problem by chance. */
     const others = [
       'ERR_BACKOFF_FUNCTION',
       'ERR_DISCARDED',
       'ERR_INVALID_FLOW',
       'ERR_INVALID_SCHEDULE',
+      'ERR_MEMORY_FULL',
       'ERR_RESULT_NOT_KEPT',
       'ERR_RESULT_TIMEOUT',
       'ERR_RETRY_LATER',

@@ -33,7 +33,6 @@ export function isRedisUnavailable(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return (
     NAMES.has(name) ||
-    code === 'ERR_MEMORY_FULL' ||
     (code !== undefined && SOCKET.has(code)) ||
     REPLY.test(message) ||
     MESSAGES.some((start) => message.startsWith(start))
