@@ -9,7 +9,13 @@ const GROUPS = ['packages', 'apps', 'tooling'];
 requireNode();
 step('install dependencies', ['install', '--frozen-lockfile', '--reporter=append-only']);
 const servers = ['@mortise/redis-server', '@mortise/postgres-server'];
-step('build the test servers', ['exec', 'turbo', 'run', 'build', ...servers.map((name) => `--filter=${name}`)]);
+step('build the test servers', [
+  'exec',
+  'turbo',
+  'run',
+  'build',
+  ...servers.map((name) => `--filter=${name}`),
+]);
 const onProgress = (message) => console.log(`  ${message}`);
 if (process.env.REDIS_URL) {
   await requireReachable(new URL(process.env.REDIS_URL));
