@@ -158,7 +158,8 @@ export class Lease implements AsyncDisposable {
     const { leaseMs } = this.#terms;
     try {
       if (!this.isValid) throw this.#lose('expired');
-      await this.#renewFor(Math.floor(Math.min(leaseMs, this.#keepUntil - performance.now())));
+      const termMs = Math.floor(Math.min(leaseMs, this.#keepUntil - performance.now()));
+      await this.#renewFor(termMs, this.#keepUntil);
     } catch (error) {
       if (this.#isReleased || this.#lostBy) return;
       this.#failure = error;
@@ -166,14 +167,15 @@ export class Lease implements AsyncDisposable {
     }
   }
 
-  async #renewFor(termMs: number): Promise<void> {
+  /** @param notBeyond The lease ends by then, however long the request lay here before it was sent. */
+  async #renewFor(termMs: number, notBeyond = Infinity): Promise<void> {
     const { isHeld, sentAt } = await this.#terms.gate.renew(this.#identity(), termMs);
     if (this.#isReleased) throw this.#error('released');
     // An answer that comes after the end cannot undo it: the signal has been given.
     if (!this.isValid) throw this.#lose('expired');
     if (!isHeld) throw this.#lose('taken');
     this.#failure = undefined;
-    this.#endsAt = Math.max(this.#endsAt, sentAt + termMs);
+    this.#endsAt = Math.max(this.#endsAt, Math.min(sentAt + termMs, notBeyond));
     this.#planRenewal(sentAt, termMs);
   }
 

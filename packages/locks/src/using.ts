@@ -1,5 +1,5 @@
+import { onAbort } from '@mortise/redis';
 import type { AcquireOptions } from './options.js';
-import { listen } from './waiting/within.js';
 
 /** Acquires the lock, runs `section` under the lease and releases it; what `using` of every lock does. */
 export async function runUnder<
@@ -21,7 +21,7 @@ export async function runUnder<
   const ends = (signal ? [lease.signal, signal] : [lease.signal]).map((source) => {
     const abort = (): void => controller.abort(source.reason);
     if (source.aborted) abort();
-    return listen(source, abort);
+    return onAbort(source, abort);
   });
   try {
     const result = await section(controller.signal, lease);

@@ -1,3 +1,7 @@
+import { describeAcquire } from './multi-lock-acquire-behaviour.js';
 import { describeMultiLock } from './multi-lock-behaviour.js';
 
-describeMultiLock(() => Promise.resolve(process.env['MORTISE_TEST_REDIS']!));
+const start = (): Promise<string> => Promise.resolve(process.env['MORTISE_TEST_REDIS']!);
+
+describeMultiLock(start);
+describeAcquire(start);

@@ -1,21 +1,24 @@
-import { afterAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MultiLock, Mutex } from '@mortise/locks';
 import { startProxy, startSingle } from '@mortise/redis-server';
 import type { RedisServer } from '@mortise/redis-server';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { describeAcquire } from './multi-lock-acquire-behaviour.js';
 import { describeMultiLock } from './multi-lock-behaviour.js';
 import { queued } from './queued.js';
 
 let server: RedisServer;
 
+beforeAll(async () => {
+  server = await startSingle();
+});
+
 afterAll(async () => {
   await server?.stop();
 });
 
-describeMultiLock(async () => {
-  server = await startSingle();
-  return server.url;
-});
+describeMultiLock(() => Promise.resolve(server.url));
+describeAcquire(() => Promise.resolve(server.url));
 
 test('what was taken from it is noticed by the next ask: it never waits for a lock while it holds a later one', async () => {
   const [redis, other] = [connect(server.url), connect(server.url)];

@@ -60,6 +60,15 @@ export class Script<const D extends ScriptDefinition = ScriptDefinition> {
     return this.#evaluate(client, 'callBuffer', keys, args);
   }
 
+  /**
+   * As `run`, with the text of the script: one round trip whether or not the server knows it. What a caller does that ends the
+   * process right after this is called has been preceded by the script. The server hashes the text each time.
+   */
+  async runWhole(client: RedisConnection, keys: ScriptKeys<D>, args: ScriptArgs<D>): Promise<unknown> {
+    const { source, isReadOnly } = this.definition;
+    return send(client, 'call', isReadOnly ? 'eval_ro' : 'eval', [source, ...this.#operands(keys, args)]);
+  }
+
   async #evaluate(
     client: RedisConnection,
     call: 'call' | 'callBuffer',

@@ -163,6 +163,7 @@ export class ShardedSubscriber implements Subscriber {
         !isNew && (!isConfirmed || shard?.node !== this.#client.slots[slot]?.[0]),
     );
     if (due.length === 0) return COMPARE_MS;
+    this.#events.onInterrupted(due.map(([channel]) => channel));
     const results = await Promise.allSettled(due.map(([channel, place]) => this.#place(channel, place)));
     const isPlaced = (_: unknown, index: number): boolean => results[index]?.status === 'fulfilled';
     this.#events.onResync(due.filter(isPlaced).map(([channel]) => channel));

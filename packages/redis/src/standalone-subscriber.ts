@@ -131,6 +131,7 @@ export class StandaloneSubscriber implements Subscriber {
   async #resubscribe(connection: RedisConnection): Promise<void> {
     const channels = [...this.#channels];
     if (channels.length === 0) return;
+    this.#events.onInterrupted(channels);
     try {
       await this.#send(connection, channels);
       this.#events.onResync(channels);

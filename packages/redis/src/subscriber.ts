@@ -11,6 +11,8 @@ export interface Subscriber {
 
 export interface SubscriberEvents {
   onMessage(channel: string, message: Buffer): void;
+  /** The subscription was interrupted, and is about to be made again: before anything is heard over the new one. */
+  onInterrupted(channels: Iterable<string>): void;
   /** The subscription was interrupted and is whole again: messages may have been missed. */
   onResync(channels: Iterable<string>): void;
 }

@@ -1,5 +1,5 @@
 /**
- * Waiting without polling. A client has one hub, and all waiters of the process that use this client share its
+ * Waiting without polling. A client has one hub, and all waiters and listeners of the process that use this client share its
  * subscriptions: one connection on a single node or Sentinel, one per master on Cluster.
  *
  * A script wakes waiters with `redis.call(publish, channel, id .. ':' .. body)`: `publish` is given to it by
@@ -12,6 +12,7 @@ import type { RedisClient } from './client.js';
 import { requireClient } from './client.js';
 import { isClosed, onClosed } from './closure.js';
 import { ClientClosedError } from './coded-error.js';
+import type { Listener } from './listener.js';
 import { ShardedSubscriber } from './sharded-subscriber.js';
 import { StandaloneSubscriber } from './standalone-subscriber.js';
 import type { Subscriber } from './subscriber.js';
@@ -19,13 +20,16 @@ import { Waiter } from './waiter.js';
 
 interface Channel {
   readonly waiters: Map<string, Waiter>;
+  readonly listeners: Set<Listener>;
+  /** From an interruption to its resync: listeners hear nothing. */
+  isInterrupted: boolean;
   readonly isSubscribed: Promise<void>;
   /** Rejects `isSubscribed` where the answer may never come. */
   readonly abandon: (error: Error) => void;
   linger?: NodeJS.Timeout;
 }
 
-/** A channel without waiters stays subscribed for so long: SUBSCRIBE and UNSUBSCRIBE per wait cost more than waking. */
+/** A channel without waiters and listeners stays subscribed for so long: SUBSCRIBE and UNSUBSCRIBE per wait cost more than waking. */
 const LINGER_MS = 30_000;
 const EVERYONE = '*';
 /**
@@ -37,7 +41,7 @@ const COLON = ':'.charCodeAt(0);
 
 const hubs = new WeakMap<object, WaiterHub>();
 
-/** All waiters of the process on one client. */
+/** All waiters and listeners of the process on one client. */
 export class WaiterHub {
   /** The command that a script has to publish with: `PUBLISH`, or `SPUBLISH` on Cluster. */
   readonly publishCommand: 'PUBLISH' | 'SPUBLISH';
@@ -58,6 +62,7 @@ export class WaiterHub {
   private constructor(client: RedisClient) {
     const events = {
       onMessage: (channel: string, message: Buffer): void => this.#dispatch(channel, message),
+      onInterrupted: (channels: Iterable<string>): void => this.#interrupt(channels),
       onResync: (channels: Iterable<string>): void => this.#resync(channels),
     };
     this.#client = client;
@@ -95,6 +100,28 @@ export class WaiterHub {
     }
   }
 
+  /**
+   * Calls the listener with what is said to all on the channel, from the moment at which this resolves (or a little
+   * earlier) until the function is called that it resolves to. Costs and rejections as for `waiter`, with which it shares
+   * the subscription. A listener that is on the channel already is refused with TypeError.
+   */
+  async listen(channel: string, listener: Listener): Promise<() => void> {
+    if (isClosed(this.#client)) throw new ClientClosedError();
+    const entry = this.#channel(channel);
+    if (entry.listeners.has(listener)) throw new TypeError(`the listener is already on channel ${channel}`);
+    entry.listeners.add(listener);
+    const stop = (): void => {
+      if (entry.listeners.delete(listener)) this.#linger(channel, entry);
+    };
+    try {
+      await entry.isSubscribed;
+      return stop;
+    } catch (error) {
+      stop();
+      throw error;
+    }
+  }
+
   #channel(name: string): Channel {
     const entry = this.#channels.get(name) ?? this.#subscribe(name);
     clearTimeout(entry.linger);
@@ -107,7 +134,13 @@ export class WaiterHub {
       abandon = reject;
       this.#subscriber.subscribe(name).then(resolve, reject);
     });
-    const entry: Channel = { waiters: new Map(), isSubscribed, abandon };
+    const entry: Channel = {
+      waiters: new Map(),
+      listeners: new Set(),
+      isInterrupted: false,
+      isSubscribed,
+      abandon,
+    };
     this.#channels.set(name, entry);
     // A subscription that failed is not kept: the next waiter tries anew.
     isSubscribed.catch(() => {
@@ -120,38 +153,59 @@ export class WaiterHub {
     const entry = this.#channels.get(waiter.channel);
     if (entry?.waiters.get(waiter.id) !== waiter) return;
     entry.waiters.delete(waiter.id);
-    if (entry.waiters.size > 0) return;
+    this.#linger(waiter.channel, entry);
+  }
+
+  /** Ends the subscription after a while if nobody is left. */
+  #linger(name: string, entry: Channel): void {
+    if (this.#channels.get(name) !== entry || entry.waiters.size > 0 || entry.listeners.size > 0) return;
     clearTimeout(entry.linger);
     entry.linger = setTimeout(() => {
-      this.#channels.delete(waiter.channel);
-      this.#subscriber.unsubscribe(waiter.channel);
+      this.#channels.delete(name);
+      this.#subscriber.unsubscribe(name);
     }, LINGER_MS).unref();
   }
 
   #dispatch(channel: string, message: Buffer): void {
-    const waiters = this.#channels.get(channel)?.waiters;
-    if (!waiters) return;
+    const entry = this.#channels.get(channel);
+    if (!entry) return;
+    const { waiters, listeners, isInterrupted } = entry;
     const colon = message.indexOf(COLON);
     const id = message.toString('utf8', 0, colon);
     const body = message.subarray(colon + 1);
-    if (id === EVERYONE) for (const waiter of waiters.values()) waiter.deliver(body);
-    else if (waiters.has(id)) waiters.get(id)?.deliver(body);
+    if (id === EVERYONE) {
+      for (const waiter of waiters.values()) waiter.deliver(body);
+      if (!isInterrupted) for (const listener of listeners) listener.onMessage(body);
+    } else if (waiters.has(id)) waiters.get(id)?.deliver(body);
     else waiters.get(STRAYS)?.deliver(message);
+  }
+
+  #interrupt(channels: Iterable<string>): void {
+    for (const channel of channels) {
+      const entry = this.#channels.get(channel);
+      if (entry) entry.isInterrupted = true;
+    }
   }
 
   #resync(channels: Iterable<string>): void {
     for (const channel of channels) {
-      for (const waiter of this.#channels.get(channel)?.waiters.values() ?? []) waiter.resync();
+      const entry = this.#channels.get(channel);
+      if (!entry) continue;
+      entry.isInterrupted = false;
+      for (const waiter of entry.waiters.values()) waiter.resync();
+      for (const listener of entry.listeners) listener.onResync();
     }
   }
 
   #close(): void {
-    for (const { waiters, linger, abandon } of this.#channels.values()) {
+    const channels = [...this.#channels.values()];
+    this.#channels.clear();
+    this.#subscriber.close();
+    for (const { waiters, listeners, linger, abandon } of channels) {
       clearTimeout(linger);
       abandon(new ClientClosedError());
       for (const waiter of waiters.values()) waiter.fail();
+      for (const listener of listeners) listener.onClosed();
     }
-    this.#channels.clear();
-    this.#subscriber.close();
   }
 }

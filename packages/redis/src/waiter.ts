@@ -3,6 +3,7 @@
  * wake-up that overtakes the reply it belongs to is never lost.
  */
 import { ClientClosedError } from './coded-error.js';
+import { onAbort } from './on-abort.js';
 
 /** What ended a wait. `resync`: messages may have been missed; look at the state in Redis again. */
 export type Wake =
@@ -55,12 +56,8 @@ export class Waiter implements Disposable {
       let timer: NodeJS.Timeout | undefined;
       const end = (): void => {
         clearTimeout(timer);
-        signal?.removeEventListener('abort', onAbort);
+        unlisten?.();
         this.#listener = undefined;
-      };
-      const onAbort = (): void => {
-        end();
-        reject(signal?.reason as Error);
       };
       const arm = (): void => {
         const left = deadlineAt - performance.now();
@@ -72,7 +69,12 @@ export class Waiter implements Disposable {
         if (wake instanceof Error) reject(wake);
         else resolve(wake);
       };
-      signal?.addEventListener('abort', onAbort, { once: true });
+      const unlisten =
+        signal &&
+        onAbort(signal, () => {
+          end();
+          reject(signal.reason as Error);
+        });
       if (deadlineAt !== Infinity) arm();
     });
   }

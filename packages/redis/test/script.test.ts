@@ -51,6 +51,14 @@ describe.each(MAJORS)('run, ioredis %s', (major) => {
     expect(await calls()).toEqual({ evalsha: 4, eval: 2 });
   });
 
+  test('sends the text at once when it is asked to, and the server knows it after that', async () => {
+    const redis = connect(major, server.url);
+    expect(await swap.runWhole(redis, { target }, { value: 'v', fields: ['f'] })).toEqual([null]);
+    expect(await calls()).toEqual({ eval: 1 });
+    expect(await swap.run(redis, { target }, { value: 'w', fields: ['f'] })).toEqual(['v']);
+    expect(await calls()).toEqual({ eval: 1, evalsha: 1 });
+  });
+
   test('calls in flight during a SCRIPT FLUSH all succeed, once each', async () => {
     const redis = connect(major, server.url);
     const fields = Array.from({ length: 50 }, (_, index) => String(index));

@@ -10,6 +10,7 @@ import type { Major } from './clients.js';
 import { eventually } from './eventually.js';
 import { connectionsOf, subscribersOf } from './observe.js';
 import {
+  Ear,
   elapse,
   fakeTimers,
   TestChannel,
@@ -92,6 +93,26 @@ describe.each(MAJORS)('Cluster, ioredis %s', (major) => {
     await elapse(30_000, from);
     await eventually('the other one to go', async () => (await subscribers()).length === 0);
     jest.useRealTimers();
+    await cluster.moveSlot(keySlot(channel.name), from);
+  });
+
+  test('a listener goes with its slot: resync, then what is said behind it', async () => {
+    const client = connect(major);
+    const [from, to] = await masters();
+    const channel = await channelAt(client, from);
+    const ear = new Ear();
+    await channel.listen(ear);
+    await channel.publish('*:before');
+    await cluster.moveSlot(keySlot(channel.name), to);
+    await eventually('the resync', () => ear.heard.includes('<resync>'));
+    await channel.publish('*:behind');
+    await eventually('what is said behind it', () => ear.heard.includes('behind'));
+    const isResync = (text: string): boolean => text === '<resync>';
+    expect(ear.heard.filter((text, index) => !isResync(text) || !isResync(ear.heard[index - 1]!))).toEqual([
+      'before',
+      '<resync>',
+      'behind',
+    ]);
     await cluster.moveSlot(keySlot(channel.name), from);
   });
 

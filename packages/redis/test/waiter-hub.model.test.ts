@@ -6,7 +6,8 @@ import { startSingle } from '@mortise/redis-server';
 import fc from 'fast-check';
 import { MAJORS, connect } from './clients.js';
 import { connectionsOf } from './observe.js';
-import { TestChannel } from './waiting-cases.js';
+import { eventually } from './eventually.js';
+import { Ear, TestChannel } from './waiting-cases.js';
 
 let server: RedisServer;
 beforeAll(async () => {
@@ -87,3 +88,51 @@ test.each(MAJORS)('ioredis %s: each gap in the messages comes with a resync', as
     { numRuns: 8 },
   );
 });
+
+test.each(MAJORS)(
+  'ioredis %s: a listener hears of each gap before it hears what is behind it',
+  async (major) => {
+    await fc.assert(
+      fc.asyncProperty(steps, async (script) => {
+        const name = randomUUID();
+        const client = connect(major, server.url, { connectionName: name, retryStrategy: () => 1 });
+        const publisher = connect('6', server.url);
+        const channel = new TestChannel(client);
+        const ear = new Ear();
+        await channel.listen(ear);
+        let sent = 0;
+        const publish = (): Promise<unknown> => channel.publish(`*:${(sent += 1)}`, publisher);
+        for (const step of [...script, { type: 'settle' as const }]) {
+          if (step.type === 'publish') {
+            for (let time = 0; time < step.times; time += 1) await publish();
+          } else if (step.type === 'kill') {
+            for (const { id } of await connectionsOf([server], name)) {
+              await server.command('CLIENT', 'KILL', 'ID', id);
+            }
+          } else {
+            while ((await publish()) !== 1);
+          }
+        }
+        await eventually('the last message, or a resync behind which it would be', async () => {
+          const last = ear.heard.at(-1);
+          if (last === '<resync>') await publish();
+          return last === String(sent);
+        });
+        const numbers = ear.heard.filter((text) => text !== '<resync>').map(Number);
+        expect(numbers).toEqual(numbers.toSorted((one, other) => one - other));
+        const untold = ear.heard.filter(
+          (text, index) => !/resync/.test(ear.heard[index - 1] ?? '') && !/resync/.test(text),
+        );
+        expect(untold).toEqual(
+          untold.map((text) => {
+            const before = ear.heard[ear.heard.indexOf(text) - 1] ?? '0';
+            return String(Number(before) + 1);
+          }),
+        );
+        client.disconnect();
+        publisher.disconnect();
+      }),
+      { numRuns: 8 },
+    );
+  },
+);

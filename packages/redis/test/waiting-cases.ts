@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { RedisServer } from '@mortise/redis-server';
 import type { Cluster, Redis } from 'ioredis';
-import type { EntityKeys, Waiter, Wake } from '../src/index.js';
+import type { EntityKeys, Listener, Waiter, Wake } from '../src/index.js';
 import { KeySpace, STRAYS, WaiterHub } from '../src/index.js';
 import { eventually } from './eventually.js';
 import { subscribersOf } from './observe.js';
@@ -29,10 +29,31 @@ export class TestChannel {
     return this.hub.waiter(this.name, id);
   }
 
+  listen(listener: Listener): Promise<() => void> {
+    return this.hub.listen(this.name, listener);
+  }
+
   /** Replies with the number of connections that were reached. */
   publish(message: string | Buffer, by: Redis | Cluster = this.client): Promise<unknown> {
     const args = { command: this.hub.publishCommand, channel: this.name, message };
     return publish.run(by, { entity: this.keys.key('entity') }, args);
+  }
+}
+
+/** What is called, in order: the text of each message, `resync` or `closed`. */
+export class Ear implements Listener {
+  readonly heard: string[] = [];
+
+  onMessage(body: Buffer): void {
+    this.heard.push(body.toString());
+  }
+
+  onResync(): void {
+    this.heard.push('<resync>');
+  }
+
+  onClosed(): void {
+    this.heard.push('<closed>');
   }
 }
 
@@ -195,6 +216,74 @@ export function waitingCases({ connect, servers }: Topology): void {
       await expect(channel.waiter(id)).rejects.toThrow(
         new TypeError(`a waiter's id must not be empty, "*" or contain ":", got ${JSON.stringify(id)}`),
       );
+    });
+  });
+
+  describe('listen', () => {
+    test('hears each message to all from when it resolves, in order, and none to a waiter', async () => {
+      const channel = new TestChannel(connect());
+      const ears = [new Ear(), new Ear()];
+      const [stop] = await Promise.all(ears.map((ear) => channel.listen(ear)));
+      const waiter = await channel.waiter('w');
+      const texts = Array.from({ length: 100 }, (_, index) => `m${index}`);
+      for (const text of texts) await channel.publish(`*:${text}`);
+      await channel.publish('w:for the waiter');
+      await channel.publish('nobody:at all');
+      await eventually('the last message', () => ears.every(({ heard }) => heard.length === 100));
+      expect(ears.map(({ heard }) => heard)).toEqual([texts, texts]);
+      expect(await waiter.next()).toEqual(message('m0'));
+      stop!();
+      stop!();
+      expect(await channel.publish('*:more')).toBe(1);
+      await eventually('one more', () => ears[1]!.heard.length === 101);
+      expect(ears[0]!.heard).toEqual(texts);
+    });
+
+    test('shares the subscription with waiters, which ends 30 s after the last of both', async () => {
+      const channel = new TestChannel(connect());
+      // Keeps the connection.
+      await new TestChannel(channel.client).waiter('w');
+      const waiter = await channel.waiter('w');
+      const stop = await channel.listen(new Ear());
+      const server = servers()[0]!;
+      fakeTimers();
+      waiter.close();
+      await elapse(60_000, server);
+      expect(await subscribersOf(servers(), channel.name)).toBe(1);
+      stop();
+      await elapse(29_999, server);
+      expect(await subscribersOf(servers(), channel.name)).toBe(1);
+      jest.advanceTimersByTime(1);
+      await eventually('its end', async () => (await subscribersOf(servers(), channel.name)) === 0);
+    });
+
+    test('refuses a listener that is there, until it is stopped', async () => {
+      const channel = new TestChannel(connect());
+      const ear = new Ear();
+      const stop = await channel.listen(ear);
+      await expect(channel.listen(ear)).rejects.toThrow(
+        new TypeError(`the listener is already on channel ${channel.name}`),
+      );
+      stop();
+      await channel.listen(ear);
+      await channel.publish('*:once');
+      await eventually('the message', () => ear.heard.length > 0);
+      expect(ear.heard).toEqual(['once']);
+    });
+
+    test('a client that is closed tells it, once, and takes no more', async () => {
+      const client = connect();
+      const channel = new TestChannel(client);
+      const ear = new Ear();
+      await channel.listen(ear);
+      const lateEar = new Ear();
+      const late = new TestChannel(client).listen(lateEar).catch(({ code }) => lateEar.heard.push(code));
+      client.disconnect();
+      await late;
+      await eventually('the end', () => ear.heard.length > 0 && lateEar.heard.length > 0);
+      expect(lateEar.heard.join()).toMatch(/^(<closed>)?,?(ERR_CLIENT_CLOSED)?$/);
+      await expect(channel.listen(ear)).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
+      expect(ear.heard).toEqual(['<closed>']);
     });
   });
 

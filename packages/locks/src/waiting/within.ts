@@ -1,8 +1,7 @@
+import { onAbort } from '@mortise/redis';
+
 /** What `within` answers when the time is up first. */
 export const TIMED_OUT = Symbol('timed out');
-
-/** What an abort ends. One listener for each signal: Node warns of a leak when one signal ends more than ten waits. */
-const ends = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
  * The result of `work`, or TIMED_OUT when that is not there in `waitMs`. Rejects with the reason of the signal when
@@ -15,7 +14,7 @@ export function within<T>(
 ): Promise<T | typeof TIMED_OUT> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => end(() => resolve(TIMED_OUT)), Math.max(1, waitMs));
-    const unlisten = signal && listen(signal, () => end(() => reject(signal.reason as Error)));
+    const unlisten = signal && onAbort(signal, () => end(() => reject(signal.reason as Error)));
     const end = (settle: () => void): void => {
       clearTimeout(timer);
       unlisten?.();
@@ -26,24 +25,4 @@ export function within<T>(
       (error: unknown) => end(() => reject(error)),
     );
   });
-}
-
-/** Calls `callback` when the signal is aborted. Returns what undoes it. */
-export function listen(signal: AbortSignal, callback: () => void): () => void {
-  let callbacks = ends.get(signal);
-  if (!callbacks) {
-    callbacks = new Set();
-    ends.set(signal, callbacks);
-  }
-  const all = callbacks;
-  if (all.size === 0) signal.addEventListener('abort', runAll);
-  all.add(callback);
-  return () => {
-    all.delete(callback);
-    if (all.size === 0) signal.removeEventListener('abort', runAll);
-  };
-}
-
-function runAll(this: AbortSignal): void {
-  for (const callback of ends.get(this) ?? []) callback();
 }

@@ -1,0 +1,101 @@
+/**
+ * Reads of many entities at once. A command of its own costs a write to the socket on either side, 8 to 15 µs of Redis for
+ * each; in a pipeline it costs 0.6 to 1.5 µs. On Cluster a pipeline has to go to one node, so there is one for each.
+ *
+ * Rejected: the pipelines of `Cluster` in ioredis. They refuse keys of several nodes, and when a slot has moved, they repeat
+ * all of their commands at the new node, which sends those of other slots back again. Here what a node refused is sent once
+ * more, as a single command, which ioredis leads to wherever the slot is.
+ */
+import type { CommandArgument, RedisClient, RedisConnection } from './client.js';
+import { keySlot } from './key-slot.js';
+
+/** A command that writes nothing: its name, its key, and what follows. One without a key, such as TIME, goes where the one before it goes. */
+export type Read = readonly [command: string, key?: string, ...rest: CommandArgument[]];
+
+interface Pipeline {
+  call(command: string, ...args: CommandArgument[]): unknown;
+  exec(): Promise<[error: Error | null, reply: unknown][] | null>;
+}
+
+interface PipeliningConnection extends RedisConnection {
+  readonly options: { readonly host?: string; readonly port?: number };
+  pipeline(): Pipeline;
+}
+
+/** What `Cluster` of ioredis offers beyond a client. */
+interface ClusterClient extends RedisClient {
+  /** By slot: the master as `host:port`, then its replicas. */
+  readonly slots: readonly (readonly string[] | undefined)[];
+  nodes(role: 'master'): PipeliningConnection[];
+}
+
+/** What a node says of a slot that it doesn't serve (yet, or any more); and ioredis of a node that is gone. */
+const ELSEWHERE = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN|READONLY)\b|Connection is closed/;
+
+/**
+ * The replies to all reads, in their order; bulk replies are strings. Not atomic. One round trip, over one pipeline for
+ * each node that has a key, always to masters; one more for what a node refused because a slot has moved. Rejects with
+ * the first error.
+ */
+export async function readMany(client: RedisClient, reads: readonly Read[]): Promise<unknown[]> {
+  if (reads.length === 0) return [];
+  if (!client.isCluster) {
+    return (await pipelined(client as RedisConnection as PipeliningConnection, reads)).map(replyOf);
+  }
+  const replies: unknown[] = Array.from({ length: reads.length });
+  await Promise.all(
+    Array.from(byNode(client as ClusterClient, reads), async ([node, indexes]) => {
+      const results =
+        node &&
+        (await pipelined(
+          node,
+          indexes.map((index) => reads[index]!),
+        ));
+      await Promise.all(
+        indexes.map(async (index, position) => {
+          const result = results?.[position];
+          const isElsewhere = !result || (result[0] && ELSEWHERE.test(result[0].message));
+          replies[index] = isElsewhere ? await single(client, reads[index]!) : replyOf(result);
+        }),
+      );
+    }),
+  );
+  return replies;
+}
+
+/** The indexes of the reads for each node; undefined where none is known, as before the first connection. */
+function byNode(
+  client: ClusterClient,
+  reads: readonly Read[],
+): Map<PipeliningConnection | undefined, number[]> {
+  const nodes = new Map(
+    client.nodes('master').map((node) => [`${node.options.host ?? ''}:${node.options.port ?? ''}`, node]),
+  );
+  const groups = new Map<PipeliningConnection | undefined, number[]>();
+  let node: PipeliningConnection | undefined;
+  for (const [index, [, key]] of reads.entries()) {
+    if (key !== undefined) node = nodes.get(client.slots[keySlot(key)]?.[0] ?? '');
+    const group = groups.get(node);
+    if (group) group.push(index);
+    else groups.set(node, [index]);
+  }
+  return groups;
+}
+
+async function pipelined(
+  connection: PipeliningConnection,
+  reads: readonly Read[],
+): Promise<[error: Error | null, reply: unknown][]> {
+  const pipeline = connection.pipeline();
+  for (const [command, ...args] of reads) pipeline.call(command, ...(args as CommandArgument[]));
+  return (await pipeline.exec()) ?? [];
+}
+
+function replyOf([error, reply]: [error: Error | null, reply: unknown]): unknown {
+  if (error) throw error;
+  return reply;
+}
+
+function single(client: RedisClient, [command, ...args]: Read): Promise<unknown> {
+  return client.call(command, args as CommandArgument[]);
+}
