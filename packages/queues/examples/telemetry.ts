@@ -28,12 +28,10 @@ const { id } = await queue.enqueue('sold', { itemId: '42' });
 await queue.result(id, { waitMs: 5_000 });
 await worker.stop();
 await redis.quit();
-console.log(counters);
+for (const key of Object.keys(counters).toSorted()) console.log(key, counters[key]);
 
 // Output:
-// {
-//   'mortise.queues.enqueued of mail': 1,
-//   'mortise.queues.failed of mail': 1,
-//   'mortise.queues.retried of mail': 1,
-//   'mortise.queues.succeeded of mail': 1
-// }
+// mortise.queues.enqueued of mail 1
+// mortise.queues.failed of mail 1
+// mortise.queues.retried of mail 1
+// mortise.queues.succeeded of mail 1

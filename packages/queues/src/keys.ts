@@ -7,7 +7,7 @@
  * |--------------------|--------|-------------------------------------------------|----------------------|----------------------------------|
  * | `settings`         | STRING | names of the priorities, limits, switches       | first enqueue        | never: one short string          |
  * | `tasks`            | HASH   | id -> record (options, name, payload)           | enqueue              | per field, when retention ends   |
- * | `attempts`         | HASH   | id -> last attempt: state, result or error      | exchange             | with the task's record           |
+ * | `attempts`         | HASH   | id -> last attempt: state, result or error      | exchange, enqueue    | with the record, or told by it   |
  * | `ready:<lane>`     | LIST   | ids, oldest first                               | enqueue              | when empty                       |
  * | `scheduled:<lane>` | ZSET   | id -> instant at which it falls due             | enqueue with a delay | when empty                       |
  * | `retrying:<lane>`  | ZSET   | id -> instant at which it is tried again        | exchange             | when empty                       |

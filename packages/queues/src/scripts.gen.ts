@@ -221,6 +221,33 @@ export const flowOpen = new Script({
     "  local length = struct.unpack('>H', record, at)\n" +
     "  return name .. '\\0' .. string.sub(record, at + 2 + length)\n" +
     "end\n" +
+    "-- What became of a task: attempts says so, or its record, which is sealed then (see seal.ts). Whoever finds no entry in attempts\n" +
+    "-- has to ask here. Expects: tasks.\n" +
+    "\n" +
+    "-- The record as it was enqueued, whether it is sealed or not, and what attempts says of the task, or would say: S, f64\n" +
+    "-- instant, u16 attempt. `last` is what it has of the task, if anything.\n" +
+    "local function unseal(record, last)\n" +
+    "  if not record or #record < 16 or string.byte(record, 4) >= 64 then\n" +
+    "    return record, last\n" +
+    "  end\n" +
+    "  local high, low, attempt, low2 = struct.unpack('>HBBB', record)\n" +
+    "  local enqueuedAt = struct.unpack('>d', record, 9)\n" +
+    "  -- An instant of enqueuing may be a little ahead of the time.\n" +
+    "  local endedAt = enqueuedAt + high * 65536 + low * 256 + low2 - 65536\n" +
+    "  return string.sub(record, 6), last or struct.pack('>c1dH', 'S', endedAt, attempt)\n" +
+    "end\n" +
+    "\n" +
+    "-- What attempts would say of a task that has no entry there; false when there is nothing to say, since it has not been taken;\n" +
+    "-- nil for a task that is unknown. Reads no big record.\n" +
+    "local function sealedEnd(id)\n" +
+    "  local MOST_BYTES = 512\n" +
+    "  local bytes = redis.call('HSTRLEN', tasks, id)\n" +
+    "  if bytes == 0 then\n" +
+    "    return nil\n" +
+    "  end\n" +
+    "  local _, last = unseal(bytes <= MOST_BYTES and redis.call('HGET', tasks, id), false)\n" +
+    "  return last\n" +
+    "end\n" +
     "\n" +
     "-- The children are the `count` arguments from `first` on.\n" +
     "local function open(id, record, flow, policy, first, count)\n" +
@@ -244,7 +271,7 @@ export const flowOpen = new Script({
     "  if room <= 0 and redis.call('HEXISTS', tasks, id) == 0 then\n" +
     "    replies[#replies + 1] = 'F'\n" +
     "  elseif redis.call('HSETNX', tasks, id, kept) == 0 then\n" +
-    "    replies[#replies + 1] = essence(redis.call('HGET', tasks, id)) == essence(record) and '0' or 'C'\n" +
+    "    replies[#replies + 1] = essence((unseal(redis.call('HGET', tasks, id)))) == essence(record) and '0' or 'C'\n" +
     "  else\n" +
     "    replies[#replies + 1] = '1'\n" +
     "    room = room - 1\n" +
@@ -441,6 +468,8 @@ export const flowReport = new Script({
     "  scheduled[(lane - 10) / 3] = KEYS[lane + 1]\n" +
     "end\n" +
     "\n" +
+    "-- Refuses who believes in other settings than the stored ones; the time, and how many events are kept.\n" +
+    "-- Expects: settings, believed.\n" +
     "local stored = redis.call('GET', settings)\n" +
     "if stored and stored ~= believed then\n" +
     "  return redis.error_reply('SETTINGS ' .. stored)\n" +
@@ -449,22 +478,27 @@ export const flowReport = new Script({
     "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
     "local keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0\n" +
     "\n" +
-    "-- Tells parked workers, those that have waited longest first, that there may be something to take.\n" +
+    "-- Tells parked workers, those that have waited longest first, that there may be something to take. `message`: for the one who\n" +
+    "-- may be handed a task along with it. Returns whether the last who was told was such; nil when nobody was told.\n" +
     "-- Expects: idle, publish, now.\n" +
-    "local function wake(most)\n" +
+    "local function wake(most, message)\n" +
+    "  local isHanded\n" +
     "  for _ = 1, 16 do\n" +
     "    if most == 0 then\n" +
-    "      return\n" +
+    "      break\n" +
     "    end\n" +
     "    local parked = redis.call('ZPOPMIN', idle)\n" +
     "    if #parked == 0 then\n" +
-    "      return\n" +
+    "      break\n" +
     "    end\n" +
+    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
     "    -- Not those that are gone, or whose parking time is over.\n" +
-    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], 'w:') > 0 then\n" +
+    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
     "      most = most - 1\n" +
+    "      isHanded = takes\n" +
     "    end\n" +
     "  end\n" +
+    "  return isHanded\n" +
     "end\n" +
     "-- Tells those who read events what has happened. Expects events, keepEvents, publish. All of one call become one entry of the\n" +
     "-- stream, and one message. Events are numbered without a gap: an entry's id is the number of the last event in it, so a\n" +
@@ -718,32 +752,39 @@ export const operatorCancel = new Script({
     "  ready[index], scheduled[index], retrying[index] = KEYS[lane], KEYS[lane + 1], KEYS[lane + 2]\n" +
     "end\n" +
     "\n" +
+    "-- Refuses who believes in other settings than the stored ones; the time, and how many events are kept.\n" +
+    "-- Expects: settings, believed.\n" +
     "local stored = redis.call('GET', settings)\n" +
     "if stored and stored ~= believed then\n" +
     "  return redis.error_reply('SETTINGS ' .. stored)\n" +
     "end\n" +
     "local time = redis.call('TIME')\n" +
     "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
-    "local isExtended = true\n" +
     "local keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0\n" +
+    "local isExtended = true\n" +
     "local ENDED = { S = true, D = true, C = true }\n" +
     "\n" +
-    "-- Tells parked workers, those that have waited longest first, that there may be something to take.\n" +
+    "-- Tells parked workers, those that have waited longest first, that there may be something to take. `message`: for the one who\n" +
+    "-- may be handed a task along with it. Returns whether the last who was told was such; nil when nobody was told.\n" +
     "-- Expects: idle, publish, now.\n" +
-    "local function wake(most)\n" +
+    "local function wake(most, message)\n" +
+    "  local isHanded\n" +
     "  for _ = 1, 16 do\n" +
     "    if most == 0 then\n" +
-    "      return\n" +
+    "      break\n" +
     "    end\n" +
     "    local parked = redis.call('ZPOPMIN', idle)\n" +
     "    if #parked == 0 then\n" +
-    "      return\n" +
+    "      break\n" +
     "    end\n" +
+    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
     "    -- Not those that are gone, or whose parking time is over.\n" +
-    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], 'w:') > 0 then\n" +
+    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
     "      most = most - 1\n" +
+    "      isHanded = takes\n" +
     "    end\n" +
     "  end\n" +
+    "  return isHanded\n" +
     "end\n" +
     "-- Groups. A waiting task with a group stands in the sorted set `grouped`, all scores 0, as\n" +
     "--\n" +
@@ -1096,12 +1137,40 @@ export const operatorCancel = new Script({
     "  redis.call('HSET', holes, id, (redis.call('HGET', holes, id) or '') .. char)\n" +
     "  redis.call('HINCRBY', holes, char, 1)\n" +
     "end\n" +
+    "-- What became of a task: attempts says so, or its record, which is sealed then (see seal.ts). Whoever finds no entry in attempts\n" +
+    "-- has to ask here. Expects: tasks.\n" +
+    "\n" +
+    "-- The record as it was enqueued, whether it is sealed or not, and what attempts says of the task, or would say: S, f64\n" +
+    "-- instant, u16 attempt. `last` is what it has of the task, if anything.\n" +
+    "local function unseal(record, last)\n" +
+    "  if not record or #record < 16 or string.byte(record, 4) >= 64 then\n" +
+    "    return record, last\n" +
+    "  end\n" +
+    "  local high, low, attempt, low2 = struct.unpack('>HBBB', record)\n" +
+    "  local enqueuedAt = struct.unpack('>d', record, 9)\n" +
+    "  -- An instant of enqueuing may be a little ahead of the time.\n" +
+    "  local endedAt = enqueuedAt + high * 65536 + low * 256 + low2 - 65536\n" +
+    "  return string.sub(record, 6), last or struct.pack('>c1dH', 'S', endedAt, attempt)\n" +
+    "end\n" +
+    "\n" +
+    "-- What attempts would say of a task that has no entry there; false when there is nothing to say, since it has not been taken;\n" +
+    "-- nil for a task that is unknown. Reads no big record.\n" +
+    "local function sealedEnd(id)\n" +
+    "  local MOST_BYTES = 512\n" +
+    "  local bytes = redis.call('HSTRLEN', tasks, id)\n" +
+    "  if bytes == 0 then\n" +
+    "    return nil\n" +
+    "  end\n" +
+    "  local _, last = unseal(bytes <= MOST_BYTES and redis.call('HGET', tasks, id), false)\n" +
+    "  return last\n" +
+    "end\n" +
     "\n" +
     "local replies = {}\n" +
     "for i = 4, #ARGV, 2 do\n" +
     "  local id, reason = ARGV[i], ARGV[i + 1]\n" +
-    "  local record = redis.call('HGET', tasks, id)\n" +
-    "  local last = record and redis.call('HGET', attempts, id) or ''\n" +
+    "  local record, last = redis.call('HGET', tasks, id), nil\n" +
+    "  record, last = unseal(record, record and redis.call('HGET', attempts, id))\n" +
+    "  last = last or ''\n" +
     "  local state = string.sub(last, 1, 1)\n" +
     "  if not record then\n" +
     "    replies[#replies + 1] = '-'\n" +
@@ -1225,12 +1294,40 @@ export const operatorClean = new Script({
     "    forgetFlows(ids)\n" +
     "  end\n" +
     "end\n" +
+    "-- What became of a task: attempts says so, or its record, which is sealed then (see seal.ts). Whoever finds no entry in attempts\n" +
+    "-- has to ask here. Expects: tasks.\n" +
+    "\n" +
+    "-- The record as it was enqueued, whether it is sealed or not, and what attempts says of the task, or would say: S, f64\n" +
+    "-- instant, u16 attempt. `last` is what it has of the task, if anything.\n" +
+    "local function unseal(record, last)\n" +
+    "  if not record or #record < 16 or string.byte(record, 4) >= 64 then\n" +
+    "    return record, last\n" +
+    "  end\n" +
+    "  local high, low, attempt, low2 = struct.unpack('>HBBB', record)\n" +
+    "  local enqueuedAt = struct.unpack('>d', record, 9)\n" +
+    "  -- An instant of enqueuing may be a little ahead of the time.\n" +
+    "  local endedAt = enqueuedAt + high * 65536 + low * 256 + low2 - 65536\n" +
+    "  return string.sub(record, 6), last or struct.pack('>c1dH', 'S', endedAt, attempt)\n" +
+    "end\n" +
+    "\n" +
+    "-- What attempts would say of a task that has no entry there; false when there is nothing to say, since it has not been taken;\n" +
+    "-- nil for a task that is unknown. Reads no big record.\n" +
+    "local function sealedEnd(id)\n" +
+    "  local MOST_BYTES = 512\n" +
+    "  local bytes = redis.call('HSTRLEN', tasks, id)\n" +
+    "  if bytes == 0 then\n" +
+    "    return nil\n" +
+    "  end\n" +
+    "  local _, last = unseal(bytes <= MOST_BYTES and redis.call('HGET', tasks, id), false)\n" +
+    "  return last\n" +
+    "end\n" +
     "\n" +
     "-- How many of the first ones succeeded up to then.\n" +
     "local function countOld(ids)\n" +
     "  local bytes = 0\n" +
     "  for from = 1, #ids, PIECE do\n" +
     "    for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids, from, math.min(from + PIECE - 1, #ids)))) do\n" +
+    "      last = last or sealedEnd(ids[from + i - 1])\n" +
     "      if last and struct.unpack('>d', last, 2) > upTo then\n" +
     "        return from + i - 2, true\n" +
     "      end\n" +
@@ -1307,38 +1404,45 @@ export const operatorDrain = new Script({
     "  ready[index], scheduled[index], retrying[index] = KEYS[lane], KEYS[lane + 1], KEYS[lane + 2]\n" +
     "end\n" +
     "\n" +
+    "-- Refuses who believes in other settings than the stored ones; the time, and how many events are kept.\n" +
+    "-- Expects: settings, believed.\n" +
     "local stored = redis.call('GET', settings)\n" +
     "if stored and stored ~= believed then\n" +
     "  return redis.error_reply('SETTINGS ' .. stored)\n" +
     "end\n" +
     "local time = redis.call('TIME')\n" +
     "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
+    "local keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0\n" +
     "if upTo == 0 then\n" +
     "  upTo = now\n" +
     "end\n" +
     "local isExtended = true\n" +
-    "local keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0\n" +
     "-- Records are read in pieces; a call ends with the piece that makes it more bytes than this.\n" +
     "local PIECE = 50\n" +
     "local MOST_BYTES = 4194304\n" +
     "local left, bytes, removed, hasMoved = most, 0, 0, false\n" +
     "\n" +
-    "-- Tells parked workers, those that have waited longest first, that there may be something to take.\n" +
+    "-- Tells parked workers, those that have waited longest first, that there may be something to take. `message`: for the one who\n" +
+    "-- may be handed a task along with it. Returns whether the last who was told was such; nil when nobody was told.\n" +
     "-- Expects: idle, publish, now.\n" +
-    "local function wake(most)\n" +
+    "local function wake(most, message)\n" +
+    "  local isHanded\n" +
     "  for _ = 1, 16 do\n" +
     "    if most == 0 then\n" +
-    "      return\n" +
+    "      break\n" +
     "    end\n" +
     "    local parked = redis.call('ZPOPMIN', idle)\n" +
     "    if #parked == 0 then\n" +
-    "      return\n" +
+    "      break\n" +
     "    end\n" +
+    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
     "    -- Not those that are gone, or whose parking time is over.\n" +
-    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], 'w:') > 0 then\n" +
+    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
     "      most = most - 1\n" +
+    "      isHanded = takes\n" +
     "    end\n" +
     "  end\n" +
+    "  return isHanded\n" +
     "end\n" +
     "-- Groups. A waiting task with a group stands in the sorted set `grouped`, all scores 0, as\n" +
     "--\n" +
@@ -1912,6 +2016,34 @@ export const operatorList = new Script({
     "local reply = { -1, '', '' }\n" +
     "local found, seen, bytes = 0, 0, 0\n" +
     "\n" +
+    "-- What became of a task: attempts says so, or its record, which is sealed then (see seal.ts). Whoever finds no entry in attempts\n" +
+    "-- has to ask here. Expects: tasks.\n" +
+    "\n" +
+    "-- The record as it was enqueued, whether it is sealed or not, and what attempts says of the task, or would say: S, f64\n" +
+    "-- instant, u16 attempt. `last` is what it has of the task, if anything.\n" +
+    "local function unseal(record, last)\n" +
+    "  if not record or #record < 16 or string.byte(record, 4) >= 64 then\n" +
+    "    return record, last\n" +
+    "  end\n" +
+    "  local high, low, attempt, low2 = struct.unpack('>HBBB', record)\n" +
+    "  local enqueuedAt = struct.unpack('>d', record, 9)\n" +
+    "  -- An instant of enqueuing may be a little ahead of the time.\n" +
+    "  local endedAt = enqueuedAt + high * 65536 + low * 256 + low2 - 65536\n" +
+    "  return string.sub(record, 6), last or struct.pack('>c1dH', 'S', endedAt, attempt)\n" +
+    "end\n" +
+    "\n" +
+    "-- What attempts would say of a task that has no entry there; false when there is nothing to say, since it has not been taken;\n" +
+    "-- nil for a task that is unknown. Reads no big record.\n" +
+    "local function sealedEnd(id)\n" +
+    "  local MOST_BYTES = 512\n" +
+    "  local bytes = redis.call('HSTRLEN', tasks, id)\n" +
+    "  if bytes == 0 then\n" +
+    "    return nil\n" +
+    "  end\n" +
+    "  local _, last = unseal(bytes <= MOST_BYTES and redis.call('HGET', tasks, id), false)\n" +
+    "  return last\n" +
+    "end\n" +
+    "\n" +
     "local function isFull()\n" +
     "  return found >= limit or seen >= MOST_SEEN or bytes >= MOST_BYTES\n" +
     "end\n" +
@@ -1945,7 +2077,9 @@ export const operatorList = new Script({
     "  local lasts = redis.call('HMGET', attempts, unpack(ids))\n" +
     "  local told = redis.call('HMGET', progress, unpack(ids))\n" +
     "  for i, record in ipairs(records) do\n" +
-    "    local last = lasts[i] or ''\n" +
+    "    local last\n" +
+    "    record, last = unseal(record, lasts[i])\n" +
+    "    last = last or ''\n" +
     "    if record then\n" +
     "      bytes = bytes + #record + #last\n" +
     "      local own, payloadAt = nameOf(record)\n" +
@@ -2098,7 +2232,7 @@ export const operatorList = new Script({
     "-- The instant at which the task at a place of the list of those that succeeded did so; nil for one without.\n" +
     "local function succeededAt(index)\n" +
     "  local id = redis.call('LINDEX', succeeded, index)\n" +
-    "  local last = id and redis.call('HGET', attempts, id)\n" +
+    "  local last = id and (redis.call('HGET', attempts, id) or sealedEnd(id))\n" +
     "  return last and #last >= 9 and struct.unpack('>d', last, 2) or nil\n" +
     "end\n" +
     "\n" +
@@ -2240,6 +2374,8 @@ export const operatorPromote = new Script({
     "  delayed[#delayed + 1] = KEYS[lane + 2]\n" +
     "end\n" +
     "\n" +
+    "-- Refuses who believes in other settings than the stored ones; the time, and how many events are kept.\n" +
+    "-- Expects: settings, believed.\n" +
     "local stored = redis.call('GET', settings)\n" +
     "if stored and stored ~= believed then\n" +
     "  return redis.error_reply('SETTINGS ' .. stored)\n" +
@@ -2248,22 +2384,27 @@ export const operatorPromote = new Script({
     "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
     "local keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0\n" +
     "\n" +
-    "-- Tells parked workers, those that have waited longest first, that there may be something to take.\n" +
+    "-- Tells parked workers, those that have waited longest first, that there may be something to take. `message`: for the one who\n" +
+    "-- may be handed a task along with it. Returns whether the last who was told was such; nil when nobody was told.\n" +
     "-- Expects: idle, publish, now.\n" +
-    "local function wake(most)\n" +
+    "local function wake(most, message)\n" +
+    "  local isHanded\n" +
     "  for _ = 1, 16 do\n" +
     "    if most == 0 then\n" +
-    "      return\n" +
+    "      break\n" +
     "    end\n" +
     "    local parked = redis.call('ZPOPMIN', idle)\n" +
     "    if #parked == 0 then\n" +
-    "      return\n" +
+    "      break\n" +
     "    end\n" +
+    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
     "    -- Not those that are gone, or whose parking time is over.\n" +
-    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], 'w:') > 0 then\n" +
+    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
     "      most = most - 1\n" +
+    "      isHanded = takes\n" +
     "    end\n" +
     "  end\n" +
+    "  return isHanded\n" +
     "end\n" +
     "-- Tells those who read events what has happened. Expects events, keepEvents, publish. All of one call become one entry of the\n" +
     "-- stream, and one message. Events are numbered without a gap: an entry's id is the number of the last event in it, so a\n" +
@@ -2396,31 +2537,38 @@ export const operatorRemove = new Script({
     "  ready[index], scheduled[index], retrying[index] = KEYS[lane], KEYS[lane + 1], KEYS[lane + 2]\n" +
     "end\n" +
     "\n" +
+    "-- Refuses who believes in other settings than the stored ones; the time, and how many events are kept.\n" +
+    "-- Expects: settings, believed.\n" +
     "local stored = redis.call('GET', settings)\n" +
     "if stored and stored ~= believed then\n" +
     "  return redis.error_reply('SETTINGS ' .. stored)\n" +
     "end\n" +
     "local time = redis.call('TIME')\n" +
     "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
-    "local isExtended = true\n" +
     "local keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0\n" +
+    "local isExtended = true\n" +
     "\n" +
-    "-- Tells parked workers, those that have waited longest first, that there may be something to take.\n" +
+    "-- Tells parked workers, those that have waited longest first, that there may be something to take. `message`: for the one who\n" +
+    "-- may be handed a task along with it. Returns whether the last who was told was such; nil when nobody was told.\n" +
     "-- Expects: idle, publish, now.\n" +
-    "local function wake(most)\n" +
+    "local function wake(most, message)\n" +
+    "  local isHanded\n" +
     "  for _ = 1, 16 do\n" +
     "    if most == 0 then\n" +
-    "      return\n" +
+    "      break\n" +
     "    end\n" +
     "    local parked = redis.call('ZPOPMIN', idle)\n" +
     "    if #parked == 0 then\n" +
-    "      return\n" +
+    "      break\n" +
     "    end\n" +
+    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
     "    -- Not those that are gone, or whose parking time is over.\n" +
-    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], 'w:') > 0 then\n" +
+    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
     "      most = most - 1\n" +
+    "      isHanded = takes\n" +
     "    end\n" +
     "  end\n" +
+    "  return isHanded\n" +
     "end\n" +
     "-- Groups. A waiting task with a group stands in the sorted set `grouped`, all scores 0, as\n" +
     "--\n" +
@@ -2773,12 +2921,40 @@ export const operatorRemove = new Script({
     "  redis.call('HSET', holes, id, (redis.call('HGET', holes, id) or '') .. char)\n" +
     "  redis.call('HINCRBY', holes, char, 1)\n" +
     "end\n" +
+    "-- What became of a task: attempts says so, or its record, which is sealed then (see seal.ts). Whoever finds no entry in attempts\n" +
+    "-- has to ask here. Expects: tasks.\n" +
+    "\n" +
+    "-- The record as it was enqueued, whether it is sealed or not, and what attempts says of the task, or would say: S, f64\n" +
+    "-- instant, u16 attempt. `last` is what it has of the task, if anything.\n" +
+    "local function unseal(record, last)\n" +
+    "  if not record or #record < 16 or string.byte(record, 4) >= 64 then\n" +
+    "    return record, last\n" +
+    "  end\n" +
+    "  local high, low, attempt, low2 = struct.unpack('>HBBB', record)\n" +
+    "  local enqueuedAt = struct.unpack('>d', record, 9)\n" +
+    "  -- An instant of enqueuing may be a little ahead of the time.\n" +
+    "  local endedAt = enqueuedAt + high * 65536 + low * 256 + low2 - 65536\n" +
+    "  return string.sub(record, 6), last or struct.pack('>c1dH', 'S', endedAt, attempt)\n" +
+    "end\n" +
+    "\n" +
+    "-- What attempts would say of a task that has no entry there; false when there is nothing to say, since it has not been taken;\n" +
+    "-- nil for a task that is unknown. Reads no big record.\n" +
+    "local function sealedEnd(id)\n" +
+    "  local MOST_BYTES = 512\n" +
+    "  local bytes = redis.call('HSTRLEN', tasks, id)\n" +
+    "  if bytes == 0 then\n" +
+    "    return nil\n" +
+    "  end\n" +
+    "  local _, last = unseal(bytes <= MOST_BYTES and redis.call('HGET', tasks, id), false)\n" +
+    "  return last\n" +
+    "end\n" +
     "\n" +
     "local replies = {}\n" +
     "for i = 3, #ARGV do\n" +
     "  local id = ARGV[i]\n" +
-    "  local record = redis.call('HGET', tasks, id)\n" +
-    "  local last = record and redis.call('HGET', attempts, id) or ''\n" +
+    "  local record, last = redis.call('HGET', tasks, id), nil\n" +
+    "  record, last = unseal(record, record and redis.call('HGET', attempts, id))\n" +
+    "  last = last or ''\n" +
     "  local state = string.sub(last, 1, 1)\n" +
     "  if not record then\n" +
     "    replies[#replies + 1] = '-'\n" +
@@ -2845,6 +3021,8 @@ export const operatorRetry = new Script({
     "  retrying[(lane - 8) / 3] = KEYS[lane + 2]\n" +
     "end\n" +
     "\n" +
+    "-- Refuses who believes in other settings than the stored ones; the time, and how many events are kept.\n" +
+    "-- Expects: settings, believed.\n" +
     "local stored = redis.call('GET', settings)\n" +
     "if stored and stored ~= believed then\n" +
     "  return redis.error_reply('SETTINGS ' .. stored)\n" +
@@ -2854,22 +3032,27 @@ export const operatorRetry = new Script({
     "local keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0\n" +
     "local ended = { D = dead, C = cancelled }\n" +
     "\n" +
-    "-- Tells parked workers, those that have waited longest first, that there may be something to take.\n" +
+    "-- Tells parked workers, those that have waited longest first, that there may be something to take. `message`: for the one who\n" +
+    "-- may be handed a task along with it. Returns whether the last who was told was such; nil when nobody was told.\n" +
     "-- Expects: idle, publish, now.\n" +
-    "local function wake(most)\n" +
+    "local function wake(most, message)\n" +
+    "  local isHanded\n" +
     "  for _ = 1, 16 do\n" +
     "    if most == 0 then\n" +
-    "      return\n" +
+    "      break\n" +
     "    end\n" +
     "    local parked = redis.call('ZPOPMIN', idle)\n" +
     "    if #parked == 0 then\n" +
-    "      return\n" +
+    "      break\n" +
     "    end\n" +
+    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
     "    -- Not those that are gone, or whose parking time is over.\n" +
-    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], 'w:') > 0 then\n" +
+    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
     "      most = most - 1\n" +
+    "      isHanded = takes\n" +
     "    end\n" +
     "  end\n" +
+    "  return isHanded\n" +
     "end\n" +
     "-- Tells those who read events what has happened. Expects events, keepEvents, publish. All of one call become one entry of the\n" +
     "-- stream, and one message. Events are numbered without a gap: an entry's id is the number of the last event in it, so a\n" +
@@ -2951,6 +3134,7 @@ export const operatorRetry = new Script({
     "      redis.call('ZADD', key, now, id)\n" +
     "      reply = '1'\n" +
     "    end\n" +
+    "    -- Without an entry it was never taken, or has succeeded.\n" +
     "  elseif state == '' and redis.call('HEXISTS', tasks, id) == 0 then\n" +
     "    reply = '-'\n" +
     "  end\n" +
@@ -3036,17 +3220,22 @@ export const queueEnqueue = new Script({
     "-- one waits in its lane's schedule. An id that is already stored, or remembered, is left alone. Wakes one parked worker when\n" +
     "-- there is something to run, and the timekeeper when something falls due earlier than it thinks.\n" +
     "--\n" +
+    "-- A single task that nothing is ahead of goes to a parked worker along with the message that wakes it, which saves the worker\n" +
+    "-- a round trip: it is active under a lease of CLAIM_MS, with attempt 0, until the worker's renewal says that its attempt has\n" +
+    "-- begun. A message that is lost costs that time, and no attempt.\n" +
+    "--\n" +
     "-- All tasks come in one argument: each string that a client sends costs it 0.6 µs, and the server half of that. For the same\n" +
     "-- reason only the keys of those lanes are sent that the tasks are in.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   settings     STRING, see src/shard/settings-text.ts; written by the first call\n" +
     "--   tasks        HASH id -> record: u8 lane + flags, u16 attempts, f64 enqueued at (ms), then what the client wrote\n" +
-    "--   attempts     HASH id -> last attempt; only where it waits in a group\n" +
-    "--   idle         ZSET channel of a parked worker -> parked until, ms\n" +
+    "--   attempts     HASH id -> last attempt; only where it waits in a group, or is handed over\n" +
+    "--   idle         ZSET channel of a parked worker -> parked until, ms; half a ms more where it may be handed a task\n" +
     "--   timekeeper   STRING \"<next due, ms> <channel>\"\n" +
     "--   places...    two for each of `lanes`: ready LIST, scheduled ZSET; behind them, for a queue that uses more than the\n" +
-    "--                core, the 16 keys of EXTENDED in src/keys.ts\n" +
+    "--                core, the 16 keys of EXTENDED in src/keys.ts; or, for one task that may be handed over: active, the retrying\n" +
+    "--                ZSET of its lane, then ready, scheduled and retrying of each lane above\n" +
     "-- ARGV\n" +
     "--   believed     the settings that the caller believes to be stored\n" +
     "--   publish      PUBLISH or SPUBLISH\n" +
@@ -3058,14 +3247,18 @@ export const queueEnqueue = new Script({
     "--   count        how many tasks, 1,000 at most\n" +
     "--   entries      for each task: u16 length · id, u32 length · record\n" +
     "-- RETURNS\n" +
-    "--   the server's time, ms: all are stored\n" +
+    "--   the server's time, ms, below 0 when a parked worker was told: all are stored\n" +
     "--   { outcomes, the server's time }: a character for each task: 1 stored, 0 was there already, C is there with another name\n" +
     "--   or payload, F the queue is full\n" +
     "--   error SETTINGS <stored>: something else is stored; nothing is written\n" +
     "local settings, tasks, attempts, idle, timekeeper = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
     "local believed, publish, lanes, stamp, delays = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]\n" +
     "local count, entries = tonumber(ARGV[6]), ARGV[7]\n" +
-    "local isExtended = #KEYS > 5 + 2 * #lanes\n" +
+    "local more = #KEYS - 5 - 2 * #lanes\n" +
+    "-- 2, 5, 8 and so on for a task that may be handed over.\n" +
+    "local isExtended, mayHand = more == 16, more % 3 == 2\n" +
+    "-- How long a worker may take to say that it has the task.\n" +
+    "local CLAIM_MS = 1000\n" +
     "local MAX_TASKS = 10000000\n" +
     "-- The first byte of a record without flags is less.\n" +
     "local FLAGS = 16\n" +
@@ -3118,7 +3311,62 @@ export const queueEnqueue = new Script({
     "    seen[id] = true\n" +
     "  end\n" +
     "end\n" +
-    "if isPlain then\n" +
+    "-- Tells parked workers, those that have waited longest first, that there may be something to take. `message`: for the one who\n" +
+    "-- may be handed a task along with it. Returns whether the last who was told was such; nil when nobody was told.\n" +
+    "-- Expects: idle, publish, now.\n" +
+    "local function wake(most, message)\n" +
+    "  local isHanded\n" +
+    "  for _ = 1, 16 do\n" +
+    "    if most == 0 then\n" +
+    "      break\n" +
+    "    end\n" +
+    "    local parked = redis.call('ZPOPMIN', idle)\n" +
+    "    if #parked == 0 then\n" +
+    "      break\n" +
+    "    end\n" +
+    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
+    "    -- Not those that are gone, or whose parking time is over.\n" +
+    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
+    "      most = most - 1\n" +
+    "      isHanded = takes\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return isHanded\n" +
+    "end\n" +
+    "local isTold\n" +
+    "if isPlain and mayHand then\n" +
+    "  local places = { unpack(KEYS, 6) }\n" +
+    "-- Hands the one task of a call to a parked worker, where nothing goes before it: then it is active, and `isTold` is true.\n" +
+    "-- Expects: everything of the prologue of queue.enqueue.lua, places, isTold; task.wake.part.lua before it.\n" +
+    "local ready, scheduled, active, retrying = unpack(places)\n" +
+    "local lists, delayed = { ready, unpack(places, 5) }, { scheduled, retrying }\n" +
+    "local isFirst = redis.call('EXISTS', scheduled, retrying, unpack(lists)) == 0\n" +
+    "if not isFirst then\n" +
+    "  lists = { ready }\n" +
+    "  for i = 5, #places, 3 do\n" +
+    "    lists[#lists + 1] = places[i]\n" +
+    "    delayed[#delayed + 1], delayed[#delayed + 2] = places[i + 1], places[i + 2]\n" +
+    "  end\n" +
+    "  isFirst = redis.call('EXISTS', unpack(lists)) == 0\n" +
+    "  for _, key in ipairs(delayed) do\n" +
+    "    isFirst = isFirst and redis.call('ZCOUNT', key, '-inf', now) == 0\n" +
+    "  end\n" +
+    "end\n" +
+    "if isFirst then\n" +
+    "  local id, record = fields[1], fields[2]\n" +
+    "  local nowUs = time[1] * 1000000 + time[2]\n" +
+    "  isTold = wake(1, 'w:' .. struct.pack('>dIHc0', nowUs, CLAIM_MS, #id, id) .. record)\n" +
+    "  if isTold then\n" +
+    "    local mark = struct.pack('>c1IH', 'A', nowUs % 4294967296, 0) .. string.sub(record, 1, 3)\n" +
+    "    redis.call('HSET', attempts, id, mark)\n" +
+    "    redis.call('ZADD', active, string.format('%.0f', now + CLAIM_MS), id)\n" +
+    "  end\n" +
+    "end\n" +
+    "end\n" +
+    "if isTold then\n" +
+    "  -- Its place is with the worker.\n" +
+    "  redis.call('HSET', tasks, unpack(fields))\n" +
+    "elseif isPlain then\n" +
     "  local ready = unpack(KEYS, 6)\n" +
     "  -- In this order: an id without a record is dropped, a record without a place would be lost.\n" +
     "  redis.call('RPUSH', ready, unpack(ids))\n" +
@@ -3344,8 +3592,35 @@ export const queueEnqueue = new Script({
     "  local length = struct.unpack('>H', record, at)\n" +
     "  return name .. '\\0' .. string.sub(record, at + 2 + length)\n" +
     "end\n" +
+    "-- What became of a task: attempts says so, or its record, which is sealed then (see seal.ts). Whoever finds no entry in attempts\n" +
+    "-- has to ask here. Expects: tasks.\n" +
+    "\n" +
+    "-- The record as it was enqueued, whether it is sealed or not, and what attempts says of the task, or would say: S, f64\n" +
+    "-- instant, u16 attempt. `last` is what it has of the task, if anything.\n" +
+    "local function unseal(record, last)\n" +
+    "  if not record or #record < 16 or string.byte(record, 4) >= 64 then\n" +
+    "    return record, last\n" +
+    "  end\n" +
+    "  local high, low, attempt, low2 = struct.unpack('>HBBB', record)\n" +
+    "  local enqueuedAt = struct.unpack('>d', record, 9)\n" +
+    "  -- An instant of enqueuing may be a little ahead of the time.\n" +
+    "  local endedAt = enqueuedAt + high * 65536 + low * 256 + low2 - 65536\n" +
+    "  return string.sub(record, 6), last or struct.pack('>c1dH', 'S', endedAt, attempt)\n" +
+    "end\n" +
+    "\n" +
+    "-- What attempts would say of a task that has no entry there; false when there is nothing to say, since it has not been taken;\n" +
+    "-- nil for a task that is unknown. Reads no big record.\n" +
+    "local function sealedEnd(id)\n" +
+    "  local MOST_BYTES = 512\n" +
+    "  local bytes = redis.call('HSTRLEN', tasks, id)\n" +
+    "  if bytes == 0 then\n" +
+    "    return nil\n" +
+    "  end\n" +
+    "  local _, last = unseal(bytes <= MOST_BYTES and redis.call('HGET', tasks, id), false)\n" +
+    "  return last\n" +
+    "end\n" +
     "-- Stores tasks of which some may be stored or remembered already, have to wait, or lie in several lanes or in groups.\n" +
-    "-- Expects: everything of the prologue of queue.enqueue.lua, laneKeys, beyond; task.essence.part.lua before it.\n" +
+    "-- Expects: everything of the prologue of queue.enqueue.lua, laneKeys, beyond; task.essence.part.lua, task.seal.part.lua before it.\n" +
     "local GROUPED, REMEMBERED, LANES = 16, 128, 16\n" +
     "-- How many ids whose time is over are forgotten with each call.\n" +
     "local MOST_FORGOTTEN = 200\n" +
@@ -3382,7 +3657,7 @@ export const queueEnqueue = new Script({
     "isReady = false\n" +
     "for i = 1, count do\n" +
     "  local id, record = ids[i], fields[2 * i]\n" +
-    "  local other = known[i] or seen[id]\n" +
+    "  local other = seen[id] or known[i] and unseal(known[i])\n" +
     "  if other then\n" +
     "    outcomes[i] = essence(other) == essence(record) and '0' or 'C'\n" +
     "  elseif refused[i] and tonumber(refused[i]) > now then\n" +
@@ -3446,25 +3721,8 @@ export const queueEnqueue = new Script({
     "end\n" +
     "end\n" +
     "\n" +
-    "-- Tells parked workers, those that have waited longest first, that there may be something to take.\n" +
-    "-- Expects: idle, publish, now.\n" +
-    "local function wake(most)\n" +
-    "  for _ = 1, 16 do\n" +
-    "    if most == 0 then\n" +
-    "      return\n" +
-    "    end\n" +
-    "    local parked = redis.call('ZPOPMIN', idle)\n" +
-    "    if #parked == 0 then\n" +
-    "      return\n" +
-    "    end\n" +
-    "    -- Not those that are gone, or whose parking time is over.\n" +
-    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], 'w:') > 0 then\n" +
-    "      most = most - 1\n" +
-    "    end\n" +
-    "  end\n" +
-    "end\n" +
-    "if isReady and not isPaused then\n" +
-    "  wake(1)\n" +
+    "if isReady and not isPaused and isTold == nil then\n" +
+    "  isTold = wake(1)\n" +
     "end\n" +
     "if earliest then\n" +
     "  local due, channel = string.match(redis.call('GET', timekeeper) or '', '^(%S+) (.*)$')\n" +
@@ -3475,7 +3733,7 @@ export const queueEnqueue = new Script({
     "    wake(1)\n" +
     "  end\n" +
     "end\n" +
-    "return reply\n",
+    "return isTold ~= nil and reply == now and -now or reply\n",
 } as const);
 
 export const queueGet = new Script({
@@ -3512,11 +3770,39 @@ export const queueGet = new Script({
     "if stored and stored ~= believed then\n" +
     "  return redis.error_reply('SETTINGS ' .. stored)\n" +
     "end\n" +
-    "local record = redis.call('HGET', tasks, id)\n" +
+    "\n" +
+    "-- What became of a task: attempts says so, or its record, which is sealed then (see seal.ts). Whoever finds no entry in attempts\n" +
+    "-- has to ask here. Expects: tasks.\n" +
+    "\n" +
+    "-- The record as it was enqueued, whether it is sealed or not, and what attempts says of the task, or would say: S, f64\n" +
+    "-- instant, u16 attempt. `last` is what it has of the task, if anything.\n" +
+    "local function unseal(record, last)\n" +
+    "  if not record or #record < 16 or string.byte(record, 4) >= 64 then\n" +
+    "    return record, last\n" +
+    "  end\n" +
+    "  local high, low, attempt, low2 = struct.unpack('>HBBB', record)\n" +
+    "  local enqueuedAt = struct.unpack('>d', record, 9)\n" +
+    "  -- An instant of enqueuing may be a little ahead of the time.\n" +
+    "  local endedAt = enqueuedAt + high * 65536 + low * 256 + low2 - 65536\n" +
+    "  return string.sub(record, 6), last or struct.pack('>c1dH', 'S', endedAt, attempt)\n" +
+    "end\n" +
+    "\n" +
+    "-- What attempts would say of a task that has no entry there; false when there is nothing to say, since it has not been taken;\n" +
+    "-- nil for a task that is unknown. Reads no big record.\n" +
+    "local function sealedEnd(id)\n" +
+    "  local MOST_BYTES = 512\n" +
+    "  local bytes = redis.call('HSTRLEN', tasks, id)\n" +
+    "  if bytes == 0 then\n" +
+    "    return nil\n" +
+    "  end\n" +
+    "  local _, last = unseal(bytes <= MOST_BYTES and redis.call('HGET', tasks, id), false)\n" +
+    "  return last\n" +
+    "end\n" +
+    "\n" +
+    "local record, last = unseal(redis.call('HGET', tasks, id), redis.call('HGET', attempts, id))\n" +
     "if not record then\n" +
     "  return nil\n" +
     "end\n" +
-    "local last = redis.call('HGET', attempts, id)\n" +
     "local told, lines = '', ''\n" +
     "if last then\n" +
     "  -- Only who has run has told something.\n" +
@@ -3570,15 +3856,46 @@ export const resultWatch = new Script({
     "for i = 3, #ARGV do\n" +
     "  ids[#ids + 1] = ARGV[i]\n" +
     "end\n" +
+    "\n" +
+    "-- What became of a task: attempts says so, or its record, which is sealed then (see seal.ts). Whoever finds no entry in attempts\n" +
+    "-- has to ask here. Expects: tasks.\n" +
+    "\n" +
+    "-- The record as it was enqueued, whether it is sealed or not, and what attempts says of the task, or would say: S, f64\n" +
+    "-- instant, u16 attempt. `last` is what it has of the task, if anything.\n" +
+    "local function unseal(record, last)\n" +
+    "  if not record or #record < 16 or string.byte(record, 4) >= 64 then\n" +
+    "    return record, last\n" +
+    "  end\n" +
+    "  local high, low, attempt, low2 = struct.unpack('>HBBB', record)\n" +
+    "  local enqueuedAt = struct.unpack('>d', record, 9)\n" +
+    "  -- An instant of enqueuing may be a little ahead of the time.\n" +
+    "  local endedAt = enqueuedAt + high * 65536 + low * 256 + low2 - 65536\n" +
+    "  return string.sub(record, 6), last or struct.pack('>c1dH', 'S', endedAt, attempt)\n" +
+    "end\n" +
+    "\n" +
+    "-- What attempts would say of a task that has no entry there; false when there is nothing to say, since it has not been taken;\n" +
+    "-- nil for a task that is unknown. Reads no big record.\n" +
+    "local function sealedEnd(id)\n" +
+    "  local MOST_BYTES = 512\n" +
+    "  local bytes = redis.call('HSTRLEN', tasks, id)\n" +
+    "  if bytes == 0 then\n" +
+    "    return nil\n" +
+    "  end\n" +
+    "  local _, last = unseal(bytes <= MOST_BYTES and redis.call('HGET', tasks, id), false)\n" +
+    "  return last\n" +
+    "end\n" +
+    "\n" +
     "local nowS = tonumber(redis.call('TIME')[1])\n" +
     "redis.call('ZREMRANGEBYSCORE', watched, '-inf', string.format('(%.0f', nowS * SOLE))\n" +
     "local scores = redis.call('ZMSCORE', watched, unpack(ids))\n" +
     "local replies, waits = {}, {}\n" +
     "for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids))) do\n" +
-    "  local id, state = ids[i], last and string.sub(last, 1, 1)\n" +
+    "  local id = ids[i]\n" +
+    "  local told = last or sealedEnd(id)\n" +
+    "  local state = told and string.sub(told, 1, 1)\n" +
     "  if state == 'S' or state == 'D' or state == 'C' then\n" +
-    "    replies[i] = last\n" +
-    "  elseif redis.call('HEXISTS', tasks, id) == 0 then\n" +
+    "    replies[i] = told\n" +
+    "  elseif told == nil or last and redis.call('HEXISTS', tasks, id) == 0 then\n" +
     "    replies[i] = ''\n" +
     "  else\n" +
     "    local score = scores[i] and tonumber(scores[i])\n" +
@@ -3617,10 +3934,38 @@ export const scheduleBusy = new Script({
     "local tasks, attempts = KEYS[1], KEYS[2]\n" +
     "local id = ARGV[1]\n" +
     "\n" +
+    "-- What became of a task: attempts says so, or its record, which is sealed then (see seal.ts). Whoever finds no entry in attempts\n" +
+    "-- has to ask here. Expects: tasks.\n" +
+    "\n" +
+    "-- The record as it was enqueued, whether it is sealed or not, and what attempts says of the task, or would say: S, f64\n" +
+    "-- instant, u16 attempt. `last` is what it has of the task, if anything.\n" +
+    "local function unseal(record, last)\n" +
+    "  if not record or #record < 16 or string.byte(record, 4) >= 64 then\n" +
+    "    return record, last\n" +
+    "  end\n" +
+    "  local high, low, attempt, low2 = struct.unpack('>HBBB', record)\n" +
+    "  local enqueuedAt = struct.unpack('>d', record, 9)\n" +
+    "  -- An instant of enqueuing may be a little ahead of the time.\n" +
+    "  local endedAt = enqueuedAt + high * 65536 + low * 256 + low2 - 65536\n" +
+    "  return string.sub(record, 6), last or struct.pack('>c1dH', 'S', endedAt, attempt)\n" +
+    "end\n" +
+    "\n" +
+    "-- What attempts would say of a task that has no entry there; false when there is nothing to say, since it has not been taken;\n" +
+    "-- nil for a task that is unknown. Reads no big record.\n" +
+    "local function sealedEnd(id)\n" +
+    "  local MOST_BYTES = 512\n" +
+    "  local bytes = redis.call('HSTRLEN', tasks, id)\n" +
+    "  if bytes == 0 then\n" +
+    "    return nil\n" +
+    "  end\n" +
+    "  local _, last = unseal(bytes <= MOST_BYTES and redis.call('HGET', tasks, id), false)\n" +
+    "  return last\n" +
+    "end\n" +
+    "\n" +
     "if redis.call('HEXISTS', tasks, id) == 0 then\n" +
     "  return nil\n" +
     "end\n" +
-    "local state = string.sub(redis.call('HGET', attempts, id) or '', 1, 1)\n" +
+    "local state = string.sub(redis.call('HGET', attempts, id) or sealedEnd(id) or '', 1, 1)\n" +
     "return (state == 'S' or state == 'D' or state == 'C') and 0 or 1\n",
 } as const);
 
@@ -3810,22 +4155,27 @@ export const scheduleSet = new Script({
     "\n" +
     "local time = redis.call('TIME')\n" +
     "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
-    "-- Tells parked workers, those that have waited longest first, that there may be something to take.\n" +
+    "-- Tells parked workers, those that have waited longest first, that there may be something to take. `message`: for the one who\n" +
+    "-- may be handed a task along with it. Returns whether the last who was told was such; nil when nobody was told.\n" +
     "-- Expects: idle, publish, now.\n" +
-    "local function wake(most)\n" +
+    "local function wake(most, message)\n" +
+    "  local isHanded\n" +
     "  for _ = 1, 16 do\n" +
     "    if most == 0 then\n" +
-    "      return\n" +
+    "      break\n" +
     "    end\n" +
     "    local parked = redis.call('ZPOPMIN', idle)\n" +
     "    if #parked == 0 then\n" +
-    "      return\n" +
+    "      break\n" +
     "    end\n" +
+    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
     "    -- Not those that are gone, or whose parking time is over.\n" +
-    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], 'w:') > 0 then\n" +
+    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
     "      most = most - 1\n" +
+    "      isHanded = takes\n" +
     "    end\n" +
     "  end\n" +
+    "  return isHanded\n" +
     "end\n" +
     "if not stored then\n" +
     "  redis.call('SET', settings, believed)\n" +
@@ -3985,22 +4335,27 @@ export const shardRegroup = new Script({
     "local time = redis.call('TIME')\n" +
     "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
     "\n" +
-    "-- Tells parked workers, those that have waited longest first, that there may be something to take.\n" +
+    "-- Tells parked workers, those that have waited longest first, that there may be something to take. `message`: for the one who\n" +
+    "-- may be handed a task along with it. Returns whether the last who was told was such; nil when nobody was told.\n" +
     "-- Expects: idle, publish, now.\n" +
-    "local function wake(most)\n" +
+    "local function wake(most, message)\n" +
+    "  local isHanded\n" +
     "  for _ = 1, 16 do\n" +
     "    if most == 0 then\n" +
-    "      return\n" +
+    "      break\n" +
     "    end\n" +
     "    local parked = redis.call('ZPOPMIN', idle)\n" +
     "    if #parked == 0 then\n" +
-    "      return\n" +
+    "      break\n" +
     "    end\n" +
+    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
     "    -- Not those that are gone, or whose parking time is over.\n" +
-    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], 'w:') > 0 then\n" +
+    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
     "      most = most - 1\n" +
+    "      isHanded = takes\n" +
     "    end\n" +
     "  end\n" +
+    "  return isHanded\n" +
     "end\n" +
     "-- Groups. A waiting task with a group stands in the sorted set `grouped`, all scores 0, as\n" +
     "--\n" +
@@ -4158,7 +4513,7 @@ export const workerExchange = new Script({
   name: "worker.exchange",
   isReadOnly: false,
   keys: ["settings","tasks","attempts","active","succeeded","dead","idle","timekeeper"],
-  args: ["believed","publish","channel","want","leaseMs","parkMs","keepSucceeded","keepSucceededMs","keepDead","isThorough","count","settlements"],
+  args: ["believed","publish","channel","want","slots","leaseMs","parkMs","keepSucceeded","keepSucceededMs","keepDead","isThorough","count","settlements"],
   restKey: "lanes",
   source: "#!lua flags=allow-oom\n" +
     "-- The one call of a working worker: says what became of the tasks that it has finished, and takes the next ones.\n" +
@@ -4171,10 +4526,11 @@ export const workerExchange = new Script({
     "--\n" +
     "-- KEYS\n" +
     "--   settings     STRING, see src/shard/settings-text.ts\n" +
-    "--   tasks        HASH id -> record: u8 lane, u16 most attempts, …\n" +
+    "--   tasks        HASH id -> record: u8 lane, u16 most attempts, …; or sealed, and then not in attempts: see src/task/seal.ts\n" +
     "--   attempts     HASH id -> last attempt: A u32 token, u16 attempt, u8 lane + flags, u16 most attempts, group while\n" +
-    "--                active; then S succeeded, D dead, R back in its lane, H the same and it holds its group, C cancelled:\n" +
-    "--                f64 instant, u16 attempt, result or error; Q waits in its group: f64 sequence, u16 attempt\n" +
+    "--                active, attempt 0 as long as it is handed over and has not begun (see queue.enqueue.lua); then S succeeded,\n" +
+    "--                D dead, R back in its lane, H the same and it holds its group, C cancelled: f64 instant, u16 attempt,\n" +
+    "--                result or error; Q waits in its group: f64 sequence, u16 attempt\n" +
     "--   active       ZSET id -> end of the lease, ms\n" +
     "--   succeeded    LIST ids, oldest first\n" +
     "--   dead         ZSET id -> instant of death, ms\n" +
@@ -4186,9 +4542,11 @@ export const workerExchange = new Script({
     "--   believed         the settings that the caller believes to be stored\n" +
     "--   publish          PUBLISH or SPUBLISH\n" +
     "--   channel          the channel on which this worker is woken\n" +
-    "--   want             tasks to take at most, 0 to 500; 0: the worker is full or leaves, and is not parked\n" +
+    "--   want             tasks to take at most, 0 to 500\n" +
+    "--   slots            for so many of these there is a free slot: who gets fewer is parked; 0: the worker is full or leaves. Beyond\n" +
+    "--                    these, no task on its last attempt is taken, nor what is behind it\n" +
     "--   leaseMs          ms\n" +
-    "--   parkMs           how long the worker may sleep, ms\n" +
+    "--   parkMs           how long the worker may sleep, ms; half a ms more when it may be handed a task (see queue.enqueue.lua)\n" +
     "--   keepSucceeded    count\n" +
     "--   keepSucceededMs  ms\n" +
     "--   keepDead         count\n" +
@@ -4205,10 +4563,10 @@ export const workerExchange = new Script({
     "--   error SETTINGS <stored>: something else is stored; nothing is written\n" +
     "local settings, tasks, attempts, active, succeeded = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
     "local dead, idle, timekeeper = KEYS[6], KEYS[7], KEYS[8]\n" +
-    "local believed, publish, channel, want = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])\n" +
-    "local leaseMs, parkMs, keepSucceeded = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])\n" +
-    "local keepSucceededMs, keepDead, isThorough = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10] == '1'\n" +
-    "local count, settlements = tonumber(ARGV[11]), ARGV[12]\n" +
+    "local believed, publish, channel, want, slots = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])\n" +
+    "local leaseMs, parkMs, keepSucceeded = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])\n" +
+    "local keepSucceededMs, keepDead, isThorough = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11] == '1'\n" +
+    "local count, settlements = tonumber(ARGV[12]), ARGV[13]\n" +
     "-- 3 does not divide the number of the keys beyond the core.\n" +
     "local isExtended = (#KEYS - 8) % 3 ~= 0\n" +
     "-- Ready, scheduled and retrying of lane 0 and so on, and what lies beyond the core behind them.\n" +
@@ -4756,6 +5114,8 @@ export const workerExchange = new Script({
     "      state = string.sub(last or '', 1, 1)\n" +
     "      if state == 'A' then\n" +
     "        held, attempt, flags, most, at = struct.unpack('>IHBH', last, 2)\n" +
+    "        -- 0: it was handed over, and this is the first that is heard of its attempt.\n" +
+    "        attempt = math.max(1, attempt)\n" +
     "        group = string.sub(last, at)\n" +
     "        success = verdict == 'S' and struct.pack('>c1dH', 'S', now, attempt) .. data\n" +
     "      end\n" +
@@ -4822,18 +5182,21 @@ export const workerExchange = new Script({
     "  local last = struct.pack('>c1dH', state, now, attempt) .. reason\n" +
     "  changed[#changed + 1] = id\n" +
     "  changed[#changed + 1] = last\n" +
-    "  redis.call('ZADD', laneKeys[3 * (flags % LANES) + 3], string.format('%.0f', at), id)\n" +
+    "  redis.call('ZADD', laneKeys[3 * (flags % LANES) + 3], string.format('%.3f', at), id)\n" +
     "  if beyond then\n" +
     "    beyond.happen(state, id, last)\n" +
     "  end\n" +
     "end\n" +
     "\n" +
-    "for _, one in ipairs(setAside) do\n" +
+    "-- What goes back at once keeps its order whatever the ids are: each has an instant of its own, by the µs, and none is ahead of now.\n" +
+    "local backAt = now - 2 + time[2] % 1000 / 1000\n" +
+    "for i, one in ipairs(setAside) do\n" +
     "  local id, flags, group, attempt, verdict, delay, reason = unpack(one)\n" +
     "  if verdict == 'D' then\n" +
     "    bury(id, flags, group, attempt, reason)\n" +
     "  else\n" +
-    "    putBack(id, flags, group, now + delay, verdict == 'R' and attempt or attempt - 1, reason)\n" +
+    "    local at = verdict == 'B' and delay == 0 and backAt + i / 1000 or now + delay\n" +
+    "    putBack(id, flags, group, at, verdict == 'R' and attempt or attempt - 1, reason)\n" +
     "  end\n" +
     "end\n" +
     "\n" +
@@ -4927,6 +5290,11 @@ export const workerExchange = new Script({
     "          state, _, before = struct.unpack('>c1dH', last)\n" +
     "        end\n" +
     "        local flags = isExtended and string.byte(record) or 0\n" +
+    "        if taken >= slots and before + 1 >= struct.unpack('>H', record, 2) then\n" +
+    "          -- Nobody may die of having waited for a slot: the reply ends here, and there is more to take.\n" +
+    "          bytes, upTo = MOST_BYTES, from + i - 2\n" +
+    "          break\n" +
+    "        end\n" +
     "        if math.floor(flags / GROUPED) % 2 == 0 then\n" +
     "          give(id, before + 1, string.sub(record, 1, 3), record)\n" +
     "        else\n" +
@@ -5042,7 +5410,7 @@ export const workerExchange = new Script({
     "-- Takes ready tasks, those of earlier lanes first: where nothing is delayed and no more than the core is used.\n" +
     "-- Expects: everything of the prologue of worker.exchange.lua, and the parts before it. What a task is taken with is said in\n" +
     "-- worker.take.part.lua.\n" +
-    "local lane, headBefore, mark = 1, nil, nil\n" +
+    "local lane, headBefore, mark, isOnly = 1, nil, nil, false\n" +
     "while taken < want and bytes < MOST_BYTES and lane <= 3 * laneCount do\n" +
     "  local ready, ids = laneKeys[lane], nil\n" +
     "  lane = lane + 3\n" +
@@ -5063,6 +5431,12 @@ export const workerExchange = new Script({
     "        local head = string.sub(record, 1, 3)\n" +
     "        if head ~= headBefore then\n" +
     "          headBefore, mark = head, struct.pack('>c1IH', 'A', token, 1) .. head\n" +
+    "          isOnly = string.sub(head, 2) == '\\0\\1'\n" +
+    "        end\n" +
+    "        if isOnly and taken >= slots then\n" +
+    "          -- Nobody may die of having waited for a slot: the reply ends here, and there is more to take.\n" +
+    "          bytes, upTo = MOST_BYTES, i - 1\n" +
+    "          break\n" +
     "        end\n" +
     "        local change, lease, at = #changed, 2 * taken, #reply\n" +
     "        changed[change + 1], changed[change + 2] = id, mark\n" +
@@ -5102,8 +5476,39 @@ export const workerExchange = new Script({
     "end\n" +
     "\n" +
     "-- 3. Retention.\n" +
+    "local endOf\n" +
+    "if isThorough then\n" +
+    "-- What became of a task: attempts says so, or its record, which is sealed then (see seal.ts). Whoever finds no entry in attempts\n" +
+    "-- has to ask here. Expects: tasks.\n" +
+    "\n" +
+    "-- The record as it was enqueued, whether it is sealed or not, and what attempts says of the task, or would say: S, f64\n" +
+    "-- instant, u16 attempt. `last` is what it has of the task, if anything.\n" +
+    "local function unseal(record, last)\n" +
+    "  if not record or #record < 16 or string.byte(record, 4) >= 64 then\n" +
+    "    return record, last\n" +
+    "  end\n" +
+    "  local high, low, attempt, low2 = struct.unpack('>HBBB', record)\n" +
+    "  local enqueuedAt = struct.unpack('>d', record, 9)\n" +
+    "  -- An instant of enqueuing may be a little ahead of the time.\n" +
+    "  local endedAt = enqueuedAt + high * 65536 + low * 256 + low2 - 65536\n" +
+    "  return string.sub(record, 6), last or struct.pack('>c1dH', 'S', endedAt, attempt)\n" +
+    "end\n" +
+    "\n" +
+    "-- What attempts would say of a task that has no entry there; false when there is nothing to say, since it has not been taken;\n" +
+    "-- nil for a task that is unknown. Reads no big record.\n" +
+    "local function sealedEnd(id)\n" +
+    "  local MOST_BYTES = 512\n" +
+    "  local bytes = redis.call('HSTRLEN', tasks, id)\n" +
+    "  if bytes == 0 then\n" +
+    "    return nil\n" +
+    "  end\n" +
+    "  local _, last = unseal(bytes <= MOST_BYTES and redis.call('HGET', tasks, id), false)\n" +
+    "  return last\n" +
+    "end\n" +
+    "  endOf = sealedEnd\n" +
+    "end\n" +
     "-- Retention: by count at least as many as came, by age a few more.\n" +
-    "-- Expects: everything of the prologue of worker.exchange.lua, and the parts before it.\n" +
+    "-- Expects: everything of the prologue of worker.exchange.lua, and the parts before it; when it is thorough, task.seal.part.lua.\n" +
     "local MOST_AGED = 200\n" +
     "local gone = isKept and {} or finished\n" +
     "local kept = 0\n" +
@@ -5118,7 +5523,7 @@ export const workerExchange = new Script({
     "end\n" +
     "for _ = 1, isThorough and MOST_AGED or 0 do\n" +
     "  local oldest = redis.call('LINDEX', succeeded, '0')\n" +
-    "  local last = oldest and redis.call('HGET', attempts, oldest)\n" +
+    "  local last = oldest and (redis.call('HGET', attempts, oldest) or endOf(oldest))\n" +
     "  if not oldest or last and struct.unpack('>d', last, 2) > now - keepSucceededMs then\n" +
     "    break\n" +
     "  end\n" +
@@ -5144,27 +5549,85 @@ export const workerExchange = new Script({
     "    redis.call('HDEL', attempts, unpack(gone))\n" +
     "  end\n" +
     "end\n" +
+    "if isThorough and taken == 0 and isKept then\n" +
+    "-- Seals records, see task/seal.ts. That costs half of what it costs to run a task, and where much goes on most records are gone\n" +
+    "-- before long: so it is done where there is nothing to take.\n" +
+    "-- Expects: everything of the prologue of worker.exchange.lua, and the parts before it.\n" +
+    "local PIECE = 20\n" +
+    "-- As many as are kept by default: 3 ms.\n" +
+    "local MOST_SEALED = 1000\n" +
+    "local MOST_RECORD_BYTES = 256\n" +
+    "local MOST_ATTEMPT = 63\n" +
+    "local MOST_MS = 4294967295\n" +
+    "\n" +
+    "-- The sealed record; nil for one that has to stay as it is. `last` is what attempts says: S, f64 instant, u16 attempt.\n" +
+    "local function sealed(record, last)\n" +
+    "  local enqueuedAt, endedAt, attempt = struct.unpack('>d', record, 4), struct.unpack('>dH', last, 2)\n" +
+    "  local isOfFlow = math.floor(string.byte(record) / 32) % 4 > 0\n" +
+    "  local ms = endedAt - enqueuedAt + 65536\n" +
+    "  if isOfFlow or attempt > MOST_ATTEMPT or ms < 0 or ms > MOST_MS or ms % 1 > 0 then\n" +
+    "    return nil\n" +
+    "  end\n" +
+    "  return struct.pack('>HBBB', math.floor(ms / 65536), math.floor(ms / 256) % 256, attempt, ms % 256) .. record\n" +
+    "end\n" +
+    "\n" +
+    "-- Those at these places of the list; returns how many records it has sealed. Who has told nothing but the end has 11 bytes.\n" +
+    "local function sealAll(first, last)\n" +
+    "  local ids = redis.call('LRANGE', succeeded, first, last)\n" +
+    "  local bare, ends = {}, {}\n" +
+    "  for i, told in ipairs(#ids > 0 and redis.call('HMGET', attempts, unpack(ids)) or {}) do\n" +
+    "    if told and #told == 11 and redis.call('HSTRLEN', tasks, ids[i]) <= MOST_RECORD_BYTES then\n" +
+    "      bare[#bare + 1], ends[#ends + 1] = ids[i], told\n" +
+    "    end\n" +
+    "  end\n" +
+    "  local operands, done = {}, {}\n" +
+    "  for i, record in ipairs(#bare > 0 and redis.call('HMGET', tasks, unpack(bare)) or {}) do\n" +
+    "    local other = record and sealed(record, ends[i])\n" +
+    "    if other then\n" +
+    "      local size = #done\n" +
+    "      done[size + 1] = bare[i]\n" +
+    "      operands[2 * size + 1], operands[2 * size + 2] = bare[i], other\n" +
+    "    end\n" +
+    "  end\n" +
+    "  if #done > 0 then\n" +
+    "    redis.call('HSET', tasks, unpack(operands))\n" +
+    "    redis.call('HDEL', attempts, unpack(done))\n" +
+    "  end\n" +
+    "  return #done\n" +
+    "end\n" +
+    "\n" +
+    "-- From the latest one back to where others have been.\n" +
+    "local upTo = -1\n" +
+    "while upTo >= -MOST_SEALED and sealAll(upTo - PIECE + 1, upTo) > 0 do\n" +
+    "  upTo = upTo - PIECE\n" +
+    "end\n" +
+    "end\n" +
     "\n" +
     "-- 4. Who waits, and who keeps the time. Where nobody is parked a worker that is full has nobody to tell, and who parks next\n" +
     "-- sees that an old timekeeper is not parked.\n" +
-    "local parks = taken < wanted and bytes < MOST_BYTES\n" +
+    "local parks = taken < slots and bytes < MOST_BYTES\n" +
     "if parks or redis.call('EXISTS', idle) == 1 then\n" +
-    "-- Tells parked workers, those that have waited longest first, that there may be something to take.\n" +
+    "-- Tells parked workers, those that have waited longest first, that there may be something to take. `message`: for the one who\n" +
+    "-- may be handed a task along with it. Returns whether the last who was told was such; nil when nobody was told.\n" +
     "-- Expects: idle, publish, now.\n" +
-    "local function wake(most)\n" +
+    "local function wake(most, message)\n" +
+    "  local isHanded\n" +
     "  for _ = 1, 16 do\n" +
     "    if most == 0 then\n" +
-    "      return\n" +
+    "      break\n" +
     "    end\n" +
     "    local parked = redis.call('ZPOPMIN', idle)\n" +
     "    if #parked == 0 then\n" +
-    "      return\n" +
+    "      break\n" +
     "    end\n" +
+    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
     "    -- Not those that are gone, or whose parking time is over.\n" +
-    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], 'w:') > 0 then\n" +
+    "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
     "      most = most - 1\n" +
+    "      isHanded = takes\n" +
     "    end\n" +
     "  end\n" +
+    "  return isHanded\n" +
     "end\n" +
     "-- Who waits, and who keeps the time.\n" +
     "-- Expects: everything of the prologue of worker.exchange.lua, and the parts before it.\n" +
@@ -5213,7 +5676,7 @@ export const workerExchange = new Script({
     "if parks then\n" +
     "  -- Nothing more to take: the worker sleeps until it is woken, or for so long; -1 when another one keeps the time.\n" +
     "  redis.call('ZREMRANGEBYSCORE', idle, '-inf', string.format('%.0f', now))\n" +
-    "  redis.call('ZADD', idle, string.format('%.0f', now + parkMs), channel)\n" +
+    "  redis.call('ZADD', idle, string.format('%.1f', now + parkMs), channel)\n" +
     "  redis.call('PEXPIRE', idle, PARKED_KEYS_MS)\n" +
     "  nextAt = nextInstant()\n" +
     "  local due, keeper = timing()\n" +
@@ -5411,10 +5874,11 @@ export const workerRenew = new Script({
   args: ["leaseMs"],
   restArg: "leases",
   source: "#!lua flags=allow-oom\n" +
-    "-- Prolongs the leases of running tasks. A task that is active under another token, or not at all, is not touched.\n" +
+    "-- Prolongs the leases of running tasks. A task that is active under another token, or not at all, is not touched. Of a task that\n" +
+    "-- was handed over (see queue.enqueue.lua) the first attempt has begun with that.\n" +
     "--\n" +
     "-- KEYS\n" +
-    "--   attempts     HASH id -> last attempt; A u32 token … while active, C … cancelled\n" +
+    "--   attempts     HASH id -> last attempt; A u32 token, u16 attempt … while active, C … cancelled\n" +
     "--   active       ZSET id -> end of the lease, ms\n" +
     "-- ARGV\n" +
     "--   leaseMs      ms from now\n" +
@@ -5431,14 +5895,17 @@ export const workerRenew = new Script({
     "  ids[#ids + 1] = ARGV[i]\n" +
     "end\n" +
     "for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids))) do\n" +
-    "  local state, token\n" +
+    "  local state, token, attempt, at\n" +
     "  if last then\n" +
-    "    state, token = struct.unpack('>c1I', last)\n" +
+    "    state, token, attempt, at = struct.unpack('>c1IH', last)\n" +
     "  end\n" +
     "  if state == 'A' and token == tonumber(ARGV[2 * i + 1]) then\n" +
     "    renewed[#renewed + 1] = leaseUntil\n" +
     "    renewed[#renewed + 1] = ids[i]\n" +
     "    replies[i] = '1'\n" +
+    "    if attempt == 0 then\n" +
+    "      redis.call('HSET', attempts, ids[i], struct.pack('>c1IH', state, token, 1) .. string.sub(last, at))\n" +
+    "    end\n" +
     "  else\n" +
     "    replies[i] = state == 'C' and 'C' or '0'\n" +
     "  end\n" +

@@ -175,6 +175,59 @@ test('a task that comes to a parked worker: enqueue, take, complete', async () =
   ]);
 });
 
+test('the next one that comes to a parked worker comes along with the message that wakes it', async () => {
+  const { prefix, queue } = await newQueue();
+  const runs: unknown[] = [];
+  await launch(redis, 'q', { t: (payload) => void runs.push(payload) }, { prefix });
+  const isParked = async (): Promise<boolean> => (await redis.zcard(`${prefix}:queues:{q}:idle`)) === 1;
+  await until(async () => runs.length === 1 && isParked());
+  // A worker was parked: the keys for it are sent from now on. Handlers are known to be quick after some.
+  for (let count = 2; count <= 20; count += 1) {
+    await queue.enqueue('t', count);
+    await until(async () => runs.length === count && isParked());
+  }
+  let lines: string[] = [];
+  // One handler that the machine held up, and the worker confirms first what it is handed.
+  await until(async () => {
+    await until(isParked);
+    const ended = runs.length + 1;
+    lines = await commands(prefix, async () => {
+      await queue.enqueue('t', 'handed');
+      await until(async () => (await redis.llen(`${prefix}:queues:{q}:succeeded`)) === ended);
+    });
+    return !lines.includes('worker.renew');
+  });
+  expect(withoutLooks(lines.filter((line) => !/^(?:llen|zcard)/.test(line)))).toEqual([
+    'queue.enqueue',
+    '  get settings',
+    '  time',
+    '  hmget tasks',
+    '  hlen tasks',
+    '  exists scheduled:1 retrying:1 ready:1 ready:0 scheduled:0 retrying:0',
+    '  zpopmin idle',
+    '  publish wake',
+    '  hset attempts',
+    '  zadd active',
+    '  hset tasks',
+    // Completes it, and parks again.
+    'worker.exchange',
+    '  get settings',
+    '  time',
+    '  hmget attempts',
+    '  zrem active',
+    '  exists scheduled:0 retrying:0 scheduled:1 retrying:1',
+    '  lpop ready:0',
+    '  lpop ready:1',
+    '  hset attempts',
+    '  rpush succeeded',
+    '  zremrangebyscore idle',
+    '  zadd idle',
+    '  pexpire idle',
+    '  zrange active',
+    '  get timekeeper',
+  ]);
+});
+
 test('a full worker completes and takes in one call', async () => {
   const { prefix, queue } = await newQueue();
   let runs = 0;

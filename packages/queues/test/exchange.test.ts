@@ -5,7 +5,7 @@ import { Shard } from '../src/shard/shard.js';
 import { decodeTaskId, encodeTaskId } from '../src/task/task-id.js';
 import type { Exchanged } from '../src/worker/exchange.js';
 import { exchange } from '../src/worker/exchange.js';
-import { encodeSettlement, SUCCEEDED } from '../src/worker/settlement.js';
+import { encodeSettlement, GIVEN_BACK, SUCCEEDED } from '../src/worker/settlement.js';
 
 const redis = connect();
 const KEEP = { keepSucceeded: 100, keepSucceededMs: 60_000, keepDead: 100 };
@@ -78,4 +78,54 @@ test('small hashes are no lists, which Redis would go through for each task', as
   await take(2, 60_000, first);
   // Nothing is left of how it was brought about.
   expect([await redis.hlen(tasks), await redis.hlen(attempts)]).toEqual([5, 5]);
+});
+
+test('what goes back at once keeps its order, whatever the ids are, and goes before what stands behind it', async () => {
+  const { queue, shard, take } = newQueue();
+  const all = Array.from({ length: 300 }, (_, index) => `task ${(7 * index) % 300}`);
+  await queue.enqueueMany(all.map((id) => ({ name: 't', payload: 1, options: { id } })));
+  const giveBack = async (...replies: Exchanged[]): Promise<void> => {
+    const settlements = replies
+      .flatMap(({ taken }) => taken)
+      .map(({ storedId, token }) => ({ storedId, encoded: encodeSettlement(token, GIVEN_BACK) }));
+    const channel = shard.keys.wakeChannel('w');
+    await exchange(shard, KEEP, { channel, want: 0, leaseMs: 60_000, parkMs: 1_000, settlements });
+  };
+  const [first, second, third] = [await take(8), await take(150), await take(8)];
+  await Promise.all([giveBack(first), giveBack(second), giveBack(third)]);
+  const listed: string[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: Awaited<ReturnType<typeof queue.list>> = await queue.list('ready', { cursor, limit: 3 });
+    listed.push(...page.tasks.map(({ id }) => id));
+    cursor = page.cursor;
+  } while (cursor !== null);
+  expect(listed).toEqual(all);
+  const again = await take(300);
+  expect(ids(again)).toEqual(all);
+  expect(new Set(again.taken.map(({ attempt }) => attempt))).toEqual(new Set([1]));
+});
+
+test.each([
+  ['of a queue that holds nothing else', 0],
+  ['beside delayed ones', 3_600_000],
+])('beyond the free slots no last attempt is taken, nor what is behind it: %s', async (_, delayMs) => {
+  const { queue, shard } = newQueue();
+  if (delayMs > 0) await queue.enqueue('t', 1, { delayMs });
+  const only = [false, true, false, true, false, false];
+  await queue.enqueueMany(
+    only.map((isOnly, index) => ({
+      name: 't',
+      payload: 1,
+      options: { id: `task ${index}`, attempts: isOnly ? 1 : 5 },
+    })),
+  );
+  const channel = shard.keys.wakeChannel('w');
+  const most = { channel, leaseMs: 60_000, parkMs: 1_000, settlements: [] };
+  const takings: string[][] = [];
+  for (const slots of [1, 1, 2, 0, 1]) {
+    takings.push(ids(await exchange(shard, KEEP, { ...most, want: 8, slots })));
+  }
+  expect(takings).toEqual([['task 0'], ['task 1', 'task 2'], ['task 3', 'task 4', 'task 5'], [], []]);
+  expect(await queue.counts()).toMatchObject({ ready: 0, active: 6 });
 });

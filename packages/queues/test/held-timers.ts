@@ -80,5 +80,11 @@ export const heldRenewals = (): HeldTimers => held(LEASE_MS / 3);
 /** What calls that are not answered wait for: the lease of what they might bring. */
 export const heldOverdue = (): HeldTimers => held(LEASE_MS);
 
+/** After this a worker gives back what it has taken ahead of its slots; see PATIENCE_MS of src/worker/ahead.ts. */
+export const heldPatience = (): HeldTimers => held(8);
+
+/** What ends handlers that take too long. */
+export const heldTimeouts = (timeoutMs: number): HeldTimers => held(timeoutMs);
+
 /** For so long a worker that stops tries to give back what it has; see FAREWELL_MS of src/worker/worker.ts. */
 export const heldFarewells = (): HeldTimers => held(2_000);

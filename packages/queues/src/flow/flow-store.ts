@@ -14,6 +14,7 @@ import { flowOpen, flowReport } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import type { ParentAddress } from '../task/record.js';
 import { decodeRecord, setLane } from '../task/record.js';
+import { isSealed } from '../task/seal.js';
 import { decodeTaskId, encodeTaskId } from '../task/task-id.js';
 import type { ChildIdentity } from './child.js';
 import { encodeChild, failureOf } from './child.js';
@@ -122,6 +123,8 @@ export class FlowStore {
     // It has ended and is forgotten: its report is under way, and ends this.
     if (stored === null)
       throw new Error(`task ${decodeTaskId(storedId)} of queue ${queue} has come and gone`);
+    // Children never are.
+    if (isSealed(stored as Buffer)) return false;
     const { parent: owner } = decodeRecord(stored as Buffer).extras;
     return owner?.flow === parent.flow && owner.index === parent.index;
   }

@@ -41,6 +41,7 @@ local room = (tonumber(string.match(believed, ';max=(%d+)')) or MAX_TASKS) - red
 
 -- include task.events.part.lua
 -- include task.essence.part.lua
+-- include task.seal.part.lua
 
 -- The children are the `count` arguments from `first` on.
 local function open(id, record, flow, policy, first, count)
@@ -64,7 +65,7 @@ while at <= #ARGV do
   if room <= 0 and redis.call('HEXISTS', tasks, id) == 0 then
     replies[#replies + 1] = 'F'
   elseif redis.call('HSETNX', tasks, id, kept) == 0 then
-    replies[#replies + 1] = essence(redis.call('HGET', tasks, id)) == essence(record) and '0' or 'C'
+    replies[#replies + 1] = essence((unseal(redis.call('HGET', tasks, id)))) == essence(record) and '0' or 'C'
   else
     replies[#replies + 1] = '1'
     room = room - 1

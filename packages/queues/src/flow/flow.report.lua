@@ -31,13 +31,7 @@ for lane = 10, #KEYS, 3 do
   scheduled[(lane - 10) / 3] = KEYS[lane + 1]
 end
 
-local stored = redis.call('GET', settings)
-if stored and stored ~= believed then
-  return redis.error_reply('SETTINGS ' .. stored)
-end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0
+-- include task.believed.part.lua
 
 -- include task.wake.part.lua
 -- include task.events.part.lua

@@ -32,7 +32,7 @@ export function decodeCursor(state: TaskState, cursor: unknown): Cursor {
     isCount(shard) &&
     isCount(section) &&
     typeof at === 'string' &&
-    (state === 'waiting' ? /^\d{0,20}$/ : /^\d{0,15}$/).test(at) &&
+    (state === 'waiting' ? /^\d{0,20}$/ : /^\d{0,15}(\.\d{1,6})?$/).test(at) &&
     typeof after === 'string';
   if (!isCursor) {
     throw new RangeError(`cursor must be one that listing the ${state} tasks has returned`);

@@ -38,14 +38,8 @@ for lane = 18, #KEYS, 3 do
   ready[index], scheduled[index], retrying[index] = KEYS[lane], KEYS[lane + 1], KEYS[lane + 2]
 end
 
-local stored = redis.call('GET', settings)
-if stored and stored ~= believed then
-  return redis.error_reply('SETTINGS ' .. stored)
-end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include task.believed.part.lua
 local isExtended = true
-local keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0
 local ENDED = { S = true, D = true, C = true }
 
 -- include task.wake.part.lua
@@ -55,12 +49,14 @@ local ENDED = { S = true, D = true, C = true }
 -- include flow.forget.part.lua
 -- include task.forget.part.lua
 -- include task.leave.part.lua
+-- include task.seal.part.lua
 
 local replies = {}
 for i = 4, #ARGV, 2 do
   local id, reason = ARGV[i], ARGV[i + 1]
-  local record = redis.call('HGET', tasks, id)
-  local last = record and redis.call('HGET', attempts, id) or ''
+  local record, last = redis.call('HGET', tasks, id), nil
+  record, last = unseal(record, record and redis.call('HGET', attempts, id))
+  last = last or ''
   local state = string.sub(last, 1, 1)
   if not record then
     replies[#replies + 1] = '-'

@@ -38,12 +38,14 @@ local MOST_BYTES = 4194304
 
 -- include flow.forget.part.lua
 -- include task.forget.part.lua
+-- include task.seal.part.lua
 
 -- How many of the first ones succeeded up to then.
 local function countOld(ids)
   local bytes = 0
   for from = 1, #ids, PIECE do
     for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids, from, math.min(from + PIECE - 1, #ids)))) do
+      last = last or sealedEnd(ids[from + i - 1])
       if last and struct.unpack('>d', last, 2) > upTo then
         return from + i - 2, true
       end

@@ -37,17 +37,11 @@ for lane = 16, #KEYS, 3 do
   ready[index], scheduled[index], retrying[index] = KEYS[lane], KEYS[lane + 1], KEYS[lane + 2]
 end
 
-local stored = redis.call('GET', settings)
-if stored and stored ~= believed then
-  return redis.error_reply('SETTINGS ' .. stored)
-end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include task.believed.part.lua
 if upTo == 0 then
   upTo = now
 end
 local isExtended = true
-local keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0
 -- Records are read in pieces; a call ends with the piece that makes it more bytes than this.
 local PIECE = 50
 local MOST_BYTES = 4194304

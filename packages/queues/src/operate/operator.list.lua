@@ -55,6 +55,8 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local reply = { -1, '', '' }
 local found, seen, bytes = 0, 0, 0
 
+-- include task.seal.part.lua
+
 local function isFull()
   return found >= limit or seen >= MOST_SEEN or bytes >= MOST_BYTES
 end
@@ -88,7 +90,9 @@ local function show(ids, instants, isThere)
   local lasts = redis.call('HMGET', attempts, unpack(ids))
   local told = redis.call('HMGET', progress, unpack(ids))
   for i, record in ipairs(records) do
-    local last = lasts[i] or ''
+    local last
+    record, last = unseal(record, lasts[i])
+    last = last or ''
     if record then
       bytes = bytes + #record + #last
       local own, payloadAt = nameOf(record)
@@ -241,7 +245,7 @@ end
 -- The instant at which the task at a place of the list of those that succeeded did so; nil for one without.
 local function succeededAt(index)
   local id = redis.call('LINDEX', succeeded, index)
-  local last = id and redis.call('HGET', attempts, id)
+  local last = id and (redis.call('HGET', attempts, id) or sealedEnd(id))
   return last and #last >= 9 and struct.unpack('>d', last, 2) or nil
 end
 

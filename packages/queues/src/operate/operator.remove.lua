@@ -40,14 +40,8 @@ for lane = 20, #KEYS, 3 do
   ready[index], scheduled[index], retrying[index] = KEYS[lane], KEYS[lane + 1], KEYS[lane + 2]
 end
 
-local stored = redis.call('GET', settings)
-if stored and stored ~= believed then
-  return redis.error_reply('SETTINGS ' .. stored)
-end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include task.believed.part.lua
 local isExtended = true
-local keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0
 
 -- include task.wake.part.lua
 -- include task.group.part.lua
@@ -56,12 +50,14 @@ local keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0
 -- include flow.forget.part.lua
 -- include task.forget.part.lua
 -- include task.leave.part.lua
+-- include task.seal.part.lua
 
 local replies = {}
 for i = 3, #ARGV do
   local id = ARGV[i]
-  local record = redis.call('HGET', tasks, id)
-  local last = record and redis.call('HGET', attempts, id) or ''
+  local record, last = redis.call('HGET', tasks, id), nil
+  record, last = unseal(record, record and redis.call('HGET', attempts, id))
+  last = last or ''
   local state = string.sub(last, 1, 1)
   if not record then
     replies[#replies + 1] = '-'

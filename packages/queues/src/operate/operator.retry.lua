@@ -26,13 +26,7 @@ for lane = 8, #KEYS, 3 do
   retrying[(lane - 8) / 3] = KEYS[lane + 2]
 end
 
-local stored = redis.call('GET', settings)
-if stored and stored ~= believed then
-  return redis.error_reply('SETTINGS ' .. stored)
-end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0
+-- include task.believed.part.lua
 local ended = { D = dead, C = cancelled }
 
 -- include task.wake.part.lua
@@ -61,6 +55,7 @@ for i = 3, #ARGV, 2 do
       redis.call('ZADD', key, now, id)
       reply = '1'
     end
+    -- Without an entry it was never taken, or has succeeded.
   elseif state == '' and redis.call('HEXISTS', tasks, id) == 0 then
     reply = '-'
   end

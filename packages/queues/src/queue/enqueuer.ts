@@ -82,6 +82,8 @@ export class Enqueuer {
   #isOpen = false;
   /** The time on the server of each shard. */
   readonly #clocks = new Map<Shard, ServerClock>();
+  /** Shards in which no worker was parked when a task came last; none is handed over there. */
+  readonly #busy = new Set<Shard>();
   /** Shards whose scripts are given the keys of what lies beyond the core. */
   readonly #extended = new Set<Shard>();
 
@@ -223,7 +225,7 @@ export class Enqueuer {
       // It was so before, but what is stored may be lost, by a failover say, and stored anew by somebody else.
       if (isExtended && !settings.values.isUsed) await shard.extend();
       sentAt = performance.now();
-      entries = new Entries(batch, shard, clock.now(), sentAt);
+      entries = new Entries(batch, shard, clock.now(), sentAt, !this.#busy.has(shard));
       if (entries.count === 0) return null;
       return queueEnqueue.run(
         this.#redis,
@@ -247,7 +249,9 @@ export class Enqueuer {
     let outcomes = '';
     if (reply !== null) {
       const [text, now] = typeof reply === 'number' ? ['', reply] : (reply as [string, number]);
-      clock.learn(sentAt, now);
+      if (now < 0) this.#busy.delete(shard);
+      else this.#busy.add(shard);
+      clock.learn(sentAt, Math.abs(now));
       if (text === '' && refused.size === 0) return batch.map(({ id }) => ({ id: id!, isDuplicate: false }));
       outcomes = text === '' ? STORED.repeat(entries.count) : text;
     }

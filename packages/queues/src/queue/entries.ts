@@ -11,6 +11,8 @@ const UUID_BYTES = 16;
 const DELAY_BYTES = 10;
 const NO_DELAYS = Buffer.alloc(0);
 const FIRST_LANE = '0'.charCodeAt(0);
+/** A record that travels along with the message that wakes a worker: subscriptions are no place for big ones. */
+const MAX_HANDED_BYTES = 4096;
 
 export interface EntryOperands {
   readonly lanes: string;
@@ -25,14 +27,21 @@ export class Entries {
   /** Tasks that cannot be sent. */
   readonly refused = new Map<Enqueue, Error>();
   readonly operands: EntryOperands;
-  /** The keys of the lanes that occur, and those of what lies beyond the core. */
+  /** The keys of the lanes that occur, and those of what lies beyond the core, or of what a task that is handed over needs. */
   readonly places: readonly string[];
 
   /**
    * @param stamp What is to be written as the time of enqueuing; 0 leaves it to the server.
    * @param sentAt `performance.now()`
+   * @param mayHand A worker is parked, as far as is known: a single task may be handed to it.
    */
-  constructor(batch: readonly Enqueue[], { index, settings }: Shard, stamp: number, sentAt: number) {
+  constructor(
+    batch: readonly Enqueue[],
+    { index, settings, keys }: Shard,
+    stamp: number,
+    sentAt: number,
+    mayHand: boolean,
+  ) {
     const { shards } = settings.values;
     let bytes = 0;
     for (const { storedId, record } of batch) bytes += 6 + (storedId?.length ?? UUID_BYTES) + record.length;
@@ -74,7 +83,12 @@ export class Entries {
     this.count = count;
     const laneKeys = settings.laneKeys;
     const places = lanes.flatMap((one) => [laneKeys[3 * one]!, laneKeys[3 * one + 1]!]);
-    this.places = [...places, ...settings.extendedKeys];
+    const isHandable = mayHand && count === 1 && delays.length === 0 && at <= MAX_HANDED_BYTES;
+    if (!isHandable || settings.extendedKeys.length > 0) this.places = [...places, ...settings.extendedKeys];
+    else {
+      const above = laneKeys.slice(0, 3 * lanes[0]!);
+      this.places = [...places, keys.of.active, laneKeys[3 * lanes[0]! + 2]!, ...above];
+    }
     this.operands = {
       lanes: String.fromCharCode(...lanes.map((one) => FIRST_LANE + one)),
       stamp,

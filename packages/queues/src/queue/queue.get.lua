@@ -26,11 +26,13 @@ local stored = redis.call('GET', settings)
 if stored and stored ~= believed then
   return redis.error_reply('SETTINGS ' .. stored)
 end
-local record = redis.call('HGET', tasks, id)
+
+-- include task.seal.part.lua
+
+local record, last = unseal(redis.call('HGET', tasks, id), redis.call('HGET', attempts, id))
 if not record then
   return nil
 end
-local last = redis.call('HGET', attempts, id)
 local told, lines = '', ''
 if last then
   -- Only who has run has told something.

@@ -1,5 +1,5 @@
 -- Stores tasks of which some may be stored or remembered already, have to wait, or lie in several lanes or in groups.
--- Expects: everything of the prologue of queue.enqueue.lua, laneKeys, beyond; task.essence.part.lua before it.
+-- Expects: everything of the prologue of queue.enqueue.lua, laneKeys, beyond; task.essence.part.lua, task.seal.part.lua before it.
 local GROUPED, REMEMBERED, LANES = 16, 128, 16
 -- How many ids whose time is over are forgotten with each call.
 local MOST_FORGOTTEN = 200
@@ -36,7 +36,7 @@ local outcomes, seen, ready, scheduled, written = {}, {}, {}, {}, 0
 isReady = false
 for i = 1, count do
   local id, record = ids[i], fields[2 * i]
-  local other = known[i] or seen[id]
+  local other = seen[id] or known[i] and unseal(known[i])
   if other then
     outcomes[i] = essence(other) == essence(record) and '0' or 'C'
   elseif refused[i] and tonumber(refused[i]) > now then

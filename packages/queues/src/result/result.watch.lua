@@ -22,15 +22,20 @@ local ids = {}
 for i = 3, #ARGV do
   ids[#ids + 1] = ARGV[i]
 end
+
+-- include task.seal.part.lua
+
 local nowS = tonumber(redis.call('TIME')[1])
 redis.call('ZREMRANGEBYSCORE', watched, '-inf', string.format('(%.0f', nowS * SOLE))
 local scores = redis.call('ZMSCORE', watched, unpack(ids))
 local replies, waits = {}, {}
 for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids))) do
-  local id, state = ids[i], last and string.sub(last, 1, 1)
+  local id = ids[i]
+  local told = last or sealedEnd(id)
+  local state = told and string.sub(told, 1, 1)
   if state == 'S' or state == 'D' or state == 'C' then
-    replies[i] = last
-  elseif redis.call('HEXISTS', tasks, id) == 0 then
+    replies[i] = told
+  elseif told == nil or last and redis.call('HEXISTS', tasks, id) == 0 then
     replies[i] = ''
   else
     local score = scores[i] and tonumber(scores[i])

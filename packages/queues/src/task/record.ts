@@ -6,7 +6,7 @@
  *
  * The low four bits of the first byte are the lane; the flags are those that Lua asks for. On its way to the enqueue script
  * the f64 says when the task may run. Extras (headers, a backoff of its own) are empty for most tasks and then take two
- * bytes.
+ * bytes. A task that has succeeded without a result comes to have its end before all this: see seal.ts.
  */
 import { describeError } from './describe-error.js';
 import { InvalidPayloadError, PayloadTooLargeError } from '../errors.js';

@@ -1,6 +1,7 @@
 /** One run of one task by this worker: what the handler sees of it, and the lease that it stands under. */
 import { LeaseLostError } from '../errors.js';
 import type { Consumer } from './consumer.js';
+import type { Confirmation } from './leases.js';
 import { linesOf, progressJson } from './notes.js';
 import type { TaskRecord } from '../task/record.js';
 import type { Child } from '../flow/child.js';
@@ -53,6 +54,8 @@ export interface Taken {
   readonly token: number;
   readonly attempt: number;
   readonly record: Buffer;
+  /** Of a task that came along with the message that woke the worker: the server has to be told that its attempt has begun. */
+  readonly handed?: { readonly confirming: Promise<Confirmation> | undefined };
 }
 
 export class Attempt implements TaskContext {

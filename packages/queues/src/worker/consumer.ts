@@ -4,7 +4,7 @@
  * Calls are made when something happened: a task ended, a wake-up came, a slot is free and the queue may hold more.
  * Everything of one tick goes into one call, and two calls may be under way, so that the server works on one while
  * handlers run for the other. When the queue has nothing, the worker is parked there and sends nothing until it is
- * woken, the next task falls due, or the time for a re-check has come.
+ * woken, the next task falls due, or the time for a re-check has come. The message that wakes it may bring a task along.
  */
 import type { RedisClient } from '@mortise/redis';
 import { afterMicrotasks, Loop, WaiterHub } from '@mortise/redis';
@@ -15,49 +15,28 @@ import type { Shard } from '../shard/shard.js';
 import { Chores } from './chores.js';
 import type { Exchanged } from './exchange.js';
 import { exchange } from './exchange.js';
+import { decodeHanded } from './handed.js';
 import { Leases } from './leases.js';
 import { Notes } from './notes.js';
 import type { ResolvedWorkerOptions } from '../options.js';
+import { ServerClock } from '../queue/server-clock.js';
 import { Reporter } from './reporter.js';
+import type { PendingSettlement } from './pending-settlements.js';
+import { PendingSettlements } from './pending-settlements.js';
 import type { Settlement } from './settlement.js';
-import { encodeSettlement } from './settlement.js';
+import { encodeSettlement, GIVEN_BACK } from './settlement.js';
+import type { Reserved, Slots } from './slots.js';
+import { NOTHING } from './slots.js';
 import { decodeTaskId } from '../task/task-id.js';
 import { untilAborted } from './until-aborted.js';
 
-/** The worker, as a consumer sees it. */
-export interface Slots {
-  /** Sets aside slots for what this consumer may take now; 0 while another queue goes first or none is free. */
-  reserve(consumer: Consumer, most: number): number;
-  /** Gives slots back, and the tasks that came for them, at this instant of the server, ms. Must not throw. */
-  fill(
-    consumer: Consumer,
-    reserved: number,
-    taken: readonly Taken[],
-    leaseEndsAt: number,
-    nowMs: number,
-  ): void;
-  /** The settings of the consumer's shard are others than they were. Must not throw. */
-  adapt(consumer: Consumer): void;
-}
-
-interface PendingSettlement {
-  readonly storedId: Buffer;
-  readonly encoded: Buffer;
-  /** The server's refusal tells something new: it is not a repetition, and the loss was not known before. */
-  isFirst: boolean;
-}
-
 /** Calls under way at the same time. */
 const MAX_IN_FLIGHT = 2;
-/** Tasks and settlements in one call: bounds how long it holds the server (about 3 ms). */
-const MAX_BATCH = 500;
-/** A call ends with the result that makes it longer than this. */
-const MAX_BATCH_BYTES = 4 * 1024 * 1024;
-/** From so many on, settlements go half and half into two calls, so that the one is under way while the other runs. */
-const MIN_SPLIT = 32;
 /** A parked worker looks again after at most this, or 0.4 leases: sooner than anything it backs up would be missed. */
 const MAX_RECHECK_MS = 4_000;
 const PARK_GRACE_MS = 1_000;
+/** Says that the worker may be handed a task along with the message that wakes it. */
+const MAY_BE_HANDED_MS = 0.5;
 /** A full worker looks for schedules that are due, and for what flows have to be told, after so long. */
 const FULL_LOOK_MS = 1_000;
 const MAX_BACKOFF_MS = 5_000;
@@ -78,9 +57,16 @@ export class Consumer {
   readonly #channel: string;
   readonly #recheckMs: number;
   readonly #listening: Loop;
+  readonly #clock = new ServerClock();
+  /** The worker has no other queue, whose tasks may have to go first. */
+  readonly #isAlone: boolean;
   readonly #chores: Chores;
-  #settlements: PendingSettlement[] = [];
+  readonly #settlements = new PendingSettlements();
+  /** Tasks that came with a message, and found no slot. */
+  readonly #handed: Buffer[] = [];
   #inFlight = 0;
+  /** Of the calls under way that ask for tasks. */
+  readonly #asked = new Set<Reserved>();
   #overdue = 0;
   #isScheduled = false;
   #isHungry = true;
@@ -105,6 +91,7 @@ export class Consumer {
     workerId: string,
     options: ResolvedWorkerOptions,
     slots: Slots,
+    isAlone: boolean,
   ) {
     const { redis, queue, keys } = shard;
     const reporter = new Reporter(redis, options.onError);
@@ -112,6 +99,7 @@ export class Consumer {
     this.#redis = redis;
     this.#options = options;
     this.#slots = slots;
+    this.#isAlone = isAlone;
     this.#reporter = reporter;
     this.#channel = keys.wakeChannel(workerId);
     this.#recheckMs = Math.min(MAX_RECHECK_MS, Math.max(1_000, Math.round(0.4 * options.leaseMs)));
@@ -147,7 +135,7 @@ export class Consumer {
 
   settle({ storedId, token }: Taken, settlement: Settlement): void {
     const isFirst = settlement.verdict !== 'B';
-    this.#settlements.push({ storedId, encoded: encodeSettlement(token, settlement), isFirst });
+    this.#settlements.add({ storedId, encoded: encodeSettlement(token, settlement), isFirst });
     this.schedule();
   }
 
@@ -217,7 +205,8 @@ export class Consumer {
       const waiter = await untilAborted(opening, signal);
       for (;;) {
         this.#wake();
-        await waiter.next({ signal });
+        const wake = await waiter.next({ signal });
+        if (wake.type === 'message' && wake.body.length > 0) this.#takeHanded(wake.body);
       }
     } finally {
       // While Redis is away it may open long after the worker has stopped.
@@ -225,11 +214,36 @@ export class Consumer {
     }
   }
 
+  /**
+   * A task has come along with the message that wakes the worker. What cannot be run goes back; what may be too old, or cannot
+   * be answered, is left: its lease ends soon, and the attempt does not count.
+   */
+  #takeHanded(body: Buffer): void {
+    const { task, mostAttempts, nowMs, claimMs } = decodeHanded(body);
+    const ageMs = Math.max(0, this.#clock.now() - nowMs);
+    if (this.#isStopped || this.#redis.status !== 'ready' || ageMs > claimMs / 2) return;
+    const { want } = this.#isAnswering ? this.#slots.reserve(this, 1, false) : NOTHING;
+    if (want === 0) {
+      // A call that is under way may have reserved all slots, and bring nothing.
+      if (this.#inFlight > 0) this.#handed.push(body);
+      else this.settle(task, GIVEN_BACK);
+      return;
+    }
+    // Handlers that nobody knows to be quick may hold up the thread for longer than the lease, or end the process.
+    const confirming = mostAttempts > 1 && this.#slots.isQuick(task) ? undefined : this.leases.confirm(task);
+    // Whoever holds the attempt hears of it; there may be none.
+    confirming?.catch(() => undefined);
+    const leaseEndsAt = performance.now() + claimMs - ageMs;
+    this.#slots.fill(this, want, [{ ...task, handed: { confirming } }], leaseEndsAt, nowMs);
+  }
+
   async #exchange(): Promise<void> {
     if (this.#isStopped || this.#inFlight >= MAX_IN_FLIGHT || this.#backingOff) return;
-    const { settlements, most } = this.#share();
+    const { settlements, most } = this.#settlements.take(this.#inFlight === 0);
     const isOffering = this.#isHungry || settlements.length > 0;
-    const want = isOffering && this.#isAnswering ? this.#slots.reserve(this, most) : 0;
+    const mayAsk = isOffering && this.#isAnswering && !this.#isLate([...this.#asked]);
+    const reserved = mayAsk ? this.#slots.reserve(this, most, true) : NOTHING;
+    const { want, slots } = reserved;
     const isAway = this.#isLeaving || this.#isPaused;
     const hasReason = isAway ? !this.#hasLeft : this.#mustLook || (this.#isHungry && !this.#isAnswering);
     if (want === 0 && settlements.length === 0 && !hasReason) {
@@ -240,8 +254,10 @@ export class Consumer {
     this.#mustLook = false;
     this.#hasLeft = isAway;
     this.#inFlight += 1;
-    if (this.#settlements.length > 0) this.schedule();
-    const leaseEndsAt = performance.now() + this.#options.leaseMs;
+    if (want > 0) this.#asked.add(reserved);
+    if (!this.#settlements.isEmpty) this.schedule();
+    const sentAt = performance.now();
+    const leaseEndsAt = sentAt + this.#options.leaseMs;
     const wakes = this.#wakes;
     let isOverdue = false;
     // What a reply brings after that is void, so its slots need not wait for it: other queues may have them.
@@ -250,24 +266,29 @@ export class Consumer {
       this.#overdue += 1;
       this.#slots.fill(this, want, [], leaseEndsAt, 0);
     }, this.#options.leaseMs).unref();
-    let taken: readonly Taken[] = [];
+    let taken: Taken[] = [];
     let nowMs = 0;
     try {
-      const reply = await this.#call(want, settlements);
+      const reply = await this.#call(want, slots, settlements);
       ({ taken, nowMs } = reply);
+      this.#clock.learn(sentAt, nowMs);
       if (reply.chores !== 0) void this.#doChores(reply.chores);
       this.#failures = 0;
       if (this.shard.settings.text !== this.#settings) this.#adapt();
       this.#reportRefused(settlements, reply.settled);
+      const isLate = this.#isLate([reserved]);
+      const isFull = taken.length === want;
+      const isKept = !isFull && want > slots && taken.length >= slots && reply.sleepMs === 0;
+      if (want > 0) this.#slots.answered(isFull, isKept);
       // A wake-up that came while the call was under way may be younger than its answer.
-      this.#isHungry = taken.length === want || reply.sleepMs === 0 || this.#wakes !== wakes;
+      // Who finds a task for each free slot is not parked.
+      this.#isHungry = taken.length >= slots || reply.sleepMs === 0 || this.#wakes !== wakes;
+      if (isLate) for (const task of taken.splice(0)) this.settle(task, GIVEN_BACK);
       if (!this.#isHungry) this.#sleep(reply.sleepMs);
     } catch (error) {
       this.#failures += 1;
       this.#hasLeft = false;
-      // Settling twice is harmless: the second time the token no longer fits.
-      for (const settlement of settlements) settlement.isFirst = false;
-      this.#settlements.unshift(...settlements);
+      this.#settlements.putBack(settlements);
       if (!this.#isStopped) {
         this.#reporter.tellFailure(error);
         this.#backOff();
@@ -275,9 +296,16 @@ export class Consumer {
     }
     clearTimeout(overdue);
     this.#inFlight -= 1;
+    this.#asked.delete(reserved);
     if (isOverdue) this.#overdue -= 1;
     this.#slots.fill(this, isOverdue ? 0 : want, taken, leaseEndsAt, nowMs);
+    for (const body of this.#handed.splice(0)) this.#takeHanded(body);
     this.schedule();
+  }
+
+  /** Something has gone back since then. */
+  #isLate(asked: readonly Reserved[]): boolean {
+    return asked.some(({ want, round }) => want > 0 && round !== this.#slots.round());
   }
 
   #adapt(): void {
@@ -294,27 +322,17 @@ export class Consumer {
     if (isDone && !this.#isLeaving) this.#wake();
   }
 
-  /** The settlements of the next call, and how many tasks it may take. */
-  #share(): { settlements: PendingSettlement[]; most: number } {
-    const waiting = this.#settlements.length;
-    const isSplit = waiting >= MIN_SPLIT && this.#inFlight === 0;
-    const most = Math.min(MAX_BATCH, isSplit ? Math.ceil(waiting / 2) : waiting);
-    let count = 0;
-    for (let bytes = 0; count < most && bytes < MAX_BATCH_BYTES; count += 1) {
-      bytes += this.#settlements[count]!.encoded.length;
-    }
-    return { settlements: this.#settlements.splice(0, count), most: isSplit ? count : MAX_BATCH };
-  }
-
-  #call(want: number, settlements: readonly PendingSettlement[]): Promise<Exchanged> {
-    const { leaseMs } = this.#options;
-    const parkMs = this.#recheckMs + PARK_GRACE_MS;
+  #call(want: number, slots: number, settlements: readonly PendingSettlement[]): Promise<Exchanged> {
+    const mayBeHanded = this.#isAlone && this.shard.settings.values.shards === 1;
+    const parkMs = this.#recheckMs + PARK_GRACE_MS + (mayBeHanded ? MAY_BE_HANDED_MS : 0);
     return exchange(this.shard, this.#options, {
       channel: this.#channel,
       want,
-      leaseMs,
+      slots,
+      leaseMs: this.#options.leaseMs,
       parkMs,
       settlements,
+      isLeaving: this.#isLeaving,
     });
   }
 
@@ -345,15 +363,15 @@ export class Consumer {
   }
 
   #backOff(): void {
-    const most = this.#isLeaving ? MAX_LEAVING_BACKOFF_MS : MAX_BACKOFF_MS;
-    const ceiling = Math.min(most, 100 * 2 ** Math.min(this.#failures - 1, 10));
-    clearTimeout(this.#backingOff);
-    this.#backingOff = setTimeout(
-      () => {
-        this.#backingOff = undefined;
-        this.#wake();
-      },
-      Math.max(10, Math.random() * ceiling),
+    const ceiling = Math.min(
+      this.#isLeaving ? MAX_LEAVING_BACKOFF_MS : MAX_BACKOFF_MS,
+      100 * 2 ** Math.min(this.#failures - 1, 10),
     );
+    const waitMs = Math.max(10, Math.random() * ceiling);
+    clearTimeout(this.#backingOff);
+    this.#backingOff = setTimeout(() => {
+      this.#backingOff = undefined;
+      this.#wake();
+    }, waitMs);
   }
 }

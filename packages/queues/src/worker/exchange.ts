@@ -19,10 +19,14 @@ export interface ExchangeRequest {
   readonly channel: string;
   /** The most tasks to take. */
   readonly want: number;
+  /** Who gets fewer is parked. Default: `want`. */
+  readonly slots?: number;
   readonly leaseMs: number;
   /** How long whoever asks may sleep. */
   readonly parkMs: number;
   readonly settlements: Settlements;
+  /** Nobody may come for a while to do what is not done with each call. */
+  readonly isLeaving?: boolean;
 }
 
 export interface Exchanged {
@@ -40,13 +44,13 @@ export interface Exchanged {
 export async function exchange(
   shard: Shard,
   retention: Pick<ResolvedWorkerOptions, 'keepSucceeded' | 'keepSucceededMs' | 'keepDead'>,
-  { channel, want, leaseMs, parkMs, settlements }: ExchangeRequest,
+  { channel, want, slots = want, leaseMs, parkMs, settlements, isLeaving = false }: ExchangeRequest,
 ): Promise<Exchanged> {
   const { keepSucceeded, keepSucceededMs, keepDead } = retention;
   const { redis, keys, settings: known } = shard;
   const { settings, tasks, attempts, active, succeeded, dead, idle, timekeeper } = keys.of;
   const now = performance.now();
-  const isThorough = now - (lookedAt.get(shard) ?? -Infinity) >= THOROUGH_EVERY_MS;
+  const isThorough = isLeaving || now - (lookedAt.get(shard) ?? -Infinity) >= THOROUGH_EVERY_MS;
   if (isThorough) lookedAt.set(shard, now);
   const packed = packSettlements(settlements);
   const [settled, sleepMs, nowUs, chores, ...fields] = (await known.run(() =>
@@ -68,6 +72,7 @@ export async function exchange(
         publish: shard.publish,
         channel,
         want,
+        slots,
         leaseMs,
         parkMs,
         keepSucceeded,

@@ -16,6 +16,8 @@ interface RunnerOptions {
   readonly reporter: Reporter;
   readonly schemas: Schemas | undefined;
   readonly processing: Processing | undefined;
+  /** Called with the name of a task and how long its handler took, before its attempt has ended; not for batches. */
+  readonly onRan: (name: string, ms: number) => void;
   /** Called whenever an attempt has ended. */
   readonly onEnded: () => void;
 }
@@ -25,14 +27,16 @@ export class Runner {
   readonly #reporter: Reporter;
   readonly #schemas: Schemas | undefined;
   readonly #processing: Processing | undefined;
+  readonly #onRan: (name: string, ms: number) => void;
   readonly #onEnded: () => void;
   readonly #running = new Set<Attempt>();
 
-  constructor({ backoff, reporter, schemas, processing, onEnded }: RunnerOptions) {
+  constructor({ backoff, reporter, schemas, processing, onRan, onEnded }: RunnerOptions) {
     this.#backoff = backoff;
     this.#reporter = reporter;
     this.#schemas = schemas;
     this.#processing = processing;
+    this.#onRan = onRan;
     this.#onEnded = onEnded;
   }
 
@@ -46,6 +50,7 @@ export class Runner {
     this.#begin(attempt, handler);
     const call = this.#processing?.begin([attempt], handler !== undefined);
     attempt.call = call;
+    const startedAt = performance.now();
     let settlement: Settlement;
     try {
       if (!handler) throw new UnknownTaskError(attempt.queue, attempt.id, attempt.name);
@@ -59,6 +64,7 @@ export class Runner {
     } catch (error) {
       settlement = this.#failed(attempt, handler, error);
     }
+    this.#onRan(attempt.name, performance.now() - startedAt);
     this.#finish(attempt, settlement);
   }
 

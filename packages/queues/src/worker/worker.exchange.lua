@@ -9,10 +9,11 @@
 --
 -- KEYS
 --   settings     STRING, see src/shard/settings-text.ts
---   tasks        HASH id -> record: u8 lane, u16 most attempts, …
+--   tasks        HASH id -> record: u8 lane, u16 most attempts, …; or sealed, and then not in attempts: see src/task/seal.ts
 --   attempts     HASH id -> last attempt: A u32 token, u16 attempt, u8 lane + flags, u16 most attempts, group while
---                active; then S succeeded, D dead, R back in its lane, H the same and it holds its group, C cancelled:
---                f64 instant, u16 attempt, result or error; Q waits in its group: f64 sequence, u16 attempt
+--                active, attempt 0 as long as it is handed over and has not begun (see queue.enqueue.lua); then S succeeded,
+--                D dead, R back in its lane, H the same and it holds its group, C cancelled: f64 instant, u16 attempt,
+--                result or error; Q waits in its group: f64 sequence, u16 attempt
 --   active       ZSET id -> end of the lease, ms
 --   succeeded    LIST ids, oldest first
 --   dead         ZSET id -> instant of death, ms
@@ -24,9 +25,11 @@
 --   believed         the settings that the caller believes to be stored
 --   publish          PUBLISH or SPUBLISH
 --   channel          the channel on which this worker is woken
---   want             tasks to take at most, 0 to 500; 0: the worker is full or leaves, and is not parked
+--   want             tasks to take at most, 0 to 500
+--   slots            for so many of these there is a free slot: who gets fewer is parked; 0: the worker is full or leaves. Beyond
+--                    these, no task on its last attempt is taken, nor what is behind it
 --   leaseMs          ms
---   parkMs           how long the worker may sleep, ms
+--   parkMs           how long the worker may sleep, ms; half a ms more when it may be handed a task (see queue.enqueue.lua)
 --   keepSucceeded    count
 --   keepSucceededMs  ms
 --   keepDead         count
@@ -43,10 +46,10 @@
 --   error SETTINGS <stored>: something else is stored; nothing is written
 local settings, tasks, attempts, active, succeeded = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local dead, idle, timekeeper = KEYS[6], KEYS[7], KEYS[8]
-local believed, publish, channel, want = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local leaseMs, parkMs, keepSucceeded = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local keepSucceededMs, keepDead, isThorough = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10] == '1'
-local count, settlements = tonumber(ARGV[11]), ARGV[12]
+local believed, publish, channel, want, slots = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local leaseMs, parkMs, keepSucceeded = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local keepSucceededMs, keepDead, isThorough = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11] == '1'
+local count, settlements = tonumber(ARGV[12]), ARGV[13]
 -- 3 does not divide the number of the keys beyond the core.
 local isExtended = (#KEYS - 8) % 3 ~= 0
 -- Ready, scheduled and retrying of lane 0 and so on, and what lies beyond the core behind them.
@@ -150,11 +153,19 @@ if isExtended then
 end
 
 -- 3. Retention.
+local endOf
+if isThorough then
+-- include task.seal.part.lua
+  endOf = sealedEnd
+end
 -- include worker.retain.part.lua
+if isThorough and taken == 0 and isKept then
+-- include worker.seal.part.lua
+end
 
 -- 4. Who waits, and who keeps the time. Where nobody is parked a worker that is full has nobody to tell, and who parks next
 -- sees that an old timekeeper is not parked.
-local parks = taken < wanted and bytes < MOST_BYTES
+local parks = taken < slots and bytes < MOST_BYTES
 if parks or redis.call('EXISTS', idle) == 1 then
 -- include task.wake.part.lua
 -- include worker.park.part.lua

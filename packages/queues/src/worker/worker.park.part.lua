@@ -45,7 +45,7 @@ local nextAt
 if parks then
   -- Nothing more to take: the worker sleeps until it is woken, or for so long; -1 when another one keeps the time.
   redis.call('ZREMRANGEBYSCORE', idle, '-inf', string.format('%.0f', now))
-  redis.call('ZADD', idle, string.format('%.0f', now + parkMs), channel)
+  redis.call('ZADD', idle, string.format('%.1f', now + parkMs), channel)
   redis.call('PEXPIRE', idle, PARKED_KEYS_MS)
   nextAt = nextInstant()
   local due, keeper = timing()

@@ -1,7 +1,7 @@
 -- Takes ready tasks, those of earlier lanes first: where nothing is delayed and no more than the core is used.
 -- Expects: everything of the prologue of worker.exchange.lua, and the parts before it. What a task is taken with is said in
 -- worker.take.part.lua.
-local lane, headBefore, mark = 1, nil, nil
+local lane, headBefore, mark, isOnly = 1, nil, nil, false
 while taken < want and bytes < MOST_BYTES and lane <= 3 * laneCount do
   local ready, ids = laneKeys[lane], nil
   lane = lane + 3
@@ -22,6 +22,12 @@ while taken < want and bytes < MOST_BYTES and lane <= 3 * laneCount do
         local head = string.sub(record, 1, 3)
         if head ~= headBefore then
           headBefore, mark = head, struct.pack('>c1IH', 'A', token, 1) .. head
+          isOnly = string.sub(head, 2) == '\0\1'
+        end
+        if isOnly and taken >= slots then
+          -- Nobody may die of having waited for a slot: the reply ends here, and there is more to take.
+          bytes, upTo = MOST_BYTES, i - 1
+          break
         end
         local change, lease, at = #changed, 2 * taken, #reply
         changed[change + 1], changed[change + 2] = id, mark

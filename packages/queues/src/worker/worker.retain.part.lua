@@ -1,5 +1,5 @@
 -- Retention: by count at least as many as came, by age a few more.
--- Expects: everything of the prologue of worker.exchange.lua, and the parts before it.
+-- Expects: everything of the prologue of worker.exchange.lua, and the parts before it; when it is thorough, task.seal.part.lua.
 local MOST_AGED = 200
 local gone = isKept and {} or finished
 local kept = 0
@@ -14,7 +14,7 @@ if kept > keepSucceeded then
 end
 for _ = 1, isThorough and MOST_AGED or 0 do
   local oldest = redis.call('LINDEX', succeeded, '0')
-  local last = oldest and redis.call('HGET', attempts, oldest)
+  local last = oldest and (redis.call('HGET', attempts, oldest) or endOf(oldest))
   if not oldest or last and struct.unpack('>d', last, 2) > now - keepSucceededMs then
     break
   end

@@ -28,18 +28,21 @@ local function putBack(id, flags, group, at, attempt, reason)
   local last = struct.pack('>c1dH', state, now, attempt) .. reason
   changed[#changed + 1] = id
   changed[#changed + 1] = last
-  redis.call('ZADD', laneKeys[3 * (flags % LANES) + 3], string.format('%.0f', at), id)
+  redis.call('ZADD', laneKeys[3 * (flags % LANES) + 3], string.format('%.3f', at), id)
   if beyond then
     beyond.happen(state, id, last)
   end
 end
 
-for _, one in ipairs(setAside) do
+-- What goes back at once keeps its order whatever the ids are: each has an instant of its own, by the µs, and none is ahead of now.
+local backAt = now - 2 + time[2] % 1000 / 1000
+for i, one in ipairs(setAside) do
   local id, flags, group, attempt, verdict, delay, reason = unpack(one)
   if verdict == 'D' then
     bury(id, flags, group, attempt, reason)
   else
-    putBack(id, flags, group, now + delay, verdict == 'R' and attempt or attempt - 1, reason)
+    local at = verdict == 'B' and delay == 0 and backAt + i / 1000 or now + delay
+    putBack(id, flags, group, at, verdict == 'R' and attempt or attempt - 1, reason)
   end
 end
 

@@ -24,6 +24,8 @@ if count > 0 then
       state = string.sub(last or '', 1, 1)
       if state == 'A' then
         held, attempt, flags, most, at = struct.unpack('>IHBH', last, 2)
+        -- 0: it was handed over, and this is the first that is heard of its attempt.
+        attempt = math.max(1, attempt)
         group = string.sub(last, at)
         success = verdict == 'S' and struct.pack('>c1dH', 'S', now, attempt) .. data
       end

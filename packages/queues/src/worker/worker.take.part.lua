@@ -54,6 +54,11 @@ local function hand(ids, dueAt)
           state, _, before = struct.unpack('>c1dH', last)
         end
         local flags = isExtended and string.byte(record) or 0
+        if taken >= slots and before + 1 >= struct.unpack('>H', record, 2) then
+          -- Nobody may die of having waited for a slot: the reply ends here, and there is more to take.
+          bytes, upTo = MOST_BYTES, from + i - 2
+          break
+        end
         if math.floor(flags / GROUPED) % 2 == 0 then
           give(id, before + 1, string.sub(record, 1, 3), record)
         else

@@ -3,17 +3,19 @@
  * the reply to its completion was lost; a handler has to be safe to repeat, and can use `ctx.id` for that.
  *
  * A task that was taken stands in a slot until its attempt has ended. Those of names with a limit of their own stand in a line
- * before that, outside the slots, and those of a batch in a line within them; see line.ts. Leases are renewed by the thread
- * that runs the handlers: one that blocks it for longer than the lease loses the tasks of this worker to others, which is
- * reported, and its completion no longer counts.
+ * before that, outside the slots, and those of a batch in a line within them; see line.ts. Where handlers are quick, a few more
+ * are taken than there are slots; see ahead.ts. Leases are renewed by the thread that runs the handlers: one that blocks it for
+ * longer than the lease loses the tasks of this worker to others, which is reported, and its completion no longer counts.
  */
 import type { RedisClient } from '@mortise/redis';
 import { requireClient, requireDuration, requireName } from '@mortise/redis';
 import { v7 as uuidv7 } from 'uuid';
+import { Ahead } from './ahead.js';
 import type { Taken } from './attempt.js';
 import { Attempt } from './attempt.js';
-import type { Slots } from './consumer.js';
 import { Consumer } from './consumer.js';
+import type { Reserved, Slots } from './slots.js';
+import { NOTHING } from './slots.js';
 import { TaskExpiredError } from '../errors.js';
 import { FairShares } from './fairness.js';
 import type { Handlers, ResolvedHandler } from './handlers.js';
@@ -21,11 +23,13 @@ import { resolveHandlers } from './handlers.js';
 import { Line } from './line.js';
 import type { ResolvedWorkerOptions, WorkerOptions } from '../options.js';
 import { DEFAULTS, resolveFairness, resolveWorkerOptions } from '../options.js';
+import { Pace } from './pace.js';
 import { Reporter } from './reporter.js';
 import { Runner } from './runner.js';
 import { Schemas } from '../schema/schemas.js';
 import { died, GIVEN_BACK } from './settlement.js';
 import { Shard } from '../shard/shard.js';
+import { decodeRecord } from '../task/record.js';
 import type { TaskMap } from '../task/task.js';
 import { Processing } from '../telemetry/processing.js';
 
@@ -39,9 +43,12 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly #reporter: Reporter;
   readonly #handlers: ReadonlyMap<string, ResolvedHandler>;
   readonly #lines = new Map<ResolvedHandler, Line>();
+  readonly #ahead: Ahead;
+  readonly #pace = new Pace();
   /** One for each shard of each queue. */
   readonly #consumers: Consumer[] = [];
   readonly #shares: FairShares<Consumer>;
+  readonly #isAlone: boolean;
   readonly #runner: Runner;
   readonly #processing: Processing | undefined;
   readonly #slots: Slots;
@@ -78,16 +85,28 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
       reporter: this.#reporter,
       schemas: options.schemas && new Schemas(options.schemas),
       processing: this.#processing,
-      onEnded: () => this.#offer(),
+      onRan: (name, ms) => {
+        this.#ahead.ran(ms);
+        if (this.#handlers.has(name)) this.#pace.ran(name, ms);
+      },
+      onEnded: () => {
+        this.#beginNext();
+        this.#offer();
+      },
     });
+    this.#ahead = new Ahead((attempt) => this.#runner.giveBack(attempt));
     this.#handlers = resolveHandlers(handlers, this.#options.concurrency);
     for (const handler of this.#handlers.values()) {
       if (handler.maxCalls === Infinity && !handler.handleMany) continue;
       this.#lines.set(handler, new Line(handler, (attempts) => this.#beginCall(handler, attempts)));
     }
+    this.#isAlone = queues.length === 1;
     this.#shares = new FairShares(queues, resolveFairness(options.fairness, queues));
     this.#slots = {
-      reserve: (consumer, most) => this.#reserve(consumer, most),
+      isQuick: (task) => this.#isQuick(task),
+      round: () => this.#ahead.round,
+      reserve: (...asked) => this.#reserve(...asked),
+      answered: (...answer) => this.#ahead.answered(...answer),
       fill: (...filling) => this.#fill(...filling),
       adapt: (consumer) => this.#adapt(consumer),
     };
@@ -126,6 +145,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   pause(): void {
     if (this.#isPaused) return;
     this.#isPaused = true;
+    this.#ahead.giveBack();
     if (this.#state === 'running') for (const consumer of this.#consumers) consumer.pause();
   }
 
@@ -153,6 +173,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     this.#state = 'stopping';
     if (!wasRunning) return;
     for (const consumer of this.#consumers) consumer.leave();
+    this.#ahead.giveBack();
     for (const line of this.#lines.values())
       for (const attempt of line.clear()) this.#runner.giveBack(attempt);
     await this.#idle(graceMs);
@@ -175,32 +196,59 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   #addConsumer(queue: string, index: number): Consumer {
     const shard = new Shard(this.#redis, queue, this.#options.prefix, index);
-    const consumer = new Consumer(shard, this.id, this.#options, this.#slots);
+    const consumer = new Consumer(shard, this.id, this.#options, this.#slots, this.#isAlone);
     this.#consumers.push(consumer);
     this.#shares.add(consumer);
     return consumer;
   }
 
   /** How many shards a queue has is known when the first one has answered, or when it is founded after that. */
-  #adapt({ queue, shard }: Consumer): void {
+  #adapt(consumer: Consumer): void {
+    const { queue, shard } = consumer;
+    if (!this.#mayTakeAhead(consumer)) this.#ahead.giveBack();
     if (shard.index !== 0 || this.#state !== 'running') return;
-    const known = this.#consumers.filter((consumer) => consumer.queue === queue).length;
+    const known = this.#consumers.filter((each) => each.queue === queue).length;
     for (let index = known; index < shard.settings.values.shards; index += 1) {
-      const consumer = this.#addConsumer(queue, index);
-      consumer.start();
-      if (this.#isPaused) consumer.pause();
+      const added = this.#addConsumer(queue, index);
+      added.start();
+      if (this.#isPaused) added.pause();
     }
   }
 
-  #reserve(consumer: Consumer, most: number): number {
-    if (this.#state !== 'running' || this.#isPaused) return 0;
+  /**
+   * Whether tasks may be taken beyond the free slots: what waits for a slot would count for the limits of the queue and of its
+   * groups as if it ran, and would stand in the way of names, shards and queues that have to get their turn.
+   */
+  #mayTakeAhead({ shard }: Consumer): boolean {
+    if (this.#state !== 'running' || this.#isPaused || this.#lines.size > 0 || this.#consumers.length > 1) {
+      return false;
+    }
+    const { concurrency, rate, groupConcurrency, groupRate, isOrdered } = shard.settings.values;
+    const limits = [concurrency, rate, groupConcurrency, groupRate];
+    return !isOrdered && limits.every((limit) => limit === undefined);
+  }
+
+  #reserve(consumer: Consumer, most: number, mayWait: boolean): Reserved {
+    if (this.#state !== 'running' || this.#isPaused) return NOTHING;
     let free = this.#options.concurrency - this.#runner.size - this.#reserved;
     for (const line of this.#lines.values()) free -= line.slots;
-    if (free <= 0) return 0;
-    const count = Math.min(most, this.#shares.share(consumer, free));
-    this.#shares.charge(consumer, count);
-    this.#reserved += count;
-    return count;
+    // What waits already, and what was reserved for such, stands below zero.
+    const places = mayWait && this.#mayTakeAhead(consumer) ? this.#ahead.places : 0;
+    const room = free + places - this.#ahead.size;
+    if (room <= 0) return NOTHING;
+    const want = Math.min(most, this.#shares.share(consumer, room));
+    this.#shares.charge(consumer, want);
+    this.#reserved += want;
+    return { want, slots: Math.min(want, Math.max(0, free)), round: this.#ahead.round };
+  }
+
+  /** A record that cannot be read says so where it is run. */
+  #isQuick({ record }: Taken): boolean {
+    try {
+      return this.#pace.isQuick(decodeRecord(record).name);
+    } catch {
+      return false;
+    }
   }
 
   #fill(
@@ -240,7 +288,8 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     const line = handler && this.#lines.size > 0 ? this.#lines.get(handler) : undefined;
     if (!line) {
       consumer.leases.add(attempt);
-      void this.#runner.run(attempt, handler);
+      if (this.#hasSlot) void this.#runner.run(attempt, handler);
+      else if (!this.#mayTakeAhead(consumer) || !this.#ahead.add(attempt)) this.#runner.giveBack(attempt);
     } else if (this.#state !== 'running') {
       consumer.settle(task, GIVEN_BACK);
     } else {
@@ -259,6 +308,21 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     consumer.leases.delete(attempt);
     consumer.settle(taken, died(new TaskExpiredError(queue, id, record.extras.expiresInMs!)));
     return true;
+  }
+
+  get #hasSlot(): boolean {
+    return this.#runner.size < this.#options.concurrency;
+  }
+
+  /** Slots are free for tasks that were taken ahead, but for those that have lost their lease by now. */
+  #beginNext(): void {
+    while (this.#ahead.size > 0 && this.#hasSlot) {
+      const attempt = this.#ahead.next()!;
+      if (attempt.isOver || this.#isExpired(attempt)) continue;
+      // A handler that has held up the thread for so long has held up the timers, too.
+      if (performance.now() >= attempt.leaseEndsAt) this.#runner.giveBack(attempt);
+      else void this.#runner.run(attempt, this.#handlers.get(attempt.name));
+    }
   }
 
   /** Begins a call for tasks that have stood in a line. */

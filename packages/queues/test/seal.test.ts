@@ -1,0 +1,318 @@
+import { describe, expect, test } from '@jest/globals';
+import { Discard, Queue } from '@mortise/queues';
+import type { QueueOptions, TaskState, WorkerOptions } from '@mortise/queues';
+import { connect, freshPrefix } from '@mortise/test-kit';
+import fc from 'fast-check';
+import { decodeRecord, encodeRecord } from '../src/task/record.js';
+import { isSealed } from '../src/task/seal.js';
+import { decodeTaskId, encodeTaskId } from '../src/task/task-id.js';
+import { Shard } from '../src/shard/shard.js';
+import type { Exchanged } from '../src/worker/exchange.js';
+import { exchange } from '../src/worker/exchange.js';
+import { encodeSettlement, SUCCEEDED } from '../src/worker/settlement.js';
+import { age, ageEnd } from './age.js';
+import { launch, stopWorkers } from './launch.js';
+import { until } from './until.js';
+
+const redis = connect();
+const DAY_MS = 86_400_000;
+const KEEP = { keepSucceeded: 10_000, keepSucceededMs: 30 * DAY_MS, keepDead: 100 };
+const STATES: readonly TaskState[] = ['ready', 'active', 'retrying', 'succeeded', 'dead', 'cancelled'];
+
+// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
+type Tasks = Record<string, any>;
+
+class Bench {
+  readonly prefix = freshPrefix();
+  readonly queue: Queue<Tasks>;
+  readonly shard = new Shard(redis, 'q', this.prefix);
+  readonly keys = this.shard.keys;
+  /** What workers hold. */
+  #held: Exchanged['taken'] = [];
+
+  constructor(options: QueueOptions = {}) {
+    this.queue = new Queue<Tasks>(redis, 'q', { prefix: this.prefix, ...options });
+  }
+
+  async exchange(want: number, keep: Partial<typeof KEEP> = {}, isLeaving = false): Promise<void> {
+    const settlements = this.#held.map(({ storedId, token }) => ({
+      storedId,
+      encoded: encodeSettlement(token, SUCCEEDED),
+    }));
+    const channel = this.keys.wakeChannel('w');
+    const request = { channel, want, leaseMs: 60_000, parkMs: 1_000, settlements, isLeaving };
+    ({ taken: this.#held } = await exchange(this.shard, { ...KEEP, ...keep }, request));
+  }
+
+  /** Each of these succeeds without a result, in a call that takes the next ones: nothing is sealed for want of time. */
+  async succeed(ids: readonly string[], perCall = 1): Promise<void> {
+    for (const id of ids) await this.queue.enqueue('t', id, { id });
+    await this.queue.enqueue('t', 'last', { id: 'last', delayMs: 0 });
+    for (let count = 0; count <= ids.length; count += perCall) await this.exchange(perCall);
+    // `last` is held, and never settled.
+    this.#held = [];
+  }
+
+  /** What a worker does that finds nothing to take, or leaves. */
+  async seal(keep: Partial<typeof KEEP> = {}): Promise<void> {
+    await this.exchange(0, keep, true);
+  }
+
+  async isSealed(id: string): Promise<boolean> {
+    const [record, last] = await Promise.all([
+      redis.hgetBuffer(this.keys.of.tasks, encodeTaskId(id)),
+      redis.hgetBuffer(this.keys.of.attempts, encodeTaskId(id)),
+    ]);
+    expect(isSealed(record!)).toBe(last === null);
+    return isSealed(record!);
+  }
+
+  async sealed(ids: readonly string[]): Promise<string[]> {
+    const are = await Promise.all(ids.map((id) => this.isSealed(id)));
+    return ids.filter((_, index) => are[index]);
+  }
+
+  /** All that can be seen of the queue. */
+  async view(ids: readonly string[]): Promise<unknown> {
+    const { queue } = this;
+    const lists = STATES.map(async (state) => {
+      const pages: unknown[] = [];
+      let cursor: string | null = null;
+      do {
+        const page: Awaited<ReturnType<typeof queue.list>> = await queue.list(state, { cursor, limit: 3 });
+        pages.push(page.tasks);
+        ({ cursor } = page);
+      } while (cursor !== null);
+      return pages;
+    });
+    return {
+      counts: await queue.counts(),
+      tasks: await Promise.all(ids.map((id) => queue.get(id))),
+      results: await Promise.allSettled(ids.map((id) => queue.result(id, { waitMs: 0 }))),
+      lists: await Promise.all(lists),
+    };
+  }
+}
+
+async function work(bench: Bench, options: Partial<WorkerOptions> = {}): Promise<void> {
+  await launch(
+    redis,
+    'q',
+    {
+      bare: () => undefined,
+      full: () => ({ is: 'kept' }),
+      told: async (_, ctx) => {
+        await ctx.progress({ at: 1 });
+        await ctx.log('line');
+      },
+      late: (_, ctx) => {
+        if (ctx.attempt < 3) throw new Error('not yet');
+      },
+      dead: () => {
+        throw new Discard('because');
+      },
+    },
+    { prefix: bench.prefix, backoff: { type: 'fixed', delayMs: 1 }, onError: () => undefined, ...options },
+  );
+  await until(async () => {
+    const { ready, active, retrying, scheduled } = await bench.queue.counts();
+    return ready + active + retrying + scheduled === 0;
+  });
+  await stopWorkers();
+}
+
+test('sealing changes nothing that can be seen', async () => {
+  const bench = new Bench({ priorities: ['high', 'low'] });
+  const { queue } = bench;
+  const big = 'x'.repeat(300);
+  const bare = {
+    plain: {},
+    'ünïcode 🙂': {},
+    high: { priority: 'high' },
+    grouped: { group: 'g' },
+    delayed: { delayMs: 5 },
+    headers: { headers: { trace: '1' }, timeoutMs: 50_000, expiresInMs: 100_000 },
+    'dedup of a group': { group: 'a group', dedupMs: 60_000 },
+    'many attempts': { attempts: 65_535 },
+  };
+  for (const [id, options] of Object.entries(bare))
+    await queue.enqueue('bare', { of: id }, { id, ...options });
+  await queue.enqueue('told', 1, { id: 'told' });
+  await queue.enqueue('late', 1, { id: 'late' });
+  await queue.enqueue('full', 1, { id: 'full' });
+  await queue.enqueue('bare', big, { id: 'big' });
+  await queue.enqueue('dead', 1, { id: 'dead' });
+  const flow = await queue.enqueueFlow({
+    name: 'bare',
+    payload: 1,
+    options: { id: 'parent' },
+    children: [{ name: 'bare', payload: 1, options: { id: 'child' } }],
+  });
+  expect(flow.isDuplicate).toBe(false);
+  const sealable = [...Object.keys(bare), 'told', 'late'];
+  const ids = [...sealable, 'full', 'big', 'dead', 'parent', 'child', 'nobody'];
+  await work(bench);
+  await bench.seal();
+  expect(await bench.sealed(ids.slice(0, -1))).toEqual(sealable);
+  const after = await bench.view(ids);
+  // The other form, as it was before: what `get` says is all that there was.
+  for (const id of sealable) {
+    const { finishedAt, attempt } = (await queue.get(id))!;
+    const key = encodeTaskId(id);
+    const sealed = (await redis.hgetBuffer(bench.keys.of.tasks, key))!;
+    const last = Buffer.alloc(11, 'S');
+    last.writeDoubleBE(finishedAt!, 1);
+    last.writeUInt16BE(attempt, 9);
+    await redis.hset(bench.keys.of.tasks, key, sealed.subarray(5));
+    await redis.hset(bench.keys.of.attempts, key, last);
+  }
+  expect(await bench.sealed(sealable)).toEqual([]);
+  const before = await bench.view(ids);
+  expect(after).toEqual(before);
+  expect(before).toMatchObject({ counts: { succeeded: sealable.length + 4, dead: 1 } });
+  // And there again.
+  await bench.seal();
+  expect(await bench.sealed(sealable)).toEqual(sealable);
+  expect(await bench.view(ids)).toEqual(before);
+});
+
+test('a worker that is busy seals nothing; one that finds nothing to take, or leaves, does', async () => {
+  const bench = new Bench();
+  const ids = Array.from({ length: 30 }, (_, index) => `task ${index}`);
+  await bench.succeed(ids);
+  expect(await bench.sealed(ids)).toEqual([]);
+  await bench.seal();
+  expect(await bench.sealed(ids)).toEqual(ids);
+  expect(await redis.hlen(bench.keys.of.attempts)).toBe(1);
+  const more = ['a', 'b'];
+  await bench.queue.cancel('last');
+  for (const id of more) await bench.queue.enqueue('bare', 1, { id });
+  await work(bench);
+  await until(async () => (await bench.sealed(more)).length === 2);
+});
+
+test('one call seals the latest thousand', async () => {
+  const bench = new Bench();
+  const ids = Array.from({ length: 1_100 }, (_, index) => `task ${index}`);
+  await bench.queue.enqueueMany(ids.map((id) => ({ name: 't', payload: 1, options: { id } })));
+  // Calls that take something, up to the last one.
+  for (let index = 0; index < 11; index += 1) await bench.exchange(100);
+  await bench.exchange(0, {}, true);
+  const order = (await redis.lrangeBuffer(bench.keys.of.succeeded, 0, -1)).map((id) => decodeTaskId(id));
+  expect(await bench.sealed(order)).toEqual(order.slice(-1_000));
+});
+
+describe('a sealed task', () => {
+  async function newBench(ids: readonly string[]): Promise<Bench> {
+    const bench = new Bench();
+    await bench.succeed(ids);
+    await bench.seal();
+    expect(await bench.sealed(ids)).toEqual(ids);
+    return bench;
+  }
+
+  test('has ended: it is neither cancelled, nor retried, nor promoted', async () => {
+    const { queue } = await newBench(['a']);
+    expect([await queue.cancel('a'), await queue.retry('a'), await queue.promote('a')]).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    expect(await queue.get('a')).toMatchObject({ state: 'succeeded', attempt: 1 });
+  });
+
+  test('is removed, and its id is free again', async () => {
+    const { queue, keys } = await newBench(['a', 'b']);
+    expect(await queue.remove('a')).toBe(true);
+    expect(await redis.llen(keys.of.succeeded)).toBe(1);
+    expect(await queue.enqueue('t', 'other', { id: 'a' })).toEqual({ id: 'a', isDuplicate: false });
+    expect((await queue.get('a'))?.state).toBe('ready');
+  });
+
+  test('keeps its id from others', async () => {
+    const { queue } = await newBench(['a']);
+    expect(await queue.enqueue('t', 'a', { id: 'a' })).toEqual({ id: 'a', isDuplicate: true });
+    await expect(queue.enqueue('t', 'other', { id: 'a' })).rejects.toMatchObject({
+      code: 'ERR_TASK_CONFLICT',
+    });
+    const child = { name: 't', payload: 1 };
+    const root = { name: 't', payload: 'a', options: { id: 'a' }, children: [child] };
+    expect(await queue.enqueueFlow(root)).toMatchObject({ isDuplicate: true });
+    await expect(queue.enqueueFlow({ ...root, payload: 1 })).rejects.toMatchObject({
+      code: 'ERR_TASK_CONFLICT',
+    });
+    // As a child it belongs to nobody: the parent is told that it has failed.
+    await queue.enqueueFlow({
+      name: 't',
+      payload: 1,
+      options: { id: 'parent' },
+      children: [{ name: 't', payload: 'a', options: { id: 'a' } }],
+    });
+    await until(async () => (await queue.get('parent'))?.state === 'dead');
+  });
+
+  test('is cleaned by its age, and nothing is left of it', async () => {
+    const ids = ['a', 'b', 'c', 'd'];
+    const { queue, keys } = await newBench(ids);
+    await queue.cancel('last');
+    for (const id of ids.slice(0, 3)) await ageEnd(redis, keys, id, 3_600_000);
+    expect(await queue.clean('succeeded', { olderThanMs: 1_800_000 })).toBe(3);
+    expect((await queue.list('succeeded')).tasks.map(({ id }) => id)).toEqual(['d']);
+    expect(await redis.hlen(keys.of.tasks)).toBe(2);
+  });
+
+  test('goes when it is too old, or too many have come', async () => {
+    const ids = ['a', 'b', 'c', 'd'];
+    const bench = await newBench(ids);
+    for (const id of ids.slice(0, 2)) await ageEnd(redis, bench.keys, id, 3_600_000);
+    await bench.exchange(0, { keepSucceededMs: 1_800_000 }, true);
+    expect(await bench.queue.counts()).toMatchObject({ succeeded: 2 });
+    await bench.queue.enqueue('t', 1, { id: 'e' });
+    await bench.exchange(1);
+    await bench.exchange(0, { keepSucceeded: 1 });
+    expect((await bench.queue.list('succeeded')).tasks.map(({ id }) => id)).toEqual(['e']);
+  });
+});
+
+describe('what does not fit keeps its entry', () => {
+  test.each([
+    ['older than 49 days at its end', 50 * DAY_MS, false],
+    ['younger', 49 * DAY_MS, true],
+    ['a minute younger than new, by a clock that was set back', -60_000, true],
+    ['a day', -DAY_MS, false],
+  ])('%s', async (_, ms, isFit) => {
+    const bench = new Bench();
+    await bench.succeed(['a']);
+    await age(redis, bench.keys, 'a', ms);
+    const before = await bench.queue.get('a');
+    await bench.seal();
+    expect(await bench.isSealed('a')).toBe(isFit);
+    expect(await bench.queue.get('a')).toEqual(before);
+  });
+
+  test.each([
+    [63, true],
+    [64, false],
+    [65_535, false],
+  ])('the attempt %i', async (attempt, isFit) => {
+    const bench = new Bench();
+    await bench.succeed(['a']);
+    const key = encodeTaskId('a');
+    const last = (await redis.hgetBuffer(bench.keys.of.attempts, key))!;
+    last.writeUInt16BE(attempt, 9);
+    await redis.hset(bench.keys.of.attempts, key, last);
+    await bench.seal();
+    expect(await bench.isSealed('a')).toBe(isFit);
+    expect(await bench.queue.get('a')).toMatchObject({ state: 'succeeded', attempt });
+  });
+});
+
+test('a record on its way to become sealed is never taken for one that is', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1_000_000_000_000, max: 100_000_000_000_000 }), (when) => {
+      const record = encodeRecord({ name: 't', payload: 1, attempts: 5, when, extras: undefined }, 100);
+      expect(isSealed(record)).toBe(false);
+      expect(decodeRecord(record).enqueuedAt).toBe(when);
+    }),
+  );
+});
