@@ -1,5 +1,84 @@
-export { BodyTooLargeError, UnknownMessageError } from './errors.js';
-export type { MailboxStatus, Outgoing, SendResult } from './mailboxes.js';
-export { Mailboxes } from './mailboxes.js';
-export type { IdRange, Message } from './message.js';
-export type { MailboxesOptions, ReceiveOptions, SendOptions } from './options.js';
+export type { ChatMessage } from './chat/chat-message.js';
+export { Chats } from './chat/chats.js';
+export type { CreateResult } from './chat/founder.js';
+export type { JoinResult } from './chat/membership.js';
+export type { PostResult } from './chat/poster.js';
+export {
+  BodyTooLargeError,
+  ChannelEndedError,
+  FileAbortedError,
+  FileCorruptError,
+  FileExpiredError,
+  FileLeaseLostError,
+  FileNotResumableError,
+  InvalidBodyError,
+  LineTooLongError,
+  NotAllowedError,
+  NotAMemberError,
+  ReadOnlyMemberError,
+  ReceiverDeadError,
+  ReceiversDifferError,
+  SenderBlockedError,
+  SourceChangedError,
+  TooManyBlockedError,
+  TooManyChatsError,
+  TooManyDevicesError,
+  TooManyMembersError,
+  UnknownChatError,
+  UnknownDeviceError,
+  UnknownMessageError,
+  UnknownReceiverError,
+} from './errors.js';
+export type {
+  ChatEvent,
+  EndedEvent,
+  GapEvent,
+  MembershipEvent,
+  MessageEvent,
+  PresenceEvent,
+  ResetEvent,
+  TypingEvent,
+} from './follow/chat-event.js';
+export { FileReceiver } from './files/file-receiver.js';
+export { FileSender } from './files/file-sender.js';
+export type { SentFile } from './files/file-sender.js';
+export { IncomingFile } from './files/incoming-file.js';
+export type {
+  FileProgress,
+  FileReceiverOptions,
+  FileSenderOptions,
+  FilesOptions,
+  ReadOptions,
+  SendFileOptions,
+} from './files/options.js';
+export type { IdRange } from './log/entry.js';
+export type { AddDeviceResult } from './mailbox/devices.js';
+export { Mailboxes } from './mailbox/mailboxes.js';
+export type { Message } from './mailbox/message.js';
+export type { MailboxDevice, MailboxStatus } from './mailbox/overview.js';
+export type { Outgoing, SendResult } from './mailbox/sender.js';
+export type { ChatMember, MembersPage } from './member/members.js';
+export type { ChatOverview } from './member/overview.js';
+export type { Pulled } from './member/pull.js';
+export type {
+  AddDeviceOptions,
+  DeviceOptions,
+  MailboxesOptions,
+  ReceiveOptions,
+  SendOptions,
+} from './options.js';
+export type {
+  AckOptions,
+  ChatsOfOptions,
+  ChatsOptions,
+  CreateOptions,
+  FollowOptions,
+  HistoryOptions,
+  JoinOptions,
+  MembersOptions,
+  MuteOptions,
+  PostOptions,
+  PullOptions,
+  Role,
+  SetRoleOptions,
+} from './options.js';

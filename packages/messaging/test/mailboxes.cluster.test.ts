@@ -38,6 +38,36 @@ test('serves recipients of all masters: waiting, sending to many, acking', async
   expect(Math.min(...sizes)).toBeGreaterThan(0);
 });
 
+test('devices, expiry and blocked senders are of one slot each, on all masters', async () => {
+  const mailboxes = new Mailboxes<string>(cluster, { prefix: 'devices' });
+  const recipients = Array.from({ length: 30 }, (_, index) => `}user ${index}`);
+  const outcomes = await Promise.all(
+    recipients.map(async (recipient) => {
+      await mailboxes.addDevice(recipient, 'phone');
+      await mailboxes.addDevice(recipient, 'laptop');
+      await mailboxes.block(recipient, 'joe');
+      const sends = await Promise.allSettled([
+        mailboxes.send(recipient, 'one', { from: 'anna', ttlMs: 3_600_000 }),
+        mailboxes.send(recipient, 'spam', { from: 'joe' }),
+        mailboxes.send(recipient, 'two', { from: 'anna' }),
+      ]);
+      await cluster.zadd(`devices:messaging:{%7D${recipient.slice(1)}}:mailbox-expiring`, 'XX', '1', '1');
+      await mailboxes.ack(recipient, 2, { device: 'phone' });
+      const messages = await mailboxes.receive(recipient, { device: 'laptop' });
+      await mailboxes.removeDevice(recipient, 'laptop');
+      return [
+        sends.map(({ status }) => status),
+        messages.map(({ body }) => body),
+        (await mailboxes.status(recipient)).size,
+        await mailboxes.blocked(recipient),
+      ];
+    }),
+  );
+  expect(outcomes).toEqual(
+    recipients.map(() => [['fulfilled', 'rejected', 'fulfilled'], ['two'], 0, ['joe']]),
+  );
+});
+
 test('wakes a receiver whose mailbox has moved to another master', async () => {
   const mailboxes = new Mailboxes<string>(cluster);
   await mailboxes.send('jack', 'one', { from: 'anna' });

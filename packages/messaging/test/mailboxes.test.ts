@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { BodyTooLargeError, Mailboxes, UnknownMessageError } from '@mortise/messaging';
 import type { MailboxesOptions, ReceiveOptions } from '@mortise/messaging';
@@ -35,6 +36,8 @@ const HOSTILE = [
   ':',
   '1:2:3:',
   '__proto__',
+  'x'.repeat(1_024),
+  '\ud83d'.repeat(341),
 ];
 
 describe('send', () => {
@@ -140,14 +143,30 @@ describe('send with an id', () => {
   test('remembers it in the older generation', async () => {
     const prefix = freshPrefix();
     const mailboxes = create({ prefix });
+    const box = `${prefix}:messaging:{jack}:mailbox`;
+    // The beginning of the mailbox, moved 10 minutes into the past: the next message is in the next window.
+    const age = (): Promise<string> => redis.zincrby(box, 600_000, '\0e');
     await mailboxes.send('jack', 1, { from: 'anna', id: 'x' });
-    // The beginning of the generation, moved 10 minutes into the past.
-    await redis.hincrby(`${prefix}:messaging:{jack}:mailbox`, 'idsSince', -600_000);
+    await age();
     await mailboxes.send('jack', 2, { from: 'anna', id: 'y' });
-    expect(await redis.hkeys(`${prefix}:messaging:{jack}:mailbox-ids`)).toEqual(['y']);
+    expect((await redis.hkeys(`${box}-ids`)).toSorted()).toEqual(['', 'anna\0y']);
     expect(await mailboxes.send('jack', 3, { from: 'anna', id: 'x' })).toEqual({ id: 1, isDuplicate: true });
-    await redis.hincrby(`${prefix}:messaging:{jack}:mailbox`, 'idsSince', -600_000);
-    expect(await mailboxes.send('jack', 3, { from: 'anna', id: 'x' })).toEqual({ id: 3, isDuplicate: false });
+    await age();
+    await mailboxes.send('jack', 3, ANNA);
+    expect(await mailboxes.send('jack', 4, { from: 'anna', id: 'x' })).toEqual({ id: 4, isDuplicate: false });
+  });
+
+  test("is the sender's own: another one may use it, too", async () => {
+    const mailboxes = create();
+    const id = randomUUID();
+    const results = await Promise.all(
+      ['anna', 'bert', 'anna'].map((from) => mailboxes.send('jack', from, { from, id })),
+    );
+    expect(results).toEqual([
+      { id: 1, isDuplicate: false },
+      { id: 2, isDuplicate: false },
+      { id: 1, isDuplicate: true },
+    ]);
   });
 
   test('tells apart ids that differ in half a surrogate pair', async () => {
@@ -314,7 +333,9 @@ describe('unread and status', () => {
       dropped: null,
       lastReceivedAt: null,
       oldestUnreadAt: null,
+      lastFetchedAt: null,
       epoch: null,
+      devices: [],
     });
   });
 
@@ -336,7 +357,11 @@ describe('unread and status', () => {
       dropped: null,
       lastReceivedAt: third!.sentAt,
       oldestUnreadAt: second!.sentAt,
+      lastFetchedAt: expect.any(Number),
       epoch: expect.any(Number),
+      devices: [
+        { device: 'main', ackedId: 1, unread: 2, dropped: null, lastFetchedAt: status.lastFetchedAt },
+      ],
     });
     await mailboxes.ack('jack', 3);
     expect(await mailboxes.status('jack')).toEqual({
@@ -346,6 +371,7 @@ describe('unread and status', () => {
       sizeBytes: 0,
       ackedId: 3,
       oldestUnreadAt: null,
+      devices: [{ ...status.devices[0], ackedId: 3, unread: 0 }],
     });
   });
 });

@@ -114,13 +114,14 @@ describe('receive with waitMs', () => {
   test('looks again when a wake-up was lost', async () => {
     const prefix = freshPrefix();
     const mailboxes = create(prefix);
+    await mailboxes.addDevice('jack', 'main');
+    const { epoch } = await mailboxes.status('jack');
     const waiting = mailboxes.receive('jack', { waitMs: Infinity });
     await isAwaited(prefix, 'jack');
     // As a sender does whose wake-up gets lost: the entry is there and nobody is told.
-    const entry = '1:0:1:anna\0"hi"';
-    await redis.rpush(`${prefix}:messaging:{jack}:mailbox-messages`, entry);
-    expect(await waiting).toEqual([{ id: 1, from: 'anna', body: 'hi', sentAt: 1 }]);
-    await redis.del(`${prefix}:messaging:{jack}:mailbox-messages`);
+    const box = `${prefix}:messaging:{jack}:mailbox`;
+    await redis.multi().rpush(`${box}-log`, '1:7:anna\0"hi"').zadd(box, -1, '\0l').exec();
+    expect(await waiting).toEqual([{ id: 1, from: 'anna', body: 'hi', sentAt: epoch! + 7 }]);
   });
 
   test('fails with ERR_CLIENT_CLOSED when its client is closed', async () => {

@@ -1,0 +1,75 @@
+#!lua
+-- Creates a chat with its members and, where there is one, its first message. A chat that is there is left alone.
+--
+-- KEYS
+--   chat         ZSET, see src/keys.ts; until its last member leaves
+--   log          LIST of entries; PEXPIRE
+--   uncounted    ZSET id -> id
+--   ids          HASH what a message is known by -> id; PEXPIRE
+--   oldIds       HASH, the generation before
+--   events       channel of the chat; not a key
+-- ARGV
+--   publish      PUBLISH or SPUBLISH
+--   retentionMs  ms until a message may be dropped
+--   dedupMs      ms that a message is known
+--   keepAcked    how many of the newest messages are kept when all have acked them
+--   notAfter     the instant (ms) from which on the entries of the chat in the members' indexes may have been cleaned away
+--   notBefore    ms; the epoch is not less, so that it is another than that of an earlier chat
+--   field        what the first message is known by; '' when nothing was given
+--   body         of the first message; '' when there is none
+--   sender       as stored
+--   others...    the other members, as stored, none twice
+-- RETURNS
+--   1 created, 0 it was there, -1 too late; the id of the first message or of the one that was known, 0 when there is
+--   none; the server's time, ms
+local chat, log, uncounted, ids, oldIds, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local publish, retentionMs, dedupMs, keepAcked = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local notAfter, notBefore, field, body, sender = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], ARGV[8], ARGV[9]
+local OWNER, WINDOWS, MOST_OPERANDS = 0.5, 64, 1000
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+if redis.call('EXISTS', chat) == 1 then
+  local id = field ~= '' and (redis.call('HGET', ids, field) or redis.call('HGET', oldIds, field)) or 0
+  return { 0, tonumber(id), now }
+end
+if now > notAfter then
+  return { -1, 0, now }
+end
+
+-- Parts of a chat whose head is gone (evicted, deleted by hand) would mix with new ids.
+redis.call('UNLINK', log, uncounted, ids, oldIds)
+local others = #ARGV - 9
+local last = body == '' and 0 or 1
+local entry = '1:0:' .. sender .. '\0' .. body
+local isStored = last == 1 and (others > 0 or keepAcked > 0)
+local written = {
+  isStored and -#entry or 0, '\0b', -math.max(now, notBefore), '\0e', 0 - last, '\0l', 0, '\0t', last + OWNER, sender,
+}
+local frames = { struct.pack('>c1Ic0', 'j', #sender, sender) }
+for i = 10, #ARGV do
+  local name = ARGV[i]
+  written[#written + 1] = 0
+  written[#written + 1] = name
+  if #written >= MOST_OPERANDS then
+    redis.call('ZADD', chat, unpack(written))
+    written = {}
+  end
+  frames[#frames + 1] = struct.pack('>c1Ic0', 'j', #name, name)
+end
+if #written > 0 then
+  redis.call('ZADD', chat, unpack(written))
+end
+if isStored then
+  redis.call('RPUSH', log, entry)
+  redis.call('PEXPIRE', log, math.ceil(retentionMs + retentionMs / WINDOWS))
+end
+if last == 1 then
+  frames[#frames + 1] = struct.pack('>c1Ic0', 'm', #entry, entry)
+  if field ~= '' then
+    redis.call('HSET', ids, '', 0, field, 1)
+    redis.call('PEXPIRE', ids, 2 * dedupMs)
+  end
+end
+redis.call(publish, events, '*:' .. table.concat(frames))
+return { 1, last, now }

@@ -1,0 +1,54 @@
+#!lua
+-- Adds members to a chat, behind its newest message. Who is in it already is left as they are.
+--
+-- KEYS
+--   chat         ZSET, see src/keys.ts
+--   events       channel of the chat; not a key
+-- ARGV
+--   publish      PUBLISH or SPUBLISH
+--   maxMembers   count
+--   joins...     for each: the member as stored, the fraction of their role, the instant (ms) from which on the entry of the
+--                chat in their index may have been cleaned away
+-- RETURNS
+--   the server's time, ms, then for each two: 1 new, 0 there before, -1 too many members, -2 too late; their cursor, or how
+--   many members there are
+--   nil: there is no such chat
+local chat, events = KEYS[1], KEYS[2]
+local publish, maxMembers = ARGV[1], tonumber(ARGV[2])
+local HEAD_SIZE = 4
+
+local last = redis.call('ZSCORE', chat, '\0l')
+if not last then
+  return false
+end
+last = -last
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local members = redis.call('ZCARD', chat) - HEAD_SIZE
+local replies, written, frames, seen = { now }, {}, {}, {}
+for i = 3, #ARGV, 3 do
+  local name = ARGV[i]
+  local score = seen[name] or redis.call('ZSCORE', chat, name)
+  local outcome, detail = 1, last
+  if score then
+    outcome, detail = 0, math.floor(tonumber(score))
+  elseif now > tonumber(ARGV[i + 2]) then
+    outcome, detail = -2, members
+  elseif members >= maxMembers then
+    outcome, detail = -1, members
+  else
+    score = last + tonumber(ARGV[i + 1])
+    members = members + 1
+    seen[name] = score
+    written[#written + 1] = score
+    written[#written + 1] = name
+    frames[#frames + 1] = struct.pack('>c1Ic0', 'j', #name, name)
+  end
+  replies[#replies + 1] = outcome
+  replies[#replies + 1] = detail
+end
+if #written > 0 then
+  redis.call('ZADD', chat, unpack(written))
+  redis.call(publish, events, '*:' .. table.concat(frames))
+end
+return replies

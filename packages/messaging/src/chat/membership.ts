@@ -1,0 +1,107 @@
+import { Coalescer, requireName, requireOneOf } from '@mortise/redis';
+import { NotAllowedError, NotAMemberError, TooManyMembersError, UnknownChatError } from '../errors.js';
+import { encodeMember } from '../log/entry.js';
+import { fractionOf, ROLES } from '../log/standing.js';
+import type { MemberIndex } from '../member/member-index.js';
+import type { Role, SetRoleOptions } from '../options.js';
+import { chatJoin, chatLeave, chatRole } from '../scripts.gen.js';
+import type { ChatsContext } from './chats-context.js';
+import type { Outcome } from './index-guard.js';
+import { enterIndexed } from './index-guard.js';
+
+/** What became of a `join`. */
+export interface JoinResult {
+  /** False when the member was in the chat: nothing was changed. */
+  readonly isNew: boolean;
+  /** The member's cursor: a new member begins behind the newest message. */
+  readonly ackedId: number;
+}
+
+interface Join {
+  readonly member: string;
+  readonly role: Role;
+  readonly notAfter: number;
+}
+
+const MAX_BATCH = 200;
+const FULL = -1;
+const TOO_LATE = -2;
+
+/** Who is in a chat, and as what: joins and leaves of one tick and chat are one script call each. */
+export class Membership {
+  readonly #context: ChatsContext;
+  readonly #index: MemberIndex;
+  readonly #joins = new Coalescer<string, Join, Outcome<JoinResult>>(
+    (chatId, joins) => this.#sendJoins(chatId, joins),
+    { maxBatch: MAX_BATCH },
+  );
+  readonly #leaves = new Coalescer<string, string, boolean>(
+    (chatId, members) => this.#sendLeaves(chatId, members),
+    { maxBatch: MAX_BATCH },
+  );
+
+  constructor(context: ChatsContext, index: MemberIndex) {
+    this.#context = context;
+    this.#index = index;
+  }
+
+  async join(chatId: string, member: string, role: Role): Promise<JoinResult> {
+    requireName('chatId', chatId);
+    requireName('member', member);
+    requireOneOf('role', role, ROLES);
+    return enterIndexed(
+      () => this.#index.add(chatId, [member]),
+      async (_, notAfter) => this.#joins.submit(chatId, { member, role, notAfter }),
+    );
+  }
+
+  /** Returns whether the member was in the chat. */
+  async leave(chatId: string, member: string): Promise<boolean> {
+    return this.#leaves.submit(requireName('chatId', chatId), encodeMember('member', member));
+  }
+
+  async setRole(chatId: string, member: string, role: Role, { by }: SetRoleOptions): Promise<void> {
+    const { redis, keys } = this.#context;
+    const outcome = await chatRole.run(redis, keys.chat(chatId), {
+      member: encodeMember('member', member),
+      fraction: fractionOf(requireOneOf('role', role, ROLES)),
+      by: by === undefined ? '' : encodeMember('by', by),
+    });
+    if (outcome === 0) throw new UnknownChatError(chatId);
+    if (outcome === -1) throw new NotAMemberError(chatId, member);
+    if (outcome === -2) throw new NotAMemberError(chatId, String(by));
+    if (outcome === -3) throw new NotAllowedError(chatId, String(by), 'change roles');
+  }
+
+  async #sendJoins(chatId: string, joins: readonly Join[]): Promise<(Outcome<JoinResult> | Error)[]> {
+    const { redis, keys, limits, hub } = this.#context;
+    const replies = (await chatJoin.run(redis, keys.chat(chatId), {
+      publish: hub.publishCommand,
+      maxMembers: limits.maxMembers,
+      joins: joins.flatMap(({ member, role, notAfter }) => [
+        encodeMember('member', member),
+        fractionOf(role),
+        notAfter,
+      ]),
+    })) as number[] | null;
+    if (replies === null) return joins.map(() => new UnknownChatError(chatId));
+    const now = replies[0]!;
+    return joins.map((_, index) => {
+      const outcome = replies[2 * index + 1]!;
+      const detail = replies[2 * index + 2]!;
+      if (outcome === FULL) return new TooManyMembersError(chatId, detail + 1, limits.maxMembers);
+      if (outcome === TOO_LATE) return { tooLateAt: now };
+      return { result: { isNew: outcome === 1, ackedId: detail } };
+    });
+  }
+
+  async #sendLeaves(chatId: string, leavers: readonly string[]): Promise<boolean[]> {
+    const { redis, keys, limits, hub } = this.#context;
+    const replies = (await chatLeave.run(redis, keys.chat(chatId), {
+      publish: hub.publishCommand,
+      keepAcked: limits.keepAcked,
+      leavers,
+    })) as number[];
+    return replies.map((removed) => removed === 1);
+  }
+}

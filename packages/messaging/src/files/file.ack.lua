@@ -1,0 +1,35 @@
+#!lua flags=allow-oom
+-- Moves the cursor of a receiver forward, and frees what all have passed. Repeating it changes nothing.
+--
+-- KEYS
+--   file         HASH, see src/keys.ts
+--   cursors      ZSET receiver -> position
+--   events       channel; not a key
+--   chunks...    STRINGs: from the last one that the caller knows to be freed up to its cursor
+-- ARGV
+--   publish      PUBLISH or SPUBLISH
+--   receiver     encoded
+--   token        of its lease
+--   position     of its cursor
+--   textBytes    of inflated text that it has acked; empty: not compressed
+--   first        index of the first of the chunks
+-- RETURNS
+--   the first chunk that is not freed; -1: a younger lease has the file; -2: the receiver is done or was dropped, or the file is gone
+local file, cursors, events = KEYS[1], KEYS[2], KEYS[3]
+local publish, receiver, token, position, textBytes, first = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
+
+if not redis.call('ZSCORE', cursors, receiver) then
+  return -2
+elseif redis.call('HGET', file, 't:' .. receiver) ~= token then
+  return -1
+end
+local chunks = {}
+for i = 4, #KEYS do
+  chunks[#chunks + 1] = KEYS[i]
+end
+redis.call('ZADD', cursors, 'XX', 'GT', position, receiver)
+if textBytes ~= '' then
+  redis.call('HSET', file, 'g:' .. receiver, textBytes)
+end
+-- include file.free.part.lua
+return freed

@@ -1,0 +1,29 @@
+#!lua flags=allow-oom
+-- Renews the lease of a writer, or gives it up.
+--
+-- KEYS
+--   file         HASH, see src/keys.ts
+--   cursors      ZSET receiver -> position
+--   events       channel; not a key
+-- ARGV
+--   publish      PUBLISH or SPUBLISH
+--   token        of the writer
+--   leaseMs      ms; 0 gives the lease up
+-- RETURNS
+--   how many bytes, as stored, were freed so far; -1: another writer has the file; -2: it is not open any more; -4: nobody reads it
+--   any more
+local file, cursors, events = KEYS[1], KEYS[2], KEYS[3]
+local publish, token, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
+
+local held, state, freedBytes = unpack(redis.call('HMGET', file, 'token', 'state', 'freedBytes'))
+if held ~= token then
+  return -1
+elseif state ~= 'open' then
+  return -2
+end
+local time = redis.call('TIME')
+redis.call('HSET', file, 'lease', string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000) + leaseMs))
+if leaseMs == 0 then
+  redis.call(publish, events, '*:released')
+end
+return redis.call('EXISTS', cursors) == 0 and -4 or tonumber(freedBytes)

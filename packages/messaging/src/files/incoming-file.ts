@@ -1,0 +1,162 @@
+/** A file as one receiver reads it, while it may still be written. */
+import { Readable } from 'node:stream';
+import { FileLeaseLostError, FileNotResumableError } from '../errors.js';
+import type { Reading } from './chunk-reader.js';
+import { ChunkReader } from './chunk-reader.js';
+import type { FilesContext } from './files-context.js';
+import { gunzip } from './gunzip.js';
+import type { ReadLimits, ReadOptions } from './options.js';
+import { resolveReadOptions } from './options.js';
+import { Settling } from './settling.js';
+import { wholeLines } from './whole-lines.js';
+
+const LINE_FEED = 10;
+
+/** From `FileReceiver.files`. It is read once, by one of `blocks`, `lines` and `stream`; then `done` or `fail`. */
+export class IncomingFile {
+  readonly name: string;
+  /** Its place among the files of the channel, from 1. */
+  readonly number: number;
+  /**
+   * Of the file, behind what was handed out last; in bytes of the inflated text where gzip is undone. After a restart reading goes on
+   * at what was acked, so a checkpoint that is stored beside its results tells what was handled before.
+   */
+  offset = 0;
+  readonly #context: FilesContext;
+  readonly #reading: Reading;
+  #reader: ChunkReader | undefined;
+  #isInflated = false;
+  #isRead = false;
+  #isAtEnd = false;
+  #isSettled = false;
+
+  constructor(context: FilesContext, reading: Reading) {
+    this.name = reading.name;
+    this.number = reading.number;
+    this.#context = context;
+    this.#reading = reading;
+  }
+
+  /** The SHA-256 of the file as it was sent, in hex; undefined until its end was read. */
+  get sha256(): string | undefined {
+    return this.#reader?.sha256;
+  }
+
+  /** `done` or `fail` was called, and has taken effect. */
+  get isSettled(): boolean {
+    return this.#isSettled;
+  }
+
+  /**
+   * The content in blocks of at most a chunk, from what this receiver had acked on; it waits for what is not written yet. When more is
+   * asked for, what was handed out before is acked, with each chunk and before it waits, unless `autoAck` is false. Every byte was checked by a CRC. One GET and one script
+   * for each chunk. Throws ERR_FILE_ABORTED, ERR_FILE_CORRUPT, ERR_FILE_EXPIRED, ERR_FILE_NOT_RESUMABLE, ERR_FILE_LEASE_LOST; with `wholeLines` also
+   * ERR_LINE_TOO_LONG.
+   */
+  async *blocks(options: ReadOptions = {}): AsyncGenerator<Buffer> {
+    const limits = resolveReadOptions(this.name, options);
+    if (this.#isRead) throw new TypeError(`file "${this.name}" is being read, or was`);
+    this.#isRead = true;
+    const reader = await ChunkReader.open(this.#context, this.#reading);
+    this.#reader = reader;
+    try {
+      for await (const block of this.#content(reader, limits)) {
+        this.offset += block.length;
+        yield block;
+        if (limits.autoAck && reader.isAckDue(this.offset, this.#isInflated)) await this.ack();
+      }
+      this.#isAtEnd = true;
+    } finally {
+      reader.close();
+    }
+  }
+
+  /**
+   * The lines without their line feeds, as UTF-8; also the last one, with or without a line feed. Acks, costs and throws as
+   * `blocks` with `wholeLines`.
+   */
+  async *lines(options: Omit<ReadOptions, 'wholeLines'> = {}): AsyncGenerator<string> {
+    let behind = 0;
+    for await (const block of this.blocks({ ...options, wholeLines: true })) {
+      behind = this.offset;
+      const start = behind - block.length;
+      for (let from = 0; from < block.length;) {
+        const found = block.indexOf(LINE_FEED, from);
+        const end = found < 0 ? block.length : found;
+        const line = block.toString('utf8', from, end);
+        from = Math.min(end + 1, block.length);
+        this.offset = start + from;
+        yield line;
+      }
+    }
+  }
+
+  /** The content as a stream of bytes; acks, costs and errors as for `blocks`. A block is acked when the next one is taken out of its buffer. */
+  stream(options: ReadOptions = {}): Readable {
+    return Readable.from(this.blocks(options), { objectMode: false });
+  }
+
+  /**
+   * Acks what was handed out, up to `offset`: a receiver that is restarted goes on behind it, and the sender gets room. With `autoAck`
+   * false it has to be called before a whole window was handed out. Repeating it is safe. One script.
+   */
+  async ack(): Promise<void> {
+    if (!this.#reader) throw new TypeError(`file "${this.name}" was not read`);
+    await this.#reader.ack(this.offset, this.#isInflated ? this.offset : undefined);
+  }
+
+  /**
+   * This receiver has handled the file, which was read to its end (TypeError otherwise). When all have, nothing is left of it. Repeating it
+   * is safe. Three or four round trips. Throws ERR_FILE_LEASE_LOST.
+   */
+  async done(): Promise<void> {
+    if (!this.#isAtEnd)
+      throw new TypeError(`file "${this.name}" was not read to its end: fail() gives it up`);
+    await this.#settle();
+  }
+
+  /** This receiver gives the file up, whatever it has read of it: it doesn't come again. Costs and throws as `done`. */
+  async fail(): Promise<void> {
+    await this.#settle();
+  }
+
+  async #settle(): Promise<void> {
+    const { receiver, token, ttlMs } = this.#reading;
+    const isHeld = await new Settling(this.#context, ttlMs).finish(this.number, [receiver], token);
+    if (!isHeld) throw new FileLeaseLostError(this.#context.channel, `receiver "${receiver}"`);
+    this.#isSettled = true;
+  }
+
+  async *#content(reader: ChunkReader, limits: ReadLimits): AsyncGenerator<Buffer> {
+    const blocks = limits.gunzip ? this.#inflated(reader) : this.#plain(reader);
+    if (!limits.wholeLines) {
+      yield* blocks;
+      return;
+    }
+    // A line has to fit the window, beside the chunks in which it begins and ends.
+    const maxLineBytes = Math.min(limits.maxLineBytes, reader.leewayBytes);
+    yield* wholeLines(blocks, this.name, maxLineBytes);
+  }
+
+  async *#plain(reader: ChunkReader): AsyncGenerator<Buffer> {
+    this.offset = reader.startOffset;
+    let isFirst = true;
+    for await (const part of reader.parts()) {
+      if (isFirst) this.offset = reader.startOffset;
+      isFirst = false;
+      yield part;
+    }
+  }
+
+  async *#inflated(reader: ChunkReader): AsyncGenerator<Buffer> {
+    this.#isInflated = true;
+    if (reader.isBehindStart) throw new FileNotResumableError(this.name);
+    let skip = reader.textBytes;
+    this.offset = skip;
+    for await (const block of gunzip(reader.parts(), this.name)) {
+      const rest = block.subarray(Math.min(skip, block.length));
+      skip -= block.length - rest.length;
+      if (rest.length > 0) yield rest;
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import { decodeName } from '@mortise/redis';
+
+/** The longest wait for the end of a mute; longer ones are taken up again. */
+const MAX_WAIT_MS = 60_000;
+
+/** Which chats a follower is not to hear of, and until when, by the clock of this process. */
+export class MutedChats {
+  readonly #onEnd: (chatId: string) => void;
+  /** Until when, ms since 1970; 0 for ever. */
+  #mutes = new Map<string, number>();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param onEnd Hears of each chat that is not muted any more. */
+  constructor(onEnd: (chatId: string) => void) {
+    this.#onEnd = onEnd;
+  }
+
+  has(chatId: string): boolean {
+    const untilMs = this.#mutes.get(chatId);
+    return untilMs !== undefined && (untilMs === 0 || untilMs > Date.now());
+  }
+
+  /** @param mutes In turn the chats, encoded, and until when they are muted. */
+  set(mutes: readonly string[]): void {
+    const before = this.#mutes;
+    this.#mutes = new Map();
+    for (let index = 0; index < mutes.length; index += 2) {
+      this.#mutes.set(decodeName(mutes[index]!), Number(mutes[index + 1]));
+    }
+    for (const chatId of before.keys()) if (!this.has(chatId)) this.#onEnd(chatId);
+    this.#wait();
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #wait(): void {
+    clearTimeout(this.#timer);
+    const now = Date.now();
+    const ends = [...this.#mutes.values()].filter((untilMs) => untilMs > now);
+    if (ends.length === 0) return;
+    const pauseMs = Math.min(Math.min(...ends) - now + 1, MAX_WAIT_MS);
+    this.#timer = setTimeout(() => this.#sweep(), pauseMs).unref();
+  }
+
+  #sweep(): void {
+    for (const chatId of this.#mutes.keys()) {
+      if (this.has(chatId)) continue;
+      this.#mutes.delete(chatId);
+      this.#onEnd(chatId);
+    }
+    this.#wait();
+  }
+}

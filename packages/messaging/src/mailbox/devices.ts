@@ -1,0 +1,49 @@
+import { encodeName, requireName } from '@mortise/redis';
+import { TooManyDevicesError } from '../errors.js';
+import type { AddDeviceOptions } from '../options.js';
+import { resolveAddDeviceOptions } from '../options.js';
+import { mailboxAddDevice, mailboxRemoveDevice } from '../scripts.gen.js';
+import type { MailboxesContext } from './mailboxes-context.js';
+
+/** What became of an `addDevice`. */
+export interface AddDeviceResult {
+  /** False when the device was there: nothing was changed. */
+  readonly isNew: boolean;
+  /** Its cursor: the device gets the messages behind it. */
+  readonly ackedId: number;
+}
+
+/** Of one mailbox: `status` looks at each of them. */
+const MAX_DEVICES = 100;
+
+/** Who reads a mailbox, each with a cursor of its own. */
+export class Devices {
+  readonly #context: MailboxesContext;
+
+  constructor(context: MailboxesContext) {
+    this.#context = context;
+  }
+
+  async add(recipient: string, device: string, options: AddDeviceOptions): Promise<AddDeviceResult> {
+    const { redis, keys, limits } = this.#context;
+    const reply = (await mailboxAddDevice.run(redis, keys.mailbox(recipient), {
+      device: encodeName(requireName('device', device)),
+      at: resolveAddDeviceOptions(options),
+      maxDevices: MAX_DEVICES,
+      headMs: limits.headMs,
+    })) as [number, number] | number;
+    if (typeof reply === 'number') throw new TooManyDevicesError(recipient, MAX_DEVICES);
+    return { isNew: reply[0] === 1, ackedId: reply[1] };
+  }
+
+  /** Resolves to whether it was there. */
+  async remove(recipient: string, device: string): Promise<boolean> {
+    const { redis, keys } = this.#context;
+    const encoded = encodeName(requireName('device', device));
+    return (
+      (await mailboxRemoveDevice.run(redis, keys.mailbox(recipient), {
+        device: encoded,
+      })) === 1
+    );
+  }
+}

@@ -1,0 +1,34 @@
+-- How far a mailbox can be freed. Cursors that nothing but marks is behind step over these first, or a mailbox whose messages
+-- all expire would keep the marks of them.
+-- Expects mailbox, log, uncounted and expiring (keys), last, base (the id before the oldest entry). Leaves canFree, and what
+-- log.trim.part.lua expects then: cursors, last, floor, keepAcked.
+local MOST_STEPS = 1000
+local cursors, keepAcked = mailbox, 0
+local slowest = redis.call('ZRANGE', mailbox, '4', '4', 'WITHSCORES')
+-- Where there is no device, everything is kept for one that comes.
+local floor = tonumber(slowest[2] or base)
+if floor >= base and floor < last and redis.call('EXISTS', uncounted) == 1 then
+  local to = floor
+  while to < last and to - floor < MOST_STEPS and string.find(redis.call('LINDEX', log, to - base), '^%d+:X') do
+    to = to + 1
+  end
+  if to > floor and slowest[2] then
+    local devices = redis.call('ZRANGEBYSCORE', mailbox, floor, '(' .. to)
+    for i = 1, #devices do
+      if string.byte(devices[i]) ~= 0 then
+        redis.call('ZADD', mailbox, 'XX', 'GT', to, devices[i])
+      end
+    end
+    floor = tonumber(redis.call('ZRANGE', mailbox, '4', '4', 'WITHSCORES')[2])
+  end
+end
+local canFree = floor > base
+if canFree and redis.call('EXISTS', expiring) == 1 then
+  for from = base + 1, floor, MOST_STEPS do
+    local ids = {}
+    for id = from, math.min(from + MOST_STEPS - 1, floor) do
+      ids[#ids + 1] = id
+    end
+    redis.call('ZREM', expiring, unpack(ids))
+  end
+end

@@ -1,0 +1,239 @@
+import type { Read } from '@mortise/redis';
+import { Coalescer, decodeName, encodeName, readMany, requireName } from '@mortise/redis';
+import type { ChatsContext } from '../chat/chats-context.js';
+import { TooManyChatsError } from '../errors.js';
+import { SlotRule } from '../log/slot-rule.js';
+import { memberForget, memberIndex } from '../scripts.gen.js';
+
+/** An entry of the index: that a member may be in a chat. */
+export interface Indexed {
+  /** The instant that the entry has, ms: higher than any that it had before. */
+  readonly joinedAt: number;
+  /** What the clock of the member's server showed, ms. */
+  readonly now: number;
+}
+
+/** A chat that has the member, as its own slot says. */
+export interface Standing {
+  readonly chatId: string;
+  /** The score of the member in the chat, see `src/log/standing.ts`. */
+  readonly score: number;
+  /** The parts of the head that were asked for, positive. */
+  readonly head: readonly number[];
+  readonly isMuted: boolean;
+}
+
+/** What an index was found to hold. */
+export interface Findings {
+  /** In the order in which the chats were joined. */
+  readonly standings: Standing[];
+  /** All that were looked into, in that order: some may not have the member. */
+  readonly chatIds: string[];
+  /** Those of the chats that needn't be looked at whose log is empty, and those of which one or the other isn't. */
+  readonly quiet: Entered[];
+  readonly stirred: Entered[];
+  /** Entries that are of no use, for `forget`. */
+  readonly useless: Useless;
+}
+
+/** A chat of the index that was not looked at. */
+export interface Entered {
+  readonly chatId: string;
+  readonly isMuted: boolean;
+}
+
+/** What became of that. */
+export interface Forgotten {
+  /** How many entries of the index were removed. */
+  readonly count: number;
+  /** Chats that don't have the member and were added to the index so lately that they may have them in a moment. */
+  readonly candidates: string[];
+}
+
+interface Useless {
+  /** Chats, encoded, that don't have the member. */
+  readonly dangling: readonly string[];
+  /** Chats, encoded, and the instants at which their mutes ended, as stored. */
+  readonly endedMutes: readonly (readonly [string, string])[];
+  readonly now: number;
+}
+
+type Time = readonly [seconds: string, microseconds: string];
+
+/** An entry of the index is removed when it is older: whoever added it gives up adding the member to the chat long before. */
+const MIN_AGE_MS = 60_000;
+/** Chats in one script call. */
+const MAX_BATCH = 100;
+/** Logs that one EXISTS asks for. More cost less where nothing is new, and more of them are read when something is. */
+const LOGS_OF_ONE_LOOK = 10;
+/** Entries that one call looks into. */
+const MAX_FORGOTTEN = 1_000;
+
+/**
+ * The index of a member's chats: a superset of the truth, which is the cursor in the chat. It is written first, so nothing is
+ * lost by a crash between the two; what dangles is hidden by readers, and removed when it is older than a minute.
+ */
+export class MemberIndex {
+  readonly #context: ChatsContext;
+  readonly #slotRule: SlotRule;
+  readonly #additions: Coalescer<string, string, Indexed>;
+
+  constructor(context: ChatsContext) {
+    this.#context = context;
+    this.#slotRule = SlotRule.of(context.redis);
+    this.#additions = new Coalescer((member, chats) => this.#addBatch(member, chats), {
+      maxBatch: MAX_BATCH,
+    });
+  }
+
+  /**
+   * Adds the chat to the index of each member, or refreshes the entry; the results are in their order. One round trip for all;
+   * more when an index is full, and dangling entries have to go first. Rejects with ERR_TOO_MANY_CHATS when a member has
+   * `maxChats`; others may have been added, which does nothing.
+   *
+   * @param members By their names, not encoded.
+   */
+  async add(chatId: string, members: readonly string[]): Promise<Indexed[]> {
+    const chat = encodeName(requireName('chatId', chatId));
+    for (const member of members) requireName('member', member);
+    return Promise.all(members.map((member) => this.#add(member, chat)));
+  }
+
+  /**
+   * The chats that a member is in, with what the chats themselves say. Two round trips, the second one over one pipeline for
+   * each Cluster node. O(chats).
+   *
+   * @param head The parts of the heads to read.
+   * @param isQuiet Tells chats of which it is enough to know whether their log is empty. Default: none.
+   */
+  async find(
+    member: string,
+    head: readonly string[],
+    includeMuted = true,
+    isQuiet: (chatId: string) => boolean = () => false,
+  ): Promise<Findings> {
+    const { redis, keys } = this.#context;
+    const { chats, mutes } = keys.member(member);
+    const replies = await readMany(redis, [['zrange', chats, 0, -1], ['hgetall', mutes], ['time']]);
+    const [indexed, mutedUntil, time] = replies as [string[], Record<string, string>, Time];
+    const now = toMs(time);
+    const muted = new Set<string>();
+    const endedMutes: [string, string][] = [];
+    for (const [chat, until] of Object.entries(mutedUntil)) {
+      if (until === '0' || Number(until) > now) muted.add(chat);
+      else endedMutes.push([chat, until]);
+    }
+    const wanted = includeMuted || muted.size === 0 ? indexed : indexed.filter((chat) => !muted.has(chat));
+    const looked: (Entered & { readonly chat: string })[] = [];
+    const assumed: Entered[] = [];
+    for (const chat of wanted) {
+      const entry = { chat, chatId: decodeName(chat), isMuted: muted.has(chat) };
+      (isQuiet(entry.chatId) ? assumed : looked).push(entry);
+    }
+    const { found, quiet, stirred } = await this.#look(encodeName(member), head, looked, assumed);
+    const standings: Standing[] = [];
+    const dangling: string[] = [];
+    for (const [index, scores] of found.entries()) {
+      const score = scores[head.length];
+      const { chat, chatId, isMuted } = looked[index]!;
+      if (score === null || score === undefined) dangling.push(chat);
+      else {
+        // Not `-part`, which makes -0 of 0.
+        const parts = scores.map((part) => 0 - Number(part));
+        standings.push({ chatId, score: Number(score), head: parts, isMuted });
+      }
+    }
+    const chatIds = wanted.map(decodeName);
+    return { standings, chatIds, quiet, stirred, useless: { dangling, endedMutes, now } };
+  }
+
+  /** The heads of some chats, and of others whether their logs are empty. One round trip. */
+  async #look(
+    name: string,
+    head: readonly string[],
+    looked: readonly Entered[],
+    assumed: readonly Entered[],
+  ): Promise<{ found: (string | null)[][]; quiet: Entered[]; stirred: Entered[] }> {
+    const { redis, keys } = this.#context;
+    const reads = looked.map(({ chatId }): Read => ['zmscore', keys.chat(chatId).chat, ...head, name]);
+    const size = this.#slotRule.isEnforced ? 1 : LOGS_OF_ONE_LOOK;
+    for (let from = 0; from < assumed.length; from += size) {
+      const logs = assumed.slice(from, from + size).map(({ chatId }) => keys.chat(chatId).log);
+      reads.push(['exists', ...logs]);
+    }
+    try {
+      const replies = await readMany(redis, reads);
+      const quiet: Entered[] = [];
+      const stirred: Entered[] = [];
+      for (const [index, entry] of assumed.entries()) {
+        const existing = replies[looked.length + Math.floor(index / size)] as number;
+        (existing === 0 ? quiet : stirred).push(entry);
+      }
+      return { found: replies.slice(0, looked.length) as (string | null)[][], quiet, stirred };
+    } catch (error) {
+      if (size === 1 || !this.#slotRule.learn(error)) throw error;
+      return this.#look(name, head, looked, assumed);
+    }
+  }
+
+  /**
+   * Removes what `find` found to be of no use, and is old enough. None, one or three round trips. The instant of an entry
+   * is read first, then the chat once more: a member who was added in between has another instant, and the entry stays.
+   */
+  async forget(member: string, { dangling, endedMutes, now }: Useless): Promise<Forgotten> {
+    const { redis, keys } = this.#context;
+    const memberKeys = keys.member(member);
+    const seen = endedMutes.flatMap(([chat, until]) => ['mute', chat, until]);
+    const candidates: string[] = [];
+    if (dangling.length > 0) {
+      // The latest, among which are the candidates.
+      const looked = dangling.slice(-MAX_FORGOTTEN);
+      const instants = (await redis.call('zmscore', [memberKeys.chats, ...looked])) as (string | null)[];
+      const entries = looked.map((chat, index) => ({ chat, joinedAt: instants[index] ?? 'gone' }));
+      const old = entries.filter(({ joinedAt }) => Number(joinedAt) <= now - MIN_AGE_MS);
+      for (const { chat, joinedAt } of entries) {
+        if (Number(joinedAt) > now - MIN_AGE_MS) candidates.push(decodeName(chat));
+      }
+      const name = encodeName(member);
+      const scores = await readMany(
+        redis,
+        old.map(({ chat }): Read => ['zscore', keys.chat(decodeName(chat)).chat, name]),
+      );
+      for (const [index, { chat, joinedAt }] of old.entries()) {
+        if (scores[index] === null) seen.push('chat', chat, joinedAt);
+      }
+    }
+    if (seen.length === 0) return { count: 0, candidates };
+    const count = (await memberForget.run(redis, memberKeys, { minAgeMs: MIN_AGE_MS, seen })) as number;
+    return { count, candidates };
+  }
+
+  async #add(member: string, chat: string): Promise<Indexed> {
+    try {
+      return await this.#additions.submit(member, chat);
+    } catch (error) {
+      if (!(error instanceof TooManyChatsError)) throw error;
+      const { useless } = await this.find(member, []);
+      if ((await this.forget(member, useless)).count === 0) throw error;
+      return this.#additions.submit(member, chat);
+    }
+  }
+
+  async #addBatch(member: string, added: readonly string[]): Promise<(Indexed | Error)[]> {
+    const { redis, keys, limits, hub } = this.#context;
+    const { maxChats } = limits;
+    const reply = await memberIndex.run(redis, keys.member(member), {
+      publish: hub.publishCommand,
+      maxChats,
+      added,
+    });
+    const [now = 0, ...instants] = reply as number[];
+    return instants.map((joinedAt) =>
+      joinedAt < 0 ? new TooManyChatsError(member, maxChats) : { joinedAt, now },
+    );
+  }
+}
+
+function toMs([seconds, microseconds]: Time): number {
+  return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+}

@@ -1,0 +1,37 @@
+#!lua
+-- Adds chats to the index of a member, or refreshes their entries, and tells those who follow the member. An entry never
+-- gets the instant that it had before: who saw an older one can't remove it.
+--
+-- KEYS
+--   chats        ZSET chat -> instant of joining, ms; until its last chat is forgotten
+--   events       channel of the member; not a key
+-- ARGV
+--   publish      PUBLISH or SPUBLISH
+--   maxChats     entries at most
+--   added...     chats, encoded
+-- RETURNS
+--   the server's clock in ms, then for each chat the instant of its entry, or -1: the index is full
+local chats, events = KEYS[1], KEYS[2]
+local publish, maxChats = ARGV[1], tonumber(ARGV[2])
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local size = redis.call('ZCARD', chats)
+local replies = { now }
+for index = 3, #ARGV do
+  local chat = ARGV[index]
+  local known = redis.call('ZSCORE', chats, chat)
+  local joinedAt = -1
+  if known then
+    joinedAt = math.max(now, known + 1)
+  elseif size < maxChats then
+    joinedAt = now
+    size = size + 1
+  end
+  if joinedAt > 0 then
+    redis.call('ZADD', chats, string.format('%.0f', joinedAt), chat)
+    redis.call(publish, events, '*:c' .. chat)
+  end
+  replies[index - 1] = joinedAt
+end
+return replies

@@ -1,0 +1,166 @@
+import { expect, test } from '@jest/globals';
+import { Chats } from '@mortise/messaging';
+import { connect, freshPrefix, transcript } from '@mortise/test-kit';
+import * as scripts from '../src/scripts.gen.js';
+
+const redis = connect();
+const prefix = freshPrefix();
+const scope = { prefix, scripts };
+const chats = new Chats(redis, { prefix });
+const guild = 'messaging:{guild}';
+const post = `${guild}:chat ${guild}:log ${guild}:ids ${guild}:ids-before ${guild}:events`;
+const all = `${guild}:chat ${guild}:log ${guild}:uncounted ${guild}:ids ${guild}:ids-before ${guild}:events`;
+
+/** Scripts that a server doesn't know are sent as text, once. */
+async function warm(): Promise<void> {
+  await chats.create({ chatId: 'warm', sender: 'anna', members: ['bob'], body: 1 });
+  await chats.join('warm', 'carl');
+  await chats.post('warm', 'anna', 2);
+  await chats.edit('warm', 'anna', 2, 3);
+  await chats.ack('bob', 'warm', 2);
+  await chats.setRole('warm', 'bob', 'reader');
+  await chats.leave('warm', 'carl');
+}
+
+test('each method is one round trip, create and join are two; calls of a tick and chat share one', async () => {
+  await warm();
+  const see = (action: () => Promise<unknown>): Promise<string[]> => transcript(redis, scope, action);
+
+  const created = await see(() =>
+    chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'], body: 1 }),
+  );
+  const index = created.filter((line) => line.startsWith('evalsha member.index'));
+  expect(index).toHaveLength(2);
+  expect(created.slice(created.indexOf(`evalsha chat.create ${all}`))).toEqual([
+    `evalsha chat.create ${all}`,
+    '  time',
+    `  exists ${guild}:chat`,
+    `  unlink ${guild}:log ${guild}:uncounted ${guild}:ids ${guild}:ids-before`,
+    `  zadd ${guild}:chat`,
+    `  rpush ${guild}:log`,
+    `  pexpire ${guild}:log`,
+    `  publish ${guild}:events`,
+  ]);
+
+  // The first id of a generation.
+  expect(await see(() => chats.post('guild', 'bob', 2))).toEqual([
+    `evalsha chat.post ${post}`,
+    `  zmscore ${guild}:chat`,
+    '  time',
+    `  hmget ${guild}:ids`,
+    `  hmget ${guild}:ids-before`,
+    `  hset ${guild}:ids`,
+    `  pexpire ${guild}:ids`,
+    `  hset ${guild}:ids`,
+    `  rpush ${guild}:log`,
+    `  zadd ${guild}:chat`,
+    `  publish ${guild}:events`,
+  ]);
+  const usual = [
+    `evalsha chat.post ${post}`,
+    `  zmscore ${guild}:chat`,
+    '  time',
+    `  hmget ${guild}:ids`,
+    `  hmget ${guild}:ids-before`,
+    `  hset ${guild}:ids`,
+    `  rpush ${guild}:log`,
+    `  zadd ${guild}:chat`,
+    `  publish ${guild}:events`,
+  ];
+  expect(await see(() => chats.post('guild', 'anna', 3))).toEqual(usual);
+  expect(
+    await see(() =>
+      Promise.all([4, 5, 6].map((body) => chats.post('guild', body % 2 ? 'anna' : 'bob', body))),
+    ),
+  ).toEqual(usual);
+
+  expect(await see(() => chats.edit('guild', 'anna', 3, 'three'))).toEqual([
+    `evalsha chat.revise ${all}`,
+    `  zmscore ${guild}:chat`,
+    `  hget ${guild}:ids`,
+    `  hget ${guild}:ids-before`,
+    `  llen ${guild}:log`,
+    `  lindex ${guild}:log`,
+    '  time',
+    `  lset ${guild}:log`,
+    ...usual.slice(3, 7),
+    `  zadd ${guild}:uncounted`,
+    `  zremrangebyscore ${guild}:uncounted`,
+    `  pexpire ${guild}:uncounted`,
+    ...usual.slice(7),
+  ]);
+
+  const acked = `evalsha chat.ack ${guild}:chat ${guild}:log ${guild}:uncounted`;
+  // Some of it is freed.
+  expect(await see(() => chats.ack('bob', 'guild', 1))).toEqual([
+    acked,
+    `  zmscore ${guild}:chat`,
+    `  zadd ${guild}:chat`,
+    `  zrange ${guild}:chat`,
+    `  llen ${guild}:log`,
+    `  lpop ${guild}:log`,
+    `  zincrby ${guild}:chat`,
+    `  zremrangebyscore ${guild}:uncounted`,
+  ]);
+  // Somebody is behind.
+  expect(await see(() => chats.ack('bob', 'guild', 7))).toEqual([
+    acked,
+    `  zmscore ${guild}:chat`,
+    `  zadd ${guild}:chat`,
+    `  zrange ${guild}:chat`,
+  ]);
+  // It was who acks.
+  expect(await see(() => Promise.all([3, 2, 5].map((id) => chats.ack('anna', 'guild', id))))).toEqual([
+    acked,
+    `  zmscore ${guild}:chat`,
+    `  zadd ${guild}:chat`,
+    `  zrange ${guild}:chat`,
+    `  llen ${guild}:log`,
+    `  lpop ${guild}:log`,
+    `  zincrby ${guild}:chat`,
+    `  zremrangebyscore ${guild}:uncounted`,
+  ]);
+  // All of it goes.
+  expect(await see(() => chats.ack('anna', 'guild', 7))).toEqual([
+    acked,
+    `  zmscore ${guild}:chat`,
+    `  zadd ${guild}:chat`,
+    `  zrange ${guild}:chat`,
+    `  unlink ${guild}:log ${guild}:uncounted`,
+  ]);
+  expect(await see(() => chats.ack('anna', 'guild', 7))).toEqual([acked, `  zmscore ${guild}:chat`]);
+
+  const joined = await see(() => chats.join('guild', 'carl'));
+  expect(joined.filter((line) => line.startsWith('evalsha member.index'))).toHaveLength(1);
+  expect(joined.slice(joined.indexOf(`evalsha chat.join ${guild}:chat ${guild}:events`))).toEqual([
+    `evalsha chat.join ${guild}:chat ${guild}:events`,
+    `  zscore ${guild}:chat`,
+    '  time',
+    `  zcard ${guild}:chat`,
+    `  zscore ${guild}:chat`,
+    `  zadd ${guild}:chat`,
+    `  publish ${guild}:events`,
+  ]);
+  expect(await see(() => chats.setRole('guild', 'carl', 'reader', { by: 'anna' }))).toEqual([
+    `evalsha chat.role ${guild}:chat`,
+    `  zmscore ${guild}:chat`,
+    `  zadd ${guild}:chat`,
+  ]);
+  expect(await see(() => Promise.all(['carl', 'dora'].map((name) => chats.leave('guild', name))))).toEqual([
+    `evalsha chat.leave ${all}`,
+    `  zrem ${guild}:chat`,
+    `  zrem ${guild}:chat`,
+    `  zrange ${guild}:chat`,
+    `  zscore ${guild}:chat`,
+    `  unlink ${guild}:log ${guild}:uncounted`,
+    `  publish ${guild}:events`,
+  ]);
+  expect(await see(() => Promise.all(['anna', 'bob'].map((name) => chats.leave('guild', name))))).toEqual([
+    `evalsha chat.leave ${all}`,
+    `  zrem ${guild}:chat`,
+    `  zrem ${guild}:chat`,
+    `  zrange ${guild}:chat`,
+    `  unlink ${guild}:chat ${guild}:log ${guild}:uncounted ${guild}:ids ${guild}:ids-before`,
+    `  publish ${guild}:events`,
+  ]);
+});

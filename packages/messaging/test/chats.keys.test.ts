@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from '@jest/globals';
+import { Chats } from '@mortise/messaging';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
+
+const redis = connect();
+const NEVER = -1;
+
+async function timesToLive(prefix: string): Promise<Record<string, number>> {
+  const keys = (await redis.keys(`${prefix}:*`)).toSorted();
+  const times = await Promise.all(keys.map((key) => redis.pttl(key)));
+  return Object.fromEntries(
+    keys.map((key, index) => [key.slice(prefix.length + ':messaging:'.length), times[index]!]),
+  );
+}
+
+test('every key of a chat is in the table of keys.ts, and goes away when it says', async () => {
+  const prefix = freshPrefix();
+  const chats = new Chats(redis, { prefix, retentionMs: 64_000, dedupMs: 30_000 });
+  const chatId = '}x';
+  await chats.create({ chatId, sender: 'anna', members: ['bob'], body: 1, id: 'first' });
+  const ids = `${prefix}:messaging:{%7Dx}:ids`;
+  await redis.hset(ids, '', '-30000');
+  await chats.post(chatId, 'bob', 2);
+  await chats.edit(chatId, 'anna', 1, 3);
+  await chats.setRole(chatId, 'bob', 'reader');
+  await chats.mute('bob', chatId);
+  const promised: Record<string, [from: number, to: number]> = {
+    'anna}:chats': [NEVER, NEVER],
+    'bob}:chats': [NEVER, NEVER],
+    'bob}:mutes': [NEVER, NEVER],
+    '%7Dx}:chat': [NEVER, NEVER],
+    '%7Dx}:log': [45_000, 65_000],
+    '%7Dx}:uncounted': [110_000, 130_000],
+    '%7Dx}:ids': [40_000, 60_000],
+    '%7Dx}:ids-before': [40_000, 60_000],
+  };
+  const times = await timesToLive(prefix);
+  expect(Object.keys(times)).toEqual(
+    Object.keys(promised)
+      .map((key) => `{${key}`)
+      .toSorted(),
+  );
+  const table = readFileSync(new URL('../src/keys.ts', import.meta.url), 'utf8');
+  for (const [key, [from, to]] of Object.entries(promised)) {
+    expect(times[`{${key}`]).toBeGreaterThanOrEqual(from);
+    expect(times[`{${key}`]).toBeLessThanOrEqual(to);
+    expect(table).toMatch(
+      new RegExp(`\\| \`<prefix>:messaging:\\{<(chatId|member)>\\}:${key.split(':')[1]}\` \\|`),
+    );
+  }
+  await Promise.all(['anna', 'bob'].map((member) => chats.leave(chatId, member)));
+  expect(Object.keys(await timesToLive(prefix)).filter((key) => key.startsWith('{%7Dx}'))).toEqual([]);
+});
+
+test('a chat in which nobody posts any more is emptied when its time is over, and lives on', async () => {
+  const prefix = freshPrefix();
+  const chats = new Chats(redis, { prefix, retentionMs: 128 });
+  await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'], body: 1 });
+  await until('the log to expire', async () => (await redis.exists(`${prefix}:messaging:{guild}:log`)) === 0);
+  expect(await chats.post('guild', 'anna', 2)).toEqual({ id: 2, isDuplicate: false });
+  expect(await redis.pttl(`${prefix}:messaging:{guild}:log`)).not.toBe(NEVER);
+});
+
+test('each post keeps the log for its time, however often it comes', async () => {
+  const prefix = freshPrefix();
+  const chats = new Chats(redis, { prefix, retentionMs: 6_400 });
+  await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'] });
+  const startedAt = performance.now();
+  const left: number[] = [];
+  await until('half a second of posts', async () => {
+    await chats.post('guild', 'anna', 1);
+    left.push(await redis.pttl(`${prefix}:messaging:{guild}:log`));
+    return performance.now() - startedAt > 500;
+  });
+  expect(Math.max(...left)).toBeLessThanOrEqual(6_500);
+  // What the commands in between took comes off it.
+  expect(Math.min(...left)).toBeGreaterThan(5_900);
+});

@@ -1,0 +1,77 @@
+/** A sender, receivers, and what they leave behind, for the tests of files. */
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FileReceiver, FileSender } from '@mortise/messaging';
+import type { FileSenderOptions, IncomingFile, ReadOptions } from '@mortise/messaging';
+import type { RedisClient } from '@mortise/redis';
+import { freshPrefix } from '@mortise/test-kit';
+
+const KIB = 1_024;
+
+/** Small ones, so that a few KB go through every case. */
+export const SMALL = {
+  chunkBytes: 4 * KIB,
+  windowBytes: 16 * KIB,
+  budgetBytes: 64 * KIB,
+  leaseMs: 300,
+  graceMs: 200,
+};
+
+export class Channel {
+  readonly prefix = freshPrefix();
+  readonly name = `logs ${randomUUID()}`;
+
+  constructor(readonly redis: RedisClient) {}
+
+  sender(options: Partial<FileSenderOptions> = {}, redis = this.redis): FileSender {
+    return new FileSender(redis, this.name, {
+      ...SMALL,
+      receivers: ['r1'],
+      prefix: this.prefix,
+      ...options,
+    });
+  }
+
+  receiver(name = 'r1', redis = this.redis, leaseMs = 300): FileReceiver {
+    return new FileReceiver(redis, this.name, name, { prefix: this.prefix, leaseMs });
+  }
+}
+
+/** All files of a receiver, as text, until the channel ends. */
+export async function readAll(
+  receiver: FileReceiver,
+  options: ReadOptions = {},
+): Promise<Record<string, string>> {
+  const found: Record<string, string> = {};
+  for await (const file of receiver.files()) {
+    found[file.name] = (found[file.name] ?? '') + (await textOf(file, options));
+    await file.done();
+  }
+  return found;
+}
+
+export async function textOf(file: IncomingFile, options: ReadOptions = {}): Promise<string> {
+  const blocks: Buffer[] = [];
+  for await (const block of file.blocks(options)) blocks.push(block);
+  return Buffer.concat(blocks).toString();
+}
+
+/** The next file of a receiver. */
+export async function first(receiver: FileReceiver): Promise<[IncomingFile, () => Promise<unknown>]> {
+  const files = receiver.files();
+  const { value } = await files.next();
+  if (!value) throw new Error('the channel has ended');
+  return [value, () => files.return()];
+}
+
+export function lines(count: number, from = 0): string {
+  return Array.from({ length: count }, (_, index) => `line ${from + index} of a log\n`).join('');
+}
+
+/** A directory of its own; removed by the function. */
+export function freshDirectory(): [path: string, remove: () => void] {
+  const path = mkdtempSync(join(tmpdir(), 'mortise-files-'));
+  return [path, () => rmSync(path, { recursive: true })];
+}

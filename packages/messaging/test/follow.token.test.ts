@@ -1,0 +1,286 @@
+import { randomUUID } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { Chats } from '@mortise/messaging';
+import type { ChatsOptions } from '@mortise/messaging';
+import { connect, freshPrefix } from '@mortise/test-kit';
+import fc from 'fast-check';
+import {
+  encodePosition,
+  joinToken,
+  MAX_TOKEN_LENGTH,
+  seedOf,
+  splitToken,
+} from '../src/follow/resume-token.js';
+import type { Position } from '../src/follow/resume-token.js';
+import { Reader } from './follow-reader.js';
+
+const redis = connect();
+const readers: Reader[] = [];
+let prefix = '';
+
+afterEach(async () => {
+  for (const reader of readers.splice(0)) await reader.stop();
+});
+
+async function openChat(options: ChatsOptions = {}): Promise<Chats> {
+  prefix = freshPrefix();
+  const chats = new Chats(redis, { prefix, ...options });
+  await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob', 'carl'] });
+  return chats;
+}
+
+function read(chats: Chats, after?: string, member = 'bob'): Reader {
+  const reader = new Reader(chats, member, after === undefined ? {} : { after });
+  readers.push(reader);
+  return reader;
+}
+
+async function post(chats: Chats, count: number, chatId = 'guild'): Promise<void> {
+  for (let n = 0; n < count; n += 1) await chats.post(chatId, 'anna', n);
+}
+
+const token = (...positions: Position[]): string => joinToken(seedOf('bob'), positions.map(encodePosition));
+
+describe('resuming', () => {
+  test('behind each of the events loses and doubles nothing', async () => {
+    const chats = await openChat();
+    await post(chats, 10);
+    const first = read(chats);
+    await first.has(10);
+    await first.stop();
+    for (const [index, { token: after }] of first.events.entries()) {
+      const resumed = read(chats, after);
+      await chats.post('guild', 'anna', 'more');
+      await resumed.hasText(`guild:${11 + index}`);
+      expect(resumed.ids('guild')).toEqual(Array.from({ length: 10 }, (_, n) => index + 2 + n));
+    }
+  });
+
+  test('goes on behind what was delivered and not acked, in every chat', async () => {
+    const chats = await openChat();
+    for (const chatId of ['a', 'b', randomUUID()]) {
+      await chats.create({ chatId, sender: 'anna', members: ['bob'] });
+      await post(chats, 3, chatId);
+    }
+    const first = read(chats);
+    await first.has(9);
+    for (const [index, { token: after }] of first.events.entries()) {
+      const resumed = read(chats, after);
+      await resumed.has(8 - index);
+      const texts = (reader: Reader, from = 0): string[] => reader.texts.slice(from).toSorted();
+      expect(texts(resumed)).toEqual(texts(first, index + 1));
+    }
+  });
+
+  test('is by the cursor where the member has acked everything, and the token is short', async () => {
+    const chats = await openChat();
+    const first = read(chats);
+    await post(chats, 3);
+    await first.has(3);
+    expect(first.token!.length).toBeGreaterThan(7);
+    await chats.ack('bob', 'guild', 3);
+    await post(chats, 1);
+    await first.has(4);
+    await chats.ack('bob', 'guild', 4);
+    await chats.typing('guild', 'anna');
+    await first.has(5);
+    await first.stop();
+    expect(first.token).toHaveLength(7);
+    await post(chats, 1);
+    const resumed = read(chats, first.token);
+    await resumed.has(1);
+    expect(resumed.texts).toEqual(['guild:5']);
+  });
+
+  test('needs not hold what a pull of this process has acked', async () => {
+    const chats = await openChat();
+    const first = read(chats);
+    await post(chats, 3);
+    await first.has(3);
+    await chats.pull('bob', { autoAck: true });
+    await chats.typing('guild', 'anna');
+    await first.has(4);
+    await first.stop();
+    expect(first.token).toHaveLength(7);
+  });
+
+  test('reports what was dropped meanwhile as a gap', async () => {
+    const chats = await openChat({ maxMessages: 10 });
+    await post(chats, 3);
+    const first = read(chats);
+    await first.has(3);
+    await first.stop();
+    await Promise.all(Array.from({ length: 50 }, (_, n) => chats.post('guild', 'anna', n)));
+    const resumed = read(chats, first.events[1]!.token);
+    await resumed.hasText('guild:53');
+    expect(resumed.texts.slice(0, 2)).toEqual(['guild gap 3-43', 'guild:44']);
+  });
+
+  test('in a chat that was made anew is a reset', async () => {
+    const chats = await openChat();
+    await post(chats, 3);
+    const first = read(chats);
+    await first.has(3);
+    await first.stop();
+    for (const member of ['anna', 'bob', 'carl']) await chats.leave('guild', member);
+    await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'], body: 'anew' });
+    const resumed = read(chats, first.token);
+    await resumed.has(2);
+    expect(resumed.texts).toEqual(['guild reset', 'guild:1']);
+    expect(resumed.events[0]).toMatchObject({ epoch: (await chats.pull('bob'))[0]!.epoch });
+    // And the reset is once.
+    const again = read(chats, resumed.events[0]!.token);
+    await again.has(1);
+    expect(again.texts).toEqual(['guild:1']);
+  });
+
+  test('where the member has left, or the chat is gone, says so', async () => {
+    const chats = await openChat();
+    await chats.create({ chatId: 'gone', sender: 'anna', members: ['bob'] });
+    await post(chats, 1);
+    await post(chats, 1, 'gone');
+    const first = read(chats);
+    await first.has(2);
+    await first.stop();
+    await chats.leave('guild', 'bob');
+    await chats.leave('gone', 'bob');
+    await chats.leave('gone', 'anna');
+    await redis.del(`${prefix}:messaging:{bob}:chats`);
+    const resumed = read(chats, first.token);
+    await resumed.has(2);
+    expect(resumed.texts.toSorted()).toEqual(['gone ended', 'guild left bob']);
+  });
+
+  test('keeps the places of chats that were not reached yet', async () => {
+    const chats = await openChat();
+    await chats.create({ chatId: 'other', sender: 'anna', members: ['bob'] });
+    await post(chats, 2);
+    await post(chats, 2, 'other');
+    const first = read(chats);
+    await first.has(4);
+    await post(chats, 1);
+    const second = read(chats, first.events[3]!.token);
+    await second.has(1);
+    const third = read(chats, second.token);
+    await post(chats, 1, 'other');
+    await third.hasText('other:3');
+    expect(third.texts).toEqual(['other:3']);
+  });
+});
+
+describe('a token that claims what is not so', () => {
+  test('an id that the chat has not reached is a reset', async () => {
+    const chats = await openChat();
+    await post(chats, 2);
+    const { epoch } = (await chats.pull('bob'))[0]!;
+    const reader = read(chats, token({ chatId: 'guild', epoch, id: 3 }));
+    await reader.has(3);
+    expect(reader.texts).toEqual(['guild reset', 'guild:1', 'guild:2']);
+  });
+
+  test('a chat that the member is not in is no way into it', async () => {
+    const chats = await openChat();
+    await chats.create({ chatId: 'secret', sender: 'anna', members: [], body: 'secret' });
+    await post(chats, 1);
+    const { epoch } = (await chats.chatsOf('anna')).find(({ chatId }) => chatId === 'secret')!;
+    const reader = read(chats, token({ chatId: 'secret', epoch, id: 0 }));
+    await reader.has(2);
+    await chats.post('secret', 'anna', 'more');
+    await chats.typing('secret', 'anna');
+    await post(chats, 1);
+    await reader.has(3);
+    expect(reader.texts.toSorted()).toEqual(['guild:1', 'guild:2', 'secret left bob']);
+  });
+
+  test.each([
+    ['', 'empty'],
+    ['a', 'no check'],
+    ['b000000', 'another version'],
+    ['a!!!!!!', 'other characters'],
+    [`a${'A'.repeat(MAX_TOKEN_LENGTH)}`, 'too long'],
+    [7 as unknown as string, 'a number'],
+    [null as unknown as string, 'null'],
+    [{} as unknown as string, 'an object'],
+  ])('%j (%s) is refused', async (after) => {
+    const chats = await openChat();
+    expect(() => chats.follow('bob', { after })).toThrow(RangeError);
+    expect(() => chats.follow('bob', { after })).toThrow(
+      /^after must be the token of an event of this member, got /,
+    );
+  });
+
+  test("another member's is refused, and one that is cut off", async () => {
+    const chats = await openChat();
+    await post(chats, 1);
+    const reader = read(chats);
+    await reader.has(1);
+    expect(() => chats.follow('carl', { after: reader.token! })).toThrow(RangeError);
+    for (let length = 0; length < reader.token!.length; length += 1) {
+      expect(() => chats.follow('bob', { after: reader.token!.slice(0, length) })).toThrow(RangeError);
+    }
+    expect(() => chats.follow('bob', { after: reader.token! })).not.toThrow();
+  });
+});
+
+describe('the text', () => {
+  const position = fc.record({
+    chatId: fc.oneof(fc.uuid(), fc.string({ minLength: 1, maxLength: 50, unit: 'binary' })),
+    epoch: fc.nat({ max: 2 ** 48 - 1 }),
+    id: fc.nat({ max: Number.MAX_SAFE_INTEGER }),
+  });
+  const positions = fc.uniqueArray(position, { selector: ({ chatId }) => chatId, maxLength: 20 });
+
+  test('gives back what was put in', () => {
+    fc.assert(
+      fc.property(positions, fc.string({ minLength: 1 }), (some, member) => {
+        const text = joinToken(seedOf(member), some.map(encodePosition));
+        expect(text).toMatch(/^[A-Za-z0-9_-]+$/);
+        expect(splitToken(member, text)).toEqual(some);
+      }),
+    );
+  });
+
+  test('damaged or made up, never does anything but throw RangeError', () => {
+    const check = (text: string): string => {
+      const bytes = Buffer.alloc(4);
+      bytes.writeUInt32BE(crc32(text, crc32('bob')));
+      return text + bytes.toString('base64url');
+    };
+    const body = fc.oneof(
+      fc.uint8Array({ maxLength: 99 }).map((bytes) => Buffer.from(bytes).toString('base64url')),
+      fc.string({ maxLength: 60 }),
+    );
+    fc.assert(
+      fc.property(body, fc.boolean(), (text, isChecked) => {
+        let thrown: unknown;
+        try {
+          for (const { id, epoch, chatId } of splitToken('bob', isChecked ? check(`a${text}`) : text)) {
+            expect([Number.isSafeInteger(id), Number.isSafeInteger(epoch), chatId.length > 0]).toEqual([
+              true,
+              true,
+              true,
+            ]);
+          }
+        } catch (error) {
+          thrown = error;
+        }
+        expect(thrown === undefined || thrown instanceof RangeError).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('is bounded: what comes first stays', () => {
+    const many = Array.from({ length: 1_000 }, (_, index) => ({
+      chatId: randomUUID(),
+      epoch: 1.7e12,
+      id: index,
+    }));
+    const text = joinToken(seedOf('bob'), many.map(encodePosition));
+    expect(text.length).toBeLessThanOrEqual(MAX_TOKEN_LENGTH);
+    const kept = splitToken('bob', text);
+    expect(kept.length).toBeGreaterThan(200);
+    expect(kept).toEqual(many.slice(0, kept.length));
+  });
+});

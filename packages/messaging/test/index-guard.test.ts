@@ -1,0 +1,107 @@
+import { describe, expect, test } from '@jest/globals';
+import { Chats } from '@mortise/messaging';
+import { connect, freshPrefix } from '@mortise/test-kit';
+import { enterIndexed } from '../src/chat/index-guard.js';
+import { MessagingKeys } from '../src/keys.js';
+import { chatCreate, chatJoin } from '../src/scripts.gen.js';
+import { describeChat } from './chat-state.js';
+
+const redis = connect();
+
+describe('the second step of joining and creating', () => {
+  test('is given half a minute from the first, and the first is done again when it came too late', async () => {
+    const log: string[] = [];
+    const now = [1_000, 2_000];
+    const result = await enterIndexed(
+      () => {
+        log.push('index');
+        return Promise.resolve([
+          { joinedAt: 5, now: now.shift()! },
+          { joinedAt: 6, now: 9_000 },
+        ]);
+      },
+      (indexed, notAfter) => {
+        log.push(`enter by ${notAfter}`);
+        expect(indexed).toHaveLength(2);
+        return Promise.resolve(log.length < 3 ? { tooLateAt: 500_000 } : { result: 'in' });
+      },
+    );
+    expect(result).toBe('in');
+    // By the clock of the chat's server the second time, whatever that of the members' servers shows.
+    expect(log).toEqual(['index', 'enter by 31000', 'index', 'enter by 530000']);
+  });
+
+  test('gives up where it never arrives in time', async () => {
+    let tries = 0;
+    const entering = enterIndexed(
+      () => Promise.resolve([{ joinedAt: 1, now: 1 }]),
+      () => {
+        tries += 1;
+        return Promise.resolve({ tooLateAt: 1 });
+      },
+    );
+    await expect(entering).rejects.toThrow('30 s');
+    expect(tries).toBe(5);
+  });
+
+  test('changes nothing when it is late, and tells what the clock shows', async () => {
+    const prefix = freshPrefix();
+    const chats = new Chats(redis, { prefix });
+    await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'] });
+    const keys = new MessagingKeys(prefix);
+    const before = await describeChat(redis, prefix, 'guild');
+    const late = Date.now() - 60_000;
+    const joined = (await chatJoin.run(redis, keys.chat('guild'), {
+      publish: 'PUBLISH',
+      maxMembers: 10,
+      joins: ['carl', 0, late, 'bob', 0, late],
+    })) as number[];
+    // Who is in it already need not be let in.
+    expect(joined).toEqual([expect.any(Number), -2, 2, 0, 0]);
+    expect(joined[0]).toBeGreaterThan(late);
+    expect(await describeChat(redis, prefix, 'guild')).toEqual(before);
+    const created = await chatCreate.run(redis, keys.chat('other'), {
+      publish: 'PUBLISH',
+      retentionMs: 1_000,
+      dedupMs: 1_000,
+      keepAcked: 0,
+      notAfter: late,
+      notBefore: late,
+      field: '',
+      body: '1',
+      sender: 'anna',
+      others: ['bob'],
+    });
+    expect(created).toEqual([-1, 0, expect.any(Number)]);
+    expect((await describeChat(redis, prefix, 'other')).exists).toBe(false);
+  });
+
+  test('gives a chat an epoch above any earlier one, also where the clock of its server is behind', async () => {
+    const prefix = freshPrefix();
+    const keys = new MessagingKeys(prefix);
+    const notBefore = Date.now() + 600_000;
+    const created = await chatCreate.run(redis, keys.chat('guild'), {
+      publish: 'PUBLISH',
+      retentionMs: 1_000,
+      dedupMs: 1_000,
+      keepAcked: 0,
+      notAfter: notBefore,
+      notBefore,
+      field: '',
+      body: '1',
+      sender: 'anna',
+      others: ['bob'],
+    });
+    expect(created).toEqual([1, 1, expect.any(Number)]);
+    await new Chats(redis, { prefix }).post('guild', 'bob', 2);
+    expect(await describeChat(redis, prefix, 'guild')).toMatchObject({
+      epoch: notBefore,
+      instants: [0, 0],
+      lastId: 2,
+    });
+    expect((await redis.lrange(keys.chat('guild').log, 0, -1)).map((entry) => entry.slice(0, 4))).toEqual([
+      '1:0:',
+      '2:0:',
+    ]);
+  });
+});

@@ -1,0 +1,293 @@
+import { describe, expect, test } from '@jest/globals';
+import { Mailboxes, TooManyDevicesError, UnknownDeviceError } from '@mortise/messaging';
+import type { MailboxesOptions } from '@mortise/messaging';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
+
+const redis = connect();
+const PHONE = { device: 'phone' };
+
+function create(options: MailboxesOptions = {}): Mailboxes {
+  return new Mailboxes(redis, { prefix: freshPrefix(), ...options });
+}
+
+async function sendAll(mailboxes: Mailboxes, all: readonly unknown[]): Promise<void> {
+  await mailboxes.sendMany(all.map((body) => ({ recipient: 'jack', body, from: 'anna' })));
+}
+
+async function bodies(mailboxes: Mailboxes, device?: string): Promise<unknown[]> {
+  const messages = await mailboxes.receive('jack', device === undefined ? {} : { device });
+  return messages.map(({ body }) => body);
+}
+
+describe('addDevice', () => {
+  test('begins at the newest message, or at the oldest that is stored', async () => {
+    const mailboxes = create();
+    await sendAll(mailboxes, [1, 2, 3]);
+    await mailboxes.ack('jack', 1);
+    expect(await mailboxes.addDevice('jack', 'phone')).toEqual({ isNew: true, ackedId: 3 });
+    expect(await mailboxes.addDevice('jack', 'tv', { at: 'oldest' })).toEqual({ isNew: true, ackedId: 1 });
+    expect(await mailboxes.addDevice('jack', 'pad', { at: 'newest' })).toEqual({ isNew: true, ackedId: 3 });
+    await sendAll(mailboxes, [4]);
+    expect(await bodies(mailboxes, 'phone')).toEqual([4]);
+    expect(await bodies(mailboxes, 'tv')).toEqual([2, 3, 4]);
+    expect(await bodies(mailboxes, 'main')).toEqual([2, 3, 4]);
+    expect(await bodies(mailboxes)).toEqual([2, 3, 4]);
+  });
+
+  test('leaves a device alone that is there', async () => {
+    const mailboxes = create();
+    await sendAll(mailboxes, [1, 2]);
+    expect(await mailboxes.addDevice('jack', 'main')).toEqual({ isNew: false, ackedId: 0 });
+    await mailboxes.addDevice('jack', 'phone');
+    expect(await mailboxes.addDevice('jack', 'phone', { at: 'oldest' })).toEqual({
+      isNew: false,
+      ackedId: 2,
+    });
+    expect(await bodies(mailboxes)).toEqual([1, 2]);
+  });
+
+  test('begins a mailbox with this device alone', async () => {
+    const mailboxes = create();
+    expect(await mailboxes.addDevice('jack', 'phone', { at: 'oldest' })).toEqual({ isNew: true, ackedId: 0 });
+    expect(await mailboxes.status('jack')).toMatchObject({ lastId: 0, unread: 0, lastReceivedAt: null });
+    await sendAll(mailboxes, [1]);
+    expect(await bodies(mailboxes, 'phone')).toEqual([1]);
+    expect((await mailboxes.devices('jack')).map(({ device }) => device)).toEqual(['phone']);
+    await expect(mailboxes.receive('jack')).rejects.toThrow(UnknownDeviceError);
+    expect(await mailboxes.addDevice('jack', 'main')).toEqual({ isNew: true, ackedId: 1 });
+  });
+
+  test('refuses more than 100', async () => {
+    const mailboxes = create();
+    const names = Array.from({ length: 100 }, (_, index) => `device ${index}`);
+    await Promise.all(names.map((name) => mailboxes.addDevice('jack', name)));
+    const refusal = await mailboxes.addDevice('jack', 'one more').catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(TooManyDevicesError);
+    expect(refusal).toMatchObject({
+      code: 'ERR_TOO_MANY_DEVICES',
+      recipient: 'jack',
+      maxDevices: 100,
+    });
+    expect(await mailboxes.addDevice('jack', 'device 7')).toEqual({ isNew: false, ackedId: 0 });
+    expect(await mailboxes.devices('jack')).toHaveLength(100);
+  });
+
+  test.each([
+    ['', RangeError],
+    ['x'.repeat(1_025), RangeError],
+    [null as unknown as string, TypeError],
+    [7 as unknown as string, TypeError],
+  ])('refuses the device %j', async (device, Misuse) => {
+    const mailboxes = create();
+    await expect(mailboxes.addDevice('jack', device)).rejects.toThrow(Misuse);
+    await expect(mailboxes.removeDevice('jack', device)).rejects.toThrow(Misuse);
+    await expect(mailboxes.receive('jack', { device })).rejects.toThrow(Misuse);
+    await expect(mailboxes.ack('jack', 0, { device })).rejects.toThrow(Misuse);
+  });
+
+  test('refuses another beginning', async () => {
+    const at = 'middle' as 'newest';
+    await expect(create().addDevice('jack', 'phone', { at })).rejects.toThrow(RangeError);
+  });
+
+  test.each([['}x'], ['\0l'], ['\0'], ['%'], ['😀'], ['\ud83d'], ['__proto__'], ['-1'], ['(1']])(
+    '%j is a device',
+    async (device) => {
+      const mailboxes = create();
+      await mailboxes.addDevice('jack', device);
+      await sendAll(mailboxes, [1]);
+      expect(await bodies(mailboxes, device)).toEqual([1]);
+      expect(await mailboxes.ack('jack', 1, { device })).toBe(1);
+      expect(await mailboxes.devices('jack')).toMatchObject([{ device, ackedId: 1, unread: 0 }]);
+      expect(await mailboxes.removeDevice('jack', device)).toBe(true);
+    },
+  );
+});
+
+describe('ack of several devices', () => {
+  test('frees what the slowest one has acked, and counts for each', async () => {
+    const mailboxes = create();
+    await mailboxes.addDevice('jack', 'main');
+    await mailboxes.addDevice('jack', 'phone');
+    await sendAll(mailboxes, [1, 2, 3]);
+    expect(await mailboxes.ack('jack', 2)).toBe(2);
+    expect(await mailboxes.status('jack')).toMatchObject({ unread: 3, ackedId: 0, dropped: null });
+    expect(await mailboxes.unread('jack')).toBe(1);
+    expect(await mailboxes.unread('jack', PHONE)).toBe(3);
+    expect(await mailboxes.ack('jack', 1, PHONE)).toBe(1);
+    expect(await mailboxes.status('jack')).toMatchObject({ unread: 2, ackedId: 1 });
+    expect(await mailboxes.clear('jack', PHONE)).toBe(2);
+    expect(await mailboxes.status('jack')).toMatchObject({ unread: 1, ackedId: 2 });
+    expect(await mailboxes.clear('jack')).toBe(1);
+    expect(await mailboxes.status('jack')).toMatchObject({ unread: 0, sizeBytes: 0, ackedId: 3, lastId: 3 });
+  });
+
+  test('travels together, each answered for itself', async () => {
+    const mailboxes = create();
+    await mailboxes.addDevice('jack', 'main');
+    await mailboxes.addDevice('jack', 'phone');
+    await sendAll(mailboxes, [1, 2, 3]);
+    const acks = await Promise.allSettled([
+      mailboxes.ack('jack', 2),
+      mailboxes.ack('jack', 4),
+      mailboxes.ack('jack', 1, PHONE),
+      mailboxes.ack('jack', 1, { device: 'tv' }),
+      mailboxes.ack('jack', 3),
+      mailboxes.ack('jack', 2, PHONE),
+      mailboxes.ack('jack', 1, PHONE),
+    ]);
+    expect(acks.map((ack) => (ack.status === 'fulfilled' ? ack.value : ack.reason.code))).toEqual([
+      2,
+      'ERR_UNKNOWN_MESSAGE',
+      1,
+      'ERR_UNKNOWN_DEVICE',
+      1,
+      1,
+      0,
+    ]);
+    expect((await mailboxes.devices('jack')).map(({ device, ackedId }) => [device, ackedId])).toEqual([
+      ['phone', 2],
+      ['main', 3],
+    ]);
+  });
+
+  test('a cap drops what a slow device has not acked, and tells that device alone', async () => {
+    const mailboxes = create({ maxMessages: 3 });
+    await mailboxes.addDevice('jack', 'main');
+    await mailboxes.addDevice('jack', 'phone');
+    await sendAll(mailboxes, [1, 2, 3]);
+    await mailboxes.ack('jack', 3);
+    await sendAll(mailboxes, [4, 5]);
+    expect((await mailboxes.receive('jack'))[0]).toEqual({
+      id: 4,
+      body: 4,
+      from: 'anna',
+      sentAt: expect.any(Number),
+    });
+    expect((await mailboxes.receive('jack', PHONE))[0]).toMatchObject({
+      id: 3,
+      droppedBefore: { fromId: 1, toId: 2 },
+    });
+    expect(await mailboxes.devices('jack')).toMatchObject([
+      { device: 'phone', unread: 3, dropped: { fromId: 1, toId: 2 } },
+      { device: 'main', unread: 2, dropped: null },
+    ]);
+  });
+});
+
+describe('removeDevice', () => {
+  test('frees what it alone had not acked', async () => {
+    const mailboxes = create();
+    await mailboxes.addDevice('jack', 'phone');
+    await mailboxes.addDevice('jack', 'gone');
+    await sendAll(mailboxes, [1, 2, 3]);
+    await mailboxes.ack('jack', 2, PHONE);
+    expect(await mailboxes.status('jack')).toMatchObject({ unread: 3 });
+    expect(await mailboxes.removeDevice('jack', 'gone')).toBe(true);
+    expect(await mailboxes.status('jack')).toMatchObject({ unread: 1, ackedId: 2 });
+    expect(await mailboxes.removeDevice('jack', 'gone')).toBe(false);
+    expect(await mailboxes.removeDevice('nobody', 'gone')).toBe(false);
+    const gone = { device: 'gone' };
+    const outcomes = await Promise.allSettled([
+      mailboxes.receive('jack', gone),
+      mailboxes.ack('jack', 0, gone),
+      mailboxes.clear('jack', gone),
+      mailboxes.unread('jack', gone),
+    ]);
+    for (const outcome of outcomes) {
+      expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(UnknownDeviceError) });
+      expect(outcome).toMatchObject({
+        reason: { code: 'ERR_UNKNOWN_DEVICE', recipient: 'jack', device: 'gone' },
+      });
+    }
+  });
+
+  test('of the last one keeps what comes for the next one, and the numbers', async () => {
+    const mailboxes = create();
+    await sendAll(mailboxes, [1, 2]);
+    await mailboxes.ack('jack', 1);
+    expect(await mailboxes.removeDevice('jack', 'main')).toBe(true);
+    await sendAll(mailboxes, [3]);
+    expect(await mailboxes.devices('jack')).toEqual([]);
+    expect(await mailboxes.status('jack')).toMatchObject({ unread: 2, lastId: 3, ackedId: 1 });
+    await expect(mailboxes.unread('jack')).rejects.toThrow(UnknownDeviceError);
+    await mailboxes.addDevice('jack', 'phone', { at: 'oldest' });
+    expect(await bodies(mailboxes, 'phone')).toEqual([2, 3]);
+  });
+});
+
+describe('a device of a mailbox that is not there', () => {
+  test('is unknown, unless it is the one that the first message makes', async () => {
+    const mailboxes = create();
+    expect(await mailboxes.receive('jack', { device: 'main' })).toEqual([]);
+    expect(await mailboxes.ack('jack', 0)).toBe(0);
+    await expect(mailboxes.receive('jack', PHONE)).rejects.toThrow(UnknownDeviceError);
+    await expect(mailboxes.ack('jack', 0, PHONE)).rejects.toThrow(UnknownDeviceError);
+    await expect(mailboxes.clear('jack', PHONE)).rejects.toThrow(UnknownDeviceError);
+    await expect(mailboxes.unread('jack', PHONE)).rejects.toThrow(UnknownDeviceError);
+    expect(await mailboxes.devices('jack')).toEqual([]);
+  });
+});
+
+describe('waiting', () => {
+  test('a device that has read everything is woken while another one is behind', async () => {
+    const prefix = freshPrefix();
+    const mailboxes = create({ prefix });
+    await mailboxes.addDevice('jack', 'main');
+    await mailboxes.addDevice('jack', 'phone');
+    await sendAll(mailboxes, [1]);
+    await mailboxes.ack('jack', 1, PHONE);
+    const waiting = mailboxes.receive('jack', { ...PHONE, waitMs: Infinity });
+    await until('a subscription', async () => {
+      const [, count] = await redis.pubsub('NUMSUB', `${prefix}:messaging:{jack}:mailbox-wake`);
+      return (count as number) > 0;
+    });
+    await sendAll(mailboxes, [2]);
+    expect(await waiting).toMatchObject([{ id: 2 }]);
+  });
+
+  test('ends with ERR_UNKNOWN_DEVICE when the device was removed', async () => {
+    const prefix = freshPrefix();
+    const mailboxes = create({ prefix });
+    await mailboxes.addDevice('jack', 'phone');
+    const waiting = mailboxes.receive('jack', { ...PHONE, waitMs: Infinity });
+    waiting.catch(() => undefined);
+    await mailboxes.removeDevice('jack', 'phone');
+    // It looks again with the next message.
+    await sendAll(mailboxes, [1]);
+    await expect(waiting).rejects.toThrow(UnknownDeviceError);
+  });
+});
+
+describe('the last fetch', () => {
+  test('is that of a receive, also of one that finds nothing, by device', async () => {
+    const mailboxes = create();
+    await sendAll(mailboxes, [1]);
+    await mailboxes.addDevice('jack', 'phone');
+    expect(await mailboxes.status('jack')).toMatchObject({ lastFetchedAt: null });
+    await mailboxes.unread('jack');
+    await mailboxes.ack('jack', 1);
+    expect(await mailboxes.status('jack')).toMatchObject({ lastFetchedAt: null });
+    const [seconds] = await redis.time();
+    await mailboxes.receive('jack', PHONE);
+    const { lastFetchedAt, devices } = await mailboxes.status('jack');
+    expect(lastFetchedAt).toBeGreaterThanOrEqual(1_000 * Number(seconds));
+    expect(lastFetchedAt).toBeLessThan(1_000 * Number(seconds) + 60_000);
+    expect(devices.map((device) => [device.device, device.lastFetchedAt])).toEqual([
+      ['main', null],
+      ['phone', lastFetchedAt],
+    ]);
+  });
+
+  test('moves on, once in a second at most', async () => {
+    const prefix = freshPrefix();
+    const mailboxes = create({ prefix });
+    await sendAll(mailboxes, [1]);
+    await mailboxes.receive('jack');
+    const first = (await mailboxes.status('jack')).lastFetchedAt!;
+    const fetched = `${prefix}:messaging:{jack}:mailbox-fetched`;
+    await redis.hset(fetched, 'main', first - 1_000);
+    await mailboxes.receive('jack');
+    expect((await mailboxes.status('jack')).lastFetchedAt).toBeGreaterThanOrEqual(first);
+  });
+});

@@ -1,0 +1,344 @@
+import { getEventListeners } from 'node:events';
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { Chats, Mailboxes } from '@mortise/messaging';
+import { startProxy, startSingle } from '@mortise/redis-server';
+import type { RedisServer, TcpProxy } from '@mortise/redis-server';
+import { Waiter, WaiterHub } from '@mortise/redis';
+import { connect, disconnect, freshPrefix, until } from '@mortise/test-kit';
+import { Redis } from 'ioredis';
+
+let server: RedisServer;
+let proxy: TcpProxy;
+const clients: Redis[] = [];
+
+beforeAll(async () => {
+  server = await startSingle({ isCluster: true, appendFsync: 'always' });
+  proxy = await startProxy(server);
+});
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.disconnect();
+  await proxy.restore();
+});
+
+afterAll(async () => {
+  await proxy?.stop();
+  await server?.stop();
+});
+
+/** A client through the proxy that reports what went wrong instead of sending again by itself. */
+function fragile(): Redis {
+  const redis = new Redis(proxy.url, {
+    retryStrategy: () => 5,
+    maxRetriesPerRequest: 0,
+    commandTimeout: 150,
+  });
+  redis.on('error', () => undefined);
+  clients.push(redis);
+  return redis;
+}
+
+/** Calls until it is answered. */
+async function insist<Value>(call: () => Promise<Value>): Promise<Value> {
+  const { value } = await until('an answer', () =>
+    call().then(
+      (answer) => ({ value: answer }),
+      () => undefined,
+    ),
+  );
+  return value;
+}
+
+/** What may happen to the connection between two commands, or while one is under way. */
+const FAULTS: Readonly<Record<string, () => void | Promise<void>>> = {
+  'a cut': () => proxy.cut(),
+  'a lost reply': () => proxy.dropReplies(),
+  'a lost request': () => proxy.dropRequests(),
+  'a server that cannot be reached': () => proxy.refuse(),
+};
+
+describe.each(Object.keys(FAULTS))('%s', (fault) => {
+  test('at any command loses, doubles and reorders nothing', async () => {
+    const prefix = freshPrefix();
+    const sender = new Mailboxes<number>(fragile(), { prefix });
+    const receiver = new Mailboxes<number>(fragile(), { prefix });
+    const steady = new Mailboxes<number>(connect(server.url), { prefix });
+    const messages = 6;
+    let faults = 0;
+    // Half of the time the fault comes right before a command, half of the time right behind it.
+    const withFault = async <Value>(isBefore: boolean, call: () => Promise<Value>): Promise<Value> => {
+      faults += 1;
+      if (isBefore) await FAULTS[fault]!();
+      const calling = call();
+      calling.catch(() => undefined);
+      if (!isBefore) {
+        await new Promise((resolve) => setImmediate(resolve));
+        await FAULTS[fault]!();
+      }
+      await calling.catch(() => undefined);
+      await proxy.restore();
+      return insist(call);
+    };
+
+    for (let body = 0; body < messages; body += 1) {
+      const send = () => sender.send('jack', body, { from: 'anna', id: `message ${body}` });
+      expect((await withFault(body % 2 === 0, send)).id).toBe(body + 1);
+    }
+    const received: number[] = [];
+    while (received.length < messages) {
+      const isBefore = received.length % 2 === 0;
+      const [message] = await withFault(isBefore, () => receiver.receive('jack', { limit: 1 }));
+      received.push(message!.body);
+      await withFault(!isBefore, () => receiver.ack('jack', message!.id));
+    }
+    expect(received).toEqual(Array.from({ length: messages }, (_, body) => body));
+    expect(await steady.status('jack')).toMatchObject({
+      lastId: messages,
+      ackedId: messages,
+      unread: 0,
+      sizeBytes: 0,
+    });
+    expect(faults).toBe(3 * messages);
+  });
+});
+
+test('a lost reply is told apart from a message that was not sent: the id is known', async () => {
+  const prefix = freshPrefix();
+  const redis = fragile();
+  const mailboxes = new Mailboxes<string>(redis, { prefix });
+  await insist(() => mailboxes.send('jack', 'warm', { from: 'anna', id: 'warm' }));
+  proxy.dropReplies();
+  await expect(mailboxes.send('jack', 'hi', { from: 'anna', id: 'x' })).rejects.toThrow('timed out');
+  await proxy.restore();
+  const repeated = await insist(() => mailboxes.send('jack', 'hi', { from: 'anna', id: 'x' }));
+  expect(repeated).toEqual({ id: 2, isDuplicate: true });
+});
+
+test('what ioredis sends again by itself is sent once, also without an id', async () => {
+  const prefix = freshPrefix();
+  const patient = new Redis(proxy.url, { retryStrategy: () => 5, maxRetriesPerRequest: null });
+  patient.on('error', () => undefined);
+  clients.push(patient);
+  const mailboxes = new Mailboxes<number>(patient, { prefix });
+  await mailboxes.send('jack', 0, { from: 'anna' });
+  for (let body = 1; body <= 10; body += 1) {
+    proxy.dropReplies();
+    const sending = mailboxes.send('jack', body, { from: 'anna' });
+    const steady = new Mailboxes(connect(server.url), { prefix });
+    await until('the message to be there', async () => (await steady.status('jack')).lastId === body + 1);
+    await proxy.restore();
+    expect(await sending).toEqual({ id: body + 1, isDuplicate: true });
+  }
+});
+
+test('a receiver that waits gets what was sent while its connection was cut', async () => {
+  const prefix = freshPrefix();
+  const patient = new Redis(proxy.url, { retryStrategy: () => 5, maxRetriesPerRequest: null });
+  patient.on('error', () => undefined);
+  clients.push(patient);
+  const steady = connect(server.url);
+  const sender = new Mailboxes<number>(steady, { prefix });
+  const receiver = new Mailboxes<number>(patient, { prefix });
+  for (let body = 1; body <= 10; body += 1) {
+    const waiting = receiver.receive('jack', { waitMs: 60_000 });
+    await until('a subscription', async () => {
+      const [, count] = await steady.pubsub('NUMSUB', `${prefix}:messaging:{jack}:mailbox-wake`);
+      return (count as number) > 0;
+    });
+    proxy.refuse();
+    await sender.send('jack', body, { from: 'anna' });
+    await proxy.restore();
+    expect(await waiting).toMatchObject([{ id: body, body }]);
+    await receiver.ack('jack', body);
+  }
+});
+
+test('a server that is killed and comes back has all that was answered, to the last detail', async () => {
+  const prefix = freshPrefix();
+  const redis = new Redis(server.url, { retryStrategy: () => 5, maxRetriesPerRequest: null });
+  redis.on('error', () => undefined);
+  clients.push(redis);
+  const mailboxes = new Mailboxes<number>(redis, { prefix });
+  await mailboxes.addDevice('jack', 'main');
+  await mailboxes.addDevice('jack', 'phone');
+  await mailboxes.block('jack', 'joe');
+  let body = 0;
+  for (let round = 0; round < 3; round += 1) {
+    const sends = Array.from({ length: 20 }, () => {
+      body += 1;
+      const number = body;
+      return mailboxes.send('jack', number, {
+        from: 'anna',
+        id: `message ${number}`,
+        ...(number % 4 === 0 && { ttlMs: 3_600_000 }),
+      });
+    });
+    await Promise.all(sends);
+    await mailboxes.ack('jack', body - 5);
+    await mailboxes.ack('jack', body - 10, { device: 'phone' });
+    const before = await mailboxes.status('jack');
+    const messages = await mailboxes.receive('jack', { device: 'phone' });
+    const fetched = await mailboxes.status('jack');
+    await server.kill();
+    await server.restart();
+    expect(await mailboxes.receive('jack', { device: 'phone' })).toEqual(messages);
+    expect({ ...(await mailboxes.status('jack')), lastFetchedAt: 0, devices: [] }).toEqual({
+      ...before,
+      lastFetchedAt: 0,
+      devices: [],
+    });
+    expect(fetched.devices.map(({ ackedId, unread }) => [ackedId, unread])).toEqual(
+      (await mailboxes.status('jack')).devices.map(({ ackedId, unread }) => [ackedId, unread]),
+    );
+    expect(await mailboxes.send('jack', 0, { from: 'anna', id: `message ${body}` })).toEqual({
+      id: body,
+      isDuplicate: true,
+    });
+    await expect(mailboxes.send('jack', 0, { from: 'joe' })).rejects.toThrow('takes nothing');
+  }
+});
+
+test('a sender and a receiver go on over a server that is killed again and again', async () => {
+  const prefix = freshPrefix();
+  const client = (): Redis => {
+    const redis = new Redis(server.url, { retryStrategy: () => 5, maxRetriesPerRequest: 0 });
+    redis.on('error', () => undefined);
+    clients.push(redis);
+    return redis;
+  };
+  const sender = new Mailboxes<number>(client(), { prefix });
+  const receiver = new Mailboxes<number>(client(), { prefix });
+  const messages = 150;
+  const received: number[] = [];
+  const sending = (async () => {
+    for (let body = 0; body < messages; body += 1) {
+      await insist(() => sender.send('jack', body, { from: 'anna', id: `message ${body}` }));
+    }
+  })();
+  const receiving = (async () => {
+    while (received.length < messages) {
+      const some = await insist(() => receiver.receive('jack', { limit: 7, waitMs: 1_000 }));
+      received.push(...some.map((message) => message.body));
+      const last = some.at(-1);
+      if (last) await insist(() => receiver.ack('jack', last.id));
+    }
+  })();
+  for (let kill = 1; kill <= 3; kill += 1) {
+    const goal = (messages * kill) / 4;
+    await until('some progress', () => received.length >= goal);
+    await server.kill();
+    await server.restart();
+  }
+  await Promise.all([sending, receiving]);
+  expect(received).toEqual(Array.from({ length: messages }, (_, body) => body));
+  expect(await receiver.status('jack')).toMatchObject({ unread: 0, lastId: messages, ackedId: messages });
+});
+
+test('a server whose memory is full takes no message, and lets what is there be read and acked', async () => {
+  const prefix = freshPrefix();
+  const redis = connect(server.url);
+  const mailboxes = new Mailboxes<number>(redis, { prefix });
+  await mailboxes.addDevice('jack', 'main');
+  await mailboxes.addDevice('jack', 'phone');
+  await mailboxes.send('jack', 1, { from: 'anna' });
+  await mailboxes.send('jack', 2, { from: 'anna' });
+  await mailboxes.block('jack', 'joe');
+  await redis.config('SET', 'maxmemory', '1');
+  try {
+    await expect(mailboxes.send('jack', 3, { from: 'anna' })).rejects.toThrow('OOM');
+    expect(await mailboxes.receive('jack')).toHaveLength(2);
+    expect(await mailboxes.ack('jack', 2)).toBe(2);
+    expect(await mailboxes.ack('jack', 1, { device: 'phone' })).toBe(1);
+    expect(await mailboxes.unread('jack', { device: 'phone' })).toBe(1);
+    expect(await mailboxes.removeDevice('jack', 'phone')).toBe(true);
+    await expect(mailboxes.block('jack', 'eve')).rejects.toThrow('OOM');
+    const unblocked = ['joe', 'joe', 'eve'].map((sender) => mailboxes.unblock('jack', sender));
+    expect(await Promise.all(unblocked)).toEqual([true, false, false]);
+    expect(await mailboxes.blocked('jack')).toEqual([]);
+    expect(await mailboxes.status('jack')).toMatchObject({ unread: 0, lastId: 2, ackedId: 2 });
+  } finally {
+    await redis.config('SET', 'maxmemory', '0');
+  }
+});
+
+test('a server whose memory is full lets chats be unmuted, and none be muted', async () => {
+  const redis = connect(server.url);
+  const chats = new Chats(redis, { prefix: freshPrefix() });
+  for (const chatId of ['a', 'b'])
+    await chats.create({ chatId, sender: 'anna', members: ['ben'], body: 'x' });
+  await chats.mute('ben', 'a');
+  await redis.config('SET', 'maxmemory', '1');
+  try {
+    await expect(chats.mute('ben', 'b')).rejects.toThrow('OOM');
+    await Promise.all(['a', 'b', 'no chat'].map((chatId) => chats.unmute('ben', chatId)));
+    expect((await chats.pull('ben')).map(({ chatId, isMuted }) => [chatId, isMuted])).toEqual([
+      ['a', false],
+      ['b', false],
+    ]);
+  } finally {
+    await redis.config('SET', 'maxmemory', '0');
+  }
+});
+
+describe('a signal while the server cannot be reached', () => {
+  const reason = new Error('enough');
+
+  test.each(['receive', 'pull'] as const)(
+    'ends %s at once, with its reason, with and without waitMs',
+    async (method) => {
+      const redis = connect(proxy.url);
+      await redis.ping();
+      const prefix = freshPrefix();
+      const reader = { receive: new Mailboxes(redis, { prefix }), pull: new Chats(redis, { prefix }) };
+      const read = (waitMs: number, signal: AbortSignal): Promise<unknown[]> =>
+        method === 'pull'
+          ? reader.pull.pull('jack', { waitMs, signal })
+          : reader.receive.receive('jack', { waitMs, signal });
+      proxy.refuse();
+      const stop = new AbortController();
+      const reads = [0, 60_000, Infinity].map((waitMs) => read(waitMs, stop.signal));
+      await until('the connection to be lost', () => redis.status === 'reconnecting');
+      stop.abort(reason);
+      expect(await Promise.allSettled(reads)).toEqual(reads.map(() => ({ status: 'rejected', reason })));
+      expect(getEventListeners(stop.signal, 'abort')).toEqual([]);
+      await proxy.restore();
+      expect(await read(0, new AbortController().signal)).toEqual([]);
+      disconnect(redis);
+    },
+  );
+
+  test.each(['receive', 'pull'] as const)(
+    'ends %s while it subscribes, and leaves nothing there',
+    async (method) => {
+      const redis = connect(proxy.url);
+      const prefix = freshPrefix();
+      const hub = WaiterHub.of(redis);
+      const subscribing = method === 'pull' ? 'listen' : 'waiter';
+      // The read has been answered by then.
+      const spy = jest.spyOn(hub, subscribing);
+      const close = jest.spyOn(Waiter.prototype, 'close');
+      const stop = new AbortController();
+      const { signal } = stop;
+      spy.mockImplementationOnce((...args: unknown[]) => {
+        proxy.refuse();
+        spy.mockRestore();
+        setImmediate(() => stop.abort(reason));
+        return (hub[subscribing] as (...all: unknown[]) => Promise<never>)(...args);
+      });
+      const read =
+        method === 'pull'
+          ? new Chats(redis, { prefix }).pull('jack', { waitMs: Infinity, signal })
+          : new Mailboxes(redis, { prefix }).receive('jack', { waitMs: Infinity, signal });
+      await expect(read).rejects.toBe(reason);
+      expect(close).toHaveBeenCalledTimes(0);
+      await proxy.restore();
+      // What was asked for is confirmed now, and given up.
+      const channel = method === 'pull' ? 'member-events' : 'mailbox-wake';
+      const waiter = await hub.waiter(`${prefix}:messaging:{jack}:${channel}`, 'probe');
+      waiter.close();
+      expect(close).toHaveBeenCalledTimes(method === 'receive' ? 2 : 1);
+      close.mockRestore();
+      disconnect(redis);
+    },
+  );
+});

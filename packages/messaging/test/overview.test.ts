@@ -1,0 +1,142 @@
+import { describe, expect, test } from '@jest/globals';
+import { Chats } from '@mortise/messaging';
+import type { ChatsOptions } from '@mortise/messaging';
+import { connect, freshPrefix } from '@mortise/test-kit';
+
+const redis = connect();
+
+function create(options: ChatsOptions = {}): Chats {
+  return new Chats(redis, { prefix: freshPrefix(), ...options });
+}
+
+async function unreadOf(chats: Chats, member: string): Promise<number[]> {
+  return (await chats.chatsOf(member)).map(({ unread }) => unread);
+}
+
+describe('chatsOf', () => {
+  test('lists all chats of a member, in the order in which they were joined', async () => {
+    const chats = create();
+    const { chatId: first } = await chats.create({ sender: 'anna', members: ['ben'] });
+    const { chatId: second } = await chats.create({ sender: 'anna', members: ['cleo'], body: 'hi' });
+    await chats.join(second, 'ben');
+    await chats.post(second, 'anna', 'two');
+    expect(await chats.chatsOf('ben')).toEqual([
+      {
+        chatId: first,
+        unread: 0,
+        lastId: 0,
+        ackedId: 0,
+        lastAt: expect.any(Number),
+        isMuted: false,
+        epoch: expect.any(Number),
+      },
+      {
+        chatId: second,
+        unread: 1,
+        lastId: 2,
+        ackedId: 1,
+        lastAt: expect.any(Number),
+        isMuted: false,
+        epoch: expect.any(Number),
+      },
+    ]);
+    expect(await chats.chatsOf('nobody')).toEqual([]);
+  });
+
+  test('lastAt is when the last entry came; before there is one, when the chat was created', async () => {
+    const chats = create();
+    const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
+    const [empty] = await chats.chatsOf('ben');
+    expect(empty!.lastAt).toBe(empty!.epoch);
+    await chats.post(chatId, 'anna', 'x');
+    const [pulled] = await chats.pull('ben');
+    expect((await chats.chatsOf('ben'))[0]!.lastAt).toBe(pulled!.messages[0]!.sentAt);
+  });
+
+  test('unread is what pull returns: without edits, deletions, deleted messages and what was dropped', async () => {
+    const chats = create({ maxMessages: 8 });
+    const { chatId } = await chats.create({ sender: 'anna', members: ['ben', 'cleo'] });
+    const same = async (member: string): Promise<number> => {
+      const [pulled] = await chats.pull(member, { limit: 1_000 });
+      const messages = pulled?.messages.filter(({ kind }) => kind === 'message') ?? [];
+      expect(await unreadOf(chats, member)).toEqual([messages.length]);
+      expect(pulled?.unread ?? 0).toBe(messages.length);
+      return messages.length;
+    };
+    for (let index = 0; index < 6; index += 1) await chats.post(chatId, 'anna', index);
+    expect(await same('ben')).toBe(6);
+    await chats.delete(chatId, 'anna', 2);
+    expect(await same('ben')).toBe(5);
+    await chats.edit(chatId, 'anna', 3, 'better');
+    expect(await same('ben')).toBe(5);
+    await chats.ack('cleo', chatId, 4);
+    expect(await same('cleo')).toBe(2);
+    // From here on, the chat drops its oldest entries.
+    await chats.post(chatId, 'anna', 'x');
+    expect(await same('ben')).toBe(5);
+    await chats.delete(chatId, 'anna', 9);
+    expect(await same('ben')).toBe(4);
+    expect(await same('cleo')).toBe(2);
+    for (let index = 0; index < 8; index += 1) await chats.post(chatId, 'anna', index);
+    expect(await same('ben')).toBe(8);
+    expect(await same('cleo')).toBe(8);
+    await chats.ack('ben', chatId, 18);
+    expect(await same('ben')).toBe(0);
+  });
+
+  test('leaves muted chats out when it is asked to', async () => {
+    const chats = create();
+    const { chatId: first } = await chats.create({ sender: 'anna', members: ['ben'] });
+    const { chatId: second } = await chats.create({ sender: 'anna', members: ['ben'] });
+    await chats.mute('ben', first);
+    const look = async (includeMuted: boolean): Promise<[string, boolean][]> =>
+      (await chats.chatsOf('ben', { includeMuted })).map(({ chatId, isMuted }) => [chatId, isMuted]);
+    expect(await look(true)).toEqual([
+      [first, true],
+      [second, false],
+    ]);
+    expect(await look(false)).toEqual([[second, false]]);
+  });
+});
+
+describe('mute', () => {
+  test('hides a chat from pull, and from nobody else’s, until unmute', async () => {
+    const chats = create();
+    const { chatId } = await chats.create({ sender: 'anna', members: ['ben', 'cleo'], body: 'x' });
+    await chats.mute('ben', chatId);
+    expect(await chats.pull('ben')).toEqual([]);
+    expect(await chats.pull('ben', { includeMuted: true })).toMatchObject([
+      { chatId, unread: 1, isMuted: true },
+    ]);
+    expect(await chats.pull('cleo')).toMatchObject([{ chatId, isMuted: false }]);
+    await chats.unmute('ben', chatId);
+    expect(await chats.pull('ben')).toMatchObject([{ chatId, isMuted: false }]);
+    await chats.unmute('ben', chatId);
+  });
+
+  test('ends at its instant, on the server’s clock; reading cleans it away', async () => {
+    const prefix = freshPrefix();
+    const chats = create({ prefix });
+    const mutes = `${prefix}:messaging:{ben}:mutes`;
+    const { chatId } = await chats.create({ sender: 'anna', members: ['ben'], body: 'x' });
+    await chats.mute('ben', chatId, { untilMs: Date.now() + 3_600_000 });
+    expect(await chats.pull('ben')).toEqual([]);
+    expect((await chats.chatsOf('ben'))[0]?.isMuted).toBe(true);
+    expect(await redis.hlen(mutes)).toBe(1);
+    await chats.mute('ben', chatId, { untilMs: 1 });
+    expect(await chats.pull('ben')).toMatchObject([{ chatId, isMuted: false }]);
+    expect(await redis.exists(mutes)).toBe(0);
+  });
+
+  test('only a chat of the member can be muted, so that mutes are as few as chats', async () => {
+    const chats = create();
+    const { chatId } = await chats.create({ sender: 'anna', members: [] });
+    await expect(chats.mute('ben', chatId)).rejects.toMatchObject({ code: 'ERR_NOT_A_MEMBER' });
+    await expect(chats.mute('ben', 'no chat')).rejects.toMatchObject({ code: 'ERR_NOT_A_MEMBER' });
+    await chats.unmute('ben', 'no chat');
+  });
+
+  test.each([0, -1, 1.5, Number.NaN, Infinity])('untilMs %p is refused', async (untilMs) => {
+    await expect(create().mute('ben', 'x', { untilMs })).rejects.toThrow(RangeError);
+  });
+});

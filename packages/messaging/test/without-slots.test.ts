@@ -1,0 +1,86 @@
+/** What goes in one command for several chats, on a server without slots. The other tests run on one that enforces them. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Chats } from '@mortise/messaging';
+import type { RedisServer } from '@mortise/redis-server';
+import { startSingle } from '@mortise/redis-server';
+import { disconnect, freshPrefix, transcript } from '@mortise/test-kit';
+import { Redis } from 'ioredis';
+import * as scripts from '../src/scripts.gen.js';
+
+let server: RedisServer;
+let redis: Redis;
+beforeAll(async () => {
+  server = await startSingle();
+  redis = new Redis(server.url);
+});
+afterAll(async () => {
+  disconnect(redis);
+  await server.stop();
+});
+
+const CHATS = ['a', 'b', 'c'];
+
+async function filled() {
+  const prefix = freshPrefix();
+  const chats = new Chats(redis, { prefix });
+  for (const chatId of CHATS)
+    await chats.create({ chatId, sender: 'anna', members: ['ben', 'cleo'], body: 1 });
+  return { prefix, chats };
+}
+
+test('acks of several chats are one call, and each has its own outcome', async () => {
+  const { prefix, chats } = await filled();
+  const acks = await Promise.allSettled([
+    chats.ack('ben', 'a', 1),
+    chats.ack('cleo', 'a', 1),
+    chats.ack('ben', 'b', 1),
+    chats.ack('ben', 'c', 2),
+    chats.ack('dora', 'c', 1),
+    chats.ack('ben', 'nowhere', 1),
+  ]);
+  expect(
+    acks.map((ack) => (ack.status === 'fulfilled' ? ack.value : (ack.reason as { code: string }).code)),
+  ).toEqual([1, 1, 1, 'ERR_UNKNOWN_MESSAGE', 'ERR_NOT_A_MEMBER', 'ERR_UNKNOWN_CHAT']);
+  const logs = CHATS.map((chatId) => redis.exists(`${prefix}:messaging:{${chatId}}:log`));
+  expect(await Promise.all(logs)).toEqual([0, 1, 1]);
+  const seen = await transcript(redis, { prefix, scripts }, () =>
+    Promise.all(CHATS.map((chatId) => chats.ack('cleo', chatId, 1))),
+  );
+  expect(seen.filter((line) => line.startsWith('evalsha'))).toHaveLength(1);
+});
+
+test('what is wrong with one chat does not fail the acks of others', async () => {
+  const { prefix, chats } = await filled();
+  await redis.set(`${prefix}:messaging:{b}:chat`, 'foreign');
+  const acks = await Promise.allSettled(CHATS.map((chatId) => chats.ack('ben', chatId, 1)));
+  expect(acks.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+});
+
+test('logs are asked for together where all was read, and what comes is found, each time', async () => {
+  const { prefix, chats } = await filled();
+  for (const chatId of CHATS) await chats.ack('cleo', chatId, 1);
+  await chats.pull('ben', { autoAck: true });
+  expect(await chats.pull('ben')).toEqual([]);
+  const idle = await transcript(redis, { prefix, scripts }, () => chats.pull('ben'));
+  expect(idle.filter((line) => /^(exists|zmscore)/.test(line))).toEqual([
+    `exists ${CHATS.map((chatId) => `messaging:{${chatId}}:log`).join(' ')}`,
+  ]);
+  for (const round of [1, 2, 3]) {
+    await chats.post('c', 'anna', round);
+    await chats.post('b', 'anna', round);
+    const pulled = await chats.pull('ben', { autoAck: true });
+    expect(pulled.map(({ chatId, messages }) => [chatId, messages.map(({ body }) => body)])).toEqual([
+      ['b', [round]],
+      ['c', [round]],
+    ]);
+    expect(pulled.map(({ unread, lastId }) => [unread, lastId])).toEqual([
+      [1, round + 1],
+      [1, round + 1],
+    ]);
+    expect(await chats.pull('ben')).toEqual([]);
+    expect(await chats.pull('ben')).toEqual([]);
+  }
+  await chats.leave('a', 'ben');
+  await chats.post('a', 'anna', 'not for ben');
+  expect(await chats.pull('ben')).toEqual([]);
+});
