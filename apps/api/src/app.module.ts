@@ -3,6 +3,7 @@ import { Global, Module } from '@nestjs/common';
 import { APP_FILTER, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
 import type { Logger } from 'pino';
 
+import { AggregatesModule } from './aggregates/aggregates.module.js';
 import type { Config } from './config.js';
 import { HealthController } from './health/health.controller.js';
 import { DeadlineInterceptor } from './http/deadline.interceptor.js';
@@ -13,6 +14,7 @@ import { SchemaPipe } from './http/schema.pipe.js';
 import { ShutdownState } from './http/shutdown.js';
 import { RemoteLocksModule } from './locks/remote-locks.module.js';
 import { MarketModule } from './market/market.module.js';
+import { RemoteMessagingModule } from './messaging/remote-messaging.module.js';
 import { RemoteQueuesModule } from './queues/remote-queues.module.js';
 import { RedisModule } from './redis/redis.module.js';
 import { CONFIG, LOG } from './tokens.js';
@@ -23,7 +25,14 @@ export class AppModule {
   static with(config: Config, log: Logger, methods: RouteMethods): DynamicModule {
     return {
       module: AppModule,
-      imports: [RedisModule, RemoteQueuesModule, MarketModule, RemoteLocksModule],
+      imports: [
+        RedisModule,
+        RemoteQueuesModule,
+        MarketModule,
+        RemoteLocksModule,
+        RemoteMessagingModule,
+        AggregatesModule,
+      ],
       controllers: [HealthController],
       providers: [
         { provide: CONFIG, useValue: config },

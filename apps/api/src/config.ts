@@ -24,6 +24,11 @@ const redisUrl = z.string().refine((text) => {
   return url !== undefined && /^rediss?:$/.test(url.protocol) && url.hostname !== '';
 }, 'must be redis://… or rediss://…');
 
+const origins = z
+  .string()
+  .transform((text) => text.split(',').map((part) => part.trim()))
+  .pipe(z.array(z.string().refine(isOrigin, 'must be origins as browsers send them: https://example.com,…')));
+
 const environment = z
   .object({
     HOST: z.string().default('127.0.0.1'),
@@ -40,6 +45,10 @@ const environment = z
     REDIS_COMMAND_TIMEOUT_MS: timeoutMs.default(750),
     REQUEST_DEADLINE_MS: timeoutMs.default(850),
     SHUTDOWN_DELAY_MS: durationMs.default(0),
+    ALLOWED_ORIGINS: origins.optional(),
+    MAX_STREAMS: z.coerce.number('must be a number').int().min(1).max(100_000).default(1_000),
+    STREAM_HEARTBEAT_MS: timeoutMs.default(15_000),
+    STREAM_PATIENCE_MS: timeoutMs.default(10_000),
   })
   .superRefine((env, context) => {
     const ways = (['REDIS_URL', 'REDIS_CLUSTER_NODES', 'REDIS_SENTINELS'] as const).filter(
@@ -53,6 +62,11 @@ const environment = z
       context.addIssue({ code: 'custom', path, message: 'goes together with REDIS_SENTINELS' });
     }
   });
+
+function isOrigin(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === text;
+}
 
 export type Config = z.infer<typeof environment>;
 

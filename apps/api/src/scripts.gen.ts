@@ -1,6 +1,33 @@
 // Made from the .lua files of this folder by `npm run scripts`. Edit those.
 import { Script } from '@mortise/redis';
 
+export const aggregatesTop = new Script({
+  name: "aggregates.top",
+  isReadOnly: true,
+  keys: ["counts","total"],
+  args: ["limit"],
+  source: "#!lua flags=no-writes\n" +
+    "-- Reads the most frequent members of an aggregate of a day.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   counts       ZSET member -> lines\n" +
+    "--   total        STRING lines of the day\n" +
+    "-- ARGV\n" +
+    "--   limit        members at most\n" +
+    "-- RETURNS\n" +
+    "--   {lines of the day or nil, number of members, {member, lines, …}}, the most frequent first; those of equal counts by their\n" +
+    "--   bytes, the last one first\n" +
+    "local counts = KEYS[1]\n" +
+    "local total = KEYS[2]\n" +
+    "local limit = tonumber(ARGV[1])\n" +
+    "\n" +
+    "return {\n" +
+    "  redis.call('GET', total),\n" +
+    "  redis.call('ZCARD', counts),\n" +
+    "  redis.call('ZRANGE', counts, 0, limit - 1, 'REV', 'WITHSCORES'),\n" +
+    "}\n",
+} as const);
+
 export const marketExpire = new Script({
   name: "market.expire",
   isReadOnly: false,

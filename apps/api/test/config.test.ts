@@ -24,6 +24,9 @@ describe('readConfig', () => {
       REDIS_COMMAND_TIMEOUT_MS: 750,
       REQUEST_DEADLINE_MS: 850,
       SHUTDOWN_DELAY_MS: 0,
+      MAX_STREAMS: 1_000,
+      STREAM_HEARTBEAT_MS: 15_000,
+      STREAM_PATIENCE_MS: 10_000,
     };
     expect(readConfig({})).toEqual(defaults);
     expect(readConfig({ PORT: '', REDIS_URL: '', HOME: '/root' })).toEqual(defaults);
@@ -57,6 +60,12 @@ describe('readConfig', () => {
   test.each([
     [{ PORT: '1.5' }, 'PORT'],
     [{ PORT: '-1' }, 'PORT'],
+    [{ MAX_STREAMS: '0' }, 'MAX_STREAMS'],
+    [{ STREAM_HEARTBEAT_MS: '1' }, 'STREAM_HEARTBEAT_MS'],
+    [{ ALLOWED_ORIGINS: '*' }, 'ALLOWED_ORIGINS'],
+    [{ ALLOWED_ORIGINS: 'null' }, 'ALLOWED_ORIGINS'],
+    [{ ALLOWED_ORIGINS: 'https://a.example/' }, 'ALLOWED_ORIGINS'],
+    [{ ALLOWED_ORIGINS: 'https://a.example,ftp://b.example' }, 'ALLOWED_ORIGINS'],
     [{ REDIS_URL: 'redis://' }, 'REDIS_URL'],
     [{ REDIS_COMMAND_TIMEOUT_MS: '0' }, 'REDIS_COMMAND_TIMEOUT_MS'],
     [{ REQUEST_DEADLINE_MS: '9' }, 'REQUEST_DEADLINE_MS'],
@@ -79,6 +88,6 @@ describe('readConfig', () => {
     const documented = Array.from(readme.matchAll(/^\| `([A-Z_]+)` +\|/gm), ([, name]) => name);
     const read = Array.from(source.matchAll(/^ {4}([A-Z_]+): /gm), ([, name]) => name);
     expect(documented).toEqual(read);
-    expect(read.length).toBe(14);
+    expect(read.length).toBe(18);
   });
 });

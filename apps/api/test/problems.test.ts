@@ -65,6 +65,21 @@ describe('the catalogue', () => {
     expect([...mapped, ...others].toSorted()).toEqual(codes.toSorted());
   });
 
+  test('has every refusal of mailboxes and chats', () => {
+    /** Of channels of files and of lines, which have no routes. */
+    const OTHERS = /_(?:FILE|CHANNEL|RECEIVERS?|SOURCE|LINE)(?:_|$)/;
+    const source = readFileSync(
+      new URL('../../../packages/messaging/src/errors.ts', import.meta.url),
+      'utf8',
+    );
+    const codes = Array.from(source.matchAll(/code = '(ERR_\w+)'/g), ([, code]) => code!);
+    expect(codes.length).toBeGreaterThanOrEqual(12);
+    const unknown = codes.filter(
+      (code) => !OTHERS.test(code) && !isProblemSlug(code.slice(4).toLowerCase().replaceAll('_', '-')),
+    );
+    expect(unknown).toEqual([]);
+  });
+
   test('knows its own words only', () => {
     expect(isProblemSlug('price-changed')).toBe(true);
     expect(isProblemSlug('toString')).toBe(false);

@@ -33,8 +33,21 @@ export interface Config {
   readonly healthPort: number | undefined;
   readonly healthHost: string;
   readonly logLevel: (typeof LOG_LEVELS)[number];
+  /** Without it, no access logs are counted. */
+  readonly accessLogs: AccessLogs | undefined;
 }
 
+/** Whence access logs come, and what is known of addresses. */
+export interface AccessLogs {
+  readonly channel: string;
+  readonly receiver: string;
+  readonly share: { readonly index: number; readonly of: number };
+  /** A MaxMind database, or a CSV of ranges. */
+  readonly ranges: string;
+  readonly retentionMs: number;
+}
+
+const DAY_MS = 86_400_000;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /** The settings are not usable; `problems` has one line for each mistake. */
@@ -50,13 +63,7 @@ const Environment = z
     REDIS_CLUSTER_NODES: nodes().optional(),
     REDIS_SENTINELS: nodes().optional(),
     REDIS_SENTINEL_NAME: z.string().optional(),
-    MORTISE_PREFIX: z
-      .string()
-      .refine(
-        (prefix) => Buffer.byteLength(prefix) <= MAX_NAME_BYTES,
-        `must have at most ${MAX_NAME_BYTES} bytes`,
-      )
-      .default(DEFAULT_PREFIX),
+    MORTISE_PREFIX: keyName().default(DEFAULT_PREFIX),
     SMTP_URL: url('smtp', 'smtps').optional(),
     MAIL_DIR: z.string().default('.data/mail'),
     MAIL_DOMAIN: z
@@ -69,6 +76,15 @@ const Environment = z
     WORKER_SHUTDOWN_TIMEOUT_MS: integer(0, 3_600_000).default(10_000),
     WORKER_PORT: integer(0, 65_535).optional(),
     WORKER_HOST: z.string().default('127.0.0.1'),
+    ACCESS_LOG_CHANNEL: keyName().optional(),
+    ACCESS_LOG_RECEIVER: keyName().default('worker'),
+    ACCESS_LOG_SHARE: z
+      .string()
+      .regex(/^[1-9]\d{0,2}\/[1-9]\d{0,2}$/, 'must be such as 1/3')
+      .default('1/1'),
+    ACCESS_LOG_RETENTION_DAYS: integer(1, 36_500).default(400),
+    GEOIP_DB: z.string().endsWith('.mmdb', 'must be a file ….mmdb').optional(),
+    GEO_RANGES: z.string().optional(),
     LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
   })
   .superRefine((env, context) => {
@@ -80,6 +96,24 @@ const Environment = z
         code: 'custom',
         path: [places.join(', ')],
         message: 'only one of these may be set',
+      });
+    }
+    if (
+      env.ACCESS_LOG_CHANNEL !== undefined &&
+      (env.GEOIP_DB === undefined) === (env.GEO_RANGES === undefined)
+    ) {
+      context.addIssue({
+        code: 'custom',
+        path: ['GEOIP_DB, GEO_RANGES'],
+        message: 'ACCESS_LOG_CHANNEL needs one of them',
+      });
+    }
+    const [part = 0, parts = 0] = env.ACCESS_LOG_SHARE.split('/').map(Number);
+    if (part > parts) {
+      context.addIssue({
+        code: 'custom',
+        path: ['ACCESS_LOG_SHARE'],
+        message: 'the part must not be above the number of parts',
       });
     }
     if ((env.REDIS_SENTINELS === undefined) !== (env.REDIS_SENTINEL_NAME === undefined)) {
@@ -109,6 +143,7 @@ export function readConfig(variables: NodeJS.ProcessEnv): Config {
     healthPort: env.WORKER_PORT,
     healthHost: env.WORKER_HOST,
     logLevel: env.LOG_LEVEL,
+    accessLogs: accessLogs(env),
   };
 }
 
@@ -118,6 +153,26 @@ function redisPlace(env: z.infer<typeof Environment>): RedisPlace {
     return { type: 'sentinel', sentinels: env.REDIS_SENTINELS, name: env.REDIS_SENTINEL_NAME };
   }
   return { type: 'single', url: env.REDIS_URL ?? 'redis://127.0.0.1:6379' };
+}
+
+function accessLogs(env: z.infer<typeof Environment>): AccessLogs | undefined {
+  const ranges = env.GEOIP_DB ?? env.GEO_RANGES;
+  if (env.ACCESS_LOG_CHANNEL === undefined || ranges === undefined) return undefined;
+  const [part = 1, of = 1] = env.ACCESS_LOG_SHARE.split('/').map(Number);
+  return {
+    channel: env.ACCESS_LOG_CHANNEL,
+    receiver: env.ACCESS_LOG_RECEIVER,
+    share: { index: part - 1, of },
+    ranges,
+    retentionMs: env.ACCESS_LOG_RETENTION_DAYS * DAY_MS,
+  };
+}
+
+/** What a key is built from. */
+function keyName() {
+  return z
+    .string()
+    .refine((text) => Buffer.byteLength(text) <= MAX_NAME_BYTES, `must have at most ${MAX_NAME_BYTES} bytes`);
 }
 
 function url(...schemes: string[]) {

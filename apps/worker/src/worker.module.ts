@@ -24,6 +24,8 @@ import type { Logger } from 'pino';
 import type { Config } from './config.js';
 import { ErrorLog } from './error-log.js';
 import { HealthServer } from './health-server.js';
+import { logCollectorOf } from './log-aggregation/collector-of.js';
+import type { LogCollector } from './log-aggregation/log-collector.js';
 import { EmlMailer } from './mail/eml-mailer.js';
 import { MailDelivery } from './mail/mail-delivery.js';
 import { MailHandlers } from './mail/mail-handlers.js';
@@ -34,12 +36,16 @@ import { openRedis } from './open-redis.js';
 
 const REDIS = Symbol('redis');
 const MAILER = Symbol('mailer');
+const LOGS = Symbol('logs');
 
 @Module({})
 export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
+  #logsStopped: Promise<void> | undefined;
+
   constructor(
     @Inject(REDIS) private readonly redis: RedisClient,
     @Inject(MAILER) private readonly mailer: Mailer,
+    @Inject(LOGS) private readonly logs: LogCollector | undefined,
     private readonly health: HealthServer,
   ) {}
 
@@ -83,6 +89,11 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
           useFactory: (market: Market, mails: Queue<MailTasks>) => new MarketHandlers(market, mails, log),
         },
         {
+          provide: LOGS,
+          inject: [REDIS],
+          useFactory: (redis: RedisClient) => logCollectorOf(redis, config, log),
+        },
+        {
           provide: HealthServer,
           inject: [REDIS],
           useFactory: (redis: RedisClient) =>
@@ -95,15 +106,18 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
 
   async onApplicationBootstrap(): Promise<void> {
     await this.health.start();
+    this.logs?.start();
   }
 
   /** Before the module of the queues stops the workers. */
   onModuleDestroy(): void {
     this.health.drain();
+    this.#logsStopped = this.logs?.stop();
   }
 
   /** After the workers have stopped. */
-  onApplicationShutdown(): void {
+  async onApplicationShutdown(): Promise<void> {
+    await this.#logsStopped;
     this.mailer.close();
     this.redis.disconnect();
     this.health.stop();

@@ -57,6 +57,46 @@ describe('readConfig', () => {
     });
   });
 
+  test('access logs', () => {
+    const set = { ACCESS_LOG_CHANNEL: 'logs', GEO_RANGES: 'ranges.csv' };
+    expect(readConfig(set).accessLogs).toEqual({
+      channel: 'logs',
+      receiver: 'worker',
+      share: { index: 0, of: 1 },
+      ranges: 'ranges.csv',
+      retentionMs: 400 * 86_400_000,
+    });
+    const all = {
+      ACCESS_LOG_CHANNEL: 'logs',
+      ACCESS_LOG_RECEIVER: 'worker-2',
+      ACCESS_LOG_SHARE: '2/3',
+      ACCESS_LOG_RETENTION_DAYS: '30',
+      GEOIP_DB: '/data/city.mmdb',
+    };
+    expect(readConfig(all).accessLogs).toEqual({
+      channel: 'logs',
+      receiver: 'worker-2',
+      share: { index: 1, of: 3 },
+      ranges: '/data/city.mmdb',
+      retentionMs: 30 * 86_400_000,
+    });
+    expect(readConfig({ GEO_RANGES: 'ranges.csv' }).accessLogs).toBeUndefined();
+  });
+
+  test.each([
+    [{ ACCESS_LOG_CHANNEL: 'logs' }, 'GEOIP_DB, GEO_RANGES: ACCESS_LOG_CHANNEL needs one of them'],
+    [
+      { ACCESS_LOG_CHANNEL: 'logs', GEOIP_DB: 'a.mmdb', GEO_RANGES: 'b.csv' },
+      'GEOIP_DB, GEO_RANGES: ACCESS_LOG_CHANNEL needs one of them',
+    ],
+    [{ GEOIP_DB: 'a.csv' }, 'GEOIP_DB: must be a file ….mmdb'],
+    [{ ACCESS_LOG_SHARE: '3/2' }, 'ACCESS_LOG_SHARE: the part must not be above the number of parts'],
+    [{ ACCESS_LOG_SHARE: '0/2' }, 'ACCESS_LOG_SHARE: must be such as 1/3'],
+    [{ ACCESS_LOG_RETENTION_DAYS: '0' }, 'ACCESS_LOG_RETENTION_DAYS: must be a whole number from 1 to 36500'],
+  ])('access logs: %j is a mistake', (variables, problem) => {
+    expect(() => readConfig(variables)).toThrow(problem);
+  });
+
   test('a cluster', () => {
     expect(readConfig({ REDIS_CLUSTER_NODES: 'a:1,b:65535' }).redis).toEqual({
       type: 'cluster',

@@ -61,7 +61,8 @@ export class ClientErrors {
   }
 }
 
-function messageOf(problem: Problem, instance: string, headers: readonly string[]): string {
+/** A whole answer, for a socket without a server behind it. */
+export function messageOf(problem: Problem, instance: string, headers: readonly string[]): string {
   const body = JSON.stringify(problem.toDocument(instance));
   const head = [
     `HTTP/1.1 ${problem.status} Problem`,

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
 import { problemOf } from '../problems/problem-of.js';
+import { ApiRequest } from './api-request.js';
 import { ClientErrors } from './client-error.js';
 import { MAX_BODY_BYTES, parseJsonBody } from './json-body.js';
 import { requireSoundHead } from './request-head.js';
@@ -34,6 +35,7 @@ export function createAdapter(log: Logger, methods: RouteMethods): FastifyAdapte
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: 1_000,
       requireHostHeader: false,
+      IncomingMessage: ApiRequest,
     },
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     return503OnClosing: false,

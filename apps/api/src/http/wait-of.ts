@@ -6,3 +6,8 @@ export function waitOf({ body }: { readonly body: unknown }): number {
   const wished = Number((body as { waitMs?: unknown } | null | undefined)?.waitMs);
   return wished > 0 ? Math.min(wished, MAX_WAIT_MS) : 0;
 }
+
+/** The same of a request that says so in its query. */
+export function waitOfQuery({ query }: { readonly query: unknown }): number {
+  return waitOf({ body: query });
+}

@@ -2,7 +2,7 @@
  * Every problem that the API answers with (RFC 9457). `type` is `PROBLEM_BASE` and the slug, and is what clients branch
  * on; it never changes. docs/PROBLEMS.md is the same list with what to do about each, and a test compares the two.
  *
- * Refusals of the market, of locks and of queues come by their code: ERR_PRICE_CHANGED is `price-changed`.
+ * Refusals of the market, of locks, of queues and of messaging come by their code: ERR_PRICE_CHANGED is `price-changed`.
  */
 export const PROBLEM_BASE = 'https://mortise.dev/problems/';
 
@@ -68,11 +68,31 @@ export const CATALOGUE = {
   'lease-lost': { status: 409, title: 'The lease is over: others may hold what it was for' },
   'semaphore-limit': { status: 409, title: 'The semaphore has another number of permits' },
 
+  // Mailboxes and chats.
+  'unknown-chat': { status: 404, title: 'There is no such chat' },
+  'unknown-message': { status: 404, title: 'There is no such message' },
+  'unknown-device': { status: 404, title: 'The recipient has no such device' },
+  'sender-blocked': { status: 403, title: 'The recipient takes nothing from this sender' },
+  'not-a-member': { status: 403, title: 'Only members of the chat may do this' },
+  'read-only-member': { status: 403, title: 'The member may only read the chat' },
+  'not-allowed': { status: 403, title: 'Only the author, or an owner of the chat, may do this' },
+  'too-many-members': { status: 409, title: 'The chat has as many members as it may have' },
+  'too-many-chats': { status: 409, title: 'A member is in as many chats as they may be' },
+  'too-many-devices': { status: 409, title: 'The mailbox has as many devices as it may have' },
+  'too-many-blocked': { status: 409, title: 'The mailbox has blocked as many senders as it may' },
+
+  // Streams of events.
+  'invalid-token': { status: 400, title: 'The token is not of an event of this member' },
+  'invalid-frame': { status: 400, title: 'The frame is not what the socket takes' },
+  'foreign-origin': { status: 403, title: 'Pages of this origin may not open streams' },
+  'upgrade-required': { status: 426, title: 'The address is that of a WebSocket' },
+
   // The service.
   'internal-error': { status: 500, title: 'The server failed' },
   'redis-unavailable': { status: 503, title: 'Redis cannot be reached' },
   'shutting-down': { status: 503, title: 'The server is shutting down' },
   'too-many-waits': { status: 503, title: 'As many requests wait as may wait' },
+  'too-many-streams': { status: 503, title: 'As many streams are open as may be' },
   'outbox-full': { status: 503, title: 'Too many mails wait to be enqueued' },
   'market-full': { status: 507, title: 'The market has as many players or items as it may have' },
 } as const satisfies Record<string, ProblemKind>;

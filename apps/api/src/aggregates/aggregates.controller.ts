@@ -1,0 +1,30 @@
+import { Controller, Get, Param, Query } from '@nestjs/common';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { z } from 'zod';
+
+import { Problems } from '../http/problems.decorator.js';
+import type { DailyTop } from './daily-aggregates.js';
+import { DailyAggregates } from './daily-aggregates.js';
+import type { Dimension } from './keys.js';
+import { dailyTopSchema, daySchema, dimensionSchema, topQuery } from './schemas.js';
+
+@ApiTags('aggregates')
+@Controller('v1/aggregates/daily')
+export class AggregatesController {
+  constructor(private readonly aggregates: DailyAggregates) {}
+
+  @Get(':dimension/:day')
+  @ApiOperation({
+    summary: 'Read where most lines of a day came from',
+    description: 'What the worker has counted in access logs so far. A day without any has no items.',
+  })
+  @ApiResponse({ status: 200, standardSchema: dailyTopSchema, description: 'The most frequent places.' })
+  @Problems('invalid-id', 'invalid-query')
+  async dailyTop(
+    @Param('dimension', { schema: dimensionSchema }) dimension: Dimension,
+    @Param('day', { schema: daySchema }) day: string,
+    @Query({ schema: topQuery }) query: z.infer<typeof topQuery>,
+  ): Promise<DailyTop> {
+    return this.aggregates.top(dimension, day, query);
+  }
+}

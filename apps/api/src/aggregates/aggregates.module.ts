@@ -1,0 +1,21 @@
+import type { RedisClient } from '@mortise/redis';
+import { Module } from '@nestjs/common';
+
+import type { Config } from '../config.js';
+import { CONFIG, REDIS } from '../tokens.js';
+import { AggregatesController } from './aggregates.controller.js';
+import { DailyAggregates } from './daily-aggregates.js';
+
+/** What the worker has counted in access logs. */
+@Module({
+  controllers: [AggregatesController],
+  providers: [
+    {
+      provide: DailyAggregates,
+      inject: [REDIS, CONFIG],
+      useFactory: (redis: RedisClient, { MORTISE_PREFIX: prefix }: Config) =>
+        new DailyAggregates(redis, { prefix }),
+    },
+  ],
+})
+export class AggregatesModule {}

@@ -1,0 +1,73 @@
+import type { RedisClient } from '@mortise/redis';
+import { requireClient, requireInteger, requireOneOf } from '@mortise/redis';
+
+import { aggregatesTop } from '../scripts.gen.js';
+import { isDay } from './day.js';
+import type { Dimension } from './keys.js';
+import { dayKeys, DIMENSIONS } from './keys.js';
+import type { Place } from './place.js';
+import { partsOf } from './place.js';
+
+/** How many members one request gets at most. */
+export const MAX_TOP = 200;
+export const DEFAULT_TOP = 10;
+
+/** A place down to the dimension that was asked for, and how many lines came from there. */
+export interface PlaceCount extends Partial<Place> {
+  readonly country: string;
+  readonly count: number;
+}
+
+export interface DailyTop {
+  readonly day: string;
+  readonly dimension: Dimension;
+  /** All lines of the day, wherever they came from. */
+  readonly total: number;
+  /** How many countries, regions or cities they came from. */
+  readonly places: number;
+  /** The most frequent first. */
+  readonly items: readonly PlaceCount[];
+}
+
+/** What the worker has counted in access logs: lines by day and country, region or city. */
+export class DailyAggregates {
+  readonly #redis: RedisClient;
+  readonly #prefix: string | undefined;
+
+  constructor(redis: RedisClient, { prefix }: { readonly prefix?: string } = {}) {
+    this.#redis = requireClient(redis);
+    this.#prefix = prefix;
+  }
+
+  /**
+   * The places where most lines of a day came from; a day without any has no items. One script that only reads, O(log n + limit).
+   * Counts of a checkpoint that is being added come in parts, so `total` may be ahead of their sum for some ms.
+   *
+   * @param day `2026-11-20`, in the time zone of the logs. Throws RangeError for what is no day.
+   * @param options.limit 1 to 200, default 10.
+   */
+  async top(
+    dimension: Dimension,
+    day: string,
+    { limit = DEFAULT_TOP }: { readonly limit?: number } = {},
+  ): Promise<DailyTop> {
+    requireOneOf('dimension', dimension, DIMENSIONS);
+    if (!isDay(day)) throw new RangeError(`day must be a day such as 2026-11-20, got ${JSON.stringify(day)}`);
+    requireInteger('limit', limit, { min: 1, max: MAX_TOP });
+    const { [dimension]: counts, total } = dayKeys(this.#prefix, day);
+    const [lines, places, flat] = (await aggregatesTop.run(this.#redis, { counts, total }, { limit })) as [
+      string | null,
+      number,
+      string[],
+    ];
+    const items = Array.from({ length: flat.length / 2 }, (_, index) =>
+      placeCount(flat[2 * index]!, Number(flat[2 * index + 1])),
+    );
+    return { day, dimension, total: Number(lines), places, items };
+  }
+}
+
+function placeCount(member: string, count: number): PlaceCount {
+  const [country = '', region, city] = partsOf(member);
+  return { country, ...(region !== undefined && { region }), ...(city !== undefined && { city }), count };
+}

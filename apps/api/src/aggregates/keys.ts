@@ -1,0 +1,44 @@
+/**
+ * One day is one entity, hence one slot: a checkpoint adds to all aggregates of the day, or to none. The worker writes, the API reads.
+ *
+ * | Key | Type | Written by | Goes away |
+ * |---|---|---|---|
+ * | `country` | ZSET of `US`, score: lines | count, drain | `retentionMs` after the day was last counted |
+ * | `region` | ZSET of `US/California` | count, drain | as `country` |
+ * | `city` | ZSET of `US/California/Oakland` | count, drain | as `country` |
+ * | `total` | STRING lines | count | as `country` |
+ * | `files` | HASH file → offset up to which its lines of this day are counted | count | `markerMs` after the day was last counted |
+ * | `staged:<writer>:<file>` | LIST of parts of a checkpoint that isn't counted yet | stage | when it is counted, or an hour later |
+ * | `pending:<file>` | LIST of parts of a checkpoint that is counted, and whose parts wait for their turn | count | when the last part is added |
+ *
+ * Members are made by `memberOf` of place.ts; there are as many as there are places, at most. No key of a day outlives its retention.
+ */
+import { KeySpace } from '@mortise/redis';
+
+export const DIMENSIONS = ['country', 'region', 'city'] as const;
+
+export type Dimension = (typeof DIMENSIONS)[number];
+
+export interface DayKeys {
+  readonly country: string;
+  readonly region: string;
+  readonly city: string;
+  readonly total: string;
+  readonly files: string;
+  readonly pendingOf: (file: string) => string;
+  readonly stagedOf: (writer: string, file: string) => string;
+}
+
+/** @param day `2026-11-20` */
+export function dayKeys(prefix: string | undefined, day: string): DayKeys {
+  const entity = new KeySpace('aggregates', prefix).entity(`daily:${day}`, 'day');
+  return {
+    country: entity.key('country'),
+    region: entity.key('region'),
+    city: entity.key('city'),
+    total: entity.key('total'),
+    files: entity.key('files'),
+    pendingOf: (file) => entity.key('pending', file),
+    stagedOf: (writer, file) => entity.key('staged', `${writer}:${file}`),
+  };
+}

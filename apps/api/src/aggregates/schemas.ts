@@ -1,0 +1,45 @@
+/** What the routes of the aggregates take and give. */
+import { z } from 'zod';
+
+import { DEFAULT_TOP, MAX_TOP } from './daily-aggregates.js';
+import { isDay } from './day.js';
+import { DIMENSIONS } from './keys.js';
+
+export const dimensionSchema = z.enum(DIMENSIONS, `must be one of ${DIMENSIONS.join(', ')}`);
+
+export const daySchema = z
+  .string()
+  .refine(isDay, 'must be a day such as 2026-11-20')
+  .meta({ description: 'a day in the time zone of the logs', examples: ['2026-11-20'] });
+
+export const topQuery = z.strictObject({
+  limit: z
+    .preprocess(
+      // Number and z.coerce would also take 1e1, 0x10 and spaces.
+      (text) => (typeof text === 'string' && /^[0-9]{1,3}$/.test(text) ? Number(text) : text),
+      z.int('must be a whole number in decimal digits').min(1).max(MAX_TOP),
+    )
+    .default(DEFAULT_TOP)
+    .meta({ description: `how many places, default ${DEFAULT_TOP}` }),
+});
+
+const count = z.int().min(0);
+
+export const dailyTopSchema = z
+  .object({
+    day: z.string(),
+    dimension: z.enum(DIMENSIONS),
+    total: count.meta({ description: 'all lines of the day' }),
+    places: count.meta({ description: 'how many countries, regions or cities they came from' }),
+    items: z.array(
+      z.object({
+        country: z
+          .string()
+          .meta({ description: 'ISO 3166-1 alpha-2; `ZZ`: the address is in no known range' }),
+        region: z.string().optional().meta({ description: 'of regions and cities; empty: not known' }),
+        city: z.string().optional().meta({ description: 'of cities; empty: not known' }),
+        count,
+      }),
+    ),
+  })
+  .meta({ id: 'DailyTop', description: 'Where most lines of a day came from, the most frequent first.' });

@@ -1,0 +1,119 @@
+/** What is said in chats. */
+import { Body, Controller, Delete, Get, HttpStatus, Param, Patch, Post, Query, Res } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { Chats } from '@mortise/messaging';
+import type { ChatMessage, HistoryOptions, PostResult } from '@mortise/messaging';
+import { InjectChats } from '@mortise/messaging/nestjs';
+import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
+
+import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
+import { Problems } from '../http/problems.decorator.js';
+import { chatMessagesSchema, deleteQuery, editBody, historyQuery, postBody } from './chat-schemas.js';
+import { LARGE_MESSAGE } from './message-limit.js';
+import { messageIdSchema, nameSchema, sentSchema } from './schemas.js';
+import { senderIdOf } from './sender-id.js';
+
+const POST_PROBLEMS = [
+  'invalid-id',
+  'invalid-idempotency-key',
+  'invalid-body',
+  'malformed-json',
+  'body-too-large',
+  'unsupported-media-type',
+  'unknown-chat',
+  'not-a-member',
+  'read-only-member',
+] as const;
+
+@ApiTags('chats')
+@Controller('v1/chats/:id/messages')
+export class ChatMessagesController {
+  constructor(@InjectChats() private readonly chats: Chats) {}
+
+  @Post()
+  @RouteConfig(LARGE_MESSAGE)
+  @ApiOperation({
+    summary: 'Post a message to a chat',
+    description: 'It is kept until all members have acked it, and pushed to those who follow.',
+  })
+  @TakesIdempotencyKey(
+    'Becomes the id of the message: the same request again within 10 minutes posts nothing.',
+  )
+  @ApiResponse({ status: 200, standardSchema: sentSchema, description: 'It was posted before.' })
+  @ApiResponse({ status: 201, standardSchema: sentSchema, description: 'It is in the chat.' })
+  @Problems(...POST_PROBLEMS)
+  async postMessage(
+    @Param('id', { schema: nameSchema }) chatId: string,
+    @Body({ schema: postBody }) { sender, body, id }: z.infer<typeof postBody>,
+    @IdempotencyKey() key: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PostResult> {
+    const result = await this.chats.post(chatId, sender, body, senderIdOf(id, key));
+    reply.status(result.isDuplicate ? HttpStatus.OK : HttpStatus.CREATED);
+    return result;
+  }
+
+  @Get()
+  @ApiOperation({
+    summary: 'Read what is stored of a chat',
+    description:
+      'The newest messages, those before an id, or those after it. What all members have acked is gone.',
+  })
+  @ApiResponse({
+    status: 200,
+    standardSchema: chatMessagesSchema,
+    description: 'The messages, by ascending ids.',
+  })
+  @Problems('invalid-id', 'invalid-query', 'unknown-chat')
+  async chatHistory(
+    @Param('id', { schema: nameSchema }) chatId: string,
+    @Query({ schema: historyQuery }) query: z.infer<typeof historyQuery>,
+  ): Promise<{ items: ChatMessage[] }> {
+    const given = Object.entries(query).filter(([, value]) => value !== undefined);
+    return { items: await this.chats.history(chatId, Object.fromEntries(given) as HistoryOptions) };
+  }
+
+  @Patch(':messageId')
+  @RouteConfig(LARGE_MESSAGE)
+  @ApiOperation({
+    summary: 'Edit a message',
+    description:
+      'Where it is stored, and for those who have read it by an event with an id of its own, which is answered.',
+  })
+  @TakesIdempotencyKey('Becomes the id of the edit: the same request again within 10 minutes does nothing.')
+  @ApiResponse({ status: 200, standardSchema: sentSchema, description: 'It is edited.' })
+  @Problems(...POST_PROBLEMS, 'unknown-message', 'not-allowed')
+  async editMessage(
+    @Param('id', { schema: nameSchema }) chatId: string,
+    @Param('messageId', { schema: messageIdSchema }) messageId: number,
+    @Body({ schema: editBody }) { sender, body, id }: z.infer<typeof editBody>,
+    @IdempotencyKey() key: string | undefined,
+  ): Promise<PostResult> {
+    return this.chats.edit(chatId, sender, messageId, body, senderIdOf(id, key));
+  }
+
+  @Delete(':messageId')
+  @ApiOperation({
+    summary: 'Delete a message',
+    description: 'Its body goes at once; those who have read it are told by an event, whose id is answered.',
+  })
+  @ApiResponse({ status: 200, standardSchema: sentSchema, description: 'It is deleted.' })
+  @Problems(
+    'invalid-id',
+    'invalid-query',
+    'unknown-chat',
+    'unknown-message',
+    'not-a-member',
+    'read-only-member',
+    'not-allowed',
+  )
+  async deleteMessage(
+    @Param('id', { schema: nameSchema }) chatId: string,
+    @Param('messageId', { schema: messageIdSchema }) messageId: number,
+    @Query({ schema: deleteQuery }) { sender }: z.infer<typeof deleteQuery>,
+  ): Promise<PostResult> {
+    return this.chats.delete(chatId, sender, messageId);
+  }
+}

@@ -1,0 +1,201 @@
+/** What the routes of chats and their members take and give. */
+import { z } from 'zod';
+
+import {
+  body,
+  count,
+  digits,
+  flag,
+  instant,
+  limit,
+  messageId,
+  name,
+  nameSchema,
+  range,
+  senderId,
+  status,
+  upToId,
+  waitMs,
+} from './schemas.js';
+import { nextCursor } from '../http/page.js';
+
+/** Members of one request: a body of 128 KiB has hardly more. */
+const MAX_MEMBERS = 1_000;
+/** A name of 1,024 bytes in it, encoded twice. */
+const MAX_CURSOR_LENGTH = 8_192;
+const ROLES = ['owner', 'member', 'reader'] as const;
+
+const role = z.enum(ROLES).meta({ description: 'an owner may do everything, a member post, a reader read' });
+const sender = nameSchema.meta({ description: 'a member of the chat' });
+
+export const createBody = z
+  .strictObject({
+    sender: nameSchema.meta({ description: 'who creates the chat, and owns it' }),
+    members: z.array(nameSchema).max(MAX_MEMBERS).meta({ description: 'the others' }),
+    body: z.unknown().optional().meta({ description: 'the first message: any JSON' }),
+    chatId: nameSchema.optional().meta({ description: 'default: a UUID' }),
+  })
+  .meta({
+    id: 'CreateChatBody',
+    examples: [{ sender: 'frank', members: ['bill'], body: { text: 'Garage at eight?' } }],
+  });
+
+export const createdSchema = z
+  .object({
+    chatId: name,
+    isNew: z.boolean().meta({ description: 'false: it was there, and is unchanged' }),
+    id: messageId.optional().meta({ description: 'of the first message' }),
+  })
+  .meta({ id: 'CreatedChat' });
+
+export const membersQuery = z.strictObject({
+  cursor: z
+    .string()
+    .min(1)
+    .max(MAX_CURSOR_LENGTH)
+    .optional()
+    .meta({ description: 'nextCursor of the page before' }),
+  limit,
+});
+
+export const chatMembersSchema = z
+  .object({
+    items: z.array(
+      z.object({
+        member: name,
+        ackedId: count.meta({ description: 'they have acked everything up to this message' }),
+        role,
+      }),
+    ),
+    nextCursor,
+  })
+  .meta({ id: 'ChatMembers', description: 'About as many as the limit.' });
+
+export const joinBody = z
+  .strictObject({ role: role.default('member') })
+  .meta({ id: 'JoinBody', examples: [{ role: 'reader' }] });
+
+export const joinedSchema = z
+  .object({
+    isNew: z.boolean(),
+    ackedId: count.meta({ description: 'messages behind it are theirs to read' }),
+  })
+  .meta({ id: 'Joined' });
+
+export const roleBody = z
+  .strictObject({
+    role,
+    by: nameSchema
+      .optional()
+      .meta({ description: 'who does it has to be an owner; default: nobody is asked' }),
+  })
+  .meta({ id: 'RoleBody', examples: [{ role: 'reader', by: 'frank' }] });
+
+export const cursorBody = z.strictObject({ upToId }).meta({ id: 'CursorBody', examples: [{ upToId: 0 }] });
+
+export const cursorSchema = z
+  .object({ ackedId: count.meta({ description: 'never less than it was' }) })
+  .meta({ id: 'Cursor' });
+
+export const postBody = z
+  .strictObject({ sender, body, id: senderId })
+  .meta({ id: 'PostBody', examples: [{ sender: 'frank', body: { text: 'Bring the tools.' } }] });
+
+export const editBody = z
+  .strictObject({ sender, body, id: senderId })
+  .meta({ id: 'EditBody', examples: [{ sender: 'frank', body: { text: 'Bring your tools.' } }] });
+
+export const deleteQuery = z.strictObject({
+  sender: nameSchema.meta({ description: 'the author, or an owner of the chat' }),
+});
+
+export const historyQuery = z
+  .strictObject({
+    before: digits(1).optional().meta({ description: 'only messages with lower ids, the last ones of them' }),
+    after: digits(0)
+      .optional()
+      .meta({ description: 'only messages with higher ids, the first ones of them' }),
+    limit,
+  })
+  .refine(({ before, after }) => before === undefined || after === undefined, {
+    path: ['after'],
+    error: 'excludes before',
+  });
+
+export const chatMessageSchema = z
+  .object({
+    id: messageId,
+    kind: z.enum(['message', 'edit', 'delete']),
+    from: name,
+    body: z.unknown().optional().meta({ description: 'absent of a deletion' }),
+    sentAt: instant,
+    revises: messageId.optional().meta({ description: 'the message that is edited or deleted' }),
+  })
+  .meta({ id: 'ChatMessage' });
+
+export const chatMessagesSchema = z
+  .object({ items: z.array(chatMessageSchema) })
+  .meta({ id: 'ChatMessages', description: 'By ascending ids. Deleted messages are left out.' });
+
+export const typingBody = z
+  .strictObject({ member: nameSchema })
+  .meta({ id: 'TypingBody', examples: [{ member: 'frank' }] });
+
+// Of members, over all their chats.
+
+export const pendingQuery = z.strictObject({
+  limit: limit.meta({ description: 'the most messages of each chat, default 50' }),
+  waitMs,
+  includeMuted: flag.default(false),
+});
+
+const standing = {
+  unread: count.meta({ description: 'messages behind ackedId' }),
+  lastId: count,
+  ackedId: count,
+  isMuted: z.boolean(),
+  epoch: count.meta({ description: 'ids begin anew when a chat of this name is created again' }),
+};
+
+export const pendingSchema = z
+  .object({
+    items: z.array(
+      z.object({
+        chatId: name,
+        messages: z.array(chatMessageSchema),
+        ...standing,
+        gap: range.optional().meta({ description: 'what was dropped behind ackedId' }),
+      }),
+    ),
+  })
+  .meta({ id: 'Pending', description: 'Chats with something new; it comes again until it is acked.' });
+
+export const chatsQuery = z.strictObject({ includeMuted: flag.default(true) });
+
+export const chatsSchema = z
+  .object({
+    items: z.array(
+      z.object({
+        chatId: name,
+        ...standing,
+        lastAt: instant.meta({ description: 'when the last message came, or the chat was created' }),
+      }),
+    ),
+  })
+  .meta({ id: 'Chats', description: 'In the order in which they were joined.' });
+
+export const muteBody = z
+  .strictObject({ untilMs: z.int().min(1).optional().meta({ description: 'default: until it is ended' }) })
+  .meta({ id: 'MuteBody', examples: [{ untilMs: 1_795_176_000_000 }] });
+
+export const presenceBody = z
+  .strictObject({ status: status.meta({ description: 'what to say, in any words' }) })
+  .meta({ id: 'PresenceBody', examples: [{ status: 'in the garage' }] });
+
+export const eventsQuery = z.strictObject({
+  after: z
+    .string()
+    .optional()
+    .meta({ description: 'the id of an event: goes on behind it, as the header Last-Event-ID does' }),
+  includeMuted: flag.default(false),
+});

@@ -1,0 +1,167 @@
+/** Chats and who is in them. */
+import {
+  Body,
+  Controller,
+  Delete,
+  Get,
+  HttpCode,
+  HttpStatus,
+  Param,
+  Post,
+  Put,
+  Query,
+  Res,
+} from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { Chats } from '@mortise/messaging';
+import type { CreateResult, JoinResult } from '@mortise/messaging';
+import { InjectChats } from '@mortise/messaging/nestjs';
+import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
+
+import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
+import { Problems } from '../http/problems.decorator.js';
+import { refuseMisuse } from '../queues/misuse.js';
+import {
+  chatMembersSchema,
+  createBody,
+  createdSchema,
+  cursorBody,
+  cursorSchema,
+  joinBody,
+  joinedSchema,
+  membersQuery,
+  roleBody,
+  typingBody,
+} from './chat-schemas.js';
+import { LARGE_MESSAGE } from './message-limit.js';
+import { nameSchema } from './schemas.js';
+import { senderIdOf } from './sender-id.js';
+
+const BODY_PROBLEMS = ['invalid-body', 'malformed-json', 'body-too-large', 'unsupported-media-type'] as const;
+
+@ApiTags('chats')
+@Controller('v1/chats')
+export class ChatsController {
+  constructor(@InjectChats() private readonly chats: Chats) {}
+
+  @Post()
+  @RouteConfig(LARGE_MESSAGE)
+  @ApiOperation({
+    summary: 'Create a chat',
+    description:
+      'With up to 1,000 members, and a first message if there is a `body`. One that is there is left alone.',
+  })
+  @TakesIdempotencyKey('Becomes the id of the chat: the same request again creates nothing.')
+  @ApiResponse({ status: 200, standardSchema: createdSchema, description: 'It was there before.' })
+  @ApiResponse({ status: 201, standardSchema: createdSchema, description: 'It is created.' })
+  @Problems('invalid-idempotency-key', ...BODY_PROBLEMS, 'too-many-members', 'too-many-chats')
+  async createChat(
+    @Body({ schema: createBody }) { sender, members, body, chatId: wanted }: z.infer<typeof createBody>,
+    @IdempotencyKey() key: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<CreateResult> {
+    const { id: chatId } = senderIdOf(wanted, key, '/chatId');
+    const created = await this.chats.create({
+      sender,
+      members,
+      body,
+      ...(chatId !== undefined && { chatId }),
+    });
+    reply.status(created.isNew ? HttpStatus.CREATED : HttpStatus.OK);
+    reply.header('location', `/v1/chats/${encodeURIComponent(created.chatId)}/members`);
+    return created;
+  }
+
+  @Get(':id/members')
+  @ApiOperation({
+    summary: 'List the members of a chat',
+    description: 'With their cursors, which tell who has read what.',
+  })
+  @ApiResponse({ status: 200, standardSchema: chatMembersSchema, description: 'A page of members.' })
+  @Problems('invalid-id', 'invalid-query', 'invalid-cursor', 'unknown-chat')
+  async chatMembers(
+    @Param('id', { schema: nameSchema }) id: string,
+    @Query({ schema: membersQuery }) { cursor, limit }: z.infer<typeof membersQuery>,
+  ): Promise<z.infer<typeof chatMembersSchema>> {
+    const options = { limit, ...(cursor !== undefined && { cursor }) };
+    const page = await this.chats.members(id, options).catch(refuseMisuse);
+    return { items: page.members, nextCursor: page.cursor };
+  }
+
+  @Put(':id/members/:member')
+  @ApiOperation({
+    summary: 'Join a chat',
+    description: 'Behind its newest message. Who is in it already keeps cursor and role.',
+  })
+  @ApiResponse({ status: 200, standardSchema: joinedSchema, description: 'They were in it before.' })
+  @ApiResponse({ status: 201, standardSchema: joinedSchema, description: 'They are in it.' })
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-chat', 'too-many-members', 'too-many-chats')
+  async joinChat(
+    @Param('id', { schema: nameSchema }) id: string,
+    @Param('member', { schema: nameSchema }) member: string,
+    @Body({ schema: joinBody }) body: z.infer<typeof joinBody>,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<JoinResult> {
+    const joined = await this.chats.join(id, member, body);
+    reply.status(joined.isNew ? HttpStatus.CREATED : HttpStatus.OK);
+    return joined;
+  }
+
+  @Delete(':id/members/:member')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({ summary: 'Leave a chat', description: 'With its last member a chat goes away.' })
+  @ApiResponse({ status: 204, description: 'They are not in it any more.' })
+  @Problems('invalid-id')
+  async leaveChat(
+    @Param('id', { schema: nameSchema }) id: string,
+    @Param('member', { schema: nameSchema }) member: string,
+  ): Promise<void> {
+    await this.chats.leave(id, member);
+  }
+
+  @Put(':id/members/:member/role')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({ summary: 'Give a member another role' })
+  @ApiResponse({ status: 204, description: 'They have it.' })
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-chat', 'not-a-member', 'not-allowed')
+  async setRole(
+    @Param('id', { schema: nameSchema }) id: string,
+    @Param('member', { schema: nameSchema }) member: string,
+    @Body({ schema: roleBody }) { role, by }: z.infer<typeof roleBody>,
+  ): Promise<void> {
+    await this.chats.setRole(id, member, role, by === undefined ? {} : { by });
+  }
+
+  @Put(':id/members/:member/cursor')
+  @ApiOperation({
+    summary: 'Ack messages of a chat',
+    description:
+      'What all members have acked is freed. The cursor never moves back: a lower id does nothing.',
+  })
+  @ApiResponse({ status: 200, standardSchema: cursorSchema, description: 'Where the cursor is.' })
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-chat', 'not-a-member', 'unknown-message')
+  async moveCursor(
+    @Param('id', { schema: nameSchema }) id: string,
+    @Param('member', { schema: nameSchema }) member: string,
+    @Body({ schema: cursorBody }) { upToId }: z.infer<typeof cursorBody>,
+  ): Promise<z.infer<typeof cursorSchema>> {
+    return { ackedId: await this.chats.ack(member, id, upToId) };
+  }
+
+  @Post(':id/typing')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({
+    summary: 'Tell that a member is typing',
+    description: 'To those who follow the chat at this moment. Nothing is stored.',
+  })
+  @ApiResponse({ status: 204, description: 'They are told.' })
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-chat', 'not-a-member')
+  async tellTyping(
+    @Param('id', { schema: nameSchema }) id: string,
+    @Body({ schema: typingBody }) { member }: z.infer<typeof typingBody>,
+  ): Promise<void> {
+    await this.chats.typing(id, member);
+  }
+}

@@ -1,0 +1,122 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+
+import {
+  Controller,
+  Get,
+  Headers,
+  HttpCode,
+  HttpStatus,
+  Inject,
+  Param,
+  Query,
+  Req,
+  Res,
+} from '@nestjs/common';
+import { ApiHeader, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import type { z } from 'zod';
+
+import type { Config } from '../../config.js';
+import { Problems } from '../../http/problems.decorator.js';
+import { CONFIG, LOG } from '../../tokens.js';
+import { eventsQuery } from '../chat-schemas.js';
+import { nameSchema } from '../schemas.js';
+import { EventStream } from './event-stream.js';
+import { Follows } from './follows.js';
+import { LiveStreams } from './live-streams.js';
+import { Origins } from './origins.js';
+import { pump } from './pump.js';
+
+@ApiTags('members')
+@Controller('v1/members/:member/events')
+export class EventsController {
+  constructor(
+    private readonly follows: Follows,
+    private readonly streams: LiveStreams,
+    private readonly origins: Origins,
+    @Inject(CONFIG) private readonly config: Config,
+    @Inject(LOG) private readonly log: Logger,
+  ) {}
+
+  @Get()
+  @HttpCode(HttpStatus.OK)
+  @ApiOperation({
+    summary: 'Follow all chats of a member',
+    description:
+      'Server-sent events, beginning with what the member has not acked, or behind the event of `after` or `Last-Event-ID`: ' +
+      'nothing is lost, nothing comes twice. `event` is message, edit, delete, gap, reset, joined, left, ended, typing or ' +
+      'presence, `data` is JSON, `id` goes on behind the event. `dropped`, with a `reason`, is the last one of a stream that ' +
+      'the server ends. Acks nothing.',
+  })
+  @ApiHeader({
+    name: 'Last-Event-ID',
+    required: false,
+    description: 'The id of the last event that was handled; browsers send it by themselves.',
+    schema: { type: 'string' },
+  })
+  @ApiResponse({
+    status: 200,
+    description: 'Events, as they happen.',
+    content: { 'text/event-stream': { schema: { type: 'string' } } },
+  })
+  @Problems(
+    'invalid-id',
+    'invalid-query',
+    'invalid-token',
+    'foreign-origin',
+    'too-many-streams',
+    'shutting-down',
+  )
+  async followMember(
+    @Param('member', { schema: nameSchema }) member: string,
+    @Query({ schema: eventsQuery }) { after, includeMuted }: z.infer<typeof eventsQuery>,
+    @Headers('last-event-id') lastEventId: string | undefined,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const origin = this.origins.require(request.raw);
+    this.streams.requireRoom();
+    const controller = new AbortController();
+    const { signal } = controller;
+    reply.raw.once('close', () => controller.abort());
+    const token = lastEventId || after;
+    const options = { includeMuted, signal, ...(token !== undefined && { after: token }) };
+    const events = await this.follows.begin(member, options);
+    // Somebody else has answered, or there is nobody any more.
+    const { socket } = request.raw;
+    if (reply.sent || signal.aborted || socket.readableEnded) return;
+    this.streams.requireRoom();
+    reply.hijack();
+    const headers = {
+      ...(reply.getHeaders() as OutgoingHttpHeaders),
+      ...(origin !== undefined && { 'access-control-allow-origin': origin, vary: 'origin' }),
+    };
+    const stream = new EventStream(reply.raw, headers);
+    if (request.method === 'HEAD') {
+      reply.raw.end();
+      return;
+    }
+    this.streams.add(stream);
+    // The server lets clients close their side: who does that while events come has gone, and nothing else would tell.
+    const leave = (): void => void reply.raw.destroy();
+    socket.once('end', leave);
+    reply.raw.once('close', () => {
+      socket.off('end', leave);
+      this.streams.remove(stream);
+    });
+    // The interceptor waits for no longer than until the stream has begun.
+    void this.#serve(stream, events, signal, request.id);
+  }
+
+  async #serve(
+    stream: EventStream,
+    events: Awaited<ReturnType<Follows['begin']>>,
+    signal: AbortSignal,
+    reqId: string,
+  ): Promise<void> {
+    const options = { patienceMs: this.config.STREAM_PATIENCE_MS, signal };
+    const reason = await pump(events, stream, options, (err) => this.log.error({ err, reqId }, 'events'));
+    if (reason) stream.end(reason);
+  }
+}

@@ -1,0 +1,81 @@
+/** What clients say over a WebSocket, and what they are answered. */
+import type { ChatEvent, PostResult } from '@mortise/messaging';
+import { z } from 'zod';
+
+import { parseJsonBody } from '../../http/json-body.js';
+import type { ProblemFields } from '../../problems/problem.js';
+import { Problem } from '../../problems/problem.js';
+import { body, nameSchema, senderId, upToId } from '../schemas.js';
+
+/** A message of 65,536 bytes, and the rest of its frame. */
+export const MAX_FRAME_BYTES = 65_536 + 4_096;
+
+const VERBS = ['subscribe', 'ack', 'typing', 'post'] as const;
+
+const refSchema = z.union([z.string().max(64), z.int()]);
+
+const frameSchema = z
+  .strictObject({
+    /** The member whose chats are followed, and who acks, types and posts. */
+    subscribe: nameSchema.optional(),
+    /** The token of the last event that was handled. */
+    after: z.string().optional(),
+    includeMuted: z.boolean().optional(),
+    ack: z.strictObject({ chatId: nameSchema, upToId }).optional(),
+    typing: nameSchema.optional(),
+    post: z.strictObject({ chatId: nameSchema, body, id: senderId }).optional(),
+    /** Comes back with the answer. */
+    ref: refSchema.optional(),
+  })
+  .refine(
+    (frame) => VERBS.filter((verb) => frame[verb] !== undefined).length === 1,
+    `must have one of ${VERBS.join(', ')}`,
+  )
+  .refine(
+    ({ subscribe, after, includeMuted }) =>
+      subscribe !== undefined || (after === undefined && includeMuted === undefined),
+    'after and includeMuted go together with subscribe',
+  );
+
+export type Frame = z.infer<typeof frameSchema>;
+export type Ref = string | number;
+
+/** What a client gets: an answer to each of its frames, and events. */
+export type ServerFrame = { readonly ref?: Ref } & (
+  | { readonly subscribed: string }
+  | { readonly acked: { readonly chatId: string; readonly ackedId: number } }
+  | { readonly typed: { readonly chatId: string } }
+  | { readonly posted: { readonly chatId: string } & PostResult }
+  | { readonly error: ProblemFields }
+  | { readonly event: ChatEvent }
+);
+
+/** The JSON of a frame. Throws the problem `invalid-frame`. */
+export function parseFrame(data: Buffer, isBinary: boolean): unknown {
+  if (isBinary) throw new Problem('invalid-frame', 'it is binary, not text');
+  return parse(data);
+}
+
+/** What the answer to a frame has to have, whatever else is in it. */
+export function refOf(value: unknown): Ref | undefined {
+  const { success, data } = refSchema.safeParse((value as { ref?: unknown } | null)?.ref);
+  return success ? data : undefined;
+}
+
+/** Throws the problem `invalid-frame`. */
+export function checkFrame(value: unknown): Frame {
+  const { success, data: frame, error } = frameSchema.safeParse(value);
+  if (success) return frame;
+  const [issue] = error.issues;
+  const where = issue?.path.length ? `${issue.path.join('.')}: ` : '';
+  throw new Problem('invalid-frame', `${where}${issue?.message ?? ''}`.slice(0, 200));
+}
+
+function parse(data: Buffer): unknown {
+  try {
+    return parseJsonBody(data);
+  } catch (error) {
+    const { detail } = error as Problem;
+    throw new Problem('invalid-frame', detail ?? 'it is not JSON', {}, { cause: error });
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * The streams of events that are open, over SSE and WebSocket: each holds a connection and a place in this process until its
+ * client leaves. They are counted, get a sign of life from time to time, and end when the server does.
+ */
+import type { OnModuleDestroy } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+
+import type { Config } from '../../config.js';
+import { Problem } from '../../problems/problem.js';
+import { CONFIG } from '../../tokens.js';
+
+/** Why the server ends a stream that its client wanted to go on. */
+export type EndReason = 'too-slow' | 'redis-unavailable' | 'internal-error' | 'shutting-down';
+
+export interface LiveStream {
+  /** It was ended, or its client has gone. */
+  readonly isOver: boolean;
+  /** Shows the client, and whatever lies in between, that the connection lives. */
+  beat(): void;
+  /** Says why, and closes the connection; cuts it when the client takes too long to hear. Idempotent. */
+  end(reason: EndReason): void;
+}
+
+@Injectable()
+export class LiveStreams implements OnModuleDestroy {
+  readonly #most: number;
+  readonly #beatMs: number;
+  readonly #open = new Set<LiveStream>();
+  #timer: NodeJS.Timeout | undefined;
+  #isEnding = false;
+
+  constructor(@Inject(CONFIG) { MAX_STREAMS, STREAM_HEARTBEAT_MS }: Config) {
+    this.#most = MAX_STREAMS;
+    this.#beatMs = STREAM_HEARTBEAT_MS;
+  }
+
+  /** Connections. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Those among them that were ended, and whose clients have not closed them yet. */
+  get ending(): number {
+    return [...this.#open].filter(({ isOver }) => isOver).length;
+  }
+
+  /** Throws the problems `shutting-down` and `too-many-streams`. */
+  requireRoom(): void {
+    if (this.#isEnding) throw new Problem('shutting-down');
+    if (this.#open.size >= this.#most)
+      throw new Problem('too-many-streams', undefined, { limit: this.#most });
+  }
+
+  /** Throws as `requireRoom`. Whoever adds a stream removes it when its connection is closed. */
+  add(stream: LiveStream): void {
+    this.requireRoom();
+    this.#open.add(stream);
+    this.#timer ??= setInterval(() => {
+      for (const one of this.#open) one.beat();
+    }, this.#beatMs);
+  }
+
+  remove(stream: LiveStream): void {
+    this.#open.delete(stream);
+    if (this.#open.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Before the server stops to answer: it waits for connections that are open. */
+  onModuleDestroy(): void {
+    this.#isEnding = true;
+    for (const stream of this.#open) stream.end('shutting-down');
+  }
+}

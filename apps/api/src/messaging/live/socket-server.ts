@@ -1,0 +1,92 @@
+import type { IncomingMessage, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+import type { OnApplicationBootstrap } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { Chats } from '@mortise/messaging';
+import { InjectChats } from '@mortise/messaging/nestjs';
+import type { Logger } from 'pino';
+import { WebSocketServer } from 'ws';
+import type { WebSocket } from 'ws';
+
+import type { Config } from '../../config.js';
+import { messageOf } from '../../http/client-error.js';
+import { requireSoundHead } from '../../http/request-head.js';
+import { requestId } from '../../http/request-id.js';
+import { problemOf } from '../../problems/problem-of.js';
+import { Problem } from '../../problems/problem.js';
+import { CONFIG, LOG } from '../../tokens.js';
+import { Follows } from './follows.js';
+import { MAX_FRAME_BYTES } from './frames.js';
+import { LiveStreams } from './live-streams.js';
+import { Origins } from './origins.js';
+import { SocketSession } from './socket-session.js';
+
+/** Takes the requests that become WebSockets: those which `ApiRequest` lets through. */
+@Injectable()
+export class SocketServer implements OnApplicationBootstrap {
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: MAX_FRAME_BYTES,
+    perMessageDeflate: false,
+  });
+
+  constructor(
+    private readonly adapterHost: HttpAdapterHost,
+    private readonly streams: LiveStreams,
+    private readonly follows: Follows,
+    private readonly origins: Origins,
+    @InjectChats() private readonly chats: Chats,
+    @Inject(CONFIG) private readonly config: Config,
+    @Inject(LOG) private readonly log: Logger,
+  ) {
+    // A handshake that isn't one.
+    this.#server.on('wsClientError', (error, socket, request) => {
+      this.#refuse(socket, new Problem('malformed-request', error.message), requestId(request));
+    });
+  }
+
+  onApplicationBootstrap(): void {
+    const server = this.adapterHost.httpAdapter.getHttpServer() as Server;
+    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      this.#onUpgrade(request, socket, head);
+    });
+  }
+
+  #onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const reqId = requestId(request);
+    try {
+      requireSoundHead(request);
+      this.origins.require(request);
+      this.streams.requireRoom();
+    } catch (error) {
+      this.#refuse(socket, problemOf(error), reqId);
+      return;
+    }
+    this.#server.handleUpgrade(request, socket, head, (webSocket) => this.#open(webSocket, reqId));
+  }
+
+  #open(webSocket: WebSocket, reqId: string): void {
+    const { chats, follows, log, streams } = this;
+    const startedAt = performance.now();
+    const patienceMs = this.config.STREAM_PATIENCE_MS;
+    const session = new SocketSession(webSocket, { chats, follows, log, patienceMs, reqId });
+    streams.add(session);
+    webSocket.once('close', (code) => {
+      streams.remove(session);
+      const ms = Math.round((performance.now() - startedAt) * 10) / 10;
+      log.info({ reqId, route: '/v1/ws', code, ms }, 'socket');
+    });
+  }
+
+  /** There is no reply to work with: Node has let go of the connection. */
+  #refuse(socket: Duplex, problem: Problem, reqId: string): void {
+    socket.on('error', () => socket.destroy());
+    if (problem.status >= 500) this.log.error({ err: problem.cause ?? problem, reqId }, problem.slug);
+    socket.end(messageOf(problem, reqId, problem.status === 503 ? ['retry-after: 1'] : []), () => {
+      socket.destroy();
+    });
+  }
+}

@@ -1,0 +1,199 @@
+import type { ChatEvent, Chats } from '@mortise/messaging';
+import type { Logger } from 'pino';
+import type { RawData, WebSocket } from 'ws';
+
+import { problemOf } from '../../problems/problem-of.js';
+import { Problem } from '../../problems/problem.js';
+import { cutMsOf } from './cut.js';
+import type { Follows } from './follows.js';
+import type { Frame, Ref, ServerFrame } from './frames.js';
+import { checkFrame, parseFrame, refOf } from './frames.js';
+import type { EndReason, LiveStream } from './live-streams.js';
+import type { Outlet } from './pump.js';
+import { pump } from './pump.js';
+
+export interface SessionContext {
+  readonly chats: Chats;
+  readonly follows: Follows;
+  readonly log: Logger;
+  /** How long a client may take to subscribe, or to take what it was sent, ms. */
+  readonly patienceMs: number;
+  /** The id of the request that became this connection. */
+  readonly reqId: string;
+}
+
+/** Answers that wait for a client which asks and does not read. */
+const MAX_BUFFERED_BYTES = 1_048_576;
+/** Frames that are being answered; with more the connection isn't read. */
+const MAX_UNDER_WAY = 64;
+/** A client that sends so many frames in a row that say nothing is not one of this API. */
+const MAX_INVALID = 3;
+
+const POLICY = 1_008;
+const CLOSING: Readonly<Record<EndReason, readonly [code: number, reason: string]>> = {
+  'too-slow': [1_013, 'too slow: resume with your last token'],
+  'redis-unavailable': [1_013, 'redis is unavailable: resume with your last token'],
+  'internal-error': [1_011, 'the server failed: resume with your last token'],
+  'shutting-down': [1_001, 'shutting down'],
+};
+
+/** A WebSocket: one member, who is followed and who acts. */
+export class SocketSession implements LiveStream, Outlet {
+  readonly #socket: WebSocket;
+  readonly #context: SessionContext;
+  readonly #closed = new AbortController();
+  readonly #idle: NodeJS.Timeout;
+  #cut: NodeJS.Timeout | undefined;
+  #member: string | undefined;
+  #underWay = 0;
+  #invalid = 0;
+  #isAlive = true;
+  #isOver = false;
+
+  constructor(socket: WebSocket, context: SessionContext) {
+    this.#socket = socket;
+    this.#context = context;
+    this.#idle = setTimeout(() => this.#close(POLICY, 'nobody was subscribed to'), context.patienceMs);
+    socket.on('message', (data, isBinary) => void this.#hear(data, isBinary));
+    socket.on('pong', () => {
+      this.#isAlive = true;
+    });
+    // It closes by itself: 1009 for a frame that is too large, 1002 or 1007 for what is no frame or no text.
+    socket.on('error', (err) => context.log.debug({ err, reqId: context.reqId }, 'socket'));
+    socket.once('close', () => {
+      this.#isOver = true;
+      clearTimeout(this.#idle);
+      clearTimeout(this.#cut);
+      this.#closed.abort();
+    });
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get bufferedBytes(): number {
+    return this.#socket.bufferedAmount;
+  }
+
+  write(event: ChatEvent, onFlushed: () => void): void {
+    if (this.#isOver) onFlushed();
+    else this.#socket.send(JSON.stringify({ event } satisfies ServerFrame), () => onFlushed());
+  }
+
+  beat(): void {
+    if (this.#isOver) return;
+    if (!this.#isAlive) {
+      this.#socket.terminate();
+      return;
+    }
+    this.#isAlive = false;
+    this.#socket.ping();
+  }
+
+  end(reason: EndReason): void {
+    this.#close(...CLOSING[reason], cutMsOf(reason));
+  }
+
+  #close(code: number, reason: string, cutMs = cutMsOf()): void {
+    // It may be closing already, with time that a server which ends doesn't have.
+    clearTimeout(this.#cut);
+    this.#cut = setTimeout(() => this.#socket.terminate(), cutMs);
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#closed.abort();
+    clearTimeout(this.#idle);
+    this.#socket.resume();
+    this.#socket.close(code, reason);
+  }
+
+  async #hear(data: RawData, isBinary: boolean): Promise<void> {
+    if (this.#isOver) return;
+    this.#underWay += 1;
+    if (this.#underWay === MAX_UNDER_WAY) this.#socket.pause();
+    try {
+      await this.#act(data as Buffer, isBinary);
+    } finally {
+      this.#underWay -= 1;
+      if (this.#underWay < MAX_UNDER_WAY && this.#socket.isPaused) this.#socket.resume();
+    }
+  }
+
+  async #act(data: Buffer, isBinary: boolean): Promise<void> {
+    let ref: Ref | undefined;
+    try {
+      const value = parseFrame(data, isBinary);
+      ref = refOf(value);
+      await this.#obey(checkFrame(value));
+      this.#invalid = 0;
+    } catch (error) {
+      this.#refuse(problemOf(error), ref);
+    }
+  }
+
+  async #obey({ subscribe, ack, typing, post, ref, ...options }: Frame): Promise<void> {
+    const { chats } = this.#context;
+    if (subscribe !== undefined) {
+      await this.#subscribe(subscribe, options, ref);
+      return;
+    }
+    const member = this.#member;
+    if (member === undefined) throw new Problem('invalid-frame', 'subscribe comes first');
+    if (ack) {
+      const { chatId, upToId } = ack;
+      this.#answer({ acked: { chatId, ackedId: await chats.ack(member, chatId, upToId) } }, ref);
+    } else if (typing !== undefined) {
+      await chats.typing(typing, member);
+      this.#answer({ typed: { chatId: typing } }, ref);
+    } else if (post) {
+      const { chatId, body, id } = post;
+      const result = await chats.post(chatId, member, body, id === undefined ? {} : { id });
+      this.#answer({ posted: { chatId, ...result } }, ref);
+    }
+  }
+
+  async #subscribe(
+    member: string,
+    { after, includeMuted }: Pick<Frame, 'after' | 'includeMuted'>,
+    ref: Ref | undefined,
+  ): Promise<void> {
+    if (this.#member !== undefined) throw new Problem('invalid-frame', 'it is subscribed already');
+    // At once: frames that come right behind this one are the member's.
+    this.#member = member;
+    const { signal } = this.#closed;
+    try {
+      const events = await this.#context.follows.begin(member, {
+        signal,
+        ...(after !== undefined && { after }),
+        ...(includeMuted !== undefined && { includeMuted }),
+      });
+      clearTimeout(this.#idle);
+      this.#answer({ subscribed: member }, ref);
+      void this.#serve(events);
+    } catch (error) {
+      this.#member = undefined;
+      throw error;
+    }
+  }
+
+  async #serve(events: AsyncIterable<ChatEvent>): Promise<void> {
+    const { patienceMs, log, reqId } = this.#context;
+    const options = { patienceMs, signal: this.#closed.signal };
+    const reason = await pump(events, this, options, (err) => log.error({ err, reqId }, 'events'));
+    if (reason) this.end(reason);
+  }
+
+  #refuse(problem: Problem, ref: Ref | undefined): void {
+    const { log, reqId } = this.#context;
+    if (problem.status >= 500) log.error({ err: problem.cause ?? problem, reqId }, problem.slug);
+    this.#answer({ error: problem.toDocument(reqId) }, ref);
+    this.#invalid = problem.slug === 'invalid-frame' ? this.#invalid + 1 : 0;
+    if (this.#invalid === MAX_INVALID) this.#close(POLICY, 'three frames in a row were not understood');
+  }
+
+  #answer(frame: ServerFrame, ref: Ref | undefined): void {
+    if (this.#isOver) return;
+    this.#socket.send(JSON.stringify(ref === undefined ? frame : { ref, ...frame }));
+    if (this.#socket.bufferedAmount > MAX_BUFFERED_BYTES) this.end('too-slow');
+  }
+}

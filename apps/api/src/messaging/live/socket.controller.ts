@@ -1,0 +1,27 @@
+import { Controller, Get, Res } from '@nestjs/common';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+
+import { Problems } from '../../http/problems.decorator.js';
+import { Problem } from '../../problems/problem.js';
+
+/** What a request to the address of the WebSocket gets that doesn't ask for one. */
+@ApiTags('members')
+@Controller('v1/ws')
+export class SocketController {
+  @Get()
+  @ApiOperation({
+    summary: 'Open a WebSocket',
+    description:
+      'Frames of JSON. `{"subscribe": member, "after": token}` comes first; then `{"post": {"chatId", "body", "id"}}`, ' +
+      '`{"ack": {"chatId", "upToId"}}` and `{"typing": chatId}`, in the name of this member. Each is answered by `subscribed`, ' +
+      '`posted`, `acked`, `typed`, or by `error` with a problem document, and with the `ref` that it had. Events come as ' +
+      '`{"event": {"type", "chatId", …, "token"}}`.',
+  })
+  @ApiResponse({ status: 101, description: 'It is a WebSocket.' })
+  @Problems('malformed-request', 'foreign-origin', 'upgrade-required', 'too-many-streams', 'shutting-down')
+  openSocket(@Res({ passthrough: true }) reply: FastifyReply): never {
+    reply.header('upgrade', 'websocket');
+    throw new Problem('upgrade-required');
+  }
+}

@@ -1,0 +1,106 @@
+/** What the routes of mailboxes take and give. */
+import { z } from 'zod';
+
+import {
+  body,
+  count,
+  instant,
+  limit,
+  messageId,
+  name,
+  nameSchema,
+  range,
+  senderId,
+  upToId,
+  waitMs,
+} from './schemas.js';
+
+const YEAR_MS = 365 * 86_400_000;
+const MAX_TTL_MS = 10 * YEAR_MS;
+
+const device = nameSchema
+  .default('main')
+  .meta({ description: 'of the recipient; each has a cursor of its own' });
+
+export const sendBody = z
+  .strictObject({
+    from: nameSchema.meta({ description: 'who sends' }),
+    body,
+    id: senderId,
+    ttlMs: z.int().min(1).max(MAX_TTL_MS).optional().meta({ description: 'nobody gets it after so long' }),
+  })
+  .meta({ id: 'SendBody', examples: [{ from: 'bill', body: { text: 'Is the sword still there?' } }] });
+
+export const receiveQuery = z.strictObject({
+  limit,
+  order: z.enum(['oldest', 'latest']).default('oldest').meta({ description: 'from which end' }),
+  waitMs,
+  device,
+});
+
+export const mailboxMessagesSchema = z
+  .object({
+    items: z.array(
+      z.object({
+        id: messageId,
+        from: name,
+        body,
+        sentAt: instant,
+        droppedBefore: range
+          .optional()
+          .meta({ description: 'messages right before this one that were dropped unread' }),
+      }),
+    ),
+  })
+  .meta({ id: 'MailboxMessages', description: 'What the device has not acked; comes again until it is.' });
+
+export const deviceQuery = z.strictObject({ device });
+
+export const mailboxAckBody = z
+  .strictObject({ upToId, device })
+  .meta({ id: 'MailboxAckBody', examples: [{ upToId: 0 }] });
+
+export const ackedSchema = z
+  .object({ acked: count.meta({ description: 'how many messages that were' }) })
+  .meta({ id: 'Acked' });
+
+const nullable = instant.nullable();
+const deviceSchema = z.object({
+  device: name,
+  ackedId: count.meta({ description: 'everything up to this id is acked' }),
+  unread: count,
+  dropped: range.nullable().meta({ description: 'what was dropped before this device acked it' }),
+  lastFetchedAt: nullable.meta({ description: 'when it received last; null: never' }),
+});
+
+export const mailboxSchema = z
+  .object({
+    unread: count.meta({ description: 'messages that not all devices have acked' }),
+    size: count.meta({ description: 'messages that are stored' }),
+    sizeBytes: count,
+    lastId: count,
+    ackedId: count.meta({ description: 'all devices have acked everything up to this id' }),
+    dropped: range.nullable().meta({ description: 'messages behind ackedId that were dropped' }),
+    lastReceivedAt: nullable.meta({ description: 'when it got its newest message' }),
+    oldestUnreadAt: nullable,
+    lastFetchedAt: nullable,
+    epoch: count.nullable().meta({ description: 'tells one numbering from the next' }),
+    devices: z.array(deviceSchema).meta({ description: 'the slowest first' }),
+  })
+  .meta({ id: 'Mailbox', description: 'A mailbox in numbers. One that nobody has used is empty.' });
+
+export const devicesSchema = z.object({ items: z.array(deviceSchema) }).meta({ id: 'Devices' });
+
+export const addDeviceBody = z
+  .strictObject({
+    at: z.enum(['newest', 'oldest']).default('newest').meta({
+      description: 'newest: it gets messages from now on; oldest: those that are still stored as well',
+    }),
+  })
+  .meta({ id: 'AddDeviceBody', examples: [{ at: 'oldest' }] });
+
+export const addedDeviceSchema = z
+  .object({ device: name, isNew: z.boolean(), ackedId: count })
+  .meta({ id: 'AddedDevice' });
+
+export const blockedSchema = z.object({ items: z.array(z.object({ sender: name })) }).meta({ id: 'Blocked' });

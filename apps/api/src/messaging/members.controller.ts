@@ -1,0 +1,110 @@
+/** What is kept for a member over all chats. */
+import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Put, Query, Res } from '@nestjs/common';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { Chats } from '@mortise/messaging';
+import type { ChatOverview, Pulled } from '@mortise/messaging';
+import { InjectChats } from '@mortise/messaging/nestjs';
+import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
+
+import { Waits } from '../http/deadline.interceptor.js';
+import { OpenWaits } from '../http/open-waits.js';
+import { Problems } from '../http/problems.decorator.js';
+import { waitOfQuery } from '../http/wait-of.js';
+import {
+  chatsQuery,
+  chatsSchema,
+  muteBody,
+  pendingQuery,
+  pendingSchema,
+  presenceBody,
+} from './chat-schemas.js';
+import { nameSchema } from './schemas.js';
+
+const BODY_PROBLEMS = ['invalid-body', 'malformed-json', 'body-too-large', 'unsupported-media-type'] as const;
+
+@ApiTags('members')
+@Controller('v1/members/:member')
+export class MembersController {
+  constructor(
+    @InjectChats() private readonly chats: Chats,
+    private readonly waits: OpenWaits,
+  ) {}
+
+  @Get('pending')
+  @Waits(waitOfQuery)
+  @ApiOperation({
+    summary: 'Read what is new in all chats of a member, or wait for something',
+    description: 'Moves nothing: it comes again until the cursors are moved.',
+  })
+  @ApiResponse({
+    status: 200,
+    standardSchema: pendingSchema,
+    description: 'The chats with something new; none when nothing came in time.',
+  })
+  @Problems('invalid-id', 'invalid-query', 'too-many-waits', 'shutting-down')
+  async pending(
+    @Param('member', { schema: nameSchema }) member: string,
+    @Query({ schema: pendingQuery }) query: z.infer<typeof pendingQuery>,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<{ items: Pulled[] }> {
+    const items = await this.waits.run(reply, query.waitMs, async (signal) =>
+      this.chats.pull(member, { ...query, signal }),
+    );
+    return { items };
+  }
+
+  @Get('chats')
+  @ApiOperation({ summary: 'List the chats of a member', description: 'With what is unread in each.' })
+  @ApiResponse({ status: 200, standardSchema: chatsSchema, description: 'The chats.' })
+  @Problems('invalid-id', 'invalid-query')
+  async chatsOf(
+    @Param('member', { schema: nameSchema }) member: string,
+    @Query({ schema: chatsQuery }) query: z.infer<typeof chatsQuery>,
+  ): Promise<{ items: ChatOverview[] }> {
+    return { items: await this.chats.chatsOf(member, query) };
+  }
+
+  @Put('mutes/:chatId')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({
+    summary: 'Mute a chat',
+    description: 'It is left out of `pending` and of events, unless they are asked for it.',
+  })
+  @ApiResponse({ status: 204, description: 'It is muted.' })
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'not-a-member')
+  async muteChat(
+    @Param('member', { schema: nameSchema }) member: string,
+    @Param('chatId', { schema: nameSchema }) chatId: string,
+    @Body({ schema: muteBody }) { untilMs }: z.infer<typeof muteBody>,
+  ): Promise<void> {
+    await this.chats.mute(member, chatId, untilMs === undefined ? {} : { untilMs });
+  }
+
+  @Delete('mutes/:chatId')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({ summary: 'End the muting of a chat' })
+  @ApiResponse({ status: 204, description: 'It is not muted any more.' })
+  @Problems('invalid-id')
+  async unmuteChat(
+    @Param('member', { schema: nameSchema }) member: string,
+    @Param('chatId', { schema: nameSchema }) chatId: string,
+  ): Promise<void> {
+    await this.chats.unmute(member, chatId);
+  }
+
+  @Put('presence')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({
+    summary: 'Tell of the presence of a member',
+    description: 'To those who follow one of their chats at this moment. Nothing is stored.',
+  })
+  @ApiResponse({ status: 204, description: 'They are told.' })
+  @Problems('invalid-id', ...BODY_PROBLEMS)
+  async tellPresence(
+    @Param('member', { schema: nameSchema }) member: string,
+    @Body({ schema: presenceBody }) { status }: z.infer<typeof presenceBody>,
+  ): Promise<void> {
+    await this.chats.presence(member, status);
+  }
+}

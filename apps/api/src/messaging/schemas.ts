@@ -1,0 +1,76 @@
+/** What the routes of mailboxes and chats have in common. */
+import { MAX_NAME_BYTES } from '@mortise/redis';
+import { z } from 'zod';
+
+import { isDotSegment } from '../http/dot-segment.js';
+import { limit } from '../http/page.js';
+import { MAX_WAIT_MS } from '../http/wait-of.js';
+
+const NAME = /^[A-Za-z0-9._~@:-]{1,128}$/;
+const CHARACTERS = 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : -';
+
+/** Of a recipient, sender, device, member or chat, as it is given. */
+export const nameSchema = z
+  .string()
+  .regex(NAME, CHARACTERS)
+  .refine((text) => !isDotSegment(text), 'must not be . or ..');
+
+/** The same as it is answered: programs that use the package may have given any name. */
+export const name = z.string();
+
+export const count = z.int().min(0);
+export const messageId = z
+  .int()
+  .min(1)
+  .meta({ description: '1, 2, 3 … without gaps', examples: [42] });
+export const upToId = z
+  .int()
+  .min(0)
+  .meta({ description: 'all messages up to this one', examples: [42] });
+export const instant = z.int().min(0).meta({ description: 'ms since the epoch' });
+
+/** Number and z.coerce would also take 1e1, 0x10 and spaces. */
+const fromDigits = (text: unknown): unknown =>
+  typeof text === 'string' && /^[0-9]{1,16}$/.test(text) ? Number(text) : text;
+
+/** A whole number in an address. */
+export function digits(min: number, max = Number.MAX_SAFE_INTEGER) {
+  return z.preprocess(fromDigits, z.int('must be a whole number in decimal digits').min(min).max(max));
+}
+
+export const messageIdSchema = digits(1);
+export const waitMs = digits(0, MAX_WAIT_MS)
+  .default(0)
+  .meta({ description: 'how long to wait for something, default 0' });
+export const flag = z.stringbool('must be true or false');
+
+/** The body of a message: any JSON but nothing. */
+export const body = z
+  .unknown()
+  .refine((value) => value !== undefined, 'is missing')
+  .meta({ description: 'any JSON, up to 65,536 bytes; whole numbers above 2^53 are rounded' });
+
+/** Who sends names a message by it, so that sending it again does nothing. */
+export const senderId = nameSchema
+  .optional()
+  .meta({ description: 'sent twice under one id by one sender, a message is stored once' });
+
+export const range = z.object({ fromId: messageId, toId: messageId });
+export const dropped = range
+  .optional()
+  .meta({ description: 'messages that were dropped for this one, to stay within the limits' });
+
+export const sentSchema = z
+  .object({
+    id: messageId,
+    isDuplicate: z.boolean().meta({ description: 'it was sent before, and is unchanged' }),
+    dropped,
+  })
+  .meta({ id: 'Sent' });
+
+export const status = z
+  .string()
+  .min(1)
+  .refine((text) => Buffer.byteLength(text) <= MAX_NAME_BYTES, `must have at most ${MAX_NAME_BYTES} bytes`);
+
+export { limit };

@@ -1,0 +1,188 @@
+/** Whatever is wrong with a request for mailboxes, chats and members: a problem of a stable type, and nothing changes. */
+import { beforeAll, describe, expect, test } from '@jest/globals';
+
+import type { Sent } from './fixture/api.js';
+import { openShopForFile, refused, text } from './fixture/refusals.js';
+
+const shop = openShopForFile();
+let before: boolean;
+
+beforeAll(async () => {
+  before = await shop.isAnythingChanged();
+});
+
+const ROUTES: Record<string, Sent> = {
+  send: { method: 'POST', path: '/v1/mailboxes/ann/messages', body: { from: 'bill', body: 1 } },
+  ackMailbox: { method: 'POST', path: '/v1/mailboxes/ann/ack', body: { upToId: 0 } },
+  addDevice: { method: 'PUT', path: '/v1/mailboxes/ann/devices/phone', body: { at: 'oldest' } },
+  create: { method: 'POST', path: '/v1/chats', body: { sender: 'frank', members: ['bill'] } },
+  join: { method: 'PUT', path: '/v1/chats/garage/members/bill', body: { role: 'reader' } },
+  role: { method: 'PUT', path: '/v1/chats/garage/members/bill/role', body: { role: 'reader', by: 'frank' } },
+  cursor: { method: 'PUT', path: '/v1/chats/garage/members/bill/cursor', body: { upToId: 0 } },
+  post: { method: 'POST', path: '/v1/chats/garage/messages', body: { sender: 'frank', body: 1 } },
+  edit: { method: 'PATCH', path: '/v1/chats/garage/messages/1', body: { sender: 'frank', body: 1 } },
+  typing: { method: 'POST', path: '/v1/chats/garage/typing', body: { member: 'frank' } },
+  mute: { method: 'PUT', path: '/v1/members/frank/mutes/garage', body: { untilMs: 1 } },
+  presence: { method: 'PUT', path: '/v1/members/frank/presence', body: { status: 'away' } },
+};
+
+test('the shop is as it was opened', () => expect(before).toBe(false));
+
+describe.each(Object.entries(ROUTES))('the body of %s', (_, { body, ...sent }) => {
+  const whole = body as Record<string, unknown>;
+
+  test.each<[string, string]>([
+    ['nothing', ''],
+    ['no JSON', '{'],
+    ['another type', '"text"'],
+    ['a list', '[]'],
+    ['null', 'null'],
+  ])('that is %s', async (__, given) => {
+    const slug = given === '' || given === '{' ? 'malformed-json' : 'invalid-body';
+    expect(await shop.ask({ ...sent, body: given })).toEqual(refused(slug));
+  });
+
+  test('with a member that is unknown, or called __proto__', async () => {
+    expect(await shop.ask({ ...sent, body: { ...whole, extra: 1 } })).toEqual(refused('invalid-body'));
+    const hostile = JSON.stringify(whole).replace('{', '{"__proto__":{},');
+    expect(await shop.ask({ ...sent, body: hostile })).toEqual(refused('invalid-body'));
+  });
+
+  test.each(Object.keys(whole))('without %s, or with one of another kind', async (key) => {
+    const { [key]: value, ...rest } = whole;
+    const isOptional = ['at', 'by', 'untilMs'].includes(key) || (key === 'role' && !('by' in whole));
+    // Any JSON is a body of a message.
+    const wrong =
+      key === 'body'
+        ? []
+        : typeof value === 'number'
+          ? ['null', '"1"', '-1', '0.5', '1e999', '[0]']
+          : ['null', '5', '{}', '""'];
+    const given = wrong.map((put) => text({ ...whole, [key]: '?' }, '"?"', put));
+    if (!isOptional) given.push(JSON.stringify(rest));
+    for (const wrongBody of given) {
+      const verdict = await shop.ask({ ...sent, body: wrongBody });
+      expect([wrongBody, verdict]).toEqual([wrongBody, refused('invalid-body')]);
+    }
+  });
+});
+
+const HOSTILE = [
+  'a b',
+  '}x',
+  '{}',
+  '%',
+  'a/b',
+  '😀',
+  'a\nb',
+  'a\u0000b',
+  '..',
+  '.',
+  'x'.repeat(129),
+  'a*',
+  'a%',
+];
+
+describe.each(HOSTILE)('the name %j', (name) => {
+  const coded = encodeURIComponent(name).replaceAll('.', '%2e');
+
+  test.each([
+    ['GET', `/v1/mailboxes/${coded}`],
+    ['GET', `/v1/mailboxes/${coded}/messages`],
+    ['DELETE', `/v1/mailboxes/${coded}/messages`],
+    ['GET', `/v1/mailboxes/${coded}/devices`],
+    ['DELETE', `/v1/mailboxes/ann/devices/${coded}`],
+    ['GET', `/v1/mailboxes/${coded}/blocked-senders`],
+    ['PUT', `/v1/mailboxes/ann/blocked-senders/${coded}`],
+    ['DELETE', `/v1/mailboxes/ann/blocked-senders/${coded}`],
+    ['GET', `/v1/chats/${coded}/members`],
+    ['DELETE', `/v1/chats/${coded}/members/bill`],
+    ['DELETE', `/v1/chats/garage/members/${coded}`],
+    ['GET', `/v1/chats/${coded}/messages`],
+    ['DELETE', `/v1/chats/${coded}/messages/1?sender=bill`],
+    ['GET', `/v1/members/${coded}/pending`],
+    ['GET', `/v1/members/${coded}/chats`],
+    ['GET', `/v1/members/${coded}/events`],
+    ['DELETE', `/v1/members/${coded}/mutes/garage`],
+    ['DELETE', `/v1/members/bill/mutes/${coded}`],
+  ])('in %s %s', async (method, path) => {
+    expect(await shop.ask({ method, path })).toEqual(refused('invalid-id'));
+  });
+
+  test('in a body', async () => {
+    const cases: [Sent, object][] = [
+      [ROUTES['send']!, { from: name, body: 1 }],
+      [ROUTES['send']!, { from: 'bill', body: 1, id: name }],
+      [ROUTES['ackMailbox']!, { upToId: 0, device: name }],
+      [ROUTES['create']!, { sender: name, members: [] }],
+      [ROUTES['create']!, { sender: 'frank', members: [name] }],
+      [ROUTES['create']!, { sender: 'frank', members: [], chatId: name }],
+      [ROUTES['post']!, { sender: name, body: 1 }],
+      [ROUTES['role']!, { role: 'reader', by: name }],
+      [ROUTES['typing']!, { member: name }],
+    ];
+    for (const [sent, body] of cases) {
+      expect(await shop.ask({ ...sent, body })).toEqual(refused('invalid-body'));
+    }
+  });
+});
+
+test.each([
+  '/v1/mailboxes/ann/messages?limit=0',
+  '/v1/mailboxes/ann/messages?limit=201',
+  '/v1/mailboxes/ann/messages?limit=-1',
+  '/v1/mailboxes/ann/messages?limit=1e1',
+  '/v1/mailboxes/ann/messages?limit=NaN',
+  '/v1/mailboxes/ann/messages?limit=1&limit=2',
+  '/v1/mailboxes/ann/messages?order=newest',
+  '/v1/mailboxes/ann/messages?waitMs=30001',
+  '/v1/mailboxes/ann/messages?waitMs=-1',
+  '/v1/mailboxes/ann/messages?waitMs=Infinity',
+  '/v1/mailboxes/ann/messages?device=a%20b',
+  '/v1/mailboxes/ann/messages?after=1',
+  '/v1/chats/garage/members?limit=x',
+  '/v1/chats/garage/members?cursor=',
+  '/v1/chats/garage/messages?before=0',
+  '/v1/chats/garage/messages?before=1.5',
+  '/v1/chats/garage/messages?after=-1',
+  '/v1/chats/garage/messages?after=99999999999999999',
+  '/v1/members/bill/pending?limit=0',
+  '/v1/members/bill/pending?waitMs=x',
+  '/v1/members/bill/pending?includeMuted=maybe',
+  '/v1/members/bill/pending?autoAck=true',
+  '/v1/members/bill/chats?includeMuted=2',
+  '/v1/members/bill/events?since=1',
+  '/v1/members/bill/events?after=a&after=b',
+])('the query of %s', async (path) => {
+  expect(await shop.ask({ path })).toEqual(refused('invalid-query'));
+});
+
+test.each(['0', '-1', '1.5', 'x', '1e3', '99999999999999999', '%20'])('the message %j', async (id) => {
+  const path = `/v1/chats/garage/messages/${id}`;
+  expect(await shop.ask({ ...ROUTES['edit']!, path })).toEqual(refused('invalid-id'));
+  expect(await shop.ask({ method: 'DELETE', path: `${path}?sender=frank` })).toEqual(refused('invalid-id'));
+});
+
+test('DELETE of a message without a sender', async () => {
+  const sent = { method: 'DELETE', path: '/v1/chats/garage/messages/1' };
+  expect(await shop.ask(sent)).toEqual(refused('invalid-query'));
+});
+
+test.each(['a b', '', 'x'.repeat(129), '..'])('the Idempotency-Key %j', async (key) => {
+  for (const name of ['send', 'create', 'post', 'edit']) {
+    const sent = { ...ROUTES[name]!, headers: { 'idempotency-key': key } };
+    expect(await shop.ask(sent)).toEqual(refused('invalid-idempotency-key'));
+  }
+});
+
+test('bodies of 64 levels and more, of half a pair, and too large', async () => {
+  const deep = `{"from":"bill","body":${'['.repeat(64)}${']'.repeat(64)}}`;
+  expect(await shop.ask({ ...ROUTES['send']!, body: deep })).toEqual(refused('invalid-body'));
+  const half = '{"from":"bill","body":"\\ud800"}';
+  expect(await shop.ask({ ...ROUTES['send']!, body: half })).toEqual(refused('invalid-body'));
+  for (const name of ['send', 'create', 'post', 'edit']) {
+    const sent = ROUTES[name]!;
+    const body = { ...(sent.body as object), body: 'x'.repeat(131_072) };
+    expect(await shop.ask({ ...sent, body })).toEqual(refused('body-too-large'));
+  }
+});

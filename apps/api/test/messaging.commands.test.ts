@@ -1,0 +1,93 @@
+/** Which commands the hot routes send: an added round trip shows here. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { connect, freshPrefix, transcript } from '@mortise/test-kit';
+
+import type { Answer, Api } from './fixture/api.js';
+import { startApi } from './fixture/api.js';
+import { EventReader, SocketClient } from './fixture/streams.js';
+
+const redis = connect();
+const prefix = freshPrefix();
+let api: Api;
+
+beforeAll(async () => {
+  api = await startApi({ MORTISE_PREFIX: prefix });
+});
+afterAll(() => api.app.close());
+
+const ask = (method: string, path: string, body?: object): Promise<Answer> =>
+  api.send({ method, path: `/v1/${path}`, ...(body && { body }) });
+
+/** Runs the steps, and tells for each what the API sent, without what scripts did inside. */
+async function sentBy(steps: Record<string, () => Promise<unknown>>): Promise<Record<string, string[]>> {
+  const found: Record<string, string[]> = {};
+  for (const [name, act] of Object.entries(steps)) {
+    const lines = await transcript(redis, { prefix }, act);
+    found[name] = lines.flatMap((line) => (line.startsWith(' ') ? [] : line.split(' ', 1)));
+  }
+  return found;
+}
+
+test('what the routes and frames send', async () => {
+  const readers: EventReader[] = [];
+  let socket!: SocketClient;
+  const steps = (n: number): Record<string, () => Promise<unknown>> => ({
+    send: () => ask('POST', `mailboxes/ann-${n}/messages`, { from: 'bill', body: n }),
+    receive: () => ask('GET', `mailboxes/ann-${n}/messages`),
+    ack: () => ask('POST', `mailboxes/ann-${n}/ack`, { upToId: 1 }),
+    status: () => ask('GET', `mailboxes/ann-${n}`),
+    create: () => ask('POST', 'chats', { sender: 'frank', members: [`bill-${n}`], chatId: `chat-${n}` }),
+    post: () => ask('POST', `chats/chat-${n}/messages`, { sender: 'frank', body: 1 }),
+    pending: () => ask('GET', `members/bill-${n}/pending`),
+    cursor: () => ask('PUT', `chats/chat-${n}/members/bill-${n}/cursor`, { upToId: 0 }),
+    chatsOf: () => ask('GET', `members/bill-${n}/chats`),
+    history: () => ask('GET', `chats/chat-${n}/messages`),
+    typing: () => ask('POST', `chats/chat-${n}/typing`, { member: `bill-${n}` }),
+    'events: a stream begins': async () => {
+      const reader = await EventReader.open(api.url, `/v1/members/bill-${n}/events`);
+      readers.push(await reader.count(1));
+    },
+    'events: a second one of the member': async () => {
+      const reader = await EventReader.open(api.url, `/v1/members/bill-${n}/events`);
+      readers.push(await reader.count(1));
+    },
+    'socket: subscribe': async () => {
+      socket = await SocketClient.subscribe(api.url, `bill-${n}`);
+      await socket.count(1);
+    },
+    'socket: post, to three streams': async () => {
+      await socket.ask({ post: { chatId: `chat-${n}`, body: 2 } });
+      await Promise.all(readers.map((reader) => reader.count(2)));
+    },
+    'socket: ack': () => socket.ask({ ack: { chatId: `chat-${n}`, upToId: 2 } }),
+  });
+  // A first run of each has the scripts known to the server, and connections opened.
+  await sentBy(steps(1));
+  for (const reader of readers.splice(0)) reader.close();
+  socket.socket.terminate();
+  const found = await sentBy(steps(2));
+  expect(found).toEqual({
+    send: ['evalsha'],
+    receive: ['evalsha'],
+    ack: ['evalsha'],
+    status: ['evalsha'],
+    // The index of each member, then the chat.
+    create: ['evalsha', 'evalsha', 'evalsha'],
+    post: ['evalsha'],
+    // A chat that is younger than a second is looked up once more.
+    pending: expect.arrayContaining(['zrange', 'hgetall', 'zmscore', 'lrange']),
+    cursor: ['evalsha'],
+    chatsOf: ['zrange', 'hgetall', 'zmscore', 'llen', 'zcount'],
+    history: ['evalsha'],
+    typing: ['evalsha'],
+    // Whether Redis answers, the index, where the chat and the member stand, and the messages.
+    'events: a stream begins': ['exists', 'subscribe', 'evalsha', 'subscribe', 'zmscore', 'evalsha'],
+    'events: a second one of the member': ['exists', 'evalsha', 'zmscore'],
+    'socket: subscribe': ['exists', 'evalsha', 'zmscore'],
+    'socket: post, to three streams': ['evalsha'],
+    // Tokens need no longer name what is acked.
+    'socket: ack': ['evalsha'],
+  });
+  for (const reader of readers) reader.close();
+  socket.socket.terminate();
+});

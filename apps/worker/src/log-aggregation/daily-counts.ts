@@ -1,0 +1,111 @@
+/**
+ * Adds checkpoints to the aggregates of a day, each exactly once. A checkpoint is what a worker has counted of a file between two offsets; next
+ * to the aggregates, in the same slot, stands for each file up to where it is counted. A script adds a checkpoint only if it begins
+ * there, and moves that mark in the same step. So whoever doesn't know whether a checkpoint was counted sends it again; and a worker that
+ * reads a file again passes over the lines before the mark, wherever its own checkpoints end.
+ *
+ * A checkpoint may have more members than one script should add: the first part travels with the mark, the others are laid aside
+ * before and become pending with the mark. Whoever comes next, the same worker or the one after a crash, adds them. Rejected: a mark for each part,
+ * which asks every later worker to make the same parts, with the same table and the same checkpoints.
+ */
+import { randomUUID } from 'node:crypto';
+import { type DayKeys, dayKeys } from '@mortise/api/aggregates';
+import type { RedisClient } from '@mortise/redis';
+import { encodeName } from '@mortise/redis';
+
+import { dailyCount, dailyResume, dailyStage } from '../scripts.gen.js';
+import { CheckpointConflictError } from './errors.js';
+
+const STAGED_MS = 3_600_000;
+
+export interface DailyCountsOptions {
+  readonly prefix?: string | undefined;
+  readonly retentionMs: number;
+  readonly markerMs: number;
+}
+
+/** What was counted of a file in one day. */
+export interface Checkpoint {
+  readonly file: string;
+  readonly day: string;
+  /** Where the last checkpoint of this file that has lines of this day ended; 0 for none. */
+  readonly fromOffset: number;
+  readonly toOffset: number;
+  readonly lines: number;
+  readonly parts: readonly Buffer[];
+}
+
+export class DailyCounts {
+  readonly #redis: RedisClient;
+  readonly #options: DailyCountsOptions;
+  /** Keeps apart what two workers stage of the same file. */
+  readonly #writer = randomUUID();
+
+  constructor(redis: RedisClient, options: DailyCountsOptions) {
+    this.#redis = redis;
+    this.#options = options;
+  }
+
+  /**
+   * Up to which offset a file is counted in a day, 0 for not at all; after what was pending of it is added. One round trip, and one more for each
+   * pending part.
+   */
+  async countedTo(file: string, day: string): Promise<number> {
+    const keys = this.#keysOf(day);
+    const args = { file: encodeName(file), retentionMs: this.#options.retentionMs };
+    for (;;) {
+      const [offset, waiting] = (await dailyResume.run(
+        this.#redis,
+        { ...keys, pending: keys.pendingOf(file) },
+        args,
+      )) as [string | null, number];
+      if (waiting === 0) return Number(offset);
+    }
+  }
+
+  /**
+   * Adds a checkpoint, unless it is counted already, and gives the offset up to which the file is counted now. Safe to repeat. A round trip for each part, and
+   * another one for each but the first. Throws CheckpointConflictError, and then nothing was added.
+   */
+  async count(checkpoint: Checkpoint): Promise<number> {
+    const { file, day, fromOffset, toOffset, lines, parts } = checkpoint;
+    const { retentionMs, markerMs } = this.#options;
+    const keys = this.#keysOf(day);
+    const staged = keys.stagedOf(this.#writer, file);
+    const [part = Buffer.alloc(0), ...rest] = parts;
+    for (;;) {
+      if (!(await this.#stage(staged, rest))) continue;
+      const [outcome, offset, waiting] = (await dailyCount.run(
+        this.#redis,
+        { ...keys, pending: keys.pendingOf(file), staged },
+        {
+          file: encodeName(file),
+          fromOffset,
+          toOffset,
+          lines,
+          stagedParts: rest.length,
+          part,
+          retentionMs,
+          markerMs,
+        },
+      )) as ['counted' | 'before' | 'pending' | 'unstaged' | 'conflict', string, number];
+      if (outcome === 'conflict') {
+        throw new CheckpointConflictError(file, day, fromOffset, toOffset, Number(offset));
+      }
+      if (waiting > 0) await this.countedTo(file, day);
+      if (outcome === 'counted' || outcome === 'before') return Number(offset);
+    }
+  }
+
+  async #stage(staged: string, parts: readonly Buffer[]): Promise<boolean> {
+    for (const [index, part] of parts.entries()) {
+      const isThere = await dailyStage.run(this.#redis, { staged }, { index, part, stagedMs: STAGED_MS });
+      if (isThere !== 1) return false;
+    }
+    return true;
+  }
+
+  #keysOf(day: string): DayKeys {
+    return dayKeys(this.#options.prefix, day);
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * Counts one file: blocks become lines, lines become counters, and at checkpoints the counters are added to the aggregates before the
+ * offset is acked. So after a crash at any point the next worker reads from an offset that is counted up to there or further, and
+ * passes over what is (see daily-counts.ts).
+ */
+import { partsOfDay } from './checkpoint-parts.js';
+import type { DailyCounts } from './daily-counts.js';
+import { dayOf } from './day-counts.js';
+import { LineBlocks, type Lines } from './line-blocks.js';
+import { type DayWindow, LineCounter } from './line-counter.js';
+import type { FileReport, LogFile } from './log-file.js';
+import { MalformedLines } from './malformed-lines.js';
+import type { ResolvedOptions } from './options.js';
+import type { RangeTable } from './range-table.js';
+
+/** Runs what is safe to repeat until Redis has done it. */
+export type Persist = <T>(work: () => Promise<T>) => Promise<T>;
+
+export class FileCounting {
+  readonly #file: LogFile;
+  readonly #table: RangeTable;
+  readonly #daily: DailyCounts;
+  readonly #options: ResolvedOptions;
+  readonly #persist: Persist;
+  #blocks: LineBlocks;
+  readonly #counter: LineCounter;
+  readonly #malformed = new MalformedLines();
+  #lines = 0;
+  /** Lines that end here, or before, are in the counters or in the aggregates. */
+  #reached = 0;
+  #acked = 0;
+  #checkpointAt = performance.now();
+
+  constructor(
+    file: LogFile,
+    table: RangeTable,
+    daily: DailyCounts,
+    window: DayWindow,
+    options: ResolvedOptions,
+    persist: Persist,
+  ) {
+    this.#file = file;
+    this.#table = table;
+    this.#daily = daily;
+    this.#options = options;
+    this.#persist = persist;
+    this.#blocks = new LineBlocks(0, options.maxLineBytes);
+    this.#counter = new LineCounter(table, { ...options, window }, this.#malformed);
+  }
+
+  /** Rejects with what the file rejects with, with CheckpointConflictError, or with the reason of the signal; then it isn't done. */
+  async run(signal?: AbortSignal): Promise<FileReport> {
+    const blocks = this.#file.blocks()[Symbol.asyncIterator]();
+    try {
+      for (let isFirst = true; ; isFirst = false) {
+        const next = await this.#next(blocks);
+        signal?.throwIfAborted();
+        if (isFirst) this.#begin(this.#file.offset);
+        if (next.done) break;
+        for (const lines of this.#blocks.add(next.value)) await this.#count(lines);
+        if (this.#isDue()) await this.#checkpoint();
+      }
+    } catch (error) {
+      await blocks.return?.();
+      throw error;
+    }
+    for (const lines of this.#blocks.end()) await this.#count(lines);
+    await this.#checkpoint();
+    return {
+      id: this.#file.id,
+      bytes: this.#blocks.offset,
+      lines: this.#lines,
+      repeated: this.#counter.repeated,
+      malformed: this.#malformed.total,
+      malformedOf: this.#malformed.counts,
+      samples: this.#malformed.samples,
+    };
+  }
+
+  #begin(offset: number): void {
+    this.#reached = this.#acked = offset;
+    this.#blocks = new LineBlocks(offset, this.#options.maxLineBytes);
+  }
+
+  /** The next block. While a file grows slowly, what is counted is flushed meanwhile. */
+  async #next(blocks: AsyncIterator<Uint8Array>): Promise<IteratorResult<Uint8Array>> {
+    const next = blocks.next();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<'late'>((resolve) => {
+      timer = setTimeout(resolve, this.#options.checkpointMs, 'late');
+    });
+    try {
+      if ((await Promise.race([next, late])) === 'late' && this.#reached > this.#acked) {
+        // What it rejects with is met below.
+        next.catch(() => undefined);
+        await this.#checkpoint();
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+    return next;
+  }
+
+  async #count({ bytes, start, end, base, lost }: Lines): Promise<void> {
+    const counter = this.#counter;
+    let at = start;
+    while (at < end) {
+      at = counter.count(bytes, at, end, base);
+      this.#reached = base + at;
+      if (counter.missingDay !== 0) await this.#open(counter.missingDay);
+      else if (counter.isFull) await this.#checkpoint();
+    }
+    this.#reached = base + end + lost;
+  }
+
+  async #open(key: number): Promise<void> {
+    if (this.#counter.openDays >= this.#options.maxDays) await this.#checkpoint(true);
+    const countedTo = await this.#persist(() => this.#daily.countedTo(this.#file.id, dayOf(key)));
+    this.#counter.open(key, countedTo);
+  }
+
+  #isDue(): boolean {
+    const { checkpointBytes, checkpointMs } = this.#options;
+    return (
+      this.#reached - this.#acked >= checkpointBytes ||
+      (this.#reached > this.#acked && performance.now() - this.#checkpointAt >= checkpointMs)
+    );
+  }
+
+  /** Adds what is counted since the last one, then acks. With `isForgetting`, the days are closed. */
+  async #checkpoint(isForgetting = false): Promise<void> {
+    const toOffset = this.#reached;
+    const days = Array.from(this.#counter.days).filter(({ lines }) => lines > 0);
+    await Promise.all(
+      days.map(async (counts) => {
+        const { day, countedTo: fromOffset, lines } = counts;
+        const parts = partsOfDay(counts, this.#table.places);
+        const checkpoint = { file: this.#file.id, day, fromOffset, toOffset, lines, parts };
+        counts.countedTo = await this.#persist(() => this.#daily.count(checkpoint));
+        this.#lines += lines;
+      }),
+    );
+    this.#counter.clear(isForgetting);
+    this.#checkpointAt = performance.now();
+    // The newline that a last line lacks is not in the file.
+    const offset = Math.min(toOffset, this.#blocks.offset);
+    if (offset <= this.#acked) return;
+    await this.#persist(() => this.#file.ack(offset));
+    this.#acked = offset;
+  }
+}

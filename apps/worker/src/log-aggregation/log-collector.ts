@@ -1,0 +1,92 @@
+import { FileReceiver } from '@mortise/messaging';
+import type { RedisClient } from '@mortise/redis';
+import { Loop } from '@mortise/redis';
+
+import { LogAggregator } from './log-aggregator.js';
+import type { FileReport } from './log-file.js';
+import type { LogAggregatorOptions } from './options.js';
+import type { RangeTable } from './range-table.js';
+import { ReceivedFile } from './received-file.js';
+
+export interface LogCollectorOptions extends Omit<LogAggregatorOptions, 'concurrency'> {
+  /** Each receiver of a channel gets every file; of several that share the work, each counts its part of the numbers. Default: all. */
+  readonly share?: { readonly index: number; readonly of: number };
+  readonly onReport?: (report: FileReport) => void;
+}
+
+/** The pause before it looks whether a channel that has ended has begun again. */
+const ENDED_PAUSE_MS = 1_000;
+
+/**
+ * Counts the files of a channel, one after the other, from `start` to `stop`. What was interrupted, by an error or a stop, goes on
+ * where it was acked. In what is counted a file is known by channel, number and name: a channel is not to be used again for other
+ * files within `markerMs`.
+ */
+export class LogCollector {
+  readonly #redis: RedisClient;
+  readonly #channel: string;
+  readonly #receiver: string;
+  readonly #options: LogCollectorOptions;
+  readonly #aggregator: LogAggregator;
+  readonly #loop: Loop;
+
+  /** Throws TypeError or RangeError for options that cannot be used. */
+  constructor(
+    redis: RedisClient,
+    channel: string,
+    receiver: string,
+    table: RangeTable,
+    options: LogCollectorOptions = {},
+  ) {
+    this.#redis = redis;
+    this.#channel = channel;
+    this.#receiver = receiver;
+    this.#options = options;
+    this.#aggregator = new LogAggregator(redis, table, { ...options, concurrency: 1 });
+    const { onError } = options;
+    this.#loop = new Loop('mortise log collector', (signal) => this.#step(signal), {
+      ...(onError && { onError }),
+    });
+  }
+
+  start(): void {
+    this.#loop.start();
+  }
+
+  /** Resolves when the file at work is put down. Idempotent, legal before `start`. */
+  async stop(): Promise<void> {
+    await this.#loop.stop();
+  }
+
+  async #step(signal: AbortSignal): Promise<number> {
+    try {
+      await this.collect({ signal });
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+    return ENDED_PAUSE_MS;
+  }
+
+  /** Counts the files of the channel until it has ended, or the signal is aborted; rejects with what interrupts it, and may be called again. */
+  async collect({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    const { onReport } = this.#options;
+    await this.#aggregator.run(this.#files(signal), {
+      ...(signal && { signal }),
+      ...(onReport && { onReport }),
+    });
+  }
+
+  async *#files(signal: AbortSignal | undefined): AsyncGenerator<ReceivedFile> {
+    const { prefix, share = { index: 0, of: 1 } } = this.#options;
+    const receiver = new FileReceiver(this.#redis, this.#channel, this.#receiver, {
+      ...(prefix !== undefined && { prefix }),
+    });
+    for await (const file of receiver.files({ ...(signal && { signal }) })) {
+      if (file.number % share.of === share.index) {
+        yield new ReceivedFile(file, `${this.#channel}:${file.number}:${file.name}`);
+      } else {
+        await file.fail();
+      }
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import type { IncomingFile } from '@mortise/messaging';
+
+import type { LogFile } from './log-file.js';
+
+/** Reasons that are the same when the file comes again. */
+const CONTENT = new Set([
+  'ERR_FILE_ABORTED',
+  'ERR_FILE_CORRUPT',
+  'ERR_FILE_EXPIRED',
+  'ERR_FILE_NOT_RESUMABLE',
+]);
+
+/** A file of a channel of @mortise/messaging as the aggregation takes it: gzip undone by its name, acked where a line ends. */
+export class ReceivedFile implements LogFile {
+  readonly id: string;
+  readonly #file: IncomingFile;
+  #offset: number | undefined;
+
+  /** @param id Of the content: the aggregation counts an id once. */
+  constructor(file: IncomingFile, id: string) {
+    this.#file = file;
+    this.id = id;
+  }
+
+  get offset(): number {
+    return this.#offset ?? this.#file.offset;
+  }
+
+  async *blocks(): AsyncGenerator<Uint8Array> {
+    for await (const block of this.#file.blocks({ autoAck: false })) {
+      this.#offset ??= this.#file.offset - block.length;
+      yield block;
+    }
+  }
+
+  /** Where lines end within a block, less is acked than was handed out. */
+  async ack(offset: number): Promise<void> {
+    const handedOut = this.#file.offset;
+    this.#file.offset = offset;
+    const acked = this.#file.ack();
+    this.#file.offset = handedOut;
+    await acked;
+  }
+
+  async done(): Promise<void> {
+    await this.#file.done();
+  }
+
+  /** A file whose content is the reason is given up: what is counted of it stays. Any other comes again, from what is acked on. */
+  async fail(error: unknown): Promise<void> {
+    if (CONTENT.has((error as { code?: string }).code ?? '')) await this.#file.fail();
+  }
+}
