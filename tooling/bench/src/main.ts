@@ -10,10 +10,12 @@ import { beside, table, verdict } from './report.js';
 import { store } from './results.js';
 import { run } from './run.js';
 import type { Scenario } from './scenario.js';
+import { aggregation } from './scenarios/aggregation/index.js';
 import { locks } from './scenarios/locks/index.js';
+import { messaging } from './scenarios/messaging/index.js';
 import { queues } from './scenarios/queues/index.js';
 
-const scenarios = [...locks, ...queues];
+const scenarios = [...locks, ...queues, ...messaging, ...aggregation];
 const results = fileURLToPath(new URL('../results/', import.meta.url));
 const docs = fileURLToPath(new URL('../../../docs/', import.meta.url));
 

@@ -24,9 +24,12 @@ export function table({ competitors, bars }: Result, { columns, drawn, printed =
 /** Such as `met: @mortise/locks, Redis CPU µs ≤ 11: 10.2`. */
 export function verdict(bar: Result['bars'][number]): string {
   const limit = bar.atLeast === undefined ? `≤ ${bar.atMost}` : `≥ ${bar.atLeast}`;
-  const times = bar.times === undefined ? '' : ` × ${bar.times}`;
   const each = bar.inEachRepeat ? ' in each repeat' : '';
-  const unit = bar.times === undefined ? '' : ' ×';
+  const { onReference } = bar;
+  const isScaled = onReference !== undefined;
+  const scale = isScaled ? ` where ${bar.times} has ${number(onReference)}` : ` × ${bar.times}`;
+  const times = bar.times === undefined ? '' : scale;
+  const unit = bar.times === undefined || isScaled ? '' : ' ×';
   return `${bar.isMet ? 'met' : '**missed**'}: ${bar.competitor}, ${bar.figure} ${limit}${times}${each}: ${number(bar.reached)}${unit}`;
 }
 

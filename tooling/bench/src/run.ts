@@ -106,7 +106,10 @@ function judge(bar: Bar, measured: ReadonlyMap<string, readonly Figures[]>): Res
   const runs = (name: string): number[] =>
     measured.get(name)!.map((figures) => figures[bar.figure] ?? Number.NaN);
   const peers = bar.times === undefined ? undefined : runs(bar.times);
-  const values = runs(bar.competitor).map((value, round) => (peers ? value / peers[round]! : value));
+  const { onReference = 1 } = bar;
+  const values = runs(bar.competitor).map((value, round) =>
+    peers ? (value / peers[round]!) * onReference : value,
+  );
   const { min, median, max } = spread(values);
   const worst = bar.atLeast === undefined ? max : min;
   const reached = bar.inEachRepeat ? worst : median;

@@ -51,6 +51,11 @@ export interface Bar {
   readonly atLeast?: number;
   /** The limits are multiples of what this other competitor reached in the same round. */
   readonly times?: string;
+  /**
+   * With `times`: what that other competitor reached on the machine that the limits are for. The figure is scaled to it, so that
+   * a machine of another speed is asked for the same.
+   */
+  readonly onReference?: number;
   readonly inEachRepeat?: boolean;
 }
 

@@ -44,7 +44,7 @@ afterEach(() => {
 function accountOf({ runs, states, results = [], killed = {}, stored, evidence }: Told): Account {
   const directory = mkdtempSync(join(tmpdir(), 'mortise-faults-'));
   directories.push(directory);
-  const sources = [0, 1].map((worker): Source => {
+  const sources = [0, 1, 2].map((worker): Source => {
     const killedAt = (killed[worker] ?? Infinity) * 1_000;
     return { worker, file: join(directory, String(worker)), killedAt, stops: [] };
   });
@@ -104,6 +104,15 @@ test('a run that adds up', () => {
   expect([duplicates, executions]).toEqual([1, 5]);
 });
 
+test('an attempt of which the server has not heard that it began', () => {
+  const runs = [
+    { task: 0, from: 0 },
+    { task: 0, worker: 1, from: 2_000, to: 2_010 },
+  ];
+  const { violations } = accountOf({ runs, states: ['succeeded'], results: [1], killed: { 0: 5 } });
+  expect(violations).toEqual([]);
+});
+
 const ONE: Told = { runs: [{ task: 0, from: 0, to: 10 }], states: ['succeeded'], results: [0] };
 const again = (run: Partial<Run>): Run => ({
   task: 0,
@@ -136,6 +145,19 @@ describe('it finds', () => {
         ...ONE,
         runs: [{ task: 0, from: 0, to: 10, outcome: 'failed' }, again({ attempt: 1 })],
         results: [1],
+      },
+    ],
+    [
+      'attempt number',
+      {
+        ...ONE,
+        runs: [
+          { task: 0, from: 0 },
+          { task: 0, worker: 1, from: 2_000 },
+          again({ worker: 2, attempt: 1, from: 4_000, to: 4_010 }),
+        ],
+        killed: { 0: 5, 1: 2_005 },
+        results: [2],
       },
     ],
     ['died early', { ...ONE, states: ['dead'], stored: { attempts: Uint16Array.of(5) } }],

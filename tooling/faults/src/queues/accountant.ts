@@ -96,6 +96,15 @@ export interface Account {
   readonly repetitions: Readonly<Record<Reason, number>>;
 }
 
+/** Reasons for which the server may not have heard what a worker said. */
+const LOSSES = new Set<Reason>([
+  'process killed',
+  'process killed before it could tell',
+  'process stopped',
+  'lease lost',
+  'fault of Redis or the network',
+]);
+
 /** For how long after a fault something that it has caused may happen. */
 const AFTERMATH_LEASES = 2;
 /** How long a lease may be over before somebody has to have looked, ms. */
@@ -164,6 +173,7 @@ class Accountant {
     this.#hasRun[task] = 1;
     let isDuplicate = false;
     let before: number | undefined;
+    let isSecond = false;
     for (const execution of own) {
       if (executions.outcomeOf(execution) === 'returned') this.#hasReturned[task] = 1;
       if (executions.isVoid(execution)) {
@@ -177,22 +187,31 @@ class Accountant {
         if (reason) this.#repetitions[reason] += 1;
         else this.#violate('unexplained repetition', task, this.#describe(before, execution));
         isDuplicate ||= reason === undefined || !ASKED_FOR.has(reason);
-        this.#compare(task, before, execution, reason);
+        this.#compare(task, before, execution, reason, isSecond);
       }
+      isSecond = before === undefined;
       before = execution;
     }
     if (isDuplicate) this.#duplicates += 1;
     if (stored.state[task] === STATE_OF.succeeded) this.#lookAtResult(task, own);
   }
 
-  #compare(task: number, before: number, execution: number, reason: Reason | undefined): void {
+  #compare(
+    task: number,
+    before: number,
+    execution: number,
+    reason: Reason | undefined,
+    isSecond: boolean,
+  ): void {
     const { executions } = this.#evidence;
     if (this.#isForgiven(executions.beganAt[before]!, executions.beganAt[execution]!)) return;
     if (executions.validUntil[before]! > executions.beganAt[execution]!) {
       this.#violate('overlap', task, this.#describe(before, execution));
     }
     const [attempt, next] = [executions.attempt[before]!, executions.attempt[execution]!];
-    const isSameAllowed = reason === 'later' || reason === 'given back';
+    // The first one of a task that was handed over may be over before the server has heard that it began; no other one.
+    const isUnheard = isSecond && attempt === 1 && reason !== undefined && LOSSES.has(reason);
+    const isSameAllowed = reason === 'later' || reason === 'given back' || isUnheard;
     if (next < attempt || (next === attempt && !isSameAllowed)) {
       this.#violate('attempt number', task, this.#describe(before, execution));
     }

@@ -30,6 +30,8 @@ export class Executions {
   /** µs; infinite for one that has not ended. */
   readonly endedAt: Float64Array;
   readonly validUntil: Float64Array;
+  /** What was left of its lease when it began, µs. */
+  readonly leaseLeft: Float64Array;
   /** 1: Redis has told the process that this end didn't count. */
   readonly isRefused: Uint8Array;
   readonly sources: readonly Source[];
@@ -49,6 +51,7 @@ export class Executions {
     this.beganAt = new Float64Array(count);
     this.endedAt = new Float64Array(count).fill(Infinity);
     this.validUntil = new Float64Array(count);
+    this.leaseLeft = new Float64Array(count);
     this.isRefused = new Uint8Array(count);
     this.#isVoid = new Uint8Array(count);
   }
@@ -136,6 +139,7 @@ export class Executions {
         this.task[execution] = task;
         this.attempt[execution] = bytes.readUInt16LE(at + 2);
         this.beganAt[execution] = instant;
+        this.leaseLeft[execution] = leaseEndsAt - instant;
         this.#isVoid[execution] = Number(leaseEndsAt <= instant);
         // Renewals are not written down: that is until when it was valid at least.
         this.validUntil[execution] = Math.min(leaseEndsAt, killedAt);

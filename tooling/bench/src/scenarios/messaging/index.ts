@@ -1,0 +1,9 @@
+import type { Scenario } from '../../scenario.js';
+import { mailbox } from './mailbox.js';
+import { memory } from './memory.js';
+import { post } from './post.js';
+import { pull } from './pull.js';
+import { push } from './push.js';
+import { waiting } from './waiting.js';
+
+export const messaging: readonly Scenario[] = [...post, ...pull, ...push, ...mailbox, ...waiting, ...memory];

@@ -1,0 +1,16 @@
+/** A message that takes 167 bytes as JSON with an id of six digits, an instant and a sender, as the book stores it. */
+export const JSON_BYTES = 167;
+
+const STORED = { id: 100_000, ts: 1_763_663_653.123, sender: memberOf(0), message: '' };
+
+/** What is posted. */
+export const TEXT = 'x'.repeat(JSON_BYTES - JSON.stringify(STORED).length);
+
+/** Of three digits, so that all messages are of one size. */
+export function memberOf(index: number): string {
+  return `member-${String(index).padStart(3, '0')}`;
+}
+
+export function chatOf(index: number): string {
+  return `chat-${index}`;
+}

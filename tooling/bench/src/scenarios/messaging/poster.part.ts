@@ -1,0 +1,36 @@
+/** One process that creates chats and posts to them when told. */
+import type { ChatClient } from './kind.js';
+import { chatKind } from './kinds/index.js';
+import { now } from './now.js';
+
+interface Where {
+  readonly url: string;
+  readonly kind: string;
+  readonly chat: string;
+  readonly text: string;
+}
+
+let client: ChatClient | undefined;
+
+async function create({
+  url,
+  kind,
+  chat,
+  members,
+  text,
+}: Where & { members: readonly string[] }): Promise<void> {
+  client ??= chatKind(kind).connect(url);
+  await client.create(chat, members, text);
+}
+
+/** When it was called. */
+async function post({ chat, sender, text }: Where & { sender: string }): Promise<number> {
+  const postedAt = now();
+  await client!.post(chat, sender, text);
+  return postedAt;
+}
+
+const actions = { create, post };
+
+export type PostActions = typeof actions;
+export default actions;

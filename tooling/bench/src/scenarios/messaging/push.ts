@@ -1,0 +1,110 @@
+import { percentile } from '../../percentile.js';
+import { startRemote } from '../../remote.js';
+import type { Bar, Competitor, Scenario } from '../../scenario.js';
+import type { ChatKind } from './kind.js';
+import { BOOK, MORTISE, STREAMS } from './kinds/index.js';
+import { chatOf, memberOf, TEXT } from './message.js';
+import type { PostActions } from './poster.part.js';
+import type { PushActions } from './push.part.js';
+import { redisCpuMs } from './redis-cpu.js';
+
+const AUDIENCE = new URL('push.part.js', import.meta.url);
+const POSTER = new URL('poster.part.js', import.meta.url);
+const CPU = 'Redis CPU ms';
+const MESSAGES = 20;
+const WARM_UP_MESSAGES = 5;
+const SENDER = 'sender';
+
+interface Load {
+  readonly members: number;
+  readonly processes: number;
+}
+
+function competitor(kind: ChatKind, { members, processes }: Load): Competitor {
+  return {
+    name: kind.name,
+    version: kind.version,
+    prepare: (redis, { url }) => {
+      const poster = startRemote<PostActions>(POSTER);
+      const all = Array.from({ length: processes }, () => startRemote<PushActions>(AUDIENCE));
+      const names = Array.from({ length: members }, (_, member) => memberOf(member));
+      const of = { url, kind: kind.name, chat: chatOf(0), sender: SENDER, text: TEXT };
+      let posted = 1;
+      /** How long it took until all had each message, ms. */
+      const push = async (messages: number): Promise<number[]> => {
+        const took: number[] = [];
+        for (let message = 0; message < messages; message += 1) {
+          posted += 1;
+          const receiving = kind.isPushed ? untilAll() : undefined;
+          const { result: postedAt } = await poster.do('post', of);
+          const ends = await (receiving ?? untilAll());
+          took.push(Math.max(...ends) - postedAt);
+        }
+        return took;
+      };
+      const untilAll = async (): Promise<number[]> => {
+        const ends = await Promise.all(all.map((remote) => remote.do('until', posted)));
+        return ends.map(({ result }) => result);
+      };
+      return Promise.resolve({
+        warmUp: async () => {
+          await poster.do('create', { ...of, members: [SENDER, ...names] });
+          await Promise.all(
+            all.map((remote, index) =>
+              remote.do('attend', { ...of, members: names.filter((_, name) => name % processes === index) }),
+            ),
+          );
+          await untilAll();
+          await push(WARM_UP_MESSAGES);
+        },
+        run: async () => {
+          const before = await redisCpuMs(redis);
+          const took = await push(MESSAGES);
+          const cpuMs = (await redisCpuMs(redis)) - before;
+          return {
+            operations: MESSAGES,
+            figures: {
+              'p50 ms': percentile(took, 0.5),
+              'max ms': percentile(took, 1),
+              [CPU]: cpuMs / MESSAGES,
+            },
+          };
+        },
+        close: async () => {
+          await Promise.all([poster, ...all].map((remote) => remote.kill()));
+        },
+      });
+    },
+  };
+}
+
+function scenario(load: Load, bars: readonly Bar[] = []): Scenario {
+  const where = load.processes === 1 ? '1 process' : `${load.processes} processes`;
+  return {
+    name: `messaging.push-${String(load.members).padStart(4, '0')}-${load.processes}`,
+    title: `Messaging: one message to ${load.members} members in ${where}`,
+    operation: 'one message posted, until all members have it',
+    method:
+      `${MESSAGES} messages, one after the other. ${MORTISE.name}: every member follows; Streams: a connection with a blocking XREAD for each member; ` +
+      'the book: each member fetches once, as soon as the message was posted. The time is from the call of post until the last member has it.',
+    competitors: [MORTISE, STREAMS, BOOK].map((kind) => competitor(kind, load)),
+    columns: ['p50 ms', 'max ms', CPU, 'commands run', 'bytes out'],
+    drawn: 'p50 ms',
+    // Thousands of commands and connections: it hardly varies.
+    mostRepeats: load.members === 1_000 ? 3 : 1,
+    bars,
+  };
+}
+
+/** As it is here, and as it would be where the book takes what it took in the reference. */
+function cpu(atMost: number, onReference: number): Bar[] {
+  const bar = { competitor: MORTISE.name, figure: CPU, atMost };
+  return [bar, { ...bar, times: BOOK.name, onReference }];
+}
+
+export const push: readonly Scenario[] = [
+  scenario({ members: 100, processes: 1 }),
+  scenario({ members: 100, processes: 4 }),
+  scenario({ members: 1_000, processes: 1 }),
+  scenario({ members: 1_000, processes: 4 }, cpu(0.1, 43.7)),
+];

@@ -1,0 +1,198 @@
+/**
+ * Accounts for every message of a run: what senders were told, and what each member has got. All members see the same
+ * messages under the same ids, one behind the other, whatever was done to processes, Redis and the network. Whatever does not
+ * add up is a violation.
+ */
+import type { Accepted, ActorRecord, Delivered } from './records.js';
+
+export type Rule =
+  /** Accepted, and a member has never got it. */
+  | 'lost'
+  /** The same post under two ids. */
+  | 'doubled'
+  /** Two messages under one id, or another message than the sender was told. */
+  | 'contradiction'
+  /** A member got a message before the one before it. */
+  | 'skipped'
+  /** Somebody who follows got a message again. */
+  | 'repeated'
+  /** Messages of one sender in another order than they were posted. */
+  | 'reordered'
+  /** A gap, a reset or a refusal that nothing explains. */
+  | 'noted';
+
+export interface Violation {
+  readonly rule: Rule;
+  readonly details: string;
+}
+
+/** An interval, in µs, in which something was done to Redis or the network. */
+export interface Fault {
+  readonly from: number;
+  readonly to: number;
+  /** Replication is asynchronous: what was accepted or delivered in it may be gone. */
+  readonly mayForget: boolean;
+}
+
+/** What one of them has written down. */
+export interface Testimony {
+  readonly member: string;
+  /** Who follows never gets anything twice; who pulls may, what it has not acked. */
+  readonly isFollower: boolean;
+  readonly records: readonly ActorRecord[];
+}
+
+export interface Account {
+  readonly violations: readonly Violation[];
+  readonly accepted: number;
+  /** Accepted by a call whose message was there already: the first reply was lost, or its process was killed. */
+  readonly repeatedPosts: number;
+  readonly delivered: number;
+  /** Messages that were pulled again, since no ack had told of them. */
+  readonly pulledAgain: number;
+  /** Accepted in the moment before a master was replaced, and gone. */
+  readonly forgotten: number;
+}
+
+const MAX_VIOLATIONS = 20;
+
+export function account(
+  senders: readonly Testimony[],
+  readers: readonly Testimony[],
+  faults: readonly Fault[] = [],
+): Account {
+  return new Accountant(senders, readers, faults).account();
+}
+
+class Accountant {
+  readonly #violations: Violation[] = [];
+  /** Who is right about an id of a chat: `chat id` to `from n`. */
+  readonly #truth = new Map<string, string>();
+  readonly #idOf = new Map<string, number>();
+  /** Posts that somebody has got, under whatever id. */
+  readonly #seen = new Set<string>();
+  #delivered = 0;
+  #pulledAgain = 0;
+
+  constructor(
+    readonly senders: readonly Testimony[],
+    readonly readers: readonly Testimony[],
+    readonly faults: readonly Fault[],
+  ) {}
+
+  account(): Account {
+    const got = new Map(this.readers.map((reader) => [reader.member, this.#read(reader)]));
+    let accepted = 0;
+    let repeatedPosts = 0;
+    let forgotten = 0;
+    for (const { member, records } of this.senders) {
+      this.#lookAtNotes(member, records);
+      for (const record of records) {
+        if (record.type !== 'accepted') continue;
+        accepted += 1;
+        repeatedPosts += Number(record.isDuplicate);
+        if (this.#isForgiven(record.at)) {
+          forgotten += Number(!this.#seen.has(`${record.chat} ${member} ${record.n}`));
+          continue;
+        }
+        this.#lookAtPost(member, record, got);
+      }
+    }
+    return {
+      violations: this.#violations,
+      accepted,
+      repeatedPosts,
+      delivered: this.#delivered,
+      pulledAgain: this.#pulledAgain,
+      forgotten,
+    };
+  }
+
+  /** What a reader has got: keys `chat id`. */
+  #read({ member, isFollower, records }: Testimony): Set<string> {
+    this.#lookAtNotes(member, records);
+    const got = new Set<string>();
+    const lastIds = new Map<string, number>();
+    const lastNumbers = new Map<string, number>();
+    for (const record of records) {
+      if (record.type !== 'delivered') continue;
+      this.#delivered += 1;
+      const { chat, id, from, n, at } = record;
+      const key = `${chat} ${id}`;
+      const isForgiven = this.#isForgiven(at);
+      this.#seen.add(`${chat} ${from} ${n}`);
+      if (!isForgiven) this.#lookAtContent(record, member);
+      const lastId = lastIds.get(chat) ?? id - 1;
+      if (id > lastId) {
+        if (id > lastId + 1 && !isForgiven)
+          this.#violate('skipped', `${member} got ${id} behind ${lastId} in ${chat}`);
+        lastIds.set(chat, id);
+        const lastNumber = lastNumbers.get(`${chat} ${from}`) ?? 0;
+        if (n <= lastNumber && !isForgiven) {
+          this.#violate('reordered', `${member} got message ${n} of ${from} behind ${lastNumber} in ${chat}`);
+        }
+        lastNumbers.set(`${chat} ${from}`, n);
+      } else if (isForgiven) {
+        lastIds.set(chat, id);
+        lastNumbers.set(`${chat} ${from}`, n);
+      } else if (isFollower) {
+        this.#violate('repeated', `${member} got ${id} behind ${lastId} in ${chat}`);
+      } else {
+        this.#pulledAgain += 1;
+        if (!got.has(key)) this.#violate('skipped', `${member} got ${id} only behind ${lastId} in ${chat}`);
+      }
+      got.add(key);
+    }
+    return got;
+  }
+
+  #lookAtContent({ chat, id, from, n }: Delivered, member: string): void {
+    const key = `${chat} ${id}`;
+    const post = `${chat} ${from} ${n}`;
+    const known = this.#truth.get(key);
+    if (known !== undefined && known !== post) {
+      this.#violate('contradiction', `${member} got ${post} as ${id}, others ${known}`);
+    }
+    this.#truth.set(key, post);
+    const other = this.#idOf.get(post);
+    if (other !== undefined && other !== id)
+      this.#violate('doubled', `${post} is there as ${other} and as ${id}`);
+    this.#idOf.set(post, id);
+  }
+
+  #lookAtPost(
+    member: string,
+    { chat, n, id }: Accepted,
+    got: ReadonlyMap<string, ReadonlySet<string>>,
+  ): void {
+    const key = `${chat} ${id}`;
+    const post = `${chat} ${member} ${n}`;
+    const known = this.#truth.get(key);
+    if (known !== undefined && known !== post) {
+      this.#violate(
+        'contradiction',
+        `${member} was told ${id} for message ${n}, and ${known} was got as ${id}`,
+      );
+    }
+    for (const [reader, keys] of got) {
+      if (!keys.has(key))
+        this.#violate('lost', `${reader} never got message ${n} of ${member}, ${id} in ${chat}`);
+    }
+  }
+
+  #lookAtNotes(member: string, records: readonly ActorRecord[]): void {
+    for (const record of records) {
+      if (record.type === 'noted' && !this.#isForgiven(record.at)) {
+        this.#violate('noted', `${member}: ${record.what}`);
+      }
+    }
+  }
+
+  #isForgiven(at: number): boolean {
+    return this.faults.some(({ from, to, mayForget }) => mayForget && from <= at && at <= to);
+  }
+
+  #violate(rule: Rule, details: string): void {
+    if (this.#violations.length < MAX_VIOLATIONS) this.#violations.push({ rule, details });
+  }
+}

@@ -1,0 +1,214 @@
+/** One run: chats, processes that post, pull and follow, what is done to them, and the account of every message at the end. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Chats } from '@mortise/messaging';
+import { until } from '@mortise/test-kit';
+import type { Cluster, Redis } from 'ioredis';
+import { Child } from '../child.js';
+import { connectTo } from '../connect.js';
+import { nowUs } from '../locks/clock.js';
+import type { RedisAddress } from '../locks/config.js';
+import type { Account, Fault, Testimony } from './accountant.js';
+import { account } from './accountant.js';
+import type { ActorConfig, Order, Role, Sabotage } from './config.js';
+import { readRecords } from './records.js';
+
+export interface ChatRunOptions {
+  readonly prefix: string;
+  /** Default: three. */
+  readonly chats?: readonly string[];
+  /** How many of each; all are members of all chats. Default: two. */
+  readonly actors?: Partial<Record<Role, number>>;
+  /** Between two posts of a sender to a chat. Default: 2. */
+  readonly pauseMs?: number;
+  readonly sabotage?: Sabotage;
+}
+
+const ROLES: readonly Role[] = ['post', 'pull', 'follow'];
+const PATIENCE_MS = 60_000;
+const LOOK_EVERY_MS = 20;
+const REPLICATION_LAG_US = 500_000;
+
+/** A process, and those that take its place when it is killed. */
+class Actor {
+  kills = 0;
+  #child: Child;
+  #isReady: Promise<void>;
+
+  constructor(readonly config: ActorConfig) {
+    [this.#child, this.#isReady] = this.#start();
+  }
+
+  get isReady(): Promise<void> {
+    return this.#isReady;
+  }
+
+  get output(): string {
+    return this.#child.output;
+  }
+
+  /** SIGKILL; another one goes on where this one was. */
+  async replace(): Promise<void> {
+    this.kills += 1;
+    await this.#child.kill();
+    [this.#child, this.#isReady] = this.#start();
+    await this.#isReady;
+  }
+
+  /** Asks it to end, and waits until it has. */
+  async stop(): Promise<void> {
+    this.#child.send('stop' satisfies Order);
+    await this.#child.hasEnded;
+  }
+
+  async kill(): Promise<void> {
+    await this.#child.kill();
+  }
+
+  #start(): [Child, Promise<void>] {
+    const told = { ready: () => {} };
+    const child = new Child('messaging/actor.js', this.config, this.config.file, () => told.ready());
+    const isReady = new Promise<void>((resolve, reject) => {
+      told.ready = resolve;
+      void child.hasEnded.then(() => reject(new Error(`${this.config.member} ended:\n${child.output}`)));
+    });
+    isReady.catch(() => undefined);
+    return [child, isReady];
+  }
+}
+
+export class ChatRun {
+  readonly redis: Redis | Cluster;
+  readonly chats: Chats;
+  readonly chatIds: readonly string[];
+  readonly actors: readonly Actor[];
+  readonly #directory = mkdtempSync(join(tmpdir(), 'mortise-faults-'));
+  readonly #faults: Fault[] = [];
+
+  private constructor(address: RedisAddress, options: ChatRunOptions) {
+    const { prefix, chats = ['a', 'b', 'c'], actors = {}, pauseMs = 2, sabotage } = options;
+    this.redis = connectTo(address);
+    this.chats = new Chats(this.redis, { prefix });
+    this.chatIds = chats;
+    this.actors = ROLES.flatMap((role) =>
+      Array.from({ length: actors[role] ?? 2 }, (_, index) => {
+        const member = `${role} ${index}`;
+        const file = join(this.#directory, `${role}-${index}.jsonl`);
+        const config = { role, member, chats, file, redis: address, prefix, pauseMs };
+        return new Actor({ ...config, ...(sabotage && { sabotage }) });
+      }),
+    );
+  }
+
+  /** Creates the chats, and resolves when all processes run. */
+  static async start(address: RedisAddress, options: ChatRunOptions): Promise<ChatRun> {
+    const founder = connectTo(address);
+    const { chats = ['a', 'b', 'c'], actors = {}, prefix } = options;
+    const members = ROLES.flatMap((role) =>
+      Array.from({ length: actors[role] ?? 2 }, (_, index) => `${role} ${index}`),
+    );
+    try {
+      for (const chatId of chats) {
+        await new Chats(founder, { prefix }).create({ chatId, sender: members[0]!, members });
+      }
+    } finally {
+      founder.disconnect();
+    }
+    const run = new ChatRun(address, options);
+    try {
+      await Promise.all(run.actors.map(({ isReady }) => isReady));
+      return run;
+    } catch (error) {
+      await run.dispose();
+      throw error;
+    }
+  }
+
+  of(role: Role): Actor[] {
+    return this.actors.filter(({ config }) => config.role === role);
+  }
+
+  get kills(): number {
+    return this.actors.reduce((sum, { kills }) => sum + kills, 0);
+  }
+
+  /** How many posts their senders know to be accepted. */
+  get accepted(): number {
+    const records = this.of('post').flatMap(({ config }) => readRecords(config.file));
+    return records.filter(({ type }) => type === 'accepted').length;
+  }
+
+  /** Waits until every reader has got so many messages more. */
+  async movesOn(messages = 100): Promise<void> {
+    const counts = (): number[] => this.#readers().map(({ records }) => records.length);
+    const before = counts();
+    await until(
+      `${messages} messages more for every reader`,
+      () => counts().every((count, reader) => count >= before[reader]! + messages),
+      PATIENCE_MS,
+    );
+  }
+
+  /** Notes that something is done to Redis or the network while `action` runs, and for a moment before it. */
+  async during<Result>(action: () => Promise<Result>, { mayForget = false } = {}): Promise<Result> {
+    const from = nowUs() - (mayForget ? REPLICATION_LAG_US : 0);
+    try {
+      return await action();
+    } finally {
+      this.#faults.push({ from, to: nowUs(), mayForget });
+    }
+  }
+
+  /**
+   * No more posts; then waits until everybody has everything, or for `withinMs`: what is missing then is accounted for as lost.
+   * At last nobody runs any more.
+   */
+  async verdict({ withinMs = PATIENCE_MS } = {}): Promise<Account> {
+    await Promise.all(this.of('post').map((actor) => actor.stop()));
+    const deadline = performance.now() + withinMs;
+    let found = this.#account();
+    while (found.violations.some(({ rule }) => rule === 'lost') && performance.now() < deadline) {
+      await pause(10 * LOOK_EVERY_MS);
+      found = this.#account();
+    }
+    return found;
+  }
+
+  /** Everybody acks everything; returns how many messages are still there. */
+  async leftWhenAllAcked(): Promise<number> {
+    const { member } = this.actors[0]!.config;
+    for (const { chatId, lastId } of await this.chats.chatsOf(member)) {
+      const { members } = await this.chats.members(chatId, { limit: 100 });
+      await Promise.all(members.map((one) => this.chats.ack(one.member, chatId, lastId)));
+    }
+    const left = await Promise.all(this.chatIds.map((chatId) => this.chats.history(chatId, { limit: 1 })));
+    return left.flat().length;
+  }
+
+  async dispose(): Promise<void> {
+    await Promise.all(this.actors.map((actor) => actor.kill()));
+    this.redis.disconnect();
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+
+  #account(): Account {
+    const senders = this.of('post').map(({ config }) => testimony(config));
+    return account(senders, this.#readers(), this.#faults);
+  }
+
+  #readers(): Testimony[] {
+    return this.actors.filter(({ config }) => config.role !== 'post').map(({ config }) => testimony(config));
+  }
+}
+
+function testimony({ member, role, file }: ActorConfig): Testimony {
+  return { member, isFollower: role === 'follow', records: readRecords(file) };
+}
+
+/** For the output of a test. */
+export function describeAccount(run: ChatRun, found: Account): string {
+  const { accepted, delivered, repeatedPosts, pulledAgain, forgotten } = found;
+  return `accepted ${accepted}, delivered ${delivered}, posts repeated ${repeatedPosts}, pulled again ${pulledAgain}, forgotten ${forgotten}, processes killed ${run.kills}\n`;
+}

@@ -1,0 +1,69 @@
+/**
+ * What a process leaves behind: a line for each thing that happens to it, written before anything else happens. What it has
+ * written is kept when it is killed, and whoever takes its place begins behind it.
+ */
+import { closeSync, existsSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs';
+
+/** A post was accepted. */
+export interface Accepted {
+  readonly type: 'accepted';
+  readonly at: number;
+  readonly chat: string;
+  readonly n: number;
+  readonly id: number;
+  readonly isDuplicate: boolean;
+}
+
+/** A message was read, or pushed. */
+export interface Delivered {
+  readonly type: 'delivered';
+  readonly at: number;
+  readonly chat: string;
+  readonly epoch: number;
+  readonly id: number;
+  readonly from: string;
+  readonly n: number;
+  /** Of who follows: goes on behind it. */
+  readonly token?: string;
+}
+
+/** What should not happen, or only at a fault: a gap, a reset, a refusal. */
+export interface Noted {
+  readonly type: 'noted';
+  readonly at: number;
+  readonly what: string;
+}
+
+export type ActorRecord = Accepted | Delivered | Noted;
+
+export class Recorder {
+  readonly #file: number;
+
+  constructor(path: string) {
+    this.#file = openSync(path, 'a');
+  }
+
+  write(...records: readonly ActorRecord[]): void {
+    // One write for all: a process may be killed between two.
+    writeSync(this.#file, records.map((record) => `${JSON.stringify(record)}\n`).join(''));
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+}
+
+/** In the order in which they were written. A last line that was cut off never happened. */
+export function readRecords(path: string): ActorRecord[] {
+  if (!existsSync(path)) return [];
+  const lines = readFileSync(path, 'utf8').split('\n');
+  lines.pop();
+  return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as ActorRecord);
+}
+
+/** Removes a last line that was cut off, before somebody else goes on in the file. */
+export function mendRecords(path: string): void {
+  if (!existsSync(path)) return;
+  const bytes = readFileSync(path);
+  truncateSync(path, bytes.lastIndexOf('\n') + 1);
+}

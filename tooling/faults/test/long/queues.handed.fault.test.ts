@@ -1,0 +1,285 @@
+/**
+ * Tasks that come one by one to parked workers, along with the messages that wake them: what happens between such a message
+ * and the worker's word that the attempt has begun costs a second at most, and no task; and none runs twice at the same time.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { RedisCluster, RedisSentinel, RedisServer, SingleOptions } from '@mortise/redis-server';
+import { keySlot, startCluster, startProxy, startSentinel, startSingle } from '@mortise/redis-server';
+import { freshPrefix, until } from '@mortise/test-kit';
+import type { RedisAddress } from '../../src/locks/config.js';
+import type { Violation } from '../../src/queues/accountant.js';
+import { Executions } from '../../src/queues/executions.js';
+import type { PlannedTask } from '../../src/queues/producer.js';
+import type { QueueRunOptions } from '../../src/queues/queue-run.js';
+import { QueueRun } from '../../src/queues/queue-run.js';
+
+/** Longer than the lease of a task that is handed over, by which these are known. */
+const LEASE_MS = 3_000;
+const CLAIM_US = 1_000_000;
+const TASKS = 100_000;
+
+let server: RedisServer | undefined;
+let run: QueueRun | undefined;
+
+afterEach(async () => {
+  await run?.dispose();
+  await server?.stop();
+  [run, server] = [undefined, undefined];
+});
+
+/** Quick ones, which are not confirmed before they begin, and among them such as are. */
+function planSparse(task: number): PlannedTask {
+  if (task % 10 === 3) return { name: 'sleep', payload: 5 };
+  if (task % 10 === 7) return { name: 'fail once', payload: null };
+  return { name: 'work', payload: null };
+}
+
+async function single(options: SingleOptions = {}): Promise<RedisServer> {
+  server = await startSingle({ isCluster: true, ...options });
+  return server;
+}
+
+function start(address: RedisAddress, options: Partial<QueueRunOptions> = {}): QueueRun {
+  run = new QueueRun(address, {
+    prefix: freshPrefix(),
+    tasks: TASKS,
+    plan: planSparse,
+    workers: { leaseMs: LEASE_MS, concurrency: 3, backoff: { type: 'fixed', delayMs: 10 } },
+    chunk: 1,
+    pauseMs: 3,
+    ...options,
+  });
+  return run;
+}
+
+/** How many executions were of tasks that came along with a message. */
+function handedOver({ fleet }: QueueRun): number {
+  const { attempt, leaseLeft } = Executions.read(fleet.sources);
+  return leaseLeft.reduce((sum, left, index) => sum + Number(attempt[index] === 1 && left <= CLAIM_US), 0);
+}
+
+const anyMs = (most: number): Promise<unknown> => pause(Math.random() * most);
+
+interface Found {
+  readonly violations: readonly Violation[];
+  /** Accepted, and neither done nor excused. */
+  readonly lost: number;
+  readonly isHandedOver: boolean;
+}
+
+/** At least a third of what ran was handed over. */
+const GOOD: Found = { violations: [], lost: 0, isHandedOver: true };
+
+/** Accounts for a run in which `act` is done again and again. */
+async function underSparseLoad(act: () => Promise<unknown>, times: number): Promise<Found> {
+  const { fleet, producer } = run!;
+  const accepted = await run!.whileProducing(async () => {
+    await run!.movesOn(100);
+    for (let time = 0; time < times; time += 1) {
+      await anyMs(150);
+      await act();
+      await run!.movesOn(30);
+    }
+  });
+  const { violations, tasks, duplicates } = await run!.verdict();
+  const [handed, begun] = [handedOver(run!), Executions.read(fleet.sources).count];
+  process.stdout.write(
+    `accepted ${accepted}, handed over ${handed} of ${begun}, ran again unasked ${duplicates}, ` +
+      `enqueued again ${producer.repeated}, forgotten ${tasks.forgotten}\n`,
+  );
+  const lost = accepted - tasks.succeeded - tasks.cancelled - tasks.forgotten;
+  return { violations, lost, isHandedOver: handed > begun / 3 };
+}
+
+describe('one server', () => {
+  test('SIGKILL of workers at any moment: each task is done', async () => {
+    const { fleet } = start({ url: (await single()).url });
+    await fleet.start(2);
+    const found = await underSparseLoad(async () => {
+      await fleet.running[0]!.kill();
+      await fleet.add();
+    }, 12);
+    expect(found).toEqual(GOOD);
+  });
+
+  test('SIGSTOP of workers at any moment, for less and for more than the second: none runs twice at a time', async () => {
+    const { fleet } = start({ url: (await single()).url });
+    await fleet.start(2);
+    let time = 0;
+    const found = await underSparseLoad(async () => {
+      const [worker] = fleet.running.slice(time % 2);
+      time += 1;
+      await worker!.pause();
+      // Around the second, and beyond a whole lease.
+      await pause([20, 450, 950, 1_050, 1_500, LEASE_MS + 500][time % 6]);
+      worker!.resume();
+    }, 12);
+    expect(found).toEqual(GOOD);
+  });
+
+  test('connections of subscriptions end at any moment', async () => {
+    const one = await single();
+    const { fleet } = start({ url: one.url });
+    await fleet.start(2);
+    const found = await underSparseLoad(
+      () => run!.during(() => one.command('CLIENT', 'KILL', 'TYPE', 'pubsub')),
+      30,
+    );
+    expect(found).toEqual(GOOD);
+  });
+
+  test('connections of workers and producers end at any moment', async () => {
+    const one = await single();
+    const { fleet } = start({ url: one.url });
+    await fleet.start(2);
+    const found = await underSparseLoad(
+      () => run!.during(() => one.command('CLIENT', 'KILL', 'TYPE', 'normal')),
+      30,
+    );
+    expect(found).toEqual(GOOD);
+  });
+
+  test('replies to enqueues are lost: who enqueues again under the same id has the task run once', async () => {
+    const one = await single();
+    const proxy = await startProxy(one);
+    // Only the producer goes through it.
+    const { fleet } = start({ url: proxy.url });
+    try {
+      await fleet.start(2, { redis: { url: one.url } });
+      const found = await underSparseLoad(async () => {
+        proxy.dropReplies();
+        await anyMs(20);
+        proxy.cut();
+        await proxy.restore();
+      }, 30);
+      expect(found).toEqual(GOOD);
+      expect(run!.producer.repeated).toBeGreaterThan(5);
+    } finally {
+      await proxy.stop();
+    }
+  });
+
+  test('SIGKILL of Redis at any moment, with appendfsync always: each accepted task is done', async () => {
+    const one = await single({ appendFsync: 'always' });
+    const { fleet } = start({ url: one.url });
+    await fleet.start(2);
+    const found = await underSparseLoad(
+      () =>
+        run!.during(async () => {
+          await one.kill();
+          await one.restart();
+        }),
+      6,
+    );
+    expect(found).toEqual(GOOD);
+  });
+
+  test('SCRIPT FLUSH at any moment', async () => {
+    const one = await single();
+    const { fleet } = start({ url: one.url });
+    await fleet.start(2);
+    const found = await underSparseLoad(() => one.command('SCRIPT', 'FLUSH'), 20);
+    expect(found).toEqual(GOOD);
+  });
+
+  test('the queue is paused, its tasks are cancelled and it gets a limit, while tasks are handed over', async () => {
+    const { url } = await single();
+    for (let round = 0; round < 4; round += 1) {
+      const { fleet, producer, queues } = start({ url });
+      await fleet.start(2);
+      const found = await underSparseLoad(async () => {
+        const { accepted } = producer;
+        await queues[0]!.pause();
+        await Promise.all([0, 1, 2, 3].map((back) => run!.cancel(accepted - back)));
+        await anyMs(30);
+        await queues[0]!.configure({ concurrency: 2 });
+        await queues[0]!.resume();
+      }, 1);
+      expect(found).toEqual(GOOD);
+      await run!.dispose();
+    }
+  });
+});
+
+describe('a handler that ends the process in its first step', () => {
+  /** Each of these is known to be quick by then; `exits` is not. */
+  const isDeadly = (task: number): boolean => task % 60 === 59;
+
+  test.each<{ what: string; name: string; attempts: number; most: number }>([
+    { what: 'with one attempt', name: 'poison', attempts: 1, most: 1 },
+    { what: 'with three', name: 'poison', attempts: 3, most: 4 },
+    { what: 'with one attempt, and nobody has run it before', name: 'exit', attempts: 1, most: 1 },
+    { what: 'with three, and nobody has run it before', name: 'exit', attempts: 3, most: 3 },
+  ])('$what', async ({ name, attempts, most }) => {
+    const one = await single();
+    const { fleet, producer } = start(
+      { url: one.url },
+      {
+        tasks: 300,
+        plan: (task) =>
+          isDeadly(task) ? { name, payload: 99, options: { attempts } } : { name: 'poison', payload: 0 },
+        pauseMs: 15,
+      },
+    );
+    // It is parked before the first one comes, and nobody has told the server of any script but that of the exchange.
+    const endReplacing = fleet.keep(2);
+    await until('two workers', () => fleet.running.length === 2);
+    await producer.run();
+    await until('all to end', async () => (await run!.left()) === 0, 120_000);
+    await endReplacing();
+    const account = await run!.verdict({ endOf: (task) => (isDeadly(task) ? 'dead' : 'succeeded') });
+    expect(account.violations).toEqual([]);
+    expect([account.tasks.succeeded, account.tasks.dead]).toEqual([295, 5]);
+    const executions = Executions.read(fleet.sources);
+    const times = new Map<number, number>();
+    for (const task of executions.task) if (isDeadly(task)) times.set(task, (times.get(task) ?? 0) + 1);
+    process.stdout.write(`handed over ${handedOver(run!)}, ran ${[...times.values()].join(', ')} times\n`);
+    // What is in the hands of a process that another one of these ends loses an attempt, too.
+    expect(times.size).toBe(5);
+    expect(Math.min(...times.values())).toBeGreaterThanOrEqual(1);
+    expect(Math.max(...times.values())).toBeLessThanOrEqual(most);
+  });
+});
+
+describe('failover', () => {
+  let group: RedisSentinel | undefined;
+  let cluster: RedisCluster | undefined;
+
+  afterEach(async () => {
+    await run?.dispose();
+    await group?.stop();
+    await cluster?.stop();
+    [group, cluster] = [undefined, undefined];
+  });
+
+  test('Sentinel: a master that is killed', async () => {
+    group = await startSentinel();
+    const { fleet } = start({ name: group.name, sentinels: group.sentinels });
+    await fleet.start(2);
+    const found = await underSparseLoad(
+      () =>
+        run!.during(
+          async () => {
+            const master = await group!.master();
+            await master.kill();
+            await until('another master', async () => (await group!.master()) !== master);
+          },
+          { mayForget: true },
+        ),
+      1,
+    );
+    expect(found).toEqual(GOOD);
+  });
+
+  test('Cluster: a failover that it was asked for loses nothing', async () => {
+    cluster = await startCluster();
+    const moveMaster = async (): Promise<unknown> =>
+      cluster!.failover(await cluster!.ownerOf(keySlot('{q}')));
+    const { fleet } = start({ startupNodes: cluster.startupNodes });
+    await fleet.start(2);
+    const found = await underSparseLoad(() => run!.during(() => moveMaster()), 3);
+    expect(found).toMatchObject(GOOD);
+    expect((await run!.queues[0]!.counts()).active).toBe(0);
+  });
+});

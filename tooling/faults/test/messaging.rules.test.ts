@@ -1,0 +1,85 @@
+import { expect, test } from '@jest/globals';
+import type { Testimony } from '../src/messaging/accountant.js';
+import { account } from '../src/messaging/accountant.js';
+import type { ActorRecord } from '../src/messaging/records.js';
+
+function accepted(n: number, id: number, at = 0): ActorRecord {
+  return { type: 'accepted', at, chat: 'c', n, id, isDuplicate: false };
+}
+
+function delivered(n: number, id: number, at = 0): ActorRecord {
+  return { type: 'delivered', at, chat: 'c', epoch: 1, id, from: 'poster', n };
+}
+
+function poster(...records: ActorRecord[]): Testimony {
+  return { member: 'poster', isFollower: false, records };
+}
+
+function puller(...records: ActorRecord[]): Testimony {
+  return { member: 'puller', isFollower: false, records };
+}
+
+function follower(...records: ActorRecord[]): Testimony {
+  return { member: 'follower', isFollower: true, records };
+}
+
+function rulesOf(...[senders, readers, faults]: Parameters<typeof account>): string[] {
+  return account(senders, readers, faults).violations.map(({ rule }) => rule);
+}
+
+test('a run without faults has no violations', () => {
+  const all = [delivered(1, 1), delivered(2, 2)];
+  const found = account([poster(accepted(1, 1), accepted(2, 2))], [puller(...all), follower(...all)]);
+  expect(found).toEqual({
+    violations: [],
+    accepted: 2,
+    delivered: 4,
+    repeatedPosts: 0,
+    pulledAgain: 0,
+    forgotten: 0,
+  });
+});
+
+test('who pulls may get again what it has not acked, and who follows may not', () => {
+  const again = [delivered(1, 1), delivered(2, 2), delivered(1, 1), delivered(2, 2), delivered(3, 3)];
+  expect(account([], [puller(...again)])).toMatchObject({ violations: [], pulledAgain: 2 });
+  expect(rulesOf([], [follower(...again)])).toEqual(['repeated', 'repeated']);
+});
+
+test.each<{ what: string; records: ActorRecord[]; rules: string[] }>([
+  { what: 'a message that somebody never got', records: [delivered(1, 1)], rules: ['lost'] },
+  {
+    what: 'a message that came before the one before it',
+    records: [delivered(1, 1), delivered(3, 3), delivered(2, 2)],
+    rules: ['skipped', 'skipped'],
+  },
+  {
+    what: 'messages of a sender in another order',
+    records: [delivered(2, 1), delivered(1, 2)],
+    rules: ['reordered', 'contradiction', 'contradiction'],
+  },
+  {
+    what: 'a post under two ids',
+    records: [delivered(1, 1), delivered(2, 2), delivered(2, 3)],
+    rules: ['doubled', 'reordered'],
+  },
+  {
+    what: 'a gap',
+    records: [{ type: 'noted', at: 0, what: 'gap 1 to 1 in c' }, delivered(1, 1), delivered(2, 2)],
+    rules: ['noted'],
+  },
+])('$what is found', ({ records, rules }) => {
+  expect(rulesOf([poster(accepted(1, 1), accepted(2, 2))], [puller(...records)])).toEqual(rules);
+});
+
+test('two members who got different messages under one id are found', () => {
+  expect(rulesOf([], [puller(delivered(1, 1)), follower(delivered(2, 1))])).toEqual(['contradiction']);
+});
+
+test('what was accepted while a master was replaced may be forgotten, and only that', () => {
+  const faults = [{ from: 10, to: 20, mayForget: true }];
+  const senders = [poster(accepted(1, 1, 5), accepted(2, 2, 15), accepted(3, 2, 25))];
+  const got = [delivered(1, 1, 5), delivered(3, 2, 25)];
+  expect(account(senders, [puller(...got)], faults)).toMatchObject({ violations: [], forgotten: 1 });
+  expect(rulesOf(senders, [puller(delivered(1, 1, 5))], faults)).toEqual(['lost']);
+});
