@@ -126,6 +126,9 @@ export class Executions {
     this.#first.set(worker, first);
     this.#sizes.set(worker, size);
     const lastOf = new Map<number, number>();
+    const endedOf = new Map<number, number>();
+    /** Refused while another execution of the task ran in this process: the ones before. */
+    const doubtfulOf = new Map<number, number>();
     for (let at = 0; at + RECORD_BYTES <= bytes.length; at += RECORD_BYTES) {
       const kind = bytes[at]!;
       const number = bytes.readUInt32LE(at + 4);
@@ -148,11 +151,17 @@ export class Executions {
         this.outcome[execution] = bytes[at + 1]!;
         this.endedAt[execution] = instant;
         this.validUntil[execution] = Math.min(instant, leaseEndsAt);
+        endedOf.set(task, execution);
+        // It was its own renewal.
+        if (this.outcomeOf(execution) === 'lease lost') doubtfulOf.delete(task);
       } else {
-        const refused = lastOf.get(task);
-        if (refused !== undefined) this.isRefused[refused] = 1;
+        const [last, ended] = [lastOf.get(task), endedOf.get(task)];
+        if (ended !== undefined && ended !== last) doubtfulOf.set(task, ended);
+        else if (last !== undefined) this.isRefused[last] = 1;
       }
     }
+    // Their ends: the call that brought the task again was answered before the one that said so.
+    for (const execution of doubtfulOf.values()) this.isRefused[execution] = 1;
   }
 }
 
