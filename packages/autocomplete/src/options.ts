@@ -16,6 +16,23 @@ export interface CompleteOptions {
   readonly limit?: number;
 }
 
+export interface AddressBookOptions {
+  readonly halfLifeMs?: number;
+  readonly prefix?: string;
+}
+
+export interface AddEntry<Payload> {
+  readonly key: string;
+  readonly display?: string;
+  readonly aliases?: readonly string[];
+  readonly payload?: Payload;
+  readonly score?: number;
+}
+
+export interface CompleteBookOptions {
+  readonly limit?: number;
+}
+
 /** A call costs O(capacity); this bounds how long one holds the server (about 0.2 ms). */
 const MAX_CAPACITY = 1_000;
 const DAY_MS = 86_400_000;

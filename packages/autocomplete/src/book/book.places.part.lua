@@ -1,0 +1,71 @@
+-- Where the members of a book are. Bytes are compared by hand: `<` on strings follows the locale of the server.
+-- Expects: directory, firstBlock, tops, find.
+local sub, byte = string.sub, string.byte
+local blocks = sub(firstBlock, 1, -2)
+
+local function isBefore(a, b)
+  local at = 1
+  while true do
+    local x, y = byte(a, at), byte(b, at)
+    if x ~= y then
+      return (x or -1) < (y or -1)
+    elseif not x then
+      return false
+    end
+    at = at + 1
+  end
+end
+
+-- The best first: ranks are negated scores, and members of one score stand in the order of their bytes.
+local function precedes(a, b)
+  return a.rank < b.rank or a.rank == b.rank and isBefore(a.member, b.member)
+end
+
+-- Where the code point ends that begins at a byte.
+local function endOf(text, at)
+  local first = byte(text, at)
+  return at + (first < 0xC0 and 0 or first < 0xE0 and 1 or first < 0xF0 and 2 or 3)
+end
+
+local function keyOf(entry)
+  return blocks .. sub(entry, find(entry, '\0', 1, true) + 1)
+end
+
+-- The block that a member belongs to, and its entry in the directory; a book of one block has none.
+local function placeOf(member)
+  local entry = redis.call('ZREVRANGEBYLEX', directory, '(' .. member .. '\1', '-', 'LIMIT', 0, 1)[1]
+  return entry and keyOf(entry) or firstBlock, entry
+end
+
+-- What a prefix consists of: the prefixes, one code point longer, that are heavy, and the blocks that hold anything else of it.
+-- A prefix is heavy, and has a top set, when two blocks or more begin behind where it begins. A light one has no heavy ones
+-- in it, and one or two blocks.
+local function partsOf(prefix)
+  local last = '(' .. prefix .. '\255'
+  local entries = redis.call('ZREVRANGEBYLEX', directory, last, '-', 'LIMIT', 0, 2)
+  if not entries[1] then
+    return { firstBlock }, {}
+  end
+  local found, children = {}, {}
+  for i, entry in ipairs(entries) do
+    found[i] = keyOf(entry)
+    if sub(entry, 1, #prefix) ~= prefix or byte(entry, #prefix + 1) == 0 then
+      return found, children
+    end
+  end
+  local entry = redis.call('ZRANGEBYLEX', directory, '(' .. prefix .. '\1', last, 'LIMIT', 0, 1)[1]
+  found = { (placeOf(prefix)) }
+  while entry do
+    local child = sub(entry, 1, endOf(entry, #prefix + 1))
+    local behind = '(' .. entry
+    if redis.call('EXISTS', tops .. child) == 1 then
+      children[#children + 1] = child
+      behind = '(' .. child .. '\255'
+      -- The block in which it ends may go on behind it.
+      entry = redis.call('ZREVRANGEBYLEX', directory, behind, '-', 'LIMIT', 0, 1)[1]
+    end
+    found[#found + 1] = keyOf(entry)
+    entry = redis.call('ZRANGEBYLEX', directory, behind, last, 'LIMIT', 0, 1)[1]
+  end
+  return found, children
+end

@@ -1,0 +1,104 @@
+-- The best members that have a prefix, exactly.
+-- Expects: book.places.part.lua before it.
+
+-- Adds the best of a sorted set that have the prefix and come behind a member, up to a number. `seen` may be nil.
+-- The members are looked through as one text, each behind a control character that none has: a search for each would cost
+-- three times as much.
+local function take(key, prefix, most, after, into, seen)
+  local all = redis.call('ZRANGE', key, 0, -1)
+  if #all == 0 then
+    return
+  end
+  local text = '\2' .. table.concat(all, '\2')
+  local names, wanted = {}, '\2' .. prefix
+  local from = find(text, wanted, 1, true)
+  while from and (#names < most or after) do
+    local to = find(text, '\2', from + 1, true)
+    local member = sub(text, from + 1, (to or 0) - 1)
+    if not (seen and seen[member]) then
+      names[#names + 1] = member
+    end
+    from = to and find(text, wanted, to, true)
+  end
+  -- Most of a block is not asked for, so neither are its ranks.
+  local ranks, left = #names > 0 and redis.call('ZMSCORE', key, unpack(names)), most
+  for i, member in ipairs(names) do
+    local one = { member = member, rank = tonumber(ranks[i]), text = ranks[i] }
+    if left > 0 and (not after or precedes(after, one)) then
+      into[#into + 1], left = one, left - 1
+      if seen then
+        seen[member] = true
+      end
+    end
+  end
+end
+
+local ranked
+
+-- The best of two lists that are in the order of rank.
+local function merge(a, b, most)
+  local found, i, j = {}, 1, 1
+  while #found < most and (a[i] or b[j]) do
+    if not b[j] or a[i] and precedes(a[i], b[j]) then
+      found[#found + 1], i = a[i], i + 1
+    else
+      found[#found + 1], j = b[j], j + 1
+    end
+  end
+  return found
+end
+
+-- As `ranked`, of a prefix whose top set does not reach, or that has none.
+local function expand(prefix, most, after)
+  local places, children = partsOf(prefix)
+  if #children == 0 and #places < 3 then
+    local found, others = {}, {}
+    take(places[1], prefix, most, after, found)
+    if places[2] then
+      take(places[2], prefix, most, after, others)
+    end
+    return #others > 0 and merge(found, others, most) or found
+  end
+  local found, seen, lasts = {}, {}, {}
+  for _, key in ipairs(places) do
+    take(key, prefix, most, after, found, seen)
+  end
+  for i, child in ipairs(children) do
+    local top = tops .. child
+    take(top, child, most, after, found, seen)
+    local last = redis.call('ZRANGE', top, -1, -1, 'WITHSCORES')
+    lasts[i] = { member = last[1], rank = tonumber(last[2]) }
+  end
+  table.sort(found, precedes)
+  local worst = found[most]
+  for i, child in ipairs(children) do
+    -- It may have more that belongs here than its top set tells.
+    if not worst or precedes(lasts[i], worst) then
+      for _, one in ipairs(ranked(child, most, after)) do
+        if not seen[one.member] then
+          seen[one.member] = true
+          found[#found + 1] = one
+        end
+      end
+    end
+  end
+  table.sort(found, precedes)
+  for i = #found, most + 1, -1 do
+    found[i] = nil
+  end
+  return found
+end
+
+-- The best members with a prefix, in the order of rank, behind a member if one is given.
+function ranked(prefix, most, after)
+  local found, top = {}, tops .. prefix
+  if after then
+    take(top, prefix, most, after, found)
+  else
+    local list = redis.call('ZRANGE', top, 0, most - 1, 'WITHSCORES')
+    for i = 1, #list, 2 do
+      found[#found + 1] = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }
+    end
+  end
+  return #found == most and found or expand(prefix, most, after)
+end
