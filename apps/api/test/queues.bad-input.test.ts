@@ -67,6 +67,11 @@ describe('an option of a task', () => {
   });
 });
 
+test.each(['abc', '"a', 'W/a', '"a" "b"', '', '*, "a"'])('the header If-Match %j', async (value) => {
+  const asked = { ...configure, headers: { 'if-match': value }, body: {} };
+  expect(await shop.ask(asked)).toEqual(refused('invalid-if-match'));
+});
+
 test('an instant in the past is refused, seconds that were meant as ms as well', async () => {
   for (const runAt of [0, 1_795_176_000, Date.now() - 600_000]) {
     expect(await shop.ask({ ...enqueue, body: { ...task, runAt } })).toEqual(refused('run-at-past'));

@@ -26,8 +26,8 @@ afterAll(() => api.app.close());
 
 const get = (path: string): Promise<Answer> => api.send({ path: `/v1/queues${path}` });
 const remove = (path: string): Promise<Answer> => api.send({ method: 'DELETE', path: `/v1/queues${path}` });
-const put = (path: string, body: object): Promise<Answer> =>
-  api.send({ method: 'PUT', path: `/v1/queues${path}`, body });
+const put = (path: string, body: object, headers = {}): Promise<Answer> =>
+  api.send({ method: 'PUT', path: `/v1/queues${path}`, headers, body });
 const post = (path: string, body?: object, headers = {}): Promise<Answer> =>
   api.send({ method: 'POST', path: `/v1/queues${path}`, headers, ...(body && { body }) });
 const slugOf = ({ status, json }: Answer): [number, string] => [status, json.type.split('/').at(-1)];
@@ -270,6 +270,44 @@ describe('a queue', () => {
       [409, 'shards-mismatch'],
     ]);
     expect((await get('/limits')).json).toMatchObject({ shards: 2, priorities: ['first', 'second'] });
+  });
+
+  test('changes only where its settings are those that were seen, for whoever says so', async () => {
+    const none = await put('/tagged', { concurrency: 1 }, { 'if-match': '*' });
+    expect(slugOf(none)).toEqual([412, 'settings-changed']);
+    expect(slugOf(await get('/tagged'))).toEqual([404, 'unknown-queue']);
+    const made = await put('/tagged', { concurrency: 1 });
+    const seen = String(made.headers.etag);
+    expect((await get('/tagged')).headers.etag).toBe(seen);
+    // Tasks change nothing about it.
+    await post('/tagged/tasks', { name: 't', payload: 1 });
+    expect((await get('/tagged')).headers.etag).toBe(seen);
+    // A program that uses the package is seen as well.
+    await queueOf('tagged').configure({ concurrency: 2 });
+    const late = await put('/tagged', { concurrency: 3 }, { 'if-match': seen });
+    const { headers, json } = await get('/tagged');
+    expect([...slugOf(late), late.json.etag, json.concurrency]).toEqual([
+      412,
+      'settings-changed',
+      headers.etag,
+      2,
+    ]);
+    const tags = `"other", ${String(headers.etag)}`;
+    const changed = await put('/tagged', { concurrency: 3, isPaused: true }, { 'if-match': tags });
+    expect([changed.status, changed.json.concurrency, changed.json.isPaused]).toEqual([200, 3, true]);
+    expect(changed.headers.etag).not.toBe(headers.etag);
+    expect((await get('/tagged')).headers.etag).toBe(changed.headers.etag);
+    expect((await put('/tagged', { concurrency: 4 }, { 'if-match': '*' })).status).toBe(200);
+  });
+
+  test('of two changes that go by the same settings one is made', async () => {
+    const { headers } = await put('/raced', { concurrency: 1 });
+    const changes = [2, 3].map((concurrency) =>
+      put('/raced', { concurrency }, { 'if-match': String(headers.etag) }),
+    );
+    const statuses = (await Promise.all(changes)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([200, 412]));
+    expect((await get('/raced')).json.concurrency).toBe(2 + statuses.indexOf(200));
   });
 
   test('of the application cannot be made with others', async () => {

@@ -85,11 +85,14 @@ export class MemoryFullError extends CodedError {
     super(`queue ${JSON.stringify(queue)} takes no tasks: Redis has no memory left`);
   }
 
-  /** What a call to Redis was refused with, if it is that; any other error as it is. */
-  static from(queue: string, error: unknown): unknown {
-    return error instanceof Error && error.message.startsWith('OOM ')
-      ? new MemoryFullError(queue, error)
-      : error;
+  /** Waits for a call that stores something; rejects with this where Redis has refused that for want of memory. */
+  static async telling<T>(queue: string, call: Promise<T>): Promise<T> {
+    try {
+      return await call;
+    } catch (error) {
+      const isFull = error instanceof Error && error.message.startsWith('OOM ');
+      throw isFull ? new MemoryFullError(queue, error) : error;
+    }
   }
 }
 

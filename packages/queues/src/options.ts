@@ -3,7 +3,7 @@ import { requireDuration, requireInteger, requireName, requireOneOf } from '@mor
 import type { InputSchemas, OutputSchemas } from './schema/standard-schema.js';
 import { RunAtPastError } from './errors.js';
 import { MAX_DELAY_MS } from './limits.js';
-import { requireKnown } from './require-known.js';
+import { requireKnown, requireObject, requireOptions } from './require-known.js';
 
 /** How long to wait before the next attempt. */
 export interface Backoff {
@@ -310,13 +310,11 @@ const WORKER_OPTIONS = new Set([
 ]);
 
 export function requireQueueOptions(options: object): void {
-  requireObject('options', options);
-  requireKnown('Queue', options, QUEUE_OPTIONS);
+  requireOptions('Queue', options, QUEUE_OPTIONS);
 }
 
 export function requireEnqueueOptions(options: object): void {
-  requireObject('options', options);
-  requireKnown('enqueue', options, ENQUEUE_OPTIONS);
+  requireOptions('enqueue', options, ENQUEUE_OPTIONS);
 }
 
 export function resolveGroup(group: string | undefined): string | undefined {
@@ -339,8 +337,7 @@ export function resolveShards(shards: number | undefined): number | undefined {
 export type ResolvedWorkerOptions = ReturnType<typeof resolveWorkerOptions>;
 
 export function resolveWorkerOptions(options: WorkerOptions) {
-  requireObject('options', options);
-  requireKnown('Worker', options, WORKER_OPTIONS);
+  requireOptions('Worker', options, WORKER_OPTIONS);
   const { concurrency, leaseMs, keepSucceeded, keepSucceededMs, keepDead } = {
     ...DEFAULTS,
     ...given(options),
@@ -357,13 +354,6 @@ export function resolveWorkerOptions(options: WorkerOptions) {
     keepDead: requireInteger('keepDead', keepDead, { min: 1, max: 10_000_000 }),
     onError,
   };
-}
-
-export function requireObject(option: string, value: unknown): void {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return;
-  throw new TypeError(
-    `${option} must be an object, got ${Array.isArray(value) ? 'an array' : String(value)}`,
-  );
 }
 
 /** Without the fields that are undefined: they mean the default, and a spread would put them over it. */

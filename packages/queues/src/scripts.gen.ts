@@ -3242,8 +3242,8 @@ export const queueEnqueue = new Script({
     "--   lanes        a byte for each lane that the tasks are in\n" +
     "--   stamp        the instant that the records name as that of their enqueuing, ms: what the caller takes the server's time to\n" +
     "--                be, or 0. Where the server's time is another one it is written instead\n" +
-    "--   delays       for each task that has to wait: u16 its place in `entries`, from 1; f64 below 0 so many ms from `stamp`,\n" +
-    "--                above 0 that instant\n" +
+    "--   delays       f64 the server's time when this was sent, ms, which it was at most; then for each task that has to wait: u16 its\n" +
+    "--                place in `entries`, from 1; f64 below 0 so many ms from then, above 0 that instant\n" +
     "--   count        how many tasks, 1,000 at most\n" +
     "--   entries      for each task: u16 length · id, u32 length · record\n" +
     "-- RETURNS\n" +
@@ -3635,18 +3635,23 @@ export const queueEnqueue = new Script({
     "  refused = redis.call('ZMSCORE', remembered, unpack(ids))\n" +
     "end\n" +
     "\n" +
-    "-- Delays are counted from when the task was sent, and that is the instant in its record.\n" +
     "local enqueuedAt = isTimely and stamp or now\n" +
     "local packedAt = struct.pack('>d', enqueuedAt)\n" +
     "local places, dueAt = {}, {}\n" +
     "for i = 1, #lanes do\n" +
     "  places[string.byte(lanes, i) - 48] = 2 * i - 1\n" +
     "end\n" +
-    "for at = 1, #delays, 10 do\n" +
+    "-- Delays are counted from when the tasks were sent, or a little later, never from before that: by the time at which that was\n" +
+    "-- at the latest, unless the caller is wrong about the time, or they have just come.\n" +
+    "local sentAt = time[1] * 1000 + time[2] / 1000\n" +
+    "if isTimely and delays ~= '' then\n" +
+    "  sentAt = math.min(sentAt, (struct.unpack('>d', delays)))\n" +
+    "end\n" +
+    "for at = 9, #delays, 10 do\n" +
     "  local i, due = struct.unpack('>Hd', delays, at)\n" +
     "  if due < 0 then\n" +
     "    -- It may be over by now, and goes before those that came without.\n" +
-    "    dueAt[i] = enqueuedAt - due\n" +
+    "    dueAt[i] = math.ceil(sentAt - due)\n" +
     "  elseif due > now then\n" +
     "    dueAt[i] = due\n" +
     "  end\n" +
@@ -5732,8 +5737,9 @@ export const workerNote = new Script({
   keys: ["attempts","progress","logs","events"],
   args: ["keepEvents","publish"],
   restArg: "entries",
-  source: "#!lua\n" +
-    "-- Keeps what running tasks tell of themselves. What comes from an attempt that no longer holds its lease is refused.\n" +
+  source: "#!lua flags=allow-oom\n" +
+    "-- Keeps what running tasks tell of themselves. What comes from an attempt that no longer holds its lease is refused. It is\n" +
+    "-- bounded, so memory that is full is no reason to fail the attempts of whoever tells something.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   attempts     HASH id -> last attempt; A u32 token … while active, C … cancelled\n" +

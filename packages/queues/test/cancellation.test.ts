@@ -38,7 +38,7 @@ interface Run {
   readonly open: () => void;
 }
 
-async function newRun({ isExtended = true } = {}): Promise<Run> {
+async function newRun({ isExtended = true, concurrency = 50 } = {}): Promise<Run> {
   const prefix = freshPrefix();
   const queue = new Queue<Tasks>(redis, 'q', { prefix });
   const keys = new QueueKeys('q', prefix).of;
@@ -51,7 +51,7 @@ async function newRun({ isExtended = true } = {}): Promise<Run> {
     return 'done all the same';
   };
   if (isExtended) await queue.configure({ keepEvents: 10 });
-  await launch(redis, 'q', { t }, { prefix, onError: (error) => errors.push(error) });
+  await launch(redis, 'q', { t }, { prefix, concurrency, onError: (error) => errors.push(error) });
   if (isExtended) await until(async () => (await subscribers(keys)) === 1);
   return { queue, prefix, keys, contexts, errors, open: () => door.open() };
 }
@@ -98,6 +98,21 @@ describe('a running task that is cancelled', () => {
     await until(() => contexts.length === 1);
     await cancel(keys, 'a', false);
     await until(() => renewals.fire() > 0 || contexts[0]!.signal.aborted);
+    await until(() => contexts[0]!.signal.aborted);
+    expect(contexts[0]!.signal.reason).toMatchObject({ code: 'ERR_TASK_CANCELLED' });
+    open();
+    expect(errors).toEqual([]);
+  });
+
+  test('is aborted at once, also by the first cancellation of a queue whose workers are full', async () => {
+    const { queue, keys, prefix, contexts, errors, open } = await newRun({
+      isExtended: false,
+      concurrency: 1,
+    });
+    await queue.enqueue('t', 1, { id: 'a' });
+    await until(async () => contexts.length === 1 && (await subscribers(keys)) === 1);
+    // Renewals are held, and a full worker makes no other call.
+    await new Queue<Tasks>(redis, 'q', { prefix }).cancel('a');
     await until(() => contexts[0]!.signal.aborted);
     expect(contexts[0]!.signal.reason).toMatchObject({ code: 'ERR_TASK_CANCELLED' });
     open();
@@ -187,22 +202,5 @@ describe('messages', () => {
     open();
     await until(async () => (await queue.counts()).succeeded === 1);
     expect(errors).toEqual([]);
-  });
-
-  test('are not listened to where nothing can be cancelled, and are from then on', async () => {
-    const { queue, keys, contexts } = await newRun({ isExtended: false });
-    await queue.enqueue('t', 1, { id: 'a' });
-    await until(() => contexts.length === 1);
-    await queue.enqueue('t', 1, { id: 'b' });
-    await until(() => contexts.length === 2);
-    expect(await subscribers(keys)).toBe(0);
-    // Nobody heard of the first one.
-    await cancel(keys, 'a');
-    await queue.configure({ keepEvents: 10 });
-    await until(() => contexts[0]!.signal.aborted);
-    expect(await subscribers(keys)).toBe(1);
-    await cancel(keys, 'b');
-    await until(() => contexts[1]!.signal.aborted);
-    expect(contexts[0]!.signal.reason).toMatchObject({ code: 'ERR_TASK_CANCELLED' });
   });
 });

@@ -25,7 +25,7 @@ test('types', async () => {
   const tasks: ClaimedTask<Mail>[] = await claims.claim({ max: 1 });
   expect(tasks.map(describeTask)).toEqual([]);
   // @ts-expect-error -- no such option
-  await claims.claim({ names: [] });
+  await expect(claims.claim({ names: [] })).rejects.toThrow('claim has no option "names"');
   // @ts-expect-error -- a failure has a reason
   await expect(claims.fail('a', '0-1', {})).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
   // @ts-expect-error -- a claim has no handlers

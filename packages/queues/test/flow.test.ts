@@ -377,3 +377,60 @@ describe('children', () => {
     expect(await queue.result(id)).toEqual(children.map(({ payload }) => payload));
   });
 });
+
+describe('cancel', () => {
+  const flow = (): FlowTask => ({
+    name: 'sum',
+    payload: 'root',
+    children: [
+      leaf('running'),
+      leaf('later', { options: { delayMs: 3_600_000 } }),
+      { queue: 'other', name: 'sum', payload: 'mid', children: [leaf('below', { queue: 'other' })] },
+    ],
+  });
+  const all = (ids: FlowIds): FlowIds[] => [ids, ...ids.children.flatMap(all)];
+
+  test('of a flow ends all that has not ended, in its queues, and nothing of it for another reason', async () => {
+    const { queue, prefix } = newQueue();
+    const other = new Queue<Tasks>(redis, 'other', { prefix });
+    const door = gate();
+    const signals: AbortSignal[] = [];
+    const run = async (payload: unknown, { signal }: TaskContext): Promise<void> => {
+      if (payload !== 'running') return;
+      signals.push(signal);
+      await door.passed;
+    };
+    await launch(redis, 'q', { leaf: run, sum: run }, { prefix });
+    await other.pause();
+    const ids = await queue.enqueueFlow(flow());
+    await until(() => signals.length === 1);
+    expect(await queue.cancel(ids, { reason: 'not wanted' })).toBe(true);
+    await until(() => signals[0]!.aborted);
+    for (const { queue: name, id } of all(ids)) {
+      const task = await (name === 'q' ? queue : other).get(id);
+      expect([task?.payload, task?.state, task?.error]).toEqual([task?.payload, 'cancelled', 'not wanted']);
+    }
+    expect(all(ids)).toHaveLength(5);
+    expect(await queue.cancel(ids)).toBe(false);
+    door.open();
+    // What the ends of children tell their parents changes nothing any more.
+    await other.resume();
+    await launch(redis, 'other', { leaf: run, sum: run }, { prefix });
+    await queue.enqueue('leaf', 'after');
+    await until(async () => (await redis.hlen(new QueueKeys('other', prefix).of.outbox)) === 0);
+    expect((await queue.get(ids.id))!.state).toBe('cancelled');
+    expect(await other.counts()).toMatchObject({ cancelled: 2, dead: 0, succeeded: 0 });
+  });
+
+  test('of a parent alone leaves its children', async () => {
+    const { queue } = newQueue();
+    const { id, children } = await queue.enqueueFlow({ name: 'sum', payload: 1, children: [leaf(1)] });
+    expect(await queue.cancel(id)).toBe(true);
+    expect(await stateOf(queue, children[0]!.id)).toBe('ready');
+  });
+
+  test.each([{}, { queue: 'q', id: 5, children: [] }, { queue: 'q', id: 'a' }])('refuses %j', async (ids) => {
+    const { queue } = newQueue();
+    await expect(queue.cancel(ids as unknown as FlowIds)).rejects.toThrow('a flow must be what enqueueFlow');
+  });
+});

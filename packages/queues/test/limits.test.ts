@@ -38,6 +38,42 @@ function stage(): {
   };
 }
 
+describe('a check of what is stored', () => {
+  test('sees what others have changed, and leaves everything as it is when it throws', async () => {
+    const { queue, prefix } = newQueue();
+    await queue.configure({ concurrency: 1 });
+    await new Queue(redis, 'q', { prefix }).configure({ concurrency: 2 });
+    const seen: unknown[] = [];
+    const refuse = ({ concurrency }: { concurrency: number | undefined }): never => {
+      seen.push(concurrency);
+      throw new Error('not this one');
+    };
+    await expect(queue.configure({ concurrency: 3 }, { check: refuse })).rejects.toThrow('not this one');
+    expect(seen).toEqual([2]);
+    expect((await queue.settings()).concurrency).toBe(2);
+  });
+
+  test.each([1, 4])(
+    'of two who go by the same settings of a queue with %d shards one wins',
+    async (shards) => {
+      const { prefix } = newQueue();
+      const queues = [1, 2].map(() => new Queue(redis, 'q', { prefix, shards }));
+      await queues[0]!.configure({ concurrency: 10 });
+      const outcomes = await Promise.allSettled(
+        queues.map((queue, index) => {
+          const check = ({ concurrency }: { concurrency: number | undefined }): void => {
+            if (concurrency !== 10) throw new Error('changed');
+          };
+          return queue.configure({ concurrency: 20 + index }, { check });
+        }),
+      );
+      const winner = outcomes.findIndex(({ status }) => status === 'fulfilled');
+      expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+      expect((await queues[0]!.settings()).concurrency).toBe(20 + winner);
+    },
+  );
+});
+
 describe('pause', () => {
   test('nothing is taken until resume, also by workers that come later; what is due waits, too', async () => {
     const { queue, prefix } = newQueue();

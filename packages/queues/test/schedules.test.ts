@@ -148,6 +148,11 @@ describe('schedule', () => {
     ['a key with a lone surrogate', () => ['\ud800', NINE, 't', 1], { name: 'TypeError' }],
     ['a malformed cron', () => ['k', { cron: 'no' }, 't', 1], { code: 'ERR_INVALID_SCHEDULE' }],
     ['a period that is too short', () => ['k', { everyMs: 1 }, 't', 1], { code: 'ERR_INVALID_SCHEDULE' }],
+    [
+      "another library's field",
+      () => ['k', { ...NINE, tz: 'Europe/Berlin' }, 't', 1],
+      { code: 'ERR_INVALID_SCHEDULE' },
+    ],
     ['a payload that is no JSON', () => ['k', NINE, 't', 1n], { code: 'ERR_INVALID_PAYLOAD' }],
     ['no payload', () => ['k', NINE, 't', undefined], { code: 'ERR_INVALID_PAYLOAD' }],
     ['a large payload', () => ['k', NINE, 't', 'x'.repeat(300_000)], { code: 'ERR_PAYLOAD_TOO_LARGE' }],

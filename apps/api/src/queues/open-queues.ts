@@ -44,6 +44,11 @@ export class OpenQueues implements BeforeApplicationShutdown {
     return [...new Set([...names, ...OWN])].toSorted();
   }
 
+  /** One round trip, but for the queues of the application. */
+  async isThere(name: string): Promise<boolean> {
+    return OWN.includes(name) || Queue.exists(this.#redis, name, { prefix: this.#prefix });
+  }
+
   /** Does something with a queue that is there. Throws the problem `unknown-queue`. One round trip the first time. */
   async use<T>(name: string, act: (queue: Queue) => Promise<T>): Promise<T> {
     return this.#attempt(name, (queue, isThere) => {

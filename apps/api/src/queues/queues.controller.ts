@@ -1,11 +1,13 @@
-import { Body, Controller, Get, HttpCode, HttpStatus, Param, Post, Put } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, HttpStatus, Param, Post, Put, Res } from '@nestjs/common';
 import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Queue, QueueLimits } from '@mortise/queues';
+import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
 import { Waits } from '../http/deadline.interceptor.js';
 import { Problems } from '../http/problems.decorator.js';
 import { MAX_WAIT_MS } from '../http/wait-of.js';
+import { Problem } from '../problems/problem.js';
 import { OpenQueues } from './open-queues.js';
 import {
   bulkSchema,
@@ -18,6 +20,7 @@ import {
   retryAllBody,
   settingsSchema,
 } from './schemas.js';
+import { IfMatch, requireMatch, TakesIfMatch, tagOf } from './settings-tag.js';
 
 type Bulk = z.infer<typeof bulkSchema>;
 type Settings = z.infer<typeof settingsSchema>;
@@ -44,12 +47,14 @@ export class QueuesController {
   @Get(':queue')
   @ApiOperation({
     summary: 'Look at a queue',
-    description: 'Settings, and the tasks in each state at one instant.',
+    description:
+      'Settings, and the tasks in each state at one instant. The ETag is that of the settings alone.',
   })
   @ApiResponse({ status: 200, standardSchema: queueSchema, description: 'The queue.' })
   @Problems('invalid-id', 'unknown-queue')
   async queue(
     @Param('queue', { schema: queueNameSchema }) name: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof queueSchema>> {
     return this.queues.use(name, async (queue) => {
       const [settings, counts, head] = await Promise.all([
@@ -58,6 +63,7 @@ export class QueuesController {
         queue.summaries('ready', { limit: 1 }),
       ]);
       const [next] = head.tasks;
+      reply.header('etag', tagOf(settings));
       const { concurrency, shards } = settings;
       return {
         ...settings,
@@ -75,20 +81,37 @@ export class QueuesController {
       'Makes the queue if there is none. Priorities and shards are chosen then, and stay: others are refused. Each of the ' +
       'settings is stored at once, all of them not in one step.',
   })
+  @TakesIfMatch(
+    'The ETag of the settings that were seen: others are left as they are. `*`: the queue has to be there.',
+  )
   @ApiResponse({ status: 200, standardSchema: settingsSchema, description: 'What holds now.' })
-  @Problems('invalid-id', ...BODY_PROBLEMS, 'priorities-mismatch', 'shards-mismatch')
+  @Problems(
+    'invalid-id',
+    ...BODY_PROBLEMS,
+    'priorities-mismatch',
+    'shards-mismatch',
+    'invalid-if-match',
+    'settings-changed',
+  )
   async putQueue(
     @Param('queue', { schema: queueNameSchema }) name: string,
     @Body({ schema: queueBody }) body: z.infer<typeof queueBody>,
+    @IfMatch() ifMatch: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Settings> {
     const { priorities, shards, isPaused } = body;
+    // Nothing that is not there is what somebody has seen.
+    if (ifMatch !== undefined && !(await this.queues.isThere(name))) throw new Problem('settings-changed');
     const queue = this.queues.insist(name, {
       ...(priorities && { priorities }),
       ...(shards !== undefined && { shards }),
     });
-    await queue.configure(limitsOf(body));
+    const check = (stored: StoredSettings): void => requireMatch(ifMatch!, viewOf(name, stored));
+    await queue.configure(limitsOf(body), ifMatch === undefined ? {} : { check });
     if (isPaused !== undefined) await (isPaused ? queue.pause() : queue.resume());
-    return settingsOf(queue);
+    const settings = await settingsOf(queue);
+    reply.header('etag', tagOf(settings));
+    return settings;
   }
 
   @Post(':queue/pause')
@@ -159,11 +182,16 @@ export class QueuesController {
   }
 }
 
+type StoredSettings = Awaited<ReturnType<Queue['settings']>>;
+
 async function settingsOf(queue: Queue): Promise<Settings> {
-  const values = await queue.settings();
+  return viewOf(queue.name, await queue.settings());
+}
+
+function viewOf(name: string, values: StoredSettings): Settings {
   const { priorities, shards, isPaused, keepEvents } = values;
   return {
-    name: queue.name,
+    name,
     priorities: [...priorities],
     shards,
     isPaused,

@@ -9,6 +9,8 @@ import { ClaimsController } from './claims.controller.js';
 import { MailTasksController } from './mail-tasks.controller.js';
 import { OpenQueues } from './open-queues.js';
 import { QueuesController } from './queues.controller.js';
+import { ResultsController } from './results.controller.js';
+import { SchedulesController } from './schedules.controller.js';
 import { TasksController } from './tasks.controller.js';
 
 const mail = QueuesModule.registerQueue(MAIL_QUEUE, { priorities: MAIL_PRIORITIES });
@@ -24,7 +26,14 @@ const market = QueuesModule.registerQueue(MARKET_QUEUE);
     mail,
     market,
   ],
-  controllers: [QueuesController, TasksController, ClaimsController, MailTasksController],
+  controllers: [
+    QueuesController,
+    TasksController,
+    ResultsController,
+    SchedulesController,
+    ClaimsController,
+    MailTasksController,
+  ],
   providers: [OpenQueues],
   exports: [mail, market],
 })

@@ -165,6 +165,34 @@ const headers = z
 
 export const payload = z.unknown().meta({ description: 'any JSON; whole numbers above 2^53 are rounded' });
 
+/** Options that the tasks of a schedule have as well. */
+export const taskOptions = {
+  priority: priority.optional().meta({ description: 'default: the middle one' }),
+  attempts: z.int().min(1).max(65_535).optional().meta({ description: 'default 5' }),
+  backoff: z
+    .strictObject({
+      type: z.enum(['exponential', 'fixed']).optional(),
+      delayMs: delayMs.optional(),
+      maxDelayMs: delayMs.optional(),
+      jitter: z.number().min(0).max(1).optional(),
+    })
+    .refine(({ delayMs: first = 1_000, maxDelayMs = Infinity }) => first <= maxDelayMs, {
+      path: ['maxDelayMs'],
+      error: 'must not be less than delayMs',
+    })
+    .optional(),
+  timeoutMs: z
+    .int()
+    .min(1)
+    .max(24 * 86_400_000)
+    .optional(),
+  expiresInMs: termMs.optional(),
+  headers: headers.optional(),
+  group: name
+    .optional()
+    .meta({ description: 'tasks of a group take turns with those of others', examples: ['eu'] }),
+};
+
 const newTask = z
   .strictObject({
     name,
@@ -175,32 +203,9 @@ const newTask = z
       .refine((text) => !isDotSegment(text), 'must not be . or ..')
       .optional()
       .meta({ description: 'enqueued twice under one id, a task is stored once' }),
-    priority: priority.optional().meta({ description: 'default: the middle one' }),
     delayMs: delayMs.optional(),
     runAt: instant.refine((at) => at <= Date.now() + MAX_DELAY_MS, 'must be within ten years').optional(),
-    attempts: z.int().min(1).max(65_535).optional().meta({ description: 'default 5' }),
-    backoff: z
-      .strictObject({
-        type: z.enum(['exponential', 'fixed']).optional(),
-        delayMs: delayMs.optional(),
-        maxDelayMs: delayMs.optional(),
-        jitter: z.number().min(0).max(1).optional(),
-      })
-      .refine(({ delayMs: first = 1_000, maxDelayMs = Infinity }) => first <= maxDelayMs, {
-        path: ['maxDelayMs'],
-        error: 'must not be less than delayMs',
-      })
-      .optional(),
-    timeoutMs: z
-      .int()
-      .min(1)
-      .max(24 * 86_400_000)
-      .optional(),
-    expiresInMs: termMs.optional(),
-    headers: headers.optional(),
-    group: name
-      .optional()
-      .meta({ description: 'tasks of a group take turns with those of others', examples: ['eu'] }),
+    ...taskOptions,
     dedupMs: termMs
       .optional()
       .meta({ description: 'for so long the id is refused as a duplicate, also when the task has ended' }),

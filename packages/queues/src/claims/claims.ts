@@ -30,7 +30,13 @@ import type {
   GiveBackOptions,
   ResolvedClaimsOptions,
 } from './options.js';
-import { resolveClaim, resolveClaimsOptions, resolveDelayMs, resolveLeaseMs } from './options.js';
+import {
+  requireFailOptions,
+  resolveClaim,
+  resolveClaimsOptions,
+  resolveGiveBack,
+  resolveLeaseMs,
+} from './options.js';
 
 /** How long `stop` waits for Redis to take the last settlements. */
 const FAREWELL_MS = 2_000;
@@ -106,8 +112,9 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * The attempt has failed: the task runs again after its backoff, or `delayMs`; it is dead when it has no attempts left, or
    * with `retry: false`. Two round trips. Rejects as `complete` does.
    */
-  async fail(id: string, lease: string, { error, retry = true, delayMs }: FailOptions): Promise<void> {
-    if (delayMs !== undefined) resolveDelayMs(delayMs);
+  async fail(id: string, lease: string, options: FailOptions): Promise<void> {
+    requireFailOptions(options);
+    const { error, retry = true, delayMs } = options;
     const { desk, held } = await this.#find(id, lease);
     const { attempt, attempts, record } = await this.#look(id, desk, held);
     const data = describeError(error);
@@ -119,8 +126,8 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /** Another one gets the task, at once or after `delayMs`; the attempt does not count. Cost and refusals as for `complete`. */
-  async giveBack(id: string, lease: string, { delayMs = 0 }: GiveBackOptions = {}): Promise<void> {
-    resolveDelayMs(delayMs);
+  async giveBack(id: string, lease: string, options: GiveBackOptions = {}): Promise<void> {
+    const delayMs = resolveGiveBack(options);
     await this.#settle(id, lease, delayMs > 0 ? { verdict: 'L', delayMs, data: '' } : GIVEN_BACK);
   }
 

@@ -2,6 +2,7 @@ import { requireDuration, requireInteger } from '@mortise/redis';
 import type { WorkerOptions } from '../options.js';
 import { MAX_DELAY_MS } from '../limits.js';
 import { DEFAULTS, resolveWorkerOptions } from '../options.js';
+import { requireOptions, requireSignal } from '../require-known.js';
 
 /** Those of `Worker` that hold without handlers. */
 export type ClaimsOptions = Pick<
@@ -38,6 +39,9 @@ export const MAX_CLAIM = 100;
 export const MAX_CLAIM_WAIT_MS = 30_000;
 const MIN_LEASE_MS = 1_000;
 const MAX_LEASE_MS = 3_600_000;
+const CLAIM_OPTIONS = new Set(['max', 'waitMs', 'leaseMs', 'signal']);
+const FAIL_OPTIONS = new Set(['error', 'retry', 'delayMs']);
+const GIVE_BACK_OPTIONS = new Set(['delayMs']);
 
 export type ResolvedClaimsOptions = ReturnType<typeof resolveWorkerOptions>;
 
@@ -46,12 +50,15 @@ export function resolveClaimsOptions(options: ClaimsOptions): ResolvedClaimsOpti
   return resolveWorkerOptions({ ...options, onError });
 }
 
-export function resolveClaim({ max = 1, waitMs = 0, leaseMs, signal }: ClaimOptions): {
+export function resolveClaim(options: ClaimOptions): {
   readonly max: number;
   readonly waitMs: number;
   readonly leaseMs: number;
   readonly signal: AbortSignal | undefined;
 } {
+  requireOptions('claim', options, CLAIM_OPTIONS);
+  const { max = 1, waitMs = 0, leaseMs, signal } = options;
+  requireSignal(signal);
   requireInteger('max', max, { min: 1, max: MAX_CLAIM });
   requireDuration('waitMs', waitMs, { min: 0, max: MAX_CLAIM_WAIT_MS });
   return { max, waitMs, leaseMs: resolveLeaseMs(leaseMs), signal };
@@ -61,6 +68,18 @@ export function resolveLeaseMs(leaseMs: number = DEFAULTS.leaseMs): number {
   return requireInteger('leaseMs', leaseMs, { min: MIN_LEASE_MS, max: MAX_LEASE_MS });
 }
 
-export function resolveDelayMs(delayMs: number): number {
+export function requireFailOptions(options: FailOptions): void {
+  requireOptions('fail', options, FAIL_OPTIONS);
+  if (options.delayMs !== undefined) requireDelayMs(options.delayMs);
+}
+
+/** Resolves to the delay, ms. */
+export function resolveGiveBack(options: GiveBackOptions): number {
+  requireOptions('giveBack', options, GIVE_BACK_OPTIONS);
+  const { delayMs = 0 } = options;
+  return requireDelayMs(delayMs);
+}
+
+function requireDelayMs(delayMs: number): number {
   return requireDuration('delayMs', delayMs, { min: 0, max: MAX_DELAY_MS });
 }

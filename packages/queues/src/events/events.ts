@@ -6,6 +6,7 @@
  */
 import type { Waiter } from '@mortise/redis';
 import { WaiterHub } from '@mortise/redis';
+import { requireOptions, requireSignal } from '../require-known.js';
 import type { Shards } from '../shard/shards.js';
 import type { Shard } from '../shard/shard.js';
 import type { QueueEvent } from './event.js';
@@ -25,6 +26,7 @@ export interface EventsOptions {
 /** Events that are kept in each shard once somebody reads them. */
 export const DEFAULT_KEEP_EVENTS = 10_000;
 const OLDEST = 'oldest';
+const OPTIONS = new Set(['after', 'signal']);
 /** In 2001, in µs. */
 const OLDEST_POSITION = 1e15;
 /** How far the numbers of events may be ahead of the clock: one µs for each event more than a million a second. */
@@ -46,7 +48,9 @@ interface Source {
 
 /** Iterates over the events of all shards; those of a shard in order, all of a page merged by their time. */
 export async function* readEvents(shards: Shards, options: EventsOptions): AsyncGenerator<QueueEvent, void> {
+  requireOptions('events', options, OPTIONS);
   const { after, signal } = options;
+  requireSignal(signal);
   signal?.throwIfAborted();
   const all = await shards.open();
   const positions = after === undefined || after === OLDEST ? undefined : parseCursor(after, all.length);

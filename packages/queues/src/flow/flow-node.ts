@@ -11,6 +11,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { InvalidFlowError } from '../errors.js';
 import type { EnqueueOptions } from '../options.js';
 import type { Enqueue } from '../queue/enqueuer.js';
+import { requireKnown, requireObject } from '../require-known.js';
 import type { ParentAddress } from '../task/record.js';
 import { CHILD, PARENT } from '../task/record.js';
 import { newTaskId } from '../task/new-task-id.js';
@@ -49,6 +50,14 @@ export interface FlowIds {
   readonly children: readonly FlowIds[];
 }
 
+/** Throws TypeError for what `enqueueFlow` does not return. */
+export function requireFlowIds(ids: FlowIds): void {
+  requireObject('a flow', ids);
+  const { queue, id, children } = ids;
+  if (typeof queue === 'string' && typeof id === 'string' && Array.isArray(children)) return;
+  throw new TypeError('a flow must be what enqueueFlow has returned: a queue, an id, and children');
+}
+
 /** One task of the tree, ready to be stored. */
 export interface FlowNode {
   readonly queue: string;
@@ -76,6 +85,7 @@ const MAX_DEPTH = 10;
 const MAX_TASKS = 1_000;
 const MAX_BYTES = 8 * 1024 * 1024;
 const FLOW_BYTES = 8;
+const TASK_FIELDS = new Set(['queue', 'name', 'payload', 'options', 'onChildFailure', 'children']);
 const NO_GROUP = 0xffff;
 
 export interface Flow {
@@ -97,6 +107,8 @@ export function makeFlow(queue: string, root: FlowTask, prepare: Prepare): Flow 
     };
     if (depth > MAX_DEPTH) refuse(`has more than ${MAX_DEPTH} levels`);
     if (seen.size >= MAX_TASKS) refuse(`has more than ${MAX_TASKS} tasks`);
+    requireObject('a task of a flow', task);
+    requireKnown('a task of a flow', task, TASK_FIELDS);
     const { name, payload, options = {}, children = [], onChildFailure = 'fail', queue: own = queue } = task;
     if (options.dedupMs !== undefined) refuse('has a task with dedupMs');
     if (onChildFailure !== 'fail' && onChildFailure !== 'ignore') {

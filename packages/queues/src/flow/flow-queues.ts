@@ -30,6 +30,10 @@ export class FlowQueues {
     return this.#reach(queue).enqueuer;
   }
 
+  shards(queue: string): Shards {
+    return this.#reach(queue).shards;
+  }
+
   /** Where a task of that id and group lies, ready for what is beyond the core. */
   async shardOf(queue: string, storedId: Buffer, group: string | undefined): Promise<Shard> {
     const { shards } = this.#reach(queue);

@@ -1,10 +1,12 @@
 /** Flows, for a queue: tasks that wait for other tasks. */
 import type { RedisClient } from '@mortise/redis';
+import { MemoryFullError } from '../errors.js';
 import type { Shards } from '../shard/shards.js';
 import type { Enqueuer } from '../queue/enqueuer.js';
+import { Operator } from '../operate/operator.js';
 import { decodeTaskId } from '../task/task-id.js';
 import type { FlowIds, FlowTask } from './flow-node.js';
-import { makeFlow } from './flow-node.js';
+import { makeFlow, requireFlowIds } from './flow-node.js';
 import { FlowQueues } from './flow-queues.js';
 import { FlowStore } from './flow-store.js';
 
@@ -17,7 +19,8 @@ export interface EnqueuedFlow extends FlowIds {
 export class Flows {
   readonly #queue: string;
   readonly #queues: FlowQueues;
-  readonly #store: FlowStore;
+  readonly #flows: FlowStore;
+  readonly #keepCancelled: number;
 
   constructor(
     redis: RedisClient,
@@ -25,14 +28,41 @@ export class Flows {
     prefix: string | undefined,
     shards: Shards,
     enqueuer: Enqueuer,
+    keepCancelled: number,
   ) {
+    this.#keepCancelled = keepCancelled;
     this.#queue = queue;
     this.#queues = new FlowQueues(redis, prefix);
     this.#queues.adopt(queue, shards, enqueuer);
-    this.#store = new FlowStore(redis, this.#queues);
+    this.#flows = new FlowStore(redis, this.#queues);
   }
 
-  async enqueue(task: FlowTask): Promise<EnqueuedFlow> {
+  enqueue(task: FlowTask): Promise<EnqueuedFlow> {
+    return MemoryFullError.telling(this.#queue, this.#store(task));
+  }
+
+  /**
+   * Cancels what has not ended of a flow; resolves to how many that were. Parents go first: a child that is cancelled would
+   * otherwise be what makes its parent dead.
+   */
+  async cancel(flow: FlowIds, reason: string): Promise<number> {
+    const operators = new Map<string, Operator>();
+    const operator = (queue: string): Operator => {
+      const made =
+        operators.get(queue) ?? new Operator(queue, this.#queues.shards(queue), this.#keepCancelled);
+      operators.set(queue, made);
+      return made;
+    };
+    let count = 0;
+    for (let level = [flow]; level.length > 0; level = level.flatMap(({ children }) => [...children])) {
+      for (const ids of level) requireFlowIds(ids);
+      const outcomes = await Promise.all(level.map(({ queue, id }) => operator(queue).cancel(id, reason)));
+      count += outcomes.filter(Boolean).length;
+    }
+    return count;
+  }
+
+  async #store(task: FlowTask): Promise<EnqueuedFlow> {
     const { root, ids, requests } = makeFlow(
       this.#queue,
       task,
@@ -45,7 +75,7 @@ export class Flows {
       for (const request of ofQueue) enqueuer.check(request);
       for (const { checking } of ofQueue) if (checking) await checking;
     }
-    if (root.children.length > 0) return { ...ids, isDuplicate: !(await this.#store.open(root)) };
+    if (root.children.length > 0) return { ...ids, isDuplicate: !(await this.#flows.open(root)) };
     const { storedId } = root;
     const request = { ...requests.get(root.queue)![0]!, id: decodeTaskId(storedId), storedId };
     const { isDuplicate } = await this.#queues.enqueuer(root.queue).submit(request);

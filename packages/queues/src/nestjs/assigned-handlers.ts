@@ -11,17 +11,29 @@ import type { HandlerMark } from './task-handler.js';
 /** The names of tasks that each registered queue says it has; none where it doesn't say. */
 export type Declared = ReadonlyMap<string, ReadonlySet<string>>;
 
+/** Options of a handler that say whose tasks it runs. */
+const PLACES = new Set(['queue', 'connection']);
+
 const quote = (name: string): string => JSON.stringify(name);
 
-/** What is wrong with the handlers, whatever workers there are. */
-export function misplaced(found: readonly FoundHandler[], declared: Declared): string[] {
-  const problems = found.flatMap(({ name, options: { queue }, place }) => {
+/**
+ * What is wrong with the handlers, whatever workers there are.
+ *
+ * @param declaredOf What the queues of a connection say, or those of all.
+ */
+export function misplaced(
+  found: readonly FoundHandler[],
+  declaredOf: (connection: string | undefined) => Declared,
+): string[] {
+  const problems = found.flatMap(({ name, options: { queue, connection }, place }) => {
+    const declared = declaredOf(connection);
+    const where = connection === undefined ? '' : ` of connection ${quote(connection)}`;
     if (queue === undefined) {
       const isKnown = [...declared.values()].some((names) => names.size === 0 || names.has(name));
-      return isKnown ? [] : [`${place} handles ${quote(name)}, which no registered queue has`];
+      return isKnown ? [] : [`${place} handles ${quote(name)}, which no registered queue${where} has`];
     }
     const names = declared.get(queue);
-    if (!names) return [`${place} is for queue ${quote(queue)}, which is not registered`];
+    if (!names) return [`${place} is for queue ${quote(queue)}${where}, which is not registered`];
     const isKnown = names.size === 0 || names.has(name);
     return isKnown ? [] : [`${place} handles ${quote(name)}, which queue ${quote(queue)} does not have`];
   });
@@ -34,7 +46,13 @@ export function misplaced(found: readonly FoundHandler[], declared: Declared): s
 
 function areOfOneTask(one: HandlerMark, other: HandlerMark): boolean {
   if (one.name !== other.name) return false;
-  const [a, b] = [one.options.queue, other.options.queue];
+  return (
+    isSame(one.options.queue, other.options.queue) && isSame(one.options.connection, other.options.connection)
+  );
+}
+
+/** Undefined stands for all. */
+function isSame(a: string | undefined, b: string | undefined): boolean {
   return a === undefined || b === undefined || a === b;
 }
 
@@ -70,7 +88,7 @@ export function assign(
     const [first] = named as [FoundHandler];
     if (named.length === 1 && (first.options.queue === undefined || queues.length === 1)) {
       handlers.set(name, toHandler(first));
-    } else if (named.every(({ options }) => Object.keys(options).join() === 'queue')) {
+    } else if (named.every(({ options }) => Object.keys(options).every((option) => PLACES.has(option)))) {
       handlers.set(name, byQueue(name, named));
     } else {
       const places = named.map(({ place }) => place).join(' and ');
@@ -86,7 +104,7 @@ function isFor(queues: readonly string[], { options: { queue } }: HandlerMark): 
 }
 
 function toHandler({ options, call }: FoundHandler): Handler<unknown> {
-  const { queue: _, batch, ...others } = options;
+  const { queue: _, connection: __, batch, ...others } = options;
   if (batch) return { ...others, ...batch, handleMany: (tasks) => call(tasks) as unknown[] };
   return { ...others, handle: (payload, context) => call(payload, context) };
 }

@@ -29,7 +29,13 @@ export interface QueuesOptionsFactory {
   createQueuesOptions(): QueuesModuleOptions | Promise<QueuesModuleOptions>;
 }
 
-export interface RegisterQueueOptions extends Omit<QueueOptions, 'prefix' | 'telemetry'> {
+/** Given beside the options of `forRoot` and `forRootAsync`. */
+export interface ConnectionName {
+  /** Of an application with several connections: what queues and handlers of this one name. Default `default`. */
+  readonly connection?: string | undefined;
+}
+
+export interface RegisterQueueOptions extends ConnectionName, Omit<QueueOptions, 'prefix' | 'telemetry'> {
   /** The names of its tasks: the boot of a worker fails when one has no handler. Default: those of `schemas`, or unknown. */
   readonly tasks?: readonly string[];
 }

@@ -6,22 +6,24 @@
 import type { DynamicModule, FactoryProvider } from '@nestjs/common';
 import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { requireName } from '@mortise/redis';
 import { Queue } from '../queue/queue.js';
 import { Connection } from './connection.js';
 import { misuse } from './misuse.js';
-import type { QueuesModuleOptions, RegisterQueueOptions } from './options.js';
+import type { ConnectionName, QueuesModuleOptions, RegisterQueueOptions } from './options.js';
 import { RegisteredQueue } from './registered-queue.js';
 import { TaskWorkers } from './task-workers.js';
-import { queueToken } from './tokens.js';
+import { connectionToken, DEFAULT_CONNECTION, queueToken } from './tokens.js';
 
 const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<QueuesModuleOptions>({
   moduleName: 'Queues',
 })
   .setClassMethodName('forRoot')
   .setFactoryMethodName('createQueuesOptions')
-  .setExtras({}, (definition) => {
+  .setExtras<ConnectionName>({ connection: undefined }, (definition, extras) => {
+    const name = requireName('connection', extras.connection ?? DEFAULT_CONNECTION);
     const connection: FactoryProvider<Connection> = {
-      provide: Connection,
+      provide: connectionToken(name),
       inject: [MODULE_OPTIONS_TOKEN],
       useFactory: async (options: QueuesModuleOptions) => {
         try {
@@ -33,23 +35,23 @@ const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModule
     };
     const workers: FactoryProvider<TaskWorkers> = {
       provide: TaskWorkers,
-      inject: [MODULE_OPTIONS_TOKEN, Connection, DiscoveryService, MetadataScanner],
+      inject: [MODULE_OPTIONS_TOKEN, connection.provide, DiscoveryService, MetadataScanner],
       useFactory: (...given: [QueuesModuleOptions, Connection, DiscoveryService, MetadataScanner]) =>
-        new TaskWorkers(...given),
+        new TaskWorkers(name, ...given),
     };
     return {
       ...definition,
       global: true,
       imports: [...(definition.imports ?? []), DiscoveryModule],
       providers: [...(definition.providers ?? []), connection, workers],
-      exports: [Connection],
+      exports: [connection.provide],
     };
   })
   .build();
 
 /**
  * `forRoot` takes a client and says which workers run; `forRootAsync` takes what makes these options, as `useFactory` with
- * `inject` and `imports`, `useClass` or `useExisting`. Once in an application.
+ * `inject` and `imports`, `useClass` or `useExisting`. Once in an application for each connection.
  *
  * The boot fails for options that cannot be used, for a name with two handlers, and for a queue with a worker that has a
  * name without one. Workers begin when the application has started (`onApplicationBootstrap`), and end in
@@ -62,14 +64,15 @@ export class QueuesModule extends ConfigurableModuleClass {
    * Provides a queue to one module of the application, for `InjectQueue(name)`. It may be registered in several modules: each
    * has its own `Queue` then, with the options that are given there.
    */
-  static registerQueue(name: string, { tasks, ...options }: RegisterQueueOptions = {}): DynamicModule {
+  static registerQueue(name: string, given: RegisterQueueOptions = {}): DynamicModule {
+    const { tasks, connection = DEFAULT_CONNECTION, ...options } = given;
     const registered = {
       provide: RegisteredQueue,
-      useValue: new RegisteredQueue(name, tasks, options.schemas),
+      useValue: new RegisteredQueue(name, connection, tasks, options.schemas),
     };
     const queue: FactoryProvider<Queue> = {
-      provide: queueToken(name),
-      inject: [Connection],
+      provide: queueToken(name, connection),
+      inject: [connectionToken(connection)],
       useFactory: ({ redis, prefix, telemetry }: Connection) => {
         const common = { ...(prefix !== undefined && { prefix }), ...(telemetry && { telemetry }) };
         try {

@@ -4,6 +4,7 @@ import type { QueueOptions } from '../options.js';
 export class RegisteredQueue {
   constructor(
     readonly name: string,
+    readonly connection: string,
     readonly tasks: readonly string[] | undefined,
     readonly schemas: QueueOptions['schemas'],
   ) {}

@@ -6,6 +6,8 @@ import type { BatchHandler, BatchTask, HandlerOptions } from '../worker/handlers
 export interface TaskHandlerOptions extends HandlerOptions {
   /** The queue whose tasks it runs. Default: every queue that has tasks of the name. */
   readonly queue?: string;
+  /** The connection whose queues it serves, `default` for the one without a name. Default: all of them. */
+  readonly connection?: string;
 }
 
 /** How a method runs many tasks of a name in one call. */

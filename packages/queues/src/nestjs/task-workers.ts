@@ -14,6 +14,8 @@ import { RegisteredQueue } from './registered-queue.js';
 
 /** The workers of an application, from its boot to its shutdown. */
 export class TaskWorkers implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown {
+  /** Of the connection. */
+  readonly #name: string;
   readonly #options: QueuesModuleOptions;
   readonly #connection: Connection;
   readonly #discovery: DiscoveryService;
@@ -22,11 +24,13 @@ export class TaskWorkers implements OnModuleInit, OnApplicationBootstrap, Before
   #workers: readonly Worker[] = [];
 
   constructor(
+    name: string,
     options: QueuesModuleOptions,
     connection: Connection,
     discovery: DiscoveryService,
     scanner: MetadataScanner,
   ) {
+    this.#name = name;
     this.#options = options;
     this.#connection = connection;
     this.#discovery = discovery;
@@ -35,27 +39,26 @@ export class TaskWorkers implements OnModuleInit, OnApplicationBootstrap, Before
 
   /** All providers are there, and none has begun. */
   onModuleInit(): void {
-    const registered = this.#registered();
-    const declared = new Map<string, Set<string>>();
-    for (const { name, tasks, schemas = {} } of registered) {
-      const names = declared.get(name) ?? new Set();
-      for (const task of tasks ?? Object.keys(schemas)) names.add(task);
-      declared.set(name, names);
-    }
-    const found = findHandlers(this.#discovery, this.#scanner);
+    const everywhere = this.#registered();
+    const registered = everywhere.filter(({ connection }) => connection === this.#name);
+    const declared = declaredBy(registered);
+    const handlers = findHandlers(this.#discovery, this.#scanner);
+    const found = handlers.filter(({ options: { connection = this.#name } }) => connection === this.#name);
     const all = [...declared.keys()].toSorted();
     const workers = [this.#options.workers || []].flat() as readonly QueuesWorkerOptions[];
-    const problems = misplaced(found, declared);
+    const problems = misplaced(handlers, (connection) =>
+      declaredBy(everywhere.filter((one) => connection === undefined || one.connection === connection)),
+    );
     for (const { queues = all } of workers) problems.push(...missing(queues, found, declared));
     refuse(problems);
     this.#workers = workers.map(({ queues = all, ...options }) => {
-      const handlers = assign(queues, found, problems);
+      const assigned = assign(queues, found, problems);
       const schemas = schemasOf(
         registered.filter(({ name }) => queues.includes(name)),
         problems,
       );
       refuse(problems);
-      return this.#make(queues, handlers, { ...options, schemas });
+      return this.#make(queues, assigned, { ...options, schemas });
     });
   }
 
@@ -93,6 +96,17 @@ export class TaskWorkers implements OnModuleInit, OnApplicationBootstrap, Before
       throw misuse('', error);
     }
   }
+}
+
+/** The names of tasks by queue. */
+function declaredBy(registered: readonly RegisteredQueue[]): Map<string, Set<string>> {
+  const declared = new Map<string, Set<string>>();
+  for (const { name, tasks, schemas = {} } of registered) {
+    const names = declared.get(name) ?? new Set();
+    for (const task of tasks ?? Object.keys(schemas)) names.add(task);
+    declared.set(name, names);
+  }
+  return declared;
 }
 
 function refuse(problems: readonly string[]): void {

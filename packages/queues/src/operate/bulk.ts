@@ -1,6 +1,7 @@
 /** What an operator does to many tasks: in calls that each hold the server for a bounded time, one after the other. */
 import { requireDuration, requireInteger, requireOneOf } from '@mortise/redis';
 import { MAX_DELAY_MS } from '../limits.js';
+import { requireOptions } from '../require-known.js';
 import { operatorClean, operatorDrain } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import type { Listing } from './listing.js';
@@ -37,21 +38,26 @@ export type EndedState = keyof typeof ENDED;
 const MAX_BATCH = 500;
 /** For listing, which looks at records and is limited by their bytes as well. */
 const MAX_PAGE = 500;
+const RETRY_ALL_OPTIONS = new Set(['state', 'name', 'limit']);
+const DRAIN_OPTIONS = new Set(['scheduled']);
+const CLEAN_OPTIONS = new Set(['olderThanMs', 'limit']);
 
 /** Those that have ended when it begins; what dies again meanwhile is left. Resolves to how many there were. */
 export async function retryAll(
   shards: readonly Shard[],
   operator: Operator,
-  { state = 'dead', name, limit = Infinity }: RetryAllOptions,
+  options: RetryAllOptions,
 ): Promise<number> {
+  requireOptions('retryAll', options, RETRY_ALL_OPTIONS);
+  const { state = 'dead', name, limit = Infinity } = options;
   requireOneOf('state', state, ['dead', 'cancelled']);
   requireLimit(limit);
   let retried = 0;
   let cursor: string | null = null;
   do {
     const most = Math.min(MAX_PAGE, limit - retried);
-    const options = { cursor, limit: most, ...(name !== undefined && { name }) };
-    const page: Listing<unknown> = await listTasks(shards, state, options, false);
+    const wanted = { cursor, limit: most, ...(name !== undefined && { name }) };
+    const page: Listing<unknown> = await listTasks(shards, state, wanted, false);
     const answers = await Promise.all(
       page.listed.map(({ shard, storedId }) => operator.retryIn(shard, storedId, ENDED[state])),
     );
@@ -62,7 +68,9 @@ export async function retryAll(
 }
 
 /** Resolves to how many tasks were removed. */
-export async function drain(shards: readonly Shard[], { scheduled = false }: DrainOptions): Promise<number> {
+export async function drain(shards: readonly Shard[], options: DrainOptions): Promise<number> {
+  requireOptions('drain', options, DRAIN_OPTIONS);
+  const { scheduled = false } = options;
   const counts = await Promise.all(shards.map((shard) => drainShard(shard, scheduled)));
   return counts.reduce((sum, count) => sum + count, 0);
 }
@@ -85,8 +93,10 @@ async function drainShard(shard: Shard, isAll: boolean): Promise<number> {
 export async function clean(
   shards: readonly Shard[],
   state: EndedState,
-  { olderThanMs = 0, limit = Infinity }: CleanOptions,
+  options: CleanOptions,
 ): Promise<number> {
+  requireOptions('clean', options, CLEAN_OPTIONS);
+  const { olderThanMs = 0, limit = Infinity } = options;
   requireOneOf('state', state, Object.keys(ENDED) as EndedState[]);
   requireDuration('olderThanMs', olderThanMs, { min: 0, max: MAX_DELAY_MS });
   requireLimit(limit);

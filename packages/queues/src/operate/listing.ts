@@ -1,6 +1,7 @@
 /** Pages of the tasks in one state, shard by shard. */
 import { requireInteger, requireOneOf } from '@mortise/redis';
 import { requireTaskName } from '../options.js';
+import { requireOptions } from '../require-known.js';
 import { operatorList } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import { decodeTaskId } from '../task/task-id.js';
@@ -46,6 +47,7 @@ interface Wanted {
 
 const MAX_LIMIT = 1_000;
 const DEFAULT_LIMIT = 100;
+const OPTIONS = new Set(['cursor', 'limit', 'name']);
 /** What the script tells for each task. */
 const FIELDS = 5;
 
@@ -53,9 +55,11 @@ const FIELDS = 5;
 export async function listTasks<Tasks extends TaskMap<Tasks>>(
   shards: readonly Shard[],
   state: TaskState,
-  { cursor, limit = DEFAULT_LIMIT, name }: ListOptions,
+  options: ListOptions,
   hasPayloads: boolean,
 ): Promise<Listing<Task<Tasks>>> {
+  requireOptions('list', options, OPTIONS);
+  const { cursor, limit = DEFAULT_LIMIT, name } = options;
   requireOneOf('state', state, TASK_STATES);
   requireInteger('limit', limit, { min: 1, max: MAX_LIMIT });
   if (name !== undefined) requireTaskName(name);

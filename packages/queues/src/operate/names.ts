@@ -5,6 +5,15 @@
 import type { RedisClient } from '@mortise/redis';
 import { decodeName, encodeName } from '@mortise/redis';
 import { namesKey } from '../keys.js';
+import { requireOptions } from '../require-known.js';
+
+const OPTIONS = new Set(['prefix']);
+
+/** Of a call that is for all queues of a prefix. */
+export function prefixOf(options: { readonly prefix?: string }): string | undefined {
+  requireOptions('the call', options, OPTIONS);
+  return options.prefix;
+}
 
 const known = new WeakMap<RedisClient, Map<string, Promise<unknown>>>();
 

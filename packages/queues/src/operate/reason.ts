@@ -1,7 +1,12 @@
+import { requireOptions } from '../require-known.js';
+
 const MAX_REASON_BYTES = 1_024;
+const CANCEL_OPTIONS = new Set(['reason']);
 
 /** Why a task is cancelled, as it is kept with it. */
-export function requireReason(reason: unknown): string {
+export function resolveReason(options: { readonly reason?: string }): string {
+  requireOptions('cancel', options, CANCEL_OPTIONS);
+  const { reason = '' } = options;
   if (typeof reason !== 'string') throw new TypeError(`reason must be a string, got ${typeof reason}`);
   const bytes = Buffer.byteLength(reason);
   if (bytes > MAX_REASON_BYTES) {

@@ -70,7 +70,7 @@ export class Enqueuer {
   readonly #maxPayloadBytes: number;
   readonly #schemas: Schemas | undefined;
   readonly #enqueues = new Coalescer<Shard, Enqueue, Enqueued>(
-    (shard, batch) => this.#sendOrTell(shard, batch),
+    (shard, batch) => MemoryFullError.telling(this.#queue, this.#send(shard, batch)),
     {
       maxBatch: MAX_BATCH,
       maxBytes: MAX_BATCH_BYTES,
@@ -134,7 +134,9 @@ export class Enqueuer {
   }
 
   async open(): Promise<void> {
-    await Promise.all([this.#shards.open(), registerName(this.#redis, this.#shards.prefix, this.#queue)]);
+    const { prefix } = this.#shards;
+    const opening = Promise.all([this.#shards.open(), registerName(this.#redis, prefix, this.#queue)]);
+    await MemoryFullError.telling(this.#queue, opening);
     // Set by the first of those who waited: nobody who comes now overtakes the others.
     this.#isOpen = true;
   }
@@ -202,14 +204,6 @@ export class Enqueuer {
     return shards[this.#turn % shards.length]!;
   }
 
-  async #sendOrTell(shard: Shard, batch: readonly Enqueue[]): Promise<readonly (Enqueued | Error)[]> {
-    try {
-      return await this.#send(shard, batch);
-    } catch (error) {
-      throw MemoryFullError.from(this.#queue, error);
-    }
-  }
-
   async #send(shard: Shard, batch: readonly Enqueue[]): Promise<readonly (Enqueued | Error)[]> {
     this.#turn += 1;
     const { settings, keys } = shard;
@@ -225,7 +219,7 @@ export class Enqueuer {
       // It was so before, but what is stored may be lost, by a failover say, and stored anew by somebody else.
       if (isExtended && !settings.values.isUsed) await shard.extend();
       sentAt = performance.now();
-      entries = new Entries(batch, shard, clock.now(), sentAt, !this.#busy.has(shard));
+      entries = new Entries(batch, shard, clock, sentAt, !this.#busy.has(shard));
       if (entries.count === 0) return null;
       return queueEnqueue.run(
         this.#redis,

@@ -6,6 +6,7 @@ import type { Shard } from '../shard/shard.js';
 import { writeTaskId } from '../task/new-task-id.js';
 import { setEnqueuedAt, setLane, whenOf } from '../task/record.js';
 import type { Enqueue } from './enqueuer.js';
+import type { ServerClock } from './server-clock.js';
 
 const UUID_BYTES = 16;
 const DELAY_BYTES = 10;
@@ -31,18 +32,19 @@ export class Entries {
   readonly places: readonly string[];
 
   /**
-   * @param stamp What is to be written as the time of enqueuing; 0 leaves it to the server.
+   * @param clock Of the server: what is to be written as the time of enqueuing, unless nothing is known of it.
    * @param sentAt `performance.now()`
    * @param mayHand A worker is parked, as far as is known: a single task may be handed to it.
    */
   constructor(
     batch: readonly Enqueue[],
     { index, settings, keys }: Shard,
-    stamp: number,
+    clock: ServerClock,
     sentAt: number,
     mayHand: boolean,
   ) {
     const { shards } = settings.values;
+    const stamp = clock.now();
     let bytes = 0;
     for (const { storedId, record } of batch) bytes += 6 + (storedId?.length ?? UUID_BYTES) + record.length;
     const entries = Buffer.allocUnsafe(bytes);
@@ -92,17 +94,23 @@ export class Entries {
     this.operands = {
       lanes: String.fromCharCode(...lanes.map((one) => FIRST_LANE + one)),
       stamp,
-      delays: delays.length === 0 ? NO_DELAYS : Buffer.concat(delays),
+      delays: delays.length === 0 ? NO_DELAYS : Buffer.concat([encodeInstant(clock.latest()), ...delays]),
       count,
       entries: at === bytes ? entries : entries.subarray(0, at),
     };
   }
 }
 
+function encodeInstant(ms: number): Buffer {
+  const instant = Buffer.allocUnsafe(8);
+  instant.writeDoubleBE(ms, 0);
+  return instant;
+}
+
 /** A relative delay counts from the call of `enqueue`; when it is over by now, 1 ms is left, so that it stays a delay. */
 function encodeDelay(place: number, when: number, elapsedMs: number): Buffer {
   const delay = Buffer.allocUnsafe(DELAY_BYTES);
   delay.writeUInt16BE(place, 0);
-  delay.writeDoubleBE(when > 0 ? when : Math.min(-1, Math.ceil(when + elapsedMs)), 2);
+  delay.writeDoubleBE(when > 0 ? when : Math.min(-1, when + elapsedMs), 2);
   return delay;
 }

@@ -25,8 +25,8 @@
 --   lanes        a byte for each lane that the tasks are in
 --   stamp        the instant that the records name as that of their enqueuing, ms: what the caller takes the server's time to
 --                be, or 0. Where the server's time is another one it is written instead
---   delays       for each task that has to wait: u16 its place in `entries`, from 1; f64 below 0 so many ms from `stamp`,
---                above 0 that instant
+--   delays       f64 the server's time when this was sent, ms, which it was at most; then for each task that has to wait: u16 its
+--                place in `entries`, from 1; f64 below 0 so many ms from then, above 0 that instant
 --   count        how many tasks, 1,000 at most
 --   entries      for each task: u16 length · id, u32 length · record
 -- RETURNS

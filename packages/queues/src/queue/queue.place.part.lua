@@ -14,18 +14,23 @@ if isRemembering then
   refused = redis.call('ZMSCORE', remembered, unpack(ids))
 end
 
--- Delays are counted from when the task was sent, and that is the instant in its record.
 local enqueuedAt = isTimely and stamp or now
 local packedAt = struct.pack('>d', enqueuedAt)
 local places, dueAt = {}, {}
 for i = 1, #lanes do
   places[string.byte(lanes, i) - 48] = 2 * i - 1
 end
-for at = 1, #delays, 10 do
+-- Delays are counted from when the tasks were sent, or a little later, never from before that: by the time at which that was
+-- at the latest, unless the caller is wrong about the time, or they have just come.
+local sentAt = time[1] * 1000 + time[2] / 1000
+if isTimely and delays ~= '' then
+  sentAt = math.min(sentAt, (struct.unpack('>d', delays)))
+end
+for at = 9, #delays, 10 do
   local i, due = struct.unpack('>Hd', delays, at)
   if due < 0 then
     -- It may be over by now, and goes before those that came without.
-    dueAt[i] = enqueuedAt - due
+    dueAt[i] = math.ceil(sentAt - due)
   elseif due > now then
     dueAt[i] = due
   end

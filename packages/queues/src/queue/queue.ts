@@ -27,13 +27,13 @@ import type { CleanOptions, DrainOptions, EndedState, RetryAllOptions } from '..
 import { clean, drain, retryAll } from '../operate/bulk.js';
 import type { ListOptions, Page } from '../operate/listing.js';
 import { listTasks } from '../operate/listing.js';
-import { isQueueName, queueNames, registerName } from '../operate/names.js';
+import { isQueueName, prefixOf, queueNames, registerName } from '../operate/names.js';
 import { Operator } from '../operate/operator.js';
-import { requireReason } from '../operate/reason.js';
+import { resolveReason } from '../operate/reason.js';
 import type { QueueEvent } from '../events/event.js';
 import type { EventsOptions } from '../events/events.js';
 import { readEvents } from '../events/events.js';
-import type { FlowTask } from '../flow/flow-node.js';
+import type { FlowIds, FlowTask } from '../flow/flow-node.js';
 import type { EnqueuedFlow } from '../flow/flows.js';
 import { Flows } from '../flow/flows.js';
 import type { ResultOptions } from '../result/results.js';
@@ -44,8 +44,8 @@ import type { Schedule, Scheduled } from '../schedule/schedules.js';
 import { Schedules } from '../schedule/schedules.js';
 import { Schemas } from '../schema/schemas.js';
 import type { Shard } from '../shard/shard.js';
-import type { QueueLimits } from '../shard/queue-limits.js';
-import { resolveLimits } from '../shard/queue-limits.js';
+import type { ConfigureOptions, QueueLimits } from '../shard/queue-limits.js';
+import { resolveConfigure, resolveLimits } from '../shard/queue-limits.js';
 import type { SettingsValues } from '../shard/settings-text.js';
 import { Shards } from '../shard/shards.js';
 import { encodeTaskId } from '../task/task-id.js';
@@ -63,6 +63,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly #operator: Operator;
   readonly #schedules: Schedules;
   readonly #results: Results;
+  readonly #flows: Flows;
 
   /**
    * @param redis A client of ioredis. It is used as it is and never closed.
@@ -85,48 +86,43 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     this.#operator = new Operator(name, this.#shards, keepCancelled);
     this.#schedules = new Schedules(redis, name, this.#shards, enqueuer);
     this.#results = new Results(name, this.#shards);
-    const flows = new Flows(redis, name, prefix, this.#shards, enqueuer);
-    this.#producer = new Producer(name, enqueuer, flows, options.telemetry);
+    this.#flows = new Flows(redis, name, prefix, this.#shards, enqueuer, keepCancelled);
+    this.#producer = new Producer(name, enqueuer, this.#flows, options.telemetry);
   }
 
   /** Whether `names` tells of the queue. One round trip. */
-  static async exists(
-    redis: RedisClient,
-    name: string,
-    { prefix }: { prefix?: string } = {},
-  ): Promise<boolean> {
-    return isQueueName(requireClient(redis), prefix, requireName('name', name));
+  static async exists(redis: RedisClient, name: string, options: { prefix?: string } = {}): Promise<boolean> {
+    return isQueueName(requireClient(redis), prefixOf(options), requireName('name', name));
   }
 
   /**
    * The names of all queues of a prefix (default `mortise`) that have had tasks or limits, in the order of their characters.
    * One round trip for about 1,000 names.
    */
-  static async names(redis: RedisClient, { prefix }: { prefix?: string } = {}): Promise<string[]> {
-    return queueNames(requireClient(redis), prefix);
+  static async names(redis: RedisClient, options: { prefix?: string } = {}): Promise<string[]> {
+    return queueNames(requireClient(redis), prefixOf(options));
   }
 
   /**
    * Pauses every queue that `names` tells of; resolves to these names. Not atomic: queue by queue, 16 at a time. Queues
    * that come later are not paused.
    */
-  static async pauseAll(redis: RedisClient, { prefix }: { prefix?: string } = {}): Promise<string[]> {
-    return Queue.#everywhere(redis, prefix, (queue) => queue.pause());
+  static async pauseAll(redis: RedisClient, options: { prefix?: string } = {}): Promise<string[]> {
+    return Queue.#everywhere(redis, options, (queue) => queue.pause());
   }
 
   /** Resumes every queue that `names` tells of; as `pauseAll` in all else. */
-  static async resumeAll(redis: RedisClient, { prefix }: { prefix?: string } = {}): Promise<string[]> {
-    return Queue.#everywhere(redis, prefix, (queue) => queue.resume());
+  static async resumeAll(redis: RedisClient, options: { prefix?: string } = {}): Promise<string[]> {
+    return Queue.#everywhere(redis, options, (queue) => queue.resume());
   }
 
   static async #everywhere(
     redis: RedisClient,
-    prefix: string | undefined,
+    options: { prefix?: string },
     act: (queue: Queue) => Promise<void>,
   ): Promise<string[]> {
-    const names = await Queue.names(redis, prefix === undefined ? {} : { prefix });
+    const names = await Queue.names(redis, options);
     const left = names.values();
-    const options = prefix === undefined ? {} : { prefix };
     // All take from one iterator.
     const takers = Array.from({ length: QUEUES_AT_A_TIME }, async () => {
       for (const name of left) await act(new Queue(redis, name, options));
@@ -178,16 +174,23 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * the task has ended before or is unknown. A cancelled task stays to be looked at, up to `keepCancelled` of them, and can
    * be retried.
    *
+   * Of a flow, as `enqueueFlow` has told of it, all tasks are cancelled that have not ended, parents before their children, level
+   * by level and not in one step; true when there was one. Otherwise the children of a task that is cancelled go on.
+   *
    * `reason`: up to 1,024 bytes, shown as the task's `error`. Atomic, and settled when it resolves: counts are right, and no
    * worker takes the task any more. One round trip, shared by calls of one tick; one for each shard for an id that is not
    * where ids belong, and one more for the first use of what lies beyond the core. O(log n); in the list of ready tasks up
    * to 200 entries are looked at. A lost reply may mean that it was done: repeated, it answers false. Rejects with TypeError
    * or RangeError for the reason.
    */
-  async cancel(id: string, { reason = '' }: { reason?: string } = {}): Promise<boolean> {
-    const isCancelled = await this.#operator.cancel(id, requireReason(reason));
-    if (isCancelled) this.#producer.cancelled();
-    return isCancelled;
+  async cancel(task: string | FlowIds, options: { reason?: string } = {}): Promise<boolean> {
+    const reason = resolveReason(options);
+    const isOne = typeof task === 'string';
+    const count = isOne
+      ? Number(await this.#operator.cancel(task, reason))
+      : await this.#flows.cancel(task, reason);
+    for (let told = 0; told < count; told += 1) this.#producer.cancelled();
+    return count > 0;
   }
 
   /**
@@ -290,9 +293,20 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * With shards each has its part: a shard counts for itself, so concurrency and rates are meant per shard. One round
    * trip for each shard, and with `groups` one for each 200 groups that wait or run. Rejects with TypeError or RangeError;
    * then nothing is changed.
+   *
+   * `check` is given what is stored, and nobody changes it in between; what it throws is what this rejects with, and nothing is
+   * changed. It may be called again, is asked for the first shard alone, and costs two round trips more.
    */
-  async configure(limits: QueueLimits): Promise<void> {
+  async configure(limits: QueueLimits, options: ConfigureOptions = {}): Promise<void> {
+    const { check } = resolveConfigure(options);
     resolveLimits(this.#shards.first.settings.values, limits);
+    if (check) {
+      await this.settings();
+      await this.#shards.first.configure((values) => {
+        check(values);
+        return resolveLimits(values, limits);
+      });
+    }
     await registerName(this.#redis, this.#shards.prefix, this.name);
     await this.#all(async (shard) => {
       await shard.configure((values) => resolveLimits(values, limits));

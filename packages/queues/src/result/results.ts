@@ -1,6 +1,7 @@
 /** How tasks of one queue have ended, for those who wait for it. */
 import { requireDuration } from '@mortise/redis';
 import { TaskCancelledError, TaskDeadError, UnknownIdError } from '../errors.js';
+import { requireOptions, requireSignal } from '../require-known.js';
 import type { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
 import { encodeTaskId } from '../task/task-id.js';
@@ -15,6 +16,7 @@ export interface ResultOptions {
 }
 
 const DEFAULT_WAIT_MS = 30_000;
+const OPTIONS = new Set(['waitMs', 'signal']);
 /** Behind the state: f64 instant, u16 attempt. */
 const DATA_AT = 11;
 
@@ -28,7 +30,10 @@ export class Results {
     this.#shards = shards;
   }
 
-  async result(id: string, { waitMs = DEFAULT_WAIT_MS, signal }: ResultOptions = {}): Promise<unknown> {
+  async result(id: string, options: ResultOptions): Promise<unknown> {
+    requireOptions('result', options, OPTIONS);
+    const { waitMs = DEFAULT_WAIT_MS, signal } = options;
+    requireSignal(signal);
     const storedId = encodeTaskId(id);
     const deadlineAt = performance.now() + requireDuration('waitMs', waitMs, { min: 0, max: Infinity });
     for (const shard of await this.#candidates(storedId)) {

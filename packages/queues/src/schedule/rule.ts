@@ -54,7 +54,16 @@ export interface Rule {
 }
 
 const MIN_EVERY_MS = 1_000;
+const FIELDS = new Set(['cron', 'timezone', 'everyMs', 'startAt', 'until', 'limit', 'missed', 'overlap']);
 const YEAR_9999 = Date.UTC(9999, 11, 31);
+
+/** The rule of a caller, who is refused fields that nobody reads; one that a newer version has stored may have more. */
+export function requireRule(key: string, given: ScheduleRule): Rule {
+  const rule = resolveRule(key, given);
+  const other = Object.keys(given).find((field) => !FIELDS.has(field));
+  if (other === undefined) return rule;
+  throw new InvalidScheduleError(key, `the rule has no field ${JSON.stringify(other)}`);
+}
 
 /** Throws InvalidScheduleError for whatever is no rule. */
 export function resolveRule(key: string, given: ScheduleRule | Rule): Rule {

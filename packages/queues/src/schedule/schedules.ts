@@ -7,7 +7,7 @@
  */
 import type { RedisClient } from '@mortise/redis';
 import { requireName } from '@mortise/redis';
-import { InvalidScheduleError, TooManySchedulesError } from '../errors.js';
+import { InvalidScheduleError, MemoryFullError, TooManySchedulesError } from '../errors.js';
 import { resolveHeaders } from '../options.js';
 import type { Enqueuer } from '../queue/enqueuer.js';
 import { scheduleRead, scheduleRemove, scheduleSet } from '../scripts.gen.js';
@@ -15,7 +15,7 @@ import type { Shards } from '../shard/shards.js';
 import type { ScheduledTaskOptions, StoredSchedule } from './definition.js';
 import { decodeSchedule, encodeDefinition, HEAD_BYTES, taskOptionsOf } from './definition.js';
 import type { Rule, ScheduleRule } from './rule.js';
-import { isSameTiming, nextInstant, resolveRule } from './rule.js';
+import { isSameTiming, nextInstant, requireRule } from './rule.js';
 
 /** What `schedule` tells. */
 export interface Scheduled {
@@ -67,15 +67,25 @@ export class Schedules {
     this.#enqueuer = enqueuer;
   }
 
-  async set(
+  set(
     key: string,
     given: ScheduleRule,
     name: string,
     payload: unknown,
-    options: ScheduledTaskOptions = {},
+    options: ScheduledTaskOptions,
+  ): Promise<Scheduled> {
+    return MemoryFullError.telling(this.#queue, this.#set(key, given, name, payload, options));
+  }
+
+  async #set(
+    key: string,
+    given: ScheduleRule,
+    name: string,
+    payload: unknown,
+    options: ScheduledTaskOptions,
   ): Promise<Scheduled> {
     requireKey(key);
-    const rule = resolveRule(key, given);
+    const rule = requireRule(key, given);
     const stable = requireOptions(key, options);
     // What its tasks will be refused for is refused now.
     const request = this.#enqueuer.prepare(name, payload, taskOptionsOf(key, 0, options));

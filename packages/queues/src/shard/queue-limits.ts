@@ -1,8 +1,7 @@
 /** Limits that hold for all workers of a queue together, as they are given to `Queue.configure`. */
 import { requireInteger } from '@mortise/redis';
 import { MAX_DELAY_MS } from '../limits.js';
-import { requireObject } from '../options.js';
-import { requireKnown } from '../require-known.js';
+import { requireKnown, requireObject, requireOptions } from '../require-known.js';
 import type { RateLimit, SettingsValues } from './settings-text.js';
 
 /** At most `limit` starts in any `periodMs` and `burst - 1` more, spread evenly: GCRA, by the clock of the server. */
@@ -33,9 +32,22 @@ export interface QueueLimits {
   readonly keepEvents?: number;
 }
 
+export interface ConfigureOptions {
+  /** Looks at what is stored, before it is changed; throws to leave it as it is. */
+  readonly check?: (settings: SettingsValues) => void;
+}
+
+const CONFIGURE_OPTIONS = new Set(['check']);
 const RATE_OPTIONS = new Set(['limit', 'periodMs', 'burst']);
 const GROUP_LIMITS = new Set(['concurrency', 'rate', 'ordered']);
 const LIMITS = new Set(['concurrency', 'rate', 'groups', 'maxTasks', 'keepEvents']);
+
+export function resolveConfigure(options: ConfigureOptions): ConfigureOptions {
+  requireOptions('configure', options, CONFIGURE_OPTIONS);
+  const { check } = options;
+  if (check === undefined || typeof check === 'function') return options;
+  throw new TypeError(`check must be a function, got ${typeof check}`);
+}
 
 /** The settings with the limits put over them. */
 export function resolveLimits(values: SettingsValues, limits: QueueLimits): SettingsValues {

@@ -3,7 +3,8 @@
  * worker ask for it, by renewing that lease at once. So a message that is lost costs time (the next renewal tells), and one
  * that comes late, when the task already runs again, does no harm.
  *
- * Only queues that use more than the core can have cancellations; until then there is no subscription.
+ * Rejected: to listen once the queue uses more than the core. A worker that is full does not hear of that, so the first
+ * cancellation of a queue, which is the one that people try, took a third of a lease.
  */
 import type { Wake } from '@mortise/redis';
 import { Loop, WaiterHub } from '@mortise/redis';
@@ -34,7 +35,7 @@ export class Cancellations {
     );
   }
 
-  /** Begins to listen. Idempotent. */
+  /** Begins to listen. */
   start(): void {
     this.#listening.start();
   }

@@ -129,6 +129,7 @@ export class Consumer {
 
   start(): void {
     this.leases.start();
+    this.#cancellations.start();
     this.#listening.start();
     this.#wake();
   }
@@ -311,7 +312,6 @@ export class Consumer {
   #adapt(): void {
     const { settings } = this.shard;
     this.#settings = settings.text;
-    if (settings.isExtended && !this.#isStopped) this.#cancellations.start();
     this.#slots.adapt(this);
   }
 

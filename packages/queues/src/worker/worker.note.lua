@@ -1,5 +1,6 @@
-#!lua
--- Keeps what running tasks tell of themselves. What comes from an attempt that no longer holds its lease is refused.
+#!lua flags=allow-oom
+-- Keeps what running tasks tell of themselves. What comes from an attempt that no longer holds its lease is refused. It is
+-- bounded, so memory that is full is no reason to fail the attempts of whoever tells something.
 --
 -- KEYS
 --   attempts     HASH id -> last attempt; A u32 token … while active, C … cancelled

@@ -25,6 +25,7 @@ import type { ResolvedWorkerOptions, WorkerOptions } from '../options.js';
 import { DEFAULTS, resolveFairness, resolveWorkerOptions } from '../options.js';
 import { Pace } from './pace.js';
 import { Reporter } from './reporter.js';
+import { requireOptions } from '../require-known.js';
 import { Runner } from './runner.js';
 import { Schemas } from '../schema/schemas.js';
 import { died, GIVEN_BACK } from './settlement.js';
@@ -35,6 +36,7 @@ import { Processing } from '../telemetry/processing.js';
 
 /** How long `stop` waits for Redis to take the last settlements. */
 const FAREWELL_MS = 2_000;
+const STOP_OPTIONS = new Set(['graceMs']);
 
 export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly id = uuidv7();
@@ -162,7 +164,9 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * batch to fill go back at once. Idempotent, legal before `start`. Ends at most 2 s after `graceMs`, also when Redis cannot
    * be reached; then leases will end instead.
    */
-  stop({ graceMs = DEFAULTS.graceMs }: { graceMs?: number } = {}): Promise<void> {
+  stop(options: { graceMs?: number } = {}): Promise<void> {
+    requireOptions('stop', options, STOP_OPTIONS);
+    const { graceMs = DEFAULTS.graceMs } = options;
     requireDuration('graceMs', graceMs, { min: 0, max: Infinity });
     this.#stopped ??= this.#stop(graceMs);
     return this.#stopped;

@@ -1,0 +1,61 @@
+import { Controller, Get, Param, Query, Res } from '@nestjs/common';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { UnknownIdError } from '@mortise/queues';
+import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
+
+import { Waits } from '../http/deadline.interceptor.js';
+import { OpenWaits } from '../http/open-waits.js';
+import { Problems } from '../http/problems.decorator.js';
+import { waitOfQuery } from '../http/wait-of.js';
+import { Problem } from '../problems/problem.js';
+import { OpenQueues } from './open-queues.js';
+import { resultQuery, resultSchema } from './schedule-schemas.js';
+import { queueNameSchema, taskIdSchema } from './schemas.js';
+
+@ApiTags('tasks')
+@Controller('v1/queues/:queue/tasks/:id/result')
+export class ResultsController {
+  constructor(
+    private readonly queues: OpenQueues,
+    private readonly waits: OpenWaits,
+  ) {}
+
+  @Get()
+  @Waits(waitOfQuery)
+  @ApiOperation({
+    summary: 'Wait for the result of a task',
+    description:
+      'What its handler returned, or what it was completed with. A task that is tried again is waited for.',
+  })
+  @ApiResponse({ status: 200, standardSchema: resultSchema, description: 'It has succeeded.' })
+  @Problems(
+    'invalid-id',
+    'invalid-query',
+    'unknown-queue',
+    'unknown-task',
+    'task-dead',
+    'task-cancelled',
+    'result-timeout',
+    'too-many-waits',
+    'shutting-down',
+  )
+  async readResult(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Param('id', { schema: taskIdSchema }) id: string,
+    @Query({ schema: resultQuery }) { waitMs }: z.infer<typeof resultQuery>,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<z.infer<typeof resultSchema>> {
+    return this.waits.run(reply, waitMs, (signal) =>
+      this.queues.use(queueName, async (queue) => {
+        try {
+          const result = await queue.result(id, { waitMs, signal });
+          return result === undefined ? {} : { result };
+        } catch (error) {
+          if (!(error instanceof UnknownIdError)) throw error;
+          throw new Problem('unknown-task', `there is no task "${id}"`, { queue: queueName, taskId: id });
+        }
+      }),
+    );
+  }
+}

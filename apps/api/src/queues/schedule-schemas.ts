@@ -1,0 +1,92 @@
+/** What the routes of schedules and of results take and give. */
+import { z } from 'zod';
+
+import { MAX_WAIT_MS } from '../http/wait-of.js';
+import { instant, name, payload, queueNameSchema, taskOptions } from './schemas.js';
+
+/** A key becomes part of the ids of its tasks. */
+export const scheduleKeySchema = queueNameSchema;
+
+const MAX_EVERY_MS = 10 * 365.25 * 86_400_000;
+
+const timing = {
+  cron: z
+    .string()
+    .min(1)
+    .max(1_024)
+    .optional()
+    .meta({ description: 'five fields, or six with seconds first', examples: ['0 9 * * 1-5'] }),
+  timezone: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .meta({ description: 'a name of the IANA database, for cron; default UTC', examples: ['Europe/Berlin'] }),
+  everyMs: z.int().min(1_000).max(MAX_EVERY_MS).optional(),
+  startAt: instant.optional(),
+  until: instant.optional(),
+  limit: z.int().min(1).optional().meta({ description: 'so many instants altogether' }),
+  missed: z
+    .enum(['skip', 'once', 'all'])
+    .optional()
+    .meta({ description: 'what becomes of instants at which no worker was there; default once' }),
+  overlap: z.enum(['allow', 'skip']).optional().meta({
+    description: 'skip drops an instant while the task of the last one has not ended; default allow',
+  }),
+};
+
+export const scheduleBody = z
+  .strictObject({ ...timing, name, payload, ...taskOptions })
+  .refine(({ cron, everyMs }) => (cron === undefined) !== (everyMs === undefined), {
+    path: ['cron'],
+    error: 'needs to be there, or else everyMs',
+  })
+  .meta({
+    id: 'ScheduleBody',
+    examples: [{ cron: '0 9 * * 1-5', timezone: 'Europe/Berlin', name: 'report.daily', payload: null }],
+  });
+
+const nextAt = instant.optional().meta({ description: 'when it falls due next; none when it has ended' });
+
+export const scheduledSchema = z
+  .object({
+    key: z.string(),
+    nextAt,
+    isChanged: z.boolean().meta({ description: 'it was new, or another one was stored' }),
+  })
+  .meta({ id: 'Scheduled' });
+
+export const schedulesSchema = z
+  .object({
+    items: z.array(
+      z.object({
+        key: z.string(),
+        ...timing,
+        name: z.string(),
+        nextAt,
+        lastAt: instant.optional().meta({ description: 'the last instant that it fired for' }),
+        runs: z.int().min(0).meta({ description: 'how often it has fired' }),
+        definedAt: instant,
+        problem: z
+          .string()
+          .optional()
+          .meta({ description: 'what is stored cannot be read; all else says nothing then' }),
+      }),
+    ),
+  })
+  .meta({ id: 'Schedules', description: 'The one that is due first comes first.' });
+
+export const resultQuery = z.strictObject({
+  waitMs: z
+    .preprocess(
+      // Number and z.coerce would also take 1e1, 0x10 and spaces.
+      (text) => (typeof text === 'string' && /^[0-9]{1,16}$/.test(text) ? Number(text) : text),
+      z.int('must be a whole number in decimal digits').min(0).max(MAX_WAIT_MS),
+    )
+    .default(0)
+    .meta({ description: 'how long to wait for the end of the task, default 0' }),
+});
+
+export const resultSchema = z
+  .object({ result: z.unknown().optional().meta({ description: 'none when the handler returned nothing' }) })
+  .meta({ id: 'Result' });

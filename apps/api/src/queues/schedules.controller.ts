@@ -1,0 +1,88 @@
+import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Put } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { ScheduledTaskOptions, ScheduleRule } from '@mortise/queues';
+import type { z } from 'zod';
+
+import type { BodyConfig } from '../http/fastify.js';
+import { Problems } from '../http/problems.decorator.js';
+import { Problem } from '../problems/problem.js';
+import { refuseMisuse } from './misuse.js';
+import { OpenQueues } from './open-queues.js';
+import { scheduleBody, scheduledSchema, scheduleKeySchema, schedulesSchema } from './schedule-schemas.js';
+import { queueNameSchema } from './schemas.js';
+
+const LARGE: BodyConfig = { maxBodyBytes: 1_048_576 };
+
+@ApiTags('schedules')
+@Controller('v1/queues/:queue/schedules')
+export class SchedulesController {
+  constructor(private readonly queues: OpenQueues) {}
+
+  @Get()
+  @ApiOperation({ summary: 'List the schedules of a queue', description: 'Without payloads.' })
+  @ApiResponse({ status: 200, standardSchema: schedulesSchema, description: 'All of them, up to 10,000.' })
+  @Problems('invalid-id', 'unknown-queue')
+  async listSchedules(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+  ): Promise<z.infer<typeof schedulesSchema>> {
+    const schedules = await this.queues.use(queueName, (queue) => queue.schedules());
+    const items = schedules.map((schedule) => {
+      const { rule, payload: _, options: __, ...others } = schedule;
+      return { ...rule, ...others };
+    });
+    return { items };
+  }
+
+  @Put(':key')
+  @RouteConfig(LARGE)
+  @ApiOperation({
+    summary: 'Enqueue a task at each instant that a rule names',
+    description:
+      'Once across all workers, of which one has to run, or a claim to wait. A schedule of the same key is replaced; the same ' +
+      'again changes nothing, so every program may say it when it starts. The id of a task is `<key>@<instant>`.',
+  })
+  @ApiResponse({ status: 200, standardSchema: scheduledSchema, description: 'It is stored.' })
+  @Problems(
+    'invalid-id',
+    'invalid-body',
+    'malformed-json',
+    'invalid-payload',
+    'invalid-schedule',
+    'payload-too-large',
+    'body-too-large',
+    'unsupported-media-type',
+    'too-many-schedules',
+  )
+  async putSchedule(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Param('key', { schema: scheduleKeySchema }) key: string,
+    @Body({ schema: scheduleBody }) body: z.infer<typeof scheduleBody>,
+  ): Promise<z.infer<typeof scheduledSchema>> {
+    const { name, payload, cron, timezone, everyMs, startAt, until, limit, missed, overlap, ...given } = body;
+    const rule = present({ cron, timezone, everyMs, startAt, until, limit, missed, overlap }) as ScheduleRule;
+    const options = present(given) as ScheduledTaskOptions;
+    return this.queues.found(queueName, (queue) =>
+      queue.schedule(key, rule, name, payload, options).catch(refuseMisuse),
+    );
+  }
+
+  @Delete(':key')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({ summary: 'End a schedule', description: 'Tasks that it has made stay.' })
+  @ApiResponse({ status: 204, description: 'There is none of this key.' })
+  @Problems('invalid-id', 'unknown-queue', 'unknown-schedule')
+  async endSchedule(
+    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Param('key', { schema: scheduleKeySchema }) key: string,
+  ): Promise<void> {
+    const wasThere = await this.queues.use(queueName, (queue) => queue.unschedule(key));
+    if (!wasThere)
+      throw new Problem('unknown-schedule', `there is no schedule "${key}"`, { queue: queueName, key });
+  }
+}
+
+/** Without what was left out. */
+function present(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}

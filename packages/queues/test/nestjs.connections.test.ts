@@ -1,0 +1,144 @@
+/** One application with several connections: each has queues, workers and handlers of its own. */
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { Queue } from '@mortise/queues';
+import { InjectQueue, queueToken, QueuesModule, TaskHandler } from '@mortise/queues/nestjs';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
+import type { INestApplicationContext, ModuleMetadata } from '@nestjs/common';
+import { Injectable, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+
+const redis = connect();
+const open = new Set<INestApplicationContext>();
+
+afterEach(async () => {
+  await Promise.all([...open].map((app) => app.close()));
+  open.clear();
+});
+
+async function boot(metadata: ModuleMetadata): Promise<INestApplicationContext> {
+  @Module(metadata)
+  class App {}
+  const app = await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
+  open.add(app);
+  return app;
+}
+
+/** What handlers of these tests have seen. */
+class Seen extends Array<string> {}
+
+@Injectable()
+class Mails {
+  constructor(
+    private readonly seen: Seen,
+    @InjectQueue('mail') readonly mail: Queue,
+    @InjectQueue('mail', 'reports') readonly reports: Queue,
+  ) {}
+
+  @TaskHandler('send', { connection: 'reports' })
+  ofReports(payload: string): void {
+    this.seen.push(`report ${payload}`);
+  }
+
+  @TaskHandler('archive')
+  ofAny(payload: string): void {
+    this.seen.push(`archived ${payload}`);
+  }
+}
+
+@Injectable()
+class Letters {
+  constructor(private readonly seen: Seen) {}
+
+  @TaskHandler('send', { connection: 'default' })
+  letter(payload: string): void {
+    this.seen.push(`letter ${payload}`);
+  }
+}
+
+const tasks = ['send', 'archive'];
+const prefixes = { default: freshPrefix(), reports: freshPrefix() };
+const roots = (): NonNullable<ModuleMetadata['imports']> => [
+  QueuesModule.forRoot({ redis, prefix: prefixes.default, workers: {} }),
+  QueuesModule.forRootAsync({
+    connection: 'reports',
+    useFactory: () => ({ redis, prefix: prefixes.reports, workers: { concurrency: 2 } }),
+  }),
+];
+const registered = (): NonNullable<ModuleMetadata['imports']> => [
+  QueuesModule.registerQueue('mail', { tasks }),
+  QueuesModule.registerQueue('mail', { tasks, connection: 'reports' }),
+];
+
+describe('two connections', () => {
+  test('have queues of the same name, and a handler is for one or for all of them', async () => {
+    const app = await boot({ imports: [...roots(), ...registered()], providers: [Seen, Mails, Letters] });
+    const { mail, reports } = app.get(Mails);
+    expect(app.get(queueToken('mail', 'reports'))).toBe(reports);
+    await mail.enqueue('send', 'a');
+    await reports.enqueue('send', 'b');
+    for (const queue of [mail, reports]) await queue.enqueue('archive', 'c');
+    await until('all tasks', () => app.get(Seen).length === 4);
+    expect(app.get(Seen).toSorted()).toEqual(['archived c', 'archived c', 'letter a', 'report b']);
+    for (const prefix of Object.values(prefixes)) {
+      const seen = new Queue(redis, 'mail', { prefix });
+      await until('the ends', async () => (await seen.counts()).succeeded === 2);
+    }
+  });
+
+  test('neither has to do with the queues of the other', async () => {
+    @Injectable()
+    class Invoices {
+      @TaskHandler('bill', { queue: 'invoices', connection: 'default' })
+      bill(): void {}
+    }
+    const imports = [
+      ...roots(),
+      ...registered(),
+      QueuesModule.registerQueue('invoices', { tasks: ['bill'] }),
+    ];
+    const app = await boot({ imports, providers: [Seen, Mails, Letters, Invoices] });
+    await app.get(Mails).reports.enqueue('archive', 'r');
+    await until('the task', () => app.get(Seen).length === 1);
+    const stray = new Queue(redis, 'invoices', { prefix: prefixes.reports });
+    await stray.enqueue('bill', 1);
+    await app.get(Mails).reports.enqueue('archive', 's');
+    await until('the next task', () => app.get(Seen).length === 2);
+    expect(await stray.counts()).toMatchObject({ ready: 1 });
+  });
+
+  test('each has to have the handlers of its queues', async () => {
+    const imports = [...roots(), ...registered()];
+    await expect(boot({ imports, providers: [Seen, Mails] })).rejects.toThrow(
+      'QueuesModule: queue "mail" has no handler for "send"',
+    );
+  });
+
+  test('a handler for both and one for the same name of one of them are two', async () => {
+    @Injectable()
+    class Second {
+      @TaskHandler('archive', { connection: 'reports' })
+      again(): void {}
+    }
+    const imports = [...roots(), ...registered()];
+    await expect(boot({ imports, providers: [Seen, Mails, Letters, Second] })).rejects.toThrow(
+      '"archive" has two handlers, Mails.ofAny and Second.again',
+    );
+  });
+
+  test('a handler for one that no queue is registered with', async () => {
+    @Injectable()
+    class Lost {
+      @TaskHandler('send', { connection: 'other' })
+      send(): void {}
+    }
+    const imports = [...roots(), ...registered()];
+    await expect(boot({ imports, providers: [Seen, Mails, Letters, Lost] })).rejects.toThrow(
+      'Lost.send handles "send", which no registered queue of connection "other" has',
+    );
+  });
+
+  test('a queue of one that is not there: Nest says which', async () => {
+    const imports = [QueuesModule.registerQueue('mail', { connection: 'reports' })];
+    await expect(boot({ imports })).rejects.toThrow('connection "reports" of QueuesModule.forRoot');
+  });
+});
