@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 
 import { AggregatesModule } from './aggregates/aggregates.module.js';
 import type { Config } from './config.js';
+import { RemoteFilesModule } from './files/remote-files.module.js';
 import { HealthController } from './health/health.controller.js';
 import { DeadlineInterceptor } from './http/deadline.interceptor.js';
 import { OpenWaits } from './http/open-waits.js';
@@ -31,6 +32,7 @@ export class AppModule {
         MarketModule,
         RemoteLocksModule,
         RemoteMessagingModule,
+        RemoteFilesModule,
         AggregatesModule,
       ],
       controllers: [HealthController],

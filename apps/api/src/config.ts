@@ -5,6 +5,10 @@ import { z } from 'zod';
 const port = z.coerce.number('must be a number').int().min(0).max(65_535);
 const durationMs = z.coerce.number('must be a number of milliseconds').int().min(0).max(60_000);
 const timeoutMs = durationMs.min(10);
+const DAY_MS = 86_400_000;
+const MIB = 1_024 * 1_024;
+const spanMs = z.coerce.number('must be a number of milliseconds').int().min(10).max(DAY_MS);
+const bytes = z.coerce.number('must be a number of bytes').int().max(Number.MAX_SAFE_INTEGER);
 
 const address = z.string().transform((text, context) => {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:,/@]+)):(\d{1,5})$/.exec(text);
@@ -49,6 +53,21 @@ const environment = z
     MAX_STREAMS: z.coerce.number('must be a number').int().min(1).max(100_000).default(1_000),
     STREAM_HEARTBEAT_MS: timeoutMs.default(15_000),
     STREAM_PATIENCE_MS: timeoutMs.default(10_000),
+    MAX_TRANSFERS: z.coerce.number('must be a number').int().min(1).max(100_000).default(100),
+    FILE_MAX_BYTES: bytes.min(0).default(2_048 * MIB),
+    FILE_WINDOW_BYTES: bytes
+      .min(MIB)
+      .max(16_384 * MIB)
+      .default(32 * MIB),
+    FILE_BUDGET_BYTES: bytes.min(MIB).default(128 * MIB),
+    FILE_PATIENCE_MS: spanMs.default(30_000),
+    FILE_RESUME_MS: spanMs.default(60_000),
+    FILE_TTL_MS: z.coerce
+      .number('must be a number of milliseconds')
+      .int()
+      .min(1_000)
+      .max(365 * DAY_MS)
+      .default(DAY_MS),
   })
   .superRefine((env, context) => {
     const ways = (['REDIS_URL', 'REDIS_CLUSTER_NODES', 'REDIS_SENTINELS'] as const).filter(
@@ -60,6 +79,10 @@ const environment = z
     if (Boolean(env.REDIS_SENTINELS) !== Boolean(env.REDIS_SENTINEL_NAME)) {
       const path = ['REDIS_SENTINEL_NAME'];
       context.addIssue({ code: 'custom', path, message: 'goes together with REDIS_SENTINELS' });
+    }
+    if (env.FILE_BUDGET_BYTES < env.FILE_WINDOW_BYTES) {
+      const path = ['FILE_BUDGET_BYTES'];
+      context.addIssue({ code: 'custom', path, message: 'must be at least FILE_WINDOW_BYTES' });
     }
   });
 

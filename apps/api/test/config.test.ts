@@ -27,6 +27,13 @@ describe('readConfig', () => {
       MAX_STREAMS: 1_000,
       STREAM_HEARTBEAT_MS: 15_000,
       STREAM_PATIENCE_MS: 10_000,
+      MAX_TRANSFERS: 100,
+      FILE_MAX_BYTES: 2_147_483_648,
+      FILE_WINDOW_BYTES: 33_554_432,
+      FILE_BUDGET_BYTES: 134_217_728,
+      FILE_PATIENCE_MS: 30_000,
+      FILE_RESUME_MS: 60_000,
+      FILE_TTL_MS: 86_400_000,
     };
     expect(readConfig({})).toEqual(defaults);
     expect(readConfig({ PORT: '', REDIS_URL: '', HOME: '/root' })).toEqual(defaults);
@@ -88,6 +95,6 @@ describe('readConfig', () => {
     const documented = Array.from(readme.matchAll(/^\| `([A-Z_]+)` +\|/gm), ([, name]) => name);
     const read = Array.from(source.matchAll(/^ {4}([A-Z_]+): /gm), ([, name]) => name);
     expect(documented).toEqual(read);
-    expect(read.length).toBe(18);
+    expect(read.length).toBe(25);
   });
 });

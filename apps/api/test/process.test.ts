@@ -81,6 +81,14 @@ function begin(url: string, agent: Agent, body: string): ClientRequest {
 describe('the program', () => {
   const programs: Program[] = [];
 
+  /** Asks so often that the lines of that don't fit into the pipe, which nobody reads from now on. */
+  async function fillLog({ child, url }: Program): Promise<void> {
+    child.stdout!.removeAllListeners('data').pause();
+    for (let round = 0; round < 30; round += 1) {
+      await Promise.all(Array.from({ length: 50 }, async () => (await fetch(`${url}/v1/locks/free`)).text()));
+    }
+  }
+
   // They start side by side, because most of a start is waiting for a core to load the modules.
   beforeAll(async () => {
     const envs: Record<string, string>[] = [
@@ -89,6 +97,8 @@ describe('the program', () => {
       {},
       { REDIS_URL: 'redis://127.0.0.1:1' },
       { ...PATIENT, SHUTDOWN_DELAY_MS: '3000' },
+      PATIENT,
+      PATIENT,
     ];
     programs.push(...(await Promise.all(envs.map(boot))));
   }, BOOT_DEADLINE_MS);
@@ -230,5 +240,18 @@ describe('the program', () => {
     expect((await ended).code).toBe(0);
     const told = await waiting;
     expect([told.status, await told.json()]).toMatchObject([503, { type: notReady.type }]);
+  });
+
+  test('ends on SIGTERM, and answers until then, while nobody reads its log', async () => {
+    await fillLog(programs[5]!);
+    expect((await endOf(programs[5]!.child, 'SIGTERM')).code).toBe(0);
+  });
+
+  test('ends on SIGTERM, and answers until then, when the reader of its log has gone', async () => {
+    const { child, url } = programs[6]!;
+    await fillLog(programs[6]!);
+    child.stdout!.destroy();
+    await fetch(`${url}/v1/locks/free`);
+    expect((await endOf(child, 'SIGTERM')).code).toBe(0);
   });
 });

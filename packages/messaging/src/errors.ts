@@ -128,6 +128,36 @@ export class SenderBlockedError extends CodedError {
   }
 }
 
+/** `waitMs` is over, and what was asked at its end has no answer yet: Redis can't be reached, or is silent. Nothing was moved. */
+export class ReadTimeoutError extends CodedError {
+  readonly code = 'ERR_READ_TIMEOUT';
+
+  constructor(
+    /** Who is read for: the recipient, or the member. */
+    readonly reader: string,
+    readonly waitMs: number,
+  ) {
+    super(`Redis gave no answer for "${reader}" within ${waitMs} ms`);
+  }
+}
+
+/**
+ * What is stored of a chat is damaged: a key has another type, or an entry is none. The reason is its `cause`. Others are read
+ * without it.
+ */
+export class ChatUnreadableError extends CodedError {
+  readonly code = 'ERR_CHAT_UNREADABLE';
+
+  constructor(
+    readonly chatId: string,
+    cause: unknown,
+  ) {
+    super(`chat "${chatId}" cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    });
+  }
+}
+
 /** The recipient has no such device. */
 export class UnknownDeviceError extends CodedError {
   readonly code = 'ERR_UNKNOWN_DEVICE';
@@ -194,6 +224,59 @@ export class UnknownReceiverError extends CodedError {
   }
 }
 
+/** Another process is the receiver, or other programs are, until its lease ends. */
+export class ReceiverBusyError extends CodedError {
+  readonly code = 'ERR_RECEIVER_BUSY';
+
+  constructor(
+    readonly channel: string,
+    readonly receiver: string,
+    /** What is left of the lease, in ms, as far as it is known. */
+    readonly retryAfterMs: number,
+  ) {
+    super(`receiver "${receiver}" of channel "${channel}" is another process`);
+  }
+}
+
+/** The channel of files has as many receivers as it may have. */
+export class TooManyReceiversError extends CodedError {
+  readonly code = 'ERR_TOO_MANY_RECEIVERS';
+
+  constructor(
+    readonly channel: string,
+    readonly maxReceivers: number,
+  ) {
+    super(`channel "${channel}" would have more than ${maxReceivers} receivers`);
+  }
+}
+
+/**
+ * A member of gzip is larger than what the window of the file can hold, so reading could not go on within it after a restart. Nothing of it
+ * was freed. The sender can have a larger window, or `gzip: true`, which makes small members.
+ */
+export class GzipMemberTooLargeError extends CodedError {
+  readonly code = 'ERR_GZIP_MEMBER_TOO_LARGE';
+
+  constructor(
+    readonly file: string,
+    readonly maxBytes: number,
+  ) {
+    super(`file "${file}" has a member of gzip of more than ${maxBytes} bytes, which its window cannot hold`);
+  }
+}
+
+/** The channel of files lists no such file: there was none, or all are done with it. */
+export class UnknownFileError extends CodedError {
+  readonly code = 'ERR_UNKNOWN_FILE';
+
+  constructor(
+    readonly channel: string,
+    readonly number: number,
+  ) {
+    super(`channel "${channel}" lists no file ${number}`);
+  }
+}
+
 /** Another process took the file, or the name of the receiver, over: this one was silent for longer than `leaseMs`. */
 export class FileLeaseLostError extends CodedError {
   readonly code = 'ERR_FILE_LEASE_LOST';
@@ -243,12 +326,12 @@ export class FileExpiredError extends CodedError {
   }
 }
 
-/** A receiver of a compressed file that is larger than the window was stopped in its midst: it cannot go on there. */
+/** A compressed file was acked as plain bytes, within a member of gzip: it cannot be inflated from there. */
 export class FileNotResumableError extends CodedError {
   readonly code = 'ERR_FILE_NOT_RESUMABLE';
 
   constructor(readonly file: string) {
-    super(`file "${file}" is compressed and its beginning was freed: it cannot be read from here`);
+    super(`file "${file}" was acked as plain bytes: it cannot be inflated from there`);
   }
 }
 

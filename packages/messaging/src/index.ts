@@ -6,16 +6,20 @@ export type { PostResult } from './chat/poster.js';
 export {
   BodyTooLargeError,
   ChannelEndedError,
+  ChatUnreadableError,
   FileAbortedError,
   FileCorruptError,
   FileExpiredError,
   FileLeaseLostError,
   FileNotResumableError,
+  GzipMemberTooLargeError,
   InvalidBodyError,
   LineTooLongError,
   NotAllowedError,
   NotAMemberError,
   ReadOnlyMemberError,
+  ReadTimeoutError,
+  ReceiverBusyError,
   ReceiverDeadError,
   ReceiversDifferError,
   SenderBlockedError,
@@ -24,13 +28,16 @@ export {
   TooManyChatsError,
   TooManyDevicesError,
   TooManyMembersError,
+  TooManyReceiversError,
   UnknownChatError,
   UnknownDeviceError,
+  UnknownFileError,
   UnknownMessageError,
   UnknownReceiverError,
 } from './errors.js';
 export type {
   ChatEvent,
+  ChatEvents,
   EndedEvent,
   GapEvent,
   MembershipEvent,
@@ -39,10 +46,14 @@ export type {
   ResetEvent,
   TypingEvent,
 } from './follow/chat-event.js';
+export { FileChannel } from './files/file-channel.js';
+export type { FileRef } from './files/file-channel.js';
+export { FilePart } from './files/file-part.js';
 export { FileReceiver } from './files/file-receiver.js';
 export { FileSender } from './files/file-sender.js';
 export type { SentFile } from './files/file-sender.js';
 export { IncomingFile } from './files/incoming-file.js';
+export type { ChannelReceiver, FileChannelOptions, ListedFile } from './files/listed-file.js';
 export type {
   FileProgress,
   FileReceiverOptions,
@@ -81,4 +92,5 @@ export type {
   PullOptions,
   Role,
   SetRoleOptions,
+  UnreadableOptions,
 } from './options.js';

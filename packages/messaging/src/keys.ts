@@ -26,22 +26,23 @@
  * | `<prefix>:messaging:{<chatId>}:chat` | ZSET: the head; member → cursor and role | `create`, `post`, `ack`, `join`, `leave`, `setRole`, `edit`, `delete` | with its last member |
  * | `<prefix>:messaging:{<chatId>}:log` | LIST of entries, the oldest first, see `src/log/entry.ts` | `create`, `post`, `ack`, `leave`, `edit`, `delete` | what all have acked, at once; all of it `retentionMs` + 1/64 after the last `post` |
  * | `<prefix>:messaging:{<chatId>}:uncounted` | ZSET id → id: what doesn't count as unread (edits, deletions, deleted messages) | `edit`, `delete`, `leave` | what lies before the log, at the next of these; or twice `retentionMs` after the last `edit` or `delete` |
+ * | `<prefix>:messaging:{<chatId>}:joined` | ZSET member → the id behind which they joined, where older ones were stored then | `join`, `leave` | a member when they leave, or at a `join` once nothing older is stored; or twice `retentionMs` after the last `join` |
  * | `<prefix>:messaging:{<chatId>}:ids` | HASH: sender and their id → id | `create`, `post`, `edit`, `delete` | twice `dedupMs` after its first id |
  * | `<prefix>:messaging:{<chatId>}:ids-before` | HASH: the generation before | `post`, `edit`, `delete` | as `ids` |
  * | `<prefix>:messaging:{<chatId>}:events` | channel of frames, see `src/follow/frame.ts` | `create`, `post`, `edit`, `delete`, `join`, `leave`; `typing`, `presence` | holds nothing |
  * | `<prefix>:messaging:{<member>}:chats` | ZSET chat → instant of joining, ms: a superset of the chats that have the member | `create`, `join`; whoever reads it cleans it | with its last chat |
  * | `<prefix>:messaging:{<member>}:mutes` | HASH chat → muted until, ms; 0: for ever | `mute`, `unmute` | with its last chat |
  * | `<prefix>:messaging:{<member>}:member-events` | channel: `c` and a chat that was added; `u`, mutes were changed | `create`, `join`; `mute`, `unmute` | holds nothing |
- * | `<prefix>:messaging:{<channel>}:file-channel` | HASH: last number, bytes reserved, whether it has ended, leases of receivers | `send`, `end`, `files` | a minute after the last file of a channel that has ended, or `ttlMs` after its last change |
+ * | `<prefix>:messaging:{<channel>}:file-channel` | HASH: epoch (of this making of the channel), last number, bytes reserved, whether it has ended, `ttlMs`, leases of receivers, and who has left while files were listed | `send`, `end`, `files`, `join`, `leave` | a minute after the last file of a channel that has ended, or `ttlMs` after its last use by a sender or receiver |
  * | `<prefix>:messaging:{<channel>}:files` | ZSET id → number: files that are listed, and the last 10,000 before them | `send` | as `file-channel` |
- * | `<prefix>:messaging:{<channel>}:files-listed` | HASH number → `<bytes reserved>:<instant>:<ttlMs>:<name>` | `send`, `done`, `fail` | a file when all receivers are done with it; all as `file-channel` |
+ * | `<prefix>:messaging:{<channel>}:files-listed` | HASH number → `<bytes reserved>:<instant>:<ttlMs>:<epoch>:<name>` | `send`, `done`, `fail` | a file when all receivers are done with it; all as `file-channel` |
  * | `<prefix>:messaging:{<channel>}:files-done` | SET of `<number>:<receiver>` | `done`, `fail` | with their files |
- * | `<prefix>:messaging:{<channel>}:file-receivers` | ZSET receiver → end of its lease, ms | `send`, `files` | with the last file of a channel that has ended, or as `file-channel` |
+ * | `<prefix>:messaging:{<channel>}:file-receivers` | ZSET receiver → end of its lease, ms | `send`, `files`, `join`, `leave` | with the last file of a channel that has ended, or as `file-channel` |
  * | `<prefix>:messaging:{<channel>}:files-events` | channel: something has changed | `send`, `done`, `fail`, `end` | holds nothing |
- * | `<prefix>:messaging:{<channel>%%<number>}:file` | HASH: the head of a file, see `src/files/file-state.ts` | `send`, `ack`, `done`, `fail` | when all receivers are done, or `ttlMs` after the last chunk |
- * | `<prefix>:messaging:{<channel>%%<number>}:file-cursors` | ZSET receiver → chunk · 2^23 + bytes of it | `send`, `ack`, `done`, `fail` | with its last receiver, or as `file` |
- * | `<prefix>:messaging:{<channel>%%<number>}:chunk:<token>.<n>` | STRING, see `src/files/chunk.ts`; empty until it is written | `send` | when all receivers have passed it, or after `ttlMs` |
- * | `<prefix>:messaging:{<channel>%%<number>}:file-events` | channel: how far the file is written and freed | `send`, `ack`, `done`, `fail` | holds nothing |
+ * | `<prefix>:messaging:{<channel>%%<number>}:file:<epoch>` | HASH: the head of a file, see `src/files/file-state.ts` | `send`, `ack`, `done`, `fail` | when all receivers are done, or `ttlMs` after the last chunk |
+ * | `<prefix>:messaging:{<channel>%%<number>}:file-cursors:<epoch>` | ZSET receiver → chunk · 2^23 + bytes of it | `send`, `ack`, `done`, `fail` | with its last receiver, or as `file` |
+ * | `<prefix>:messaging:{<channel>%%<number>}:chunk:<epoch>.<token>.<n>` | STRING, see `src/files/chunk.ts`; empty until it is written | `send` | when all receivers have passed it, or after `ttlMs` |
+ * | `<prefix>:messaging:{<channel>%%<number>}:file-events:<epoch>` | channel: how far the file is written and freed | `send`, `ack`, `done`, `fail` | holds nothing |
  */
 import { KeySpace } from '@mortise/redis';
 
@@ -63,6 +64,7 @@ export interface ChatKeys {
   readonly chat: string;
   readonly log: string;
   readonly uncounted: string;
+  readonly joined: string;
   readonly ids: string;
   readonly oldIds: string;
   readonly events: string;
@@ -122,6 +124,7 @@ export class MessagingKeys {
       chat: entity.key('chat'),
       log: entity.key('log'),
       uncounted: entity.key('uncounted'),
+      joined: entity.key('joined'),
       ids: entity.key('ids'),
       oldIds: entity.key('ids-before'),
       events: entity.key('events'),
@@ -149,13 +152,14 @@ export class MessagingKeys {
     };
   }
 
-  file(channel: string, number: number): FileKeys {
+  /** Numbers begin at 1 again when a channel is forgotten; with its epoch, no two files ever have the same keys. */
+  file(channel: string, number: number, epoch: string): FileKeys {
     const entity = this.#space.entity(channel, 'channel', number);
     return {
-      file: entity.key('file'),
-      cursors: entity.key('file-cursors'),
-      events: entity.key('file-events'),
-      chunk: (token, index) => entity.key('chunk', `${token}.${index}`),
+      file: entity.key('file', epoch),
+      cursors: entity.key('file-cursors', epoch),
+      events: entity.key('file-events', epoch),
+      chunk: (token, index) => entity.key('chunk', `${epoch}.${token}.${index}`),
     };
   }
 }

@@ -1,5 +1,6 @@
 import { encodeName, requireDuration, requireInteger, requireName, requireOneOf } from '@mortise/redis';
 import type { Telemetry } from '@mortise/redis';
+import type { ChatUnreadableError } from './errors.js';
 
 /** Bounds of every mailbox. */
 export interface MailboxesOptions {
@@ -52,7 +53,8 @@ export interface ReceiveOptions extends DeviceOptions {
   readonly order?: 'oldest' | 'latest';
   /**
    * Waits for so long, in ms, while the mailbox is empty; `Infinity`: until `signal`. Default 0. An outage is no empty mailbox:
-   * while Redis can't be reached it goes on, as long as the options of the client let a command wait.
+   * what Redis has not answered a second after the end is ERR_READ_TIMEOUT. With 0 it goes on as long as the options of the
+   * client let a command wait.
    */
   readonly waitMs?: number;
   /** Ends it at once, also while Redis can't be reached: `receive` then rejects with the reason of the signal. */
@@ -130,13 +132,23 @@ export interface SetRoleOptions {
   readonly by?: string;
 }
 
+/** Of whatever reads all chats of a member. */
+export interface UnreadableOptions {
+  /**
+   * Is told of each chat that was left out because what is stored of it is damaged, each time; the others are returned. Default: one
+   * line on stderr for each chat of the process.
+   */
+  readonly onUnreadable?: (error: ChatUnreadableError) => void;
+}
+
 /** Of one `pull`. */
-export interface PullOptions {
+export interface PullOptions extends UnreadableOptions {
   /** The most messages of each chat, 1 to 1,000. Default 100. */
   readonly limit?: number;
   /**
    * Waits for so long, in ms, while there is nothing new; `Infinity`: until `signal`. Default 0. An outage is not nothing new:
-   * while Redis can't be reached it goes on, as long as the options of the client let a command wait.
+   * what Redis has not answered a second after the end is ERR_READ_TIMEOUT. With 0 it goes on as long as the options of the
+   * client let a command wait.
    */
   readonly waitMs?: number;
   /**
@@ -159,7 +171,7 @@ export interface MembersOptions {
 }
 
 /** Of one `chatsOf`. */
-export interface ChatsOfOptions {
+export interface ChatsOfOptions extends UnreadableOptions {
   /** Also chats that the member has muted. Default true. */
   readonly includeMuted?: boolean;
 }

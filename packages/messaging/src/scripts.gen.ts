@@ -138,7 +138,7 @@ export const chatAck = new Script({
 export const chatCreate = new Script({
   name: "chat.create",
   isReadOnly: false,
-  keys: ["chat","log","uncounted","ids","oldIds","events"],
+  keys: ["chat","log","uncounted","joined","ids","oldIds","events"],
   args: ["publish","retentionMs","dedupMs","keepAcked","notAfter","notBefore","field","body","sender"],
   restArg: "others",
   source: "#!lua\n" +
@@ -148,6 +148,7 @@ export const chatCreate = new Script({
     "--   chat         ZSET, see src/keys.ts; until its last member leaves\n" +
     "--   log          LIST of entries; PEXPIRE\n" +
     "--   uncounted    ZSET id -> id\n" +
+    "--   joined       ZSET member -> id\n" +
     "--   ids          HASH what a message is known by -> id; PEXPIRE\n" +
     "--   oldIds       HASH, the generation before\n" +
     "--   events       channel of the chat; not a key\n" +
@@ -165,7 +166,8 @@ export const chatCreate = new Script({
     "-- RETURNS\n" +
     "--   1 created, 0 it was there, -1 too late; the id of the first message or of the one that was known, 0 when there is\n" +
     "--   none; the server's time, ms\n" +
-    "local chat, log, uncounted, ids, oldIds, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
+    "local chat, log, uncounted, joined = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
+    "local ids, oldIds, events = KEYS[5], KEYS[6], KEYS[7]\n" +
     "local publish, retentionMs, dedupMs, keepAcked = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])\n" +
     "local notAfter, notBefore, field, body, sender = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], ARGV[8], ARGV[9]\n" +
     "local OWNER, WINDOWS, MOST_OPERANDS = 0.5, 64, 1000\n" +
@@ -181,7 +183,7 @@ export const chatCreate = new Script({
     "end\n" +
     "\n" +
     "-- Parts of a chat whose head is gone (evicted, deleted by hand) would mix with new ids.\n" +
-    "redis.call('UNLINK', log, uncounted, ids, oldIds)\n" +
+    "redis.call('UNLINK', log, uncounted, joined, ids, oldIds)\n" +
     "local others = #ARGV - 9\n" +
     "local last = body == '' and 0 or 1\n" +
     "local entry = '1:0:' .. sender .. '\\0' .. body\n" +
@@ -221,27 +223,30 @@ export const chatCreate = new Script({
 export const chatJoin = new Script({
   name: "chat.join",
   isReadOnly: false,
-  keys: ["chat","events"],
-  args: ["publish","maxMembers"],
+  keys: ["chat","log","joined","events"],
+  args: ["publish","maxMembers","retentionMs"],
   restArg: "joins",
   source: "#!lua\n" +
     "-- Adds members to a chat, behind its newest message. Who is in it already is left as they are.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   chat         ZSET, see src/keys.ts\n" +
+    "--   log          LIST of entries\n" +
+    "--   joined       ZSET member -> id; PEXPIRE\n" +
     "--   events       channel of the chat; not a key\n" +
     "-- ARGV\n" +
     "--   publish      PUBLISH or SPUBLISH\n" +
     "--   maxMembers   count\n" +
+    "--   retentionMs  ms until a message may be dropped\n" +
     "--   joins...     for each: the member as stored, the fraction of their role, the instant (ms) from which on the entry of the\n" +
     "--                chat in their index may have been cleaned away\n" +
     "-- RETURNS\n" +
     "--   the server's time, ms, then for each two: 1 new, 0 there before, -1 too many members, -2 too late; their cursor, or how\n" +
     "--   many members there are\n" +
     "--   nil: there is no such chat\n" +
-    "local chat, events = KEYS[1], KEYS[2]\n" +
-    "local publish, maxMembers = ARGV[1], tonumber(ARGV[2])\n" +
-    "local HEAD_SIZE = 4\n" +
+    "local chat, log, joined, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
+    "local publish, maxMembers, retentionMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])\n" +
+    "local HEAD_SIZE, WINDOWS = 4, 64\n" +
     "\n" +
     "local last = redis.call('ZSCORE', chat, '\\0l')\n" +
     "if not last then\n" +
@@ -251,8 +256,8 @@ export const chatJoin = new Script({
     "local time = redis.call('TIME')\n" +
     "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
     "local members = redis.call('ZCARD', chat) - HEAD_SIZE\n" +
-    "local replies, written, frames, seen = { now }, {}, {}, {}\n" +
-    "for i = 3, #ARGV, 3 do\n" +
+    "local replies, written, ids, frames, seen = { now }, {}, {}, {}, {}\n" +
+    "for i = 4, #ARGV, 3 do\n" +
     "  local name = ARGV[i]\n" +
     "  local score = seen[name] or redis.call('ZSCORE', chat, name)\n" +
     "  local outcome, detail = 1, last\n" +
@@ -268,6 +273,8 @@ export const chatJoin = new Script({
     "    seen[name] = score\n" +
     "    written[#written + 1] = score\n" +
     "    written[#written + 1] = name\n" +
+    "    ids[#ids + 1] = last\n" +
+    "    ids[#ids + 1] = name\n" +
     "    frames[#frames + 1] = struct.pack('>c1Ic0', 'j', #name, name)\n" +
     "  end\n" +
     "  replies[#replies + 1] = outcome\n" +
@@ -275,6 +282,16 @@ export const chatJoin = new Script({
     "end\n" +
     "if #written > 0 then\n" +
     "  redis.call('ZADD', chat, unpack(written))\n" +
+    "  -- What is stored now is not for them, should they have been here before. Where nothing is, nothing has to be remembered.\n" +
+    "  local stored = redis.call('LLEN', log)\n" +
+    "  if stored > 0 then\n" +
+    "    redis.call('ZREMRANGEBYSCORE', joined, '-inf', last - stored)\n" +
+    "    redis.call('ZADD', joined, unpack(ids))\n" +
+    "    -- As long as an entry that was there may be stored.\n" +
+    "    redis.call('PEXPIRE', joined, math.ceil(2 * (retentionMs + retentionMs / WINDOWS)))\n" +
+    "  else\n" +
+    "    redis.call('UNLINK', joined)\n" +
+    "  end\n" +
     "  redis.call(publish, events, '*:' .. table.concat(frames))\n" +
     "end\n" +
     "return replies\n",
@@ -283,7 +300,7 @@ export const chatJoin = new Script({
 export const chatLeave = new Script({
   name: "chat.leave",
   isReadOnly: false,
-  keys: ["chat","log","uncounted","ids","oldIds","events"],
+  keys: ["chat","log","uncounted","joined","ids","oldIds","events"],
   args: ["publish","keepAcked"],
   restArg: "leavers",
   source: "#!lua flags=allow-oom\n" +
@@ -293,6 +310,7 @@ export const chatLeave = new Script({
     "--   chat         ZSET, see src/keys.ts\n" +
     "--   log          LIST of entries\n" +
     "--   uncounted    ZSET id -> id\n" +
+    "--   joined       ZSET member -> id\n" +
     "--   ids          HASH what a message is known by -> id\n" +
     "--   oldIds       HASH, the generation before\n" +
     "--   events       channel of the chat; not a key\n" +
@@ -302,27 +320,35 @@ export const chatLeave = new Script({
     "--   leavers...   as stored\n" +
     "-- RETURNS\n" +
     "--   for each: 1, or 0 for who was no member\n" +
-    "local chat, log, uncounted, ids, oldIds, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
+    "local chat, log, uncounted, joined = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
+    "local ids, oldIds, events = KEYS[5], KEYS[6], KEYS[7]\n" +
     "local publish, keepAcked = ARGV[1], tonumber(ARGV[2])\n" +
     "local HEAD_SIZE = 4\n" +
     "\n" +
-    "local replies, frames = {}, {}\n" +
+    "local scores = redis.call('ZMSCORE', chat, '\\0l', unpack(ARGV, 3))\n" +
+    "if not scores[1] then\n" +
+    "  scores = {}\n" +
+    "end\n" +
+    "local last = 0 - (scores[1] or 0)\n" +
+    "local replies, frames, gone = {}, {}, {}\n" +
     "for i = 3, #ARGV do\n" +
-    "  local name = ARGV[i]\n" +
-    "  local removed = redis.call('ZREM', chat, name)\n" +
+    "  local name, score = ARGV[i], scores[i - 1]\n" +
+    "  local removed = score and redis.call('ZREM', chat, name) or 0\n" +
     "  replies[i - 2] = removed\n" +
     "  if removed == 1 then\n" +
-    "    frames[#frames + 1] = struct.pack('>c1Ic0', 'l', #name, name)\n" +
+    "    local text = name .. string.format('\\0%.0f\\0%.0f', last, math.floor(tonumber(score)))\n" +
+    "    frames[#frames + 1] = struct.pack('>c1Ic0', 'l', #text, text)\n" +
+    "    gone[#gone + 1] = name\n" +
     "  end\n" +
     "end\n" +
     "if #frames > 0 then\n" +
     "  local lowest = redis.call('ZRANGE', chat, HEAD_SIZE, HEAD_SIZE, 'WITHSCORES')[2]\n" +
     "  if not lowest then\n" +
-    "    redis.call('UNLINK', chat, log, uncounted, ids, oldIds)\n" +
+    "    redis.call('UNLINK', chat, log, uncounted, joined, ids, oldIds)\n" +
     "    frames[#frames + 1] = struct.pack('>c1I', 'x', 0)\n" +
     "  else\n" +
-    "    local cursors, last = chat, -redis.call('ZSCORE', chat, '\\0l')\n" +
-    "    local floor = math.floor(tonumber(lowest))\n" +
+    "    redis.call('ZREM', joined, unpack(gone))\n" +
+    "    local cursors, floor = chat, math.floor(tonumber(lowest))\n" +
     "-- Frees what everybody has acked, but for the newest ones that are kept for history.\n" +
     "-- Expects:\n" +
     "--   cursors, log       keys; cursors is the set of the head\n" +
@@ -1121,7 +1147,7 @@ export const fileAck = new Script({
     "--   receiver     encoded\n" +
     "--   token        of its lease\n" +
     "--   position     of its cursor\n" +
-    "--   textBytes    of inflated text that it has acked; empty: not compressed\n" +
+    "--   textBytes    <of inflated text that it has acked>:<of them before the position>; empty: not compressed\n" +
     "--   first        index of the first of the chunks\n" +
     "-- RETURNS\n" +
     "--   the first chunk that is not freed; -1: a younger lease has the file; -2: the receiver is done or was dropped, or the file is gone\n" +
@@ -1137,8 +1163,15 @@ export const fileAck = new Script({
     "for i = 4, #KEYS do\n" +
     "  chunks[#chunks + 1] = KEYS[i]\n" +
     "end\n" +
-    "redis.call('ZADD', cursors, 'XX', 'GT', position, receiver)\n" +
-    "if textBytes ~= '' then\n" +
+    "local acked = redis.call('HGET', file, 'g:' .. receiver)\n" +
+    "if textBytes == '' then\n" +
+    "  redis.call('ZADD', cursors, 'XX', 'GT', position, receiver)\n" +
+    "  if acked then\n" +
+    "    redis.call('HDEL', file, 'g:' .. receiver)\n" +
+    "  end\n" +
+    "elseif not acked or tonumber(acked:match('^%d+')) <= tonumber(textBytes:match('^%d+')) then\n" +
+    "  -- Not so an older one that was sent again: position and text belong together.\n" +
+    "  redis.call('ZADD', cursors, 'XX', 'GT', position, receiver)\n" +
     "  redis.call('HSET', file, 'g:' .. receiver, textBytes)\n" +
     "end\n" +
     "-- Frees the chunks that all receivers have passed.\n" +
@@ -1251,11 +1284,12 @@ export const fileCommit = new Script({
     "  return -2\n" +
     "elseif tonumber(n) > index then\n" +
     "  return tonumber(freedBytes)\n" +
-    "elseif tonumber(n) < index or redis.call('STRLEN', chunk) ~= stored then\n" +
-    "  return -3\n" +
     "elseif redis.call('EXISTS', cursors) == 0 then\n" +
+    "  -- Also of those that are on the way behind the first one that was refused.\n" +
     "  redis.call('UNLINK', chunk)\n" +
     "  return -4\n" +
+    "elseif tonumber(n) < index or redis.call('STRLEN', chunk) ~= stored then\n" +
+    "  return -3\n" +
     "end\n" +
     "local time = redis.call('TIME')\n" +
     "local leaseEnd = time[1] * 1000 + math.floor(time[2] / 1000) + leaseMs\n" +
@@ -1285,7 +1319,7 @@ export const fileJoin = new Script({
     "--   receiver     encoded\n" +
     "--   token        of its lease\n" +
     "-- RETURNS\n" +
-    "--   { position, bytes of inflated text that were acked, chunks, freed, freedBytes, state, segments, detail, bytes, windowBytes, chunkBytes }\n" +
+    "--   { position, inflated text that was acked (see file.ack), chunks, freed, freedBytes, state, segments, detail, bytes, windowBytes, chunkBytes }\n" +
     "--   { 'absent' }: no such file (yet); { 'lost' }: a younger lease has the file; { 'done' }: nothing to read for this receiver\n" +
     "local file, cursors = KEYS[1], KEYS[2]\n" +
     "local receiver, token = ARGV[1], ARGV[2]\n" +
@@ -1302,7 +1336,7 @@ export const fileJoin = new Script({
     "  return { 'done' }\n" +
     "end\n" +
     "redis.call('HSET', file, 't:' .. receiver, token)\n" +
-    "return { position, textBytes or '0', n, freed, freedBytes, state, segments, detail or '', bytes, windowBytes, chunkBytes }\n",
+    "return { position, textBytes or '', n, freed, freedBytes, state, segments, detail or '', bytes, windowBytes, chunkBytes }\n",
 } as const);
 
 export const fileOpen = new Script({
@@ -1473,28 +1507,33 @@ export const fileSettle = new Script({
 export const filesFinish = new Script({
   name: "files.finish",
   isReadOnly: false,
-  keys: ["head","listed","done","receivers"],
-  args: ["number","token","ttlMs"],
+  keys: ["head","files","listed","done","receivers"],
+  args: ["number","token","epoch"],
   restArg: "names",
   source: "#!lua flags=allow-oom\n" +
     "-- A receiver is done with a file, or is not waited for any more. Repeating it changes nothing.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   head         HASH, see src/keys.ts\n" +
+    "--   files        ZSET id -> number\n" +
     "--   listed       HASH number -> entry\n" +
     "--   done         SET of <number>:<receiver>\n" +
     "--   receivers    ZSET receiver -> end of its lease\n" +
     "-- ARGV\n" +
     "--   number       of the file\n" +
     "--   token        of the receiver's lease; empty: not asked for\n" +
-    "--   ttlMs        ms\n" +
+    "--   epoch        of the channel\n" +
     "--   names...     the receivers, encoded; none: only asks\n" +
     "-- RETURNS\n" +
-    "--   1 when all receivers are done, then the names of those who are; nil: the lease is another's; empty: the file is not listed any more\n" +
-    "local head, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
-    "local number, token, ttlMs = ARGV[1], ARGV[2], ARGV[3]\n" +
+    "--   1 when all receivers are done, then the names of those who are; nil: the lease is another's, or the channel is another one; empty: the\n" +
+    "--   file is not listed any more\n" +
+    "local head, files, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local number, token, epoch = ARGV[1], ARGV[2], ARGV[3]\n" +
     "\n" +
     "local names = { unpack(ARGV, 4) }\n" +
+    "if redis.call('HGET', head, 'epoch') ~= epoch then\n" +
+    "  return token == '' and {}\n" +
+    "end\n" +
     "if token ~= '' then\n" +
     "  local lease = redis.call('HGET', head, 'r:' .. names[1])\n" +
     "  if not lease or lease:match('^(%d+):') ~= token then\n" +
@@ -1507,15 +1546,20 @@ export const filesFinish = new Script({
     "for i = 1, #names do\n" +
     "  redis.call('SADD', done, number .. ':' .. names[i])\n" +
     "end\n" +
-    "if #names > 0 then\n" +
-    "  redis.call('PEXPIRE', done, ttlMs)\n" +
+    "-- Lets a channel live on. Its parts expire together: one that outlived the others would belong to the next channel of the name.\n" +
+    "-- Expects: head, files, listed, done, receivers (keys).\n" +
+    "local keepMs = redis.call('HGET', head, 'ttlMs')\n" +
+    "if keepMs then\n" +
+    "  for _, key in ipairs({ head, files, listed, done, receivers }) do\n" +
+    "    redis.call('PEXPIRE', key, keepMs)\n" +
+    "  end\n" +
     "end\n" +
     "local all = redis.call('ZRANGE', receivers, '0', '-1')\n" +
     "local marks = {}\n" +
     "for i = 1, #all do\n" +
     "  marks[i] = number .. ':' .. all[i]\n" +
     "end\n" +
-    "local isDone = redis.call('SMISMEMBER', done, unpack(marks))\n" +
+    "local isDone = marks[1] and redis.call('SMISMEMBER', done, unpack(marks)) or {}\n" +
     "local reply = { 1 }\n" +
     "for i = 1, #all do\n" +
     "  if isDone[i] == 1 then\n" +
@@ -1524,14 +1568,138 @@ export const filesFinish = new Script({
     "    reply[1] = 0\n" +
     "  end\n" +
     "end\n" +
+    "-- Who has left the channel is done with all that was listed before.\n" +
+    "for last, name in string.gmatch(redis.call('HGET', head, 'left') or '', '(%d+) ([^\\n" +
+    "]+)\\n" +
+    "') do\n" +
+    "  if tonumber(last) >= tonumber(number) then\n" +
+    "    reply[#reply + 1] = name\n" +
+    "  end\n" +
+    "end\n" +
     "return reply\n",
+} as const);
+
+export const filesJoin = new Script({
+  name: "files.join",
+  isReadOnly: false,
+  keys: ["head","files","listed","done","receivers"],
+  args: ["receiver","maxReceivers","ttlMs"],
+  source: "#!lua\n" +
+    "-- Makes somebody a receiver of a channel, behind its newest file. Repeating it changes nothing.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   head         HASH, see src/keys.ts\n" +
+    "--   files        ZSET id -> number\n" +
+    "--   listed       HASH number -> entry\n" +
+    "--   done         SET of <number>:<receiver>\n" +
+    "--   receivers    ZSET receiver -> end of its lease\n" +
+    "-- ARGV\n" +
+    "--   receiver     encoded\n" +
+    "--   maxReceivers  also those who have left, as long as what was listed before is\n" +
+    "--   ttlMs        ms; the channel expires so long after its last use, if no sender says otherwise\n" +
+    "-- RETURNS\n" +
+    "--   1; 0: it was one; -1: the channel has ended; -2: it has as many as it may have\n" +
+    "local head, files, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local receiver, maxReceivers, ttlMs = ARGV[1], tonumber(ARGV[2]), ARGV[3]\n" +
+    "\n" +
+    "local ended, left = unpack(redis.call('HMGET', head, 'ended', 'left'))\n" +
+    "if ended then\n" +
+    "  return -1\n" +
+    "end\n" +
+    "local isNew = not redis.call('ZSCORE', receivers, receiver)\n" +
+    "if isNew then\n" +
+    "  local others, kept = redis.call('ZCARD', receivers), ''\n" +
+    "  for number, name in string.gmatch(left or '', '(%d+) ([^\\n" +
+    "]+)\\n" +
+    "') do\n" +
+    "    if name ~= receiver then\n" +
+    "      others = others + 1\n" +
+    "      kept = kept .. number .. ' ' .. name .. '\\n" +
+    "'\n" +
+    "    end\n" +
+    "  end\n" +
+    "  if others >= maxReceivers then\n" +
+    "    return -2\n" +
+    "  end\n" +
+    "  if left and kept ~= left then\n" +
+    "    redis.call('HSET', head, 'left', kept)\n" +
+    "  end\n" +
+    "  local numbers = redis.call('HKEYS', listed)\n" +
+    "  for i = 1, #numbers do\n" +
+    "    redis.call('SADD', done, numbers[i] .. ':' .. receiver)\n" +
+    "  end\n" +
+    "  redis.call('ZADD', receivers, '0', receiver)\n" +
+    "end\n" +
+    "redis.call('HSETNX', head, 'ttlMs', ttlMs)\n" +
+    "-- Lets a channel live on. Its parts expire together: one that outlived the others would belong to the next channel of the name.\n" +
+    "-- Expects: head, files, listed, done, receivers (keys).\n" +
+    "local keepMs = redis.call('HGET', head, 'ttlMs')\n" +
+    "if keepMs then\n" +
+    "  for _, key in ipairs({ head, files, listed, done, receivers }) do\n" +
+    "    redis.call('PEXPIRE', key, keepMs)\n" +
+    "  end\n" +
+    "end\n" +
+    "return isNew and 1 or 0\n",
+} as const);
+
+export const filesLeave = new Script({
+  name: "files.leave",
+  isReadOnly: false,
+  keys: ["head","listed","done","receivers"],
+  args: ["receiver"],
+  source: "#!lua flags=allow-oom\n" +
+    "-- Takes a receiver out of a channel: it is done with what is listed, and gets no more. Repeating it changes nothing.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   head         HASH, see src/keys.ts\n" +
+    "--   listed       HASH number -> entry\n" +
+    "--   done         SET of <number>:<receiver>\n" +
+    "--   receivers    ZSET receiver -> end of its lease\n" +
+    "-- ARGV\n" +
+    "--   receiver     encoded\n" +
+    "-- RETURNS\n" +
+    "--   the numbers of the files that are listed, to be settled; nil: no such receiver\n" +
+    "local head, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
+    "local receiver = ARGV[1]\n" +
+    "\n" +
+    "if redis.call('ZREM', receivers, receiver) == 0 then\n" +
+    "  return false\n" +
+    "end\n" +
+    "local numbers = redis.call('HKEYS', listed)\n" +
+    "local oldest\n" +
+    "for i = 1, #numbers do\n" +
+    "  redis.call('SREM', done, numbers[i] .. ':' .. receiver)\n" +
+    "  oldest = math.min(oldest or math.huge, tonumber(numbers[i]))\n" +
+    "end\n" +
+    "redis.call('HDEL', head, 'r:' .. receiver)\n" +
+    "local last, left = unpack(redis.call('HMGET', head, 'last', 'left'))\n" +
+    "local kept = ''\n" +
+    "if oldest then\n" +
+    "  for number, name in string.gmatch(left or '', '(%d+) ([^\\n" +
+    "]+)\\n" +
+    "') do\n" +
+    "    if tonumber(number) >= oldest then\n" +
+    "      kept = kept .. number .. ' ' .. name .. '\\n" +
+    "'\n" +
+    "    end\n" +
+    "  end\n" +
+    "  -- A sender that has asked who is to get a file may open it afterwards, with a cursor for who has left meanwhile.\n" +
+    "  kept = kept .. last .. ' ' .. receiver .. '\\n" +
+    "'\n" +
+    "end\n" +
+    "if kept ~= '' then\n" +
+    "  redis.call('HSET', head, 'left', kept)\n" +
+    "elseif left then\n" +
+    "  redis.call('HDEL', head, 'left')\n" +
+    "end\n" +
+    "return numbers\n",
 } as const);
 
 export const filesOpen = new Script({
   name: "files.open",
   isReadOnly: false,
   keys: ["head","files","listed","done","receivers","events"],
-  args: ["publish","id","name","reserve","budget","maxListed","remembered","ttlMs"],
+  args: ["publish","id","name","reserve","budget","maxListed","remembered","ttlMs","newEpoch"],
   restArg: "names",
   source: "#!lua\n" +
     "-- Lists a file in its channel, and reserves its window in the channel's budget. The first call makes the channel.\n" +
@@ -1551,22 +1719,24 @@ export const filesOpen = new Script({
     "--   budget       bytes\n" +
     "--   maxListed    files\n" +
     "--   remembered   how many ids of finished files are kept\n" +
-    "--   ttlMs        ms; the channel expires so long after its last change\n" +
+    "--   ttlMs        ms; the channel expires so long after its last use\n" +
+    "--   newEpoch     of the channel, if this call makes it\n" +
     "--   names...     the receivers, encoded\n" +
     "-- RETURNS\n" +
-    "--   { 'listed', number, bytes reserved, who is not done... }, { 'finished', number }, { 'full' }, { 'ended' }, { 'differ' }: the channel has\n" +
-    "--   other receivers\n" +
+    "--   { 'listed', epoch, number, bytes reserved, who is not done... }, { 'finished', epoch, number }, { 'full' }, { 'ended' }, { 'differ' }: the\n" +
+    "--   channel has other receivers\n" +
     "local head, files, listed, done, receivers, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
     "local publish, id, name, reserve, budget = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])\n" +
-    "local maxListed, remembered, ttlMs = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]\n" +
+    "local maxListed, remembered, ttlMs, newEpoch = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9]\n" +
     "\n" +
     "local names = {}\n" +
-    "for i = 9, #ARGV do\n" +
+    "for i = 10, #ARGV do\n" +
     "  names[#names + 1] = ARGV[i]\n" +
     "end\n" +
+    "local epoch = redis.call('HGET', head, 'epoch')\n" +
     "local number = redis.call('ZSCORE', files, id)\n" +
     "if number and redis.call('HEXISTS', listed, number) == 0 then\n" +
-    "  return { 'finished', tonumber(number) }\n" +
+    "  return { 'finished', epoch, tonumber(number) }\n" +
     "end\n" +
     "local ended, last, reserved = unpack(redis.call('HMGET', head, 'ended', 'last', 'reserved'))\n" +
     "if ended and not number then\n" +
@@ -1593,9 +1763,13 @@ export const filesOpen = new Script({
     "  number = string.format('%d', (last or 0) + 1)\n" +
     "  local time = redis.call('TIME')\n" +
     "  local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
+    "  if not epoch then\n" +
+    "    epoch = newEpoch\n" +
+    "    redis.call('HSET', head, 'epoch', epoch)\n" +
+    "  end\n" +
     "  redis.call('HSET', head, 'last', number, 'reserved', string.format('%d', reserved + reserve))\n" +
     "  redis.call('ZADD', files, number, id)\n" +
-    "  entry = string.format('%d:%s:%s:%s', reserve, now, ttlMs, name)\n" +
+    "  entry = string.format('%d:%s:%s:%s:%s', reserve, now, ttlMs, epoch, name)\n" +
     "  redis.call('HSET', listed, number, entry)\n" +
     "  if known == 0 then\n" +
     "    for i = 1, #names do\n" +
@@ -1615,10 +1789,16 @@ export const filesOpen = new Script({
     "  end\n" +
     "  redis.call(publish, events, '*:listed')\n" +
     "end\n" +
-    "for _, key in ipairs({ head, files, listed, done, receivers }) do\n" +
-    "  redis.call('PEXPIRE', key, ttlMs)\n" +
+    "redis.call('HSET', head, 'ttlMs', ttlMs)\n" +
+    "-- Lets a channel live on. Its parts expire together: one that outlived the others would belong to the next channel of the name.\n" +
+    "-- Expects: head, files, listed, done, receivers (keys).\n" +
+    "local keepMs = redis.call('HGET', head, 'ttlMs')\n" +
+    "if keepMs then\n" +
+    "  for _, key in ipairs({ head, files, listed, done, receivers }) do\n" +
+    "    redis.call('PEXPIRE', key, keepMs)\n" +
+    "  end\n" +
     "end\n" +
-    "local reply = { 'listed', tonumber(number), tonumber(entry:match('^%d+')) }\n" +
+    "local reply = { 'listed', epoch, tonumber(number), tonumber(entry:match('^%d+')) }\n" +
     "local marks = {}\n" +
     "for i = 1, #names do\n" +
     "  marks[i] = number .. ':' .. names[i]\n" +
@@ -1635,13 +1815,14 @@ export const filesOpen = new Script({
 export const filesReceive = new Script({
   name: "files.receive",
   isReadOnly: false,
-  keys: ["head","listed","done","receivers"],
+  keys: ["head","files","listed","done","receivers"],
   args: ["receiver","holder","token","leaseMs","limit"],
   source: "#!lua\n" +
     "-- Takes or renews the lease of a receiver, and shows which files it has to read.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   head         HASH, see src/keys.ts\n" +
+    "--   files        ZSET id -> number\n" +
     "--   listed       HASH number -> entry\n" +
     "--   done         SET of <number>:<receiver>\n" +
     "--   receivers    ZSET receiver -> end of its lease\n" +
@@ -1653,13 +1834,13 @@ export const filesReceive = new Script({
     "--   limit        the most files to show\n" +
     "-- RETURNS\n" +
     "--   { 'held', token, 1 if the channel has ended, the numbers of files that it is done with and that are still listed, joined by commas,\n" +
-    "--   then for each file its number and its entry, in their order }\n" +
+    "--   the epoch, then for each file its number and its entry, in their order }\n" +
     "--   { 'absent' }: no channel (yet); { 'unknown' }: no such receiver; { 'busy', ms until the lease of the other ends }; { 'lost' };\n" +
     "--   { 'ended' }: nothing to read any more\n" +
-    "local head, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
+    "local head, files, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
     "local receiver, holder, token, leaseMs, limit = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])\n" +
     "\n" +
-    "local ended, lease = unpack(redis.call('HMGET', head, 'ended', 'r:' .. receiver))\n" +
+    "local ended, lease, epoch = unpack(redis.call('HMGET', head, 'ended', 'r:' .. receiver, 'epoch'))\n" +
     "if ended and redis.call('EXISTS', listed) == 0 then\n" +
     "  return { 'ended' }\n" +
     "end\n" +
@@ -1686,6 +1867,14 @@ export const filesReceive = new Script({
     "  token = heldToken\n" +
     "end\n" +
     "redis.call('ZADD', receivers, string.format('%d', now + leaseMs), receiver)\n" +
+    "-- Lets a channel live on. Its parts expire together: one that outlived the others would belong to the next channel of the name.\n" +
+    "-- Expects: head, files, listed, done, receivers (keys).\n" +
+    "local keepMs = redis.call('HGET', head, 'ttlMs')\n" +
+    "if keepMs then\n" +
+    "  for _, key in ipairs({ head, files, listed, done, receivers }) do\n" +
+    "    redis.call('PEXPIRE', key, keepMs)\n" +
+    "  end\n" +
+    "end\n" +
     "\n" +
     "local entries = redis.call('HGETALL', listed)\n" +
     "local open, passed, marks = {}, {}, {}\n" +
@@ -1703,7 +1892,7 @@ export const filesReceive = new Script({
     "table.sort(open, function(a, b)\n" +
     "  return a[1] < b[1]\n" +
     "end)\n" +
-    "local reply = { 'held', tonumber(token), ended and 1 or 0, table.concat(passed, ',') }\n" +
+    "local reply = { 'held', tonumber(token), ended and 1 or 0, table.concat(passed, ','), epoch or '' }\n" +
     "for i = 1, math.min(#open, limit) do\n" +
     "  reply[#reply + 1] = open[i][1]\n" +
     "  reply[#reply + 1] = open[i][2]\n" +
@@ -1749,14 +1938,16 @@ export const filesRemove = new Script({
     "    for j = 1, #names do\n" +
     "      marks[j] = ARGV[i] .. ':' .. names[j]\n" +
     "    end\n" +
-    "    local isDone, isWhole = redis.call('SMISMEMBER', done, unpack(marks)), true\n" +
+    "    local isDone, isWhole = marks[1] and redis.call('SMISMEMBER', done, unpack(marks)) or {}, true\n" +
     "    for j = 1, #names do\n" +
     "      isWhole = isWhole and isDone[j] == 1\n" +
     "    end\n" +
     "    if isWhole then\n" +
     "      given = given + tonumber(entry:match('^(%d+):'))\n" +
     "      redis.call('HDEL', listed, ARGV[i])\n" +
-    "      redis.call('SREM', done, unpack(marks))\n" +
+    "      if marks[1] then\n" +
+    "        redis.call('SREM', done, unpack(marks))\n" +
+    "      end\n" +
     "      isChanged = true\n" +
     "    end\n" +
     "  end\n" +
@@ -1843,6 +2034,42 @@ export const followPage = new Script({
     "  end\n" +
     "end\n" +
     "return reply\n",
+} as const);
+
+export const followSince = new Script({
+  name: "follow.since",
+  isReadOnly: false,
+  keys: ["chat","log","joined"],
+  args: ["member"],
+  source: "#!lua flags=allow-oom\n" +
+    "-- Where a member stands in a chat, and since which id they are in it. Not flagged as one that only reads, so that it is always\n" +
+    "-- the master that answers: a replica may not know yet what was pushed.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   chat         ZSET of the head and the members\n" +
+    "--   log          LIST of entries\n" +
+    "--   joined       ZSET member -> the id behind which they joined\n" +
+    "-- ARGV\n" +
+    "--   member       as stored\n" +
+    "-- RETURNS\n" +
+    "--   the epoch, the last id, the score of the member as text, the id behind which they joined (0 where that isn't known: then\n" +
+    "--   nothing up to it is stored), and the base: no id up to it is stored\n" +
+    "--   nil: there is no such chat, or it doesn't have the member\n" +
+    "local chat, log, joined = KEYS[1], KEYS[2], KEYS[3]\n" +
+    "local member = ARGV[1]\n" +
+    "\n" +
+    "local head = redis.call('ZMSCORE', chat, '\\0e', '\\0l', member)\n" +
+    "if not head[1] or not head[3] then\n" +
+    "  return nil\n" +
+    "end\n" +
+    "local last = 0 - head[2]\n" +
+    "return {\n" +
+    "  0 - head[1],\n" +
+    "  last,\n" +
+    "  head[3],\n" +
+    "  tonumber(redis.call('ZSCORE', joined, member) or 0),\n" +
+    "  last - redis.call('LLEN', log),\n" +
+    "}\n",
 } as const);
 
 export const followTell = new Script({

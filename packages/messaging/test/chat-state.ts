@@ -1,5 +1,5 @@
 import { decodeName, KeySpace } from '@mortise/redis';
-import type { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import { decodeEntry } from '../src/log/entry.js';
 import type { EntryKind } from '../src/log/entry.js';
 import { ackedIdOf, roleOf } from '../src/log/standing.js';
@@ -43,7 +43,11 @@ export interface ChatState {
   readonly uncounted: number[];
 }
 
-export async function describeChat(redis: Redis, prefix: string, chatId: string): Promise<ChatState> {
+export async function describeChat(
+  redis: Redis | Cluster,
+  prefix: string,
+  chatId: string,
+): Promise<ChatState> {
   const keys = new KeySpace('messaging', prefix).entity(chatId);
   const [scores, entries, uncounted] = await Promise.all([
     redis.zrange(keys.key('chat'), '0', '-1', 'WITHSCORES'),

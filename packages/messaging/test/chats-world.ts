@@ -5,7 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
-import type { ChatMessage, Pulled } from '@mortise/messaging';
+import type { ChatMessage, Pulled, Role } from '@mortise/messaging';
 import type { RedisClient } from '@mortise/redis';
 import { freshPrefix } from '@mortise/test-kit';
 import * as fc from 'fast-check';
@@ -51,6 +51,19 @@ const action = fc.oneof(
     weight: 3,
     arbitrary: fc.record({ type: fc.constantFrom('join' as const, 'leave' as const), chat, member }),
   },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      type: fc.constant('role' as const),
+      chat,
+      member,
+      role: fc.constantFrom<Role>('owner', 'member', 'reader'),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ type: fc.constantFrom('mute' as const, 'unmute' as const), chat, member }),
+  },
 );
 type Action = typeof action extends fc.Arbitrary<infer Value> ? Value : never;
 
@@ -72,9 +85,14 @@ interface Event {
   readonly revises: number | undefined;
 }
 
+const GONE = ['ERR_NOT_A_MEMBER', 'ERR_UNKNOWN_CHAT'];
+/** Of two at once, nobody could say which was the last. */
+const EXCLUSIVE = new Set(['join', 'leave', 'role', 'mute', 'unmute']);
+
 /** What is known of a chat that lives. */
 class Known {
   readonly members: Set<string>;
+  readonly roles: Map<string, Role>;
   readonly events = new Map<number, Event>();
   readonly cursors = new Map<string, number>();
   /** The highest id that was asked to be acked, or was posted, by each member. */
@@ -86,10 +104,11 @@ class Known {
   readonly maybe = new Set<unknown>();
 
   constructor(
-    members: readonly string[],
+    founders: readonly string[],
     readonly epoch: number,
   ) {
-    this.members = new Set(members);
+    this.members = new Set(founders);
+    this.roles = new Map(founders.map((name, index) => [name, index === 0 ? 'owner' : 'member']));
   }
 
   get lastId(): number {
@@ -120,14 +139,21 @@ type Outcome =
   | { readonly value: unknown; readonly body?: unknown }
   | { readonly code: string; readonly body?: unknown };
 
-/** In this order: a process for each client. */
+/** Who was in a chat before a round, and as what. */
+type Before = ReadonlyMap<string, ReadonlyMap<string, Role>>;
+
+/** A process for each client. */
 export class World {
   readonly prefix = freshPrefix();
   readonly #processes: Chats[];
   readonly #cut: () => Promise<unknown>;
   readonly #logLength: (key: string) => Promise<number>;
   readonly #known = new Map<string, Known>();
+  /** `chat member`: that outlives membership, and the chat. */
+  readonly #muted = new Set<string>();
   #count = 0;
+  /** Actions that were taken. */
+  actions = 0;
 
   constructor(
     clients: readonly (RedisClient & { llen(key: string): Promise<number> })[],
@@ -144,12 +170,11 @@ export class World {
     await Promise.all(dead.map((chatId) => this.#found(chatId, founders)));
     const seen = new Set<string>();
     const chosen = actions.filter((next) => {
-      // Of two at once, nobody could say which was the last.
-      if (next.type !== 'join' && next.type !== 'leave') return true;
+      if (next.type === 'pull' || !EXCLUSIVE.has(next.type)) return true;
       const who = `${next.chat} ${next.member}`;
       return !seen.has(who) && seen.add(who);
     });
-    const before = new Map([...this.#known].map(([chatId, { members }]) => [chatId, new Set(members)]));
+    const before = new Map([...this.#known].map(([chatId, { roles }]) => [chatId, new Map(roles)]));
     const targets = chosen.map((next) => this.#targetOf(next));
     const outcomes = await Promise.all(chosen.map((next, index) => this.#take(next, targets[index]!)));
     await cuts;
@@ -157,6 +182,7 @@ export class World {
       this.#settle(next, targets[index]!, outcomes[index]!, isCut, before);
     for (const [chatId, { members }] of this.#known) if (members.size === 0) this.#known.delete(chatId);
     for (const [index, next] of chosen.entries()) this.#explain(next, outcomes[index]!, before);
+    this.actions += chosen.length;
     await this.#compare(isCut);
   }
 
@@ -200,6 +226,9 @@ export class World {
       if (next.type === 'ack') return chats.ack(next.member, next.chat, target);
       if (next.type === 'join') return chats.join(next.chat, next.member);
       if (next.type === 'leave') return chats.leave(next.chat, next.member);
+      if (next.type === 'role') return chats.setRole(next.chat, next.member, next.role);
+      if (next.type === 'mute') return chats.mute(next.member, next.chat);
+      if (next.type === 'unmute') return chats.unmute(next.member, next.chat);
       if (next.type === 'delete') return chats.delete(next.chat, next.member, target);
       return chats.edit(next.chat, next.member, target, body, { id });
     });
@@ -221,22 +250,19 @@ export class World {
     }
   }
 
-  #settle(
-    next: Action,
-    target: number,
-    outcome: Outcome,
-    isCut: boolean,
-    before: Map<string, Set<string>>,
-  ): void {
+  #settle(next: Action, target: number, outcome: Outcome, isCut: boolean, before: Before): void {
     if (next.type === 'pull') return;
     const known = this.#known.get(next.chat)!;
     const was = before.get(next.chat)!.has(next.member);
     if ('code' in outcome) {
       const isAllowed = {
-        post: ['ERR_NOT_A_MEMBER', 'ERR_UNKNOWN_CHAT'],
-        edit: ['ERR_NOT_A_MEMBER', 'ERR_UNKNOWN_CHAT', 'ERR_UNKNOWN_MESSAGE', 'ERR_NOT_ALLOWED'],
-        delete: ['ERR_NOT_A_MEMBER', 'ERR_UNKNOWN_CHAT', 'ERR_UNKNOWN_MESSAGE', 'ERR_NOT_ALLOWED'],
-        ack: ['ERR_NOT_A_MEMBER', 'ERR_UNKNOWN_CHAT', 'ERR_UNKNOWN_MESSAGE'],
+        post: [...GONE, 'ERR_READ_ONLY_MEMBER'],
+        edit: [...GONE, 'ERR_READ_ONLY_MEMBER', 'ERR_UNKNOWN_MESSAGE', 'ERR_NOT_ALLOWED'],
+        delete: [...GONE, 'ERR_READ_ONLY_MEMBER', 'ERR_UNKNOWN_MESSAGE', 'ERR_NOT_ALLOWED'],
+        role: GONE,
+        mute: ['ERR_NOT_A_MEMBER'],
+        unmute: [],
+        ack: [...GONE, 'ERR_UNKNOWN_MESSAGE'],
         join: ['ERR_UNKNOWN_CHAT'],
         leave: [],
       }[next.type];
@@ -252,14 +278,23 @@ export class World {
       if (!was) {
         known.cursors.delete(next.member);
         known.reach.delete(next.member);
+        known.roles.set(next.member, 'member');
       }
       known.members.add(next.member);
       known.reached(next.member, (outcome.value as { ackedId: number }).ackedId);
     } else if (next.type === 'leave') {
       if (!isCut || outcome.value === true) expect(outcome.value).toBe(was);
       known.members.delete(next.member);
+      known.roles.delete(next.member);
       known.cursors.delete(next.member);
       known.reach.delete(next.member);
+    } else if (next.type === 'role') {
+      expect(was).toBe(true);
+      known.roles.set(next.member, next.role);
+    } else if (next.type === 'mute') {
+      this.#muted.add(`${next.chat} ${next.member}`);
+    } else if (next.type === 'unmute') {
+      this.#muted.delete(`${next.chat} ${next.member}`);
     } else if (next.type === 'ack') {
       expect(target).toBeLessThan(FAR);
       expect(outcome.value).toBeGreaterThanOrEqual(target);
@@ -282,14 +317,23 @@ export class World {
   }
 
   /** What was refused for who isn't a member was refused with a reason; what was pulled meanwhile was in order and whole. */
-  #explain(next: Action, outcome: Outcome, before: Map<string, Set<string>>): void {
+  #explain(next: Action, outcome: Outcome, before: Before): void {
     if ('code' in outcome) {
       if (next.type === 'pull') throw new Error(`a pull was refused: ${outcome.code}`);
       const known = this.#known.get(next.chat);
       const isIn = before.get(next.chat)!.has(next.member) && known?.members.has(next.member) === true;
       if (isIn) expect(outcome.code).not.toBe('ERR_NOT_A_MEMBER');
       if (known) expect(outcome.code).not.toBe('ERR_UNKNOWN_CHAT');
+      if (outcome.code === 'ERR_READ_ONLY_MEMBER') {
+        const roles = [before.get(next.chat)!.get(next.member), known?.roles.get(next.member)];
+        expect(roles).toContain('reader');
+      }
       return;
+    }
+    if (next.type === 'post' || next.type === 'edit' || next.type === 'delete') {
+      // Who only read all the while wrote nothing.
+      const after = this.#known.get(next.chat)?.roles.get(next.member) ?? 'reader';
+      if (after === 'reader') expect(before.get(next.chat)!.get(next.member)).not.toBe('reader');
     }
     if (next.type !== 'pull') return;
     for (const pulled of outcome.value as Pulled[]) {
@@ -331,6 +375,7 @@ export class World {
       }
       expect([...known.events.keys()]).toContain(id);
     }
+    expect(new Map(members.map((each) => [each.member, each.role]))).toEqual(known.roles);
     for (const { member: name, ackedId } of members) {
       // Cursors never move back, and never further than somebody asked for; a pull whose reply was lost asked, too.
       expect(ackedId).toBeGreaterThanOrEqual(known.cursors.get(name) ?? 0);
@@ -355,7 +400,10 @@ export class World {
   }
 
   async #compareMember(chats: Chats, name: string): Promise<void> {
-    const pulled = await chats.pull(name, ALL);
+    const [pulled, audible] = [
+      await chats.pull(name, { ...ALL, includeMuted: true }),
+      await chats.pull(name, ALL),
+    ];
     const overviews = await chats.chatsOf(name);
     const own = [...this.#known].filter(([, { members }]) => members.has(name));
     expect(overviews.map(({ chatId }) => chatId).toSorted()).toEqual(
@@ -368,8 +416,20 @@ export class World {
       for (let id = ackedId + 1; id <= lastId; id += 1)
         if (!known.isDeleted(id)) messages.push(known.shown(id));
       expect(unread).toBe(messages.filter((each) => (each as Event).kind === 'message').length);
-      return { chatId, epoch: known.epoch, ackedId, lastId, unread, messages, isMuted: false };
+      return {
+        chatId,
+        epoch: known.epoch,
+        ackedId,
+        lastId,
+        unread,
+        messages,
+        isMuted: this.#muted.has(`${chatId} ${name}`),
+      };
     });
+    expect(audible).toEqual(pulled.filter(({ isMuted }) => !isMuted));
+    expect(overviews.filter(({ isMuted }) => isMuted).map(({ chatId }) => chatId)).toEqual(
+      overviews.map(({ chatId }) => chatId).filter((chatId) => this.#muted.has(`${chatId} ${name}`)),
+    );
     const got = pulled.map((each) => ({
       ...each,
       messages: each.messages.map(({ id, kind, from, body, revises }) => ({ id, kind, from, body, revises })),

@@ -9,7 +9,8 @@ const scope = { prefix, scripts };
 const chats = new Chats(redis, { prefix });
 const guild = 'messaging:{guild}';
 const post = `${guild}:chat ${guild}:log ${guild}:ids ${guild}:ids-before ${guild}:events`;
-const all = `${guild}:chat ${guild}:log ${guild}:uncounted ${guild}:ids ${guild}:ids-before ${guild}:events`;
+const revise = `${guild}:chat ${guild}:log ${guild}:uncounted ${guild}:ids ${guild}:ids-before ${guild}:events`;
+const all = `${guild}:chat ${guild}:log ${guild}:uncounted ${guild}:joined ${guild}:ids ${guild}:ids-before ${guild}:events`;
 
 /** Scripts that a server doesn't know are sent as text, once. */
 async function warm(): Promise<void> {
@@ -35,7 +36,7 @@ test('each method is one round trip, create and join are two; calls of a tick an
     `evalsha chat.create ${all}`,
     '  time',
     `  exists ${guild}:chat`,
-    `  unlink ${guild}:log ${guild}:uncounted ${guild}:ids ${guild}:ids-before`,
+    `  unlink ${guild}:log ${guild}:uncounted ${guild}:joined ${guild}:ids ${guild}:ids-before`,
     `  zadd ${guild}:chat`,
     `  rpush ${guild}:log`,
     `  pexpire ${guild}:log`,
@@ -75,7 +76,7 @@ test('each method is one round trip, create and join are two; calls of a tick an
   ).toEqual(usual);
 
   expect(await see(() => chats.edit('guild', 'anna', 3, 'three'))).toEqual([
-    `evalsha chat.revise ${all}`,
+    `evalsha chat.revise ${revise}`,
     `  zmscore ${guild}:chat`,
     `  hget ${guild}:ids`,
     `  hget ${guild}:ids-before`,
@@ -132,15 +133,33 @@ test('each method is one round trip, create and join are two; calls of a tick an
 
   const joined = await see(() => chats.join('guild', 'carl'));
   expect(joined.filter((line) => line.startsWith('evalsha member.index'))).toHaveLength(1);
-  expect(joined.slice(joined.indexOf(`evalsha chat.join ${guild}:chat ${guild}:events`))).toEqual([
-    `evalsha chat.join ${guild}:chat ${guild}:events`,
+  const join = `evalsha chat.join ${guild}:chat ${guild}:log ${guild}:joined ${guild}:events`;
+  const added = [
+    join,
     `  zscore ${guild}:chat`,
     '  time',
     `  zcard ${guild}:chat`,
     `  zscore ${guild}:chat`,
     `  zadd ${guild}:chat`,
+    `  llen ${guild}:log`,
+  ];
+  expect(joined.slice(joined.indexOf(join))).toEqual([
+    ...added,
+    `  unlink ${guild}:joined`,
     `  publish ${guild}:events`,
   ]);
+  // Where something is stored that is not for them.
+  await chats.post('guild', 'anna', 8);
+  const late = await see(() => chats.join('guild', 'eve'));
+  expect(late.slice(late.indexOf(join))).toEqual([
+    ...added,
+    `  zremrangebyscore ${guild}:joined`,
+    `  zadd ${guild}:joined`,
+    `  pexpire ${guild}:joined`,
+    `  publish ${guild}:events`,
+  ]);
+  await chats.leave('guild', 'eve');
+  await chats.ack('bob', 'guild', 8);
   expect(await see(() => chats.setRole('guild', 'carl', 'reader', { by: 'anna' }))).toEqual([
     `evalsha chat.role ${guild}:chat`,
     `  zmscore ${guild}:chat`,
@@ -148,19 +167,20 @@ test('each method is one round trip, create and join are two; calls of a tick an
   ]);
   expect(await see(() => Promise.all(['carl', 'dora'].map((name) => chats.leave('guild', name))))).toEqual([
     `evalsha chat.leave ${all}`,
-    `  zrem ${guild}:chat`,
+    `  zmscore ${guild}:chat`,
     `  zrem ${guild}:chat`,
     `  zrange ${guild}:chat`,
-    `  zscore ${guild}:chat`,
+    `  zrem ${guild}:joined`,
     `  unlink ${guild}:log ${guild}:uncounted`,
     `  publish ${guild}:events`,
   ]);
   expect(await see(() => Promise.all(['anna', 'bob'].map((name) => chats.leave('guild', name))))).toEqual([
     `evalsha chat.leave ${all}`,
+    `  zmscore ${guild}:chat`,
     `  zrem ${guild}:chat`,
     `  zrem ${guild}:chat`,
     `  zrange ${guild}:chat`,
-    `  unlink ${guild}:chat ${guild}:log ${guild}:uncounted ${guild}:ids ${guild}:ids-before`,
+    `  unlink ${guild}:chat ${guild}:log ${guild}:uncounted ${guild}:joined ${guild}:ids ${guild}:ids-before`,
     `  publish ${guild}:events`,
   ]);
 });

@@ -24,14 +24,17 @@ test('every key of a chat is in the table of keys.ts, and goes away when it says
   await chats.post(chatId, 'bob', 2);
   await chats.edit(chatId, 'anna', 1, 3);
   await chats.setRole(chatId, 'bob', 'reader');
+  await chats.join(chatId, 'carl');
   await chats.mute('bob', chatId);
   const promised: Record<string, [from: number, to: number]> = {
     'anna}:chats': [NEVER, NEVER],
     'bob}:chats': [NEVER, NEVER],
     'bob}:mutes': [NEVER, NEVER],
+    'carl}:chats': [NEVER, NEVER],
     '%7Dx}:chat': [NEVER, NEVER],
     '%7Dx}:log': [45_000, 65_000],
     '%7Dx}:uncounted': [110_000, 130_000],
+    '%7Dx}:joined': [110_000, 130_000],
     '%7Dx}:ids': [40_000, 60_000],
     '%7Dx}:ids-before': [40_000, 60_000],
   };
@@ -49,7 +52,7 @@ test('every key of a chat is in the table of keys.ts, and goes away when it says
       new RegExp(`\\| \`<prefix>:messaging:\\{<(chatId|member)>\\}:${key.split(':')[1]}\` \\|`),
     );
   }
-  await Promise.all(['anna', 'bob'].map((member) => chats.leave(chatId, member)));
+  await Promise.all(['anna', 'bob', 'carl'].map((member) => chats.leave(chatId, member)));
   expect(Object.keys(await timesToLive(prefix)).filter((key) => key.startsWith('{%7Dx}'))).toEqual([]);
 });
 

@@ -163,6 +163,27 @@ describe('join', () => {
     expect(await redis.zrange(`${prefix}:messaging:{dora}:chats`, '0', '-1')).toEqual(['guild']);
   });
 
+  test('remembers behind which id, while older ones are stored, and until they leave', async () => {
+    const chats = await openChat();
+    const joined = (): Promise<string[]> => redis.zrange(key('joined'), '0', '-1', 'WITHSCORES');
+    await chats.join('guild', 'early');
+    expect(await joined()).toEqual([]);
+    for (const body of [1, 2]) await chats.post('guild', 'anna', body);
+    await Promise.all([chats.join('guild', 'dora'), chats.join('guild', 'eve', { role: 'reader' })]);
+    await chats.join('guild', 'dora');
+    expect(await joined()).toEqual(['dora', '2', 'eve', '2']);
+    await chats.post('guild', 'anna', 3);
+    await chats.leave('guild', 'dora');
+    await chats.join('guild', 'dora');
+    expect(await joined()).toEqual(['eve', '2', 'dora', '3']);
+    for (const member of ['early', 'bob', 'carl', 'eve']) await chats.ack(member, 'guild', 2);
+    await chats.join('guild', 'finn');
+    expect(await joined()).toEqual(['dora', '3', 'finn', '3']);
+    for (const member of ['early', 'bob', 'carl', 'eve']) await chats.ack(member, 'guild', 3);
+    await chats.join('guild', 'gus');
+    expect(await joined()).toEqual([]);
+  });
+
   test('D9: a member who joins again keeps their cursor and their role', async () => {
     const chats = await openChat();
     for (const body of [1, 2]) await chats.post('guild', 'anna', body);

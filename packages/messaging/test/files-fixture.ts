@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileReceiver, FileSender } from '@mortise/messaging';
 import type { FileSenderOptions, IncomingFile, ReadOptions } from '@mortise/messaging';
-import type { RedisClient } from '@mortise/redis';
+import type { RedisClient, Telemetry } from '@mortise/redis';
 import { freshPrefix } from '@mortise/test-kit';
 
 const KIB = 1_024;
@@ -34,8 +34,9 @@ export class Channel {
     });
   }
 
-  receiver(name = 'r1', redis = this.redis, leaseMs = 300): FileReceiver {
-    return new FileReceiver(redis, this.name, name, { prefix: this.prefix, leaseMs });
+  receiver(name = 'r1', redis = this.redis, leaseMs = 300, telemetry?: Telemetry): FileReceiver {
+    const options = { prefix: this.prefix, leaseMs, ...(telemetry && { telemetry }) };
+    return new FileReceiver(redis, this.name, name, options);
   }
 }
 

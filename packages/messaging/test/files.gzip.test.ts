@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { gzipSync } from 'node:zlib';
+import { crc32, gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
 import { connect } from '@mortise/test-kit';
+import { fileAck } from '../src/scripts.gen.js';
 import { Channel, first, lines, readAll, textOf } from './files-fixture.js';
 
 const redis = connect();
@@ -86,6 +88,11 @@ describe('D5: gzip', () => {
   });
 });
 
+/** What differs is not shown: it would be long. */
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
 /** Text that hardly compresses. */
 function noise(bytes: number): string {
   let state = 1;
@@ -118,17 +125,229 @@ test('a receiver of gzip that was stopped goes on behind the last line that it h
   expect(`${found.join('\n')}\n`).toBe(text);
 });
 
-test('gzip that is larger than the window flows through; stopped in its midst it is not resumable, and says so', async () => {
-  const channel = new Channel(redis);
-  const sender = channel.sender();
-  const text = noise(200_000);
-  const sending = sender.send(Readable.from([gzipSync(text)]), { name: 'a.gz' });
-  const [file, leave] = await first(channel.receiver());
-  expect(await textOf(file)).toBe(text);
-  await leave();
-  await sending;
-  const [again, leaveAgain] = await first(channel.receiver());
-  await expect(textOf(again)).rejects.toMatchObject({ code: 'ERR_FILE_NOT_RESUMABLE' });
-  await again.fail();
-  await leaveAgain();
+describe('gzip that is larger than the window', () => {
+  /** Members of so many lines each, which hardly compress. */
+  function membersOf(text: string, bytes: number): Buffer {
+    const members: Buffer[] = [];
+    for (let from = 0; from < text.length; from += bytes) {
+      members.push(gzipSync(text.slice(from, from + bytes)));
+    }
+    return Buffer.concat(members);
+  }
+
+  /** Every process handles some lines and dies; what is handled, by its offset. */
+  async function readByMortals(channel: Channel, lineCount: number, autoAck: boolean): Promise<string> {
+    const handled = new Map<number, string>();
+    for (let isDone = false; !isDone;) {
+      const [file, leave] = await first(channel.receiver());
+      let left = lineCount;
+      for await (const line of file.lines({ autoAck })) {
+        handled.set(file.offset, line);
+        if (!autoAck && left % 100 === 0) await file.ack();
+        left -= 1;
+        if (left === 0) break;
+      }
+      if (left > 0) {
+        await file.done();
+        isDone = true;
+      }
+      await leave();
+    }
+    const sorted = [...handled].toSorted(([a], [b]) => a - b);
+    return sorted.map(([, line]) => `${line}\n`).join('');
+  }
+
+  test.each([true, false])(
+    'is gone on with at the end of a member, nothing lost or doubled, autoAck %p',
+    async (autoAck) => {
+      const channel = new Channel(redis);
+      const text = noise(200_000);
+      const sending = channel.sender().send(Readable.from([membersOf(text, 5_000)]), { name: 'a.gz' });
+      expect(digest(await readByMortals(channel, 400, autoAck))).toBe(digest(text));
+      await sending;
+      await channel.sender().end();
+      expect(await readAll(channel.receiver())).toEqual({});
+    },
+  );
+
+  test('in one member is refused before any of it is freed, not waited for', async () => {
+    const channel = new Channel(redis);
+    const sending = channel.sender().send(Readable.from([gzipSync(noise(200_000))]), { name: 'a.gz' });
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      const [file, leave] = await first(channel.receiver());
+      const refusal = { code: 'ERR_GZIP_MEMBER_TOO_LARGE', maxBytes: 12_352 };
+      await expect(textOf(file)).rejects.toMatchObject(refusal);
+      await leave();
+    }
+    // Nothing was lost: as bytes, all of it is there.
+    const [again, leaveAgain] = await first(channel.receiver());
+    const parts: Buffer[] = [];
+    for await (const part of again.blocks({ gunzip: false })) parts.push(part);
+    expect(gunzipSync(Buffer.concat(parts)).toString()).toBe(noise(200_000));
+    await again.done();
+    await leaveAgain();
+    await sending;
+  });
+
+  test('and was acked as bytes is not resumable as text, and says so', async () => {
+    const channel = new Channel(redis);
+    const sending = channel.sender().send(Readable.from([gzipSync(noise(50_000))]), { name: 'a.gz' });
+    const [file, leave] = await first(channel.receiver());
+    const blocks = file.blocks({ gunzip: false, autoAck: false });
+    await blocks.next();
+    await file.ack();
+    await blocks.return(undefined);
+    await leave();
+    const [again, leaveAgain] = await first(channel.receiver());
+    await expect(textOf(again)).rejects.toMatchObject({ code: 'ERR_FILE_NOT_RESUMABLE' });
+    await again.fail();
+    await leaveAgain();
+    await sending;
+  });
+
+  test('an older ack that arrives late does not part the cursor from the text', async () => {
+    const channel = new Channel(redis);
+    const text = noise(12_000);
+    const { epoch } = await channel
+      .sender({ windowBytes: 65_536, budgetBytes: 65_536 })
+      .send(Readable.from([membersOf(text, 1_000)]), { name: 'a.gz' });
+    const [file, leave] = await first(channel.receiver());
+    const found: string[] = [];
+    const fileKey = `${channel.prefix}:messaging:{${channel.name}%%1}:file:${epoch}`;
+    for await (const line of file.lines({ autoAck: false })) {
+      found.push(line);
+      if (found.length % 20 === 0) await file.ack();
+      if (found.length === 100) break;
+    }
+    const acked = await redis.hget(fileKey, 'g:r1');
+    const sha1 = fileAck.sha1;
+    const cursors = fileKey.replace('}:file:', '}:file-cursors:');
+    const token = await redis.hget(fileKey, 't:r1');
+    await redis.evalsha(
+      sha1,
+      3,
+      fileKey,
+      cursors,
+      `${cursors}:events`,
+      'PUBLISH',
+      'r1',
+      token!,
+      0,
+      '80:0',
+      0,
+    );
+    expect(await redis.hget(fileKey, 'g:r1')).toBe(acked);
+    await leave();
+    const [again, leaveAgain] = await first(channel.receiver());
+    for await (const line of again.lines()) found.push(line);
+    expect(`${found.join('\n')}\n`).toBe(text);
+    await leaveAgain();
+  });
+});
+
+describe('gzip: true', () => {
+  // Six members and a bit; larger than the window, which holds two.
+  const text = noise(1_700_000);
+  const options = { chunkBytes: 65_536, windowBytes: 524_288, budgetBytes: 2_097_152 };
+
+  test('makes members at which a receiver that dies, and a sender that does, can be gone on with', async () => {
+    const channel = new Channel(redis);
+    const handled = new Map<number, string>();
+    const reading = (async () => {
+      for (let isDone = false; !isDone;) {
+        const [file, leave] = await first(channel.receiver());
+        expect(file.name).toBe('a.log.gz');
+        let left = 7_000;
+        for await (const line of file.lines()) {
+          handled.set(file.offset, line);
+          left -= 1;
+          if (left === 0) break;
+        }
+        if (left > 0) {
+          await file.done();
+          isDone = true;
+        }
+        await leave();
+      }
+    })();
+    for (const stopAt of [100_000, 900_000]) {
+      const stop = new AbortController();
+      const sending = channel.sender(options).send(Readable.from([text]), {
+        name: 'a.log',
+        id: 'a',
+        gzip: true,
+        signal: stop.signal,
+        onProgress: ({ bytes }) => bytes > stopAt && stop.abort(),
+      });
+      await expect(sending).rejects.toMatchObject({ name: 'AbortError' });
+    }
+    // Whatever pieces the source comes in.
+    const pieces = text.match(/[^]{1,10007}/g)!;
+    const sent = await channel
+      .sender(options)
+      .send(Readable.from(pieces), { name: 'a.log', id: 'a', gzip: true });
+    expect(sent.resumedAt).toBeGreaterThan(900_000);
+    expect(sent.name).toBe('a.log.gz');
+    await reading;
+    const sorted = [...handled].toSorted(([a], [b]) => a - b);
+    expect(digest(sorted.map(([, line]) => `${line}\n`).join(''))).toBe(digest(text));
+    await channel.sender(options).received();
+  });
+
+  test('of a source that is gzip already makes small members of it; one of no bytes stays one', async () => {
+    const channel = new Channel(redis);
+    const sending = channel
+      .sender(options)
+      .send(Readable.from([gzipSync(text)]), { name: 'a.gz', gzip: true });
+    const [file, leave] = await first(channel.receiver());
+    expect(digest(await textOf(file))).toBe(digest(text));
+    await file.done();
+    await leave();
+    expect((await sending).name).toBe('a.gz');
+    const empty = await channel.sender(options).send(Readable.from([]), { name: 'b', gzip: true });
+    expect(empty).toMatchObject({ name: 'b.gz', bytes: 0 });
+    const broken = channel.sender(options).send(Readable.from(['no gzip']), { name: 'c.gz', gzip: true });
+    await expect(broken).rejects.toMatchObject({ code: 'ERR_FILE_CORRUPT' });
+    await channel.sender(options).end();
+    const found: unknown[] = [];
+    for await (const next of channel.receiver().files()) {
+      found.push(await textOf(next).catch((error: { code: string }) => error.code));
+      await next.fail();
+    }
+    expect(found).toEqual(['', 'ERR_FILE_ABORTED']);
+  });
+});
+
+describe('the parts of a header', () => {
+  const body = gzipSync(lines(5)).subarray(10);
+  const extra = Buffer.from([3, 0, 1, 2, 3]);
+  const strings = Buffer.from('a name\0a comment\0', 'latin1');
+  const head = Buffer.concat([
+    Buffer.from([0x1f, 0x8b, 8, 2 | 4 | 8 | 16, 0, 0, 0, 0, 0, 3]),
+    extra,
+    strings,
+  ]);
+  const check = Buffer.alloc(2);
+  check.writeUInt16LE(crc32(head) & 0xffff);
+  const whole = Buffer.concat([head, check, body, head, check, body]);
+
+  test('may all be there, split anywhere', async () => {
+    for (let at = 1; at < head.length + 12; at += 1) {
+      const [text, twice] = [lines(5), [whole.subarray(0, at), whole.subarray(at)]];
+      expect(await received(twice)).toBe(text + text);
+    }
+  });
+
+  test('are checked', async () => {
+    for (const [at, value] of [
+      [2, 9],
+      [3, 0xff],
+      [head.length, 0],
+      [head.length - 3, 1],
+    ] as const) {
+      const damaged = Buffer.from(whole);
+      damaged[at]! ^= value || 0x55;
+      await expect(received([damaged])).rejects.toMatchObject({ code: 'ERR_FILE_CORRUPT' });
+    }
+  });
 });

@@ -32,7 +32,10 @@ test('every key of files is in the table of keys.ts, and expires', async () => {
   const table = readFileSync(new URL('../src/keys.ts', import.meta.url), 'utf8');
   const parts = new Set<string>();
   for (const key of keys) {
-    const part = key.slice(key.indexOf('}:') + 2).replace(/^chunk:.*/, 'chunk:<token>.<n>');
+    const part = key
+      .slice(key.indexOf('}:') + 2)
+      .replace(/^chunk:.*/, 'chunk:<epoch>.<token>.<n>')
+      .replace(/^(file|file-cursors):.*/, '$1:<epoch>');
     parts.add(part);
     expect(table).toContain(`}:${part}\` |`);
     const left = await redis.pttl(key);
@@ -40,11 +43,11 @@ test('every key of files is in the table of keys.ts, and expires', async () => {
     expect(left).toBeLessThanOrEqual(50_000);
   }
   expect([...parts].toSorted()).toEqual([
-    'chunk:<token>.<n>',
-    'file',
+    'chunk:<epoch>.<token>.<n>',
     'file-channel',
-    'file-cursors',
+    'file-cursors:<epoch>',
     'file-receivers',
+    'file:<epoch>',
     'files',
     'files-done',
     'files-listed',

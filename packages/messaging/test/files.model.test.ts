@@ -91,7 +91,7 @@ test('every line comes to every receiver, in order, from what it had acked on', 
       for (const lines of await Promise.all(reading)) expect(lines).toEqual(expected);
       await sender.received();
       expect(await redis.keys(`${channel.prefix}:*chunk*`)).toEqual([]);
-      expect(await redis.keys(`${channel.prefix}:*}:file`)).toEqual([]);
+      expect(await redis.keys(`${channel.prefix}:*}:file:*`)).toEqual([]);
     }),
     { numRuns: 60 },
   );

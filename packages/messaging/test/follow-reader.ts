@@ -47,7 +47,7 @@ export class Reader {
 
   /** Reads no further, once it has the event that it waits for. */
   hold(): void {
-    this.#hold = new Promise((resolve) => {
+    this.#hold ??= new Promise((resolve) => {
       this.#release = resolve;
     });
   }

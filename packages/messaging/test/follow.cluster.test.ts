@@ -162,3 +162,29 @@ test('a master that is killed: followers go on at its successor', async () => {
   expect(await scene.outcome()).toEqual(WHOLE);
   await dead.restart();
 });
+
+test('a member who left and came back meanwhile resumes behind that, in every chat', async () => {
+  const scene = await play();
+  const stop = scene.post();
+  await scene.bob.has(50);
+  await stop();
+  await scene.outcome();
+  await scene.bob.stop();
+  // Before the last messages, and behind some of every chat.
+  const after = scene.bob.events.at(-20)!.token;
+  const chats = open(scene.prefix);
+  const begins = new Map<string, number>();
+  for (const chatId of CHATS) {
+    await chats.leave(chatId, 'bob');
+    await chats.post(chatId, 'anna', 'not for bob');
+    const { ackedId } = await chats.join(chatId, 'bob');
+    await chats.post(chatId, 'bob', 'own');
+    begins.set(chatId, ackedId + 1);
+  }
+  const resumed = new Reader(open(scene.prefix), 'bob', { after });
+  readers.push(resumed);
+  for (const [chatId, id] of begins) await resumed.hasText(`${chatId}:${id}`);
+  for (const [chatId, id] of begins) expect(resumed.ids(chatId)).toEqual([id]);
+  const away = resumed.texts.filter((text) => text.includes(' '));
+  expect(away.toSorted()).toEqual(CHATS.flatMap((id) => [`${id} joined bob`, `${id} left bob`]).toSorted());
+});

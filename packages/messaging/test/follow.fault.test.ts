@@ -6,6 +6,11 @@ import type { RedisServer, TcpProxy } from '@mortise/redis-server';
 import { startProxy, startSingle } from '@mortise/redis-server';
 import { freshPrefix, until } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
+import { MessagingKeys } from '../src/keys.js';
+import { packIncoming } from '../src/log/incoming.js';
+import { limitsOperand } from '../src/log/limits-operand.js';
+import { resolveChatsOptions } from '../src/options.js';
+import { chatJoin, chatLeave, chatPost } from '../src/scripts.gen.js';
 import { Reader } from './follow-reader.js';
 import { keepPosting } from './keep-posting.js';
 
@@ -150,6 +155,103 @@ test('a follower that was cut off while its chat was deleted and made anew: a re
     'guild:3',
     'guild:4',
   ]);
+});
+
+test('a follower that was cut off while its member left and came back gets nothing of the time between', async () => {
+  const chats = await openChat();
+  const { proxy, chats: own } = await proxied();
+  const reader = read(own, 'bob');
+  await chats.post('guild', 'anna', 1);
+  await reader.hasText('guild:1');
+  proxy.refuse();
+  await chats.leave('guild', 'bob');
+  for (const n of [2, 3]) await chats.post('guild', 'anna', n);
+  await chats.join('guild', 'bob');
+  await chats.post('guild', 'anna', 4);
+  await proxy.restore();
+  await reader.hasText('guild:4');
+  expect(reader.texts).toEqual(['guild:1', 'guild left bob', 'guild joined bob', 'guild:4']);
+});
+
+test('a follower that was cut off while its member left is handed nothing of what came behind that', async () => {
+  const chats = await openChat();
+  const { proxy, chats: own } = await proxied();
+  const reader = read(own, 'bob');
+  await chats.post('guild', 'anna', 1);
+  await reader.hasText('guild:1');
+  proxy.refuse();
+  await chats.leave('guild', 'bob');
+  const stop = keepPosting((n) => chats.post('guild', 'anna', n));
+  await proxy.restore();
+  await reader.hasText('guild left bob');
+  await stop();
+  expect(reader.texts).toEqual(['guild:1', 'guild left bob']);
+});
+
+test('a follower that was cut off while somebody else acked for its member gets what is still stored', async () => {
+  const chats = await openChat();
+  const { proxy, chats: own } = await proxied();
+  const reader = read(own, 'bob');
+  await chats.post('guild', 'anna', 1);
+  await reader.hasText('guild:1');
+  proxy.refuse();
+  for (const n of [2, 3]) await chats.post('guild', 'anna', n);
+  await chats.ack('bob', 'guild', 2);
+  await proxy.restore();
+  await reader.hasText('guild:3');
+  expect(reader.texts).toEqual(['guild:1', 'guild:2', 'guild:3']);
+});
+
+test.each([
+  ['left', ['guild:1', 'guild left bob']],
+  ['left and came back', ['guild:1', 'guild left bob', 'guild joined bob', 'guild:3']],
+])(
+  'pushes that are lost without an interruption: where the member %s, nothing of the time between',
+  async (what, texts) => {
+    const chats = await openChat();
+    const redis = connect();
+    const reader = read(new Chats(connect(), { prefix }), 'bob');
+    await chats.post('guild', 'anna', 1);
+    await reader.hasText('guild:1');
+    const keys = { ...new MessagingKeys(prefix).chat('guild'), events: 'nobody listens' };
+    const publish = 'PUBLISH';
+    await chatLeave.run(redis, keys, { publish, keepAcked: 0, leavers: ['bob'] });
+    const message = { author: 'anna', field: Buffer.from('2'), json: '2', jsonBytes: 1 };
+    await chatPost.run(redis, keys, {
+      publish,
+      limits: limitsOperand(resolveChatsOptions({})),
+      count: 1,
+      ...packIncoming([message]),
+    });
+    if (what !== 'left') {
+      const joins = ['bob', 0, Date.now() + 60_000];
+      await chatJoin.run(redis, keys, { publish, maxMembers: 10, retentionMs: 60_000, joins });
+    }
+    await chats.post('guild', 'anna', 3);
+    await reader.hasText(texts.at(-1)!);
+    expect(reader.texts).toEqual(texts);
+  },
+);
+
+test('a slow reader whose server is killed and comes back empty: what was pushed, a gap for the rest, the end', async () => {
+  const chats = await openChat();
+  const reader = read(new Chats(connect(), { prefix }), 'bob');
+  reader.hold();
+  await chats.post('guild', 'anna', 1);
+  await reader.hasText('guild:1');
+  await Promise.all(upTo(199).map((n) => chats.post('guild', 'anna', n)));
+  await chats.typing('guild', 'anna');
+  await server.kill();
+  await server.restart();
+  await chats.create({ chatId: 'next', sender: 'anna', members: ['bob'], body: 1 });
+  reader.release();
+  await reader.hasText('guild ended');
+  const told = reader.events.flatMap((event) => {
+    if (event.chatId !== 'guild') return [];
+    if (event.type === 'gap') return upTo(event.toId).slice(event.fromId - 1);
+    return 'message' in event ? [event.message.id] : [];
+  });
+  expect(told).toEqual(upTo(200));
 });
 
 test('a server that forgets what it had confirmed: a reset, not silence', async () => {

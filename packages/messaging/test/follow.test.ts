@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
 import type { ChatsOptions, FollowOptions } from '@mortise/messaging';
-import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { connect, freshPrefix, transcript, until } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
 import { HOSTILE } from './chat-state.js';
 import { Reader, textOf } from './follow-reader.js';
@@ -210,6 +210,157 @@ describe('a slow reader', () => {
     await reader.hasText('guild:301');
     expect(reader.ids('guild')).toEqual([1, ...Array.from({ length: 101 }, (_, index) => index + 201)]);
     expect(reader.texts.filter((text) => text.includes('gap'))).toEqual([]);
+  });
+});
+
+describe('a member who leaves while nobody reads', () => {
+  /** Bob has got the first message, and is not read on. */
+  async function holding(chats: Chats): Promise<Reader> {
+    const reader = await read(chats, 'bob');
+    reader.hold();
+    await chats.post('guild', 'anna', 1);
+    await reader.has(1);
+    return reader;
+  }
+
+  const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
+
+  test('gets what was posted before that and is stored, and none of what came behind', async () => {
+    const chats = await openChat();
+    const reader = await holding(chats);
+    await Promise.all(upTo(200).map((n) => chats.post('guild', 'anna', n)));
+    await chats.leave('guild', 'bob');
+    await Promise.all(upTo(20).map((n) => chats.post('guild', 'anna', n)));
+    reader.release();
+    await reader.hasText('guild left bob');
+    expect(reader.texts).toEqual([...upTo(201).map((id) => `guild:${id}`), 'guild left bob']);
+  });
+
+  test('is told the gap where that is freed, and none that they had acked', async () => {
+    const chats = open();
+    await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'] });
+    const reader = await holding(chats);
+    await Promise.all(upTo(300).map((n) => chats.post('guild', 'anna', n)));
+    const elsewhere = new Chats(redis, { prefix });
+    await elsewhere.ack('bob', 'guild', 200);
+    await elsewhere.leave('guild', 'bob');
+    await chats.post('guild', 'anna', 'not for bob');
+    expect(await chats.history('guild')).toEqual([]);
+    reader.release();
+    await reader.hasText('guild left bob');
+    expect(reader.ids('guild')).toEqual([1, ...upTo(301).slice(-reader.ids('guild').length + 1)]);
+    const told = reader.events.flatMap((event) => {
+      if (event.type === 'gap') return upTo(event.toId).slice(event.fromId - 1);
+      return 'message' in event ? [event.message.id] : [];
+    });
+    expect(told).toEqual([1, ...upTo(301).slice(200)]);
+  });
+
+  test('and was the last one, is told the gap, too', async () => {
+    const chats = open();
+    await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'] });
+    const reader = await holding(chats);
+    await Promise.all(upTo(100).map((n) => chats.post('guild', 'anna', n)));
+    for (const member of ['anna', 'bob']) await chats.leave('guild', member);
+    reader.release();
+    await reader.hasText('guild left bob');
+    const told = reader.events.flatMap((event) => {
+      if (event.type === 'gap') return upTo(event.toId).slice(event.fromId - 1);
+      return 'message' in event ? [event.message.id] : [];
+    });
+    expect(told).toEqual(upTo(101));
+  });
+});
+
+describe('open()', () => {
+  test('begins, and resolves when what is posted then will be pushed', async () => {
+    const chats = await openChat();
+    await chats.create({ chatId: 'other', sender: 'anna', members: ['bob'] });
+    // The script is known.
+    await chats.post('other', 'anna', 'before');
+    await chats.ack('bob', 'other', 1);
+    const events = chats.follow('bob');
+    await events.open();
+    const channels = ['{bob}:member-events', '{guild}:events', '{other}:events'];
+    const listened = (await redis.call(
+      'pubsub',
+      'numsub',
+      ...channels.map((channel) => `${prefix}:messaging:${channel}`),
+    )) as (string | number)[];
+    expect(listened.filter((item) => item === 1)).toHaveLength(3);
+    const seen = await transcript(redis, { prefix }, async () => {
+      await chats.post('other', 'anna', 'pushed');
+      const { value } = await events.next();
+      expect(value && textOf(value)).toBe('other:2');
+    });
+    expect(seen.filter((line) => !line.startsWith(' '))).toHaveLength(1);
+    await events.open();
+    await events.return?.();
+    await events.open();
+  });
+
+  test('of a member of nothing resolves as well, and with what dangles', async () => {
+    const chats = await openChat();
+    const nothing = chats.follow('nobody');
+    await expect(nothing.open()).resolves.toBeUndefined();
+    await nothing.return?.();
+    await redis.zadd(`${prefix}:messaging:{bob}:chats`, 1, 'dangling', Date.now(), 'fresh');
+    const events = chats.follow('bob');
+    await expect(events.open()).resolves.toBeUndefined();
+    await events.return?.();
+  });
+
+  test('resolves with a token of a chat that is gone, and of one where the member came back', async () => {
+    const chats = await openChat();
+    await chats.create({ chatId: 'gone', sender: 'anna', members: ['bob'], body: 1 });
+    const reader = await readLive(chats, 'bob');
+    await reader.hasText('gone:1');
+    for (const member of ['anna', 'bob']) await chats.leave('gone', member);
+    await reader.hasText('gone left bob');
+    await chats.leave('guild', 'bob');
+    await chats.post('guild', 'anna', 2);
+    await chats.join('guild', 'bob');
+    for (const { token } of reader.events) {
+      const events = chats.follow('bob', { after: token });
+      await events.open();
+      await events.return?.();
+    }
+    expect(reader.events.length).toBeGreaterThan(2);
+  });
+
+  test('rejects with what ends the iteration, which `next` then tells as well', async () => {
+    const chats = await openChat();
+    const controller = new AbortController();
+    const events = chats.follow('bob', { signal: controller.signal });
+    const opened = events.open();
+    controller.abort(new Error('enough'));
+    await expect(opened).rejects.toThrow('enough');
+    await expect(events.open()).rejects.toThrow('enough');
+    await expect(events.next()).rejects.toThrow('enough');
+    const own = new Redis(process.env['MORTISE_TEST_REDIS']!);
+    const closed = new Chats(own, { prefix });
+    own.disconnect();
+    await until('the end', () => own.status === 'end');
+    await expect(closed.follow('bob').open()).rejects.toMatchObject({
+      code: 'ERR_CLIENT_CLOSED',
+    });
+    await redis.set(`${prefix}:messaging:{odd}:chat`, 'no sorted set');
+    await redis.zadd(`${prefix}:messaging:{bob}:chats`, Date.now(), 'odd');
+    await expect(chats.follow('bob').open()).rejects.toThrow('WRONGTYPE');
+  });
+});
+
+describe('the index of a member who only follows', () => {
+  test('is cleaned of chats that do not have them, and of mutes that are over', async () => {
+    const chats = await openChat();
+    const [index, mutes] = ['chats', 'mutes'].map((part) => `${prefix}:messaging:{bob}:${part}`);
+    const fresh = Date.now();
+    await redis.zadd(index!, 1, 'dangling', 2, 'other', fresh, 'fresh');
+    await redis.hset(mutes!, 'dangling', 0, 'guild', 1);
+    await readLive(chats, 'bob');
+    await until('the cleaning', async () => (await redis.zcard(index!)) === 2);
+    expect(await redis.zrange(index!, '0', '-1')).toEqual(expect.arrayContaining(['guild', 'fresh']));
+    expect(await redis.hgetall(mutes!)).toEqual({});
   });
 });
 

@@ -6,6 +6,7 @@ import type { ChatsOptions } from '@mortise/messaging';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import fc from 'fast-check';
 import {
+  encodeBookmark,
   encodePosition,
   joinToken,
   MAX_TOKEN_LENGTH,
@@ -86,7 +87,8 @@ describe('resuming', () => {
     await chats.typing('guild', 'anna');
     await first.has(5);
     await first.stop();
-    expect(first.token).toHaveLength(7);
+    // A bookmark, and no position.
+    expect(first.token).toHaveLength(19);
     await post(chats, 1);
     const resumed = read(chats, first.token);
     await resumed.has(1);
@@ -102,7 +104,28 @@ describe('resuming', () => {
     await chats.typing('guild', 'anna');
     await first.has(4);
     await first.stop();
-    expect(first.token).toHaveLength(7);
+    expect(first.token).toHaveLength(19);
+  });
+
+  test('has bookmarks of few chats, those that moved last among them', async () => {
+    const chats = await openChat();
+    const chatIds = Array.from({ length: 50 }, (_, index) => `chat-${index}`);
+    for (const chatId of chatIds) await chats.create({ chatId, sender: 'anna', members: ['bob', 'carl'] });
+    const moved = chatIds.slice(10, 30);
+    const first = new Reader(chats, 'bob', {}, async (event) => {
+      if ('message' in event) await chats.ack('bob', event.chatId, event.message.id);
+    });
+    readers.push(first);
+    for (const chatId of moved) await post(chats, 1, chatId);
+    await first.has(moved.length);
+    await chats.typing('guild', 'anna');
+    await first.has(moved.length + 1);
+    await first.stop();
+    expect(first.token!.length).toBeLessThan(400);
+    for (const chatId of moved) await chats.post(chatId, 'bob', 'from elsewhere');
+    const resumed = read(chats, first.token);
+    await resumed.has(moved.length);
+    expect(resumed.texts.toSorted()).toEqual(moved.map((chatId) => `${chatId}:2`).toSorted());
   });
 
   test('reports what was dropped meanwhile as a gap', async () => {
@@ -150,6 +173,63 @@ describe('resuming', () => {
     const resumed = read(chats, first.token);
     await resumed.has(2);
     expect(resumed.texts.toSorted()).toEqual(['gone ended', 'guild left bob']);
+  });
+
+  test('where the member has left and come back begins behind that, whatever they have acked since', async () => {
+    for (const acked of [0, 4]) {
+      const chats = await openChat();
+      await post(chats, 2);
+      const first = read(chats);
+      await first.has(2);
+      await first.stop();
+      await chats.leave('guild', 'bob');
+      await post(chats, 1);
+      await chats.join('guild', 'bob');
+      await post(chats, 2);
+      if (acked > 0) await chats.ack('bob', 'guild', acked);
+      const resumed = read(chats, first.events[0]!.token);
+      await resumed.hasText('guild:5');
+      expect(resumed.texts).toEqual(['guild left bob', 'guild joined bob', 'guild:4', 'guild:5']);
+      // And that is told once.
+      const again = read(chats, resumed.events[1]!.token);
+      await again.hasText('guild:5');
+      expect(again.texts).toEqual(['guild:4', 'guild:5']);
+    }
+  });
+
+  test('gets what was acked elsewhere meanwhile, if it is still stored', async () => {
+    const chats = await openChat();
+    await post(chats, 3);
+    const first = read(chats);
+    await first.has(3);
+    await first.stop();
+    await chats.ack('bob', 'guild', 3);
+    const resumed = read(chats, first.events[0]!.token);
+    await resumed.hasText('guild:3');
+    expect(resumed.texts).toEqual(['guild:2', 'guild:3']);
+  });
+
+  test("gets the member's own posts from elsewhere, once, also where everything was acked", async () => {
+    const chats = await openChat();
+    await chats.create({ chatId: 'quiet', sender: 'anna', members: ['bob', 'carl'] });
+    const first = read(chats);
+    await post(chats, 1);
+    await first.has(1);
+    await chats.ack('bob', 'guild', 1);
+    await chats.typing('guild', 'anna');
+    await first.has(2);
+    await first.stop();
+    const device = new Chats(redis, { prefix });
+    await device.post('guild', 'bob', 'from elsewhere');
+    await device.post('quiet', 'bob', 'here as well');
+    expect(await chats.pull('bob')).toEqual([]);
+    const resumed = read(chats, first.token);
+    await resumed.has(2);
+    expect(resumed.texts.toSorted()).toEqual(['guild:2', 'quiet:1']);
+    const again = read(chats, resumed.token);
+    await post(chats, 1);
+    await again.has(1);
+    expect(again.texts).toEqual(['guild:3']);
   });
 
   test('keeps the places of chats that were not reached yet', async () => {
@@ -231,12 +311,21 @@ describe('the text', () => {
   });
   const positions = fc.uniqueArray(position, { selector: ({ chatId }) => chatId, maxLength: 20 });
 
+  const bookmarks = fc.uniqueArray(
+    fc.tuple(fc.nat({ max: 2 ** 32 - 1 }), fc.nat({ max: Number.MAX_SAFE_INTEGER })),
+    { selector: ([hash]) => hash, maxLength: 40 },
+  );
+
   test('gives back what was put in', () => {
     fc.assert(
-      fc.property(positions, fc.string({ minLength: 1 }), (some, member) => {
-        const text = joinToken(seedOf(member), some.map(encodePosition));
+      fc.property(positions, bookmarks, fc.string({ minLength: 1 }), (some, marks, member) => {
+        const text = joinToken(
+          seedOf(member),
+          some.map(encodePosition),
+          marks.map(([hash, id]) => encodeBookmark(hash, id)),
+        );
         expect(text).toMatch(/^[A-Za-z0-9_-]+$/);
-        expect(splitToken(member, text)).toEqual(some);
+        expect(splitToken(member, text)).toEqual({ positions: some, bookmarks: new Map(marks) });
       }),
     );
   });
@@ -255,13 +344,12 @@ describe('the text', () => {
       fc.property(body, fc.boolean(), (text, isChecked) => {
         let thrown: unknown;
         try {
-          for (const { id, epoch, chatId } of splitToken('bob', isChecked ? check(`a${text}`) : text)) {
-            expect([Number.isSafeInteger(id), Number.isSafeInteger(epoch), chatId.length > 0]).toEqual([
-              true,
-              true,
-              true,
-            ]);
+          const places = splitToken('bob', isChecked ? check(`a${text}`) : text);
+          for (const { epoch, chatId } of places.positions) {
+            expect([Number.isSafeInteger(epoch), chatId.length > 0]).toEqual([true, true]);
           }
+          const ids = [...places.positions.map(({ id }) => id), ...places.bookmarks.values()];
+          expect(ids.filter((id) => !Number.isSafeInteger(id))).toEqual([]);
         } catch (error) {
           thrown = error;
         }
@@ -279,8 +367,14 @@ describe('the text', () => {
     }));
     const text = joinToken(seedOf('bob'), many.map(encodePosition));
     expect(text.length).toBeLessThanOrEqual(MAX_TOKEN_LENGTH);
-    const kept = splitToken('bob', text);
+    const { positions: kept } = splitToken('bob', text);
     expect(kept.length).toBeGreaterThan(200);
     expect(kept).toEqual(many.slice(0, kept.length));
+    const marks = many.map(({ id }) => encodeBookmark(id, id));
+    for (let count = 0; count < many.length; count += 37) {
+      const some = joinToken(seedOf('bob'), many.slice(0, count).map(encodePosition), marks);
+      expect(some.length).toBeLessThanOrEqual(MAX_TOKEN_LENGTH);
+      expect(() => splitToken('bob', some)).not.toThrow();
+    }
   });
 });

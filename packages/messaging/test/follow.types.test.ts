@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { ChatEvent, Chats } from '@mortise/messaging';
+import type { ChatEvent, ChatEvents, Chats } from '@mortise/messaging';
 
 interface Text {
   readonly text: string;
@@ -20,6 +20,8 @@ async function types(chats: Chats<Text>, signal: AbortSignal): Promise<void> {
     // @ts-expect-error -- a chat that has ended has no member
     if (event.type === 'ended') event.member.trim();
   }
+  const events: ChatEvents<Text> = chats.follow('bob');
+  await events.open();
   // @ts-expect-error -- a number is no token
   chats.follow('bob', { after: 7 });
   // @ts-expect-error -- there is no such option

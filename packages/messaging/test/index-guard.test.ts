@@ -54,6 +54,7 @@ describe('the second step of joining and creating', () => {
     const joined = (await chatJoin.run(redis, keys.chat('guild'), {
       publish: 'PUBLISH',
       maxMembers: 10,
+      retentionMs: 60_000,
       joins: ['carl', 0, late, 'bob', 0, late],
     })) as number[];
     // Who is in it already need not be let in.

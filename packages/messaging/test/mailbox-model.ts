@@ -46,9 +46,12 @@ export class MailboxModel {
     if (messages.length === 0) return [];
     this.#sweep();
     const marks = this.#places.filter(({ isExpired }) => isExpired).length;
+    const { lastId } = this;
     const results = messages.map((message) => this.#append(message));
     const dropped = { fromId: this.baseId + 1, toId: this.baseId };
-    while (this.#places.length > this.maxMessages + Math.min(marks, this.maxMessages)) {
+    // A mark that was dropped leaves one place too many; what is known already drops nothing.
+    const most = this.lastId > lastId ? this.maxMessages + Math.min(marks, this.maxMessages) : Infinity;
+    while (this.#places.length > most) {
       dropped.toId = this.#places.shift()!.id;
       this.#expiring.delete(dropped.toId);
     }

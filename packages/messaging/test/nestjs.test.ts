@@ -1,15 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
-import { Chats, Mailboxes } from '@mortise/messaging';
+import { Chats, FileChannel, FileReceiver, FileSender, Mailboxes } from '@mortise/messaging';
 import type { MessagingModuleOptions, MessagingOptionsFactory } from '@mortise/messaging/nestjs';
 import {
+  Files,
   getChatsToken,
+  getFilesToken,
   getMailboxesToken,
   InjectChats,
+  InjectFiles,
   InjectMailboxes,
   MessagingModule,
 } from '@mortise/messaging/nestjs';
+import type { Telemetry } from '@mortise/redis';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import type { INestApplicationContext, ModuleMetadata, Type } from '@nestjs/common';
 import { Injectable, Module } from '@nestjs/common';
@@ -84,6 +89,45 @@ describe('MessagingModule.forRoot', () => {
     expect(new Set(entities)).toEqual(new Set(['jack', 'anna', chatId]));
   });
 
+  test('provides what makes senders, receivers and channels of files, with its options', async () => {
+    @Injectable()
+    class Logs {
+      constructor(
+        readonly files: Files,
+        @InjectFiles() readonly sameFiles: Files,
+      ) {}
+    }
+    const prefix = freshPrefix();
+    const counted: string[] = [];
+    const telemetry = { count: ({ name }: { name: string }): unknown => counted.push(name) };
+    const options = { leaseMs: 60_000, holder: 'http', telemetry: telemetry as Telemetry };
+    const app = await boot({
+      imports: [MessagingModule.forRoot({ redis, prefix, files: { ...options, ttlMs: undefined as never } })],
+      providers: [Logs],
+    });
+    const { files, sameFiles } = app.get(Logs);
+    expect([app.get(getFilesToken()), app.get(Files)]).toEqual([files, files]);
+    expect(sameFiles).toBe(files);
+    const [sender, receiver, channel] = [
+      files.sender('logs', { receivers: ['r1'] }),
+      files.receiver('logs', 'r1', { leaseMs: 50_000 }),
+      files.channel('logs'),
+    ];
+    expect([sender, receiver, channel]).toEqual([
+      expect.any(FileSender),
+      expect.any(FileReceiver),
+      expect.any(FileChannel),
+    ]);
+    await sender.send(Readable.from(['one']), { name: 'a' });
+    expect((await channel.list('r1')).files).toMatchObject([{ name: 'a', bytes: 3 }]);
+    // The channel has the lease for a minute, so the process of this name waits.
+    const waiting = files.channel('logs', { holder: 'other' }).list('r1');
+    await expect(waiting).rejects.toMatchObject({ code: 'ERR_RECEIVER_BUSY' });
+    expect(counted).toEqual(['mortise.messaging.file_chunks', 'mortise.messaging.file_bytes']);
+    const entities = (await redis.keys(`${prefix}:messaging:*`)).map((key) => /\{(.*)\}/.exec(key)![1]);
+    expect(new Set(entities)).toEqual(new Set(['logs', 'logs%%1']));
+  });
+
   test('sends nothing at boot and leaves the client open at the end', async () => {
     const own = connect();
     const app = await boot({ imports: [MessagingModule.forRoot({ redis: own, prefix: freshPrefix() })] });
@@ -102,6 +146,8 @@ describe('MessagingModule.forRoot', () => {
       'MessagingModule: maxMessages must be a whole number from 1 to 1000000, got 0',
     ],
     [{ redis, chats: { maxMembers: '7' } }, TypeError, 'MessagingModule: maxMembers must be a number'],
+    [{ redis, files: { windowBytes: 1 } }, RangeError, 'MessagingModule: windowBytes must be a whole number'],
+    [{ redis, files: { holder: 5 } }, TypeError, 'MessagingModule: holder must be a string'],
     [{ redis, prefix: '' }, RangeError, 'MessagingModule: prefix must have 1 to 1024 bytes, got 0'],
     [
       { redis, name: 'second', mailboxes: { dedupMs: 1 } },

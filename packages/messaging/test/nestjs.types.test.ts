@@ -12,11 +12,12 @@ test('forRoot takes a client and options of both, forRootAsync what makes them',
     prefix: undefined,
     mailboxes: { maxMessages: 10 },
     chats: { keepAcked: 100 },
+    files: { windowBytes: 65_536, holder: 'http' },
   };
   expect(MessagingModule.forRoot(options)).toMatchObject({ module: MessagingModule, global: true });
   expect(MessagingModule.forRoot({ redis, name: 'second' })).toHaveProperty('exports');
   const asynchronous = MessagingModule.forRootAsync({ inject: ['redis'], useFactory: async () => options });
-  expect(asynchronous.providers).toHaveLength(3);
+  expect(asynchronous.providers).toHaveLength(4);
   const cluster = (client: Cluster): MessagingModuleOptions => ({ redis: client });
   expect(cluster).toHaveLength(1);
 
@@ -26,6 +27,8 @@ test('forRoot takes a client and options of both, forRootAsync what makes them',
   MessagingModule.forRoot({ redis, mailboxes: { maxMembers: 5 } });
   // @ts-expect-error -- one prefix for both
   MessagingModule.forRoot({ redis, chats: { prefix: 'app' } });
+  // @ts-expect-error -- the receivers differ by channel
+  MessagingModule.forRoot({ redis, files: { receivers: ['r1'] } });
   // @ts-expect-error -- options without a client
   MessagingModule.forRootAsync({ useFactory: () => ({ prefix: 'app' }) });
 });

@@ -1,29 +1,39 @@
 /** What happens between two round trips of one pull, at each place where something can. */
 import { expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
-import type { Pulled } from '@mortise/messaging';
+import type { ChatsOptions, Pulled } from '@mortise/messaging';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { stepwise } from './stepwise-client.js';
 
 const redis = connect();
 const HEADS = 2;
+const MAX_MESSAGES = 5;
+
+/** A chat of three, with three messages of the first. */
+async function found(chats: Chats, prefix: string): Promise<void> {
+  await chats.create({ sender: 'anna', members: ['ben', 'cleo'], chatId: 'c' });
+  for (const body of [1, 2, 3]) await chats.post('c', 'anna', body);
+  // Not in the millisecond of its creation, which is read by a script.
+  await redis.zincrby(`${prefix}:messaging:{c}:chat`, 1_000, '\0e');
+}
 
 /** Chats for others, and the same for one with whom something happens behind a step. */
-async function play(behind: number, happen: (chats: Chats, prefix: string) => Promise<unknown>) {
+async function play(
+  behind: number,
+  happen: (chats: Chats, prefix: string) => Promise<unknown>,
+  options: ChatsOptions = {},
+) {
   const prefix = freshPrefix();
-  const chats = new Chats(redis, { prefix });
+  const chats = new Chats(redis, { prefix, ...options });
   const interrupted = new Chats(
     stepwise(redis, async (step, send) => {
       const reply = await send();
       if (step === behind) await happen(chats, prefix);
       return reply;
     }),
-    { prefix },
+    { prefix, ...options },
   );
-  await chats.create({ sender: 'anna', members: ['ben', 'cleo'], chatId: 'c' });
-  for (const body of [1, 2, 3]) await chats.post('c', 'anna', body);
-  // Not in the millisecond of its creation, which is read by a script.
-  await redis.zincrby(`${prefix}:messaging:{c}:chat`, 1_000, '\0e');
+  await found(chats, prefix);
   return { prefix, chats, interrupted };
 }
 
@@ -62,6 +72,136 @@ test.each([
   const pulled = await interrupted.pull('ben');
   expect(idsOf(pulled)).toEqual(wanted);
   expect(pulled.map(({ epoch }) => epoch)).toEqual((await chats.chatsOf('ben')).map(({ epoch }) => epoch));
+});
+
+/** What others may do to a chat of which a member is about to read the entries, and what the member then gets. */
+interface Meanwhile {
+  readonly what: string;
+  /** @param first The id of the first message that the member has not acked. */
+  readonly happen: (others: Chats, first: number) => Promise<unknown>;
+  readonly wanted: (first: number) => object[];
+  /** Of a chat that was quiet before, whose head is read with the entries. Default: the same. */
+  readonly ofQuiet?: object[];
+}
+
+const messagesFrom = (first: number, count: number): object[] =>
+  Array.from({ length: count }, (_, index) => ({ id: first + index, kind: 'message' }));
+
+const MEANWHILE: readonly Meanwhile[] = [
+  {
+    what: 'that the member leaves still gives what was there before',
+    happen: (others) => others.leave('c', 'ben'),
+    wanted: (first) => [
+      { ackedId: first - 1, lastId: first + 2, messages: messagesFrom(first, 3), unread: 3 },
+    ],
+    ofQuiet: [],
+  },
+  {
+    what: 'that the member leaves gives nothing that is posted behind that',
+    happen: async (others) => {
+      await others.leave('c', 'ben');
+      await others.post('c', 'anna', 'new');
+    },
+    wanted: () => [],
+  },
+  {
+    what: 'that the member, the last one who had not read it, leaves is trimmed, and has no gap',
+    happen: async (others, first) => {
+      await others.ack('cleo', 'c', first + 2);
+      await others.leave('c', 'ben');
+    },
+    wanted: () => [],
+  },
+  {
+    what: 'that the member leaves and joins again begins behind what was there',
+    happen: async (others) => {
+      await others.leave('c', 'ben');
+      await others.join('c', 'ben');
+      await others.post('c', 'anna', 'new');
+    },
+    wanted: (first) => [
+      { ackedId: first + 2, lastId: first + 3, messages: messagesFrom(first + 3, 1), unread: 1 },
+    ],
+  },
+  {
+    what: 'that ends gives nothing',
+    happen: async (others) => {
+      for (const member of ['anna', 'ben', 'cleo']) await others.leave('c', member);
+    },
+    wanted: () => [],
+  },
+  {
+    what: 'that drops unread messages has a gap',
+    happen: async (others) => {
+      for (let count = 0; count < 4; count += 1) await others.post('c', 'anna', 'new');
+    },
+    wanted: (first) => [
+      {
+        ackedId: first - 1,
+        lastId: first + 6,
+        gap: { fromId: first, toId: first + 1 },
+        messages: messagesFrom(first + 2, MAX_MESSAGES),
+        unread: MAX_MESSAGES,
+      },
+    ],
+  },
+  {
+    what: 'of which the next message is deleted gives the others',
+    happen: (others, first) => others.delete('c', 'anna', first),
+    wanted: (first) => [
+      {
+        ackedId: first - 1,
+        lastId: first + 3,
+        messages: [...messagesFrom(first + 1, 2), { id: first + 3, kind: 'delete' }],
+        unread: 2,
+      },
+    ],
+  },
+];
+
+test.each(MEANWHILE)('a chat $what, between heads and entries', async ({ happen, wanted }) => {
+  const options = { maxMessages: MAX_MESSAGES };
+  const { interrupted } = await play(HEADS, (others) => happen(others, 1), options);
+  const pulled = await interrupted.pull('ben');
+  expect(pulled).toMatchObject(wanted(1));
+  expect(pulled.filter(({ gap }) => gap)).toHaveLength(wanted(1).filter((chat) => 'gap' in chat).length);
+});
+
+test.each(MEANWHILE)('a chat $what, where it was quiet before', async ({ happen, wanted, ofQuiet }) => {
+  // Index and heads of the first pull; index and a look at the log of the second; and of the third, which finds something.
+  const looks = 6;
+  const first = 4;
+  const options = { maxMessages: MAX_MESSAGES };
+  const { chats, interrupted } = await play(looks, (others) => happen(others, first), options);
+  for (const member of ['anna', 'ben', 'cleo']) await chats.ack(member, 'c', first - 1);
+  for (let times = 0; times < 2; times += 1) expect(await interrupted.pull('ben')).toEqual([]);
+  for (const body of [1, 2, 3]) await chats.post('c', 'anna', body);
+  expect(await interrupted.pull('ben')).toMatchObject(ofQuiet ?? wanted(first));
+});
+
+test.each([
+  [
+    'ends',
+    [],
+    (others: Chats) => Promise.all(['anna', 'ben', 'cleo'].map((name) => others.leave('c', name))),
+  ],
+  ['loses the member', [], (others: Chats) => others.leave('c', 'ben')],
+  ['is trimmed again', [[3]], (others: Chats) => others.ack('ben', 'c', 2)],
+])('a chat that is trimmed before its entries are read, and then %s', async (_, wanted, happen) => {
+  const prefix = freshPrefix();
+  const chats = new Chats(redis, { prefix });
+  const entries = 3;
+  const interrupted = new Chats(
+    stepwise(redis, async (step, send) => {
+      const reply = await send();
+      if (step === HEADS) for (const member of ['ben', 'cleo']) await chats.ack(member, 'c', 1);
+      if (step === entries) await happen(chats);
+      return reply;
+    }),
+    { prefix },
+  );
+  await found(chats, prefix);
+  expect(idsOf(await interrupted.pull('ben'))).toEqual(wanted);
 });
 
 test('what is posted behind the first look and before the subscription is not waited for', async () => {

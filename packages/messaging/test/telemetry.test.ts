@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, jest, test } from '@jest/globals';
+import { Readable } from 'node:stream';
 import { Chats, Mailboxes } from '@mortise/messaging';
 import type { Telemetry } from '@mortise/redis';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { METRICS } from '../src/telemetry/metrics.js';
+import { Channel, lines, textOf } from './files-fixture.js';
 
 const redis = connect();
 
@@ -12,17 +14,20 @@ const redis = connect();
 class Recording implements Telemetry {
   readonly counts: Record<string, number> = {};
   readonly batches: number[] = [];
+  readonly waits: string[] = [];
 
   count(...[{ name }, value, attributes]: Parameters<NonNullable<Telemetry['count']>>): void {
     expect(attributes['messaging.system']).toBe('mortise');
     const kind = attributes['mortise.messaging.kind'];
     const event = attributes['mortise.messaging.event'];
-    const key = [name.replace('mortise.messaging.', ''), kind, event].filter(Boolean).join(' ');
+    const direction = attributes['mortise.messaging.direction'];
+    const key = [name.replace('mortise.messaging.', ''), kind, event, direction].filter(Boolean).join(' ');
     this.counts[key] = (this.counts[key] ?? 0) + value;
   }
 
-  record(...[, value]: Parameters<NonNullable<Telemetry['record']>>): void {
-    this.batches.push(value);
+  record(...[{ name }, value, attributes]: Parameters<NonNullable<Telemetry['record']>>): void {
+    if (name.endsWith('batch')) this.batches.push(value);
+    else this.waits.push(`${String(attributes['mortise.messaging.room'])} ${value > 0}`);
   }
 }
 
@@ -83,6 +88,31 @@ test('followers count what they are handed, by kind, and what they had to fetch'
     'followed chat message': 2,
     'followed chat typing': 1,
   });
+});
+
+test('files count bytes and chunks that are sent and read, and waits for the window and the budget', async () => {
+  const telemetry = new Recording();
+  const channel = new Channel(redis);
+  const content = lines(2_000);
+  // The window of one file is all of the budget.
+  const sender = channel.sender({ telemetry, budgetBytes: 16 * 1_024 });
+  const sending = ['a', 'b'].map((name) => sender.send(Readable.from([content]), { name }));
+  const receiver = channel.receiver('r1', redis, 300, telemetry);
+  for await (const file of receiver.files()) {
+    expect((await textOf(file)).length).toBe(content.length);
+    await file.done();
+    if (file.number === 2) break;
+  }
+  const chunks = 2 * Math.ceil(content.length / (4_096 - 64 - 16));
+  await Promise.all(sending);
+  expect(telemetry.counts).toEqual({
+    'file_chunks file sent': chunks,
+    'file_bytes file sent': 2 * content.length,
+    'file_chunks file read': chunks,
+    'file_bytes file read': 2 * content.length,
+  });
+  expect(new Set(telemetry.waits)).toEqual(new Set(['window true', 'budget true']));
+  expect(telemetry.waits.filter((wait) => wait.startsWith('budget'))).toHaveLength(1);
 });
 
 test('an interrupted subscription is counted', async () => {

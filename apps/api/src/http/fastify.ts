@@ -3,7 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
 import { problemOf } from '../problems/problem-of.js';
+import { Problem } from '../problems/problem.js';
 import { ApiRequest } from './api-request.js';
+import { limitBodyTime } from './body-time.js';
 import { ClientErrors } from './client-error.js';
 import { MAX_BODY_BYTES, parseJsonBody } from './json-body.js';
 import { requireSoundHead } from './request-head.js';
@@ -11,9 +13,8 @@ import { requestId } from './request-id.js';
 import type { RouteMethods } from './route-methods.js';
 import { headersOf, sendProblem } from './send-problem.js';
 
-/** A client that sends slowly is cut off: Fastify's own value, 0, would let it hold a connection for ever. */
+/** A client that sends slowly is cut off. */
 const HEADERS_TIMEOUT_MS = 5_000;
-const REQUEST_TIMEOUT_MS = 10_000;
 
 /** Longer than any address that fits into the head of a request, so ids are judged by the schema of their route. */
 const MAX_PARAM_LENGTH = 16_384;
@@ -21,16 +22,19 @@ const MAX_PARAM_LENGTH = 16_384;
 /** What a route says of its body by `RouteConfig`; the others take `MAX_BODY_BYTES`. */
 export interface BodyConfig {
   readonly maxBodyBytes?: number;
+  /** The route reads the body by itself: bytes of any number, in any time. */
+  readonly takesStream?: boolean;
 }
 
-/** Fastify as the API needs it: JSON only, every refusal a problem, one line of log for each request. */
+/** Fastify as the API needs it: JSON only, but for uploads, every refusal a problem, one line of log for each request. */
 export function createAdapter(log: Logger, methods: RouteMethods): FastifyAdapter {
   const clientErrors = new ClientErrors();
   const adapter = new FastifyAdapter({
     loggerInstance: log.child({}, { level: log.isLevelEnabled('warn') ? 'warn' : log.level }),
     genReqId: requestId,
     bodyLimit: MAX_BODY_BYTES,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    // In its place, see body-time.ts.
+    requestTimeout: 0,
     http: {
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: 1_000,
@@ -54,13 +58,18 @@ export function createAdapter(log: Logger, methods: RouteMethods): FastifyAdapte
   server.addHook('onRequest', async (request, reply) => {
     reply.headers(headersOf(request));
     requireSoundHead(request.raw);
+    if (takesStream(request)) requireStream(request);
   });
+  limitBodyTime(server, clientErrors.answer);
   server.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions } = request;
     const ms = Math.round(reply.elapsedTime * 10) / 10;
     log.info({ reqId: request.id, method, route: routeOptions.url, status: reply.statusCode, ms }, 'request');
   });
   server.removeAllContentTypeParsers();
+  server.addContentTypeParser('application/octet-stream', async (request: FastifyRequest) => {
+    if (!takesStream(request)) throw new Problem('unsupported-media-type');
+  });
   server.addContentTypeParser(
     'application/json',
     { parseAs: 'buffer' },
@@ -69,4 +78,16 @@ export function createAdapter(log: Logger, methods: RouteMethods): FastifyAdapte
       body.length === 0 ? undefined : parseJsonBody(body),
   );
   return adapter;
+}
+
+function takesStream({ routeOptions }: FastifyRequest): boolean {
+  return (routeOptions.config as BodyConfig | undefined)?.takesStream === true;
+}
+
+/** Before a body of another type is taken for JSON. */
+function requireStream({ headers }: FastifyRequest): void {
+  const [type = ''] = (headers['content-type'] ?? '').split(';');
+  const coding = headers['content-encoding'] ?? 'identity';
+  if (type.trim().toLowerCase() === 'application/octet-stream' && coding === 'identity') return;
+  throw new Problem('unsupported-media-type', 'must be application/octet-stream, without a coding');
 }

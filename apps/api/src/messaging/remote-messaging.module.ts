@@ -20,7 +20,15 @@ import { MembersController } from './members.controller.js';
   imports: [
     MessagingModule.forRootAsync({
       inject: [REDIS, CONFIG],
-      useFactory: (redis: RedisClient, { MORTISE_PREFIX: prefix }: Config) => ({ redis, prefix }),
+      useFactory: (redis: RedisClient, config: Config) => ({
+        redis,
+        prefix: config.MORTISE_PREFIX,
+        files: {
+          windowBytes: config.FILE_WINDOW_BYTES,
+          budgetBytes: config.FILE_BUDGET_BYTES,
+          ttlMs: config.FILE_TTL_MS,
+        },
+      }),
     }),
   ],
   controllers: [

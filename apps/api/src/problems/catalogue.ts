@@ -25,7 +25,7 @@ export const CATALOGUE = {
   'method-not-allowed': { status: 405, title: 'The address does not take this method' },
   'request-timeout': { status: 408, title: 'The request did not arrive in time' },
   'body-too-large': { status: 413, title: 'The body is larger than the route takes' },
-  'unsupported-media-type': { status: 415, title: 'The body must be application/json' },
+  'unsupported-media-type': { status: 415, title: 'The body is of a type that the route does not take' },
   'expectation-failed': { status: 417, title: 'The server meets no expectation but 100-continue' },
   'headers-too-large': { status: 431, title: 'The head of the request is larger than 16 KiB' },
 
@@ -52,15 +52,22 @@ export const CATALOGUE = {
   // Tasks and queues.
   'unknown-task': { status: 404, title: 'There is no such task' },
   'unknown-queue': { status: 404, title: 'There is no such queue' },
+  'unknown-schedule': { status: 404, title: 'The queue has no such schedule' },
+  'invalid-if-match': { status: 400, title: 'The header If-Match has no entity tags' },
   'invalid-payload': { status: 400, title: 'The payload cannot be stored' },
+  'invalid-schedule': { status: 400, title: 'The rule of the schedule is none' },
   'run-at-past': { status: 400, title: 'The instant at which the task shall run is in the past' },
   'payload-too-large': { status: 413, title: 'The payload is larger than the queue allows' },
   'task-conflict': { status: 409, title: 'The id belongs to a task with another name or payload' },
+  'task-dead': { status: 409, title: 'The task has failed for good' },
+  'result-timeout': { status: 409, title: 'The task had not ended when the time was up' },
   'task-active': { status: 409, title: 'The task runs' },
   'task-cancelled': { status: 409, title: 'The task was cancelled' },
   'wrong-state': { status: 409, title: 'The task is in a state in which this cannot be done' },
+  'settings-changed': { status: 412, title: 'The queue has other settings than those that were seen' },
   'priorities-mismatch': { status: 409, title: 'The queue has other priorities' },
   'shards-mismatch': { status: 409, title: 'The queue has another number of shards' },
+  'too-many-schedules': { status: 409, title: 'The queue has as many schedules as it may have' },
   'queue-full': { status: 429, title: 'The queue holds as many tasks as it may' },
 
   // Locks and semaphores.
@@ -80,6 +87,29 @@ export const CATALOGUE = {
   'too-many-chats': { status: 409, title: 'A member is in as many chats as they may be' },
   'too-many-devices': { status: 409, title: 'The mailbox has as many devices as it may have' },
   'too-many-blocked': { status: 409, title: 'The mailbox has blocked as many senders as it may' },
+
+  // Files.
+  'invalid-digest': { status: 400, title: 'The header Content-Digest has no SHA-256' },
+  'unknown-receiver': { status: 404, title: 'The channel has no such receiver' },
+  'unknown-file': { status: 404, title: 'The channel lists no such file' },
+  'no-receivers': { status: 409, title: 'Nobody receives the files of the channel' },
+  'receivers-differ': { status: 409, title: 'The channel has other receivers' },
+  'receiver-busy': { status: 409, title: 'Another process is the receiver' },
+  'too-many-receivers': { status: 409, title: 'The channel has as many receivers as it may have' },
+  'channel-ended': { status: 409, title: 'The channel has ended' },
+  'upload-running': { status: 409, title: 'Another upload with this Idempotency-Key is under way' },
+  'file-lease-lost': {
+    status: 409,
+    title: 'Another upload has taken the file, or another process the receiver',
+  },
+  'file-aborted': { status: 409, title: 'The file was given up before it was whole' },
+  'file-expired': { status: 410, title: 'This part of the file is not stored any more' },
+  'range-not-satisfiable': { status: 416, title: 'The file does not have this range' },
+  'digest-mismatch': { status: 422, title: 'The body is not what its digest says' },
+  'source-changed': { status: 422, title: 'The body is not what was sent of the file before' },
+  'file-corrupt': { status: 500, title: 'What is stored of the file is damaged' },
+  'too-many-transfers': { status: 503, title: 'As many uploads and downloads are under way as may be' },
+  'budget-exhausted': { status: 507, title: 'The channel has no room: its receivers do not read' },
 
   // Streams of events.
   'invalid-token': { status: 400, title: 'The token is not of an event of this member' },

@@ -1,5 +1,11 @@
-/** Errors of ioredis when a command got no reply: by name, by message (it has no codes), by code of the socket. */
-const NAMES = new Set(['MaxRetriesPerRequestError', 'ClusterAllFailedError', 'AbortError', 'InterruptError']);
+/** Errors of ioredis (and one of a pull that waits) when a command got no reply: by name, by message (it has no codes), by code of the socket. */
+const NAMES = new Set([
+  'MaxRetriesPerRequestError',
+  'ClusterAllFailedError',
+  'AbortError',
+  'InterruptError',
+  'ReadTimeoutError',
+]);
 const MESSAGES = [
   'Command timed out',
   'Connection is closed',

@@ -97,6 +97,12 @@ export class DailyCounts {
     }
   }
 
+  /** Forgets up to where a file is counted; it must not come again. One round trip. */
+  async forget(file: string, days: readonly string[]): Promise<void> {
+    const name = encodeName(file);
+    await Promise.all(days.map(async (day) => this.#redis.call('hdel', [this.#keysOf(day).files, name])));
+  }
+
   async #stage(staged: string, parts: readonly Buffer[]): Promise<boolean> {
     for (const [index, part] of parts.entries()) {
       const isThere = await dailyStage.run(this.#redis, { staged }, { index, part, stagedMs: STAGED_MS });

@@ -25,6 +25,7 @@ export class FileCounting {
   #blocks: LineBlocks;
   readonly #counter: LineCounter;
   readonly #malformed = new MalformedLines();
+  readonly #days = new Set<string>();
   #lines = 0;
   /** Lines that end here, or before, are in the counters or in the aggregates. */
   #reached = 0;
@@ -46,6 +47,11 @@ export class FileCounting {
     this.#persist = persist;
     this.#blocks = new LineBlocks(0, options.maxLineBytes);
     this.#counter = new LineCounter(table, { ...options, window }, this.#malformed);
+  }
+
+  /** Of which it has lines. */
+  get days(): readonly string[] {
+    return [...this.#days];
   }
 
   /** Rejects with what the file rejects with, with CheckpointConflictError, or with the reason of the signal; then it isn't done. */
@@ -115,7 +121,9 @@ export class FileCounting {
 
   async #open(key: number): Promise<void> {
     if (this.#counter.openDays >= this.#options.maxDays) await this.#checkpoint(true);
-    const countedTo = await this.#persist(() => this.#daily.countedTo(this.#file.id, dayOf(key)));
+    const day = dayOf(key);
+    this.#days.add(day);
+    const countedTo = await this.#persist(() => this.#daily.countedTo(this.#file.id, day));
     this.#counter.open(key, countedTo);
   }
 

@@ -23,6 +23,8 @@ export class LogAggregator {
   readonly #table: RangeTable;
   readonly #options: ResolvedOptions;
   readonly #daily: DailyCounts;
+  /** Files that are done and never come again, the first one first. */
+  #done: { readonly file: string; readonly days: readonly string[]; readonly at: number }[] = [];
 
   /** Throws TypeError or RangeError for options that cannot be used. */
   constructor(redis: RedisClient, table: RangeTable, options?: LogAggregatorOptions) {
@@ -38,10 +40,14 @@ export class LogAggregator {
    * another worker counts the same file at the same time; with the reason of the signal.
    */
   async count(file: LogFile, { signal }: { readonly signal?: AbortSignal } = {}): Promise<FileReport> {
+    return (await this.#countingOf(file, signal)).run(signal);
+  }
+
+  async #countingOf(file: LogFile, signal: AbortSignal | undefined): Promise<FileCounting> {
     requireName('file.id', file.id);
     const persist = this.#persist(signal);
     const window = await persist(() => this.#window());
-    return new FileCounting(file, this.#table, this.#daily, window, this.#options, persist).run(signal);
+    return new FileCounting(file, this.#table, this.#daily, window, this.#options, persist);
   }
 
   /**
@@ -71,14 +77,29 @@ export class LogAggregator {
     onReport: ((report: FileReport) => void) | undefined,
   ): Promise<void> {
     try {
-      const report = await this.count(file, { ...(signal && { signal }) });
+      const counting = await this.#countingOf(file, signal);
+      const report = await counting.run(signal);
       await this.#persist(signal)(() => file.done());
+      if (file.isOnce) this.#done.push({ file: file.id, days: counting.days, at: performance.now() });
+      await this.#forget();
       onReport?.(report);
     } catch (error) {
       // A worker that stops leaves the file to whoever comes next.
       if (signal?.aborted) return;
       this.#options.onError(error);
       await file.fail(error).catch(this.#options.onError);
+    }
+  }
+
+  /** What isn't forgotten, because Redis fails or the process ends, goes away with the other marks of its day. */
+  async #forget(): Promise<void> {
+    const until = performance.now() - this.#options.forgetMs;
+    const due = this.#done.filter(({ at }) => at <= until);
+    this.#done = this.#done.filter(({ at }) => at > until);
+    try {
+      for (const { file, days } of due) await this.#daily.forget(file, days);
+    } catch (error) {
+      this.#options.onError(error);
     }
   }
 

@@ -11,6 +11,8 @@ import { ReceivedFile } from './received-file.js';
 export interface LogCollectorOptions extends Omit<LogAggregatorOptions, 'concurrency'> {
   /** Each receiver of a channel gets every file; of several that share the work, each counts its part of the numbers. Default: all. */
   readonly share?: { readonly index: number; readonly of: number };
+  /** Another process may be the receiver when this one was silent for so long, ms. Default 10 s. */
+  readonly leaseMs?: number;
   readonly onReport?: (report: FileReport) => void;
 }
 
@@ -19,8 +21,7 @@ const ENDED_PAUSE_MS = 1_000;
 
 /**
  * Counts the files of a channel, one after the other, from `start` to `stop`. What was interrupted, by an error or a stop, goes on
- * where it was acked. In what is counted a file is known by channel, number and name: a channel is not to be used again for other
- * files within `markerMs`.
+ * where it was acked.
  */
 export class LogCollector {
   readonly #redis: RedisClient;
@@ -77,13 +78,14 @@ export class LogCollector {
   }
 
   async *#files(signal: AbortSignal | undefined): AsyncGenerator<ReceivedFile> {
-    const { prefix, share = { index: 0, of: 1 } } = this.#options;
+    const { prefix, leaseMs, share = { index: 0, of: 1 } } = this.#options;
     const receiver = new FileReceiver(this.#redis, this.#channel, this.#receiver, {
       ...(prefix !== undefined && { prefix }),
+      ...(leaseMs !== undefined && { leaseMs }),
     });
     for await (const file of receiver.files({ ...(signal && { signal }) })) {
       if (file.number % share.of === share.index) {
-        yield new ReceivedFile(file, `${this.#channel}:${file.number}:${file.name}`);
+        yield new ReceivedFile(file);
       } else {
         await file.fail();
       }

@@ -12,6 +12,11 @@ export interface LogFile {
   ack(offset: number): Promise<unknown>;
   /** All of it is counted. */
   done(): Promise<unknown>;
+  /**
+   * It never comes again once it is `done`, so that what was kept to know how far it is counted goes away after `forgetMs`. Default false: it is
+   * kept for `markerMs`.
+   */
+  readonly isOnce?: boolean;
   /** It cannot be counted; the error says why, and so whether it may be later. */
   fail(error: unknown): Promise<unknown>;
 }

@@ -10,6 +10,11 @@ export interface LogAggregatorOptions {
    * Default 30 days; not longer than `retentionMs`.
    */
   readonly markerMs?: number;
+  /**
+   * A file that is done and never comes again (one of a channel) is forgotten after so long, ms, while the aggregator lives; sooner, a failover of Redis
+   * that forgets that it was done would count it twice. Default 60 s.
+   */
+  readonly forgetMs?: number;
   /** Lines are flushed and acked after so many bytes of a file; less than the window of who sends it. Default 16 MiB. */
   readonly checkpointBytes?: number;
   /** And after so long, ms, where a file grows slowly. Default 5 s. */
@@ -32,6 +37,7 @@ const MAX_RETENTION_MS = 36_500 * DAY_MS;
 export const DEFAULTS = {
   retentionMs: 400 * DAY_MS,
   markerMs: 30 * DAY_MS,
+  forgetMs: 60_000,
   checkpointBytes: 16 * 1_048_576,
   checkpointMs: 5_000,
   maxKeys: 100_000,
@@ -61,6 +67,7 @@ export function resolveOptions(options: LogAggregatorOptions = {}): ResolvedOpti
         max: retentionMs,
       }),
     ),
+    forgetMs: requireDuration('forgetMs', options.forgetMs ?? DEFAULTS.forgetMs, { min: 0, max: 86_400_000 }),
     checkpointBytes: integer('checkpointBytes', 1, 1_073_741_824),
     checkpointMs: requireDuration('checkpointMs', options.checkpointMs ?? DEFAULTS.checkpointMs, {
       min: 10,

@@ -8,18 +8,26 @@ const CONTENT = new Set([
   'ERR_FILE_CORRUPT',
   'ERR_FILE_EXPIRED',
   'ERR_FILE_NOT_RESUMABLE',
+  'ERR_GZIP_MEMBER_TOO_LARGE',
 ]);
+
+const NAME_CHARACTERS = 100;
 
 /** A file of a channel of @mortise/messaging as the aggregation takes it: gzip undone by its name, acked where a line ends. */
 export class ReceivedFile implements LogFile {
+  /**
+   * The epoch of its channel and its number, which together are no other file's, also when the channel is forgotten and made anew; and what
+   * fits of its name, for who reads the log.
+   */
   readonly id: string;
+  /** The channel remembers who is done. */
+  readonly isOnce = true;
   readonly #file: IncomingFile;
   #offset: number | undefined;
 
-  /** @param id Of the content: the aggregation counts an id once. */
-  constructor(file: IncomingFile, id: string) {
+  constructor(file: IncomingFile) {
     this.#file = file;
-    this.id = id;
+    this.id = `${file.epoch}:${file.number}:${file.name.slice(0, NAME_CHARACTERS)}`;
   }
 
   get offset(): number {

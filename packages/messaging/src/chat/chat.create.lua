@@ -5,6 +5,7 @@
 --   chat         ZSET, see src/keys.ts; until its last member leaves
 --   log          LIST of entries; PEXPIRE
 --   uncounted    ZSET id -> id
+--   joined       ZSET member -> id
 --   ids          HASH what a message is known by -> id; PEXPIRE
 --   oldIds       HASH, the generation before
 --   events       channel of the chat; not a key
@@ -22,7 +23,8 @@
 -- RETURNS
 --   1 created, 0 it was there, -1 too late; the id of the first message or of the one that was known, 0 when there is
 --   none; the server's time, ms
-local chat, log, uncounted, ids, oldIds, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local chat, log, uncounted, joined = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local ids, oldIds, events = KEYS[5], KEYS[6], KEYS[7]
 local publish, retentionMs, dedupMs, keepAcked = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local notAfter, notBefore, field, body, sender = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], ARGV[8], ARGV[9]
 local OWNER, WINDOWS, MOST_OPERANDS = 0.5, 64, 1000
@@ -38,7 +40,7 @@ if now > notAfter then
 end
 
 -- Parts of a chat whose head is gone (evicted, deleted by hand) would mix with new ids.
-redis.call('UNLINK', log, uncounted, ids, oldIds)
+redis.call('UNLINK', log, uncounted, joined, ids, oldIds)
 local others = #ARGV - 9
 local last = body == '' and 0 or 1
 local entry = '1:0:' .. sender .. '\0' .. body

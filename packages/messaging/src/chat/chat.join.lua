@@ -3,19 +3,22 @@
 --
 -- KEYS
 --   chat         ZSET, see src/keys.ts
+--   log          LIST of entries
+--   joined       ZSET member -> id; PEXPIRE
 --   events       channel of the chat; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
 --   maxMembers   count
+--   retentionMs  ms until a message may be dropped
 --   joins...     for each: the member as stored, the fraction of their role, the instant (ms) from which on the entry of the
 --                chat in their index may have been cleaned away
 -- RETURNS
 --   the server's time, ms, then for each two: 1 new, 0 there before, -1 too many members, -2 too late; their cursor, or how
 --   many members there are
 --   nil: there is no such chat
-local chat, events = KEYS[1], KEYS[2]
-local publish, maxMembers = ARGV[1], tonumber(ARGV[2])
-local HEAD_SIZE = 4
+local chat, log, joined, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local publish, maxMembers, retentionMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local HEAD_SIZE, WINDOWS = 4, 64
 
 local last = redis.call('ZSCORE', chat, '\0l')
 if not last then
@@ -25,8 +28,8 @@ last = -last
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local members = redis.call('ZCARD', chat) - HEAD_SIZE
-local replies, written, frames, seen = { now }, {}, {}, {}
-for i = 3, #ARGV, 3 do
+local replies, written, ids, frames, seen = { now }, {}, {}, {}, {}
+for i = 4, #ARGV, 3 do
   local name = ARGV[i]
   local score = seen[name] or redis.call('ZSCORE', chat, name)
   local outcome, detail = 1, last
@@ -42,6 +45,8 @@ for i = 3, #ARGV, 3 do
     seen[name] = score
     written[#written + 1] = score
     written[#written + 1] = name
+    ids[#ids + 1] = last
+    ids[#ids + 1] = name
     frames[#frames + 1] = struct.pack('>c1Ic0', 'j', #name, name)
   end
   replies[#replies + 1] = outcome
@@ -49,6 +54,16 @@ for i = 3, #ARGV, 3 do
 end
 if #written > 0 then
   redis.call('ZADD', chat, unpack(written))
+  -- What is stored now is not for them, should they have been here before. Where nothing is, nothing has to be remembered.
+  local stored = redis.call('LLEN', log)
+  if stored > 0 then
+    redis.call('ZREMRANGEBYSCORE', joined, '-inf', last - stored)
+    redis.call('ZADD', joined, unpack(ids))
+    -- As long as an entry that was there may be stored.
+    redis.call('PEXPIRE', joined, math.ceil(2 * (retentionMs + retentionMs / WINDOWS)))
+  else
+    redis.call('UNLINK', joined)
+  end
   redis.call(publish, events, '*:' .. table.concat(frames))
 end
 return replies

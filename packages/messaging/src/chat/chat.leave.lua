@@ -5,6 +5,7 @@
 --   chat         ZSET, see src/keys.ts
 --   log          LIST of entries
 --   uncounted    ZSET id -> id
+--   joined       ZSET member -> id
 --   ids          HASH what a message is known by -> id
 --   oldIds       HASH, the generation before
 --   events       channel of the chat; not a key
@@ -14,27 +15,35 @@
 --   leavers...   as stored
 -- RETURNS
 --   for each: 1, or 0 for who was no member
-local chat, log, uncounted, ids, oldIds, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local chat, log, uncounted, joined = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local ids, oldIds, events = KEYS[5], KEYS[6], KEYS[7]
 local publish, keepAcked = ARGV[1], tonumber(ARGV[2])
 local HEAD_SIZE = 4
 
-local replies, frames = {}, {}
+local scores = redis.call('ZMSCORE', chat, '\0l', unpack(ARGV, 3))
+if not scores[1] then
+  scores = {}
+end
+local last = 0 - (scores[1] or 0)
+local replies, frames, gone = {}, {}, {}
 for i = 3, #ARGV do
-  local name = ARGV[i]
-  local removed = redis.call('ZREM', chat, name)
+  local name, score = ARGV[i], scores[i - 1]
+  local removed = score and redis.call('ZREM', chat, name) or 0
   replies[i - 2] = removed
   if removed == 1 then
-    frames[#frames + 1] = struct.pack('>c1Ic0', 'l', #name, name)
+    local text = name .. string.format('\0%.0f\0%.0f', last, math.floor(tonumber(score)))
+    frames[#frames + 1] = struct.pack('>c1Ic0', 'l', #text, text)
+    gone[#gone + 1] = name
   end
 end
 if #frames > 0 then
   local lowest = redis.call('ZRANGE', chat, HEAD_SIZE, HEAD_SIZE, 'WITHSCORES')[2]
   if not lowest then
-    redis.call('UNLINK', chat, log, uncounted, ids, oldIds)
+    redis.call('UNLINK', chat, log, uncounted, joined, ids, oldIds)
     frames[#frames + 1] = struct.pack('>c1I', 'x', 0)
   else
-    local cursors, last = chat, -redis.call('ZSCORE', chat, '\0l')
-    local floor = math.floor(tonumber(lowest))
+    redis.call('ZREM', joined, unpack(gone))
+    local cursors, floor = chat, math.floor(tonumber(lowest))
 -- include log.trim.part.lua
   end
   redis.call(publish, events, '*:' .. table.concat(frames))

@@ -10,7 +10,7 @@
  */
 import type { RedisClient } from '@mortise/redis';
 import { requireClient, WaiterHub } from '@mortise/redis';
-import type { ChatEvent } from '../follow/chat-event.js';
+import type { ChatEvents } from '../follow/chat-event.js';
 import { Follower } from '../follow/follow.js';
 import { Signals } from '../follow/signals.js';
 import { MessagingKeys } from '../keys.js';
@@ -76,7 +76,7 @@ export class Chats<Body = unknown> {
       tally: Tally.for(options.telemetry, 'chat'),
     };
     const index = new MemberIndex(context);
-    this.#follower = new Follower(context);
+    this.#follower = new Follower(context, index);
     this.#founder = new Founder(context, index);
     this.#poster = new Poster(context);
     // Tokens of followers in this process needn't hold what was acked here.
@@ -121,6 +121,8 @@ export class Chats<Body = unknown> {
    * chats give less each. With `waitMs` it waits for something new, on subscriptions that the process shares. Up to 3 round
    * trips, reads without scripts, side by side on the nodes of a Cluster; 1 more for chats that were trimmed between two of
    * them or have a gap, and for each that is acked; 2 more to clean away what the index had of no use. O(chats + messages).
+   * A chat that is damaged is left out, and told to `onUnreadable`; others come. Refusal: ERR_READ_TIMEOUT when Redis has not
+   * answered a second after `waitMs`.
    */
   async pull(member: string, options: PullOptions = {}): Promise<Pulled<Body>[]> {
     return this.#puller.pull(member, options);
@@ -173,7 +175,8 @@ export class Chats<Body = unknown> {
 
   /**
    * The chats of a member with what is unread in each, in the order in which they were joined. Up to 3 round trips, reads without scripts,
-   * side by side on the nodes of a Cluster; more for gaps and cleaning, as `pull`. O(chats): nothing is counted by reading messages.
+   * side by side on the nodes of a Cluster; more for gaps and cleaning, as `pull`, and likewise without damaged chats. O(chats): nothing is
+   * counted by reading messages.
    */
   async chatsOf(member: string, options: ChatsOfOptions = {}): Promise<ChatOverview[]> {
     return this.#overview.chatsOf(member, options);
@@ -232,7 +235,8 @@ export class Chats<Body = unknown> {
    * the entries of each chat in the order of their ids, each once, the member's own among them. What is pushed is handed out as
    * it is; what was missed (a subscription was interrupted, nobody asked in time) is fetched from the log. What was dropped
    * before comes as `gap`, other ids than those that were known as `reset`: never silent, but for what the member has acked
-   * elsewhere. Acks nothing. Chats that are joined and left meanwhile come and go. Others who come and go, typing and
+   * elsewhere. Acks nothing. Chats that are joined and left meanwhile come and go; what was posted while the member was not in
+   * a chat is never handed out, also not with a token of before. Others who come and go, typing and
    * presence are told to those who follow then, and may be lost.
    *
    * Muted chats are silent unless `includeMuted`: a mute takes effect a round trip after it was set, its `untilMs` is by the
@@ -240,11 +244,12 @@ export class Chats<Body = unknown> {
    *
    * The followers of a process share one subscription for each chat; a push costs Redis one command, however many members there
    * are. While nothing happens, a follower sends one read a minute, and so does each chat for all of its followers. One that
-   * isn't read holds nothing up and keeps nothing but up to 4 pages of 64 entries. Begins with the first `next()`. Ends
+   * isn't read holds nothing up and keeps nothing but up to 4 pages of 64 entries. Begins with the first `next()`, or with `open()`,
+   * which resolves when what is posted from then on is pushed. Ends
    * with `return()` (leaving the loop), with the reason of `signal`, with ERR_CLIENT_CLOSED or a refusal of the server;
    * outages are waited for. Throws RangeError for a token that is none, is damaged or is another member's.
    */
-  follow(member: string, options: FollowOptions = {}): AsyncIterableIterator<ChatEvent<Body>> {
+  follow(member: string, options: FollowOptions = {}): ChatEvents<Body> {
     return this.#follower.follow(member, options);
   }
 

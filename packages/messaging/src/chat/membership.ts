@@ -78,6 +78,7 @@ export class Membership {
     const replies = (await chatJoin.run(redis, keys.chat(chatId), {
       publish: hub.publishCommand,
       maxMembers: limits.maxMembers,
+      retentionMs: limits.retentionMs,
       joins: joins.flatMap(({ member, role, notAfter }) => [
         encodeMember('member', member),
         fractionOf(role),

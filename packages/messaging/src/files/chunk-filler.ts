@@ -14,6 +14,7 @@ export class ChunkFiller {
   #piece: Buffer = Buffer.alloc(0);
   #pulling: Promise<IteratorResult<Uint8Array | string>> | undefined;
   #isEnd = false;
+  readonly #spare: ArrayBufferLike[] = [];
 
   constructor(source: AsyncIterable<Uint8Array | string>, chunkBytes: number, lingerMs: number) {
     this.#source = source[Symbol.asyncIterator]();
@@ -33,9 +34,10 @@ export class ChunkFiller {
     return bytes - left;
   }
 
-  /** The next chunk, of the size that it has; undefined at the end. Rejects with what the source throws, and with the reason of the signal. */
+  /** The next chunk, of the size that it has, until it is recycled; undefined at the end. Rejects with what the source throws, and with the reason of the signal. */
   async next(signal: AbortSignal | undefined): Promise<Buffer | undefined> {
-    const chunk = Buffer.allocUnsafeSlow(this.#chunkBytes);
+    const spare = this.#spare.pop();
+    const chunk = spare ? Buffer.from(spare) : Buffer.allocUnsafeSlow(this.#chunkBytes);
     let used = CHUNK_HEADER_BYTES;
     let startedAt = 0;
     while (used < chunk.length) {
@@ -53,7 +55,12 @@ export class ChunkFiller {
       used += copied;
       this.#piece = this.#piece.subarray(copied);
     }
-    return used === chunk.length ? chunk : Buffer.from(chunk.subarray(0, used));
+    return chunk.subarray(0, used);
+  }
+
+  /** Takes a chunk back that nobody needs any more: new memory for each costs more than to fill it. */
+  recycle(chunk: Buffer): void {
+    this.#spare.push(chunk.buffer);
   }
 
   /** Ends the source early. */
@@ -80,7 +87,8 @@ export class ChunkFiller {
   }
 }
 
-function pieceOf(value: Uint8Array | string): Buffer {
+/** A piece of a source as a Buffer, without copying it. */
+export function pieceOf(value: Uint8Array | string): Buffer {
   if (typeof value === 'string') return Buffer.from(value);
   if (!(value instanceof Uint8Array)) throw new TypeError('the source must give bytes or strings');
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength);

@@ -1,29 +1,44 @@
 /**
- * Reads the chunks of a file from a receiver's cursor on, one ahead, each by one GET. How many there are comes with the wake-ups of
- * the writer; the head of the file is read when it ends, when a chunk isn't where it should be, and in bounded time.
+ * Reads the chunks of a file from a receiver's cursor on, up to two ahead, each by one GET. One GET is under way at a time, so that Redis has one
+ * reply for each receiver in memory and not more. How many chunks there are comes with the wake-ups of the writer; the head of the file is
+ * read when it ends, when a chunk isn't where it should be, and in bounded time.
  */
 import { ClientClosedError, encodeName } from '@mortise/redis';
-import { FileAbortedError, FileCorruptError, FileExpiredError, FileLeaseLostError } from '../errors.js';
+import {
+  FileAbortedError,
+  FileCorruptError,
+  FileExpiredError,
+  FileLeaseLostError,
+  GzipMemberTooLargeError,
+} from '../errors.js';
 import { persist } from '../persist.js';
 import type { FileKeys } from '../keys.js';
 import { fileAck, fileJoin } from '../scripts.gen.js';
-import type { OpenedChunk } from './chunk.js';
+import { FILE_BYTES, FILE_CHUNKS } from '../telemetry/metrics.js';
+import type { OpenedChunk, Position } from './chunk.js';
 import { CHUNK_HEADER_BYTES, decodePosition, encodePosition, openChunk } from './chunk.js';
 import { FileNews } from './file-news.js';
 import type { FileHead } from './file-state.js';
 import { chunkKeys, readHead } from './file-state.js';
-import type { FilesContext } from './files-context.js';
+import type { FileId, FilesContext } from './files-context.js';
 import { RECHECK_MS } from './files-context.js';
 
+/** Chunks that are read before they are asked for. */
+const AHEAD = 2;
+/** What comes within so many ms is not waited for. */
+const IDLE_MS = 5;
+const READ = { 'mortise.messaging.direction': 'read' };
+
 /** The file that is read, and by whom. */
-export interface Reading {
+export interface Reading extends FileId {
   readonly name: string;
-  readonly number: number;
   /** When the file was listed, and how long it is kept, by the server's clock. */
   readonly listedAt: number;
   readonly ttlMs: number;
   readonly receiver: string;
   readonly token: number;
+  /** Where to begin; default: at the cursor of the receiver. */
+  readonly from?: Position | undefined;
   /** Aborted when the receiver ends, or has lost its lease. */
   readonly signal: AbortSignal;
 }
@@ -31,8 +46,10 @@ export interface Reading {
 export class ChunkReader {
   /** Of the file; known when it has ended. */
   sha256: string | undefined;
-  /** Bytes of inflated text that were acked, of a compressed file. */
-  textBytes = 0;
+  /** Of a compressed file: bytes of inflated text that were acked, and how many of them lie before the cursor; undefined when none was acked. */
+  acked: { readonly textBytes: number; readonly textBase: number } | undefined;
+  /** Called when the reader has waited for some ms, and is about to wait longer. */
+  onIdle: () => void = () => undefined;
   /** Where reading began, in bytes of the file as it was sent. */
   startOffset = 0;
   /** What may be read of the file before something of it is acked. */
@@ -43,19 +60,22 @@ export class ChunkReader {
   readonly #news: FileNews;
   #head!: Pick<FileHead, 'chunks' | 'state' | 'segments' | 'detail'>;
   #freed = 0;
+  #windowBytes = 0;
+  #chunkBytes = 0;
+  /** What lies behind this byte is needed together: it can't be acked in parts. */
+  #pinnedAt: number | undefined;
   /** The chunks that have been read since the cursor: index, offset of the first byte, bytes. */
   #read: { index: number; offset: number; bytes: number }[] = [];
   #begin = { chunk: 0, bytes: 0 };
   #acked = 0;
-  /** The last chunk that had been read at the last ack. */
-  #ackedAfter = -1;
+  #getting: Promise<unknown> = Promise.resolve();
   #crc: number | undefined;
   #offset = 0;
 
   private constructor(context: FilesContext, reading: Reading, news: FileNews) {
     this.#context = context;
     this.#reading = reading;
-    this.#keys = context.keys.file(context.channel, reading.number);
+    this.#keys = context.keys.file(context.channel, reading.number, reading.epoch);
     this.#news = news;
   }
 
@@ -66,7 +86,7 @@ export class ChunkReader {
 
   /** Waits until the file is there. One round trip, and the subscription. */
   static async open(context: FilesContext, reading: Reading): Promise<ChunkReader> {
-    const { events } = context.keys.file(context.channel, reading.number);
+    const { events } = context.keys.file(context.channel, reading.number, reading.epoch);
     const news = await FileNews.open(context.hub, events);
     const reader = new ChunkReader(context, reading, news);
     try {
@@ -81,12 +101,11 @@ export class ChunkReader {
   /** The parts of the file from the cursor on. Ends with the file. Throws ERR_FILE_ABORTED, ERR_FILE_CORRUPT, ERR_FILE_EXPIRED. */
   async *parts(): AsyncGenerator<Buffer> {
     let { chunk: index, bytes: skipped } = this.#begin;
-    // Rejections are heard when it is the chunk's turn.
-    let ahead: Promise<Buffer | null> | undefined;
+    const ahead: Promise<Buffer | null>[] = [];
     for (; await this.#isThere(index); index += 1) {
-      const value = (await (ahead ?? this.#get(index))) || (await this.#getAgain(index));
-      ahead = index + 1 < this.#known ? this.#get(index + 1) : undefined;
-      ahead?.catch(() => undefined);
+      this.#getAhead(ahead, index);
+      const value = (await ahead.shift()) || (await this.#getAgain(index));
+      this.#getAhead(ahead, index + 1);
       const part = this.#check(index, value).subarray(skipped);
       skipped = 0;
       if (part.length > 0) yield part;
@@ -94,14 +113,13 @@ export class ChunkReader {
   }
 
   /**
-   * Moves the cursor behind so many bytes of the file, counted from its beginning, and frees what all have passed. With
-   * `textBytes`, only notes these; and lets go of the chunks that were read if the window needs them. Repeating it is safe. One script.
+   * Moves the cursor behind so many bytes of the file, counted from its beginning, and frees what all have passed. With `text`, notes how
+   * many bytes of inflated text are acked, and how many of them lie before `offset`, where a member of gzip begins. Repeating it is safe. One script.
    */
-  async ack(offset: number, textBytes?: number): Promise<void> {
+  async ack(offset: number, text?: { textBytes: number; textBase: number }): Promise<void> {
     const { redis, hub, channel } = this.#context;
     const { receiver, token, name } = this.#reading;
-    const position = textBytes === undefined ? this.#positionOf(offset) : this.#positionUnderPressure();
-    const score = Math.max(this.#acked, encodePosition(position));
+    const score = Math.max(this.#acked, encodePosition(this.#positionOf(offset)));
     const to = decodePosition(score).chunk;
     const reply = await this.#persist(
       async () =>
@@ -118,7 +136,7 @@ export class ChunkReader {
             receiver: encodeName(receiver),
             token,
             position: score,
-            textBytes: textBytes ?? '',
+            textBytes: text ? `${text.textBytes}:${text.textBase}` : '',
             first: this.#freed,
           },
         )) as number,
@@ -127,16 +145,28 @@ export class ChunkReader {
     if (reply < 0) throw new FileExpiredError(name, offset);
     this.#freed = Math.max(this.#freed, reply);
     this.#acked = score;
-    this.#ackedAfter = this.#read.at(-1)?.index ?? -1;
     while (this.#read.length > 0 && this.#read[0]!.index < to) this.#read.shift();
   }
 
-  /** Whether an ack would free a chunk or, with `textBytes`, note one more; or there is nothing to read at present, so it costs no time. */
-  isAckDue(offset: number, isInflated: boolean): boolean {
+  /** Whether an ack would free a chunk, or there is nothing to read at present, so it costs no time. */
+  isAckDue(offset: number): boolean {
     const last = this.#read.at(-1);
-    if (!last || last.index + 1 >= this.#known) return true;
-    if (isInflated) return last.index !== this.#ackedAfter;
-    return this.#positionOf(offset).chunk > decodePosition(this.#acked).chunk;
+    return !last || last.index + 1 >= this.#known || this.unackedChunks(offset) > 0;
+  }
+
+  /** How many chunks an ack up to there would pass. */
+  unackedChunks(offset: number): number {
+    return this.#positionOf(offset).chunk - decodePosition(this.#acked).chunk;
+  }
+
+  /** The index of the last chunk that was read; -1 when none was. */
+  get lastChunk(): number {
+    return this.#read.at(-1)?.index ?? -1;
+  }
+
+  /** What lies behind this byte has to be in Redis together, until it is pinned further on. Throws ERR_GZIP_MEMBER_TOO_LARGE from `parts` when it can't. */
+  pin(offset: number): void {
+    this.#pinnedAt = offset;
   }
 
   close(): void {
@@ -168,10 +198,15 @@ export class ChunkReader {
   #take(score: number, fields: readonly string[]): void {
     const [textBytes, chunks, freed, , state, segments, detail, bytes, windowBytes, chunkBytes] =
       fields as string[] & { length: 10 };
-    this.#begin = decodePosition(score);
+    this.#begin = this.#reading.from ?? decodePosition(score);
     this.#acked = score;
-    this.textBytes = Number(textBytes);
-    this.leewayBytes = Number(windowBytes) - 2 * Number(chunkBytes);
+    if (textBytes) {
+      const [acked, base] = textBytes.split(':');
+      this.acked = { textBytes: Number(acked), textBase: Number(base) };
+    }
+    this.#windowBytes = Number(windowBytes);
+    this.#chunkBytes = Number(chunkBytes);
+    this.leewayBytes = this.#windowBytes - 2 * this.#chunkBytes;
     if (this.#begin.chunk === Number(chunks)) this.startOffset = Number(bytes);
     this.#freed = Math.min(Number(freed), this.#begin.chunk);
     this.#head = {
@@ -199,6 +234,8 @@ export class ChunkReader {
     this.#crc = chunk.crc;
     this.#offset += chunk.part.length;
     this.#read.push({ index, offset: chunk.offset, bytes: chunk.part.length });
+    this.#context.tally?.count(FILE_CHUNKS, 1, READ);
+    this.#context.tally?.count(FILE_BYTES, chunk.part.length, READ);
     return chunk.part;
   }
 
@@ -216,14 +253,38 @@ export class ChunkReader {
         return false;
       }
       if (this.#head.state === 'aborted') throw new FileAbortedError(name, this.#head.detail);
-      if (!this.#news.isStale) {
-        const heardAt = performance.now();
-        await this.#news.wait(RECHECK_MS, signal);
-        if (performance.now() - heardAt >= RECHECK_MS) this.#news.isStale = true;
+      if (this.#isOverfull()) {
+        await this.#look();
+        if (this.#head.state === 'open' && index >= this.#known) {
+          throw new GzipMemberTooLargeError(name, this.#windowBytes - this.#chunkBytes);
+        }
+        continue;
       }
+      if (!this.#news.isStale) await this.#wait(index);
       if (this.#news.isStale && index >= this.#news.chunks) await this.#look();
     }
     return true;
+  }
+
+  async #wait(index: number): Promise<void> {
+    const { signal } = this.#reading;
+    await this.#news.wait(IDLE_MS, signal);
+    if (index < this.#known || this.#news.isStale) return;
+    this.onIdle();
+    const heardAt = performance.now();
+    await this.#news.wait(RECHECK_MS, signal);
+    if (performance.now() - heardAt >= RECHECK_MS) this.#news.isStale = true;
+  }
+
+  /** The sender can't send one more chunk before something is acked, and nothing can be. */
+  #isOverfull(): boolean {
+    const from = this.#pinnedAt;
+    if (from === undefined) return false;
+    let stored = this.#chunkBytes;
+    for (const { offset, bytes } of this.#read) {
+      if (offset + bytes > from) stored += bytes + CHUNK_HEADER_BYTES;
+    }
+    return stored > this.#windowBytes;
   }
 
   async #look(): Promise<void> {
@@ -231,6 +292,17 @@ export class ChunkReader {
     const head = await this.#persist(() => readHead(this.#context.redis, this.#keys));
     if (!head) throw new FileExpiredError(this.#reading.name, this.#offset);
     this.#head = head;
+  }
+
+  /** Gets what is written, from a chunk on, as far as chunks are read ahead; some of it is under way. */
+  #getAhead(ahead: Promise<Buffer | null>[], from: number): void {
+    while (ahead.length < AHEAD && from + ahead.length < this.#known) {
+      const index = from + ahead.length;
+      const value = this.#getting.then(async () => this.#get(index));
+      // Rejections are heard when it is the chunk's turn.
+      this.#getting = value.catch(() => undefined);
+      ahead.push(value);
+    }
   }
 
   #get(index: number): Promise<Buffer | null> {
@@ -255,13 +327,6 @@ export class ChunkReader {
     }
     const last = this.#read.at(-1);
     return last ? { chunk: last.index + 1, bytes: 0 } : this.#begin;
-  }
-
-  /** Of a compressed file nothing is passed before its end, unless what was read is about to fill the window. */
-  #positionUnderPressure(): { chunk: number; bytes: number } {
-    const bytes = this.#read.reduce((sum, chunk) => sum + chunk.bytes + CHUNK_HEADER_BYTES, 0);
-    const last = this.#read.at(-1);
-    return last && bytes > this.leewayBytes ? { chunk: last.index, bytes: 0 } : decodePosition(this.#acked);
   }
 
   async #persist<Result>(act: () => Promise<Result>): Promise<Result> {

@@ -26,12 +26,17 @@ export class DeadReceivers {
    */
   async look(): Promise<void> {
     const { redis, channel, channelKeys } = this.#context;
-    const numbers = (await redis.call('hkeys', [channelKeys.listed])) as string[];
+    const [numbers, epoch] = (await Promise.all([
+      redis.call('hkeys', [channelKeys.listed]),
+      redis.call('hget', [channelKeys.head, 'epoch']),
+    ])) as [string[], string | null];
     const dead = this.#limits.deadReceivers === 'wait' ? [] : await this.#dead();
     if (dead.length > 0 && this.#limits.deadReceivers === 'fail') {
       throw new ReceiverDeadError(channel, dead);
     }
-    for (const number of numbers) await this.#settling.finish(Number(number), dead, '');
+    for (const number of numbers) {
+      await this.#settling.finish({ number: Number(number), epoch: epoch ?? '' }, dead, '');
+    }
   }
 
   async #dead(): Promise<string[]> {

@@ -1,22 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '@mortise/redis';
-import {
-  ClientClosedError,
-  decodeName,
-  encodeName,
-  Loop,
-  requireClient,
-  requireName,
-  WaiterHub,
-} from '@mortise/redis';
+import { ClientClosedError, encodeName, Loop, requireClient, requireName, WaiterHub } from '@mortise/redis';
 import { FileLeaseLostError, UnknownReceiverError } from '../errors.js';
 import { persist } from '../persist.js';
 import { MessagingKeys } from '../keys.js';
 import { filesReceive } from '../scripts.gen.js';
+import { Tally } from '../telemetry/tally.js';
 import { FileNews } from './file-news.js';
 import type { FilesContext } from './files-context.js';
 import { RECHECK_MS } from './files-context.js';
 import { IncomingFile } from './incoming-file.js';
+import { entryOf } from './listed-file.js';
 import type { FileReceiverOptions, FilesOptions } from './options.js';
 import { resolveFileReceiverOptions } from './options.js';
 import { Settling } from './settling.js';
@@ -29,6 +23,7 @@ type Look =
       readonly token: number;
       readonly isEnded: boolean;
       readonly passed: readonly number[];
+      readonly epoch: string;
       readonly number: number | undefined;
       readonly entry: string;
     };
@@ -50,6 +45,7 @@ export class FileReceiver {
       keys,
       channelKeys: keys.fileChannel(channel),
       hub: WaiterHub.of(redis),
+      tally: Tally.for(options.telemetry, 'file'),
     };
     this.#receiver = requireName('receiver', receiver);
     this.#leaseMs = resolveFileReceiverOptions(options).leaseMs;
@@ -97,7 +93,7 @@ export class FileReceiver {
           await news.wait(look.answer === 'busy' ? Math.min(look.ms + 1, RECHECK_MS) : RECHECK_MS, ending);
           continue;
         }
-        if (token === 0) await this.#finishPassed(look.passed);
+        if (token === 0) await this.#finishPassed(look.passed, look.epoch);
         token = look.token;
         renewal.start();
         if (look.number !== undefined) {
@@ -122,12 +118,8 @@ export class FileReceiver {
   }
 
   #fileOf(number: number, entry: string, token: number, signal: AbortSignal): IncomingFile {
-    const [, listedAt, ttlMs, ...name] = entry.split(':');
     return new IncomingFile(this.#context, {
-      name: decodeName(name.join(':')),
-      number,
-      listedAt: Number(listedAt),
-      ttlMs: Number(ttlMs),
+      ...entryOf(number, entry),
       receiver: this.#receiver,
       token,
       signal,
@@ -135,9 +127,9 @@ export class FileReceiver {
   }
 
   /** A process of this name may have died between noting that it is done and freeing the file. */
-  async #finishPassed(numbers: readonly number[]): Promise<void> {
+  async #finishPassed(numbers: readonly number[], epoch: string): Promise<void> {
     const settling = new Settling(this.#context, 0);
-    for (const number of numbers) await settling.finish(number, [], '');
+    for (const number of numbers) await settling.finish({ number, epoch }, [], '');
   }
 
   async #persistLook(token: number, signal: AbortSignal): Promise<Look> {
@@ -159,7 +151,7 @@ export class FileReceiver {
       leaseMs,
       limit: 1,
     })) as [string, ...(string | number)[]];
-    const [answer, first, isEnded, passed, number, entry] = reply;
+    const [answer, first, isEnded, passed, epoch, number, entry] = reply;
     if (answer === 'busy') return { answer, ms: Number(first) };
     if (answer !== 'held') return { answer: answer as 'absent' };
     return {
@@ -167,6 +159,7 @@ export class FileReceiver {
       token: Number(first),
       isEnded: isEnded === 1,
       passed: passed === '' ? [] : String(passed).split(',').map(Number),
+      epoch: String(epoch),
       number: number === undefined ? undefined : Number(number),
       entry: String(entry ?? ''),
     };

@@ -7,7 +7,7 @@
  * its reservation in the budget, who is done with it and the end of the channel have to change together and in any order, and nothing
  * may be dropped by age; a chat has one cursor for each member, and caps.
  */
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
@@ -17,11 +17,17 @@ import { encodeName, requireClient, requireName, WaiterHub } from '@mortise/redi
 import { ChannelEndedError, ReceiversDifferError, SourceChangedError } from '../errors.js';
 import { MessagingKeys } from '../keys.js';
 import { filesOpen } from '../scripts.gen.js';
-import { ChunkFiller } from './chunk-filler.js';
+import { FILE_BYTES, FILE_CHUNKS, FILE_WAITS } from '../telemetry/metrics.js';
+import { Tally } from '../telemetry/tally.js';
+import { ChunkFiller, pieceOf } from './chunk-filler.js';
+import { CHUNK_HEADER_BYTES } from './chunk.js';
 import { DeadReceivers } from './dead-receivers.js';
 import { FileNews } from './file-news.js';
 import { idOfPath, readPath } from './file-source.js';
+import { MAX_LISTED } from './listed-file.js';
 import { FileWriter } from './file-writer.js';
+import { gunzip } from './gunzip.js';
+import { gzipMembers } from './gzip-members.js';
 import type { FilesContext } from './files-context.js';
 import { RECHECK_MS } from './files-context.js';
 import type { FileSenderLimits, FileSenderOptions, SendFileOptions } from './options.js';
@@ -35,6 +41,8 @@ export interface SentFile {
   readonly id: string;
   /** Its place among the files of the channel, from 1. */
   readonly number: number;
+  /** Of the channel: with the number, it tells the file from all others, as `IncomingFile` has them. */
+  readonly epoch: string;
   readonly bytes: number;
   /** Of the whole file, in hex. Empty when it had been sent before. */
   readonly sha256: string;
@@ -44,10 +52,13 @@ export interface SentFile {
   readonly resumedAt: number;
 }
 
-/** More files than these wait for room in the list, as if the budget were used up. */
-const MAX_LISTED = 1_000;
+/** So many random ones are no other channel's. */
+const EPOCH_BYTES = 9;
 /** Ids of files that all receivers are done with, so that a restarted sender doesn't send them again. */
 const REMEMBERED = 10_000;
+const SENT = { 'mortise.messaging.direction': 'sent' };
+const FOR_WINDOW = { 'mortise.messaging.room': 'window' };
+const FOR_BUDGET = { 'mortise.messaging.room': 'budget' };
 
 /** The sender of a channel. Several processes may send to one channel; each file has one writer at a time. */
 export class FileSender {
@@ -65,6 +76,7 @@ export class FileSender {
       keys,
       channelKeys: keys.fileChannel(channel),
       hub: WaiterHub.of(redis),
+      tally: Tally.for(options?.telemetry, 'file'),
     };
     this.#limits = resolveFileSenderOptions(options);
     this.#settling = new Settling(this.#context, this.#limits.ttlMs);
@@ -79,31 +91,40 @@ export class FileSender {
    * truncated or is not what was sent before, the file is aborted, and receivers are told. Rejects with the error of the source,
    * ERR_SOURCE_CHANGED, ERR_FILE_LEASE_LOST, ERR_RECEIVER_DEAD, ERR_RECEIVERS_DIFFER, ERR_CHANNEL_ENDED.
    */
-  async send(source: string | Readable, options: SendFileOptions = {}): Promise<SentFile> {
+  async send(
+    source: string | Readable | AsyncIterable<Uint8Array>,
+    options: SendFileOptions = {},
+  ): Promise<SentFile> {
     const isPath = typeof source === 'string';
-    const name = requireName('name', options.name ?? (isPath ? basename(source) : undefined));
+    const given = requireName('name', options.name ?? (isPath ? basename(source) : undefined));
+    const name = options.gzip && !given.endsWith('.gz') ? requireName('name', `${given}.gz`) : given;
     const stats = isPath ? await stat(source) : undefined;
     if (stats?.isDirectory()) throw new TypeError(`${name} is a directory: use sendDirectory`);
     const id = requireName('id', options.id ?? (isPath ? await idOfPath(source, name) : randomUUID()));
     // A file that is there needs no more room than it has bytes, whole or growing.
     const { windowBytes, chunkBytes } = this.#limits;
-    const needed = stats && !options.follow ? stats.size + 2 * chunkBytes : Infinity;
-    const { number, receivers, reserved, isFinished } = await this.#list(
+    const isSized = stats && !options.follow && !options.gzip;
+    const headers = CHUNK_HEADER_BYTES * Math.ceil((stats?.size ?? 0) / (chunkBytes - CHUNK_HEADER_BYTES));
+    const needed = isSized ? stats.size + headers + 2 * chunkBytes : Infinity;
+    const { number, epoch, receivers, reserved, isFinished } = await this.#list(
       { id, name, reserve: Math.min(windowBytes, needed) },
       options.signal,
     );
-    const sent = { name, id, number, bytes: 0, sha256: '', isDuplicate: true, resumedAt: 0 };
+    const sent = { name, id, number, epoch, bytes: 0, sha256: '', isDuplicate: true, resumedAt: 0 };
     if (isFinished) return sent;
     const writer = await FileWriter.open(
       this.#context,
       this.#limits,
-      { name, number, receivers, windowBytes: reserved, holder: `${this.#holder}:${randomUUID()}` },
+      { name, number, epoch, receivers, windowBytes: reserved, holder: `${this.#holder}:${randomUUID()}` },
       options.signal,
     );
     if (!writer) return sent;
     try {
       const resumedAt = writer.bytes;
-      const content = isPath ? readPath(source, name, options.follow) : source;
+      const plain = isPath ? readPath(source, name, options.follow) : source;
+      const content = options.gzip
+        ? gzipMembers(given === name ? gunzip(bytesOf(plain), name) : plain)
+        : plain;
       const sha256 = await this.#write(writer, name, content, options);
       return { ...sent, bytes: writer.bytes, sha256, isDuplicate: false, resumedAt };
     } finally {
@@ -154,31 +175,37 @@ export class FileSender {
 
   /**
    * Gives up a file that was not sent to its end, by its id: frees what is stored, and tells its receivers, who get
-   * ERR_FILE_ABORTED. Waits for the lease of a writer that may still be there. Returns whether there was such a file.
+   * ERR_FILE_ABORTED. Waits for the lease of a writer that may still be there, until the signal. Returns whether there was such a file.
    */
-  async abort(id: string, reason = 'the sender gave it up'): Promise<boolean> {
+  async abort(
+    id: string,
+    reason = 'the sender gave it up',
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<boolean> {
     const { redis, channelKeys } = this.#context;
-    const number = (await redis.call('zscore', [channelKeys.files, encodeName(requireName('id', id))])) as
-      | string
-      | null;
+    const [number, epoch] = (await Promise.all([
+      redis.call('zscore', [channelKeys.files, encodeName(requireName('id', id))]),
+      redis.call('hget', [channelKeys.head, 'epoch']),
+    ])) as [string | null, string | null];
     const entry =
       number === null ? null : ((await redis.call('hget', [channelKeys.listed, number])) as string | null);
-    if (number === null || entry === null) return false;
+    if (number === null || entry === null || epoch === null) return false;
     const file = {
       name: id,
       number: Number(number),
+      epoch,
       receivers: this.#limits.receivers,
       windowBytes: this.#limits.windowBytes,
       holder: this.#holder,
     };
-    const writer = await FileWriter.open(this.#context, this.#limits, file, undefined);
+    const writer = await FileWriter.open(this.#context, this.#limits, file, signal);
     if (!writer) return false;
     try {
       return await writer.close('aborted', reason);
     } finally {
       await writer.release();
       // Those who were done before it was opened have a cursor again.
-      await this.#settling.finish(file.number, [], '');
+      await this.#settling.finish(file, [], '');
     }
   }
 
@@ -187,6 +214,7 @@ export class FileSender {
     signal: AbortSignal | undefined,
   ): Promise<{
     number: number;
+    epoch: string;
     receivers: readonly string[];
     reserved: number;
     isFinished: boolean;
@@ -194,26 +222,38 @@ export class FileSender {
     const { redis, channel, channelKeys, hub } = this.#context;
     const { receivers, budgetBytes, ttlMs } = this.#limits;
     const all = receivers.map(encodeName);
+    let fullAt: number | undefined;
     return this.#whileBlocked(async () => {
-      const [answer, number = 0, reserved = 0, ...undone] = (await filesOpen.run(redis, channelKeys, {
-        publish: hub.publishCommand,
-        id: encodeName(id),
-        name: encodeName(name),
-        reserve,
-        budget: budgetBytes,
-        maxListed: MAX_LISTED,
-        remembered: REMEMBERED,
-        ttlMs,
-        names: all,
-      })) as [string, number?, number?, ...string[]];
+      const [answer, epoch = '', number = 0, reserved = 0, ...undone] = (await filesOpen.run(
+        redis,
+        channelKeys,
+        {
+          publish: hub.publishCommand,
+          id: encodeName(id),
+          name: encodeName(name),
+          reserve,
+          budget: budgetBytes,
+          maxListed: MAX_LISTED,
+          remembered: REMEMBERED,
+          ttlMs,
+          newEpoch: randomBytes(EPOCH_BYTES).toString('base64url'),
+          names: all,
+        },
+      )) as [string, string?, number?, number?, ...string[]];
       if (answer === 'ended') throw new ChannelEndedError(channel);
       if (answer === 'differ') throw new ReceiversDifferError(channel);
-      if (answer === 'full') return undefined;
-      if (answer === 'finished') return { number, receivers: [], reserved, isFinished: true };
+      if (answer === 'full') {
+        fullAt ??= performance.now();
+        return undefined;
+      }
+      if (fullAt !== undefined) {
+        this.#context.tally?.record(FILE_WAITS, (performance.now() - fullAt) / 1_000, FOR_BUDGET);
+      }
+      if (answer === 'finished') return { number, epoch, receivers: [], reserved, isFinished: true };
       const left = receivers.filter((_, index) => undone.includes(all[index]!));
       // All are done, and somebody died before the file was taken off the list.
-      if (left.length === 0) await this.#settling.finish(number, [], '');
-      return { number, receivers: left, reserved, isFinished: left.length === 0 };
+      if (left.length === 0) await this.#settling.finish({ number, epoch }, [], '');
+      return { number, epoch, receivers: left, reserved, isFinished: left.length === 0 };
     }, signal);
   }
 
@@ -253,19 +293,29 @@ export class FileSender {
     content: AsyncIterable<Uint8Array | string>,
     { signal, onProgress }: SendFileOptions,
   ): Promise<string> {
+    const { tally } = this.#context;
     const hash = createHash('sha256');
     const filler = new ChunkFiller(content, this.#limits.chunkBytes, this.#limits.lingerMs);
     const dead = new DeadReceivers(this.#context, this.#limits, this.#settling);
     try {
       const check = new PrefixCheck(hash);
+      writer.onCommitted = (chunk) => {
+        tally?.count(FILE_CHUNKS, 1, SENT);
+        tally?.count(FILE_BYTES, chunk.length - CHUNK_HEADER_BYTES, SENT);
+        filler.recycle(chunk);
+        onProgress?.({ name, bytes: writer.bytes, storedBytes: writer.storedBytes });
+      };
       const found = await filler.passOver(writer.bytes, (piece) => check.add(piece));
       if (found < writer.bytes || check.crc !== writer.crc) {
         throw new SourceChangedError(name, `its first ${writer.bytes} bytes are not those that were sent`);
       }
+      const ending = signal ? AbortSignal.any([signal, writer.ending]) : writer.ending;
       while (!writer.isUnread) {
-        const chunk = await filler.next(signal);
+        const chunk = await filler.next(ending);
         if (!chunk) break;
         check.hash(chunk);
+        const isFull = !writer.hasRoomFor(chunk.length);
+        const fullAt = performance.now();
         for (let lookAt = 0; !writer.isUnread && !writer.hasRoomFor(chunk.length);) {
           if (performance.now() >= lookAt) {
             await dead.look();
@@ -273,21 +323,25 @@ export class FileSender {
           }
           if (!writer.hasRoomFor(chunk.length)) await writer.waitForRoom(this.#recheckMs, signal);
         }
-        if (!writer.isUnread) await writer.write(chunk, signal);
-        onProgress?.({ name, bytes: writer.bytes, storedBytes: writer.storedBytes });
+        if (isFull) tally?.record(FILE_WAITS, (performance.now() - fullAt) / 1_000, FOR_WINDOW);
+        if (!writer.isUnread) await writer.write(chunk);
       }
+      await writer.flush();
       const sha256 = hash.digest('hex');
-      await writer.close('closed', sha256, signal);
+      await writer.close('closed', sha256);
       return sha256;
     } catch (error) {
       const isStopped = signal?.aborted && error === signal.reason;
-      if (!isStopped && !writer.isLost)
-        await writer.close('aborted', reasonOf(error), signal).catch(() => false);
+      if (!isStopped && !writer.isLost) await writer.close('aborted', reasonOf(error)).catch(() => false);
       throw error;
     } finally {
       await filler.stop();
     }
   }
+}
+
+async function* bytesOf(source: AsyncIterable<Uint8Array | string>): AsyncGenerator<Buffer> {
+  for await (const piece of source) yield pieceOf(piece);
 }
 
 function reasonOf(error: unknown): string {

@@ -3,7 +3,7 @@
  * `freedBytes` of these are gone; `crc` of the file so far; `state` open, closed or aborted, `detail` then its SHA-256 or the
  * reason; `token`, `holder` and `lease` (its end, ms) of the writer; `segments`, `<token>@<chunk>` joined by commas: which writer has written
  * from which chunk on; `chunkBytes`, `windowBytes`; and for each receiver that has come, `t:<receiver>`, the token of its lease, and
- * `g:<receiver>`, how many bytes of inflated text it has acked.
+ * `g:<receiver>`, how many bytes of inflated text it has acked, and how many of them lie before its cursor: `<acked>:<before>`.
  */
 import type { RedisClient } from '@mortise/redis';
 import type { FileKeys } from '../keys.js';

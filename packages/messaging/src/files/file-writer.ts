@@ -8,13 +8,15 @@
 import { ClientClosedError, encodeName, Loop } from '@mortise/redis';
 import { FileLeaseLostError } from '../errors.js';
 import { persist } from '../persist.js';
+import { ChunkPipeline } from './chunk-pipeline.js';
+import type { SealedChunk } from './chunk-pipeline.js';
 import type { FileKeys } from '../keys.js';
 import { fileClose, fileCommit, fileOpen, fileRenew } from '../scripts.gen.js';
 import { CHUNK_HEADER_BYTES, sealChunk } from './chunk.js';
 import { FileNews } from './file-news.js';
 import type { FileHead } from './file-state.js';
 import { chunkKeys, readHead } from './file-state.js';
-import type { FilesContext } from './files-context.js';
+import type { FileId, FilesContext } from './files-context.js';
 import type { FileSenderLimits } from './options.js';
 
 /** What the scripts say instead of a number of bytes. */
@@ -27,34 +29,51 @@ export class FileWriter {
   /** Committed so far, also by writers before. */
   chunks = 0;
   bytes = 0;
-  crc = 0;
   /** All receivers are done with the file: nobody wants the rest. */
   isUnread = false;
+  /** Is told of each chunk that has become visible. What it throws ends the writing. */
+  onCommitted: (chunk: Buffer) => void = () => undefined;
+  /** Committed, and on the way. */
+  #sealed = { chunks: 0, bytes: 0, crc: 0, stored: 0 };
   readonly #context: FilesContext;
   readonly #limits: FileSenderLimits;
   readonly #name: string;
   readonly #keys: FileKeys;
   readonly #news: FileNews;
   readonly #renewal: Loop;
+  readonly #pipeline: ChunkPipeline;
+  readonly #signal: AbortSignal | undefined;
+  readonly #ending = new AbortController();
   #token = 0;
   #windowBytes = 0;
   #stored = 0;
   #failure: Error | undefined;
   #committedAt = 0;
   #isEnded = false;
+  #isReleased = false;
+  #keptAt = performance.now();
 
   private constructor(
     context: FilesContext,
     limits: FileSenderLimits,
     name: string,
-    number: number,
+    { number, epoch }: FileId,
     news: FileNews,
+    signal: AbortSignal | undefined,
   ) {
     this.#context = context;
     this.#limits = limits;
     this.#name = name;
-    this.#keys = context.keys.file(context.channel, number);
+    this.#keys = context.keys.file(context.channel, number, epoch);
     this.#news = news;
+    this.#signal = signal;
+    this.#pipeline = new ChunkPipeline({
+      send: async (chunk) => this.#send(chunk),
+      resend: async (chunk) => this.#resend(chunk),
+      isMissing: (reply) => reply === NOT_STORED,
+      confirm: (chunk, reply) => this.#confirm(chunk, reply),
+      fail: (reason) => this.#ending.abort(reason),
+    });
     this.#renewal = new Loop('mortise file writer', () => this.#renew(), { onError: () => undefined });
   }
 
@@ -68,15 +87,16 @@ export class FileWriter {
     file: {
       name: string;
       number: number;
+      epoch: string;
       windowBytes: number;
       receivers: readonly string[];
       holder: string;
     },
     signal: AbortSignal | undefined,
   ): Promise<FileWriter | undefined> {
-    const { events } = context.keys.file(context.channel, file.number);
+    const { events } = context.keys.file(context.channel, file.number, file.epoch);
     const news = await FileNews.open(context.hub, events);
-    const writer = new FileWriter(context, limits, file.name, file.number, news);
+    const writer = new FileWriter(context, limits, file.name, file, news, signal);
     try {
       const isOpen = await writer.#open(file, signal);
       if (isOpen) return writer;
@@ -140,11 +160,21 @@ export class FileWriter {
     this.#token = token;
     this.chunks = head?.chunks ?? 0;
     this.bytes = head?.bytes ?? 0;
-    this.crc = head?.crc ?? 0;
     this.#stored = head?.stored ?? 0;
+    this.#sealed = {
+      chunks: this.chunks,
+      bytes: this.bytes,
+      crc: head?.crc ?? 0,
+      stored: this.#stored,
+    };
     this.#news.freedBytes = Math.max(this.#news.freedBytes, head?.freedBytes ?? 0);
     this.#committedAt = performance.now();
     this.#renewal.start();
+  }
+
+  /** CRC-32 of what was committed when it was opened. */
+  get crc(): number {
+    return this.#sealed.crc;
   }
 
   /** Of the chunks that are in Redis. */
@@ -154,13 +184,18 @@ export class FileWriter {
 
   /** Whether a chunk of so many bytes, as stored, fits the window. */
   hasRoomFor(bytes: number): boolean {
-    return this.storedBytes + bytes <= this.#windowBytes;
+    return this.#sealed.stored - this.#news.freedBytes + bytes <= this.#windowBytes;
   }
 
   /** Resolves when something was freed, or might have been; after `ms` at the latest. */
   async waitForRoom(ms: number, signal?: AbortSignal): Promise<void> {
     await this.#news.wait(ms, signal);
     this.throwIfLost();
+  }
+
+  /** Aborted when writing can't go on; its reason is what `write` throws. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
   }
 
   /** Another writer has the file. */
@@ -173,44 +208,70 @@ export class FileWriter {
   }
 
   /**
-   * Stores a chunk, whose part stands behind the place of its header, and makes it visible. Two commands, one round trip. Passing errors
-   * of the connection are tried again, as both may be repeated. Throws ERR_FILE_LEASE_LOST.
+   * Stores a chunk, whose part stands behind the place of its header, and makes it visible. Two commands in one round trip, which the next chunk need not
+   * wait for: resolves when there is room for another one on the way. Passing errors of the connection are tried again, as both may be
+   * repeated. Throws ERR_FILE_LEASE_LOST, also of chunks before.
    */
-  async write(chunk: Buffer, signal?: AbortSignal): Promise<void> {
+  async write(chunk: Buffer): Promise<void> {
     this.throwIfLost();
-    const crc = sealChunk(chunk, this.bytes, this.crc);
+    const crc = sealChunk(chunk, this.#sealed.bytes, this.#sealed.crc);
     const bytes = chunk.length - CHUNK_HEADER_BYTES;
-    const reply = await persist(
-      () => !signal?.aborted && this.#context.redis.status !== 'end',
-      () => this.#send(chunk, bytes, crc),
-    );
-    if (reply === undefined) throw stoppedBy(signal);
-    if (reply < 0) return this.#refused(reply);
-    this.chunks += 1;
-    this.bytes += bytes;
-    this.crc = crc;
-    this.#stored += chunk.length;
-    this.#committedAt = performance.now();
-    this.#news.freedBytes = Math.max(this.#news.freedBytes, reply);
+    const index = this.#sealed.chunks;
+    this.#sealed = {
+      chunks: index + 1,
+      bytes: this.#sealed.bytes + bytes,
+      crc,
+      stored: this.#sealed.stored + chunk.length,
+    };
+    await this.#pipeline.push({ index, value: chunk, bytes, crc });
   }
 
-  async #send(chunk: Buffer, bytes: number, crc: number): Promise<number> {
+  /** Resolves when all chunks are visible. Throws as `write`. */
+  async flush(): Promise<void> {
+    await this.#pipeline.flush();
+  }
+
+  #confirm(chunk: SealedChunk, reply: number): void {
+    if (reply < 0) return this.#refused(reply);
+    this.chunks = chunk.index + 1;
+    this.bytes += chunk.bytes;
+    this.#stored += chunk.value.length;
+    this.#committedAt = performance.now();
+    this.#news.freedBytes = Math.max(this.#news.freedBytes, reply);
+    this.onCommitted(chunk.value);
+  }
+
+  async #resend(chunk: SealedChunk): Promise<number> {
+    const reply = await persist(
+      () => this.#isWanted(),
+      () => this.#send(chunk),
+    );
+    if (reply === undefined) throw stoppedBy(this.#signal);
+    return reply;
+  }
+
+  #isWanted(): boolean {
+    return !this.#isReleased && !this.#signal?.aborted && this.#context.redis.status !== 'end';
+  }
+
+  async #send(chunk: SealedChunk): Promise<number> {
+    const { index, value, bytes, crc } = chunk;
     const { redis, hub } = this.#context;
     const { leaseMs, ttlMs } = this.#limits;
     const keys = {
       file: this.#keys.file,
       cursors: this.#keys.cursors,
-      chunk: this.#keys.chunk(this.#token, this.chunks),
-      next: this.#keys.chunk(this.#token, this.chunks + 1),
+      chunk: this.#keys.chunk(this.#token, index),
+      next: this.#keys.chunk(this.#token, index + 1),
       events: this.#keys.events,
     };
     const [isSet, committed] = await Promise.allSettled([
-      redis.call('set', [keys.chunk, chunk, 'XX', 'PX', ttlMs]),
+      redis.call('set', [keys.chunk, value, 'XX', 'PX', ttlMs]),
       fileCommit.run(redis, keys, {
         publish: hub.publishCommand,
         token: this.#token,
-        index: this.chunks,
-        stored: chunk.length,
+        index,
+        stored: value.length,
         bytes,
         crc,
         leaseMs,
@@ -222,16 +283,17 @@ export class FileWriter {
     if (committed.value !== NOT_STORED) return committed.value;
     if (isSet.status === 'rejected') throw isSet.reason;
     // On Cluster the two may have taken different ways, to a slot that moves.
-    return isSet.value === 'OK' ? this.#send(chunk, bytes, crc) : committed.value;
+    return isSet.value === 'OK' ? this.#send(chunk) : committed.value;
   }
 
   /**
    * Ends the file: whole, with its SHA-256, or aborted, with a reason. Returns whether it did; otherwise it had ended before.
    */
-  async close(state: 'closed' | 'aborted', detail: string, signal?: AbortSignal): Promise<boolean> {
+  async close(state: 'closed' | 'aborted', detail: string): Promise<boolean> {
+    await this.#pipeline.quiet();
     const { redis, hub } = this.#context;
     const reply = await persist(
-      () => !signal?.aborted && redis.status !== 'end',
+      () => this.#isWanted(),
       async () => {
         const head = state === 'aborted' ? await readHead(redis, this.#keys) : undefined;
         const stored = head ? chunkKeys(this.#keys, head.segments, head.freed, head.chunks) : [];
@@ -241,13 +303,13 @@ export class FileWriter {
             file: this.#keys.file,
             cursors: this.#keys.cursors,
             events: this.#keys.events,
-            chunks: [this.#keys.chunk(this.#token, this.chunks), ...stored],
+            chunks: [this.#keys.chunk(this.#token, head?.chunks ?? this.chunks), ...stored],
           },
           { publish: hub.publishCommand, token: this.#token, state, detail, ttlMs: this.#limits.ttlMs },
         )) as number;
       },
     );
-    if (reply === undefined) throw stoppedBy(signal);
+    if (reply === undefined) throw stoppedBy(this.#signal);
     if (reply === LOST && !this.isUnread) this.#refused(LOST);
     this.#isEnded = true;
     return reply === 1;
@@ -255,6 +317,7 @@ export class FileWriter {
 
   /** Gives the lease up, so that another writer may go on at once; does so as well as it can. */
   async release(): Promise<void> {
+    this.#isReleased = true;
     await this.#renewal.stop();
     this.#news.close();
     if (!this.#isEnded) await this.#lease(0).catch(() => 0);
@@ -262,7 +325,8 @@ export class FileWriter {
 
   /** Also the bounded second look of who waits for room. */
   async #renew(): Promise<number> {
-    const everyMs = this.#limits.leaseMs / 3;
+    const everyMs = Math.min(this.#limits.leaseMs, this.#limits.ttlMs) / 3;
+    await this.#keepChannel(everyMs);
     const dueMs = this.#committedAt + everyMs - performance.now();
     if (dueMs > 0) return dueMs;
     const reply = await this.#lease(this.#limits.leaseMs);
@@ -279,6 +343,18 @@ export class FileWriter {
     return everyMs;
   }
 
+  /** Who reads it keeps the channel as well, but may not be there. */
+  async #keepChannel(everyMs: number): Promise<void> {
+    const { ttlMs } = this.#limits;
+    const now = performance.now();
+    if (now < this.#keptAt + Math.max(everyMs, ttlMs / 8)) return;
+    const { redis, channelKeys } = this.#context;
+    const { head, files, listed, done, receivers } = channelKeys;
+    const keys = [head, files, listed, done, receivers];
+    await Promise.all(keys.map(async (key) => redis.call('pexpire', [key, ttlMs, 'GT'])));
+    this.#keptAt = now;
+  }
+
   async #lease(leaseMs: number): Promise<number> {
     const { redis, hub } = this.#context;
     const args = { publish: hub.publishCommand, token: this.#token, leaseMs };
@@ -288,6 +364,7 @@ export class FileWriter {
   #refused(reply: number): void {
     if (reply !== UNREAD && reply !== ENDED) {
       this.#failure = new FileLeaseLostError(this.#context.channel, `file "${this.#name}"`);
+      this.#ending.abort(this.#failure);
       throw this.#failure;
     }
     this.isUnread = true;

@@ -11,7 +11,7 @@
 --   receiver     encoded
 --   token        of its lease
 --   position     of its cursor
---   textBytes    of inflated text that it has acked; empty: not compressed
+--   textBytes    <of inflated text that it has acked>:<of them before the position>; empty: not compressed
 --   first        index of the first of the chunks
 -- RETURNS
 --   the first chunk that is not freed; -1: a younger lease has the file; -2: the receiver is done or was dropped, or the file is gone
@@ -27,8 +27,15 @@ local chunks = {}
 for i = 4, #KEYS do
   chunks[#chunks + 1] = KEYS[i]
 end
-redis.call('ZADD', cursors, 'XX', 'GT', position, receiver)
-if textBytes ~= '' then
+local acked = redis.call('HGET', file, 'g:' .. receiver)
+if textBytes == '' then
+  redis.call('ZADD', cursors, 'XX', 'GT', position, receiver)
+  if acked then
+    redis.call('HDEL', file, 'g:' .. receiver)
+  end
+elseif not acked or tonumber(acked:match('^%d+')) <= tonumber(textBytes:match('^%d+')) then
+  -- Not so an older one that was sent again: position and text belong together.
+  redis.call('ZADD', cursors, 'XX', 'GT', position, receiver)
   redis.call('HSET', file, 'g:' .. receiver, textBytes)
 end
 -- include file.free.part.lua

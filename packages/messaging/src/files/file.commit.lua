@@ -31,11 +31,12 @@ elseif state ~= 'open' then
   return -2
 elseif tonumber(n) > index then
   return tonumber(freedBytes)
-elseif tonumber(n) < index or redis.call('STRLEN', chunk) ~= stored then
-  return -3
 elseif redis.call('EXISTS', cursors) == 0 then
+  -- Also of those that are on the way behind the first one that was refused.
   redis.call('UNLINK', chunk)
   return -4
+elseif tonumber(n) < index or redis.call('STRLEN', chunk) ~= stored then
+  return -3
 end
 local time = redis.call('TIME')
 local leaseEnd = time[1] * 1000 + math.floor(time[2] / 1000) + leaseMs

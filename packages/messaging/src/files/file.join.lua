@@ -8,7 +8,7 @@
 --   receiver     encoded
 --   token        of its lease
 -- RETURNS
---   { position, bytes of inflated text that were acked, chunks, freed, freedBytes, state, segments, detail, bytes, windowBytes, chunkBytes }
+--   { position, inflated text that was acked (see file.ack), chunks, freed, freedBytes, state, segments, detail, bytes, windowBytes, chunkBytes }
 --   { 'absent' }: no such file (yet); { 'lost' }: a younger lease has the file; { 'done' }: nothing to read for this receiver
 local file, cursors = KEYS[1], KEYS[2]
 local receiver, token = ARGV[1], ARGV[2]
@@ -25,4 +25,4 @@ if not position then
   return { 'done' }
 end
 redis.call('HSET', file, 't:' .. receiver, token)
-return { position, textBytes or '0', n, freed, freedBytes, state, segments, detail or '', bytes, windowBytes, chunkBytes }
+return { position, textBytes or '', n, freed, freedBytes, state, segments, detail or '', bytes, windowBytes, chunkBytes }

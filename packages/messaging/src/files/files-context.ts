@@ -1,5 +1,6 @@
 import type { RedisClient, WaiterHub } from '@mortise/redis';
 import type { FileChannelKeys, MessagingKeys } from '../keys.js';
+import type { Tally } from '../telemetry/tally.js';
 
 /** What all parts of a sender or receiver of files work with. */
 export interface FilesContext {
@@ -8,6 +9,14 @@ export interface FilesContext {
   readonly keys: MessagingKeys;
   readonly channelKeys: FileChannelKeys;
   readonly hub: WaiterHub;
+  /** Undefined where nobody wants it. */
+  readonly tally?: Tally | undefined;
+}
+
+/** Numbers begin at 1 again when a channel is forgotten and made anew; then it has another epoch. */
+export interface FileId {
+  readonly number: number;
+  readonly epoch: string;
 }
 
 /** A wake-up may get lost: what is waited for is looked at again after so long, in ms. */

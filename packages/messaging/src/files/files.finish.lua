@@ -3,20 +3,25 @@
 --
 -- KEYS
 --   head         HASH, see src/keys.ts
+--   files        ZSET id -> number
 --   listed       HASH number -> entry
 --   done         SET of <number>:<receiver>
 --   receivers    ZSET receiver -> end of its lease
 -- ARGV
 --   number       of the file
 --   token        of the receiver's lease; empty: not asked for
---   ttlMs        ms
+--   epoch        of the channel
 --   names...     the receivers, encoded; none: only asks
 -- RETURNS
---   1 when all receivers are done, then the names of those who are; nil: the lease is another's; empty: the file is not listed any more
-local head, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local number, token, ttlMs = ARGV[1], ARGV[2], ARGV[3]
+--   1 when all receivers are done, then the names of those who are; nil: the lease is another's, or the channel is another one; empty: the
+--   file is not listed any more
+local head, files, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local number, token, epoch = ARGV[1], ARGV[2], ARGV[3]
 
 local names = { unpack(ARGV, 4) }
+if redis.call('HGET', head, 'epoch') ~= epoch then
+  return token == '' and {}
+end
 if token ~= '' then
   local lease = redis.call('HGET', head, 'r:' .. names[1])
   if not lease or lease:match('^(%d+):') ~= token then
@@ -29,21 +34,25 @@ end
 for i = 1, #names do
   redis.call('SADD', done, number .. ':' .. names[i])
 end
-if #names > 0 then
-  redis.call('PEXPIRE', done, ttlMs)
-end
+-- include files.keep.part.lua
 local all = redis.call('ZRANGE', receivers, '0', '-1')
 local marks = {}
 for i = 1, #all do
   marks[i] = number .. ':' .. all[i]
 end
-local isDone = redis.call('SMISMEMBER', done, unpack(marks))
+local isDone = marks[1] and redis.call('SMISMEMBER', done, unpack(marks)) or {}
 local reply = { 1 }
 for i = 1, #all do
   if isDone[i] == 1 then
     reply[#reply + 1] = all[i]
   else
     reply[1] = 0
+  end
+end
+-- Who has left the channel is done with all that was listed before.
+for last, name in string.gmatch(redis.call('HGET', head, 'left') or '', '(%d+) ([^\n]+)\n') do
+  if tonumber(last) >= tonumber(number) then
+    reply[#reply + 1] = name
   end
 end
 return reply

@@ -16,22 +16,24 @@
 --   budget       bytes
 --   maxListed    files
 --   remembered   how many ids of finished files are kept
---   ttlMs        ms; the channel expires so long after its last change
+--   ttlMs        ms; the channel expires so long after its last use
+--   newEpoch     of the channel, if this call makes it
 --   names...     the receivers, encoded
 -- RETURNS
---   { 'listed', number, bytes reserved, who is not done... }, { 'finished', number }, { 'full' }, { 'ended' }, { 'differ' }: the channel has
---   other receivers
+--   { 'listed', epoch, number, bytes reserved, who is not done... }, { 'finished', epoch, number }, { 'full' }, { 'ended' }, { 'differ' }: the
+--   channel has other receivers
 local head, files, listed, done, receivers, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local publish, id, name, reserve, budget = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local maxListed, remembered, ttlMs = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
+local maxListed, remembered, ttlMs, newEpoch = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9]
 
 local names = {}
-for i = 9, #ARGV do
+for i = 10, #ARGV do
   names[#names + 1] = ARGV[i]
 end
+local epoch = redis.call('HGET', head, 'epoch')
 local number = redis.call('ZSCORE', files, id)
 if number and redis.call('HEXISTS', listed, number) == 0 then
-  return { 'finished', tonumber(number) }
+  return { 'finished', epoch, tonumber(number) }
 end
 local ended, last, reserved = unpack(redis.call('HMGET', head, 'ended', 'last', 'reserved'))
 if ended and not number then
@@ -58,9 +60,13 @@ if not number then
   number = string.format('%d', (last or 0) + 1)
   local time = redis.call('TIME')
   local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
+  if not epoch then
+    epoch = newEpoch
+    redis.call('HSET', head, 'epoch', epoch)
+  end
   redis.call('HSET', head, 'last', number, 'reserved', string.format('%d', reserved + reserve))
   redis.call('ZADD', files, number, id)
-  entry = string.format('%d:%s:%s:%s', reserve, now, ttlMs, name)
+  entry = string.format('%d:%s:%s:%s:%s', reserve, now, ttlMs, epoch, name)
   redis.call('HSET', listed, number, entry)
   if known == 0 then
     for i = 1, #names do
@@ -80,10 +86,9 @@ if not number then
   end
   redis.call(publish, events, '*:listed')
 end
-for _, key in ipairs({ head, files, listed, done, receivers }) do
-  redis.call('PEXPIRE', key, ttlMs)
-end
-local reply = { 'listed', tonumber(number), tonumber(entry:match('^%d+')) }
+redis.call('HSET', head, 'ttlMs', ttlMs)
+-- include files.keep.part.lua
+local reply = { 'listed', epoch, tonumber(number), tonumber(entry:match('^%d+')) }
 local marks = {}
 for i = 1, #names do
   marks[i] = number .. ':' .. names[i]

@@ -3,6 +3,7 @@
 --
 -- KEYS
 --   head         HASH, see src/keys.ts
+--   files        ZSET id -> number
 --   listed       HASH number -> entry
 --   done         SET of <number>:<receiver>
 --   receivers    ZSET receiver -> end of its lease
@@ -14,13 +15,13 @@
 --   limit        the most files to show
 -- RETURNS
 --   { 'held', token, 1 if the channel has ended, the numbers of files that it is done with and that are still listed, joined by commas,
---   then for each file its number and its entry, in their order }
+--   the epoch, then for each file its number and its entry, in their order }
 --   { 'absent' }: no channel (yet); { 'unknown' }: no such receiver; { 'busy', ms until the lease of the other ends }; { 'lost' };
 --   { 'ended' }: nothing to read any more
-local head, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local head, files, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local receiver, holder, token, leaseMs, limit = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 
-local ended, lease = unpack(redis.call('HMGET', head, 'ended', 'r:' .. receiver))
+local ended, lease, epoch = unpack(redis.call('HMGET', head, 'ended', 'r:' .. receiver, 'epoch'))
 if ended and redis.call('EXISTS', listed) == 0 then
   return { 'ended' }
 end
@@ -47,6 +48,7 @@ else
   token = heldToken
 end
 redis.call('ZADD', receivers, string.format('%d', now + leaseMs), receiver)
+-- include files.keep.part.lua
 
 local entries = redis.call('HGETALL', listed)
 local open, passed, marks = {}, {}, {}
@@ -64,7 +66,7 @@ end
 table.sort(open, function(a, b)
   return a[1] < b[1]
 end)
-local reply = { 'held', tonumber(token), ended and 1 or 0, table.concat(passed, ',') }
+local reply = { 'held', tonumber(token), ended and 1 or 0, table.concat(passed, ','), epoch or '' }
 for i = 1, math.min(#open, limit) do
   reply[#reply + 1] = open[i][1]
   reply[#reply + 1] = open[i][2]

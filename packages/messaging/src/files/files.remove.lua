@@ -30,14 +30,16 @@ for i = 5, #ARGV do
     for j = 1, #names do
       marks[j] = ARGV[i] .. ':' .. names[j]
     end
-    local isDone, isWhole = redis.call('SMISMEMBER', done, unpack(marks)), true
+    local isDone, isWhole = marks[1] and redis.call('SMISMEMBER', done, unpack(marks)) or {}, true
     for j = 1, #names do
       isWhole = isWhole and isDone[j] == 1
     end
     if isWhole then
       given = given + tonumber(entry:match('^(%d+):'))
       redis.call('HDEL', listed, ARGV[i])
-      redis.call('SREM', done, unpack(marks))
+      if marks[1] then
+        redis.call('SREM', done, unpack(marks))
+      end
       isChanged = true
     end
   end

@@ -5,18 +5,26 @@ import type { Reading } from './chunk-reader.js';
 import { ChunkReader } from './chunk-reader.js';
 import type { FilesContext } from './files-context.js';
 import { gunzip } from './gunzip.js';
+import { Members } from './members.js';
 import type { ReadLimits, ReadOptions } from './options.js';
 import { resolveReadOptions } from './options.js';
 import { Settling } from './settling.js';
 import { wholeLines } from './whole-lines.js';
 
 const LINE_FEED = 10;
+/** An ack for each chunk would cost Redis a tenth more. */
+const ACK_CHUNKS = 2;
 
 /** From `FileReceiver.files`. It is read once, by one of `blocks`, `lines` and `stream`; then `done` or `fail`. */
 export class IncomingFile {
   readonly name: string;
   /** Its place among the files of the channel, from 1. */
   readonly number: number;
+  /**
+   * Of the channel; another one when the channel was forgotten and made anew, and numbers begin at 1 again. So epoch and number together
+   * are unique over time.
+   */
+  readonly epoch: string;
   /**
    * Of the file, behind what was handed out last; in bytes of the inflated text where gzip is undone. After a restart reading goes on
    * at what was acked, so a checkpoint that is stored beside its results tells what was handled before.
@@ -25,7 +33,12 @@ export class IncomingFile {
   readonly #context: FilesContext;
   readonly #reading: Reading;
   #reader: ChunkReader | undefined;
-  #isInflated = false;
+  #members: Members | undefined;
+  #acking: Promise<void> | undefined;
+  /** Up to where an ack is wanted that waits for the one before. */
+  #ackTo: number | undefined;
+  #ackedTo = 0;
+  #ackFailure: { readonly reason: unknown } | undefined;
   #isRead = false;
   #isAtEnd = false;
   #isSettled = false;
@@ -33,6 +46,7 @@ export class IncomingFile {
   constructor(context: FilesContext, reading: Reading) {
     this.name = reading.name;
     this.number = reading.number;
+    this.epoch = reading.epoch;
     this.#context = context;
     this.#reading = reading;
   }
@@ -49,9 +63,10 @@ export class IncomingFile {
 
   /**
    * The content in blocks of at most a chunk, from what this receiver had acked on; it waits for what is not written yet. When more is
-   * asked for, what was handed out before is acked, with each chunk and before it waits, unless `autoAck` is false. Every byte was checked by a CRC. One GET and one script
-   * for each chunk. Throws ERR_FILE_ABORTED, ERR_FILE_CORRUPT, ERR_FILE_EXPIRED, ERR_FILE_NOT_RESUMABLE, ERR_FILE_LEASE_LOST; with `wholeLines` also
-   * ERR_LINE_TOO_LONG.
+   * asked for, what was handed out before is acked, with each second chunk, at the end, and when it has waited for 5 ms, unless `autoAck` is false; nothing
+   * waits for these acks. Every byte was checked by a CRC. One GET for each chunk, two of them ahead, and a script for each second one. Throws
+   * ERR_FILE_ABORTED, ERR_FILE_CORRUPT, ERR_FILE_EXPIRED, ERR_FILE_LEASE_LOST; of gzip also ERR_GZIP_MEMBER_TOO_LARGE and, when it was
+   * acked as plain bytes before, ERR_FILE_NOT_RESUMABLE; with `wholeLines` also ERR_LINE_TOO_LONG.
    */
   async *blocks(options: ReadOptions = {}): AsyncGenerator<Buffer> {
     const limits = resolveReadOptions(this.name, options);
@@ -59,14 +74,21 @@ export class IncomingFile {
     this.#isRead = true;
     const reader = await ChunkReader.open(this.#context, this.#reading);
     this.#reader = reader;
+    if (limits.autoAck) reader.onIdle = () => this.#ackSoon();
     try {
       for await (const block of this.#content(reader, limits)) {
         this.offset += block.length;
         yield block;
-        if (limits.autoAck && reader.isAckDue(this.offset, this.#isInflated)) await this.ack();
+        if (this.#ackFailure) throw this.#ackFailure.reason;
+        this.#pin();
+        if (limits.autoAck && reader.unackedChunks(this.#ackable()) >= ACK_CHUNKS) this.#ackSoon();
       }
+      await this.#acking;
+      if (limits.autoAck && this.offset > this.#ackedTo) await this.ack();
       this.#isAtEnd = true;
     } finally {
+      reader.onIdle = () => undefined;
+      this.#ackTo = undefined;
       reader.close();
     }
   }
@@ -102,7 +124,7 @@ export class IncomingFile {
    */
   async ack(): Promise<void> {
     if (!this.#reader) throw new TypeError(`file "${this.name}" was not read`);
-    await this.#reader.ack(this.offset, this.#isInflated ? this.offset : undefined);
+    await this.#ackUpTo(this.#reader, this.offset);
   }
 
   /**
@@ -122,7 +144,7 @@ export class IncomingFile {
 
   async #settle(): Promise<void> {
     const { receiver, token, ttlMs } = this.#reading;
-    const isHeld = await new Settling(this.#context, ttlMs).finish(this.number, [receiver], token);
+    const isHeld = await new Settling(this.#context, ttlMs).finish(this, [receiver], token);
     if (!isHeld) throw new FileLeaseLostError(this.#context.channel, `receiver "${receiver}"`);
     this.#isSettled = true;
   }
@@ -149,14 +171,64 @@ export class IncomingFile {
   }
 
   async *#inflated(reader: ChunkReader): AsyncGenerator<Buffer> {
-    this.#isInflated = true;
-    if (reader.isBehindStart) throw new FileNotResumableError(this.name);
-    let skip = reader.textBytes;
-    this.offset = skip;
-    for await (const block of gunzip(reader.parts(), this.name)) {
+    if (reader.isBehindStart && !reader.acked) throw new FileNotResumableError(this.name);
+    const { textBytes, textBase } = reader.acked ?? { textBytes: 0, textBase: 0 };
+    let skip = textBytes - textBase;
+    this.offset = textBytes;
+    reader.pin(0);
+    const onMember = (endsAt: number, text: number): void => {
+      this.#membersOf(reader).add({ offset: reader.startOffset + endsAt, text: textBase + text });
+    };
+    for await (const block of gunzip(reader.parts(), this.name, onMember)) {
+      this.#membersOf(reader);
       const rest = block.subarray(Math.min(skip, block.length));
       skip -= block.length - rest.length;
       if (rest.length > 0) yield rest;
     }
+  }
+
+  /** Where reading began is known with the first chunk. */
+  #membersOf(reader: ChunkReader): Members {
+    this.#members ??= new Members({ offset: reader.startOffset, text: reader.acked?.textBase ?? 0 });
+    return this.#members;
+  }
+
+  /** A cursor can't stand behind the byte that was handed out last, but at the end of a member before it. */
+  #ackable(): number {
+    return this.#members ? this.#members.endBefore(this.offset).offset : this.offset;
+  }
+
+  #pin(): void {
+    if (this.#members) this.#reader!.pin(this.#ackable());
+  }
+
+  /** Acks what was handed out; with those that are wanted while one is under way, by one more. */
+  #ackSoon(): void {
+    this.#ackTo = this.offset;
+    this.#acking ??= this.#ackWanted().finally(() => {
+      this.#acking = undefined;
+    });
+  }
+
+  async #ackWanted(): Promise<void> {
+    try {
+      while (this.#ackTo !== undefined) {
+        const offset = this.#ackTo;
+        this.#ackTo = undefined;
+        await this.#ackUpTo(this.#reader!, offset);
+      }
+    } catch (reason) {
+      this.#ackFailure = { reason };
+    }
+  }
+
+  async #ackUpTo(reader: ChunkReader, offset: number): Promise<void> {
+    const members = this.#members;
+    if (members) {
+      const end = members.endBefore(offset);
+      await reader.ack(end.offset, { textBytes: offset, textBase: end.text });
+      members.forget(end);
+    } else await reader.ack(offset);
+    this.#ackedTo = offset;
   }
 }

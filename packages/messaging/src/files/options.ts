@@ -1,3 +1,4 @@
+import type { Telemetry } from '@mortise/redis';
 import { requireDuration, requireInteger, requireName, requireOneOf } from '@mortise/redis';
 
 /** Of a channel of files, for its sender. */
@@ -29,6 +30,8 @@ export interface FileSenderOptions {
   readonly deadReceivers?: 'wait' | 'drop' | 'fail';
   /** With `drop` and `fail`: how long a receiver may be away, in ms, counted from when its absence is seen. Default 30,000. */
   readonly graceMs?: number;
+  /** Is told what is counted. Default: nobody is. */
+  readonly telemetry?: Telemetry;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string;
 }
@@ -51,6 +54,12 @@ export interface SendFileOptions {
    * a path its name, inode and time of birth; for a Readable a new UUID.
    */
   readonly id?: string;
+  /**
+   * Compresses it: as members of gzip of 256 KiB of text each, so that receivers can go on anywhere, whatever the window. The name gets
+   * `.gz`; a source that has it already is inflated first, and made of such members. What is written slowly is seen when it has so many
+   * bytes. `bytes` and `sha256` are of what is sent. Default false.
+   */
+  readonly gzip?: boolean;
   /** Reads on at the end of the file, as it grows, until this signal; or until the path names another file, or a shorter one. */
   readonly follow?: AbortSignal;
   /** Stops: `send` rejects with its reason, and the file stays open, to be sent on later. */
@@ -63,6 +72,8 @@ export interface SendFileOptions {
 export interface FileReceiverOptions {
   /** Another process may be the receiver when this one was silent for so long, in ms. Default 10,000. */
   readonly leaseMs?: number;
+  /** Is told what is counted. Default: nobody is. */
+  readonly telemetry?: Telemetry;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string;
 }

@@ -11,7 +11,7 @@
 import { encodeName } from '@mortise/redis';
 import { filesFinish, filesRemove, fileSettle } from '../scripts.gen.js';
 import { chunkKeys, readHead } from './file-state.js';
-import type { FilesContext } from './files-context.js';
+import type { FileId, FilesContext } from './files-context.js';
 
 /** How long an ended channel tells latecomers that it has ended. */
 export const LINGER_MS = 60_000;
@@ -29,19 +29,19 @@ export class Settling {
    * The receivers are done with the file; with none, only settles who was done before. Returns false when the lease, of which the
    * token was given, is another's now. Three or four round trips.
    */
-  async finish(number: number, receivers: readonly string[], token: number | ''): Promise<boolean> {
+  async finish(file: FileId, receivers: readonly string[], token: number | ''): Promise<boolean> {
     const { redis, channelKeys } = this.#context;
     const reply = (await filesFinish.run(redis, channelKeys, {
-      number,
+      number: file.number,
       token,
-      ttlMs: this.#ttlMs,
+      epoch: file.epoch,
       names: receivers.map(encodeName),
     })) as (string | number)[] | null;
     if (!reply) return false;
     const [isWhole, ...done] = reply as [number?, ...string[]];
     if (isWhole === undefined) return true;
-    const isGone = done.length > 0 && (await this.#settle(number, done));
-    if (isWhole === 1 && isGone) await this.remove([number]);
+    const isGone = done.length > 0 && (await this.#settle(file, done));
+    if (isWhole === 1 && isGone) await this.remove([file.number]);
     return true;
   }
 
@@ -58,9 +58,9 @@ export class Settling {
   }
 
   /** True when the file is gone, or will be by its writer, who is still there. */
-  async #settle(number: number, done: readonly string[]): Promise<boolean> {
+  async #settle({ number, epoch }: FileId, done: readonly string[]): Promise<boolean> {
     const { redis, channel, keys, hub } = this.#context;
-    const fileKeys = keys.file(channel, number);
+    const fileKeys = keys.file(channel, number, epoch);
     for (;;) {
       const head = await readHead(redis, fileKeys);
       const chunks = head ? chunkKeys(fileKeys, head.segments, head.freed, head.chunks) : [];

@@ -12,7 +12,10 @@ export interface MessageEvent<Body = unknown> extends Of<'message' | 'edit' | 'd
   readonly message: ChatMessage<Body>;
 }
 
-/** Entries that the member had not acked were dropped before they were delivered: by a cap, or by their age. Ids, both included. */
+/**
+ * Entries that the member had not acked were dropped before they were delivered: by a cap, by their age, or because the member
+ * left, or the chat is gone. Ids, both included.
+ */
 export interface GapEvent extends Of<'gap'> {
   readonly fromId: number;
   readonly toId: number;
@@ -58,3 +61,12 @@ export type ChatEvent<Body = unknown> =
   | EndedEvent
   | TypingEvent
   | PresenceEvent;
+
+/** The events of all chats of a member, without an end. */
+export interface ChatEvents<Body = unknown> extends AsyncIterableIterator<ChatEvent<Body>> {
+  /**
+   * Begins, which asking for an event does as well, and resolves when the follower is at work: what is posted from then on is
+   * pushed to it. Idempotent. Rejects as `next` does then; resolves, too, when the iteration is ended before that.
+   */
+  open(): Promise<void>;
+}

@@ -4,7 +4,8 @@
  * costs Redis one delivery to each process and is kept once, whoever reads it when.
  *
  * Nothing here is trusted to be complete. A seat takes from the tail only what follows on the id that it has delivered, and
- * fetches the rest from the log. Rejected: a queue for each follower, whose bound is either small or takes memory 1,000 times.
+ * fetches the rest from the log. When something may have been missed, a departure may be among it: then every seat learns anew
+ * where its member stands before it takes anything. Rejected: a queue for each follower, whose bound is either small or takes memory 1,000 times.
  */
 import type { Listener } from '@mortise/redis';
 import { afterMicrotasks, ClientClosedError } from '@mortise/redis';
@@ -18,6 +19,8 @@ import type { Heads, HeadReply } from './heads.js';
 import type { Page } from './page.js';
 import { readPage } from './page.js';
 import type { Seat } from './seat.js';
+import type { Since } from './since.js';
+import { readSince } from './since.js';
 import { persist } from '../persist.js';
 
 /** The tail has so much at most; what a seat has not taken by then it fetches, if it is stored. */
@@ -38,8 +41,12 @@ export class ChatFeed implements Listener {
   epoch = 0;
   /** The highest id that is known of. */
   lastId = 0;
+  /** The highest id that was pushed. */
+  heardId = 0;
   /** Goes up when the numbering begins anew or goes back: seats of an older one have to learn their place first. */
   generation = 0;
+  /** Goes up when something has happened that a reading which is under way may not know of. */
+  turns = 0;
   /** When it last was certain that nothing was missed, on the clock of `performance.now()`. */
   checkedAt = performance.now();
   readonly #context: ChatsContext;
@@ -56,6 +63,7 @@ export class ChatFeed implements Listener {
   #stop: (() => void) | undefined;
   #isStale = false;
   #isReading = false;
+  #isRecheck = false;
   #isOver = false;
 
   constructor(
@@ -113,6 +121,20 @@ export class ChatFeed implements Listener {
     this.look(this.#seats.keys());
   }
 
+  /** Nothing was heard for long. If there is news, then it wasn't pushed, and whoever knows what else was not. */
+  recheck(): void {
+    this.#isRecheck = true;
+    this.look([]);
+  }
+
+  /** Where a member stands, and since when. One round trip for each that asks. */
+  since(member: string): Promise<Since | undefined> {
+    return persist(
+      () => !this.#isOver,
+      () => readSince(this.#context.redis, this.keys, member),
+    );
+  }
+
   /** Somebody in this process has acked. */
   acked(member: string, ackedId: number): void {
     for (const seat of this.#seats.get(member) ?? []) seat.acked(ackedId);
@@ -160,30 +182,48 @@ export class ChatFeed implements Listener {
 
   onResync(): void {
     this.#context.tally?.count(RESYNCS, 1);
-    this.doubt();
+    this.#distrust();
   }
 
   onClosed(): void {
     this.#fail(new ClientClosedError());
   }
 
+  /** Something was missed: nobody is sure any more that their member is in the chat, or was all the time. */
+  #distrust(): void {
+    this.turns += 1;
+    for (const seats of this.#seats.values()) for (const seat of seats) seat.doubt();
+    this.doubt();
+  }
+
   #hear(frame: Frame): void {
     const { kind, text } = frame;
     if (kind === 'm') {
       const id = entryId(text);
+      if (this.epoch !== 0 && id > this.lastId + 1) this.#distrust();
       // Known from reading, which has overtaken the push; or the ids began anew without a word.
       if (id <= this.lastId) this.look([]);
       this.lastId = Math.max(this.lastId, id);
+      this.heardId = Math.max(this.heardId, id);
       // It has changed an entry that a page may have.
       if (REVISION.test(text)) this.#pages.clear();
     }
     this.#keep(frame);
     const seq = this.endSeq - 1;
     if (kind === 'j') for (const seat of this.#seats.get(text) ?? []) seat.joined();
-    if (kind === 'l') for (const seat of this.#seats.get(text) ?? []) seat.end('left', seq);
+    if (kind === 'l') this.#hearLeft(text, seq);
     if (kind !== 'x') return;
-    for (const seats of this.#seats.values()) for (const seat of seats) seat.end('ended', seq);
+    for (const seats of this.#seats.values()) for (const seat of seats) seat.ended(seq);
     this.#renumber(0, 0);
+  }
+
+  #hearLeft(text: string, seq: number): void {
+    const [member = '', lastId, ackedId] = text.split('\0');
+    for (const seat of this.#seats.get(member) ?? []) {
+      // Who is just looked for may be found by a reading from before.
+      if (seat.isCandidate) this.turns += 1;
+      else seat.left(seq, Number(lastId), Number(ackedId));
+    }
   }
 
   #keep(frame: Frame): void {
@@ -203,8 +243,10 @@ export class ChatFeed implements Listener {
 
   #renumber(epoch: number, lastId: number): void {
     this.generation += 1;
+    this.turns += 1;
     this.epoch = epoch;
     this.lastId = lastId;
+    this.heardId = 0;
     this.#pages.clear();
   }
 
@@ -218,14 +260,14 @@ export class ChatFeed implements Listener {
         const members = [...this.#wanted].slice(0, MAX_MEMBERS);
         for (const member of members) this.#wanted.delete(member);
         this.#isStale = this.#wanted.size > 0;
-        const { generation, lastId } = this;
+        const { turns, lastId } = this;
         const reply = await persist(
           () => !this.#isOver,
           () => this.#heads.read(this.keys.chat, members),
         );
         if (!reply || this.#isOver) return;
-        // The chat has ended while it was read.
-        if (generation === this.generation) this.#apply(members, reply, lastId);
+        // Otherwise the chat has ended while it was read, say.
+        if (turns === this.turns) this.#apply(members, reply, lastId);
         else this.look(members);
       }
     } catch (error) {
@@ -246,26 +288,34 @@ export class ChatFeed implements Listener {
 
   /** @param knownId What was known before it was read: the chat cannot have less. */
   #apply(members: readonly string[], { head, cursors }: HeadReply, knownId: number): void {
-    const { epoch, lastId } = head ?? { epoch: 0, lastId: 0 };
     this.checkedAt = performance.now();
+    if (!head) {
+      this.#applyEnd();
+      return;
+    }
+    const { epoch, lastId } = head;
     if (this.epoch !== 0 && (epoch !== this.epoch || lastId < knownId)) {
       this.#clearTail();
       this.#renumber(epoch, lastId);
-      if (head) this.doubt();
+      this.doubt();
     }
     const isNews = lastId > this.lastId;
+    const isRecheck = this.#isRecheck && this.epoch !== 0;
+    this.#isRecheck = false;
     this.epoch = epoch;
     this.lastId = Math.max(this.lastId, lastId);
     for (const [index, member] of members.entries()) {
       for (const seat of this.#seats.get(member) ?? []) seat.onHead(head, cursors[index]);
     }
-    if (head && !isNews) return;
-    for (const seats of this.#seats.values()) {
-      for (const seat of seats) {
-        if (!head) seat.onHead(undefined, undefined);
-        seat.ring();
-      }
-    }
+    if (isNews && isRecheck) this.#distrust();
+    else if (isNews) for (const seats of this.#seats.values()) for (const seat of seats) seat.ring();
+  }
+
+  /** There is no such chat. What was pushed is kept for those who have not taken it. */
+  #applyEnd(): void {
+    this.#isRecheck = false;
+    for (const seats of this.#seats.values()) for (const seat of seats) seat.onHead(undefined, undefined);
+    if (this.epoch !== 0 || this.lastId > 0) this.#renumber(0, 0);
   }
 
   #fail(error: unknown): void {

@@ -48,7 +48,7 @@ export class Feeds {
     const now = performance.now();
     for (const feed of this.#feeds.values()) {
       feed.rest(now);
-      if (now - feed.checkedAt > RECHECK_MS) feed.look([]);
+      if (now - feed.checkedAt > RECHECK_MS) feed.recheck();
     }
   }
 }

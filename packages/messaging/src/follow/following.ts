@@ -8,19 +8,24 @@ import { ClientClosedError, decodeName, encodeName, onAbort } from '@mortise/red
 import type { ChatsContext } from '../chat/chats-context.js';
 import { followIndex } from '../scripts.gen.js';
 import { FOLLOWED, GAPS, RESYNCS } from '../telemetry/metrics.js';
-import type { ChatEvent } from './chat-event.js';
+import type { MemberIndex } from '../member/member-index.js';
+import type { ChatEvent, ChatEvents } from './chat-event.js';
+import { Cleaning } from './cleaning.js';
 import { RECHECK_MS } from './feeds.js';
 import type { Feeds } from './feeds.js';
 import { MutedChats } from './muted-chats.js';
-import type { Position } from './resume-token.js';
-import { joinToken, seedOf } from './resume-token.js';
-import type { SeatEvent, SeatOwner } from './seat.js';
+import { Opening } from './opening.js';
+import type { Places, Position } from './resume-token.js';
+import type { SeatOwner } from './seat.js';
 import { FETCH, Seat } from './seat.js';
+import type { SeatEvent } from './supply.js';
+import { TokenWriter } from './token-writer.js';
 import { persist } from '../persist.js';
 
 export interface FollowingOptions {
   readonly member: string;
-  readonly positions: readonly Position[];
+  /** Of a token. */
+  readonly places: Places;
   readonly isMutedIncluded: boolean;
   readonly signal: AbortSignal | undefined;
 }
@@ -33,19 +38,17 @@ const MAX_PAGES = 4;
  */
 const CHECKS_MS = [50, 250, 1_000, 5_000, 31_000];
 const SETTLED_MS = 60_000;
-/** With so many chats ahead of the cursors that are known, the cursors are read again, but not more often than that. */
-const MANY_AHEAD = 64;
-const REFRESH_MS = 10_000;
 
+const NO_BOOKMARKS = new Map<number, number>();
 const DONE = { done: true, value: undefined } as const;
 
-export class Following<Body> implements AsyncIterableIterator<ChatEvent<Body>>, SeatOwner, Listener {
+export class Following<Body> implements ChatEvents<Body>, SeatOwner, Listener {
   readonly member: string;
   readonly encodedMember: string;
   readonly #context: ChatsContext;
   readonly #feeds: Feeds;
   readonly #options: FollowingOptions;
-  readonly #tokenSeed: number;
+  readonly #tokens: TokenWriter;
   readonly #seats = new Map<string, Seat>();
   /** Seats that may have something, in the order in which they come to it. */
   readonly #rung = new Set<Seat>();
@@ -53,20 +56,19 @@ export class Following<Body> implements AsyncIterableIterator<ChatEvent<Body>>, 
   readonly #paging = new Set<Seat>();
   /** Seats that need a page, and have to wait until another one is through with its own. */
   readonly #hungry = new Set<Seat>();
-  /** Seats that may have delivered more than was acked, the latest one last. */
-  readonly #ahead = new Set<Seat>();
   /** How often a chat that doesn't have the member was looked at. */
   readonly #checks = new Map<Seat, { count: number; timer?: NodeJS.Timeout }>();
   /** When a chat was last added to the index, on the clock of `performance.now()`. */
   readonly #announced = new Map<string, number>();
   /** Entries of the index whose chats don't have the member. */
   readonly #dangling = new Map<string, number>();
+  readonly #cleaning: Cleaning;
+  readonly #opening = new Opening();
   readonly #muted = new MutedChats((chatId) => this.#seats.get(chatId)?.ring());
   #indexTimer: NodeJS.Timeout | undefined;
   #isIndexStale = false;
   /** From the beginning: what comes before the first reading is done is told by the second. */
   #isReadingIndex = true;
-  #refreshedAt = performance.now();
   #stop: (() => void) | undefined;
   #unlisten: (() => void) | undefined;
   #last: Promise<unknown> = Promise.resolve();
@@ -75,13 +77,16 @@ export class Following<Body> implements AsyncIterableIterator<ChatEvent<Body>>, 
   #isStarted = false;
   #isOver = false;
 
-  constructor(context: ChatsContext, feeds: Feeds, options: FollowingOptions) {
+  constructor(context: ChatsContext, feeds: Feeds, index: MemberIndex, options: FollowingOptions) {
     this.#context = context;
     this.#feeds = feeds;
     this.#options = options;
     this.member = options.member;
     this.encodedMember = encodeName(options.member);
-    this.#tokenSeed = seedOf(options.member);
+    this.#tokens = new TokenWriter(options.member);
+    this.#cleaning = new Cleaning(index, options.member, (chatIds) => {
+      for (const chatId of chatIds) this.#dangling.delete(chatId);
+    });
   }
 
   [Symbol.asyncIterator](): this {
@@ -93,6 +98,13 @@ export class Following<Body> implements AsyncIterableIterator<ChatEvent<Body>>, 
     const next = this.#last.then(() => this.#next());
     this.#last = next.catch(() => undefined);
     return next;
+  }
+
+  open(): Promise<void> {
+    if (!this.#isStarted) this.#start();
+    const opened = this.#opening.wait();
+    if (this.#isOver) this.#opening.end(this.#failure);
+    return opened;
   }
 
   /** Ends the iteration, also a `next` that waits. Idempotent. */
@@ -107,14 +119,19 @@ export class Following<Body> implements AsyncIterableIterator<ChatEvent<Body>>, 
 
   ring(seat: Seat): void {
     if (this.#isOver) return;
+    if (!seat.isCandidate) this.#opening.onPlaced(seat);
     this.#rung.add(seat);
     this.#onRing?.();
   }
 
   fail(error: unknown): void {
     if (this.#isOver) return;
-    this.#close();
     this.#failure = { error };
+    this.#close();
+  }
+
+  onBegun(seat: Seat): void {
+    this.#tokens.onBegun(seat);
   }
 
   onJoined(chatId: string): void {
@@ -122,9 +139,11 @@ export class Following<Body> implements AsyncIterableIterator<ChatEvent<Body>>, 
   }
 
   onAbsent(seat: Seat): void {
+    this.#opening.onPlaced(seat);
     const check = this.#checks.get(seat);
     if (!check) {
       this.#drop(seat);
+      if (this.#dangling.has(seat.chatId)) this.#cleaning.add(seat.chatId);
       return;
     }
     if (check.timer) return;
@@ -194,6 +213,8 @@ export class Following<Body> implements AsyncIterableIterator<ChatEvent<Body>>, 
     }
     this.#stop = stop;
     await this.#readIndex(true);
+    if (this.#isOver) return;
+    this.#opening.begin(this.#seats.values());
     this.#isReadingIndex = false;
     this.#checkIndexLater();
     if (this.#isIndexStale) this.#look();
@@ -241,9 +262,11 @@ export class Following<Body> implements AsyncIterableIterator<ChatEvent<Body>>, 
     const reply = (await followIndex.run(redis, { chats, mutes }, {})) as [string, string[], string[]];
     if (this.#isOver) return;
     const [seconds, entries, muted] = reply;
+    const now = Number(seconds) * 1_000;
+    this.#cleaning.onRead(now, muted);
     if (!this.#options.isMutedIncluded) this.#muted.set(muted);
     const positions = new Map(
-      isFirst ? this.#options.positions.map((position) => [position.chatId, position]) : [],
+      isFirst ? this.#options.places.positions.map((position) => [position.chatId, position]) : [],
     );
     const indexed = new Set<string>();
     for (let index = 0; index < entries.length; index += 2) {
@@ -251,7 +274,7 @@ export class Following<Body> implements AsyncIterableIterator<ChatEvent<Body>>, 
       const joinedAt = Number(entries[index + 1]);
       indexed.add(chatId);
       if (this.#dangling.get(chatId) === joinedAt || this.#seats.has(chatId)) continue;
-      const isSettled = Number(seconds) * 1_000 - joinedAt > SETTLED_MS;
+      const isSettled = now - joinedAt > SETTLED_MS;
       if (isSettled) this.#dangling.set(chatId, joinedAt);
       this.#sit(chatId, { start: positions.get(chatId), isNewcomer: !isFirst, isSettled });
     }
@@ -266,10 +289,11 @@ export class Following<Body> implements AsyncIterableIterator<ChatEvent<Body>>, 
     chatId: string,
     options: { start: Position | undefined; isNewcomer: boolean; isSettled: boolean },
   ): void {
-    const seat = new Seat(this, this.#feeds.open(chatId), options);
+    const bookmarks = options.isNewcomer ? NO_BOOKMARKS : this.#options.places.bookmarks;
+    const seat = new Seat(this, this.#feeds.open(chatId), { ...options, bookmarks });
     this.#seats.set(chatId, seat);
     if (!options.isSettled) this.#checks.set(seat, { count: 0 });
-    if (options.start) this.#ahead.add(seat);
+    if (options.start) this.#tokens.onStart(seat);
     seat.attach();
   }
 
@@ -297,7 +321,7 @@ export class Following<Body> implements AsyncIterableIterator<ChatEvent<Body>>, 
     this.#checks.delete(seat);
     this.#rung.delete(seat);
     this.#hungry.delete(seat);
-    this.#ahead.delete(seat);
+    this.#tokens.drop(seat);
     this.#feedNext(seat);
     if (this.#seats.get(seat.chatId) === seat) this.#seats.delete(seat.chatId);
     seat.detach();
@@ -338,37 +362,19 @@ export class Following<Body> implements AsyncIterableIterator<ChatEvent<Body>>, 
     const { tally } = this.#context;
     tally?.count(FOLLOWED, 1, { 'mortise.messaging.event': event.type });
     if (event.type === 'gap') tally?.count(GAPS, 1);
-    this.#ahead.delete(seat);
     if (seat.isOver) {
       this.#drop(seat);
       const announcedAt = this.#announced.get(chatId) ?? -Infinity;
       if (announcedAt > performance.now() - SETTLED_MS) this.#announce(chatId);
+      // They may have come back unheard. If not, the index is of no use there any more.
+      else this.#look();
     } else {
       // Behind the others: a busy chat doesn't keep them waiting.
       this.#rung.add(seat);
-      if (seat.position !== undefined) this.#ahead.add(seat);
+      this.#tokens.onMoved(seat);
     }
-    if (this.#ahead.size >= MANY_AHEAD) this.#refresh();
     // The seat has made it, for this.
-    return Object.assign(event, { chatId, token: this.#token() }) as ChatEvent<Body>;
-  }
-
-  #token(): string {
-    const positions: string[] = [];
-    for (const seat of this.#ahead) {
-      const { position } = seat;
-      if (position === undefined) this.#ahead.delete(seat);
-      else positions.push(position);
-    }
-    return joinToken(this.#tokenSeed, positions.toReversed());
-  }
-
-  /** What was acked elsewhere needs no place in the tokens. */
-  #refresh(): void {
-    const now = performance.now();
-    if (now - this.#refreshedAt < REFRESH_MS) return;
-    this.#refreshedAt = now;
-    for (const seat of this.#ahead) seat.look();
+    return Object.assign(event, { chatId, token: this.#tokens.token() }) as ChatEvent<Body>;
   }
 
   #close(): void {
@@ -377,6 +383,7 @@ export class Following<Body> implements AsyncIterableIterator<ChatEvent<Body>>, 
     this.#isStarted = true;
     this.#unlisten?.();
     clearTimeout(this.#indexTimer);
+    this.#cleaning.close();
     this.#muted.close();
     for (const { timer } of this.#checks.values()) clearTimeout(timer);
     this.#stop?.();
@@ -384,7 +391,8 @@ export class Following<Body> implements AsyncIterableIterator<ChatEvent<Body>>, 
     this.#seats.clear();
     this.#rung.clear();
     this.#hungry.clear();
-    this.#ahead.clear();
+    this.#tokens.clear();
+    this.#opening.end(this.#failure);
     this.#onRing?.();
   }
 }

@@ -5,7 +5,8 @@
  * | Kind | What | Text |
  * |---|---|---|
  * | `m` | an entry of the log: a message, edit or deletion | the entry as it is stored |
- * | `j`, `l` | somebody joined, left | the member |
+ * | `j` | somebody joined | the member |
+ * | `l` | somebody left | `<member>` NUL `<the newest id then>` NUL `<their cursor>` |
  * | `t` | a member is typing | the member |
  * | `p` | the presence of a member | `<member>` NUL `<status>` |
  * | `x` | the chat is gone | |

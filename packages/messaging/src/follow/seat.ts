@@ -1,18 +1,19 @@
-/** The place of one follower in one chat: what was delivered, and so what comes next. */
-import { decodeName } from '@mortise/redis';
-import { toChatMessage } from '../chat/chat-message.js';
-import { entryId } from '../log/entry.js';
-import type { ChatEvent } from './chat-event.js';
+/**
+ * The place of one follower in one chat: whether its member is there, and so up to where it may be handed what was posted.
+ *
+ * A member may leave, and come back, while nobody hears it, and what was posted in between is not for them. So a seat takes
+ * nothing above the ids of which it is certain that the member was there: what a reading of the member's cursor has covered, and
+ * what was pushed since, where nothing was missed. When something was, it learns anew where the member stands. A cursor that
+ * isn't above what was delivered proves that all is well, since everybody joins with a cursor at the newest id. Only
+ * otherwise the chat is asked behind which id the member joined, which takes a script.
+ */
 import type { ChatFeed } from './chat-feed.js';
-import type { Frame } from './frame.js';
 import type { Head } from './heads.js';
-import type { Page } from './page.js';
 import type { Position } from './resume-token.js';
-import { encodeId, encodePlace, encodePosition } from './resume-token.js';
-
-type Without<Event, Keys extends string> = Event extends unknown ? Omit<Event, Keys> : never;
-/** What a seat knows of an event. */
-export type SeatEvent = Without<ChatEvent, 'chatId' | 'token'>;
+import { encodeBookmark, encodeId, encodePlace, encodePosition, hashPlace } from './resume-token.js';
+import type { Since } from './since.js';
+import type { Bounds, SeatEvent } from './supply.js';
+import { Supply } from './supply.js';
 
 /** What a seat tells whose it is. */
 export interface SeatOwner {
@@ -20,6 +21,8 @@ export interface SeatOwner {
   readonly encodedMember: string;
   /** There may be something to take. */
   ring(seat: Seat): void;
+  /** It is known now where the member stands. */
+  onBegun(seat: Seat): void;
   /** The chat doesn't have the member, or not yet. */
   onAbsent(seat: Seat): void;
   /** The member has come (back) to the chat. */
@@ -27,43 +30,71 @@ export interface SeatOwner {
   fail(error: unknown): void;
 }
 
+/** Where a seat begins. */
+export interface SeatOptions {
+  /** What a token says of the chat. */
+  readonly start: Position | undefined;
+  /** What it says of chats that it doesn't name: ids by the hashes of their places. */
+  readonly bookmarks: ReadonlyMap<number, number>;
+  /** The member was added while the follower was at work. */
+  readonly isNewcomer: boolean;
+}
+
+/** How the chat ended for the member. A gap is told where it is certain what they had acked. */
+interface End extends Bounds {
+  readonly type: 'left' | 'ended';
+  /** Whether the log is still there. */
+  readonly isStored: boolean;
+}
+
+/** What an id is in a token. */
+interface Text {
+  readonly id: number;
+  readonly text: string;
+}
+
 /** What comes next has to be fetched first. */
 export const FETCH = Symbol('fetch');
+/** A reading that doesn't find a member may be ahead of the push that tells why. */
+const PUSH_MS = 1_000;
 
 export class Seat {
   readonly chatId: string;
   readonly #owner: SeatOwner;
   readonly #feed: ChatFeed;
+  readonly #supply: Supply;
   readonly #isNewcomer: boolean;
+  readonly #bookmarks: ReadonlyMap<number, number>;
   /** Of a token: where to begin. */
   #start: Position | undefined;
   #isLive = false;
-  #epoch = 0;
+  /** Nothing was missed since it was known where the member stands. */
+  #isSure = false;
+  /** Up to this id they are certain to have been there; if the seat is sure, up to what was pushed. */
+  #knownId = 0;
+  /** The place in the tail up to which it was sure. */
+  #knownSeq = 0;
   #generation = 0;
-  #deliveredId = 0;
-  #ackedId = 0;
-  #seq: number;
   readonly #pending: SeatEvent[] = [];
-  #page: Page | undefined;
-  #pageAt = 0;
   #isFetching = false;
-  #end: { readonly type: 'left' | 'ended'; readonly seq: number } | undefined;
+  /** Of the next look for a member who wasn't found. */
+  #missing: NodeJS.Timeout | undefined;
+  #end: End | undefined;
   #isOver = false;
+  /** Of the chat in its present epoch: in positions, and in bookmarks. */
   #place: string | undefined;
-  #position: string | undefined;
+  #hash: number | undefined;
+  #position: Text | undefined;
+  #bookmark: Text | undefined;
 
-  constructor(
-    owner: SeatOwner,
-    feed: ChatFeed,
-    { start, isNewcomer }: { start: Position | undefined; isNewcomer: boolean },
-  ) {
+  constructor(owner: SeatOwner, feed: ChatFeed, { start, bookmarks, isNewcomer }: SeatOptions) {
     this.chatId = feed.chatId;
     this.#owner = owner;
     this.#feed = feed;
+    this.#supply = new Supply(feed, owner.encodedMember);
     this.#start = start;
+    this.#bookmarks = bookmarks;
     this.#isNewcomer = isNewcomer;
-    this.#seq = feed.endSeq;
-    if (start) this.#position = encodePosition(start);
   }
 
   get encodedMember(): string {
@@ -75,11 +106,6 @@ export class Seat {
     return !this.#isLive && !this.#end;
   }
 
-  /** The member is no more in the chat: what is left to take is how it ended. */
-  get isEnding(): boolean {
-    return this.#end !== undefined;
-  }
-
   /** Everything was taken. */
   get isOver(): boolean {
     return this.#isOver;
@@ -87,17 +113,32 @@ export class Seat {
 
   /** Holds a page, or waits for it. */
   get hasPage(): boolean {
-    return this.#page !== undefined || this.#isFetching;
+    return this.#supply.hasPage || this.#isFetching;
   }
 
-  /** For a token; undefined when the cursor says it. */
+  /** For a token; undefined when the cursor says as much. */
   get position(): string | undefined {
     if (this.#isOver) return undefined;
-    if (!this.#isLive) return this.#position;
-    if (this.#deliveredId <= this.#ackedId) return undefined;
-    this.#place ??= encodePlace(this.chatId, this.#epoch);
-    this.#position ??= this.#place + encodeId(this.#deliveredId);
-    return this.#position;
+    if (!this.#isLive) return this.#start && encodePosition(this.#start);
+    const { epoch, deliveredId: id, ackedId } = this.#supply;
+    if (id <= ackedId) return undefined;
+    this.#place ??= encodePlace(this.chatId, epoch);
+    if (this.#position?.id !== id) this.#position = { id, text: this.#place + encodeId(id) };
+    return this.#position.text;
+  }
+
+  /** For a token, where the cursor says as much: of use when the member acks or posts elsewhere. Undefined when it isn't known. */
+  get bookmark(): string | undefined {
+    if (this.#isOver || !this.#isLive) return undefined;
+    const { epoch, deliveredId: id } = this.#supply;
+    this.#hash ??= hashPlace(this.chatId, epoch);
+    if (this.#bookmark?.id !== id) this.#bookmark = { id, text: encodeBookmark(this.#hash, id) };
+    return this.#bookmark.text;
+  }
+
+  /** Whether the token that it began with had a bookmark for it. */
+  get wasBookmarked(): boolean {
+    return this.#bookmarks.has(hashPlace(this.chatId, this.#supply.epoch));
   }
 
   attach(): void {
@@ -105,6 +146,7 @@ export class Seat {
   }
 
   detach(): void {
+    clearTimeout(this.#missing);
     this.#feed.detach(this);
   }
 
@@ -123,37 +165,55 @@ export class Seat {
 
   /** The member has acked up to an id. */
   acked(ackedId: number): void {
-    this.#ackedId = Math.max(this.#ackedId, ackedId);
+    this.#supply.acked(ackedId);
   }
 
   /** The chat says that the member has joined: again, or the chat is another one. */
   joined(): void {
     if (this.#end) this.#owner.onJoined(this.chatId);
-    else if (this.#isLive) this.look();
+    else if (this.#isLive) {
+      this.doubt();
+      this.look();
+    }
   }
 
-  /** @param seq What is in the tail before it is still delivered, if nothing is missing. */
-  end(type: 'left' | 'ended', seq: number): void {
+  /** The chat says that the member has left, behind an id and with a cursor. What was pushed before it is in the tail. */
+  left(endSeq: number, toId: number, ackedId: number): void {
+    if (this.#end || !this.#isLive) return;
+    this.acked(ackedId);
+    // They may have come back before that, with a cursor up to this one.
+    if (!this.#isSure && !this.#missing) this.#supply.passTo(ackedId);
+    this.#finish({ type: 'left', endSeq, toId, isStored: true, isGapTold: true });
+  }
+
+  /** The chat says that it is gone. */
+  ended(seq: number): void {
     if (this.#end) return;
-    if (!this.#isLive) {
-      // It may get a chat of the same name yet: the frames of this one, with their ids, are not of that.
-      if (type === 'ended') this.#seq = seq + 1;
-      return;
+    // It may get a chat of the same name yet: the frames of this one, with their ids, are not of that.
+    if (!this.#isLive) this.#supply.passFrames(seq + 1);
+    else {
+      this.doubt();
+      this.#finishUnheard('ended');
     }
-    this.#end = { type, seq };
-    this.#isFetching = false;
-    this.ring();
+  }
+
+  /** Something was missed: until the next reading it isn't certain that the member is there, or was all the time. */
+  doubt(): void {
+    clearTimeout(this.#missing);
+    this.#missing = undefined;
+    if (!this.#isSure) return;
+    this.#knownId = this.#certainId;
+    this.#knownSeq = this.#feed.endSeq;
+    this.#isSure = false;
   }
 
   /** Where the chat and the member stand; undefined: there is no chat, or it doesn't have the member. */
   onHead(head: Head | undefined, cursor: number | undefined): void {
     if (this.#end) return;
     if (!head || cursor === undefined) this.#onAbsent(head ? 'left' : 'ended');
-    else if (!this.#isLive) this.#begin(head, cursor);
-    else if (this.#generation !== this.#feed.generation) this.#reset(head, cursor);
-    else this.acked(cursor);
-    this.#isFetching = false;
-    this.ring();
+    else if (this.#isLive && this.#generation !== this.#feed.generation) this.#reset(head, cursor);
+    else if (!this.#isSure && this.#placeIn(head, cursor) < cursor) void this.#ask();
+    else this.#settle(head, cursor);
   }
 
   /** What comes next; undefined when that is nothing. */
@@ -162,8 +222,10 @@ export class Seat {
     const pending = this.#pending.shift();
     if (pending) return pending;
     if (this.#end) return this.#takeLast(this.#end);
-    if (!this.#isLive || this.#generation !== this.#feed.generation) return undefined;
-    return this.#takeFromPage() ?? this.#takeFromTail(this.#feed.endSeq) ?? this.#lacks();
+    if (!this.#isSure || this.#generation !== this.#feed.generation) return undefined;
+    const toId = this.#certainId;
+    const event = this.#supply.next({ toId, endSeq: this.#feed.endSeq, isGapTold: true });
+    return event ?? (this.#supply.deliveredId < toId ? FETCH : undefined);
   }
 
   /** How it ended, whatever was left to take. Undefined when it has not ended. */
@@ -176,137 +238,158 @@ export class Seat {
 
   /** Gives up what was fetched: it is fetched again when it is wanted. */
   dropPage(): void {
-    this.#page = undefined;
+    this.#supply.dropPage();
     this.#isFetching = false;
   }
 
   /** Fetches what comes next; rings when it is there. */
   async fetch(): Promise<void> {
     this.#isFetching = true;
-    const generation = this.#generation;
     try {
-      const page = await this.#feed.page(this.#deliveredId);
+      const page = await this.#feed.page(this.#supply.deliveredId);
       // It has ended or was reset meanwhile.
-      if (!this.#isFetching || generation !== this.#feed.generation) return;
-      const isUseful =
-        page?.epoch === this.#epoch && (page.base > this.#deliveredId || page.entries.length > 0);
-      // What is dropped is no gap where the member has acked it, which may have happened elsewhere.
-      const mayBeGap = isUseful && page.base > Math.max(this.#deliveredId, this.#ackedId);
-      if (isUseful) {
-        this.#page = page;
-        this.#pageAt = 0;
+      if (!this.#isFetching) return;
+      const isUseful = this.#supply.accept(page);
+      if (this.#end) {
+        if (!isUseful) this.#supply.lose(this.#end.toId);
+      } else if (this.#generation !== this.#feed.generation) {
+        return;
+      } else if (!isUseful) {
+        // Ends with `onHead`.
+        this.#feed.doubt();
+        return;
+      } else if (this.#supply.hasGap) {
+        // As this does. What is dropped is no gap where the member has acked it, which may have happened elsewhere.
+        this.look();
+        return;
       }
-      // Both end with `onHead`.
-      if (mayBeGap) this.look();
-      else if (!isUseful) this.#feed.doubt();
-      else {
-        this.#isFetching = false;
-        this.ring();
-      }
+      this.#isFetching = false;
+      this.ring();
     } catch (error) {
       this.fail(error);
     }
   }
 
-  #onAbsent(type: 'left' | 'ended'): void {
-    if (!this.#isLive && !this.#start) {
-      this.#owner.onAbsent(this);
-      return;
-    }
-    this.#isLive = true;
-    this.end(type, this.#feed.endSeq);
+  /** The highest id that is for the member for certain. */
+  get #certainId(): number {
+    return this.#isSure ? Math.max(this.#knownId, this.#feed.heardId) : this.#knownId;
   }
 
-  #begin({ epoch, lastId }: Head, cursor: number): void {
+  #onAbsent(type: 'left' | 'ended'): void {
+    if (!this.#isLive) {
+      this.#supply.passFrames(this.#feed.endSeq);
+      if (this.#start) this.#finishUnheard(type);
+      else this.#owner.onAbsent(this);
+    } else if (this.#isSure) {
+      this.doubt();
+      this.#missing = setTimeout(() => this.look(), PUSH_MS).unref();
+    } else {
+      this.#finishUnheard(type);
+    }
+  }
+
+  /** It ended, and when isn't known: what was heard while the member was there is still theirs. */
+  #finishUnheard(type: 'left' | 'ended'): void {
+    const isStored = type === 'left';
+    const bounds = { toId: this.#knownId, endSeq: this.#knownSeq, isGapTold: !isStored };
+    this.#finish({ type, isStored, ...bounds });
+  }
+
+  #finish(end: End): void {
+    clearTimeout(this.#missing);
+    this.#end = end;
+    this.#isFetching = false;
+    this.ring();
+  }
+
+  /** What was delivered before, as the seat or a token knows; without either the cursor, behind which it begins. */
+  #placeIn({ epoch, lastId }: Head, cursor: number): number {
+    if (this.#isLive) return this.#supply.deliveredId;
     const start = this.#start;
-    const isHonoured = start !== undefined && start.epoch === epoch && start.id <= lastId;
+    if (start) return start.epoch === epoch && start.id <= lastId ? start.id : cursor;
+    return Math.min(cursor, this.#bookmarks.get(hashPlace(this.chatId, epoch)) ?? cursor);
+  }
+
+  /** The member has acked more than was delivered: elsewhere; or by joining, so that what was posted before isn't theirs. */
+  async #ask(): Promise<void> {
+    const { turns } = this.#feed;
+    try {
+      const since = await this.#feed.since(this.encodedMember);
+      if (this.#end) return;
+      // They have left, or may have since: the next reading tells.
+      if (!since || turns !== this.#feed.turns) this.look();
+      else this.#settle(since.head, since.cursor, since);
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  /** It is certain where the member stands. */
+  #settle(
+    head: Head,
+    cursor: number,
+    { joinedId, baseId }: Pick<Since, 'joinedId' | 'baseId'> = NOTHING,
+  ): void {
+    const deliveredId = this.#placeIn(head, cursor);
+    const isBack = joinedId > deliveredId;
+    clearTimeout(this.#missing);
+    this.#missing = undefined;
+    if (!this.#isLive) this.#begin(head, cursor, isBack ? joinedId : deliveredId, isBack);
+    else if (isBack) {
+      this.#finishUnheard('left');
+      this.#owner.onJoined(this.chatId);
+      return;
+    }
+    this.acked(cursor);
+    // A reading may be from behind an interruption that is not told yet. The cursor proves that it is not, or does no harm.
+    if (!this.#isSure || cursor <= this.#supply.deliveredId)
+      this.#knownId = Math.max(this.#knownId, head.lastId);
+    this.#isSure = true;
+    // What they have acked and nobody has stored any more.
+    this.#supply.passTo(Math.min(baseId, cursor));
+    this.#isFetching = false;
+    this.#owner.onBegun(this);
+    this.ring();
+  }
+
+  #begin({ epoch, lastId }: Head, cursor: number, fromId: number, isBack: boolean): void {
+    const start = this.#start;
+    const { member } = this.#owner;
     this.#start = undefined;
     this.#isLive = true;
     this.#generation = this.#feed.generation;
-    this.#epoch = epoch;
-    this.#ackedId = cursor;
-    this.#deliver(isHonoured ? start.id : cursor);
-    if (this.#isNewcomer) {
-      this.#pending.push({ type: 'joined', member: this.#owner.member });
-      // Who came and went before is nothing to the member.
-      this.#seq = this.#feed.endSeq;
-    }
+    this.#supply.begin(epoch, fromId, cursor);
+    if (isBack) this.#pending.push({ type: 'left', member });
+    if (isBack || this.#isNewcomer) this.#pending.push({ type: 'joined', member });
+    // Who came and went before is nothing to the member.
+    if (this.#isNewcomer) this.#supply.passFrames(this.#feed.endSeq);
+    const isHonoured = start?.epoch === epoch && start.id <= lastId;
     if (start && !isHonoured) this.#pending.push({ type: 'reset', epoch });
   }
 
   #reset({ epoch, lastId }: Head, cursor: number): void {
+    const ackedId = Math.min(cursor, lastId);
     this.#generation = this.#feed.generation;
-    this.#epoch = epoch;
-    this.#place = undefined;
-    this.#ackedId = Math.min(cursor, lastId);
-    this.#page = undefined;
-    this.#deliver(this.#ackedId);
+    this.#place = this.#hash = undefined;
+    this.#position = this.#bookmark = undefined;
+    this.#isSure = true;
+    this.#knownId = lastId;
+    this.#supply.begin(epoch, ackedId, ackedId);
     this.#pending.push({ type: 'reset', epoch });
+    this.#isFetching = false;
+    this.ring();
   }
 
-  #takeLast(end: { readonly type: 'left' | 'ended'; readonly seq: number }): SeatEvent | undefined {
-    return this.#takeFromPage() ?? this.#takeFromTail(end.seq) ?? this.takeEnd();
-  }
-
-  #takeFromPage(): SeatEvent | undefined {
-    const page = this.#page;
-    if (!page) return undefined;
-    if (page.base > this.#deliveredId) {
-      const fromId = Math.max(this.#deliveredId, this.#ackedId) + 1;
-      this.#deliver(page.base);
-      if (fromId <= page.base) return { type: 'gap', fromId, toId: page.base };
-    }
-    while (this.#pageAt < page.entries.length) {
-      const entry = page.entries[this.#pageAt]!;
-      this.#pageAt += 1;
-      if (entryId(entry) !== this.#deliveredId + 1) continue;
-      const event = this.#read(entry);
+  /** What is for the member and can be had comes first. */
+  #takeLast(end: End): SeatEvent | typeof FETCH | undefined {
+    for (;;) {
+      const event = this.#supply.next(end);
       if (event) return event;
+      if (this.#supply.deliveredId >= end.toId) return this.takeEnd();
+      if (end.isStored) return FETCH;
+      this.#supply.lose(end.toId);
     }
-    this.#page = undefined;
-    return undefined;
-  }
-
-  #takeFromTail(endSeq: number): SeatEvent | undefined {
-    this.#seq = Math.max(this.#seq, this.#feed.firstSeq);
-    while (this.#seq < endSeq) {
-      const frame = this.#feed.frame(this.#seq);
-      const id = frame.kind === 'm' ? entryId(frame.text) : 0;
-      if (id > this.#deliveredId + 1) return undefined;
-      this.#seq += 1;
-      if (frame.kind === 'm' && id <= this.#deliveredId) continue;
-      const event = frame.kind === 'm' ? this.#read(frame.text) : this.#tell(frame);
-      if (event) return event;
-    }
-    return undefined;
-  }
-
-  #lacks(): typeof FETCH | undefined {
-    return this.#deliveredId < this.#feed.lastId ? FETCH : undefined;
-  }
-
-  /** Undefined for the place of a message that was deleted. */
-  #read(entry: string): SeatEvent | undefined {
-    this.#deliver(entryId(entry));
-    const message = toChatMessage(entry, this.#epoch);
-    return message && { type: message.kind, message };
-  }
-
-  /** What others do. What the member does itself shows elsewhere. */
-  #tell({ kind, text }: Frame): SeatEvent | undefined {
-    const separator = text.indexOf('\0');
-    const who = separator < 0 ? text : text.slice(0, separator);
-    if (who === this.encodedMember) return undefined;
-    const member = decodeName(who);
-    if (kind === 'j') return { type: 'joined', member };
-    if (kind === 'l') return { type: 'left', member };
-    if (kind === 't') return { type: 'typing', member };
-    if (kind === 'p') return { type: 'presence', member, status: decodeName(text.slice(separator + 1)) };
-    return undefined;
-  }
-
-  #deliver(id: number): void {
-    this.#deliveredId = id;
-    this.#position = undefined;
   }
 }
+
+const NOTHING = { joinedId: 0, baseId: 0 } as const;

@@ -85,7 +85,7 @@ export class Mailboxes<Body = unknown> {
    * same messages come again until they are acked. With `waitMs` an empty mailbox is waited for, on a subscription that all
    * waits of this client share; one `send` wakes all of them. One round trip; two and the first subscription of the
    * mailbox when it waits. O(limit), and more by what has expired among the messages. Notes that the device was here, for
-   * `status`. Refusal: ERR_UNKNOWN_DEVICE.
+   * `status`. Refusals: ERR_UNKNOWN_DEVICE; ERR_READ_TIMEOUT when Redis has not answered a second after `waitMs`.
    */
   async receive(recipient: string, options: ReceiveOptions = {}): Promise<Message<Body>[]> {
     return this.#reader.receive(recipient, options);

@@ -1,11 +1,11 @@
 import { Coalescer, decodeName } from '@mortise/redis';
-import { UnknownDeviceError } from '../errors.js';
+import { ReadTimeoutError, UnknownDeviceError } from '../errors.js';
+import { inTime, LATE } from '../in-time.js';
 import { isDeleted, toRange } from '../log/entry.js';
 import type { ReceiveOptions } from '../options.js';
 import { resolveDevice, resolveReceiveOptions } from '../options.js';
 import { mailboxReceive } from '../scripts.gen.js';
 import { GAPS, PULLED } from '../telemetry/metrics.js';
-import { unlessAborted } from '../unless-aborted.js';
 import type { MailboxesContext } from './mailboxes-context.js';
 import { isEmptyMailbox } from './missing.js';
 import type { Message } from './message.js';
@@ -32,6 +32,8 @@ const MAX_BATCH = 1_000;
 
 /** A wake-up may be lost with its connection; a waiting `receive` looks again after so long. */
 const RECHECK_MS = 5_000;
+/** What is asked at the end of a wait may take so long to be answered. */
+const LAST_ANSWER_MS = 1_000;
 
 let waiters = 0;
 
@@ -53,20 +55,26 @@ export class Reader<Body> {
     const read = { recipient, device: resolveDevice(options), limit, isLatest };
     const deadlineAt = performance.now() + waitMs;
     signal?.throwIfAborted();
-    const messages = await this.#read(read, signal);
+    const look = async (): Promise<Message<Body>[]> => {
+      const lastAt = waitMs === 0 ? Infinity : deadlineAt + LAST_ANSWER_MS;
+      const found = await inTime(this.#read(read), lastAt, signal);
+      if (found === LATE) throw new ReadTimeoutError(recipient, waitMs);
+      return this.#counted(found);
+    };
+    const messages = await look();
     if (messages.length > 0 || waitMs === 0) return messages;
     waiters += 1;
     const place = this.#context.hub.waiter(wake, String(waiters));
     try {
-      const waiter = await unlessAborted(place, signal);
+      const waiter = await inTime(place, deadlineAt, signal);
       for (;;) {
-        const found = await this.#read(read, signal);
+        const found = await look();
         const now = performance.now();
-        if (found.length > 0 || now >= deadlineAt) return found;
+        if (found.length > 0 || now >= deadlineAt || waiter === LATE) return found;
         await waiter.next({ deadlineAt: Math.min(deadlineAt, now + RECHECK_MS), ...(signal && { signal }) });
       }
     } finally {
-      // The server may not have confirmed it yet, when the signal ended that.
+      // The server may not have confirmed it yet, when the signal or the deadline ended that.
       place.then(
         (waiter) => waiter.close(),
         () => undefined,
@@ -74,14 +82,17 @@ export class Reader<Body> {
     }
   }
 
-  async #read(read: Read, signal?: AbortSignal): Promise<Message<Body>[]> {
+  #counted(messages: Message<Body>[]): Message<Body>[] {
     const { tally } = this.#context;
+    if (tally && messages.some(({ droppedBefore }) => droppedBefore)) tally.count(GAPS, 1);
+    tally?.count(PULLED, messages.length);
+    return messages;
+  }
+
+  async #read(read: Read): Promise<Message<Body>[]> {
     const { limit, isLatest, device, recipient } = read;
     // A wake-up sets off many reads that are alike.
-    const reply = await unlessAborted(
-      this.#reads.submit([limit, isLatest, device, recipient].join('\0'), read),
-      signal,
-    );
+    const reply = await this.#reads.submit([limit, isLatest, device, recipient].join('\0'), read);
     if (reply === null) return [];
     const [, epoch, ackedId, baseId, unread, entries] = reply;
     const messages = entries
@@ -91,9 +102,7 @@ export class Reader<Body> {
     // The oldest message of all tells what is missing before it.
     if (dropped && messages.length > 0 && (!isLatest || messages.length === unread)) {
       messages[0] = { ...messages[0]!, droppedBefore: dropped };
-      tally?.count(GAPS, 1);
     }
-    tally?.count(PULLED, messages.length);
     return isLatest ? messages.toReversed() : messages;
   }
 

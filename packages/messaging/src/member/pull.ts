@@ -12,19 +12,20 @@ import type { Acks } from '../chat/acks.js';
 import type { ChatMessage } from '../chat/chat-message.js';
 import { toChatMessage } from '../chat/chat-message.js';
 import type { ChatsContext } from '../chat/chats-context.js';
-import { NotAMemberError, UnknownChatError, UnknownMessageError } from '../errors.js';
+import { NotAMemberError, ReadTimeoutError, UnknownChatError, UnknownMessageError } from '../errors.js';
+import { inTime, LATE } from '../in-time.js';
 import type { IdRange } from '../log/entry.js';
 import { entryId, toRange } from '../log/entry.js';
 import { ackedIdOf, HEAD } from '../log/standing.js';
 import type { PullOptions } from '../options.js';
 import { resolvePullOptions } from '../options.js';
 import { GAPS, PULLED } from '../telemetry/metrics.js';
-import { unlessAborted } from '../unless-aborted.js';
 import type { ChatSlice } from './chat-reader.js';
 import { ChatReader } from './chat-reader.js';
 import type { Entered, MemberIndex, Standing } from './member-index.js';
 import { News } from './news.js';
 import { QuietChats } from './quiet-chats.js';
+import { ofOneChat, UnreadableChats } from './unreadable-chats.js';
 
 /** What is new in one chat. */
 export interface Pulled<Body = unknown> {
@@ -42,12 +43,22 @@ export interface Pulled<Body = unknown> {
   readonly isMuted: boolean;
 }
 
+interface Look<Body> {
+  /** All that were looked into. */
+  readonly chatIds: readonly string[];
+  /** Where something may come, also chats that are about to get the member. */
+  readonly heard: readonly string[];
+  readonly pulled: Pulled<Body>[];
+}
+
 /** The most entries of one pull: with many chats, each gives less than `limit`. */
 const MAX_ENTRIES = 10_000;
 /** The clocks of two masters differ by less, in ms. */
 const CLOCKS_DIFFER_MS = 1_000;
 /** A push may be lost with its connection; a waiting pull looks again after so long. */
 const RECHECK_MS = 5_000;
+/** What is asked at the end of a wait may take so long to be answered. */
+const LAST_ANSWER_MS = 1_000;
 
 /** Reads what is new in all chats of a member. */
 export class Puller<Body> {
@@ -56,6 +67,7 @@ export class Puller<Body> {
   readonly #acks: Acks;
   readonly #reader: ChatReader<Body>;
   readonly #quiet: QuietChats;
+  readonly #unreadable: UnreadableChats;
 
   constructor(context: ChatsContext, index: MemberIndex, acks: Acks) {
     this.#context = context;
@@ -63,6 +75,7 @@ export class Puller<Body> {
     this.#acks = acks;
     this.#reader = new ChatReader(context);
     this.#quiet = new QuietChats(context.limits.retentionMs);
+    this.#unreadable = UnreadableChats.of(context);
   }
 
   async pull(member: string, options: PullOptions): Promise<Pulled<Body>[]> {
@@ -71,29 +84,36 @@ export class Puller<Body> {
     const { signal } = options;
     signal?.throwIfAborted();
     const deadlineAt = performance.now() + waitMs;
-    const look = () => unlessAborted(this.#look(member, limit, includeMuted), signal);
-    let { chatIds, pulled } = await look();
-    if (pulled.length === 0 && waitMs > 0) {
+    const look = async (): Promise<Look<Body>> => {
+      const lastAt = waitMs === 0 ? Infinity : deadlineAt + LAST_ANSWER_MS;
+      const seen = await inTime(this.#look(member, limit, includeMuted), lastAt, signal);
+      if (seen === LATE) throw new ReadTimeoutError(member, waitMs);
+      return seen;
+    };
+    let seen = await look();
+    if (seen.pulled.length === 0 && waitMs > 0) {
       const { keys, hub } = this.#context;
       const news = new News(hub);
       try {
         for (;;) {
           // What comes while the channels are being subscribed is found by the look behind that.
-          const channels = chatIds.map((chatId) => keys.chat(chatId).events);
-          await unlessAborted(news.listen([keys.member(member).events, ...channels]), signal);
-          const known = new Set(chatIds);
-          ({ chatIds, pulled } = await look());
+          const channels = seen.heard.map((chatId) => keys.chat(chatId).events);
+          await inTime(news.listen([keys.member(member).events, ...channels]), deadlineAt, signal);
+          const known = new Set(seen.heard);
+          seen = await look();
           const now = performance.now();
-          if (pulled.length > 0 || now >= deadlineAt) break;
-          if (chatIds.some((chatId) => !known.has(chatId))) continue;
+          if (seen.pulled.length > 0 || now >= deadlineAt) break;
+          if (seen.heard.some((chatId) => !known.has(chatId))) continue;
           await news.next(Math.min(deadlineAt, now + RECHECK_MS), signal);
         }
       } finally {
         news.close();
       }
     }
+    const { chatIds, pulled } = seen;
     this.#count(pulled);
     if (autoAck) await Promise.all(pulled.map((chat) => this.#ack(member, chat)));
+    this.#unreadable.report(chatIds, options);
     return pulled;
   }
 
@@ -106,16 +126,11 @@ export class Puller<Body> {
     }
   }
 
-  /** `chatIds`: where something may come, also chats that are about to get the member. */
-  async #look(
-    member: string,
-    limit: number,
-    includeMuted: boolean,
-  ): Promise<{ chatIds: string[]; pulled: Pulled<Body>[] }> {
+  async #look(member: string, limit: number, includeMuted: boolean): Promise<Look<Body>> {
     const lookedAt = performance.now();
     const isQuiet = (chatId: string): boolean => this.#quiet.has(member, chatId, lookedAt);
-    const found = await this.#index.find(member, [HEAD.lastId], includeMuted, isQuiet);
-    const { standings, quiet, stirred, useless } = found;
+    const found = await this.#unreadable.find(this.#index, member, [HEAD.lastId], includeMuted, isQuiet);
+    const { chatIds, standings, quiet, stirred, useless } = found;
     const fresh: Standing[] = [];
     for (const standing of standings) {
       const {
@@ -133,10 +148,10 @@ export class Puller<Body> {
       this.#index.forget(member, useless),
     ]);
     for (const { chatId } of quiet) this.#quiet.addEmpty(member, chatId);
-    this.#quiet.keep(member, found.chatIds);
-    const pulled = inOrder(found.chatIds, news, newsOfQuiet);
+    this.#quiet.keep(member, chatIds);
+    const pulled = inOrder(chatIds, news, newsOfQuiet);
     const entered = [...standings, ...quiet, ...stirred].map(({ chatId }) => chatId);
-    return { chatIds: [...entered, ...candidates], pulled };
+    return { chatIds, heard: [...entered, ...candidates], pulled };
   }
 
   /**
@@ -161,36 +176,38 @@ export class Puller<Body> {
       if (!wereEmpty[index]) continue;
       reads.push(['lrange', log, 0, share - 1], ['zmscore', chat, HEAD.lastId, HEAD.epoch, name]);
     }
-    const replies = await readMany(redis, reads);
+    const replies = await readMany(redis, reads).catch(ofOneChat);
     let next = 0;
     return Promise.all(
-      stirred.map(async ({ chatId, isMuted }, index) => {
-        if (wereEmpty[index]) {
-          const entries = replies[next] as string[];
-          const [last, head, score] = replies[next + 1] as (string | null)[];
-          next += 2;
-          const [lastId, epoch, ackedId] = [0 - Number(last), 0 - Number(head), ackedIdOf(score ?? 0)];
-          const isKnown = typeof score === 'string' && epoch > 0 && epoch < youngFrom;
-          if (isKnown && lastId === ackedId) {
-            this.#quiet.add(member, chatId, lookedAt, entries.length === 0);
+      stirred.map(({ chatId, isMuted }, index) =>
+        this.#unreadable.attempt(chatId, async () => {
+          if (replies && wereEmpty[index]) {
+            const entries = replies[next] as string[];
+            const [last, head, score] = replies[next + 1] as (string | null)[];
+            next += 2;
+            const [lastId, epoch, ackedId] = [0 - Number(last), 0 - Number(head), ackedIdOf(score ?? 0)];
+            const isKnown = typeof score === 'string' && epoch > 0 && epoch < youngFrom;
+            if (isKnown && lastId === ackedId) {
+              this.#quiet.add(member, chatId, lookedAt, entries.length === 0);
+              return null;
+            }
+            const unreadFrom = entries.length - (lastId - ackedId);
+            if (isKnown && unreadFrom >= 0 && lastId > ackedId && entryId(entries.at(-1)!) === lastId) {
+              const messages = toMessages<Body>(entries.slice(unreadFrom), epoch);
+              const unread = messages.filter(({ kind }) => kind === 'message').length;
+              this.#quiet.delete(member, chatId);
+              if (messages.length > 0) return { chatId, epoch, messages, unread, lastId, ackedId, isMuted };
+            }
+          }
+          const slice = await this.#reader.read(chatId, { limit: share }, member);
+          if (slice && slice.lastId === slice.ackedId) {
+            this.#quiet.add(member, chatId, lookedAt, slice.baseId === slice.lastId);
             return null;
           }
-          const unreadFrom = entries.length - (lastId - ackedId);
-          if (isKnown && unreadFrom >= 0 && lastId > ackedId && entryId(entries.at(-1)!) === lastId) {
-            const messages = toMessages<Body>(entries.slice(unreadFrom), epoch);
-            const unread = messages.filter(({ kind }) => kind === 'message').length;
-            this.#quiet.delete(member, chatId);
-            if (messages.length > 0) return { chatId, epoch, messages, unread, lastId, ackedId, isMuted };
-          }
-        }
-        const slice = await this.#reader.read(chatId, { limit: share }, member);
-        if (slice && slice.lastId === slice.ackedId) {
-          this.#quiet.add(member, chatId, lookedAt, slice.baseId === slice.lastId);
-          return null;
-        }
-        this.#quiet.delete(member, chatId);
-        return slice && toPulled(chatId, isMuted, slice);
-      }),
+          this.#quiet.delete(member, chatId);
+          return slice && toPulled(chatId, isMuted, slice);
+        }),
+      ),
     );
   }
 
@@ -222,37 +239,40 @@ export class Puller<Body> {
       );
       if (behind > share) reads.push(['zcount', uncounted, `(${ackedId}`, lastId]);
     }
-    const replies = await readMany(redis, reads);
+    const replies = await readMany(redis, reads).catch(ofOneChat);
     let next = 0;
-    const chats = fresh.map(async (standing) => {
-      const {
-        chatId,
-        score,
-        head: [lastId = 0],
-        isMuted,
-      } = standing;
-      const ackedId = ackedIdOf(score);
-      const behind = lastId - ackedId;
-      const entries = replies[next] as string[];
-      const epoch = 0 - Number(replies[next + 1]);
-      const uncounted = behind > share ? (replies[next + 2] as number) : undefined;
-      next += behind > share ? 3 : 2;
-      const isWhole =
-        entries.length === Math.min(behind, share) &&
-        entryId(entries[0]!) === ackedId + 1 &&
-        // Not a chat of the same name that was created since the heads were read.
-        epoch > 0 &&
-        epoch < youngFrom;
-      if (isWhole) {
-        const messages = toMessages<Body>(entries, epoch);
-        const unread =
-          uncounted === undefined
-            ? messages.filter(({ kind }) => kind === 'message').length
-            : behind - uncounted;
-        if (messages.length > 0) return { chatId, epoch, messages, unread, lastId, ackedId, isMuted };
-      }
-      return this.#readAgain(member, chatId, share, isMuted);
-    });
+    const chats = fresh.map((standing) =>
+      this.#unreadable.attempt(standing.chatId, async () => {
+        const {
+          chatId,
+          score,
+          head: [lastId = 0],
+          isMuted,
+        } = standing;
+        if (!replies) return this.#readAgain(member, chatId, share, isMuted);
+        const ackedId = ackedIdOf(score);
+        const behind = lastId - ackedId;
+        const entries = replies[next] as string[];
+        const epoch = 0 - Number(replies[next + 1]);
+        const uncounted = behind > share ? (replies[next + 2] as number) : undefined;
+        next += behind > share ? 3 : 2;
+        const isWhole =
+          entries.length === Math.min(behind, share) &&
+          entryId(entries[0]!) === ackedId + 1 &&
+          // Not a chat of the same name that was created since the heads were read.
+          epoch > 0 &&
+          epoch < youngFrom;
+        if (isWhole) {
+          const messages = toMessages<Body>(entries, epoch);
+          const unread =
+            uncounted === undefined
+              ? messages.filter(({ kind }) => kind === 'message').length
+              : behind - uncounted;
+          if (messages.length > 0) return { chatId, epoch, messages, unread, lastId, ackedId, isMuted };
+        }
+        return this.#readAgain(member, chatId, share, isMuted);
+      }),
+    );
     return (await Promise.all(chats)).filter((chat) => chat !== null);
   }
 
@@ -267,8 +287,9 @@ export class Puller<Body> {
   }
 
   async #ack(member: string, { chatId, epoch, messages, gap }: Pulled<Body>): Promise<void> {
+    const upToId = messages.at(-1)?.id ?? gap!.toId;
     try {
-      await this.#acks.ack(member, chatId, messages.at(-1)?.id ?? gap!.toId, { epoch });
+      await this.#unreadable.attempt(chatId, () => this.#acks.ack(member, chatId, upToId, { epoch }));
     } catch (error) {
       // Whoever left in between, or was put into a chat of the same name, has nothing to ack.
       const isGone = [NotAMemberError, UnknownChatError, UnknownMessageError].some(

@@ -1,3 +1,12 @@
+export type { FilesModuleOptions } from './files.js';
+export { Files } from './files.js';
 export type { MessagingModuleOptions, MessagingOptionsFactory } from './messaging.module.js';
 export { MessagingModule } from './messaging.module.js';
-export { getChatsToken, getMailboxesToken, InjectChats, InjectMailboxes } from './tokens.js';
+export {
+  getChatsToken,
+  getFilesToken,
+  getMailboxesToken,
+  InjectChats,
+  InjectFiles,
+  InjectMailboxes,
+} from './tokens.js';

@@ -1,6 +1,6 @@
 /**
  * The module gives NestJS the client and the options once. The mailboxes of all recipients are one object, and so are all
- * chats: there is nothing to register for each of them.
+ * chats and what makes senders and receivers of files: there is nothing to register for each of them.
  */
 import type { RedisClient } from '@mortise/redis';
 import type { FactoryProvider, InjectionToken } from '@nestjs/common';
@@ -8,7 +8,9 @@ import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
 import { Chats } from '../chat/chats.js';
 import { Mailboxes } from '../mailbox/mailboxes.js';
 import type { ChatsOptions, MailboxesOptions } from '../options.js';
-import { getChatsToken, getMailboxesToken } from './tokens.js';
+import type { FilesModuleOptions } from './files.js';
+import { Files } from './files.js';
+import { getChatsToken, getFilesToken, getMailboxesToken } from './tokens.js';
 
 /** The client, which the module uses and never closes, and the options of what it provides. */
 export interface MessagingModuleOptions {
@@ -17,6 +19,7 @@ export interface MessagingModuleOptions {
   readonly prefix?: string | undefined;
   readonly mailboxes?: Omit<MailboxesOptions, 'prefix'> | undefined;
   readonly chats?: Omit<ChatsOptions, 'prefix'> | undefined;
+  readonly files?: FilesModuleOptions | undefined;
 }
 
 /** What a class has to have that is given to `forRootAsync` as `useClass` or `useExisting`. */
@@ -25,7 +28,7 @@ export interface MessagingOptionsFactory {
 }
 
 interface Extras {
-  /** Tells modules apart, where an application has several: for `InjectMailboxes(name)` and `InjectChats(name)`. Default: none. */
+  /** Tells modules apart, where an application has several: for `InjectMailboxes(name)` and the others. Default: none. */
   readonly name?: string | undefined;
 }
 
@@ -45,6 +48,7 @@ const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
           getChatsToken(name),
           ({ redis, prefix, chats }) => new Chats(redis, withPrefix(chats, prefix)),
         ),
+        provider(name, getFilesToken(name), ({ redis, prefix, files }) => new Files(redis, prefix, files)),
       ];
       return {
         ...definition,
@@ -56,7 +60,7 @@ const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
     .build();
 
 /**
- * Provides `Mailboxes` and `Chats` to the whole application. `forRoot` takes a client and options; `forRootAsync` takes
+ * Provides `Mailboxes`, `Chats` and `Files` to the whole application. `forRoot` takes a client and options; `forRootAsync` takes
  * what makes them, as `useFactory` with `inject` and `imports`, `useClass` or `useExisting`. A client or an option that
  * cannot be used lets the boot fail. Nothing is sent at boot, and the client is never closed.
  */

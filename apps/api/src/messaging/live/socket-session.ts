@@ -42,7 +42,7 @@ export class SocketSession implements LiveStream, Outlet {
   readonly #socket: WebSocket;
   readonly #context: SessionContext;
   readonly #closed = new AbortController();
-  readonly #idle: NodeJS.Timeout;
+  #idle: NodeJS.Timeout | undefined;
   #cut: NodeJS.Timeout | undefined;
   #member: string | undefined;
   #underWay = 0;
@@ -53,7 +53,7 @@ export class SocketSession implements LiveStream, Outlet {
   constructor(socket: WebSocket, context: SessionContext) {
     this.#socket = socket;
     this.#context = context;
-    this.#idle = setTimeout(() => this.#close(POLICY, 'nobody was subscribed to'), context.patienceMs);
+    this.#expectSubscription();
     socket.on('message', (data, isBinary) => void this.#hear(data, isBinary));
     socket.on('pong', () => {
       this.#isAlive = true;
@@ -93,6 +93,11 @@ export class SocketSession implements LiveStream, Outlet {
 
   end(reason: EndReason): void {
     this.#close(...CLOSING[reason], cutMsOf(reason));
+  }
+
+  #expectSubscription(): void {
+    const { patienceMs } = this.#context;
+    this.#idle = setTimeout(() => this.#close(POLICY, 'nobody was subscribed to'), patienceMs);
   }
 
   #close(code: number, reason: string, cutMs = cutMsOf()): void {
@@ -160,6 +165,7 @@ export class SocketSession implements LiveStream, Outlet {
     if (this.#member !== undefined) throw new Problem('invalid-frame', 'it is subscribed already');
     // At once: frames that come right behind this one are the member's.
     this.#member = member;
+    clearTimeout(this.#idle);
     const { signal } = this.#closed;
     try {
       const events = await this.#context.follows.begin(member, {
@@ -167,11 +173,11 @@ export class SocketSession implements LiveStream, Outlet {
         ...(after !== undefined && { after }),
         ...(includeMuted !== undefined && { includeMuted }),
       });
-      clearTimeout(this.#idle);
       this.#answer({ subscribed: member }, ref);
       void this.#serve(events);
     } catch (error) {
       this.#member = undefined;
+      if (!this.#isOver) this.#expectSubscription();
       throw error;
     }
   }

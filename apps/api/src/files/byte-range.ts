@@ -1,0 +1,46 @@
+/** The header `Range` of a download (RFC 9110, 14). */
+import { Problem } from '../problems/problem.js';
+
+/** From one byte to another one, both in the range; `to` undefined: to the end. Or the last bytes. */
+export type ByteRange =
+  | { readonly from: number; readonly to: number | undefined }
+  | { readonly last: number };
+
+const BYTES = /^bytes\s*=(.*)$/i;
+const PART = /^\s*([0-9]{0,15})-([0-9]{0,15})\s*$/;
+
+/**
+ * Undefined when the whole is to be sent: without the header, of another unit, and for several ranges, which a server may ignore. Throws the
+ * problem `range-not-satisfiable` for what is no range.
+ */
+export function parseRange(header: string | undefined): ByteRange | undefined {
+  const [, list] = BYTES.exec(header ?? '') ?? [];
+  if (list === undefined) return undefined;
+  const ranges = list.split(',').map(rangeOf);
+  return ranges.length === 1 ? ranges[0] : undefined;
+}
+
+function rangeOf(text: string): ByteRange {
+  const [, first, last] = PART.exec(text) ?? [];
+  if (first !== undefined && last !== undefined && first + last !== '') {
+    if (first === '') return { last: Number(last) };
+    const from = Number(first);
+    const to = last === '' ? undefined : Number(last);
+    if (to === undefined || to >= from) return { from, to };
+  }
+  throw new Problem('range-not-satisfiable', 'must be bytes=first-last, bytes=first- or bytes=-count');
+}
+
+export interface Extent {
+  readonly from: number;
+  /** The byte behind the last one. */
+  readonly end: number;
+}
+
+/** The bytes that a range means of a file of so many bytes; undefined when it means none. */
+export function extentOf(range: ByteRange, bytes: number): Extent | undefined {
+  const from = 'last' in range ? Math.max(0, bytes - range.last) : range.from;
+  const to = 'last' in range ? undefined : range.to;
+  const end = Math.min(bytes, to === undefined ? bytes : to + 1);
+  return from < end ? { from, end } : undefined;
+}

@@ -1,0 +1,211 @@
+/** Channels of files: who gets what is sent, what there is, and uploads. */
+import {
+  Controller,
+  Delete,
+  Get,
+  Headers,
+  HttpCode,
+  HttpStatus,
+  Inject,
+  Param,
+  Post,
+  Put,
+  Query,
+  Req,
+  Res,
+} from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import { ApiBody, ApiConsumes, ApiHeader, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { FileChannel } from '@mortise/messaging';
+import { Files, InjectFiles } from '@mortise/messaging/nestjs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+
+import type { Config } from '../config.js';
+import { Waits } from '../http/deadline.interceptor.js';
+import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
+import { OpenWaits } from '../http/open-waits.js';
+import { Problems } from '../http/problems.decorator.js';
+import type { BodyConfig } from '../http/fastify.js';
+import { waitOfQuery } from '../http/wait-of.js';
+import { nameSchema } from '../messaging/schemas.js';
+import { CONFIG } from '../tokens.js';
+import { AbandonedFiles } from './abandoned-files.js';
+import { CHANNEL_OPTIONS } from './channel-options.js';
+import { parseDigest } from './content-digest.js';
+import { formatFileId } from './file-id.js';
+import { shown } from './shown.js';
+import {
+  filesSchema,
+  joinedChannelSchema,
+  listQuery,
+  receiversSchema,
+  uploadedSchema,
+  uploadQuery,
+} from './schemas.js';
+import { NO_DEADLINE_MS } from './transfers.js';
+import { Uploads } from './uploads.js';
+
+const STREAM: BodyConfig = { takesStream: true };
+
+@ApiTags('files')
+@Controller('v1/file-channels/:channel')
+export class FileChannelsController {
+  constructor(
+    @InjectFiles() private readonly files: Files,
+    private readonly uploads: Uploads,
+    private readonly waits: OpenWaits,
+    private readonly abandoned: AbandonedFiles,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  @Post('files')
+  @RouteConfig(STREAM)
+  @Waits(() => NO_DEADLINE_MS)
+  @ApiOperation({
+    summary: 'Send a file to the receivers of a channel',
+    description:
+      'The body is the file. It can be read while it comes, and is taken as fast as the slowest receiver reads.',
+  })
+  @ApiConsumes('application/octet-stream')
+  @ApiBody({ required: true, schema: { type: 'string', format: 'binary' } })
+  @ApiHeader({
+    name: 'Content-Digest',
+    required: false,
+    description: 'A sha-256 of the body, RFC 9530: what has another one is given up.',
+    schema: { type: 'string' },
+  })
+  @TakesIdempotencyKey(
+    'Becomes the id of the file: the same upload again goes on where it broke off, or sends nothing.',
+  )
+  @ApiResponse({ status: 200, standardSchema: uploadedSchema, description: 'It was sent before.' })
+  @ApiResponse({ status: 201, standardSchema: uploadedSchema, description: 'All of it is in the channel.' })
+  @Problems(
+    'invalid-id',
+    'invalid-query',
+    'invalid-idempotency-key',
+    'invalid-digest',
+    'malformed-request',
+    'request-timeout',
+    'body-too-large',
+    'unsupported-media-type',
+    'no-receivers',
+    'receivers-differ',
+    'channel-ended',
+    'file-aborted',
+    'file-lease-lost',
+    'upload-running',
+    'digest-mismatch',
+    'source-changed',
+    'budget-exhausted',
+    'too-many-transfers',
+    'shutting-down',
+  )
+  async uploadFile(
+    @Param('channel', { schema: nameSchema }) channel: string,
+    @Query({ schema: uploadQuery }) { name }: z.infer<typeof uploadQuery>,
+    @IdempotencyKey() key: string | undefined,
+    @Headers('content-digest') digest: string | undefined,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<z.infer<typeof uploadedSchema>> {
+    const upload = { channel, name, key, sha256: parseDigest(digest) };
+    const sent = await this.uploads.run(upload, request, reply);
+    const { number, epoch, isDuplicate, bytes, sha256, resumedAt } = sent;
+    const id = formatFileId({ channel, epoch, number });
+    reply.status(isDuplicate ? HttpStatus.OK : HttpStatus.CREATED);
+    reply.header('location', `/v1/files/${id}`);
+    return { id, number, name, isDuplicate, ...(!isDuplicate && { bytes, sha256, resumedAt }) };
+  }
+
+  @Get('files')
+  @Waits(waitOfQuery)
+  @ApiOperation({
+    summary: 'List the files that a receiver is not done with, or wait for one',
+    description: 'Moves nothing: they come again until the receiver is done with them.',
+  })
+  @ApiResponse({
+    status: 200,
+    standardSchema: filesSchema,
+    description: 'The files; none when none came in time.',
+  })
+  @Problems(
+    'invalid-id',
+    'invalid-query',
+    'unknown-receiver',
+    'receiver-busy',
+    'too-many-waits',
+    'shutting-down',
+  )
+  async listFiles(
+    @Param('channel', { schema: nameSchema }) channel: string,
+    @Query({ schema: listQuery }) { receiver, after, limit, waitMs }: z.infer<typeof listQuery>,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<z.infer<typeof filesSchema>> {
+    await this.abandoned.look(channel);
+    const { files, isEnded } = await this.waits.run(reply, waitMs, async (signal) =>
+      this.#of(channel).list(receiver, { after, limit, waitMs, signal }),
+    );
+    return { items: files.map((file) => shown(channel, file)), isEnded };
+  }
+
+  @Post('end')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({
+    summary: 'End a channel',
+    description: 'It takes no more files. What was sent is still delivered; then nothing is left of it.',
+  })
+  @ApiResponse({ status: 204, description: 'It has ended.' })
+  @Problems('invalid-id')
+  async endChannel(@Param('channel', { schema: nameSchema }) channel: string): Promise<void> {
+    await this.#of(channel).end();
+  }
+
+  @Get('receivers')
+  @ApiOperation({ summary: 'List who gets the files of a channel' })
+  @ApiResponse({ status: 200, standardSchema: receiversSchema, description: 'The receivers.' })
+  @Problems('invalid-id')
+  async listReceivers(
+    @Param('channel', { schema: nameSchema }) channel: string,
+  ): Promise<z.infer<typeof receiversSchema>> {
+    return { items: await this.#of(channel).receivers() };
+  }
+
+  @Put('receivers/:receiver')
+  @ApiOperation({
+    summary: 'Become a receiver of a channel',
+    description:
+      'Of every file that is sent from then on. Nothing is stored of a file once all are done with it.',
+  })
+  @ApiResponse({ status: 200, standardSchema: joinedChannelSchema, description: 'It was one before.' })
+  @ApiResponse({ status: 201, standardSchema: joinedChannelSchema, description: 'It is one.' })
+  @Problems('invalid-id', 'channel-ended', 'too-many-receivers')
+  async joinChannel(
+    @Param('channel', { schema: nameSchema }) channel: string,
+    @Param('receiver', { schema: nameSchema }) receiver: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<z.infer<typeof joinedChannelSchema>> {
+    const isNew = await this.#of(channel).join(receiver);
+    reply.status(isNew ? HttpStatus.CREATED : HttpStatus.OK);
+    return { receiver, isNew };
+  }
+
+  @Delete('receivers/:receiver')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({
+    summary: 'Leave a channel',
+    description: 'Nothing waits for the receiver any more; what it alone had not read is freed.',
+  })
+  @ApiResponse({ status: 204, description: 'It is no receiver any more.' })
+  @Problems('invalid-id')
+  async leaveChannel(
+    @Param('channel', { schema: nameSchema }) channel: string,
+    @Param('receiver', { schema: nameSchema }) receiver: string,
+  ): Promise<void> {
+    await this.#of(channel).leave(receiver);
+  }
+
+  #of(channel: string): FileChannel {
+    return this.files.channel(channel, { ...CHANNEL_OPTIONS, ttlMs: this.config.FILE_TTL_MS });
+  }
+}

@@ -1,0 +1,31 @@
+/**
+ * A file is told by its channel, the epoch of that, and its place among the files of it: `logs:pG3x_f0aKq1Z:7`. When a channel was forgotten and comes up
+ * again, numbers begin at 1 in another epoch. For people who type, `logs:7` is the file of this number at present.
+ */
+import { z } from 'zod';
+
+import { isDotSegment } from '../http/dot-segment.js';
+
+export interface FileId {
+  readonly channel: string;
+  readonly number: number;
+  readonly epoch: string | undefined;
+}
+
+const ID = /^([A-Za-z0-9._~@:-]{1,128}?)(?::([A-Za-z0-9_-]{12}))?:([1-9][0-9]{0,14})$/;
+
+export function formatFileId({ channel, epoch, number }: FileId): string {
+  return [channel, epoch, number].filter((part) => part !== undefined).join(':');
+}
+
+export const fileIdSchema = z.string().transform((text, context): FileId => {
+  const [, channel, epoch, number] = ID.exec(text) ?? [];
+  if (channel !== undefined && !isDotSegment(channel)) return { channel, epoch, number: Number(number) };
+  context.addIssue({ code: 'custom', message: 'must be the id of a file, as lists have it' });
+  return z.NEVER;
+});
+
+/** As the package wants it. */
+export function refOf({ number, epoch }: FileId): number | { number: number; epoch: string } {
+  return epoch === undefined ? number : { number, epoch };
+}

@@ -1,0 +1,154 @@
+/** Single files: their content, acks, and how to get rid of one. */
+import {
+  Body,
+  Controller,
+  Delete,
+  Get,
+  HttpCode,
+  HttpStatus,
+  Inject,
+  Param,
+  Post,
+  Query,
+  Req,
+  Res,
+} from '@nestjs/common';
+import { ApiHeader, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { FileChannel } from '@mortise/messaging';
+import { Files, InjectFiles } from '@mortise/messaging/nestjs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+
+import type { Config } from '../config.js';
+import { Waits } from '../http/deadline.interceptor.js';
+import { Problems } from '../http/problems.decorator.js';
+import { waitOfQuery } from '../http/wait-of.js';
+import { Problem } from '../problems/problem.js';
+import { CONFIG } from '../tokens.js';
+import { CHANNEL_OPTIONS } from './channel-options.js';
+import { Downloads } from './downloads.js';
+import type { FileId } from './file-id.js';
+import { fileIdSchema, refOf } from './file-id.js';
+import { ackBody, contentQuery, fileQuery, fileSchema } from './schemas.js';
+import { shown } from './shown.js';
+
+const BINARY = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
+
+@ApiTags('files')
+@Controller('v1/files/:id')
+export class FilesController {
+  constructor(
+    @InjectFiles() private readonly files: Files,
+    private readonly downloads: Downloads,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  @Get()
+  @ApiOperation({
+    summary: 'Look at a file',
+    description: 'Also at how far a receiver has acked it, which is where to go on reading.',
+  })
+  @ApiResponse({ status: 200, standardSchema: fileSchema, description: 'The file.' })
+  @Problems('invalid-id', 'invalid-query', 'unknown-file')
+  async file(
+    @Param('id', { schema: fileIdSchema }) id: FileId,
+    @Query({ schema: fileQuery }) { receiver }: z.infer<typeof fileQuery>,
+  ): Promise<z.infer<typeof fileSchema>> {
+    const files = this.#channelOf(id);
+    const file = await files.file(refOf(id));
+    const ackedBytes = receiver === undefined ? undefined : await files.ackedBytes(receiver, file);
+    return { ...shown(id.channel, file), ...(ackedBytes !== undefined && { ackedBytes }) };
+  }
+
+  @Get('content')
+  @Waits(waitOfQuery)
+  @ApiOperation({
+    summary: 'Read a file',
+    description:
+      'All of it, also while it is being written, or a `Range`. Moves nothing: what is not acked can be read again. A content that breaks off ' +
+      'is not whole; go on with a `Range`.',
+  })
+  @ApiHeader({
+    name: 'Range',
+    required: false,
+    description: 'One range of bytes. Of a file that is being written it ends with what is there.',
+    schema: { type: 'string' },
+    example: 'bytes=1048576-',
+  })
+  @ApiHeader({
+    name: 'If-Range',
+    required: false,
+    description: 'The ETag of the part that is there: the whole comes when the file is another one.',
+    schema: { type: 'string' },
+  })
+  @ApiResponse({ status: 200, description: 'The file, with its digest.', content: BINARY })
+  @ApiResponse({ status: 206, description: 'The range.', content: BINARY })
+  @Problems(
+    'invalid-id',
+    'invalid-query',
+    'unknown-file',
+    'unknown-receiver',
+    'receiver-busy',
+    'file-aborted',
+    'file-expired',
+    'range-not-satisfiable',
+    'too-many-transfers',
+    'shutting-down',
+  )
+  async fileContent(
+    @Param('id', { schema: fileIdSchema }) id: FileId,
+    @Query({ schema: contentQuery }) query: z.infer<typeof contentQuery>,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.downloads.begin({ ...id, ...query }, request, reply);
+  }
+
+  @Post('acks')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({
+    summary: 'Ack what a receiver has handled of a file',
+    description: 'Up to a byte, or all of it. What all receivers have acked is freed.',
+  })
+  @ApiResponse({ status: 204, description: 'It is acked. Repeating it, and less, changes nothing.' })
+  @Problems(
+    'invalid-id',
+    'invalid-body',
+    'malformed-json',
+    'body-too-large',
+    'unsupported-media-type',
+    'unknown-file',
+    'unknown-receiver',
+    'receiver-busy',
+  )
+  async ackFile(
+    @Param('id', { schema: fileIdSchema }) id: FileId,
+    @Body({ schema: ackBody }) { receiver, upTo }: z.infer<typeof ackBody>,
+  ): Promise<void> {
+    const files = this.#channelOf(id);
+    if (upTo === undefined) await files.done(receiver, refOf(id));
+    else await files.ack(receiver, refOf(id), upTo).catch(refuseOffset);
+  }
+
+  @Delete()
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({
+    summary: 'Take a file away',
+    description: 'From all receivers; an upload of it that is under way ends.',
+  })
+  @ApiResponse({ status: 204, description: 'Nothing is left of it.' })
+  @Problems('invalid-id', 'unknown-file')
+  async removeFile(@Param('id', { schema: fileIdSchema }) id: FileId): Promise<void> {
+    await this.#channelOf(id).remove(refOf(id));
+  }
+
+  #channelOf({ channel }: FileId): FileChannel {
+    return this.files.channel(channel, { ...CHANNEL_OPTIONS, ttlMs: this.config.FILE_TTL_MS });
+  }
+}
+
+function refuseOffset(error: unknown): never {
+  if (!(error instanceof RangeError) || !error.message.startsWith('upTo ')) throw error;
+  const errors = [{ pointer: '/upTo', message: 'is beyond what is written of the file' }];
+  throw new Problem('invalid-body', undefined, { errors }, { cause: error });
+}

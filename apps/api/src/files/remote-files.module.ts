@@ -1,0 +1,15 @@
+import { Module } from '@nestjs/common';
+
+import { AbandonedFiles } from './abandoned-files.js';
+import { Downloads } from './downloads.js';
+import { FileChannelsController } from './file-channels.controller.js';
+import { FilesController } from './files.controller.js';
+import { Transfers } from './transfers.js';
+import { Uploads } from './uploads.js';
+
+/** Files for programs that talk HTTP. */
+@Module({
+  controllers: [FileChannelsController, FilesController],
+  providers: [Transfers, AbandonedFiles, Uploads, Downloads],
+})
+export class RemoteFilesModule {}

@@ -1,0 +1,129 @@
+/** What the routes of files take and give. */
+import { z } from 'zod';
+
+import { count, digits, flag, instant, limit, name, nameSchema, waitMs } from '../messaging/schemas.js';
+
+const MAX_NAME_BYTES = 1_024;
+
+/**
+ * Whoever receives a file may store it under its name, so a name leads nowhere: parts with `/` between them, none of them empty,
+ * `.` or `..`, and nothing that terminals, file systems or headers take for something else.
+ */
+const fileName = z
+  .string()
+  .min(1)
+  .refine((text) => Buffer.byteLength(text) <= MAX_NAME_BYTES, `must have at most ${MAX_NAME_BYTES} bytes`)
+  .refine(
+    (text) => !/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\\]/u.test(text),
+    'must have neither control characters nor \\',
+  )
+  .refine(
+    (text) => text.split('/').every((part) => part !== '' && part !== '.' && part !== '..'),
+    'must have no part that is empty, . or ..',
+  );
+
+const receiver = nameSchema.meta({ description: 'a receiver of the channel' });
+
+export const uploadQuery = z.strictObject({
+  name: fileName.meta({ description: 'what receivers see; parts may have / between them' }),
+});
+
+export const listQuery = z.strictObject({
+  receiver,
+  after: digits(0).default(0).meta({ description: 'only files with higher numbers; default 0' }),
+  limit,
+  waitMs,
+});
+
+export const fileQuery = z.strictObject({
+  receiver: receiver.optional().meta({ description: 'whose ackedBytes are wanted' }),
+});
+
+export const contentQuery = z.strictObject({
+  receiver,
+  waitMs: waitMs.meta({
+    description:
+      'with a Range at the end of a file that is being written: how long to wait for more, default 0',
+  }),
+  autoAck: flag.default(false).meta({
+    description:
+      'acks what has left the server 8 MiB ago, so that a sender goes on; without it only acks do that',
+  }),
+});
+
+export const ackBody = z
+  .strictObject({
+    receiver,
+    upTo: z
+      .int()
+      .min(0)
+      .optional()
+      .meta({ description: 'all bytes before this one are handled: reading goes on here after a restart' }),
+    isDone: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'the file is handled, or given up: it does not come again' }),
+  })
+  .refine(({ upTo, isDone }) => (upTo === undefined) !== (isDone === undefined), {
+    path: ['upTo'],
+    error: 'or isDone has to be there, and not both',
+  })
+  .meta({ id: 'AckFileBody', examples: [{ receiver: 'worker-1', isDone: true }] });
+
+const fileId = z.string().meta({ description: 'its address', examples: ['logs:pG3x_f0aKq1Z:7'] });
+const sha256 = z.string().meta({ description: 'of the whole file, in hex' });
+const fileNumber = z.int().min(1).meta({ description: 'the place of the file in the channel: 1, 2, 3 …' });
+
+export const uploadedSchema = z
+  .object({
+    id: fileId,
+    number: fileNumber,
+    name,
+    isDuplicate: z.boolean().meta({ description: 'it was sent before; nothing of this body was read' }),
+    bytes: count.optional().meta({ description: 'absent of a duplicate' }),
+    sha256: sha256.optional().meta({ description: 'absent of a duplicate' }),
+    resumedAt: count
+      .optional()
+      .meta({ description: 'so many bytes had been sent by an upload that broke off' }),
+  })
+  .meta({ id: 'UploadedFile' });
+
+export const fileSchema = z
+  .object({
+    id: fileId,
+    number: fileNumber,
+    name,
+    state: z
+      .enum(['open', 'closed', 'aborted'])
+      .meta({ description: 'open: it is being written; aborted: it was given up, and is not whole' }),
+    bytes: count.meta({ description: 'so far' }),
+    listedAt: instant,
+    sha256: sha256.optional(),
+    reason: z.string().optional().meta({ description: 'why it was given up' }),
+    ackedBytes: count
+      .optional()
+      .meta({ description: 'of the receiver who was named; absent when it is done' }),
+  })
+  .meta({ id: 'File' });
+
+export const filesSchema = z
+  .object({
+    items: z.array(fileSchema),
+    isEnded: z.boolean().meta({ description: 'no more files will come' }),
+  })
+  .meta({ id: 'Files', description: 'What the receiver is not done with, by ascending numbers.' });
+
+export const receiversSchema = z
+  .object({
+    items: z.array(
+      z.object({
+        receiver: name,
+        isActive: z.boolean().meta({ description: 'it has been here within the last minute' }),
+      }),
+    ),
+  })
+  .meta({ id: 'Receivers', description: 'Sorted by name.' });
+
+export const joinedChannelSchema = z
+  .object({ receiver: name, isNew: z.boolean() })
+  .meta({ id: 'JoinedChannel' });

@@ -1,0 +1,98 @@
+/** What a large file costs while it passes: Redis and this process hold a window of it, however large it is. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { connect, freshPrefix } from '@mortise/test-kit';
+
+import type { Api } from './fixture/api.js';
+import { startApi } from './fixture/api.js';
+import { Downloading, MIB, numbered, RemoteChannel } from './fixture/files.js';
+import { keysOf, until } from './fixture/redis.js';
+
+const FILE_BYTES = 50 * MIB;
+const WINDOW_BYTES = 8 * MIB;
+const redis = connect();
+const prefix = freshPrefix();
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+let api: Api;
+
+beforeAll(async () => {
+  api = await startApi({ MORTISE_PREFIX: prefix, FILE_WINDOW_BYTES: String(WINDOW_BYTES) });
+});
+afterAll(() => api.app.close());
+
+async function storedBytes(): Promise<number> {
+  const chunks = (await keysOf(redis, prefix)).filter((key) => key.includes(':chunk:'));
+  const sizes = await Promise.all(chunks.map((key) => redis.memory('USAGE', key)));
+  return sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
+}
+
+test('50 MB pass to two receivers through a window of 8 MiB', async () => {
+  const logs = new RemoteChannel(api, 'big');
+  for (const receiver of ['ann', 'ben']) await logs.join(receiver);
+  const over = new AbortController();
+  let mostStored = 0;
+  const watch = (async () => {
+    while (!over.signal.aborted) {
+      mostStored = Math.max(mostStored, await storedBytes());
+    }
+  })();
+  const block = numbered(MIB);
+  const uploading = logs.begin('big.log');
+  const sending = (async () => {
+    for (let sent = 0; sent < FILE_BYTES; sent += MIB) await uploading.write(block);
+    return uploading.end();
+  })();
+  await logs.bytes(1, 1);
+  const readers = await Promise.all(
+    ['ann', 'ben'].map((receiver) =>
+      Downloading.open(api.url, logs.pathOf(1, receiver, '&autoAck=true'), {}, false),
+    ),
+  );
+  expect((await sending).json).toMatchObject({ bytes: FILE_BYTES });
+  for (const reader of readers)
+    expect(await reader.ended()).toMatchObject({ bytes: FILE_BYTES, end: 'whole' });
+  over.abort();
+  await watch;
+  for (const receiver of ['ann', 'ben']) expect((await logs.done(1, receiver)).status).toBe(204);
+  await until('nothing of it', async () => (await storedBytes()) === 0);
+  expect(mostStored).toBeGreaterThan(MIB);
+  expect(mostStored).toBeLessThan(1.15 * WINDOW_BYTES);
+}, 120_000);
+
+test('a reader that takes nothing holds the sender up, not memory', async () => {
+  const logs = new RemoteChannel(api, 'slow');
+  collectGarbage();
+  const emptyBytes = process.memoryUsage().arrayBuffers;
+  await logs.join('ann');
+  const uploading = logs.begin('big.log');
+  const block = numbered(MIB);
+  let sent = 0;
+  const sending = (async () => {
+    for (; sent < FILE_BYTES; sent += MIB) await uploading.write(block);
+    return uploading.end();
+  })();
+  await logs.bytes(1, 1);
+  const reader = await Downloading.open(api.url, logs.pathOf(1, 'ann', '&autoAck=true'), {}, false);
+  reader.response.pause();
+  await logs.bytes(1, 5 * MIB);
+  let before = -1;
+  // It stands still when two looks in a row, with much between them, see the same.
+  await until('the sender to stand still', async () => {
+    const now = (await logs.look(1)).json.bytes as number;
+    const isStill = now === before;
+    before = now;
+    for (let round = 0; round < 50; round += 1) await redis.ping();
+    return isStill;
+  });
+  expect(await storedBytes()).toBeLessThan(1.15 * WINDOW_BYTES);
+  expect(before).toBeLessThan(FILE_BYTES);
+  // The clients are in this process as well; a file that is buffered somewhere would show as a whole.
+  collectGarbage();
+  expect(process.memoryUsage().arrayBuffers - emptyBytes).toBeLessThan(FILE_BYTES / 2);
+  reader.response.resume();
+  expect((await sending).status).toBe(201);
+  expect(await reader.ended()).toMatchObject({ bytes: FILE_BYTES, end: 'whole' });
+}, 120_000);

@@ -1,0 +1,94 @@
+/**
+ * Files that were not sent to their end, and will not be. Who has begun to read one has to learn that it isn't whole, also after a restart, so it stays
+ * listed until they are done; for the others it has never been there.
+ */
+import { randomUUID } from 'node:crypto';
+import { decodeName } from '@mortise/redis';
+import { readHead } from './file-state.js';
+import { FileWriter } from './file-writer.js';
+import type { FileId, FilesContext } from './files-context.js';
+import { entryOf } from './listed-file.js';
+import { resolveFileSenderOptions } from './options.js';
+import type { Settling } from './settling.js';
+
+/** A writer that has come meanwhile has the lease: nothing waits for it. */
+const LEASE_WAIT_MS = 500;
+
+export class DiscardedFiles {
+  readonly #context: FilesContext;
+  readonly #settling: Settling;
+  readonly #ttlMs: number;
+
+  constructor(context: FilesContext, settling: Settling, ttlMs: number) {
+    this.#context = context;
+    this.#settling = settling;
+    this.#ttlMs = ttlMs;
+  }
+
+  async discard({ number, epoch }: FileId, reason: string): Promise<boolean> {
+    const { redis, channelKeys, keys, channel } = this.#context;
+    const fileKeys = keys.file(channel, number, epoch);
+    const head = await readHead(redis, fileKeys);
+    if (head?.state === 'closed') return false;
+    if (head?.state !== 'aborted' && !(await this.#abort({ number, epoch }, reason))) return false;
+    await redis.call('zremrangebyscore', [channelKeys.files, number, number]);
+    const [fields, names] = (await Promise.all([
+      redis.call('hkeys', [fileKeys.file]),
+      redis.call('zrange', [channelKeys.receivers, 0, -1]),
+    ])) as [string[], string[]];
+    const untold = names.filter((name) => !fields.includes(`t:${name}`)).map(decodeName);
+    await this.#settling.finish({ number, epoch }, untold, '');
+    return true;
+  }
+
+  async discardAbandoned(silentMs: number, reason: string): Promise<number> {
+    const { redis, channelKeys, keys, channel } = this.#context;
+    const [listed, [seconds]] = (await Promise.all([
+      redis.call('hgetall', [channelKeys.listed]),
+      redis.call('time', []),
+    ])) as [string[] | Record<string, string>, [string]];
+    const entries = Array.isArray(listed)
+      ? Array.from({ length: listed.length / 2 }, (_, index) => [listed[2 * index]!, listed[2 * index + 1]!])
+      : Object.entries(listed);
+    let discarded = 0;
+    await Promise.all(
+      entries.map(async ([number, entry]) => {
+        const { epoch, listedAt } = entryOf(Number(number), entry!);
+        const { file } = keys.file(channel, Number(number), epoch);
+        const [state, lease] = (await redis.call('hmget', [file, 'state', 'lease'])) as [string?, string?];
+        // A sender that was killed before it opened the file has left only the entry.
+        const silentSince = state ? Number(lease) : listedAt;
+        if ((state && state !== 'open') || silentSince + silentMs > Number(seconds) * 1_000) return;
+        if (await this.discard({ number: Number(number), epoch }, reason)) discarded += 1;
+      }),
+    );
+    return discarded;
+  }
+
+  async #abort({ number, epoch }: FileId, reason: string): Promise<boolean> {
+    const limits = resolveFileSenderOptions({ receivers: ['nobody'], ttlMs: this.#ttlMs });
+    const file = {
+      name: String(number),
+      number,
+      epoch,
+      receivers: [],
+      windowBytes: limits.windowBytes,
+      holder: randomUUID(),
+    };
+    const writer = await FileWriter.open(
+      this.#context,
+      limits,
+      file,
+      AbortSignal.timeout(LEASE_WAIT_MS),
+    ).catch((error: Error) => {
+      if (error.name === 'TimeoutError') return undefined;
+      throw error;
+    });
+    if (!writer) return false;
+    try {
+      return await writer.close('aborted', reason);
+    } finally {
+      await writer.release();
+    }
+  }
+}

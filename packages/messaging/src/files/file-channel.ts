@@ -1,0 +1,338 @@
+/**
+ * A channel of files for services that hand files on, such as by HTTP: their clients are receivers, and come now to this process, now to
+ * that one. So a receiver is no object here but a name; processes with the same `holder` share its lease, and each call renews it. What is read
+ * is acked by a call of its own, which says up to which byte.
+ */
+import { randomUUID } from 'node:crypto';
+import type { RedisClient } from '@mortise/redis';
+import {
+  decodeName,
+  encodeName,
+  requireClient,
+  requireDuration,
+  requireInteger,
+  requireName,
+  WaiterHub,
+} from '@mortise/redis';
+import {
+  ChannelEndedError,
+  FileAbortedError,
+  FileExpiredError,
+  ReceiverBusyError,
+  TooManyReceiversError,
+  UnknownFileError,
+  UnknownReceiverError,
+} from '../errors.js';
+import { MessagingKeys } from '../keys.js';
+import { fileAck, fileJoin, filesJoin, filesLeave, filesReceive } from '../scripts.gen.js';
+import { Tally } from '../telemetry/tally.js';
+import { locate } from './chunk-locator.js';
+import { decodePosition, encodePosition } from './chunk.js';
+import { DiscardedFiles } from './discarded-files.js';
+import { FileNews } from './file-news.js';
+import { FilePart } from './file-part.js';
+import type { FileHead } from './file-state.js';
+import { chunkKeys, readHead } from './file-state.js';
+import type { FileId, FilesContext } from './files-context.js';
+import { RECHECK_MS } from './files-context.js';
+import type { ChannelReceiver, FileChannelOptions, ListedEntry, ListedFile } from './listed-file.js';
+import { entryOf, fileOf, MAX_LISTED } from './listed-file.js';
+import { FILE_DEFAULTS } from './options.js';
+import { Settling } from './settling.js';
+
+const MAX_RECEIVERS = 1_000;
+
+/** A file that was listed; or its number alone, which another one has when the channel was forgotten meanwhile. */
+export type FileRef = number | FileId;
+
+export class FileChannel {
+  readonly #context: FilesContext;
+  readonly #holder: string;
+  readonly #leaseMs: number;
+  readonly #ttlMs: number;
+  readonly #settling: Settling;
+  readonly #discarded: DiscardedFiles;
+
+  /** Sends nothing. Throws TypeError or RangeError for options that are out of range. */
+  constructor(redis: RedisClient, channel: string, options: FileChannelOptions = {}) {
+    const keys = new MessagingKeys(options.prefix);
+    this.#context = {
+      redis: requireClient(redis),
+      channel,
+      keys,
+      channelKeys: keys.fileChannel(channel),
+      hub: WaiterHub.of(redis),
+      tally: Tally.for(options.telemetry, 'file'),
+    };
+    this.#holder = requireName('holder', options.holder ?? randomUUID());
+    this.#leaseMs = Math.ceil(
+      requireDuration('leaseMs', options.leaseMs ?? FILE_DEFAULTS.leaseMs, { min: 100, max: 600_000 }),
+    );
+    this.#ttlMs = Math.ceil(
+      requireDuration('ttlMs', options.ttlMs ?? FILE_DEFAULTS.ttlMs, { min: 1_000, max: 31_536_000_000 }),
+    );
+    this.#settling = new Settling(this.#context, this.#ttlMs);
+    this.#discarded = new DiscardedFiles(this.#context, this.#settling, this.#ttlMs);
+  }
+
+  /**
+   * Makes somebody a receiver: of what is listed from now on. Returns whether they were not. Senders have to name the same receivers
+   * from then on (`receivers`). Repeating it is safe. One script, O(files that are listed). Throws ERR_CHANNEL_ENDED, ERR_TOO_MANY_RECEIVERS.
+   */
+  async join(receiver: string): Promise<boolean> {
+    const { redis, channel, channelKeys } = this.#context;
+    const reply = await filesJoin.run(redis, channelKeys, {
+      receiver: encodeName(requireName('receiver', receiver)),
+      maxReceivers: MAX_RECEIVERS,
+      ttlMs: this.#ttlMs,
+    });
+    if (reply === -1) throw new ChannelEndedError(channel);
+    if (reply === -2) throw new TooManyReceiversError(channel, MAX_RECEIVERS);
+    return reply === 1;
+  }
+
+  /**
+   * Takes a receiver out: nothing waits for them any more. Returns whether they were one. Repeating it is safe. One script, and three or four
+   * round trips for each file that is listed.
+   */
+  async leave(receiver: string): Promise<boolean> {
+    const { redis, channelKeys } = this.#context;
+    const name = encodeName(requireName('receiver', receiver));
+    const numbers = (await filesLeave.run(redis, channelKeys, { receiver: name })) as string[] | null;
+    for (const number of numbers ?? []) {
+      await this.#settling.finish(await this.#requireKnown(Number(number)), [], '');
+    }
+    return numbers !== null;
+  }
+
+  /** Who gets the files of the channel, by name. Two commands in one round trip. */
+  async receivers(): Promise<ChannelReceiver[]> {
+    const { redis, channelKeys } = this.#context;
+    const [[seconds], leases] = (await Promise.all([
+      redis.call('time', []),
+      redis.call('zrange', [channelKeys.receivers, 0, -1, 'WITHSCORES']),
+    ])) as [[string], (string | [string, string])[]];
+    const flat = leases.flat();
+    return Array.from({ length: flat.length / 2 }, (_, index) => ({
+      receiver: decodeName(flat[2 * index]!),
+      isActive: Number(flat[2 * index + 1]) > Number(seconds) * 1_000,
+    })).toSorted((a, b) => (a.receiver < b.receiver ? -1 : 1));
+  }
+
+  /**
+   * The files that a receiver is not done with, in their order, behind the number `after`; waits up to `waitMs` for one. Renews the lease
+   * of the receiver. One script, then a command for each file, all in one round trip. Throws ERR_UNKNOWN_RECEIVER,
+   * ERR_RECEIVER_BUSY, and the reason of the signal.
+   */
+  async list(
+    receiver: string,
+    {
+      after = 0,
+      limit = MAX_LISTED,
+      waitMs = 0,
+      signal,
+    }: { after?: number; limit?: number; waitMs?: number; signal?: AbortSignal } = {},
+  ): Promise<{ files: ListedFile[]; isEnded: boolean }> {
+    const until = performance.now() + waitMs;
+    let news: FileNews | undefined;
+    try {
+      for (;;) {
+        const { entries, isEnded } = await this.#lease(receiver);
+        const found = entries.filter(({ number }) => number > after).slice(0, limit);
+        const leftMs = until - performance.now();
+        if (found.length > 0 || isEnded || leftMs <= 0) {
+          return { files: await Promise.all(found.map(async (entry) => this.#look(entry))), isEnded };
+        }
+        // What was listed before anybody listened is seen by one more look.
+        if (news) await news.wait(Math.min(leftMs, RECHECK_MS), signal);
+        else news = await FileNews.open(this.#context.hub, this.#context.channelKeys.events);
+      }
+    } finally {
+      news?.close();
+    }
+  }
+
+  /** A file that is listed: somebody is not done with it. One round trip. Throws ERR_UNKNOWN_FILE. */
+  async file(file: FileRef): Promise<ListedFile> {
+    return this.#look(await this.#entry(file));
+  }
+
+  /** Up to which byte of the file a receiver has acked; undefined when they are done with it. Two round trips. Throws ERR_UNKNOWN_FILE. */
+  async ackedBytes(receiver: string, file: FileRef): Promise<number | undefined> {
+    const { redis } = this.#context;
+    const keys = this.#keysOf(await this.#entry(file));
+    const [score, head] = await Promise.all([
+      redis.call('zscore', [keys.cursors, encodeName(receiver)]) as Promise<string | null>,
+      readHead(redis, keys),
+    ]);
+    if (!head) return 0;
+    if (score === null) return undefined;
+    const { chunk, bytes } = decodePosition(Number(score));
+    if (chunk >= head.chunks) return head.bytes;
+    const [key] = chunkKeys(keys, head.segments, chunk, chunk + 1);
+    const header = (await redis.callBuffer('getrange', [key!, 8, 15])) as Buffer;
+    return header.length === 8 ? Number(header.readBigUInt64BE()) + bytes : head.bytes;
+  }
+
+  /**
+   * Opens a file for a receiver, from the byte `from` on; the caller closes it. Meanwhile the lease is renewed. Two to four round trips, and
+   * the subscription. Throws ERR_UNKNOWN_FILE, ERR_UNKNOWN_RECEIVER, ERR_RECEIVER_BUSY, ERR_FILE_ABORTED, and
+   * ERR_FILE_EXPIRED when the byte is not stored (any more) or the receiver is done with the file.
+   */
+  async open(receiver: string, file: FileRef, from: number, signal: AbortSignal): Promise<FilePart> {
+    requireInteger('from', from, { min: 0 });
+    const entry = await this.#entry(file);
+    const { token } = await this.#lease(receiver);
+    const { name } = entry;
+    let position = { chunk: 0, bytes: 0 };
+    const keys = this.#keysOf(entry);
+    const head = await readHead(this.#context.redis, keys);
+    if (head?.state === 'aborted') throw new FileAbortedError(name, head.detail);
+    if (from > 0 || (head && head.freed > 0)) {
+      const found = head && (await locate(this.#context.redis, keys, head, from));
+      if (!found) throw new FileExpiredError(name, from);
+      position = found;
+    }
+    const reading = { ...entry, receiver, token, from: position, signal };
+    return FilePart.open(this.#context, reading, this.#leaseMs, () => this.#lease(receiver));
+  }
+
+  /**
+   * Moves the cursor of a receiver behind the bytes before `upTo`, and frees what all have passed. Repeating it, and a smaller one, changes
+   * nothing. Returns up to where it is. Four to six round trips. Throws RangeError beyond what is written, ERR_UNKNOWN_FILE,
+   * ERR_UNKNOWN_RECEIVER, ERR_RECEIVER_BUSY.
+   */
+  async ack(receiver: string, file: FileRef, upTo: number): Promise<number> {
+    requireInteger('upTo', upTo, { min: 0 });
+    const { redis, hub } = this.#context;
+    const id = await this.#requireKnown(file);
+    const { token } = await this.#lease(receiver);
+    const keys = this.#keysOf(id);
+    const name = encodeName(receiver);
+    const [score] = (await fileJoin.run(redis, keys, { receiver: name, token })) as string[];
+    if (score === 'lost') throw new ReceiverBusyError(this.#context.channel, receiver, 0);
+    if (score === 'done') return upTo;
+    const head = await readHead(redis, keys);
+    requireInteger('upTo', upTo, { min: 0, max: head?.bytes ?? 0 });
+    if (!head) return 0;
+    const position = await locate(redis, keys, head, upTo);
+    // Freed by now, so all have passed it.
+    if (!position) return upTo;
+    const chunks = chunkKeys(keys, head.segments, head.freed, position.chunk);
+    const reply = await fileAck.run(
+      redis,
+      { file: keys.file, cursors: keys.cursors, events: keys.events, chunks },
+      {
+        publish: hub.publishCommand,
+        receiver: name,
+        token,
+        position: encodePosition(position),
+        textBytes: '',
+        first: head.freed,
+      },
+    );
+    if (reply === -1) throw new ReceiverBusyError(this.#context.channel, receiver, 0);
+    return upTo;
+  }
+
+  /** A receiver has handled a file, or gives it up. Repeating it is safe. Four to six round trips. Throws as `ack`. */
+  async done(receiver: string, file: FileRef): Promise<void> {
+    const id = await this.#requireKnown(file);
+    const { token, isEnded } = await this.#lease(receiver);
+    if (isEnded) return;
+    const isHeld = await this.#settling.finish(id, [receiver], token);
+    if (!isHeld) throw new ReceiverBusyError(this.#context.channel, receiver, 0);
+  }
+
+  /** Takes a file away from all receivers, and what is stored of it; a sender that still writes it stops. Throws ERR_UNKNOWN_FILE. */
+  async remove(file: FileRef): Promise<void> {
+    const entry = await this.#entry(file);
+    const names = (await this.receivers()).map(({ receiver }) => receiver);
+    await this.#settling.finish(entry, names, '');
+  }
+
+  /** Takes the file off the list if all are done with it: for whoever has written it while it was removed. */
+  async settle(file: FileRef): Promise<void> {
+    await this.#settling.finish(await this.#requireKnown(file), [], '');
+  }
+
+  /** No more files: as `FileSender.end`. */
+  async end(): Promise<void> {
+    await this.#settling.remove([], true);
+  }
+
+  /** The number of the file that was sent under an id, and whether it is listed; undefined when it is not known (any more). */
+  async numberOf(id: string): Promise<{ number: number; isListed: boolean } | undefined> {
+    const { redis, channelKeys } = this.#context;
+    const number = (await redis.call('zscore', [channelKeys.files, encodeName(id)])) as string | null;
+    if (number === null) return undefined;
+    const isListed = (await redis.call('hexists', [channelKeys.listed, number])) === 1;
+    return { number: Number(number), isListed };
+  }
+
+  /**
+   * Gives up a file that was not sent to its end: its id is free again; who has begun to read it is told (ERR_FILE_ABORTED, until they are done), and nothing is left of
+   * it when nobody has. Does nothing to a file that was sent whole, and when its writer is alive. Returns whether it is given up.
+   */
+  async discard(file: FileRef, reason: string): Promise<boolean> {
+    return this.#discarded.discard(await this.#requireKnown(file), reason);
+  }
+
+  /** Does so with all files of the channel whose writers were silent for `silentMs` beyond their leases. Returns how many. Two round trips when there is none. */
+  async discardAbandoned(silentMs: number, reason: string): Promise<number> {
+    return this.#discarded.discardAbandoned(silentMs, reason);
+  }
+
+  #keysOf({ number, epoch }: FileId): ReturnType<MessagingKeys['file']> {
+    return this.#context.keys.file(this.#context.channel, number, epoch);
+  }
+
+  async #entry(file: FileRef): Promise<ListedEntry> {
+    const { redis, channel, channelKeys } = this.#context;
+    const { number, epoch } = refOf(file);
+    const found = (await redis.call('hget', [channelKeys.listed, number])) as string | null;
+    const entry = found === null ? undefined : entryOf(number, found);
+    if (entry && (epoch === undefined || epoch === entry.epoch)) return entry;
+    throw new UnknownFileError(channel, number);
+  }
+
+  /** Whether there was such a file, whatever has become of it. */
+  async #requireKnown(file: FileRef): Promise<FileId> {
+    const { redis, channel, channelKeys } = this.#context;
+    const { number, epoch } = refOf(file);
+    const [last, present] = (await redis.call('hmget', [channelKeys.head, 'last', 'epoch'])) as [
+      string?,
+      string?,
+    ];
+    const isKnown = present && number >= 1 && number <= Number(last);
+    if (isKnown && (epoch === undefined || epoch === present)) return { number, epoch: present };
+    throw new UnknownFileError(channel, number);
+  }
+
+  async #look(entry: ListedEntry): Promise<ListedFile> {
+    const head: FileHead | undefined = await readHead(this.#context.redis, this.#keysOf(entry));
+    return fileOf(entry, head);
+  }
+
+  async #lease(receiver: string): Promise<{ token: number; isEnded: boolean; entries: ListedEntry[] }> {
+    const { redis, channel, channelKeys } = this.#context;
+    const [answer, first, isEnded, , , ...rest] = (await filesReceive.run(redis, channelKeys, {
+      receiver: encodeName(requireName('receiver', receiver)),
+      holder: this.#holder,
+      token: 0,
+      leaseMs: this.#leaseMs,
+      limit: MAX_LISTED,
+    })) as [string, ...(string | number)[]];
+    if (answer === 'ended') return { token: 0, isEnded: true, entries: [] };
+    if (answer === 'busy') throw new ReceiverBusyError(channel, receiver, Number(first));
+    if (answer !== 'held') throw new UnknownReceiverError(channel, receiver);
+    const entries = Array.from({ length: rest.length / 2 }, (_, index) =>
+      entryOf(Number(rest[2 * index]), String(rest[2 * index + 1])),
+    );
+    return { token: Number(first), isEnded: isEnded === 1 && entries.length === 0, entries };
+  }
+}
+
+function refOf(file: FileRef): { readonly number: number; readonly epoch?: string } {
+  return typeof file === 'number' ? { number: file } : file;
+}

@@ -1,0 +1,8 @@
+-- Lets a channel live on. Its parts expire together: one that outlived the others would belong to the next channel of the name.
+-- Expects: head, files, listed, done, receivers (keys).
+local keepMs = redis.call('HGET', head, 'ttlMs')
+if keepMs then
+  for _, key in ipairs({ head, files, listed, done, receivers }) do
+    redis.call('PEXPIRE', key, keepMs)
+  end
+end

@@ -1,0 +1,47 @@
+/**
+ * Compresses a file as many small members of gzip, one after the other, which is one gzip file. A receiver can go on behind any of them. What
+ * is in a member depends on the bytes only, and not on when they came: so a sender that is started again makes the same members.
+ */
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { pieceOf } from './chunk-filler.js';
+
+const compress = promisify(gzip);
+
+/** Of text in a member: the ratio is that of one large member but for about a hundredth. */
+const MEMBER_BYTES = 256 * 1_024;
+/** That are compressed at the same time, on the threads of Node. */
+const AT_ONCE = 4;
+
+export async function* gzipMembers(source: AsyncIterable<Uint8Array | string>): AsyncGenerator<Buffer> {
+  const underWay: Promise<Buffer>[] = [];
+  for await (const text of blocksOf(source)) {
+    const member = compress(text);
+    // Heard when it is its turn.
+    member.catch(() => undefined);
+    underWay.push(member);
+    if (underWay.length === AT_ONCE) yield await underWay.shift()!;
+  }
+  for (const member of underWay) yield await member;
+}
+
+/** Each of them MEMBER_BYTES long, but for the last one. */
+async function* blocksOf(source: AsyncIterable<Uint8Array | string>): AsyncGenerator<Buffer> {
+  let block = Buffer.allocUnsafeSlow(MEMBER_BYTES);
+  let used = 0;
+  for await (const piece of source) {
+    const bytes = pieceOf(piece);
+    for (let from = 0; from < bytes.length;) {
+      const part = bytes.subarray(from, from + MEMBER_BYTES - used);
+      block.set(part, used);
+      from += part.length;
+      used += part.length;
+      if (used === MEMBER_BYTES) {
+        yield block;
+        block = Buffer.allocUnsafeSlow(MEMBER_BYTES);
+        used = 0;
+      }
+    }
+  }
+  if (used > 0) yield block.subarray(0, used);
+}

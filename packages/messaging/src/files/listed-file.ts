@@ -1,0 +1,82 @@
+import type { Telemetry } from '@mortise/redis';
+import { decodeName } from '@mortise/redis';
+import type { FileHead } from './file-state.js';
+
+/** More files than these wait for room in the list, as if the budget were used up. */
+export const MAX_LISTED = 1_000;
+
+/** Of a channel of files, for services that hand its files on. */
+export interface FileChannelOptions {
+  /** Who holds the leases of receivers: processes that say the same share them. Default: a UUID. */
+  readonly holder?: string;
+  /** For so long after each call nobody else may be the receiver, in ms. Default 10,000. */
+  readonly leaseMs?: number;
+  /** The channel expires so long after its last use, in ms, unless a sender has said otherwise. Default 24 hours. */
+  readonly ttlMs?: number;
+  /** Is told what is counted. Default: nobody is. */
+  readonly telemetry?: Telemetry;
+  /** Keeps several applications apart in one Redis. Default `mortise`. */
+  readonly prefix?: string;
+}
+
+export interface ChannelReceiver {
+  readonly receiver: string;
+  /** Somebody has their lease. */
+  readonly isActive: boolean;
+}
+
+export interface ListedEntry {
+  readonly number: number;
+  readonly epoch: string;
+  readonly name: string;
+  readonly listedAt: number;
+  readonly ttlMs: number;
+}
+
+/** A file of a channel that somebody is not done with. */
+export interface ListedFile {
+  /** Its place among the files of the channel, from 1. */
+  readonly number: number;
+  /** Of the channel: another one when the channel was forgotten and made anew, and numbers begin at 1 again. */
+  readonly epoch: string;
+  readonly name: string;
+  /** When it was listed: ms since 1970, by the server's clock. */
+  readonly listedAt: number;
+  /** `open`: it is being written. `aborted`: its sender gave it up. */
+  readonly state: 'open' | 'closed' | 'aborted';
+  /** Of the file, so far. */
+  readonly bytes: number;
+  /** Of the whole file, in hex, when it is closed. */
+  readonly sha256?: string;
+  /** Why it was aborted. */
+  readonly reason?: string;
+}
+
+/** An entry of the list, `<bytes reserved>:<instant>:<ttlMs>:<epoch>:<name>`. */
+export function entryOf(number: number, entry: string): ListedEntry {
+  const [, listedAt, ttlMs, epoch, ...name] = entry.split(':');
+  return {
+    number,
+    epoch: epoch!,
+    name: decodeName(name.join(':')),
+    listedAt: Number(listedAt),
+    ttlMs: Number(ttlMs),
+  };
+}
+
+export function fileOf(
+  { number, epoch, name, listedAt }: ListedEntry,
+  head: FileHead | undefined,
+): ListedFile {
+  const state = head?.state ?? 'open';
+  return {
+    number,
+    epoch,
+    name,
+    listedAt,
+    state,
+    bytes: head?.bytes ?? 0,
+    ...(state === 'closed' && { sha256: head!.detail }),
+    ...(state === 'aborted' && { reason: head!.detail }),
+  };
+}

@@ -1,0 +1,170 @@
+/** What comes next for a follower in one chat: from a page that it has fetched, or from the tail of what was pushed. */
+import { decodeName } from '@mortise/redis';
+import { toChatMessage } from '../chat/chat-message.js';
+import { entryId } from '../log/entry.js';
+import type { ChatEvent } from './chat-event.js';
+import type { ChatFeed } from './chat-feed.js';
+import type { Frame } from './frame.js';
+import type { Page } from './page.js';
+
+type Without<Event, Keys extends string> = Event extends unknown ? Omit<Event, Keys> : never;
+/** What a seat knows of an event. */
+export type SeatEvent = Without<ChatEvent, 'chatId' | 'token'>;
+
+/** How far to go. */
+export interface Bounds {
+  /** The highest id that is for the member. */
+  readonly toId: number;
+  /** The place in the tail behind the last frame for them. */
+  readonly endSeq: number;
+  /** Whether ids that are dropped and not known to be acked are told. */
+  readonly isGapTold: boolean;
+}
+
+export class Supply {
+  /** Of the chat whose ids these are. */
+  epoch = 0;
+  readonly #feed: ChatFeed;
+  readonly #encodedMember: string;
+  #deliveredId = 0;
+  #ackedId = 0;
+  #seq: number;
+  #page: Page | undefined;
+  #pageAt = 0;
+
+  constructor(feed: ChatFeed, encodedMember: string) {
+    this.#feed = feed;
+    this.#encodedMember = encodedMember;
+    this.#seq = feed.endSeq;
+  }
+
+  /** The last id that was delivered. */
+  get deliveredId(): number {
+    return this.#deliveredId;
+  }
+
+  /** The highest id that the member is known to have acked. */
+  get ackedId(): number {
+    return this.#ackedId;
+  }
+
+  get hasPage(): boolean {
+    return this.#page !== undefined;
+  }
+
+  /** Begins (again), behind an id. */
+  begin(epoch: number, deliveredId: number, ackedId: number): void {
+    this.epoch = epoch;
+    this.#deliveredId = deliveredId;
+    this.#ackedId = ackedId;
+    this.#page = undefined;
+  }
+
+  acked(id: number): void {
+    this.#ackedId = Math.max(this.#ackedId, id);
+  }
+
+  /** What is up to an id needs no delivery. */
+  passTo(id: number): void {
+    this.#deliveredId = Math.max(this.#deliveredId, id);
+  }
+
+  /** What was pushed before a place in the tail isn't wanted. */
+  passFrames(seq: number): void {
+    this.#seq = Math.max(this.#seq, seq);
+  }
+
+  /** Takes a page in, if there is something in it that comes next. */
+  accept(page: Page | undefined): boolean {
+    if (page?.epoch !== this.epoch) return false;
+    if (page.base <= this.#deliveredId && page.entries.length === 0) return false;
+    this.#page = page;
+    this.#pageAt = 0;
+    return true;
+  }
+
+  /** What is left up to an id is lost. */
+  lose(toId: number): void {
+    this.accept({ epoch: this.epoch, lastId: toId, base: toId, entries: [] });
+  }
+
+  dropPage(): void {
+    this.#page = undefined;
+  }
+
+  /** Whether the page begins behind ids that were dropped, and not acked as far as is known. */
+  get hasGap(): boolean {
+    return this.#page !== undefined && this.#page.base > Math.max(this.#deliveredId, this.#ackedId);
+  }
+
+  /** Undefined when nothing is here that comes next: it has to be fetched, if there is something. */
+  next(bounds: Bounds): SeatEvent | undefined {
+    return this.#takeFromPage(bounds) ?? this.#takeFromTail(bounds.endSeq);
+  }
+
+  #takeFromPage(bounds: Bounds): SeatEvent | undefined {
+    const page = this.#page;
+    if (!page) return undefined;
+    if (page.base > this.#deliveredId) {
+      const fromId = Math.max(this.#deliveredId, this.#ackedId) + 1;
+      // What was pushed is here all the same.
+      const toId = Math.min(page.base, bounds.toId, this.#nextPushedId(bounds.endSeq) - 1);
+      if (toId < page.base) this.#page = undefined;
+      this.passTo(toId);
+      if (bounds.isGapTold && fromId <= toId) return { type: 'gap', fromId, toId };
+    }
+    while (this.#page && this.#pageAt < page.entries.length) {
+      const entry = page.entries[this.#pageAt]!;
+      const id = entryId(entry);
+      if (id > bounds.toId) break;
+      this.#pageAt += 1;
+      if (id !== this.#deliveredId + 1) continue;
+      const event = this.#read(entry);
+      if (event) return event;
+    }
+    this.#page = undefined;
+    return undefined;
+  }
+
+  /** The id of the next message in the tail. */
+  #nextPushedId(endSeq: number): number {
+    for (let seq = Math.max(this.#seq, this.#feed.firstSeq); seq < endSeq; seq += 1) {
+      const { kind, text } = this.#feed.frame(seq);
+      if (kind === 'm' && entryId(text) > this.#deliveredId) return entryId(text);
+    }
+    return Infinity;
+  }
+
+  #takeFromTail(endSeq: number): SeatEvent | undefined {
+    this.#seq = Math.max(this.#seq, this.#feed.firstSeq);
+    while (this.#seq < endSeq) {
+      const frame = this.#feed.frame(this.#seq);
+      const id = frame.kind === 'm' ? entryId(frame.text) : 0;
+      if (id > this.#deliveredId + 1) return undefined;
+      this.#seq += 1;
+      if (frame.kind === 'm' && id <= this.#deliveredId) continue;
+      const event = frame.kind === 'm' ? this.#read(frame.text) : this.#tell(frame);
+      if (event) return event;
+    }
+    return undefined;
+  }
+
+  /** Undefined for the place of a message that was deleted. */
+  #read(entry: string): SeatEvent | undefined {
+    this.#deliveredId = entryId(entry);
+    const message = toChatMessage(entry, this.epoch);
+    return message && { type: message.kind, message };
+  }
+
+  /** What others do. What the member does itself shows elsewhere. */
+  #tell({ kind, text }: Frame): SeatEvent | undefined {
+    const [who = '', status = ''] = text.split('\0');
+    if (who === this.#encodedMember) return undefined;
+    const member = decodeName(who);
+    if (kind === 'j') return { type: 'joined', member };
+    if (kind === 'l') return { type: 'left', member };
+    if (kind === 't') return { type: 'typing', member };
+    if (kind === 'p') return { type: 'presence', member, status: decodeName(status) };
+    return undefined;
+  }
+}

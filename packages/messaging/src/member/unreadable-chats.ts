@@ -1,0 +1,130 @@
+/**
+ * Chats of which something is damaged: a key has another type, or holds what no script of ours has written. Reads of all chats of
+ * a member are pipelines, which fail with the first error; so one such chat would keep the member from all others.
+ *
+ * What fails is therefore read once more, each chat by itself, and those that fail again are left out, and told of. They
+ * are remembered for some seconds, in which nothing has to be read twice: a pull costs as many round trips as without them.
+ */
+import type { Read } from '@mortise/redis';
+import { decodeName, encodeName, readMany } from '@mortise/redis';
+import type { ChatsContext } from '../chat/chats-context.js';
+import { ChatUnreadableError } from '../errors.js';
+import type { UnreadableOptions } from '../options.js';
+import { UNREADABLE } from '../telemetry/metrics.js';
+import type { Findings, MemberIndex } from './member-index.js';
+
+/** How long it is not looked at again: until then nobody notices that somebody has mended it. */
+const MAX_AGE_MS = 5_000;
+/** In a process. Further ones are found anew each time. */
+const MAX_CHATS = 1_000;
+/** What one key, or a script that reads it, is enough for. Whatever else Redis refuses may concern all chats. */
+const OF_ONE_CHAT = /^WRONGTYPE\b|^ERR .*\buser_script\b/;
+
+const all = new WeakMap<ChatsContext, UnreadableChats>();
+
+export class UnreadableChats {
+  readonly #context: ChatsContext;
+  /** By chat; and the instant, by `performance.now()`, until which that is relied on. */
+  readonly #chats = new Map<string, { readonly error: ChatUnreadableError; readonly until: number }>();
+  readonly #printed = new Set<string>();
+
+  /** What one part learns, all know. */
+  static of(context: ChatsContext): UnreadableChats {
+    let chats = all.get(context);
+    if (!chats) {
+      chats = new UnreadableChats(context);
+      all.set(context, chats);
+    }
+    return chats;
+  }
+
+  private constructor(context: ChatsContext) {
+    this.#context = context;
+  }
+
+  /** `find` of the index, whose findings have none of these chats. */
+  async find(
+    index: MemberIndex,
+    member: string,
+    head: readonly string[],
+    includeMuted: boolean,
+    isQuiet: (chatId: string) => boolean = () => false,
+  ): Promise<Findings> {
+    const now = performance.now();
+    for (const [chatId, { until }] of this.#chats) if (until <= now) this.#chats.delete(chatId);
+    // Only their logs are asked for, and whether there is a log can be asked of any key.
+    const isLeftOut = (chatId: string): boolean => this.#chats.has(chatId) || isQuiet(chatId);
+    let found = await index.find(member, head, includeMuted, isLeftOut).catch(ofOneChat);
+    if (found === null) {
+      await this.#examine(member);
+      found = await index.find(member, head, includeMuted, isLeftOut);
+    }
+    if (this.#chats.size === 0) return found;
+    const isReadable = ({ chatId }: { chatId: string }): boolean => !this.#chats.has(chatId);
+    return { ...found, quiet: found.quiet.filter(isReadable), stirred: found.stirred.filter(isReadable) };
+  }
+
+  /** What the work on one chat resolves to; null when the chat can't be read, which is noted. */
+  async attempt<Result>(chatId: string, work: () => Promise<Result>): Promise<Result | null> {
+    try {
+      return await work();
+    } catch (error) {
+      // Of an entry that is none.
+      if (!(error instanceof SyntaxError)) ofOneChat(error);
+      this.#add(chatId, error);
+      return null;
+    }
+  }
+
+  /** Tells of those among the chats. */
+  report(chatIds: readonly string[], { onUnreadable }: UnreadableOptions): void {
+    if (this.#chats.size === 0) return;
+    const errors = chatIds.flatMap((chatId) => this.#chats.get(chatId)?.error ?? []);
+    this.#context.tally?.count(UNREADABLE, errors.length);
+    for (const error of errors) {
+      if (onUnreadable) tell(onUnreadable, error);
+      else this.#print(error);
+    }
+  }
+
+  /** Looks at each chat of the member by itself. */
+  async #examine(member: string): Promise<void> {
+    const { redis, keys } = this.#context;
+    const name = encodeName(member);
+    const indexed = (await redis.call('zrange', [keys.member(member).chats, 0, -1])) as string[];
+    await Promise.all(
+      indexed.map(decodeName).map((chatId) => {
+        const read: Read = ['zscore', keys.chat(chatId).chat, name];
+        return this.attempt(chatId, () => readMany(redis, [read]));
+      }),
+    );
+  }
+
+  #add(chatId: string, cause: unknown): void {
+    if (this.#chats.size >= MAX_CHATS && !this.#chats.has(chatId)) {
+      this.#chats.delete(this.#chats.keys().next().value!);
+    }
+    const error = new ChatUnreadableError(chatId, cause);
+    this.#chats.set(chatId, { error, until: performance.now() + MAX_AGE_MS });
+  }
+
+  #print({ chatId, message }: ChatUnreadableError): void {
+    if (this.#printed.has(chatId) || this.#printed.size >= MAX_CHATS) return;
+    this.#printed.add(chatId);
+    console.error(`mortise: ${message}`);
+  }
+}
+
+/** For a `catch` of reads of several chats: null when one of them is enough for the error. Throws others. */
+export function ofOneChat(error: unknown): null {
+  if (error instanceof Error && error.name === 'ReplyError' && OF_ONE_CHAT.test(error.message)) return null;
+  throw error;
+}
+
+function tell(onUnreadable: (error: ChatUnreadableError) => void, error: ChatUnreadableError): void {
+  try {
+    onUnreadable(error);
+  } catch (thrown) {
+    console.error('mortise: onUnreadable threw', thrown);
+  }
+}
