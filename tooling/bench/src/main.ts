@@ -11,11 +11,12 @@ import { store } from './results.js';
 import { run } from './run.js';
 import type { Scenario } from './scenario.js';
 import { aggregation } from './scenarios/aggregation/index.js';
+import { files } from './scenarios/files/index.js';
 import { locks } from './scenarios/locks/index.js';
 import { messaging } from './scenarios/messaging/index.js';
 import { queues } from './scenarios/queues/index.js';
 
-const scenarios = [...locks, ...queues, ...messaging, ...aggregation];
+const scenarios = [...locks, ...queues, ...messaging, ...files, ...aggregation];
 const results = fileURLToPath(new URL('../results/', import.meta.url));
 const docs = fileURLToPath(new URL('../../../docs/', import.meta.url));
 
@@ -30,10 +31,14 @@ const { values, positionals } = parseArgs({
 const repeats = Number(values.repeats);
 const seconds = values.seconds === undefined ? undefined : Number(values.seconds);
 const chosen = scenarios.filter(
-  ({ name }) =>
+  ({ name, alsoIn }) =>
     positionals.length === 0 ||
     positionals.some(
-      (wanted) => name === wanted || name.startsWith(`${wanted}.`) || name.startsWith(`${wanted}-`),
+      (wanted) =>
+        name === wanted ||
+        alsoIn === wanted ||
+        name.startsWith(`${wanted}.`) ||
+        name.startsWith(`${wanted}-`),
     ),
 );
 const isUsable = Number.isInteger(repeats) && repeats >= 1 && (seconds === undefined || seconds > 0);

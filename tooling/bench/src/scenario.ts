@@ -72,6 +72,8 @@ export interface Presentation {
 export interface Scenario extends Presentation {
   /** `<group>.<name>`; the group is what `npm run bench -- <group>` selects. */
   readonly name: string;
+  /** Another group that it is measured with. */
+  readonly alsoIn?: string;
   readonly title: string;
   /** What one operation is. */
   readonly operation: string;

@@ -3,7 +3,9 @@ import { afterEach, expect, test } from '@jest/globals';
 import type { RedisServer } from '@mortise/redis-server';
 import { startProxy, startSingle } from '@mortise/redis-server';
 import { freshPrefix, until } from '@mortise/test-kit';
+import type { Rule } from '../src/messaging/accountant.js';
 import { ChatRun } from '../src/messaging/chat-run.js';
+import type { Sabotage } from '../src/messaging/config.js';
 
 let server: RedisServer;
 let run: ChatRun;
@@ -61,4 +63,16 @@ test('acks free what others have not read: they find a gap', async () => {
   await run.movesOn(20);
   const { violations } = await run.verdict({ withinMs: 1_000 });
   expect(violations.map(({ rule }) => rule)).toContain('noted');
+});
+
+test.each<{ sabotage: Sabotage; rule: Rule }>([
+  { sabotage: 'acks of a device free what others have not received', rule: 'noted' },
+  { sabotage: 'acks of a device are not noted', rule: 'returned' },
+])('$sabotage: $rule', async ({ sabotage, rule }) => {
+  server = await startSingle({ isCluster: true });
+  const actors = { post: 0, pull: 0, follow: 0, send: 2, receive: 3 };
+  run = await ChatRun.start({ url: server.url }, { prefix: freshPrefix(), actors, sabotage });
+  await run.movesOn(20);
+  const { violations } = await run.verdict({ withinMs: 1_000 });
+  expect(violations.map((violation) => violation.rule)).toContain(rule);
 });

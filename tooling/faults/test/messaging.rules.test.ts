@@ -72,6 +72,15 @@ test.each<{ what: string; records: ActorRecord[]; rules: string[] }>([
   expect(rulesOf([poster(accepted(1, 1), accepted(2, 2))], [puller(...records)])).toEqual(rules);
 });
 
+test('what was acked never comes again, unless the ack fell into the moment that may be forgotten', () => {
+  const acked = (id: number, at = 0): ActorRecord => ({ type: 'acked', at, chat: 'c', id });
+  const first = [delivered(1, 1), delivered(2, 2)];
+  expect(rulesOf([], [puller(...first, acked(1), delivered(2, 2))])).toEqual([]);
+  expect(rulesOf([], [puller(...first, acked(2), acked(1), delivered(2, 2))])).toEqual(['returned']);
+  const faults = [{ from: 10, to: 20, mayForget: true }];
+  expect(rulesOf([], [puller(...first, acked(2, 15), delivered(2, 2, 30))], faults)).toEqual([]);
+});
+
 test('two members who got different messages under one id are found', () => {
   expect(rulesOf([], [puller(delivered(1, 1)), follower(delivered(2, 1))])).toEqual(['contradiction']);
 });

@@ -16,6 +16,8 @@ export type Rule =
   | 'skipped'
   /** Somebody who follows got a message again. */
   | 'repeated'
+  /** A member got a message again that they had acked: their cursor went back. */
+  | 'returned'
   /** Messages of one sender in another order than they were posted. */
   | 'reordered'
   /** A gap, a reset or a refusal that nothing explains. */
@@ -114,7 +116,11 @@ class Accountant {
     const got = new Set<string>();
     const lastIds = new Map<string, number>();
     const lastNumbers = new Map<string, number>();
+    const ackedIds = new Map<string, number>();
     for (const record of records) {
+      if (record.type === 'acked' && !this.#isForgiven(record.at)) {
+        ackedIds.set(record.chat, Math.max(record.id, ackedIds.get(record.chat) ?? 0));
+      }
       if (record.type !== 'delivered') continue;
       this.#delivered += 1;
       const { chat, id, from, n, at } = record;
@@ -122,6 +128,9 @@ class Accountant {
       const isForgiven = this.#isForgiven(at);
       this.#seen.add(`${chat} ${from} ${n}`);
       if (!isForgiven) this.#lookAtContent(record, member);
+      const ackedId = ackedIds.get(chat) ?? 0;
+      if (id <= ackedId && !isForgiven)
+        this.#violate('returned', `${member} got ${id} again, having acked ${ackedId} in ${chat}`);
       const lastId = lastIds.get(chat) ?? id - 1;
       if (id > lastId) {
         if (id > lastId + 1 && !isForgiven)

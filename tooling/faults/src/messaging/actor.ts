@@ -1,11 +1,12 @@
 /** A process that posts, reads or follows, and writes down what happens: told what to do in its argument, killed by tests. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { Chats } from '@mortise/messaging';
+import { Chats, Mailboxes } from '@mortise/messaging';
+import type { ChatMessage } from '@mortise/messaging';
 import { connectTo } from '../connect.js';
 import { nowUs } from '../locks/clock.js';
 import type { ActorConfig, Numbered } from './config.js';
-import { idOf } from './config.js';
-import type { Delivered } from './records.js';
+import { GOVERNED, idOf, roleOf } from './config.js';
+import type { Accepted, Delivered, Governed } from './records.js';
 import { mendRecords, readRecords, Recorder } from './records.js';
 import { sabotage } from './sabotage.js';
 
@@ -25,6 +26,7 @@ const before = readRecords(file);
 const recorder = new Recorder(file);
 const redis = connectTo(config.redis);
 const chats = new Chats<Numbered>(redis, { prefix, maxMessages: 1_000_000 });
+const mailboxes = new Mailboxes<Numbered>(redis, { prefix, maxMessages: 1_000_000 });
 const ending = new AbortController();
 
 // A parent that is gone needs nothing.
@@ -35,20 +37,96 @@ process.on('message', () => {
 
 await redis.ping();
 process.send!('ready');
-await { post, pull, follow }[role]();
+await { post, revise, pull, follow, govern, send, receive }[role]();
 process.exit(0);
 
 async function post(): Promise<void> {
-  await Promise.all(chatIds.map(postTo));
+  await write((chat, n) => chats.post(chat, member, { n }, { id: idOf(n) }));
 }
 
-async function postTo(chat: string): Promise<void> {
-  const last = before.findLast((record) => record.type === 'accepted' && record.chat === chat);
-  for (let n = last?.type === 'accepted' ? last.n + 1 : 1; !ending.signal.aborted; n += 1) {
-    const { id, isDuplicate } = await repeated(() => chats.post(chat, member, { n }, { id: idOf(n) }));
-    recorder.write({ type: 'accepted', at: nowUs(), chat, n, id, isDuplicate });
-    await pause(pauseMs);
-  }
+async function send(): Promise<void> {
+  await write((recipient, n) => mailboxes.send(recipient, { n }, { from: member, id: idOf(n) }));
+}
+
+/** Edits every second time what it has posted before, if that is still stored. */
+async function revise(): Promise<void> {
+  const idsOf = new Map(chatIds.map((chat) => [chat, last(chat)?.id ?? 0]));
+  await write(async (chat, n) => {
+    const id = idOf(n);
+    const message = (): Promise<{ id: number; isDuplicate: boolean }> =>
+      chats.post(chat, member, { n }, { id });
+    const edit = (): Promise<{ id: number; isDuplicate: boolean }> =>
+      chats.edit(chat, member, idsOf.get(chat)!, { n: n - 1, edit: n }, { id }).catch((error: unknown) => {
+        if ((error as { code?: string }).code !== 'ERR_UNKNOWN_MESSAGE') throw error;
+        return message();
+      });
+    const result = await (n % 2 === 0 ? edit() : message());
+    idsOf.set(chat, result.id);
+    return result;
+  });
+}
+
+/** To all chats, or recipients, side by side. */
+async function write(
+  act: (chat: string, n: number) => Promise<{ id: number; isDuplicate: boolean }>,
+): Promise<void> {
+  await Promise.all(
+    chatIds.map(async (chat) => {
+      for (let n = (last(chat)?.n ?? 0) + 1; !ending.signal.aborted; n += 1) {
+        const { id, isDuplicate } = await repeated(() => act(chat, n));
+        recorder.write({ type: 'accepted', at: nowUs(), chat, n, id, isDuplicate });
+        await pause(pauseMs);
+      }
+    }),
+  );
+}
+
+/** What was accepted last. */
+function last(chat: string): Accepted | undefined {
+  return before.findLast((record): record is Accepted => record.type === 'accepted' && record.chat === chat);
+}
+
+/** Gives the first of those who pull one role after the other, in all chats. */
+async function govern(): Promise<void> {
+  await Promise.all(
+    chatIds.map(async (chat) => {
+      const known = before.findLast(
+        (record): record is Governed => record.type === 'governed' && record.chat === chat,
+      );
+      for (let n = (known?.n ?? 0) + 1; !ending.signal.aborted; n += 1) {
+        await repeated(() => chats.setRole(chat, GOVERNED, roleOf(n)));
+        recorder.write({ type: 'governed', at: nowUs(), chat, n });
+        await pause(pauseMs);
+      }
+    }),
+  );
+}
+
+/** As a device that each recipient has. */
+async function receive(): Promise<void> {
+  await Promise.all(
+    chatIds.map(async (chat) => {
+      const options = { device: member, limit: LIMIT, waitMs: WAIT_MS };
+      for (;;) {
+        const messages = await repeated(() => mailboxes.receive(chat, options));
+        const at = nowUs();
+        for (const { droppedBefore: gap } of messages) {
+          if (gap) recorder.write({ type: 'noted', at, what: `gap ${gap.fromId} to ${gap.toId} in ${chat}` });
+        }
+        recorder.write(
+          ...messages.map(({ id, from, body: { n } }): Delivered => {
+            return { type: 'delivered', at, chat, epoch: 0, id, from, n };
+          }),
+        );
+        // As long as something is done with them.
+        await pause(pauseMs);
+        const lastId = messages.at(-1)?.id;
+        if (lastId === undefined) continue;
+        await repeated(() => mailboxes.ack(chat, lastId, { device: member }));
+        recorder.write({ type: 'acked', at: nowUs(), chat, id: lastId });
+      }
+    }),
+  );
 }
 
 async function pull(): Promise<void> {
@@ -58,20 +136,15 @@ async function pull(): Promise<void> {
     for (const { chatId: chat, epoch, messages, gap } of found) {
       if (gap) recorder.write({ type: 'noted', at, what: `gap ${gap.fromId} to ${gap.toId} in ${chat}` });
       recorder.write(
-        ...messages.map(({ id, from, body }): Delivered => ({
-          type: 'delivered',
-          at,
-          chat,
-          epoch,
-          id,
-          from,
-          n: body.n,
-        })),
+        ...messages.map((message): Delivered => {
+          const { id, from } = message;
+          return { type: 'delivered', at, chat, epoch, id, from, n: numberOf(message) };
+        }),
       );
-      const last = messages.at(-1)?.id ?? gap!.toId;
+      const lastId = messages.at(-1)?.id ?? gap!.toId;
       // As long as something is done with them.
       await pause(pauseMs);
-      await repeated(() => ackOf(chat, last));
+      await repeated(() => ackOf(chat, lastId));
     }
   }
 }
@@ -84,8 +157,8 @@ async function follow(): Promise<void> {
       for await (const event of chats.follow(member, token === undefined ? {} : { after: token })) {
         const { type, chatId: chat } = event;
         const at = nowUs();
-        if (event.type === 'message') {
-          const { id, from, body } = event.message;
+        if (event.type === 'message' || event.type === 'edit') {
+          const { id, from } = event.message;
           recorder.write({
             type: 'delivered',
             at,
@@ -93,7 +166,7 @@ async function follow(): Promise<void> {
             epoch: 0,
             id,
             from,
-            n: body.n,
+            n: numberOf(event.message),
             token: event.token,
           });
           sinceAck += 1;
@@ -109,10 +182,16 @@ async function follow(): Promise<void> {
   }
 }
 
+/** Which message, or edit, of its sender it is. */
+function numberOf({ kind, body }: ChatMessage<Numbered>): number {
+  return kind === 'edit' ? body.edit! : body.n;
+}
+
 /** A failover may forget the messages that are acked. */
 async function ackOf(chat: string, id: number): Promise<void> {
   try {
     await chats.ack(member, chat, id);
+    recorder.write({ type: 'acked', at: nowUs(), chat, id });
   } catch (error) {
     if ((error as { code?: string }).code !== 'ERR_UNKNOWN_MESSAGE') throw error;
     recorder.write({ type: 'noted', at: nowUs(), what: `ack of ${id}, which ${chat} doesn't know` });
@@ -125,7 +204,8 @@ async function repeated<Result>(call: () => Promise<Result>): Promise<Result> {
       return await call();
     } catch (error) {
       const { code = '' } = error as { code?: string };
-      if (code.startsWith('ERR_')) recorder.write({ type: 'noted', at: nowUs(), what: code });
+      const isOutage = code === 'ERR_READ_TIMEOUT';
+      if (code.startsWith('ERR_') && !isOutage) recorder.write({ type: 'noted', at: nowUs(), what: code });
       await pause(AFTER_ERROR_MS);
     }
   }

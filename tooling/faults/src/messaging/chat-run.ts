@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Chats } from '@mortise/messaging';
+import { Chats, Mailboxes } from '@mortise/messaging';
 import { until } from '@mortise/test-kit';
 import type { Cluster, Redis } from 'ioredis';
 import { Child } from '../child.js';
@@ -13,20 +13,34 @@ import type { RedisAddress } from '../locks/config.js';
 import type { Account, Fault, Testimony } from './accountant.js';
 import { account } from './accountant.js';
 import type { ActorConfig, Order, Role, Sabotage } from './config.js';
+import { GOVERNED, READING, roleOf, SENDING } from './config.js';
 import { readRecords } from './records.js';
 
 export interface ChatRunOptions {
   readonly prefix: string;
   /** Default: three. */
   readonly chats?: readonly string[];
-  /** How many of each; all are members of all chats. Default: two. */
+  /**
+   * How many of each; all are members of all chats, and who receives is a device of all recipients. Default: two of `post`,
+   * `pull` and `follow`.
+   */
   readonly actors?: Partial<Record<Role, number>>;
   /** Between two posts of a sender to a chat. Default: 2. */
   readonly pauseMs?: number;
   readonly sabotage?: Sabotage;
 }
 
-const ROLES: readonly Role[] = ['post', 'pull', 'follow'];
+const CHATS = ['a', 'b', 'c'];
+const COUNTS: Readonly<Record<Role, number>> = {
+  post: 2,
+  revise: 0,
+  pull: 2,
+  follow: 2,
+  govern: 0,
+  send: 0,
+  receive: 0,
+};
+const ROLES = Object.keys(COUNTS) as Role[];
 const PATIENCE_MS = 60_000;
 const LOOK_EVERY_MS = 20;
 const REPLICATION_LAG_US = 500_000;
@@ -82,18 +96,20 @@ class Actor {
 export class ChatRun {
   readonly redis: Redis | Cluster;
   readonly chats: Chats;
+  readonly mailboxes: Mailboxes;
   readonly chatIds: readonly string[];
   readonly actors: readonly Actor[];
   readonly #directory = mkdtempSync(join(tmpdir(), 'mortise-faults-'));
   readonly #faults: Fault[] = [];
 
   private constructor(address: RedisAddress, options: ChatRunOptions) {
-    const { prefix, chats = ['a', 'b', 'c'], actors = {}, pauseMs = 2, sabotage } = options;
+    const { prefix, chats = CHATS, actors = {}, pauseMs = 2, sabotage } = options;
     this.redis = connectTo(address);
     this.chats = new Chats(this.redis, { prefix });
+    this.mailboxes = new Mailboxes(this.redis, { prefix });
     this.chatIds = chats;
     this.actors = ROLES.flatMap((role) =>
-      Array.from({ length: actors[role] ?? 2 }, (_, index) => {
+      Array.from({ length: actors[role] ?? COUNTS[role] }, (_, index) => {
         const member = `${role} ${index}`;
         const file = join(this.#directory, `${role}-${index}.jsonl`);
         const config = { role, member, chats, file, redis: address, prefix, pauseMs };
@@ -105,12 +121,17 @@ export class ChatRun {
   /** Creates the chats, and resolves when all processes run. */
   static async start(address: RedisAddress, options: ChatRunOptions): Promise<ChatRun> {
     const founder = connectTo(address);
-    const { chats = ['a', 'b', 'c'], actors = {}, prefix } = options;
-    const members = ROLES.flatMap((role) =>
-      Array.from({ length: actors[role] ?? 2 }, (_, index) => `${role} ${index}`),
+    const { chats = CHATS, actors = {}, prefix } = options;
+    const namesOf = (role: Role): string[] =>
+      Array.from({ length: actors[role] ?? COUNTS[role] }, (_, index) => `${role} ${index}`);
+    const [devices, governors] = [namesOf('receive'), namesOf('govern')];
+    const members = ROLES.flatMap(namesOf).filter(
+      (name) => !devices.includes(name) && !governors.includes(name) && !name.startsWith('send'),
     );
     try {
       for (const chatId of chats) {
+        for (const device of devices) await new Mailboxes(founder, { prefix }).addDevice(chatId, device);
+        if (members.length === 0) continue;
         await new Chats(founder, { prefix }).create({ chatId, sender: members[0]!, members });
       }
     } finally {
@@ -136,7 +157,7 @@ export class ChatRun {
 
   /** How many posts their senders know to be accepted. */
   get accepted(): number {
-    const records = this.of('post').flatMap(({ config }) => readRecords(config.file));
+    const records = this.#senders().flatMap(({ config }) => readRecords(config.file));
     return records.filter(({ type }) => type === 'accepted').length;
   }
 
@@ -166,7 +187,7 @@ export class ChatRun {
    * At last nobody runs any more.
    */
   async verdict({ withinMs = PATIENCE_MS } = {}): Promise<Account> {
-    await Promise.all(this.of('post').map((actor) => actor.stop()));
+    await Promise.all([...this.#senders(), ...this.of('govern')].map((actor) => actor.stop()));
     const deadline = performance.now() + withinMs;
     let found = this.#account();
     while (found.violations.some(({ rule }) => rule === 'lost') && performance.now() < deadline) {
@@ -187,6 +208,35 @@ export class ChatRun {
     return left.flat().length;
   }
 
+  /** Everybody runs until all devices have acked everything; then nothing is stored any more. Returns how much is. */
+  async leftWhenAllReceived(): Promise<number> {
+    const sizes = async (): Promise<number[]> =>
+      Promise.all(this.chatIds.map(async (recipient) => (await this.mailboxes.status(recipient)).size));
+    await until(
+      'all devices to have acked',
+      async () => (await sizes()).every((size) => size === 0),
+      PATIENCE_MS,
+    );
+    const { prefix } = this.actors[0]!.config;
+    const logs = this.chatIds.map((recipient) =>
+      this.redis.llen(`${prefix}:messaging:{${recipient}}:mailbox-log`),
+    );
+    return (await Promise.all(logs)).reduce((sum, length) => sum + length, 0);
+  }
+
+  /** The role that who is governed should have in each chat at the end, and the one that they have. */
+  async roles(): Promise<{ readonly wanted: string; readonly found: string | undefined }[]> {
+    const records = this.of('govern').flatMap(({ config }) => readRecords(config.file));
+    return Promise.all(
+      this.chatIds.map(async (chatId) => {
+        const given = records.filter((record) => record.type === 'governed' && record.chat === chatId);
+        const { members } = await this.chats.members(chatId, { limit: 100 });
+        const found = members.find(({ member }) => member === GOVERNED)?.role;
+        return { wanted: roleOf(given.length), found };
+      }),
+    );
+  }
+
   async dispose(): Promise<void> {
     await Promise.all(this.actors.map((actor) => actor.kill()));
     this.redis.disconnect();
@@ -194,12 +244,17 @@ export class ChatRun {
   }
 
   #account(): Account {
-    const senders = this.of('post').map(({ config }) => testimony(config));
+    const senders = this.#senders().map(({ config }) => testimony(config));
     return account(senders, this.#readers(), this.#faults);
   }
 
   #readers(): Testimony[] {
-    return this.actors.filter(({ config }) => config.role !== 'post').map(({ config }) => testimony(config));
+    const readers = this.actors.filter(({ config }) => READING.includes(config.role));
+    return readers.map(({ config }) => testimony(config));
+  }
+
+  #senders(): Actor[] {
+    return this.actors.filter(({ config }) => SENDING.includes(config.role));
   }
 }
 

@@ -1,14 +1,24 @@
+import type { Role as ChatRole } from '@mortise/messaging';
 import type { RedisAddress } from '../locks/config.js';
 
-/** Who posts, reads or follows, in a process of their own. */
-export type Role = 'post' | 'pull' | 'follow';
+/**
+ * What somebody does, in a process of their own. In chats: `revise` posts as well, and edits every second message behind that;
+ * `govern` gives one who pulls another role, again and again. In mailboxes, whose recipients are `chats`: `send`, and `receive` as a
+ * device of all of them.
+ */
+export type Role = 'post' | 'revise' | 'pull' | 'follow' | 'govern' | 'send' | 'receive';
+
+/** Whose posts have to reach everybody. */
+export const SENDING: readonly Role[] = ['post', 'revise', 'send'];
+/** Who has to get them. */
+export const READING: readonly Role[] = ['pull', 'follow', 'receive'];
 
 /** What a process is told, as JSON in its only argument. */
 export interface ActorConfig {
   readonly role: Role;
   /** Its name in all chats; also the member who is read for. */
   readonly member: string;
-  /** To which it posts. */
+  /** To which it posts, or from which it reads: chats or recipients. */
   readonly chats: readonly string[];
   /** Gets what happens to it, and tells whoever takes its place where to go on; see records.ts. */
   readonly file: string;
@@ -20,7 +30,11 @@ export interface ActorConfig {
 }
 
 /** What is broken in the scripts of a process; see sabotage.ts. */
-export type Sabotage = 'ids of senders are not noted' | 'acks free what others have not read';
+export type Sabotage =
+  | 'ids of senders are not noted'
+  | 'acks free what others have not read'
+  | 'acks of a device free what others have not received'
+  | 'acks of a device are not noted';
 
 /** What a process is told over IPC: end when the present post is accepted. */
 export type Order = 'stop';
@@ -31,9 +45,21 @@ export type ActorMessage = 'ready';
 /** What is posted: which message of its sender in this chat it is, from 1. */
 export interface Numbered {
   readonly n: number;
+  /** Behind an edit: which message of its sender that was. */
+  readonly edit?: number;
 }
 
 /** How a sender names a message to the chat. */
 export function idOf(n: number): string {
   return `n${n}`;
+}
+
+/** Whose role changes all the time, where somebody governs. */
+export const GOVERNED = 'pull 0';
+
+const CHAT_ROLES: readonly ChatRole[] = ['owner', 'member', 'reader'];
+
+/** What they are made the n-th time. */
+export function roleOf(n: number): ChatRole {
+  return CHAT_ROLES[n % CHAT_ROLES.length]!;
 }

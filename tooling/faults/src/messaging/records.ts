@@ -14,7 +14,7 @@ export interface Accepted {
   readonly isDuplicate: boolean;
 }
 
-/** A message was read, or pushed. */
+/** A message, or an edit, was read or pushed. */
 export interface Delivered {
   readonly type: 'delivered';
   readonly at: number;
@@ -27,6 +27,22 @@ export interface Delivered {
   readonly token?: string;
 }
 
+/** An ack was answered: nothing up to this id comes again. */
+export interface Acked {
+  readonly type: 'acked';
+  readonly at: number;
+  readonly chat: string;
+  readonly id: number;
+}
+
+/** A member was given a role, the n-th time. */
+export interface Governed {
+  readonly type: 'governed';
+  readonly at: number;
+  readonly chat: string;
+  readonly n: number;
+}
+
 /** What should not happen, or only at a fault: a gap, a reset, a refusal. */
 export interface Noted {
   readonly type: 'noted';
@@ -34,7 +50,7 @@ export interface Noted {
   readonly what: string;
 }
 
-export type ActorRecord = Accepted | Delivered | Noted;
+export type ActorRecord = Accepted | Delivered | Acked | Governed | Noted;
 
 export class Recorder {
   readonly #file: number;

@@ -1,5 +1,5 @@
 /**
- * Breaks a script of the chats in this process only, to see the accountant find it. A change that doesn't fit the text
+ * Breaks a script of chats or mailboxes in this process only, to see the accountant find it. A change that doesn't fit the text
  * any more ends the process, so that the proof cannot silently become none.
  */
 import { Script } from '@mortise/redis';
@@ -23,6 +23,16 @@ const CHANGES: Record<Sabotage, Change> = {
     script: 'chat.ack',
     find: /if floor > lowest then/,
     replacement: 'floor = last do',
+  },
+  'acks of a device free what others have not received': {
+    script: 'mailbox.ack',
+    find: /local slowest = redis\.call\('ZRANGE', mailbox, '4', '4', 'WITHSCORES'\)/,
+    replacement: "local slowest = { '', last }",
+  },
+  'acks of a device are not noted': {
+    script: 'mailbox.ack',
+    find: /redis\.call\('ZADD', mailbox, 'XX', 'GT', unpack\(written\)\)/,
+    replacement: '',
   },
 };
 

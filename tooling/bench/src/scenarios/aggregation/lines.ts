@@ -48,7 +48,7 @@ function competitor({ name, version, way, passes }: Counter, ranges: number): Co
   };
 }
 
-function scenario(ranges: number, rest: Pick<Scenario, 'name' | 'title' | 'bars'>): Scenario {
+function scenario(ranges: number, rest: Pick<Scenario, 'name' | 'alsoIn' | 'title' | 'bars'>): Scenario {
   return {
     ...rest,
     operation: 'a log line counted by day and city',
@@ -65,6 +65,7 @@ export const lines: readonly Scenario[] = [
   scenario(10_000, { name: 'aggregation.lines-10k', title: 'Aggregation: 10 K ranges' }),
   scenario(3_000_000, {
     name: 'aggregation.lines-3m',
+    alsoIn: 'files',
     title: 'Aggregation: 3 M ranges',
     bars: [{ competitor: MINE.name, figure: SPEED, atLeast: 5 }],
   }),

@@ -1,0 +1,85 @@
+import type { TcpProxy } from '@mortise/redis-server';
+import { Child } from '../child.js';
+import type { ActorConfig, ActorMessage, Order } from './config.js';
+
+/** A process with a network of its own, and those that take its place when it is killed or stands still. */
+export class Actor {
+  kills = 0;
+  freezes = 0;
+  isDone = false;
+  #child: Child;
+  #isReady: Promise<void>;
+  /** Of the same name, whose place was taken. */
+  #before: Child[] = [];
+
+  constructor(
+    readonly config: ActorConfig,
+    /** Undefined where it asks sentinels for its server. */
+    readonly proxy: TcpProxy | undefined,
+  ) {
+    [this.#child, this.#isReady] = this.#start();
+  }
+
+  get isReady(): Promise<void> {
+    return this.#isReady;
+  }
+
+  get output(): string {
+    return this.#child.output;
+  }
+
+  /** It has ended, and not as it should. */
+  get hasFailed(): boolean {
+    return !this.#child.isRunning && this.#child.exitCode !== 0;
+  }
+
+  /** SIGKILL; another one takes its place, and is not waited for. */
+  async replace(): Promise<void> {
+    this.kills += 1;
+    await this.#child.kill();
+    [this.#child, this.#isReady] = this.#start();
+  }
+
+  /** SIGSTOP; another one takes its place. What is returned lets this one go on beside the other. */
+  async freeze(): Promise<() => void> {
+    this.freezes += 1;
+    const frozen = this.#child;
+    await frozen.pause();
+    this.#before.push(frozen);
+    [this.#child, this.#isReady] = this.#start();
+    return () => frozen.resume();
+  }
+
+  order(order: Order): void {
+    this.#child.send(order);
+  }
+
+  /** Asks it, and those that it has taken the place of, to end, and waits until they have. */
+  async stop(): Promise<void> {
+    for (const child of this.#all) child.send('stop' satisfies Order);
+    await Promise.all(this.#all.map(({ hasEnded }) => hasEnded));
+  }
+
+  async dispose(): Promise<void> {
+    await Promise.all(this.#all.map((child) => child.kill()));
+    await this.proxy?.stop();
+  }
+
+  get #all(): Child[] {
+    return [...this.#before, this.#child];
+  }
+
+  #start(): [Child, Promise<void>] {
+    const told = { ready: () => {} };
+    const child = new Child('files/program.js', this.config, this.config.notes, (message) => {
+      if ((message as ActorMessage) === 'done') this.isDone = true;
+      else told.ready();
+    });
+    const isReady = new Promise<void>((resolve, reject) => {
+      told.ready = resolve;
+      void child.hasEnded.then(() => reject(new Error(`${this.config.name} ended:\n${child.output}`)));
+    });
+    isReady.catch(() => undefined);
+    return [child, isReady];
+  }
+}

@@ -1,0 +1,232 @@
+/**
+ * One run: a sender of a directory of logs, three workers that share the counting, one receiver that copies every file; what is done to
+ * them; and the verdict at the end. All that is counted has to equal what a single pass over the logs counts, every copy its
+ * log, and nothing of the files may be left in Redis.
+ */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { dayKeys, DIMENSIONS } from '@mortise/api/aggregates';
+import { startProxy } from '@mortise/redis-server';
+import { until } from '@mortise/test-kit';
+import type { Cluster, Redis } from 'ioredis';
+import { connectTo } from '../connect.js';
+import type { RedisAddress } from '../locks/config.js';
+import { Actor } from './actor.js';
+import type { ActorConfig, Role, Sabotage } from './config.js';
+import { describeStored, leftoversOf } from './stored.js';
+import { countOnce, rangesCsv, writeLogs } from './logs.js';
+
+export interface LogRunOptions {
+  readonly prefix: string;
+  readonly files: number;
+  /** After each block that is copied. */
+  readonly pauseMs: number;
+  readonly sabotage?: Sabotage;
+}
+
+type SentinelAddress = Extract<RedisAddress, { name: string }>;
+
+export interface Verdict {
+  /** The first differences between what was counted and what a single pass counts. */
+  readonly miscounted: readonly string[];
+  /** Files whose copy is not the log. */
+  readonly miscopied: readonly string[];
+  /** Keys that should not be there. */
+  readonly leftovers: readonly string[];
+  /** Refusals that nothing here explains. */
+  readonly unexplained: readonly string[];
+}
+
+export const GOOD: Verdict = { miscounted: [], miscopied: [], leftovers: [], unexplained: [] };
+
+const WORKERS = 3;
+const PATIENCE_MS = 90_000;
+const MOST_DIFFERENCES = 10;
+/** A process may be so late that another one takes its lease: then it is refused, and begins again. */
+const EXPLAINED =
+  /: (?:ERR_FILE_LEASE_LOST|ERR_CHECKPOINT_CONFLICT|Connection is closed\.|.* was neither done\(\) nor failed: it will come again)$/;
+
+export class LogRun {
+  readonly redis: Redis | Cluster;
+  readonly actors: readonly Actor[];
+  readonly #prefix: string;
+  readonly #root: string;
+  #hasForgotten = false;
+
+  private constructor(redis: Redis | Cluster, actors: readonly Actor[], prefix: string, root: string) {
+    this.redis = redis;
+    this.actors = actors;
+    this.#prefix = prefix;
+    this.#root = root;
+  }
+
+  /** Writes the logs, and resolves when all processes run. */
+  static async start(
+    server: { url: string; port: number } | SentinelAddress,
+    options: LogRunOptions,
+  ): Promise<LogRun> {
+    const { prefix, files, pauseMs, sabotage } = options;
+    const root = mkdtempSync(join(tmpdir(), 'mortise-faults-'));
+    for (const name of ['logs', 'copies']) mkdirSync(join(root, name));
+    writeLogs(join(root, 'logs'), files);
+    writeFileSync(join(root, 'ranges.csv'), rangesCsv());
+    const workers = Array.from({ length: WORKERS }, (_, index) => `worker-${index}`);
+    const actorOf = async (role: Role, name: string, index = 0): Promise<Actor> => {
+      const proxy = 'url' in server ? await startProxy(server) : undefined;
+      const config: ActorConfig = {
+        role,
+        name,
+        receivers: [...workers, 'copier'],
+        share: { index, of: WORKERS },
+        directory: join(root, role === 'send' ? 'logs' : 'copies'),
+        ranges: join(root, 'ranges.csv'),
+        notes: join(root, 'notes'),
+        redis: proxy ? { url: proxy.url } : server,
+        prefix,
+        pauseMs,
+        ...(sabotage && { sabotage }),
+      };
+      return new Actor(config, proxy);
+    };
+    writeFileSync(join(root, 'notes'), '');
+    const actors = await Promise.all([
+      actorOf('send', 'sender'),
+      ...workers.map((name, index) => actorOf('count', name, index)),
+      actorOf('copy', 'copier'),
+    ]);
+    const run = new LogRun(connectTo(server), actors, prefix, root);
+    try {
+      await Promise.all(actors.map(({ isReady }) => isReady));
+      return run;
+    } catch (error) {
+      await run.dispose();
+      throw error;
+    }
+  }
+
+  of(role: Role): Actor[] {
+    return this.actors.filter(({ config }) => config.role === role);
+  }
+
+  get kills(): number {
+    return this.actors.reduce((sum, { kills }) => sum + kills, 0);
+  }
+
+  /** What was copied, in bytes; holes count, and are found later. */
+  get copiedBytes(): number {
+    const copies = join(this.#root, 'copies');
+    return readdirSync(copies).reduce((sum, name) => sum + statSync(join(copies, name)).size, 0);
+  }
+
+  get hasEnded(): boolean {
+    return this.of('send')[0]!.isDone;
+  }
+
+  /** Lines that are counted so far, of all days. */
+  async countedLines(): Promise<number> {
+    const totals = await this.redis.keys(`${this.#prefix}:aggregates:*:total`);
+    const lines = await Promise.all(totals.map((key) => this.redis.get(key)));
+    return lines.reduce((sum, each) => sum + Number(each), 0);
+  }
+
+  /** Notes that Redis has forgotten what it was told at last. */
+  forgets(): void {
+    this.#hasForgotten = true;
+  }
+
+  /** Waits until so many bytes more are copied: then nobody hangs, since each file waits for all who read it. */
+  async movesOn(bytes: number): Promise<void> {
+    const before = this.copiedBytes;
+    await this.#until(`${bytes} bytes more`, () => this.hasEnded || this.copiedBytes >= before + bytes);
+  }
+
+  /** Lets everybody go on until all are done, and compares. With `withinMs`, it is compared then at the latest. */
+  async verdict(withinMs = PATIENCE_MS): Promise<Verdict> {
+    this.of('copy')[0]!.order('hurry');
+    await this.#until('all to be done', () => this.hasEnded, withinMs).catch((error: unknown) => {
+      if (withinMs === PATIENCE_MS) throw error;
+    });
+    await Promise.all(this.of('count').map((worker) => worker.stop()));
+    const logs = join(this.#root, 'logs');
+    const copyOf = (name: string): Buffer | undefined => {
+      try {
+        return readFileSync(join(this.#root, 'copies', name));
+      } catch {
+        return undefined;
+      }
+    };
+    return {
+      miscounted: await this.#differences(logs),
+      miscopied: readdirSync(logs).filter((name) => !copyOf(name)?.equals(readFileSync(join(logs, name)))),
+      leftovers: await leftoversOf(this.redis, this.#prefix),
+      unexplained: this.#notes.filter((note) => !this.#isExplained(note)),
+    };
+  }
+
+  /** How often processes were refused something, by what they were told. */
+  get refusals(): Record<string, number> {
+    const met: Record<string, number> = {};
+    for (const note of this.#notes) {
+      const what = note.slice(note.indexOf(': ') + 2);
+      met[what] = (met[what] ?? 0) + 1;
+    }
+    return met;
+  }
+
+  async dispose(): Promise<void> {
+    await Promise.all(this.actors.map((actor) => actor.dispose()));
+    this.redis.disconnect();
+    rmSync(this.#root, { recursive: true, force: true });
+  }
+
+  /** Who stood still may find that the one in their place has finished the file; and a new master may not know it yet. */
+  #isExplained(note: string): boolean {
+    const unaware = this.actors.filter(({ freezes }) => this.#hasForgotten || freezes > 0);
+    return EXPLAINED.test(note) || unaware.some(({ config }) => note === `${config.name}: ERR_FILE_EXPIRED`);
+  }
+
+  get #notes(): string[] {
+    return readFileSync(join(this.#root, 'notes'), 'utf8')
+      .split('\n')
+      .filter((note) => note !== '');
+  }
+
+  async #until(what: string, isTrue: () => boolean, withinMs = PATIENCE_MS): Promise<void> {
+    await until(
+      what,
+      () => {
+        const failed = this.actors.find(({ hasFailed }) => hasFailed);
+        if (failed) throw new Error(`${failed.config.name} ended:\n${failed.output}`);
+        return isTrue();
+      },
+      withinMs,
+    ).catch(async (error: unknown) => {
+      throw new Error(`${String(error)}\n${await describeStored(this.redis, this.#prefix)}`, {
+        cause: error,
+      });
+    });
+  }
+
+  async #differences(logs: string): Promise<string[]> {
+    const found: string[] = [];
+    const expected = countOnce(logs);
+    for (const [day, totals] of expected) {
+      const keys = dayKeys(this.#prefix, day);
+      const total = Number(await this.redis.get(keys.total));
+      if (total !== totals.total) found.push(`${day}: ${total} lines for ${totals.total}`);
+      for (const dimension of DIMENSIONS) {
+        const flat = await this.redis.zrange(keys[dimension], '0', '-1', 'WITHSCORES');
+        const counted = new Map<string, number>();
+        for (let at = 0; at < flat.length; at += 2) counted.set(flat[at]!, Number(flat[at + 1]));
+        for (const member of new Set([...counted.keys(), ...Object.keys(totals[dimension])])) {
+          const [is, should] = [counted.get(member) ?? 0, totals[dimension][member] ?? 0];
+          if (is !== should) found.push(`${day} ${member}: ${is} for ${should}`);
+        }
+      }
+    }
+    const days = await this.redis.keys(`${this.#prefix}:aggregates:*:total`);
+    if (days.length !== expected.size) found.push(`${days.length} days for ${expected.size}`);
+    return found.slice(0, MOST_DIFFERENCES);
+  }
+}

@@ -1,0 +1,117 @@
+/** A process that sends logs, counts their lines or copies them: told what to do in its argument, killed by tests. */
+import { appendFileSync, closeSync, openSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { FileReceiver, FileSender, type IncomingFile } from '@mortise/messaging';
+import { LogCollector, readRangeCsv } from '@mortise/worker/log-aggregation';
+import { connectTo } from '../connect.js';
+import type { ActorConfig, ActorMessage, Order } from './config.js';
+import { CHANNEL, CHECKPOINT_BYTES, isCopiedByLines, LIMITS, MARKER_MS } from './config.js';
+import { sabotage } from './sabotage.js';
+
+const AFTER_ERROR_MS = 20;
+const NEWLINE = '\n';
+
+const config = JSON.parse(process.argv[2]!) as ActorConfig;
+const { role, name, receivers, directory, prefix } = config;
+let { pauseMs } = config;
+if (config.sabotage !== undefined) sabotage(config.sabotage);
+const redis = connectTo(config.redis);
+const ending = new AbortController();
+
+// A parent that is gone needs nothing.
+process.on('disconnect', () => process.exit(1));
+process.on('message', (order: Order) => {
+  if (order === 'stop') ending.abort();
+  else pauseMs = 0;
+});
+
+await redis.ping();
+tell('ready');
+await { send, count, copy }[role]();
+redis.disconnect();
+process.exit(0);
+
+async function send(): Promise<void> {
+  const sender = new FileSender(redis, CHANNEL, { ...LIMITS, prefix, receivers });
+  await repeated(async () => {
+    await sender.sendDirectory(directory);
+    await sender.end();
+    await sender.received();
+  });
+  tell('done');
+}
+
+/** As the worker does it. */
+async function count(): Promise<void> {
+  const collector = new LogCollector(redis, CHANNEL, name, await readRangeCsv(config.ranges), {
+    prefix,
+    share: config.share,
+    leaseMs: LIMITS.leaseMs,
+    checkpointBytes: CHECKPOINT_BYTES,
+    markerMs: MARKER_MS,
+    onError: note,
+  });
+  collector.start();
+  while (!ending.signal.aborted) await sleep(AFTER_ERROR_MS);
+  await collector.stop();
+}
+
+/** Writes what comes to where it stands in the file, before more is asked for, which acks it. */
+async function copy(): Promise<void> {
+  const receiver = new FileReceiver(redis, CHANNEL, name, { prefix, leaseMs: LIMITS.leaseMs });
+  await repeated(async () => {
+    for await (const file of receiver.files()) {
+      const target = openSync(join(directory, file.name), 'as+');
+      closeSync(target);
+      const output = openSync(join(directory, file.name), 'r+');
+      try {
+        await (isCopiedByLines(file.name) ? copyLines(file, output) : copyBlocks(file, output));
+      } finally {
+        closeSync(output);
+      }
+      await file.done();
+    }
+  });
+}
+
+async function copyBlocks(file: IncomingFile, output: number): Promise<void> {
+  for await (const block of file.blocks({ gunzip: false })) {
+    writeSync(output, block, 0, block.length, file.offset - block.length);
+    await sleep(pauseMs);
+  }
+}
+
+async function copyLines(file: IncomingFile, output: number): Promise<void> {
+  let bytes = 0;
+  for await (const text of file.lines()) {
+    const line = Buffer.from(text + NEWLINE);
+    writeSync(output, line, 0, line.length, file.offset - line.length);
+    bytes += line.length;
+    if (bytes < LIMITS.chunkBytes) continue;
+    bytes -= LIMITS.chunkBytes;
+    await sleep(pauseMs);
+  }
+}
+
+async function repeated(work: () => Promise<unknown>): Promise<void> {
+  for (;;) {
+    try {
+      await work();
+      return;
+    } catch (error) {
+      note(error);
+      await sleep(AFTER_ERROR_MS);
+    }
+  }
+}
+
+/** Its code, or what it says. */
+function note(error: unknown): void {
+  const { code, message } = error as { code?: string; message?: string };
+  appendFileSync(config.notes, `${name}: ${code ?? message ?? String(error)}\n`);
+}
+
+function tell(message: ActorMessage): void {
+  process.send!(message);
+}

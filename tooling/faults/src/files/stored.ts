@@ -1,0 +1,58 @@
+/** What a run has in Redis; and what may be left when a channel has ended and all are done with its files. */
+import type { Cluster, Redis } from 'ioredis';
+import { MARKER_MS } from './config.js';
+
+interface Documented {
+  readonly key: RegExp;
+  readonly type: string;
+  /** At most. */
+  readonly ttlMs: number;
+}
+
+const MINUTE_MS = 60_000;
+const RETENTION_MS = 400 * 86_400_000;
+const DAY = String.raw`:aggregates:\{daily:\d{4}-\d\d-\d\d\}:`;
+
+/** After packages/messaging/src/keys.ts and apps/api/src/aggregates/keys.ts. */
+const DOCUMENTED: readonly Documented[] = [
+  // That the channel has ended, for latecomers; and the ids of what was sent.
+  { key: /:messaging:\{logs\}:file-channel$/, type: 'hash', ttlMs: MINUTE_MS },
+  { key: /:messaging:\{logs\}:files$/, type: 'zset', ttlMs: MINUTE_MS },
+  // The results.
+  { key: new RegExp(`${DAY}(?:country|region|city)$`), type: 'zset', ttlMs: RETENTION_MS },
+  { key: new RegExp(`${DAY}total$`), type: 'string', ttlMs: RETENTION_MS },
+  // Which files are counted; and parts of a checkpoint whose worker was killed before it was counted.
+  { key: new RegExp(`${DAY}files$`), type: 'hash', ttlMs: MARKER_MS },
+  { key: new RegExp(`${DAY}staged:`), type: 'list', ttlMs: 60 * MINUTE_MS },
+];
+
+/** The keys that should not be there, or not in this way. */
+export async function leftoversOf(redis: Redis | Cluster, prefix: string): Promise<string[]> {
+  const wrong: string[] = [];
+  for (const key of (await redis.keys(`${prefix}:*`)).toSorted()) {
+    const [type, ttlMs] = await Promise.all([redis.type(key), redis.pttl(key)]);
+    const documented = DOCUMENTED.find((one) => one.key.test(key));
+    // Gone by now.
+    if (type === 'none') continue;
+    if (!documented || documented.type !== type || ttlMs < 0 || ttlMs > documented.ttlMs) {
+      wrong.push(`${key}: ${type}, ${ttlMs} ms`);
+    }
+  }
+  return wrong;
+}
+
+/** What is there of the channel and its files, for whoever wants to know why nothing goes on. */
+export async function describeStored(redis: Redis | Cluster, prefix: string): Promise<string> {
+  const keys = (await redis.keys(`${prefix}:messaging:*`)).filter((key) => !key.includes(':chunk:'));
+  const described = keys.toSorted().map(async (key) => {
+    const type = await redis.type(key);
+    const content =
+      type === 'hash'
+        ? await redis.hgetall(key)
+        : type === 'zset'
+          ? await redis.zrange(key, '-20', '-1', 'WITHSCORES')
+          : await redis.smembers(key);
+    return `${key.slice(prefix.length)} ${JSON.stringify(content)}`;
+  });
+  return (await Promise.all(described)).join('\n');
+}
