@@ -1402,7 +1402,7 @@ export const fileRenew = new Script({
   name: "file.renew",
   isReadOnly: false,
   keys: ["file","cursors","events"],
-  args: ["publish","token","leaseMs"],
+  args: ["publish","token","chunks","leaseMs"],
   source: "#!lua flags=allow-oom\n" +
     "-- Renews the lease of a writer, or gives it up.\n" +
     "--\n" +
@@ -1413,18 +1413,21 @@ export const fileRenew = new Script({
     "-- ARGV\n" +
     "--   publish      PUBLISH or SPUBLISH\n" +
     "--   token        of the writer\n" +
+    "--   chunks       that it has committed\n" +
     "--   leaseMs      ms; 0 gives the lease up\n" +
     "-- RETURNS\n" +
     "--   how many bytes, as stored, were freed so far; -1: another writer has the file; -2: it is not open any more; -4: nobody reads it\n" +
-    "--   any more\n" +
+    "--   any more; -3: Redis has forgotten chunks, as after a failover\n" +
     "local file, cursors, events = KEYS[1], KEYS[2], KEYS[3]\n" +
-    "local publish, token, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])\n" +
+    "local publish, token, chunks, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])\n" +
     "\n" +
-    "local held, state, freedBytes = unpack(redis.call('HMGET', file, 'token', 'state', 'freedBytes'))\n" +
+    "local held, state, freedBytes, n = unpack(redis.call('HMGET', file, 'token', 'state', 'freedBytes', 'n'))\n" +
     "if held ~= token then\n" +
     "  return -1\n" +
     "elseif state ~= 'open' then\n" +
     "  return -2\n" +
+    "elseif leaseMs > 0 and tonumber(n) < chunks then\n" +
+    "  return -3\n" +
     "end\n" +
     "local time = redis.call('TIME')\n" +
     "redis.call('HSET', file, 'lease', string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000) + leaseMs))\n" +

@@ -28,7 +28,7 @@ async function warm(): Promise<Channel> {
   return new Channel(redis);
 }
 
-test('send: three for a file, two for each chunk, one for its end', async () => {
+test('send: four for a file, two for each chunk, one for its end', async () => {
   const channel = await warm();
   const seen = await sentBy(channel, () =>
     channel.sender({ leaseMs: 60_000 }).send(Readable.from([lines(300)]), { name: 'a' }),
@@ -39,6 +39,7 @@ test('send: three for a file, two for each chunk, one for its end', async () => 
   "subscribe {c%%1}:file-events",
   "hmget {c%%1}:file",
   "evalsha file.open {c%%1}:file {c%%1}:file-cursors {c%%1}:chunk:1.0 {c%%1}:chunk:0.0",
+  "evalsha files.finish {c}:file-channel {c}:files {c}:files-listed {c}:files-done {c}:file-receivers",
   "set {c%%1}:chunk:1.0",
   "evalsha file.commit {c%%1}:file {c%%1}:file-cursors {c%%1}:chunk:1.0 {c%%1}:chunk:1.1 {c%%1}:file-events",
   "set {c%%1}:chunk:1.1",

@@ -120,6 +120,11 @@ export class FileSender {
     );
     if (!writer) return sent;
     try {
+      // Another sender may have sent it since it was listed: what was opened then is read by nobody.
+      if (writer.isNew && (await this.#settling.isOver({ number, epoch }, receivers))) {
+        await writer.close('aborted', 'it was sent by another sender');
+        return sent;
+      }
       const resumedAt = writer.bytes;
       const plain = isPath ? readPath(source, name, options.follow) : source;
       const content = options.gzip

@@ -31,6 +31,8 @@ export class FileWriter {
   bytes = 0;
   /** All receivers are done with the file: nobody wants the rest. */
   isUnread = false;
+  /** There was nothing of the file when the lease was taken. */
+  isNew = false;
   /** Is told of each chunk that has become visible. What it throws ends the writing. */
   onCommitted: (chunk: Buffer) => void = () => undefined;
   /** Committed, and on the way. */
@@ -158,6 +160,7 @@ export class FileWriter {
 
   #take(head: FileHead | undefined, token: number): void {
     this.#token = token;
+    this.isNew = head === undefined;
     this.chunks = head?.chunks ?? 0;
     this.bytes = head?.bytes ?? 0;
     this.#stored = head?.stored ?? 0;
@@ -357,7 +360,7 @@ export class FileWriter {
 
   async #lease(leaseMs: number): Promise<number> {
     const { redis, hub } = this.#context;
-    const args = { publish: hub.publishCommand, token: this.#token, leaseMs };
+    const args = { publish: hub.publishCommand, token: this.#token, chunks: this.chunks, leaseMs };
     return (await fileRenew.run(redis, this.#keys, args)) as number;
   }
 

@@ -45,6 +45,27 @@ export class Settling {
     return true;
   }
 
+  /**
+   * Whether all receivers are done with a file that was opened just now, and takes out the cursors of those who are. One round trip, when
+   * nobody is.
+   */
+  async isOver(file: FileId, receivers: readonly string[]): Promise<boolean> {
+    const { redis, channelKeys } = this.#context;
+    const { number, epoch } = file;
+    const reply = (await filesFinish.run(redis, channelKeys, { number, token: '', epoch, names: [] })) as (
+      | string
+      | number
+    )[];
+    const [isWhole, ...done] = reply as [number?, ...string[]];
+    if (isWhole === 0) {
+      if (done.length > 0) await this.#settle(file, done);
+      return false;
+    }
+    await this.#settle(file, receivers.map(encodeName));
+    if (isWhole === 1) await this.remove([number]);
+    return true;
+  }
+
   /** Takes files off the list that all are done with; with `isEnd`, ends the channel. Returns how many are left. */
   async remove(numbers: readonly number[], isEnd = false): Promise<number> {
     const { redis, channelKeys, hub } = this.#context;
