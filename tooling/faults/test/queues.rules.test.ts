@@ -104,9 +104,12 @@ test('a run that adds up', () => {
   expect([duplicates, executions]).toEqual([1, 5]);
 });
 
-test('an attempt of which the server has not heard that it began', () => {
+test.each<[string, Partial<Run>]>([
+  ['has not ended', {}],
+  ['has failed', { to: 4, outcome: 'failed' }],
+])('an attempt of which the server has not heard that it began, and which %s', (_, end) => {
   const runs = [
-    { task: 0, from: 0 },
+    { task: 0, from: 0, ...end },
     { task: 0, worker: 1, from: 2_000, to: 2_010 },
   ];
   const { violations } = accountOf({ runs, states: ['succeeded'], results: [1], killed: { 0: 5 } });

@@ -96,15 +96,6 @@ export interface Account {
   readonly repetitions: Readonly<Record<Reason, number>>;
 }
 
-/** Reasons for which the server may not have heard what a worker said. */
-const LOSSES = new Set<Reason>([
-  'process killed',
-  'process killed before it could tell',
-  'process stopped',
-  'lease lost',
-  'fault of Redis or the network',
-]);
-
 /** For how long after a fault something that it has caused may happen. */
 const AFTERMATH_LEASES = 2;
 /** How long a lease may be over before somebody has to have looked, ms. */
@@ -210,7 +201,7 @@ class Accountant {
     }
     const [attempt, next] = [executions.attempt[before]!, executions.attempt[execution]!];
     // The first one of a task that was handed over may be over before the server has heard that it began; no other one.
-    const isUnheard = isSecond && attempt === 1 && reason !== undefined && LOSSES.has(reason);
+    const isUnheard = isSecond && attempt === 1 && this.#lossOf(before, execution) !== undefined;
     const isSameAllowed = reason === 'later' || reason === 'given back' || isUnheard;
     if (next < attempt || (next === attempt && !isSameAllowed)) {
       this.#violate('attempt number', task, this.#describe(before, execution));
@@ -219,14 +210,17 @@ class Accountant {
 
   /** Why a task ran again after this execution; undefined: there is no reason. */
   #reasonOf(before: number, next: number): Reason | undefined {
+    return REASON_OF[this.#evidence.executions.outcomeOf(before)] ?? this.#lossOf(before, next);
+  }
+
+  /** Why the server may not have heard how an execution has ended. */
+  #lossOf(before: number, next: number): Reason | undefined {
     const { executions, leaseMs } = this.#evidence;
     const { killedAt, stops } = executions.sourceOf(before);
     const outcome = executions.outcomeOf(before);
     const wasStopped = stops.some(
       ({ from, to }) => from <= executions.beganAt[next]! && executions.beganAt[before]! <= to,
     );
-    const told = REASON_OF[outcome];
-    if (told) return told;
     if (outcome === 'open') {
       if (killedAt <= executions.beganAt[next]!) return 'process killed';
       return wasStopped ? 'process stopped' : undefined;
@@ -238,7 +232,7 @@ class Accountant {
     }
     if (wasStopped) return 'process stopped';
     const isLate = executions.validUntil[before]! < endedAt || executions.isRefused[before] === 1;
-    return isLate ? 'lease lost' : undefined;
+    return isLate || outcome === 'lease lost' ? 'lease lost' : undefined;
   }
 
   /** A result tells which execution counted: nobody else can have been given the task after that one. */
