@@ -19,7 +19,9 @@ const collectGarbage = runInNewContext('gc') as () => void;
 let api: Api;
 
 beforeAll(async () => {
-  api = await startApi({ MORTISE_PREFIX: prefix, FILE_WINDOW_BYTES: String(WINDOW_BYTES) });
+  // On a busy machine the slow reader may stand still for longer than anybody would be waited for.
+  const patience = { FILE_PATIENCE_MS: '600000', STREAM_PATIENCE_MS: '600000' };
+  api = await startApi({ MORTISE_PREFIX: prefix, FILE_WINDOW_BYTES: String(WINDOW_BYTES), ...patience });
 });
 afterAll(() => api.app.close());
 

@@ -68,6 +68,11 @@ test('what is posted is pending for the others until their cursors move', async 
   expect((await move(2)).json).toEqual({ ackedId: 2 });
   expect((await move(1)).json).toEqual({ ackedId: 2 });
   expect(problem(await move(3))).toEqual([404, 'unknown-message']);
+  const moveIn = (epoch: number): Promise<Answer> =>
+    ask('PUT', 'chats/talk/members/mia/cursor', { upToId: 2, epoch });
+  expect((await moveIn(mine.epoch)).json).toEqual({ ackedId: 2 });
+  expect(problem(await moveIn(mine.epoch - 1))).toEqual([404, 'unknown-message']);
+  expect(problem(await moveIn(0))).toEqual([400, 'invalid-body']);
   expect(await pending('mia')).toEqual([]);
   const { json } = await get('chats/talk/members');
   expect(json.nextCursor).toBe(null);

@@ -101,6 +101,7 @@ describe('a frame', () => {
     ['of a chat that is not there', { post: { chatId: 'none', body: 1 } }, 'unknown-chat', 404],
     ['of a chat of others', { post: { chatId: 'private', body: 1 } }, 'not-a-member', 403],
     ['that acks what is not there', { ack: { chatId: 'mine', upToId: 9 } }, 'unknown-message', 404],
+    ['that acks in another epoch', { ack: { chatId: 'mine', upToId: 0, epoch: 1 } }, 'unknown-message', 404],
     ['that types elsewhere', { typing: 'private' }, 'not-a-member', 403],
     ['with a large body', { post: { chatId: 'mine', body: 'x'.repeat(65_535) } }, 'body-too-large', 413],
     ['with nothing', {}, 'invalid-frame', 400],

@@ -88,6 +88,40 @@ test('a channel that is forgotten and made anew: its files are counted, whatever
   }
 });
 
+test('a file that gets the number of one that Redis has forgotten, as in a failover, is counted fully', async () => {
+  const redis = connect();
+  const prefix = freshPrefix();
+  const table = await parseRangeCsv(blocksOf(CSV));
+  const stop = new AbortController();
+  const reports: FileReport[] = [];
+  const collector = new LogCollector(redis, 'logs', 'worker', table, {
+    prefix,
+    onReport: (report) => reports.push(report),
+  });
+  const sender = new FileSender(redis, 'logs', { receivers: ['worker'], prefix });
+  const collected = async (files: number): Promise<void> => {
+    const collecting = collector.collect({ signal: stop.signal });
+    collecting.catch(() => undefined);
+    await until('the report', () => reports.length === files);
+  };
+  await sender.send(Readable.from([line('8.8.8.8')]), { name: 'before.log' });
+  await collected(1);
+  const channel = `${prefix}:messaging:{logs}:`;
+  const keys = await redis.keys(`${channel}*`);
+  const values = await Promise.all(keys.map(async (key) => redis.dumpBuffer(key)));
+  const sent = await sender.send(Readable.from([line('8.8.8.8').repeat(100)]), { name: 'access.log' });
+  await until('the report', () => reports.length === 2);
+  await redis.del(await redis.keys(`${channel}*`));
+  await Promise.all(keys.map(async (key, index) => redis.restore(key, 0, values[index]!)));
+  const next = await sender.send(Readable.from([line('8.8.8.8').repeat(70)]), { name: 'access.log' });
+  expect([next.epoch, next.number]).toEqual([sent.epoch, sent.number]);
+  await until('the report', () => reports.length === 3);
+  stop.abort();
+  expect(reports).toMatchObject([{ lines: 1 }, { lines: 100 }, { lines: 70, repeated: 0 }]);
+  const { total } = await new DailyAggregates(redis, { prefix }).top('country', day());
+  expect(total).toBe(171);
+});
+
 test('how far a file of a channel is counted is forgotten when it is done; that of any other file is kept', async () => {
   const redis = connect();
   const prefix = freshPrefix();
@@ -129,7 +163,7 @@ test('the worker app counts the files of the channel that it is given', async ()
     worker.lines.find(({ msg }) => msg === 'access log counted'),
   );
   expect(said).toMatchObject({
-    file: expect.stringMatching(/^[\w-]{12}:1:a\.log$/),
+    file: expect.stringMatching(/^[\w-]{12}:a\.log$/),
     lines: 3,
     malformed: 1,
     samples: [{ text: 'none' }],

@@ -326,6 +326,18 @@ export class FileExpiredError extends CodedError {
   }
 }
 
+/**
+ * Redis has forgotten that the file was listed, or some of its chunks, as a failover does with what was not replicated. A sender that has a
+ * stream for a source has to `send` it again; one that has a path does so by itself.
+ */
+export class FileForgottenError extends CodedError {
+  readonly code = 'ERR_FILE_FORGOTTEN';
+
+  constructor(readonly file: string) {
+    super(`Redis has forgotten what it was told of file "${file}"`);
+  }
+}
+
 /** A compressed file was acked as plain bytes, within a member of gzip: it cannot be inflated from there. */
 export class FileNotResumableError extends CodedError {
   readonly code = 'ERR_FILE_NOT_RESUMABLE';

@@ -10,6 +10,7 @@ export {
   FileAbortedError,
   FileCorruptError,
   FileExpiredError,
+  FileForgottenError,
   FileLeaseLostError,
   FileNotResumableError,
   GzipMemberTooLargeError,
@@ -51,7 +52,7 @@ export type { FileRef } from './files/file-channel.js';
 export { FilePart } from './files/file-part.js';
 export { FileReceiver } from './files/file-receiver.js';
 export { FileSender } from './files/file-sender.js';
-export type { SentFile } from './files/file-sender.js';
+export type { SentFile } from './files/sent-file.js';
 export { IncomingFile } from './files/incoming-file.js';
 export type { ChannelReceiver, FileChannelOptions, ListedFile } from './files/listed-file.js';
 export type {

@@ -35,14 +35,14 @@
  * | `<prefix>:messaging:{<member>}:member-events` | channel: `c` and a chat that was added; `u`, mutes were changed | `create`, `join`; `mute`, `unmute` | holds nothing |
  * | `<prefix>:messaging:{<channel>}:file-channel` | HASH: epoch (of this making of the channel), last number, bytes reserved, whether it has ended, `ttlMs`, leases of receivers, and who has left while files were listed | `send`, `end`, `files`, `join`, `leave` | a minute after the last file of a channel that has ended, or `ttlMs` after its last use by a sender or receiver |
  * | `<prefix>:messaging:{<channel>}:files` | ZSET id → number: files that are listed, and the last 10,000 before them | `send` | as `file-channel` |
- * | `<prefix>:messaging:{<channel>}:files-listed` | HASH number → `<bytes reserved>:<instant>:<ttlMs>:<epoch>:<name>` | `send`, `done`, `fail` | a file when all receivers are done with it; all as `file-channel` |
+ * | `<prefix>:messaging:{<channel>}:files-listed` | HASH number → `<bytes reserved>:<instant>:<ttlMs>:<epoch>:<fileId>:<name>` | `send`, `done`, `fail` | a file when all receivers are done with it; all as `file-channel` |
  * | `<prefix>:messaging:{<channel>}:files-done` | SET of `<number>:<receiver>` | `done`, `fail` | with their files |
  * | `<prefix>:messaging:{<channel>}:file-receivers` | ZSET receiver → end of its lease, ms | `send`, `files`, `join`, `leave` | with the last file of a channel that has ended, or as `file-channel` |
  * | `<prefix>:messaging:{<channel>}:files-events` | channel: something has changed | `send`, `done`, `fail`, `end` | holds nothing |
- * | `<prefix>:messaging:{<channel>%%<number>}:file:<epoch>` | HASH: the head of a file, see `src/files/file-state.ts` | `send`, `ack`, `done`, `fail` | when all receivers are done, or `ttlMs` after the last chunk |
- * | `<prefix>:messaging:{<channel>%%<number>}:file-cursors:<epoch>` | ZSET receiver → chunk · 2^23 + bytes of it | `send`, `ack`, `done`, `fail` | with its last receiver, or as `file` |
- * | `<prefix>:messaging:{<channel>%%<number>}:chunk:<epoch>.<token>.<n>` | STRING, see `src/files/chunk.ts`; empty until it is written | `send` | when all receivers have passed it, or after `ttlMs` |
- * | `<prefix>:messaging:{<channel>%%<number>}:file-events:<epoch>` | channel: how far the file is written and freed | `send`, `ack`, `done`, `fail` | holds nothing |
+ * | `<prefix>:messaging:{<channel>%%<number>}:file:<fileId>` | HASH: the head of a file, see `src/files/file-state.ts` | `send`, `ack`, `done`, `fail` | when all receivers are done, or `ttlMs` after the last chunk |
+ * | `<prefix>:messaging:{<channel>%%<number>}:file-cursors:<fileId>` | ZSET receiver → chunk · 2^23 + bytes of it | `send`, `ack`, `done`, `fail` | with its last receiver, or as `file` |
+ * | `<prefix>:messaging:{<channel>%%<number>}:chunk:<fileId>.<token>.<n>` | STRING, see `src/files/chunk.ts`; empty until it is written | `send` | when all receivers have passed it, or after `ttlMs` |
+ * | `<prefix>:messaging:{<channel>%%<number>}:file-events:<fileId>` | channel: how far the file is written and freed | `send`, `ack`, `done`, `fail` | holds nothing |
  */
 import { KeySpace } from '@mortise/redis';
 
@@ -152,14 +152,17 @@ export class MessagingKeys {
     };
   }
 
-  /** Numbers begin at 1 again when a channel is forgotten; with its epoch, no two files ever have the same keys. */
-  file(channel: string, number: number, epoch: string): FileKeys {
+  /**
+   * Numbers begin at 1 again when a channel is forgotten, and a failover that forgets a listed file gives its number to another one; with what its
+   * sender has drawn for it, no two files ever have the same keys.
+   */
+  file(channel: string, number: number, fileId: string): FileKeys {
     const entity = this.#space.entity(channel, 'channel', number);
     return {
-      file: entity.key('file', epoch),
-      cursors: entity.key('file-cursors', epoch),
-      events: entity.key('file-events', epoch),
-      chunk: (token, index) => entity.key('chunk', `${epoch}.${token}.${index}`),
+      file: entity.key('file', fileId),
+      cursors: entity.key('file-cursors', fileId),
+      events: entity.key('file-events', fileId),
+      chunk: (token, index) => entity.key('chunk', `${fileId}.${token}.${index}`),
     };
   }
 }

@@ -135,8 +135,8 @@ export interface SetRoleOptions {
 /** Of whatever reads all chats of a member. */
 export interface UnreadableOptions {
   /**
-   * Is told of each chat that was left out because what is stored of it is damaged, each time; the others are returned. Default: one
-   * line on stderr for each chat of the process.
+   * Is told of each chat that was left out because what is stored of it is damaged, each time (of `follow`: each 5 s, for as long as
+   * it is); the others are returned. Default: one line on stderr for each chat of the process.
    */
   readonly onUnreadable?: (error: ChatUnreadableError) => void;
 }
@@ -152,8 +152,8 @@ export interface PullOptions extends UnreadableOptions {
    */
   readonly waitMs?: number;
   /**
-   * Ends it at once, also while Redis can't be reached: `pull` then rejects with the reason of the signal. The acks of
-   * `autoAck` are waited for once they are under way.
+   * Ends it at once, also while Redis can't be reached: `pull` then rejects with the reason of the signal. When the acks of
+   * `autoAck` are under way, it returns what was read: what they don't reach comes again.
    */
   readonly signal?: AbortSignal;
   /** Acks what is returned, after it was read: a crash before it is processed loses it. Default false. */
@@ -193,7 +193,7 @@ export interface MuteOptions {
 }
 
 /** Of one `follow`. */
-export interface FollowOptions {
+export interface FollowOptions extends UnreadableOptions {
   /** Ends the iteration. */
   readonly signal?: AbortSignal;
   /** The token of the last event that was handled: goes on behind it. */

@@ -1150,20 +1150,24 @@ export const fileAck = new Script({
     "--   textBytes    <of inflated text that it has acked>:<of them before the position>; empty: not compressed\n" +
     "--   first        index of the first of the chunks\n" +
     "-- RETURNS\n" +
-    "--   the first chunk that is not freed; -1: a younger lease has the file; -2: the receiver is done or was dropped, or the file is gone\n" +
+    "--   the first chunk that is not freed; -1: a younger lease has the file; -2: the receiver is done or was dropped, or the file is gone; -3: the\n" +
+    "--   position is of chunks that Redis has forgotten\n" +
     "local file, cursors, events = KEYS[1], KEYS[2], KEYS[3]\n" +
     "local publish, receiver, token, position, textBytes, first = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])\n" +
     "\n" +
     "if not redis.call('ZSCORE', cursors, receiver) then\n" +
     "  return -2\n" +
-    "elseif redis.call('HGET', file, 't:' .. receiver) ~= token then\n" +
+    "end\n" +
+    "local held, acked, chunksWritten = unpack(redis.call('HMGET', file, 't:' .. receiver, 'g:' .. receiver, 'n'))\n" +
+    "if held ~= token then\n" +
     "  return -1\n" +
+    "elseif position / 8388608 >= tonumber(chunksWritten) + 1 then\n" +
+    "  return -3\n" +
     "end\n" +
     "local chunks = {}\n" +
     "for i = 4, #KEYS do\n" +
     "  chunks[#chunks + 1] = KEYS[i]\n" +
     "end\n" +
-    "local acked = redis.call('HGET', file, 'g:' .. receiver)\n" +
     "if textBytes == '' then\n" +
     "  redis.call('ZADD', cursors, 'XX', 'GT', position, receiver)\n" +
     "  if acked then\n" +
@@ -1511,7 +1515,7 @@ export const filesFinish = new Script({
   name: "files.finish",
   isReadOnly: false,
   keys: ["head","files","listed","done","receivers"],
-  args: ["number","token","epoch"],
+  args: ["number","token","epoch","fileId"],
   restArg: "names",
   source: "#!lua flags=allow-oom\n" +
     "-- A receiver is done with a file, or is not waited for any more. Repeating it changes nothing.\n" +
@@ -1526,14 +1530,15 @@ export const filesFinish = new Script({
     "--   number       of the file\n" +
     "--   token        of the receiver's lease; empty: not asked for\n" +
     "--   epoch        of the channel\n" +
+    "--   fileId       of the file; empty: of whichever has the number\n" +
     "--   names...     the receivers, encoded; none: only asks\n" +
     "-- RETURNS\n" +
-    "--   1 when all receivers are done, then the names of those who are; nil: the lease is another's, or the channel is another one; empty: the\n" +
-    "--   file is not listed any more\n" +
+    "--   { 1 when all receivers are done, id of the file, the names of those who are... }; nil: the lease is another's, or the channel is another\n" +
+    "--   one; empty: the file is not listed any more; { -1 }: Redis has forgotten that it was, as after a failover\n" +
     "local head, files, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
-    "local number, token, epoch = ARGV[1], ARGV[2], ARGV[3]\n" +
+    "local number, token, epoch, fileId = ARGV[1], ARGV[2], ARGV[3], ARGV[4]\n" +
     "\n" +
-    "local names = { unpack(ARGV, 4) }\n" +
+    "local names = { unpack(ARGV, 5) }\n" +
     "if redis.call('HGET', head, 'epoch') ~= epoch then\n" +
     "  return token == '' and {}\n" +
     "end\n" +
@@ -1543,8 +1548,14 @@ export const filesFinish = new Script({
     "    return false\n" +
     "  end\n" +
     "end\n" +
-    "if redis.call('HEXISTS', listed, number) == 0 then\n" +
-    "  return {}\n" +
+    "local entry = redis.call('HGET', listed, number)\n" +
+    "if not entry then\n" +
+    "  return tonumber(number) > tonumber(redis.call('HGET', head, 'last')) and { -1 } or {}\n" +
+    "end\n" +
+    "local listedId = entry:match('^%d+:%d+:%d+:[^:]*:([^:]*):')\n" +
+    "if fileId ~= '' and listedId ~= fileId then\n" +
+    "  -- Another one has the number.\n" +
+    "  return { -1 }\n" +
     "end\n" +
     "for i = 1, #names do\n" +
     "  redis.call('SADD', done, number .. ':' .. names[i])\n" +
@@ -1563,7 +1574,7 @@ export const filesFinish = new Script({
     "  marks[i] = number .. ':' .. all[i]\n" +
     "end\n" +
     "local isDone = marks[1] and redis.call('SMISMEMBER', done, unpack(marks)) or {}\n" +
-    "local reply = { 1 }\n" +
+    "local reply = { 1, listedId }\n" +
     "for i = 1, #all do\n" +
     "  if isDone[i] == 1 then\n" +
     "    reply[#reply + 1] = all[i]\n" +
@@ -1702,7 +1713,7 @@ export const filesOpen = new Script({
   name: "files.open",
   isReadOnly: false,
   keys: ["head","files","listed","done","receivers","events"],
-  args: ["publish","id","name","reserve","budget","maxListed","remembered","ttlMs","newEpoch"],
+  args: ["publish","id","name","reserve","budget","maxListed","remembered","ttlMs","newEpoch","newFileId"],
   restArg: "names",
   source: "#!lua\n" +
     "-- Lists a file in its channel, and reserves its window in the channel's budget. The first call makes the channel.\n" +
@@ -1724,16 +1735,17 @@ export const filesOpen = new Script({
     "--   remembered   how many ids of finished files are kept\n" +
     "--   ttlMs        ms; the channel expires so long after its last use\n" +
     "--   newEpoch     of the channel, if this call makes it\n" +
+    "--   newFileId    of the file, if this call lists it\n" +
     "--   names...     the receivers, encoded\n" +
     "-- RETURNS\n" +
-    "--   { 'listed', epoch, number, bytes reserved, who is not done... }, { 'finished', epoch, number }, { 'full' }, { 'ended' }, { 'differ' }: the\n" +
+    "--   { 'listed', epoch, number, bytes reserved, id of the file, who is not done... }, { 'finished', epoch, number }, { 'full' }, { 'ended' }, { 'differ' }: the\n" +
     "--   channel has other receivers\n" +
     "local head, files, listed, done, receivers, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
     "local publish, id, name, reserve, budget = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])\n" +
-    "local maxListed, remembered, ttlMs, newEpoch = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9]\n" +
+    "local maxListed, remembered, ttlMs, newEpoch, newFileId = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9], ARGV[10]\n" +
     "\n" +
     "local names = {}\n" +
-    "for i = 10, #ARGV do\n" +
+    "for i = 11, #ARGV do\n" +
     "  names[#names + 1] = ARGV[i]\n" +
     "end\n" +
     "local epoch = redis.call('HGET', head, 'epoch')\n" +
@@ -1772,7 +1784,7 @@ export const filesOpen = new Script({
     "  end\n" +
     "  redis.call('HSET', head, 'last', number, 'reserved', string.format('%d', reserved + reserve))\n" +
     "  redis.call('ZADD', files, number, id)\n" +
-    "  entry = string.format('%d:%s:%s:%s:%s', reserve, now, ttlMs, epoch, name)\n" +
+    "  entry = string.format('%d:%s:%s:%s:%s:%s', reserve, now, ttlMs, epoch, newFileId, name)\n" +
     "  redis.call('HSET', listed, number, entry)\n" +
     "  if known == 0 then\n" +
     "    for i = 1, #names do\n" +
@@ -1801,7 +1813,7 @@ export const filesOpen = new Script({
     "    redis.call('PEXPIRE', key, keepMs)\n" +
     "  end\n" +
     "end\n" +
-    "local reply = { 'listed', epoch, tonumber(number), tonumber(entry:match('^%d+')) }\n" +
+    "local reply = { 'listed', epoch, tonumber(number), tonumber(entry:match('^%d+')), entry:match('^%d+:%d+:%d+:[^:]*:([^:]*):') }\n" +
     "local marks = {}\n" +
     "for i = 1, #names do\n" +
     "  marks[i] = number .. ':' .. names[i]\n" +

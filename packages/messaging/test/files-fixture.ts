@@ -7,6 +7,7 @@ import { FileReceiver, FileSender } from '@mortise/messaging';
 import type { FileSenderOptions, IncomingFile, ReadOptions } from '@mortise/messaging';
 import type { RedisClient, Telemetry } from '@mortise/redis';
 import { freshPrefix } from '@mortise/test-kit';
+import type { Redis } from 'ioredis';
 
 const KIB = 1_024;
 
@@ -69,6 +70,20 @@ export async function first(receiver: FileReceiver): Promise<[IncomingFile, () =
 
 export function lines(count: number, from = 0): string {
   return Array.from({ length: count }, (_, index) => `line ${from + index} of a log\n`).join('');
+}
+
+/** Notes what stands under keys of a pattern; the function brings it back, as a failover does with what was not replicated. */
+export async function snapshot(redis: Redis, pattern: string): Promise<() => Promise<void>> {
+  const keys = await redis.keys(pattern);
+  const values = await Promise.all(keys.map(async (key) => redis.dumpBuffer(key)));
+  return async () => {
+    const present = await redis.keys(pattern);
+    // Sent together, so nobody of this process comes in between.
+    await Promise.all([
+      ...present.map(async (key) => redis.del(key)),
+      ...keys.map(async (key, index) => redis.restore(key, 0, values[index]!)),
+    ]);
+  };
 }
 
 /** A directory of its own; removed by the function. */

@@ -6,15 +6,15 @@ import { Channel, first, lines, readAll } from './files-fixture.js';
 
 const redis = connect();
 
-/** Epochs, in keys of files. */
-const epochs = /(?<=}:(?:file|file-cursors|file-events)):[\w-]{12}(?= |$)|(?<=}:chunk:)[\w-]{12}\./g;
+/** Their ids, in keys of files. */
+const fileIds = /(?<=}:(?:file|file-cursors|file-events)):[\w-]{12}(?= |$)|(?<=}:chunk:)[\w-]{12}\./g;
 
 /** Without the channel's own name, and without what renews leases. */
 async function sentBy(channel: Channel, action: () => Promise<unknown>): Promise<string[]> {
   const seen = await transcript(redis, { prefix: channel.prefix, scripts }, action);
   return seen
     .map((line) =>
-      line.replaceAll(`messaging:{${channel.name}`, '{c').replaceAll('* ', '').replaceAll(epochs, ''),
+      line.replaceAll(`messaging:{${channel.name}`, '{c').replaceAll('* ', '').replaceAll(fileIds, ''),
     )
     .filter((line) => !line.startsWith('  '));
 }
@@ -28,7 +28,7 @@ async function warm(): Promise<Channel> {
   return new Channel(redis);
 }
 
-test('send: four for a file, two for each chunk, one for its end', async () => {
+test('send: four for a file, two for each chunk, two for its end', async () => {
   const channel = await warm();
   const seen = await sentBy(channel, () =>
     channel.sender({ leaseMs: 60_000 }).send(Readable.from([lines(300)]), { name: 'a' }),
@@ -44,6 +44,7 @@ test('send: four for a file, two for each chunk, one for its end', async () => {
   "evalsha file.commit {c%%1}:file {c%%1}:file-cursors {c%%1}:chunk:1.0 {c%%1}:chunk:1.1 {c%%1}:file-events",
   "set {c%%1}:chunk:1.1",
   "evalsha file.commit {c%%1}:file {c%%1}:file-cursors {c%%1}:chunk:1.1 {c%%1}:chunk:1.2 {c%%1}:file-events",
+  "hget {c}:files-listed",
   "evalsha file.close {c%%1}:file {c%%1}:file-cursors {c%%1}:file-events {c%%1}:chunk:1.2",
 ]
 `);
@@ -81,6 +82,34 @@ test('D3: a receiver that waits for a file, and one that waits for its next chun
   await leave();
   await sender.end();
   expect(await nextFile).toMatchObject({ done: true });
+});
+
+test('D3: what others free does not make a receiver that waits ack again', async () => {
+  const channel = await warm();
+  const other = connect();
+  const source = new Readable({ read: () => undefined });
+  const sender = channel.sender({ receivers: ['r1', 'r2'], leaseMs: 60_000, lingerMs: 0 });
+  const sending = sender.send(source, { name: 'a' });
+  source.push('one\n');
+  const [file, leave] = await first(channel.receiver('r1', redis, 60_000));
+  const reading = file.lines()[Symbol.asyncIterator]();
+  expect(await reading.next()).toMatchObject({ value: 'one' });
+  const next = reading.next();
+  const [cursors] = await redis.keys(`${channel.prefix}:messaging:{${channel.name}%%1}:file-cursors:*`);
+  await until('the ack', async () => Number(await redis.zscore(cursors!, 'r1')) > 0);
+  const [skipped, leaveSkipped] = await first(channel.receiver('r2', redis, 60_000));
+  const seen = await sentBy(channel, async () => {
+    await skipped.fail();
+    // The chunk is freed, and both are told; then half a second on the server's clock.
+    await other.blpop('nothing', 0.5);
+  });
+  expect(seen.filter((line) => line.includes('file.settle'))).toHaveLength(1);
+  expect(seen.filter((line) => line.includes('file.ack'))).toEqual([]);
+  source.push(null);
+  await sending;
+  expect(await next).toMatchObject({ done: true });
+  await file.done();
+  await Promise.all([leave(), leaveSkipped()]);
 });
 
 test('read: two for a file, a GET for each chunk and a script for each second one, four to be done', async () => {

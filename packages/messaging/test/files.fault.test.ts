@@ -320,8 +320,8 @@ describe('receivers that are gone', () => {
 test('a chunk that was damaged or lost in Redis is reported, not passed on', async () => {
   const channel = new Channel(redis);
   const sender = channel.sender();
-  const { epoch } = await sender.send(Readable.from([lines(400)]), { name: 'a' });
-  const chunk = `${channel.prefix}:messaging:{${channel.name}%%1}:chunk:${epoch}.1.1`;
+  const { fileId } = await sender.send(Readable.from([lines(400)]), { name: 'a' });
+  const chunk = `${channel.prefix}:messaging:{${channel.name}%%1}:chunk:${fileId}.1.1`;
   await redis.setrange(chunk, 100, 'X');
   const [file, leave] = await first(channel.receiver());
   await expect(textOf(file)).rejects.toMatchObject({ code: 'ERR_FILE_CORRUPT' });

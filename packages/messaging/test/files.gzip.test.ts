@@ -208,12 +208,12 @@ describe('gzip that is larger than the window', () => {
   test('an older ack that arrives late does not part the cursor from the text', async () => {
     const channel = new Channel(redis);
     const text = noise(12_000);
-    const { epoch } = await channel
+    const { fileId } = await channel
       .sender({ windowBytes: 65_536, budgetBytes: 65_536 })
       .send(Readable.from([membersOf(text, 1_000)]), { name: 'a.gz' });
     const [file, leave] = await first(channel.receiver());
     const found: string[] = [];
-    const fileKey = `${channel.prefix}:messaging:{${channel.name}%%1}:file:${epoch}`;
+    const fileKey = `${channel.prefix}:messaging:{${channel.name}%%1}:file:${fileId}`;
     for await (const line of file.lines({ autoAck: false })) {
       found.push(line);
       if (found.length % 20 === 0) await file.ack();

@@ -34,8 +34,8 @@ test('every key of files is in the table of keys.ts, and expires', async () => {
   for (const key of keys) {
     const part = key
       .slice(key.indexOf('}:') + 2)
-      .replace(/^chunk:.*/, 'chunk:<epoch>.<token>.<n>')
-      .replace(/^(file|file-cursors):.*/, '$1:<epoch>');
+      .replace(/^chunk:.*/, 'chunk:<fileId>.<token>.<n>')
+      .replace(/^(file|file-cursors):.*/, '$1:<fileId>');
     parts.add(part);
     expect(table).toContain(`}:${part}\` |`);
     const left = await redis.pttl(key);
@@ -43,11 +43,11 @@ test('every key of files is in the table of keys.ts, and expires', async () => {
     expect(left).toBeLessThanOrEqual(50_000);
   }
   expect([...parts].toSorted()).toEqual([
-    'chunk:<epoch>.<token>.<n>',
+    'chunk:<fileId>.<token>.<n>',
     'file-channel',
-    'file-cursors:<epoch>',
+    'file-cursors:<fileId>',
     'file-receivers',
-    'file:<epoch>',
+    'file:<fileId>',
     'files',
     'files-done',
     'files-listed',

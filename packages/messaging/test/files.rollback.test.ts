@@ -2,20 +2,9 @@
 import { Readable } from 'node:stream';
 import { expect, test } from '@jest/globals';
 import { connect, until } from '@mortise/test-kit';
-import { Channel, first, lines, textOf } from './files-fixture.js';
+import { Channel, first, lines, snapshot, textOf } from './files-fixture.js';
 
 const redis = connect();
-
-/** Notes what stands under a prefix; the function brings it back. */
-async function snapshot(prefix: string): Promise<() => Promise<void>> {
-  const keys = await redis.keys(`${prefix}:*`);
-  const values = await Promise.all(keys.map(async (key) => redis.dumpBuffer(key)));
-  return async () => {
-    const present = await redis.keys(`${prefix}:*`);
-    await Promise.all(present.map(async (key) => redis.del(key)));
-    await Promise.all(keys.map(async (key, index) => redis.restore(key, 0, values[index]!)));
-  };
-}
 
 /** In chunks of 4 KiB; a window has four. */
 const WINDOW_BYTES = 12_000;
@@ -35,7 +24,7 @@ test('a sender that waits for room learns that Redis has forgotten more than its
   const sending = send();
   sending.catch(() => undefined);
   await until('a full window', () => sent > WINDOW_BYTES);
-  const restore = await snapshot(channel.prefix);
+  const restore = await snapshot(redis, `${channel.prefix}:*`);
   const [file, leave] = await first(channel.receiver());
   const blocks = file.blocks();
   for (let read = 0; read < 8; read += 1) await blocks.next();

@@ -344,8 +344,8 @@ describe('open()', () => {
     await expect(closed.follow('bob').open()).rejects.toMatchObject({
       code: 'ERR_CLIENT_CLOSED',
     });
-    await redis.set(`${prefix}:messaging:{odd}:chat`, 'no sorted set');
-    await redis.zadd(`${prefix}:messaging:{bob}:chats`, Date.now(), 'odd');
+    await redis.del(`${prefix}:messaging:{bob}:chats`);
+    await redis.set(`${prefix}:messaging:{bob}:chats`, 'no sorted set');
     await expect(chats.follow('bob').open()).rejects.toThrow('WRONGTYPE');
   });
 });
@@ -377,6 +377,27 @@ describe('membership', () => {
     await chats.post('old', 'anna', 'behind');
     await reader.hasText('old:2');
     expect(reader.texts).toEqual(['guild:1', 'new joined bob', 'new:1', 'old joined bob', 'old:2']);
+  });
+
+  test('who joins or creates a chat elsewhere, and posts or acks at once, gets what came since', async () => {
+    const chats = await openChat();
+    const reader = await readLive(chats, 'bob');
+    await chats.create({ chatId: 'new', sender: 'bob', members: ['anna'], body: 'mine' });
+    await reader.hasText('new:1');
+    await chats.create({ chatId: 'old', sender: 'anna', members: ['carl'] });
+    await chats.post('old', 'anna', 'before');
+    // As a follower finds it that is slower than the member's other device.
+    const { chat, joined } = {
+      chat: `${prefix}:messaging:{old}:chat`,
+      joined: `${prefix}:messaging:{old}:joined`,
+    };
+    await redis.multi().zadd(chat, 1, 'bob').zadd(joined, 1, 'bob').exec();
+    await chats.post('old', 'bob', 'mine');
+    await chats.post('old', 'anna', 'acked');
+    await chats.ack('bob', 'old', 3);
+    await chats.join('old', 'bob');
+    await reader.hasText('old:3');
+    expect(reader.texts).toEqual(['guild:1', 'new joined bob', 'new:1', 'old joined bob', 'old:2', 'old:3']);
   });
 
   test('leaving ends the chat for the member, and coming back begins it again', async () => {
@@ -690,9 +711,8 @@ describe('the end', () => {
   test('a refusal of the server ends it, too', async () => {
     const chats = await openChat();
     const reader = await readLive(chats, 'bob');
-    await redis.set(`${prefix}:messaging:{odd}:chat`, 'no sorted set');
-    await redis.zadd(`${prefix}:messaging:{bob}:chats`, Date.now(), 'odd');
-    await redis.publish(`${prefix}:messaging:{bob}:member-events`, '*:codd');
+    await redis.set(`${prefix}:messaging:{bob}:chats`, 'no sorted set');
+    await redis.publish(`${prefix}:messaging:{bob}:member-events`, '*:u');
     await reader.isOver;
     expect(reader.error).toMatchObject({ message: expect.stringContaining('WRONGTYPE') });
   });

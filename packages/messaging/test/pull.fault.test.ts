@@ -137,6 +137,35 @@ describe.each(CASES)('$method with waitMs, while Redis $outage', ({ outage, meth
   });
 });
 
+describe('pull with autoAck, while its acks get no answer', () => {
+  test.each([
+    ['at the end of the wait', { waitMs: 50 }, 0],
+    ['with its signal', {}, 50],
+  ])('returns what it has read, %s', async (_, options, abortMs) => {
+    const prefix = freshPrefix();
+    const redis = await patient();
+    const direct = connect(server.url);
+    clients.push(direct);
+    const other = new Chats(direct, { prefix });
+    await other.create({ chatId: 'c', sender: 'anna', members: ['jack'], body: 'hi' });
+    // Not in the millisecond of its creation, which is read by a script.
+    await direct.zincrby(`${prefix}:messaging:{c}:chat`, 1_000, '\0e');
+    const controller = new AbortController();
+    const call = redis.call.bind(redis) as (...args: unknown[]) => Promise<unknown>;
+    jest.spyOn(redis, 'call').mockImplementation((...args: unknown[]) => {
+      if (String(args[0]).startsWith('evalsha')) {
+        proxy.halfOpen();
+        if (abortMs > 0) setTimeout(() => controller.abort(), abortMs);
+      }
+      return call(...args);
+    });
+    const { signal } = controller;
+    const pulled = await new Chats(redis, { prefix }).pull('jack', { ...options, signal, autoAck: true });
+    expect(pulled).toMatchObject([{ chatId: 'c', messages: [{ body: 'hi' }] }]);
+    expect(await other.pull('jack')).toHaveLength(1);
+  });
+});
+
 test.each(METHODS)('%s is empty when only the subscription is not confirmed in time', async (method) => {
   const redis = await patient();
   const reader = new Reader(redis, method);

@@ -491,7 +491,11 @@ export const flowReport = new Script({
     "    if #parked == 0 then\n" +
     "      break\n" +
     "    end\n" +
-    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
+    "    -- What is published to somebody who listens to a replica, or still to a former master, arrives there but isn't counted: the next\n" +
+    "    -- one would be handed the same task. So whoever isn't heard here gets none.\n" +
+    "    local takes = message ~= nil\n" +
+    "      and parked[2] % 1 > 0\n" +
+    "      and redis.call('PUBSUB', publish == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB', parked[1])[2] > 0\n" +
     "    -- Not those that are gone, or whose parking time is over.\n" +
     "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
     "      most = most - 1\n" +
@@ -777,7 +781,11 @@ export const operatorCancel = new Script({
     "    if #parked == 0 then\n" +
     "      break\n" +
     "    end\n" +
-    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
+    "    -- What is published to somebody who listens to a replica, or still to a former master, arrives there but isn't counted: the next\n" +
+    "    -- one would be handed the same task. So whoever isn't heard here gets none.\n" +
+    "    local takes = message ~= nil\n" +
+    "      and parked[2] % 1 > 0\n" +
+    "      and redis.call('PUBSUB', publish == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB', parked[1])[2] > 0\n" +
     "    -- Not those that are gone, or whose parking time is over.\n" +
     "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
     "      most = most - 1\n" +
@@ -1435,7 +1443,11 @@ export const operatorDrain = new Script({
     "    if #parked == 0 then\n" +
     "      break\n" +
     "    end\n" +
-    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
+    "    -- What is published to somebody who listens to a replica, or still to a former master, arrives there but isn't counted: the next\n" +
+    "    -- one would be handed the same task. So whoever isn't heard here gets none.\n" +
+    "    local takes = message ~= nil\n" +
+    "      and parked[2] % 1 > 0\n" +
+    "      and redis.call('PUBSUB', publish == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB', parked[1])[2] > 0\n" +
     "    -- Not those that are gone, or whose parking time is over.\n" +
     "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
     "      most = most - 1\n" +
@@ -2397,7 +2409,11 @@ export const operatorPromote = new Script({
     "    if #parked == 0 then\n" +
     "      break\n" +
     "    end\n" +
-    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
+    "    -- What is published to somebody who listens to a replica, or still to a former master, arrives there but isn't counted: the next\n" +
+    "    -- one would be handed the same task. So whoever isn't heard here gets none.\n" +
+    "    local takes = message ~= nil\n" +
+    "      and parked[2] % 1 > 0\n" +
+    "      and redis.call('PUBSUB', publish == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB', parked[1])[2] > 0\n" +
     "    -- Not those that are gone, or whose parking time is over.\n" +
     "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
     "      most = most - 1\n" +
@@ -2561,7 +2577,11 @@ export const operatorRemove = new Script({
     "    if #parked == 0 then\n" +
     "      break\n" +
     "    end\n" +
-    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
+    "    -- What is published to somebody who listens to a replica, or still to a former master, arrives there but isn't counted: the next\n" +
+    "    -- one would be handed the same task. So whoever isn't heard here gets none.\n" +
+    "    local takes = message ~= nil\n" +
+    "      and parked[2] % 1 > 0\n" +
+    "      and redis.call('PUBSUB', publish == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB', parked[1])[2] > 0\n" +
     "    -- Not those that are gone, or whose parking time is over.\n" +
     "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
     "      most = most - 1\n" +
@@ -3045,7 +3065,11 @@ export const operatorRetry = new Script({
     "    if #parked == 0 then\n" +
     "      break\n" +
     "    end\n" +
-    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
+    "    -- What is published to somebody who listens to a replica, or still to a former master, arrives there but isn't counted: the next\n" +
+    "    -- one would be handed the same task. So whoever isn't heard here gets none.\n" +
+    "    local takes = message ~= nil\n" +
+    "      and parked[2] % 1 > 0\n" +
+    "      and redis.call('PUBSUB', publish == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB', parked[1])[2] > 0\n" +
     "    -- Not those that are gone, or whose parking time is over.\n" +
     "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
     "      most = most - 1\n" +
@@ -3324,7 +3348,11 @@ export const queueEnqueue = new Script({
     "    if #parked == 0 then\n" +
     "      break\n" +
     "    end\n" +
-    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
+    "    -- What is published to somebody who listens to a replica, or still to a former master, arrives there but isn't counted: the next\n" +
+    "    -- one would be handed the same task. So whoever isn't heard here gets none.\n" +
+    "    local takes = message ~= nil\n" +
+    "      and parked[2] % 1 > 0\n" +
+    "      and redis.call('PUBSUB', publish == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB', parked[1])[2] > 0\n" +
     "    -- Not those that are gone, or whose parking time is over.\n" +
     "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
     "      most = most - 1\n" +
@@ -4173,7 +4201,11 @@ export const scheduleSet = new Script({
     "    if #parked == 0 then\n" +
     "      break\n" +
     "    end\n" +
-    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
+    "    -- What is published to somebody who listens to a replica, or still to a former master, arrives there but isn't counted: the next\n" +
+    "    -- one would be handed the same task. So whoever isn't heard here gets none.\n" +
+    "    local takes = message ~= nil\n" +
+    "      and parked[2] % 1 > 0\n" +
+    "      and redis.call('PUBSUB', publish == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB', parked[1])[2] > 0\n" +
     "    -- Not those that are gone, or whose parking time is over.\n" +
     "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
     "      most = most - 1\n" +
@@ -4353,7 +4385,11 @@ export const shardRegroup = new Script({
     "    if #parked == 0 then\n" +
     "      break\n" +
     "    end\n" +
-    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
+    "    -- What is published to somebody who listens to a replica, or still to a former master, arrives there but isn't counted: the next\n" +
+    "    -- one would be handed the same task. So whoever isn't heard here gets none.\n" +
+    "    local takes = message ~= nil\n" +
+    "      and parked[2] % 1 > 0\n" +
+    "      and redis.call('PUBSUB', publish == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB', parked[1])[2] > 0\n" +
     "    -- Not those that are gone, or whose parking time is over.\n" +
     "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
     "      most = most - 1\n" +
@@ -5625,7 +5661,11 @@ export const workerExchange = new Script({
     "    if #parked == 0 then\n" +
     "      break\n" +
     "    end\n" +
-    "    local takes = message ~= nil and parked[2] % 1 > 0\n" +
+    "    -- What is published to somebody who listens to a replica, or still to a former master, arrives there but isn't counted: the next\n" +
+    "    -- one would be handed the same task. So whoever isn't heard here gets none.\n" +
+    "    local takes = message ~= nil\n" +
+    "      and parked[2] % 1 > 0\n" +
+    "      and redis.call('PUBSUB', publish == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB', parked[1])[2] > 0\n" +
     "    -- Not those that are gone, or whose parking time is over.\n" +
     "    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then\n" +
     "      most = most - 1\n" +

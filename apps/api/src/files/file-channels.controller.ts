@@ -94,6 +94,7 @@ export class FileChannelsController {
     'channel-ended',
     'file-aborted',
     'file-lease-lost',
+    'file-forgotten',
     'upload-running',
     'digest-mismatch',
     'source-changed',

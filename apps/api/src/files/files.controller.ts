@@ -89,6 +89,7 @@ export class FilesController {
     'unknown-file',
     'unknown-receiver',
     'receiver-busy',
+    'file-forgotten',
     'file-aborted',
     'file-expired',
     'range-not-satisfiable',

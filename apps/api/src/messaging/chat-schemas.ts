@@ -91,7 +91,16 @@ export const roleBody = z
   })
   .meta({ id: 'RoleBody', examples: [{ role: 'reader', by: 'frank' }] });
 
-export const cursorBody = z.strictObject({ upToId }).meta({ id: 'CursorBody', examples: [{ upToId: 0 }] });
+/** Of an ack, where ids may have begun anew since they were read. */
+export const ackEpoch = z
+  .int()
+  .min(1)
+  .optional()
+  .meta({ description: 'as the id was read with it: in another one it is unknown-message' });
+
+export const cursorBody = z
+  .strictObject({ upToId, epoch: ackEpoch })
+  .meta({ id: 'CursorBody', examples: [{ upToId: 0 }] });
 
 export const cursorSchema = z
   .object({ ackedId: count.meta({ description: 'never less than it was' }) })

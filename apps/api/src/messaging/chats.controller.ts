@@ -145,9 +145,10 @@ export class ChatsController {
   async moveCursor(
     @Param('id', { schema: nameSchema }) id: string,
     @Param('member', { schema: nameSchema }) member: string,
-    @Body({ schema: cursorBody }) { upToId }: z.infer<typeof cursorBody>,
+    @Body({ schema: cursorBody }) { upToId, epoch }: z.infer<typeof cursorBody>,
   ): Promise<z.infer<typeof cursorSchema>> {
-    return { ackedId: await this.chats.ack(member, id, upToId) };
+    const options = epoch === undefined ? {} : { epoch };
+    return { ackedId: await this.chats.ack(member, id, upToId, options) };
   }
 
   @Post(':id/typing')

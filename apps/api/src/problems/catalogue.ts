@@ -102,6 +102,7 @@ export const CATALOGUE = {
     status: 409,
     title: 'Another upload has taken the file, or another process the receiver',
   },
+  'file-forgotten': { status: 409, title: 'Redis has forgotten what it was told of the file' },
   'file-aborted': { status: 409, title: 'The file was given up before it was whole' },
   'file-expired': { status: 410, title: 'This part of the file is not stored any more' },
   'range-not-satisfiable': { status: 416, title: 'The file does not have this range' },

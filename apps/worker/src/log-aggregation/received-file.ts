@@ -16,7 +16,7 @@ const NAME_CHARACTERS = 100;
 /** A file of a channel of @mortise/messaging as the aggregation takes it: gzip undone by its name, acked where a line ends. */
 export class ReceivedFile implements LogFile {
   /**
-   * The epoch of its channel and its number, which together are no other file's, also when the channel is forgotten and made anew; and what
+   * What its sender has drawn for it, which is no other file's, also when the channel, or that the file was listed, is forgotten; and what
    * fits of its name, for who reads the log.
    */
   readonly id: string;
@@ -27,7 +27,7 @@ export class ReceivedFile implements LogFile {
 
   constructor(file: IncomingFile) {
     this.#file = file;
-    this.id = `${file.epoch}:${file.number}:${file.name.slice(0, NAME_CHARACTERS)}`;
+    this.id = `${file.fileId}:${file.name.slice(0, NAME_CHARACTERS)}`;
   }
 
   get offset(): number {

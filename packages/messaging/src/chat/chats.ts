@@ -245,8 +245,8 @@ export class Chats<Body = unknown> {
    * The followers of a process share one subscription for each chat; a push costs Redis one command, however many members there
    * are. While nothing happens, a follower sends one read a minute, and so does each chat for all of its followers. One that
    * isn't read holds nothing up and keeps nothing but up to 4 pages of 64 entries. Begins with the first `next()`, or with `open()`,
-   * which resolves when what is posted from then on is pushed. Ends
-   * with `return()` (leaving the loop), with the reason of `signal`, with ERR_CLIENT_CLOSED or a refusal of the server;
+   * which resolves when what is posted from then on is pushed. A chat that is damaged is left out, told to `onUnreadable`, and tried
+   * again each 5 s. Ends with `return()` (leaving the loop), with the reason of `signal`, with ERR_CLIENT_CLOSED or a refusal of the server;
    * outages are waited for. Throws RangeError for a token that is none, is damaged or is another member's.
    */
   follow(member: string, options: FollowOptions = {}): ChatEvents<Body> {

@@ -2,26 +2,31 @@
  * Reads the chunks of a file from a receiver's cursor on, up to two ahead, each by one GET. One GET is under way at a time, so that Redis has one
  * reply for each receiver in memory and not more. How many chunks there are comes with the wake-ups of the writer; the head of the file is
  * read when it ends, when a chunk isn't where it should be, and in bounded time.
+ *
+ * A failover may forget chunks that were read. Their sender sends them again, cut in other places maybe, and what was acked of them has no meaning any
+ * more. So the reader goes back to its cursor, as Redis knows it, reads on from there, and passes over what it had handed out.
  */
-import { ClientClosedError, encodeName } from '@mortise/redis';
+import { encodeName } from '@mortise/redis';
 import {
   FileAbortedError,
   FileCorruptError,
   FileExpiredError,
+  FileForgottenError,
   FileLeaseLostError,
   GzipMemberTooLargeError,
 } from '../errors.js';
-import { persist } from '../persist.js';
 import type { FileKeys } from '../keys.js';
 import { fileAck, fileJoin } from '../scripts.gen.js';
 import { FILE_BYTES, FILE_CHUNKS } from '../telemetry/metrics.js';
-import type { OpenedChunk, Position } from './chunk.js';
+import type { OpenedChunk } from './chunk.js';
 import { CHUNK_HEADER_BYTES, decodePosition, encodePosition, openChunk } from './chunk.js';
 import { FileNews } from './file-news.js';
 import type { FileHead } from './file-state.js';
 import { chunkKeys, readHead } from './file-state.js';
-import type { FileId, FilesContext } from './files-context.js';
+import type { FilesContext } from './files-context.js';
 import { RECHECK_MS } from './files-context.js';
+import type { Reading } from './reading.js';
+import { persisted, requireExpected } from './reading.js';
 
 /** Chunks that are read before they are asked for. */
 const AHEAD = 2;
@@ -29,27 +34,15 @@ const AHEAD = 2;
 const IDLE_MS = 5;
 const READ = { 'mortise.messaging.direction': 'read' };
 
-/** The file that is read, and by whom. */
-export interface Reading extends FileId {
-  readonly name: string;
-  /** When the file was listed, and how long it is kept, by the server's clock. */
-  readonly listedAt: number;
-  readonly ttlMs: number;
-  readonly receiver: string;
-  readonly token: number;
-  /** Where to begin; default: at the cursor of the receiver. */
-  readonly from?: Position | undefined;
-  /** Aborted when the receiver ends, or has lost its lease. */
-  readonly signal: AbortSignal;
-}
-
 export class ChunkReader {
   /** Of the file; known when it has ended. */
   sha256: string | undefined;
   /** Of a compressed file: bytes of inflated text that were acked, and how many of them lie before the cursor; undefined when none was acked. */
   acked: { readonly textBytes: number; readonly textBase: number } | undefined;
-  /** Called when the reader has waited for some ms, and is about to wait longer. */
+  /** Called when it has waited for some ms, and is about to wait longer. */
   onIdle: () => void = () => undefined;
+  /** Called when reading has gone back: what was acked has to be acked again. */
+  onBack: () => void = () => undefined;
   /** Where reading began, in bytes of the file as it was sent. */
   startOffset = 0;
   /** What may be read of the file before something of it is acked. */
@@ -67,6 +60,15 @@ export class ChunkReader {
   /** The chunks that have been read since the cursor: index, offset of the first byte, bytes. */
   #read: { index: number; offset: number; bytes: number }[] = [];
   #begin = { chunk: 0, bytes: 0 };
+  /** The chunk that is read next. */
+  #next = 0;
+  /** What lies before it was handed out. */
+  #handedOut: number | undefined;
+  /** Where it was when it last went back; doing so again there is of no use. */
+  #wentBackAt: number | undefined;
+  #isBackDue = false;
+  #hasAckedText = false;
+  #lastAcked: number | undefined;
   #acked = 0;
   #getting: Promise<unknown> = Promise.resolve();
   #crc: number | undefined;
@@ -75,7 +77,7 @@ export class ChunkReader {
   private constructor(context: FilesContext, reading: Reading, news: FileNews) {
     this.#context = context;
     this.#reading = reading;
-    this.#keys = context.keys.file(context.channel, reading.number, reading.epoch);
+    this.#keys = context.keys.file(context.channel, reading.number, reading.fileId);
     this.#news = news;
   }
 
@@ -86,7 +88,7 @@ export class ChunkReader {
 
   /** Waits until the file is there. One round trip, and the subscription. */
   static async open(context: FilesContext, reading: Reading): Promise<ChunkReader> {
-    const { events } = context.keys.file(context.channel, reading.number, reading.epoch);
+    const { events } = context.keys.file(context.channel, reading.number, reading.fileId);
     const news = await FileNews.open(context.hub, events);
     const reader = new ChunkReader(context, reading, news);
     try {
@@ -98,29 +100,43 @@ export class ChunkReader {
     }
   }
 
-  /** The parts of the file from the cursor on. Ends with the file. Throws ERR_FILE_ABORTED, ERR_FILE_CORRUPT, ERR_FILE_EXPIRED. */
+  /** The parts of the file from the cursor on. Ends with the file. Throws ERR_FILE_ABORTED, ERR_FILE_CORRUPT, ERR_FILE_EXPIRED, ERR_FILE_FORGOTTEN. */
   async *parts(): AsyncGenerator<Buffer> {
-    let { chunk: index, bytes: skipped } = this.#begin;
-    const ahead: Promise<Buffer | null>[] = [];
-    for (; await this.#isThere(index); index += 1) {
-      this.#getAhead(ahead, index);
-      const value = (await ahead.shift()) || (await this.#getAgain(index));
-      this.#getAhead(ahead, index + 1);
-      const part = this.#check(index, value).subarray(skipped);
-      skipped = 0;
+    let ahead: Promise<Buffer | null>[] = [];
+    for (;;) {
+      if (this.#isBackDue) {
+        await this.#goBack();
+        ahead = [];
+      }
+      if (!(await this.#isThere())) return;
+      if (this.#isBackDue) continue;
+      this.#getAhead(ahead, this.#next);
+      const value = (await ahead.shift()) || (await this.#getAgain());
+      const chunk = value && this.#check(value);
+      if (!chunk) {
+        ahead = [];
+        continue;
+      }
+      this.#next += 1;
+      this.#getAhead(ahead, this.#next);
+      const part = chunk.part.subarray(Math.max(0, this.#handedOut! - chunk.offset));
+      this.#handedOut = Math.max(this.#handedOut!, this.#offset);
       if (part.length > 0) yield part;
+      else if (this.#lastAcked !== undefined) await this.ack(this.#lastAcked);
     }
   }
 
   /**
    * Moves the cursor behind so many bytes of the file, counted from its beginning, and frees what all have passed. With `text`, notes how
-   * many bytes of inflated text are acked, and how many of them lie before `offset`, where a member of gzip begins. Repeating it is safe. One script.
+   * many bytes of inflated text are acked, and how many of them lie before `offset`, where a member of gzip begins. Repeating it is safe. Does nothing
+   * where Redis has forgotten what is acked: it is acked when it is there again. One script.
    */
   async ack(offset: number, text?: { textBytes: number; textBase: number }): Promise<void> {
-    const { redis, hub, channel } = this.#context;
-    const { receiver, token, name } = this.#reading;
+    const { redis, hub } = this.#context;
+    const { receiver, token } = this.#reading;
     const score = Math.max(this.#acked, encodePosition(this.#positionOf(offset)));
     const to = decodePosition(score).chunk;
+    const read = this.#read;
     const reply = await this.#persist(
       async () =>
         (await fileAck.run(
@@ -141,8 +157,17 @@ export class ChunkReader {
           },
         )) as number,
     );
-    if (reply === -1) throw new FileLeaseLostError(channel, `receiver "${receiver}"`);
-    if (reply < 0) throw new FileExpiredError(name, offset);
+    if (text) this.#hasAckedText = true;
+    else this.#lastAcked = Math.max(this.#lastAcked ?? 0, offset);
+    if (reply < 0) {
+      await this.#expect(offset);
+      this.#isBackDue = true;
+      this.#news.isStale = true;
+      this.#news.poke();
+      return;
+    }
+    // Reading has gone back meanwhile.
+    if (read !== this.#read) return;
     this.#freed = Math.max(this.#freed, reply);
     this.#acked = score;
     while (this.#read.length > 0 && this.#read[0]!.index < to) this.#read.shift();
@@ -159,11 +184,6 @@ export class ChunkReader {
     return this.#positionOf(offset).chunk - decodePosition(this.#acked).chunk;
   }
 
-  /** The index of the last chunk that was read; -1 when none was. */
-  get lastChunk(): number {
-    return this.#read.at(-1)?.index ?? -1;
-  }
-
   /** What lies behind this byte has to be in Redis together, until it is pinned further on. Throws ERR_GZIP_MEMBER_TOO_LARGE from `parts` when it can't. */
   pin(offset: number): void {
     this.#pinnedAt = offset;
@@ -175,7 +195,7 @@ export class ChunkReader {
 
   async #join(): Promise<void> {
     const { redis, channel } = this.#context;
-    const { receiver, token, name, listedAt, ttlMs, signal } = this.#reading;
+    const { receiver, token, name, signal } = this.#reading;
     for (;;) {
       // Before the look, so that what is said during it counts.
       this.#news.isStale = false;
@@ -184,30 +204,34 @@ export class ChunkReader {
           (await fileJoin.run(redis, this.#keys, { receiver: encodeName(receiver), token })) as string[],
       );
       if (first === 'lost') throw new FileLeaseLostError(channel, `receiver "${receiver}"`);
-      if (first === 'done') throw new FileExpiredError(name, 0);
-      if (first !== 'absent') {
-        this.#take(Number(first), rest);
-        return;
+      if (first !== 'absent' && first !== 'done') {
+        return this.#take(Number(first), rest);
       }
-      const [seconds] = (await this.#persist(() => redis.call('time', []))) as [string];
-      if (Number(seconds) * 1_000 > listedAt + ttlMs) throw new FileExpiredError(name, 0);
+      await this.#expect(0);
+      if (first === 'done') throw new FileExpiredError(name, 0);
       await this.#news.wait(RECHECK_MS, signal);
     }
+  }
+
+  #expect(offset: number): Promise<void> {
+    return this.#persist(async () => requireExpected(this.#context, this.#reading, offset));
   }
 
   #take(score: number, fields: readonly string[]): void {
     const [textBytes, chunks, freed, , state, segments, detail, bytes, windowBytes, chunkBytes] =
       fields as string[] & { length: 10 };
-    this.#begin = this.#reading.from ?? decodePosition(score);
+    const isNew = this.#handedOut === undefined;
+    this.#begin = (isNew && this.#reading.from) || decodePosition(score);
+    this.#next = this.#begin.chunk;
     this.#acked = score;
-    if (textBytes) {
+    if (textBytes && isNew) {
       const [acked, base] = textBytes.split(':');
       this.acked = { textBytes: Number(acked), textBase: Number(base) };
     }
     this.#windowBytes = Number(windowBytes);
     this.#chunkBytes = Number(chunkBytes);
     this.leewayBytes = this.#windowBytes - 2 * this.#chunkBytes;
-    if (this.#begin.chunk === Number(chunks)) this.startOffset = Number(bytes);
+    if (isNew && this.#begin.chunk === Number(chunks)) this.startOffset = Number(bytes);
     this.#freed = Math.min(Number(freed), this.#begin.chunk);
     this.#head = {
       chunks: Number(chunks),
@@ -215,39 +239,63 @@ export class ChunkReader {
       segments: segments ?? '',
       detail: detail ?? '',
     };
-    if (this.#begin.chunk === 0) this.#crc = 0;
+    this.#crc = this.#begin.chunk === 0 ? 0 : undefined;
   }
 
-  /** The first offset is known with the first chunk; a cursor at the end of the file has none. */
-  #check(index: number, value: Buffer): Buffer {
+  /** To the cursor, when Redis knows the file again. The ends of members, at which that may stand, are not known any more. */
+  async #goBack(): Promise<void> {
+    const { from, name } = this.#reading;
+    if (from && this.#handedOut === undefined) throw new FileExpiredError(name, this.#offset);
+    if (this.#hasAckedText) throw new FileForgottenError(name);
+    this.#isBackDue = false;
+    this.#wentBackAt = this.#handedOut;
+    this.#read = [];
+    await this.#join();
+    this.#news.chunks = this.#head.chunks;
+    this.onBack();
+  }
+
+  /**
+   * Undefined when it doesn't follow what was read, and reading goes back. The first offset is known with the first chunk; a cursor at the end of the
+   * file has none.
+   */
+  #check(value: Buffer): OpenedChunk | undefined {
     const { name } = this.#reading;
+    const index = this.#next;
     const chunk: OpenedChunk | undefined = openChunk(value);
     if (!chunk) throw new FileCorruptError(name, `the CRC of chunk ${index} is wrong`);
     const isFirst = this.#read.length === 0 && index === this.#begin.chunk;
     if (isFirst) {
-      this.startOffset = chunk.offset + this.#begin.bytes;
       this.#offset = chunk.offset;
+      if (this.#handedOut === undefined) this.startOffset = chunk.offset + this.#begin.bytes;
     }
-    if ((this.#crc !== undefined && chunk.crcBefore !== this.#crc) || chunk.offset !== this.#offset) {
-      throw new FileCorruptError(name, `chunk ${index} does not follow the one before`);
+    this.#handedOut ??= this.startOffset;
+    const isNext = this.#crc === undefined || chunk.crcBefore === this.#crc;
+    if (!isNext || chunk.offset !== this.#offset || chunk.offset > this.#handedOut) {
+      if (this.#wentBackAt === this.#handedOut) {
+        throw new FileCorruptError(name, `chunk ${index} does not follow the one before`);
+      }
+      this.#isBackDue = true;
+      return undefined;
     }
     this.#crc = chunk.crc;
     this.#offset += chunk.part.length;
     this.#read.push({ index, offset: chunk.offset, bytes: chunk.part.length });
     this.#context.tally?.count(FILE_CHUNKS, 1, READ);
     this.#context.tally?.count(FILE_BYTES, chunk.part.length, READ);
-    return chunk.part;
+    return chunk;
   }
 
   get #known(): number {
     return Math.max(this.#head.chunks, this.#news.chunks);
   }
 
-  /** Waits for a chunk; false at the end of the file. */
-  async #isThere(index: number): Promise<boolean> {
+  /** Waits for the next chunk, or until reading has to go back; false at the end of the file. */
+  async #isThere(): Promise<boolean> {
     const { signal, name } = this.#reading;
+    const index = this.#next;
     signal.throwIfAborted();
-    while (index >= this.#known) {
+    while (index >= this.#known && !this.#isBackDue) {
       if (this.#head.state === 'closed' && index >= this.#head.chunks) {
         this.sha256 = this.#head.detail;
         return false;
@@ -255,7 +303,7 @@ export class ChunkReader {
       if (this.#head.state === 'aborted') throw new FileAbortedError(name, this.#head.detail);
       if (this.#isOverfull()) {
         await this.#look();
-        if (this.#head.state === 'open' && index >= this.#known) {
+        if (this.#head.state === 'open' && index >= this.#known && !this.#isBackDue) {
           throw new GzipMemberTooLargeError(name, this.#windowBytes - this.#chunkBytes);
         }
         continue;
@@ -290,8 +338,17 @@ export class ChunkReader {
   async #look(): Promise<void> {
     this.#news.isStale = false;
     const head = await this.#persist(() => readHead(this.#context.redis, this.#keys));
-    if (!head) throw new FileExpiredError(this.#reading.name, this.#offset);
-    this.#head = head;
+    if (!head) await this.#expect(this.#offset);
+    if (!head || this.#hasForgotten(head)) this.#isBackDue = true;
+    else this.#head = head;
+  }
+
+  /** Whether chunks that were read are not there any more, or are another writer's. */
+  #hasForgotten({ chunks, segments }: FileHead): boolean {
+    if (this.#next === 0) return false;
+    const [before] = chunkKeys(this.#keys, this.#head.segments, this.#next - 1, this.#next);
+    const [now] = chunkKeys(this.#keys, segments, this.#next - 1, this.#next);
+    return chunks < this.#next || before !== now;
   }
 
   /** Gets what is written, from a chunk on, as far as chunks are read ahead; some of it is under way. */
@@ -310,15 +367,22 @@ export class ChunkReader {
     return this.#persist(async () => (await this.#context.redis.callBuffer('get', [key!])) as Buffer | null);
   }
 
-  /** Not there: another writer has gone on with the file, it was aborted, or it is gone. */
-  async #getAgain(index: number): Promise<Buffer> {
+  /** Not there: another writer has gone on with the file, it was aborted, or it is gone. Undefined when it is to be waited for. */
+  async #getAgain(): Promise<Buffer | undefined> {
+    const { name } = this.#reading;
     await this.#look();
-    if (this.#head.state === 'aborted') {
-      throw new FileAbortedError(this.#reading.name, this.#head.detail);
+    if (this.#isBackDue) return undefined;
+    if (this.#head.state === 'aborted') throw new FileAbortedError(name, this.#head.detail);
+    if (this.#next >= this.#head.chunks) {
+      // It was said to be there, and is forgotten: its sender will send it again.
+      this.#news.chunks = this.#head.chunks;
+      return undefined;
     }
-    const value = await this.#get(index);
-    if (!value || value.length === 0) throw new FileExpiredError(this.#reading.name, this.#offset);
-    return value;
+    const value = await this.#get(this.#next);
+    if (value && value.length > 0) return value;
+    await this.#look();
+    if (!this.#isBackDue) throw new FileExpiredError(name, this.#offset);
+    return undefined;
   }
 
   #positionOf(offset: number): { chunk: number; bytes: number } {
@@ -330,16 +394,6 @@ export class ChunkReader {
   }
 
   async #persist<Result>(act: () => Promise<Result>): Promise<Result> {
-    const { redis } = this.#context;
-    const { signal } = this.#reading;
-    let result: { value: Result } | undefined;
-    await persist(
-      () => !signal.aborted && redis.status !== 'end',
-      async () => {
-        result = { value: await act() };
-      },
-    );
-    if (result) return result.value;
-    throw signal.aborted ? (signal.reason as Error) : new ClientClosedError();
+    return persisted(this.#context.redis, this.#reading.signal, act);
   }
 }

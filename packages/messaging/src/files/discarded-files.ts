@@ -25,52 +25,54 @@ export class DiscardedFiles {
     this.#ttlMs = ttlMs;
   }
 
-  async discard({ number, epoch }: FileId, reason: string): Promise<boolean> {
+  async discard(id: FileId, reason: string): Promise<boolean> {
     const { redis, channelKeys, keys, channel } = this.#context;
-    const fileKeys = keys.file(channel, number, epoch);
+    const { number, fileId } = id;
+    const fileKeys = keys.file(channel, number, fileId);
     const head = await readHead(redis, fileKeys);
     if (head?.state === 'closed') return false;
-    if (head?.state !== 'aborted' && !(await this.#abort({ number, epoch }, reason))) return false;
+    if (head?.state !== 'aborted' && !(await this.#abort(id, reason))) return false;
     await redis.call('zremrangebyscore', [channelKeys.files, number, number]);
     const [fields, names] = (await Promise.all([
       redis.call('hkeys', [fileKeys.file]),
       redis.call('zrange', [channelKeys.receivers, 0, -1]),
     ])) as [string[], string[]];
     const untold = names.filter((name) => !fields.includes(`t:${name}`)).map(decodeName);
-    await this.#settling.finish({ number, epoch }, untold, '');
+    await this.#settling.finish(id, untold, '');
     return true;
   }
 
   async discardAbandoned(silentMs: number, reason: string): Promise<number> {
     const { redis, channelKeys, keys, channel } = this.#context;
-    const [listed, [seconds]] = (await Promise.all([
+    const [found, [seconds]] = (await Promise.all([
       redis.call('hgetall', [channelKeys.listed]),
       redis.call('time', []),
     ])) as [string[] | Record<string, string>, [string]];
-    const entries = Array.isArray(listed)
-      ? Array.from({ length: listed.length / 2 }, (_, index) => [listed[2 * index]!, listed[2 * index + 1]!])
-      : Object.entries(listed);
+    const entries = Array.isArray(found)
+      ? Array.from({ length: found.length / 2 }, (_, index) => [found[2 * index]!, found[2 * index + 1]!])
+      : Object.entries(found);
     let discarded = 0;
     await Promise.all(
       entries.map(async ([number, entry]) => {
-        const { epoch, listedAt } = entryOf(Number(number), entry!);
-        const { file } = keys.file(channel, Number(number), epoch);
+        const listed = entryOf(Number(number), entry!);
+        const { file } = keys.file(channel, listed.number, listed.fileId);
         const [state, lease] = (await redis.call('hmget', [file, 'state', 'lease'])) as [string?, string?];
         // A sender that was killed before it opened the file has left only the entry.
-        const silentSince = state ? Number(lease) : listedAt;
+        const silentSince = state ? Number(lease) : listed.listedAt;
         if ((state && state !== 'open') || silentSince + silentMs > Number(seconds) * 1_000) return;
-        if (await this.discard({ number: Number(number), epoch }, reason)) discarded += 1;
+        if (await this.discard(listed, reason)) discarded += 1;
       }),
     );
     return discarded;
   }
 
-  async #abort({ number, epoch }: FileId, reason: string): Promise<boolean> {
+  async #abort({ number, epoch, fileId }: FileId, reason: string): Promise<boolean> {
     const limits = resolveFileSenderOptions({ receivers: ['nobody'], ttlMs: this.#ttlMs });
     const file = {
       name: String(number),
       number,
       epoch,
+      fileId,
       receivers: [],
       windowBytes: limits.windowBytes,
       holder: randomUUID(),

@@ -43,7 +43,7 @@ import { Settling } from './settling.js';
 const MAX_RECEIVERS = 1_000;
 
 /** A file that was listed; or its number alone, which another one has when the channel was forgotten meanwhile. */
-export type FileRef = number | FileId;
+export type FileRef = number | { readonly number: number; readonly epoch: string };
 
 export class FileChannel {
   readonly #context: FilesContext;
@@ -240,8 +240,8 @@ export class FileChannel {
     const id = await this.#requireKnown(file);
     const { token, isEnded } = await this.#lease(receiver);
     if (isEnded) return;
-    const isHeld = await this.#settling.finish(id, [receiver], token);
-    if (!isHeld) throw new ReceiverBusyError(this.#context.channel, receiver, 0);
+    const settled = await this.#settling.finish(id, [receiver], token);
+    if (settled === 'lost') throw new ReceiverBusyError(this.#context.channel, receiver, 0);
   }
 
   /** Takes a file away from all receivers, and what is stored of it; a sender that still writes it stops. Throws ERR_UNKNOWN_FILE. */
@@ -283,8 +283,8 @@ export class FileChannel {
     return this.#discarded.discardAbandoned(silentMs, reason);
   }
 
-  #keysOf({ number, epoch }: FileId): ReturnType<MessagingKeys['file']> {
-    return this.#context.keys.file(this.#context.channel, number, epoch);
+  #keysOf({ number, fileId }: FileId): ReturnType<MessagingKeys['file']> {
+    return this.#context.keys.file(this.#context.channel, number, fileId);
   }
 
   async #entry(file: FileRef): Promise<ListedEntry> {
@@ -300,12 +300,14 @@ export class FileChannel {
   async #requireKnown(file: FileRef): Promise<FileId> {
     const { redis, channel, channelKeys } = this.#context;
     const { number, epoch } = refOf(file);
-    const [last, present] = (await redis.call('hmget', [channelKeys.head, 'last', 'epoch'])) as [
-      string?,
-      string?,
-    ];
+    const [[last, present], entry] = (await Promise.all([
+      redis.call('hmget', [channelKeys.head, 'last', 'epoch']),
+      redis.call('hget', [channelKeys.listed, number]),
+    ])) as [[string?, string?], string | null];
     const isKnown = present && number >= 1 && number <= Number(last);
-    if (isKnown && (epoch === undefined || epoch === present)) return { number, epoch: present };
+    if (isKnown && (epoch === undefined || epoch === present)) {
+      return { number, epoch: present, fileId: entry === null ? '' : entryOf(number, entry).fileId };
+    }
     throw new UnknownFileError(channel, number);
   }
 

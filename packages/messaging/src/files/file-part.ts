@@ -1,8 +1,8 @@
 /** A stored part of a file, as a receiver reads it whose process need not be this one. */
 import { Loop } from '@mortise/redis';
-import type { Reading } from './chunk-reader.js';
 import { ChunkReader } from './chunk-reader.js';
 import type { FilesContext } from './files-context.js';
+import type { Reading } from './reading.js';
 
 export class FilePart {
   readonly #reader: ChunkReader;

@@ -7,14 +7,20 @@
  * its reservation in the budget, who is done with it and the end of the channel have to change together and in any order, and nothing
  * may be dropped by age; a chat has one cursor for each member, and caps.
  */
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type { Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { RedisClient } from '@mortise/redis';
 import { encodeName, requireClient, requireName, WaiterHub } from '@mortise/redis';
-import { ChannelEndedError, ReceiversDifferError, SourceChangedError } from '../errors.js';
+import {
+  ChannelEndedError,
+  FileForgottenError,
+  FileLeaseLostError,
+  ReceiversDifferError,
+  SourceChangedError,
+} from '../errors.js';
 import { MessagingKeys } from '../keys.js';
 import { filesOpen } from '../scripts.gen.js';
 import { FILE_BYTES, FILE_CHUNKS, FILE_WAITS } from '../telemetry/metrics.js';
@@ -24,36 +30,20 @@ import { CHUNK_HEADER_BYTES } from './chunk.js';
 import { DeadReceivers } from './dead-receivers.js';
 import { FileNews } from './file-news.js';
 import { idOfPath, readPath } from './file-source.js';
-import { MAX_LISTED } from './listed-file.js';
+import { entryOf, MAX_LISTED } from './listed-file.js';
 import { FileWriter } from './file-writer.js';
 import { gunzip } from './gunzip.js';
 import { gzipMembers } from './gzip-members.js';
-import type { FilesContext } from './files-context.js';
+import type { FileId, FilesContext } from './files-context.js';
 import { RECHECK_MS } from './files-context.js';
 import type { FileSenderLimits, FileSenderOptions, SendFileOptions } from './options.js';
 import { resolveFileSenderOptions } from './options.js';
 import { PrefixCheck } from './prefix-check.js';
+import type { SentFile, WantedFile } from './sent-file.js';
+import { drawn } from './sent-file.js';
 import { Settling } from './settling.js';
+import { isForgotten } from './standing.js';
 
-/** A file that was sent. */
-export interface SentFile {
-  readonly name: string;
-  readonly id: string;
-  /** Its place among the files of the channel, from 1. */
-  readonly number: number;
-  /** Of the channel: with the number, it tells the file from all others, as `IncomingFile` has them. */
-  readonly epoch: string;
-  readonly bytes: number;
-  /** Of the whole file, in hex. Empty when it had been sent before. */
-  readonly sha256: string;
-  /** It had been sent before, by this id; nothing was read. */
-  readonly isDuplicate: boolean;
-  /** How many bytes had been sent by an earlier `send`, on which this one went on. */
-  readonly resumedAt: number;
-}
-
-/** So many random ones are no other channel's. */
-const EPOCH_BYTES = 9;
 /** Ids of files that all receivers are done with, so that a restarted sender doesn't send them again. */
 const REMEMBERED = 10_000;
 const SENT = { 'mortise.messaging.direction': 'sent' };
@@ -88,7 +78,9 @@ export class FileSender {
    * of it before, by its id, is read again (for the SHA-256, and to compare) but not sent. Two commands in one round trip for each chunk.
    *
    * When the process dies, the file stays open, and `send` with the same source goes on. When the source fails, is
-   * truncated or is not what was sent before, the file is aborted, and receivers are told. Rejects with the error of the source,
+   * truncated or is not what was sent before, the file is aborted, and receivers are told. When Redis has forgotten that the file was listed, or
+   * chunks that were sent, as after a failover, a path is sent again, under the same `fileId` in the first case; of anything else `send` rejects with
+   * ERR_FILE_FORGOTTEN, and goes on when it is called again. That is seen within a third of the lease. Rejects with the error of the source,
    * ERR_SOURCE_CHANGED, ERR_FILE_LEASE_LOST, ERR_RECEIVER_DEAD, ERR_RECEIVERS_DIFFER, ERR_CHANNEL_ENDED.
    */
   async send(
@@ -106,34 +98,13 @@ export class FileSender {
     const isSized = stats && !options.follow && !options.gzip;
     const headers = CHUNK_HEADER_BYTES * Math.ceil((stats?.size ?? 0) / (chunkBytes - CHUNK_HEADER_BYTES));
     const needed = isSized ? stats.size + headers + 2 * chunkBytes : Infinity;
-    const { number, epoch, receivers, reserved, isFinished } = await this.#list(
-      { id, name, reserve: Math.min(windowBytes, needed) },
-      options.signal,
-    );
-    const sent = { name, id, number, epoch, bytes: 0, sha256: '', isDuplicate: true, resumedAt: 0 };
-    if (isFinished) return sent;
-    const writer = await FileWriter.open(
-      this.#context,
-      this.#limits,
-      { name, number, epoch, receivers, windowBytes: reserved, holder: `${this.#holder}:${randomUUID()}` },
-      options.signal,
-    );
-    if (!writer) return sent;
-    try {
-      // Another sender may have sent it since it was listed: what was opened then is read by nobody.
-      if (writer.isNew && (await this.#settling.isOver({ number, epoch }, receivers))) {
-        await writer.close('aborted', 'it was sent by another sender');
-        return sent;
+    const wanted = { given, name, id, fileId: drawn(), reserve: Math.min(windowBytes, needed) };
+    for (;;) {
+      try {
+        return await this.#sendListed(source, wanted, options);
+      } catch (error) {
+        if (!isPath || !(error instanceof FileForgottenError)) throw error;
       }
-      const resumedAt = writer.bytes;
-      const plain = isPath ? readPath(source, name, options.follow) : source;
-      const content = options.gzip
-        ? gzipMembers(given === name ? gunzip(bytesOf(plain), name) : plain)
-        : plain;
-      const sha256 = await this.#write(writer, name, content, options);
-      return { ...sent, bytes: writer.bytes, sha256, isDuplicate: false, resumedAt };
-    } finally {
-      await writer.release();
     }
   }
 
@@ -199,6 +170,7 @@ export class FileSender {
       name: id,
       number: Number(number),
       epoch,
+      fileId: entryOf(Number(number), entry).fileId,
       receivers: this.#limits.receivers,
       windowBytes: this.#limits.windowBytes,
       holder: this.#holder,
@@ -214,12 +186,66 @@ export class FileSender {
     }
   }
 
+  async #sendListed(
+    source: string | Readable | AsyncIterable<Uint8Array>,
+    wanted: WantedFile,
+    options: SendFileOptions,
+  ): Promise<SentFile> {
+    const { name, given, id } = wanted;
+    const { receivers, reserved, isFinished, ...file } = await this.#list(wanted, options.signal);
+    const sent = { name, id, ...file, bytes: 0, sha256: '', isDuplicate: true, resumedAt: 0 };
+    if (isFinished) return sent;
+    const asked = async (): Promise<boolean> => isForgotten(this.#context, file, id);
+    const holder = `${this.#holder}:${randomUUID()}`;
+    const writer = await FileWriter.open(
+      this.#context,
+      this.#limits,
+      { name, ...file, receivers, windowBytes: reserved, holder, isForgotten: asked },
+      options.signal,
+    );
+    if (!writer) return sent;
+    try {
+      // Another sender may have sent it since it was listed: what was opened then is read by nobody.
+      const isOver = writer.isNew && (await this.#settling.isOver(file, receivers));
+      if (isOver === undefined) throw new FileForgottenError(name);
+      if (isOver) {
+        await writer.close('aborted', 'it was sent by another sender');
+        return sent;
+      }
+      const resumedAt = writer.bytes;
+      const plain = typeof source === 'string' ? readPath(source, name, options.follow) : source;
+      const content = options.gzip
+        ? gzipMembers(given === name ? gunzip(bytesOf(plain), name) : plain)
+        : plain;
+      const sha256 = await this.#write(writer, name, content, options);
+      return { ...sent, bytes: writer.bytes, sha256, isDuplicate: false, resumedAt };
+    } catch (error) {
+      const isDoubtful = error instanceof FileLeaseLostError || error instanceof FileForgottenError;
+      if (!isDoubtful || !(await asked())) throw error;
+      await this.#clear(writer, file);
+      throw new FileForgottenError(name);
+    } finally {
+      await writer.release();
+    }
+  }
+
+  /** What is stored of a file that isn't listed any more, as well as it can. */
+  async #clear(writer: FileWriter, file: FileId): Promise<void> {
+    try {
+      await writer.close('aborted', 'Redis has forgotten that it was listed').catch(() => false);
+      await this.#settling.clear(file, this.#limits.receivers);
+    } catch {
+      // It goes away after `ttlMs`.
+    }
+  }
+
   async #list(
-    { id, name, reserve }: { id: string; name: string; reserve: number },
+    { id, name, fileId, reserve }: WantedFile,
     signal: AbortSignal | undefined,
   ): Promise<{
     number: number;
     epoch: string;
+    fileId: string;
     receivers: readonly string[];
     reserved: number;
     isFinished: boolean;
@@ -229,7 +255,7 @@ export class FileSender {
     const all = receivers.map(encodeName);
     let fullAt: number | undefined;
     return this.#whileBlocked(async () => {
-      const [answer, epoch = '', number = 0, reserved = 0, ...undone] = (await filesOpen.run(
+      const [answer, epoch = '', number = 0, reserved = 0, listedId = '', ...undone] = (await filesOpen.run(
         redis,
         channelKeys,
         {
@@ -241,10 +267,11 @@ export class FileSender {
           maxListed: MAX_LISTED,
           remembered: REMEMBERED,
           ttlMs,
-          newEpoch: randomBytes(EPOCH_BYTES).toString('base64url'),
+          newEpoch: drawn(),
+          newFileId: fileId,
           names: all,
         },
-      )) as [string, string?, number?, number?, ...string[]];
+      )) as [string, string?, number?, number?, string?, ...string[]];
       if (answer === 'ended') throw new ChannelEndedError(channel);
       if (answer === 'differ') throw new ReceiversDifferError(channel);
       if (answer === 'full') {
@@ -254,11 +281,12 @@ export class FileSender {
       if (fullAt !== undefined) {
         this.#context.tally?.record(FILE_WAITS, (performance.now() - fullAt) / 1_000, FOR_BUDGET);
       }
-      if (answer === 'finished') return { number, epoch, receivers: [], reserved, isFinished: true };
+      const file = { number, epoch, fileId: listedId };
+      if (answer === 'finished') return { ...file, receivers: [], reserved, isFinished: true };
       const left = receivers.filter((_, index) => undone.includes(all[index]!));
       // All are done, and somebody died before the file was taken off the list.
-      if (left.length === 0) await this.#settling.finish({ number, epoch }, [], '');
-      return { number, epoch, receivers: left, reserved, isFinished: left.length === 0 };
+      if (left.length === 0) await this.#settling.finish(file, [], '');
+      return { ...file, receivers: left, reserved, isFinished: left.length === 0 };
     }, signal);
   }
 

@@ -6,7 +6,7 @@
  * an empty key. A takeover removes that key, so a writer that was silent for too long stores nothing, overwrites nothing and leaves nothing.
  */
 import { ClientClosedError, encodeName, Loop } from '@mortise/redis';
-import { FileLeaseLostError } from '../errors.js';
+import { FileForgottenError, FileLeaseLostError } from '../errors.js';
 import { persist } from '../persist.js';
 import { ChunkPipeline } from './chunk-pipeline.js';
 import type { SealedChunk } from './chunk-pipeline.js';
@@ -24,6 +24,16 @@ const LOST = -1;
 const ENDED = -2;
 const NOT_STORED = -3;
 const UNREAD = -4;
+
+/** What is written, by whom and for whom. */
+interface WrittenFile extends FileId {
+  readonly name: string;
+  readonly windowBytes: number;
+  readonly receivers: readonly string[];
+  readonly holder: string;
+  /** Whether the channel has forgotten that it lists the file, as after a failover; undefined: nobody wants to know. */
+  readonly isForgotten?: (() => Promise<boolean>) | undefined;
+}
 
 export class FileWriter {
   /** Committed so far, also by writers before. */
@@ -45,6 +55,7 @@ export class FileWriter {
   readonly #renewal: Loop;
   readonly #pipeline: ChunkPipeline;
   readonly #signal: AbortSignal | undefined;
+  readonly #isForgotten: WrittenFile['isForgotten'];
   readonly #ending = new AbortController();
   #token = 0;
   #windowBytes = 0;
@@ -59,14 +70,15 @@ export class FileWriter {
     context: FilesContext,
     limits: FileSenderLimits,
     name: string,
-    { number, epoch }: FileId,
+    { number, fileId, isForgotten }: FileId & Pick<WrittenFile, 'isForgotten'>,
     news: FileNews,
     signal: AbortSignal | undefined,
   ) {
     this.#context = context;
     this.#limits = limits;
     this.#name = name;
-    this.#keys = context.keys.file(context.channel, number, epoch);
+    this.#keys = context.keys.file(context.channel, number, fileId);
+    this.#isForgotten = isForgotten;
     this.#news = news;
     this.#signal = signal;
     this.#pipeline = new ChunkPipeline({
@@ -86,17 +98,10 @@ export class FileWriter {
   static async open(
     context: FilesContext,
     limits: FileSenderLimits,
-    file: {
-      name: string;
-      number: number;
-      epoch: string;
-      windowBytes: number;
-      receivers: readonly string[];
-      holder: string;
-    },
+    file: WrittenFile,
     signal: AbortSignal | undefined,
   ): Promise<FileWriter | undefined> {
-    const { events } = context.keys.file(context.channel, file.number, file.epoch);
+    const { events } = context.keys.file(context.channel, file.number, file.fileId);
     const news = await FileNews.open(context.hub, events);
     const writer = new FileWriter(context, limits, file.name, file, news, signal);
     try {
@@ -110,10 +115,7 @@ export class FileWriter {
     }
   }
 
-  async #open(
-    { receivers, holder, windowBytes }: { receivers: readonly string[]; holder: string; windowBytes: number },
-    signal?: AbortSignal,
-  ): Promise<boolean> {
+  async #open({ receivers, holder, windowBytes }: WrittenFile, signal?: AbortSignal): Promise<boolean> {
     const { redis } = this.#context;
     for (;;) {
       // Before the look, so that what is said during it counts.
@@ -201,9 +203,9 @@ export class FileWriter {
     return this.#ending.signal;
   }
 
-  /** Another writer has the file. */
+  /** Another writer has the file, or Redis has forgotten what it was told of it. */
   get isLost(): boolean {
-    return this.#failure instanceof FileLeaseLostError;
+    return this.#failure !== undefined;
   }
 
   throwIfLost(): void {
@@ -290,11 +292,15 @@ export class FileWriter {
   }
 
   /**
-   * Ends the file: whole, with its SHA-256, or aborted, with a reason. Returns whether it did; otherwise it had ended before.
+   * Ends the file: whole, with its SHA-256, or aborted, with a reason. Returns whether it did; otherwise it had ended before. Throws
+   * ERR_FILE_LEASE_LOST, and ERR_FILE_FORGOTTEN of a whole file.
    */
   async close(state: 'closed' | 'aborted', detail: string): Promise<boolean> {
     await this.#pipeline.quiet();
     const { redis, hub } = this.#context;
+    const asked = state === 'closed' ? this.#isForgotten?.() : undefined;
+    // Heard below; without an answer, it is taken to be listed.
+    const forgotten = asked?.catch(() => false);
     const reply = await persist(
       () => this.#isWanted(),
       async () => {
@@ -315,6 +321,7 @@ export class FileWriter {
     if (reply === undefined) throw stoppedBy(this.#signal);
     if (reply === LOST && !this.isUnread) this.#refused(LOST);
     this.#isEnded = true;
+    if (await forgotten) this.#fail(new FileForgottenError(this.#name));
     return reply === 1;
   }
 
@@ -333,9 +340,11 @@ export class FileWriter {
     const dueMs = this.#committedAt + everyMs - performance.now();
     if (dueMs > 0) return dueMs;
     const reply = await this.#lease(this.#limits.leaseMs);
-    if (reply < 0) {
+    const isForgotten = reply >= 0 && (await this.#isForgotten?.());
+    if (reply < 0 || isForgotten) {
       try {
-        this.#refused(reply);
+        if (isForgotten) this.#fail(new FileForgottenError(this.#name));
+        else this.#refused(reply);
       } catch {
         // The sender learns it when it next does something.
         this.#news.poke();
@@ -366,11 +375,19 @@ export class FileWriter {
 
   #refused(reply: number): void {
     if (reply !== UNREAD && reply !== ENDED) {
-      this.#failure = new FileLeaseLostError(this.#context.channel, `file "${this.#name}"`);
-      this.#ending.abort(this.#failure);
-      throw this.#failure;
+      this.#fail(
+        reply === NOT_STORED
+          ? new FileForgottenError(this.#name)
+          : new FileLeaseLostError(this.#context.channel, `file "${this.#name}"`),
+      );
     }
     this.isUnread = true;
+  }
+
+  #fail(failure: Error): never {
+    this.#failure = failure;
+    this.#ending.abort(failure);
+    throw failure;
   }
 }
 

@@ -14,20 +14,24 @@
 --   textBytes    <of inflated text that it has acked>:<of them before the position>; empty: not compressed
 --   first        index of the first of the chunks
 -- RETURNS
---   the first chunk that is not freed; -1: a younger lease has the file; -2: the receiver is done or was dropped, or the file is gone
+--   the first chunk that is not freed; -1: a younger lease has the file; -2: the receiver is done or was dropped, or the file is gone; -3: the
+--   position is of chunks that Redis has forgotten
 local file, cursors, events = KEYS[1], KEYS[2], KEYS[3]
 local publish, receiver, token, position, textBytes, first = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 
 if not redis.call('ZSCORE', cursors, receiver) then
   return -2
-elseif redis.call('HGET', file, 't:' .. receiver) ~= token then
+end
+local held, acked, chunksWritten = unpack(redis.call('HMGET', file, 't:' .. receiver, 'g:' .. receiver, 'n'))
+if held ~= token then
   return -1
+elseif position / 8388608 >= tonumber(chunksWritten) + 1 then
+  return -3
 end
 local chunks = {}
 for i = 4, #KEYS do
   chunks[#chunks + 1] = KEYS[i]
 end
-local acked = redis.call('HGET', file, 'g:' .. receiver)
 if textBytes == '' then
   redis.call('ZADD', cursors, 'XX', 'GT', position, receiver)
   if acked then

@@ -13,10 +13,14 @@ export interface FilesContext {
   readonly tally?: Tally | undefined;
 }
 
-/** Numbers begin at 1 again when a channel is forgotten and made anew; then it has another epoch. */
+/**
+ * A listed file. Numbers begin at 1 again when a channel is forgotten and made anew; then it has another epoch. And when a failover has forgotten
+ * that a file was listed, another one gets its number; then that has another `fileId`, which its sender has drawn.
+ */
 export interface FileId {
   readonly number: number;
   readonly epoch: string;
+  readonly fileId: string;
 }
 
 /** A wake-up may get lost: what is waited for is looked at again after so long, in ms. */

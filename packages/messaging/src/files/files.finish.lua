@@ -11,14 +11,15 @@
 --   number       of the file
 --   token        of the receiver's lease; empty: not asked for
 --   epoch        of the channel
+--   fileId       of the file; empty: of whichever has the number
 --   names...     the receivers, encoded; none: only asks
 -- RETURNS
---   1 when all receivers are done, then the names of those who are; nil: the lease is another's, or the channel is another one; empty: the
---   file is not listed any more
+--   { 1 when all receivers are done, id of the file, the names of those who are... }; nil: the lease is another's, or the channel is another
+--   one; empty: the file is not listed any more; { -1 }: Redis has forgotten that it was, as after a failover
 local head, files, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local number, token, epoch = ARGV[1], ARGV[2], ARGV[3]
+local number, token, epoch, fileId = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
-local names = { unpack(ARGV, 4) }
+local names = { unpack(ARGV, 5) }
 if redis.call('HGET', head, 'epoch') ~= epoch then
   return token == '' and {}
 end
@@ -28,8 +29,14 @@ if token ~= '' then
     return false
   end
 end
-if redis.call('HEXISTS', listed, number) == 0 then
-  return {}
+local entry = redis.call('HGET', listed, number)
+if not entry then
+  return tonumber(number) > tonumber(redis.call('HGET', head, 'last')) and { -1 } or {}
+end
+local listedId = entry:match('^%d+:%d+:%d+:[^:]*:([^:]*):')
+if fileId ~= '' and listedId ~= fileId then
+  -- Another one has the number.
+  return { -1 }
 end
 for i = 1, #names do
   redis.call('SADD', done, number .. ':' .. names[i])
@@ -41,7 +48,7 @@ for i = 1, #all do
   marks[i] = number .. ':' .. all[i]
 end
 local isDone = marks[1] and redis.call('SMISMEMBER', done, unpack(marks)) or {}
-local reply = { 1 }
+local reply = { 1, listedId }
 for i = 1, #all do
   if isDone[i] == 1 then
     reply[#reply + 1] = all[i]

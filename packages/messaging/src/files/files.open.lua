@@ -18,16 +18,17 @@
 --   remembered   how many ids of finished files are kept
 --   ttlMs        ms; the channel expires so long after its last use
 --   newEpoch     of the channel, if this call makes it
+--   newFileId    of the file, if this call lists it
 --   names...     the receivers, encoded
 -- RETURNS
---   { 'listed', epoch, number, bytes reserved, who is not done... }, { 'finished', epoch, number }, { 'full' }, { 'ended' }, { 'differ' }: the
+--   { 'listed', epoch, number, bytes reserved, id of the file, who is not done... }, { 'finished', epoch, number }, { 'full' }, { 'ended' }, { 'differ' }: the
 --   channel has other receivers
 local head, files, listed, done, receivers, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local publish, id, name, reserve, budget = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local maxListed, remembered, ttlMs, newEpoch = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9]
+local maxListed, remembered, ttlMs, newEpoch, newFileId = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9], ARGV[10]
 
 local names = {}
-for i = 10, #ARGV do
+for i = 11, #ARGV do
   names[#names + 1] = ARGV[i]
 end
 local epoch = redis.call('HGET', head, 'epoch')
@@ -66,7 +67,7 @@ if not number then
   end
   redis.call('HSET', head, 'last', number, 'reserved', string.format('%d', reserved + reserve))
   redis.call('ZADD', files, number, id)
-  entry = string.format('%d:%s:%s:%s:%s', reserve, now, ttlMs, epoch, name)
+  entry = string.format('%d:%s:%s:%s:%s:%s', reserve, now, ttlMs, epoch, newFileId, name)
   redis.call('HSET', listed, number, entry)
   if known == 0 then
     for i = 1, #names do
@@ -88,7 +89,7 @@ if not number then
 end
 redis.call('HSET', head, 'ttlMs', ttlMs)
 -- include files.keep.part.lua
-local reply = { 'listed', epoch, tonumber(number), tonumber(entry:match('^%d+')) }
+local reply = { 'listed', epoch, tonumber(number), tonumber(entry:match('^%d+')), entry:match('^%d+:%d+:%d+:[^:]*:([^:]*):') }
 local marks = {}
 for i = 1, #names do
   marks[i] = number .. ':' .. names[i]

@@ -1,13 +1,14 @@
 /** A file as one receiver reads it, while it may still be written. */
 import { Readable } from 'node:stream';
-import { FileLeaseLostError, FileNotResumableError } from '../errors.js';
-import type { Reading } from './chunk-reader.js';
+import { FileForgottenError, FileLeaseLostError, FileNotResumableError } from '../errors.js';
 import { ChunkReader } from './chunk-reader.js';
 import type { FilesContext } from './files-context.js';
 import { gunzip } from './gunzip.js';
 import { Members } from './members.js';
 import type { ReadLimits, ReadOptions } from './options.js';
 import { resolveReadOptions } from './options.js';
+import type { Reading } from './reading.js';
+import type { Settled } from './settling.js';
 import { Settling } from './settling.js';
 import { wholeLines } from './whole-lines.js';
 
@@ -21,10 +22,14 @@ export class IncomingFile {
   /** Its place among the files of the channel, from 1. */
   readonly number: number;
   /**
-   * Of the channel; another one when the channel was forgotten and made anew, and numbers begin at 1 again. So epoch and number together
-   * are unique over time.
+   * Of the channel; another one when the channel was forgotten and made anew, and numbers begin at 1 again.
    */
   readonly epoch: string;
+  /**
+   * No other file's, ever: 12 characters that the `send` has drawn which listed it, kept by whoever goes on with it. A number is given again
+   * when a failover of Redis has forgotten who had it.
+   */
+  readonly fileId: string;
   /**
    * Of the file, behind what was handed out last; in bytes of the inflated text where gzip is undone. After a restart reading goes on
    * at what was acked, so a checkpoint that is stored beside its results tells what was handled before.
@@ -38,6 +43,7 @@ export class IncomingFile {
   /** Up to where an ack is wanted that waits for the one before. */
   #ackTo: number | undefined;
   #ackedTo = 0;
+  #askedTo = 0;
   #ackFailure: { readonly reason: unknown } | undefined;
   #isRead = false;
   #isAtEnd = false;
@@ -47,6 +53,7 @@ export class IncomingFile {
     this.name = reading.name;
     this.number = reading.number;
     this.epoch = reading.epoch;
+    this.fileId = reading.fileId;
     this.#context = context;
     this.#reading = reading;
   }
@@ -75,6 +82,9 @@ export class IncomingFile {
     const reader = await ChunkReader.open(this.#context, this.#reading);
     this.#reader = reader;
     if (limits.autoAck) reader.onIdle = () => this.#ackSoon();
+    reader.onBack = () => {
+      this.#askedTo = 0;
+    };
     try {
       for await (const block of this.#content(reader, limits)) {
         this.offset += block.length;
@@ -129,12 +139,13 @@ export class IncomingFile {
 
   /**
    * This receiver has handled the file, which was read to its end (TypeError otherwise). When all have, nothing is left of it. Repeating it
-   * is safe. Three or four round trips. Throws ERR_FILE_LEASE_LOST.
+   * is safe. Three or four round trips. Throws ERR_FILE_LEASE_LOST; and ERR_FILE_FORGOTTEN when Redis has forgotten, as after a failover, that it was
+   * listed: then it may come again, with the same `fileId`.
    */
   async done(): Promise<void> {
     if (!this.#isAtEnd)
       throw new TypeError(`file "${this.name}" was not read to its end: fail() gives it up`);
-    await this.#settle();
+    if ((await this.#settle()) === 'forgotten') throw new FileForgottenError(this.name);
   }
 
   /** This receiver gives the file up, whatever it has read of it: it doesn't come again. Costs and throws as `done`. */
@@ -142,11 +153,12 @@ export class IncomingFile {
     await this.#settle();
   }
 
-  async #settle(): Promise<void> {
+  async #settle(): Promise<Settled> {
     const { receiver, token, ttlMs } = this.#reading;
-    const isHeld = await new Settling(this.#context, ttlMs).finish(this, [receiver], token);
-    if (!isHeld) throw new FileLeaseLostError(this.#context.channel, `receiver "${receiver}"`);
+    const settled = await new Settling(this.#context, ttlMs).finish(this, [receiver], token);
+    if (settled === 'lost') throw new FileLeaseLostError(this.#context.channel, `receiver "${receiver}"`);
     this.#isSettled = true;
+    return settled;
   }
 
   async *#content(reader: ChunkReader, limits: ReadLimits): AsyncGenerator<Buffer> {
@@ -204,6 +216,9 @@ export class IncomingFile {
 
   /** Acks what was handed out; with those that are wanted while one is under way, by one more. */
   #ackSoon(): void {
+    // What was heard meanwhile may be that this was freed.
+    if (this.offset <= this.#askedTo) return;
+    this.#askedTo = this.offset;
     this.#ackTo = this.offset;
     this.#acking ??= this.#ackWanted().finally(() => {
       this.#acking = undefined;

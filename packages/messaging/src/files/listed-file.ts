@@ -28,6 +28,8 @@ export interface ChannelReceiver {
 export interface ListedEntry {
   readonly number: number;
   readonly epoch: string;
+  /** Drawn by its sender. */
+  readonly fileId: string;
   readonly name: string;
   readonly listedAt: number;
   readonly ttlMs: number;
@@ -52,12 +54,13 @@ export interface ListedFile {
   readonly reason?: string;
 }
 
-/** An entry of the list, `<bytes reserved>:<instant>:<ttlMs>:<epoch>:<name>`. */
+/** An entry of the list, `<bytes reserved>:<instant>:<ttlMs>:<epoch>:<fileId>:<name>`. */
 export function entryOf(number: number, entry: string): ListedEntry {
-  const [, listedAt, ttlMs, epoch, ...name] = entry.split(':');
+  const [, listedAt, ttlMs, epoch, fileId, ...name] = entry.split(':');
   return {
     number,
     epoch: epoch!,
+    fileId: fileId!,
     name: decodeName(name.join(':')),
     listedAt: Number(listedAt),
     ttlMs: Number(ttlMs),

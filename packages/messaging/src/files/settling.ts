@@ -11,7 +11,17 @@
 import { encodeName } from '@mortise/redis';
 import { filesFinish, filesRemove, fileSettle } from '../scripts.gen.js';
 import { chunkKeys, readHead } from './file-state.js';
-import type { FileId, FilesContext } from './files-context.js';
+import type { FilesContext } from './files-context.js';
+
+/** A file; without `fileId`, whichever has the number. */
+export interface SettledFile {
+  readonly number: number;
+  readonly epoch: string;
+  readonly fileId?: string;
+}
+
+/** The lease, of which the token was given, is another's now; Redis has forgotten that the file was listed; or what there was to do is done. */
+export type Settled = 'lost' | 'forgotten' | 'settled';
 
 /** How long an ended channel tells latecomers that it has ended. */
 export const LINGER_MS = 60_000;
@@ -25,45 +35,55 @@ export class Settling {
     this.#ttlMs = ttlMs;
   }
 
-  /**
-   * The receivers are done with the file; with none, only settles who was done before. Returns false when the lease, of which the
-   * token was given, is another's now. Three or four round trips.
-   */
-  async finish(file: FileId, receivers: readonly string[], token: number | ''): Promise<boolean> {
-    const { redis, channelKeys } = this.#context;
-    const reply = (await filesFinish.run(redis, channelKeys, {
-      number: file.number,
-      token,
-      epoch: file.epoch,
-      names: receivers.map(encodeName),
-    })) as (string | number)[] | null;
-    if (!reply) return false;
-    const [isWhole, ...done] = reply as [number?, ...string[]];
-    if (isWhole === undefined) return true;
-    const isGone = done.length > 0 && (await this.#settle(file, done));
+  /** The receivers are done with the file; with none, only settles who was done before. Three or four round trips. */
+  async finish(file: SettledFile, receivers: readonly string[], token: number | ''): Promise<Settled> {
+    const reply = await this.#note(file, receivers, token);
+    if (!reply) return 'lost';
+    const { isWhole, fileId, done } = reply;
+    if (isWhole === -1) return 'forgotten';
+    if (isWhole === undefined) return 'settled';
+    const isGone = done.length > 0 && (await this.#settle(file.number, fileId, done));
     if (isWhole === 1 && isGone) await this.remove([file.number]);
-    return true;
+    return 'settled';
   }
 
   /**
-   * Whether all receivers are done with a file that was opened just now, and takes out the cursors of those who are. One round trip, when
-   * nobody is.
+   * Whether all receivers are done with a file that was opened just now, and takes out the cursors of those who are; undefined when Redis has forgotten that
+   * it was listed. One round trip, when nobody is.
    */
-  async isOver(file: FileId, receivers: readonly string[]): Promise<boolean> {
-    const { redis, channelKeys } = this.#context;
-    const { number, epoch } = file;
-    const reply = (await filesFinish.run(redis, channelKeys, { number, token: '', epoch, names: [] })) as (
-      | string
-      | number
-    )[];
-    const [isWhole, ...done] = reply as [number?, ...string[]];
+  async isOver(
+    file: SettledFile & { readonly fileId: string },
+    receivers: readonly string[],
+  ): Promise<boolean | undefined> {
+    const { isWhole, done } = (await this.#note(file, [], ''))!;
+    if (isWhole === -1) return undefined;
     if (isWhole === 0) {
-      if (done.length > 0) await this.#settle(file, done);
+      if (done.length > 0) await this.#settle(file.number, file.fileId, done);
       return false;
     }
-    await this.#settle(file, receivers.map(encodeName));
-    if (isWhole === 1) await this.remove([number]);
+    await this.clear(file, receivers);
+    if (isWhole === 1) await this.remove([file.number]);
     return true;
+  }
+
+  /** Takes out the cursors of receivers of a file, listed or not, and all that is stored of one that has ended, when nobody is left. */
+  async clear(file: { number: number; fileId: string }, receivers: readonly string[]): Promise<void> {
+    await this.#settle(file.number, file.fileId, receivers.map(encodeName));
+  }
+
+  async #note(
+    { number, epoch, fileId = '' }: SettledFile,
+    receivers: readonly string[],
+    token: number | '',
+  ): Promise<{ isWhole: number | undefined; fileId: string; done: string[] } | undefined> {
+    const { redis, channelKeys } = this.#context;
+    const names = receivers.map(encodeName);
+    const reply = (await filesFinish.run(redis, channelKeys, { number, token, epoch, fileId, names })) as
+      | (string | number)[]
+      | null;
+    if (!reply) return undefined;
+    const [isWhole, listedId = '', ...done] = reply as [number?, string?, ...string[]];
+    return { isWhole, fileId: listedId, done };
   }
 
   /** Takes files off the list that all are done with; with `isEnd`, ends the channel. Returns how many are left. */
@@ -79,9 +99,9 @@ export class Settling {
   }
 
   /** True when the file is gone, or will be by its writer, who is still there. */
-  async #settle({ number, epoch }: FileId, done: readonly string[]): Promise<boolean> {
+  async #settle(number: number, fileId: string, done: readonly string[]): Promise<boolean> {
     const { redis, channel, keys, hub } = this.#context;
-    const fileKeys = keys.file(channel, number, epoch);
+    const fileKeys = keys.file(channel, number, fileId);
     for (;;) {
       const head = await readHead(redis, fileKeys);
       const chunks = head ? chunkKeys(fileKeys, head.segments, head.freed, head.chunks) : [];

@@ -21,6 +21,7 @@ import { readPage } from './page.js';
 import type { Seat } from './seat.js';
 import type { Since } from './since.js';
 import { readSince } from './since.js';
+import { isOfOneChat } from '../member/unreadable-chats.js';
 import { persist } from '../persist.js';
 
 /** The tail has so much at most; what a seat has not taken by then it fetches, if it is stored. */
@@ -174,7 +175,7 @@ export class ChatFeed implements Listener {
     for (const [member, seats] of this.#seats) {
       for (const seat of seats) {
         // Whatever has happened, somebody may have become a member by it.
-        if (seat.isCandidate) this.look([member]);
+        if (seat.isCandidate && !seat.isResting) this.look([member]);
         else seat.ring();
       }
     }
@@ -200,6 +201,11 @@ export class ChatFeed implements Listener {
     const { kind, text } = frame;
     if (kind === 'm') {
       const id = entryId(text);
+      // Nothing that a script of ours has said.
+      if (!(id > 0)) {
+        this.#distrust();
+        return;
+      }
       if (this.epoch !== 0 && id > this.lastId + 1) this.#distrust();
       // Known from reading, which has overtaken the push; or the ids began anew without a word.
       if (id <= this.lastId) this.look([]);
@@ -271,7 +277,9 @@ export class ChatFeed implements Listener {
         else this.look(members);
       }
     } catch (error) {
-      this.#fail(error);
+      if (isOfOneChat(error))
+        for (const seats of this.#seats.values()) for (const seat of seats) seat.fail(error);
+      else this.#fail(error);
     } finally {
       this.#isReading = false;
     }

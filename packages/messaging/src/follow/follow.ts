@@ -22,13 +22,15 @@ export class Follower<Body> {
     this.#feeds = new Feeds(context);
   }
 
-  follow(member: string, { after, includeMuted = false, signal }: FollowOptions): ChatEvents<Body> {
+  follow(member: string, options: FollowOptions): ChatEvents<Body> {
+    const { after, includeMuted = false, signal } = options;
     requireName('member', member);
     return new Following<Body>(this.#context, this.#feeds, this.#index, {
       member,
       places: after === undefined ? NOWHERE : splitToken(member, after),
       isMutedIncluded: includeMuted,
       signal,
+      unreadable: options,
     });
   }
 

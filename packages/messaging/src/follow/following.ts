@@ -9,26 +9,20 @@ import type { ChatsContext } from '../chat/chats-context.js';
 import { followIndex } from '../scripts.gen.js';
 import { FOLLOWED, GAPS, RESYNCS } from '../telemetry/metrics.js';
 import type { MemberIndex } from '../member/member-index.js';
+import { UnreadableChats } from '../member/unreadable-chats.js';
 import type { ChatEvent, ChatEvents } from './chat-event.js';
 import { Cleaning } from './cleaning.js';
 import { RECHECK_MS } from './feeds.js';
 import type { Feeds } from './feeds.js';
 import { MutedChats } from './muted-chats.js';
 import { Opening } from './opening.js';
-import type { Places, Position } from './resume-token.js';
-import type { SeatOwner } from './seat.js';
+import type { FollowingOptions } from './following-options.js';
+import type { Position } from './resume-token.js';
+import type { SeatOwner } from './seat-owner.js';
 import { FETCH, Seat } from './seat.js';
 import type { SeatEvent } from './supply.js';
 import { TokenWriter } from './token-writer.js';
 import { persist } from '../persist.js';
-
-export interface FollowingOptions {
-  readonly member: string;
-  /** Of a token. */
-  readonly places: Places;
-  readonly isMutedIncluded: boolean;
-  readonly signal: AbortSignal | undefined;
-}
 
 /** Pages that a follower fetches, or has fetched and not handed out, at a time. */
 const MAX_PAGES = 4;
@@ -157,6 +151,11 @@ export class Following<Body> implements ChatEvents<Body>, SeatOwner, Listener {
       delete check.timer;
       seat.look();
     }, pauseMs).unref();
+  }
+
+  onUnreadable(seat: Seat, cause: unknown): void {
+    this.#opening.onPlaced(seat);
+    UnreadableChats.of(this.#context).note(seat.chatId, cause, this.#options.unreadable);
   }
 
   /** What is said to all who follow the member. */

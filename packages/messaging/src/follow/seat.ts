@@ -5,40 +5,18 @@
  * nothing above the ids of which it is certain that the member was there: what a reading of the member's cursor has covered, and
  * what was pushed since, where nothing was missed. When something was, it learns anew where the member stands. A cursor that
  * isn't above what was delivered proves that all is well, since everybody joins with a cursor at the newest id. Only
- * otherwise the chat is asked behind which id the member joined, which takes a script.
+ * otherwise, and when the member comes to a chat, the chat is asked behind which id they joined, which takes a script.
  */
+import { isOfOneChat } from '../member/unreadable-chats.js';
 import type { ChatFeed } from './chat-feed.js';
 import type { Head } from './heads.js';
 import type { Position } from './resume-token.js';
-import { encodeBookmark, encodeId, encodePlace, encodePosition, hashPlace } from './resume-token.js';
+import type { SeatOptions, SeatOwner } from './seat-owner.js';
+import { encodePosition, hashPlace } from './resume-token.js';
 import type { Since } from './since.js';
 import type { Bounds, SeatEvent } from './supply.js';
 import { Supply } from './supply.js';
-
-/** What a seat tells whose it is. */
-export interface SeatOwner {
-  readonly member: string;
-  readonly encodedMember: string;
-  /** There may be something to take. */
-  ring(seat: Seat): void;
-  /** It is known now where the member stands. */
-  onBegun(seat: Seat): void;
-  /** The chat doesn't have the member, or not yet. */
-  onAbsent(seat: Seat): void;
-  /** The member has come (back) to the chat. */
-  onJoined(chatId: string): void;
-  fail(error: unknown): void;
-}
-
-/** Where a seat begins. */
-export interface SeatOptions {
-  /** What a token says of the chat. */
-  readonly start: Position | undefined;
-  /** What it says of chats that it doesn't name: ids by the hashes of their places. */
-  readonly bookmarks: ReadonlyMap<number, number>;
-  /** The member was added while the follower was at work. */
-  readonly isNewcomer: boolean;
-}
+import { TokenParts } from './token-parts.js';
 
 /** How the chat ended for the member. A gap is told where it is certain what they had acked. */
 interface End extends Bounds {
@@ -47,16 +25,12 @@ interface End extends Bounds {
   readonly isStored: boolean;
 }
 
-/** What an id is in a token. */
-interface Text {
-  readonly id: number;
-  readonly text: string;
-}
-
 /** What comes next has to be fetched first. */
 export const FETCH = Symbol('fetch');
 /** A reading that doesn't find a member may be ahead of the push that tells why. */
 const PUSH_MS = 1_000;
+/** What can't be read is tried again after so long. */
+const REST_MS = 5_000;
 
 export class Seat {
   readonly chatId: string;
@@ -81,17 +55,16 @@ export class Seat {
   #missing: NodeJS.Timeout | undefined;
   #end: End | undefined;
   #isOver = false;
-  /** Of the chat in its present epoch: in positions, and in bookmarks. */
-  #place: string | undefined;
-  #hash: number | undefined;
-  #position: Text | undefined;
-  #bookmark: Text | undefined;
+  readonly #parts: TokenParts;
+  /** What is stored can't be read: of the next try. */
+  #resting: NodeJS.Timeout | undefined;
 
   constructor(owner: SeatOwner, feed: ChatFeed, { start, bookmarks, isNewcomer }: SeatOptions) {
     this.chatId = feed.chatId;
     this.#owner = owner;
     this.#feed = feed;
     this.#supply = new Supply(feed, owner.encodedMember);
+    this.#parts = new TokenParts(feed.chatId);
     this.#start = start;
     this.#bookmarks = bookmarks;
     this.#isNewcomer = isNewcomer;
@@ -111,6 +84,11 @@ export class Seat {
     return this.#isOver;
   }
 
+  /** Waits for what is damaged to be mended. */
+  get isResting(): boolean {
+    return this.#resting !== undefined;
+  }
+
   /** Holds a page, or waits for it. */
   get hasPage(): boolean {
     return this.#supply.hasPage || this.#isFetching;
@@ -121,19 +99,13 @@ export class Seat {
     if (this.#isOver) return undefined;
     if (!this.#isLive) return this.#start && encodePosition(this.#start);
     const { epoch, deliveredId: id, ackedId } = this.#supply;
-    if (id <= ackedId) return undefined;
-    this.#place ??= encodePlace(this.chatId, epoch);
-    if (this.#position?.id !== id) this.#position = { id, text: this.#place + encodeId(id) };
-    return this.#position.text;
+    return id > ackedId ? this.#parts.position(epoch, id) : undefined;
   }
 
   /** For a token, where the cursor says as much: of use when the member acks or posts elsewhere. Undefined when it isn't known. */
   get bookmark(): string | undefined {
     if (this.#isOver || !this.#isLive) return undefined;
-    const { epoch, deliveredId: id } = this.#supply;
-    this.#hash ??= hashPlace(this.chatId, epoch);
-    if (this.#bookmark?.id !== id) this.#bookmark = { id, text: encodeBookmark(this.#hash, id) };
-    return this.#bookmark.text;
+    return this.#parts.bookmark(this.#supply.epoch, this.#supply.deliveredId);
   }
 
   /** Whether the token that it began with had a bookmark for it. */
@@ -147,6 +119,7 @@ export class Seat {
 
   detach(): void {
     clearTimeout(this.#missing);
+    clearTimeout(this.#resting);
     this.#feed.detach(this);
   }
 
@@ -159,8 +132,25 @@ export class Seat {
     if (!this.#isFetching) this.#owner.ring(this);
   }
 
+  /** Ends the following; but what one chat is enough for only lets this seat rest, and then learn anew where it stands. */
   fail(error: unknown): void {
-    this.#owner.fail(error);
+    if (!isOfOneChat(error)) {
+      this.#owner.fail(error);
+      return;
+    }
+    this.doubt();
+    this.#supply.dropPage();
+    this.#isFetching = false;
+    if (this.#end) this.#supply.lose(this.#end.toId);
+    else {
+      clearTimeout(this.#resting);
+      this.#resting = setTimeout(() => {
+        this.#resting = undefined;
+        this.look();
+      }, REST_MS).unref();
+    }
+    this.#owner.onUnreadable(this, error);
+    this.ring();
   }
 
   /** The member has acked up to an id. */
@@ -213,6 +203,8 @@ export class Seat {
     if (!head || cursor === undefined) this.#onAbsent(head ? 'left' : 'ended');
     else if (this.#isLive && this.#generation !== this.#feed.generation) this.#reset(head, cursor);
     else if (!this.#isSure && this.#placeIn(head, cursor) < cursor) void this.#ask();
+    // What came since they joined is theirs, also what they have posted or acked elsewhere before this was read.
+    else if (!this.#isLive && this.#isNewcomer && cursor > 0) void this.#ask();
     else this.#settle(head, cursor);
   }
 
@@ -221,11 +213,16 @@ export class Seat {
     if (this.#isOver || this.#isFetching) return undefined;
     const pending = this.#pending.shift();
     if (pending) return pending;
-    if (this.#end) return this.#takeLast(this.#end);
-    if (!this.#isSure || this.#generation !== this.#feed.generation) return undefined;
-    const toId = this.#certainId;
-    const event = this.#supply.next({ toId, endSeq: this.#feed.endSeq, isGapTold: true });
-    return event ?? (this.#supply.deliveredId < toId ? FETCH : undefined);
+    try {
+      if (this.#end) return this.#takeLast(this.#end);
+      if (!this.#isSure || this.#generation !== this.#feed.generation) return undefined;
+      const toId = this.#certainId;
+      const event = this.#supply.next({ toId, endSeq: this.#feed.endSeq, isGapTold: true });
+      return event ?? (this.#supply.deliveredId < toId ? FETCH : undefined);
+    } catch (error) {
+      this.fail(error);
+      return undefined;
+    }
   }
 
   /** How it ended, whatever was left to take. Undefined when it has not ended. */
@@ -330,7 +327,8 @@ export class Seat {
     cursor: number,
     { joinedId, baseId }: Pick<Since, 'joinedId' | 'baseId'> = NOTHING,
   ): void {
-    const deliveredId = this.#placeIn(head, cursor);
+    const isNew = !this.#isLive && this.#isNewcomer;
+    const deliveredId = isNew ? Math.min(cursor, Math.max(joinedId, baseId)) : this.#placeIn(head, cursor);
     const isBack = joinedId > deliveredId;
     clearTimeout(this.#missing);
     this.#missing = undefined;
@@ -370,8 +368,6 @@ export class Seat {
   #reset({ epoch, lastId }: Head, cursor: number): void {
     const ackedId = Math.min(cursor, lastId);
     this.#generation = this.#feed.generation;
-    this.#place = this.#hash = undefined;
-    this.#position = this.#bookmark = undefined;
     this.#isSure = true;
     this.#knownId = lastId;
     this.#supply.begin(epoch, ackedId, ackedId);

@@ -116,9 +116,11 @@ export class Supply {
     while (this.#page && this.#pageAt < page.entries.length) {
       const entry = page.entries[this.#pageAt]!;
       const id = entryId(entry);
+      if (id > this.#deliveredId + 1 || Number.isNaN(id))
+        throw new SyntaxError(`no entry has the id ${this.#deliveredId + 1}`);
       if (id > bounds.toId) break;
       this.#pageAt += 1;
-      if (id !== this.#deliveredId + 1) continue;
+      if (id <= this.#deliveredId) continue;
       const event = this.#read(entry);
       if (event) return event;
     }
@@ -151,8 +153,8 @@ export class Supply {
 
   /** Undefined for the place of a message that was deleted. */
   #read(entry: string): SeatEvent | undefined {
-    this.#deliveredId = entryId(entry);
     const message = toChatMessage(entry, this.epoch);
+    this.#deliveredId = entryId(entry);
     return message && { type: message.kind, message };
   }
 

@@ -84,8 +84,8 @@ export class Puller<Body> {
     const { signal } = options;
     signal?.throwIfAborted();
     const deadlineAt = performance.now() + waitMs;
+    const lastAt = waitMs === 0 ? Infinity : deadlineAt + LAST_ANSWER_MS;
     const look = async (): Promise<Look<Body>> => {
-      const lastAt = waitMs === 0 ? Infinity : deadlineAt + LAST_ANSWER_MS;
       const seen = await inTime(this.#look(member, limit, includeMuted), lastAt, signal);
       if (seen === LATE) throw new ReadTimeoutError(member, waitMs);
       return seen;
@@ -112,7 +112,13 @@ export class Puller<Body> {
     }
     const { chatIds, pulled } = seen;
     this.#count(pulled);
-    if (autoAck) await Promise.all(pulled.map((chat) => this.#ack(member, chat)));
+    if (autoAck) {
+      const acked = Promise.all(pulled.map((chat) => this.#ack(member, chat)));
+      // What was read is returned in any case: it may be acked, and then it never comes again.
+      await inTime(acked, lastAt, signal).catch((error: unknown) => {
+        if (!signal?.aborted) throw error;
+      });
+    }
     this.#unreadable.report(chatIds, options);
     return pulled;
   }

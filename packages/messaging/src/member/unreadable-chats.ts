@@ -69,8 +69,7 @@ export class UnreadableChats {
     try {
       return await work();
     } catch (error) {
-      // Of an entry that is none.
-      if (!(error instanceof SyntaxError)) ofOneChat(error);
+      if (!isOfOneChat(error)) throw error;
       this.#add(chatId, error);
       return null;
     }
@@ -81,10 +80,13 @@ export class UnreadableChats {
     if (this.#chats.size === 0) return;
     const errors = chatIds.flatMap((chatId) => this.#chats.get(chatId)?.error ?? []);
     this.#context.tally?.count(UNREADABLE, errors.length);
-    for (const error of errors) {
-      if (onUnreadable) tell(onUnreadable, error);
-      else this.#print(error);
-    }
+    for (const error of errors) this.#tell(error, onUnreadable);
+  }
+
+  /** Tells of one that a follower can't read. */
+  note(chatId: string, cause: unknown, { onUnreadable }: UnreadableOptions): void {
+    this.#context.tally?.count(UNREADABLE, 1);
+    this.#tell(new ChatUnreadableError(chatId, cause), onUnreadable);
   }
 
   /** Looks at each chat of the member by itself. */
@@ -108,6 +110,11 @@ export class UnreadableChats {
     this.#chats.set(chatId, { error, until: performance.now() + MAX_AGE_MS });
   }
 
+  #tell(error: ChatUnreadableError, onUnreadable: UnreadableOptions['onUnreadable']): void {
+    if (onUnreadable) tell(onUnreadable, error);
+    else this.#print(error);
+  }
+
   #print({ chatId, message }: ChatUnreadableError): void {
     if (this.#printed.has(chatId) || this.#printed.size >= MAX_CHATS) return;
     this.#printed.add(chatId);
@@ -117,8 +124,17 @@ export class UnreadableChats {
 
 /** For a `catch` of reads of several chats: null when one of them is enough for the error. Throws others. */
 export function ofOneChat(error: unknown): null {
-  if (error instanceof Error && error.name === 'ReplyError' && OF_ONE_CHAT.test(error.message)) return null;
+  if (isRefusedOfOneChat(error)) return null;
   throw error;
+}
+
+/** Whether one chat that is damaged is enough for the error: for a key, or for an entry that is none. */
+export function isOfOneChat(error: unknown): boolean {
+  return error instanceof SyntaxError || isRefusedOfOneChat(error);
+}
+
+function isRefusedOfOneChat(error: unknown): boolean {
+  return error instanceof Error && error.name === 'ReplyError' && OF_ONE_CHAT.test(error.message);
 }
 
 function tell(onUnreadable: (error: ChatUnreadableError) => void, error: ChatUnreadableError): void {

@@ -11,7 +11,11 @@ local function wake(most, message)
     if #parked == 0 then
       break
     end
-    local takes = message ~= nil and parked[2] % 1 > 0
+    -- What is published to somebody who listens to a replica, or still to a former master, arrives there but isn't counted: the next
+    -- one would be handed the same task. So whoever isn't heard here gets none.
+    local takes = message ~= nil
+      and parked[2] % 1 > 0
+      and redis.call('PUBSUB', publish == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB', parked[1])[2] > 0
     -- Not those that are gone, or whose parking time is over.
     if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then
       most = most - 1

@@ -183,7 +183,11 @@ export class LogRun {
   /** Who stood still may find that the one in their place has finished the file; and a new master may not know it yet. */
   #isExplained(note: string): boolean {
     const unaware = this.actors.filter(({ freezes }) => this.#hasForgotten || freezes > 0);
-    return EXPLAINED.test(note) || unaware.some(({ config }) => note === `${config.name}: ERR_FILE_EXPIRED`);
+    return (
+      EXPLAINED.test(note) ||
+      unaware.some(({ config }) => note === `${config.name}: ERR_FILE_EXPIRED`) ||
+      (this.#hasForgotten && note.endsWith(': ERR_FILE_FORGOTTEN'))
+    );
   }
 
   get #notes(): string[] {

@@ -3,8 +3,8 @@
  * one moment of everything: of chunks, cursors, announcements and counts alike. A sender that has passed over a file whose end is
  * forgotten cannot know it: one that begins its directory anew brings what is missing.
  *
- * Not claimed of a promotion on request, whose old master goes on accepting for about two seconds: files that are forgotten in that time
- * may get other numbers, by which they are counted.
+ * Not claimed of a promotion on request, whose old master goes on accepting for about two seconds, and forgets whole files: what becomes of one is
+ * tested without sentinels (packages/messaging/test/files.forgotten.test.ts).
  */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { RedisSentinel } from '@mortise/redis-server';

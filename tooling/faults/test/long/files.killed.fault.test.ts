@@ -2,18 +2,18 @@
  * A sender, three workers that count and a receiver that copies are killed, and their connections cut, at any moment. At the end the counts
  * are those of a single pass over the logs, to the unit; the copies are the logs; and no chunk, mark or announcement is left.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import type { RedisServer } from '@mortise/redis-server';
 import { startSingle } from '@mortise/redis-server';
-import { freshPrefix } from '@mortise/test-kit';
+import { freshPrefix, until } from '@mortise/test-kit';
 import type { Role } from '../../src/files/config.js';
 import { GOOD, LogRun } from '../../src/files/log-run.js';
 
 const FAULTS = 50;
 /** Copied between most faults; each fourth comes at once. */
 const STEP_BYTES = 100_000;
-const LOST_REPLIES_MS = 100;
+/** Commands of all that are executed while the replies to one are lost. */
+const LOST_REPLIES = 50;
 
 let server: RedisServer;
 let run: LogRun | undefined;
@@ -37,6 +37,12 @@ async function startRun(files: number): Promise<LogRun> {
   return run;
 }
 
+/** Executed for all. */
+async function commandsExecuted(): Promise<number> {
+  const stats = String(await server.command('INFO', 'stats'));
+  return Number(/^total_commands_processed:(\d+)/m.exec(stats)![1]);
+}
+
 const FAULTS_BY_NAME = {
   'sender killed': (of) => of.of('send')[0]!.replace(),
   'worker killed': (of) => oneOf(of.of('count')).replace(),
@@ -50,7 +56,9 @@ const FAULTS_BY_NAME = {
   'replies to one lost': async (of) => {
     const proxy = oneOf(of.actors).proxy!;
     proxy.dropReplies();
-    await sleep(LOST_REPLIES_MS);
+    // Those of the one among them; when all wait for it, leases are renewed still.
+    const before = await commandsExecuted();
+    await until('commands', async () => (await commandsExecuted()) >= before + LOST_REPLIES);
     await proxy.restore();
   },
 } satisfies Record<string, (run: LogRun) => Promise<unknown>>;

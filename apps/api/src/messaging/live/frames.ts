@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { parseJsonBody } from '../../http/json-body.js';
 import type { ProblemFields } from '../../problems/problem.js';
 import { Problem } from '../../problems/problem.js';
+import { ackEpoch } from '../chat-schemas.js';
 import { body, nameSchema, senderId, upToId } from '../schemas.js';
 
 /** A message of 65,536 bytes, and the rest of its frame. */
@@ -21,7 +22,7 @@ const frameSchema = z
     /** The token of the last event that was handled. */
     after: z.string().optional(),
     includeMuted: z.boolean().optional(),
-    ack: z.strictObject({ chatId: nameSchema, upToId }).optional(),
+    ack: z.strictObject({ chatId: nameSchema, upToId, epoch: ackEpoch }).optional(),
     typing: nameSchema.optional(),
     post: z.strictObject({ chatId: nameSchema, body, id: senderId }).optional(),
     /** Comes back with the answer. */

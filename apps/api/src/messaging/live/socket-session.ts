@@ -145,8 +145,9 @@ export class SocketSession implements LiveStream, Outlet {
     const member = this.#member;
     if (member === undefined) throw new Problem('invalid-frame', 'subscribe comes first');
     if (ack) {
-      const { chatId, upToId } = ack;
-      this.#answer({ acked: { chatId, ackedId: await chats.ack(member, chatId, upToId) } }, ref);
+      const { chatId, upToId, epoch } = ack;
+      const ackedId = await chats.ack(member, chatId, upToId, epoch === undefined ? {} : { epoch });
+      this.#answer({ acked: { chatId, ackedId } }, ref);
     } else if (typing !== undefined) {
       await chats.typing(typing, member);
       this.#answer({ typed: { chatId: typing } }, ref);

@@ -14,7 +14,7 @@ export class SocketController {
     summary: 'Open a WebSocket',
     description:
       'Frames of JSON. `{"subscribe": member, "after": token}` comes first; then `{"post": {"chatId", "body", "id"}}`, ' +
-      '`{"ack": {"chatId", "upToId"}}` and `{"typing": chatId}`, in the name of this member. Each is answered by `subscribed`, ' +
+      '`{"ack": {"chatId", "upToId", "epoch"}}` and `{"typing": chatId}`, in the name of this member. Each is answered by `subscribed`, ' +
       '`posted`, `acked`, `typed`, or by `error` with a problem document, and with the `ref` that it had. Events come as ' +
       '`{"event": {"type", "chatId", …, "token"}}`.',
   })

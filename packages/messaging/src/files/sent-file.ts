@@ -1,0 +1,37 @@
+import { randomBytes } from 'node:crypto';
+import type { FileId } from './files-context.js';
+
+/** A file that was sent. */
+export interface SentFile {
+  readonly name: string;
+  readonly id: string;
+  /** Its place among the files of the channel, from 1. */
+  readonly number: number;
+  /** Of the channel: another one when it was forgotten and made anew, and numbers begin at 1 again. */
+  readonly epoch: string;
+  /** No other file's, as `IncomingFile` has it. Empty when it had been sent before. */
+  readonly fileId: string;
+  readonly bytes: number;
+  /** Of the whole file, in hex. Empty when it had been sent before. */
+  readonly sha256: string;
+  /** It had been sent before, by this id; nothing was read. */
+  readonly isDuplicate: boolean;
+  /** How many bytes had been sent by an earlier `send`, on which this one went on. */
+  readonly resumedAt: number;
+}
+
+/** What is to be sent; its id is drawn for when it is not listed yet. */
+export interface WantedFile extends Pick<FileId, 'fileId'> {
+  readonly given: string;
+  readonly name: string;
+  readonly id: string;
+  /** Bytes of the window. */
+  readonly reserve: number;
+}
+
+/** So many random ones are no other channel's, and no other file's. */
+const RANDOM_BYTES = 9;
+
+export function drawn(): string {
+  return randomBytes(RANDOM_BYTES).toString('base64url');
+}

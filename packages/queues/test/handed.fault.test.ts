@@ -1,0 +1,59 @@
+/** A worker that listens to a replica, as one does that has not noticed a failover, is told things and not counted. */
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { RedisServer } from '@mortise/redis-server';
+import { startSingle } from '@mortise/redis-server';
+import { Queue } from '@mortise/queues';
+import { disconnect, freshPrefix } from '@mortise/test-kit';
+import { Redis } from 'ioredis';
+import { QueueKeys } from '../src/keys.js';
+import { until } from './until.js';
+
+const WAKE_ONLY = 'w:';
+const LONG_MS = 60_000;
+
+let servers: RedisServer[];
+let clients: Redis[];
+
+beforeEach(async () => {
+  servers = await Promise.all([startSingle(), startSingle()]);
+  clients = servers.map(({ url }) => new Redis(url));
+});
+
+afterEach(async () => {
+  disconnect(...clients);
+  await Promise.all(servers.map((server) => server.stop()));
+});
+
+test('a task is handed to one worker, whoever else hears of it', async () => {
+  const [master, replica] = servers as [RedisServer, RedisServer];
+  const [redis] = clients as [Redis, Redis];
+  await replica.command('REPLICAOF', master.host, String(master.port));
+  await until(async () => String(await replica.command('INFO', 'replication')).includes('link_status:up'));
+  const prefix = freshPrefix();
+  const keys = new QueueKeys('q', prefix);
+  const queue = new Queue(redis, 'q', { prefix });
+  const heard: Record<string, string[]> = { gone: [], here: [] };
+  for (const [name, server] of Object.entries({ gone: replica, here: master })) {
+    const own = new Redis(server.url);
+    clients.push(own);
+    own.on('message', (_, message) => heard[name]!.push(message));
+    await own.subscribe(keys.wakeChannel(name));
+  }
+  const isHandedOver = (messages: string[]): boolean =>
+    messages.some(({ length }) => length > WAKE_ONLY.length);
+  // Nothing is handed over before the queue knows the time of the server.
+  for (let time = 0; time < 20 && !Object.values(heard).some(isHandedOver); time += 1) {
+    await redis.del(keys.of.tasks, keys.of.active, keys.lanes(3)[3]!);
+    const parkedUntil = Date.now() + LONG_MS + 0.5;
+    await redis.zadd(
+      keys.of.idle,
+      parkedUntil,
+      keys.wakeChannel('gone'),
+      parkedUntil + 1,
+      keys.wakeChannel('here'),
+    );
+    await queue.enqueue('t', 1);
+    await until(() => heard['gone']!.length > time);
+  }
+  expect([isHandedOver(heard['gone']!), isHandedOver(heard['here']!)]).toEqual([false, true]);
+});
