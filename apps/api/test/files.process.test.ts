@@ -68,7 +68,7 @@ test('an upload and a download go on at another process when the API is killed',
   const got = download.content;
   const range = { range: `bytes=${got.length}-` };
   // It is still there, although nobody writes it at present.
-  const part = await (await logs.open(1, 'ann', range)).ended();
+  const part = await (await logs.open(1, 'ann', { range: `bytes=${3 * MIB - 1}-` })).ended();
   expect(part.response.statusCode).toBe(206);
   const again = await logs.upload(body, 'day-1.log', headers);
   expect([again.status, again.json]).toMatchObject([201, { number: 1, bytes: 6 * MIB }]);

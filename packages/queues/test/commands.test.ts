@@ -205,6 +205,7 @@ test('the next one that comes to a parked worker comes along with the message th
     '  hlen tasks',
     '  exists scheduled:1 retrying:1 ready:1 ready:0 scheduled:0 retrying:0',
     '  zpopmin idle',
+    '  pubsub wake',
     '  publish wake',
     '  hset attempts',
     '  zadd active',
