@@ -51,6 +51,7 @@ test('streams bring what is posted on all nodes, once, also when a master is los
   await reader.count(12);
   await socket.count(12);
   const [victim] = cluster.nodes;
+  await cluster.replicated();
   await victim!.kill();
   await postAll('two');
   const expected = CHATS.flatMap((chat) => [`${chat}/1`, `${chat}/2`]).toSorted();

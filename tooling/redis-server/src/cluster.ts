@@ -3,6 +3,7 @@ import { until } from '@mortise/server-process';
 import { announceReplica, settle, SETTLE_DEADLINE_MS, viewOf, type SeenNode } from './cluster-view.js';
 import { keySlot } from './key-slot.js';
 import { migrateSlot } from './move-slot.js';
+import { replicated } from './replicated.js';
 import type { RedisServer } from './server.js';
 
 /** A manual failover that hasn't happened after 5 s is abandoned by Redis, without a word. */
@@ -79,6 +80,12 @@ export class RedisCluster {
     await Promise.all(followers.map((node) => announceReplica(node, masterId, this.nodes)));
     await settle(this.nodes, what);
     return owner;
+  }
+
+  /** Waits until the replicas of all masters have what was written before the call, so that it outlives a master. */
+  async replicated(): Promise<void> {
+    const running = this.#answering();
+    await Promise.all(running.map(async (node) => replicated(node, await this.replicasOf(node))));
   }
 
   /** Moves a slot with all its keys to another master while clients go on, and waits until all nodes know. */

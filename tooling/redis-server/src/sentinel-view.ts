@@ -19,13 +19,6 @@ export async function linkedReplicas(master: RedisServer): Promise<number> {
   return info.match(/state=online/g)?.length ?? 0;
 }
 
-/** How many bytes of the stream of writes a server has sent, or, as a replica, has received. */
-export async function replicationOffset(server: RedisServer): Promise<number> {
-  const info = String(await server.command('INFO', 'replication'));
-  const own = /slave_repl_offset:(\d+)/.exec(info) ?? /master_repl_offset:(\d+)/.exec(info);
-  return Number(own![1]);
-}
-
 /**
  * Throws unless a sentinel sees `master` as the master, and all other servers and sentinels that run as up, the servers
  * being linked replicas. The error says what isn't so.

@@ -1,6 +1,7 @@
 import { until } from '@mortise/server-process';
 
-import { assertSees, linkedReplicas, masterSeenBy, replicationOffset } from './sentinel-view.js';
+import { replicated } from './replicated.js';
+import { assertSees, linkedReplicas, masterSeenBy } from './sentinel-view.js';
 import type { RedisServer } from './server.js';
 
 /** What the sentinels call the master. */
@@ -38,12 +39,12 @@ export class RedisSentinel {
 
   /**
    * Has the sentinels promote a replica, and waits until they agree on it and all servers that run are linked to it.
-   * What was written before the call is not lost: Redis counts a replica as linked up to a second before it streams
-   * to it.
+   * What was written before the call is not lost.
    */
   async failover(): Promise<void> {
     const before = await this.master();
-    if (before.isAnswering) await this.#replicated(before);
+    const replicas = running(this.servers).filter((server) => server !== before);
+    if (before.isAnswering) await replicated(before, replicas);
     const what = `the sentinels to replace ${before.port}`;
     const isReplaced = async (): Promise<boolean> => {
       if ((await this.master()) !== before) return true;
@@ -70,17 +71,6 @@ export class RedisSentinel {
       return true;
     };
     await this.#until(isSettled, 'the sentinels to agree, and all replicas to be linked');
-  }
-
-  /** Waits until all replicas that run have what the master had written when this was called. */
-  async #replicated(master: RedisServer): Promise<void> {
-    const written = await replicationOffset(master);
-    const replicas = running(this.servers).filter((server) => server !== master);
-    const isReplicated = async (): Promise<boolean> => {
-      const offsets = await Promise.all(replicas.map(replicationOffset));
-      return offsets.every((offset) => offset >= written);
-    };
-    await this.#until(isReplicated, `the replicas of ${master.port} to have its first ${written} bytes`);
   }
 
   /** Stops all processes and removes their directories. Idempotent. */
