@@ -611,7 +611,9 @@ describe('the lease', () => {
     const first = await launch(redis, 'q', { t: () => never }, { prefix, concurrency: 2 });
     await queue.enqueue('t', 'last', { id: 'last', attempts: 1 });
     await queue.enqueue('t', 'again', { id: 'again' });
-    await until(async () => (await queue.counts()).active === 2);
+    // Until then a lease may still be prolonged by the word that a task which was handed over has begun.
+    const hasBegun = async (id: string): Promise<boolean> => (await queue.get(id))?.attempt === 1;
+    await until(async () => (await hasBegun('last')) && hasBegun('again'));
     await queue.enqueue('t', 'ready');
     for (const stored of await redis.zrangeBuffer(active, 0, '-1')) await redis.zadd(active, '1', stored);
     const run: [string, number][] = [];
