@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  disconnect(...clients);
+  for (const client of clients) disconnect(client);
   await Promise.all(servers.map((server) => server.stop()));
 });
 
