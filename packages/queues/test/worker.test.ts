@@ -611,11 +611,14 @@ describe('the lease', () => {
     const first = await launch(redis, 'q', { t: () => never }, { prefix, concurrency: 2 });
     await queue.enqueue('t', 'last', { id: 'last', attempts: 1 });
     await queue.enqueue('t', 'again', { id: 'again' });
-    // Until then a lease may still be prolonged by the word that a task which was handed over has begun.
-    const hasBegun = async (id: string): Promise<boolean> => (await queue.get(id))?.attempt === 1;
-    await until(async () => (await hasBegun('last')) && hasBegun('again'));
+    await until(async () => (await queue.counts()).active === 2);
     await queue.enqueue('t', 'ready');
-    for (const stored of await redis.zrangeBuffer(active, 0, '-1')) await redis.zadd(active, '1', stored);
+    const held = await redis.zrangeBuffer(active, 0, '-1');
+    // Right behind a renewal, so that the next one is seconds away.
+    const soon = Date.now() + 5_000;
+    for (const stored of held) await redis.zadd(active, soon, stored);
+    await until(async () => (await redis.zcount(active, '-inf', soon)) === 0);
+    for (const stored of held) await redis.zadd(active, '1', stored);
     const run: [string, number][] = [];
     await launch(
       redis,
