@@ -1,10 +1,11 @@
 /** `npm test`: install, lint, types, build, all tests against real Redis servers, and one line that counts them. */
 import { connect } from 'node:net';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { pnpm, requireNode, root, step } from './pnpm.mjs';
 
 const GROUPS = ['packages', 'apps', 'tooling'];
+const MOST_LINES_OF_FAILURE = 40;
 
 requireNode();
 step('install dependencies', ['install', '--frozen-lockfile', '--reporter=append-only']);
@@ -33,7 +34,9 @@ console.log(`  ${postgres.version}`);
 console.log('\n▸ lint, types, build, tests');
 for (const directory of members()) rmSync(join(directory, '.jest'), { recursive: true, force: true });
 const code = pnpm(['exec', 'turbo', 'run', '//#lint', 'typecheck', 'build', 'test', '--continue']);
-const total = count();
+const summaries = members().flatMap(readSummary);
+const total = count(summaries);
+for (const { directory, failures } of summaries) for (const failure of failures) report(directory, failure);
 console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 // A run that counts no test has not tested anything, whatever its exit code.
 process.exit(code !== 0 || total.failed > 0 || total.passed === 0 ? code || 1 : 0);
@@ -60,17 +63,24 @@ function members() {
   );
 }
 
-/** Each test run leaves its counts in .jest/summary.json; turbo restores the file of a run that it has cached. */
-function count() {
-  const sum = { passed: 0, failed: 0, skipped: 0 };
-  for (const directory of members()) {
-    let summary;
-    try {
-      summary = JSON.parse(readFileSync(join(directory, '.jest/summary.json'), 'utf8'));
-    } catch {
-      continue;
-    }
-    for (const key of Object.keys(sum)) sum[key] += summary[key];
+/** Each test run leaves its summary in .jest/summary.json; turbo restores the file of a run that it has cached. */
+function readSummary(directory) {
+  try {
+    return [{ directory, ...JSON.parse(readFileSync(join(directory, '.jest/summary.json'), 'utf8')) }];
+  } catch {
+    return [];
   }
+}
+
+function count(summaries) {
+  const sum = { passed: 0, failed: 0, skipped: 0 };
+  for (const summary of summaries) for (const key of Object.keys(sum)) sum[key] += summary[key];
   return sum;
+}
+
+/** What failed stands again at the end, since the parallel output above is long and its end is what is kept. */
+function report(directory, { file, name, message }) {
+  console.log(`\n✗ ${relative(root, join(directory, file))}: ${name}`);
+  const lines = message.split('\n').filter((line) => !line.includes('node_modules'));
+  console.log(lines.slice(0, MOST_LINES_OF_FAILURE).join('\n'));
 }
