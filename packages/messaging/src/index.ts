@@ -71,7 +71,7 @@ export type { MailboxDevice, MailboxStatus } from './mailbox/overview.js';
 export type { Outgoing, SendResult } from './mailbox/sender.js';
 export type { ChatMember, MembersPage } from './member/members.js';
 export type { ChatOverview } from './member/overview.js';
-export type { Pulled } from './member/pull.js';
+export type { Pulled } from './member/pulled.js';
 export type {
   AddDeviceOptions,
   DeviceOptions,

@@ -143,8 +143,13 @@ export interface UnreadableOptions {
 
 /** Of one `pull`. */
 export interface PullOptions extends UnreadableOptions {
-  /** The most messages of each chat, 1 to 1,000. Default 100. */
+  /** The most messages of each chat, 1 to 1,000; with many chats, fewer: no more than 10,000 of all. Default 100. */
   readonly limit?: number;
+  /**
+   * The most bytes of messages of all chats, as they are stored, up to 256 MiB. The first message is returned whatever its
+   * size; the rest stays unread, of a chat or a whole chat, and comes when what was returned is acked. Default 64 MiB.
+   */
+  readonly maxBytes?: number;
   /**
    * Waits for so long, in ms, while there is nothing new; `Infinity`: until `signal`. Default 0. An outage is not nothing new:
    * what Redis has not answered a second after the end is ERR_READ_TIMEOUT. With 0 it goes on as long as the options of the
@@ -229,6 +234,7 @@ export const CHAT_DEFAULTS = {
   maxChats: 1_000,
   dedupMs: 600_000,
   limit: 100,
+  pullBytes: 64 * MIB,
   waitMs: 0,
 } as const;
 
@@ -320,12 +326,17 @@ export function resolveReceiveOptions(options: ReceiveOptions): {
 
 export function resolvePullOptions(options: PullOptions): {
   limit: number;
+  maxBytes: number;
   waitMs: number;
   autoAck: boolean;
   includeMuted: boolean;
 } {
   return {
     limit: requireInteger('limit', options.limit ?? CHAT_DEFAULTS.limit, { min: 1, max: 1_000 }),
+    maxBytes: requireInteger('maxBytes', options.maxBytes ?? CHAT_DEFAULTS.pullBytes, {
+      min: 1,
+      max: 256 * MIB,
+    }),
     waitMs: requireDuration('waitMs', options.waitMs ?? CHAT_DEFAULTS.waitMs, { min: 0, max: Infinity }),
     autoAck: options.autoAck ?? false,
     includeMuted: options.includeMuted ?? false,

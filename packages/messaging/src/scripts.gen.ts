@@ -744,7 +744,7 @@ export const chatRead = new Script({
   name: "chat.read",
   isReadOnly: false,
   keys: ["chat","log","uncounted"],
-  args: ["member","after","before","isLatest","limit","maxScan"],
+  args: ["member","after","before","isLatest","limit","maxScan","maxBytes"],
   source: "#!lua flags=allow-oom\n" +
     "-- Reads a part of a log at one instant, without the places of deleted messages. Ids are dense, so the index of an entry in\n" +
     "-- the list is its id less the first one. Not flagged as one that only reads, so that it is always the master that answers: a\n" +
@@ -761,13 +761,14 @@ export const chatRead = new Script({
     "--   isLatest     1: the last ones of these; 0: the first ones\n" +
     "--   limit        entries at most\n" +
     "--   maxScan      entries at most that are looked at\n" +
+    "--   maxBytes     of entries at most, but for the first one\n" +
     "-- RETURNS\n" +
     "--   nil when there is no such chat, or the member isn't in it; else { epoch, last id, score of the member (or 0), as text,\n" +
     "--   base: ids up to this one are gone, number of unread messages behind the cursor, how far it looked: nothing is left\n" +
     "--   between there and where it began, entries with ascending ids }\n" +
     "local chat, log, uncounted = KEYS[1], KEYS[2], KEYS[3]\n" +
     "local member, after, before = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])\n" +
-    "local isLatest, limit, maxScan = ARGV[4] == '1', tonumber(ARGV[5]), tonumber(ARGV[6])\n" +
+    "local isLatest, limit, maxScan, maxBytes = ARGV[4] == '1', tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])\n" +
     "\n" +
     "local head = redis.call('ZMSCORE', chat, '\\0l', '\\0e', member)\n" +
     "if not head[1] or (member ~= '' and not head[3]) then\n" +
@@ -789,9 +790,10 @@ export const chatRead = new Script({
     "if before > 0 and before < high then\n" +
     "  high = before\n" +
     "end\n" +
-    "local step = math.max(limit, 100)\n" +
-    "local entries, count, scanned = {}, 0, 0\n" +
-    "while count < limit and scanned < maxScan and high - low > 1 do\n" +
+    "-- Large ones, of which few fit, are read by few.\n" +
+    "local step = math.min(math.max(limit, 100), math.max(math.floor(maxBytes / 1024), 1))\n" +
+    "local entries, count, scanned, bytes = {}, 0, 0, 0\n" +
+    "while count < limit and bytes <= maxBytes and scanned < maxScan and high - low > 1 do\n" +
     "  local first, final = low + 1, math.min(low + step, high - 1)\n" +
     "  if isLatest then\n" +
     "    first, final = math.max(high - step, low + 1), high - 1\n" +
@@ -799,12 +801,19 @@ export const chatRead = new Script({
     "  local read = redis.call('LRANGE', log, first - base - 1, final - base - 1)\n" +
     "  for index = 1, #read do\n" +
     "    local entry = read[isLatest and #read + 1 - index or index]\n" +
+    "    local isDeleted = string.byte(entry, string.find(entry, ':', 1, true) + 1) == 88\n" +
+    "    if not isDeleted then\n" +
+    "      bytes = bytes + #entry\n" +
+    "      if bytes > maxBytes and count > 0 then\n" +
+    "        break\n" +
+    "      end\n" +
+    "    end\n" +
     "    if isLatest then\n" +
     "      high = high - 1\n" +
     "    else\n" +
     "      low = low + 1\n" +
     "    end\n" +
-    "    if string.byte(entry, string.find(entry, ':', 1, true) + 1) ~= 88 then\n" +
+    "    if not isDeleted then\n" +
     "      count = count + 1\n" +
     "      entries[count] = entry\n" +
     "      if count == limit then\n" +

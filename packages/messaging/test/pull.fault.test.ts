@@ -104,11 +104,12 @@ describe.each(CASES)('$method with waitMs, while Redis $outage', ({ outage, meth
   test('ends with it also where the outage begins in the middle of the wait', async () => {
     const close = jest.spyOn(Waiter.prototype, 'close');
     const reader = new Reader(await patient(), method);
-    const reading = reader.read(700);
+    // Long enough for the subscription on a machine that stands still now and then.
+    const reading = reader.read(3_000);
     reading.catch(() => undefined);
     await reader.isWaiting();
     fail();
-    await expect(reading).rejects.toMatchObject(timeout(700));
+    await expect(reading).rejects.toMatchObject(timeout(3_000));
     expect(close).toHaveBeenCalledTimes(method === 'receive' ? 1 : 0);
     close.mockRestore();
   });
@@ -139,7 +140,8 @@ describe.each(CASES)('$method with waitMs, while Redis $outage', ({ outage, meth
 
 describe('pull with autoAck, while its acks get no answer', () => {
   test.each([
-    ['at the end of the wait', { waitMs: 50 }, 0],
+    // What is asked first has until a second after the end.
+    ['at the end of the wait', { waitMs: 1_500 }, 0],
     ['with its signal', {}, 50],
   ])('returns what it has read, %s', async (_, options, abortMs) => {
     const prefix = freshPrefix();
@@ -171,7 +173,7 @@ test.each(METHODS)('%s is empty when only the subscription is not confirmed in t
   const reader = new Reader(redis, method);
   const subscribing = method === 'pull' ? 'listen' : 'waiter';
   jest.spyOn(WaiterHub.of(redis), subscribing).mockReturnValue(new Promise<never>(() => undefined));
-  expect(await reader.read(100)).toEqual([]);
+  expect(await reader.read(1_500)).toEqual([]);
 });
 
 test.each(METHODS)('%s without waitMs waits as long as the client does', async (method) => {

@@ -148,6 +148,8 @@ describe('pull with waitMs', () => {
     const chats = create(prefix);
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
     const [pull] = await waiting(chats, 'ben', [eventsOf(prefix, chatId)]);
+    // The look behind the subscription is over when another one is.
+    expect(await chats.pull('ben')).toEqual([]);
     let reads = 0;
     const index = `${prefix}:messaging:{ben}:chats`;
     const close = await monitor(redis, ({ command, args }) => {

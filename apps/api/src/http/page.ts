@@ -3,6 +3,7 @@ import { z } from 'zod';
 
 import { MAX_CURSOR_LENGTH } from '../market/cursor.js';
 import { DEFAULT_PAGE, MAX_PAGE } from '../market/options.js';
+import { digits } from './digits.js';
 
 export const cursor = z
   .string()
@@ -11,12 +12,7 @@ export const cursor = z
   .optional()
   .meta({ description: 'nextCursor of the page before' });
 
-export const limit = z
-  .preprocess(
-    // Number and z.coerce would also take 1e1, 0x10 and spaces.
-    (text) => (typeof text === 'string' && /^[0-9]+$/.test(text) ? Number(text) : text),
-    z.int('must be a whole number in decimal digits').min(1).max(MAX_PAGE),
-  )
+export const limit = digits(1, MAX_PAGE)
   .default(DEFAULT_PAGE)
   // zod leaves the default of what it preprocesses out of the JSON schema.
   .meta({ description: `default ${DEFAULT_PAGE}` });

@@ -21,6 +21,8 @@ import {
 } from './chat-schemas.js';
 import { nameSchema } from './schemas.js';
 
+/** Of messages in one answer. */
+const MAX_PENDING_BYTES = 16 * 1_048_576;
 const BODY_PROBLEMS = ['invalid-body', 'malformed-json', 'body-too-large', 'unsupported-media-type'] as const;
 
 @ApiTags('members')
@@ -35,7 +37,8 @@ export class MembersController {
   @Waits(waitOfQuery)
   @ApiOperation({
     summary: 'Read what is new in all chats of a member, or wait for something',
-    description: 'Moves nothing: it comes again until the cursors are moved.',
+    description:
+      'Moves nothing: it comes again until the cursors are moved. Of more than 16 MiB the rest comes then.',
   })
   @ApiResponse({
     status: 200,
@@ -49,7 +52,7 @@ export class MembersController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<{ items: Pulled[] }> {
     const items = await this.waits.run(reply, query.waitMs, async (signal) =>
-      this.chats.pull(member, { ...query, signal }),
+      this.chats.pull(member, { ...query, maxBytes: MAX_PENDING_BYTES, signal }),
     );
     return { items };
   }

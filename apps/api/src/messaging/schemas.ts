@@ -2,6 +2,7 @@
 import { MAX_NAME_BYTES } from '@mortise/redis';
 import { z } from 'zod';
 
+import { digits } from '../http/digits.js';
 import { isDotSegment } from '../http/dot-segment.js';
 import { limit } from '../http/page.js';
 import { MAX_WAIT_MS } from '../http/wait-of.js';
@@ -28,15 +29,6 @@ export const upToId = z
   .min(0)
   .meta({ description: 'all messages up to this one', examples: [42] });
 export const instant = z.int().min(0).meta({ description: 'ms since the epoch' });
-
-/** Number and z.coerce would also take 1e1, 0x10 and spaces. */
-const fromDigits = (text: unknown): unknown =>
-  typeof text === 'string' && /^[0-9]{1,16}$/.test(text) ? Number(text) : text;
-
-/** A whole number in an address. */
-export function digits(min: number, max = Number.MAX_SAFE_INTEGER) {
-  return z.preprocess(fromDigits, z.int('must be a whole number in decimal digits').min(min).max(max));
-}
 
 export const messageIdSchema = digits(1);
 export const waitMs = digits(0, MAX_WAIT_MS)
@@ -73,4 +65,4 @@ export const status = z
   .min(1)
   .refine((text) => Buffer.byteLength(text) <= MAX_NAME_BYTES, `must have at most ${MAX_NAME_BYTES} bytes`);
 
-export { limit };
+export { digits, limit };

@@ -21,8 +21,8 @@ import { Members } from '../member/members.js';
 import { Mutes } from '../member/mutes.js';
 import type { ChatOverview } from '../member/overview.js';
 import { Overview } from '../member/overview.js';
-import type { Pulled } from '../member/pull.js';
 import { Puller } from '../member/pull.js';
+import type { Pulled } from '../member/pulled.js';
 import type {
   AckOptions,
   ChatsOfOptions,

@@ -4,6 +4,7 @@ import { toChatMessage } from '../chat/chat-message.js';
 import type { ChatsContext } from '../chat/chats-context.js';
 import { ackedIdOf } from '../log/standing.js';
 import { chatRead } from '../scripts.gen.js';
+import type { ByteBudget } from './byte-budget.js';
 
 /** Which part of a log to read. */
 export interface Part {
@@ -14,6 +15,10 @@ export interface Part {
   /** The last ones of these, not the first ones. */
   readonly isLatest?: boolean;
   readonly limit: number;
+  /** The most bytes of entries, but for the first one. Default: any. */
+  readonly maxBytes?: number;
+  /** What the reply may have: less than the part where it is short. Default: all. */
+  readonly budget?: ByteBudget;
 }
 
 /** A part of a log, and its chat, at one instant. */
@@ -41,6 +46,8 @@ type Reply = [
 
 /** Entries that one script call looks at: some ms of the server. */
 const MAX_SCAN = 10_000;
+/** More than any log has. */
+const MAX_BYTES = 2 ** 40;
 
 /** Reads parts of logs, each at one instant, without the places of deleted messages. */
 export class ChatReader<Body> {
@@ -58,7 +65,7 @@ export class ChatReader<Body> {
    */
   async read(chatId: string, part: Part, member?: string): Promise<ChatSlice<Body> | null> {
     const { redis, keys } = this.#context;
-    const { isLatest = false, limit } = part;
+    const { isLatest = false, limit, maxBytes = Infinity, budget } = part;
     let { after = 0, before = 0 } = part;
     for (;;) {
       const reply = (await chatRead.run(redis, keys.chat(chatId), {
@@ -68,6 +75,7 @@ export class ChatReader<Body> {
         isLatest: isLatest ? 1 : 0,
         limit,
         maxScan: MAX_SCAN,
+        maxBytes: Math.min(maxBytes, MAX_BYTES),
       })) as Reply | null;
       if (!reply) return null;
       const [epoch, lastId, score, baseId, unread, reached, entries] = reply;
@@ -75,7 +83,9 @@ export class ChatReader<Body> {
         ? reached - 1 <= Math.max(after, baseId)
         : reached >= (before || lastId + 1) - 1;
       if (entries.length > 0 || isThrough) {
-        const messages = entries.map((entry) => toChatMessage<Body>(entry, epoch)!);
+        const messages = (budget ? budget.take(entries) : entries).map((entry) =>
+          toChatMessage<Body>(entry, epoch)!,
+        );
         return { epoch, lastId, ackedId: ackedIdOf(score), baseId, unread, messages };
       }
       if (isLatest) before = reached;

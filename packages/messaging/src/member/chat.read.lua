@@ -14,13 +14,14 @@
 --   isLatest     1: the last ones of these; 0: the first ones
 --   limit        entries at most
 --   maxScan      entries at most that are looked at
+--   maxBytes     of entries at most, but for the first one
 -- RETURNS
 --   nil when there is no such chat, or the member isn't in it; else { epoch, last id, score of the member (or 0), as text,
 --   base: ids up to this one are gone, number of unread messages behind the cursor, how far it looked: nothing is left
 --   between there and where it began, entries with ascending ids }
 local chat, log, uncounted = KEYS[1], KEYS[2], KEYS[3]
 local member, after, before = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local isLatest, limit, maxScan = ARGV[4] == '1', tonumber(ARGV[5]), tonumber(ARGV[6])
+local isLatest, limit, maxScan, maxBytes = ARGV[4] == '1', tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 
 local head = redis.call('ZMSCORE', chat, '\0l', '\0e', member)
 if not head[1] or (member ~= '' and not head[3]) then
@@ -42,9 +43,10 @@ local high = last + 1
 if before > 0 and before < high then
   high = before
 end
-local step = math.max(limit, 100)
-local entries, count, scanned = {}, 0, 0
-while count < limit and scanned < maxScan and high - low > 1 do
+-- Large ones, of which few fit, are read by few.
+local step = math.min(math.max(limit, 100), math.max(math.floor(maxBytes / 1024), 1))
+local entries, count, scanned, bytes = {}, 0, 0, 0
+while count < limit and bytes <= maxBytes and scanned < maxScan and high - low > 1 do
   local first, final = low + 1, math.min(low + step, high - 1)
   if isLatest then
     first, final = math.max(high - step, low + 1), high - 1
@@ -52,12 +54,19 @@ while count < limit and scanned < maxScan and high - low > 1 do
   local read = redis.call('LRANGE', log, first - base - 1, final - base - 1)
   for index = 1, #read do
     local entry = read[isLatest and #read + 1 - index or index]
+    local isDeleted = string.byte(entry, string.find(entry, ':', 1, true) + 1) == 88
+    if not isDeleted then
+      bytes = bytes + #entry
+      if bytes > maxBytes and count > 0 then
+        break
+      end
+    end
     if isLatest then
       high = high - 1
     else
       low = low + 1
     end
-    if string.byte(entry, string.find(entry, ':', 1, true) + 1) ~= 88 then
+    if not isDeleted then
       count = count + 1
       entries[count] = entry
       if count == limit then

@@ -30,7 +30,17 @@ async function post({ chat, sender, text }: Where & { sender: string }): Promise
   return postedAt;
 }
 
-const actions = { create, post };
+/** So many, each as soon as the one before was accepted. */
+async function postSeries({
+  chat,
+  sender,
+  text,
+  messages,
+}: Where & { sender: string; messages: number }): Promise<void> {
+  for (let message = 0; message < messages; message += 1) await client!.post(chat, sender, text);
+}
+
+const actions = { create, post, postSeries };
 
 export type PostActions = typeof actions;
 export default actions;

@@ -1,0 +1,155 @@
+import { describe, expect, test } from '@jest/globals';
+import { Chats } from '@mortise/messaging';
+import type { Pulled, PullOptions } from '@mortise/messaging';
+import { connect, freshPrefix } from '@mortise/test-kit';
+
+const redis = connect();
+
+/** As JSON it has 1,000 bytes. */
+const KILO = 'x'.repeat(998);
+
+interface Filled {
+  readonly prefix: string;
+  readonly chats: Chats;
+  readonly chatIds: readonly string[];
+  readonly age: () => Promise<void>;
+}
+
+/** Chats of Anna and Ben, in which she has posted; none is so young that it is read by the script. */
+async function filled(count: number, messages: number): Promise<Filled> {
+  const prefix = freshPrefix();
+  const chats = new Chats(redis, { prefix });
+  const chatIds = Array.from({ length: count }, (_, index) => `chat ${10 + index}`);
+  for (const chatId of chatIds) await chats.create({ sender: 'anna', members: ['ben'], chatId });
+  const post = async (chatId: string): Promise<void> => {
+    for (let message = 0; message < messages; message += 1) await chats.post(chatId, 'anna', KILO);
+  };
+  await Promise.all(chatIds.map(post));
+  const age = async (): Promise<void> => {
+    for (const chatId of chatIds) await redis.zincrby(`${prefix}:messaging:{${chatId}}:chat`, 2_000, '\0e');
+  };
+  return { prefix, chats, chatIds, age };
+}
+
+const idsOf = (pulled: readonly Pulled[]): unknown[] =>
+  pulled.map(({ chatId, messages }) => [chatId, messages.map(({ id }) => id)]);
+
+/** Pulls and acks until nothing comes any more. */
+async function drain(chats: Chats, options: PullOptions): Promise<Pulled[]> {
+  const all: Pulled[] = [];
+  for (;;) {
+    const pulled = await chats.pull('ben', options);
+    if (pulled.length === 0) return all;
+    all.push(...pulled);
+    for (const { chatId, messages } of pulled) await chats.ack('ben', chatId, messages.at(-1)!.id);
+  }
+}
+
+describe.each([
+  ['chats that were just created', false],
+  ['older chats', true],
+])('maxBytes of pull, %s', (_, isOld) => {
+  test('bounds what one reply has, and the rest comes with the next ones, in order', async () => {
+    const { chats, chatIds, age } = await filled(3, 8);
+    if (isOld) await age();
+    const first = await chats.pull('ben', { maxBytes: 6_000 });
+    const bytes = first.flatMap(({ messages }) => messages).length * 1_000;
+    expect(bytes).toBeGreaterThan(0);
+    expect(bytes).toBeLessThanOrEqual(6_000);
+    const all = await drain(chats, { maxBytes: 6_000 });
+    for (const chatId of chatIds) {
+      const ids = all.filter((chat) => chat.chatId === chatId).flatMap(({ messages }) => messages);
+      expect(ids.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    }
+  });
+
+  test('counts everything that is unread, also what was left', async () => {
+    const { chats, age } = await filled(1, 8);
+    if (isOld) await age();
+    const [pulled] = await chats.pull('ben', { maxBytes: 3_500 });
+    expect(pulled).toMatchObject({ unread: 8, lastId: 8, ackedId: 0 });
+    expect(pulled!.messages.map(({ id }) => id)).toEqual([1, 2, 3]);
+    await chats.ack('ben', 'chat 10', 3);
+    expect(await chats.pull('ben', { maxBytes: 3_500, limit: 4 })).toMatchObject([{ unread: 5, ackedId: 3 }]);
+  });
+
+  test('the first message comes whatever its size, and of several chats only one then', async () => {
+    const { chats, chatIds, age } = await filled(3, 2);
+    if (isOld) await age();
+    expect(idsOf(await chats.pull('ben', { maxBytes: 1 }))).toEqual([[chatIds[0], [1]]]);
+    expect(await drain(chats, { maxBytes: 1 })).toHaveLength(6);
+  });
+
+  test('a message that does not fit any more stays unread, also where it is the only one of its chat', async () => {
+    const { chats, chatIds, age } = await filled(3, 1);
+    if (isOld) await age();
+    expect(idsOf(await chats.pull('ben', { maxBytes: 1_500 }))).toEqual([[chatIds[0], [1]]]);
+    expect(await chats.chatsOf('ben')).toMatchObject(chatIds.map(() => ({ unread: 1 })));
+    expect(idsOf(await drain(chats, { maxBytes: 1_500 }))).toEqual(chatIds.map((chatId) => [chatId, [1]]));
+  });
+
+  test('each chat has its part: one with much does not keep the others waiting', async () => {
+    const { chats, chatIds, age } = await filled(3, 2);
+    for (let message = 0; message < 20; message += 1) await chats.post(chatIds[0]!, 'anna', KILO);
+    if (isOld) await age();
+    const pulled = await chats.pull('ben', { maxBytes: 7_000 });
+    expect(pulled.map(({ chatId }) => chatId)).toEqual(chatIds);
+    for (const { messages } of pulled) expect(messages).toHaveLength(2);
+  });
+
+  test('places of deleted messages take no room', async () => {
+    const { chats, age } = await filled(1, 5);
+    for (const id of [1, 2, 3]) await chats.delete('chat 10', 'anna', id);
+    if (isOld) await age();
+    const pulled = await chats.pull('ben', { maxBytes: 2_200 });
+    expect(idsOf(pulled)).toEqual([['chat 10', [4, 5, 6, 7, 8]]]);
+    expect(pulled[0]!.unread).toBe(2);
+  });
+
+  test('autoAck acks what was returned and nothing else', async () => {
+    const { chats, age } = await filled(2, 3);
+    if (isOld) await age();
+    const seen: string[] = [];
+    for (;;) {
+      const pulled = await chats.pull('ben', { maxBytes: 2_300, autoAck: true });
+      if (pulled.length === 0) break;
+      seen.push(...pulled.flatMap(({ chatId, messages }) => messages.map(({ id }) => `${chatId}: ${id}`)));
+    }
+    expect(seen.toSorted()).toEqual(
+      [1, 2, 3].map((id) => `chat 10: ${id}`).concat([1, 2, 3].map((id) => `chat 11: ${id}`)),
+    );
+  });
+});
+
+test('what comes to chats that were quiet is bounded as well', async () => {
+  const { chats, chatIds, age } = await filled(3, 0);
+  await age();
+  // The first look finds the chats read, the second one their logs empty.
+  for (let look = 0; look < 2; look += 1) expect(await chats.pull('ben')).toEqual([]);
+  for (const chatId of chatIds)
+    for (let message = 0; message < 4; message += 1) await chats.post(chatId, 'anna', KILO);
+  const pulled = await chats.pull('ben', { maxBytes: 6_200 });
+  expect(idsOf(pulled)).toEqual(chatIds.map((chatId) => [chatId, [1, 2]]));
+  expect(pulled.map(({ unread }) => unread)).toEqual([4, 4, 4]);
+  expect(await drain(chats, { maxBytes: 1_900 })).toHaveLength(12);
+});
+
+test('Redis sends no more for it', async () => {
+  const { prefix, chats, chatIds, age } = await filled(2, 0);
+  for (const chatId of chatIds)
+    await Promise.all(Array.from({ length: 300 }, () => chats.post(chatId, 'anna', KILO)));
+  await age();
+  const sent = async (): Promise<number> =>
+    Number(/total_net_output_bytes:(\d+)/.exec(await redis.info('stats'))![1]);
+  const own = connect();
+  const pulling = new Chats(own, { prefix });
+  const before = await sent();
+  await pulling.pull('ben', { limit: 300, maxBytes: 10_000 });
+  expect((await sent()) - before).toBeLessThan(40_000);
+});
+
+test('refuses a bound that is none', async () => {
+  const chats = new Chats(redis, { prefix: freshPrefix() });
+  for (const maxBytes of [0, -1, 1.5, Number.NaN, 2 ** 28 + 1])
+    await expect(chats.pull('ben', { maxBytes })).rejects.toThrow(RangeError);
+});
