@@ -9,14 +9,11 @@
  * Run it with `npm run example`, after `npm run build`, beside a Redis at REDIS_URL.
  */
 import { randomUUID } from 'node:crypto';
-import type { ChildProcess } from 'node:child_process';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 
 import { WebSocket } from 'ws';
+
+import { Server } from './server.js';
 
 const EACH = 40;
 const CHAT = 'garage';
@@ -27,36 +24,7 @@ interface ChatEvent {
   readonly token: string;
 }
 
-/** The API as a process of its own, which can be killed, at an address that stays. */
-class Server {
-  url = '';
-  #child: ChildProcess | undefined;
-  readonly #prefix = `garage-${randomUUID()}`;
-
-  async start(): Promise<void> {
-    const child = spawn(process.execPath, [fileURLToPath(new URL('../main.js', import.meta.url))], {
-      env: { ...process.env, MORTISE_PREFIX: this.#prefix, PORT: this.url ? new URL(this.url).port : '0' },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    this.#child = child;
-    process.once('exit', () => child.kill('SIGKILL'));
-    for await (const line of createInterface({ input: child.stdout })) {
-      const { msg, url } = JSON.parse(line) as { msg: string; url: string };
-      if (msg !== 'listening') continue;
-      this.url = url;
-      break;
-    }
-    child.stdout.resume();
-  }
-
-  async end(signal: NodeJS.Signals): Promise<void> {
-    const child = this.#child!;
-    child.kill(signal);
-    await once(child, 'exit');
-  }
-}
-
-const server = new Server();
+const server = new Server('garage');
 
 /** One request; tried again, under the same key, until there is an answer that isn't the server's fault. */
 async function ask<T>(method: string, path: string, body?: object, key?: string): Promise<T> {

@@ -2,7 +2,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
 import { afterAll, expect, test } from '@jest/globals';
@@ -132,3 +134,21 @@ test('SIGTERM ends uploads and downloads that are under way, with 503, and the p
   // With a key it is kept for whoever goes on with it.
   expect((await keysOf(redis, prefix)).some((key) => key.includes(':chunk:'))).toBe(true);
 }, 120_000);
+
+test('a log that is larger than its window arrives whole at both receivers when the API is killed', async () => {
+  const file = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+  const child = spawn(process.execPath, [file('../dist/examples/log-delivery.js')], {
+    env: { REDIS_URL, ...PATIENT },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  children.add(child);
+  const [printed, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+  const [, output = ''] = readFileSync(file('../examples/log-delivery.ts'), 'utf8').split('// Output:\n');
+  expect(
+    printed
+      .trimEnd()
+      .split('\n')
+      .map((line) => `// ${line}`),
+  ).toEqual(output.trimEnd().split('\n'));
+  expect(code).toBe(0);
+}, 200_000);

@@ -333,8 +333,12 @@ export class FileExpiredError extends CodedError {
 export class FileForgottenError extends CodedError {
   readonly code = 'ERR_FILE_FORGOTTEN';
 
-  constructor(readonly file: string) {
-    super(`Redis has forgotten what it was told of file "${file}"`);
+  constructor(
+    readonly file: string,
+    /** Its cause: why the file could not be sent again. */
+    options?: ErrorOptions,
+  ) {
+    super(`Redis has forgotten what it was told of file "${file}"`, options);
   }
 }
 

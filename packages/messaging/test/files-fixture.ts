@@ -72,17 +72,22 @@ export function lines(count: number, from = 0): string {
   return Array.from({ length: count }, (_, index) => `line ${from + index} of a log\n`).join('');
 }
 
+/** Nobody comes in between. */
+const RESTORE = `#!lua flags=allow-cross-slot-keys
+for _, key in ipairs(redis.call('KEYS', ARGV[1])) do
+  redis.call('DEL', key)
+end
+for i = 2, #ARGV, 2 do
+  redis.call('RESTORE', ARGV[i], 0, ARGV[i + 1])
+end`;
+
 /** Notes what stands under keys of a pattern; the function brings it back, as a failover does with what was not replicated. */
 export async function snapshot(redis: Redis, pattern: string): Promise<() => Promise<void>> {
   const keys = await redis.keys(pattern);
   const values = await Promise.all(keys.map(async (key) => redis.dumpBuffer(key)));
+  const stored = keys.flatMap((key, index) => [key, values[index]!]);
   return async () => {
-    const present = await redis.keys(pattern);
-    // Sent together, so nobody of this process comes in between.
-    await Promise.all([
-      ...present.map(async (key) => redis.del(key)),
-      ...keys.map(async (key, index) => redis.restore(key, 0, values[index]!)),
-    ]);
+    await redis.eval(RESTORE, 0, pattern, ...stored);
   };
 }
 

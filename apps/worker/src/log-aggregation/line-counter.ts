@@ -42,9 +42,12 @@ export class LineCounter {
   readonly #malformed: MalformedLines;
   readonly #days = new Map<number, DayCounts>();
   readonly #words = new Uint32Array(4);
-  /** Addresses of lines whose place is still to be found, and places of those of IPv6. */
+  /** From the front, addresses of lines of the current day whose place is still to be found; from the back, places of those of IPv6. */
   readonly #addresses = new Uint32Array(MOST_AT_ONCE);
-  readonly #found = new Uint32Array(MOST_AT_ONCE);
+  #waiting = 0;
+  #known = 0;
+  /** How many of both there may be. */
+  #room: number;
   /** Bytes of the last date: year, then month and day. */
   #year = 0;
   #monthDay = 0;
@@ -59,6 +62,7 @@ export class LineCounter {
     this.#table = table;
     this.#limits = limits;
     this.#malformed = malformed;
+    this.#room = Math.min(MOST_AT_ONCE, limits.maxKeys);
   }
 
   /** Whether it has to be flushed before it counts on. */
@@ -67,6 +71,7 @@ export class LineCounter {
   }
 
   get days(): Iterable<DayCounts> {
+    this.#settle();
     return this.#days.values();
   }
 
@@ -83,7 +88,8 @@ export class LineCounter {
   /** After a flush: nothing is to be flushed, and with `isForgetting` no day is open any more. */
   clear(isForgetting = false): void {
     for (const day of this.#days.values()) day.clear();
-    this.#keys = 0;
+    this.#keys = this.#waiting = this.#known = 0;
+    this.#room = Math.min(MOST_AT_ONCE, this.#limits.maxKeys);
     if (!isForgetting) return;
     this.#days.clear();
     this.#current = undefined;
@@ -91,25 +97,24 @@ export class LineCounter {
   }
 
   /**
-   * Counts the lines from `start` to `end`, which is behind a newline, and says how far it came: to `end`, unless it is full, or a day is missing.
+   * Counts the lines from `start` to `end`, which is behind a newline, and says how far it came: to `end`, unless it is full, or a day is missing. Where they
+   * belong is found out later, of many at once: at the latest when `days` are asked for.
    *
    * @param base Offset of the first byte of `bytes` in the file.
    */
   count(bytes: Uint8Array, start: number, end: number, base: number): number {
-    const { maxLineBytes, maxKeys } = this.#limits;
+    const { maxLineBytes } = this.#limits;
     const addresses = this.#addresses;
-    const found = this.#found;
-    let waiting = 0;
-    let known = 0;
-    let room = Math.min(MOST_AT_ONCE, maxKeys - this.#keys);
+    let waiting = this.#waiting;
+    let known = this.#known;
     let line = start;
-    if (room === 0) return line;
     while (line < end) {
-      if (waiting + known === room) {
-        this.#settle(waiting, known);
+      if (waiting + known === this.#room) {
+        this.#waiting = waiting;
+        this.#known = known;
+        this.#settle();
         waiting = known = 0;
-        room = Math.min(MOST_AT_ONCE, maxKeys - this.#keys);
-        if (room === 0) return line;
+        if (this.#room === 0) return line;
       }
       let at = line;
       let place = NO_PLACE;
@@ -171,7 +176,9 @@ export class LineCounter {
           line = this.#reject('window', bytes, line, at, base);
           continue;
         }
-        this.#settle(waiting, known);
+        this.#waiting = waiting;
+        this.#known = known;
+        this.#settle();
         waiting = known = 0;
         const counts = this.#days.get(day);
         if (counts === undefined) {
@@ -236,17 +243,23 @@ export class LineCounter {
         continue;
       }
       if (place === NO_PLACE) addresses[waiting++] = address;
-      else found[known++] = place;
+      else addresses[MOST_AT_ONCE - ++known] = place;
     }
-    this.#settle(waiting, known);
+    this.#waiting = waiting;
+    this.#known = known;
     return line;
   }
 
   /** Counts the addresses that wait and the places that are known, all of the current day. */
-  #settle(waiting: number, known: number): void {
+  #settle(): void {
+    const waiting = this.#waiting;
+    const known = this.#known;
     if (waiting + known === 0) return;
     this.#table.findMany4(this.#addresses, waiting);
-    this.#keys += this.#current!.add(this.#addresses, waiting) + this.#current!.add(this.#found, known);
+    this.#keys += this.#current!.add(this.#addresses, waiting);
+    if (known > 0) this.#keys += this.#current!.add(this.#addresses.subarray(MOST_AT_ONCE - known), known);
+    this.#waiting = this.#known = 0;
+    this.#room = Math.min(MOST_AT_ONCE, this.#limits.maxKeys - this.#keys);
   }
 
   /** Where an address of IPv6 is, or of IPv4 in the dress of one. */

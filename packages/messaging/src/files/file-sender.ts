@@ -25,7 +25,7 @@ import { MessagingKeys } from '../keys.js';
 import { filesOpen } from '../scripts.gen.js';
 import { FILE_BYTES, FILE_CHUNKS, FILE_WAITS } from '../telemetry/metrics.js';
 import { Tally } from '../telemetry/tally.js';
-import { ChunkFiller, pieceOf } from './chunk-filler.js';
+import { bytesOf, ChunkFiller } from './chunk-filler.js';
 import { CHUNK_HEADER_BYTES } from './chunk.js';
 import { DeadReceivers } from './dead-receivers.js';
 import { FileNews } from './file-news.js';
@@ -41,11 +41,10 @@ import { resolveFileSenderOptions } from './options.js';
 import { PrefixCheck } from './prefix-check.js';
 import type { SentFile, WantedFile } from './sent-file.js';
 import { drawn } from './sent-file.js';
+import { REMEMBERED, SentFiles } from './sent-files.js';
 import { Settling } from './settling.js';
 import { isForgotten } from './standing.js';
 
-/** Ids of files that all receivers are done with, so that a restarted sender doesn't send them again. */
-const REMEMBERED = 10_000;
 const SENT = { 'mortise.messaging.direction': 'sent' };
 const FOR_WINDOW = { 'mortise.messaging.room': 'window' };
 const FOR_BUDGET = { 'mortise.messaging.room': 'budget' };
@@ -55,6 +54,7 @@ export class FileSender {
   readonly #context: FilesContext;
   readonly #limits: FileSenderLimits;
   readonly #settling: Settling;
+  readonly #sent: SentFiles;
   readonly #holder = randomUUID();
 
   /** Sends nothing. Throws TypeError or RangeError for options that are out of range. */
@@ -70,6 +70,7 @@ export class FileSender {
     };
     this.#limits = resolveFileSenderOptions(options);
     this.#settling = new Settling(this.#context, this.#limits.ttlMs);
+    this.#sent = new SentFiles(this.#context, this.#settling, this.#limits.ttlMs);
   }
 
   /**
@@ -80,8 +81,9 @@ export class FileSender {
    * When the process dies, the file stays open, and `send` with the same source goes on. When the source fails, is
    * truncated or is not what was sent before, the file is aborted, and receivers are told. When Redis has forgotten that the file was listed, or
    * chunks that were sent, as after a failover, a path is sent again, under the same `fileId` in the first case; of anything else `send` rejects with
-   * ERR_FILE_FORGOTTEN, and goes on when it is called again. That is seen within a third of the lease. Rejects with the error of the source,
-   * ERR_SOURCE_CHANGED, ERR_FILE_LEASE_LOST, ERR_RECEIVER_DEAD, ERR_RECEIVERS_DIFFER, ERR_CHANNEL_ENDED.
+   * ERR_FILE_FORGOTTEN, and goes on when it is called again. That is seen within a third of the lease; of files before, whose end is forgotten,
+   * when a `send` waits for room: paths are sent again meanwhile, and for anything else it rejects with ERR_FILE_FORGOTTEN, which names
+   * that file. Rejects with the error of the source, ERR_SOURCE_CHANGED, ERR_FILE_LEASE_LOST, ERR_RECEIVER_DEAD, ERR_RECEIVERS_DIFFER, ERR_CHANNEL_ENDED.
    */
   async send(
     source: string | Readable | AsyncIterable<Uint8Array>,
@@ -99,11 +101,16 @@ export class FileSender {
     const headers = CHUNK_HEADER_BYTES * Math.ceil((stats?.size ?? 0) / (chunkBytes - CHUNK_HEADER_BYTES));
     const needed = isSized ? stats.size + headers + 2 * chunkBytes : Infinity;
     const wanted = { given, name, id, fileId: drawn(), reserve: Math.min(windowBytes, needed) };
+    this.#sent.remove(id);
     for (;;) {
       try {
-        return await this.#sendListed(source, wanted, options);
+        const sent = await this.#sendListed(source, wanted, options);
+        const again = isPath && !options.follow && { name: given, id, gzip: options.gzip ?? false };
+        this.#sent.add(sent, again ? (stop) => this.send(source, { ...again, ...stop }) : undefined);
+        return sent;
       } catch (error) {
-        if (!isPath || !(error instanceof FileForgottenError)) throw error;
+        const isOwn = error instanceof FileForgottenError && !this.#sent.hasTold(error);
+        if (!isPath || !isOwn) throw error;
       }
     }
   }
@@ -125,15 +132,18 @@ export class FileSender {
     for (const { path, name } of named.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       sent.push(await this.send(path, { ...options, name }));
     }
+    await this.#sent.whole(options.signal);
     return sent;
   }
 
   /**
    * No more files: receivers that are done with all that were sent come to an end. Files that are being sent are still
    * delivered. When all receivers are done with all files, nothing is left of the channel, but for what tells
-   * latecomers, for a minute, that it has ended. Repeating it is safe. One round trip.
+   * latecomers, for a minute, that it has ended. What a failover has forgotten is sent again before. Repeating it is safe. Three round
+   * trips. Throws ERR_FILE_FORGOTTEN, and then the channel goes on.
    */
   async end(): Promise<void> {
+    await this.#sent.whole(undefined);
     await this.#settling.remove([], true);
   }
 
@@ -143,10 +153,10 @@ export class FileSender {
    */
   async received({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
     const { redis, channelKeys } = this.#context;
-    await this.#whileBlocked(
-      async () => (await redis.call('exists', [channelKeys.listed])) === 0 || undefined,
-      signal,
-    );
+    await this.#whileBlocked(async () => {
+      const isEmpty = (await redis.call('exists', [channelKeys.listed])) === 0;
+      return (isEmpty && (await this.#sent.look(signal))) || undefined;
+    }, signal);
   }
 
   /**
@@ -159,6 +169,7 @@ export class FileSender {
     { signal }: { readonly signal?: AbortSignal } = {},
   ): Promise<boolean> {
     const { redis, channelKeys } = this.#context;
+    this.#sent.remove(id);
     const [number, epoch] = (await Promise.all([
       redis.call('zscore', [channelKeys.files, encodeName(requireName('id', id))]),
       redis.call('hget', [channelKeys.head, 'epoch']),
@@ -206,10 +217,12 @@ export class FileSender {
     if (!writer) return sent;
     try {
       // Another sender may have sent it since it was listed: what was opened then is read by nobody.
-      const isOver = writer.isNew && (await this.#settling.isOver(file, receivers));
+      const isOver =
+        receivers.length === 0 || (writer.isNew && (await this.#settling.isOver(file, receivers)));
       if (isOver === undefined) throw new FileForgottenError(name);
       if (isOver) {
-        await writer.close('aborted', 'it was sent by another sender');
+        await writer.close('aborted', 'all receivers were done with it');
+        await this.#settling.finish(file, [], '');
         return sent;
       }
       const resumedAt = writer.bytes;
@@ -221,7 +234,7 @@ export class FileSender {
       return { ...sent, bytes: writer.bytes, sha256, isDuplicate: false, resumedAt };
     } catch (error) {
       const isDoubtful = error instanceof FileLeaseLostError || error instanceof FileForgottenError;
-      if (!isDoubtful || !(await asked())) throw error;
+      if (!isDoubtful || this.#sent.hasTold(error) || !(await asked())) throw error;
       await this.#clear(writer, file);
       throw new FileForgottenError(name);
     } finally {
@@ -284,9 +297,11 @@ export class FileSender {
       const file = { number, epoch, fileId: listedId };
       if (answer === 'finished') return { ...file, receivers: [], reserved, isFinished: true };
       const left = receivers.filter((_, index) => undone.includes(all[index]!));
-      // All are done, and somebody died before the file was taken off the list.
-      if (left.length === 0) await this.#settling.finish(file, [], '');
-      return { ...file, receivers: left, reserved, isFinished: left.length === 0 };
+      if (left.length > 0) return { ...file, receivers: left, reserved, isFinished: false };
+      // All are done. Somebody died before the file was taken off the list; or its writer did, and it is still open.
+      await this.#settling.finish(file, [], '');
+      const isListed = await redis.call('hexists', [channelKeys.listed, number]);
+      return { ...file, receivers: [], reserved, isFinished: isListed === 0 };
     }, signal);
   }
 
@@ -299,14 +314,11 @@ export class FileSender {
     const first = await ask();
     if (first !== undefined) return first;
     const { channelKeys, hub } = this.#context;
-    const dead = new DeadReceivers(this.#context, this.#limits, this.#settling);
+    const look = this.#lookout(signal);
     const news = await FileNews.open(hub, channelKeys.events);
     try {
-      for (let lookAt = 0; ;) {
-        if (performance.now() >= lookAt) {
-          await dead.look();
-          lookAt = performance.now() + this.#recheckMs;
-        }
+      for (;;) {
+        await look();
         const answer = await ask();
         if (answer !== undefined) return answer;
         await news.wait(this.#recheckMs, signal);
@@ -314,6 +326,18 @@ export class FileSender {
     } finally {
       news.close();
     }
+  }
+
+  /** Of who waits: looks after what might be why, in bounded time. */
+  #lookout(signal: AbortSignal | undefined): () => Promise<void> {
+    const dead = new DeadReceivers(this.#context, this.#limits, this.#settling);
+    let lookAt = 0;
+    return async () => {
+      if (performance.now() < lookAt) return;
+      await dead.look();
+      await this.#sent.look(signal);
+      lookAt = performance.now() + this.#recheckMs;
+    };
   }
 
   get #recheckMs(): number {
@@ -329,7 +353,7 @@ export class FileSender {
     const { tally } = this.#context;
     const hash = createHash('sha256');
     const filler = new ChunkFiller(content, this.#limits.chunkBytes, this.#limits.lingerMs);
-    const dead = new DeadReceivers(this.#context, this.#limits, this.#settling);
+    const look = this.#lookout(signal);
     try {
       const check = new PrefixCheck(hash);
       writer.onCommitted = (chunk) => {
@@ -349,11 +373,8 @@ export class FileSender {
         check.hash(chunk);
         const isFull = !writer.hasRoomFor(chunk.length);
         const fullAt = performance.now();
-        for (let lookAt = 0; !writer.isUnread && !writer.hasRoomFor(chunk.length);) {
-          if (performance.now() >= lookAt) {
-            await dead.look();
-            lookAt = performance.now() + this.#recheckMs;
-          }
+        while (!writer.isUnread && !writer.hasRoomFor(chunk.length)) {
+          await look();
           if (!writer.hasRoomFor(chunk.length)) await writer.waitForRoom(this.#recheckMs, signal);
         }
         if (isFull) tally?.record(FILE_WAITS, (performance.now() - fullAt) / 1_000, FOR_WINDOW);
@@ -364,17 +385,13 @@ export class FileSender {
       await writer.close('closed', sha256);
       return sha256;
     } catch (error) {
-      const isStopped = signal?.aborted && error === signal.reason;
+      const isStopped = (signal?.aborted && error === signal.reason) || this.#sent.hasTold(error);
       if (!isStopped && !writer.isLost) await writer.close('aborted', reasonOf(error)).catch(() => false);
       throw error;
     } finally {
       await filler.stop();
     }
   }
-}
-
-async function* bytesOf(source: AsyncIterable<Uint8Array | string>): AsyncGenerator<Buffer> {
-  for await (const piece of source) yield pieceOf(piece);
 }
 
 function reasonOf(error: unknown): string {

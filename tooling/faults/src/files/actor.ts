@@ -14,7 +14,7 @@ export class Actor {
 
   constructor(
     readonly config: ActorConfig,
-    /** Undefined where it asks sentinels for its server. */
+    /** Undefined where it asks a group of servers for its own. */
     readonly proxy: TcpProxy | undefined,
   ) {
     [this.#child, this.#isReady] = this.#start();

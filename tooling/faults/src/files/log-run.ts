@@ -14,7 +14,7 @@ import { connectTo } from '../connect.js';
 import type { RedisAddress } from '../locks/config.js';
 import { Actor } from './actor.js';
 import type { ActorConfig, Role, Sabotage } from './config.js';
-import { describeStored, leftoversOf } from './stored.js';
+import { describeStored, keysOf, leftoversOf } from './stored.js';
 import { countOnce, rangesCsv, writeLogs } from './logs.js';
 
 export interface LogRunOptions {
@@ -25,7 +25,8 @@ export interface LogRunOptions {
   readonly sabotage?: Sabotage;
 }
 
-type SentinelAddress = Extract<RedisAddress, { name: string }>;
+/** Processes that ask a group of servers for theirs have no proxies. */
+type GroupAddress = Exclude<RedisAddress, { url: string }>;
 
 export interface Verdict {
   /** The first differences between what was counted and what a single pass counts. */
@@ -63,7 +64,7 @@ export class LogRun {
 
   /** Writes the logs, and resolves when all processes run. */
   static async start(
-    server: { url: string; port: number } | SentinelAddress,
+    server: { url: string; port: number } | GroupAddress,
     options: LogRunOptions,
   ): Promise<LogRun> {
     const { prefix, files, pauseMs, sabotage } = options;
@@ -125,7 +126,7 @@ export class LogRun {
 
   /** Lines that are counted so far, of all days. */
   async countedLines(): Promise<number> {
-    const totals = await this.redis.keys(`${this.#prefix}:aggregates:*:total`);
+    const totals = await keysOf(this.redis, `${this.#prefix}:aggregates:*:total`);
     const lines = await Promise.all(totals.map((key) => this.redis.get(key)));
     return lines.reduce((sum, each) => sum + Number(each), 0);
   }
@@ -229,7 +230,7 @@ export class LogRun {
         }
       }
     }
-    const days = await this.redis.keys(`${this.#prefix}:aggregates:*:total`);
+    const days = await keysOf(this.redis, `${this.#prefix}:aggregates:*:total`);
     if (days.length !== expected.size) found.push(`${days.length} days for ${expected.size}`);
     return found.slice(0, MOST_DIFFERENCES);
   }

@@ -1,5 +1,6 @@
 /** What a run has in Redis; and what may be left when a channel has ended and all are done with its files. */
-import type { Cluster, Redis } from 'ioredis';
+import { promisify } from 'node:util';
+import { Cluster, type Redis } from 'ioredis';
 import { MARKER_MS } from './config.js';
 
 interface Documented {
@@ -26,10 +27,19 @@ const DOCUMENTED: readonly Documented[] = [
   { key: new RegExp(`${DAY}staged:`), type: 'list', ttlMs: 60 * MINUTE_MS },
 ];
 
+/** Of all masters. */
+export async function keysOf(redis: Redis | Cluster, pattern: string): Promise<string[]> {
+  if (!(redis instanceof Cluster)) return redis.keys(pattern);
+  // A master that was replaced is one until the client asks.
+  await promisify((done: (error?: Error | null) => void) => redis.refreshSlotsCache(done))();
+  const keys = await Promise.all(redis.nodes('master').map((node) => node.keys(pattern)));
+  return keys.flat();
+}
+
 /** The keys that should not be there, or not in this way. */
 export async function leftoversOf(redis: Redis | Cluster, prefix: string): Promise<string[]> {
   const wrong: string[] = [];
-  for (const key of (await redis.keys(`${prefix}:*`)).toSorted()) {
+  for (const key of (await keysOf(redis, `${prefix}:*`)).toSorted()) {
     const [type, ttlMs] = await Promise.all([redis.type(key), redis.pttl(key)]);
     const documented = DOCUMENTED.find((one) => one.key.test(key));
     // Gone by now.
@@ -43,7 +53,7 @@ export async function leftoversOf(redis: Redis | Cluster, prefix: string): Promi
 
 /** What is there of the channel and its files, for whoever wants to know why nothing goes on. */
 export async function describeStored(redis: Redis | Cluster, prefix: string): Promise<string> {
-  const keys = (await redis.keys(`${prefix}:messaging:*`)).filter((key) => !key.includes(':chunk:'));
+  const keys = (await keysOf(redis, `${prefix}:messaging:*`)).filter((key) => !key.includes(':chunk:'));
   const described = keys.toSorted().map(async (key) => {
     const type = await redis.type(key);
     const content =
