@@ -35,7 +35,7 @@ console.log('\n▸ lint, types, build, tests');
 for (const directory of members()) rmSync(join(directory, '.jest'), { recursive: true, force: true });
 const code = pnpm(['exec', 'turbo', 'run', '//#lint', 'typecheck', 'build', 'test', '--continue']);
 const summaries = members().flatMap(readSummary);
-const total = count(summaries);
+const total = sumOf(summaries);
 for (const { directory, failures } of summaries) for (const failure of failures) report(directory, failure);
 console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 // A run that counts no test has not tested anything, whatever its exit code.
@@ -72,9 +72,9 @@ function readSummary(directory) {
   }
 }
 
-function count(summaries) {
+function sumOf(all) {
   const sum = { passed: 0, failed: 0, skipped: 0 };
-  for (const summary of summaries) for (const key of Object.keys(sum)) sum[key] += summary[key];
+  for (const summary of all) for (const key of Object.keys(sum)) sum[key] += summary[key];
   return sum;
 }
 
