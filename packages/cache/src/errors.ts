@@ -40,3 +40,90 @@ export class RowTooLargeError extends CodedError {
     super(`row "${id}" of table "${table}" has ${bytes} bytes, the limit is ${maxBytes}`);
   }
 }
+
+/**
+ * Redis has not answered in time, or is known to be away. What was to be changed may or may not have been changed. Reads
+ * don't end with this: they load.
+ */
+export class CacheUnavailableError extends CodedError {
+  readonly code = 'ERR_CACHE_UNAVAILABLE';
+
+  constructor(
+    readonly cache: string,
+    readonly reason: string,
+    override readonly cause?: unknown,
+  ) {
+    super(`cache "${cache}" cannot reach Redis: ${reason}`);
+  }
+}
+
+/** A loader, or the one of another process, took longer than `loadTimeoutMs`. */
+export class CacheLoadTimeoutError extends CodedError {
+  readonly code = 'ERR_CACHE_LOAD_TIMEOUT';
+
+  constructor(
+    readonly cache: string,
+    readonly keys: readonly string[],
+    readonly limitMs: number,
+  ) {
+    super(`cache "${cache}": ${JSON.stringify(keys[0])} was not loaded within ${limitMs} ms`);
+  }
+}
+
+/** What `load` gave back is no Map, or has a key that it was not asked for. */
+export class CacheLoadResultError extends CodedError {
+  readonly code = 'ERR_CACHE_LOAD_RESULT';
+
+  constructor(
+    readonly cache: string,
+    readonly problem: string,
+  ) {
+    super(`cache "${cache}": load returned ${problem}`);
+  }
+}
+
+/** A value, or its tags, cannot be stored: the codec or `tags` threw. From `set`; after a load it is reported, and the value returned. */
+export class CacheValueError extends CodedError {
+  readonly code = 'ERR_CACHE_VALUE';
+
+  constructor(
+    readonly cache: string,
+    readonly key: string,
+    override readonly cause: unknown,
+  ) {
+    super(
+      `cache "${cache}": the value of ${JSON.stringify(key)} cannot be stored: ${cause instanceof Error ? cause.message : String(cause)}`,
+    );
+  }
+}
+
+/** A value has more than `maxValueBytes`, encoded. From `set`; after a load it is reported, and the value returned. */
+export class CacheValueTooLargeError extends CodedError {
+  readonly code = 'ERR_CACHE_VALUE_TOO_LARGE';
+
+  constructor(
+    readonly cache: string,
+    readonly key: string,
+    readonly bytes: number,
+    readonly maxBytes: number,
+  ) {
+    super(
+      `cache "${cache}": the value of ${JSON.stringify(key)} has ${bytes} bytes, the limit is ${maxBytes}`,
+    );
+  }
+}
+
+/** A load in the background failed; readers get the stale value until its end. Reported. */
+export class CacheRefreshError extends CodedError {
+  readonly code = 'ERR_CACHE_REFRESH';
+
+  constructor(
+    readonly cache: string,
+    readonly key: string,
+    override readonly cause: unknown,
+  ) {
+    super(
+      `cache "${cache}": ${JSON.stringify(key)} was not loaded again: ${cause instanceof Error ? cause.message : String(cause)}`,
+    );
+  }
+}

@@ -2,38 +2,63 @@
  * | Key | Type | Written by | Goes away |
  * |---|---|---|---|
  * | `<prefix>:cache:{<table>}:due` | ZSET: row id → when it is due, in ms; while a refresher has it, the end of its lease | `schedule`, `unschedule`, `refresh`, refreshers | with its last row, or `idleMs` after a refresher or a change of the schedule last touched it |
- * | `<prefix>:cache:{<table>}:every` | ZSET: row id → `everyMs` | `schedule`, `unschedule`, refreshers | likewise |
+ * | `<prefix>:cache:{<table>}:rows` | HASH: row id → when it was loaded (13 digits, zeros: never), then `everyMs` | `schedule`, `unschedule`, refreshers | likewise |
+ * | `<prefix>:cache:{<table>}:unloaded` | STRING: how many rows were never loaded | `schedule`, `unschedule`, refreshers | when all were, or likewise |
  * | `<prefix>:cache:{<table>}:failures` | HASH: row id → failed loads in a row | refreshers | a field with the next success, the key likewise |
- * | `<prefix>:cache:{<table>}:lease` | STRING: the end of the latest lease | refreshers | `idleMs` after the last claim |
- * | `<prefix>:cache:{<table>}:row:<id>` | STRING: the row | refreshers | 10 × `everyMs`, at least 10 minutes, after the last attempt to load it; at once by `unschedule` |
- * | `<prefix>:cache:{<table>}:wake` | channel | `schedule`, `refresh`, to refreshers that sleep | holds nothing |
+ * | `<prefix>:cache:{<table>}:source` | HASH: failures, end of the pause and size of the next batch of a source that is down | refreshers | when the source is back, or likewise |
+ * | `<prefix>:cache:{<table>}:lease` | STRING: the end of the latest lease, and when it began | refreshers | `idleMs` after the last claim |
+ * | `<prefix>:cache:{<table>}:row:<id>` | STRING: the row | refreshers | `keepMs`, at least 10 × `everyMs`, after it was last stored; at once by `unschedule` |
+ * | `<prefix>:cache:{<table>}:wake` | channel | `schedule`, `refresh`, refreshers, to refreshers that sleep | holds nothing |
+ *
+ * A table with `shards` has all of these once for each: the tag of shard n > 0 is `{<table>%%n}`.
  */
-import { KeySpace } from '@mortise/redis';
+import { KeySpace, keySlot } from '@mortise/redis';
 import type { EntityKeys } from '@mortise/redis';
 
-/** The keys of one table. The table is the entity: its rows and their schedule share one slot. */
-export class TableKeys {
+/** The keys of one shard: its rows and their schedule share a slot. */
+export class ShardKeys {
   readonly #entity: EntityKeys;
   readonly due: string;
-  readonly every: string;
+  readonly rows: string;
+  readonly unloaded: string;
   readonly failures: string;
+  readonly source: string;
   readonly lease: string;
   readonly wake: string;
 
-  constructor(table: string, prefix: string | undefined) {
-    this.#entity = new KeySpace('cache', prefix).entity(table, 'table');
-    this.due = this.#entity.key('due');
-    this.every = this.#entity.key('every');
-    this.failures = this.#entity.key('failures');
-    this.lease = this.#entity.key('lease');
-    this.wake = this.#entity.key('wake');
-  }
-
-  get table(): string {
-    return this.#entity.name;
+  constructor(entity: EntityKeys) {
+    this.#entity = entity;
+    this.due = entity.key('due');
+    this.rows = entity.key('rows');
+    this.unloaded = entity.key('unloaded');
+    this.failures = entity.key('failures');
+    this.source = entity.key('source');
+    this.lease = entity.key('lease');
+    this.wake = entity.key('wake');
   }
 
   row(id: string): string {
     return this.#entity.key('row', id);
+  }
+}
+
+/** The keys of one table, by shard. */
+export class TableKeys {
+  readonly table: string;
+  readonly shards: readonly ShardKeys[];
+
+  constructor(table: string, prefix: string | undefined, shards: number) {
+    const space = new KeySpace('cache', prefix);
+    this.table = table;
+    this.shards = Array.from(
+      { length: shards },
+      (_, shard) => new ShardKeys(space.entity(table, 'table', shard)),
+    );
+  }
+
+  /** Where a row is kept. It depends on nothing but the id and the number of shards. */
+  of(id: string): ShardKeys {
+    const { shards } = this;
+    return shards[shards.length === 1 ? 0 : keySlot(id) % shards.length]!;
   }
 }

@@ -1,8 +1,10 @@
-import { requireDuration, requireInteger } from '@mortise/redis';
+import { requireDuration, requireInteger, requireOneOf } from '@mortise/redis';
+import { jsonCodec } from './read-through/codec.js';
+import type { Codec } from './read-through/codec.js';
 
 /**
- * Loads rows by id, all in one query. A row that is missing in the result, or null, is gone: it leaves the cache and the
- * schedule. A key that was not asked for is a mistake and fails the batch. The signal is aborted when the result comes too late.
+ * Loads rows by id, all in one query. A row that is missing in the result, or null, is gone: see `vanished`. A key that was
+ * not asked for is a mistake and fails the batch. The signal is aborted when the result comes too late.
  */
 export type LoadRows<Row> = (
   ids: readonly string[],
@@ -12,10 +14,31 @@ export type LoadRows<Row> = (
 /** The loader of a table, and its bounds. */
 export interface RowCacheOptions<Row> {
   readonly load: LoadRows<Row>;
-  /** The most bytes of one row, as JSON in UTF-8, up to 16 MiB. Default 1 MiB. */
+  /** The most bytes of one row, encoded, up to 16 MiB. Default 1 MiB. */
   readonly maxRowBytes?: number;
   /** A row is refreshed up to this part of `everyMs` early, so that rows scheduled together spread; 0 to 0.5. Default 0.1. */
   readonly jitter?: number;
+  /**
+   * A value is kept for so long without being loaded again, in ms, from 1 minute, and at least for 10 × `everyMs`: how long
+   * a source may be down until reads find nothing. Half of it is certain. Default 2 days.
+   */
+  readonly keepMs?: number;
+  /**
+   * What becomes of a row that `load` does not return. `remove`: it leaves cache and schedule. `tombstone`: it leaves the cache
+   * and is asked for again each `everyMs`, until it has been gone for `tombstoneMs`. Default `remove`.
+   */
+  readonly vanished?: 'remove' | 'tombstone';
+  /** In ms, up to 3,650 days. Default 1 hour. */
+  readonly tombstoneMs?: number;
+  /** How rows become bytes. Default: JSON. */
+  readonly codec?: Codec<Row>;
+  /** Of the shape of the rows, 0 to 65,535: rows of another version read as absent until they are loaded again. Default 0. */
+  readonly version?: number;
+  /**
+   * Slots over which the rows spread, 1 to 64. All users of a table have to agree, for as long as it exists. Default 16 on
+   * Cluster, else 1.
+   */
+  readonly shards?: number;
   /** The schedule goes away when no refresher runs and nothing is scheduled for so long, in ms, from 1 minute. Default 30 days. */
   readonly idleMs?: number;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
@@ -26,6 +49,12 @@ export interface RowCacheOptions<Row> {
 export interface ScheduleOptions {
   /** How often the row is refreshed, in ms, up to 3,650 days. 0 or less takes it out of cache and schedule. */
   readonly everyMs: number;
+}
+
+/** Of many rows. */
+export interface ScheduleAllOptions extends ScheduleOptions {
+  /** Ends the walk through the ids: the call rejects with the reason. */
+  readonly signal?: AbortSignal;
 }
 
 /** How a process refreshes; each may do it differently. */
@@ -47,10 +76,15 @@ export interface RefresherOptions {
 const DAY_MS = 86_400_000;
 const MIB = 1_048_576;
 const MAX_MS = 3_650 * DAY_MS;
+const CLUSTER_SHARDS = 16;
 
 export const DEFAULTS = {
   maxRowBytes: MIB,
   jitter: 0.1,
+  keepMs: 2 * DAY_MS,
+  vanished: 'remove',
+  tombstoneMs: 3_600_000,
+  version: 0,
   idleMs: 30 * DAY_MS,
   concurrency: 2,
   batch: 250,
@@ -64,24 +98,43 @@ export interface TableOptions<Row> {
   readonly load: LoadRows<Row>;
   readonly maxRowBytes: number;
   readonly jitter: number;
+  readonly keepMs: number;
+  readonly vanished: 'remove' | 'tombstone';
+  readonly tombstoneMs: number;
+  readonly codec: Codec<Row>;
+  readonly version: number;
+  readonly shards: number;
   readonly idleMs: number;
 }
 
-export function resolveRowCacheOptions<Row>(options: RowCacheOptions<Row>): TableOptions<Row> {
+export function resolveRowCacheOptions<Row>(
+  options: RowCacheOptions<Row>,
+  isCluster: boolean,
+): TableOptions<Row> {
   if (typeof options?.load !== 'function') throw new TypeError('load must be a function');
   const jitter = options.jitter ?? DEFAULTS.jitter;
   if (typeof jitter !== 'number') throw new TypeError(`jitter must be a number, got ${typeof jitter}`);
   if (!(jitter >= 0 && jitter <= 0.5)) throw new RangeError(`jitter must be from 0 to 0.5, got ${jitter}`);
+  const codec = options.codec ?? (jsonCodec as Codec<Row>);
+  if (typeof codec.encode !== 'function' || typeof codec.decode !== 'function')
+    throw new TypeError('codec must have encode and decode');
+  const duration = (option: 'keepMs' | 'tombstoneMs' | 'idleMs', min: number): number =>
+    Math.ceil(requireDuration(option, options[option] ?? DEFAULTS[option], { min, max: MAX_MS }));
+  const { maxRowBytes = DEFAULTS.maxRowBytes, version = DEFAULTS.version } = options;
   return {
     load: options.load,
-    maxRowBytes: requireInteger('maxRowBytes', options.maxRowBytes ?? DEFAULTS.maxRowBytes, {
-      min: 1,
-      max: 16 * MIB,
-    }),
+    maxRowBytes: requireInteger('maxRowBytes', maxRowBytes, { min: 1, max: 16 * MIB }),
     jitter,
-    idleMs: Math.ceil(
-      requireDuration('idleMs', options.idleMs ?? DEFAULTS.idleMs, { min: 60_000, max: MAX_MS }),
-    ),
+    keepMs: duration('keepMs', 60_000),
+    vanished: requireOneOf('vanished', options.vanished ?? DEFAULTS.vanished, ['remove', 'tombstone']),
+    tombstoneMs: duration('tombstoneMs', 0),
+    codec,
+    version: requireInteger('version', version, { min: 0, max: 65_535 }),
+    shards: requireInteger('shards', options.shards ?? (isCluster ? CLUSTER_SHARDS : 1), {
+      min: 1,
+      max: 64,
+    }),
+    idleMs: duration('idleMs', 60_000),
   };
 }
 

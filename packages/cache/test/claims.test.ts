@@ -1,68 +1,118 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, jest, test } from '@jest/globals';
-import { connect, until } from '@mortise/test-kit';
-import { Claims } from '../src/claims.js';
-import type { Outcome } from '../src/claims.js';
+import type { CommandArgument, RedisConnection } from '@mortise/redis';
+import { connect, freshPrefix, transcript, until } from '@mortise/test-kit';
+import { Claims } from '../src/rows/claims.js';
+import type { Outcome, Outcomes } from '../src/rows/claims.js';
+import type { RowCache } from '@mortise/cache';
+import type { ShardKeys } from '../src/keys.js';
 import { DEFAULTS } from '../src/options.js';
-import { tableOf } from '../src/refreshed-table.js';
+import type { RefreshOptions } from '../src/options.js';
+import { jsonCodec } from '../src/read-through/codec.js';
+import type { Codec } from '../src/read-through/codec.js';
+import { tableOf } from '../src/rows/refreshed-table.js';
+import { RowCodec } from '../src/rows/row-codec.js';
+import type { EncodedRow } from '../src/rows/row-codec.js';
+import * as scripts from '../src/scripts.gen.js';
 import { cacheOf, Database } from './fixture.js';
+import type { Item } from './fixture.js';
 
 const redis = connect();
 const HOUR = { everyMs: 3_600_000 };
 
-function outcome(id: string, value: Outcome): Map<string, Outcome> {
-  return new Map([[id, value]]);
+function outcome(id: string, value: Outcome): Outcomes {
+  return all([id], value);
+}
+
+function all(ids: readonly string[], value: Outcome): Outcomes {
+  return { outcomes: new Map(ids.map((id) => [id, value])), isSourceDown: false };
+}
+
+/** A row as it is stored. */
+function stored(row: string): EncodedRow {
+  return new RowCodec<string>(jsonCodec as Codec<string>, 0).encode(row, '1700000000000');
+}
+
+function keysOf(rows: RowCache<Item>): ShardKeys {
+  return tableOf(rows).keys.shards[0]!;
+}
+
+function claimsOf(rows: RowCache<Item>, options: RefreshOptions = DEFAULTS): Claims {
+  return new Claims(redis, tableOf(rows), keysOf(rows), options);
 }
 
 describe('a claim', () => {
   test('gives each due row to one, and says when the next is due', async () => {
     const rows = cacheOf(redis, new Database());
-    const claims = new Claims(redis, tableOf(rows), { ...DEFAULTS, batch: 2 });
-    expect(await claims.claim()).toEqual({ lease: '', rows: [], nextInMs: Infinity });
+    const claims = claimsOf(rows, { ...DEFAULTS, batch: 2 });
+    expect(await claims.claim()).toMatchObject({ lease: '', ids: [], nextInMs: Infinity });
     await Promise.all(['1', '2', '3'].map((id) => rows.schedule(id, HOUR)));
     const first = await claims.claim();
-    expect(first.rows.map(({ id }) => id)).toEqual(['1', '2']);
+    expect(first.ids).toEqual(['1', '2']);
     expect(first.nextInMs).toBe(0);
     const second = await claims.claim();
-    expect(second.rows.map(({ id }) => id)).toEqual(['3']);
+    expect(second.ids).toEqual(['3']);
     expect(second.nextInMs).toBeGreaterThan(10_000);
     expect(second.nextInMs).toBeLessThanOrEqual(30_001);
-    expect((await claims.claim()).rows).toEqual([]);
+    expect((await claims.claim()).ids).toEqual([]);
   });
 
   test('gives a row again when its lease has ended, and the result of the old lease is refused', async () => {
     const rows = cacheOf(redis, new Database());
-    const claims = new Claims(redis, tableOf(rows), { ...DEFAULTS, leaseMs: 500 });
+    const claims = claimsOf(rows, { ...DEFAULTS, leaseMs: 500 });
     await rows.schedule('42', HOUR);
     const old = await claims.claim();
     const current = await until('the lease to end', async () => {
       const claim = await claims.claim();
-      return claim.rows.length > 0 && claim;
+      return claim.ids.length > 0 && claim;
     });
     expect(Number(current.lease)).toBeGreaterThan(Number(old.lease));
 
-    await claims.commit(old, outcome('42', { value: '1"old"' }));
+    await claims.commit(old, outcome('42', stored('old')));
     await claims.commit(old, outcome('42', 'gone'));
     await claims.commit(old, outcome('42', 'failed'));
     expect(await rows.get('42')).toBeNull();
     expect(await rows.stats()).toMatchObject({ scheduled: 1, failing: 0 });
 
-    await claims.commit(current, outcome('42', { value: '1"new"' }));
-    await claims.commit(current, outcome('42', { value: '1"again"' }));
+    await claims.commit(current, outcome('42', stored('new')));
+    await claims.commit(current, outcome('42', stored('again')));
     expect(await rows.get('42')).toBe('new');
   });
 
   test('is followed by another even if the clock stands still or runs back', async () => {
     const rows = cacheOf(redis, new Database());
-    const claims = new Claims(redis, tableOf(rows), DEFAULTS);
-    const { lease: leaseKey } = tableOf(rows).keys;
+    const claims = claimsOf(rows);
+    const { lease: leaseKey } = keysOf(rows);
     await rows.schedule('42', HOUR);
     const first = await claims.claim();
     // As a claim by a master whose clock was a minute ahead.
     const ahead = (Number(first.lease) + 60_000).toFixed(1);
-    await redis.set(leaseKey, ahead);
+    await redis.set(leaseKey, `${ahead} 1700000000000`);
     await rows.refresh('42');
     const second = await claims.claim();
     expect(Number(second.lease)).toBe(Number(ahead) + 1);
+  });
+});
+
+describe('a clock that has run back', () => {
+  test('leaves no row waiting for the time at which it would have been due', async () => {
+    const rows = cacheOf(redis, new Database());
+    const claims = claimsOf(rows);
+    const { due, lease: leaseKey } = keysOf(rows);
+    const ids = ['1', '2', 'a day'];
+    await Promise.all(ids.map((id) => rows.schedule(id, { everyMs: id === 'a day' ? 86_400_000 : 1_000 })));
+    await claims.commit(await claims.claim(), all(ids, stored('x')));
+    // As after a failover to a master whose clock is an hour behind.
+    const aheadMs = 3_600_000;
+    for (const id of ['1', '2']) await redis.zincrby(due, aheadMs, id);
+    const [end, begin] = (await redis.get(leaseKey))!.split(' ').map(Number) as [number, number];
+    await redis.set(leaseKey, `${(end + aheadMs).toFixed(1)} ${begin + aheadMs}`);
+    const claim = await claims.claim();
+    expect(claim.ids).toEqual(['1', '2']);
+    expect(Number(claim.lease)).toBeGreaterThan(end + aheadMs);
+    await claims.commit(claim, all(claim.ids, stored('y')));
+    const scores = (await redis.zmscore(due, '1', '2')).map(Number);
+    for (const score of scores) expect(score - Number(claim.claimedAt)).toBeLessThanOrEqual(60_000);
   });
 });
 
@@ -70,12 +120,12 @@ describe('a commit', () => {
   test('stores more than a MiB in several scripts', async () => {
     const ids = Array.from({ length: 5 }, (_, index) => `row ${index}`);
     const rows = cacheOf(redis, new Database());
-    const claims = new Claims(redis, tableOf(rows), DEFAULTS);
+    const claims = claimsOf(rows);
     await Promise.all(ids.map((id) => rows.schedule(id, HOUR)));
-    const value = `1${JSON.stringify('x'.repeat(600_000))}`;
+    const value = stored('x'.repeat(600_000));
     const claim = await claims.claim();
     const calls = jest.spyOn(redis, 'call');
-    const nextInMs = await claims.commit(claim, new Map(ids.map((id) => [id, { value }])));
+    const { nextInMs } = await claims.commit(claim, all(ids, value));
     expect(calls.mock.calls.filter(([command]) => command === 'evalsha')).toHaveLength(3);
     calls.mockRestore();
     expect(nextInMs).toBeGreaterThan(HOUR.everyMs - 60_000);
@@ -83,31 +133,126 @@ describe('a commit', () => {
     expect(await rows.stats()).toMatchObject({ scheduled: 5, due: 0 });
   });
 
-  test('keeps the step of a row that is on time, and drops the beats that one has missed', async () => {
+  test('keeps the step of a batch that is on time, and drops the beats that one has missed', async () => {
     const rows = cacheOf(redis, new Database());
-    const { due, every } = tableOf(rows).keys;
-    const claims = new Claims(redis, tableOf(rows), DEFAULTS);
+    const { due } = keysOf(rows);
+    const claims = claimsOf(rows, { ...DEFAULTS, batch: 1 });
     await Promise.all(['on time', 'late'].map((id) => rows.schedule(id, { everyMs: 10_000 })));
     const now = Number(await redis.zscore(due, 'on time'));
-    await redis.zadd(due, now - 4_000, 'on time', now - 400_000, 'late');
-    const claim = await claims.claim();
-    await claims.commit(claim, new Map(claim.rows.map(({ id }) => [id, { value: '1"x"' }])));
+    await redis.zadd(due, now - 3_000, 'on time', now - 400_000, 'late');
+    for (const id of ['late', 'on time']) await claims.commit(await claims.claim(), outcome(id, stored('x')));
     const [onTime, late] = (await redis.zmscore(due, 'on time', 'late')).map(Number);
-    expect(onTime).toBe(now + 6_000);
+    expect(onTime).toBe(now + 7_000);
     expect(late! - now).toBeGreaterThanOrEqual(10_000);
     expect(late! - now).toBeLessThan(60_000);
-    expect(await redis.zcard(every)).toBe(2);
+  });
+
+  test('makes no row due later because the claim was long on its way', async () => {
+    const rows = cacheOf(redis, new Database());
+    const claims = claimsOf(rows);
+    await rows.schedule('42', { everyMs: 1_000 });
+    const call = redis.call.bind(redis) as (command: string, args: CommandArgument[]) => Promise<unknown>;
+    // As a process that is frozen before it has sent the claim, or a connection that is lost.
+    const send = jest
+      .spyOn(redis as RedisConnection, 'call')
+      .mockImplementationOnce(async (command, args) => {
+        await pause(5_000);
+        return call(command, args);
+      });
+    const claim = await claims.claim();
+    send.mockRestore();
+    await claims.commit(claim, outcome('42', stored('x')));
+    const dueAt = Number(await redis.zscore(keysOf(rows).due, '42'));
+    expect(dueAt - Number(claim.claimedAt)).toBeLessThan(4_000);
+  });
+
+  test('does not send or touch a value that has not changed, but notes that it was loaded', async () => {
+    const prefix = freshPrefix();
+    const rows = cacheOf(redis, new Database(), { prefix });
+    const claims = claimsOf(rows);
+    await rows.schedule('42', HOUR);
+    expect(await claims.commit(await claims.claim(), outcome('42', stored('x')))).toMatchObject({
+      unchanged: 0,
+    });
+    const { rows: states } = keysOf(rows);
+    const row = keysOf(rows).row('42');
+    const [value, state] = [await redis.get(row), await redis.hget(states, '42')];
+    await rows.refresh('42');
+    const lines = await transcript(redis, { prefix, scripts }, async () => {
+      expect(await claims.commit(await claims.claim(), outcome('42', stored('x')))).toMatchObject({
+        held: 1,
+        unchanged: 1,
+      });
+    });
+    expect(lines.filter((line) => line.endsWith(':row:42') && line.startsWith(' '))).toEqual([
+      '  exists cache:{items}:row:42',
+    ]);
+    expect(await redis.get(row)).toBe(value);
+    const confirmed = await redis.hget(states, '42');
+    expect(Number(confirmed!.slice(0, 13))).toBeGreaterThanOrEqual(Number(state!.slice(0, 13)));
+    expect(confirmed!.slice(13)).toBe(state!.slice(13));
+    await rows.refresh('42');
+    expect(await claims.commit(await claims.claim(), outcome('42', stored('y')))).toMatchObject({
+      unchanged: 0,
+    });
+    expect(await rows.get('42')).toBe('y');
+  });
+
+  test('loads a value again that has not changed, but was lost', async () => {
+    const rows = cacheOf(redis, new Database());
+    const claims = claimsOf(rows);
+    await Promise.all(['1', '2', '3'].map((id) => rows.schedule(id, HOUR)));
+    const commit = async (): Promise<number> => {
+      const claim = await claims.claim();
+      return (await claims.commit(claim, all(claim.ids, stored('x')))).nextInMs;
+    };
+    await commit();
+    await redis.del(keysOf(rows).row('2'));
+    await Promise.all(['1', '2', '3'].map((id) => rows.refresh(id)));
+    expect(await commit()).toBe(0);
+    expect(await rows.get('2')).toBeNull();
+    expect(await commit()).toBeGreaterThan(1_000_000);
+    expect((await rows.getMany(['1', '2', '3'])).size).toBe(3);
+  });
+
+  test('stores a value again that has not changed for half the time it is kept', async () => {
+    const rows = cacheOf(redis, new Database(), { keepMs: 60_000 });
+    const claims = claimsOf(rows);
+    const { rows: states } = keysOf(rows);
+    await rows.schedule('42', { everyMs: 1_000 });
+    await claims.commit(await claims.claim(), outcome('42', stored('x')));
+    const state = (await redis.hget(states, '42'))!;
+    await redis.hset(states, '42', String(Number(state.slice(0, 13)) - 30_000) + state.slice(13));
+    await rows.refresh('42');
+    expect(await claims.commit(await claims.claim(), outcome('42', stored('x')))).toMatchObject({
+      held: 1,
+      unchanged: 0,
+    });
+  });
+
+  test('leaves rows of the batch alone that were changed meanwhile', async () => {
+    const rows = cacheOf(redis, new Database());
+    const claims = claimsOf(rows);
+    const ids = ['1', '2', '3', '4'];
+    await Promise.all(ids.map((id) => rows.schedule(id, HOUR)));
+    const claim = await claims.claim();
+    await rows.unschedule('2');
+    await rows.refresh('3');
+    const { held, nextInMs } = await claims.commit(claim, all(ids, stored('x')));
+    expect([held, nextInMs]).toEqual([2, 0]);
+    expect([...(await rows.getMany(ids)).keys()]).toEqual(['1', '4']);
+    expect(await rows.stats()).toMatchObject({ scheduled: 3, loaded: 2, due: 1 });
   });
 });
 
 describe('what an evicted key leaves behind', () => {
   test('is taken out by a commit, or mended by schedule', async () => {
     const rows = cacheOf(redis, new Database());
-    const { due, every } = tableOf(rows).keys;
-    const claims = new Claims(redis, tableOf(rows), DEFAULTS);
+    const { due, rows: states } = keysOf(rows);
+    const claims = claimsOf(rows);
     await rows.schedule('42', HOUR);
-    await redis.del(every);
-    await claims.commit(await claims.claim(), outcome('42', { value: '1"x"' }));
+    await redis.del(states);
+    await claims.commit(await claims.claim(), outcome('42', stored('x')));
     expect(await rows.stats()).toMatchObject({ scheduled: 0 });
     await rows.schedule('42', HOUR);
     await redis.del(due);

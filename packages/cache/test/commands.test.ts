@@ -5,9 +5,9 @@ import { cacheOf, Database, refresh } from './fixture.js';
 
 const redis = connect();
 const HOUR = { everyMs: 3_600_000 };
-const [due, every, failures, lease, wake] = ['due', 'every', 'failures', 'lease', 'wake'].map(
-  (part) => `cache:{items}:${part}`,
-);
+const key = (part: string): string => `cache:{items}:${part}`;
+const [due, states, unloaded] = [key('due'), key('rows'), key('unloaded')];
+const [failures, source, lease, wake] = [key('failures'), key('source'), key('lease'), key('wake')];
 const row = (id: string): string => `cache:{items}:row:${id}`;
 
 test('each method is one round trip, and calls of a tick share one', async () => {
@@ -17,18 +17,20 @@ test('each method is one round trip, and calls of a tick share one', async () =>
   // The first use of a script on a server sends its text.
   await rows.schedule('warm', HOUR);
   await rows.stats();
+  await rows.inspect('warm');
   await rows.unschedule('warm');
 
   const plan = (...ids: string[]): string =>
-    `evalsha row-cache.plan ${[due, every, failures, wake, ...ids.map((id) => row(id))].join(' ')}`;
-  const end = [`  pexpire ${due}`, `  pexpire ${every}`];
+    `evalsha row-cache.plan ${[due, states, failures, unloaded, wake, ...ids.map((id) => row(id))].join(' ')}`;
+  const end = [`  pexpire ${due}`, `  pexpire ${states}`, `  pexpire ${unloaded}`];
   expect(await transcript(redis, scope, () => rows.schedule('1', HOUR))).toEqual([
     plan('1'),
     '  time',
     `  zrange ${due}`,
-    `  zscore ${every}`,
-    `  zadd ${every}`,
+    `  hget ${states}`,
+    `  hset ${states}`,
     `  zadd ${due}`,
+    `  incrby ${unloaded}`,
     ...end,
     // Nothing was due before: refreshers may sleep.
     `  publish ${wake}`,
@@ -47,16 +49,16 @@ test('each method is one round trip, and calls of a tick share one', async () =>
     '  time',
     `  zrange ${due}`,
     // Scheduled so already.
-    `  zscore ${every}`,
+    `  hget ${states}`,
     `  zscore ${due}`,
-    `  zscore ${every}`,
-    `  zadd ${every}`,
+    `  hget ${states}`,
+    `  hset ${states}`,
     `  zadd ${due}`,
-    `  zscore ${every}`,
+    `  hget ${states}`,
     `  zadd ${due}`,
-    `  zscore ${every}`,
+    `  hget ${states}`,
     `  zrem ${due}`,
-    `  zrem ${every}`,
+    `  hdel ${states}`,
     `  hdel ${failures}`,
     `  unlink ${row('2')}`,
     ...end,
@@ -66,12 +68,22 @@ test('each method is one round trip, and calls of a tick share one', async () =>
     await transcript(redis, scope, () => Promise.all([rows.get('1'), rows.getMany(['2', '3'])])),
   ).toEqual([`mget ${row('1')} ${row('2')} ${row('3')}`]);
   expect(await transcript(redis, scope, () => rows.stats())).toEqual([
-    `evalsha_ro row-cache.stats ${due} ${failures}`,
+    `evalsha_ro row-cache.stats ${due} ${failures} ${source} ${unloaded}`,
     '  time',
     `  zrange ${due}`,
     `  zcount ${due}`,
     `  zcard ${due}`,
     `  hlen ${failures}`,
+    `  get ${unloaded}`,
+    `  hget ${source}`,
+  ]);
+  expect(await transcript(redis, scope, () => rows.inspect('1'))).toEqual([
+    `evalsha_ro row-cache.inspect ${due} ${states} ${failures} ${row('1')}`,
+    '  time',
+    `  get ${row('1')}`,
+    `  hget ${states}`,
+    `  zscore ${due}`,
+    `  hget ${failures}`,
   ]);
 });
 
@@ -85,8 +97,8 @@ test('a batch is a claim and a commit', async () => {
     await until('the rows', async () => (await rows.getMany(['1', '2'])).size === 2);
     await refresher.stop();
   });
-  const claim = `evalsha refresher.claim ${due} ${every} ${lease}`;
-  const commit = `evalsha refresher.commit ${due} ${every} ${failures} ${row('1')} ${row('2')}`;
+  const claim = `evalsha refresher.claim ${due} ${states} ${source} ${lease}`;
+  const commit = `evalsha refresher.commit ${[due, states, failures, source, unloaded, wake, row('1'), row('2')].join(' ')}`;
   const calls = lines.filter((line) => line === claim || line === commit);
   expect(calls.slice(0, 2)).toEqual([claim, commit]);
   // A claim more each when the subscription stands and when the commit has said what is due next.
@@ -97,27 +109,32 @@ test('a batch is a claim and a commit', async () => {
     lines
       .slice(from + 1)
       .filter((line) => line.startsWith('  '))
-      .slice(0, 8),
+      .slice(0, 11),
   ).toEqual([
     '  time',
+    `  hmget ${source}`,
     `  zrange ${due}`,
     `  get ${lease}`,
+    `  zmscore ${due}`,
     `  zadd ${due}`,
     `  set ${lease}`,
+    // Once in 1,000th of idleMs.
     `  pexpire ${due}`,
-    `  pexpire ${every}`,
+    `  pexpire ${states}`,
     `  zrange ${due}`,
+    `  hmget ${states}`,
   ]);
   const commits = lines.slice(lines.indexOf(commit) + 1);
-  expect(commits.filter((line) => line.startsWith('  ')).slice(0, 9)).toEqual([
+  expect(commits.filter((line) => line.startsWith('  ')).slice(0, 10)).toEqual([
     '  time',
-    `  zmscore ${due}`,
-    `  zmscore ${every}`,
+    `  zcount ${due}`,
     `  hlen ${failures}`,
+    `  zadd ${due}`,
+    `  hset ${states}`,
     `  set ${row('1')}`,
     `  set ${row('2')}`,
-    `  zadd ${due}`,
-    `  pexpire ${failures}`,
+    `  decrby ${unloaded}`,
+    `  unlink ${unloaded}`,
     `  zrange ${due}`,
   ]);
 });

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { Refresher, RowCache } from '@mortise/cache';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import * as fc from 'fast-check';
+import { tableOf } from '../src/rows/refreshed-table.js';
 
 const redis = connect();
 const other = connect();
@@ -13,29 +14,54 @@ const operation = fc.oneof(
   { weight: 1, arbitrary: fc.record({ type: fc.constant('unschedule' as const), id }) },
   // A change in the database, and the refresh that tells of it.
   { weight: 4, arbitrary: fc.record({ type: fc.constant('change' as const), id }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('touch' as const), id }) },
+  // A row that leaves the database.
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('vanish' as const), id }) },
+  // A value that is evicted, and a load that fails.
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('evict' as const), id }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('fail' as const), id }) },
 );
+/** `MORTISE_MODEL_RUNS=4000` is 100,000 operations and takes 8 minutes. */
+const RUNS = Number(process.env['MORTISE_MODEL_RUNS'] ?? 60);
 
 test('readers end up with the newest rows of what is scheduled, and nothing else', async () => {
   const property = fc.asyncProperty(
     fc.array(fc.array(operation, { minLength: 1, maxLength: 4 }), { maxLength: 15 }),
     fc.infiniteStream(fc.nat({ max: 3 })),
-    async (ticks, delays) => {
+    fc.constantFrom(1, 3),
+    async (ticks, delays, shards) => {
       const prefix = freshPrefix();
       const database = new Map(IDS.map((key) => [key, 0]));
+      const poison = new Set<string>();
       const load = async (ids: readonly string[]): Promise<Map<string, number>> => {
-        const rows = new Map(ids.map((key) => [key, database.get(key) ?? 0]));
+        const bad = ids.find((key) => poison.has(key));
+        if (bad !== undefined) {
+          poison.delete(bad);
+          throw new Error(`cannot read ${bad}`);
+        }
+        const rows = new Map(ids.filter((key) => database.has(key)).map((key) => [key, database.get(key)!]));
         // What was read gets old before it is stored.
         for (let turns = 10 * (delays.next().value ?? 0); turns > 0; turns -= 1)
           await new Promise(setImmediate);
         return rows;
       };
-      const caches = [redis, other].map((client) => new RowCache<number>(client, 'rows', { prefix, load }));
+      const caches = [redis, other].map(
+        (client) => new RowCache<number>(client, 'rows', { prefix, load, shards, vanished: 'tombstone' }),
+      );
       const refreshers = caches.map(
-        (rows, index) => new Refresher(index === 0 ? redis : other, [rows], { batch: 2, concurrency: 2 }),
+        (rows, index) =>
+          new Refresher(index === 0 ? redis : other, [rows], {
+            batch: 2,
+            concurrency: 2,
+            minBackoffMs: 1,
+            maxBackoffMs: 2,
+            onError: () => undefined,
+          }),
       );
       await Promise.all(refreshers.map((refresher) => refresher.start()));
       const [rows] = caches as [RowCache<number>];
       const scheduled = new Set<string>();
+      let version = 0;
       try {
         for (const tick of ticks) {
           await Promise.all(
@@ -48,26 +74,46 @@ test('readers end up with the newest rows of what is scheduled, and nothing else
                 scheduled.delete(step.id);
                 return rows.unschedule(step.id);
               }
-              database.set(step.id, (database.get(step.id) ?? 0) + 1);
+              if (step.type === 'evict') {
+                const evicted = tableOf(rows).keys.of(step.id).row(step.id);
+                return redis.del(evicted).then(() => rows.refresh(step.id));
+              }
+              if (step.type === 'vanish') database.delete(step.id);
+              else if (step.type === 'fail') poison.add(step.id);
+              else if (step.type === 'change') {
+                version += 1;
+                database.set(step.id, version);
+              }
               return rows.refresh(step.id);
             }),
           );
         }
         const wanted = new Map(
-          IDS.filter((key) => scheduled.has(key)).map((key) => [key, database.get(key)]),
+          IDS.filter((key) => scheduled.has(key) && database.has(key)).map((key) => [key, database.get(key)]),
         );
         await until('the newest rows', async () => {
           const found = await rows.getMany(IDS);
-          return [...wanted].every(([key, row]) => found.get(key) === row);
+          const { due, failing, loaded } = await rows.stats();
+          return (
+            due + failing === 0 &&
+            loaded === scheduled.size &&
+            found.size === wanted.size &&
+            [...wanted].every(([key, row]) => found.get(key) === row)
+          );
         });
         await Promise.all(refreshers.map((refresher) => refresher.stop()));
         // And no load that was still under way has changed that.
         expect(await rows.getMany(IDS)).toEqual(wanted);
-        expect(await rows.stats()).toMatchObject({ scheduled: scheduled.size, due: 0, failing: 0 });
+        expect(await rows.stats()).toMatchObject({
+          scheduled: scheduled.size,
+          loaded: scheduled.size,
+          due: 0,
+          failing: 0,
+        });
       } finally {
         await Promise.all(refreshers.map((refresher) => refresher.stop()));
       }
     },
   );
-  await fc.assert(property, { numRuns: 60 });
+  await fc.assert(property, { numRuns: RUNS });
 });

@@ -4,47 +4,61 @@
 --
 -- KEYS
 --   due       ZSET row id -> when it is due, ms, or the end of its lease; until idle
---   every     ZSET row id -> ms between refreshes; until idle
+--   rows      HASH row id -> when it was loaded (13 digits, 0: never), head of its value (16), ms between refreshes; until idle
 --   failures  HASH row id -> failed loads in a row; until idle
+--   unloaded  STRING, the number of rows that were never loaded; until idle
 --   wake      channel of the refreshers that sleep; not a key
---   rows...   STRING, the value of each row of `plans`, in its order; until it expires
+--   values...  STRING, the value of each row of `plans`, in its order; until it expires
 -- ARGV
 --   publish   PUBLISH or SPUBLISH
 --   idleMs    ms until a schedule that nobody touches goes away
 --   plans...  for each row: its id, then 'now' or ms between refreshes (0: take it out)
 -- RETURNS
 --   for each row: 1 if it was scheduled before, else 0
-local due, every, failures, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local due, rows, failures, unloaded, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local publish, idleMs = ARGV[1], ARGV[2]
+
+-- The state of a row that was never loaded has no time and no head.
+local NEVER = string.rep('0', 29)
 
 local time = redis.call('TIME')
 local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
 
 local head = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]
-local hasDue = false
+local hasDue, added = false, 0
 local replies = {}
 for index = 3, #ARGV, 2 do
   local id, plan = ARGV[index], ARGV[index + 1]
-  local known = redis.call('ZSCORE', every, id)
+  local state = redis.call('HGET', rows, id)
   if plan == '0' then
+    if state and string.sub(state, 1, 1) == '0' then
+      added = added - 1
+    end
     redis.call('ZREM', due, id)
-    redis.call('ZREM', every, id)
+    redis.call('HDEL', rows, id)
     redis.call('HDEL', failures, id)
-    redis.call('UNLINK', KEYS[4 + (index - 1) / 2])
+    redis.call('UNLINK', KEYS[5 + (index - 1) / 2])
   elseif plan == 'now' then
-    if known then
+    if state then
       redis.call('ZADD', due, now, id)
       hasDue = true
     end
-  elseif not known or tonumber(known) ~= tonumber(plan) or not redis.call('ZSCORE', due, id) then
-    redis.call('ZADD', every, plan, id)
+  elseif not state or string.sub(state, 30) ~= plan or not redis.call('ZSCORE', due, id) then
+    if not state then
+      added = added + 1
+    end
+    redis.call('HSET', rows, id, (state and string.sub(state, 1, 29) or NEVER) .. plan)
     redis.call('ZADD', due, now, id)
     hasDue = true
   end
-  replies[#replies + 1] = known and 1 or 0
+  replies[#replies + 1] = state and 1 or 0
 end
-redis.call('PEXPIRE', due, idleMs)
-redis.call('PEXPIRE', every, idleMs)
+if added ~= 0 and redis.call('INCRBY', unloaded, added) <= 0 then
+  redis.call('UNLINK', unloaded)
+end
+for _, key in ipairs({ due, rows, unloaded }) do
+  redis.call('PEXPIRE', key, idleMs)
+end
 -- Refreshers sleep until the head is due; while it is, they are awake.
 if hasDue and (not head or tonumber(head) > tonumber(now)) then
   redis.call(publish, wake, '*:')

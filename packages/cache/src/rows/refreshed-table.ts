@@ -1,10 +1,12 @@
 /** What a refresher needs of a `RowCache`, kept off its public face. */
-import type { TableKeys } from './keys.js';
-import type { TableOptions } from './options.js';
+import type { TableKeys } from '../keys.js';
+import type { TableOptions } from '../options.js';
+import type { RowCodec } from './row-codec.js';
 
 export interface RefreshedTable {
   readonly keys: TableKeys;
   readonly options: TableOptions<unknown>;
+  readonly codec: RowCodec<unknown>;
 }
 
 const tables = new WeakMap<object, RefreshedTable>();

@@ -1,5 +1,5 @@
 /**
- * Refreshes one table. A loop claims; each claimed batch is loaded and committed beside it, up to `concurrency` at once.
+ * Refreshes one shard of a table. A loop claims; each claimed batch is loaded and committed beside it, as far as there are slots.
  *
  *   due ──claim──▶ leased ──commit──▶ due again (loaded, or failed: after a pause) or out (gone)
  *                    └──lease ends: the refresher died──▶ due
@@ -9,25 +9,50 @@
  */
 import { Loop, WaiterHub } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
+import type { ShardKeys } from '../keys.js';
+import type { RefreshOptions } from '../options.js';
 import { Claims } from './claims.js';
 import type { Claim } from './claims.js';
-import { loadBatch } from './load-batch.js';
-import type { RefreshOptions } from './options.js';
 import type { RefreshedTable } from './refreshed-table.js';
+import type { Slots } from './slots.js';
+import type { TableLoader } from './table-loader.js';
 
 /** The longest sleep of a refresher. */
 const RECHECK_MS = 5_000;
 /**
- * Between two claims of a process, unless the first was full. Without it, rows that are due one after the other
- * make batches of a few: at 10,000 rows per second 38 instead of 250 in a query, and twice the CPU of Redis per row.
+ * What rows wait so that others can join them. Without it, rows that are due one after the other make batches of a
+ * few: at 10,000 rows per second 38 instead of 250 in a query, and twice the CPU of Redis per row.
  */
 const GATHER_MS = 25;
+/** Where others claim as well, each process leaves them more time, so that together they come as often as one alone. */
+const MAX_GATHER_MS = 200;
+
+/** What a process has refreshed. */
+export interface RefreshCounts {
+  /** Batches that were claimed. */
+  batches: number;
+  /** Rows in them. */
+  rows: number;
+  /** Rows whose value had not changed. */
+  unchanged: number;
+  /** Rows whose result came too late: changed meanwhile, or somebody else's since. */
+  refused: number;
+}
+
+/** What the shards of a table share in a process. */
+export interface TableWork {
+  readonly table: RefreshedTable;
+  readonly loader: TableLoader;
+  readonly slots: Slots;
+  readonly counts: RefreshCounts;
+}
 
 let refreshers = 0;
 
-export class TableRefresher {
+export class ShardRefresher {
   readonly #redis: RedisClient;
-  readonly #table: RefreshedTable;
+  readonly #work: TableWork;
+  readonly #keys: ShardKeys;
   readonly #options: RefreshOptions;
   readonly #onError: (error: unknown) => void;
   readonly #claims: Claims;
@@ -38,19 +63,22 @@ export class TableRefresher {
   #dueAt = 0;
   /** When the batch behind the last one has had time to gather. */
   #gatheredAt = 0;
+  #gatherMs = GATHER_MS;
 
   constructor(
     redis: RedisClient,
-    table: RefreshedTable,
+    work: TableWork,
+    keys: ShardKeys,
     options: RefreshOptions,
     onError: (error: unknown) => void,
   ) {
     this.#redis = redis;
-    this.#table = table;
+    this.#work = work;
+    this.#keys = keys;
     this.#options = options;
     this.#onError = onError;
-    this.#claims = new Claims(redis, table, options);
-    const name = `mortise refresher of table "${table.keys.table}"`;
+    this.#claims = new Claims(redis, work.table, keys, options);
+    const name = `mortise refresher of table "${work.table.keys.table}"`;
     this.#claiming = new Loop(name, (signal) => this.#claim(signal), { onError });
     this.#listening = new Loop(name, (signal) => this.#listen(signal), { onError });
   }
@@ -68,38 +96,64 @@ export class TableRefresher {
   }
 
   async #claim(signal: AbortSignal): Promise<number> {
-    if (this.#running.size >= this.#options.concurrency) await Promise.race(this.#running);
-    if (signal.aborted) return 0;
     if (this.#pauseMs > 0) return this.#pauseMs;
-    // Whatever is heard while the claim is under way only lowers this.
-    this.#dueAt = Infinity;
+    const { slots } = this.#work;
+    await slots.take();
+    let isRunning = false;
     try {
+      if (signal.aborted) return 0;
+      const hasWaited = this.#dueAt < this.#gatheredAt;
+      // Whatever is heard while the claim is under way only lowers this.
+      this.#dueAt = Infinity;
       const claimedAt = performance.now();
       const claim = await this.#claims.claim();
-      if (claim.rows.length > 0) this.#run(claim, claimedAt);
-      const isFull = claim.rows.length === this.#options.batch;
-      this.#gatheredAt = isFull ? 0 : claimedAt + GATHER_MS;
-      this.#expect(isFull ? 0 : claim.nextInMs);
+      isRunning = claim.ids.length > 0;
+      if (isRunning) this.#run(claim, claimedAt);
+      this.#plan(claim, claimedAt, hasWaited);
     } catch (error) {
       this.#dueAt = 0;
       throw error;
+    } finally {
+      if (!isRunning) slots.free();
     }
     return this.#pauseMs;
   }
 
+  /** When to claim again. */
+  #plan({ ids, isProbe, lateMs, nextInMs }: Claim, claimedAt: number, hasWaited: boolean): void {
+    const isFull = ids.length === this.#options.batch;
+    if (ids.length > 0 && (hasWaited || lateMs > GATHER_MS)) {
+      // Rows that others would have taken have been waiting for less than planned.
+      const gatherMs = this.#gatherMs + (GATHER_MS - lateMs) / 2;
+      this.#gatherMs = Math.max(GATHER_MS, Math.min(MAX_GATHER_MS, gatherMs));
+    }
+    this.#gatheredAt = isFull || isProbe ? 0 : claimedAt + this.#gatherMs;
+    // What a probe finds out is waited for.
+    this.#expect(isFull ? 0 : isProbe ? RECHECK_MS : nextInMs);
+  }
+
   #run(claim: Claim, claimedAt: number): void {
-    const run = this.#refresh(claim, claimedAt).finally(() => this.#running.delete(run));
+    const run = this.#refresh(claim, claimedAt).finally(() => {
+      this.#running.delete(run);
+      this.#work.slots.free();
+    });
     this.#running.add(run);
   }
 
   /** Never rejects. */
   async #refresh(claim: Claim, claimedAt: number): Promise<void> {
+    const { loader, counts } = this.#work;
+    const { ids, isProbe } = claim;
     try {
-      const ids = claim.rows.map(({ id }) => id);
       const deadlineAt = claimedAt + 0.9 * this.#options.leaseMs;
-      const { outcomes, errors } = await loadBatch(this.#table, ids, deadlineAt);
-      for (const error of errors) this.#report(error);
-      this.#expect(await this.#claims.commit(claim, outcomes));
+      const loaded = await loader.load(ids, claim.claimedAt, deadlineAt);
+      for (const error of loaded.errors) this.#report(error);
+      const { nextInMs, held, unchanged } = await this.#claims.commit(claim, loaded);
+      counts.batches += 1;
+      counts.rows += ids.length;
+      counts.unchanged += unchanged;
+      counts.refused += ids.length - held;
+      this.#expect(isProbe || loaded.isSourceDown ? 0 : nextInMs);
     } catch (error) {
       // The rows come back when their lease ends.
       this.#report(error);
@@ -110,7 +164,7 @@ export class TableRefresher {
   /** Hears of rows that became due earlier than expected, until it is stopped. */
   async #listen(signal: AbortSignal): Promise<never> {
     refreshers += 1;
-    const waiter = await WaiterHub.of(this.#redis).waiter(this.#table.keys.wake, String(refreshers));
+    const waiter = await WaiterHub.of(this.#redis).waiter(this.#keys.wake, String(refreshers));
     try {
       for (;;) {
         // Also at the beginning: what was published before the subscription was not heard.

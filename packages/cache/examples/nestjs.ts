@@ -1,0 +1,44 @@
+import 'reflect-metadata';
+import { Cached, CachesModule, Evicts } from '@mortise/cache/nestjs';
+import { Injectable, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { Redis } from 'ioredis';
+
+const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379');
+
+@Injectable()
+class Shop {
+  readonly #titles = new Map([['tools', 'Tools']]);
+
+  @Cached('pages', { key: (id: string) => `title of ${id}`, tags: ['shop'] })
+  async title(id: string): Promise<string | null> {
+    console.log(`asking for ${id}`);
+    return this.#titles.get(id) ?? null;
+  }
+
+  @Evicts('pages', { keys: (id: string) => [`title of ${id}`] })
+  async rename(id: string, title: string): Promise<void> {
+    this.#titles.set(id, title);
+  }
+}
+
+@Module({
+  imports: [CachesModule.forRoot({ redis, prefix: 'example:nestjs', caches: { pages: { ttlMs: 60_000 } } })],
+  providers: [Shop],
+})
+class App {}
+
+const app = await NestFactory.createApplicationContext(App, { logger: false });
+const shop = app.get(Shop);
+await shop.rename('tools', 'Tools'); // also forgets what an earlier run has left
+console.log(await shop.title('tools'), await shop.title('tools'));
+await shop.rename('tools', 'Hand tools');
+console.log(await shop.title('tools'));
+await app.close();
+await redis.quit();
+
+// Output:
+// asking for tools
+// Tools Tools
+// asking for tools
+// Hand tools

@@ -1,0 +1,106 @@
+/**
+ * Values in the memory of the process, bounded by number and bytes. What makes room is a second-chance queue: the oldest
+ * goes, unless it was read since it came to the front; then it goes to the back once. A hit only sets a mark; moving
+ * the entry at each hit, as LRU does, takes longer than the rest of the hit.
+ */
+
+export interface Cell<Value> {
+  readonly value: Value;
+  readonly bytes: number;
+  readonly tags: readonly string[];
+  /** The bytes by which Redis knows the value. */
+  readonly seen: Buffer;
+  /** Instants of `performance.now()`. */
+  readonly freshUntil: number;
+  readonly earlyFrom: number;
+  readonly loadMs: number;
+  isRead: boolean;
+}
+
+/** What an entry takes beside its value, about. */
+const ENTRY_BYTES = 200;
+
+export class NearStore<Value> {
+  readonly #cells = new Map<string, Cell<Value>>();
+  readonly #byTag = new Map<string, Set<string>>();
+  readonly #maxEntries: number;
+  readonly #maxBytes: number;
+  #bytes = 0;
+
+  constructor({ entries, bytes }: { readonly entries: number; readonly bytes: number }) {
+    this.#maxEntries = entries;
+    this.#maxBytes = bytes;
+  }
+
+  get entries(): number {
+    return this.#cells.size;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** O(1). A cell that is not fresh any more is dropped. @param now Of `performance.now()`. */
+  get(key: string, now: number): Cell<Value> | undefined {
+    const cell = this.#cells.get(key);
+    if (cell === undefined) return undefined;
+    if (now >= cell.freshUntil) {
+      this.delete(key);
+      return undefined;
+    }
+    cell.isRead = true;
+    return cell;
+  }
+
+  /** One that is larger than all room is not kept. */
+  set(key: string, cell: Cell<Value>): void {
+    this.delete(key);
+    const bytes = sizeOf(key, cell);
+    if (bytes > this.#maxBytes) return;
+    while (this.#cells.size >= this.#maxEntries || this.#bytes + bytes > this.#maxBytes) this.#makeRoom();
+    this.#cells.set(key, cell);
+    this.#bytes += bytes;
+    for (const tag of cell.tags) {
+      const keys = this.#byTag.get(tag);
+      if (keys) keys.add(key);
+      else this.#byTag.set(tag, new Set([key]));
+    }
+  }
+
+  delete(key: string): void {
+    const cell = this.#cells.get(key);
+    if (cell === undefined) return;
+    this.#cells.delete(key);
+    this.#bytes -= sizeOf(key, cell);
+    for (const tag of cell.tags) {
+      const keys = this.#byTag.get(tag);
+      if (keys?.delete(key) && keys.size === 0) this.#byTag.delete(tag);
+    }
+  }
+
+  deleteTag(tag: string): void {
+    for (const key of this.#byTag.get(tag) ?? []) this.delete(key);
+  }
+
+  clear(): void {
+    this.#cells.clear();
+    this.#byTag.clear();
+    this.#bytes = 0;
+  }
+
+  #makeRoom(): void {
+    for (const [key, cell] of this.#cells) {
+      if (!cell.isRead) {
+        this.delete(key);
+        return;
+      }
+      cell.isRead = false;
+      this.#cells.delete(key);
+      this.#cells.set(key, cell);
+    }
+  }
+}
+
+function sizeOf(key: string, cell: Cell<unknown>): number {
+  return ENTRY_BYTES + 2 * key.length + cell.bytes;
+}

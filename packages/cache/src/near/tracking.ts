@@ -1,0 +1,167 @@
+/**
+ * Coherence by the server's own client tracking, for a single node and Sentinel. Reads go over a connection of their own that
+ * is tracked; whoever changes a key that was read there, by whatever command, makes the server say so on a second
+ * connection. That one speaks RESP2: ioredis drops the pushes that RESP3 would bring (`returnPush` in its DataHandler
+ * knows no `invalidate`).
+ *
+ * The server forgets what it tracks when the connection of the reads ends, and has nobody to tell when the other one does. So
+ * the loss of either closes the tier at once, and both are set up again before it opens. A connection that is dead without
+ * having ended shows by a PING that stays unanswered.
+ */
+import { Loop } from '@mortise/redis';
+import type { RedisClient, RedisConnection } from '@mortise/redis';
+import { bounded } from './bounded.js';
+import type { Coherence, Newsroom } from './coherence.js';
+
+const CHANNEL = '__redis__:invalidate';
+/** Between two looks at connections that seem well, and how long one may take. */
+const LOOK_MS = 1_000;
+
+export class Tracking implements Coherence {
+  readonly #redis: RedisClient;
+  readonly #tier: Newsroom;
+  readonly #loop: Loop;
+  #reads: RedisConnection | undefined;
+  #news: RedisConnection | undefined;
+  /** What the server calls the connection of the news; undefined when it has to be asked and subscribed. */
+  #newsId: number | undefined;
+
+  constructor(redis: RedisClient, tier: Newsroom, cache: string, onError: (error: unknown) => void) {
+    this.#redis = redis;
+    this.#tier = tier;
+    this.#loop = new Loop(`mortise near tier of cache "${cache}"`, () => this.#step(), {
+      onError,
+      minBackoffMs: 50,
+      maxBackoffMs: 1_000,
+    });
+  }
+
+  start(): void {
+    this.#loop.start();
+  }
+
+  async stop(): Promise<void> {
+    const stopped = this.#loop.stop();
+    this.#drop();
+    await stopped;
+    this.#drop();
+  }
+
+  connection(): RedisConnection | undefined {
+    return this.#tier.isOpen ? this.#reads : undefined;
+  }
+
+  doubt(): void {
+    this.#tier.close();
+    this.#reads?.disconnect(true);
+    this.#loop.wake();
+  }
+
+  async #step(): Promise<number> {
+    if (this.#redis.status === 'end') {
+      this.#drop();
+      return LOOK_MS;
+    }
+    try {
+      const isRight = this.#tier.isOpen ? await this.#look() : await this.#arm();
+      return isRight ? LOOK_MS : 0;
+    } catch (error) {
+      // A break while it was being set up, which is nobody's mistake: the next step waits for the connection.
+      if ((error as Error).name === 'MaxRetriesPerRequestError') return 0;
+      throw error;
+    }
+  }
+
+  /** Whether the tier could be opened. */
+  async #arm(): Promise<boolean> {
+    this.#reads ??= this.#connect('reads');
+    this.#news ??= this.#connect('news');
+    const [reads, news] = [this.#reads, this.#news];
+    const { epoch } = this.#tier;
+    if (!(await bounded(ready(news), LOOK_MS)) || !(await bounded(ready(reads), LOOK_MS))) return false;
+    if (this.#newsId === undefined) {
+      const id = Number(await news.call('client', ['id']));
+      await news.call('subscribe', [CHANNEL]);
+      if (this.#news !== news || news.status !== 'ready') return false;
+      this.#newsId = id;
+    }
+    await reads.call('client', ['tracking', 'on', 'redirect', this.#newsId]);
+    // One of them was lost meanwhile.
+    if (this.#tier.epoch !== epoch || this.#reads !== reads) return false;
+    this.#tier.open();
+    return true;
+  }
+
+  /** Whether both connections answer, and the server knows where to send the news. */
+  async #look(): Promise<boolean> {
+    const [reads, news] = [this.#reads, this.#news];
+    if (!reads || !news) return false;
+    const [isHeard, info] = await Promise.all([
+      bounded(news.call('ping', []), LOOK_MS),
+      bounded(reads.call('client', ['trackinginfo']), LOOK_MS),
+    ]);
+    if (isHeard && info && !JSON.stringify(info).includes('broken_redirect')) return true;
+    this.#tier.close();
+    if (!isHeard) news.disconnect(true);
+    if (!info) reads.disconnect(true);
+    return false;
+  }
+
+  #connect(what: 'reads' | 'news'): RedisConnection {
+    const { connectionName } = this.#redis.options as { connectionName?: string | null };
+    const name = `mortise-near-${what}`;
+    const connection = this.#redis.duplicate({
+      protocol: 2,
+      replyMapping: 'legacy',
+      lazyConnect: false,
+      enableOfflineQueue: true,
+      enableAutoPipelining: false,
+      autoResubscribe: false,
+      // What was sent before a break was not tracked behind it.
+      autoResendUnfulfilledCommands: false,
+      // And what was not answered fails at the break, instead of never.
+      maxRetriesPerRequest: 0,
+      retryStrategy: (times: number) => Math.min(times * 20, 1_000),
+      sentinelRetryStrategy: (times: number) => Math.min(times * 20, 1_000),
+      // What an operator sees in CLIENT LIST.
+      connectionName: connectionName ? `${connectionName}:${name}` : name,
+    });
+    // ioredis reconnects by itself; without a listener it would print each failed attempt.
+    connection.on('error', () => undefined);
+    connection.on('close', () => {
+      if (connection !== this.#reads && connection !== this.#news) return;
+      if (connection === this.#news) this.#newsId = undefined;
+      this.#tier.close();
+      this.#loop.wake();
+    });
+    if (what === 'news') {
+      // `message` would join several keys with commas.
+      connection.on('messageBuffer', (_: Buffer, keys: readonly Buffer[] | null) => {
+        if (Array.isArray(keys)) for (const key of keys as Buffer[]) this.#tier.onChanged(key.toString());
+        else this.#tier.clear();
+      });
+    }
+    return connection;
+  }
+
+  #drop(): void {
+    this.#tier.close();
+    this.#newsId = undefined;
+    const connections = [this.#reads, this.#news];
+    this.#reads = undefined;
+    this.#news = undefined;
+    for (const connection of connections)
+      if (connection && connection.status !== 'end') connection.disconnect();
+  }
+}
+
+function ready(connection: RedisConnection): Promise<true> {
+  if (connection.status === 'ready') return Promise.resolve(true);
+  return new Promise((resolve) => {
+    const onReady = (): void => {
+      connection.off('ready', onReady);
+      resolve(true);
+    };
+    connection.on('ready', onReady);
+  });
+}

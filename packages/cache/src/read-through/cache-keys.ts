@@ -1,0 +1,62 @@
+/**
+ * | Key | Type | Written by | Goes away |
+ * |---|---|---|---|
+ * | `<prefix>:cache:{<cache>}:value:<key>` | STRING: the entry | `set`, loads | at the end of its `ttlMs` and `staleMs`, or by `delete` |
+ * | `<prefix>:cache:{<cache>}:lease:<key>` | STRING: token, channels to wake | loads | with the load, or `leaseMs` after its process died |
+ * | `<prefix>:cache:{<cache>}:tag:<tag>` | STRING: its version | `invalidateTag`, loads with tags | an hour after an invalidation, or twice the life of its longest entry |
+ * | `<prefix>:cache:{<cache>}:seq` | STRING: the latest token | loads, `set`, `invalidateTag` | a day after the last of them |
+ * | `<prefix>:cache:{<cache>}:changes` | STRING: number of the latest announcement, on Cluster only | each change | a day after the last of them |
+ * | `<prefix>:cache:{<cache>}:changed` | channel of near tiers, on Cluster only | each change | holds nothing |
+ * | `<prefix>:cache:{<cache>}:loaded:<process>` | channel of the readers of one process that wait | loads, `set`, `delete` | holds nothing |
+ *
+ * With `shards`, all of them but for shard 0 have the tag `{<cache>%%<shard>}`.
+ */
+import { decodeName, KeySpace } from '@mortise/redis';
+import type { EntityKeys } from '@mortise/redis';
+
+/** What a key of Redis stands for. */
+export interface Named {
+  readonly part: 'value' | 'tag';
+  readonly name: string;
+}
+
+/** The keys of one shard, which share one slot. */
+export class CacheKeys {
+  readonly #entity: EntityKeys;
+  readonly seq: string;
+  readonly changes: string;
+  readonly changed: string;
+
+  constructor(cache: string, prefix: string | undefined, shard: number) {
+    this.#entity = new KeySpace('cache', prefix).entity(cache, 'cache', shard);
+    this.seq = this.#entity.key('seq');
+    this.changes = this.#entity.key('changes');
+    this.changed = this.#entity.key('changed');
+  }
+
+  value(key: string): string {
+    return this.#entity.key('value', key);
+  }
+
+  lease(key: string): string {
+    return this.#entity.key('lease', key);
+  }
+
+  tag(tag: string): string {
+    return this.#entity.key('tag', tag);
+  }
+
+  /** Where a process hears of entries that it waits for. */
+  loaded(process: string): string {
+    return this.#entity.key('loaded', process);
+  }
+}
+
+const NAMED = /\}:(value|tag):(.*)$/s;
+
+/** The inverse of `value` and `tag`; undefined for other keys. */
+export function namedBy(redisKey: string): Named | undefined {
+  const [, part, name] = NAMED.exec(redisKey) ?? [];
+  if (part === undefined || name === undefined) return undefined;
+  return { part: part as Named['part'], name: decodeName(name) };
+}

@@ -1,0 +1,66 @@
+#!lua
+-- Stores entries: those that were loaded only while their lease holds and none of their tags was invalidated after it was
+-- given, others whatever the lease. Either way the lease ends, and who waited for it is woken.
+--
+-- KEYS
+--   seq         STRING, the latest token; until a day after it
+--   changes     STRING, the number of the latest announcement; until a day after it
+--   heard       channel of near tiers; not a key
+--   entries...  for each entry: its value (STRING: token, time of storing, body; until keepMs), its lease (STRING, until
+--               leaseMs) and its tags (STRING: a token as their version; until twice the keepMs of the entry that lasts longest)
+-- ARGV
+--   publish     PUBLISH or SPUBLISH
+--   announces   1 if near tiers are told of changes by message
+--   entries...  for each entry five: the token of its lease, or '' for one without; keepMs, or 0 to store nothing; restMs, for
+--               how long nobody gets the lease when nothing is stored; the body; the number of its tags
+-- RETURNS
+--   the server's time (ms), then for each entry 1 if it was stored, else 0
+local seq, changes, heard = KEYS[1], KEYS[2], KEYS[3]
+local publish, announces = ARGV[1], ARGV[2]
+
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+-- include cache.token.part.lua
+-- include cache.announce.part.lua
+-- include cache.wake.part.lua
+
+local replies, changed = { now }, {}
+local key = 4
+for index = 3, #ARGV, 5 do
+  local value, lease = KEYS[key], KEYS[key + 1]
+  local token, keepMs, restMs = ARGV[index], tonumber(ARGV[index + 1]), tonumber(ARGV[index + 2])
+  local body, tags = ARGV[index + 3], tonumber(ARGV[index + 4])
+  local held = redis.call('GET', lease)
+  local isHeld = token == '' or (held and string.sub(held, 1, #token + 1) == token .. '\n')
+  local isStored = isHeld and keepMs > 0
+  if token == '' then
+    token = nextToken()
+  end
+  for tag = key + 2, key + 1 + tags do
+    local version = isStored and redis.call('GET', KEYS[tag])
+    isStored = isStored and not (version and tonumber(version) > tonumber(token))
+  end
+  if isStored then
+    for tag = key + 2, key + 1 + tags do
+      local leftMs = redis.call('PTTL', KEYS[tag])
+      if leftMs == -2 then
+        redis.call('SET', KEYS[tag], token, 'PX', 2 * keepMs)
+      elseif leftMs < keepMs then
+        redis.call('PEXPIRE', KEYS[tag], 2 * keepMs)
+      end
+    end
+    redis.call('SET', value, struct.pack('>dd', tonumber(token), now) .. body, 'PX', keepMs)
+    changed[#changed + 1] = value
+  end
+  if isHeld and held then
+    if not isStored and restMs > 0 then
+      redis.call('PEXPIRE', lease, restMs)
+    else
+      wake(value, lease, held)
+    end
+  end
+  replies[#replies + 1] = isStored and 1 or 0
+  key = key + 2 + tags
+end
+announce(changed)
+return replies

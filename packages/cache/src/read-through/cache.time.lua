@@ -1,0 +1,11 @@
+#!lua flags=no-writes
+-- Reads the clock that the expiries of a shard run by.
+--
+-- KEYS
+--   seq  STRING, the latest token, which is not read: it says which node is asked
+-- RETURNS
+--   the server's time, ms
+local seq = KEYS[1]
+
+local time = redis.call('TIME')
+return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)

@@ -1,0 +1,8 @@
+-- Expects: seq, now (ms), time (the reply of TIME). Tokens and versions of tags come from one counter, so each says what came
+-- before what; it follows the clock, so that one that is lost doesn't begin again below what it has given out.
+local function nextToken()
+  local last = tonumber(redis.call('GET', seq) or 0)
+  local token = string.format('%.0f', math.max(last + 1, tonumber(time[1]) * 1000000 + tonumber(time[2])))
+  redis.call('SET', seq, token, 'PX', 86400000)
+  return token
+end

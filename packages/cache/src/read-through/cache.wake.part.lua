@@ -1,0 +1,11 @@
+-- Expects: publish. Ends a lease, and wakes the processes that have noted their channels in it.
+local function wake(value, lease, held)
+  redis.call('DEL', lease)
+  local isToken = true
+  for channel in string.gmatch(held, '[^\n]+') do
+    if not isToken then
+      redis.call(publish, channel, '*:' .. value)
+    end
+    isToken = false
+  end
+end

@@ -1,0 +1,258 @@
+/** What a cache and its namespaces do, with keys as they are in Redis. */
+import { randomUUID } from 'node:crypto';
+import { onAbort, requireClient } from '@mortise/redis';
+import type { RedisClient } from '@mortise/redis';
+import { CacheUnavailableError } from '../errors.js';
+import { Announcements } from '../near/announcements.js';
+import type { Coherence } from '../near/coherence.js';
+import { NearStore } from '../near/near-store.js';
+import type { Cell } from '../near/near-store.js';
+import { NearTier } from '../near/near-tier.js';
+import { Tracking } from '../near/tracking.js';
+import { CacheKeys } from './cache-keys.js';
+import { Flights } from './flights.js';
+import type { Wanted } from './flights.js';
+import { isEarly } from './freshness.js';
+import { Guard, Health } from './health.js';
+import { resolveCacheOptions, resolveLife } from './options.js';
+import type { CacheOptions, EntryOptions, ResolvedCacheOptions } from './options.js';
+import { Reader } from './reader.js';
+import type { ReadResult } from './reader.js';
+import { Renewals } from './renewals.js';
+import { shardOf } from './shard-of.js';
+import { Shard } from './shard.js';
+import { Values } from './values.js';
+import { Wakeups } from './wakeups.js';
+
+/** A cache in numbers, of this object. */
+export interface CacheStats {
+  /** Reads that the process answered by itself. */
+  readonly nearHits: number;
+  /** Reads that found a value in Redis; `staleHits` of them one that was past its `ttlMs`. */
+  readonly hits: number;
+  readonly staleHits: number;
+  /** Reads that found none. */
+  readonly misses: number;
+  /** Loads that began here. */
+  readonly loads: number;
+  /** Times that Redis was not there when it was needed. */
+  readonly unavailable: number;
+  /** What the near tier holds; bytes as encoded, with 200 for each entry. */
+  readonly nearEntries: number;
+  readonly nearBytes: number;
+}
+
+/** What is kept of values that could not be stored. */
+const OUTAGE_BOUNDS = { entries: 10_000, bytes: 64 * 1_048_576 };
+/** Between two reports of the same trouble. */
+const REPORT_EVERY_MS = 1_000;
+
+export class Core<Value> {
+  readonly name: string;
+  readonly options: ResolvedCacheOptions<Value>;
+  readonly #shards: readonly Shard[];
+  readonly #wakeups: readonly Wakeups[];
+  readonly #values: Values<Value>;
+  readonly #reader: Reader<Value>;
+  readonly #flights: Flights<Value>;
+  readonly #near: NearTier<Value | null> | undefined;
+  readonly #coherence: Coherence | undefined;
+  readonly #outage = new NearStore<Value | null>(OUTAGE_BOUNDS);
+  readonly #stopHearing: () => void;
+  readonly #counts = { nearHits: 0, hits: 0, staleHits: 0, misses: 0, loads: 0, unavailable: 0 };
+  #reportedAt = -Infinity;
+
+  constructor(redis: RedisClient, name: string, given: CacheOptions<Value>) {
+    requireClient(redis);
+    const options = resolveCacheOptions(given);
+    const shards = Array.from(
+      { length: options.shards },
+      (_, shard) => new CacheKeys(name, options.prefix, shard),
+    );
+    this.name = name;
+    this.options = options;
+    const near = options.near && new NearTier<Value | null>(options.near);
+    this.#near = near;
+    this.#coherence =
+      near &&
+      (redis.isCluster
+        ? new Announcements(redis, near, name, shards, options.onError)
+        : new Tracking(redis, near, name, options.onError));
+    const guard = new Guard(redis, name, options.commandTimeoutMs);
+    const { leaseMs } = options;
+    const process = randomUUID();
+    this.#shards = shards.map((keys) => new Shard(redis, keys, { leaseMs, guard, tracked: this.#coherence }));
+    this.#wakeups = shards.map((keys) => new Wakeups(redis, keys.loaded(process)));
+    this.#values = new Values(name, options);
+    this.#reader = new Reader(this.#values, options, near);
+    this.#flights = new Flights(name, options, {
+      reader: this.#reader,
+      values: this.#values,
+      renewals: new Renewals(leaseMs),
+      events: {
+        onLoad: () => (this.#counts.loads += 1),
+        onAlone: (key, value, ttlMs) => this.#keepAlone(key, value, ttlMs),
+        onUnavailable: (error) => this.#missRedis(error),
+      },
+    });
+    this.#stopHearing = Health.of(redis).onReady(() => {
+      // Perhaps another server, with another clock; and what was kept while it was away is not coherent with it.
+      for (const { clock } of this.#shards) clock.forget();
+      this.#outage.clear();
+    });
+  }
+
+  get stats(): CacheStats {
+    const { entries = 0, bytes = 0 } = this.#near?.store ?? {};
+    return { ...this.#counts, nearEntries: entries, nearBytes: bytes };
+  }
+
+  /** From the near tier. */
+  peek(key: string): Cell<Value | null> | undefined {
+    if (this.#near === undefined) return undefined;
+    const cell = this.#near.store.get(key, performance.now());
+    if (cell !== undefined) this.#counts.nearHits += 1;
+    return cell;
+  }
+
+  /** Whether this reader has to load a fresh value early. */
+  isEarly(cell: Cell<Value | null>): boolean {
+    const now = performance.now();
+    return (
+      now >= cell.earlyFrom &&
+      cell.earlyFrom < cell.freshUntil &&
+      isEarly(cell.freshUntil - now, cell.loadMs, this.options.earlyRefresh)
+    );
+  }
+
+  /** Undefined: not there, or Redis isn't. */
+  async read(key: string, expectedTags: readonly string[]): Promise<ReadResult<Value>> {
+    this.#coherence?.start();
+    try {
+      const result = await this.#reader.read(this.#shardOf(key), key, expectedTags);
+      const { found } = result;
+      if (found) this.#counts.hits += 1;
+      else this.#counts.misses += 1;
+      if (found && !found.isFresh) this.#counts.staleHits += 1;
+      return result;
+    } catch (error) {
+      if (!(error instanceof CacheUnavailableError)) throw error;
+      this.#missRedis(error);
+      const cell = this.#outage.get(key, performance.now());
+      const found = cell && {
+        value: cell.value,
+        isFresh: true,
+        freshForMs: Infinity,
+        isNearEnd: false,
+        loadMs: 0,
+      };
+      return { seen: undefined, found };
+    }
+  }
+
+  /** The value, from wherever it comes first. */
+  async getOrLoad(wanted: Omit<Wanted<Value>, 'shard' | 'wakeups'>): Promise<Value | null> {
+    const { key, options } = wanted;
+    const { signal, tags } = options;
+    // Refuses a wrong option also where it would not be needed.
+    resolveLife(options, this.options);
+    signal?.throwIfAborted();
+    const cameAt = Flights.moment();
+    const expectedTags = Array.isArray(tags) ? [...(tags as string[]), ...wanted.ownTags] : wanted.ownTags;
+    const { seen, found } = await this.read(key, expectedTags);
+    const placed = this.#placed(wanted);
+    if (found) {
+      const isLoadedAgain =
+        !found.isFresh ||
+        (found.isNearEnd && isEarly(found.freshForMs, found.loadMs, this.options.earlyRefresh));
+      if (isLoadedAgain) this.#flights.refresh(placed, seen);
+      return found.value;
+    }
+    return this.#unlessAborted(this.#flights.get(placed, seen, cameAt), signal);
+  }
+
+  /** Loads in the background what is about to end. */
+  refresh(wanted: Omit<Wanted<Value>, 'shard' | 'wakeups'>, seen: Buffer): void {
+    this.#flights.refresh(this.#placed(wanted), seen);
+  }
+
+  async set(
+    key: string,
+    value: Value | null,
+    options: EntryOptions<Value>,
+    ownTags: readonly string[],
+  ): Promise<void> {
+    const life = resolveLife(options, this.options);
+    const { tags } = options;
+    const request = this.#values.toRequest(value, { key, token: '', life, tags, ownTags, loadMs: 0 });
+    this.#forget(key);
+    const shard = this.#shardOf(key);
+    if (request.keepMs === 0) await shard.delete(key);
+    else await shard.store(request);
+  }
+
+  delete(key: string): Promise<boolean> {
+    this.#forget(key);
+    return this.#shardOf(key).delete(key);
+  }
+
+  async invalidate(tags: readonly string[]): Promise<void> {
+    for (const tag of tags) {
+      this.#near?.store.deleteTag(tag);
+      this.#flights.detachTag(tag);
+    }
+    this.#outage.clear();
+    await Promise.all(this.#shards.map((shard) => shard.invalidate(tags)));
+  }
+
+  async stop(): Promise<void> {
+    this.#stopHearing();
+    for (const wakeups of this.#wakeups) wakeups.stop();
+    this.#outage.clear();
+    await this.#coherence?.stop();
+  }
+
+  #placed(wanted: Omit<Wanted<Value>, 'shard' | 'wakeups'>): Wanted<Value> {
+    const index = shardOf(wanted.key, this.#shards.length);
+    return { ...wanted, shard: this.#shards[index]!, wakeups: this.#wakeups[index]! };
+  }
+
+  #shardOf(key: string): Shard {
+    return this.#shards[shardOf(key, this.#shards.length)]!;
+  }
+
+  /** What this process changes it doesn't read in its old state any more, whenever the news of it come. */
+  #forget(key: string): void {
+    this.#near?.store.delete(key);
+    this.#outage.delete(key);
+    this.#flights.detach(key);
+  }
+
+  #keepAlone(key: string, value: Value | null, ttlMs: number): void {
+    const freshUntil = performance.now() + Math.min(ttlMs, this.options.outageTtlMs);
+    const common = { tags: [], seen: Buffer.alloc(0), loadMs: 0, isRead: false };
+    this.#outage.set(key, { ...common, value, bytes: 0, freshUntil, earlyFrom: freshUntil });
+  }
+
+  #missRedis(error: CacheUnavailableError): void {
+    this.#counts.unavailable += 1;
+    const now = performance.now();
+    if (now < this.#reportedAt + REPORT_EVERY_MS) return;
+    this.#reportedAt = now;
+    this.options.onError(error);
+  }
+
+  async #unlessAborted<Result>(result: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
+    if (!signal) return result;
+    let forget: (() => void) | undefined;
+    const aborted = new Promise<never>((_, reject) => {
+      if (signal.aborted) reject(signal.reason as Error);
+      else forget = onAbort(signal, () => reject(signal.reason as Error));
+    });
+    try {
+      return await Promise.race([result, aborted]);
+    } finally {
+      forget?.();
+    }
+  }
+}

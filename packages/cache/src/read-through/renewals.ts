@@ -1,0 +1,39 @@
+/** Keeps the leases of loads that run, so that they can be short: a process that dies holds others up for one lease. */
+import type { Shard } from './shard.js';
+
+const MAX_BATCH = 500;
+
+export class Renewals {
+  readonly #everyMs: number;
+  readonly #held = new Map<Shard, Map<string, string>>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(leaseMs: number) {
+    this.#everyMs = leaseMs / 3;
+  }
+
+  /** Renews the lease until the function is called that is returned. */
+  hold(shard: Shard, key: string, token: string): () => void {
+    const held = this.#held.get(shard) ?? new Map<string, string>();
+    this.#held.set(shard, held.set(key, token));
+    this.#timer ??= setInterval(() => this.#renew(), this.#everyMs).unref();
+    return () => {
+      if (held.get(key) === token) held.delete(key);
+      if (held.size > 0 || this.#held.get(shard) !== held) return;
+      this.#held.delete(shard);
+      if (this.#held.size > 0) return;
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    };
+  }
+
+  #renew(): void {
+    for (const [shard, held] of this.#held) {
+      const leases = [...held];
+      for (let from = 0; from < leases.length; from += MAX_BATCH) {
+        // A renewal that is lost costs a second load at most: the next one is due before the lease ends.
+        shard.renew(new Map(leases.slice(from, from + MAX_BATCH))).catch(() => undefined);
+      }
+    }
+  }
+}

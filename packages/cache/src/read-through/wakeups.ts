@@ -1,0 +1,103 @@
+/**
+ * Where a process hears that entries it waits for are loaded: one channel for each process and shard, which it notes in the
+ * leases it finds. So a load that nobody waits for publishes nothing, and one that somebody waits for only to those.
+ */
+import { WaiterHub } from '@mortise/redis';
+import type { Listener, RedisClient } from '@mortise/redis';
+
+/** A place kept for a message from before the claim was sent: the message may overtake the reply. */
+export interface Ticket {
+  /** Resolves at the message, or after so long; messages that came since the ticket was made count. */
+  wait(ms: number): Promise<void>;
+  close(): void;
+}
+
+export class Wakeups implements Listener {
+  readonly #redis: RedisClient;
+  readonly #channel: string;
+  readonly #waiting = new Map<string, Set<() => void>>();
+  #listening: Promise<() => void> | undefined;
+  #stop: (() => void) | undefined;
+
+  constructor(redis: RedisClient, channel: string) {
+    this.#redis = redis;
+    this.#channel = channel;
+  }
+
+  /** What to note in leases: '' while nothing would be heard. */
+  get channel(): string {
+    return this.#stop ? this.#channel : '';
+  }
+
+  /** Resolves to whether messages are heard from now on, after `ms` at the latest. */
+  async listen(ms: number): Promise<boolean> {
+    this.#listening ??= WaiterHub.of(this.#redis).listen(this.#channel, this);
+    const listening = this.#listening;
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<undefined>((resolve) => {
+      timer = setTimeout(resolve, ms, undefined);
+    });
+    try {
+      const stop = await Promise.race([listening, tooLate]);
+      if (stop && this.#listening === listening) this.#stop = stop;
+    } catch {
+      if (this.#listening === listening) this.#listening = undefined;
+    } finally {
+      clearTimeout(timer);
+    }
+    return this.#stop !== undefined;
+  }
+
+  expect(redisKey: string): Ticket {
+    let isCalled = false;
+    let onCall: (() => void) | undefined;
+    const call = (): void => {
+      isCalled = true;
+      onCall?.();
+    };
+    const calls = this.#waiting.get(redisKey);
+    if (calls) calls.add(call);
+    else this.#waiting.set(redisKey, new Set([call]));
+    return {
+      wait: (ms) => {
+        if (isCalled) return Promise.resolve();
+        return new Promise((resolve) => {
+          const timer = setTimeout(resolve, ms);
+          onCall = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      },
+      close: () => {
+        const left = this.#waiting.get(redisKey);
+        if (left?.delete(call) && left.size === 0) this.#waiting.delete(redisKey);
+      },
+    };
+  }
+
+  onMessage(body: Buffer): void {
+    this.#wake(this.#waiting.get(body.toString()) ?? []);
+  }
+
+  onResync(): void {
+    for (const calls of this.#waiting.values()) this.#wake(calls);
+  }
+
+  onClosed(): void {
+    this.#stop = undefined;
+    this.#listening = undefined;
+    this.onResync();
+  }
+
+  /** Hears nothing more; may listen again. */
+  stop(): void {
+    this.#stop?.();
+    this.#stop = undefined;
+    this.#listening = undefined;
+  }
+
+  #wake(calls: Iterable<() => void>): void {
+    for (const call of calls) call();
+  }
+}

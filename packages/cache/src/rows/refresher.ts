@@ -1,0 +1,61 @@
+import { requireClient } from '@mortise/redis';
+import type { RedisClient } from '@mortise/redis';
+import { resolveRefresherOptions } from '../options.js';
+import type { RefresherOptions } from '../options.js';
+import { tableOf } from './refreshed-table.js';
+import type { RowCache } from './row-cache.js';
+import { ShardRefresher } from './shard-refresher.js';
+import type { RefreshCounts } from './shard-refresher.js';
+import { Slots } from './slots.js';
+import { TableLoader } from './table-loader.js';
+
+/** What a refresher has done since it was made. */
+export type RefresherStats = Readonly<RefreshCounts>;
+
+/**
+ * Loads the due rows of tables, in this process beside any number of others: each due row is claimed by one of them,
+ * under a lease that frees it when that one dies.
+ */
+export class Refresher {
+  readonly #shards: readonly ShardRefresher[];
+  readonly #counts: RefreshCounts = { batches: 0, rows: 0, unchanged: 0, refused: 0 };
+
+  /**
+   * Starts nothing. Throws TypeError or RangeError for options that are out of range and for a table that is named
+   * twice.
+   */
+  constructor(redis: RedisClient, rows: readonly RowCache[], options: RefresherOptions = {}) {
+    requireClient(redis);
+    const resolved = resolveRefresherOptions(options);
+    const onError = options.onError ?? ((error) => console.error('mortise refresher:', error));
+    const names = new Set<string>();
+    const counts = this.#counts;
+    this.#shards = rows.flatMap((cache) => {
+      const table = tableOf(cache);
+      const { shards } = table.keys;
+      if (names.has(shards[0]!.due)) throw new TypeError(`table "${cache.table}" is named twice`);
+      names.add(shards[0]!.due);
+      const slots = new Slots(resolved.concurrency);
+      const work = { table, loader: new TableLoader(table), slots, counts };
+      return shards.map((keys) => new ShardRefresher(redis, work, keys, resolved, onError));
+    });
+  }
+
+  /** Begins to claim, at once. Does nothing while it runs; may be started again after `stop`. */
+  async start(): Promise<void> {
+    for (const shard of this.#shards) shard.start();
+  }
+
+  /**
+   * Claims nothing more and resolves when the batches at hand are loaded and stored, at the latest when their leases end.
+   * Idempotent, legal before `start`.
+   */
+  async stop(): Promise<void> {
+    await Promise.all(this.#shards.map((shard) => shard.stop()));
+  }
+
+  /** Counts of this object. Sends nothing. */
+  stats(): RefresherStats {
+    return { ...this.#counts };
+  }
+}

@@ -1,0 +1,26 @@
+/**
+ * What the HASH `rows` has of a row: when it was loaded (13 digits, ms of the server's clock; zeros: never), the head of its
+ * value (16 characters; zeros: there is none) and `everyMs`.
+ */
+export interface ScheduleState {
+  readonly loadedAt: number;
+  readonly head: string;
+  readonly everyMs: number;
+}
+
+const HEAD_AT = 13;
+const EVERY_AT = 29;
+
+/** NaN and '' where there is none. */
+export function parseState(state: string): ScheduleState {
+  return {
+    loadedAt: Number(state.slice(0, HEAD_AT)),
+    head: state.slice(HEAD_AT, EVERY_AT),
+    everyMs: Number(state.slice(EVERY_AT)),
+  };
+}
+
+/** @param loadedAt 13 digits. */
+export function formatState(loadedAt: string, head: string, everyMs: number): string {
+  return loadedAt + head + everyMs;
+}

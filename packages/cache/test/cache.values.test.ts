@@ -1,0 +1,174 @@
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { connect, freshPrefix } from '@mortise/test-kit';
+import { decodeEntry, encodeEntry } from '../src/read-through/envelope.js';
+import { earlyFrom, isEarly } from '../src/read-through/freshness.js';
+import { CacheKeys, namedBy } from '../src/read-through/cache-keys.js';
+import { pagesOf } from './cached.js';
+
+const redis = connect();
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+describe('a value', () => {
+  test('travels through the codec that the user gives, and may be compressed', async () => {
+    const { cache, prefix } = pagesOf<Date>(redis, {
+      codec: {
+        encode: (date) => date.toISOString().repeat(100),
+        decode: (bytes) => new Date(bytes.toString('utf8', 0, 24)),
+      },
+      compressFromBytes: 100,
+    });
+    const day = new Date('2026-11-22T00:00:00Z');
+    await cache.set('day', day);
+    expect(await cache.get('day')).toEqual(day);
+    expect(await redis.strlen(`${prefix}:cache:{pages}:value:day`)).toBeLessThan(200);
+  });
+
+  test('is compressed only from that size on', async () => {
+    const { cache, prefix } = pagesOf<string>(redis, { compressFromBytes: 1_000 });
+    await cache.set('short', 'a'.repeat(900));
+    await cache.set('long', 'a'.repeat(998));
+    const sizes = await Promise.all(
+      ['short', 'long'].map((key) => redis.strlen(`${prefix}:cache:{pages}:value:${key}`)),
+    );
+    expect(sizes[0]).toBe(41 + 902);
+    expect(sizes[1]).toBeLessThan(100);
+    expect(await cache.get('long')).toBe('a'.repeat(998));
+  });
+
+  test('that cannot be stored is refused by set, and given but reported after a load', async () => {
+    const { cache, errors } = pagesOf(redis, { maxValueBytes: 10 });
+    const large = { code: 'ERR_CACHE_VALUE_TOO_LARGE', key: 'a', bytes: 13, maxBytes: 10 };
+    await expect(cache.set('a', 'eleven char')).rejects.toMatchObject(large);
+    await expect(cache.set('a', 1n)).rejects.toMatchObject({ code: 'ERR_CACHE_VALUE', key: 'a' });
+    await expect(cache.set('a', () => 1)).rejects.toMatchObject({ code: 'ERR_CACHE_VALUE' });
+    expect(await cache.getOrLoad('a', () => 'eleven char')).toBe('eleven char');
+    expect(await cache.getOrLoad('a', () => 1n)).toBe(1n);
+    const tags = (): string[] => {
+      throw new Error('no tags');
+    };
+    expect(await cache.getOrLoad('a', () => 'short', { tags })).toBe('short');
+    expect(errors).toMatchObject([large, { code: 'ERR_CACHE_VALUE' }, { code: 'ERR_CACHE_VALUE' }]);
+    expect(await cache.get('a')).toBeUndefined();
+  });
+
+  test.each([
+    [
+      'of another version',
+      async (prefix: string) => pagesOf(redis, { prefix, version: 1 }).cache.set('a', 'new'),
+    ],
+    ['of somebody else', async (prefix: string) => redis.set(`${prefix}:cache:{pages}:value:a`, 'short')],
+    [
+      'that the codec refuses',
+      async (prefix: string) =>
+        pagesOf<string>(redis, {
+          prefix,
+          codec: { encode: (text) => text, decode: (bytes) => bytes.toString() },
+        }).cache.set('a', 'no JSON'),
+    ],
+  ])('%s reads as absent, and is replaced', async (_, write) => {
+    const prefix = freshPrefix();
+    const { cache } = pagesOf<string>(redis, { prefix });
+    await write(prefix);
+    expect(await cache.get('a')).toBeUndefined();
+    expect(await cache.getOrLoad('a', () => 'loaded')).toBe('loaded');
+    expect(await cache.get('a')).toBe('loaded');
+  });
+
+  test('is decoded from its bytes, and no other bytes pass for one', () => {
+    const body = {
+      isNull: false,
+      isCompressed: true,
+      ttlMs: 1.5,
+      staleMs: 2 ** 40,
+      loadMs: 7,
+      tags: ['a', 'ü', '\0ns'],
+      payload: Buffer.from('payload'),
+    };
+    const bytes = Buffer.concat([Buffer.alloc(16, 1), encodeEntry(body, 65_535)]);
+    expect(decodeEntry(bytes, 65_535)).toMatchObject(body);
+    expect(decodeEntry(bytes, 1)).toBeUndefined();
+    for (let length = 0; length < bytes.length - body.payload.length; length += 1)
+      expect(decodeEntry(bytes.subarray(0, length), 65_535)).toBeUndefined();
+  });
+});
+
+describe('the life of a value', () => {
+  test('is that of the cache, or its own, less a part at random', async () => {
+    const { cache, prefix } = pagesOf<string>(redis, { ttlMs: 1_000_000, staleMs: 500_000, jitter: 0.5 });
+    const lifeOf = async (key: string): Promise<number> => redis.pttl(`${prefix}:cache:{pages}:value:${key}`);
+    jest.spyOn(Math, 'random').mockReturnValue(0);
+    await cache.set('a', 'a');
+    expect(await lifeOf('a')).toBeGreaterThan(1_400_000);
+    jest.spyOn(Math, 'random').mockReturnValue(0.999_999);
+    await cache.set('a', 'a');
+    expect(await lifeOf('a')).toBeLessThanOrEqual(1_000_001);
+    expect(await lifeOf('a')).toBeGreaterThan(900_000);
+    await cache.set('a', 'a', { ttlMs: 10_000_000, staleMs: 0 });
+    expect(await lifeOf('a')).toBeGreaterThan(4_000_000);
+    expect(await lifeOf('a')).toBeLessThanOrEqual(5_000_010);
+  });
+
+  test('may end early for one reader, the sooner the longer the load took', () => {
+    const timing = { storedAt: 1_000, ttlMs: 100, staleMs: 0, loadMs: 10 };
+    expect(earlyFrom(timing, 1)).toBe(1_050);
+    expect(earlyFrom(timing, 0)).toBe(1_100);
+    expect(earlyFrom({ ...timing, loadMs: 0 }, 1)).toBe(1_100);
+    // Readers of a value that is served stale wait for nothing anyway.
+    expect(earlyFrom({ ...timing, staleMs: 1 }, 1)).toBe(1_100);
+    jest.spyOn(Math, 'random').mockReturnValue(Math.exp(-2));
+    expect(isEarly(20, 10.001, 1)).toBe(true);
+    expect(isEarly(20, 9.999, 1)).toBe(false);
+    expect(isEarly(20, 5.001, 2)).toBe(true);
+  });
+
+  test('that is nearly over lets a reader load in the background', async () => {
+    const { cache } = pagesOf<string>(redis, { ttlMs: 3_600_000, earlyRefresh: 10 });
+    const slow = (): Promise<string> => new Promise((resolve) => setTimeout(resolve, 5, 'first'));
+    await cache.getOrLoad('a', slow);
+    jest.spyOn(Math, 'random').mockReturnValue(Number.MIN_VALUE);
+    // Not in the first half of its life, whatever is drawn.
+    expect(await cache.getOrLoad('a', () => 'second')).toBe('first');
+    expect(cache.stats().loads).toBe(1);
+  });
+});
+
+describe('options', () => {
+  test.each([
+    [{ ttlMs: 0 }, 'ttlMs must be from 1 to 31536000000 ms, got 0'],
+    [{ staleMs: Number.NaN }, 'staleMs must be from 0 to 31536000000 ms, got NaN'],
+    [{ negativeTtlMs: -1 }, 'negativeTtlMs must be from 0 to 31536000000 ms, got -1'],
+    [{ jitter: 0.6 }, 'jitter must be from 0 to 0.5, got 0.6'],
+    [{ earlyRefresh: 11 }, 'earlyRefresh must be from 0 to 10, got 11'],
+    [{ leaseMs: 99 }, 'leaseMs must be from 100 to 600000 ms, got 99'],
+    [{ shards: 65 }, 'shards must be a whole number from 1 to 64, got 65'],
+    [{ version: 0.5 }, 'version must be a whole number from 0 to 65535, got 0.5'],
+    [{ near: { entries: 0 } }, 'near.entries must be a whole number from 1 to 10000000, got 0'],
+    [{ near: { bytes: 1 } }, 'near.bytes must be a whole number from 1024 to 17179869184, got 1'],
+  ])('%o is refused', (options, message) => {
+    expect(() => pagesOf(redis, options)).toThrow(new RangeError(message));
+  });
+
+  test('of a call are refused whether or not the value is there', async () => {
+    const { cache } = pagesOf<string>(redis);
+    await cache.set('a', 'a');
+    await expect(cache.getOrLoad('a', () => 'b', { ttlMs: 0 })).rejects.toThrow(RangeError);
+    await expect(cache.getOrLoad('a', () => 'b', { tags: [''] })).rejects.toThrow(RangeError);
+    await expect(
+      cache.getOrLoad('a', () => 'b', { tags: Array.from({ length: 17 }, (_, index) => `${index}`) }),
+    ).rejects.toThrow('tags must be at most 16, got 17');
+    await expect(cache.get('')).rejects.toThrow(RangeError);
+    await expect(cache.invalidateTag('\0x')).rejects.toThrow(RangeError);
+  });
+});
+
+test('names of keys are found again in what Redis says of them', () => {
+  const keys = new CacheKeys('a:value:}', 'p', 3);
+  for (const name of ['plain', '}:tag:x', 'new\nline', '\0ns\0key', '']) {
+    expect(namedBy(keys.value(name))).toEqual({ part: 'value', name });
+    expect(namedBy(keys.tag(name))).toEqual({ part: 'tag', name });
+  }
+  expect(namedBy(keys.lease('a'))).toBeUndefined();
+});

@@ -1,0 +1,119 @@
+import { describe, expect, test } from '@jest/globals';
+import type { LoadFailedError, LoadRows, RowCache } from '@mortise/cache';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { cacheOf, Database, refresh } from './fixture.js';
+import type { Item } from './fixture.js';
+
+const redis = connect();
+const others = [connect(), connect()];
+const HOUR = { everyMs: 3_600_000 };
+
+function idsUpTo(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `row ${index}`);
+}
+
+/** A table in which some rows make each query fail that asks for them. */
+class Poisoned extends Database {
+  readonly poison = new Set<string>();
+
+  /** @param all Gets the queries of several in their order. */
+  constructor(readonly all: string[][] = []) {
+    super();
+  }
+
+  override readonly load: LoadRows<Item> = async (ids) => {
+    this.queries.push([...ids]);
+    this.all.push([...ids]);
+    if (this.failure) throw this.failure;
+    const bad = ids.find((id) => this.poison.has(id));
+    if (bad !== undefined) throw new Error(`cannot read ${bad}`);
+    return new Map(ids.map((id) => [id, this.items.get(id)]));
+  };
+}
+
+describe('rows that fail every query they are in', () => {
+  test.each([[1], [3], [20]])('%d of 200 do not keep the others from being loaded', async (count) => {
+    const ids = idsUpTo(200);
+    const database = new Poisoned().put(...ids);
+    for (const id of ids.slice(-count)) database.poison.add(id);
+    const rows = cacheOf(redis, database);
+    await rows.scheduleAll(ids, HOUR);
+    const { errors } = await refresh(redis, rows, { minBackoffMs: 60_000, maxBackoffMs: 60_000 });
+    await until('the good rows', async () => (await rows.getMany(ids)).size === 200 - count);
+    await until('the bad rows', async () => (await rows.stats()).failing === count);
+    expect(await rows.stats()).toMatchObject({ scheduled: 200, loaded: 200 - count, shardsDown: 0 });
+    expect(database.queries.length).toBeLessThanOrEqual(64);
+    const named = errors.flatMap((error) => (error as LoadFailedError).ids);
+    expect(named.toSorted()).toEqual([...database.poison].toSorted());
+  });
+
+  test('a quarter of all, everywhere, are isolated in smaller batches', async () => {
+    const ids = idsUpTo(64);
+    const database = new Poisoned().put(...ids);
+    for (const [index, id] of ids.entries()) if (index % 4 === 0) database.poison.add(id);
+    const rows = cacheOf(redis, database);
+    await rows.scheduleAll(ids, HOUR);
+    await refresh(redis, rows, { minBackoffMs: 20, maxBackoffMs: 40 });
+    await until('the good rows', async () => (await rows.getMany(ids)).size === 48);
+    // Those that fail hold up nobody who comes later.
+    database.put('late');
+    await rows.schedule('late', HOUR);
+    await until('the late row', async () => (await rows.get('late')) !== null);
+    expect((await rows.getMany(ids)).size).toBe(48);
+  });
+});
+
+describe('a source that is down', () => {
+  test('is asked for single rows, by one refresher of all; readers have what there was', async () => {
+    const ids = idsUpTo(40);
+    const prefix = freshPrefix();
+    const queries: string[][] = [];
+    const databases = [1, 2].map(() => new Poisoned(queries).put(...ids));
+    const caches = databases.map((database, index) => cacheOf(others[index]!, database, { prefix }));
+    const [rows] = caches as [RowCache<Item>];
+    await Promise.all(
+      caches.map((cache, index) =>
+        refresh(others[index]!, cache, { minBackoffMs: 50, maxBackoffMs: 200, concurrency: 1 }),
+      ),
+    );
+    await rows.scheduleAll(ids, HOUR);
+    await until('all rows', async () => (await rows.getMany(ids)).size === 40);
+    for (const database of databases) database.failure = new Error('away');
+    queries.length = 0;
+    await Promise.all(ids.map((id) => rows.refresh(id)));
+    // What was under way when it went down is 7 queries for each; then there are probes.
+    await until('probes', () => queries.length >= 20);
+    expect(queries.slice(14).map(({ length }) => length)).toEqual(queries.slice(14).map(() => 1));
+    expect(await rows.stats()).toMatchObject({ shardsDown: 1, scheduled: 40 });
+    expect((await rows.getMany(ids)).size).toBe(40);
+    const state = await rows.inspect('row 0');
+    expect(state?.ageMs).toBeGreaterThan(100);
+
+    for (const database of databases) {
+      database.failure = undefined;
+      for (const id of ids) database.items.set(id, { name: 'new' });
+    }
+    queries.length = 0;
+    await until('the new rows', async () =>
+      [...(await rows.getMany(ids)).values()].every(({ name }) => name === 'new'),
+    );
+    // It isn't fallen upon: one row, then twice as many each time.
+    const sizes = queries.map(({ length }) => length);
+    expect(sizes.slice(0, 3)).toEqual([1, 2, 4]);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(40);
+    expect(await rows.stats()).toMatchObject({ due: 0, scheduled: 40 });
+  });
+
+  test('is found out by loads of two single rows, not by one row that fails twice', async () => {
+    const database = new Poisoned().put('1', '2');
+    database.poison.add('1');
+    const rows = cacheOf(redis, database);
+    const { errors } = await refresh(redis, rows, { minBackoffMs: 5, maxBackoffMs: 5 });
+    await rows.schedule('1', HOUR);
+    await until('failures', () => errors.length >= 3);
+    expect(await rows.stats()).toMatchObject({ failing: 1, shardsDown: 0 });
+    database.poison.add('2');
+    await rows.schedule('2', HOUR);
+    await until('the source to be down', async () => (await rows.stats()).shardsDown === 1);
+  });
+});

@@ -1,0 +1,23 @@
+import type { RedisAddress } from '../locks/config.js';
+
+/** What a source can do besides its work. */
+export type Fault = 'none' | 'down' | 'hangs' | 'garbage' | 'few';
+
+/** What a daemon is told. */
+export interface DaemonConfig {
+  readonly redis: RedisAddress;
+  readonly prefix: string;
+  readonly leaseMs: number;
+}
+
+/** Each load, as a daemon reports it to whoever has started it. */
+export interface Loaded {
+  readonly ids: readonly string[];
+  readonly fault: Fault;
+}
+
+export const TABLE = 'rows';
+
+/** The source: a hash of row id → version, and a key that says what is wrong with it. */
+export const sourceKey = (prefix: string): string => `${prefix}:source`;
+export const faultKey = (prefix: string): string => `${prefix}:fault`;
