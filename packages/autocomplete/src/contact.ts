@@ -1,5 +1,5 @@
 /**
- * How a contact stands in a list: `<normalized>` NUL `<contact>`, or the contact alone where it is its own
+ * How a contact is stored: `<normalized>` NUL `<contact>`, or the contact alone where it is its own
  * normalized form, which is the common case and halves the memory. A normalized form has no NUL, so the first one ends it.
  */
 import { requireName } from '@mortise/redis';
@@ -8,12 +8,15 @@ import { normalize } from './normalize.js';
 const SEPARATOR = '\0';
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** Throws TypeError or RangeError for what is no contact: 1 to 1,024 bytes of well-formed text. */
-export function toEntry(contact: string): string {
+/**
+ * `displayOf` tells by which part of the contact it is found. Throws TypeError or RangeError for what is no contact: 1 to 1,024 bytes
+ * of well-formed text.
+ */
+export function toEntry(contact: string, displayOf?: (contact: string) => string): string {
   if (LONE_SURROGATE.test(requireName('contact', contact))) {
     throw new TypeError('contact must be well-formed text, got half of a surrogate pair');
   }
-  const form = normalize(contact);
+  const form = normalize(displayOf ? requireName('displayOf', displayOf(contact)) : contact);
   return form === contact ? contact : form + SEPARATOR + contact;
 }
 

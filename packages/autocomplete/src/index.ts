@@ -1,3 +1,34 @@
+export { AddressBook } from './book/address-book.js';
+export type { StoredBookEntry } from './book/address-book.js';
+export type { Page, Suggestion } from './book/pages.js';
+export {
+  EntryTooLargeError,
+  InvalidCursorError,
+  NoSourceAnsweredError,
+  NoWordsError,
+  PageTooDeepError,
+  SourceTimeoutError,
+} from './errors.js';
+export type { TextRange } from './folded-text.js';
+export type {
+  BookMention,
+  Mention,
+  MentionBook,
+  MentionCompleterOptions,
+  MentionFailure,
+  MentionOptions,
+  MentionResult,
+  MentionSource,
+} from './mention-completer.js';
+export { MentionCompleter } from './mention-completer.js';
 export { NORMALIZATION_VERSION, normalize } from './normalize.js';
-export type { CompleteOptions, RecentContactsOptions } from './options.js';
+export type {
+  AddEntry,
+  AddManyOptions,
+  AddManyResult,
+  AddressBookOptions,
+  CompleteBookOptions,
+  CompleteOptions,
+  RecentContactsOptions,
+} from './options.js';
 export { RecentContacts } from './recent-contacts.js';

@@ -2,6 +2,16 @@
  * | Key | Type | Written by | Goes away |
  * |---|---|---|---|
  * | `<prefix>:autocomplete:{<user>}:recent:<version>` | LIST of entries, last touched first | `touch`, `remove` | with its last entry, or `idleMs` after the last `touch` or `remove` |
+ * | `<prefix>:autocomplete:{<user>}:ranked:<version>` | ZSET entry -> rank by frecency, with `halfLifeMs` instead of the list | `touch`, `remove` | as the list |
+ * | `<prefix>:autocomplete:{<book>}:meta:<version>` | HASH: size, number of blocks | changes of the book | with its last entry |
+ * | `…{<book>}:block:<version>:<n>` | ZSET member -> rank; the first is number 0 | as above | with its last member |
+ * | `…{<book>}:directory:<version>` | ZSET of where blocks begin, in the order of bytes | as above | when one block is left |
+ * | `…{<book>}:cards:<version>` | HASH encoded key -> what members don't say | as above | with its last card |
+ * | `…{<book>}:top:<version>:<form prefix>` | ZSET of the best members with a prefix | as above | when two blocks of it are left, or with its last member |
+ *
+ * Scripts of a book are also given `…{<book>}:absent:<version>`, which never exists (`book/slot-moves.ts`).
+ *
+ * Scripts of a book make the names of blocks and top sets from the beginnings that they are given (decision 0013).
  *
  * The version is that of `normalize`, because entries hold normalized forms: lists of another version are not read.
  */
@@ -13,7 +23,10 @@ export interface BookKeys {
   readonly meta: string;
   readonly cards: string;
   readonly firstBlock: string;
+  /** The beginning of names, and the top set of all. */
   readonly tops: string;
+  /** Never exists. */
+  readonly absent: string;
 }
 
 export class AutocompleteKeys {
@@ -33,11 +46,17 @@ export class AutocompleteKeys {
       cards: book.key('cards', version),
       firstBlock: `${book.key('block', version)}:0`,
       tops: `${book.key('top', version)}:`,
+      absent: book.key('absent', version),
     };
   }
 
   /** The contacts of one user, which is the entity: one user, one slot. */
   recent(user: string): string {
     return this.#space.entity(user, 'user').key('recent', String(NORMALIZATION_VERSION));
+  }
+
+  /** The same by frecency. Not the same key, since it is of another type. */
+  ranked(user: string): string {
+    return this.#space.entity(user, 'user').key('ranked', String(NORMALIZATION_VERSION));
   }
 }

@@ -29,7 +29,16 @@ const LETTER = /[ςłøđðþæœħŧ]/g;
  */
 export function normalize(text: string): string {
   if (VISIBLE_ASCII.test(text)) return text.toLowerCase();
-  const bare = text.normalize('NFKD').replace(IGNORED, '').replace(SPACES, ' ').trimStart();
+  return foldPiece(text).trimStart();
+}
+
+/**
+ * As `normalize`, of a piece of a text: a space in front stays. The forms of the pieces make up that of the text, with one space
+ * where several meet and none in front, if no piece begins with a mark of the piece before.
+ */
+export function foldPiece(piece: string): string {
+  // Before as well as after NFKD: it puts marks in order, but not beyond what is ignored between them.
+  const bare = piece.replace(IGNORED, '').normalize('NFKD').replace(IGNORED, '').replace(SPACES, ' ');
   // Lower case first, since ẞ has no upper case; then ß → SS → ss and ı → I → i.
   const folded = bare.toLowerCase().toUpperCase().toLowerCase();
   return folded.replace(LETTER, (letter) => LETTERS.get(letter) ?? letter);

@@ -2,18 +2,19 @@
 -- Finds the contacts whose normalized form begins with a prefix.
 --
 -- KEYS
---   recent     LIST of entries, the last touched first; until it is empty or idle
+--   contacts   LIST of entries, the last touched first, or ZSET entry -> rank; until it is empty or idle
 -- ARGV
+--   isRanked   1 for a ZSET, else 0
 --   prefix     normalized text; empty: every contact matches
 --   limit      the most contacts to return
 -- RETURNS
---   the contacts in their display form, the last touched first
-local recent = KEYS[1]
-local prefix, limit = ARGV[1], tonumber(ARGV[2])
+--   the contacts as they were touched, the last touched or the best first
+local contacts = KEYS[1]
+local isRanked, prefix, limit = ARGV[1] == '1', ARGV[2], tonumber(ARGV[3])
 
 local sub, find, length = string.sub, string.find, #prefix
 local matches = {}
-local entries = redis.call('LRANGE', recent, 0, -1)
+local entries = redis.call(isRanked and 'ZRANGE' or 'LRANGE', contacts, 0, -1)
 for index = 1, #entries do
   local entry = entries[index]
   if sub(entry, 1, length) == prefix then

@@ -1,9 +1,10 @@
 /**
- * The contacts that a user dealt with last, for completion while the user types.
+ * The contacts that a user dealt with, for completion while the user types: the last first, or those of the highest frecency.
  *
  * One LIST per user, the last touched first. A ZSET by time was rejected: above 64 bytes or 128 members it leaves the
- * compact encoding and takes 2,750 to 5,200 B per 100 contacts where the list takes 1,725. Filtering happens in
- * Redis: sending 100 contacts to the client costs it 47 µs, filtering them in Lua costs Redis 16.
+ * compact encoding and takes 2,750 to 5,200 B per 100 contacts where the list takes 1,725. Frecency needs a number beside each contact,
+ * so it is a ZSET, kept to 128 members. Filtering happens in Redis: sending 100 contacts to the client costs it 47 µs, filtering them in
+ * Lua costs Redis 16.
  */
 import { Coalescer, requireClient } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
@@ -12,61 +13,93 @@ import { AutocompleteKeys } from './keys.js';
 import { normalize } from './normalize.js';
 import { resolveLimit, resolveRecentContactsOptions } from './options.js';
 import type { CompleteOptions, RecentContactsOptions } from './options.js';
-import { recentContactsApply, recentContactsComplete } from './scripts.gen.js';
+import { recentContactsApply, recentContactsComplete, recentContactsRank } from './scripts.gen.js';
+import { CHANGES } from './telemetry/metrics.js';
+import { Tally } from './telemetry/tally.js';
+import { isTooLong, requireTyped } from './typed-text.js';
 
 /** Changes in one script call: at the largest capacity they hold the server for about 2 ms. */
 const MAX_BATCH = 100;
 
-/** The contacts of many users, each the last touched first, with completion. */
+/** The contacts of many users, each the last touched first or by frecency, with completion. */
 export class RecentContacts {
   readonly #redis: RedisClient;
   readonly #keys: AutocompleteKeys;
+  readonly #isRanked: boolean;
+  readonly #displayOf: ((contact: string) => string) | undefined;
+  readonly #tally: Tally | undefined;
   readonly #changes: Coalescer<string, string, boolean>;
 
   /** Sends nothing. Throws TypeError or RangeError for options that are out of range. */
   constructor(redis: RedisClient, options: RecentContactsOptions = {}) {
     this.#redis = requireClient(redis);
     this.#keys = new AutocompleteKeys(options.prefix);
-    const { capacity, idleMs } = resolveRecentContactsOptions(options);
+    const { capacity, idleMs, halfLifeMs, displayOf } = resolveRecentContactsOptions(options);
+    this.#isRanked = halfLifeMs !== undefined;
+    this.#displayOf = displayOf;
+    this.#tally = Tally.for(options.telemetry, 'recent');
     this.#changes = new Coalescer(
-      async (recent, changes) => {
-        const args = { capacity, idleMs, changes };
-        const found = (await recentContactsApply.run(redis, { recent }, args)) as number[];
-        return found.map((count) => count === 1);
+      async (key, changes) => {
+        const found =
+          halfLifeMs === undefined
+            ? await recentContactsApply.run(redis, { recent: key }, { capacity, idleMs, changes })
+            : await recentContactsRank.run(
+                redis,
+                { ranked: key },
+                { capacity, halfLifeMs, idleMs, nowMs: '', changes },
+              );
+        this.#tally?.count(CHANGES, changes.length);
+        return (found as number[]).map((count) => count === 1);
       },
       { maxBatch: MAX_BATCH },
     );
   }
 
   /**
-   * Makes the contact the user's most recent one; the oldest goes when there are more than `capacity`. Contacts are
-   * told apart byte by byte, so `Jack` and `jack` are two. Changes of one user made in the same tick are one round
-   * trip and one atomic script, in the order of the calls. O(capacity). Repeating it is safe.
+   * Makes the contact the user's most recent one; the oldest goes when there are more than `capacity`. With `halfLifeMs`, adds 1 to its
+   * frecency; a new one takes the place of the one with the lowest. Contacts are told apart byte by byte, so `Jack` and `jack` are
+   * two. Changes of one user made in the same tick are one round trip and one atomic script, in the order of the calls. O(capacity).
+   * Repeating it is safe; with `halfLifeMs` it counts twice. Rejects with TypeError or RangeError for other than 1 to 1,024 bytes of
+   * well-formed text.
    */
   async touch(user: string, contact: string): Promise<void> {
-    await this.#changes.submit(this.#keys.recent(user), `+${toEntry(contact)}`);
+    await this.#changes.submit(this.#key(user), `+${toEntry(contact, this.#displayOf)}`);
   }
 
   /** Takes the contact out; returns whether it was there. Costs as `touch`, and travels with it. Repeating it is safe. */
   async remove(user: string, contact: string): Promise<boolean> {
-    return this.#changes.submit(this.#keys.recent(user), `-${toEntry(contact)}`);
+    return this.#changes.submit(this.#key(user), `-${toEntry(contact, this.#displayOf)}`);
   }
 
-  /** All contacts of the user, the last touched first. One round trip, read-only. O(capacity). */
+  /** All contacts of the user, the last touched or the best first. One round trip, read-only. O(capacity). */
   async list(user: string): Promise<string[]> {
-    const entries = (await this.#redis.call('lrange', [this.#keys.recent(user), 0, -1])) as string[];
+    const command = this.#isRanked ? 'zrange' : 'lrange';
+    const entries = (await this.#redis.call(command, [this.#key(user), 0, -1])) as string[];
     return entries.map(toContact);
   }
 
   /**
-   * The contacts that begin with the text, the last touched first, in the form in which they were touched. Case,
-   * accents and width are ignored, as `normalize` says; an empty text matches all. One round trip, one read-only script
-   * that never writes. O(capacity).
+   * The contacts that begin with the text, the last touched or the best first, in the form in which they were touched. Case,
+   * accents and width are ignored, as `normalize` says; an empty text, or one of nothing but spaces and accents, matches all; one of more
+   * than 16,384 UTF-16 units matches none, and sends nothing. One round trip, one read-only script that never writes. O(capacity).
+   * Rejects with TypeError for a text that is no string, and RangeError for a `limit` other than 1 to 1,000.
    */
   async complete(user: string, text: string, options: CompleteOptions = {}): Promise<string[]> {
-    if (typeof text !== 'string') throw new TypeError(`text must be a string, got ${typeof text}`);
-    const keys = { recent: this.#keys.recent(user) };
-    const args = { prefix: normalize(text), limit: resolveLimit(options) };
-    return (await recentContactsComplete.run(this.#redis, keys, args)) as string[];
+    const limit = resolveLimit(options);
+    const keys = { contacts: this.#key(user) };
+    if (isTooLong(requireTyped(text))) return [];
+    const args = { isRanked: this.#isRanked ? 1 : 0, prefix: normalize(text), limit };
+    const found = (await recentContactsComplete.run(this.#redis, keys, args)) as string[];
+    this.#tally?.completed(found.length);
+    return found;
+  }
+
+  /** By what a contact is found and shown: what `displayOf` says, or the contact itself. */
+  displayOf(contact: string): string {
+    return this.#displayOf ? this.#displayOf(contact) : contact;
+  }
+
+  #key(user: string): string {
+    return this.#isRanked ? this.#keys.ranked(user) : this.#keys.recent(user);
   }
 }

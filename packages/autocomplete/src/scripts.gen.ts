@@ -4,7 +4,7 @@ import { Script } from '@mortise/redis';
 export const bookApply = new Script({
   name: "book.apply",
   isReadOnly: false,
-  keys: ["directory","meta","cards","firstBlock","tops"],
+  keys: ["directory","meta","cards","firstBlock","tops","absent"],
   args: ["halfLifeMs"],
   restArg: "changes",
   source: "#!lua\n" +
@@ -19,13 +19,14 @@ export const bookApply = new Script({
     "--   cards        HASH encoded key -> forms, each behind \\1 but for the first, NUL, what Lua does not read; until the last card goes\n" +
     "--   firstBlock   ZSET member -> rank; blocks with other numbers have other ends of this name; until it is empty\n" +
     "--   tops         the beginning of the names of the top sets: ZSET member -> rank, behind it the prefix; until the prefix is light\n" +
+    "--   absent       never exists: while the slot moves, a node refuses a call of whose keys it lacks one, and so runs none\n" +
     "-- ARGV\n" +
     "--   halfLifeMs   scores halve in so long, ms; 0: they are as they were set\n" +
     "--   changes...   for each: add, remove or boost; the encoded key; the score, or by how much, or nothing to keep it; the card, or\n" +
     "--                nothing; how many members follow from the key, and these; with add: how many members it has, and these\n" +
     "-- RETURNS\n" +
     "--   for each: add and remove, 1 if the entry was there, else 0; boost, the new score as a string, or an empty one if it is not there\n" +
-    "local directory, meta, cards, firstBlock, tops = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local directory, meta, cards, firstBlock, tops, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
     "local halfLifeMs = tonumber(ARGV[1])\n" +
     "local changes = ARGV\n" +
     "local find = string.find\n" +
@@ -69,7 +70,29 @@ export const bookApply = new Script({
     "  return entry and keyOf(entry) or firstBlock, entry\n" +
     "end\n" +
     "\n" +
-    "-- What a prefix consists of: the prefixes, one code point longer, that are heavy, and the blocks that hold anything else of it.\n" +
+    "-- A text as a pattern that only it matches.\n" +
+    "local function literal(text)\n" +
+    "  return find(text, '[%*%?%[%\\\\]') and string.gsub(text, '[%*%?%[%\\\\]', '\\\\%0') or text\n" +
+    "end\n" +
+    "\n" +
+    "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
+    "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
+    "local function matching(key, pattern)\n" +
+    "  local list, found = redis.call('ZSCAN', key, 0, 'MATCH', pattern, 'COUNT', 1000)[2], {}\n" +
+    "  local isSorted = true\n" +
+    "  for i = 1, #list, 2 do\n" +
+    "    local one = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
+    "    isSorted = isSorted and (i == 1 or precedes(found[#found], one))\n" +
+    "    found[#found + 1] = one\n" +
+    "  end\n" +
+    "  if not isSorted then\n" +
+    "    table.sort(found, precedes)\n" +
+    "  end\n" +
+    "  return found\n" +
+    "end\n" +
+    "\n" +
+    "-- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes\n" +
+    "-- and not code points, so that no alphabet gives a prefix more than a few dozen parts: of Han there are thousands.\n" +
     "-- A prefix is heavy, and has a top set, when two blocks or more begin behind where it begins. A light one has no heavy ones\n" +
     "-- in it, and one or two blocks.\n" +
     "local function partsOf(prefix)\n" +
@@ -87,17 +110,27 @@ export const bookApply = new Script({
     "  end\n" +
     "  local entry = redis.call('ZRANGEBYLEX', directory, '(' .. prefix .. '\\1', last, 'LIMIT', 0, 1)[1]\n" +
     "  found = { (placeOf(prefix)) }\n" +
-    "  while entry do\n" +
-    "    local child = sub(entry, 1, endOf(entry, #prefix + 1))\n" +
-    "    local behind = '(' .. entry\n" +
-    "    if redis.call('EXISTS', tops .. child) == 1 then\n" +
-    "      children[#children + 1] = child\n" +
-    "      behind = '(' .. child .. '\\255'\n" +
-    "      -- The block in which it ends may go on behind it.\n" +
-    "      entry = redis.call('ZREVRANGEBYLEX', directory, behind, '-', 'LIMIT', 0, 1)[1]\n" +
+    "  local heavy\n" +
+    "  -- The block in which a heavy part ends may go on behind it; not if another one is next to it, as b is to a.\n" +
+    "  local function leave(child)\n" +
+    "    local isNext = child and byte(heavy, -1) + 1 == byte(child, -1)\n" +
+    "    if not isNext then\n" +
+    "      found[#found + 1] = placeOf(heavy .. '\\254')\n" +
     "    end\n" +
-    "    found[#found + 1] = keyOf(entry)\n" +
-    "    entry = redis.call('ZRANGEBYLEX', directory, behind, last, 'LIMIT', 0, 1)[1]\n" +
+    "  end\n" +
+    "  while entry do\n" +
+    "    local child = sub(entry, 1, #prefix + 1)\n" +
+    "    local isHeavy = redis.call('EXISTS', tops .. child) == 1\n" +
+    "    if heavy then\n" +
+    "      leave(isHeavy and child)\n" +
+    "    end\n" +
+    "    heavy = isHeavy and child\n" +
+    "    children[#children + 1] = heavy or nil\n" +
+    "    found[#found + 1] = not heavy and keyOf(entry) or nil\n" +
+    "    entry = redis.call('ZRANGEBYLEX', directory, '(' .. (heavy and child .. '\\255' or entry), last, 'LIMIT', 0, 1)[1]\n" +
+    "  end\n" +
+    "  if heavy then\n" +
+    "    leave()\n" +
     "  end\n" +
     "  return found, children\n" +
     "end\n" +
@@ -105,32 +138,16 @@ export const bookApply = new Script({
     "-- Expects: book.places.part.lua before it.\n" +
     "\n" +
     "-- Adds the best of a sorted set that have the prefix and come behind a member, up to a number. `seen` may be nil.\n" +
-    "-- The members are looked through as one text, each behind a control character that none has: a search for each would cost\n" +
-    "-- three times as much.\n" +
     "local function take(key, prefix, most, after, into, seen)\n" +
-    "  local all = redis.call('ZRANGE', key, 0, -1)\n" +
-    "  if #all == 0 then\n" +
-    "    return\n" +
-    "  end\n" +
-    "  local text = '\\2' .. table.concat(all, '\\2')\n" +
-    "  local names, wanted = {}, '\\2' .. prefix\n" +
-    "  local from = find(text, wanted, 1, true)\n" +
-    "  while from and (#names < most or after) do\n" +
-    "    local to = find(text, '\\2', from + 1, true)\n" +
-    "    local member = sub(text, from + 1, (to or 0) - 1)\n" +
-    "    if not (seen and seen[member]) then\n" +
-    "      names[#names + 1] = member\n" +
+    "  local left = most\n" +
+    "  for _, one in ipairs(matching(key, literal(prefix) .. '*')) do\n" +
+    "    if left == 0 then\n" +
+    "      break\n" +
     "    end\n" +
-    "    from = to and find(text, wanted, to, true)\n" +
-    "  end\n" +
-    "  -- Most of a block is not asked for, so neither are its ranks.\n" +
-    "  local ranks, left = #names > 0 and redis.call('ZMSCORE', key, unpack(names)), most\n" +
-    "  for i, member in ipairs(names) do\n" +
-    "    local one = { member = member, rank = tonumber(ranks[i]), text = ranks[i] }\n" +
-    "    if left > 0 and (not after or precedes(after, one)) then\n" +
+    "    if not (seen and seen[one.member]) and (not after or precedes(after, one)) then\n" +
     "      into[#into + 1], left = one, left - 1\n" +
     "      if seen then\n" +
-    "        seen[member] = true\n" +
+    "        seen[one.member] = true\n" +
     "      end\n" +
     "    end\n" +
     "  end\n" +
@@ -252,7 +269,7 @@ export const bookApply = new Script({
     "    if cut == #member then\n" +
     "      break\n" +
     "    end\n" +
-    "    cut = endOf(member, cut + 1)\n" +
+    "    cut = cut + 1\n" +
     "  end\n" +
     "  -- The longest first: the others are made from them.\n" +
     "  for i = #thin, 1, -1 do\n" +
@@ -284,7 +301,7 @@ export const bookApply = new Script({
     "    elseif starts < count then\n" +
     "      break\n" +
     "    end\n" +
-    "    cut = endOf(start, cut + 1)\n" +
+    "    cut = cut + 1\n" +
     "  end\n" +
     "  for i = #found, 1, -1 do\n" +
     "    act(found[i])\n" +
@@ -347,10 +364,12 @@ export const bookApply = new Script({
     "  end\n" +
     "end\n" +
     "-- Scores and ranks. A rank is a negated score, so that the best comes first and members of one score in the order of bytes.\n" +
-    "-- With a half-life the rank is -round(1000 * (log2(score) + now / half-life)): as time goes by, all scores sink alike and\n" +
-    "-- the ranks stay, so nothing has to be rewritten. A score of 0 has the rank 0.\n" +
+    "-- With a half-life the rank is -round(1000 * (log2(score) + now / half-life + 1100)): as time goes by, all scores sink alike and\n" +
+    "-- the ranks stay, so nothing has to be rewritten. A score of 0 has the rank 0, and any other one a negative rank: log2 is -1074 or\n" +
+    "-- more. `score.ts` does it likewise.\n" +
     "-- Expects: halfLifeMs.\n" +
-    "local UNITS = 1000\n" +
+    "local UNITS, OFFSET = 1000, 1100\n" +
+    "local LARGEST = 1.7976931348623157e308\n" +
     "local halfLives = 0\n" +
     "if halfLifeMs > 0 then\n" +
     "  local time = redis.call('TIME')\n" +
@@ -365,18 +384,17 @@ export const bookApply = new Script({
     "  if halfLifeMs == 0 then\n" +
     "    return score == 0 and '0' or string.format('%.17g', -score)\n" +
     "  end\n" +
-    "  return score <= 0 and '0' or string.format('%.0f', -UNITS * (log2(score) + halfLives))\n" +
+    "  return score <= 0 and '0' or string.format('%.0f', -UNITS * (log2(score) + halfLives + OFFSET))\n" +
     "end\n" +
     "\n" +
     "local function scoreOf(rank)\n" +
     "  if halfLifeMs == 0 then\n" +
     "    return rank == 0 and 0 or -rank\n" +
     "  end\n" +
-    "  return rank == 0 and 0 or 2 ^ (-rank / UNITS - halfLives)\n" +
+    "  return rank == 0 and 0 or math.min(LARGEST, 2 ^ (-rank / UNITS - OFFSET - halfLives))\n" +
     "end\n" +
     "\n" +
     "local function boost(rank, by)\n" +
-    "  local LARGEST = 1.7976931348623157e308\n" +
     "  return rankOf(math.max(-LARGEST, math.min(LARGEST, scoreOf(rank) + by)))\n" +
     "end\n" +
     "\n" +
@@ -417,7 +435,8 @@ export const bookApply = new Script({
     "      members[#members + 1] = form .. '\\1' .. id\n" +
     "    end\n" +
     "  end\n" +
-    "  local rank = redis.call('ZSCORE', (placeOf(members[1])), members[1])\n" +
+    "  -- A key without a word has no members, and its entry has a card.\n" +
+    "  local rank = members[1] and redis.call('ZSCORE', (placeOf(members[1])), members[1])\n" +
     "  local reply = rank and 1 or 0\n" +
     "  if what == 'add' then\n" +
     "    local wanted, keep = readMembers(), {}\n" +
@@ -469,35 +488,41 @@ export const bookApply = new Script({
 export const bookComplete = new Script({
   name: "book.complete",
   isReadOnly: true,
-  keys: ["directory","cards","firstBlock","tops"],
-  args: ["halfLifeMs","prefix","limit","afterRank","afterMember"],
+  keys: ["directory","cards","firstBlock","tops","absent"],
+  args: ["halfLifeMs","limit","afterRank","afterMember","place","prefix"],
+  restArg: "others",
   source: "#!lua flags=no-writes\n" +
-    "-- Finds the best entries that have a form with a prefix.\n" +
+    "-- Finds the best entries whose words the tokens begin, each token a word of its own.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   directory    see book.apply.lua\n" +
     "--   cards        see book.apply.lua\n" +
     "--   firstBlock   see book.apply.lua\n" +
     "--   tops         see book.apply.lua\n" +
+    "--   absent       never exists: while the slot moves, a node refuses a call of whose keys it lacks one, and so runs none\n" +
     "-- ARGV\n" +
     "--   halfLifeMs   as for book.apply.lua\n" +
-    "--   prefix       a prefix of forms; empty: all have it\n" +
     "--   limit        the most entries\n" +
     "--   afterRank    the rank of the last one of the page before, or nothing\n" +
     "--   afterMember  its member\n" +
+    "--   place        where an earlier call stopped, or nothing\n" +
+    "--   prefix       the first token, no other is longer; empty: all entries have it, if it is the only one\n" +
+    "--   others...    the other tokens\n" +
     "-- RETURNS\n" +
-    "--   an array with the member by which each entry was found, and its rank behind it, the best first; then an array with the card of\n" +
-    "--   each or an empty string, and how many half-lives the server's clock counts, 0 without. The first array alone if no entry has\n" +
-    "--   a card and there is no half-life\n" +
-    "local directory, cards, firstBlock, tops = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
-    "local halfLifeMs, prefix, limit = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])\n" +
-    "local afterRank, afterMember = ARGV[4], ARGV[5]\n" +
+    "--   an array with the member by which each entry was found, and its rank behind it, the best first. Alone if no entry has a card,\n" +
+    "--   there is no half-life, and nothing is left to do. Else behind it: an array with the card of each or an empty string, or empty if\n" +
+    "--   none has one; how many half-lives the server's clock counts, 0 without; and where to go on, because the work of one call\n" +
+    "--   is bounded: nothing if all is found, the rank and the member behind which to look, or the place\n" +
+    "local directory, cards, firstBlock, tops, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local halfLifeMs, limit = tonumber(ARGV[1]), tonumber(ARGV[2])\n" +
+    "local afterRank, afterMember, place, prefix = ARGV[3], ARGV[4], ARGV[5], ARGV[6]\n" +
+    "local others = ARGV\n" +
     "\n" +
     "-- Most calls end here: a heavy prefix of a book of handles. So nothing is prepared before.\n" +
     "local find = string.find\n" +
-    "local top = redis.call('ZRANGE', tops .. prefix, 0, limit - 1, 'WITHSCORES')\n" +
-    "if #top == 2 * limit and afterRank == '' and halfLifeMs == 0 then\n" +
-    "  if not find(table.concat(top), '\\1', 1, true) then\n" +
+    "if not others[7] and afterRank == '' and halfLifeMs == 0 then\n" +
+    "  local top = redis.call('ZRANGE', tops .. prefix, 0, limit - 1, 'WITHSCORES')\n" +
+    "  if #top == 2 * limit and not find(table.concat(top), '\\1', 1, true) then\n" +
     "    return { top }\n" +
     "  end\n" +
     "end\n" +
@@ -541,7 +566,29 @@ export const bookComplete = new Script({
     "  return entry and keyOf(entry) or firstBlock, entry\n" +
     "end\n" +
     "\n" +
-    "-- What a prefix consists of: the prefixes, one code point longer, that are heavy, and the blocks that hold anything else of it.\n" +
+    "-- A text as a pattern that only it matches.\n" +
+    "local function literal(text)\n" +
+    "  return find(text, '[%*%?%[%\\\\]') and string.gsub(text, '[%*%?%[%\\\\]', '\\\\%0') or text\n" +
+    "end\n" +
+    "\n" +
+    "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
+    "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
+    "local function matching(key, pattern)\n" +
+    "  local list, found = redis.call('ZSCAN', key, 0, 'MATCH', pattern, 'COUNT', 1000)[2], {}\n" +
+    "  local isSorted = true\n" +
+    "  for i = 1, #list, 2 do\n" +
+    "    local one = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
+    "    isSorted = isSorted and (i == 1 or precedes(found[#found], one))\n" +
+    "    found[#found + 1] = one\n" +
+    "  end\n" +
+    "  if not isSorted then\n" +
+    "    table.sort(found, precedes)\n" +
+    "  end\n" +
+    "  return found\n" +
+    "end\n" +
+    "\n" +
+    "-- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes\n" +
+    "-- and not code points, so that no alphabet gives a prefix more than a few dozen parts: of Han there are thousands.\n" +
     "-- A prefix is heavy, and has a top set, when two blocks or more begin behind where it begins. A light one has no heavy ones\n" +
     "-- in it, and one or two blocks.\n" +
     "local function partsOf(prefix)\n" +
@@ -559,17 +606,27 @@ export const bookComplete = new Script({
     "  end\n" +
     "  local entry = redis.call('ZRANGEBYLEX', directory, '(' .. prefix .. '\\1', last, 'LIMIT', 0, 1)[1]\n" +
     "  found = { (placeOf(prefix)) }\n" +
-    "  while entry do\n" +
-    "    local child = sub(entry, 1, endOf(entry, #prefix + 1))\n" +
-    "    local behind = '(' .. entry\n" +
-    "    if redis.call('EXISTS', tops .. child) == 1 then\n" +
-    "      children[#children + 1] = child\n" +
-    "      behind = '(' .. child .. '\\255'\n" +
-    "      -- The block in which it ends may go on behind it.\n" +
-    "      entry = redis.call('ZREVRANGEBYLEX', directory, behind, '-', 'LIMIT', 0, 1)[1]\n" +
+    "  local heavy\n" +
+    "  -- The block in which a heavy part ends may go on behind it; not if another one is next to it, as b is to a.\n" +
+    "  local function leave(child)\n" +
+    "    local isNext = child and byte(heavy, -1) + 1 == byte(child, -1)\n" +
+    "    if not isNext then\n" +
+    "      found[#found + 1] = placeOf(heavy .. '\\254')\n" +
     "    end\n" +
-    "    found[#found + 1] = keyOf(entry)\n" +
-    "    entry = redis.call('ZRANGEBYLEX', directory, behind, last, 'LIMIT', 0, 1)[1]\n" +
+    "  end\n" +
+    "  while entry do\n" +
+    "    local child = sub(entry, 1, #prefix + 1)\n" +
+    "    local isHeavy = redis.call('EXISTS', tops .. child) == 1\n" +
+    "    if heavy then\n" +
+    "      leave(isHeavy and child)\n" +
+    "    end\n" +
+    "    heavy = isHeavy and child\n" +
+    "    children[#children + 1] = heavy or nil\n" +
+    "    found[#found + 1] = not heavy and keyOf(entry) or nil\n" +
+    "    entry = redis.call('ZRANGEBYLEX', directory, '(' .. (heavy and child .. '\\255' or entry), last, 'LIMIT', 0, 1)[1]\n" +
+    "  end\n" +
+    "  if heavy then\n" +
+    "    leave()\n" +
     "  end\n" +
     "  return found, children\n" +
     "end\n" +
@@ -577,32 +634,16 @@ export const bookComplete = new Script({
     "-- Expects: book.places.part.lua before it.\n" +
     "\n" +
     "-- Adds the best of a sorted set that have the prefix and come behind a member, up to a number. `seen` may be nil.\n" +
-    "-- The members are looked through as one text, each behind a control character that none has: a search for each would cost\n" +
-    "-- three times as much.\n" +
     "local function take(key, prefix, most, after, into, seen)\n" +
-    "  local all = redis.call('ZRANGE', key, 0, -1)\n" +
-    "  if #all == 0 then\n" +
-    "    return\n" +
-    "  end\n" +
-    "  local text = '\\2' .. table.concat(all, '\\2')\n" +
-    "  local names, wanted = {}, '\\2' .. prefix\n" +
-    "  local from = find(text, wanted, 1, true)\n" +
-    "  while from and (#names < most or after) do\n" +
-    "    local to = find(text, '\\2', from + 1, true)\n" +
-    "    local member = sub(text, from + 1, (to or 0) - 1)\n" +
-    "    if not (seen and seen[member]) then\n" +
-    "      names[#names + 1] = member\n" +
+    "  local left = most\n" +
+    "  for _, one in ipairs(matching(key, literal(prefix) .. '*')) do\n" +
+    "    if left == 0 then\n" +
+    "      break\n" +
     "    end\n" +
-    "    from = to and find(text, wanted, to, true)\n" +
-    "  end\n" +
-    "  -- Most of a block is not asked for, so neither are its ranks.\n" +
-    "  local ranks, left = #names > 0 and redis.call('ZMSCORE', key, unpack(names)), most\n" +
-    "  for i, member in ipairs(names) do\n" +
-    "    local one = { member = member, rank = tonumber(ranks[i]), text = ranks[i] }\n" +
-    "    if left > 0 and (not after or precedes(after, one)) then\n" +
+    "    if not (seen and seen[one.member]) and (not after or precedes(after, one)) then\n" +
     "      into[#into + 1], left = one, left - 1\n" +
     "      if seen then\n" +
-    "        seen[member] = true\n" +
+    "        seen[one.member] = true\n" +
     "      end\n" +
     "    end\n" +
     "  end\n" +
@@ -678,10 +719,12 @@ export const bookComplete = new Script({
     "  return #found == most and found or expand(prefix, most, after)\n" +
     "end\n" +
     "-- Scores and ranks. A rank is a negated score, so that the best comes first and members of one score in the order of bytes.\n" +
-    "-- With a half-life the rank is -round(1000 * (log2(score) + now / half-life)): as time goes by, all scores sink alike and\n" +
-    "-- the ranks stay, so nothing has to be rewritten. A score of 0 has the rank 0.\n" +
+    "-- With a half-life the rank is -round(1000 * (log2(score) + now / half-life + 1100)): as time goes by, all scores sink alike and\n" +
+    "-- the ranks stay, so nothing has to be rewritten. A score of 0 has the rank 0, and any other one a negative rank: log2 is -1074 or\n" +
+    "-- more. `score.ts` does it likewise.\n" +
     "-- Expects: halfLifeMs.\n" +
-    "local UNITS = 1000\n" +
+    "local UNITS, OFFSET = 1000, 1100\n" +
+    "local LARGEST = 1.7976931348623157e308\n" +
     "local halfLives = 0\n" +
     "if halfLifeMs > 0 then\n" +
     "  local time = redis.call('TIME')\n" +
@@ -696,50 +739,133 @@ export const bookComplete = new Script({
     "  if halfLifeMs == 0 then\n" +
     "    return score == 0 and '0' or string.format('%.17g', -score)\n" +
     "  end\n" +
-    "  return score <= 0 and '0' or string.format('%.0f', -UNITS * (log2(score) + halfLives))\n" +
+    "  return score <= 0 and '0' or string.format('%.0f', -UNITS * (log2(score) + halfLives + OFFSET))\n" +
     "end\n" +
     "\n" +
     "local function scoreOf(rank)\n" +
     "  if halfLifeMs == 0 then\n" +
     "    return rank == 0 and 0 or -rank\n" +
     "  end\n" +
-    "  return rank == 0 and 0 or 2 ^ (-rank / UNITS - halfLives)\n" +
+    "  return rank == 0 and 0 or math.min(LARGEST, 2 ^ (-rank / UNITS - OFFSET - halfLives))\n" +
     "end\n" +
     "\n" +
     "local function boost(rank, by)\n" +
-    "  local LARGEST = 1.7976931348623157e308\n" +
     "  return rankOf(math.max(-LARGEST, math.min(LARGEST, scoreOf(rank) + by)))\n" +
     "end\n" +
+    "-- The forms of an entry, and which of them fit the tokens of a query. `forms.ts` makes the same ones.\n" +
+    "-- Expects: book.places.part.lua before it, cards.\n" +
     "\n" +
-    "-- An entry that is found by several of its forms is told once, by the first of them in the order of bytes.\n" +
-    "local function isFirst(member, separator, card)\n" +
-    "  local form, id = sub(member, 1, separator - 1), sub(member, separator)\n" +
-    "  local function isAhead(other)\n" +
-    "    return sub(other, 1, #prefix) == prefix and isBefore(other .. id, member)\n" +
-    "  end\n" +
-    "  if card then\n" +
-    "    for other in string.gmatch(sub(card, 1, find(card, '\\0', 1, true) - 1), '[^\\1]+') do\n" +
-    "      if isAhead(other) then\n" +
-    "        return false\n" +
-    "      end\n" +
-    "    end\n" +
-    "    return true\n" +
-    "  end\n" +
-    "  local space = find(form, ' ', 1, true)\n" +
-    "  while space do\n" +
-    "    if isAhead(sub(form, space + 1) .. ' ' .. sub(form, 1, space - 1)) then\n" +
-    "      return false\n" +
-    "    end\n" +
-    "    space = find(form, ' ', space + 1, true)\n" +
-    "  end\n" +
-    "  return true\n" +
+    "local function begins(text, with)\n" +
+    "  return sub(text, 1, #with) == with\n" +
     "end\n" +
     "\n" +
-    "local replies, told, hasCards = {}, {}, false\n" +
-    "local after = afterRank ~= '' and { member = afterMember, rank = tonumber(afterRank) } or nil\n" +
-    "repeat\n" +
-    "  local wanted = limit - #told\n" +
-    "  local found, ids = ranked(prefix, wanted, after), {}\n" +
+    "-- The form of a member. `ann ann` is all of its member, as a handle is: it has one form, which is its key.\n" +
+    "local function formIn(member)\n" +
+    "  return sub(member, 1, (find(member, '\\1', 1, true) or 0) - 1)\n" +
+    "end\n" +
+    "\n" +
+    "-- The words of a form, in its order.\n" +
+    "local function wordsIn(form)\n" +
+    "  local words = {}\n" +
+    "  for word in string.gmatch(byte(form, 1) == 3 and sub(form, (find(form, ' ', 1, true))) or form, '[^ ]+') do\n" +
+    "    words[#words + 1] = word\n" +
+    "  end\n" +
+    "  return words\n" +
+    "end\n" +
+    "\n" +
+    "-- The first code points of two texts in turn, up to the third; a text that has ended gives `ended`, or ends all.\n" +
+    "local function inTurn(a, b, ended)\n" +
+    "  local turns, atA, atB = {}, 1, 1\n" +
+    "  for _ = 1, 3 do\n" +
+    "    local toA, toB = atA <= #a and endOf(a, atA), atB <= #b and endOf(b, atB)\n" +
+    "    turns[#turns + 1] = toA and sub(a, atA, toA) or ended\n" +
+    "    if not ended and not (toA and toB) then\n" +
+    "      break\n" +
+    "    end\n" +
+    "    turns[#turns + 1] = toB and sub(b, atB, toB) or ended\n" +
+    "    atA, atB = toA and toA + 1 or atA, toB and toB + 1 or atB\n" +
+    "  end\n" +
+    "  return table.concat(turns)\n" +
+    "end\n" +
+    "\n" +
+    "-- All forms of a name that are of one kind with one of them.\n" +
+    "local function formsLike(form)\n" +
+    "  local words, forms = wordsIn(form), {}\n" +
+    "  if byte(form, 1) ~= 3 then\n" +
+    "    local space = 0\n" +
+    "    while space do\n" +
+    "      forms[#forms + 1] = space == 0 and form or sub(form, space + 1) .. ' ' .. sub(form, 1, space - 1)\n" +
+    "      space = find(form, ' ', space + 1, true)\n" +
+    "    end\n" +
+    "    return forms\n" +
+    "  end\n" +
+    "  table.sort(words, isBefore)\n" +
+    "  for i = 1, #words do\n" +
+    "    for j = i + 1, #words do\n" +
+    "      local all = { words[i], words[j] }\n" +
+    "      for k = 1, #words do\n" +
+    "        all[#all + 1] = k ~= i and k ~= j and words[k] or nil\n" +
+    "      end\n" +
+    "      forms[#forms + 1] = '\\3' .. inTurn(words[i], words[j], '\\4') .. ' ' .. table.concat(all, ' ')\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return forms\n" +
+    "end\n" +
+    "\n" +
+    "-- Forms of the entry that a member belongs to, after `readCards`: all, or those like that of the member.\n" +
+    "local function formsOfEntry(one)\n" +
+    "  if not one.separator then\n" +
+    "    return { one.member }\n" +
+    "  elseif not one.card then\n" +
+    "    return formsLike(sub(one.member, 1, one.separator - 1))\n" +
+    "  end\n" +
+    "  local forms = {}\n" +
+    "  for form in string.gmatch(sub(one.card, 1, find(one.card, '\\0', 1, true) - 1), '[^\\1]+') do\n" +
+    "    forms[#forms + 1] = form\n" +
+    "  end\n" +
+    "  return forms\n" +
+    "end\n" +
+    "\n" +
+    "-- Gives the tokens from `at` on words from `first` on, each its own.\n" +
+    "local function assign(words, first, tokens, at)\n" +
+    "  local token = tokens[at]\n" +
+    "  for i = first, token and #words or 0 do\n" +
+    "    local word = words[i]\n" +
+    "    if begins(word, token) then\n" +
+    "      words[i] = ''\n" +
+    "      if assign(words, first, tokens, at + 1) then\n" +
+    "        return true\n" +
+    "      end\n" +
+    "      words[i] = word\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return not token\n" +
+    "end\n" +
+    "\n" +
+    "-- Whether the first token begins a turned form, and each other one a word of its own behind the first.\n" +
+    "local function fitsTurned(form, tokens)\n" +
+    "  return byte(form, 1) ~= 3\n" +
+    "    and begins(form, tokens[1])\n" +
+    "    and (not tokens[2] or assign(wordsIn(form), 2, tokens, 2))\n" +
+    "end\n" +
+    "\n" +
+    "-- Whether the first two tokens begin the two words of a form for two, in any order, and each other one a word of its own.\n" +
+    "local function fitsPair(form, tokens)\n" +
+    "  if byte(form, 1) ~= 3 then\n" +
+    "    return false\n" +
+    "  end\n" +
+    "  local words = wordsIn(form)\n" +
+    "  for i = 1, 2 do\n" +
+    "    if begins(words[i], tokens[1]) and begins(words[3 - i], tokens[2]) and assign(words, 3, tokens, 3) then\n" +
+    "      return true\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return false\n" +
+    "end\n" +
+    "\n" +
+    "-- Adds to members what is known of their entries.\n" +
+    "local function readCards(found)\n" +
+    "  local ids = {}\n" +
     "  for _, one in ipairs(found) do\n" +
     "    one.separator = find(one.member, '\\1', 1, true)\n" +
     "    if one.separator then\n" +
@@ -747,21 +873,1443 @@ export const bookComplete = new Script({
     "      one.at = #ids\n" +
     "    end\n" +
     "  end\n" +
-    "  local known = #ids > 0 and redis.call('HMGET', cards, unpack(ids))\n" +
-    "  for _, one in ipairs(found) do\n" +
-    "    local card = one.separator and known[one.at]\n" +
-    "    if not one.separator or isFirst(one.member, one.separator, card) then\n" +
-    "      told[#told + 1], hasCards = card or '', hasCards or card\n" +
-    "      replies[#replies + 1] = one.member\n" +
-    "      replies[#replies + 1] = one.text\n" +
+    "  -- As many as a call can take at once.\n" +
+    "  for from = 1, #ids, 4000 do\n" +
+    "    local known = redis.call('HMGET', cards, unpack(ids, from, math.min(from + 3999, #ids)))\n" +
+    "    for _, one in ipairs(found) do\n" +
+    "      if one.at and one.at >= from and one.at < from + 4000 then\n" +
+    "        one.card = known[one.at - from + 1]\n" +
+    "      end\n" +
     "    end\n" +
     "  end\n" +
-    "  after = found[#found]\n" +
-    "until #told == limit or #found < wanted\n" +
-    "if hasCards or halfLifeMs > 0 then\n" +
-    "  return { replies, told, string.format('%.17g', halfLives) }\n" +
     "end\n" +
-    "return { replies }\n",
+    "-- What is told of the members found: each entry once, by the first member of it that fits.\n" +
+    "-- Expects: book.forms.part.lua and book.score.part.lua before it.\n" +
+    "local replies, told, hasCards, known = {}, {}, false, {}\n" +
+    "\n" +
+    "-- Whether no other member of its entry that fits stands before a member.\n" +
+    "local function isFirst(one, fit)\n" +
+    "  local id = one.separator and sub(one.member, one.separator)\n" +
+    "  for _, form in ipairs(id and formsOfEntry(one) or {}) do\n" +
+    "    if fit(form) and isBefore(form .. id, one.member) then\n" +
+    "      return false\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return true\n" +
+    "end\n" +
+    "\n" +
+    "-- Tells of a member unless its entry was told of. All members of an entry have one rank: in the order of rank, only an entry that\n" +
+    "-- has the rank of the cursor can have been told of on the page before.\n" +
+    "local function tell(one, fit, cursor)\n" +
+    "  local id = one.separator and sub(one.member, one.separator + 1) or one.member\n" +
+    "  if known[id] or cursor and cursor.rank == one.rank and not isFirst(one, fit) then\n" +
+    "    return\n" +
+    "  end\n" +
+    "  known[id] = true\n" +
+    "  told[#told + 1], hasCards = one.card or '', hasCards or one.card\n" +
+    "  replies[#replies + 1] = one.member\n" +
+    "  replies[#replies + 1] = one.text\n" +
+    "end\n" +
+    "\n" +
+    "local function replyWith(...)\n" +
+    "  return { replies, hasCards and told or {}, string.format('%.17g', halfLives), ... }\n" +
+    "end\n" +
+    "-- A look through the blocks of a prefix.\n" +
+    "-- Expects: book.places.part.lua before it.\n" +
+    "\n" +
+    "-- How many blocks a call may look through, about 7 µs each. Who needs more goes on in another call.\n" +
+    "local looked, mostLooked = 0, 200\n" +
+    "\n" +
+    "local function startOf(entry)\n" +
+    "  return sub(entry, 1, find(entry, '\\0', 1, true) - 1)\n" +
+    "end\n" +
+    "\n" +
+    "-- Calls `visit` with the members that begin with `head` and match a pattern, in a list for each block, from a place on. Returns\n" +
+    "-- nothing, or the place where to go on; ends early if `visit` returns true.\n" +
+    "local function scan(head, pattern, place, visit)\n" +
+    "  local last = '(' .. head .. '\\255'\n" +
+    "  local key, entry = placeOf(place)\n" +
+    "  local ahead, at = {}, 1\n" +
+    "  while key do\n" +
+    "    looked = looked + 1\n" +
+    "    if visit(matching(key, pattern)) then\n" +
+    "      return nil\n" +
+    "    end\n" +
+    "    if entry and not ahead[at] then\n" +
+    "      ahead, at = redis.call('ZRANGEBYLEX', directory, '(' .. entry, last, 'LIMIT', 0, 16), 1\n" +
+    "    end\n" +
+    "    entry, at = ahead[at], at + 1\n" +
+    "    key = entry and keyOf(entry)\n" +
+    "    if key and looked >= mostLooked then\n" +
+    "      return startOf(entry)\n" +
+    "    end\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "local tokens = { unpack(others, 6) }\n" +
+    "local cursor = afterRank ~= '' and { member = afterMember, rank = tonumber(afterRank) } or nil\n" +
+    "local function fit(form)\n" +
+    "  return (tokens[2] and fitsPair or fitsTurned)(form, tokens)\n" +
+    "end\n" +
+    "\n" +
+    "-- The best members that fit several tokens. The tree of top sets is walked, and always that part looked into which may hold what\n" +
+    "-- comes next. Where all that begins with the letters of two tokens fits, the first look tells all.\n" +
+    "-- Expects: book.scan.part.lua, book.ranked.part.lua and book.tell.part.lua before it, fit, cursor, limit.\n" +
+    "\n" +
+    "-- A walk that has looked into so many parts is given up.\n" +
+    "local MOST_WALKED = 150\n" +
+    "\n" +
+    "-- Tells of them, up to the limit, and returns whether it came to an end. A query begins with `head` and matches `tail` behind it.\n" +
+    "local function walk(queries)\n" +
+    "  local heap, size, seen, walked = {}, 0, {}, 0\n" +
+    "\n" +
+    "  local function push(one)\n" +
+    "    size = size + 1\n" +
+    "    local at = size\n" +
+    "    while at > 1 do\n" +
+    "      local above = math.floor(at / 2)\n" +
+    "      if not precedes(one, heap[above]) then\n" +
+    "        break\n" +
+    "      end\n" +
+    "      heap[at], at = heap[above], above\n" +
+    "    end\n" +
+    "    heap[at] = one\n" +
+    "  end\n" +
+    "\n" +
+    "  local function pop()\n" +
+    "    local least, one = heap[1], heap[size]\n" +
+    "    heap[size], size = nil, size - 1\n" +
+    "    local at, below = 1, 2\n" +
+    "    while below <= size do\n" +
+    "      if below < size and precedes(heap[below + 1], heap[below]) then\n" +
+    "        below = below + 1\n" +
+    "      end\n" +
+    "      if not precedes(heap[below], one) then\n" +
+    "        break\n" +
+    "      end\n" +
+    "      heap[at], at, below = heap[below], below, 2 * below\n" +
+    "    end\n" +
+    "    if size > 0 then\n" +
+    "      heap[at] = one\n" +
+    "    end\n" +
+    "    return least\n" +
+    "  end\n" +
+    "\n" +
+    "  -- A prefix that reaches into the words has some of the tail in itself.\n" +
+    "  local function lookInto(key, prefix, tail)\n" +
+    "    walked = walked + 1\n" +
+    "    local pattern = literal(prefix) .. (find(prefix, ' ', 1, true) and '*' or tail)\n" +
+    "    for _, one in ipairs(matching(key, pattern)) do\n" +
+    "      if not seen[one.member] and (not cursor or precedes(cursor, one)) and fit(formIn(one.member)) then\n" +
+    "        seen[one.member] = true\n" +
+    "        push(one)\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end\n" +
+    "\n" +
+    "  -- What a prefix has in its top set; and behind the last one there, that there may be more.\n" +
+    "  local function open(prefix, tail)\n" +
+    "    local top = tops .. prefix\n" +
+    "    local last = redis.call('ZRANGE', top, -1, -1, 'WITHSCORES')\n" +
+    "    if last[1] then\n" +
+    "      lookInto(top, prefix, tail)\n" +
+    "      push({ member = last[1], rank = tonumber(last[2]), prefix = prefix, tail = tail })\n" +
+    "    else\n" +
+    "      for _, key in ipairs((partsOf(prefix))) do\n" +
+    "        lookInto(key, prefix, tail)\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end\n" +
+    "\n" +
+    "  for _, query in ipairs(queries) do\n" +
+    "    open(query.head, query.tail)\n" +
+    "  end\n" +
+    "  while size > 0 and #told < limit do\n" +
+    "    local one = pop()\n" +
+    "    if not one.prefix then\n" +
+    "      readCards({ one })\n" +
+    "      tell(one, fit, cursor)\n" +
+    "    elseif walked >= MOST_WALKED then\n" +
+    "      return false\n" +
+    "    else\n" +
+    "      local places, children = partsOf(one.prefix)\n" +
+    "      for _, key in ipairs(places) do\n" +
+    "        lookInto(key, one.prefix, one.tail)\n" +
+    "      end\n" +
+    "      for _, child in ipairs(children) do\n" +
+    "        open(child, one.tail)\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return true\n" +
+    "end\n" +
+    "\n" +
+    "local function tellAll(found)\n" +
+    "  readCards(found)\n" +
+    "  for _, one in ipairs(found) do\n" +
+    "    if #told == limit then\n" +
+    "      break\n" +
+    "    end\n" +
+    "    tell(one, fit, cursor)\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "if not tokens[2] then\n" +
+    "  -- An entry has several members, so more may be needed than told.\n" +
+    "  local LEAST_ASKED, MOST_ASKED = 16, 2000\n" +
+    "  local after, asked = cursor, 0\n" +
+    "  repeat\n" +
+    "    local wanted = math.max(limit - #told, asked > 0 and LEAST_ASKED or 1)\n" +
+    "    local found = ranked(prefix, wanted, after)\n" +
+    "    local turned = {}\n" +
+    "    for _, one in ipairs(found) do\n" +
+    "      turned[#turned + 1] = byte(one.member, 1) ~= 3 and one or nil\n" +
+    "    end\n" +
+    "    tellAll(turned)\n" +
+    "    after, asked = found[#found], asked + wanted\n" +
+    "    local isDone = #told == limit or #found < wanted\n" +
+    "  until isDone or asked >= MOST_ASKED\n" +
+    "  return replyWith(#told < limit and after and asked >= MOST_ASKED and { after.text, after.member } or {})\n" +
+    "end\n" +
+    "\n" +
+    "-- Either token may belong to the lesser word.\n" +
+    "local queries = {}\n" +
+    "for _, pair in ipairs({ { tokens[1], tokens[2] }, { tokens[2], tokens[1] } }) do\n" +
+    "  local tail = '* ' .. literal(pair[1]) .. '* ' .. literal(pair[2]) .. '*'\n" +
+    "  queries[#queries + 1] = { head = '\\3' .. inTurn(pair[1], pair[2]), tail = tail }\n" +
+    "end\n" +
+    "if place == '' then\n" +
+    "  if walk(queries) then\n" +
+    "    return replyWith({})\n" +
+    "  end\n" +
+    "  replies, told, hasCards, known = {}, {}, false, {}\n" +
+    "end\n" +
+    "\n" +
+    "local found, rest = {}, nil\n" +
+    "for i = place ~= '' and tonumber(sub(place, 1, 1)) or 1, #queries do\n" +
+    "  local query = queries[i]\n" +
+    "  local from = place ~= '' and sub(place, 2) or query.head\n" +
+    "  place = ''\n" +
+    "  rest = scan(query.head, literal(query.head) .. query.tail, from, function(list)\n" +
+    "    for _, one in ipairs(list) do\n" +
+    "      if (not cursor or precedes(cursor, one)) and fit(formIn(one.member)) then\n" +
+    "        found[#found + 1] = one\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end)\n" +
+    "  if rest then\n" +
+    "    rest = { i .. rest }\n" +
+    "    break\n" +
+    "  end\n" +
+    "end\n" +
+    "table.sort(found, precedes)\n" +
+    "tellAll(found)\n" +
+    "return replyWith(rest or {})\n",
+} as const);
+
+export const bookFuzzy = new Script({
+  name: "book.fuzzy",
+  isReadOnly: true,
+  keys: ["directory","cards","firstBlock","tops","absent"],
+  args: ["halfLifeMs","limit","afterRank","afterMember"],
+  restArg: "tokens",
+  source: "#!lua flags=no-writes\n" +
+    "-- Finds the best entries whose words the tokens begin after one edit in one of them, and not without. An edit puts in, takes out or\n" +
+    "-- exchanges a code point, or swaps two; what changes only the last one is left out, as the token without it finds the same. A\n" +
+    "-- single token may also lack the space between two words.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   directory    see book.apply.lua\n" +
+    "--   cards        see book.apply.lua\n" +
+    "--   firstBlock   see book.apply.lua\n" +
+    "--   tops         see book.apply.lua\n" +
+    "--   absent       never exists: while the slot moves, a node refuses a call of whose keys it lacks one, and so runs none\n" +
+    "-- ARGV\n" +
+    "--   halfLifeMs   as for book.apply.lua\n" +
+    "--   limit        the most entries\n" +
+    "--   afterRank    the rank of the last one of the page before, or nothing\n" +
+    "--   afterMember  its member\n" +
+    "--   tokens...    at least one of three code points or more\n" +
+    "-- RETURNS\n" +
+    "--   an array with the member by which each entry was found, and its rank behind it, the best first; an array with the card of each\n" +
+    "--   or an empty string, or empty if none has one; and how many half-lives the server's clock counts, 0 without\n" +
+    "local directory, cards, firstBlock, tops, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local halfLifeMs, limit = tonumber(ARGV[1]), tonumber(ARGV[2])\n" +
+    "local afterRank, afterMember = ARGV[3], ARGV[4]\n" +
+    "local tokens = { unpack(ARGV, 5) }\n" +
+    "local find = string.find\n" +
+    "\n" +
+    "-- Where the members of a book are. Bytes are compared by hand: `<` on strings follows the locale of the server.\n" +
+    "-- Expects: directory, firstBlock, tops, find.\n" +
+    "local sub, byte = string.sub, string.byte\n" +
+    "local blocks = sub(firstBlock, 1, -2)\n" +
+    "\n" +
+    "local function isBefore(a, b)\n" +
+    "  local at = 1\n" +
+    "  while true do\n" +
+    "    local x, y = byte(a, at), byte(b, at)\n" +
+    "    if x ~= y then\n" +
+    "      return (x or -1) < (y or -1)\n" +
+    "    elseif not x then\n" +
+    "      return false\n" +
+    "    end\n" +
+    "    at = at + 1\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "-- The best first: ranks are negated scores, and members of one score stand in the order of their bytes.\n" +
+    "local function precedes(a, b)\n" +
+    "  return a.rank < b.rank or a.rank == b.rank and isBefore(a.member, b.member)\n" +
+    "end\n" +
+    "\n" +
+    "-- Where the code point ends that begins at a byte.\n" +
+    "local function endOf(text, at)\n" +
+    "  local first = byte(text, at)\n" +
+    "  return at + (first < 0xC0 and 0 or first < 0xE0 and 1 or first < 0xF0 and 2 or 3)\n" +
+    "end\n" +
+    "\n" +
+    "local function keyOf(entry)\n" +
+    "  return blocks .. sub(entry, find(entry, '\\0', 1, true) + 1)\n" +
+    "end\n" +
+    "\n" +
+    "-- The block that a member belongs to, and its entry in the directory; a book of one block has none.\n" +
+    "local function placeOf(member)\n" +
+    "  local entry = redis.call('ZREVRANGEBYLEX', directory, '(' .. member .. '\\1', '-', 'LIMIT', 0, 1)[1]\n" +
+    "  return entry and keyOf(entry) or firstBlock, entry\n" +
+    "end\n" +
+    "\n" +
+    "-- A text as a pattern that only it matches.\n" +
+    "local function literal(text)\n" +
+    "  return find(text, '[%*%?%[%\\\\]') and string.gsub(text, '[%*%?%[%\\\\]', '\\\\%0') or text\n" +
+    "end\n" +
+    "\n" +
+    "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
+    "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
+    "local function matching(key, pattern)\n" +
+    "  local list, found = redis.call('ZSCAN', key, 0, 'MATCH', pattern, 'COUNT', 1000)[2], {}\n" +
+    "  local isSorted = true\n" +
+    "  for i = 1, #list, 2 do\n" +
+    "    local one = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
+    "    isSorted = isSorted and (i == 1 or precedes(found[#found], one))\n" +
+    "    found[#found + 1] = one\n" +
+    "  end\n" +
+    "  if not isSorted then\n" +
+    "    table.sort(found, precedes)\n" +
+    "  end\n" +
+    "  return found\n" +
+    "end\n" +
+    "\n" +
+    "-- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes\n" +
+    "-- and not code points, so that no alphabet gives a prefix more than a few dozen parts: of Han there are thousands.\n" +
+    "-- A prefix is heavy, and has a top set, when two blocks or more begin behind where it begins. A light one has no heavy ones\n" +
+    "-- in it, and one or two blocks.\n" +
+    "local function partsOf(prefix)\n" +
+    "  local last = '(' .. prefix .. '\\255'\n" +
+    "  local entries = redis.call('ZREVRANGEBYLEX', directory, last, '-', 'LIMIT', 0, 2)\n" +
+    "  if not entries[1] then\n" +
+    "    return { firstBlock }, {}\n" +
+    "  end\n" +
+    "  local found, children = {}, {}\n" +
+    "  for i, entry in ipairs(entries) do\n" +
+    "    found[i] = keyOf(entry)\n" +
+    "    if sub(entry, 1, #prefix) ~= prefix or byte(entry, #prefix + 1) == 0 then\n" +
+    "      return found, children\n" +
+    "    end\n" +
+    "  end\n" +
+    "  local entry = redis.call('ZRANGEBYLEX', directory, '(' .. prefix .. '\\1', last, 'LIMIT', 0, 1)[1]\n" +
+    "  found = { (placeOf(prefix)) }\n" +
+    "  local heavy\n" +
+    "  -- The block in which a heavy part ends may go on behind it; not if another one is next to it, as b is to a.\n" +
+    "  local function leave(child)\n" +
+    "    local isNext = child and byte(heavy, -1) + 1 == byte(child, -1)\n" +
+    "    if not isNext then\n" +
+    "      found[#found + 1] = placeOf(heavy .. '\\254')\n" +
+    "    end\n" +
+    "  end\n" +
+    "  while entry do\n" +
+    "    local child = sub(entry, 1, #prefix + 1)\n" +
+    "    local isHeavy = redis.call('EXISTS', tops .. child) == 1\n" +
+    "    if heavy then\n" +
+    "      leave(isHeavy and child)\n" +
+    "    end\n" +
+    "    heavy = isHeavy and child\n" +
+    "    children[#children + 1] = heavy or nil\n" +
+    "    found[#found + 1] = not heavy and keyOf(entry) or nil\n" +
+    "    entry = redis.call('ZRANGEBYLEX', directory, '(' .. (heavy and child .. '\\255' or entry), last, 'LIMIT', 0, 1)[1]\n" +
+    "  end\n" +
+    "  if heavy then\n" +
+    "    leave()\n" +
+    "  end\n" +
+    "  return found, children\n" +
+    "end\n" +
+    "-- The best members that have a prefix, exactly.\n" +
+    "-- Expects: book.places.part.lua before it.\n" +
+    "\n" +
+    "-- Adds the best of a sorted set that have the prefix and come behind a member, up to a number. `seen` may be nil.\n" +
+    "local function take(key, prefix, most, after, into, seen)\n" +
+    "  local left = most\n" +
+    "  for _, one in ipairs(matching(key, literal(prefix) .. '*')) do\n" +
+    "    if left == 0 then\n" +
+    "      break\n" +
+    "    end\n" +
+    "    if not (seen and seen[one.member]) and (not after or precedes(after, one)) then\n" +
+    "      into[#into + 1], left = one, left - 1\n" +
+    "      if seen then\n" +
+    "        seen[one.member] = true\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "local ranked\n" +
+    "\n" +
+    "-- The best of two lists that are in the order of rank.\n" +
+    "local function merge(a, b, most)\n" +
+    "  local found, i, j = {}, 1, 1\n" +
+    "  while #found < most and (a[i] or b[j]) do\n" +
+    "    if not b[j] or a[i] and precedes(a[i], b[j]) then\n" +
+    "      found[#found + 1], i = a[i], i + 1\n" +
+    "    else\n" +
+    "      found[#found + 1], j = b[j], j + 1\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return found\n" +
+    "end\n" +
+    "\n" +
+    "-- As `ranked`, of a prefix whose top set does not reach, or that has none.\n" +
+    "local function expand(prefix, most, after)\n" +
+    "  local places, children = partsOf(prefix)\n" +
+    "  if #children == 0 and #places < 3 then\n" +
+    "    local found, others = {}, {}\n" +
+    "    take(places[1], prefix, most, after, found)\n" +
+    "    if places[2] then\n" +
+    "      take(places[2], prefix, most, after, others)\n" +
+    "    end\n" +
+    "    return #others > 0 and merge(found, others, most) or found\n" +
+    "  end\n" +
+    "  local found, seen, lasts = {}, {}, {}\n" +
+    "  for _, key in ipairs(places) do\n" +
+    "    take(key, prefix, most, after, found, seen)\n" +
+    "  end\n" +
+    "  for i, child in ipairs(children) do\n" +
+    "    local top = tops .. child\n" +
+    "    take(top, child, most, after, found, seen)\n" +
+    "    local last = redis.call('ZRANGE', top, -1, -1, 'WITHSCORES')\n" +
+    "    lasts[i] = { member = last[1], rank = tonumber(last[2]) }\n" +
+    "  end\n" +
+    "  table.sort(found, precedes)\n" +
+    "  local worst = found[most]\n" +
+    "  for i, child in ipairs(children) do\n" +
+    "    -- It may have more that belongs here than its top set tells.\n" +
+    "    if not worst or precedes(lasts[i], worst) then\n" +
+    "      for _, one in ipairs(ranked(child, most, after)) do\n" +
+    "        if not seen[one.member] then\n" +
+    "          seen[one.member] = true\n" +
+    "          found[#found + 1] = one\n" +
+    "        end\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end\n" +
+    "  table.sort(found, precedes)\n" +
+    "  for i = #found, most + 1, -1 do\n" +
+    "    found[i] = nil\n" +
+    "  end\n" +
+    "  return found\n" +
+    "end\n" +
+    "\n" +
+    "-- The best members with a prefix, in the order of rank, behind a member if one is given.\n" +
+    "function ranked(prefix, most, after)\n" +
+    "  local found, top = {}, tops .. prefix\n" +
+    "  if after then\n" +
+    "    take(top, prefix, most, after, found)\n" +
+    "  else\n" +
+    "    local list = redis.call('ZRANGE', top, 0, most - 1, 'WITHSCORES')\n" +
+    "    for i = 1, #list, 2 do\n" +
+    "      found[#found + 1] = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return #found == most and found or expand(prefix, most, after)\n" +
+    "end\n" +
+    "-- Scores and ranks. A rank is a negated score, so that the best comes first and members of one score in the order of bytes.\n" +
+    "-- With a half-life the rank is -round(1000 * (log2(score) + now / half-life + 1100)): as time goes by, all scores sink alike and\n" +
+    "-- the ranks stay, so nothing has to be rewritten. A score of 0 has the rank 0, and any other one a negative rank: log2 is -1074 or\n" +
+    "-- more. `score.ts` does it likewise.\n" +
+    "-- Expects: halfLifeMs.\n" +
+    "local UNITS, OFFSET = 1000, 1100\n" +
+    "local LARGEST = 1.7976931348623157e308\n" +
+    "local halfLives = 0\n" +
+    "if halfLifeMs > 0 then\n" +
+    "  local time = redis.call('TIME')\n" +
+    "  halfLives = (time[1] * 1000 + time[2] / 1000) / halfLifeMs\n" +
+    "end\n" +
+    "\n" +
+    "local function log2(value)\n" +
+    "  return math.log(value) / math.log(2)\n" +
+    "end\n" +
+    "\n" +
+    "local function rankOf(score)\n" +
+    "  if halfLifeMs == 0 then\n" +
+    "    return score == 0 and '0' or string.format('%.17g', -score)\n" +
+    "  end\n" +
+    "  return score <= 0 and '0' or string.format('%.0f', -UNITS * (log2(score) + halfLives + OFFSET))\n" +
+    "end\n" +
+    "\n" +
+    "local function scoreOf(rank)\n" +
+    "  if halfLifeMs == 0 then\n" +
+    "    return rank == 0 and 0 or -rank\n" +
+    "  end\n" +
+    "  return rank == 0 and 0 or math.min(LARGEST, 2 ^ (-rank / UNITS - OFFSET - halfLives))\n" +
+    "end\n" +
+    "\n" +
+    "local function boost(rank, by)\n" +
+    "  return rankOf(math.max(-LARGEST, math.min(LARGEST, scoreOf(rank) + by)))\n" +
+    "end\n" +
+    "-- The forms of an entry, and which of them fit the tokens of a query. `forms.ts` makes the same ones.\n" +
+    "-- Expects: book.places.part.lua before it, cards.\n" +
+    "\n" +
+    "local function begins(text, with)\n" +
+    "  return sub(text, 1, #with) == with\n" +
+    "end\n" +
+    "\n" +
+    "-- The form of a member. `ann ann` is all of its member, as a handle is: it has one form, which is its key.\n" +
+    "local function formIn(member)\n" +
+    "  return sub(member, 1, (find(member, '\\1', 1, true) or 0) - 1)\n" +
+    "end\n" +
+    "\n" +
+    "-- The words of a form, in its order.\n" +
+    "local function wordsIn(form)\n" +
+    "  local words = {}\n" +
+    "  for word in string.gmatch(byte(form, 1) == 3 and sub(form, (find(form, ' ', 1, true))) or form, '[^ ]+') do\n" +
+    "    words[#words + 1] = word\n" +
+    "  end\n" +
+    "  return words\n" +
+    "end\n" +
+    "\n" +
+    "-- The first code points of two texts in turn, up to the third; a text that has ended gives `ended`, or ends all.\n" +
+    "local function inTurn(a, b, ended)\n" +
+    "  local turns, atA, atB = {}, 1, 1\n" +
+    "  for _ = 1, 3 do\n" +
+    "    local toA, toB = atA <= #a and endOf(a, atA), atB <= #b and endOf(b, atB)\n" +
+    "    turns[#turns + 1] = toA and sub(a, atA, toA) or ended\n" +
+    "    if not ended and not (toA and toB) then\n" +
+    "      break\n" +
+    "    end\n" +
+    "    turns[#turns + 1] = toB and sub(b, atB, toB) or ended\n" +
+    "    atA, atB = toA and toA + 1 or atA, toB and toB + 1 or atB\n" +
+    "  end\n" +
+    "  return table.concat(turns)\n" +
+    "end\n" +
+    "\n" +
+    "-- All forms of a name that are of one kind with one of them.\n" +
+    "local function formsLike(form)\n" +
+    "  local words, forms = wordsIn(form), {}\n" +
+    "  if byte(form, 1) ~= 3 then\n" +
+    "    local space = 0\n" +
+    "    while space do\n" +
+    "      forms[#forms + 1] = space == 0 and form or sub(form, space + 1) .. ' ' .. sub(form, 1, space - 1)\n" +
+    "      space = find(form, ' ', space + 1, true)\n" +
+    "    end\n" +
+    "    return forms\n" +
+    "  end\n" +
+    "  table.sort(words, isBefore)\n" +
+    "  for i = 1, #words do\n" +
+    "    for j = i + 1, #words do\n" +
+    "      local all = { words[i], words[j] }\n" +
+    "      for k = 1, #words do\n" +
+    "        all[#all + 1] = k ~= i and k ~= j and words[k] or nil\n" +
+    "      end\n" +
+    "      forms[#forms + 1] = '\\3' .. inTurn(words[i], words[j], '\\4') .. ' ' .. table.concat(all, ' ')\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return forms\n" +
+    "end\n" +
+    "\n" +
+    "-- Forms of the entry that a member belongs to, after `readCards`: all, or those like that of the member.\n" +
+    "local function formsOfEntry(one)\n" +
+    "  if not one.separator then\n" +
+    "    return { one.member }\n" +
+    "  elseif not one.card then\n" +
+    "    return formsLike(sub(one.member, 1, one.separator - 1))\n" +
+    "  end\n" +
+    "  local forms = {}\n" +
+    "  for form in string.gmatch(sub(one.card, 1, find(one.card, '\\0', 1, true) - 1), '[^\\1]+') do\n" +
+    "    forms[#forms + 1] = form\n" +
+    "  end\n" +
+    "  return forms\n" +
+    "end\n" +
+    "\n" +
+    "-- Gives the tokens from `at` on words from `first` on, each its own.\n" +
+    "local function assign(words, first, tokens, at)\n" +
+    "  local token = tokens[at]\n" +
+    "  for i = first, token and #words or 0 do\n" +
+    "    local word = words[i]\n" +
+    "    if begins(word, token) then\n" +
+    "      words[i] = ''\n" +
+    "      if assign(words, first, tokens, at + 1) then\n" +
+    "        return true\n" +
+    "      end\n" +
+    "      words[i] = word\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return not token\n" +
+    "end\n" +
+    "\n" +
+    "-- Whether the first token begins a turned form, and each other one a word of its own behind the first.\n" +
+    "local function fitsTurned(form, tokens)\n" +
+    "  return byte(form, 1) ~= 3\n" +
+    "    and begins(form, tokens[1])\n" +
+    "    and (not tokens[2] or assign(wordsIn(form), 2, tokens, 2))\n" +
+    "end\n" +
+    "\n" +
+    "-- Whether the first two tokens begin the two words of a form for two, in any order, and each other one a word of its own.\n" +
+    "local function fitsPair(form, tokens)\n" +
+    "  if byte(form, 1) ~= 3 then\n" +
+    "    return false\n" +
+    "  end\n" +
+    "  local words = wordsIn(form)\n" +
+    "  for i = 1, 2 do\n" +
+    "    if begins(words[i], tokens[1]) and begins(words[3 - i], tokens[2]) and assign(words, 3, tokens, 3) then\n" +
+    "      return true\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return false\n" +
+    "end\n" +
+    "\n" +
+    "-- Adds to members what is known of their entries.\n" +
+    "local function readCards(found)\n" +
+    "  local ids = {}\n" +
+    "  for _, one in ipairs(found) do\n" +
+    "    one.separator = find(one.member, '\\1', 1, true)\n" +
+    "    if one.separator then\n" +
+    "      ids[#ids + 1] = sub(one.member, one.separator + 1)\n" +
+    "      one.at = #ids\n" +
+    "    end\n" +
+    "  end\n" +
+    "  -- As many as a call can take at once.\n" +
+    "  for from = 1, #ids, 4000 do\n" +
+    "    local known = redis.call('HMGET', cards, unpack(ids, from, math.min(from + 3999, #ids)))\n" +
+    "    for _, one in ipairs(found) do\n" +
+    "      if one.at and one.at >= from and one.at < from + 4000 then\n" +
+    "        one.card = known[one.at - from + 1]\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end\n" +
+    "end\n" +
+    "-- What is told of the members found: each entry once, by the first member of it that fits.\n" +
+    "-- Expects: book.forms.part.lua and book.score.part.lua before it.\n" +
+    "local replies, told, hasCards, known = {}, {}, false, {}\n" +
+    "\n" +
+    "-- Whether no other member of its entry that fits stands before a member.\n" +
+    "local function isFirst(one, fit)\n" +
+    "  local id = one.separator and sub(one.member, one.separator)\n" +
+    "  for _, form in ipairs(id and formsOfEntry(one) or {}) do\n" +
+    "    if fit(form) and isBefore(form .. id, one.member) then\n" +
+    "      return false\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return true\n" +
+    "end\n" +
+    "\n" +
+    "-- Tells of a member unless its entry was told of. All members of an entry have one rank: in the order of rank, only an entry that\n" +
+    "-- has the rank of the cursor can have been told of on the page before.\n" +
+    "local function tell(one, fit, cursor)\n" +
+    "  local id = one.separator and sub(one.member, one.separator + 1) or one.member\n" +
+    "  if known[id] or cursor and cursor.rank == one.rank and not isFirst(one, fit) then\n" +
+    "    return\n" +
+    "  end\n" +
+    "  known[id] = true\n" +
+    "  told[#told + 1], hasCards = one.card or '', hasCards or one.card\n" +
+    "  replies[#replies + 1] = one.member\n" +
+    "  replies[#replies + 1] = one.text\n" +
+    "end\n" +
+    "\n" +
+    "local function replyWith(...)\n" +
+    "  return { replies, hasCards and told or {}, string.format('%.17g', halfLives), ... }\n" +
+    "end\n" +
+    "-- A look through the blocks of a prefix.\n" +
+    "-- Expects: book.places.part.lua before it.\n" +
+    "\n" +
+    "-- How many blocks a call may look through, about 7 µs each. Who needs more goes on in another call.\n" +
+    "local looked, mostLooked = 0, 200\n" +
+    "\n" +
+    "local function startOf(entry)\n" +
+    "  return sub(entry, 1, find(entry, '\\0', 1, true) - 1)\n" +
+    "end\n" +
+    "\n" +
+    "-- Calls `visit` with the members that begin with `head` and match a pattern, in a list for each block, from a place on. Returns\n" +
+    "-- nothing, or the place where to go on; ends early if `visit` returns true.\n" +
+    "local function scan(head, pattern, place, visit)\n" +
+    "  local last = '(' .. head .. '\\255'\n" +
+    "  local key, entry = placeOf(place)\n" +
+    "  local ahead, at = {}, 1\n" +
+    "  while key do\n" +
+    "    looked = looked + 1\n" +
+    "    if visit(matching(key, pattern)) then\n" +
+    "      return nil\n" +
+    "    end\n" +
+    "    if entry and not ahead[at] then\n" +
+    "      ahead, at = redis.call('ZRANGEBYLEX', directory, '(' .. entry, last, 'LIMIT', 0, 16), 1\n" +
+    "    end\n" +
+    "    entry, at = ahead[at], at + 1\n" +
+    "    key = entry and keyOf(entry)\n" +
+    "    if key and looked >= mostLooked then\n" +
+    "      return startOf(entry)\n" +
+    "    end\n" +
+    "  end\n" +
+    "end\n" +
+    "-- Members that begin with what one edit makes of a token. The order of bytes is walked as a tree: behind each beginning of the\n" +
+    "-- token, what follows differs in one code point, so it is looked for behind each code point that follows there.\n" +
+    "-- Expects: book.scan.part.lua and book.ranked.part.lua before it.\n" +
+    "\n" +
+    "-- Shorter tokens are not edited: they would find too much.\n" +
+    "local LEAST_POINTS = 3\n" +
+    "-- Blocks and top sets. Where a book has thousands of different letters, what is looked for last isn't found: an error in the first letter.\n" +
+    "local MOST_EDITS = 600\n" +
+    "\n" +
+    "local function pointsOf(token)\n" +
+    "  local points, at = {}, 1\n" +
+    "  while at <= #token do\n" +
+    "    local to = endOf(token, at)\n" +
+    "    points[#points + 1] = sub(token, at, to)\n" +
+    "    at = to + 1\n" +
+    "  end\n" +
+    "  return points\n" +
+    "end\n" +
+    "\n" +
+    "-- Whether a text begins with what one edit makes of a token, and not with the token. The edit is where they differ first.\n" +
+    "local function isEdited(text, token)\n" +
+    "  local at = 1\n" +
+    "  while at <= #token and byte(text, at) == byte(token, at) do\n" +
+    "    at = at + 1\n" +
+    "  end\n" +
+    "  if at > #token then\n" +
+    "    return false\n" +
+    "  end\n" +
+    "  -- The code point may have begun before.\n" +
+    "  while byte(token, at) >= 0x80 and byte(token, at) < 0xC0 do\n" +
+    "    at = at - 1\n" +
+    "  end\n" +
+    "  local rest, textRest = sub(token, at), sub(text, at)\n" +
+    "  if textRest == '' then\n" +
+    "    return false\n" +
+    "  end\n" +
+    "  local behind, textBehind = sub(rest, endOf(rest, 1) + 1), sub(textRest, endOf(textRest, 1) + 1)\n" +
+    "  if begins(textBehind, rest) then\n" +
+    "    return true\n" +
+    "  elseif behind == '' then\n" +
+    "    return false\n" +
+    "  elseif begins(textBehind, behind) or begins(textRest, behind) then\n" +
+    "    return true\n" +
+    "  end\n" +
+    "  local swapped = endOf(behind, 1)\n" +
+    "  return begins(textRest, sub(behind, 1, swapped) .. sub(rest, 1, #rest - #behind) .. sub(behind, swapped + 1))\n" +
+    "end\n" +
+    "\n" +
+    "-- As `fitsTurned`, where the first token of an order needs an edit; alone, it may go on into the second word.\n" +
+    "local function fitsEdited(form, order)\n" +
+    "  if byte(form, 1) == 3 or not order[2] then\n" +
+    "    return byte(form, 1) ~= 3 and isEdited(form, order[1])\n" +
+    "  end\n" +
+    "  local words = wordsIn(form)\n" +
+    "  return isEdited(words[1], order[1]) and assign(words, 2, order, 2)\n" +
+    "end\n" +
+    "\n" +
+    "-- Candidates of all orders, the best first, and the last one up to which they are all there are, if more were left out: of each\n" +
+    "-- prefix at most so many were asked for.\n" +
+    "local function candidates(orders, most, cursor)\n" +
+    "  local found, seen, floor = {}, {}, nil\n" +
+    "\n" +
+    "  local function visit(list)\n" +
+    "    for _, one in ipairs(list) do\n" +
+    "      if not seen[one.member] and (not cursor or precedes(cursor, one)) then\n" +
+    "        seen[one.member] = true\n" +
+    "        found[#found + 1] = one\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end\n" +
+    "\n" +
+    "  local function walk(order)\n" +
+    "    local token, second = order[1], order[2]\n" +
+    "    local points, checked = pointsOf(token), {}\n" +
+    "    local behind = second and ' ' .. literal(second) .. '*' or ''\n" +
+    "    local shorter = table.concat(points, '', 1, #points - 1)\n" +
+    "\n" +
+    "    -- All of a prefix that an edit gives.\n" +
+    "    local function check(edited)\n" +
+    "      if edited == shorter or checked[edited] or begins(edited, token) or looked >= MOST_EDITS then\n" +
+    "        return\n" +
+    "      end\n" +
+    "      checked[edited] = true\n" +
+    "      if second then\n" +
+    "        scan(edited, literal(edited) .. '*' .. behind, edited, visit)\n" +
+    "      else\n" +
+    "        local list = ranked(edited, most, cursor)\n" +
+    "        looked = looked + 1\n" +
+    "        visit(list)\n" +
+    "        local last = list[most]\n" +
+    "        floor = last and (not floor or precedes(last, floor)) and last or floor\n" +
+    "      end\n" +
+    "    end\n" +
+    "\n" +
+    "    local function lookInto(places, pattern)\n" +
+    "      for _, key in ipairs(places) do\n" +
+    "        if looked < MOST_EDITS then\n" +
+    "          looked = looked + 1\n" +
+    "          visit(matching(key, pattern))\n" +
+    "        end\n" +
+    "      end\n" +
+    "    end\n" +
+    "\n" +
+    "    -- Behind a light prefix, a look at its blocks tells all.\n" +
+    "    local deepest, prefix = 1, ''\n" +
+    "    while deepest <= #points and redis.call('EXISTS', tops .. prefix) == 1 do\n" +
+    "      prefix, deepest = prefix .. points[deepest], deepest + 1\n" +
+    "    end\n" +
+    "    if deepest <= #points then\n" +
+    "      lookInto(partsOf(prefix), literal(prefix) .. '*' .. behind)\n" +
+    "    end\n" +
+    "    for at = deepest - 1, 1, -1 do\n" +
+    "      prefix = table.concat(points, '', 1, at - 1)\n" +
+    "      local tail = table.concat(points, '', at + 1)\n" +
+    "      local isLast = at == #points\n" +
+    "      if not isLast then\n" +
+    "        check(prefix .. tail)\n" +
+    "        check(prefix .. points[at + 1] .. points[at] .. table.concat(points, '', at + 2))\n" +
+    "      end\n" +
+    "      local places, children = partsOf(prefix)\n" +
+    "      lookInto(places, literal(prefix) .. '*' .. literal(isLast and points[at] or tail) .. '*' .. behind)\n" +
+    "      for _, child in ipairs(children) do\n" +
+    "        if not isLast then\n" +
+    "          check(child .. tail)\n" +
+    "        end\n" +
+    "        check(child .. points[at] .. tail)\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end\n" +
+    "\n" +
+    "  mostLooked = MOST_EDITS\n" +
+    "  for _, order in ipairs(orders) do\n" +
+    "    walk(order)\n" +
+    "  end\n" +
+    "  table.sort(found, precedes)\n" +
+    "  return found, floor\n" +
+    "end\n" +
+    "\n" +
+    "local cursor = afterRank ~= '' and { member = afterMember, rank = tonumber(afterRank) } or nil\n" +
+    "\n" +
+    "-- For each token that may be edited: it, and the others behind it.\n" +
+    "local orders = {}\n" +
+    "for i, token in ipairs(tokens) do\n" +
+    "  if #pointsOf(token) >= LEAST_POINTS then\n" +
+    "    local order = { token }\n" +
+    "    for j, other in ipairs(tokens) do\n" +
+    "      order[#order + 1] = j ~= i and other or nil\n" +
+    "    end\n" +
+    "    orders[#orders + 1] = order\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "local function fit(form)\n" +
+    "  for _, order in ipairs(orders) do\n" +
+    "    if fitsEdited(form, order) then\n" +
+    "      return true\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return false\n" +
+    "end\n" +
+    "\n" +
+    "-- Whether an entry is found without an edit.\n" +
+    "local function isExact(one)\n" +
+    "  for _, form in ipairs(formsOfEntry(one)) do\n" +
+    "    if tokens[2] and assign(wordsIn(form), 1, tokens, 1) or not tokens[2] and fitsTurned(form, tokens) then\n" +
+    "      return true\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return false\n" +
+    "end\n" +
+    "\n" +
+    "-- A prefix is asked for its best, some of which may not be told. Then more are asked for.\n" +
+    "local most, tries = limit + 6, 0\n" +
+    "repeat\n" +
+    "  looked = 0\n" +
+    "  local found, floor = candidates(orders, most, cursor)\n" +
+    "  readCards(found)\n" +
+    "  replies, told, hasCards, known = {}, {}, false, {}\n" +
+    "  local isCut = false\n" +
+    "  for _, one in ipairs(found) do\n" +
+    "    isCut = floor and precedes(floor, one)\n" +
+    "    if isCut or #told == limit then\n" +
+    "      break\n" +
+    "    end\n" +
+    "    local form = formIn(one.member)\n" +
+    "    if fit(form) and not isExact(one) then\n" +
+    "      tell(one, fit, cursor)\n" +
+    "    end\n" +
+    "  end\n" +
+    "  most, tries = most * 4, tries + 1\n" +
+    "until #told == limit or not floor or tries == 4\n" +
+    "return replyWith()\n",
+} as const);
+
+export const bookGet = new Script({
+  name: "book.get",
+  isReadOnly: true,
+  keys: ["directory","cards","firstBlock","tops","absent"],
+  args: ["halfLifeMs","id"],
+  restArg: "members",
+  source: "#!lua flags=no-writes\n" +
+    "-- Reads one entry.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   directory    see book.apply.lua\n" +
+    "--   cards        see book.apply.lua\n" +
+    "--   firstBlock   see book.apply.lua\n" +
+    "--   tops         see book.apply.lua\n" +
+    "--   absent       never exists: while the slot moves, a node refuses a call of whose keys it lacks one, and so runs none\n" +
+    "-- ARGV\n" +
+    "--   halfLifeMs   as for book.apply.lua\n" +
+    "--   id           the encoded key\n" +
+    "--   members...   those that follow from the key\n" +
+    "-- RETURNS\n" +
+    "--   its card or an empty string, its rank, and how many half-lives the server's clock counts; nothing if it is not there\n" +
+    "local directory, cards, firstBlock, tops, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local halfLifeMs, id = tonumber(ARGV[1]), ARGV[2]\n" +
+    "local members = { unpack(ARGV, 3) }\n" +
+    "local find = string.find\n" +
+    "\n" +
+    "-- Where the members of a book are. Bytes are compared by hand: `<` on strings follows the locale of the server.\n" +
+    "-- Expects: directory, firstBlock, tops, find.\n" +
+    "local sub, byte = string.sub, string.byte\n" +
+    "local blocks = sub(firstBlock, 1, -2)\n" +
+    "\n" +
+    "local function isBefore(a, b)\n" +
+    "  local at = 1\n" +
+    "  while true do\n" +
+    "    local x, y = byte(a, at), byte(b, at)\n" +
+    "    if x ~= y then\n" +
+    "      return (x or -1) < (y or -1)\n" +
+    "    elseif not x then\n" +
+    "      return false\n" +
+    "    end\n" +
+    "    at = at + 1\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "-- The best first: ranks are negated scores, and members of one score stand in the order of their bytes.\n" +
+    "local function precedes(a, b)\n" +
+    "  return a.rank < b.rank or a.rank == b.rank and isBefore(a.member, b.member)\n" +
+    "end\n" +
+    "\n" +
+    "-- Where the code point ends that begins at a byte.\n" +
+    "local function endOf(text, at)\n" +
+    "  local first = byte(text, at)\n" +
+    "  return at + (first < 0xC0 and 0 or first < 0xE0 and 1 or first < 0xF0 and 2 or 3)\n" +
+    "end\n" +
+    "\n" +
+    "local function keyOf(entry)\n" +
+    "  return blocks .. sub(entry, find(entry, '\\0', 1, true) + 1)\n" +
+    "end\n" +
+    "\n" +
+    "-- The block that a member belongs to, and its entry in the directory; a book of one block has none.\n" +
+    "local function placeOf(member)\n" +
+    "  local entry = redis.call('ZREVRANGEBYLEX', directory, '(' .. member .. '\\1', '-', 'LIMIT', 0, 1)[1]\n" +
+    "  return entry and keyOf(entry) or firstBlock, entry\n" +
+    "end\n" +
+    "\n" +
+    "-- A text as a pattern that only it matches.\n" +
+    "local function literal(text)\n" +
+    "  return find(text, '[%*%?%[%\\\\]') and string.gsub(text, '[%*%?%[%\\\\]', '\\\\%0') or text\n" +
+    "end\n" +
+    "\n" +
+    "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
+    "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
+    "local function matching(key, pattern)\n" +
+    "  local list, found = redis.call('ZSCAN', key, 0, 'MATCH', pattern, 'COUNT', 1000)[2], {}\n" +
+    "  local isSorted = true\n" +
+    "  for i = 1, #list, 2 do\n" +
+    "    local one = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
+    "    isSorted = isSorted and (i == 1 or precedes(found[#found], one))\n" +
+    "    found[#found + 1] = one\n" +
+    "  end\n" +
+    "  if not isSorted then\n" +
+    "    table.sort(found, precedes)\n" +
+    "  end\n" +
+    "  return found\n" +
+    "end\n" +
+    "\n" +
+    "-- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes\n" +
+    "-- and not code points, so that no alphabet gives a prefix more than a few dozen parts: of Han there are thousands.\n" +
+    "-- A prefix is heavy, and has a top set, when two blocks or more begin behind where it begins. A light one has no heavy ones\n" +
+    "-- in it, and one or two blocks.\n" +
+    "local function partsOf(prefix)\n" +
+    "  local last = '(' .. prefix .. '\\255'\n" +
+    "  local entries = redis.call('ZREVRANGEBYLEX', directory, last, '-', 'LIMIT', 0, 2)\n" +
+    "  if not entries[1] then\n" +
+    "    return { firstBlock }, {}\n" +
+    "  end\n" +
+    "  local found, children = {}, {}\n" +
+    "  for i, entry in ipairs(entries) do\n" +
+    "    found[i] = keyOf(entry)\n" +
+    "    if sub(entry, 1, #prefix) ~= prefix or byte(entry, #prefix + 1) == 0 then\n" +
+    "      return found, children\n" +
+    "    end\n" +
+    "  end\n" +
+    "  local entry = redis.call('ZRANGEBYLEX', directory, '(' .. prefix .. '\\1', last, 'LIMIT', 0, 1)[1]\n" +
+    "  found = { (placeOf(prefix)) }\n" +
+    "  local heavy\n" +
+    "  -- The block in which a heavy part ends may go on behind it; not if another one is next to it, as b is to a.\n" +
+    "  local function leave(child)\n" +
+    "    local isNext = child and byte(heavy, -1) + 1 == byte(child, -1)\n" +
+    "    if not isNext then\n" +
+    "      found[#found + 1] = placeOf(heavy .. '\\254')\n" +
+    "    end\n" +
+    "  end\n" +
+    "  while entry do\n" +
+    "    local child = sub(entry, 1, #prefix + 1)\n" +
+    "    local isHeavy = redis.call('EXISTS', tops .. child) == 1\n" +
+    "    if heavy then\n" +
+    "      leave(isHeavy and child)\n" +
+    "    end\n" +
+    "    heavy = isHeavy and child\n" +
+    "    children[#children + 1] = heavy or nil\n" +
+    "    found[#found + 1] = not heavy and keyOf(entry) or nil\n" +
+    "    entry = redis.call('ZRANGEBYLEX', directory, '(' .. (heavy and child .. '\\255' or entry), last, 'LIMIT', 0, 1)[1]\n" +
+    "  end\n" +
+    "  if heavy then\n" +
+    "    leave()\n" +
+    "  end\n" +
+    "  return found, children\n" +
+    "end\n" +
+    "-- Scores and ranks. A rank is a negated score, so that the best comes first and members of one score in the order of bytes.\n" +
+    "-- With a half-life the rank is -round(1000 * (log2(score) + now / half-life + 1100)): as time goes by, all scores sink alike and\n" +
+    "-- the ranks stay, so nothing has to be rewritten. A score of 0 has the rank 0, and any other one a negative rank: log2 is -1074 or\n" +
+    "-- more. `score.ts` does it likewise.\n" +
+    "-- Expects: halfLifeMs.\n" +
+    "local UNITS, OFFSET = 1000, 1100\n" +
+    "local LARGEST = 1.7976931348623157e308\n" +
+    "local halfLives = 0\n" +
+    "if halfLifeMs > 0 then\n" +
+    "  local time = redis.call('TIME')\n" +
+    "  halfLives = (time[1] * 1000 + time[2] / 1000) / halfLifeMs\n" +
+    "end\n" +
+    "\n" +
+    "local function log2(value)\n" +
+    "  return math.log(value) / math.log(2)\n" +
+    "end\n" +
+    "\n" +
+    "local function rankOf(score)\n" +
+    "  if halfLifeMs == 0 then\n" +
+    "    return score == 0 and '0' or string.format('%.17g', -score)\n" +
+    "  end\n" +
+    "  return score <= 0 and '0' or string.format('%.0f', -UNITS * (log2(score) + halfLives + OFFSET))\n" +
+    "end\n" +
+    "\n" +
+    "local function scoreOf(rank)\n" +
+    "  if halfLifeMs == 0 then\n" +
+    "    return rank == 0 and 0 or -rank\n" +
+    "  end\n" +
+    "  return rank == 0 and 0 or math.min(LARGEST, 2 ^ (-rank / UNITS - OFFSET - halfLives))\n" +
+    "end\n" +
+    "\n" +
+    "local function boost(rank, by)\n" +
+    "  return rankOf(math.max(-LARGEST, math.min(LARGEST, scoreOf(rank) + by)))\n" +
+    "end\n" +
+    "\n" +
+    "local card = redis.call('HGET', cards, id)\n" +
+    "local member = members[1]\n" +
+    "if card then\n" +
+    "  member = string.match(card, '^[^%z\\1]+') .. '\\1' .. id\n" +
+    "end\n" +
+    "local rank = member and redis.call('ZSCORE', (placeOf(member)), member)\n" +
+    "return rank and { card or '', rank, string.format('%.17g', halfLives) }\n",
+} as const);
+
+export const bookList = new Script({
+  name: "book.list",
+  isReadOnly: true,
+  keys: ["directory","cards","firstBlock","tops","absent"],
+  args: ["halfLifeMs","limit","place","prefix"],
+  restArg: "others",
+  source: "#!lua flags=no-writes\n" +
+    "-- Lists the entries whose words the tokens begin, each token a word of its own, in the order of the bytes of their forms.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   directory    see book.apply.lua\n" +
+    "--   cards        see book.apply.lua\n" +
+    "--   firstBlock   see book.apply.lua\n" +
+    "--   tops         see book.apply.lua\n" +
+    "--   absent       never exists: while the slot moves, a node refuses a call of whose keys it lacks one, and so runs none\n" +
+    "-- ARGV\n" +
+    "--   halfLifeMs   as for book.apply.lua\n" +
+    "--   limit        the most entries\n" +
+    "--   place        where to begin: forms before it are left out\n" +
+    "--   prefix       the first token; empty: all entries have it, if it is the only one\n" +
+    "--   others...    the other tokens\n" +
+    "-- RETURNS\n" +
+    "--   an array with the member by which each entry was found, and its rank behind it; an array with the card of each or an empty\n" +
+    "--   string, or empty if none has one; how many half-lives the server's clock counts, 0 without; and where to go on, because the work\n" +
+    "--   of one call is bounded: nothing if all is found, or the place\n" +
+    "local directory, cards, firstBlock, tops, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local halfLifeMs, limit = tonumber(ARGV[1]), tonumber(ARGV[2])\n" +
+    "local place, prefix = ARGV[3], ARGV[4]\n" +
+    "local others = ARGV\n" +
+    "local find = string.find\n" +
+    "\n" +
+    "-- Where the members of a book are. Bytes are compared by hand: `<` on strings follows the locale of the server.\n" +
+    "-- Expects: directory, firstBlock, tops, find.\n" +
+    "local sub, byte = string.sub, string.byte\n" +
+    "local blocks = sub(firstBlock, 1, -2)\n" +
+    "\n" +
+    "local function isBefore(a, b)\n" +
+    "  local at = 1\n" +
+    "  while true do\n" +
+    "    local x, y = byte(a, at), byte(b, at)\n" +
+    "    if x ~= y then\n" +
+    "      return (x or -1) < (y or -1)\n" +
+    "    elseif not x then\n" +
+    "      return false\n" +
+    "    end\n" +
+    "    at = at + 1\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "-- The best first: ranks are negated scores, and members of one score stand in the order of their bytes.\n" +
+    "local function precedes(a, b)\n" +
+    "  return a.rank < b.rank or a.rank == b.rank and isBefore(a.member, b.member)\n" +
+    "end\n" +
+    "\n" +
+    "-- Where the code point ends that begins at a byte.\n" +
+    "local function endOf(text, at)\n" +
+    "  local first = byte(text, at)\n" +
+    "  return at + (first < 0xC0 and 0 or first < 0xE0 and 1 or first < 0xF0 and 2 or 3)\n" +
+    "end\n" +
+    "\n" +
+    "local function keyOf(entry)\n" +
+    "  return blocks .. sub(entry, find(entry, '\\0', 1, true) + 1)\n" +
+    "end\n" +
+    "\n" +
+    "-- The block that a member belongs to, and its entry in the directory; a book of one block has none.\n" +
+    "local function placeOf(member)\n" +
+    "  local entry = redis.call('ZREVRANGEBYLEX', directory, '(' .. member .. '\\1', '-', 'LIMIT', 0, 1)[1]\n" +
+    "  return entry and keyOf(entry) or firstBlock, entry\n" +
+    "end\n" +
+    "\n" +
+    "-- A text as a pattern that only it matches.\n" +
+    "local function literal(text)\n" +
+    "  return find(text, '[%*%?%[%\\\\]') and string.gsub(text, '[%*%?%[%\\\\]', '\\\\%0') or text\n" +
+    "end\n" +
+    "\n" +
+    "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
+    "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
+    "local function matching(key, pattern)\n" +
+    "  local list, found = redis.call('ZSCAN', key, 0, 'MATCH', pattern, 'COUNT', 1000)[2], {}\n" +
+    "  local isSorted = true\n" +
+    "  for i = 1, #list, 2 do\n" +
+    "    local one = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
+    "    isSorted = isSorted and (i == 1 or precedes(found[#found], one))\n" +
+    "    found[#found + 1] = one\n" +
+    "  end\n" +
+    "  if not isSorted then\n" +
+    "    table.sort(found, precedes)\n" +
+    "  end\n" +
+    "  return found\n" +
+    "end\n" +
+    "\n" +
+    "-- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes\n" +
+    "-- and not code points, so that no alphabet gives a prefix more than a few dozen parts: of Han there are thousands.\n" +
+    "-- A prefix is heavy, and has a top set, when two blocks or more begin behind where it begins. A light one has no heavy ones\n" +
+    "-- in it, and one or two blocks.\n" +
+    "local function partsOf(prefix)\n" +
+    "  local last = '(' .. prefix .. '\\255'\n" +
+    "  local entries = redis.call('ZREVRANGEBYLEX', directory, last, '-', 'LIMIT', 0, 2)\n" +
+    "  if not entries[1] then\n" +
+    "    return { firstBlock }, {}\n" +
+    "  end\n" +
+    "  local found, children = {}, {}\n" +
+    "  for i, entry in ipairs(entries) do\n" +
+    "    found[i] = keyOf(entry)\n" +
+    "    if sub(entry, 1, #prefix) ~= prefix or byte(entry, #prefix + 1) == 0 then\n" +
+    "      return found, children\n" +
+    "    end\n" +
+    "  end\n" +
+    "  local entry = redis.call('ZRANGEBYLEX', directory, '(' .. prefix .. '\\1', last, 'LIMIT', 0, 1)[1]\n" +
+    "  found = { (placeOf(prefix)) }\n" +
+    "  local heavy\n" +
+    "  -- The block in which a heavy part ends may go on behind it; not if another one is next to it, as b is to a.\n" +
+    "  local function leave(child)\n" +
+    "    local isNext = child and byte(heavy, -1) + 1 == byte(child, -1)\n" +
+    "    if not isNext then\n" +
+    "      found[#found + 1] = placeOf(heavy .. '\\254')\n" +
+    "    end\n" +
+    "  end\n" +
+    "  while entry do\n" +
+    "    local child = sub(entry, 1, #prefix + 1)\n" +
+    "    local isHeavy = redis.call('EXISTS', tops .. child) == 1\n" +
+    "    if heavy then\n" +
+    "      leave(isHeavy and child)\n" +
+    "    end\n" +
+    "    heavy = isHeavy and child\n" +
+    "    children[#children + 1] = heavy or nil\n" +
+    "    found[#found + 1] = not heavy and keyOf(entry) or nil\n" +
+    "    entry = redis.call('ZRANGEBYLEX', directory, '(' .. (heavy and child .. '\\255' or entry), last, 'LIMIT', 0, 1)[1]\n" +
+    "  end\n" +
+    "  if heavy then\n" +
+    "    leave()\n" +
+    "  end\n" +
+    "  return found, children\n" +
+    "end\n" +
+    "-- Scores and ranks. A rank is a negated score, so that the best comes first and members of one score in the order of bytes.\n" +
+    "-- With a half-life the rank is -round(1000 * (log2(score) + now / half-life + 1100)): as time goes by, all scores sink alike and\n" +
+    "-- the ranks stay, so nothing has to be rewritten. A score of 0 has the rank 0, and any other one a negative rank: log2 is -1074 or\n" +
+    "-- more. `score.ts` does it likewise.\n" +
+    "-- Expects: halfLifeMs.\n" +
+    "local UNITS, OFFSET = 1000, 1100\n" +
+    "local LARGEST = 1.7976931348623157e308\n" +
+    "local halfLives = 0\n" +
+    "if halfLifeMs > 0 then\n" +
+    "  local time = redis.call('TIME')\n" +
+    "  halfLives = (time[1] * 1000 + time[2] / 1000) / halfLifeMs\n" +
+    "end\n" +
+    "\n" +
+    "local function log2(value)\n" +
+    "  return math.log(value) / math.log(2)\n" +
+    "end\n" +
+    "\n" +
+    "local function rankOf(score)\n" +
+    "  if halfLifeMs == 0 then\n" +
+    "    return score == 0 and '0' or string.format('%.17g', -score)\n" +
+    "  end\n" +
+    "  return score <= 0 and '0' or string.format('%.0f', -UNITS * (log2(score) + halfLives + OFFSET))\n" +
+    "end\n" +
+    "\n" +
+    "local function scoreOf(rank)\n" +
+    "  if halfLifeMs == 0 then\n" +
+    "    return rank == 0 and 0 or -rank\n" +
+    "  end\n" +
+    "  return rank == 0 and 0 or math.min(LARGEST, 2 ^ (-rank / UNITS - OFFSET - halfLives))\n" +
+    "end\n" +
+    "\n" +
+    "local function boost(rank, by)\n" +
+    "  return rankOf(math.max(-LARGEST, math.min(LARGEST, scoreOf(rank) + by)))\n" +
+    "end\n" +
+    "-- The forms of an entry, and which of them fit the tokens of a query. `forms.ts` makes the same ones.\n" +
+    "-- Expects: book.places.part.lua before it, cards.\n" +
+    "\n" +
+    "local function begins(text, with)\n" +
+    "  return sub(text, 1, #with) == with\n" +
+    "end\n" +
+    "\n" +
+    "-- The form of a member. `ann ann` is all of its member, as a handle is: it has one form, which is its key.\n" +
+    "local function formIn(member)\n" +
+    "  return sub(member, 1, (find(member, '\\1', 1, true) or 0) - 1)\n" +
+    "end\n" +
+    "\n" +
+    "-- The words of a form, in its order.\n" +
+    "local function wordsIn(form)\n" +
+    "  local words = {}\n" +
+    "  for word in string.gmatch(byte(form, 1) == 3 and sub(form, (find(form, ' ', 1, true))) or form, '[^ ]+') do\n" +
+    "    words[#words + 1] = word\n" +
+    "  end\n" +
+    "  return words\n" +
+    "end\n" +
+    "\n" +
+    "-- The first code points of two texts in turn, up to the third; a text that has ended gives `ended`, or ends all.\n" +
+    "local function inTurn(a, b, ended)\n" +
+    "  local turns, atA, atB = {}, 1, 1\n" +
+    "  for _ = 1, 3 do\n" +
+    "    local toA, toB = atA <= #a and endOf(a, atA), atB <= #b and endOf(b, atB)\n" +
+    "    turns[#turns + 1] = toA and sub(a, atA, toA) or ended\n" +
+    "    if not ended and not (toA and toB) then\n" +
+    "      break\n" +
+    "    end\n" +
+    "    turns[#turns + 1] = toB and sub(b, atB, toB) or ended\n" +
+    "    atA, atB = toA and toA + 1 or atA, toB and toB + 1 or atB\n" +
+    "  end\n" +
+    "  return table.concat(turns)\n" +
+    "end\n" +
+    "\n" +
+    "-- All forms of a name that are of one kind with one of them.\n" +
+    "local function formsLike(form)\n" +
+    "  local words, forms = wordsIn(form), {}\n" +
+    "  if byte(form, 1) ~= 3 then\n" +
+    "    local space = 0\n" +
+    "    while space do\n" +
+    "      forms[#forms + 1] = space == 0 and form or sub(form, space + 1) .. ' ' .. sub(form, 1, space - 1)\n" +
+    "      space = find(form, ' ', space + 1, true)\n" +
+    "    end\n" +
+    "    return forms\n" +
+    "  end\n" +
+    "  table.sort(words, isBefore)\n" +
+    "  for i = 1, #words do\n" +
+    "    for j = i + 1, #words do\n" +
+    "      local all = { words[i], words[j] }\n" +
+    "      for k = 1, #words do\n" +
+    "        all[#all + 1] = k ~= i and k ~= j and words[k] or nil\n" +
+    "      end\n" +
+    "      forms[#forms + 1] = '\\3' .. inTurn(words[i], words[j], '\\4') .. ' ' .. table.concat(all, ' ')\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return forms\n" +
+    "end\n" +
+    "\n" +
+    "-- Forms of the entry that a member belongs to, after `readCards`: all, or those like that of the member.\n" +
+    "local function formsOfEntry(one)\n" +
+    "  if not one.separator then\n" +
+    "    return { one.member }\n" +
+    "  elseif not one.card then\n" +
+    "    return formsLike(sub(one.member, 1, one.separator - 1))\n" +
+    "  end\n" +
+    "  local forms = {}\n" +
+    "  for form in string.gmatch(sub(one.card, 1, find(one.card, '\\0', 1, true) - 1), '[^\\1]+') do\n" +
+    "    forms[#forms + 1] = form\n" +
+    "  end\n" +
+    "  return forms\n" +
+    "end\n" +
+    "\n" +
+    "-- Gives the tokens from `at` on words from `first` on, each its own.\n" +
+    "local function assign(words, first, tokens, at)\n" +
+    "  local token = tokens[at]\n" +
+    "  for i = first, token and #words or 0 do\n" +
+    "    local word = words[i]\n" +
+    "    if begins(word, token) then\n" +
+    "      words[i] = ''\n" +
+    "      if assign(words, first, tokens, at + 1) then\n" +
+    "        return true\n" +
+    "      end\n" +
+    "      words[i] = word\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return not token\n" +
+    "end\n" +
+    "\n" +
+    "-- Whether the first token begins a turned form, and each other one a word of its own behind the first.\n" +
+    "local function fitsTurned(form, tokens)\n" +
+    "  return byte(form, 1) ~= 3\n" +
+    "    and begins(form, tokens[1])\n" +
+    "    and (not tokens[2] or assign(wordsIn(form), 2, tokens, 2))\n" +
+    "end\n" +
+    "\n" +
+    "-- Whether the first two tokens begin the two words of a form for two, in any order, and each other one a word of its own.\n" +
+    "local function fitsPair(form, tokens)\n" +
+    "  if byte(form, 1) ~= 3 then\n" +
+    "    return false\n" +
+    "  end\n" +
+    "  local words = wordsIn(form)\n" +
+    "  for i = 1, 2 do\n" +
+    "    if begins(words[i], tokens[1]) and begins(words[3 - i], tokens[2]) and assign(words, 3, tokens, 3) then\n" +
+    "      return true\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return false\n" +
+    "end\n" +
+    "\n" +
+    "-- Adds to members what is known of their entries.\n" +
+    "local function readCards(found)\n" +
+    "  local ids = {}\n" +
+    "  for _, one in ipairs(found) do\n" +
+    "    one.separator = find(one.member, '\\1', 1, true)\n" +
+    "    if one.separator then\n" +
+    "      ids[#ids + 1] = sub(one.member, one.separator + 1)\n" +
+    "      one.at = #ids\n" +
+    "    end\n" +
+    "  end\n" +
+    "  -- As many as a call can take at once.\n" +
+    "  for from = 1, #ids, 4000 do\n" +
+    "    local known = redis.call('HMGET', cards, unpack(ids, from, math.min(from + 3999, #ids)))\n" +
+    "    for _, one in ipairs(found) do\n" +
+    "      if one.at and one.at >= from and one.at < from + 4000 then\n" +
+    "        one.card = known[one.at - from + 1]\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end\n" +
+    "end\n" +
+    "-- What is told of the members found: each entry once, by the first member of it that fits.\n" +
+    "-- Expects: book.forms.part.lua and book.score.part.lua before it.\n" +
+    "local replies, told, hasCards, known = {}, {}, false, {}\n" +
+    "\n" +
+    "-- Whether no other member of its entry that fits stands before a member.\n" +
+    "local function isFirst(one, fit)\n" +
+    "  local id = one.separator and sub(one.member, one.separator)\n" +
+    "  for _, form in ipairs(id and formsOfEntry(one) or {}) do\n" +
+    "    if fit(form) and isBefore(form .. id, one.member) then\n" +
+    "      return false\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return true\n" +
+    "end\n" +
+    "\n" +
+    "-- Tells of a member unless its entry was told of. All members of an entry have one rank: in the order of rank, only an entry that\n" +
+    "-- has the rank of the cursor can have been told of on the page before.\n" +
+    "local function tell(one, fit, cursor)\n" +
+    "  local id = one.separator and sub(one.member, one.separator + 1) or one.member\n" +
+    "  if known[id] or cursor and cursor.rank == one.rank and not isFirst(one, fit) then\n" +
+    "    return\n" +
+    "  end\n" +
+    "  known[id] = true\n" +
+    "  told[#told + 1], hasCards = one.card or '', hasCards or one.card\n" +
+    "  replies[#replies + 1] = one.member\n" +
+    "  replies[#replies + 1] = one.text\n" +
+    "end\n" +
+    "\n" +
+    "local function replyWith(...)\n" +
+    "  return { replies, hasCards and told or {}, string.format('%.17g', halfLives), ... }\n" +
+    "end\n" +
+    "-- A look through the blocks of a prefix.\n" +
+    "-- Expects: book.places.part.lua before it.\n" +
+    "\n" +
+    "-- How many blocks a call may look through, about 7 µs each. Who needs more goes on in another call.\n" +
+    "local looked, mostLooked = 0, 200\n" +
+    "\n" +
+    "local function startOf(entry)\n" +
+    "  return sub(entry, 1, find(entry, '\\0', 1, true) - 1)\n" +
+    "end\n" +
+    "\n" +
+    "-- Calls `visit` with the members that begin with `head` and match a pattern, in a list for each block, from a place on. Returns\n" +
+    "-- nothing, or the place where to go on; ends early if `visit` returns true.\n" +
+    "local function scan(head, pattern, place, visit)\n" +
+    "  local last = '(' .. head .. '\\255'\n" +
+    "  local key, entry = placeOf(place)\n" +
+    "  local ahead, at = {}, 1\n" +
+    "  while key do\n" +
+    "    looked = looked + 1\n" +
+    "    if visit(matching(key, pattern)) then\n" +
+    "      return nil\n" +
+    "    end\n" +
+    "    if entry and not ahead[at] then\n" +
+    "      ahead, at = redis.call('ZRANGEBYLEX', directory, '(' .. entry, last, 'LIMIT', 0, 16), 1\n" +
+    "    end\n" +
+    "    entry, at = ahead[at], at + 1\n" +
+    "    key = entry and keyOf(entry)\n" +
+    "    if key and looked >= mostLooked then\n" +
+    "      return startOf(entry)\n" +
+    "    end\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "local tokens = { unpack(others, 4) }\n" +
+    "local function fit(form)\n" +
+    "  return fitsTurned(form, tokens)\n" +
+    "end\n" +
+    "\n" +
+    "local found = {}\n" +
+    "local from = isBefore(prefix, place) and place or prefix\n" +
+    "local pattern = literal(prefix) .. '*' .. (tokens[2] and ' ' .. literal(tokens[2]) .. '*' or '')\n" +
+    "local rest = scan(prefix, pattern, from, function(list)\n" +
+    "  readCards(list)\n" +
+    "  for _, one in ipairs(list) do\n" +
+    "    if not isBefore(one.member, place) and fit(formIn(one.member)) and isFirst(one, fit) then\n" +
+    "      found[#found + 1] = one\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return #found >= limit\n" +
+    "end)\n" +
+    "table.sort(found, function(a, b)\n" +
+    "  return isBefore(a.member, b.member)\n" +
+    "end)\n" +
+    "for i = 1, math.min(limit, #found) do\n" +
+    "  tell(found[i], fit)\n" +
+    "end\n" +
+    "return replyWith(#told < limit and rest and { rest } or {})\n",
 } as const);
 
 export const recentContactsApply = new Script({
@@ -800,24 +2348,25 @@ export const recentContactsApply = new Script({
 export const recentContactsComplete = new Script({
   name: "recent-contacts.complete",
   isReadOnly: true,
-  keys: ["recent"],
-  args: ["prefix","limit"],
+  keys: ["contacts"],
+  args: ["isRanked","prefix","limit"],
   source: "#!lua flags=no-writes\n" +
     "-- Finds the contacts whose normalized form begins with a prefix.\n" +
     "--\n" +
     "-- KEYS\n" +
-    "--   recent     LIST of entries, the last touched first; until it is empty or idle\n" +
+    "--   contacts   LIST of entries, the last touched first, or ZSET entry -> rank; until it is empty or idle\n" +
     "-- ARGV\n" +
+    "--   isRanked   1 for a ZSET, else 0\n" +
     "--   prefix     normalized text; empty: every contact matches\n" +
     "--   limit      the most contacts to return\n" +
     "-- RETURNS\n" +
-    "--   the contacts in their display form, the last touched first\n" +
-    "local recent = KEYS[1]\n" +
-    "local prefix, limit = ARGV[1], tonumber(ARGV[2])\n" +
+    "--   the contacts as they were touched, the last touched or the best first\n" +
+    "local contacts = KEYS[1]\n" +
+    "local isRanked, prefix, limit = ARGV[1] == '1', ARGV[2], tonumber(ARGV[3])\n" +
     "\n" +
     "local sub, find, length = string.sub, string.find, #prefix\n" +
     "local matches = {}\n" +
-    "local entries = redis.call('LRANGE', recent, 0, -1)\n" +
+    "local entries = redis.call(isRanked and 'ZRANGE' or 'LRANGE', contacts, 0, -1)\n" +
     "for index = 1, #entries do\n" +
     "  local entry = entries[index]\n" +
     "  if sub(entry, 1, length) == prefix then\n" +
@@ -829,4 +2378,67 @@ export const recentContactsComplete = new Script({
     "  end\n" +
     "end\n" +
     "return matches\n",
+} as const);
+
+export const recentContactsRank = new Script({
+  name: "recent-contacts.rank",
+  isReadOnly: false,
+  keys: ["ranked"],
+  args: ["capacity","halfLifeMs","idleMs","nowMs"],
+  restArg: "changes",
+  source: "#!lua\n" +
+    "-- Raises the frecency of a user's contacts or takes them out, one after the other.\n" +
+    "--\n" +
+    "-- The frecency of a contact is the sum of 2^(-age / half-life) over all its touches. What is stored is its logarithm, moved to\n" +
+    "-- a fixed point of time: while time goes by all frecencies sink alike, so no order changes and nothing is rewritten.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   ranked      ZSET entry -> rank, which is -round(1000 * (log2(frecency) + now / half-life)); until it is empty or idle\n" +
+    "-- ARGV\n" +
+    "--   capacity    the most entries that stay\n" +
+    "--   halfLifeMs  a touch counts half after so long, ms\n" +
+    "--   idleMs      ms until contacts that nobody changes go away\n" +
+    "--   nowMs       the time, ms; nothing: that of the server. Only tests give it\n" +
+    "--   changes...  one for each change: '+' (touch) or '-' (remove), then the entry\n" +
+    "-- RETURNS\n" +
+    "--   one integer for each change: 1 if the entry was there, else 0\n" +
+    "local ranked = KEYS[1]\n" +
+    "local capacity, halfLifeMs, idleMs = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]\n" +
+    "local nowMs = tonumber(ARGV[4])\n" +
+    "\n" +
+    "-- Whole numbers take 4 bytes where fractions take 17. A thousandth of a half-life is finer than what anybody notices.\n" +
+    "local UNITS = 1000\n" +
+    "if not nowMs then\n" +
+    "  local time = redis.call('TIME')\n" +
+    "  nowMs = time[1] * 1000 + time[2] / 1000\n" +
+    "end\n" +
+    "local now = nowMs / halfLifeMs\n" +
+    "\n" +
+    "-- log2(2^a + 2^b), without powers that overflow when a clock was set back.\n" +
+    "local function logOfSum(a, b)\n" +
+    "  local high, low = math.max(a, b), math.min(a, b)\n" +
+    "  return high + math.log(1 + 2 ^ (low - high)) / math.log(2)\n" +
+    "end\n" +
+    "\n" +
+    "redis.call('ZREMRANGEBYRANK', ranked, capacity, -1)\n" +
+    "local found = {}\n" +
+    "for index = 5, #ARGV do\n" +
+    "  local sign, entry = ARGV[index]:sub(1, 1), ARGV[index]:sub(2)\n" +
+    "  if sign == '+' then\n" +
+    "    local rank = redis.call('ZSCORE', ranked, entry)\n" +
+    "    local sum = now\n" +
+    "    if rank then\n" +
+    "      sum = logOfSum(-rank / UNITS, now)\n" +
+    "    else\n" +
+    "      -- Before it comes in, so that the new one stays whatever its rank, and the set never has one more than a list may.\n" +
+    "      redis.call('ZREMRANGEBYRANK', ranked, capacity - 1, -1)\n" +
+    "    end\n" +
+    "    redis.call('ZADD', ranked, string.format('%.0f', -UNITS * sum), entry)\n" +
+    "    found[#found + 1] = rank and 1 or 0\n" +
+    "  else\n" +
+    "    found[#found + 1] = redis.call('ZREM', ranked, entry)\n" +
+    "  end\n" +
+    "end\n" +
+    "redis.call('PEXPIRE', ranked, idleMs)\n" +
+    "return found\n",
 } as const);

@@ -1,5 +1,5 @@
-import { expect, test } from '@jest/globals';
-import { RecentContacts } from '@mortise/autocomplete';
+import { describe, expect, test } from '@jest/globals';
+import { AddressBook, MentionCompleter, RecentContacts } from '@mortise/autocomplete';
 import { connect, freshPrefix, transcript } from '@mortise/test-kit';
 import * as scripts from '../src/scripts.gen.js';
 
@@ -38,4 +38,103 @@ test('each method is one round trip, and calls of a tick share one', async () =>
     `  lrange ${list}`,
   ]);
   expect(await transcript(redis, scope, () => recent.list('anna'))).toEqual([`lrange ${list}`]);
+});
+
+test('with a half-life it is one round trip as well', async () => {
+  const ranked = new RecentContacts(redis, { prefix, halfLifeMs: 60_000 });
+  const set = 'autocomplete:{anna}:ranked:1';
+  await ranked.touch('anna', 'jack');
+
+  expect(await transcript(redis, scope, () => ranked.touch('anna', 'jill'))).toEqual([
+    `evalsha recent-contacts.rank ${set}`,
+    '  time',
+    `  zremrangebyrank ${set}`,
+    `  zscore ${set}`,
+    `  zremrangebyrank ${set}`,
+    `  zadd ${set}`,
+    `  pexpire ${set}`,
+  ]);
+  expect(
+    await transcript(redis, scope, () =>
+      Promise.all([ranked.touch('anna', 'jack'), ranked.remove('anna', 'jill')]),
+    ),
+  ).toEqual([
+    `evalsha recent-contacts.rank ${set}`,
+    '  time',
+    `  zremrangebyrank ${set}`,
+    `  zscore ${set}`,
+    `  zadd ${set}`,
+    `  zrem ${set}`,
+    `  pexpire ${set}`,
+  ]);
+  expect(await transcript(redis, scope, () => ranked.complete('anna', 'j'))).toEqual([
+    `evalsha_ro recent-contacts.complete ${set}`,
+    `  zrange ${set}`,
+  ]);
+  expect(await transcript(redis, scope, () => ranked.list('anna'))).toEqual([`zrange ${set}`]);
+});
+
+test('a text that is too long for any name sends nothing', async () => {
+  expect(await transcript(redis, scope, () => recent.complete('anna', 'j'.repeat(20_000)))).toEqual([]);
+});
+
+test('a mention completer sends nothing but one read for each source', async () => {
+  const completer = new MentionCompleter(recent, []);
+  expect(await transcript(redis, scope, () => completer.complete('anna', 'j'))).toEqual([
+    `evalsha_ro recent-contacts.complete ${list}`,
+    `  lrange ${list}`,
+  ]);
+});
+
+describe('an address book', () => {
+  const book = new AddressBook(redis, 'guild', { prefix });
+
+  /** What is sent, and not what scripts do with it. */
+  async function sent(act: () => Promise<unknown>): Promise<string[]> {
+    const lines = await transcript(redis, scope, act);
+    return lines.filter((line) => !line.startsWith(' ')).map((line) => line.split(' ').slice(0, 2).join(' '));
+  }
+
+  test('each method is one round trip, and changes of a tick share one', async () => {
+    for (const _ of [1, 2]) {
+      // The first round makes the scripts known to the server.
+      await book.add({ key: 'jack' });
+      await book.get('jack');
+      await book.complete('jxck', { fuzzy: true });
+      await book.page('j', { order: 'alphabetical' });
+    }
+    expect(await sent(() => book.add({ key: 'jill' }))).toEqual(['evalsha book.apply']);
+    expect(
+      await sent(() =>
+        Promise.all([book.add({ key: '1', display: 'Joe' }), book.boost('jill'), book.remove('jack')]),
+      ),
+    ).toEqual(['evalsha book.apply']);
+    expect(await sent(() => book.addMany([{ key: 'jim' }, { key: 'jan' }]))).toEqual(['evalsha book.apply']);
+    expect(await sent(() => book.get('jill'))).toEqual(['evalsha_ro book.get']);
+    expect(await sent(() => book.complete('j'))).toEqual(['evalsha_ro book.complete']);
+    expect(await sent(() => book.complete('jo sm'))).toEqual(['evalsha_ro book.complete']);
+    expect(await sent(() => book.page('j'))).toEqual(['evalsha_ro book.complete']);
+    expect(await sent(() => book.page('j', { order: 'alphabetical' }))).toEqual(['evalsha_ro book.list']);
+    expect(await sent(() => book.size())).toEqual(['hget autocomplete:{guild}:meta:1']);
+  });
+
+  test('a typing error is looked for only if there is room for what it finds', async () => {
+    expect(await sent(() => book.complete('jill', { fuzzy: true, limit: 1 }))).toEqual([
+      'evalsha_ro book.complete',
+    ]);
+    expect(await sent(() => book.complete('jlil', { fuzzy: true, limit: 1 }))).toEqual([
+      'evalsha_ro book.complete',
+      'evalsha_ro book.fuzzy',
+    ]);
+  });
+
+  test('mentions are one read for each source, all sent at once', async () => {
+    const completer = new MentionCompleter(recent, [book, new AddressBook(redis, 'friends', { prefix })]);
+    const lines = await sent(() => completer.complete('anna', 'j'));
+    expect(lines).toEqual([
+      'evalsha_ro recent-contacts.complete',
+      'evalsha_ro book.complete',
+      'evalsha_ro book.complete',
+    ]);
+  });
 });

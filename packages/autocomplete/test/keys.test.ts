@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { RecentContacts } from '@mortise/autocomplete';
+import { AddressBook, RecentContacts } from '@mortise/autocomplete';
 import { connect, freshPrefix } from '@mortise/test-kit';
 
 const redis = connect();
@@ -40,4 +40,61 @@ test('an entry is the contact alone where it is its own normalized form', async 
   for (const contact of ['jack', 'José', 'a\0b']) await recent.touch('anna', contact);
   const [key] = await redis.keys(`${prefix}:*`);
   expect(await redis.lrange(key!, 0, -1)).toEqual(['a b\0a\0b', 'jose\0José', 'jack']);
+});
+
+test('with a half-life it is one sorted set per user, as bounded', async () => {
+  const prefix = freshPrefix();
+  const recent = new RecentContacts(redis, { prefix, capacity: 2, idleMs: 60_000, halfLifeMs: 5_000 });
+  await Promise.all(['a', 'b', 'c'].map((contact) => recent.touch('}x', contact)));
+  await recent.touch('gone', 'a');
+  await recent.remove('gone', 'a');
+  await recent.remove('nobody', 'a');
+  await recent.complete('reader', 'a');
+  await recent.list('reader');
+
+  const keys = await redis.keys(`${prefix}:*`);
+  expect(keys).toEqual([`${prefix}:autocomplete:{%7Dx}:ranked:1`]);
+  expect(await redis.zcard(keys[0]!)).toBe(2);
+  const left = await redis.pttl(keys[0]!);
+  expect(left).toBeGreaterThan(30_000);
+  expect(left).toBeLessThanOrEqual(60_000);
+});
+
+test('100 handles of 12 bytes in a list take at most 1.75 KB', async () => {
+  const prefix = freshPrefix();
+  const recent = new RecentContacts(redis, { prefix });
+  const contacts = Array.from({ length: 100 }, (_, index) => `handle-${String(index).padStart(5, '0')}`);
+  await Promise.all(contacts.map((contact) => recent.touch('anna', contact)));
+  const [key] = await redis.keys(`${prefix}:*`);
+  // The key counts; here it begins with more than `mortise`.
+  const ofPrefix = prefix.length - 'mortise'.length;
+  expect(Number(await redis.call('MEMORY', 'USAGE', key!)) - ofPrefix).toBeLessThanOrEqual(1_750);
+});
+
+test('a book has the keys of the table, all of one hash tag, and none when it is empty', async () => {
+  const prefix = freshPrefix();
+  const book = new AddressBook(redis, '}x', { prefix });
+  const entries = Array.from({ length: 300 }, (_, index) => ({
+    key: String(index),
+    display: `Jo ${index}`,
+    score: index,
+    aliases: ['x'],
+  }));
+  await book.addMany(entries);
+  await book.boost('7', 1);
+  await book.complete('j');
+  await book.complete('jx', { fuzzy: true });
+  await book.page('', { order: 'alphabetical' });
+  await book.get('7');
+  const keys = await redis.keys(`${prefix}:*`);
+  const KEY = /^:autocomplete:\{%7Dx\}:(meta:1|cards:1|directory:1|block:1:\d+|top:1:.*)$/;
+  expect(keys.filter((key) => !KEY.test(key.slice(prefix.length)))).toEqual([]);
+  const kinds = new Set(keys.map((key) => key.slice(prefix.length).split(':')[3]));
+  expect(kinds).toEqual(new Set(['block', 'cards', 'directory', 'meta', 'top']));
+  const sizes = await Promise.all(
+    keys.filter((key) => /:(block|top):/.test(key)).map((key) => redis.zcard(key)),
+  );
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(128);
+  await Promise.all(entries.map(({ key }) => book.remove(key)));
+  expect(await redis.keys(`${prefix}:*`)).toEqual([]);
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { NORMALIZATION_VERSION, normalize } from '@mortise/autocomplete';
 import * as fc from 'fast-check';
+import { nameIn, SCRIPTS } from './scripts-of-the-world.js';
 
 describe('normalize', () => {
   test.each([
@@ -22,6 +23,17 @@ describe('normalize', () => {
     ['a\0b', 'a b'],
     ['😀', '😀'],
     ['❤️', '❤'],
+    ['Ǆ ǆ ŉ', 'dz dz ʼn'],
+    ['Άγιος ᾳ ΐ', 'αγιοσ α ι'],
+    ['Чайковский Ёлка Її', 'чаиковскии елка іі'],
+    ['ﻼ ﷲ', 'لا الله'],
+    ['أحمد', 'ا\u0654حمد'],
+    ['น้ำ', 'น้\u0e4dา'],
+    ['क़', 'क\u093c'],
+    ['㍿ 豈 〇', '株式会社 豈 〇'],
+    ['ｶﾞｰ', 'カ\u3099ー'],
+    ['𠮷 𝕁𝕠', '𠮷 jo'],
+    ['👨\u200d👩 👍🏽 🇩🇪', '👨👩 👍🏽 🇩🇪'],
     ['', ''],
   ])('%j becomes %j', (text, form) => {
     expect(normalize(text)).toBe(form);
@@ -69,6 +81,30 @@ describe('normalize', () => {
       }),
       { numRuns: 1_000 },
     );
+  });
+
+  test.each(SCRIPTS)('each beginning of a name finds it, cut at any code unit: %s', (script) => {
+    fc.assert(
+      fc.property(nameIn(script), fc.nat(20), (name, cut) => {
+        const form = normalize(name);
+        const typed = normalize(name.slice(0, cut));
+        // Marks of one letter stand in an order of their own, whichever was typed first.
+        const isAtMark =
+          /^\p{Mark}/u.test(name.slice(cut)) || /\p{Mark}$/u.test(form.slice(0, typed.length + 1));
+        expect(form.startsWith(typed) || isAtMark).toBe(true);
+        expect(normalize(name.normalize('NFC'))).toBe(form);
+        expect(normalize(name.normalize('NFD'))).toBe(form);
+        expect(normalize(form)).toBe(form);
+        expect(/\p{Surrogate}/u.test(typed)).toBe(false);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('ignored characters between the marks of a letter do not tell texts apart', () => {
+    for (const ignored of ['\u200c', '\u200d', '\u034f', '\u00ad']) {
+      expect(normalize(`أ${ignored}\u0651م`)).toBe(normalize('أ\u0651م'));
+    }
   });
 
   test('has a version', () => {

@@ -151,6 +151,29 @@ describe('complete', () => {
     },
   );
 
+  test('a text of nothing but spaces or accents matches all, one of 10 kB what begins with it', async () => {
+    const recent = create();
+    await recent.touch('anna', 'jack');
+    for (const text of ['  ', '\u0301\u0308', '\u200d', '\t\n\0'])
+      expect(await recent.complete('anna', text)).toEqual(['jack']);
+    expect(await recent.complete('anna', 'j'.repeat(10_000))).toEqual([]);
+    expect(await recent.complete('anna', `${'\u0301'.repeat(10_000)}j`)).toEqual(['jack']);
+  });
+
+  test('a text longer than any name finds nothing and is not folded', async () => {
+    const recent = create();
+    await recent.touch('anna', 'jack');
+    expect(await recent.complete('anna', ' '.repeat(16_384))).toEqual(['jack']);
+    expect(await recent.complete('anna', ' '.repeat(16_385))).toEqual([]);
+    await expect(recent.complete('anna', ' '.repeat(16_385), { limit: 0 })).rejects.toThrow(RangeError);
+  });
+
+  test.each([[0], [1e9]])('refuses the limit %d, which a user of an API may send', async (limit) => {
+    await expect(create().complete('anna', 'j', { limit })).rejects.toThrow(
+      `limit must be a whole number from 1 to 1000, got ${limit}`,
+    );
+  });
+
   test.each([[undefined], [null], [1], [{}]])('refuses the text %j', async (text) => {
     await expect(create().complete('anna', text as string)).rejects.toThrow(TypeError);
   });
@@ -170,6 +193,26 @@ describe('any name', () => {
     for (const contact of HOSTILE)
       expect(await recent.complete('anna', contact, { limit: 100 })).toContain(contact);
     for (const contact of HOSTILE) expect(await recent.remove('anna', contact)).toBe(true);
+  });
+});
+
+describe('displayOf', () => {
+  test('is the part of a contact by which it is found', async () => {
+    const recent = create({ displayOf: (contact) => contact.slice(contact.indexOf('|') + 1) });
+    for (const contact of ['4711|Jack', '4712|José', '4713|Jack']) await recent.touch('anna', contact);
+    expect(await recent.complete('anna', 'ja')).toEqual(['4713|Jack', '4711|Jack']);
+    expect(await recent.complete('anna', '47')).toEqual([]);
+    expect(await recent.remove('anna', '4713|Jack')).toBe(true);
+    expect(await recent.list('anna')).toEqual(['4712|José', '4711|Jack']);
+    expect(recent.displayOf('4711|Jack')).toBe('Jack');
+    expect(create().displayOf('4711|Jack')).toBe('4711|Jack');
+  });
+
+  test('that gives no text refuses the contact', async () => {
+    await expect(create({ displayOf: () => '' }).touch('anna', 'jack')).rejects.toThrow(RangeError);
+    const broken = create({ displayOf: () => 7 as unknown as string });
+    await expect(broken.touch('anna', 'jack')).rejects.toThrow(TypeError);
+    expect(() => create({ displayOf: 'name' as unknown as () => string })).toThrow(TypeError);
   });
 });
 

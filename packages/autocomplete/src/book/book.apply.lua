@@ -10,13 +10,14 @@
 --   cards        HASH encoded key -> forms, each behind \1 but for the first, NUL, what Lua does not read; until the last card goes
 --   firstBlock   ZSET member -> rank; blocks with other numbers have other ends of this name; until it is empty
 --   tops         the beginning of the names of the top sets: ZSET member -> rank, behind it the prefix; until the prefix is light
+--   absent       never exists: while the slot moves, a node refuses a call of whose keys it lacks one, and so runs none
 -- ARGV
 --   halfLifeMs   scores halve in so long, ms; 0: they are as they were set
 --   changes...   for each: add, remove or boost; the encoded key; the score, or by how much, or nothing to keep it; the card, or
 --                nothing; how many members follow from the key, and these; with add: how many members it has, and these
 -- RETURNS
 --   for each: add and remove, 1 if the entry was there, else 0; boost, the new score as a string, or an empty one if it is not there
-local directory, meta, cards, firstBlock, tops = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local directory, meta, cards, firstBlock, tops, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local halfLifeMs = tonumber(ARGV[1])
 local changes = ARGV
 local find = string.find
@@ -64,7 +65,8 @@ while changes[at] do
       members[#members + 1] = form .. '\1' .. id
     end
   end
-  local rank = redis.call('ZSCORE', (placeOf(members[1])), members[1])
+  -- A key without a word has no members, and its entry has a card.
+  local rank = members[1] and redis.call('ZSCORE', (placeOf(members[1])), members[1])
   local reply = rank and 1 or 0
   if what == 'add' then
     local wanted, keep = readMembers(), {}

@@ -23,7 +23,7 @@ local function eachPrefixWith(start, count, act)
     elseif starts < count then
       break
     end
-    cut = endOf(start, cut + 1)
+    cut = cut + 1
   end
   for i = #found, 1, -1 do
     act(found[i])

@@ -1,30 +1,35 @@
 #!lua flags=no-writes
--- Finds the best entries that have a form with a prefix.
+-- Finds the best entries whose words the tokens begin, each token a word of its own.
 --
 -- KEYS
 --   directory    see book.apply.lua
 --   cards        see book.apply.lua
 --   firstBlock   see book.apply.lua
 --   tops         see book.apply.lua
+--   absent       never exists: while the slot moves, a node refuses a call of whose keys it lacks one, and so runs none
 -- ARGV
 --   halfLifeMs   as for book.apply.lua
---   prefix       a prefix of forms; empty: all have it
 --   limit        the most entries
 --   afterRank    the rank of the last one of the page before, or nothing
 --   afterMember  its member
+--   place        where an earlier call stopped, or nothing
+--   prefix       the first token, no other is longer; empty: all entries have it, if it is the only one
+--   others...    the other tokens
 -- RETURNS
---   an array with the member by which each entry was found, and its rank behind it, the best first; then an array with the card of
---   each or an empty string, and how many half-lives the server's clock counts, 0 without. The first array alone if no entry has
---   a card and there is no half-life
-local directory, cards, firstBlock, tops = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local halfLifeMs, prefix, limit = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
-local afterRank, afterMember = ARGV[4], ARGV[5]
+--   an array with the member by which each entry was found, and its rank behind it, the best first. Alone if no entry has a card,
+--   there is no half-life, and nothing is left to do. Else behind it: an array with the card of each or an empty string, or empty if
+--   none has one; how many half-lives the server's clock counts, 0 without; and where to go on, because the work of one call
+--   is bounded: nothing if all is found, the rank and the member behind which to look, or the place
+local directory, cards, firstBlock, tops, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local halfLifeMs, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
+local afterRank, afterMember, place, prefix = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local others = ARGV
 
 -- Most calls end here: a heavy prefix of a book of handles. So nothing is prepared before.
 local find = string.find
-local top = redis.call('ZRANGE', tops .. prefix, 0, limit - 1, 'WITHSCORES')
-if #top == 2 * limit and afterRank == '' and halfLifeMs == 0 then
-  if not find(table.concat(top), '\1', 1, true) then
+if not others[7] and afterRank == '' and halfLifeMs == 0 then
+  local top = redis.call('ZRANGE', tops .. prefix, 0, limit - 1, 'WITHSCORES')
+  if #top == 2 * limit and not find(table.concat(top), '\1', 1, true) then
     return { top }
   end
 end
@@ -32,55 +37,76 @@ end
 -- include book.places.part.lua
 -- include book.ranked.part.lua
 -- include book.score.part.lua
+-- include book.forms.part.lua
+-- include book.tell.part.lua
+-- include book.scan.part.lua
 
--- An entry that is found by several of its forms is told once, by the first of them in the order of bytes.
-local function isFirst(member, separator, card)
-  local form, id = sub(member, 1, separator - 1), sub(member, separator)
-  local function isAhead(other)
-    return sub(other, 1, #prefix) == prefix and isBefore(other .. id, member)
+local tokens = { unpack(others, 6) }
+local cursor = afterRank ~= '' and { member = afterMember, rank = tonumber(afterRank) } or nil
+local function fit(form)
+  return (tokens[2] and fitsPair or fitsTurned)(form, tokens)
+end
+
+-- include book.walk.part.lua
+
+local function tellAll(found)
+  readCards(found)
+  for _, one in ipairs(found) do
+    if #told == limit then
+      break
+    end
+    tell(one, fit, cursor)
   end
-  if card then
-    for other in string.gmatch(sub(card, 1, find(card, '\0', 1, true) - 1), '[^\1]+') do
-      if isAhead(other) then
-        return false
+end
+
+if not tokens[2] then
+  -- An entry has several members, so more may be needed than told.
+  local LEAST_ASKED, MOST_ASKED = 16, 2000
+  local after, asked = cursor, 0
+  repeat
+    local wanted = math.max(limit - #told, asked > 0 and LEAST_ASKED or 1)
+    local found = ranked(prefix, wanted, after)
+    local turned = {}
+    for _, one in ipairs(found) do
+      turned[#turned + 1] = byte(one.member, 1) ~= 3 and one or nil
+    end
+    tellAll(turned)
+    after, asked = found[#found], asked + wanted
+    local isDone = #told == limit or #found < wanted
+  until isDone or asked >= MOST_ASKED
+  return replyWith(#told < limit and after and asked >= MOST_ASKED and { after.text, after.member } or {})
+end
+
+-- Either token may belong to the lesser word.
+local queries = {}
+for _, pair in ipairs({ { tokens[1], tokens[2] }, { tokens[2], tokens[1] } }) do
+  local tail = '* ' .. literal(pair[1]) .. '* ' .. literal(pair[2]) .. '*'
+  queries[#queries + 1] = { head = '\3' .. inTurn(pair[1], pair[2]), tail = tail }
+end
+if place == '' then
+  if walk(queries) then
+    return replyWith({})
+  end
+  replies, told, hasCards, known = {}, {}, false, {}
+end
+
+local found, rest = {}, nil
+for i = place ~= '' and tonumber(sub(place, 1, 1)) or 1, #queries do
+  local query = queries[i]
+  local from = place ~= '' and sub(place, 2) or query.head
+  place = ''
+  rest = scan(query.head, literal(query.head) .. query.tail, from, function(list)
+    for _, one in ipairs(list) do
+      if (not cursor or precedes(cursor, one)) and fit(formIn(one.member)) then
+        found[#found + 1] = one
       end
     end
-    return true
+  end)
+  if rest then
+    rest = { i .. rest }
+    break
   end
-  local space = find(form, ' ', 1, true)
-  while space do
-    if isAhead(sub(form, space + 1) .. ' ' .. sub(form, 1, space - 1)) then
-      return false
-    end
-    space = find(form, ' ', space + 1, true)
-  end
-  return true
 end
-
-local replies, told, hasCards = {}, {}, false
-local after = afterRank ~= '' and { member = afterMember, rank = tonumber(afterRank) } or nil
-repeat
-  local wanted = limit - #told
-  local found, ids = ranked(prefix, wanted, after), {}
-  for _, one in ipairs(found) do
-    one.separator = find(one.member, '\1', 1, true)
-    if one.separator then
-      ids[#ids + 1] = sub(one.member, one.separator + 1)
-      one.at = #ids
-    end
-  end
-  local known = #ids > 0 and redis.call('HMGET', cards, unpack(ids))
-  for _, one in ipairs(found) do
-    local card = one.separator and known[one.at]
-    if not one.separator or isFirst(one.member, one.separator, card) then
-      told[#told + 1], hasCards = card or '', hasCards or card
-      replies[#replies + 1] = one.member
-      replies[#replies + 1] = one.text
-    end
-  end
-  after = found[#found]
-until #told == limit or #found < wanted
-if hasCards or halfLifeMs > 0 then
-  return { replies, told, string.format('%.17g', halfLives) }
-end
-return { replies }
+table.sort(found, precedes)
+tellAll(found)
+return replyWith(rest or {})

@@ -37,7 +37,29 @@ local function placeOf(member)
   return entry and keyOf(entry) or firstBlock, entry
 end
 
--- What a prefix consists of: the prefixes, one code point longer, that are heavy, and the blocks that hold anything else of it.
+-- A text as a pattern that only it matches.
+local function literal(text)
+  return find(text, '[%*%?%[%\\]') and string.gsub(text, '[%*%?%[%\\]', '\\%0') or text
+end
+
+-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to
+-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.
+local function matching(key, pattern)
+  local list, found = redis.call('ZSCAN', key, 0, 'MATCH', pattern, 'COUNT', 1000)[2], {}
+  local isSorted = true
+  for i = 1, #list, 2 do
+    local one = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }
+    isSorted = isSorted and (i == 1 or precedes(found[#found], one))
+    found[#found + 1] = one
+  end
+  if not isSorted then
+    table.sort(found, precedes)
+  end
+  return found
+end
+
+-- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes
+-- and not code points, so that no alphabet gives a prefix more than a few dozen parts: of Han there are thousands.
 -- A prefix is heavy, and has a top set, when two blocks or more begin behind where it begins. A light one has no heavy ones
 -- in it, and one or two blocks.
 local function partsOf(prefix)
@@ -55,17 +77,27 @@ local function partsOf(prefix)
   end
   local entry = redis.call('ZRANGEBYLEX', directory, '(' .. prefix .. '\1', last, 'LIMIT', 0, 1)[1]
   found = { (placeOf(prefix)) }
-  while entry do
-    local child = sub(entry, 1, endOf(entry, #prefix + 1))
-    local behind = '(' .. entry
-    if redis.call('EXISTS', tops .. child) == 1 then
-      children[#children + 1] = child
-      behind = '(' .. child .. '\255'
-      -- The block in which it ends may go on behind it.
-      entry = redis.call('ZREVRANGEBYLEX', directory, behind, '-', 'LIMIT', 0, 1)[1]
+  local heavy
+  -- The block in which a heavy part ends may go on behind it; not if another one is next to it, as b is to a.
+  local function leave(child)
+    local isNext = child and byte(heavy, -1) + 1 == byte(child, -1)
+    if not isNext then
+      found[#found + 1] = placeOf(heavy .. '\254')
     end
-    found[#found + 1] = keyOf(entry)
-    entry = redis.call('ZRANGEBYLEX', directory, behind, last, 'LIMIT', 0, 1)[1]
+  end
+  while entry do
+    local child = sub(entry, 1, #prefix + 1)
+    local isHeavy = redis.call('EXISTS', tops .. child) == 1
+    if heavy then
+      leave(isHeavy and child)
+    end
+    heavy = isHeavy and child
+    children[#children + 1] = heavy or nil
+    found[#found + 1] = not heavy and keyOf(entry) or nil
+    entry = redis.call('ZRANGEBYLEX', directory, '(' .. (heavy and child .. '\255' or entry), last, 'LIMIT', 0, 1)[1]
+  end
+  if heavy then
+    leave()
   end
   return found, children
 end

@@ -45,7 +45,7 @@ local function settle(member, rank, isNew)
     if cut == #member then
       break
     end
-    cut = endOf(member, cut + 1)
+    cut = cut + 1
   end
   -- The longest first: the others are made from them.
   for i = #thin, 1, -1 do

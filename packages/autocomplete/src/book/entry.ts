@@ -5,12 +5,17 @@
  * it is, and has nothing with it. That is a handle, the common case, and takes half the memory.
  */
 import { decodeName, encodeName } from '@mortise/redis';
-import { formsOf, MAX_WORDS, wordsOf } from './forms.js';
+import { EntryTooLargeError, NoWordsError } from '../errors.js';
+import { formsOf } from './forms.js';
 
 const SEPARATOR = '\u0001';
 const END_OF_FORMS = '\0';
+/** Forms of an entry, each of which costs Redis about 0.1 ms to write. */
+const MAX_FORMS = 128;
+/** Of what is kept beside the name: it is read with each answer that has the entry. */
+const MAX_CARD_BYTES = 8_192;
 
-/** What a book keeps of a name. */
+/** What a book keeps of a name beside its score. */
 export interface BookEntry<Payload = unknown> {
   readonly key: string;
   readonly display: string;
@@ -28,6 +33,11 @@ export interface StoredEntry {
 
 type Card = [display: string | 0, payload: unknown, aliases: readonly string[]];
 
+/** As the scripts know a key. */
+export function idOf(key: string): string {
+  return encodeName(key);
+}
+
 /** The members that follow from a key alone. */
 export function membersOf(key: string): string[] {
   const forms = formsOf(key);
@@ -36,17 +46,21 @@ export function membersOf(key: string): string[] {
   return forms.map((form) => form + SEPARATOR + id);
 }
 
+/** Throws NoWordsError and EntryTooLargeError; nothing was sent then. */
 export function storeEntry({ key, display, aliases, payload }: BookEntry): StoredEntry {
   const id = encodeName(key);
   const isPlain = display === key && aliases.length === 0 && payload === undefined;
-  if (isPlain && wordsOf(key).length <= MAX_WORDS) return { id, members: membersOf(key), card: '' };
   const forms = [...new Set([display, ...aliases].flatMap(formsOf))];
-  const card: Card = [display === key ? 0 : display, payload ?? null, aliases];
-  return {
-    id,
-    members: forms.map((form) => form + SEPARATOR + id),
-    card: forms.join(SEPARATOR) + END_OF_FORMS + JSON.stringify(card),
-  };
+  if (forms.length === 0) throw new NoWordsError(key);
+  if (isPlain) return { id, members: membersOf(key), card: '' };
+  const kept: Card = [display === key ? 0 : display, payload ?? null, aliases];
+  const json = JSON.stringify(kept);
+  const bytes = Buffer.byteLength(json);
+  if (forms.length > MAX_FORMS || bytes > MAX_CARD_BYTES) {
+    throw new EntryTooLargeError(key, forms.length, MAX_FORMS, bytes, MAX_CARD_BYTES);
+  }
+  const card = forms.join(SEPARATOR) + END_OF_FORMS + json;
+  return { id, members: forms.map((form) => form + SEPARATOR + id), card };
 }
 
 /** The entry of a member, with its card if it has one. */

@@ -1,0 +1,88 @@
+#!lua flags=no-writes
+-- Finds the best entries whose words the tokens begin after one edit in one of them, and not without. An edit puts in, takes out or
+-- exchanges a code point, or swaps two; what changes only the last one is left out, as the token without it finds the same. A
+-- single token may also lack the space between two words.
+--
+-- KEYS
+--   directory    see book.apply.lua
+--   cards        see book.apply.lua
+--   firstBlock   see book.apply.lua
+--   tops         see book.apply.lua
+--   absent       never exists: while the slot moves, a node refuses a call of whose keys it lacks one, and so runs none
+-- ARGV
+--   halfLifeMs   as for book.apply.lua
+--   limit        the most entries
+--   afterRank    the rank of the last one of the page before, or nothing
+--   afterMember  its member
+--   tokens...    at least one of three code points or more
+-- RETURNS
+--   an array with the member by which each entry was found, and its rank behind it, the best first; an array with the card of each
+--   or an empty string, or empty if none has one; and how many half-lives the server's clock counts, 0 without
+local directory, cards, firstBlock, tops, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local halfLifeMs, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
+local afterRank, afterMember = ARGV[3], ARGV[4]
+local tokens = { unpack(ARGV, 5) }
+local find = string.find
+
+-- include book.places.part.lua
+-- include book.ranked.part.lua
+-- include book.score.part.lua
+-- include book.forms.part.lua
+-- include book.tell.part.lua
+-- include book.scan.part.lua
+-- include book.edits.part.lua
+
+local cursor = afterRank ~= '' and { member = afterMember, rank = tonumber(afterRank) } or nil
+
+-- For each token that may be edited: it, and the others behind it.
+local orders = {}
+for i, token in ipairs(tokens) do
+  if #pointsOf(token) >= LEAST_POINTS then
+    local order = { token }
+    for j, other in ipairs(tokens) do
+      order[#order + 1] = j ~= i and other or nil
+    end
+    orders[#orders + 1] = order
+  end
+end
+
+local function fit(form)
+  for _, order in ipairs(orders) do
+    if fitsEdited(form, order) then
+      return true
+    end
+  end
+  return false
+end
+
+-- Whether an entry is found without an edit.
+local function isExact(one)
+  for _, form in ipairs(formsOfEntry(one)) do
+    if tokens[2] and assign(wordsIn(form), 1, tokens, 1) or not tokens[2] and fitsTurned(form, tokens) then
+      return true
+    end
+  end
+  return false
+end
+
+-- A prefix is asked for its best, some of which may not be told. Then more are asked for.
+local most, tries = limit + 6, 0
+repeat
+  looked = 0
+  local found, floor = candidates(orders, most, cursor)
+  readCards(found)
+  replies, told, hasCards, known = {}, {}, false, {}
+  local isCut = false
+  for _, one in ipairs(found) do
+    isCut = floor and precedes(floor, one)
+    if isCut or #told == limit then
+      break
+    end
+    local form = formIn(one.member)
+    if fit(form) and not isExact(one) then
+      tell(one, fit, cursor)
+    end
+  end
+  most, tries = most * 4, tries + 1
+until #told == limit or not floor or tries == 4
+return replyWith()

@@ -1,0 +1,91 @@
+-- The best members that fit several tokens. The tree of top sets is walked, and always that part looked into which may hold what
+-- comes next. Where all that begins with the letters of two tokens fits, the first look tells all.
+-- Expects: book.scan.part.lua, book.ranked.part.lua and book.tell.part.lua before it, fit, cursor, limit.
+
+-- A walk that has looked into so many parts is given up.
+local MOST_WALKED = 150
+
+-- Tells of them, up to the limit, and returns whether it came to an end. A query begins with `head` and matches `tail` behind it.
+local function walk(queries)
+  local heap, size, seen, walked = {}, 0, {}, 0
+
+  local function push(one)
+    size = size + 1
+    local at = size
+    while at > 1 do
+      local above = math.floor(at / 2)
+      if not precedes(one, heap[above]) then
+        break
+      end
+      heap[at], at = heap[above], above
+    end
+    heap[at] = one
+  end
+
+  local function pop()
+    local least, one = heap[1], heap[size]
+    heap[size], size = nil, size - 1
+    local at, below = 1, 2
+    while below <= size do
+      if below < size and precedes(heap[below + 1], heap[below]) then
+        below = below + 1
+      end
+      if not precedes(heap[below], one) then
+        break
+      end
+      heap[at], at, below = heap[below], below, 2 * below
+    end
+    if size > 0 then
+      heap[at] = one
+    end
+    return least
+  end
+
+  -- A prefix that reaches into the words has some of the tail in itself.
+  local function lookInto(key, prefix, tail)
+    walked = walked + 1
+    local pattern = literal(prefix) .. (find(prefix, ' ', 1, true) and '*' or tail)
+    for _, one in ipairs(matching(key, pattern)) do
+      if not seen[one.member] and (not cursor or precedes(cursor, one)) and fit(formIn(one.member)) then
+        seen[one.member] = true
+        push(one)
+      end
+    end
+  end
+
+  -- What a prefix has in its top set; and behind the last one there, that there may be more.
+  local function open(prefix, tail)
+    local top = tops .. prefix
+    local last = redis.call('ZRANGE', top, -1, -1, 'WITHSCORES')
+    if last[1] then
+      lookInto(top, prefix, tail)
+      push({ member = last[1], rank = tonumber(last[2]), prefix = prefix, tail = tail })
+    else
+      for _, key in ipairs((partsOf(prefix))) do
+        lookInto(key, prefix, tail)
+      end
+    end
+  end
+
+  for _, query in ipairs(queries) do
+    open(query.head, query.tail)
+  end
+  while size > 0 and #told < limit do
+    local one = pop()
+    if not one.prefix then
+      readCards({ one })
+      tell(one, fit, cursor)
+    elseif walked >= MOST_WALKED then
+      return false
+    else
+      local places, children = partsOf(one.prefix)
+      for _, key in ipairs(places) do
+        lookInto(key, one.prefix, one.tail)
+      end
+      for _, child in ipairs(children) do
+        open(child, one.tail)
+      end
+    end
+  end
+  return true
+end

@@ -1,0 +1,48 @@
+/**
+ * The further names by which an entry is found: the aliases that it was given, and what `keysOf` makes of its display form, such as
+ * the pinyin of a Chinese name. They are made by whoever adds the entry, so completion costs nothing more and needs no dictionary.
+ */
+import { requireName } from '@mortise/redis';
+import type { AddEntry, AddressBookOptions } from './options.js';
+
+/** Further names of one entry. Each costs a member for each of its words. */
+export const MAX_ALIASES = 16;
+
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/**
+ * The aliases of an entry, its own first, then those of `keysOf`; each once, and none that is the display form itself.
+ *
+ * Throws TypeError where `aliases` or what `keysOf` returns is no array of well-formed texts, and RangeError for a text of other
+ * than 1 to 1,024 bytes, or for more than 16. What `keysOf` throws passes through.
+ */
+export function aliasesOf(
+  entry: Pick<AddEntry<unknown>, 'key' | 'display' | 'aliases'>,
+  options: Pick<AddressBookOptions, 'keysOf'>,
+): string[] {
+  const { key, display = key, aliases = [] } = entry;
+  const names = new Set(requireNames('aliases', aliases));
+  if (options.keysOf) for (const name of requireNames('keysOf', options.keysOf(display))) names.add(name);
+  names.delete(display);
+  if (names.size > MAX_ALIASES) {
+    throw new RangeError(`an entry has at most ${MAX_ALIASES} aliases, got ${names.size}`);
+  }
+  return [...names];
+}
+
+/** Throws TypeError for what is no function. */
+export function requireKeysOf(keysOf: unknown): void {
+  if (keysOf !== undefined && typeof keysOf !== 'function') {
+    throw new TypeError(`keysOf must be a function, got ${keysOf === null ? 'null' : typeof keysOf}`);
+  }
+}
+
+function requireNames(option: string, names: unknown): readonly string[] {
+  if (!Array.isArray(names)) throw new TypeError(`${option} must be an array, got ${typeof names}`);
+  for (const name of names) {
+    if (LONE_SURROGATE.test(requireName(option, name))) {
+      throw new TypeError(`${option} must be well-formed text, got half of a surrogate pair`);
+    }
+  }
+  return names as string[];
+}

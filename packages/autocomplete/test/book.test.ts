@@ -1,0 +1,411 @@
+import { describe, expect, test } from '@jest/globals';
+import { AddressBook } from '@mortise/autocomplete';
+import type { AddEntry } from '@mortise/autocomplete';
+import { connect, freshPrefix } from '@mortise/test-kit';
+import { scoreOf } from '../src/book/score.js';
+
+const redis = connect();
+const newBook = (options = {}): AddressBook =>
+  new AddressBook(redis, 'guild', { prefix: freshPrefix(), ...options });
+const keysOf = (found: readonly { key: string }[]): string[] => found.map(({ key }) => key);
+
+async function bookOf(entries: readonly (string | AddEntry<unknown>)[], options = {}): Promise<AddressBook> {
+  const book = newBook(options);
+  await book.addMany(entries.map((entry) => (typeof entry === 'string' ? { key: entry } : entry)));
+  return book;
+}
+
+describe('words', () => {
+  test('are found in any order, each typed one takes its own', async () => {
+    const book = await bookOf(['John Smith', 'Smith, Joan', 'Jo Jones', 'R Kelly', 'RAP', 'Smith']);
+    expect(keysOf(await book.complete('jo sm')).toSorted()).toEqual(['John Smith', 'Smith, Joan']);
+    expect(keysOf(await book.complete('SM jO')).toSorted()).toEqual(['John Smith', 'Smith, Joan']);
+    expect(keysOf(await book.complete('jo jo'))).toEqual(['Jo Jones']);
+    expect(keysOf(await book.complete('r kelly'))).toEqual(['R Kelly']);
+    expect(keysOf(await book.complete('smith smith'))).toEqual([]);
+  });
+
+  test('of long names are found by any two, and by all', async () => {
+    const name = 'María José Carreño Quiñones de Álava';
+    const book = await bookOf([name, 'María José']);
+    const words = ['maria', 'jose', 'carr', 'qui', 'de', 'ala'];
+    for (const first of words) {
+      for (const second of words.filter((word) => word !== first)) {
+        expect([first, second, ...keysOf(await book.complete(`${first} ${second}`))]).toContain(name);
+      }
+    }
+    expect(keysOf(await book.complete(words.toReversed().join(' ')))).toEqual([name]);
+    expect(keysOf(await book.complete(name))).toEqual([name]);
+  });
+
+  test('behind the sixth of a name are not looked for, those of a typed text not looked at', async () => {
+    const book = await bookOf(['a1 a2 a3 a4 a5 a6 a7']);
+    expect(await book.complete('a6')).toHaveLength(1);
+    expect(await book.complete('a7')).toHaveLength(0);
+    expect(await book.complete('a1 a2 a3 a4 a5 a6 zz')).toHaveLength(1);
+  });
+
+  test('of hundreds of entries with the same name find each of them', async () => {
+    const names = ['王 de Souza', 'Ann de Souza', 'de Souza 王 2', '王 Souza'];
+    const entries = names.flatMap((display) =>
+      Array.from({ length: 40 }, (_, index) => ({ key: `${display}#${index}`, display, score: index % 7 })),
+    );
+    const book = await bookOf(entries);
+    const keys = (...displays: string[]): string[] =>
+      entries
+        .filter(({ display }) => displays.includes(display))
+        .toSorted((a, b) => b.score - a.score)
+        .map(({ key }) => key);
+    for (const [text, expected] of [
+      ['de so', keys(names[0]!, names[1]!, names[2]!)],
+      ['王 de so', keys(names[0]!, names[2]!)],
+      ['souza 王', keys(names[0]!, names[2]!, names[3]!)],
+      ['2 王 souza de', keys(names[2]!)],
+    ] as const) {
+      const found = await book.complete(text, { limit: 1_000 });
+      expect([text, ...keysOf(found).toSorted()]).toEqual([text, ...expected.toSorted()]);
+      const scores = found.map(({ score }) => score);
+      expect(scores).toEqual(scores.toSorted((a, b) => b - a));
+      const best = await book.complete(text, { limit: 10 });
+      expect(best).toEqual(found.slice(0, 10));
+    }
+  });
+
+  test('of one alias count together', async () => {
+    const book = await bookOf([{ key: '1', display: 'William Gates', aliases: ['Bill Doors'] }]);
+    expect(keysOf(await book.complete('bi do'))).toEqual(['1']);
+    expect(keysOf(await book.complete('bi ga'))).toEqual([]);
+  });
+});
+
+describe('typing errors', () => {
+  const names = ['anna', 'hanna', 'joan smith', 'smith', 'zoë', '존슨'];
+
+  test.each([
+    ['nanna', 'anna'],
+    ['amna', 'anna'],
+    ['xmith', 'smith'],
+    ['mith', 'smith'],
+    ['msith', 'smith'],
+    ['smmith', 'smith'],
+    ['joan msi', 'joan smith'],
+    ['joansmith', 'joan smith'],
+    ['sm jaon', 'joan smith'],
+  ])('%s finds what one edit makes of it', async (typed, found) => {
+    const book = await bookOf(names);
+    const keys = keysOf(await book.complete(typed, { fuzzy: true }));
+    expect(keys).toContain(found);
+    expect(await book.complete(typed)).toEqual([]);
+  });
+
+  test('stand behind all exact answers, whatever their scores, and none stands twice', async () => {
+    const book = await bookOf([
+      { key: 'joan', score: 1 },
+      { key: 'john', score: 90 },
+      { key: 'jon joan', score: 5 },
+      { key: 'jan', score: 80 },
+    ]);
+    const found = await book.complete('joan', { fuzzy: true });
+    expect(found.map(({ key, isFuzzy }) => [key, isFuzzy])).toEqual([
+      ['jon joan', false],
+      ['joan', false],
+      ['john', true],
+      ['jan', true],
+    ]);
+    expect(keysOf(await book.complete('jon', { fuzzy: true }))).toEqual(['jon joan', 'john', 'jan', 'joan']);
+    expect(keysOf(await book.complete('jon', { fuzzy: true, limit: 1 }))).toEqual(['jon joan']);
+  });
+
+  test('in the last letter alone are no error: the word without it finds the same', async () => {
+    const book = await bookOf(['marta']);
+    expect(await book.complete('marz', { fuzzy: true })).toEqual([]);
+    expect(await book.complete('martha', { fuzzy: true })).toHaveLength(1);
+  });
+
+  test('are one edit, not two', async () => {
+    const book = await bookOf(names);
+    expect(await book.complete('naan', { fuzzy: true })).toEqual([]);
+  });
+
+  test('are not looked for in words of two code points', async () => {
+    const book = await bookOf(['ba']);
+    expect(await book.complete('ab', { fuzzy: true })).toEqual([]);
+    expect(await book.complete('😀b', { fuzzy: true })).toEqual([]);
+  });
+});
+
+describe('pages', () => {
+  const names = Array.from({ length: 120 }, (_, index) => `n${String(index).padStart(3, '0')} x`);
+
+  test.each(['score', 'alphabetical'] as const)('go through all entries by %s', async (order) => {
+    const book = await bookOf(names.map((key, index) => ({ key, score: index % 3 })));
+    const seen: string[] = [];
+    let after: string | null = null;
+    do {
+      const page = await book.page('n', { order, limit: 25, ...(after !== null && { after }) });
+      seen.push(...keysOf(page.suggestions));
+      ({ after } = page);
+    } while (after !== null);
+    const byScore = names.toSorted((a, b) => (names.indexOf(b) % 3) - (names.indexOf(a) % 3));
+    expect(seen).toEqual(order === 'score' ? byScore : names);
+  });
+
+  test('are not moved by what comes and goes before them', async () => {
+    const book = await bookOf(names);
+    const { after } = await book.page('', { order: 'alphabetical', limit: 60 });
+    await book.remove(names[3]!);
+    await book.add({ key: 'm999' });
+    const next = await book.page('', { order: 'alphabetical', limit: 60, after: after! });
+    // Each name of two words has two forms; those that begin with x are told of already.
+    expect(keysOf(next.suggestions)).toEqual(names.slice(60));
+  });
+
+  test('refuse a cursor that is damaged or of another text, order or book', async () => {
+    const book = await bookOf(names);
+    const { after } = await book.page('n', { limit: 5 });
+    const cursor = after!;
+    const refused = { code: 'ERR_INVALID_CURSOR' };
+    const other = new AddressBook(redis, 'other', { prefix: freshPrefix() });
+    for (const bad of ['', 'x', `${cursor}x`, cursor.slice(2), 7 as unknown as string]) {
+      await expect(book.page('n', { after: bad })).rejects.toMatchObject(refused);
+    }
+    await expect(book.page('x', { after: cursor })).rejects.toMatchObject(refused);
+    await expect(book.page('n', { after: cursor, order: 'alphabetical' })).rejects.toMatchObject(refused);
+    await expect(other.page('n', { after: cursor })).rejects.toMatchObject(refused);
+    expect(keysOf(await book.complete('n', { limit: 5, after: cursor }))).toEqual(names.slice(5, 10));
+  });
+
+  test('in the order of scores end at the 10,000th entry', async () => {
+    const many = newBook();
+    await many.addMany(Array.from({ length: 10_500 }, (_, index) => ({ key: `k${index}` })));
+    let after: string | null = null;
+    for (let page = 0; page < 10; page += 1) {
+      ({ after } = await many.page('', { limit: 1_000, ...(after !== null && { after }) }));
+    }
+    const refused = { code: 'ERR_PAGE_TOO_DEEP', depth: 10_000 };
+    await expect(many.page('', { limit: 1_000, after: after! })).rejects.toMatchObject(refused);
+  });
+});
+
+describe('texts', () => {
+  test('that are empty, or nothing but spaces, marks or halves of pairs, have all entries', async () => {
+    const book = await bookOf([
+      { key: 'anna', score: 2 },
+      { key: 'bo', score: 3 },
+    ]);
+    for (const text of ['', ' ', '\t\n', '\u0301', '\ud83d', '\0', '\u200d']) {
+      expect([text, ...keysOf(await book.complete(text))]).toEqual([text, 'bo', 'anna']);
+    }
+    await expect(book.complete(7 as unknown as string)).rejects.toThrow(TypeError);
+  });
+
+  test('of any length are answered: 64 code points of a word count', async () => {
+    const book = await bookOf(['x'.repeat(100), 'y'.repeat(63)]);
+    expect(await book.complete('x'.repeat(10_000))).toHaveLength(1);
+    expect(await book.complete('y'.repeat(64))).toHaveLength(0);
+    expect(await book.complete('a '.repeat(5_000))).toHaveLength(0);
+  });
+
+  test('with signs that patterns are made of stand for themselves', async () => {
+    const book = await bookOf(['a+b', 'a$b', 'axb', '$^|x', '`~']);
+    expect(keysOf(await book.complete('a$'))).toEqual(['a$b']);
+    expect(keysOf(await book.complete('$^'))).toEqual(['$^|x']);
+    expect(await book.complete('***')).toEqual([]);
+  });
+
+  test('are shown with what matched', async () => {
+    const book = await bookOf(['Smith, Joan']);
+    expect((await book.complete('jo'))[0]?.matches).toEqual([{ start: 7, end: 9 }]);
+  });
+});
+
+describe('entries', () => {
+  test('are read by their key', async () => {
+    const entry = { key: '7', display: 'Zoë %{}', aliases: ['Zed'], payload: { team: [1] }, score: 2.5 };
+    const book = await bookOf([entry, 'plain', 'Two Words']);
+    expect(await book.get('7')).toEqual(entry);
+    expect(await book.get('plain')).toMatchObject({ display: 'plain', aliases: [], score: 0 });
+    expect(await book.get('Two Words')).toMatchObject({ key: 'Two Words', payload: undefined });
+    expect(await book.get('nobody')).toBeNull();
+    expect(await book.get('\u0301')).toBeNull();
+  });
+
+  test('have at least one word, and not too much of anything', async () => {
+    const book = newBook();
+    for (const key of [' ', '\u0301', '\0', '\ud83d']) {
+      await expect(book.add({ key })).rejects.toMatchObject({ code: 'ERR_NO_WORDS', key });
+      expect([await book.remove(key), await book.boost(key)]).toEqual([false, null]);
+    }
+    const large = { code: 'ERR_ENTRY_TOO_LARGE' };
+    await expect(book.add({ key: 'a', payload: 'x'.repeat(9_000) })).rejects.toMatchObject(large);
+    const aliases = Array.from({ length: 16 }, (_, index) => `a b c d e f${index}`);
+    await expect(book.add({ key: 'a', aliases })).rejects.toMatchObject(large);
+    await expect(book.add({ key: '' })).rejects.toThrow(RangeError);
+    await expect(book.add({ key: 'a'.repeat(1_025) })).rejects.toThrow(RangeError);
+    expect(await book.size()).toBe(0);
+  });
+
+  test('may have a key without words, if they are shown with some', async () => {
+    const book = await bookOf([{ key: '\ud83d', display: 'Anna' }]);
+    expect(keysOf(await book.complete('an'))).toEqual(['\ud83d']);
+    expect([await book.boost('\ud83d', 2), await book.remove('\ud83d')]).toEqual([2, true]);
+  });
+
+  test('may have any key: NUL, separators and halves of pairs come back', async () => {
+    const keys = ['a\0b', 'a\u0001b', 'a\u0003b c d', 'x\ud83d', '%41', 'a%u0041'];
+    const book = await bookOf(keys);
+    expect(keysOf(await book.complete('', { limit: 100 })).toSorted()).toEqual(keys.toSorted());
+    for (const key of keys) expect([key, await book.remove(key)]).toEqual([key, true]);
+  });
+
+  test('have finite scores', async () => {
+    const book = await bookOf(['anna']);
+    for (const score of [Number.NaN, Infinity, -Infinity]) {
+      await expect(book.add({ key: 'bo', score })).rejects.toThrow(RangeError);
+      await expect(book.boost('anna', score)).rejects.toThrow(RangeError);
+    }
+    expect(await book.boost('anna', Number.MAX_VALUE)).toBe(Number.MAX_VALUE);
+    expect(await book.boost('anna', Number.MAX_VALUE)).toBe(Number.MAX_VALUE);
+    expect((await book.complete('a'))[0]?.score).toBe(Number.MAX_VALUE);
+  });
+
+  test('have limits from 1 to 1,000', async () => {
+    const book = await bookOf(['anna']);
+    for (const limit of [0, -1, 1.5, 1_001, 1e9, Number.NaN]) {
+      await expect(book.complete('a', { limit })).rejects.toThrow(RangeError);
+    }
+    expect(await book.complete('a', { limit: 1_000 })).toHaveLength(1);
+    await expect(book.complete('a', { order: 'alphabetical', fuzzy: true })).rejects.toThrow(RangeError);
+    await expect(book.complete('a', { order: 'random' as 'score' })).rejects.toThrow(RangeError);
+  });
+});
+
+describe('halfLifeMs', () => {
+  const halfLifeMs = 86_400_000;
+
+  test('keeps scores as they were set a moment ago, zero last', async () => {
+    for (const life of [60_000, halfLifeMs, 3_650 * halfLifeMs]) {
+      const scores = [1e9, 3, 1, 1e-3, 1e-300, 0];
+      const book = await bookOf(
+        scores.map((score, index) => ({ key: `k${index}`, score })),
+        { halfLifeMs: life },
+      );
+      const found = await book.complete('k');
+      expect([life, ...keysOf(found)]).toEqual([life, 'k0', 'k1', 'k2', 'k3', 'k4', 'k5']);
+      expect(found[5]?.score).toBe(0);
+      expect(Math.abs(found[1]!.score / 3 - 1)).toBeLessThan(0.2);
+    }
+  });
+
+  test('lets what was boosted often rise, and none fall below zero', async () => {
+    const book = await bookOf(['anna', 'bo'], { halfLifeMs });
+    await Promise.all([book.boost('bo'), book.boost('anna'), book.boost('bo')]);
+    expect(keysOf(await book.complete(''))).toEqual(['bo', 'anna']);
+    expect((await book.get('bo'))?.score).toBeCloseTo(2, 1);
+    expect(await book.boost('bo', -50)).toBe(0);
+    await expect(book.add({ key: 'cy', score: -1 })).rejects.toThrow(RangeError);
+    expect(() => newBook({ halfLifeMs: 1 })).toThrow(RangeError);
+  });
+
+  test('halves a score in so long, and changes no rank', () => {
+    const rank = String(-1_000 * (3 + 20 + 1_100));
+    expect([20, 21, 22].map((halfLives) => scoreOf(rank, halfLifeMs, String(halfLives)))).toEqual([8, 4, 2]);
+  });
+});
+
+describe('addMany', () => {
+  async function* stream(count: number, onRead: (index: number) => void = () => undefined) {
+    for (let index = 0; index < count; index += 1) {
+      onRead(index);
+      yield { key: `k${index}` };
+    }
+  }
+
+  test('reads any iterable as it sends, and tells how far it is', async () => {
+    const book = newBook();
+    const progress: number[] = [];
+    let read = 0;
+    let most = 0;
+    const result = await book.addMany(
+      stream(3_000, () => {
+        read += 1;
+        most = Math.max(most, read - (progress.at(-1) ?? 0));
+      }),
+      { onProgress: ({ entries }) => progress.push(entries) },
+    );
+    expect(result).toEqual({ entries: 3_000, added: 3_000 });
+    expect(progress).toEqual([...Array.from({ length: 11 }, (_, index) => 256 * (index + 1)), 3_000]);
+    expect(most).toBeLessThanOrEqual(4 * 256 + 1);
+    expect(await book.addMany(new Set([{ key: 'k1' }, { key: 'new' }]))).toEqual({ entries: 2, added: 1 });
+    expect(await book.addMany([])).toEqual({ entries: 0, added: 0 });
+    expect(await book.size()).toBe(3_001);
+  });
+
+  test('keeps what was sent when the source, an entry, the listener or a signal ends it', async () => {
+    const ends: [(book: AddressBook) => Promise<unknown>, string][] = [
+      [
+        (book) =>
+          book.addMany(
+            stream(2_000, (index) => {
+              if (index === 1_500) throw new Error('source');
+            }),
+          ),
+        'source',
+      ],
+      [
+        (book) =>
+          book.addMany([
+            ...Array.from({ length: 1_500 }, (_, index) => ({ key: `k${index}` })),
+            { key: ' ' },
+          ]),
+        'no word',
+      ],
+      [
+        (book) =>
+          book.addMany(stream(2_000), {
+            onProgress: () => {
+              throw new Error('listener');
+            },
+          }),
+        'listener',
+      ],
+      [
+        (book) => {
+          const controller = new AbortController();
+          const onProgress = (): void => controller.abort(new Error('enough'));
+          return book.addMany(stream(9_000), { onProgress, signal: controller.signal });
+        },
+        'enough',
+      ],
+    ];
+    for (const [load, message] of ends) {
+      const book = newBook();
+      await expect(load(book)).rejects.toThrow(message);
+      const size = await book.size();
+      expect(size).toBeGreaterThanOrEqual(256);
+      expect(size).toBeLessThan(3_000);
+      expect(await book.complete('k', { limit: 1_000, order: 'alphabetical' })).toHaveLength(
+        Math.min(size, 1_000),
+      );
+    }
+  });
+
+  test('is repeated safely, by several loaders at once', async () => {
+    const book = newBook();
+    const loads = Array.from({ length: 4 }, () => book.addMany(stream(700)));
+    const results = await Promise.all(loads);
+    expect(results.reduce((sum, { added }) => sum + added, 0)).toBe(700);
+    expect(await book.size()).toBe(700);
+    expect(keysOf(await book.complete('k', { limit: 1_000 }))).toHaveLength(700);
+  });
+});
+
+test('reads write nothing', async () => {
+  const book = await bookOf(['John Smith', 'Anna']);
+  const before = await redis.info('replication');
+  await book.complete('jo sm', { fuzzy: true });
+  await book.page('a', { order: 'alphabetical' });
+  await book.get('Anna');
+  const offset = (info: string): string | undefined => /master_repl_offset:(\d+)/.exec(info)?.[1];
+  expect(offset(await redis.info('replication'))).toBe(offset(before));
+});

@@ -1,0 +1,85 @@
+import { expect, jest, test } from '@jest/globals';
+import { MentionCompleter, RecentContacts } from '@mortise/autocomplete';
+import type { MentionBook } from '@mortise/autocomplete';
+import type { Telemetry } from '@mortise/redis';
+import { connect, freshPrefix } from '@mortise/test-kit';
+import { METRICS } from '../src/telemetry/metrics.js';
+
+const redis = connect();
+
+function counting(): { telemetry: Telemetry; counted: Record<string, number> } {
+  const counted: Record<string, number> = {};
+  const telemetry: Telemetry = {
+    count: ({ name }, value, attributes) => {
+      const key = [name.replace('mortise.autocomplete.', ''), ...Object.values(attributes)].join(' ');
+      counted[key] = (counted[key] ?? 0) + value;
+    },
+  };
+  return { telemetry, counted };
+}
+
+const down: MentionBook = { complete: () => Promise.reject(new Error('down')) };
+
+test('changes, completions, what they found and failures are counted, by kind', async () => {
+  const { telemetry, counted } = counting();
+  const recent = new RecentContacts(redis, { prefix: freshPrefix(), telemetry });
+  await Promise.all([recent.touch('anna', 'jack'), recent.touch('anna', 'jill'), recent.remove('anna', 'x')]);
+  await recent.complete('anna', 'j');
+  await recent.complete('anna', 'x');
+  await new MentionCompleter(recent, [down, down], { telemetry }).complete('anna', 'ja');
+  expect(counted).toEqual({
+    'changes recent': 3,
+    'completions recent': 3,
+    'suggestions recent': 3,
+    'completions mention': 1,
+    'suggestions mention': 1,
+    'failures mention book': 2,
+  });
+  const closed = connect();
+  await closed.quit();
+  const unreachable = new RecentContacts(closed, { prefix: freshPrefix() });
+  await new MentionCompleter(unreachable, [down], { telemetry })
+    .complete('anna', 'ja')
+    .catch(() => undefined);
+  expect(counted).toMatchObject({
+    'failures mention book': 3,
+    'failures mention recent': 1,
+    'completions mention': 1,
+  });
+});
+
+test('what telemetry throws harms nothing and is printed once; no method is needed', async () => {
+  const printed = jest.spyOn(console, 'error').mockImplementation(() => undefined);
+  const telemetry: Telemetry = {
+    count: () => {
+      throw new Error('full');
+    },
+  };
+  const recent = new RecentContacts(redis, { prefix: freshPrefix(), telemetry });
+  await recent.touch('anna', 'jack');
+  expect(await recent.complete('anna', 'j')).toEqual(['jack']);
+  expect(printed).toHaveBeenCalledTimes(1);
+  printed.mockRestore();
+  const silent = new RecentContacts(redis, { prefix: freshPrefix(), telemetry: {} });
+  expect(await silent.complete('anna', 'j')).toEqual([]);
+});
+
+test('what is no telemetry is refused', () => {
+  const telemetry = 'otel' as unknown as Telemetry;
+  expect(() => new RecentContacts(redis, { telemetry })).toThrow('telemetry must be an object, got string');
+  const recent = new RecentContacts(redis);
+  expect(() => new MentionCompleter(recent, [], { telemetry: null as unknown as Telemetry })).toThrow(
+    'telemetry must be an object, got null',
+  );
+});
+
+test('metrics have names, units and descriptions of their own', () => {
+  expect(new Set(METRICS.map(({ name }) => name)).size).toBe(METRICS.length);
+  for (const metric of METRICS) {
+    expect(metric).toMatchObject({
+      name: expect.stringMatching(/^mortise\.autocomplete\.[a-z_]+$/) as unknown,
+      unit: expect.stringMatching(/^\{[a-z]+\}$/) as unknown,
+      description: expect.stringMatching(/^[A-Z].+[^.]$/) as unknown,
+    });
+  }
+});

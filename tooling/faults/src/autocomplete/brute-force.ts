@@ -1,0 +1,123 @@
+/** What a book should answer, found by looking at each of its entries. */
+import { normalize } from '@mortise/autocomplete';
+
+export interface Known {
+  readonly key: string;
+  readonly names: readonly string[];
+  readonly score: number;
+}
+
+interface Indexed {
+  readonly key: string;
+  readonly score: number;
+  /** Of each of its names. */
+  readonly words: readonly (readonly string[])[];
+}
+
+/** Shorter typed words are taken as they are. */
+const LEAST_POINTS = 3;
+
+/** As names and typed texts are cut into words. */
+export function wordsOf(text: string): string[] {
+  const folded = normalize(text);
+  const words = folded
+    .replaceAll(/['\u02bc\u2019]/g, '')
+    .split(/[\s\p{P}]+/u)
+    .filter((word) => word !== '');
+  if (words.length > 0 || folded.trim() === '') return words;
+  return [folded.trim()];
+}
+
+export class BruteForce {
+  readonly #entries = new Map<string, Indexed>();
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  set({ key, names, score }: Known): void {
+    this.#entries.set(key, { key, score, words: names.map(wordsOf) });
+  }
+
+  boost(key: string, by: number): void {
+    const entry = this.#entries.get(key)!;
+    this.#entries.set(key, { ...entry, score: entry.score + by });
+  }
+
+  remove(key: string): void {
+    this.#entries.delete(key);
+  }
+
+  /**
+   * What is wrong with an answer, if anything: it has to be the best entries that match, the best first, and behind them, to fill up, the
+   * best ones that match with one mistake. Entries of the same score may stand in any order.
+   */
+  fault(text: string, limit: number, isFuzzy: boolean, answer: readonly string[]): string | undefined {
+    const tokens = wordsOf(text);
+    const exact = this.#best((words) => isMatch(tokens, words));
+    const wanted = exact.slice(0, limit);
+    if (isFuzzy && wanted.length < limit) {
+      const known = new Set(exact);
+      const close = this.#best((words) => isCloseMatch(tokens, words)).filter((entry) => !known.has(entry));
+      wanted.push(...close.slice(0, limit - wanted.length));
+    }
+    const got = answer.map((key) => this.#entries.get(key));
+    const fits = (entry: Indexed | undefined, place: number): boolean => {
+      const other = wanted[place];
+      if (!entry || !other || entry.score !== other.score) return false;
+      const isExact = place < exact.length;
+      return (
+        isExact === entry.words.some((words) => isMatch(tokens, words)) &&
+        (isExact || entry.words.some((words) => isCloseMatch(tokens, words)))
+      );
+    };
+    const isRight = got.length === wanted.length && new Set(answer).size === answer.length && got.every(fits);
+    if (isRight) return undefined;
+    const told = JSON.stringify({ text, tokens, limit, isFuzzy });
+    return `${told}: ${answer.join(' | ')} instead of ${wanted.map(({ key }) => key).join(' | ')}`;
+  }
+
+  #best(matches: (words: readonly string[]) => boolean): Indexed[] {
+    const found = [...this.#entries.values()].filter(({ words }) => words.some(matches));
+    return found.toSorted((a, b) => b.score - a.score);
+  }
+}
+
+/** Each token begins a word of its own. */
+function isMatch(tokens: readonly string[], words: readonly string[]): boolean {
+  const [token, ...others] = tokens;
+  if (token === undefined) return true;
+  return words.some((word, at) => word.startsWith(token) && isMatch(others, words.toSpliced(at, 1)));
+}
+
+/** The same with one mistake in one of the tokens. A single one may have it in the space between two words. */
+function isCloseMatch(tokens: readonly string[], words: readonly string[]): boolean {
+  return tokens.some((token, index) => {
+    if (Array.from(token).length < LEAST_POINTS) return false;
+    const others = tokens.toSpliced(index, 1);
+    return words.some((word, at) => {
+      const text = others.length === 0 ? [...words.slice(at), ...words.slice(0, at)].join(' ') : word;
+      return isEdited(token, text) && isMatch(others, words.toSpliced(at, 1));
+    });
+  });
+}
+
+/**
+ * Whether a text begins with what one edit makes of the typed one, by code points. The last one stands: without it, all that begins with a
+ * shorter text would match.
+ */
+export function isEdited(typed: string, text: string): boolean {
+  const from = Array.from(typed);
+  const to = Array.from(text);
+  const begins = (made: readonly string[]): boolean => made.every((point, index) => point === to[index]);
+  const last = from.length - 1;
+  /** All behind is the same letter: to leave it out is to leave out the last one. */
+  const isDoubled = (at: number): boolean => from.slice(at).every((point) => point === from[last]);
+  return from.some((point, at) => {
+    const isLess = at < last && begins(from.toSpliced(at, 1)) && !isDoubled(at);
+    const isOther = at < last && to.length > at && begins(from.toSpliced(at, 1, to[at]!));
+    const isMore = to.length > at && begins(from.toSpliced(at, 0, to[at]!));
+    const isSwapped = at < last && begins(from.toSpliced(at, 2, from[at + 1]!, point));
+    return isLess || isOther || isMore || isSwapped;
+  });
+}

@@ -1,0 +1,35 @@
+import type { RedisAddress } from '../locks/config.js';
+
+/** What a process does with the book: changes the entries that belong to it, without end; or loads many, then ends. */
+export type Role = 'write' | 'load';
+
+/** What a process is told, as JSON in its only argument. */
+export interface ActorConfig {
+  readonly role: Role;
+  /** Which of its kind: entries belong to one of them. */
+  readonly index: number;
+  /** Gets what it tries, and what was accepted; see journal.ts. Whoever takes its place goes on behind it. */
+  readonly file: string;
+  readonly redis: RedisAddress;
+  readonly prefix: string;
+  /** Entries that belong to it, or that it loads. */
+  readonly entries: number;
+  /** Adds to the scores of entries that belong to nobody: cannot be sent twice. */
+  readonly isBoosting: boolean;
+}
+
+/** What a process is told over IPC: end when what is under way is accepted. */
+export type Order = 'stop';
+
+/** What it tells: that it runs; or how many changes more were accepted. */
+export type ActorMessage = 'ready' | number;
+
+/** The book of all. */
+export const BOOK = 'guild';
+
+/** Entries that all writers boost. */
+export const SHARED = 20;
+
+export function sharedKey(index: number): string {
+  return `shared ${index}`;
+}
