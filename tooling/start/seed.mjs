@@ -1,7 +1,9 @@
 /**
- * Example data: the players of Fake Game, what they own, and one item for sale. Each start offers an item that is
+ * Example data: the players of Fake Game, what they own, one item for sale, and a guild of 10,000. Each start offers an item that is
  * still to be had, so the printed line works every time; what earlier starts left is kept.
  */
+import { guildPlayers } from './guild-players.mjs';
+
 const PLAYERS = [
   {
     id: 'frank',
@@ -22,6 +24,11 @@ const PLAYERS = [
 const BUYER = 'frank';
 const SELLER = 'bill';
 const PRICE = 97;
+const GUILD = 'dragons';
+const GUILD_SIZE = 10_000;
+const BATCH = 1_000;
+/** How often a busy machine is asked for the same again. */
+const TRIES = 20;
 
 export async function seed(address) {
   for (const { id, items, ...player } of PLAYERS) {
@@ -39,7 +46,35 @@ export async function seed(address) {
     itemId,
     price: PRICE,
   });
-  return { listingId: body.id, buyerId: BUYER, price: PRICE };
+  return { listingId: body.id, buyerId: BUYER, price: PRICE, guild: GUILD };
+}
+
+/**
+ * Takes a few seconds the first time, while the rest can be used. Frank founds the guild and brings the others along. What he has with
+ * his name says when all are in; so a start that was cut off is made up for by the next one, and what became of the guild since is
+ * left alone.
+ */
+export async function seedGuild(address) {
+  const [founder, ...others] = PLAYERS;
+  const book = `${address}/v1/address-books/${GUILD}`;
+  const own = `${book}/names/${founder.id}?by=${founder.id}`;
+  const known = await send('GET', own, undefined, [200, 403]);
+  if (known.body?.payload?.guildSize !== undefined) return;
+  const founding = await send('PUT', own, { display: founder.name }, [200, 201, 403]);
+  // Others have made this guild theirs.
+  if (founding.status === 403) return;
+  const names = [
+    ...others.map(({ id, name }) => ({ name: id, display: name })),
+    ...guildPlayers(GUILD_SIZE - PLAYERS.length),
+  ];
+  for (let from = 0; from < names.length; from += BATCH) {
+    const body = { names: names.slice(from, from + BATCH) };
+    for (let tries = 1, status = 503; status === 503; tries += 1) {
+      const accepted = tries < TRIES ? [200, 503] : [200];
+      ({ status } = await send('POST', `${book}/name-batches?by=${founder.id}`, body, accepted));
+    }
+  }
+  await send('PUT', own, { display: founder.name, payload: { guildSize: GUILD_SIZE } });
 }
 
 async function send(method, url, body, accepted = [200, 201, 204]) {

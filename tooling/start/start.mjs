@@ -9,7 +9,7 @@ import { App } from './app.mjs';
 import { acquirePort } from './port.mjs';
 import { requireNode, root, step } from './pnpm.mjs';
 import { claimDataDirectory } from './data-directory.mjs';
-import { seed } from './seed.mjs';
+import { seed, seedGuild } from './seed.mjs';
 
 const data = process.env.MORTISE_DATA ?? join(root, '.data');
 /** How often the own Redis is looked at. */
@@ -38,6 +38,10 @@ try {
   console.log('\n▸ start the API and the worker');
   await api.untilAnswers(`${address}/health/ready`);
   const sale = await seed(address);
+  // Nobody waits for it.
+  void seedGuild(address).catch((error) => {
+    if (!isStopping) console.error(`\n✗ ${error.message}`);
+  });
   console.log(`
 Mortise is running.
 
@@ -52,6 +56,10 @@ Make a sale, and a mail goes to the seller:
 
   curl -s ${address}/v1/market/listings/${sale.listingId}/purchases \\
     -H 'content-type: application/json' -d '{"buyerId":"${sale.buyerId}","expectedPrice":${sale.price}}'
+
+Complete a name in a guild of 10,000, in any script:
+
+  curl -s '${address}/v1/address-books/${sale.guild}/completions?by=${sale.buyerId}&prefix=jo'
 
 Ctrl-C stops everything; the data stays in ${data}.`);
 } catch (error) {

@@ -4,6 +4,7 @@ import { APP_FILTER, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
 import type { Logger } from 'pino';
 
 import { AggregatesModule } from './aggregates/aggregates.module.js';
+import { RemoteAutocompleteModule } from './autocomplete/remote-autocomplete.module.js';
 import type { Config } from './config.js';
 import { RemoteFilesModule } from './files/remote-files.module.js';
 import { HealthController } from './health/health.controller.js';
@@ -33,6 +34,7 @@ export class AppModule {
         RemoteLocksModule,
         RemoteMessagingModule,
         RemoteFilesModule,
+        RemoteAutocompleteModule,
         AggregatesModule,
       ],
       controllers: [HealthController],

@@ -68,6 +68,7 @@ const environment = z
       .min(1_000)
       .max(365 * DAY_MS)
       .default(DAY_MS),
+    BOOK_MAX_NAMES: z.coerce.number('must be a number').int().min(1).max(10_000_000).default(1_000_000),
   })
   .superRefine((env, context) => {
     const ways = (['REDIS_URL', 'REDIS_CLUSTER_NODES', 'REDIS_SENTINELS'] as const).filter(

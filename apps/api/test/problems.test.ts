@@ -81,6 +81,24 @@ describe('the catalogue', () => {
     expect(unknown).toEqual([]);
   });
 
+  test('has every refusal of address books', () => {
+    /**
+     * Of mentions, where all sources have failed: by Redis, or because the request has taken too long; both are a 503. And of names
+     * without a word, which are no names to the schemas.
+     */
+    const OTHERS = /^ERR_(?:NO_SOURCE_ANSWERED|SOURCE_TIMEOUT|NO_WORDS)$/;
+    const source = readFileSync(
+      new URL('../../../packages/autocomplete/src/errors.ts', import.meta.url),
+      'utf8',
+    );
+    const codes = Array.from(source.matchAll(/code = '(ERR_\w+)'/g), ([, code]) => code!);
+    expect(codes.length).toBeGreaterThanOrEqual(6);
+    const unknown = codes.filter(
+      (code) => !OTHERS.test(code) && !isProblemSlug(code.slice(4).toLowerCase().replaceAll('_', '-')),
+    );
+    expect(unknown).toEqual([]);
+  });
+
   test('knows its own words only', () => {
     expect(isProblemSlug('price-changed')).toBe(true);
     expect(isProblemSlug('toString')).toBe(false);

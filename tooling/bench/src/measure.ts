@@ -7,15 +7,21 @@ import { serverCounters } from './server-counters.js';
 /** One measurement: figures by name. */
 export type Figures = Readonly<Record<string, number>>;
 
+interface MeasureOptions {
+  readonly seconds: number | undefined;
+  readonly scale: number;
+  readonly isCluster: boolean | undefined;
+}
+
 /** Warms the work up on a server of its own, then measures it. */
 export async function measure(
   competitor: Competitor,
-  { seconds, isCluster = false }: { seconds: number | undefined; isCluster: boolean | undefined },
+  { seconds, scale, isCluster = false }: MeasureOptions,
 ): Promise<Figures> {
   const server = await startSingle({ isCluster });
   const redis = new Redis(server.url);
   try {
-    const work = await competitor.prepare(redis, { url: server.url, seconds });
+    const work = await competitor.prepare(redis, { url: server.url, seconds, scale });
     try {
       await (work.warmUp ? work.warmUp() : work.run());
       const before = await serverCounters(redis);

@@ -33,19 +33,21 @@ export interface RunOptions {
   readonly repeats: number;
   /** Length of one measurement, where the scenario is one of a fixed time. */
   readonly seconds: number | undefined;
+  /** Of the data, where the scenario allows it. */
+  readonly scale: number;
   readonly log: (line: string) => void;
 }
 
 /** Measures every competitor `repeats` times, in turn, each round beginning with another one. */
 export async function run(scenario: Scenario, options: RunOptions): Promise<Result> {
   const { competitors, isCluster, baseline, bars = [], mostRepeats = Infinity, isAtOnce = false } = scenario;
-  const { seconds, log } = options;
+  const { seconds, scale, log } = options;
   const repeats = Math.min(options.repeats, mostRepeats);
   const server = await findRedisServer();
   const measured = new Map<string, Figures[]>(competitors.map(({ name }) => [name, []]));
   const loads = [loadavg()[0]!];
   const take = async (competitor: Competitor, round: number): Promise<void> => {
-    const figures = await measure(competitor, { seconds, isCluster });
+    const figures = await measure(competitor, { seconds, scale, isCluster });
     measured.get(competitor.name)!.push(figures);
     const { drawn = RATE } = scenario;
     const what = isAtOnce ? `${scenario.name}: ` : '';

@@ -17,6 +17,8 @@ export interface Place {
   readonly url: string;
   /** How long to measure, if the caller wants something else than the scenario: work that lasts a fixed time. */
   readonly seconds: number | undefined;
+  /** By what to multiply the amount of data, where the scenario allows it: 1 unless it is only to be seen that it runs. */
+  readonly scale: number;
 }
 
 export interface Work {

@@ -2,7 +2,7 @@
  * Every problem that the API answers with (RFC 9457). `type` is `PROBLEM_BASE` and the slug, and is what clients branch
  * on; it never changes. docs/PROBLEMS.md is the same list with what to do about each, and a test compares the two.
  *
- * Refusals of the market, of locks, of queues and of messaging come by their code: ERR_PRICE_CHANGED is `price-changed`.
+ * Refusals of the market, of locks, of queues, of messaging and of address books come by their code: ERR_PRICE_CHANGED is `price-changed`.
  */
 export const PROBLEM_BASE = 'https://mortise.dev/problems/';
 
@@ -117,6 +117,16 @@ export const CATALOGUE = {
   'invalid-frame': { status: 400, title: 'The frame is not what the socket takes' },
   'foreign-origin': { status: 403, title: 'Pages of this origin may not open streams' },
   'upgrade-required': { status: 426, title: 'The address is that of a WebSocket' },
+
+  // Address books.
+  'page-too-deep': { status: 400, title: 'In this order there are no further pages' },
+  'not-in-guild': { status: 403, title: 'Only members of the guild may do this' },
+  'unknown-name': { status: 404, title: 'The address book has no such name' },
+  'too-many-names': { status: 409, title: 'The address book has as many names as it may have' },
+  'entry-too-large': {
+    status: 413,
+    title: 'The name has too many words, or too much that is stored with it',
+  },
 
   // The service.
   'internal-error': { status: 500, title: 'The server failed' },

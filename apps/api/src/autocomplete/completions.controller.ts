@@ -1,0 +1,73 @@
+/** What a member of a guild may mean, while they type. */
+import { Controller, Get, Param, Query } from '@nestjs/common';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { InjectMentions, Mentions } from '@mortise/autocomplete/nestjs';
+import type { z } from 'zod';
+
+import { Problems } from '../http/problems.decorator.js';
+import { completionsPage, completionsQuery, mentionsQuery, mentionsSchema } from './book-schemas.js';
+import { GuildBooks } from './guild-books.js';
+import { idSchema } from './schemas.js';
+
+@ApiTags('address-books')
+@Controller('v1/address-books/:guild')
+export class CompletionsController {
+  constructor(
+    private readonly books: GuildBooks,
+    @InjectMentions() private readonly mentioned: Mentions,
+  ) {}
+
+  @Get('completions')
+  @ApiOperation({
+    summary: 'Complete a name of the address book',
+    description:
+      'Names with words that begin with those that are typed, in any order, whatever their case, accents and width: `jo sm` finds John Smith ' +
+      'and Smith, Joan. Of the prefix six words count, and 1,024 characters. Without one, or with one of spaces and marks alone, all names. ' +
+      'Changes nothing.',
+  })
+  @ApiResponse({ status: 200, standardSchema: completionsPage, description: 'A page of names.' })
+  @Problems('invalid-id', 'invalid-query', 'invalid-cursor', 'page-too-deep', 'not-in-guild')
+  async completions(
+    @Param('guild', { schema: idSchema }) guild: string,
+    @Query({ schema: completionsQuery }) { by, prefix, cursor, ...query }: z.infer<typeof completionsQuery>,
+  ): Promise<z.infer<typeof completionsPage>> {
+    const options = { ...query, ...(cursor !== undefined && { after: cursor }) };
+    const { suggestions, after } = await this.books.read(guild, by, (book) => book.page(prefix, options));
+    const items = suggestions.map(({ key: name, display, score, payload, matches, isFuzzy }) => ({
+      name,
+      display,
+      score,
+      ...(payload !== undefined && { payload }),
+      matches: [...matches],
+      isFuzzy,
+    }));
+    return { items, nextCursor: after };
+  }
+
+  @Get('mentions')
+  @ApiOperation({
+    summary: 'Complete whom a member means',
+    description:
+      'Their recent contacts first, the last touched one before the others, then the names of the address book, everybody once. Changes nothing: ' +
+      'touch the contact, and boost the name, that was chosen.',
+  })
+  @ApiResponse({ status: 200, standardSchema: mentionsSchema, description: 'Whom they may mean.' })
+  @Problems('invalid-id', 'invalid-query', 'not-in-guild')
+  async mentions(
+    @Param('guild', { schema: idSchema }) guild: string,
+    @Query({ schema: mentionsQuery }) { by, prefix, ...options }: z.infer<typeof mentionsQuery>,
+  ): Promise<z.infer<typeof mentionsSchema>> {
+    const { mentions, failures } = await this.books.read(guild, by, () =>
+      this.mentioned.of(guild).complete(by, prefix, options),
+    );
+    const items = mentions.map(({ key, display, source, score, payload, matches }) => ({
+      name: key,
+      display,
+      isRecent: source === 'recent',
+      ...(score !== undefined && { score }),
+      ...(payload !== undefined && { payload }),
+      matches: [...matches],
+    }));
+    return { items, isComplete: failures.length === 0 };
+  }
+}

@@ -1,0 +1,18 @@
+/** What the routes of recent contacts take and give. */
+import { z } from 'zod';
+
+import { isDotSegment } from '../http/dot-segment.js';
+import { limitUpTo, prefix, textSchema } from './schemas.js';
+
+/** How many contacts a user keeps: that of `RecentContacts`. */
+export const MAX_CONTACTS = 100;
+
+export const contactSchema = textSchema.refine((text) => !isDotSegment(text), 'must not be . or ..');
+
+export const contactsQuery = z.strictObject({ prefix, limit: limitUpTo(MAX_CONTACTS, MAX_CONTACTS) });
+
+export const contactsSchema = z
+  .object({
+    items: z.array(z.object({ contact: z.string().meta({ examples: ['Łukasz'] }) })).max(MAX_CONTACTS),
+  })
+  .meta({ id: 'Contacts', description: 'As they were touched, the last one first.' });

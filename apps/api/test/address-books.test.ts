@@ -1,0 +1,292 @@
+/** Address books of guilds over HTTP. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { freshPrefix } from '@mortise/test-kit';
+
+import type { Answer, Api } from './fixture/api.js';
+import { startApi } from './fixture/api.js';
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi({ MORTISE_PREFIX: freshPrefix() });
+});
+afterAll(() => api.app.close());
+
+const ask = (method: string, path: string, body?: object): Promise<Answer> =>
+  api.send({ method, path: `/v1/address-books/${path}`, ...(body && { body }) });
+const put = (guild: string, name: string, body: object = {}, by = 'frank'): Promise<Answer> =>
+  ask('PUT', `${guild}/names/${name}?by=${by}`, body);
+const putAll = (guild: string, names: object[], by = 'frank'): Promise<Answer> =>
+  ask('POST', `${guild}/name-batches?by=${by}`, { names });
+
+async function page(guild: string, query: Record<string, string> = {}): Promise<Answer['json']> {
+  const { status, json } = await ask(
+    'GET',
+    `${guild}/completions?${new URLSearchParams({ by: 'frank', ...query }).toString()}`,
+  );
+  expect([status, json]).toEqual([200, expect.anything()]);
+  return json;
+}
+const complete = async (
+  guild: string,
+  prefix: string,
+  query: Record<string, string> = {},
+): Promise<string[]> =>
+  (await page(guild, { prefix, ...query })).items.map(({ name }: { name: string }) => name);
+
+/** The status and the last word of the type of a problem. */
+const verdict = ({ status, json }: Answer): [number, string] => [
+  status,
+  String(json?.type).split('/').at(-1)!,
+];
+
+const PEOPLE = [
+  { name: 'frank', display: 'Frank', score: 10 },
+  { name: 'lukasz-7', display: 'Łukasz Nowak', aliases: ['Luk'], score: 50, payload: { level: 7 } },
+  { name: 'john', display: 'John Smith', score: 30 },
+  { name: 'joan', display: 'Smith, Joan', score: 40 },
+  { name: 'jose', display: 'José', score: 20 },
+  { name: 'minjun', display: '김민준', aliases: ['Minjun'], score: 5 },
+];
+
+describe('the book', () => {
+  test('is founded by who adds themselves, and grows by its members', async () => {
+    expect(verdict(await ask('GET', 'dragons?by=frank'))).toEqual([403, 'not-in-guild']);
+    expect(verdict(await put('dragons', 'bill'))).toEqual([403, 'not-in-guild']);
+    const founded = await put('dragons', 'frank', { display: 'Frank' });
+    expect([founded.status, founded.json]).toEqual([201, { name: 'frank', isNew: true }]);
+    const again = await put('dragons', 'frank', { display: 'Franky' });
+    expect([again.status, again.json]).toEqual([200, { name: 'frank', isNew: false }]);
+    expect(verdict(await put('dragons', 'bill', {}, 'bill'))).toEqual([403, 'not-in-guild']);
+    expect((await put('dragons', 'bill')).status).toBe(201);
+    expect((await put('dragons', 'mia', {}, 'bill')).status).toBe(201);
+    expect((await ask('GET', 'dragons?by=mia')).json).toEqual({ guild: 'dragons', size: 3 });
+  });
+
+  test('is founded by a batch with the founder in it', async () => {
+    expect(verdict(await putAll('wolves', PEOPLE.slice(1)))).toEqual([403, 'not-in-guild']);
+    const founded = await putAll('wolves', PEOPLE);
+    expect([founded.status, founded.json]).toEqual([200, { added: 6, changed: 0 }]);
+    const more = await putAll('wolves', [{ name: 'mia' }, ...PEOPLE]);
+    expect([more.status, more.json]).toEqual([200, { added: 1, changed: 6 }]);
+    expect((await ask('GET', 'wolves?by=minjun')).json).toEqual({ guild: 'wolves', size: 7 });
+  });
+
+  test('has one founder, however many try at once', async () => {
+    const players = Array.from({ length: 8 }, (_, n) => `player-${n}`);
+    const answers = await Promise.all(players.map((player) => put('race', player, {}, player)));
+    const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b);
+    expect(statuses).toEqual([201, ...Array(7).fill(403)]);
+    const founder = players[answers.findIndex(({ status }) => status === 201)];
+    expect((await ask('GET', `race?by=${founder}`)).json.size).toBe(1);
+  });
+
+  test('tells all that is stored of a name', async () => {
+    await putAll('read', PEOPLE);
+    const { status, json } = await ask('GET', 'read/names/lukasz-7?by=frank');
+    expect([status, json]).toEqual([
+      200,
+      { name: 'lukasz-7', display: 'Łukasz Nowak', aliases: ['Luk'], score: 50, payload: { level: 7 } },
+    ]);
+    await put('read', 'plain');
+    expect((await ask('GET', 'read/names/plain?by=frank')).json).toEqual({
+      name: 'plain',
+      display: 'plain',
+      aliases: [],
+      score: 0,
+    });
+    expect(verdict(await ask('GET', 'read/names/nobody?by=frank'))).toEqual([404, 'unknown-name']);
+  });
+
+  test('keeps the score of a name that is changed without one', async () => {
+    await putAll('scores', [{ name: 'frank' }, { name: 'mia', score: 7 }]);
+    await put('scores', 'mia', { display: 'Mia' });
+    expect((await ask('GET', 'scores/names/mia?by=frank')).json).toMatchObject({ display: 'Mia', score: 7 });
+    await put('scores', 'mia', { score: -1.5 });
+    expect((await ask('GET', 'scores/names/mia?by=frank')).json).toMatchObject({
+      display: 'mia',
+      score: -1.5,
+    });
+  });
+
+  test('loses a name, and with the last one its guild', async () => {
+    await putAll('leave', [{ name: 'frank' }, { name: 'mia' }]);
+    expect((await ask('DELETE', 'leave/names/mia?by=frank')).status).toBe(204);
+    expect((await ask('DELETE', 'leave/names/mia?by=frank')).status).toBe(204);
+    expect(verdict(await ask('GET', 'leave?by=mia'))).toEqual([403, 'not-in-guild']);
+    expect(await complete('leave', 'mia')).toEqual([]);
+    expect((await ask('DELETE', 'leave/names/frank?by=frank')).status).toBe(204);
+    expect(verdict(await ask('DELETE', 'leave/names/frank?by=frank'))).toEqual([403, 'not-in-guild']);
+    expect((await put('leave', 'mia', {}, 'mia')).status).toBe(201);
+  });
+
+  test('takes no name with more words than it can be found by', async () => {
+    await putAll('words', [{ name: 'frank' }]);
+    const aliases = Array.from({ length: 16 }, (_, n) => `a${n} b c d e f`);
+    const refused = await put('words', 'long', { display: 'g h i j k l', aliases });
+    expect(verdict(refused)).toEqual([413, 'entry-too-large']);
+    expect(refused.json).toMatchObject({ key: 'long', maxForms: 128 });
+    expect(verdict(await putAll('words', [{ name: 'ok' }, { name: 'long', aliases }]))[0]).toBe(413);
+    expect((await ask('GET', 'words?by=frank')).json.size).toBe(1);
+  });
+
+  test('raises and lowers scores', async () => {
+    await putAll('boosts', [{ name: 'frank' }, { name: 'ann', score: 2 }, { name: 'amy', score: 3 }]);
+    expect(await complete('boosts', 'a')).toEqual(['amy', 'ann']);
+    const boost = (name: string, body: object): Promise<Answer> =>
+      ask('POST', `boosts/names/${name}/boost?by=frank`, body);
+    const raised = await boost('ann', { amount: 5 });
+    expect([raised.status, raised.json]).toEqual([200, { name: 'ann', score: 7 }]);
+    expect(await complete('boosts', 'a')).toEqual(['ann', 'amy']);
+    expect((await boost('ann', { amount: -6.5 })).json.score).toBe(0.5);
+    expect((await boost('ann', {})).json.score).toBe(1.5);
+    expect(await complete('boosts', 'a')).toEqual(['amy', 'ann']);
+    expect(verdict(await boost('nobody', {}))).toEqual([404, 'unknown-name']);
+  });
+});
+
+describe('completions', () => {
+  beforeAll(async () => {
+    await putAll('elves', PEOPLE);
+  });
+
+  test('are the best first, with what is shown and which of it matches', async () => {
+    const { items, nextCursor } = await page('elves', { prefix: 'LUK' });
+    expect(items).toEqual([
+      {
+        name: 'lukasz-7',
+        display: 'Łukasz Nowak',
+        score: 50,
+        payload: { level: 7 },
+        matches: [{ start: 0, end: 3 }],
+        isFuzzy: false,
+      },
+    ]);
+    expect(nextCursor).toBe(null);
+  });
+
+  test.each([
+    ['', ['lukasz-7', 'joan', 'john', 'jose', 'frank', 'minjun']],
+    ['j', ['joan', 'john', 'jose']],
+    ['jo sm', ['joan', 'john']],
+    ['smith jo', ['joan', 'john']],
+    ['JOSÉ', ['jose']],
+    ['now', ['lukasz-7']],
+    ['김미', ['minjun']],
+    ['ㄱ', ['minjun']],
+    ['minj', ['minjun']],
+    ['x', []],
+    ['   ', ['lukasz-7', 'joan', 'john', 'jose', 'frank', 'minjun']],
+    ['\u0301', ['lukasz-7', 'joan', 'john', 'jose', 'frank', 'minjun']],
+    ['\0', ['lukasz-7', 'joan', 'john', 'jose', 'frank', 'minjun']],
+    ['x'.repeat(10_000), []],
+    ['\u{1f600}'.repeat(1_000), []],
+    [`jo${' '.repeat(1_000)}sm`, ['joan', 'john']],
+    // What is behind 1,024 characters is not looked at.
+    [`jo${' '.repeat(10_000)}sm`, ['joan', 'john', 'jose']],
+  ])('of %j', async (prefix, names) => {
+    expect(await complete('elves', prefix)).toEqual(names);
+  });
+
+  test('forgive an error where they are asked to', async () => {
+    expect(await complete('elves', 'smtih')).toEqual([]);
+    expect(await complete('elves', 'smtih', { fuzzy: 'true' })).toEqual(['joan', 'john']);
+    expect(await complete('elves', 'jo', { fuzzy: 'true' })).toEqual(
+      expect.arrayContaining(['joan', 'john', 'jose']),
+    );
+  });
+
+  test.each(['score', 'alphabetical'])('come page by page, by %s', async (order) => {
+    const all = await complete('elves', '', { order });
+    expect(all.length).toBe(6);
+    const found: string[] = [];
+    let cursor: string | null | undefined;
+    let pages = 0;
+    do {
+      const { items, nextCursor } = await page('elves', { order, limit: '2', ...(cursor && { cursor }) });
+      found.push(...items.map(({ name }: { name: string }) => name));
+      cursor = nextCursor;
+      pages += 1;
+    } while (cursor !== null && pages < 10);
+    expect(found).toEqual(all);
+  });
+
+  test('refuse a cursor that is none', async () => {
+    for (const cursor of ['x', '%00', 'e30', 'W10', 'x'.repeat(4_096)]) {
+      const answer = await ask('GET', `elves/completions?by=frank&cursor=${cursor}`);
+      expect([cursor, verdict(answer)]).toEqual([cursor, [400, 'invalid-cursor']]);
+    }
+  });
+
+  test('are for members only', async () => {
+    expect(verdict(await ask('GET', 'elves/completions?by=mallory&prefix=j'))).toEqual([403, 'not-in-guild']);
+    expect(verdict(await ask('GET', 'elves/completions?by=mallory&cursor=x'))).toEqual([403, 'not-in-guild']);
+  });
+});
+
+test('mentions are recent contacts first, then the book, everybody once', async () => {
+  await putAll('hall', PEOPLE);
+  const mention = async (query: string): Promise<Answer['json']> =>
+    (await ask('GET', `hall/mentions?by=frank&${query}`)).json;
+  for (const contact of ['mia|Joana', 'jose|José']) {
+    await api.send({ method: 'PUT', path: `/v1/contacts/frank/${encodeURIComponent(contact)}` });
+  }
+  expect(await mention('prefix=JO&limit=3')).toEqual({
+    items: [
+      { name: 'jose', display: 'José', isRecent: true, score: 20, matches: [{ start: 0, end: 2 }] },
+      { name: 'mia', display: 'Joana', isRecent: true, matches: [{ start: 0, end: 2 }] },
+      { name: 'joan', display: 'Smith, Joan', isRecent: false, score: 40, matches: [{ start: 7, end: 9 }] },
+    ],
+    isComplete: true,
+  });
+  expect((await mention('prefix=')).items.map(({ name }: { name: string }) => name)).toEqual([
+    'jose',
+    'mia',
+    'lukasz-7',
+    'joan',
+    'john',
+    'frank',
+    'minjun',
+  ]);
+  expect((await mention('prefix=smtih&fuzzy=true')).items.length).toBe(2);
+  expect(verdict(await ask('GET', 'hall/mentions?by=mallory'))).toEqual([403, 'not-in-guild']);
+});
+
+test('nobody but members reads or changes anything of a guild', async () => {
+  await putAll('castle', [{ name: 'frank' }, { name: 'mia', score: 3 }]);
+  await putAll('village', [{ name: 'bill' }], 'bill');
+  const tries: [string, string, object?][] = [
+    ['GET', 'castle'],
+    ['GET', 'castle/names/mia'],
+    ['GET', 'castle/completions'],
+    ['GET', 'castle/mentions'],
+    ['PUT', 'castle/names/bill', {}],
+    ['PUT', 'castle/names/mia', { display: 'Changed' }],
+    ['POST', 'castle/name-batches', { names: [{ name: 'bill' }, { name: 'mia', score: 9 }] }],
+    ['POST', 'castle/names/mia/boost', { amount: 9 }],
+    ['DELETE', 'castle/names/mia'],
+    ['DELETE', 'castle/names/bill'],
+  ];
+  for (const [method, path, body] of tries) {
+    for (const by of ['bill', 'nobody', 'Frank', 'frank-', '__proto__']) {
+      const answer = await ask(method, `${path}?by=${by}`, body);
+      expect([method, path, by, verdict(answer)]).toEqual([method, path, by, [403, 'not-in-guild']]);
+      expect(answer.json).toMatchObject({ guild: 'castle', player: by });
+    }
+  }
+  expect((await ask('GET', 'castle/names/mia?by=frank')).json).toMatchObject({ display: 'mia', score: 3 });
+  expect((await ask('GET', 'castle?by=frank')).json.size).toBe(2);
+});
+
+test('a book that is full takes changes, and no more names', async () => {
+  const small = await startApi({ MORTISE_PREFIX: freshPrefix(), BOOK_MAX_NAMES: '3' });
+  const send = (names: object[]): Promise<Answer> =>
+    small.send({ method: 'POST', path: '/v1/address-books/elves/name-batches?by=frank', body: { names } });
+  const four = ['frank', 'a', 'b', 'c'].map((name) => ({ name }));
+  expect(verdict(await send(four))).toEqual([409, 'too-many-names']);
+  expect((await send(four.slice(0, 3))).json).toEqual({ added: 3, changed: 0 });
+  const full = await send(four.slice(2));
+  expect(full.json).toMatchObject({ guild: 'elves', size: 3, maxNames: 3 });
+  expect(verdict(full)).toEqual([409, 'too-many-names']);
+  expect((await send([{ name: 'b', score: 5 }])).json).toEqual({ added: 0, changed: 1 });
+  await small.app.close();
+});

@@ -1,0 +1,39 @@
+import type { Named } from './data.js';
+
+export type Verb = 'complete' | 'completeFuzzy' | 'boost';
+
+/** Names with popularity, and a way to complete them: a library, or commands of Redis. */
+export interface BookKind {
+  readonly name: string;
+  readonly version: string;
+  /** What it can do. */
+  readonly verbs: readonly Verb[];
+  /** In which order it promises its answers. */
+  readonly order: 'score' | 'alphabet';
+  /** Its names are in the memory of the process, and not in Redis. */
+  readonly isInProcess?: boolean;
+  /** One for all callers of a process, who share what they may share. */
+  connect(url: string): BookClient;
+}
+
+export interface BookClient {
+  /** In the quickest way that it has; the most popular first. */
+  load(names: readonly Named[]): Promise<unknown>;
+  /** Prepares for callers, each of whom waits for one answer before the next. */
+  callers(count: number): Caller[];
+}
+
+export interface Caller {
+  /** Up to `LIMIT` names. */
+  complete(text: string): Promise<readonly string[]> | readonly string[];
+  /** The same with a mistake in the text. */
+  completeFuzzy?(text: string): Promise<readonly string[]> | readonly string[];
+  /** Adds one to the score. */
+  boost?(name: string): Promise<unknown>;
+}
+
+/** Of every answer. */
+export const LIMIT = 10;
+
+/** Of every book. */
+export const BOOK_NAME = 'guild:7';

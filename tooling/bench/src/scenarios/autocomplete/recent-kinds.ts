@@ -1,0 +1,90 @@
+/** Ways to keep the contacts that a user dealt with last, a hundred of them. */
+import { RecentContacts } from '@mortise/autocomplete';
+import type { Redis } from 'ioredis';
+import { versionOf } from '../../version-of.js';
+
+export interface RecentKind {
+  readonly name: string;
+  readonly version: string;
+  connect(redis: Redis): RecentClient;
+}
+
+export interface RecentClient {
+  touch(user: string, contact: string): Promise<unknown>;
+  /** What touching one after the other leaves behind, in the quickest way. */
+  touchMany(user: string, contacts: readonly string[]): Promise<unknown>;
+  /** The last touched first. */
+  complete(user: string, text: string): Promise<readonly string[]>;
+}
+
+export const CAPACITY = 100;
+export const RECENT_LIMIT = 10;
+
+const NAME = '@mortise/autocomplete';
+
+export const RECENT: RecentKind = {
+  name: NAME,
+  version: versionOf(NAME),
+  connect: (redis) => {
+    const recent = new RecentContacts(redis, { capacity: CAPACITY });
+    return {
+      touch: (user, contact) => recent.touch(user, contact),
+      touchMany: (user, contacts) => Promise.all(contacts.map((contact) => recent.touch(user, contact))),
+      complete: (user, text) => recent.complete(user, text, { limit: RECENT_LIMIT }),
+    };
+  },
+};
+
+function keyOf(user: string): string {
+  return `recent:${user}`;
+}
+
+/** `add_update_contact` and `fetch_autocomplete_list` of python/ch06_listing_source.py (commit e31da83), command for command. */
+export const RECENT_BOOK: RecentKind = {
+  name: 'Redis in Action, 6.1.1',
+  version: '',
+  connect: (redis) => {
+    return {
+      touch: (user, contact) =>
+        redis
+          .multi()
+          .lrem(keyOf(user), 1, contact)
+          .lpush(keyOf(user), contact)
+          .ltrim(keyOf(user), 0, CAPACITY - 1)
+          .exec(),
+      touchMany: (user, contacts) => redis.lpush(keyOf(user), ...contacts),
+      complete: async (user, text) => {
+        const candidates = await redis.lrange(keyOf(user), 0, -1);
+        return candidates.filter((candidate) => candidate.toLowerCase().startsWith(text.toLowerCase()));
+      },
+    };
+  },
+};
+
+/** A sorted set by time, which the book recommends for longer lists. */
+export const RECENT_ZSET: RecentKind = {
+  name: 'ZSET by time, MULTI',
+  version: '',
+  connect: (redis) => {
+    return {
+      touch: (user, contact) =>
+        redis
+          .multi()
+          .zadd(keyOf(user), Date.now(), contact)
+          .zremrangebyrank(keyOf(user), 0, -1 - CAPACITY)
+          .exec(),
+      touchMany: (user, contacts) =>
+        redis.zadd(keyOf(user), ...contacts.flatMap((contact, index) => [Date.now() + index, contact])),
+      complete: async (user, text) => {
+        const candidates = await redis.zrevrange(keyOf(user), 0, -1);
+        return candidates.filter((candidate) => candidate.toLowerCase().startsWith(text.toLowerCase()));
+      },
+    };
+  },
+};
+
+const ALL: readonly RecentKind[] = [RECENT, RECENT_BOOK, RECENT_ZSET];
+
+export function recentKind(name: string): RecentKind {
+  return ALL.find((kind) => kind.name === name)!;
+}
