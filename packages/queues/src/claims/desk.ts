@@ -12,6 +12,7 @@ import type { Taken } from '../worker/attempt.js';
 import { Chores } from '../worker/chores.js';
 import type { Exchanged } from '../worker/exchange.js';
 import { exchange } from '../worker/exchange.js';
+import { leaseEnd } from '../worker/lease-end.js';
 import { Reporter } from '../worker/reporter.js';
 import type { Settlement } from '../worker/settlement.js';
 import { died, encodeSettlement, GIVEN_BACK } from '../worker/settlement.js';
@@ -158,7 +159,7 @@ export class Desk {
     const parkMs = RECHECK_MS + PARK_GRACE_MS;
     const wakes = this.#wakes;
     const request = { channel: this.#channel, want, leaseMs, parkMs, settlements };
-    const leaseEndsAt = performance.now() + leaseMs;
+    const leaseEndsAt = leaseEnd(performance.now(), leaseMs);
     if (want > 0) this.#parkedUntil = Infinity;
     try {
       const reply = await exchange(this.shard, this.#options, request);

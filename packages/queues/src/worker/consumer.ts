@@ -16,6 +16,7 @@ import { Chores } from './chores.js';
 import type { Exchanged } from './exchange.js';
 import { exchange } from './exchange.js';
 import { decodeHanded } from './handed.js';
+import { leaseEnd } from './lease-end.js';
 import { Leases } from './leases.js';
 import { Notes } from './notes.js';
 import type { ResolvedWorkerOptions } from '../options.js';
@@ -221,7 +222,8 @@ export class Consumer {
    */
   #takeHanded(body: Buffer): void {
     const { task, mostAttempts, nowMs, claimMs } = decodeHanded(body);
-    const ageMs = Math.max(0, this.#clock.now() - nowMs);
+    // Not the best guess: what is believed younger than it is outlives its lease.
+    const ageMs = Math.max(0, this.#clock.latest() - nowMs);
     if (this.#isStopped || this.#redis.status !== 'ready' || ageMs > claimMs / 2) return;
     const { want } = this.#isAnswering ? this.#slots.reserve(this, 1, false) : NOTHING;
     if (want === 0) {
@@ -258,7 +260,7 @@ export class Consumer {
     if (want > 0) this.#asked.add(reserved);
     if (!this.#settlements.isEmpty) this.schedule();
     const sentAt = performance.now();
-    const leaseEndsAt = sentAt + this.#options.leaseMs;
+    const leaseEndsAt = leaseEnd(sentAt, this.#options.leaseMs);
     const wakes = this.#wakes;
     let isOverdue = false;
     // What a reply brings after that is void, so its slots need not wait for it: other queues may have them.

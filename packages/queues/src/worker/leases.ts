@@ -8,6 +8,7 @@ import { afterMicrotasks, Coalescer, Loop } from '@mortise/redis';
 import type { Attempt, Taken } from './attempt.js';
 import { LeaseLostError, TaskCancelledError } from '../errors.js';
 import type { QueueKeys } from '../keys.js';
+import { leaseEnd } from './lease-end.js';
 import type { Reporter } from './reporter.js';
 import { workerRenew } from '../scripts.gen.js';
 import { untilAborted } from './until-aborted.js';
@@ -75,7 +76,7 @@ export class Leases {
    * or a failover, is sent its text: nobody might be there to do so when it asks for it.
    */
   async confirm({ storedId, token }: Taken): Promise<Confirmation> {
-    const leaseEndsAt = performance.now() + this.#leaseMs;
+    const leaseEndsAt = leaseEnd(performance.now(), this.#leaseMs);
     const connection = connectionOf(this.#redis);
     const isKnown = connection !== undefined && connection === this.#knownBy;
     const answer = (await this.#run([storedId, token], isKnown ? 'run' : 'runWhole')) as string;
@@ -114,7 +115,7 @@ export class Leases {
     const reply = (await this.#run(leases)) as string;
     return attempts.map((attempt, index) => {
       const isRenewed = this.judge(attempt, reply[index]);
-      if (isRenewed) attempt.leaseEndsAt = sentAt + this.#leaseMs;
+      if (isRenewed) attempt.leaseEndsAt = leaseEnd(sentAt, this.#leaseMs);
       return isRenewed;
     });
   }
