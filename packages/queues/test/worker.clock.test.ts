@@ -98,7 +98,7 @@ async function launch(
   return { queue: new Queue(redis, 'q', { prefix }), errors };
 }
 
-test('an attempt whose lease cannot be renewed is aborted at its end, to the ms', async () => {
+test('an attempt whose lease cannot be renewed is aborted at its earliest end, to the ms', async () => {
   const { client, hold } = holding(workerRenew);
   const contexts: TaskContext[] = [];
   const { queue, errors } = await launch(client, (_, context) => {
@@ -112,7 +112,8 @@ test('an attempt whose lease cannot be renewed is aborted at its end, to the ms'
   await jest.advanceTimersByTimeAsync(LEASE_MS / 3);
   await settle();
   const release = hold();
-  await jest.advanceTimersByTimeAsync(LEASE_MS - 1);
+  // Redis may count it from almost 1 ms earlier.
+  await jest.advanceTimersByTimeAsync(LEASE_MS - 2);
   await settle();
   expect(signal.aborted).toBe(false);
   await jest.advanceTimersByTimeAsync(1);

@@ -222,6 +222,7 @@ export class Consumer {
    */
   #takeHanded(body: Buffer): void {
     const { task, mostAttempts, nowMs, claimMs } = decodeHanded(body);
+    const heardAt = performance.now();
     // Not the best guess: what is believed younger than it is outlives its lease.
     const ageMs = Math.max(0, this.#clock.latest() - nowMs);
     if (this.#isStopped || this.#redis.status !== 'ready' || ageMs > claimMs / 2) return;
@@ -236,7 +237,7 @@ export class Consumer {
     const confirming = mostAttempts > 1 && this.#slots.isQuick(task) ? undefined : this.leases.confirm(task);
     // Whoever holds the attempt hears of it; there may be none.
     confirming?.catch(() => undefined);
-    const leaseEndsAt = performance.now() + claimMs - ageMs;
+    const leaseEndsAt = heardAt + claimMs - ageMs;
     this.#slots.fill(this, want, [{ ...task, handed: { confirming } }], leaseEndsAt, nowMs);
   }
 
