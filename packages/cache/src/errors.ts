@@ -127,3 +127,64 @@ export class CacheRefreshError extends CodedError {
     );
   }
 }
+
+/** A name that no table or column can have. */
+export class SqlIdentifierError extends CodedError {
+  readonly code = 'ERR_SQL_IDENTIFIER';
+
+  constructor(
+    readonly option: string,
+    readonly identifier: string,
+    readonly reason: string,
+  ) {
+    super(`${option} cannot be ${JSON.stringify(identifier.slice(0, 100))}: ${reason}`);
+  }
+}
+
+/** The database does not have what the options of a source name: found out with its first query. */
+export class SqlSchemaError extends CodedError {
+  readonly code = 'ERR_SQL_SCHEMA';
+
+  constructor(
+    readonly table: string,
+    readonly problem: string,
+  ) {
+    super(`table ${JSON.stringify(table)} ${problem}`);
+  }
+}
+
+/** A query, or waiting for the database, took longer than `queryTimeoutMs`. */
+export class SqlTimeoutError extends CodedError {
+  readonly code = 'ERR_SQL_TIMEOUT';
+
+  constructor(
+    readonly table: string,
+    readonly limitMs: number,
+    override readonly cause?: unknown,
+  ) {
+    super(`a query of table ${JSON.stringify(table)} was not done within ${limitMs} ms`);
+  }
+}
+
+/** `load` after `close`. */
+export class SqlClosedError extends CodedError {
+  readonly code = 'ERR_SQL_CLOSED';
+
+  constructor(readonly table: string) {
+    super(`the source of table ${JSON.stringify(table)} is closed`);
+  }
+}
+
+/** A `ChangeFeed` does not find the outbox of its source: `installOutbox` has not been called, nor its SQL been run. */
+export class SqlOutboxError extends CodedError {
+  readonly code = 'ERR_SQL_OUTBOX';
+
+  constructor(
+    readonly table: string,
+    readonly outbox: string,
+  ) {
+    super(
+      `table ${JSON.stringify(table)} has no outbox ${JSON.stringify(outbox)}: install it with installOutbox()`,
+    );
+  }
+}

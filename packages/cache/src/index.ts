@@ -8,6 +8,11 @@ export {
   LoadFailedError,
   LoadTimeoutError,
   RowTooLargeError,
+  SqlClosedError,
+  SqlIdentifierError,
+  SqlOutboxError,
+  SqlSchemaError,
+  SqlTimeoutError,
 } from './errors.js';
 export type {
   LoadRows,
@@ -33,3 +38,5 @@ export type {
   LoadOptions,
   NearOptions,
 } from './read-through/options.js';
+export type { ChangeFeedOptions, ChangeFeedStats, ChangeSource } from './sql/change-feed.js';
+export { ChangeFeed } from './sql/change-feed.js';

@@ -8,7 +8,9 @@
  * | `<prefix>:cache:{<table>}:source` | HASH: failures, end of the pause and size of the next batch of a source that is down | refreshers | when the source is back, or likewise |
  * | `<prefix>:cache:{<table>}:lease` | STRING: the end of the latest lease, and when it began | refreshers | `idleMs` after the last claim |
  * | `<prefix>:cache:{<table>}:row:<id>` | STRING: the row | refreshers | `keepMs`, at least 10 × `everyMs`, after it was last stored; at once by `unschedule` |
- * | `<prefix>:cache:{<table>}:wake` | channel | `schedule`, `refresh`, refreshers, to refreshers that sleep | holds nothing |
+ * | `<prefix>:cache:{<table>}:feed` | STRING: the token of the change feed that reads; on the first shard only | change feeds | `leaseMs` after its last renewal; at once by `stop` |
+ * | `<prefix>:cache:{<table>}:feed` | channel | change feeds that stop, to those that wait | holds nothing |
+ * | `<prefix>:cache:{<table>}:wake` | channel | `schedule`, `refresh`, change feeds, refreshers, to refreshers that sleep | holds nothing |
  *
  * A table with `shards` has all of these once for each: the tag of shard n > 0 is `{<table>%%n}`.
  */
@@ -24,6 +26,7 @@ export class ShardKeys {
   readonly failures: string;
   readonly source: string;
   readonly lease: string;
+  readonly feed: string;
   readonly wake: string;
 
   constructor(entity: EntityKeys) {
@@ -34,6 +37,7 @@ export class ShardKeys {
     this.failures = entity.key('failures');
     this.source = entity.key('source');
     this.lease = entity.key('lease');
+    this.feed = entity.key('feed');
     this.wake = entity.key('wake');
   }
 

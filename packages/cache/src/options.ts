@@ -1,4 +1,5 @@
 import { requireDuration, requireInteger, requireOneOf } from '@mortise/redis';
+import type { Telemetry } from '@mortise/redis';
 import { jsonCodec } from './read-through/codec.js';
 import type { Codec } from './read-through/codec.js';
 
@@ -13,7 +14,8 @@ export type LoadRows<Row> = (
 
 /** The loader of a table, and its bounds. */
 export interface RowCacheOptions<Row> {
-  readonly load: LoadRows<Row>;
+  /** Required where a `Refresher` is given the rows. A process that only reads and schedules needs none. */
+  readonly load?: LoadRows<Row>;
   /** The most bytes of one row, encoded, up to 16 MiB. Default 1 MiB. */
   readonly maxRowBytes?: number;
   /** A row is refreshed up to this part of `everyMs` early, so that rows scheduled together spread; 0 to 0.5. Default 0.1. */
@@ -43,6 +45,8 @@ export interface RowCacheOptions<Row> {
   readonly idleMs?: number;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string;
+  /** Is told what its readers find, see the README. Default: nobody. */
+  readonly telemetry?: Telemetry;
 }
 
 /** Of one row. */
@@ -69,6 +73,8 @@ export interface RefresherOptions {
   readonly minBackoffMs?: number;
   /** Default 60,000. */
   readonly maxBackoffMs?: number;
+  /** Is told what is counted and measured, see the README. Default: nobody. */
+  readonly telemetry?: Telemetry;
   /** Hears of everything that failed in the background. Default: one line on stderr. */
   readonly onError?: (error: unknown) => void;
 }
@@ -95,7 +101,7 @@ export const DEFAULTS = {
 
 /** What a refresher has to know about a table. */
 export interface TableOptions<Row> {
-  readonly load: LoadRows<Row>;
+  readonly load: LoadRows<Row> | undefined;
   readonly maxRowBytes: number;
   readonly jitter: number;
   readonly keepMs: number;
@@ -111,7 +117,8 @@ export function resolveRowCacheOptions<Row>(
   options: RowCacheOptions<Row>,
   isCluster: boolean,
 ): TableOptions<Row> {
-  if (typeof options?.load !== 'function') throw new TypeError('load must be a function');
+  if (options.load !== undefined && typeof options.load !== 'function')
+    throw new TypeError('load must be a function');
   const jitter = options.jitter ?? DEFAULTS.jitter;
   if (typeof jitter !== 'number') throw new TypeError(`jitter must be a number, got ${typeof jitter}`);
   if (!(jitter >= 0 && jitter <= 0.5)) throw new RangeError(`jitter must be from 0 to 0.5, got ${jitter}`);
@@ -144,7 +151,7 @@ export function resolveEveryMs(options: ScheduleOptions): number {
   return Math.max(0, Math.ceil(everyMs));
 }
 
-export type RefreshOptions = Required<Omit<RefresherOptions, 'onError'>>;
+export type RefreshOptions = Required<Omit<RefresherOptions, 'onError' | 'telemetry'>>;
 
 export function resolveRefresherOptions(options: RefresherOptions): RefreshOptions {
   const leaseMs = Math.ceil(

@@ -7,22 +7,23 @@ export const cacheClaim = new Script({
   keys: ["seq"],
   args: ["leaseMs","channel"],
   restKey: "entries",
-  restArg: "seen",
+  restArg: "entries",
   source: "#!lua\n" +
     "-- Tells readers who found no usable value what to do for each entry: take what was stored meanwhile, load it under the\n" +
-    "-- lease that they get, or wait for the one who has the lease.\n" +
+    "-- lease that they get, or wait for the one who has the lease. A lease that is older than the version of a tag of the entry\n" +
+    "-- is worth nothing, since what is loaded under it is not stored: it goes to the next who asks.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   seq         STRING, the latest token; until a day after it\n" +
-    "--   entries...  for each entry two: its value (STRING, until it expires) and its lease (STRING: the token, then the\n" +
-    "--               channels to wake, one a line; until leaseMs)\n" +
+    "--   entries...  for each entry: its value (STRING, until it expires), its lease (STRING: the token, then the channels to wake,\n" +
+    "--               one a line; until leaseMs) and the tags that it is known to get (STRING: a token as their version)\n" +
     "-- ARGV\n" +
     "--   leaseMs     ms\n" +
     "--   channel     where this process hears that an entry is loaded, or '' if it doesn't listen\n" +
-    "--   seen...     for each entry the first 8 bytes of the value that was read, or ''\n" +
+    "--   entries...  for each entry two: the first 8 bytes of the value that was read, or ''; the number of its tags\n" +
     "-- RETURNS\n" +
     "--   the server's time (ms); then two for each entry: 1 and a value that was not seen, or 2 and the token of the lease,\n" +
-    "--   or 3 and for how long the lease of somebody else still runs (ms)\n" +
+    "--   or 3 and, as text, for how long the lease of somebody else still runs (ms) and its token\n" +
     "local seq = KEYS[1]\n" +
     "local leaseMs, channel = ARGV[1], ARGV[2]\n" +
     "\n" +
@@ -41,13 +42,20 @@ export const cacheClaim = new Script({
     "end\n" +
     "\n" +
     "local replies = { now }\n" +
-    "local entry = 2\n" +
-    "for index = 3, #ARGV do\n" +
-    "  local value, lease = KEYS[entry], KEYS[entry + 1]\n" +
-    "  entry = entry + 2\n" +
+    "local key = 2\n" +
+    "for index = 3, #ARGV, 2 do\n" +
+    "  local value, lease, tags = KEYS[key], KEYS[key + 1], tonumber(ARGV[index + 1])\n" +
     "  local found = redis.call('GET', value)\n" +
-    "  local held = not (found and string.sub(found, 1, 8) ~= ARGV[index]) and redis.call('GET', lease)\n" +
-    "  if held then\n" +
+    "  local isNew = found and string.sub(found, 1, 8) ~= ARGV[index]\n" +
+    "  local held = not isNew and redis.call('GET', lease)\n" +
+    "  local holder = held and string.match(held, '^[^\\n" +
+    "]*')\n" +
+    "  local isVoid = false\n" +
+    "  for tag = key + 2, key + 1 + tags do\n" +
+    "    local version = held and not isVoid and redis.call('GET', KEYS[tag])\n" +
+    "    isVoid = isVoid or (version and tonumber(version) > tonumber(holder))\n" +
+    "  end\n" +
+    "  if held and not isVoid then\n" +
     "    if channel ~= '' and #held < MAX_BYTES and not string.find(held, '\\n" +
     "' .. channel .. '\\n" +
     "', 1, true) then\n" +
@@ -55,17 +63,19 @@ export const cacheClaim = new Script({
     "')\n" +
     "    end\n" +
     "    replies[#replies + 1] = 3\n" +
-    "    replies[#replies + 1] = math.max(1, redis.call('PTTL', lease))\n" +
-    "  elseif found and string.sub(found, 1, 8) ~= ARGV[index] then\n" +
+    "    replies[#replies + 1] = math.max(1, redis.call('PTTL', lease)) .. ' ' .. holder\n" +
+    "  elseif isNew then\n" +
     "    replies[#replies + 1] = 1\n" +
     "    replies[#replies + 1] = found\n" +
     "  else\n" +
     "    local token = nextToken()\n" +
-    "    redis.call('SET', lease, token .. '\\n" +
-    "', 'PX', leaseMs)\n" +
+    "    -- Who waits for the old lease waits for the new one from now on.\n" +
+    "    redis.call('SET', lease, token .. (held and string.sub(held, #holder + 1) or '\\n" +
+    "'), 'PX', leaseMs)\n" +
     "    replies[#replies + 1] = 2\n" +
     "    replies[#replies + 1] = token\n" +
     "  end\n" +
+    "  key = key + 2 + tags\n" +
     "end\n" +
     "return replies\n",
 } as const);
@@ -338,6 +348,111 @@ export const cacheTime = new Script({
     "\n" +
     "local time = redis.call('TIME')\n" +
     "return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)\n",
+} as const);
+
+export const changeFeedMark = new Script({
+  name: "change-feed.mark",
+  isReadOnly: false,
+  keys: ["due","wake"],
+  args: ["publish"],
+  restArg: "ids",
+  source: "#!lua\n" +
+    "-- Makes rows due now that have changed in the database. A row that is being loaded keeps its lease: a row that changes faster than\n" +
+    "-- it can be loaded would otherwise never be stored. It is due at once if it is marked again after that load.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   due   ZSET row id -> when it is due, ms, or the end of its lease; until idle\n" +
+    "--   wake  channel of the refreshers that sleep; not a key\n" +
+    "-- ARGV\n" +
+    "--   publish  PUBLISH or SPUBLISH\n" +
+    "--   ids...   of the rows\n" +
+    "-- RETURNS\n" +
+    "--   for each row: 0 if it isn't scheduled, 1 if it is due, 2 if it is being loaded\n" +
+    "local due, wake = KEYS[1], KEYS[2]\n" +
+    "local publish = ARGV[1]\n" +
+    "\n" +
+    "local time = redis.call('TIME')\n" +
+    "local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)\n" +
+    "\n" +
+    "local head = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]\n" +
+    "local scores = redis.call('ZMSCORE', due, unpack(ARGV, 2))\n" +
+    "local replies, marks = {}, {}\n" +
+    "for index = 2, #ARGV do\n" +
+    "  local id, score = ARGV[index], scores[index - 1]\n" +
+    "  local at = score and tonumber(score)\n" +
+    "  if not at then\n" +
+    "    replies[index - 1] = 0\n" +
+    "  elseif at > now and at % 1 ~= 0 then\n" +
+    "    -- Leases end at half a millisecond.\n" +
+    "    replies[index - 1] = 2\n" +
+    "  else\n" +
+    "    replies[index - 1] = 1\n" +
+    "    if at > now then\n" +
+    "      marks[#marks + 1] = string.format('%d', now)\n" +
+    "      marks[#marks + 1] = id\n" +
+    "    end\n" +
+    "  end\n" +
+    "end\n" +
+    "if #marks > 0 then\n" +
+    "  redis.call('ZADD', due, 'XX', unpack(marks))\n" +
+    "  -- Refreshers sleep until the head is due; while it is, they are awake.\n" +
+    "  if tonumber(head) > now then\n" +
+    "    redis.call(publish, wake, '*:')\n" +
+    "  end\n" +
+    "end\n" +
+    "return replies\n",
+} as const);
+
+export const changeFeedRelease = new Script({
+  name: "change-feed.release",
+  isReadOnly: false,
+  keys: ["feed"],
+  args: ["publish","token"],
+  source: "#!lua\n" +
+    "-- Gives the lease of a change feed back, so that another one need not wait for its end.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   feed  STRING, the token of the holder; and the channel of those that wait\n" +
+    "-- ARGV\n" +
+    "--   publish  PUBLISH or SPUBLISH\n" +
+    "--   token    of the one that had it\n" +
+    "-- RETURNS\n" +
+    "--   1 if it still had it, else 0\n" +
+    "local feed = KEYS[1]\n" +
+    "local publish, token = ARGV[1], ARGV[2]\n" +
+    "\n" +
+    "if redis.call('GET', feed) ~= token then\n" +
+    "  return 0\n" +
+    "end\n" +
+    "redis.call('UNLINK', feed)\n" +
+    "redis.call(publish, feed, '*:')\n" +
+    "return 1\n",
+} as const);
+
+export const changeFeedTake = new Script({
+  name: "change-feed.take",
+  isReadOnly: false,
+  keys: ["feed"],
+  args: ["token","leaseMs"],
+  source: "#!lua\n" +
+    "-- Takes or renews the lease of the one change feed of a table that reads its outbox.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   feed  STRING, the token of the holder; for leaseMs\n" +
+    "-- ARGV\n" +
+    "--   token    of the one that asks\n" +
+    "--   leaseMs  ms\n" +
+    "-- RETURNS\n" +
+    "--   0 if it has the lease now, else the ms that another one has it for\n" +
+    "local feed = KEYS[1]\n" +
+    "local token, leaseMs = ARGV[1], ARGV[2]\n" +
+    "\n" +
+    "local holder = redis.call('GET', feed)\n" +
+    "if holder and holder ~= token then\n" +
+    "  return math.max(1, redis.call('PTTL', feed))\n" +
+    "end\n" +
+    "redis.call('SET', feed, token, 'PX', leaseMs)\n" +
+    "return 0\n",
 } as const);
 
 export const refresherClaim = new Script({

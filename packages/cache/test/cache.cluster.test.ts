@@ -48,6 +48,28 @@ test('spreads over all masters, with one load for each key and tags over all of 
   expect(loads).toBe(80);
 });
 
+test.each(['delete', 'invalidateTag'] as const)(
+  'a change by %s leaves nobody waiting for an older load, nor that load in the cache',
+  async (change) => {
+    const { cache: here, prefix } = pagesOf<string>(cluster, { shards: 4 });
+    const there = pagesOf<string>(other, { prefix, shards: 4 }).cache;
+    const loader = new HeldLoader<string>();
+    const options = { tags: ['all'] };
+    const early = keys.map((key) => here.getOrLoad(key, loader.load, options));
+    await loader.call(keys.length - 1);
+    if (change === 'delete') await Promise.all(keys.map((key) => there.delete(key)));
+    else await there.invalidateTag('all');
+    const late = keys.flatMap((key) =>
+      [here, there].map((cache) => cache.getOrLoad(key, () => 'new', options)),
+    );
+    expect(new Set(await Promise.all(late))).toEqual(new Set(['new']));
+    for (const call of loader.calls) call.open('old');
+    expect(new Set(await Promise.all(early))).toEqual(new Set(['old']));
+    expect(new Set((await here.getMany(keys)).values())).toEqual(new Set(['new']));
+    expect(loader.calls).toHaveLength(keys.length);
+  },
+);
+
 test('the near tier hears of changes, and a number that is missing empties it', async () => {
   const { cache: here, prefix } = pagesOf<string>(cluster, { shards: 4, near: {} });
   const there = pagesOf<string>(other, { prefix, shards: 4 }).cache;

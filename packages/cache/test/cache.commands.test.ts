@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { connect, freshPrefix, transcript } from '@mortise/test-kit';
+import { connect, freshPrefix, transcript, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 import * as scripts from '../src/scripts.gen.js';
-import { pagesOf } from './cached.js';
+import { HeldLoader, pagesOf } from './cached.js';
 
 const redis = connect();
 const value = (key: string): string => `cache:{pages}:value:${key}`;
@@ -53,7 +53,7 @@ test('a miss is a read, a claim and a store, for all misses of a tick', async ()
   const claimed = [`  get ${seq}`, `  set ${seq}`];
   expect(lines).toEqual([
     `mget ${value('a')} ${value('b')} ${tag('x')}`,
-    `evalsha cache.claim ${seq} ${value('a')} ${lease('a')} ${value('b')} ${lease('b')}`,
+    `evalsha cache.claim ${seq} ${value('a')} ${lease('a')} ${value('b')} ${lease('b')} ${tag('x')}`,
     '  time',
     `  get ${value('a')}`,
     `  get ${lease('a')}`,
@@ -75,6 +75,23 @@ test('a miss is a read, a claim and a store, for all misses of a tick', async ()
     `  set ${value('b')}`,
     `  del ${lease('b')}`,
   ]);
+});
+
+test('a read beside a load of this process looks whether its lease still holds', async () => {
+  const prefix = freshPrefix();
+  const cache = await warm(redis, prefix);
+  const loader = new HeldLoader<string>();
+  const first = cache.getOrLoad('a', loader.load, { tags: ['x'] });
+  const call = await loader.call(0);
+  let second: Promise<unknown> | undefined;
+  const lines = await transcript(redis, { prefix, scripts }, async () => {
+    const { misses } = cache.stats();
+    second = cache.getOrLoad('a', loader.load, { tags: ['x'] });
+    await until('its miss', () => cache.stats().misses > misses);
+  });
+  expect(lines).toEqual([`mget ${value('a')} ${tag('x')} ${lease('a')}`]);
+  call.open('a');
+  expect([await first, await second]).toEqual(['a', 'a']);
 });
 
 test('changes are one script each, and publish nothing where nobody waits', async () => {

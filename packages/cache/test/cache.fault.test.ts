@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startProxy, startSingle } from '@mortise/redis-server';
 import type { RedisServer } from '@mortise/redis-server';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
+import type { Redis } from 'ioredis';
 import { HeldLoader, pagesOf, waiting } from './cached.js';
 
 let server: RedisServer;
@@ -17,10 +18,16 @@ afterAll(async () => {
   await server?.stop();
 });
 
+/** A client is closed before what it is connected to: one that is reconnecting holds the process for two seconds. */
+async function gone(client: Redis, from: { stop(): Promise<void> }): Promise<void> {
+  client.disconnect();
+  await from.stop();
+}
+
 test('a process that dies while it loads holds the others up for one lease', async () => {
   const prefix = freshPrefix();
   const redis = connect(server.url);
-  const options = { url: server.url, prefix, leaseMs: 300 };
+  const options = { url: server.url, prefix, leaseMs: 1_000 };
   const child = fork(join(import.meta.dirname, 'cache-process.mjs'), [JSON.stringify(options)], {
     execArgv: [],
   });
@@ -53,8 +60,8 @@ describe('FLUSHALL', () => {
   test('during a load: what it brings is not stored, and who waits for it loads', async () => {
     const [redis, other] = [connect(server.url), connect(server.url)];
     const prefix = freshPrefix();
-    const here = pagesOf<string>(redis, { prefix, leaseMs: 200 }).cache;
-    const there = pagesOf<string>(other, { prefix, leaseMs: 200 }).cache;
+    const here = pagesOf<string>(redis, { prefix, leaseMs: 1_000 }).cache;
+    const there = pagesOf<string>(other, { prefix, leaseMs: 1_000 }).cache;
     const loader = new HeldLoader<string>();
     const first = here.getOrLoad('tools', loader.load);
     const call = await loader.call(0);
@@ -91,10 +98,11 @@ describe('a cut', () => {
     'of the store (%s): the value is there for who has loaded it',
     async (how) => {
       const proxy = await startProxy({ port: server.port });
+      const proxied = connect(proxy.url);
       try {
         const prefix = freshPrefix();
         const options = { prefix, commandTimeoutMs: 1_000, leaseMs: 300 };
-        const { cache, errors } = pagesOf<string>(connect(proxy.url), options);
+        const { cache, errors } = pagesOf<string>(proxied, options);
         const direct = pagesOf<string>(connect(server.url), { prefix }).cache;
         await cache.set('warm', 'the script is known from now on');
         const load = (): string => {
@@ -110,7 +118,7 @@ describe('a cut', () => {
         await proxy.restore();
         await until('the cache to be back', async () => (await cache.get('tools')) !== undefined);
       } finally {
-        await proxy.stop();
+        await gone(proxied, proxy);
       }
     },
   );
@@ -119,9 +127,10 @@ describe('a cut', () => {
     'of the read (%s): the value is loaded, and changes are refused',
     async (how) => {
       const proxy = await startProxy({ port: server.port });
+      const proxied = connect(proxy.url);
       try {
         const prefix = freshPrefix();
-        const { cache } = pagesOf<string>(connect(proxy.url), { prefix, commandTimeoutMs: 50 });
+        const { cache } = pagesOf<string>(proxied, { prefix, commandTimeoutMs: 50 });
         await until('an entry', () =>
           cache.set('tools', 'saws').then(
             () => true,
@@ -146,17 +155,18 @@ describe('a cut', () => {
           return (await cache.get('tools')) !== undefined;
         });
       } finally {
-        await proxy.stop();
+        await gone(proxied, proxy);
       }
     },
   );
 
   test('of the claim: a lease that comes too late is given back', async () => {
     const proxy = await startProxy({ port: server.port });
+    const proxied = connect(proxy.url);
     try {
       const prefix = freshPrefix();
       const redis = connect(server.url);
-      const { cache } = pagesOf<string>(connect(proxy.url), {
+      const { cache } = pagesOf<string>(proxied, {
         prefix,
         commandTimeoutMs: 50,
         leaseMs: 600_000,
@@ -173,15 +183,16 @@ describe('a cut', () => {
         return (await cache.getOrLoad('tools', () => 'planes')) !== null && cache.stats().hits > 0;
       });
     } finally {
-      await proxy.stop();
+      await gone(proxied, proxy);
     }
   });
 
   test('at any moment fails no read, and what is read at last is what was stored at last', async () => {
     const proxy = await startProxy({ port: server.port });
+    const proxied = connect(proxy.url);
     try {
       const prefix = freshPrefix();
-      const proxied = pagesOf<number>(connect(proxy.url), {
+      const cut = pagesOf<number>(proxied, {
         prefix,
         near: {},
         commandTimeoutMs: 200,
@@ -196,16 +207,16 @@ describe('a cut', () => {
           if (round % 3 === 0) proxy.cut();
           return read;
         };
-        const reads = Array.from({ length: 5 }, () => proxied.getOrLoad('version', load));
+        const reads = Array.from({ length: 5 }, () => cut.getOrLoad('version', load));
         if (round % 3 === 1) proxy.cut();
         for (const read of await Promise.all(reads)) expect(read).toBeLessThanOrEqual(version);
         version += 1;
         await direct.delete('version');
         expect(await direct.getOrLoad('version', () => version)).toBe(version);
       }
-      await until('the last version', async () => (await proxied.get('version')) === version);
+      await until('the last version', async () => (await cut.get('version')) === version);
     } finally {
-      await proxy.stop();
+      await gone(proxied, proxy);
     }
   });
 });
@@ -213,8 +224,9 @@ describe('a cut', () => {
 describe('a Redis that is gone', () => {
   test('lets no read wait, spares the source, and is used again when it is back', async () => {
     const own = await startSingle();
+    const redis = connect(own.url);
     try {
-      const { cache, errors } = pagesOf<string>(connect(own.url), {
+      const { cache, errors } = pagesOf<string>(redis, {
         near: {},
         outageTtlMs: 60_000,
         commandTimeoutMs: 2_000,
@@ -241,14 +253,15 @@ describe('a Redis that is gone', () => {
         return cache.peek('tools') === 'new';
       });
     } finally {
-      await own.stop();
+      await gone(redis, own);
     }
   });
 
   test('without a word: after a few silences nobody waits, and one probe finds out that it is back', async () => {
     const own = await startSingle();
+    const redis = connect(own.url);
     try {
-      const { cache } = pagesOf<string>(connect(own.url), { commandTimeoutMs: 30, outageTtlMs: 0 });
+      const { cache } = pagesOf<string>(redis, { commandTimeoutMs: 30, outageTtlMs: 0 });
       await cache.get('warm');
       own.pause();
       for (let read = 0; read < 5; read += 1)
@@ -262,7 +275,64 @@ describe('a Redis that is gone', () => {
         return cache.stats().hits > 0;
       });
     } finally {
-      await own.stop();
+      await gone(redis, own);
     }
+  });
+});
+
+describe('a Redis that stands still', () => {
+  test('is waited for once by each read, and each key is loaded once, whoever reads it', async () => {
+    const own = await startSingle();
+    const redis = connect(own.url);
+    try {
+      const { cache } = pagesOf<string>(redis, { commandTimeoutMs: 100, outageTtlMs: 60_000 });
+      await cache.get('warm');
+      own.pause();
+      const loads = new Map<string, number>();
+      const read = (key: string): Promise<string | null> =>
+        cache.getOrLoad(key, () => {
+          loads.set(key, (loads.get(key) ?? 0) + 1);
+          return key;
+        });
+      const keys = ['saws', 'planes', 'files'];
+      const all = keys.flatMap((key) => Array.from({ length: 50 }, () => read(key)));
+      expect(new Set(await Promise.all(all))).toEqual(new Set(keys));
+      // One MGET, and nobody has asked for a lease behind it.
+      expect((redis as unknown as { commandQueue: { length: number } }).commandQueue.length).toBe(1);
+      for (let reads = 0; reads < 10; reads += 1) expect(await read('saws')).toBe('saws');
+      expect([...loads.values()]).toEqual([1, 1, 1]);
+      own.resume();
+      await until('the cache to be back', async () => {
+        await read('saws');
+        return (await cache.get('saws')) !== undefined && cache.stats().hits > 0;
+      });
+    } finally {
+      await gone(redis, own);
+    }
+  });
+});
+
+describe('clocks', () => {
+  test('of processes do not matter, nor does that of a server which has run back', async () => {
+    const prefix = freshPrefix();
+    const redis = connect(server.url);
+    const { cache } = pagesOf<string>(redis, { prefix, ttlMs: 60_000 });
+    await cache.set('tools', 'saws');
+    expect(await cache.get('tools')).toBe('saws');
+    // As stored by a master whose clock was an hour ahead of the one that serves now: its end cannot be told.
+    const storedAt = Buffer.alloc(8);
+    storedAt.writeDoubleBE(Date.now() + 3_600_000);
+    await redis.setrange(`${prefix}:cache:{pages}:value:tools`, 8, storedAt);
+    expect(await cache.getOrLoad('tools', () => 'planes')).toBe('planes');
+    // Versions and tokens go on above those it has given out.
+    const seq = `${prefix}:cache:{pages}:seq`;
+    const ahead = Number(await redis.get(seq)) + 3_600_000_000;
+    await redis.set(seq, String(ahead));
+    await cache.set('tagged', 'old', { tags: ['shop'] });
+    expect(await cache.get('tagged')).toBe('old');
+    await cache.invalidateTag('shop');
+    expect(await cache.getOrLoad('tagged', () => 'new', { tags: ['shop'] })).toBe('new');
+    expect(await cache.get('tagged')).toBe('new');
+    expect(Number(await redis.get(seq))).toBeGreaterThan(ahead);
   });
 });

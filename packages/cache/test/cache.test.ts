@@ -7,6 +7,8 @@ const redis = connect();
 const other = connect();
 const third = connect();
 
+type Pages = Cache<string>;
+
 const PAGE = { title: 'Tools', body: 'saws and planes' };
 
 describe('getOrLoad', () => {
@@ -226,6 +228,59 @@ describe('a change', () => {
     expect(await here).toBe('new');
     expect(await changing.get('tools')).toBe('new');
     expect(loader.calls).toHaveLength(2);
+  });
+
+  test.each([
+    ['delete', (cache: Pages) => cache.delete('tools')],
+    ['invalidateTag', (cache: Pages) => cache.invalidateTag('shop')],
+  ])('by %s keeps nobody who comes later waiting for an older load', async (_, change) => {
+    const prefix = freshPrefix();
+    const loading = pagesOf<string>(redis, { prefix }).cache;
+    const changing = pagesOf<string>(other, { prefix }).cache;
+    const loader = new HeldLoader<string>();
+    const tags = ['shop'];
+    const early = loading.getOrLoad('tools', loader.load, { tags });
+    const old = await loader.call(0);
+    const waits = changing.getOrLoad('tools', loader.load, { tags });
+    await waiting(redis, prefix, 'tools');
+    await change(changing);
+    // Each of them may be the one that loads; whoever waited before is woken by it as well.
+    const late = [loading, changing].map((cache) => cache.getOrLoad('tools', loader.load, { tags }));
+    (await loader.call(1)).open('new');
+    expect(await Promise.all(late)).toEqual(['new', 'new']);
+    expect(await waits).toBe('new');
+    old.open('old');
+    expect(await early).toBe('old');
+    expect(await loading.get('tools')).toBe('new');
+    expect(loader.calls).toHaveLength(2);
+  });
+
+  test('by invalidateTag in the process that loads keeps nobody waiting there either', async () => {
+    const { cache } = pagesOf<string>(redis);
+    const loader = new HeldLoader<string>();
+    const options = { tags: ['shop'] };
+    const early = cache.getOrLoad('tools', loader.load, options);
+    const old = await loader.call(0);
+    await cache.invalidateTag('shop');
+    expect(await cache.getOrLoad('tools', () => 'new', options)).toBe('new');
+    old.open('old');
+    expect(await early).toBe('old');
+    expect(await cache.get('tools')).toBe('new');
+  });
+
+  test('by clear keeps nobody waiting for a load of the namespace', async () => {
+    const prefix = freshPrefix();
+    const [loading, changing] = [redis, other].map((client) =>
+      pagesOf<string>(client, { prefix }).cache.namespace('shop'),
+    );
+    const loader = new HeldLoader<string>();
+    const early = loading!.getOrLoad('tools', loader.load);
+    const old = await loader.call(0);
+    await changing!.clear();
+    expect(await loading!.getOrLoad('tools', () => 'new')).toBe('new');
+    old.open('old');
+    expect(await early).toBe('old');
+    expect(await changing!.get('tools')).toBe('new');
   });
 
   test('by delete frees the lease, and the old load is not stored under that of the next', async () => {

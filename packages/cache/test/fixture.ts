@@ -2,7 +2,7 @@ import { afterEach } from '@jest/globals';
 import { Refresher, RowCache } from '@mortise/cache';
 import type { LoadRows, RefresherOptions, RowCacheOptions } from '@mortise/cache';
 import { freshPrefix } from '@mortise/test-kit';
-import type { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 
 export interface Item {
   readonly name: string;
@@ -54,7 +54,7 @@ export function cacheOf(
 
 /** A refresher that runs until the test is over. What fails in it is kept in `errors`. */
 export async function refresh(
-  redis: Redis,
+  redis: Redis | Cluster,
   rows: RowCache<Item>,
   options: RefresherOptions = {},
 ): Promise<{ refresher: Refresher; errors: unknown[] }> {

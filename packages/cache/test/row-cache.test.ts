@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { RowCache } from '@mortise/cache';
+import { Refresher, RowCache } from '@mortise/cache';
 import type { RowCacheOptions, ScheduleOptions } from '@mortise/cache';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { cacheOf, Database, refresh } from './fixture.js';
@@ -214,9 +214,19 @@ describe('options', () => {
   });
 
   test('a loader that is none is refused', () => {
-    expect(() => new RowCache(redis, 'items', {} as RowCacheOptions<Item>)).toThrow(TypeError);
-    expect(() => new RowCache(redis, 'items', undefined as unknown as RowCacheOptions<Item>)).toThrow(
-      TypeError,
+    const options = { load: 'items' } as unknown as RowCacheOptions<Item>;
+    expect(() => new RowCache(redis, 'items', options)).toThrow(TypeError);
+  });
+
+  test('one without a loader schedules and reads what others load, and is nothing for a refresher', async () => {
+    const prefix = freshPrefix();
+    const reader = new RowCache<Item>(redis, 'items', { prefix });
+    expect(() => new Refresher(redis, [reader])).toThrow(
+      new TypeError('table "items" has no load, which a refresher needs'),
     );
+    await reader.schedule('42', HOUR);
+    await refresh(redis, cacheOf(redis, new Database().put('42'), { prefix }));
+    await isCached(reader, '42');
+    expect(await reader.get('42')).toEqual({ name: 'item 42' });
   });
 });

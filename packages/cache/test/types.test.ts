@@ -34,8 +34,6 @@ test('what the compiler refuses is refused at run time as well', async () => {
   const rows = new RowCache<Item>(redis, 'items', { prefix: freshPrefix(), load });
   // @ts-expect-error -- a URL is no client
   expect(() => new RowCache('redis://127.0.0.1', 'items', { load })).toThrow(TypeError);
-  // @ts-expect-error -- a loader is missing
-  expect(() => new RowCache(redis, 'items')).toThrow(TypeError);
   // @ts-expect-error -- a table is missing
   expect(() => new RowCache(redis, { load })).toThrow(TypeError);
   // @ts-expect-error -- an id is a string

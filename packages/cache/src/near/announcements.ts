@@ -4,7 +4,7 @@
  * heard before, that the end of the stream was: the tier is emptied. Nothing is heard of what others than this
  * package change. Tracking would need two connections to each master, set up anew wherever a slot goes.
  */
-import { Loop, WaiterHub } from '@mortise/redis';
+import { isClosed, Loop, WaiterHub } from '@mortise/redis';
 import type { Listener, RedisClient } from '@mortise/redis';
 import type { CacheKeys } from '../read-through/cache-keys.js';
 import { bounded } from './bounded.js';
@@ -96,6 +96,10 @@ export class Announcements implements Coherence {
   }
 
   async #step(): Promise<number> {
+    if (isClosed(this.#redis)) {
+      void this.stop();
+      return LOOK_MS;
+    }
     try {
       await Promise.all(this.#ears.map((ear) => this.#look(ear)));
     } catch (error) {

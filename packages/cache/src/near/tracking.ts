@@ -8,14 +8,17 @@
  * the loss of either closes the tier at once, and both are set up again before it opens. A connection that is dead without
  * having ended shows by a PING that stays unanswered.
  */
-import { Loop } from '@mortise/redis';
+import { isClosed, Loop } from '@mortise/redis';
 import type { RedisClient, RedisConnection } from '@mortise/redis';
 import { bounded } from './bounded.js';
 import type { Coherence, Newsroom } from './coherence.js';
 
 const CHANNEL = '__redis__:invalidate';
+const CONNECTED = new Set(['connecting', 'connect', 'ready']);
 /** Between two looks at connections that seem well, and how long one may take. */
 const LOOK_MS = 1_000;
+/** How long a connection may take to end. */
+const DISCONNECT_MS = 50;
 
 export class Tracking implements Coherence {
   readonly #redis: RedisClient;
@@ -53,13 +56,13 @@ export class Tracking implements Coherence {
 
   doubt(): void {
     this.#tier.close();
-    this.#reads?.disconnect(true);
+    renew(this.#reads);
     this.#loop.wake();
   }
 
   async #step(): Promise<number> {
-    if (this.#redis.status === 'end') {
-      this.#drop();
+    if (isClosed(this.#redis)) {
+      void this.stop();
       return LOOK_MS;
     }
     try {
@@ -102,8 +105,8 @@ export class Tracking implements Coherence {
     ]);
     if (isHeard && info && !JSON.stringify(info).includes('broken_redirect')) return true;
     this.#tier.close();
-    if (!isHeard) news.disconnect(true);
-    if (!info) reads.disconnect(true);
+    if (!isHeard) renew(news);
+    if (!info) renew(reads);
     return false;
   }
 
@@ -122,6 +125,8 @@ export class Tracking implements Coherence {
       // And what was not answered fails at the break, instead of never.
       maxRetriesPerRequest: 0,
       retryStrategy: (times: number) => Math.min(times * 20, 1_000),
+      // For one that has ended already, ioredis would wait two seconds for that, and hold the process.
+      disconnectTimeout: DISCONNECT_MS,
       sentinelRetryStrategy: (times: number) => Math.min(times * 20, 1_000),
       // What an operator sees in CLIENT LIST.
       connectionName: connectionName ? `${connectionName}:${name}` : name,
@@ -153,6 +158,11 @@ export class Tracking implements Coherence {
     for (const connection of connections)
       if (connection && connection.status !== 'end') connection.disconnect();
   }
+}
+
+/** Gives a connection up for a new one, unless that is under way. */
+function renew(connection: RedisConnection | undefined): void {
+  if (connection && CONNECTED.has(connection.status)) connection.disconnect(true);
 }
 
 function ready(connection: RedisConnection): Promise<true> {

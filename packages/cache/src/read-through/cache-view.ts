@@ -22,6 +22,7 @@ export interface CacheScope {
 
 /** Keys in one call of `load`. */
 const MAX_LOAD = 500;
+const NO_OPTIONS: LoadOptions = {};
 
 /** What a cache and a namespace of it have in common. */
 export abstract class CacheView<Value> {
@@ -148,15 +149,16 @@ export abstract class CacheView<Value> {
     loader: Loader<Value> | LoadOptions<Value> | undefined,
     given: LoadOptions<Value> | undefined,
   ): Omit<Wanted<Value>, 'shard' | 'wakeups'> {
-    const options = (typeof loader === 'function' ? given : loader) ?? {};
+    const isGiven = typeof loader === 'function';
+    const options: LoadOptions<Value> = (isGiven ? given : loader) ?? NO_OPTIONS;
     const { tags } = options;
-    if (tags !== undefined && typeof tags !== 'function') requireTags(tags);
     const { stem, ownTags } = this.#scope;
-    const common = { key: stem + key, options, ownTags };
-    if (typeof loader === 'function') return { ...common, load: loader, isLimited: false };
+    const expectedTags =
+      tags === undefined || typeof tags === 'function' ? ownTags : [...requireTags(tags), ...ownTags];
     const loads = this.#loads;
-    if (!loads) throw new TypeError('getOrLoad needs a loader, or the cache the option load');
-    return { ...common, load: () => loads.submit('loads', key), isLimited: true };
+    if (!isGiven && !loads) throw new TypeError('getOrLoad needs a loader, or the cache the option load');
+    const load = isGiven ? loader : () => loads!.submit('loads', key);
+    return { key: stem + key, load, isLimited: !isGiven, options, ownTags, expectedTags };
   }
 }
 

@@ -9,15 +9,18 @@ import { NearStore } from '../near/near-store.js';
 import type { Cell } from '../near/near-store.js';
 import { NearTier } from '../near/near-tier.js';
 import { Tracking } from '../near/tracking.js';
+import { CHANGES } from '../telemetry/metrics.js';
+import { Tally } from '../telemetry/tally.js';
 import { CacheKeys } from './cache-keys.js';
 import { Flights } from './flights.js';
 import type { Wanted } from './flights.js';
 import { isEarly } from './freshness.js';
-import { Guard, Health } from './health.js';
+import { Guard } from './guard.js';
+import { Health } from './health.js';
 import { resolveCacheOptions, resolveLife } from './options.js';
 import type { CacheOptions, EntryOptions, ResolvedCacheOptions } from './options.js';
 import { Reader } from './reader.js';
-import type { ReadResult } from './reader.js';
+import type { OnLease, ReadResult } from './reader.js';
 import { Renewals } from './renewals.js';
 import { shardOf } from './shard-of.js';
 import { Shard } from './shard.js';
@@ -50,15 +53,18 @@ const REPORT_EVERY_MS = 1_000;
 export class Core<Value> {
   readonly name: string;
   readonly options: ResolvedCacheOptions<Value>;
+  readonly #redis: RedisClient;
   readonly #shards: readonly Shard[];
   readonly #wakeups: readonly Wakeups[];
   readonly #values: Values<Value>;
   readonly #reader: Reader<Value>;
   readonly #flights: Flights<Value>;
+  readonly #tally: Tally | undefined;
   readonly #near: NearTier<Value | null> | undefined;
   readonly #coherence: Coherence | undefined;
   readonly #outage = new NearStore<Value | null>(OUTAGE_BOUNDS);
-  readonly #stopHearing: () => void;
+  /** Undefined before the first read, and after `stop`. */
+  #stopHearing: readonly (() => void)[] | undefined;
   readonly #counts = { nearHits: 0, hits: 0, staleHits: 0, misses: 0, loads: 0, unavailable: 0 };
   #reportedAt = -Infinity;
 
@@ -70,6 +76,7 @@ export class Core<Value> {
       (_, shard) => new CacheKeys(name, options.prefix, shard),
     );
     this.name = name;
+    this.#tally = Tally.for(given.telemetry, 'entries', name);
     this.options = options;
     const near = options.near && new NearTier<Value | null>(options.near);
     this.#near = near;
@@ -78,10 +85,15 @@ export class Core<Value> {
       (redis.isCluster
         ? new Announcements(redis, near, name, shards, options.onError)
         : new Tracking(redis, near, name, options.onError));
-    const guard = new Guard(redis, name, options.commandTimeoutMs);
-    const { leaseMs } = options;
+    const { leaseMs, commandTimeoutMs } = options;
+    const guard = new Guard(redis, name, commandTimeoutMs);
+    // What is not answered there is read over the client, within the same time.
+    const tracked = this.#coherence && {
+      reads: this.#coherence,
+      guard: new Guard(redis, name, commandTimeoutMs / 2),
+    };
     const process = randomUUID();
-    this.#shards = shards.map((keys) => new Shard(redis, keys, { leaseMs, guard, tracked: this.#coherence }));
+    this.#shards = shards.map((keys) => new Shard(redis, keys, { leaseMs, guard, tracked }));
     this.#wakeups = shards.map((keys) => new Wakeups(redis, keys.loaded(process)));
     this.#values = new Values(name, options);
     this.#reader = new Reader(this.#values, options, near);
@@ -91,15 +103,12 @@ export class Core<Value> {
       renewals: new Renewals(leaseMs),
       events: {
         onLoad: () => (this.#counts.loads += 1),
+        onLoaded: (ms, isFailed) => this.#tally?.loaded(ms, isFailed),
         onAlone: (key, value, ttlMs) => this.#keepAlone(key, value, ttlMs),
         onUnavailable: (error) => this.#missRedis(error),
       },
     });
-    this.#stopHearing = Health.of(redis).onReady(() => {
-      // Perhaps another server, with another clock; and what was kept while it was away is not coherent with it.
-      for (const { clock } of this.#shards) clock.forget();
-      this.#outage.clear();
-    });
+    this.#redis = redis;
   }
 
   get stats(): CacheStats {
@@ -111,7 +120,10 @@ export class Core<Value> {
   peek(key: string): Cell<Value | null> | undefined {
     if (this.#near === undefined) return undefined;
     const cell = this.#near.store.get(key, performance.now());
-    if (cell !== undefined) this.#counts.nearHits += 1;
+    if (cell !== undefined) {
+      this.#counts.nearHits += 1;
+      this.#tally?.read('near');
+    }
     return cell;
   }
 
@@ -126,18 +138,21 @@ export class Core<Value> {
   }
 
   /** Undefined: not there, or Redis isn't. */
-  async read(key: string, expectedTags: readonly string[]): Promise<ReadResult<Value>> {
+  async read(key: string, expectedTags: readonly string[], onLease?: OnLease): Promise<ReadResult<Value>> {
+    if (this.#stopHearing === undefined) this.#hear();
     this.#coherence?.start();
     try {
-      const result = await this.#reader.read(this.#shardOf(key), key, expectedTags);
+      const result = await this.#reader.read(this.#shardOf(key), key, expectedTags, onLease);
       const { found } = result;
       if (found) this.#counts.hits += 1;
       else this.#counts.misses += 1;
       if (found && !found.isFresh) this.#counts.staleHits += 1;
+      this.#tally?.read(found ? (found.isFresh ? 'hit' : 'stale') : 'miss');
       return result;
     } catch (error) {
       if (!(error instanceof CacheUnavailableError)) throw error;
       this.#missRedis(error);
+      this.#tally?.read('away');
       const cell = this.#outage.get(key, performance.now());
       const found = cell && {
         value: cell.value,
@@ -146,29 +161,31 @@ export class Core<Value> {
         isNearEnd: false,
         loadMs: 0,
       };
-      return { seen: undefined, found };
+      return { seen: undefined, found, isAway: error.cause === undefined };
     }
   }
 
   /** The value, from wherever it comes first. */
   async getOrLoad(wanted: Omit<Wanted<Value>, 'shard' | 'wakeups'>): Promise<Value | null> {
-    const { key, options } = wanted;
-    const { signal, tags } = options;
+    const { key, options, expectedTags } = wanted;
+    const { signal } = options;
     // Refuses a wrong option also where it would not be needed.
     resolveLife(options, this.options);
     signal?.throwIfAborted();
     const cameAt = Flights.moment();
-    const expectedTags = Array.isArray(tags) ? [...(tags as string[]), ...wanted.ownTags] : wanted.ownTags;
-    const { seen, found } = await this.read(key, expectedTags);
-    const placed = this.#placed(wanted);
+    const { seen, found, isAway } = await this.read(key, expectedTags, this.#flights.onLease(key));
     if (found) {
       const isLoadedAgain =
         !found.isFresh ||
         (found.isNearEnd && isEarly(found.freshForMs, found.loadMs, this.options.earlyRefresh));
-      if (isLoadedAgain) this.#flights.refresh(placed, seen);
+      if (isLoadedAgain) this.#flights.refresh(this.#placed(wanted), seen);
       return found.value;
     }
-    return this.#unlessAborted(this.#flights.get(placed, seen, cameAt), signal);
+    const placed = this.#placed(wanted);
+    return this.#unlessAborted(
+      isAway ? this.#flights.getAlone(placed, cameAt) : this.#flights.get(placed, seen, cameAt),
+      signal,
+    );
   }
 
   /** Loads in the background what is about to end. */
@@ -186,6 +203,7 @@ export class Core<Value> {
     const { tags } = options;
     const request = this.#values.toRequest(value, { key, token: '', life, tags, ownTags, loadMs: 0 });
     this.#forget(key);
+    this.#tally?.count(CHANGES, 1);
     const shard = this.#shardOf(key);
     if (request.keepMs === 0) await shard.delete(key);
     else await shard.store(request);
@@ -193,6 +211,7 @@ export class Core<Value> {
 
   delete(key: string): Promise<boolean> {
     this.#forget(key);
+    this.#tally?.count(CHANGES, 1);
     return this.#shardOf(key).delete(key);
   }
 
@@ -202,14 +221,30 @@ export class Core<Value> {
       this.#flights.detachTag(tag);
     }
     this.#outage.clear();
+    this.#tally?.count(CHANGES, tags.length);
     await Promise.all(this.#shards.map((shard) => shard.invalidate(tags)));
   }
 
   async stop(): Promise<void> {
-    this.#stopHearing();
+    for (const stop of this.#stopHearing ?? []) stop();
+    this.#stopHearing = undefined;
+    for (const { clock } of this.#shards) clock.forget();
     for (const wakeups of this.#wakeups) wakeups.stop();
     this.#outage.clear();
     await this.#coherence?.stop();
+  }
+
+  #hear(): void {
+    const health = Health.of(this.#redis);
+    this.#stopHearing = [
+      health.onReady(() => {
+        // Perhaps another server, with another clock; and what was kept while it was away is not coherent with it.
+        for (const { clock } of this.#shards) clock.forget();
+        this.#outage.clear();
+      }),
+      // Else its connections and timers would keep a process alive that has closed its client and has nothing left to do.
+      health.onClosed(() => void this.#coherence?.stop()),
+    ];
   }
 
   #placed(wanted: Omit<Wanted<Value>, 'shard' | 'wakeups'>): Wanted<Value> {

@@ -22,8 +22,6 @@ const HEAD_BYTES = 41;
 
 /** What a stored value says of itself. */
 export interface Entry {
-  /** The bytes by which a later reader knows whether it is the same value. */
-  readonly seen: Buffer;
   readonly token: number;
   readonly storedAt: number;
   readonly isNull: boolean;
@@ -36,7 +34,7 @@ export interface Entry {
 }
 
 /** What the process that stores a value knows. */
-export type EntryBody = Omit<Entry, 'seen' | 'token' | 'storedAt'>;
+export type EntryBody = Omit<Entry, 'token' | 'storedAt'>;
 
 const MAX_LOAD_MS = 2 ** 32 - 1;
 
@@ -78,7 +76,6 @@ export function decodeEntry(bytes: Buffer, version: number): Entry | undefined {
     at = end;
   }
   return {
-    seen: bytes.subarray(0, 8),
     token: bytes.readDoubleBE(0),
     storedAt: bytes.readDoubleBE(8),
     isNull: (flags & IS_NULL) > 0,

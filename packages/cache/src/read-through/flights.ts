@@ -3,13 +3,15 @@
  * somebody has stored, or waits for the process that loads.
  *
  * A caller may share a flight that began before it came. It then gets a value that may have been loaded before something which the
- * caller has seen done, such as an invalidation; so it takes that value only if Redis has stored it, which means
- * that nothing was invalidated since, and otherwise begins a flight of its own.
+ * caller has seen done, such as an invalidation; so it takes that value only if it came before that was sent to Redis, and
+ * Redis has stored it, which means that nothing was invalidated till then; otherwise it begins a flight of its own. So that it need not wait for a load that
+ * will not be stored, it reads the lease with the value: a flight whose lease is gone, or older than a tag that was
+ * invalidated, is left to those who are on it.
  */
 import { CacheLoadTimeoutError, CacheRefreshError, CacheUnavailableError } from '../errors.js';
 import { resolveLife } from './options.js';
 import type { LoadOptions, ResolvedCacheOptions } from './options.js';
-import type { Reader } from './reader.js';
+import type { OnLease, Reader } from './reader.js';
 import type { Renewals } from './renewals.js';
 import type { Shard } from './shard.js';
 import type { Values } from './values.js';
@@ -27,22 +29,29 @@ export interface Wanted<Value> {
   readonly options: LoadOptions<Value>;
   /** Tags that the entry has anyway. */
   readonly ownTags: readonly string[];
+  /** These, and those of the options that are known before the load. */
+  readonly expectedTags: readonly string[];
 }
 
 type Outcome<Value> =
-  /** `isCurrent`: Redis knows that it was not invalidated while it was loaded. `since`: when its load began. */
-  | { readonly value: Value | null; readonly isCurrent: boolean; readonly since: number }
+  /** `validAt`: what was changed before this moment shows in the value. When its load began, or when what Redis then stored was sent. */
+  | { readonly value: Value | null; readonly validAt: number }
   /** Another process does it. */
   | 'elsewhere';
 
-interface Flight<Value> {
-  readonly landing: Promise<Outcome<Value>>;
-  readonly tags: LoadOptions<Value>['tags'];
-  readonly ownTags: readonly string[];
+class Flight<Value> {
+  landing!: Promise<Outcome<Value>>;
+  /** The token of the lease that it has or waits for; undefined while it has not heard of one, or stores. */
+  holder: string | undefined;
+  /** While it waits: asks again. */
+  askAgain: (() => void) | undefined;
+
+  constructor(readonly wanted: Wanted<Value>) {}
 }
 
 export interface FlightEvents<Value> {
   onLoad(): void;
+  onLoaded(ms: number, isFailed: boolean): void;
   /** Redis was not there: the value is known to this process only. */
   onAlone(key: string, value: Value | null, ttlMs: number): void;
   onUnavailable(error: CacheUnavailableError): void;
@@ -90,7 +99,16 @@ export class Flights<Value> {
       const flight = this.#flights.get(wanted.key) ?? this.#start(wanted, seen, false);
       const outcome = await flight.landing;
       if (outcome === 'elsewhere') continue;
-      if (outcome.isCurrent || outcome.since > cameAt) return outcome.value;
+      if (outcome.validAt > cameAt) return outcome.value;
+    }
+  }
+
+  /** As `get` while Redis is known to be away: the caller has waited for it once. */
+  async getAlone(wanted: Wanted<Value>, cameAt: number): Promise<Value | null> {
+    for (;;) {
+      const flight = this.#flights.get(wanted.key) ?? this.#launch(wanted, () => this.#loadAlone(wanted));
+      const outcome = await flight.landing;
+      if (outcome !== 'elsewhere' && outcome.validAt > cameAt) return outcome.value;
     }
   }
 
@@ -102,6 +120,23 @@ export class Flights<Value> {
     });
   }
 
+  /**
+   * What a reader has to tell of the lease that it reads with the value; undefined where nothing is under way, and the lease
+   * need not be read.
+   */
+  onLease(key: string): OnLease | undefined {
+    const flight = this.#flights.get(key);
+    const holder = flight?.holder;
+    if (holder === undefined) return undefined;
+    return (lease, versions) => {
+      const isHeld = lease?.toString('latin1').split('\n', 1)[0] === holder;
+      const isOutdated = versions.some((version) => Number(version) > Number(holder));
+      if ((isHeld && !isOutdated) || flight?.holder !== holder) return;
+      if (flight.askAgain) flight.askAgain();
+      else if (this.#flights.get(key) === flight) this.#flights.delete(key);
+    };
+  }
+
   /** What is under way for the key began before a change: who comes from now on shall not share it. */
   detach(key: string): void {
     this.#flights.delete(key);
@@ -109,27 +144,32 @@ export class Flights<Value> {
 
   /** As `detach` for all loads whose values may have the tag. */
   detachTag(tag: string): void {
-    for (const [key, { tags, ownTags }] of this.#flights) {
-      if (typeof tags === 'function' || tags?.includes(tag) || ownTags.includes(tag)) this.detach(key);
+    for (const [key, { wanted }] of this.#flights) {
+      if (typeof wanted.options.tags === 'function' || wanted.expectedTags.includes(tag)) this.detach(key);
     }
   }
 
   #start(wanted: Wanted<Value>, seen: Buffer | undefined, isRefresh: boolean): Flight<Value> {
-    const { key, ownTags } = wanted;
-    const landing = this.#fly(wanted, seen, isRefresh).finally(() => {
+    return this.#launch(wanted, (flight) => this.#fly(flight, seen, isRefresh));
+  }
+
+  #launch(wanted: Wanted<Value>, fly: (flight: Flight<Value>) => Promise<Outcome<Value>>): Flight<Value> {
+    const { key } = wanted;
+    const flight = new Flight(wanted);
+    flight.landing = fly(flight).finally(() => {
       if (this.#flights.get(key) === flight) this.#flights.delete(key);
     });
-    const flight: Flight<Value> = { landing, tags: wanted.options.tags, ownTags };
     this.#flights.set(key, flight);
     return flight;
   }
 
   async #fly(
-    wanted: Wanted<Value>,
+    flight: Flight<Value>,
     seenAtFirst: Buffer | undefined,
     isRefresh: boolean,
   ): Promise<Outcome<Value>> {
-    const { key, shard, wakeups } = wanted;
+    const { wanted } = flight;
+    const { key, shard, wakeups, expectedTags } = wanted;
     const { loadTimeoutMs } = this.#options;
     const deadlineAt = performance.now() + loadTimeoutMs;
     let seen = seenAtFirst;
@@ -137,12 +177,12 @@ export class Flights<Value> {
       for (;;) {
         const ticket = wakeups.expect(shard.keys.value(key));
         try {
-          const since = Flights.moment();
-          const claim = await shard.claim(key, seen, wakeups.channel);
-          if (claim.do === 'load') return await this.#loadUnderLease(wanted, claim.token, isRefresh);
+          const validAt = Flights.moment();
+          const claim = await shard.claim(key, seen, expectedTags, wakeups.channel);
+          if (claim.do === 'load') return await this.#loadUnderLease(flight, claim.token, isRefresh);
           if (claim.do === 'take') {
             const read = await this.#reader.check(shard, key, claim.value, new Map());
-            if (read.found) return { value: read.found.value, isCurrent: true, since };
+            if (read.found) return { value: read.found.value, validAt };
             seen = read.seen;
             continue;
           }
@@ -152,8 +192,12 @@ export class Flights<Value> {
           const waitMs = Math.min(claim.ms, leftMs);
           // The lease has no channel of ours yet: noted by the next claim.
           if (wakeups.channel === '' && (await wakeups.listen(waitMs))) continue;
+          flight.holder = claim.holder;
+          flight.askAgain = ticket.call;
           await ticket.wait(waitMs);
         } finally {
+          flight.holder = undefined;
+          flight.askAgain = undefined;
           ticket.close();
         }
       }
@@ -165,12 +209,14 @@ export class Flights<Value> {
     }
   }
 
-  async #loadUnderLease(wanted: Wanted<Value>, token: string, isRefresh: boolean): Promise<Outcome<Value>> {
+  async #loadUnderLease(flight: Flight<Value>, token: string, isRefresh: boolean): Promise<Outcome<Value>> {
+    const { wanted } = flight;
     const { key, shard, options, ownTags } = wanted;
-    const since = Flights.moment();
+    const beganAt = Flights.moment();
     const release = this.#renewals.hold(shard, key, token);
     const startedAt = performance.now();
     let restMs = 0;
+    flight.holder = token;
     try {
       let value: Value | null;
       try {
@@ -188,17 +234,19 @@ export class Flights<Value> {
         request = this.#values.toRequest(value, storing);
       } catch (error) {
         this.#options.onError(error);
-        return { value, isCurrent: false, since };
+        return { value, validAt: beganAt };
       }
-      if (request.keepMs === 0) return { value, isCurrent: false, since };
+      if (request.keepMs === 0) return { value, validAt: beganAt };
       token = '';
+      flight.holder = undefined;
       try {
-        return { value, isCurrent: await shard.store(request), since };
+        const sentAt = Flights.moment();
+        return { value, validAt: (await shard.store(request)) ? sentAt : beganAt };
       } catch (error) {
         if (!(error instanceof CacheUnavailableError)) throw error;
         this.#events.onUnavailable(error);
         this.#events.onAlone(key, value, life.ttlMs);
-        return { value, isCurrent: true, since };
+        return { value, validAt: beganAt };
       }
     } finally {
       release();
@@ -208,19 +256,26 @@ export class Flights<Value> {
   }
 
   async #loadAlone(wanted: Wanted<Value>): Promise<Outcome<Value>> {
-    const since = Flights.moment();
+    const validAt = Flights.moment();
     const value = await this.#load(wanted);
     this.#events.onAlone(wanted.key, value, resolveLife(wanted.options, this.#options).ttlMs);
-    return { value, isCurrent: true, since };
+    return { value, validAt };
   }
 
   async #load({ key, load, isLimited }: Wanted<Value>): Promise<Value | null> {
     this.#events.onLoad();
     const { loadTimeoutMs } = this.#options;
     const toError = (): Error => new CacheLoadTimeoutError(this.#cache, [key], loadTimeoutMs);
-    const value = isLimited
-      ? await load(new AbortController().signal)
-      : await within(loadTimeoutMs, toError, async (signal) => load(signal));
-    return value ?? null;
+    const startedAt = performance.now();
+    let isFailed = true;
+    try {
+      const value = isLimited
+        ? await load(new AbortController().signal)
+        : await within(loadTimeoutMs, toError, async (signal) => load(signal));
+      isFailed = false;
+      return value ?? null;
+    } finally {
+      this.#events.onLoaded(performance.now() - startedAt, isFailed);
+    }
   }
 }

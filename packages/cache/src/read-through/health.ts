@@ -4,8 +4,8 @@
  * a client that says itself that it is away is not asked, and after several silences in a row nobody asks for a while but one
  * probe at a time (a circuit breaker). What one cache learns all caches on the same client know.
  */
+import { onClosed } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
-import { CacheUnavailableError } from '../errors.js';
 
 /** Silences in a row that open the breaker. */
 const MAX_FAILURES = 5;
@@ -19,6 +19,7 @@ const healths = new WeakMap<object, Health>();
 export class Health {
   readonly #client: RedisClient;
   readonly #onReady = new Set<() => void>();
+  readonly #onClosed = new Set<() => void>();
   #failures = 0;
   #probeAt = 0;
 
@@ -37,12 +38,21 @@ export class Health {
       this.#failures = 0;
       for (const callback of this.#onReady) callback();
     });
+    onClosed(client, () => {
+      for (const callback of this.#onClosed) callback();
+    });
   }
 
   /** Calls back when the client is connected (again). Returns what ends that. */
   onReady(callback: () => void): () => void {
     this.#onReady.add(callback);
     return () => this.#onReady.delete(callback);
+  }
+
+  /** Calls back when its owner has closed the client. Returns what ends that. */
+  onClosed(callback: () => void): () => void {
+    this.#onClosed.add(callback);
+    return () => this.#onClosed.delete(callback);
   }
 
   /** Why Redis is not to be asked now, or undefined. The first caller after a while becomes the probe. */
@@ -62,55 +72,5 @@ export class Health {
   silent(): void {
     this.#failures += 1;
     if (this.#failures >= MAX_FAILURES) this.#probeAt = performance.now() + PROBE_MS;
-  }
-}
-
-/** Sends commands of one cache within a time limit. */
-export class Guard {
-  readonly #health: Health;
-
-  constructor(
-    client: RedisClient,
-    readonly cache: string,
-    readonly limitMs: number,
-  ) {
-    this.#health = Health.of(client);
-  }
-
-  /**
-   * The reply. Rejects with CacheUnavailableError when Redis is away, does not answer in time or refuses. A reply that
-   * comes later goes to `onLate`.
-   */
-  run<Reply>(send: () => Promise<Reply>, onLate?: (reply: Reply) => void): Promise<Reply> {
-    const refusal = this.#health.refusal();
-    if (refusal !== undefined) return Promise.reject(new CacheUnavailableError(this.cache, refusal));
-    return new Promise((resolve, reject) => {
-      let isOver = false;
-      const giveUp = (): void => {
-        if (isOver) return;
-        isOver = true;
-        this.#health.silent();
-        reject(new CacheUnavailableError(this.cache, `no answer within ${this.limitMs} ms`));
-      };
-      // After a blocked event loop timers come first: let the answer in that may have arrived meanwhile.
-      const timer = setTimeout(() => setImmediate(giveUp), this.limitMs);
-      const onReply = (reply: Reply): void => {
-        clearTimeout(timer);
-        this.#health.answered();
-        if (isOver) onLate?.(reply);
-        isOver = true;
-        resolve(reply);
-      };
-      const onError = (error: unknown): void => {
-        clearTimeout(timer);
-        // A refusal is an answer.
-        if (error instanceof Error && error.name === 'ReplyError') this.#health.answered();
-        else if (!isOver) this.#health.silent();
-        isOver = true;
-        const reason = error instanceof Error ? error.message : String(error);
-        reject(new CacheUnavailableError(this.cache, reason, error));
-      };
-      send().then(onReply, onError);
-    });
   }
 }

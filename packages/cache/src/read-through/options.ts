@@ -1,4 +1,5 @@
 import { requireDuration, requireInteger, requireName } from '@mortise/redis';
+import type { Telemetry } from '@mortise/redis';
 import { jsonCodec } from './codec.js';
 import type { Codec } from './codec.js';
 
@@ -74,6 +75,8 @@ export interface CacheOptions<Value = unknown> {
   readonly shards?: number;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string;
+  /** Is told what is counted and measured, see the README. Default: nobody. */
+  readonly telemetry?: Telemetry;
   /** Hears of what failed without a caller who could be told. Default: one line on stderr. */
   readonly onError?: (error: unknown) => void;
 }

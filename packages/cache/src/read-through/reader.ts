@@ -9,9 +9,11 @@ import type { Values } from './values.js';
 
 /** What was read. */
 export interface ReadResult<Value> {
-  /** The first bytes of what lies there, if anything does: whoever loads says that this was not good enough. */
+  /** What lies there, if anything does: whoever loads says that this was not good enough. */
   readonly seen: Buffer | undefined;
   readonly found: Found<Value> | undefined;
+  /** Redis has not answered, or was not asked. */
+  readonly isAway?: boolean;
 }
 
 /** A value that may be served. */
@@ -24,7 +26,14 @@ export interface Found<Value> {
   readonly loadMs: number;
 }
 
+/** Gets the lease, and the versions of the expected tags, of the same moment as the value. */
+export type OnLease = (lease: Buffer | null, versions: readonly (Buffer | null)[]) => void;
+
 const SEEN_BYTES = 8;
+/** Clocks that differ by less are in order. */
+const SKEW_MS = 1_000;
+const NONE: ReadonlyMap<string, null> = new Map();
+const NOTHING = { seen: undefined, found: undefined };
 
 export class Reader<Value> {
   readonly #values: Values<Value>;
@@ -45,35 +54,58 @@ export class Reader<Value> {
    * One round trip, shared with other reads of the tick; one more for an entry with tags that are not among those expected.
    * Rejects with CacheUnavailableError.
    */
-  async read(shard: Shard, key: string, expectedTags: readonly string[]): Promise<ReadResult<Value>> {
-    const redisKeys = [shard.keys.value(key), ...expectedTags.map((tag) => shard.keys.tag(tag))];
+  read(
+    shard: Shard,
+    key: string,
+    expectedTags: readonly string[],
+    onLease?: OnLease,
+  ): Promise<ReadResult<Value>> {
+    if (!shard.clock.isKnown) return shard.sync().then(() => this.read(shard, key, expectedTags, onLease));
+    const redisKeys = [shard.keys.value(key)];
+    for (const tag of expectedTags) redisKeys.push(shard.keys.tag(tag));
     const mark = this.#near?.mark(redisKeys);
-    try {
-      if (!shard.clock.isKnown) await shard.sync();
-      const [bytes, ...versions] = await shard.read(redisKeys);
+    if (onLease) redisKeys.push(shard.keys.lease(key));
+    const reading = shard.read(redisKeys).then((replies) => {
       // Behind the read: it opens no connection that isn't open.
       if (shard.clock.isDue) shard.sync().catch(() => undefined);
-      const known = new Map(expectedTags.map((tag, index) => [tag, versions[index] ?? null]));
-      return await this.check(shard, key, bytes ?? null, known, mark);
-    } finally {
-      this.#near?.unmark(mark);
-    }
+      const known =
+        expectedTags.length === 0
+          ? NONE
+          : new Map(expectedTags.map((tag, index) => [tag, replies[index + 1] ?? null]));
+      onLease?.(replies.at(-1) ?? null, replies.slice(1, -1));
+      return this.check(shard, key, replies[0] ?? null, known, mark);
+    });
+    return mark ? reading.finally(() => this.#near?.unmark(mark)) : reading;
   }
 
-  /** Judges bytes that were read. @param known Versions of tags that were read with or after them. */
-  async check(
+  /** Judges bytes that were read. A promise only for tags. @param known Versions of tags that were read with or after them. */
+  check(
     shard: Shard,
     key: string,
     bytes: Buffer | null,
     known: ReadonlyMap<string, Buffer | null>,
     mark?: ReadMark,
-  ): Promise<ReadResult<Value>> {
-    if (bytes === null) return { seen: undefined, found: undefined };
-    const seen = bytes.subarray(0, SEEN_BYTES);
+  ): ReadResult<Value> | Promise<ReadResult<Value>> {
+    if (bytes === null) return NOTHING;
     const entry = decodeEntry(bytes, this.#options.version);
-    if (!entry) return { seen, found: undefined };
-    if (!(await this.#hasValidTags(shard, entry, known, mark))) return { seen, found: undefined };
-    const leftMs = entry.storedAt + entry.ttlMs - shard.clock.now();
+    if (!entry) return { seen: bytes, found: undefined };
+    if (entry.tags.length === 0) return this.#judge(shard, key, bytes, entry, mark);
+    return this.#hasValidTags(shard, entry, known, mark).then((isValid) =>
+      isValid ? this.#judge(shard, key, bytes, entry, mark) : { seen: bytes, found: undefined },
+    );
+  }
+
+  #judge(
+    { clock }: Shard,
+    key: string,
+    seen: Buffer,
+    entry: Entry,
+    mark: ReadMark | undefined,
+  ): ReadResult<Value> {
+    const now = clock.now();
+    const leftMs = entry.storedAt + entry.ttlMs - now;
+    // The server's clock has run back, as behind a failover: its end would come too late.
+    if (entry.storedAt > now + SKEW_MS) return { seen, found: undefined };
     if (leftMs + entry.staleMs <= 0) return { seen, found: undefined };
     let decoded: ReturnType<Values<Value>['fromEntry']>;
     try {
@@ -85,26 +117,23 @@ export class Reader<Value> {
     }
     const { value } = decoded;
     const early = earlyFrom(entry, this.#options.earlyRefresh);
-    if (leftMs > 0) {
+    if (leftMs > 0 && mark) {
       this.#near?.keep(mark, key, {
         value,
         bytes: decoded.bytes,
         tags: entry.tags,
-        seen: Buffer.from(seen),
-        freshUntil: shard.clock.local(entry.storedAt + entry.ttlMs),
-        earlyFrom: shard.clock.local(early),
+        seen: Buffer.from(seen.subarray(0, SEEN_BYTES)),
+        freshUntil: clock.local(entry.storedAt + entry.ttlMs),
+        earlyFrom: clock.local(early),
         loadMs: entry.loadMs,
         isRead: false,
       });
     }
-    const found = {
-      value,
-      isFresh: leftMs > 0,
-      freshForMs: leftMs,
-      isNearEnd: shard.clock.now() >= early,
-      loadMs: entry.loadMs,
+    const { loadMs } = entry;
+    return {
+      seen,
+      found: { value, isFresh: leftMs > 0, freshForMs: leftMs, isNearEnd: now >= early, loadMs },
     };
-    return { seen, found };
   }
 
   /** A tag that has no version any more counts as invalidated: it may have been, and was evicted then. */
@@ -114,7 +143,6 @@ export class Reader<Value> {
     known: ReadonlyMap<string, Buffer | null>,
     mark: ReadMark | undefined,
   ): Promise<boolean> {
-    if (tags.length === 0) return true;
     const missing = tags.filter((tag) => !known.has(tag));
     const redisKeys = missing.map((tag) => shard.keys.tag(tag));
     for (const redisKey of redisKeys) mark?.redisKeys.add(redisKey);

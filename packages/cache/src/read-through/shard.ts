@@ -1,6 +1,6 @@
 /** One slot of a cache: what is sent to Redis for its entries. Calls of a tick share a round trip. */
 import { Coalescer, WaiterHub } from '@mortise/redis';
-import type { RedisClient, RedisConnection } from '@mortise/redis';
+import type { RedisClient } from '@mortise/redis';
 import {
   cacheClaim,
   cacheDelete,
@@ -10,14 +10,17 @@ import {
   cacheTime,
 } from '../scripts.gen.js';
 import type { CacheKeys } from './cache-keys.js';
-import type { Guard } from './health.js';
+import type { Guard } from './guard.js';
+import { Reads } from './reads.js';
+import type { TrackedReads } from './reads.js';
 import { ServerClock } from './server-clock.js';
 
 /** What a reader without a usable value has to do. */
 export type Claim =
   | { readonly do: 'take'; readonly value: Buffer }
   | { readonly do: 'load'; readonly token: string }
-  | { readonly do: 'wait'; readonly ms: number };
+  /** `holder`: the token of the lease that somebody has. */
+  | { readonly do: 'wait'; readonly ms: number; readonly holder: string };
 
 /** An entry to be stored, or the end of a lease. */
 export interface StoreRequest {
@@ -35,28 +38,22 @@ export interface StoreRequest {
 interface ClaimRequest {
   readonly key: string;
   readonly seen: Buffer;
-  readonly channel: string;
-}
-
-/** A connection whose reads are tracked, while there is one. */
-export interface TrackedReads {
-  connection(): RedisConnection | undefined;
-  /** It has failed. */
-  doubt(): void;
+  readonly tags: readonly string[];
 }
 
 export interface ShardOptions {
   readonly leaseMs: number;
   readonly guard: Guard;
-  readonly tracked: TrackedReads | undefined;
+  readonly tracked: { readonly reads: TrackedReads; readonly guard: Guard } | undefined;
 }
 
 /** Entries in one script call: about 1 ms of the server. */
 const MAX_BATCH = 250;
-const MAX_READ = 500;
 const MAX_BATCH_BYTES = 4_194_304;
 /** Longer than any lease, so that a load which began before an invalidation finds it. */
 const TAG_MS = 3_600_000;
+/** By these a value is known again. */
+const SEEN_BYTES = 8;
 const NOTHING = Buffer.alloc(0);
 
 export class Shard {
@@ -66,7 +63,7 @@ export class Shard {
   readonly #options: ShardOptions;
   readonly #publish: 'PUBLISH' | 'SPUBLISH';
   readonly #announces: 0 | 1;
-  readonly #reads: Coalescer<'reads', string, Buffer | null>;
+  readonly #reads: Reads;
   readonly #claims: Coalescer<string, ClaimRequest, Claim>;
   readonly #stores: Coalescer<'stores', StoreRequest, boolean>;
   readonly #deletes: Coalescer<'deletes', string, boolean>;
@@ -79,7 +76,7 @@ export class Shard {
     this.#options = options;
     this.#publish = WaiterHub.of(redis).publishCommand;
     this.#announces = redis.isCluster ? 1 : 0;
-    this.#reads = new Coalescer((_, names) => this.#sendReads(names), { maxBatch: MAX_READ });
+    this.#reads = new Reads(redis, options.guard, options.tracked);
     this.#claims = new Coalescer((channel, requests) => this.#sendClaims(channel, requests), {
       maxBatch: MAX_BATCH,
     });
@@ -94,12 +91,15 @@ export class Shard {
 
   /** The bytes of keys of Redis, all in one command with what others read in this tick. */
   read(redisKeys: readonly string[]): Promise<(Buffer | null)[]> {
-    return this.#reads.submitAll('reads', redisKeys);
+    return this.#reads.read(redisKeys);
   }
 
-  /** @param seen The first bytes of the value that was not good enough. @param channel Where a wake-up is heard, or ''. */
-  claim(key: string, seen: Buffer | undefined, channel: string): Promise<Claim> {
-    return this.#claims.submit(channel, { key, seen: seen ?? NOTHING, channel });
+  /**
+   * @param seen The value that was not good enough, or its first bytes. @param tags That the value is known to get.
+   * @param channel Where a wake-up is heard, or ''.
+   */
+  claim(key: string, seen: Buffer | undefined, tags: readonly string[], channel: string): Promise<Claim> {
+    return this.#claims.submit(channel, { key, tags, seen: seen?.subarray(0, SEEN_BYTES) ?? NOTHING });
   }
 
   /** Returns whether it was stored. */
@@ -147,29 +147,9 @@ export class Shard {
     this.clock.heard(now as number, sentAt);
   }
 
-  async #sendReads(names: readonly string[]): Promise<(Buffer | null)[]> {
-    const places = new Map<string, number>();
-    for (const name of names) if (!places.has(name)) places.set(name, places.size);
-    const unique = [...places.keys()];
-    const replies = await this.#fetch(unique);
-    return unique.length === names.length ? replies : names.map((name) => replies[places.get(name)!]!);
-  }
-
-  async #fetch(unique: string[]): Promise<(Buffer | null)[]> {
-    const { guard, tracked } = this.#options;
-    const fetch = async (connection: RedisConnection): Promise<(Buffer | null)[]> => {
-      if (unique.length > 1) return (await connection.callBuffer('mget', unique)) as (Buffer | null)[];
-      return [(await connection.callBuffer('get', unique)) as Buffer | null];
-    };
-    const near = tracked?.connection();
-    if (near) {
-      try {
-        return await guard.run(() => fetch(near));
-      } catch {
-        tracked?.doubt();
-      }
-    }
-    return guard.run(() => fetch(this.#redis));
+  #keysOf(key: string, tags: readonly string[]): string[] {
+    const { keys } = this;
+    return [keys.value(key), keys.lease(key), ...tags.map((tag) => keys.tag(tag))];
   }
 
   async #sendClaims(channel: string, requests: readonly ClaimRequest[]): Promise<Claim[]> {
@@ -185,8 +165,8 @@ export class Shard {
       () =>
         cacheClaim.runBuffer(
           this.#redis,
-          { seq: keys.seq, entries: requests.flatMap(({ key }) => [keys.value(key), keys.lease(key)]) },
-          { leaseMs, channel, seen: requests.map(({ seen }) => seen) },
+          { seq: keys.seq, entries: requests.flatMap(({ key, tags }) => this.#keysOf(key, tags)) },
+          { leaseMs, channel, entries: requests.flatMap(({ seen, tags }) => [seen, tags.length]) },
         ),
       // Nobody would use the leases.
       (late) => {
@@ -208,11 +188,7 @@ export class Shard {
           seq: keys.seq,
           changes: keys.changes,
           heard: keys.changed,
-          entries: requests.flatMap(({ key, tags }) => [
-            keys.value(key),
-            keys.lease(key),
-            ...tags.map((tag) => keys.tag(tag)),
-          ]),
+          entries: requests.flatMap(({ key, tags }) => this.#keysOf(key, tags)),
         },
         {
           publish: this.#publish,
@@ -269,5 +245,6 @@ export class Shard {
 function claimOf(what: number, detail: number | Buffer): Claim {
   if (what === 1) return { do: 'take', value: detail as Buffer };
   if (what === 2) return { do: 'load', token: detail.toString() };
-  return { do: 'wait', ms: detail as number };
+  const [ms, holder] = detail.toString().split(' ');
+  return { do: 'wait', ms: Number(ms), holder: holder! };
 }

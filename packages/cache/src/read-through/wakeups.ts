@@ -9,6 +9,8 @@ import type { Listener, RedisClient } from '@mortise/redis';
 export interface Ticket {
   /** Resolves at the message, or after so long; messages that came since the ticket was made count. */
   wait(ms: number): Promise<void>;
+  /** Counts as a message. */
+  readonly call: () => void;
   close(): void;
 }
 
@@ -59,6 +61,7 @@ export class Wakeups implements Listener {
     if (calls) calls.add(call);
     else this.#waiting.set(redisKey, new Set([call]));
     return {
+      call,
       wait: (ms) => {
         if (isCalled) return Promise.resolve();
         return new Promise((resolve) => {

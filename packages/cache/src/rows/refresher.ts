@@ -2,6 +2,7 @@ import { requireClient } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import { resolveRefresherOptions } from '../options.js';
 import type { RefresherOptions } from '../options.js';
+import { Tally } from '../telemetry/tally.js';
 import { tableOf } from './refreshed-table.js';
 import type { RowCache } from './row-cache.js';
 import { ShardRefresher } from './shard-refresher.js';
@@ -21,8 +22,8 @@ export class Refresher {
   readonly #counts: RefreshCounts = { batches: 0, rows: 0, unchanged: 0, refused: 0 };
 
   /**
-   * Starts nothing. Throws TypeError or RangeError for options that are out of range and for a table that is named
-   * twice.
+   * Starts nothing. Throws TypeError or RangeError for options that are out of range, for a table that is named twice and for
+   * one without `load`.
    */
   constructor(redis: RedisClient, rows: readonly RowCache[], options: RefresherOptions = {}) {
     requireClient(redis);
@@ -35,8 +36,9 @@ export class Refresher {
       const { shards } = table.keys;
       if (names.has(shards[0]!.due)) throw new TypeError(`table "${cache.table}" is named twice`);
       names.add(shards[0]!.due);
+      const tally = Tally.for(options.telemetry, 'rows', cache.table);
       const slots = new Slots(resolved.concurrency);
-      const work = { table, loader: new TableLoader(table), slots, counts };
+      const work = { table, loader: new TableLoader(table), slots, counts, tally };
       return shards.map((keys) => new ShardRefresher(redis, work, keys, resolved, onError));
     });
   }

@@ -13,6 +13,7 @@ import type { ShardKeys } from '../keys.js';
 import { resolveEveryMs, resolveRowCacheOptions } from '../options.js';
 import type { RowCacheOptions, ScheduleAllOptions, ScheduleOptions } from '../options.js';
 import { rowCacheInspect, rowCachePlan, rowCacheStats } from '../scripts.gen.js';
+import { Tally } from '../telemetry/tally.js';
 import { setTable } from './refreshed-table.js';
 import { RowCodec } from './row-codec.js';
 import type { RowState } from './row-state.js';
@@ -55,6 +56,7 @@ export class RowCache<Row = unknown> {
   readonly #codec: RowCodec<Row>;
   readonly #plans: Coalescer<ShardKeys, Plan, boolean>;
   readonly #reads: Coalescer<ShardKeys, string, Buffer | null>;
+  readonly #tally: Tally | undefined;
   #hits = 0;
   #misses = 0;
 
@@ -63,12 +65,13 @@ export class RowCache<Row = unknown> {
    *
    * @param table Names the rows in Redis; the loader knows which table of the database that is. 1 to 1,024 bytes.
    */
-  constructor(redis: RedisClient, table: string, options: RowCacheOptions<Row>) {
+  constructor(redis: RedisClient, table: string, options: RowCacheOptions<Row> = {}) {
     this.#redis = requireClient(redis);
     const resolved = resolveRowCacheOptions(options, redis.isCluster);
     const { idleMs, shards } = resolved;
     const keys = new TableKeys(table, options.prefix, shards);
     this.#keys = keys;
+    this.#tally = Tally.for(options.telemetry, 'rows', table);
     this.#codec = new RowCodec(resolved.codec, resolved.version);
     setTable(this, { keys, options: resolved, codec: this.#codec });
     const publish = WaiterHub.of(redis).publishCommand;
@@ -168,6 +171,7 @@ export class RowCache<Row = unknown> {
     const row = this.#codec.decode(await this.#reads.submit(this.#keys.of(id), id));
     if (row === null) this.#misses += 1;
     else this.#hits += 1;
+    this.#tally?.read(row === null ? 'miss' : 'hit');
     return row;
   }
 

@@ -11,21 +11,16 @@ import { Loop, WaiterHub } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import type { ShardKeys } from '../keys.js';
 import type { RefreshOptions } from '../options.js';
+import type { BatchOutcome, Tally } from '../telemetry/tally.js';
 import { Claims } from './claims.js';
-import type { Claim } from './claims.js';
+import type { Claim, Outcome } from './claims.js';
+import { Gathering } from './gathering.js';
 import type { RefreshedTable } from './refreshed-table.js';
 import type { Slots } from './slots.js';
 import type { TableLoader } from './table-loader.js';
 
 /** The longest sleep of a refresher. */
 const RECHECK_MS = 5_000;
-/**
- * What rows wait so that others can join them. Without it, rows that are due one after the other make batches of a
- * few: at 10,000 rows per second 38 instead of 250 in a query, and twice the CPU of Redis per row.
- */
-const GATHER_MS = 25;
-/** Where others claim as well, each process leaves them more time, so that together they come as often as one alone. */
-const MAX_GATHER_MS = 200;
 
 /** What a process has refreshed. */
 export interface RefreshCounts {
@@ -45,6 +40,7 @@ export interface TableWork {
   readonly loader: TableLoader;
   readonly slots: Slots;
   readonly counts: RefreshCounts;
+  readonly tally: Tally | undefined;
 }
 
 let refreshers = 0;
@@ -61,9 +57,7 @@ export class ShardRefresher {
   readonly #running = new Set<Promise<void>>();
   /** When a row is due, on the clock of `performance.now()`; until then a claim would find nothing. */
   #dueAt = 0;
-  /** When the batch behind the last one has had time to gather. */
-  #gatheredAt = 0;
-  #gatherMs = GATHER_MS;
+  readonly #gathering = new Gathering();
 
   constructor(
     redis: RedisClient,
@@ -89,10 +83,19 @@ export class ShardRefresher {
     this.#claiming.start();
   }
 
-  /** Claims nothing more, and waits until what is claimed is loaded and committed. */
+  /**
+   * Claims nothing more, and waits until what is claimed is loaded and committed, but not longer than any lease: while Redis is
+   * away, a claim or a commit may never be answered, and rows of leases that have ended are somebody else's.
+   */
   async stop(): Promise<void> {
-    await Promise.all([this.#claiming.stop(), this.#listening.stop()]);
-    await Promise.all(this.#running);
+    let timer: NodeJS.Timeout | undefined;
+    const leasesEnd = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, this.#options.leaseMs);
+    });
+    const stopped = Promise.all([this.#claiming.stop(), this.#listening.stop()]);
+    const done = stopped.then(() => Promise.all(this.#running));
+    await Promise.race([done, leasesEnd]);
+    clearTimeout(timer);
   }
 
   async #claim(signal: AbortSignal): Promise<number> {
@@ -102,7 +105,7 @@ export class ShardRefresher {
     let isRunning = false;
     try {
       if (signal.aborted) return 0;
-      const hasWaited = this.#dueAt < this.#gatheredAt;
+      const hasWaited = this.#dueAt < this.#gathering.untilAt;
       // Whatever is heard while the claim is under way only lowers this.
       this.#dueAt = Infinity;
       const claimedAt = performance.now();
@@ -122,12 +125,8 @@ export class ShardRefresher {
   /** When to claim again. */
   #plan({ ids, isProbe, lateMs, nextInMs }: Claim, claimedAt: number, hasWaited: boolean): void {
     const isFull = ids.length === this.#options.batch;
-    if (ids.length > 0 && (hasWaited || lateMs > GATHER_MS)) {
-      // Rows that others would have taken have been waiting for less than planned.
-      const gatherMs = this.#gatherMs + (GATHER_MS - lateMs) / 2;
-      this.#gatherMs = Math.max(GATHER_MS, Math.min(MAX_GATHER_MS, gatherMs));
-    }
-    this.#gatheredAt = isFull || isProbe ? 0 : claimedAt + this.#gatherMs;
+    this.#gathering.claimed({ rows: ids.length, isFull, lateMs }, claimedAt, hasWaited);
+    if (isProbe) this.#gathering.hurry();
     // What a probe finds out is waited for.
     this.#expect(isFull ? 0 : isProbe ? RECHECK_MS : nextInMs);
   }
@@ -142,17 +141,24 @@ export class ShardRefresher {
 
   /** Never rejects. */
   async #refresh(claim: Claim, claimedAt: number): Promise<void> {
-    const { loader, counts } = this.#work;
+    const { loader, counts, tally } = this.#work;
     const { ids, isProbe } = claim;
     try {
       const deadlineAt = claimedAt + 0.9 * this.#options.leaseMs;
+      const startedAt = performance.now();
       const loaded = await loader.load(ids, claim.claimedAt, deadlineAt);
+      tally?.loaded(performance.now() - startedAt, loaded.isSourceDown);
       for (const error of loaded.errors) this.#report(error);
       const { nextInMs, held, unchanged } = await this.#claims.commit(claim, loaded);
       counts.batches += 1;
       counts.rows += ids.length;
       counts.unchanged += unchanged;
       counts.refused += ids.length - held;
+      tally?.refreshed({
+        rows: countsOf(ids, loaded.outcomes, unchanged),
+        refused: ids.length - held,
+        lateMs: claim.lateMs,
+      });
       this.#expect(isProbe || loaded.isSourceDown ? 0 : nextInMs);
     } catch (error) {
       // The rows come back when their lease ends.
@@ -178,7 +184,7 @@ export class ShardRefresher {
   }
 
   get #pauseMs(): number {
-    return Math.max(this.#dueAt, this.#gatheredAt) - performance.now();
+    return Math.max(this.#dueAt, this.#gathering.untilAt) - performance.now();
   }
 
   #expect(inMs: number): void {
@@ -192,4 +198,17 @@ export class ShardRefresher {
       console.error('onError threw', thrown);
     }
   }
+}
+
+function countsOf(
+  ids: readonly string[],
+  outcomes: ReadonlyMap<string, Outcome>,
+  unchanged: number,
+): BatchOutcome['rows'] {
+  const rows = { stored: -unchanged, unchanged, gone: 0, failed: 0, skipped: 0 };
+  for (const id of ids) {
+    const outcome = outcomes.get(id) ?? 'skipped';
+    rows[typeof outcome === 'string' ? outcome : 'stored'] += 1;
+  }
+  return rows;
 }

@@ -6,6 +6,7 @@
  * the rows. A single row leaves that open; so there the source is down if the load before, of another row, failed as well.
  */
 import { LoadFailedError, LoadTimeoutError, RowTooLargeError } from '../errors.js';
+import type { LoadRows } from '../options.js';
 import type { Outcome } from './claims.js';
 import type { RefreshedTable } from './refreshed-table.js';
 
@@ -30,11 +31,16 @@ interface Failed {
 /** The loads of one table by one process. */
 export class TableLoader {
   readonly #table: RefreshedTable;
+  readonly #load: LoadRows<unknown>;
   /** The single row whose load failed last, if no load has succeeded since. */
   #suspect: string | undefined;
 
+  /** Throws TypeError for a table without a loader. */
   constructor(table: RefreshedTable) {
+    const { load } = table.options;
+    if (!load) throw new TypeError(`table "${table.keys.table}" has no load, which a refresher needs`);
     this.#table = table;
+    this.#load = load;
   }
 
   /**
@@ -85,10 +91,10 @@ export class TableLoader {
     errors: unknown[],
   ): Promise<Failed[]> {
     const failed: Failed[] = [];
-    const { keys, options } = this.#table;
+    const { keys } = this.#table;
     for (const ids of parts) {
       try {
-        const rows = await within(keys.table, deadlineAt, (signal) => options.load(ids, signal));
+        const rows = await within(keys.table, deadlineAt, (signal) => this.#load(ids, signal));
         requireAskedFor(rows, ids);
         for (const id of ids) {
           try {

@@ -1,0 +1,117 @@
+/**
+ * Reads of one slot. What is asked for in one tick is one command: a GET for a single key, else one MGET. This is what
+ * each hit goes through, so a lone one has no more than the promise of the client and its own between it and Redis.
+ */
+import { afterMicrotasks } from '@mortise/redis';
+import type { RedisConnection } from '@mortise/redis';
+import type { CacheUnavailableError } from '../errors.js';
+import type { Guard } from './guard.js';
+
+/** A connection whose reads are tracked, while there is one. */
+export interface TrackedReads {
+  connection(): RedisConnection | undefined;
+  /** It has failed. */
+  doubt(): void;
+}
+
+type Replies = (Buffer | null)[];
+
+interface Request {
+  readonly redisKeys: readonly string[];
+  readonly resolve: (replies: Replies) => void;
+  readonly reject: (error: CacheUnavailableError) => void;
+}
+
+/** Keys in one command: about 1 ms of the server. */
+const MAX_KEYS = 500;
+
+export class Reads {
+  readonly #connection: RedisConnection;
+  readonly #guard: Guard;
+  readonly #tracked: TrackedReads | undefined;
+  readonly #trackedGuard: Guard;
+  readonly #flush = (): void => this.#sendAll();
+  #pending: Request[] = [];
+
+  constructor(
+    connection: RedisConnection,
+    guard: Guard,
+    tracked: { readonly reads: TrackedReads; readonly guard: Guard } | undefined,
+  ) {
+    this.#connection = connection;
+    this.#guard = guard;
+    this.#tracked = tracked?.reads;
+    this.#trackedGuard = tracked?.guard ?? guard;
+  }
+
+  /** The bytes of keys of Redis, all in one command. Rejects with CacheUnavailableError. */
+  read(redisKeys: readonly string[]): Promise<Replies> {
+    return new Promise((resolve, reject) => {
+      if (this.#pending.push({ redisKeys, resolve, reject }) === 1) afterMicrotasks(this.#flush);
+    });
+  }
+
+  #sendAll(): void {
+    const pending = this.#pending;
+    this.#pending = [];
+    let batch: Request[] = [];
+    let keys = 0;
+    for (const request of pending) {
+      keys += request.redisKeys.length;
+      if (keys > MAX_KEYS && batch.length > 0) {
+        this.#send(batch);
+        batch = [];
+        keys = request.redisKeys.length;
+      }
+      batch.push(request);
+    }
+    this.#send(batch);
+  }
+
+  #send(batch: readonly Request[]): void {
+    const [first] = batch;
+    if (batch.length === 1 && first!.redisKeys.length === 1) {
+      const { redisKeys, resolve, reject } = first!;
+      this.#fetch('get', [redisKeys[0]!], (reply) => resolve([reply as Buffer | null]), reject);
+      return;
+    }
+    const places = new Map<string, number>();
+    for (const { redisKeys } of batch)
+      for (const redisKey of redisKeys) if (!places.has(redisKey)) places.set(redisKey, places.size);
+    const isOne = places.size === 1;
+    this.#fetch(
+      isOne ? 'get' : 'mget',
+      [...places.keys()],
+      (reply) => {
+        const replies = (isOne ? [reply] : reply) as Replies;
+        for (const { redisKeys, resolve } of batch)
+          resolve(redisKeys.map((redisKey) => replies[places.get(redisKey)!]!));
+      },
+      (error) => {
+        for (const { reject } of batch) reject(error);
+      },
+    );
+  }
+
+  #fetch(
+    command: string,
+    keys: string[],
+    onReply: (reply: unknown) => void,
+    onError: (error: CacheUnavailableError) => void,
+  ): void {
+    const fetch = (): Promise<unknown> => this.#connection.callBuffer(command, keys);
+    const near = this.#tracked?.connection();
+    if (!near) {
+      this.#guard.call(fetch, onReply, onError);
+      return;
+    }
+    this.#trackedGuard.call(
+      () => near.callBuffer(command, keys),
+      onReply,
+      () => {
+        this.#tracked?.doubt();
+        this.#trackedGuard.call(fetch, onReply, onError);
+      },
+    );
+  }
+}

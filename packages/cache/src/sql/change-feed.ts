@@ -1,0 +1,178 @@
+/**
+ * Makes rows due as soon as they change in the database, by what triggers have written into an outbox.
+ *
+ *   outbox ──read──▶ changes ──mark in Redis──▶ removed from the outbox
+ *                       └── the row is being loaded: marked again when that is over, removed then
+ *
+ * A change is removed only after its row is marked, so a feed may die anywhere: the next one marks some rows twice. Rejected: the
+ * position of the reader in Redis. A transaction may become visible behind it, and a Redis that has lost its last writes has
+ * another one (docs/decisions/0015).
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { encodeName, Loop, MAX_NAME_BYTES, requireClient, requireDuration, WaiterHub } from '@mortise/redis';
+import type { RedisClient } from '@mortise/redis';
+import type { ShardKeys, TableKeys } from '../keys.js';
+import { tableOf } from '../rows/refreshed-table.js';
+import type { RowCache } from '../rows/row-cache.js';
+import { changeFeedMark } from '../scripts.gen.js';
+import { Deferred } from './deferred.js';
+import { FeedLease } from './feed-lease.js';
+import { groupBy } from './group-by.js';
+import { outboxOf } from './outbox.js';
+import type { Change, ChangeSource, Outbox, OutboxReader } from './outbox.js';
+
+export type { ChangeSource } from './outbox.js';
+
+export interface ChangeFeedOptions {
+  /** Another feed takes over when one has been silent for so long, in ms, from 100 to 10 minutes. Default 10,000. */
+  readonly leaseMs?: number;
+  /**
+   * The longest time until the outbox is looked at, in ms, up to 1 minute. Default 5,000 with PostgreSQL, which tells of changes, and 50
+   * with SQLite, which cannot.
+   */
+  readonly recheckMs?: number;
+  /** Hears of everything that failed in the background. Default: one line on stderr. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** What a feed has done since it was made. */
+export interface ChangeFeedStats {
+  /** Whether this is the one of all feeds of the table that reads. */
+  readonly isReading: boolean;
+  /** Changes that were read. */
+  readonly changes: number;
+  /** Rows that were made due, each as often as that. */
+  readonly refreshed: number;
+}
+
+const DEFAULT_LEASE_MS = 10_000;
+/** Changes in one query, and rows in one script call. */
+const MAX_BATCH = 500;
+/** Changes that come within so long of others are dealt with together. */
+const GATHER_MS = 20;
+const LOADING = 2;
+
+/** Refreshes the rows of a table when they change, beside any number of others: one of them reads, the next takes over when it dies. */
+export class ChangeFeed {
+  readonly #redis: RedisClient;
+  readonly #keys: TableKeys;
+  readonly #outbox: Outbox;
+  readonly #lease: FeedLease;
+  readonly #recheckMs: number;
+  readonly #loop: Loop;
+  readonly #counts = { isReading: false, changes: 0, refreshed: 0 };
+
+  /**
+   * Starts nothing. All processes may have one for the same rows. Two caches of one table need an outbox each: option `outbox` of the
+   * source. Throws TypeError or RangeError for options that are out of range.
+   */
+  constructor(redis: RedisClient, source: ChangeSource, rows: RowCache, options: ChangeFeedOptions = {}) {
+    this.#redis = requireClient(redis);
+    this.#keys = tableOf(rows).keys;
+    this.#outbox = outboxOf(source);
+    const leaseMs = requireDuration('leaseMs', options.leaseMs ?? DEFAULT_LEASE_MS, {
+      min: 100,
+      max: 600_000,
+    });
+    this.#recheckMs = requireDuration('recheckMs', options.recheckMs ?? this.#outbox.recheckMs, {
+      min: 1,
+      max: 60_000,
+    });
+    this.#lease = new FeedLease(redis, this.#keys.shards[0]!.feed, Math.ceil(leaseMs));
+    const name = `mortise change feed of table "${this.#keys.table}"`;
+    this.#loop = new Loop(name, (signal) => this.#run(signal), {
+      ...(options.onError && { onError: options.onError }),
+    });
+  }
+
+  /** Begins to read, or to wait until the feed that reads is gone. Does nothing while it runs; may be started again after `stop`. */
+  async start(): Promise<void> {
+    this.#loop.start();
+  }
+
+  /** Resolves when the changes at hand are dealt with, and lets another feed take over. Idempotent, legal before `start`. */
+  async stop(): Promise<void> {
+    await this.#loop.stop();
+  }
+
+  /** Counts of this object. Sends nothing. */
+  stats(): ChangeFeedStats {
+    return { ...this.#counts };
+  }
+
+  async #run(signal: AbortSignal): Promise<number> {
+    await this.#lease.wait(signal);
+    try {
+      const reader = await this.#outbox.open(signal);
+      try {
+        this.#counts.isReading = true;
+        await this.#read(reader, signal);
+      } finally {
+        this.#counts.isReading = false;
+        await reader.close();
+      }
+    } finally {
+      // Also after an error: perhaps another process reaches the database. Where Redis is away, the lease ends by itself.
+      await this.#lease.release().catch(() => undefined);
+    }
+    return 0;
+  }
+
+  /** Until it is stopped, or another feed has the lease. */
+  async #read(reader: OutboxReader, signal: AbortSignal): Promise<void> {
+    const deferred = new Deferred();
+    while (!signal.aborted && (await this.#lease.keep())) {
+      const changes = await reader.read(MAX_BATCH, deferred.changes);
+      this.#counts.changes += changes.length;
+      await this.#apply(reader, changes, deferred);
+      if (changes.length === MAX_BATCH) continue;
+      if (changes.length > 0) await pause(GATHER_MS, undefined, { signal });
+      else {
+        const ms = Math.min(this.#recheckMs, this.#lease.renewInMs, deferred.dueInMs);
+        if (ms > 0) await reader.wait(ms, signal);
+      }
+    }
+  }
+
+  async #apply(reader: OutboxReader, changes: readonly Change[], deferred: Deferred): Promise<void> {
+    const byId = deferred.with(changes);
+    if (byId.size === 0) return;
+    const done: Change[] = [];
+    const loading: Change[] = [];
+    for (const [id, isLoading] of await this.#mark([...byId.keys()])) {
+      const own = byId.get(id)!;
+      // One of them is enough to remember.
+      if (isLoading) loading.push(own.pop()!);
+      done.push(...own);
+    }
+    deferred.replace(byId.keys(), loading);
+    if (done.length > 0) await reader.remove(done);
+  }
+
+  /** Makes rows due; returns for each whether that has to wait for the load under way. A round trip for each shard and 500 rows. */
+  async #mark(ids: readonly string[]): Promise<Map<string, boolean>> {
+    const isLoading = new Map(ids.map((id) => [id, false]));
+    const shards = groupBy(ids.filter(canBeScheduled), (id) => this.#keys.of(id));
+    await Promise.all(
+      Array.from(shards, async ([shard, own]) => {
+        for (let index = 0; index < own.length; index += MAX_BATCH) {
+          const part = own.slice(index, index + MAX_BATCH);
+          const replies = await this.#send(shard, part);
+          for (const [at, id] of part.entries()) isLoading.set(id, replies[at] === LOADING);
+          this.#counts.refreshed += replies.filter((reply) => reply === 1).length;
+        }
+      }),
+    );
+    return isLoading;
+  }
+
+  async #send({ due, wake }: ShardKeys, ids: readonly string[]): Promise<number[]> {
+    const publish = WaiterHub.of(this.#redis).publishCommand;
+    const args = { publish, ids: ids.map(encodeName) };
+    return (await changeFeedMark.run(this.#redis, { due, wake }, args)) as number[];
+  }
+}
+
+function canBeScheduled(id: string): boolean {
+  return id !== '' && Buffer.byteLength(id) <= MAX_NAME_BYTES;
+}

@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto';
+import { WaiterHub } from '@mortise/redis';
+import type { RedisClient } from '@mortise/redis';
+import { changeFeedRelease, changeFeedTake } from '../scripts.gen.js';
+
+let feeds = 0;
+
+/**
+ * The right to read an outbox, which one feed of a table has at a time. It saves work, and guards nothing: what two feeds read at once
+ * is refreshed twice.
+ */
+export class FeedLease {
+  readonly #redis: RedisClient;
+  readonly #key: string;
+  readonly #leaseMs: number;
+  readonly #token = randomUUID();
+  #renewAt = 0;
+
+  constructor(redis: RedisClient, key: string, leaseMs: number) {
+    this.#redis = redis;
+    this.#key = key;
+    this.#leaseMs = leaseMs;
+  }
+
+  /** Resolves when this one has it: at once when the last holder gives it back, or when the lease of one that died ends. */
+  async wait(signal: AbortSignal): Promise<void> {
+    if ((await this.#take()) === 0) return;
+    feeds += 1;
+    const waiter = await WaiterHub.of(this.#redis).waiter(this.#key, String(feeds));
+    try {
+      for (;;) {
+        // Again before the first wait: what was published before the subscription was not heard.
+        const ms = await this.#take();
+        if (ms === 0) return;
+        await waiter.next({ deadlineAt: performance.now() + ms, signal });
+      }
+    } finally {
+      waiter.close();
+    }
+  }
+
+  /** When it is to be renewed, in ms from now. */
+  get renewInMs(): number {
+    return this.#renewAt - performance.now();
+  }
+
+  /** Renews it when that is due; returns false when another one has it meanwhile. */
+  async keep(): Promise<boolean> {
+    return this.renewInMs > 0 || (await this.#take()) === 0;
+  }
+
+  async release(): Promise<void> {
+    const publish = WaiterHub.of(this.#redis).publishCommand;
+    await changeFeedRelease.run(this.#redis, { feed: this.#key }, { publish, token: this.#token });
+  }
+
+  async #take(): Promise<number> {
+    const askedAt = performance.now();
+    const reply = await changeFeedTake.run(
+      this.#redis,
+      { feed: this.#key },
+      { token: this.#token, leaseMs: this.#leaseMs },
+    );
+    if (reply === 0) this.#renewAt = askedAt + this.#leaseMs / 3;
+    return reply as number;
+  }
+}

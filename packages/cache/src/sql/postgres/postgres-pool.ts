@@ -1,0 +1,164 @@
+/**
+ * Connections to PostgreSQL: of a pool of our own, or of one that was given. A query that takes too long is ended by the server, where
+ * the pool is ours; its connection is cut a little later in any case, for a server that cannot be reached ends nothing.
+ */
+import pg from 'pg';
+import { onAbort } from '@mortise/redis';
+import { SqlClosedError, SqlTimeoutError } from '../../errors.js';
+
+/** What is used of a `PoolClient` of `pg`. */
+export interface PostgresClient {
+  // oxlint-disable-next-line typescript/no-explicit-any -- pg has overloads for queries that are objects
+  query(query: any): Promise<any>;
+  release(error?: Error | boolean): void;
+  // oxlint-disable-next-line typescript/no-explicit-any -- the emitter's own signature
+  on(event: string, listener: (...args: any[]) => void): unknown;
+  // oxlint-disable-next-line typescript/no-explicit-any -- the emitter's own signature
+  off(event: string, listener: (...args: any[]) => void): unknown;
+}
+
+/** What is used of a `Pool` of `pg`. */
+export interface PostgresPool {
+  connect(): Promise<PostgresClient>;
+}
+
+export interface PostgresQuery {
+  readonly text: string;
+  readonly values?: readonly unknown[];
+  readonly types?: object;
+}
+
+/** Rows as lists, with the names of their columns. */
+export interface PostgresResult {
+  readonly rows: readonly (readonly unknown[])[];
+  readonly fields: readonly { readonly name: string }[];
+}
+
+export interface PostgresTarget {
+  readonly url?: string | undefined;
+  readonly pool?: PostgresPool | undefined;
+  readonly maxConnections: number;
+  readonly connectTimeoutMs: number;
+  readonly queryTimeoutMs: number;
+}
+
+/** What the server has to end a query itself, before its connection is cut. */
+const GRACE_MS = 500;
+/** The server has ended a query: its statement_timeout, or somebody by hand. */
+const QUERY_CANCELED = '57014';
+
+export class PostgresConnections {
+  readonly #table: string;
+  readonly #limitMs: number;
+  readonly #cutMs: number;
+  readonly #pool: PostgresPool;
+  readonly #own: pg.Pool | undefined;
+  #isClosed = false;
+  #closing: Promise<void> | undefined;
+
+  /** Connects to nothing yet. @param table For errors. */
+  constructor(table: string, target: PostgresTarget) {
+    this.#table = table;
+    this.#limitMs = target.queryTimeoutMs;
+    if (target.pool === undefined) {
+      this.#own = new pg.Pool({
+        connectionString: target.url,
+        max: target.maxConnections,
+        connectionTimeoutMillis: target.connectTimeoutMs,
+        statement_timeout: target.queryTimeoutMs,
+        keepAlive: true,
+        fallback_application_name: 'mortise',
+      });
+      // Of a connection that is lost while nobody uses it: the next query gets another one.
+      this.#own.on('error', () => undefined);
+    }
+    this.#pool = this.#own ?? (target.pool as PostgresPool);
+    this.#cutMs = target.queryTimeoutMs + (this.#own ? GRACE_MS : 0);
+  }
+
+  /** Statements without parameters, which are one transaction. */
+  async run(statements: string): Promise<void> {
+    await this.query({ text: statements });
+  }
+
+  /** One query on any connection. Throws SqlTimeoutError, SqlClosedError, the reason of the signal, and errors of pg as they are. */
+  async query(query: PostgresQuery, signal?: AbortSignal): Promise<PostgresResult> {
+    const client = await this.connect(signal);
+    try {
+      const result = await this.queryOn(client, query, signal);
+      client.release();
+      return result;
+    } catch (error) {
+      // An error that the server has told of leaves the connection as it was.
+      client.release(!hasSqlState(error));
+      throw error;
+    }
+  }
+
+  /** A connection for the caller alone, who releases it. */
+  async connect(signal?: AbortSignal): Promise<PostgresClient> {
+    if (this.#isClosed) throw new SqlClosedError(this.#table);
+    signal?.throwIfAborted();
+    const connecting = this.#pool.connect();
+    try {
+      return await this.#within(connecting, Infinity, signal);
+    } catch (error) {
+      connecting.then(
+        (client) => client.release(),
+        () => undefined,
+      );
+      throw error;
+    }
+  }
+
+  /** One query on a connection that the caller has. After an error without SQL state the connection is of no use any more. */
+  async queryOn(client: PostgresClient, query: PostgresQuery, signal?: AbortSignal): Promise<PostgresResult> {
+    const { text, values, types } = query;
+    const running = client.query({
+      text,
+      ...(values && { values, rowMode: 'array' }),
+      ...(types && { types }),
+    });
+    try {
+      return (await this.#within(running, this.#cutMs, signal)) as PostgresResult;
+    } catch (error) {
+      if (sqlStateOf(error) === QUERY_CANCELED) throw new SqlTimeoutError(this.#table, this.#limitMs, error);
+      throw error;
+    }
+  }
+
+  /** Ends our own connections when their queries have ended. A pool that was given stays open. Idempotent. */
+  close(): Promise<void> {
+    this.#isClosed = true;
+    this.#closing ??= this.#own?.end() ?? Promise.resolve();
+    return this.#closing;
+  }
+
+  async #within<Result>(running: Promise<Result>, limitMs: number, signal?: AbortSignal): Promise<Result> {
+    let timer: NodeJS.Timeout | undefined;
+    let unlisten: (() => void) | undefined;
+    const ended = new Promise<never>((_, reject) => {
+      if (limitMs !== Infinity)
+        timer = setTimeout(() => reject(new SqlTimeoutError(this.#table, this.#limitMs)), limitMs);
+      if (signal) unlisten = onAbort(signal, () => reject(signal.reason as Error));
+    });
+    try {
+      return await Promise.race([running, ended]);
+    } finally {
+      clearTimeout(timer);
+      unlisten?.();
+    }
+  }
+}
+
+/** The five characters of an error that the server has told of; undefined for others. */
+export function sqlStateOf(error: unknown): string | undefined {
+  const code: unknown = (error as { code?: unknown } | undefined)?.code;
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+}
+
+/** Whether the connection is usable after this error. Class 57P: the server is going down. */
+export function hasSqlState(error: unknown): boolean {
+  const code = sqlStateOf(error instanceof SqlTimeoutError ? error.cause : error);
+  return code !== undefined && !code.startsWith('57P') && !code.startsWith('08');
+}

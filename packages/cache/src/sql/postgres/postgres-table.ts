@@ -1,0 +1,84 @@
+/** What PostgreSQL's catalogue knows of a table, asked once. */
+import { SqlSchemaError } from '../../errors.js';
+import { quote } from '../identifier.js';
+import type { SourceTable } from '../source-options.js';
+import type { PostgresConnections } from './postgres-pool.js';
+
+/** A table as queries use it. */
+export interface PostgresTable {
+  /** Quoted, with its schema if that was given. */
+  readonly name: string;
+  /** The type of the id, quoted. */
+  readonly idType: string;
+  /** Whether a text can be an id of that type. The others are not asked for: one of them would fail the whole query. */
+  readonly isId: (id: string) => boolean;
+}
+
+/** The largest whole number of each type. */
+const LIMITS: Readonly<Record<string, bigint>> = {
+  int2: 2n ** 15n,
+  int4: 2n ** 31n,
+  int8: 2n ** 63n,
+  oid: 2n ** 32n,
+};
+const WHOLE = /^(0|-?[1-9]\d{0,18})$/;
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+// A domain stands for the type that it is made from.
+const DESCRIBE = `
+select attname, typnspname, typname from (
+  select a.attname, n.nspname as typnspname, t.typname, a.attnum
+  from pg_catalog.pg_attribute a
+  join pg_catalog.pg_type d on d.oid = a.atttypid
+  join pg_catalog.pg_type t on t.oid = case d.typtype when 'd' then d.typbasetype else d.oid end
+  join pg_catalog.pg_namespace n on n.oid = t.typnamespace
+  where a.attrelid = pg_catalog.to_regclass($1) and a.attnum > 0 and not a.attisdropped
+) as columns order by attnum`;
+
+export function tableName(schema: string | undefined, table: string): string {
+  return schema === undefined ? quote(table) : `${quote(schema)}.${quote(table)}`;
+}
+
+const SCHEMA = `select n.nspname from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+where c.oid = pg_catalog.to_regclass($1)`;
+
+/** Where the table is. Throws SqlSchemaError when it is nowhere. */
+export async function schemaOf(
+  connections: PostgresConnections,
+  schema: string | undefined,
+  table: string,
+  signal?: AbortSignal,
+): Promise<string> {
+  const { rows } = await connections.query({ text: SCHEMA, values: [tableName(schema, table)] }, signal);
+  const [found] = rows;
+  if (!found) throw new SqlSchemaError(table, 'does not exist');
+  return found[0] as string;
+}
+
+/** Throws SqlSchemaError for a table or column that isn't there. */
+export async function describeTable(
+  connections: PostgresConnections,
+  schema: string | undefined,
+  { table, id, columns = [] }: SourceTable,
+  signal?: AbortSignal,
+): Promise<PostgresTable> {
+  const name = tableName(schema, table);
+  const { rows } = await connections.query({ text: DESCRIBE, values: [name] }, signal);
+  if (rows.length === 0) throw new SqlSchemaError(table, 'does not exist');
+  const types = new Map(rows.map(([column, ...type]) => [column as string, type as [string, string]]));
+  for (const column of [id, ...columns]) {
+    if (!types.has(column)) throw new SqlSchemaError(table, `has no column ${JSON.stringify(column)}`);
+  }
+  const [typeSchema, type] = types.get(id)!;
+  return { name, idType: `${quote(typeSchema)}.${quote(type)}`, isId: isIdOf(type) };
+}
+
+function isIdOf(type: string): (id: string) => boolean {
+  const limit = LIMITS[type];
+  if (limit !== undefined) {
+    const least = type === 'oid' ? 0n : -limit;
+    return (id) => WHOLE.test(id) && BigInt(id) >= least && BigInt(id) < limit;
+  }
+  if (type === 'uuid') return (id) => UUID.test(id);
+  return (id) => !id.includes('\0');
+}

@@ -1,0 +1,140 @@
+/**
+ * The outbox of a SQLite table. SQLite has one writer at a time, so lines appear in the order of their numbers. No process can tell
+ * another that it has written: the outbox is looked at in short intervals. That look costs no more than `pragma data_version`, which
+ * would only say that a look is worth while.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { SqlOutboxError } from '../../errors.js';
+import { quote, requireIdentifier } from '../identifier.js';
+import type { Change, Outbox, OutboxReader, OutboxSql } from '../outbox.js';
+import { MAX_NAME_BYTES } from './limits.js';
+import type { SqliteConnection, SqliteQueries } from './sqlite-connection.js';
+
+export interface SqliteOutboxOptions {
+  readonly table: string;
+  /** The column whose text is the id of a row. Default `id`. */
+  readonly id?: string;
+  /** The name of the outbox. Default: the name of the table and `_mortise_outbox`. */
+  readonly outbox?: string;
+}
+
+const RECHECK_MS = 50;
+
+export function outboxName({ table, outbox }: { table: string; outbox?: string | undefined }): string {
+  return outbox ?? `${table}_mortise_outbox`;
+}
+
+/**
+ * The outbox of a table and its triggers, as SQL for SQLite. Rows that are inserted, updated or deleted are noted, those that
+ * `replace` removes because of another column are not, unless `recursive_triggers` is on. Throws SqlIdentifierError (ERR_SQL_IDENTIFIER).
+ */
+export function sqliteOutboxSql(options: SqliteOutboxOptions): OutboxSql {
+  const table = quote(requireIdentifier('table', options.table, MAX_NAME_BYTES));
+  const id = quote(requireIdentifier('id', options.id ?? 'id', MAX_NAME_BYTES));
+  const name = requireIdentifier('outbox', outboxName(options), MAX_NAME_BYTES);
+  const outbox = quote(name);
+  const trigger = (event: string): string => quote(`${name}_${event}`);
+  const note = (row: string, condition = ''): string =>
+    `insert into ${outbox} (id) select ${row}.${id} where ${row}.${id} is not null${condition};`;
+  return {
+    install: `create table if not exists ${outbox} (seq integer primary key autoincrement, id text not null);
+create trigger if not exists ${trigger('insert')} after insert on ${table} begin
+  ${note('new')}
+end;
+create trigger if not exists ${trigger('update')} after update on ${table} begin
+  ${note('new')}
+  ${note('old', ` and old.${id} is not new.${id}`)}
+end;
+create trigger if not exists ${trigger('delete')} after delete on ${table} begin
+  ${note('old')}
+end;
+`,
+    remove: `drop trigger if exists ${trigger('insert')};
+drop trigger if exists ${trigger('update')};
+drop trigger if exists ${trigger('delete')};
+drop table if exists ${outbox};
+`,
+  };
+}
+
+export class SqliteOutbox implements Outbox {
+  readonly recheckMs = RECHECK_MS;
+  readonly #table: string;
+  readonly #name: string;
+  readonly #connect: () => SqliteConnection;
+  readonly #queryTimeoutMs: number;
+
+  /** @param connect Gives a connection for a reader alone, which closes it. */
+  constructor(
+    options: { readonly table: string; readonly outbox?: string | undefined },
+    connect: () => SqliteConnection,
+    queryTimeoutMs: number,
+  ) {
+    this.#table = options.table;
+    this.#name = outboxName(options);
+    this.#connect = connect;
+    this.#queryTimeoutMs = queryTimeoutMs;
+  }
+
+  async open(): Promise<OutboxReader> {
+    const reader = new SqliteOutboxReader(this.#connect(), this.#name, this.#queryTimeoutMs);
+    if (await reader.exists()) return reader;
+    await reader.close();
+    throw new SqlOutboxError(this.#table, this.#name);
+  }
+}
+
+class SqliteOutboxReader implements OutboxReader {
+  readonly #connection: SqliteConnection;
+  readonly #name: string;
+  readonly #queryTimeoutMs: number;
+
+  constructor(connection: SqliteConnection, name: string, queryTimeoutMs: number) {
+    this.#connection = connection;
+    this.#name = name;
+    this.#queryTimeoutMs = queryTimeoutMs;
+  }
+
+  async exists(): Promise<boolean> {
+    const found = await this.#run((queries) =>
+      queries.all('select 1 from sqlite_schema where name = ?', this.#name),
+    );
+    return found.length > 0;
+  }
+
+  async read(limit: number, except: readonly Change[]): Promise<readonly Change[]> {
+    const among = 'where seq not in (select value from json_each(?))';
+    const lines = await this.#run((queries) =>
+      queries.all(
+        `select cast(seq as text), id from ${quote(this.#name)} ${among} order by seq limit ?`,
+        numbersOf(except),
+        limit,
+      ),
+    );
+    return lines.map(([seq, id]) => ({ id: id as string, key: [seq as string] }));
+  }
+
+  async remove(changes: readonly Change[]): Promise<void> {
+    const among = 'where seq in (select value from json_each(?))';
+    await this.#run((queries) =>
+      queries.run(`delete from ${quote(this.#name)} ${among}`, numbersOf(changes)),
+    );
+  }
+
+  async wait(atMostMs: number, signal: AbortSignal): Promise<void> {
+    await pause(atMostMs, undefined, { signal });
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  #run<Result>(work: (queries: SqliteQueries) => Promise<Result>): Promise<Result> {
+    return this.#connection.run(work, this.#queryTimeoutMs);
+  }
+}
+
+/** Not as numbers of JavaScript, which end at 2^53. */
+function numbersOf(changes: readonly Change[]): string {
+  return `[${changes.map(({ key }) => key[0]).join(',')}]`;
+}

@@ -1,0 +1,169 @@
+/** Rows of a table in a SQLite file, for `RowCache`. */
+import { requireDuration } from '@mortise/redis';
+import { SqlSchemaError } from '../../errors.js';
+import { quote } from '../identifier.js';
+import { toJsonValue } from '../json-value.js';
+import type { SqlRow } from '../json-value.js';
+import { setOutbox } from '../outbox.js';
+import type { OutboxSql } from '../outbox.js';
+import { loadQuery, resolveSourceOptions } from '../source-options.js';
+import type { SourceOptions, SourceTable } from '../source-options.js';
+import { MAX_NAME_BYTES } from './limits.js';
+import { SqliteConnection } from './sqlite-connection.js';
+import type { SqliteDatabase, SqliteQueries, SqliteTarget } from './sqlite-connection.js';
+import { SqliteOutbox, sqliteOutboxSql } from './sqlite-outbox.js';
+
+export interface SqliteSourceOptions extends SourceOptions {
+  /** The file. The source opens it at its first query, in WAL mode, which stays with the file, and shares it with any number of processes. */
+  readonly path?: string;
+  /**
+   * Instead of `path`: a `Database` of libsql or libsql/promise, which the source uses as it is and never closes. Its
+   * queries cannot be interrupted, and unless it is of libsql/promise they hold up the event loop.
+   */
+  readonly database?: SqliteDatabase;
+  /** For how long a query waits while the file is locked, in ms, up to 1 minute. Default 5,000. With `path` alone. */
+  readonly busyTimeoutMs?: number;
+}
+
+const DEFAULT_BUSY_TIMEOUT_MS = 5_000;
+
+/** Loads rows by id from SQLite, a batch by one query. */
+export class SqliteSource<Row extends object = SqlRow> {
+  readonly #options: SourceTable;
+  readonly #connection: SqliteConnection;
+  #loadSql: string | undefined;
+
+  /**
+   * Opens nothing. Throws TypeError or RangeError for options that are out of range, SqlIdentifierError (ERR_SQL_IDENTIFIER) for
+   * names that no table can have.
+   */
+  constructor(options: SqliteSourceOptions) {
+    this.#options = resolveSourceOptions(options, MAX_NAME_BYTES);
+    const { table, queryTimeoutMs } = this.#options;
+    const target = resolveTarget(options);
+    this.#connection = new SqliteConnection(table, target);
+    const connect = (): SqliteConnection => new SqliteConnection(table, target);
+    setOutbox(this, new SqliteOutbox(this.#options, connect, queryTimeoutMs));
+  }
+
+  /**
+   * The rows that are there, by id; bound, so it can be handed to a `RowCache` as it is. One query, prepared once. Values become
+   * JSON: an INTEGER a number, or its digits where a number would not be exact; a BLOB base64; an infinite REAL its name. Rejects with
+   * SqlSchemaError (ERR_SQL_SCHEMA) when the table or a column isn't there, SqlTimeoutError (ERR_SQL_TIMEOUT) after `queryTimeoutMs`,
+   * SqlClosedError (ERR_SQL_CLOSED) after `close`, with the reason of the signal, and with errors of the driver as they are. O(ids · log rows).
+   */
+  readonly load = async (ids: readonly string[], signal?: AbortSignal): Promise<Map<string, Row>> => {
+    if (ids.length === 0) return new Map();
+    const asked = new Set(ids);
+    return this.#connection
+      .run(
+        async (queries) => {
+          this.#loadSql ??= await loadSqlOf(queries, this.#options);
+          const statement = await queries.prepare(this.#loadSql);
+          const found = (await statement.all(JSON.stringify(ids))) as readonly unknown[][];
+          // Asked for only now: a table that was altered has other columns than when the statement was prepared.
+          const names = statement.columns().map(({ name }) => name);
+          const rows = new Map<string, Row>();
+          for (const [id, ...values] of found) {
+            // SQLite finds 42 for "042" too, which isn't its id.
+            if (!asked.has(id as string)) continue;
+            const columns = values.map((value, index) => [names[index + 1], toJsonValue(value)] as const);
+            rows.set(id as string, Object.fromEntries(columns) as Row);
+          }
+          return rows;
+        },
+        this.#options.queryTimeoutMs,
+        signal,
+      )
+      .catch((error: unknown) => {
+        this.#loadSql = undefined;
+        throw error;
+      });
+  };
+
+  /**
+   * Makes the outbox and its triggers where they are missing: what `sqliteOutboxSql` prints. May be repeated, also by several processes
+   * at once. Without a `ChangeFeed` that reads it the outbox grows.
+   */
+  async installOutbox(): Promise<void> {
+    await this.#exec(this.#outboxSql.install);
+  }
+
+  /** Removes the outbox and its triggers. May be repeated. */
+  async removeOutbox(): Promise<void> {
+    await this.#exec(this.#outboxSql.remove);
+  }
+
+  /** Resolves when the running query has ended; those behind it are refused. Idempotent. */
+  async close(): Promise<void> {
+    await this.#connection.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  get #outboxSql(): OutboxSql {
+    const { table, id, outbox } = this.#options;
+    return sqliteOutboxSql({ table, id, ...(outbox !== undefined && { outbox }) });
+  }
+
+  #exec(sql: string): Promise<void> {
+    // All or nothing, and one process at a time.
+    const atomic = `begin immediate; ${sql} commit`;
+    return this.#connection.run((queries) => queries.exec(atomic), this.#options.queryTimeoutMs);
+  }
+}
+
+function resolveTarget({ path, database, busyTimeoutMs }: SqliteSourceOptions): SqliteTarget {
+  if ((path === undefined) === (database === undefined))
+    throw new TypeError('either path or database must be given');
+  if (path !== undefined && (typeof path !== 'string' || path === ''))
+    throw new TypeError('path must be the path of a file');
+  if (path === ':memory:')
+    throw new RangeError('path ":memory:" is a database that nobody else can fill: give it as database');
+  if (
+    database !== undefined &&
+    (typeof database?.prepare !== 'function' || typeof database.exec !== 'function')
+  )
+    throw new TypeError('database must be a Database of libsql');
+  return {
+    path,
+    database,
+    busyTimeoutMs: requireDuration('busyTimeoutMs', busyTimeoutMs ?? DEFAULT_BUSY_TIMEOUT_MS, {
+      min: 0,
+      max: 60_000,
+    }),
+  };
+}
+
+async function loadSqlOf(queries: SqliteQueries, options: SourceTable): Promise<string> {
+  const { table, columns = [] } = options;
+  const found = await queries.all('select name, type from pragma_table_xinfo(?)', table);
+  if (found.length === 0) throw new SqlSchemaError(table, 'does not exist');
+  const types = new Map(found.map(([name, type]) => [name as string, type as string]));
+  for (const column of [options.id, ...columns]) {
+    if (!types.has(column)) throw new SqlSchemaError(table, `has no column ${JSON.stringify(column)}`);
+  }
+  const type = types.get(options.id)!;
+  if (!isComparedByText(type)) {
+    const declared = type === '' ? 'no type' : `the type ${type}`;
+    throw new SqlSchemaError(
+      table,
+      `has the id ${JSON.stringify(options.id)} with ${declared}, which SQLite does not compare with text: make it INTEGER or TEXT`,
+    );
+  }
+  return loadQuery(options, {
+    from: quote(table),
+    id: options.id,
+    among: 'in (select value from json_each(?))',
+    keyType: 'text',
+  });
+}
+
+/** Whether ids as text find their rows: SQLite turns them into what the column has, if that is declared as text or as a whole number. */
+function isComparedByText(declared: string): boolean {
+  const type = declared.toUpperCase();
+  if (/INT|CHAR|CLOB|TEXT/.test(type)) return true;
+  return type !== '' && !/BLOB|REAL|FLOA|DOUB|^ANY$/.test(type);
+}

@@ -1,0 +1,182 @@
+import { describe, expect, test } from '@jest/globals';
+import { ChangeFeed } from '@mortise/cache';
+import { SqliteSource, sqliteOutboxSql } from '@mortise/cache/sqlite';
+import { connect, transcript, until } from '@mortise/test-kit';
+import type Database from 'libsql';
+import * as scripts from '../src/scripts.gen.js';
+import { closed, freshFile } from './sql.databases.js';
+import { feedOf, MANY_ITEMS, rowsOf, watch } from './sql.feed.js';
+
+const redis = connect();
+
+const ITEMS = `
+create table items (id integer primary key, name text not null unique);
+with recursive n(x) as (select 1 union all select x + 1 from n limit ${MANY_ITEMS})
+insert into items select x, 'item ' || x from n;`;
+
+async function fresh(options: object = {}): Promise<{
+  path: string;
+  database: Database.Database;
+  source: SqliteSource;
+  waiting: () => string[];
+}> {
+  const { path, database } = freshFile(ITEMS);
+  const source = closed(new SqliteSource({ path, table: 'items', ...options }));
+  await source.installOutbox();
+  const ids = database.prepare('select id from items_mortise_outbox order by seq');
+  return { path, database, source, waiting: () => ids.all().map((line) => (line as { id: string }).id) };
+}
+
+describe('an outbox', () => {
+  test('notes each row that a statement changes, in its transaction', async () => {
+    const { database, waiting } = await fresh();
+    database.exec(`insert into items values (21, 'new'); update items set name = 'other' where id = 1;
+      delete from items where id = 2; update items set id = 30 where id = 3; update items set name = name where id = 4;`);
+    expect(waiting()).toEqual(['21', '1', '2', '30', '3', '4']);
+    database.exec(
+      `delete from items_mortise_outbox; begin; update items set name = 'x' where id = 5; rollback`,
+    );
+    expect(waiting()).toEqual([]);
+    database.exec(`insert into items values (6, 'six') on conflict (id) do update set name = excluded.name;
+      insert or ignore into items values (7, 'seven'); insert or replace into items values (8, 'eight')`);
+    expect(waiting()).toEqual(['6', '8']);
+  });
+
+  test('is installed and removed any number of times, also by several at once, and with hostile names', async () => {
+    const { path, database } = freshFile(`create table "a""b'; --" ("i""d" text primary key);`);
+    const options = { path, table: `a"b'; --`, id: 'i"d', outbox: `out"box'` };
+    const sources = Array.from({ length: 5 }, () => closed(new SqliteSource(options)));
+    await Promise.all(sources.map((source) => source.installOutbox()));
+    await Promise.all(sources.map((source) => source.installOutbox()));
+    database.exec(`insert into "a""b'; --" values ('x'), (null)`);
+    expect(database.prepare(`select id from "out""box'"`).all()).toMatchObject([{ id: 'x' }]);
+
+    await Promise.all(sources.map((source) => source.removeOutbox()));
+    const left = database.prepare(
+      `select count(*) as objects from sqlite_schema where name not like 'sqlite%'`,
+    );
+    expect(left.all()).toMatchObject([{ objects: 1 }]);
+  });
+
+  test('is printed as SQL for a migration', async () => {
+    const { database } = freshFile(ITEMS);
+    const { install, remove } = sqliteOutboxSql({ table: 'items' });
+    database.exec(install);
+    database.exec(install);
+    database.exec(`update items set name = 'x' where id = 5`);
+    expect(database.prepare('select id from items_mortise_outbox').all()).toMatchObject([{ id: '5' }]);
+    database.exec(remove);
+    database.exec(remove);
+    expect(() => sqliteOutboxSql({ table: '' })).toThrow(
+      expect.objectContaining({ code: 'ERR_SQL_IDENTIFIER' }),
+    );
+  });
+});
+
+describe('a feed', () => {
+  test('refreshes what changes, whichever connection changes it, and empties the outbox', async () => {
+    const { database, source, waiting } = await fresh();
+    const { rows, has, errors } = await watch(redis, source);
+
+    database.exec(`update items set name = 'new' where id = 1; delete from items where id = 2;
+      insert into items values (99, 'nobody asked for');`);
+
+    await has('1', 'new');
+    await has('2', null);
+    await until('an empty outbox', () => waiting().length === 0);
+    expect((await rows.stats()).scheduled).toBe(MANY_ITEMS - 1);
+    expect(await rows.get('99')).toBeNull();
+    expect(errors).toEqual([]);
+  });
+
+  test('goes on after the file was locked for longer than it waits', async () => {
+    const { database, source, waiting } = await fresh({ busyTimeoutMs: 20 });
+    const { has, errors } = await watch(redis, source);
+    database.exec(`begin immediate; update items set name = 'locked' where id = 3; commit;
+      begin immediate; update items set name = 'uncommitted' where id = 4`);
+    await until('an error', () => errors.length > 0);
+    expect(errors).toContainEqual(expect.objectContaining({ code: 'SQLITE_BUSY' }));
+
+    database.exec('commit');
+
+    await has('3', 'locked');
+    await has('4', 'uncommitted');
+    await until('an empty outbox', () => waiting().length === 0);
+  });
+
+  test('works through more changes than it reads at once', async () => {
+    const { database, source, waiting } = await fresh();
+    const { feed, has } = await watch(redis, source);
+    database.exec(`with recursive n(x) as (select 1 union all select x + 1 from n limit 2000)
+      insert into items_mortise_outbox (id) select 'other ' || x from n; update items set name = 'last' where id = 20`);
+    await has('20', 'last');
+    await until('an empty outbox', () => waiting().length === 0);
+    expect(feed.stats()).toMatchObject({ changes: 2_001, refreshed: 1 });
+  });
+
+  test('says that there is no outbox, and reads it when there is', async () => {
+    const { path, database } = freshFile(ITEMS);
+    const source = closed(new SqliteSource({ path, table: 'items' }));
+    const errors: unknown[] = [];
+    const feed = feedOf(redis, source, rowsOf(redis, source), errors);
+    await feed.start();
+    await until('an error', () => errors.length > 0);
+    expect(errors[0]).toMatchObject({
+      code: 'ERR_SQL_OUTBOX',
+      table: 'items',
+      outbox: 'items_mortise_outbox',
+    });
+
+    await source.installOutbox();
+
+    await until('the feed to read', () => feed.stats().isReading);
+    database.exec(`update items set name = 'x' where id = 5`);
+    await until('the change', () => feed.stats().changes === 1);
+  });
+
+  test('sends a lease and marks, and leaves nothing behind', async () => {
+    const { database, source, waiting } = await fresh();
+    const { feed, rows, refresher, prefix } = await watch(redis, source, { leaseMs: 600_000 });
+    await refresher.stop();
+    expect(await redis.pttl(`${prefix}:cache:{items}:feed`)).toBeGreaterThan(500_000);
+    await feed.stop();
+    expect(await redis.exists(`${prefix}:cache:{items}:feed`)).toBe(0);
+    database.exec(`update items set name = name || '!'; insert into items values (99, 'new')`);
+
+    const lines = await transcript(redis, { prefix, scripts }, async () => {
+      await feed.start();
+      await until('an empty outbox', () => waiting().length === 0);
+      await feed.stop();
+    });
+
+    expect(lines).toEqual([
+      'evalsha change-feed.take cache:{items}:feed',
+      '  get cache:{items}:feed',
+      '  set cache:{items}:feed',
+      'evalsha change-feed.mark cache:{items}:due cache:{items}:wake',
+      '  time',
+      '  zrange cache:{items}:due',
+      '  zmscore cache:{items}:due',
+      '  zadd cache:{items}:due',
+      '  publish cache:{items}:wake',
+      'evalsha change-feed.release cache:{items}:feed',
+      '  get cache:{items}:feed',
+      '  unlink cache:{items}:feed',
+      '  publish cache:{items}:feed',
+    ]);
+    expect((await rows.stats()).due).toBe(MANY_ITEMS);
+  });
+
+  test('takes sources, rows and sensible options only', async () => {
+    const { source } = await fresh();
+    const rows = rowsOf(redis, source);
+    expect(() => new ChangeFeed(redis, { load: source.load } as never, rows)).toThrow(TypeError);
+    expect(() => new ChangeFeed(redis, source, {} as never)).toThrow(TypeError);
+    expect(() => new ChangeFeed(redis, source, rows, { leaseMs: 1 })).toThrow(RangeError);
+    expect(() => new ChangeFeed(redis, source, rows, { recheckMs: Number.NaN })).toThrow(RangeError);
+    const feed = new ChangeFeed(redis, source, rows);
+    await feed.stop();
+    await feed.stop();
+    expect(feed.stats()).toEqual({ isReading: false, changes: 0, refreshed: 0 });
+  });
+});
