@@ -10,10 +10,14 @@ import { acquirePort } from './port.mjs';
 import { requireNode, root, step } from './pnpm.mjs';
 import { claimDataDirectory } from './data-directory.mjs';
 import { seed, seedGuild } from './seed.mjs';
+import { makeShop, ROW, scheduleStock, TABLE } from './shop.mjs';
 
 const data = process.env.MORTISE_DATA ?? join(root, '.data');
 /** How often the own Redis is looked at. */
 const REDIS_LOOK_MS = 500;
+/** Tables of the user's own database are cached instead. */
+const hasOwnShop = !process.env.DATABASE_URL && !process.env.CACHE_TABLES;
+const shopFile = join(data, 'shop.db');
 const mailDirectory = process.env.MAIL_DIR ?? join(data, 'mail');
 
 requireNode();
@@ -31,13 +35,21 @@ try {
   const servers = await import(pathToFileURL(join(root, 'tooling/redis-server/dist/index.js')).href);
   const redisUrl = await startRedis(servers);
   const port = await acquirePort(Number(process.env.PORT ?? 3000));
-  const environment = { ...process.env, REDIS_URL: redisUrl, PORT: String(port), MAIL_DIR: mailDirectory };
+  const environment = {
+    ...process.env,
+    REDIS_URL: redisUrl,
+    PORT: String(port),
+    MAIL_DIR: mailDirectory,
+    ...(hasOwnShop && { DATABASE_URL: `file:${shopFile}`, CACHE_TABLES: TABLE }),
+  };
+  if (hasOwnShop) makeShop(root, shopFile);
   const worker = startApp(servers, 'worker', environment);
   const api = startApp(servers, 'api', environment);
   const address = `http://127.0.0.1:${port}`;
   console.log('\n▸ start the API and the worker');
   await api.untilAnswers(`${address}/health/ready`);
   const sale = await seed(address);
+  if (hasOwnShop) await scheduleStock(address);
   // Nobody waits for it.
   void seedGuild(address).catch((error) => {
     if (!isStopping) console.error(`\n✗ ${error.message}`);
@@ -60,13 +72,21 @@ Make a sale, and a mail goes to the seller:
 Complete a name in a guild of 10,000, in any script:
 
   curl -s '${address}/v1/address-books/${sale.guild}/completions?by=${sale.buyerId}&prefix=jo'
-
+${hasOwnShop ? stockHint(address) : ''}
 Ctrl-C stops everything; the data stays in ${data}.`);
 } catch (error) {
   if (!isStopping) {
     console.error(`\n✗ ${error instanceof Error ? error.message : String(error)}`);
     await stop(1);
   }
+}
+
+function stockHint(address) {
+  return `
+Read what is left of an item; the worker loads it from a SQLite file each second (${shopFile}):
+
+  curl -si ${address}/v1/cache/${TABLE}/rows/${ROW}
+`;
 }
 
 async function startRedis({ findRedisServer, startSingle }) {

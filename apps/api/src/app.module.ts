@@ -19,6 +19,7 @@ import { MarketModule } from './market/market.module.js';
 import { RemoteMessagingModule } from './messaging/remote-messaging.module.js';
 import { RemoteQueuesModule } from './queues/remote-queues.module.js';
 import { RedisModule } from './redis/redis.module.js';
+import { RowCacheModule } from './row-cache/row-cache.module.js';
 import { CONFIG, LOG } from './tokens.js';
 
 @Global()
@@ -36,6 +37,7 @@ export class AppModule {
         RemoteFilesModule,
         RemoteAutocompleteModule,
         AggregatesModule,
+        RowCacheModule,
       ],
       controllers: [HealthController],
       providers: [

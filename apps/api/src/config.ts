@@ -2,6 +2,8 @@
 import { DEFAULT_PREFIX } from '@mortise/redis';
 import { z } from 'zod';
 
+import { parseCachedTables } from './row-cache/cached-tables.js';
+
 const port = z.coerce.number('must be a number').int().min(0).max(65_535);
 const durationMs = z.coerce.number('must be a number of milliseconds').int().min(0).max(60_000);
 const timeoutMs = durationMs.min(10);
@@ -32,6 +34,15 @@ const origins = z
   .string()
   .transform((text) => text.split(',').map((part) => part.trim()))
   .pipe(z.array(z.string().refine(isOrigin, 'must be origins as browsers send them: https://example.com,…')));
+
+const cachedTables = z.string().transform((text, context) => {
+  try {
+    return parseCachedTables(text);
+  } catch (error) {
+    context.addIssue({ code: 'custom', message: (error as Error).message });
+    return z.NEVER;
+  }
+});
 
 const environment = z
   .object({
@@ -68,6 +79,7 @@ const environment = z
       .min(1_000)
       .max(365 * DAY_MS)
       .default(DAY_MS),
+    CACHE_TABLES: cachedTables.default([]),
     BOOK_MAX_NAMES: z.coerce.number('must be a number').int().min(1).max(10_000_000).default(1_000_000),
   })
   .superRefine((env, context) => {

@@ -34,6 +34,7 @@ describe('readConfig', () => {
       FILE_PATIENCE_MS: 30_000,
       FILE_RESUME_MS: 60_000,
       FILE_TTL_MS: 86_400_000,
+      CACHE_TABLES: [],
       BOOK_MAX_NAMES: 1_000_000,
     };
     expect(readConfig({})).toEqual(defaults);
@@ -67,6 +68,8 @@ describe('readConfig', () => {
 
   test.each([
     [{ PORT: '1.5' }, 'PORT'],
+    [{ CACHE_TABLES: 'stock,stock' }, 'CACHE_TABLES'],
+    [{ CACHE_TABLES: 'stock;drop' }, 'CACHE_TABLES'],
     [{ PORT: '-1' }, 'PORT'],
     [{ MAX_STREAMS: '0' }, 'MAX_STREAMS'],
     [{ STREAM_HEARTBEAT_MS: '1' }, 'STREAM_HEARTBEAT_MS'],
@@ -96,6 +99,6 @@ describe('readConfig', () => {
     const documented = Array.from(readme.matchAll(/^\| `([A-Z_]+)` +\|/gm), ([, name]) => name);
     const read = Array.from(source.matchAll(/^ {4}([A-Z_]+): /gm), ([, name]) => name);
     expect(documented).toEqual(read);
-    expect(read.length).toBe(26);
+    expect(read.length).toBe(27);
   });
 });

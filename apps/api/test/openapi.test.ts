@@ -27,7 +27,7 @@ let document: {
 let operations: [string, Operation][];
 
 beforeAll(async () => {
-  api = await startApi({ MORTISE_PREFIX: freshPrefix() });
+  api = await startApi({ MORTISE_PREFIX: freshPrefix(), CACHE_TABLES: 'stock' });
   document = (await api.send({ path: '/openapi.json' })).json;
   operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]): [string, Operation] => [
@@ -52,7 +52,7 @@ describe('the document', () => {
       .get(RouteMethods)
       .all.filter((route) => !route.startsWith('HEAD ') && !page.test(route.split(' ')[1]!))
       .map((route) => route.replaceAll(/:(\w+)/g, '{$1}'));
-    expect(routes.length).toBe(104);
+    expect(routes.length).toBe(110);
     expect(operations.map(([route]) => route).toSorted()).toEqual(routes.toSorted());
   });
 
@@ -83,7 +83,13 @@ describe('the document', () => {
       requestBody: z.strictObject({ required: z.literal(true), content }).optional(),
       responses: z.record(
         z.string().regex(/^(?:101|[2-5]\d\d)$/),
-        z.strictObject({ description: z.string().min(3), content: content.optional() }),
+        z.strictObject({
+          description: z.string().min(3),
+          content: content.optional(),
+          headers: z
+            .record(z.string(), z.strictObject({ schema, description: z.string().min(3).optional() }))
+            .optional(),
+        }),
       ),
     });
     const openapi = z.strictObject({
@@ -177,6 +183,7 @@ describe('the document', () => {
       'renewPermits',
       'resetPassword',
       'retryTasks',
+      'scheduleRow',
       'sendMessage',
       'setPermits',
       'setRole',

@@ -6,6 +6,8 @@ import { DEFAULT_PREFIX, MAX_NAME_BYTES } from '@mortise/redis';
 import { z } from 'zod';
 
 import { type MailAddress, isMailDomain, parseMailAddress } from '@mortise/api/market';
+import type { CachedTable } from '@mortise/api/row-cache';
+import { parseCachedTables } from '@mortise/api/row-cache';
 import type { Sender } from './mail/compose.js';
 
 export interface Node {
@@ -35,6 +37,20 @@ export interface Config {
   readonly logLevel: (typeof LOG_LEVELS)[number];
   /** Without it, no access logs are counted. */
   readonly accessLogs: AccessLogs | undefined;
+  /** Without it, no rows are kept fresh. */
+  readonly cachedRows: CachedRows | undefined;
+}
+
+/** Where the rows are that are cached. */
+export type Database =
+  | { readonly type: 'postgres'; readonly url: string }
+  | { readonly type: 'sqlite'; readonly path: string };
+
+/** Which tables are cached, and whether their changes are read from an outbox. */
+export interface CachedRows {
+  readonly database: Database;
+  readonly tables: readonly CachedTable[];
+  readonly isOutboxRead: boolean;
 }
 
 /** Whence access logs come, and what is known of addresses. */
@@ -85,6 +101,9 @@ const Environment = z
     ACCESS_LOG_RETENTION_DAYS: integer(1, 36_500).default(400),
     GEOIP_DB: z.string().endsWith('.mmdb', 'must be a file ….mmdb').optional(),
     GEO_RANGES: z.string().optional(),
+    DATABASE_URL: database().optional(),
+    CACHE_TABLES: cachedTables().optional(),
+    CACHE_OUTBOX: z.stringbool('must be true or false').default(false),
     LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
   })
   .superRefine((env, context) => {
@@ -116,6 +135,13 @@ const Environment = z
         message: 'the part must not be above the number of parts',
       });
     }
+    if ((env.DATABASE_URL === undefined) !== (env.CACHE_TABLES === undefined)) {
+      context.addIssue({
+        code: 'custom',
+        path: ['DATABASE_URL, CACHE_TABLES'],
+        message: 'one needs the other',
+      });
+    }
     if ((env.REDIS_SENTINELS === undefined) !== (env.REDIS_SENTINEL_NAME === undefined)) {
       context.addIssue({
         code: 'custom',
@@ -144,6 +170,7 @@ export function readConfig(variables: NodeJS.ProcessEnv): Config {
     healthHost: env.WORKER_HOST,
     logLevel: env.LOG_LEVEL,
     accessLogs: accessLogs(env),
+    cachedRows: cachedRows(env),
   };
 }
 
@@ -168,6 +195,14 @@ function accessLogs(env: z.infer<typeof Environment>): AccessLogs | undefined {
   };
 }
 
+function cachedRows({
+  DATABASE_URL: database,
+  CACHE_TABLES: tables,
+  CACHE_OUTBOX: isOutboxRead,
+}: z.infer<typeof Environment>): CachedRows | undefined {
+  return database && tables && { database, tables, isOutboxRead };
+}
+
 /** What a key is built from. */
 function keyName() {
   return z
@@ -181,6 +216,31 @@ function url(...schemes: string[]) {
     return hostname !== '' && schemes.includes(protocol.slice(0, -1));
   };
   return z.string().refine(isUrl, `must be a URL that begins with ${schemes.join(':// or ')}://`);
+}
+
+/** A URL of PostgreSQL, or `file:` and the path of a SQLite database. */
+function database() {
+  return z.string().transform((text, context): Database => {
+    const [, path] = /^file:(?:\/\/)?([^?#]+)$/.exec(text) ?? [];
+    if (path !== undefined) return { type: 'sqlite', path };
+    if (url('postgres', 'postgresql').safeParse(text).success) return { type: 'postgres', url: text };
+    context.addIssue({
+      code: 'custom',
+      message: 'must be postgres://… or file: and the path of a SQLite database',
+    });
+    return z.NEVER;
+  });
+}
+
+function cachedTables() {
+  return z.string().transform((text, context) => {
+    try {
+      return parseCachedTables(text);
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: (error as Error).message });
+      return z.NEVER;
+    }
+  });
 }
 
 function integer(min: number, max: number) {

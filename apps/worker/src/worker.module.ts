@@ -32,20 +32,23 @@ import { MailHandlers } from './mail/mail-handlers.js';
 import type { Mailer } from './mail/mailer.js';
 import { SmtpMailer } from './mail/smtp-mailer.js';
 import { MarketHandlers } from './market/market-handlers.js';
+import { type RowRefresher, rowRefresherOf } from './row-cache/row-refresher.js';
 import { openRedis } from './open-redis.js';
 
 const REDIS = Symbol('redis');
 const MAILER = Symbol('mailer');
 const LOGS = Symbol('logs');
+const ROWS = Symbol('rows');
 
 @Module({})
 export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
-  #logsStopped: Promise<void> | undefined;
+  #stopped: Promise<unknown> | undefined;
 
   constructor(
     @Inject(REDIS) private readonly redis: RedisClient,
     @Inject(MAILER) private readonly mailer: Mailer,
     @Inject(LOGS) private readonly logs: LogCollector | undefined,
+    @Inject(ROWS) private readonly rows: RowRefresher | undefined,
     private readonly health: HealthServer,
   ) {}
 
@@ -94,6 +97,11 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
           useFactory: (redis: RedisClient) => logCollectorOf(redis, config, log),
         },
         {
+          provide: ROWS,
+          inject: [REDIS],
+          useFactory: (redis: RedisClient) => rowRefresherOf(redis, config, log),
+        },
+        {
           provide: HealthServer,
           inject: [REDIS],
           useFactory: (redis: RedisClient) =>
@@ -107,17 +115,18 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
   async onApplicationBootstrap(): Promise<void> {
     await this.health.start();
     this.logs?.start();
+    await this.rows?.start();
   }
 
   /** Before the module of the queues stops the workers. */
   onModuleDestroy(): void {
     this.health.drain();
-    this.#logsStopped = this.logs?.stop();
+    this.#stopped = Promise.all([this.logs?.stop(), this.rows?.stop()]);
   }
 
   /** After the workers have stopped. */
   async onApplicationShutdown(): Promise<void> {
-    await this.#logsStopped;
+    await this.#stopped;
     this.mailer.close();
     this.redis.disconnect();
     this.health.stop();

@@ -97,6 +97,50 @@ describe('readConfig', () => {
     expect(() => readConfig(variables)).toThrow(problem);
   });
 
+  test('cached rows', () => {
+    expect(readConfig({ DATABASE_URL: 'file:data/stock.db', CACHE_TABLES: 'stock' }).cachedRows).toEqual({
+      database: { type: 'sqlite', path: 'data/stock.db' },
+      tables: [{ name: 'stock', id: 'id' }],
+      isOutboxRead: false,
+    });
+    const url = 'postgres://worker:secret@db.example.com:5432/shop';
+    const all = { DATABASE_URL: url, CACHE_TABLES: 'shop.stock:sku, prices', CACHE_OUTBOX: 'true' };
+    expect(readConfig(all).cachedRows).toEqual({
+      database: { type: 'postgres', url },
+      tables: [
+        { name: 'shop.stock', id: 'sku' },
+        { name: 'prices', id: 'id' },
+      ],
+      isOutboxRead: true,
+    });
+    expect(readConfig({ DATABASE_URL: 'file:///data/a.db', CACHE_TABLES: 'a' }).cachedRows).toMatchObject({
+      database: { path: '/data/a.db' },
+    });
+    expect(readConfig({}).cachedRows).toBeUndefined();
+  });
+
+  test.each([
+    [{ DATABASE_URL: 'file:a.db' }, 'DATABASE_URL, CACHE_TABLES: one needs the other'],
+    [{ CACHE_TABLES: 'stock' }, 'DATABASE_URL, CACHE_TABLES: one needs the other'],
+    [
+      { DATABASE_URL: 'mysql://h/d', CACHE_TABLES: 'a' },
+      'DATABASE_URL: must be postgres://… or file: and the path',
+    ],
+    [
+      { DATABASE_URL: 'file:', CACHE_TABLES: 'a' },
+      'DATABASE_URL: must be postgres://… or file: and the path',
+    ],
+    [{ DATABASE_URL: 'file:a.db', CACHE_TABLES: 'a,a' }, 'CACHE_TABLES: must not name a table twice'],
+    [
+      { DATABASE_URL: 'file:a.db', CACHE_TABLES: 'a;drop' },
+      'CACHE_TABLES: must be tables, each with its column',
+    ],
+    [{ DATABASE_URL: 'file:a.db', CACHE_TABLES: ',' }, 'CACHE_TABLES: must be tables, each with its column'],
+    [{ CACHE_OUTBOX: 'yes please' }, 'CACHE_OUTBOX: must be true or false'],
+  ])('cached rows: %j is a mistake', (variables, problem) => {
+    expect(() => readConfig(variables)).toThrow(problem);
+  });
+
   test('a cluster', () => {
     expect(readConfig({ REDIS_CLUSTER_NODES: 'a:1,b:65535' }).redis).toEqual({
       type: 'cluster',

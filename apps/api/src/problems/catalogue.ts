@@ -128,6 +128,13 @@ export const CATALOGUE = {
     title: 'The name has too many words, or too much that is stored with it',
   },
 
+  // Cached rows.
+  'unknown-table': { status: 404, title: 'No such table is cached' },
+  'not-scheduled': { status: 404, title: 'The row is not scheduled' },
+  'unknown-row': { status: 404, title: 'The table of the database has no such row' },
+  'source-failed': { status: 502, title: 'The row could never be loaded from the database' },
+  'not-loaded': { status: 503, title: 'The row is loaded for the first time' },
+
   // The service.
   'internal-error': { status: 500, title: 'The server failed' },
   'redis-unavailable': { status: 503, title: 'Redis cannot be reached' },

@@ -5,6 +5,7 @@ import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
 import { Waits } from '../http/deadline.interceptor.js';
+import { IfMatch, TakesIfMatch } from '../http/entity-tags.js';
 import { Problems } from '../http/problems.decorator.js';
 import { MAX_WAIT_MS } from '../http/wait-of.js';
 import { Problem } from '../problems/problem.js';
@@ -20,7 +21,7 @@ import {
   retryAllBody,
   settingsSchema,
 } from './schemas.js';
-import { IfMatch, requireMatch, TakesIfMatch, tagOf } from './settings-tag.js';
+import { requireMatch, tagOf } from './settings-tag.js';
 
 type Bulk = z.infer<typeof bulkSchema>;
 type Settings = z.infer<typeof settingsSchema>;
@@ -96,7 +97,7 @@ export class QueuesController {
   async putQueue(
     @Param('queue', { schema: queueNameSchema }) name: string,
     @Body({ schema: queueBody }) body: z.infer<typeof queueBody>,
-    @IfMatch() ifMatch: string | undefined,
+    @IfMatch() ifMatch: readonly string[] | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Settings> {
     const { priorities, shards, isPaused } = body;

@@ -1,0 +1,62 @@
+/** Entity tags (RFC 9110, 8.8.3) in the headers that make a request depend on them. */
+import type { ExecutionContext } from '@nestjs/common';
+import { applyDecorators, createParamDecorator } from '@nestjs/common';
+import { ApiHeader } from '@nestjs/swagger';
+import type { FastifyRequest } from 'fastify';
+
+import { Problem } from '../problems/problem.js';
+
+/** An entity tag, or a list of them. */
+const TAGS = /^(?:\*|(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7e]*")*)$/;
+const EXAMPLE = '"Jb3fVx0q1mE9_aZ2"';
+
+/** The tags of the header `If-Match`, or undefined. Throws the problem `invalid-if-match`. */
+export const IfMatch = createParamDecorator(
+  (_: unknown, context: ExecutionContext): readonly string[] | undefined => {
+    const given = headerOf(context, 'if-match');
+    if (given === undefined) return undefined;
+    if (!TAGS.test(given)) throw new Problem('invalid-if-match', 'must be * or entity tags in quotes');
+    return tagsOf(given);
+  },
+);
+
+/** The tags of the header `If-None-Match`; none of what has no tags, since the answer is right without them too. */
+export const IfNoneMatch = createParamDecorator(
+  (_: unknown, context: ExecutionContext): readonly string[] => {
+    const given = headerOf(context, 'if-none-match');
+    return given !== undefined && TAGS.test(given) ? tagsOf(given) : [];
+  },
+);
+
+/** Whether one of the tags of `If-Match` is this one, or any: weak ones are none (strong comparison). */
+export function isMatch(tags: readonly string[], tag: string): boolean {
+  return tags.includes('*') || tags.includes(tag);
+}
+
+/** Whether one of the tags of `If-None-Match` is this one, or any, be it weak or strong (weak comparison). */
+export function isKnown(tags: readonly string[], tag: string): boolean {
+  return isMatch(tags, tag) || tags.includes(`W/${tag}`);
+}
+
+/** Documents `If-Match` on a route. */
+export function TakesIfMatch(description: string): MethodDecorator {
+  return takes('If-Match', description);
+}
+
+/** Documents `If-None-Match` on a route. */
+export function TakesIfNoneMatch(description: string): MethodDecorator {
+  return takes('If-None-Match', description);
+}
+
+function takes(name: string, description: string): MethodDecorator {
+  const schema = { type: 'string', pattern: TAGS.source } as const;
+  return applyDecorators(ApiHeader({ name, required: false, description, schema, example: EXAMPLE }));
+}
+
+function headerOf(context: ExecutionContext, name: 'if-match' | 'if-none-match'): string | undefined {
+  return context.switchToHttp().getRequest<FastifyRequest>().headers[name];
+}
+
+function tagsOf(header: string): readonly string[] {
+  return header.match(/\*|(?:W\/)?"[^"]*"/g) ?? [];
+}

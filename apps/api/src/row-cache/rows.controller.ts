@@ -1,0 +1,144 @@
+import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Post, Put, Res } from '@nestjs/common';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { RowState } from '@mortise/cache';
+import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
+
+import { IfNoneMatch, isKnown, TakesIfNoneMatch } from '../http/entity-tags.js';
+import { Problems } from '../http/problems.decorator.js';
+import { Problem } from '../problems/problem.js';
+import { RowCaches } from './row-caches.js';
+import { rowIdSchema, scheduleBody, scheduledRowSchema, tableNameSchema } from './schemas.js';
+
+const SECOND_MS = 1_000;
+
+@ApiTags('cache')
+@Controller('v1/cache/:table/rows/:row')
+export class RowsController {
+  constructor(private readonly tables: RowCaches) {}
+
+  @Get()
+  @ApiOperation({
+    summary: 'Read a row',
+    description:
+      'As it was last loaded; the database is not asked. `ETag` is that of the row, `Age` tells in seconds since when it may have been ' +
+      'another, `X-Next-Refresh` in seconds when it is loaded next. While the database is down, the row stays, and gets older.',
+  })
+  @TakesIfNoneMatch('The ETag of the row that the caller has: the same one is not sent again.')
+  @ApiResponse({
+    status: 200,
+    description: 'The row, a document of the table.',
+    content: { 'application/json': { schema: {} } },
+    headers: {
+      ETag: { schema: { type: 'string' } },
+      Age: { schema: { type: 'integer' } },
+      'X-Next-Refresh': { schema: { type: 'number' } },
+      'X-Refresh-Failures': {
+        schema: { type: 'integer' },
+        description: 'loads in a row that failed, where the last one did',
+      },
+    },
+  })
+  @ApiResponse({ status: 304, description: 'The caller has the row already.' })
+  @Problems('invalid-id', 'unknown-table', 'not-scheduled', 'unknown-row', 'source-failed', 'not-loaded')
+  async cachedRow(
+    @Param('table', { schema: tableNameSchema }) table: string,
+    @Param('row', { schema: rowIdSchema }) id: string,
+    @IfNoneMatch() known: readonly string[],
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const state = scheduled(await this.tables.of(table).inspect(id), table, id);
+    const etag = `"${present(state, table, id)}"`;
+    reply
+      .header('etag', etag)
+      .header('age', Math.floor(state.ageMs! / SECOND_MS))
+      .header('x-next-refresh', state.nextInMs / SECOND_MS)
+      // A copy may be kept, and is asked about each time.
+      .header('cache-control', 'no-cache');
+    if (state.failures > 0) reply.header('x-refresh-failures', state.failures);
+    if (isKnown(known, etag)) await reply.code(HttpStatus.NOT_MODIFIED).send();
+    else await reply.type('application/json').send(JSON.stringify(state.row));
+  }
+
+  @Put()
+  @ApiOperation({
+    summary: 'Keep a row fresh',
+    description:
+      'Loads it at once and from then on each `refreshMs`. A row that is scheduled so already is left as it is. Repeating it is safe.',
+  })
+  @ApiResponse({ status: 200, standardSchema: scheduledRowSchema, description: 'It is scheduled.' })
+  @Problems(
+    'invalid-id',
+    'invalid-body',
+    'malformed-json',
+    'body-too-large',
+    'unsupported-media-type',
+    'unknown-table',
+    'not-scheduled',
+  )
+  async scheduleRow(
+    @Param('table', { schema: tableNameSchema }) table: string,
+    @Param('row', { schema: rowIdSchema }) id: string,
+    @Body({ schema: scheduleBody }) { refreshMs }: z.infer<typeof scheduleBody>,
+  ): Promise<z.infer<typeof scheduledRowSchema>> {
+    const rows = this.tables.of(table);
+    await rows.schedule(id, { everyMs: refreshMs });
+    const { everyMs, nextInMs, ageMs, failures } = scheduled(await rows.inspect(id), table, id);
+    return { table, id, refreshMs: everyMs, nextInMs, ageMs, failures };
+  }
+
+  @Post('refresh')
+  @HttpCode(HttpStatus.ACCEPTED)
+  @ApiOperation({
+    summary: 'Have a row loaded now',
+    description:
+      'As after a change in the database: a load that has begun before is not stored. Answers when that is noted.',
+  })
+  @ApiResponse({ status: 202, description: 'It is due.' })
+  @Problems('invalid-id', 'unknown-table', 'not-scheduled')
+  async refreshRow(
+    @Param('table', { schema: tableNameSchema }) table: string,
+    @Param('row', { schema: rowIdSchema }) id: string,
+  ): Promise<void> {
+    if (!(await this.tables.of(table).refresh(id))) throw notScheduled(table, id);
+  }
+
+  @Delete()
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiOperation({
+    summary: 'Take a row out of cache and schedule',
+    description: 'A load that is under way does not bring it back. Repeating it is safe.',
+  })
+  @ApiResponse({ status: 204, description: 'It is not there any more.' })
+  @Problems('invalid-id', 'unknown-table')
+  async unscheduleRow(
+    @Param('table', { schema: tableNameSchema }) table: string,
+    @Param('row', { schema: rowIdSchema }) id: string,
+  ): Promise<void> {
+    await this.tables.of(table).unschedule(id);
+  }
+}
+
+interface Scheduled extends RowState<unknown> {
+  readonly everyMs: number;
+  readonly nextInMs: number;
+}
+
+/** Throws the problem `not-scheduled`. */
+function scheduled(state: RowState<unknown> | null, table: string, id: string): Scheduled {
+  if (state === null || state.everyMs === null || state.nextInMs === null) throw notScheduled(table, id);
+  return state as Scheduled;
+}
+
+/** The etag of the row. Throws the problem that says why there is no row. */
+function present({ etag, ageMs, failures }: Scheduled, table: string, id: string): string {
+  if (etag !== null) return etag;
+  const row = { table, id };
+  if (ageMs !== null) throw new Problem('unknown-row', `"${table}" has no row "${id}"`, row);
+  if (failures > 0) throw new Problem('source-failed', `row "${id}" was never loaded`, { ...row, failures });
+  throw new Problem('not-loaded', `row "${id}" is being loaded`, row);
+}
+
+function notScheduled(table: string, id: string): Problem {
+  return new Problem('not-scheduled', `row "${id}" of "${table}" is not scheduled`, { table, id });
+}

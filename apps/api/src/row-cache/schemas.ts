@@ -1,0 +1,59 @@
+/** What the routes of cached rows take and give. */
+import { z } from 'zod';
+
+import { isDotSegment } from '../http/dot-segment.js';
+
+const ID = /^[A-Za-z0-9._~@:-]{1,128}$/;
+const MIN_REFRESH_MS = 100;
+const MAX_REFRESH_MS = 3_650 * 86_400_000;
+
+const segment = z
+  .string()
+  .regex(ID, 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : -')
+  .refine((text) => !isDotSegment(text), 'must not be . or ..');
+
+export const tableNameSchema = segment.meta({ examples: ['stock'] });
+export const rowIdSchema = segment.meta({ examples: ['42'] });
+
+export const scheduleBody = z
+  .strictObject({
+    refreshMs: z
+      .int()
+      .min(MIN_REFRESH_MS)
+      .max(MAX_REFRESH_MS)
+      .meta({ description: 'how often the row is loaded from the database', examples: [1_000] }),
+  })
+  .meta({ id: 'ScheduleRowBody', examples: [{ refreshMs: 1_000 }] });
+
+const count = z.int().min(0);
+
+export const scheduledRowSchema = z
+  .object({
+    table: z.string(),
+    id: z.string(),
+    refreshMs: z.int().min(1),
+    nextInMs: count.meta({ description: 'until it is loaded next; 0: it is due, or being loaded' }),
+    ageMs: count
+      .nullable()
+      .meta({ description: 'since it was last found to be so in the database; null: never loaded yet' }),
+    failures: count.meta({ description: 'loads in a row that failed' }),
+  })
+  .meta({ id: 'ScheduledRow', description: 'Where a row stands in the schedule.' });
+
+export const cachedTableSchema = z
+  .object({
+    table: z.string(),
+    scheduled: count.meta({ description: 'rows in the schedule' }),
+    loaded: count.meta({ description: 'rows of these that were loaded at least once' }),
+    due: count.meta({ description: 'rows that are due and not being loaded' }),
+    failing: count.meta({ description: 'rows whose last load failed' }),
+    shardsDown: count.meta({ description: 'parts of the table whose database does not answer' }),
+    lagMs: z.number().min(0).meta({ description: 'for how long the first due row has been waiting' }),
+    hits: count.meta({ description: 'reads by this process that found their row' }),
+    misses: count.meta({ description: 'reads by this process that did not' }),
+  })
+  .meta({ id: 'CachedTable', description: 'A table whose rows are cached, in numbers.' });
+
+export const cachedTablesSchema = z
+  .object({ items: z.array(cachedTableSchema) })
+  .meta({ id: 'CachedTables', description: 'All of them.' });

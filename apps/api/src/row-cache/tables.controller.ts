@@ -1,0 +1,34 @@
+import { Controller, Get, Param } from '@nestjs/common';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { z } from 'zod';
+
+import { Problems } from '../http/problems.decorator.js';
+import { RowCaches } from './row-caches.js';
+import { cachedTableSchema, cachedTablesSchema, tableNameSchema } from './schemas.js';
+
+@ApiTags('cache')
+@Controller('v1/cache')
+export class TablesController {
+  constructor(private readonly tables: RowCaches) {}
+
+  @Get()
+  @ApiOperation({
+    summary: 'List the tables whose rows are cached',
+    description: 'Those of the settings, in numbers.',
+  })
+  @ApiResponse({ status: 200, standardSchema: cachedTablesSchema, description: 'The tables.' })
+  @Problems()
+  async listCachedTables(): Promise<z.infer<typeof cachedTablesSchema>> {
+    return { items: await this.tables.stats() };
+  }
+
+  @Get(':table')
+  @ApiOperation({ summary: 'Look at a table', description: 'Counts of its schedule; changes nothing.' })
+  @ApiResponse({ status: 200, standardSchema: cachedTableSchema, description: 'The table.' })
+  @Problems('invalid-id', 'unknown-table')
+  async cachedTable(
+    @Param('table', { schema: tableNameSchema }) table: string,
+  ): Promise<z.infer<typeof cachedTableSchema>> {
+    return { table, ...(await this.tables.of(table).stats()) };
+  }
+}

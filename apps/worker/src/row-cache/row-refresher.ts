@@ -1,0 +1,78 @@
+/** Keeps rows of the database fresh in Redis: those that somebody has scheduled, by the API or by `RowCache` itself. */
+import type { CachedTable } from '@mortise/api/row-cache';
+import { ChangeFeed, Refresher, RowCache } from '@mortise/cache';
+import { PostgresSource } from '@mortise/cache/postgres';
+import { SqliteSource } from '@mortise/cache/sqlite';
+import type { RedisClient } from '@mortise/redis';
+import type { Logger } from 'pino';
+
+import type { Config, Database } from '../config.js';
+import { ErrorLog } from '../error-log.js';
+
+/** Batches of a table that this process loads at once. */
+const CONCURRENCY = 2;
+
+type Source = PostgresSource | SqliteSource;
+
+/** What runs for the cached tables of a worker; undefined where the settings name none. */
+export function rowRefresherOf(
+  redis: RedisClient,
+  { cachedRows, prefix }: Config,
+  log: Logger,
+): RowRefresher | undefined {
+  if (cachedRows === undefined) return undefined;
+  const { database, tables, isOutboxRead } = cachedRows;
+  const errors = new ErrorLog(log);
+  const onError = (error: unknown): void => errors.add(error);
+  const cached = tables.map((table) => {
+    const source = sourceOf(database, table);
+    return { source, rows: new RowCache(redis, table.name, { prefix, load: source.load }) };
+  });
+  const refresher = new Refresher(
+    redis,
+    cached.map(({ rows }) => rows),
+    { concurrency: CONCURRENCY, onError },
+  );
+  const feeds = isOutboxRead
+    ? cached.map(({ source, rows }) => new ChangeFeed(redis, source, rows, { onError }))
+    : [];
+  return new RowRefresher(
+    refresher,
+    feeds,
+    cached.map(({ source }) => source),
+  );
+}
+
+/** The refresher of all tables, the readers of their outboxes, and their connections. */
+export class RowRefresher {
+  constructor(
+    private readonly refresher: Refresher,
+    private readonly feeds: readonly ChangeFeed[],
+    private readonly sources: readonly Source[],
+  ) {}
+
+  /** A database that is away is no reason not to start: rows are served as they are until it is back. */
+  async start(): Promise<void> {
+    await this.refresher.start();
+    await Promise.all(this.feeds.map((feed) => feed.start()));
+  }
+
+  /** Claims nothing more, and closes the connections when what was claimed is stored. */
+  async stop(): Promise<void> {
+    await Promise.all([this.refresher.stop(), ...this.feeds.map((feed) => feed.stop())]);
+    await Promise.all(this.sources.map((source) => source.close()));
+  }
+}
+
+function sourceOf(database: Database, { name, id }: CachedTable): Source {
+  if (database.type === 'sqlite') return new SqliteSource({ path: database.path, table: name, id });
+  const [table = '', schema] = name.split('.', 2).toReversed();
+  return new PostgresSource({
+    url: database.url,
+    table,
+    ...(schema !== undefined && { schema }),
+    id,
+    // As many as there are queries at once.
+    maxConnections: CONCURRENCY,
+  });
+}
