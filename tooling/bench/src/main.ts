@@ -1,8 +1,9 @@
 /**
- * `npm run bench -- [name …] [--repeats 3] [--seconds n] [--dry-run [--scale n]]`: measures, prints tables and bars, writes results and
- * remakes docs/BENCHMARKS.md; a dry run writes nothing. A name is that of a group, a scenario or some of one kind
- * (`locks.hand-off`); without one all run. `--seconds` is for work of a fixed time; `--scale 0.01` takes a hundredth of the data where a
- * scenario has much of it, to see that it runs, and is for dry runs. Ends with code 1 when a bar is missed.
+ * `npm run bench -- [name …] [--repeats 3] [--seconds n] [--measured how] [--dry-run [--scale n]]`: measures, prints tables and
+ * bars, writes results and remakes docs/BENCHMARKS.md; a dry run writes nothing. A name is that of a group, a scenario or some
+ * of one kind (`locks.hand-off`); without one all run. `--seconds` is for work of a fixed time; `--measured 'beside other work'`
+ * is noted among the conditions; `--scale 0.01` takes a hundredth of the data where a scenario has much of it, to see that it
+ * runs, and is for dry runs. Ends with code 1 when a bar is missed.
  */
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -13,12 +14,13 @@ import { run } from './run.js';
 import type { Scenario } from './scenario.js';
 import { aggregation } from './scenarios/aggregation/index.js';
 import { autocomplete } from './scenarios/autocomplete/index.js';
+import { cache } from './scenarios/cache/index.js';
 import { files } from './scenarios/files/index.js';
 import { locks } from './scenarios/locks/index.js';
 import { messaging } from './scenarios/messaging/index.js';
 import { queues } from './scenarios/queues/index.js';
 
-const scenarios = [...locks, ...queues, ...messaging, ...files, ...autocomplete, ...aggregation];
+const scenarios = [...locks, ...queues, ...messaging, ...files, ...autocomplete, ...cache, ...aggregation];
 const results = fileURLToPath(new URL('../results/', import.meta.url));
 const docs = fileURLToPath(new URL('../../../docs/', import.meta.url));
 
@@ -28,12 +30,14 @@ const { values, positionals } = parseArgs({
     repeats: { type: 'string', default: '3' },
     seconds: { type: 'string' },
     scale: { type: 'string', default: '1' },
+    measured: { type: 'string' },
     'dry-run': { type: 'boolean', default: false },
   },
 });
 const repeats = Number(values.repeats);
 const seconds = values.seconds === undefined ? undefined : Number(values.seconds);
 const scale = Number(values.scale);
+const { measured } = values;
 const chosen = scenarios.filter(
   ({ name, alsoIn }) =>
     positionals.length === 0 ||
@@ -52,7 +56,7 @@ const isUsable =
   (scale === 1 || (scale > 0 && values['dry-run']));
 if (chosen.length === 0 || !isUsable) {
   console.error(
-    `usage: npm run bench -- [name …] [--repeats 3] [--seconds n] [--dry-run [--scale n]]\n  ${scenarios.map(({ name }) => name).join('\n  ')}`,
+    `usage: npm run bench -- [name …] [--repeats 3] [--seconds n] [--measured how] [--dry-run [--scale n]]\n  ${scenarios.map(({ name }) => name).join('\n  ')}`,
   );
   process.exit(2);
 }
@@ -63,7 +67,7 @@ let missed = 0;
 
 async function measureOne(scenario: Scenario): Promise<void> {
   console.log(`\n${scenario.title}\n${scenario.method ?? ''}`.trimEnd());
-  const result = await run(scenario, { repeats, seconds, scale, log: console.log });
+  const result = await run(scenario, { repeats, seconds, scale, measured, log: console.log });
   if (!values['dry-run']) store(results, result);
   const conditions = Object.entries(result.conditions).map((pair) => pair.join(' '));
   console.log(`\n${scenario.title}\n${conditions.join(' · ')}\n${table(result, scenario)}`);

@@ -35,6 +35,8 @@ export interface RunOptions {
   readonly seconds: number | undefined;
   /** Of the data, where the scenario allows it. */
   readonly scale: number;
+  /** How, where it isn't on a machine that has nothing else to do: noted among the conditions. */
+  readonly measured?: string | undefined;
   readonly log: (line: string) => void;
 }
 
@@ -79,6 +81,8 @@ export async function run(scenario: Scenario, options: RunOptions): Promise<Resu
       [server.kind]: server.version,
       ioredis: versionOf('ioredis'),
       load: `${Math.min(...loads).toFixed(1)} to ${Math.max(...loads).toFixed(1)}`,
+      date: new Date().toISOString().slice(0, 10),
+      ...(options.measured !== undefined && { measured: options.measured }),
     },
     repeats,
     competitors: rows,

@@ -1,12 +1,14 @@
 import { once } from 'node:events';
-import { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import { RowCache } from '@mortise/cache';
 import { Child } from '../child.js';
+import { connectTo } from '../connect.js';
+import type { RedisAddress } from '../locks/config.js';
 import type { Fault, Loaded } from './config.js';
 import { faultKey, sourceKey, TABLE } from './config.js';
 
 export interface FleetOptions {
-  readonly url: string;
+  readonly redis: RedisAddress;
   readonly prefix: string;
   readonly rows: number;
   readonly everyMs: number;
@@ -19,7 +21,7 @@ async function load(): Promise<never> {
 
 /** Daemons over one table, and the source of its rows. */
 export class RowFleet {
-  readonly redis: Redis;
+  readonly redis: Redis | Cluster;
   readonly rows: RowCache<string>;
   readonly ids: readonly string[];
   readonly daemons: Child[] = [];
@@ -29,8 +31,7 @@ export class RowFleet {
 
   constructor(options: FleetOptions) {
     this.#options = options;
-    this.redis = new Redis(options.url, { maxRetriesPerRequest: null, retryStrategy: () => 20 });
-    this.redis.on('error', () => undefined);
+    this.redis = connectTo(options.redis);
     this.rows = new RowCache<string>(this.redis, TABLE, { prefix: options.prefix, load });
     this.ids = Array.from({ length: options.rows }, (_, index) => `row ${index}`);
   }
@@ -43,12 +44,12 @@ export class RowFleet {
   }
 
   async add(): Promise<Child> {
-    const { url, prefix, leaseMs } = this.#options;
+    const { redis, prefix, leaseMs } = this.#options;
     let ready!: () => void;
     const isReady = new Promise<void>((resolve) => {
       ready = resolve;
     });
-    const config = { redis: { url }, prefix, leaseMs };
+    const config = { redis, prefix, leaseMs };
     const child = new Child('rows/daemon.js', config, prefix, (message) => {
       if (message === 'ready') ready();
       else this.loads.push(message as Loaded);

@@ -24,7 +24,13 @@ afterEach(() => fleet?.dispose());
 
 async function start(daemons = 4): Promise<void> {
   prefix = freshPrefix();
-  fleet = new RowFleet({ url: server.url, prefix, rows: ROWS, everyMs: EVERY_MS, leaseMs: LEASE_MS });
+  fleet = new RowFleet({
+    redis: { url: server.url },
+    prefix,
+    rows: ROWS,
+    everyMs: EVERY_MS,
+    leaseMs: LEASE_MS,
+  });
   await fleet.start(daemons);
   await until('the first fill', async () => (await fleet.rows.stats()).loaded === ROWS);
 }

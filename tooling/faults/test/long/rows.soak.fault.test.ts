@@ -61,7 +61,7 @@ test(
   'after whatever happens, all rows are there, new, and not older than their bound',
   async () => {
     fleet = new RowFleet({
-      url: server.url,
+      redis: { url: server.url },
       prefix: freshPrefix(),
       rows: ROWS,
       everyMs: EVERY_MS,
