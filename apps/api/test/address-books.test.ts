@@ -142,6 +142,26 @@ describe('the book', () => {
     expect(await complete('boosts', 'a')).toEqual(['amy', 'ann']);
     expect(verdict(await boost('nobody', {}))).toEqual([404, 'unknown-name']);
   });
+
+  test('is boosted once by an Idempotency-Key, and by no other boost with it', async () => {
+    await putAll('keyed', [{ name: 'frank' }, { name: 'ann', score: 2 }]);
+    const boost = (name: string, key: string, body: object): Promise<Answer> =>
+      api.send({
+        method: 'POST',
+        path: `/v1/address-books/keyed/names/${name}/boost?by=frank`,
+        body,
+        headers: { 'idempotency-key': key },
+      });
+    expect((await boost('ann', 'b-1', { amount: 5 })).json).toEqual({ name: 'ann', score: 7 });
+    expect((await boost('ann', 'b-2', { amount: 5 })).json).toEqual({ name: 'ann', score: 12 });
+    const again = await Promise.all([1, 2, 3].map(() => boost('ann', '"b-1"', { amount: 5 })));
+    expect(again.map(({ status, json }) => [status, json.score])).toEqual([1, 2, 3].map(() => [200, 7]));
+    expect((await ask('GET', 'keyed/names/ann?by=frank')).json.score).toBe(12);
+    expect(verdict(await boost('ann', 'b-1', { amount: 6 }))).toEqual([422, 'request-reused']);
+    expect((await boost('frank', 'b-1', { amount: 5 })).json.requestKey).toBe('b-1');
+    expect(verdict(await boost('ann', 'a b', {}))).toEqual([400, 'invalid-idempotency-key']);
+    expect((await ask('GET', 'keyed/names/ann?by=frank')).json.score).toBe(12);
+  });
 });
 
 describe('completions', () => {
@@ -209,6 +229,31 @@ describe('completions', () => {
     } while (cursor !== null && pages < 10);
     expect(found).toEqual(all);
   });
+
+  test('by score end at the 10,000th name, and go on by the alphabet', async () => {
+    const names = Array.from({ length: 10_100 }, (_, n) => ({ name: `n-${n}`, score: n }));
+    await putAll('deep', [{ name: 'frank' }]);
+    for (let from = 0; from < names.length; from += 1_000)
+      await putAll('deep', names.slice(from, from + 1_000));
+    let cursor: string | undefined;
+    for (let pages = 0; pages < 100; pages += 1) {
+      const { items, nextCursor } = await page('deep', { limit: '100', ...(cursor && { cursor }) });
+      expect(items[0].name).toBe(`n-${10_099 - 100 * pages}`);
+      cursor = nextCursor;
+    }
+    const refused = await ask('GET', `deep/completions?by=frank&limit=100&cursor=${cursor}`);
+    expect(verdict(refused)).toEqual([400, 'page-too-deep']);
+    expect(refused.json).toMatchObject({ depth: 10_000, maxDepth: 10_000 });
+    let listed = 0;
+    let next: string | null | undefined;
+    do {
+      const query = { order: 'alphabetical', limit: '100', ...(next && { cursor: next }) };
+      const { items, nextCursor } = await page('deep', query);
+      listed += items.length;
+      next = nextCursor;
+    } while (next !== null);
+    expect(listed).toBe(10_101);
+  }, 60_000);
 
   test('refuse a cursor that is none', async () => {
     for (const cursor of ['x', '%00', 'e30', 'W10', 'x'.repeat(4_096)]) {

@@ -28,6 +28,15 @@ export class EntryTooLargeError extends CodedError {
   }
 }
 
+/** The `id` of a boost came before with another key or another amount, less than an hour ago. Nothing was changed. */
+export class RequestReusedError extends CodedError {
+  readonly code = 'ERR_REQUEST_REUSED';
+
+  constructor(readonly requestKey: string) {
+    super(`request ${JSON.stringify(requestKey)} came before with another boost`);
+  }
+}
+
 /** `after` is no cursor, a damaged one, or one of another book, text or order. Nothing was sent. */
 export class InvalidCursorError extends CodedError {
   readonly code = 'ERR_INVALID_CURSOR';

@@ -7,6 +7,7 @@ export {
   NoSourceAnsweredError,
   NoWordsError,
   PageTooDeepError,
+  RequestReusedError,
   SourceTimeoutError,
 } from './errors.js';
 export type { TextRange } from './folded-text.js';
@@ -27,6 +28,7 @@ export type {
   AddManyOptions,
   AddManyResult,
   AddressBookOptions,
+  BoostOptions,
   CompleteBookOptions,
   CompleteOptions,
   RecentContactsOptions,

@@ -4,10 +4,14 @@
  * | `<prefix>:autocomplete:{<user>}:recent:<version>` | LIST of entries, last touched first | `touch`, `remove` | with its last entry, or `idleMs` after the last `touch` or `remove` |
  * | `<prefix>:autocomplete:{<user>}:ranked:<version>` | ZSET entry -> rank by frecency, with `halfLifeMs` instead of the list | `touch`, `remove` | as the list |
  * | `<prefix>:autocomplete:{<book>}:meta:<version>` | HASH: size, number of blocks | changes of the book | with its last entry |
- * | `…{<book>}:block:<version>:<n>` | ZSET member -> rank; the first is number 0 | as above | with its last member |
- * | `…{<book>}:directory:<version>` | ZSET of where blocks begin, in the order of bytes | as above | when one block is left |
+ * | `…{<book>}:b:<version>:<n>` | ZSET member -> rank; the first is number 0 | as above | with its last member |
+ * | `…{<book>}:directory:<version>` | ZSET of where blocks begin, in the order of bytes, and marks of what is in them | as above | when one block is left |
  * | `…{<book>}:cards:<version>` | HASH encoded key -> what members don't say | as above | with its last card |
- * | `…{<book>}:top:<version>:<form prefix>` | ZSET of the best members with a prefix | as above | when two blocks of it are left, or with its last member |
+ * | `…{<book>}:t:<version>:<form prefix>` | ZSET of the best members with a prefix | as above | when two blocks of it are left, or with its last member |
+ *
+ * Blocks and top sets have names of one letter, for these are written to the append-only file with each change of a score, and take a tenth of
+ * the memory of a name.
+ * `…{<book>}:request:<version>:<id>` is a STRING, what a boost with an id has done; it goes away after an hour.
  *
  * Scripts of a book are also given `…{<book>}:absent:<version>`, which never exists (`book/slot-moves.ts`).
  *
@@ -25,6 +29,8 @@ export interface BookKeys {
   readonly firstBlock: string;
   /** The beginning of names, and the top set of all. */
   readonly tops: string;
+  /** The beginning of names. */
+  readonly requests: string;
   /** Never exists. */
   readonly absent: string;
 }
@@ -44,8 +50,9 @@ export class AutocompleteKeys {
       directory: book.key('directory', version),
       meta: book.key('meta', version),
       cards: book.key('cards', version),
-      firstBlock: `${book.key('block', version)}:0`,
-      tops: `${book.key('top', version)}:`,
+      firstBlock: `${book.key('b', version)}:0`,
+      tops: `${book.key('t', version)}:`,
+      requests: `${book.key('request', version)}:`,
       absent: book.key('absent', version),
     };
   }

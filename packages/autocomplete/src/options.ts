@@ -47,7 +47,10 @@ export interface AddressBookOptions {
    * throws passes through, and nothing is written. Default: none.
    */
   readonly keysOf?: (display: string) => readonly string[];
+  /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string;
+  /** What is told of changes and completions. Default: nothing. */
+  readonly telemetry?: Telemetry;
 }
 
 export interface AddEntry<Payload> {
@@ -61,6 +64,12 @@ export interface AddEntry<Payload> {
   readonly payload?: Payload;
   /** A finite number; the highest come first. Default: that of the entry as it was, or 0. */
   readonly score?: number;
+}
+
+/** Of one `boost`. */
+export interface BoostOptions {
+  /** Told apart by it for an hour: the same boost again changes nothing, and returns what the first one did. 1 to 1,024 bytes. Default: none. */
+  readonly id?: string;
 }
 
 /** Of one `complete` or `page` of an address book. */

@@ -4,7 +4,7 @@ import { Script } from '@mortise/redis';
 export const bookApply = new Script({
   name: "book.apply",
   isReadOnly: false,
-  keys: ["directory","meta","cards","firstBlock","tops","absent"],
+  keys: ["directory","meta","cards","firstBlock","tops","requests","absent"],
   args: ["halfLifeMs"],
   restArg: "changes",
   source: "#!lua\n" +
@@ -14,24 +14,29 @@ export const bookApply = new Script({
     "-- said by its members stands on its card. An entry without a card has the members that follow from its key.\n" +
     "--\n" +
     "-- KEYS\n" +
-    "--   directory    ZSET with score 0 of <start> NUL <number of block>, of a book of several blocks; until there is only one\n" +
+    "--   directory    ZSET with score 0 of <start> NUL <number of block> NUL <marks>, of a book of several blocks; until there is only one\n" +
     "--   meta         HASH: size (entries), blocks (the highest number); until the book is empty\n" +
     "--   cards        HASH encoded key -> forms, each behind \\1 but for the first, NUL, what Lua does not read; until the last card goes\n" +
     "--   firstBlock   ZSET member -> rank; blocks with other numbers have other ends of this name; until it is empty\n" +
     "--   tops         the beginning of the names of the top sets: ZSET member -> rank, behind it the prefix; until the prefix is light\n" +
+    "--   requests     the beginning of the names of the boosts with an id: STRING <amount> NUL <encoded key> NUL <new score>; for an hour\n" +
     "--   absent       never exists: while the slot moves, a node refuses a call of whose keys it lacks one, and so runs none\n" +
     "-- ARGV\n" +
     "--   halfLifeMs   scores halve in so long, ms; 0: they are as they were set\n" +
     "--   changes...   for each: add, remove or boost; the encoded key; the score, or by how much, or nothing to keep it; the card, or\n" +
-    "--                nothing; how many members follow from the key, and these; with add: how many members it has, and these\n" +
+    "--                the encoded id of a boost, or nothing; how many members follow from the key, and these; with add: how many members it has, and these\n" +
     "-- RETURNS\n" +
-    "--   for each: add and remove, 1 if the entry was there, else 0; boost, the new score as a string, or an empty one if it is not there\n" +
-    "local directory, meta, cards, firstBlock, tops, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
+    "--   for each: add and remove, 1 if the entry was there, else 0; boost, the new score as a string, or an empty one if it is not there,\n" +
+    "--   or ! if another boost has had its id\n" +
+    "local directory, meta, cards, firstBlock, tops = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local requests, absent = KEYS[6], KEYS[7]\n" +
     "local halfLifeMs = tonumber(ARGV[1])\n" +
     "local changes = ARGV\n" +
     "local find = string.find\n" +
+    "local REMEMBERED_MS = '3600000'\n" +
     "\n" +
-    "-- Where the members of a book are. Bytes are compared by hand: `<` on strings follows the locale of the server.\n" +
+    "-- Where the members of a book are. Bytes are compared by hand: `<` on strings follows the locale of the server. Numbers are given to\n" +
+    "-- commands as strings, since it takes Lua longer to write one than Redis to read it.\n" +
     "-- Expects: directory, firstBlock, tops, find.\n" +
     "local sub, byte = string.sub, string.byte\n" +
     "local blocks = sub(firstBlock, 1, -2)\n" +
@@ -45,7 +50,8 @@ export const bookApply = new Script({
     "    elseif not x then\n" +
     "      return false\n" +
     "    end\n" +
-    "    at = at + 1\n" +
+    "    -- Equal names differ in their keys only, behind dozens of bytes.\n" +
+    "    at = at + (at > 2 and sub(a, at, at + 15) == sub(b, at, at + 15) and 16 or 1)\n" +
     "  end\n" +
     "end\n" +
     "\n" +
@@ -60,13 +66,27 @@ export const bookApply = new Script({
     "  return at + (first < 0xC0 and 0 or first < 0xE0 and 1 or first < 0xF0 and 2 or 3)\n" +
     "end\n" +
     "\n" +
+    "-- An entry of the directory is where a block begins, NUL, its number, NUL, and the marks of its members.\n" +
     "local function keyOf(entry)\n" +
-    "  return blocks .. sub(entry, find(entry, '\\0', 1, true) + 1)\n" +
+    "  local from = find(entry, '\\0', 1, true) + 1\n" +
+    "  return blocks .. sub(entry, from, find(entry, '\\0', from, true) - 1)\n" +
+    "end\n" +
+    "\n" +
+    "-- One of 190 bytes that stands for the first five bytes of a text: a block without the mark of a text has no member that begins with it.\n" +
+    "-- Nine of ten blocks in which a typing error would have to be needn't be looked into.\n" +
+    "local function markOf(text)\n" +
+    "  local a, b, c, d, e = byte(text, 1, 5)\n" +
+    "  return e and string.char(64 + (a + 5 * b + 17 * c + 41 * d + 83 * e) % 190)\n" +
+    "end\n" +
+    "\n" +
+    "-- Where the marks of an entry begin.\n" +
+    "local function marksFrom(entry)\n" +
+    "  return find(entry, '\\0', find(entry, '\\0', 1, true) + 1, true) + 1\n" +
     "end\n" +
     "\n" +
     "-- The block that a member belongs to, and its entry in the directory; a book of one block has none.\n" +
     "local function placeOf(member)\n" +
-    "  local entry = redis.call('ZREVRANGEBYLEX', directory, '(' .. member .. '\\1', '-', 'LIMIT', 0, 1)[1]\n" +
+    "  local entry = redis.call('ZREVRANGEBYLEX', directory, '(' .. member .. '\\1', '-', 'LIMIT', '0', '1')[1]\n" +
     "  return entry and keyOf(entry) or firstBlock, entry\n" +
     "end\n" +
     "\n" +
@@ -78,7 +98,7 @@ export const bookApply = new Script({
     "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
     "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
     "local function matching(key, pattern)\n" +
-    "  local list, found = redis.call('ZSCAN', key, 0, 'MATCH', pattern, 'COUNT', 1000)[2], {}\n" +
+    "  local list, found = redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2], {}\n" +
     "  local isSorted = true\n" +
     "  for i = 1, #list, 2 do\n" +
     "    local one = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
@@ -91,48 +111,62 @@ export const bookApply = new Script({
     "  return found\n" +
     "end\n" +
     "\n" +
+    "-- Whether a block begins within a prefix, and not where it begins.\n" +
+    "local function isWithin(entry, part)\n" +
+    "  return entry and sub(entry, 1, #part) == part and byte(entry, #part + 1) ~= 0\n" +
+    "end\n" +
+    "\n" +
+    "-- The blocks that may have members with a light prefix; nothing of a heavy one.\n" +
+    "local function lightPlacesOf(prefix)\n" +
+    "  local entries = redis.call('ZREVRANGEBYLEX', directory, '(' .. prefix .. '\\255', '-', 'LIMIT', '0', '2')\n" +
+    "  if isWithin(entries[2], prefix) then\n" +
+    "    return nil\n" +
+    "  elseif not entries[1] then\n" +
+    "    return { firstBlock }\n" +
+    "  end\n" +
+    "  local mark, found = markOf(prefix), {}\n" +
+    "  for i = 1, isWithin(entries[1], prefix) and 2 or 1 do\n" +
+    "    if not mark or find(entries[i], mark, marksFrom(entries[i]), true) then\n" +
+    "      found[#found + 1] = keyOf(entries[i])\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return found\n" +
+    "end\n" +
+    "\n" +
     "-- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes\n" +
     "-- and not code points, so that no alphabet gives a prefix more than a few dozen parts: of Han there are thousands.\n" +
     "-- A prefix is heavy, and has a top set, when two blocks or more begin behind where it begins. A light one has no heavy ones\n" +
-    "-- in it, and one or two blocks.\n" +
+    "-- in it, and one or two blocks. The last part comes first: of the two last blocks that begin in front of a place, both tell\n" +
+    "-- whether the part is heavy, and the last one is where it ends.\n" +
     "local function partsOf(prefix)\n" +
-    "  local last = '(' .. prefix .. '\\255'\n" +
-    "  local entries = redis.call('ZREVRANGEBYLEX', directory, last, '-', 'LIMIT', 0, 2)\n" +
-    "  if not entries[1] then\n" +
-    "    return { firstBlock }, {}\n" +
-    "  end\n" +
-    "  local found, children = {}, {}\n" +
-    "  for i, entry in ipairs(entries) do\n" +
-    "    found[i] = keyOf(entry)\n" +
-    "    if sub(entry, 1, #prefix) ~= prefix or byte(entry, #prefix + 1) == 0 then\n" +
-    "      return found, children\n" +
+    "  local found, children, above, bound = {}, {}, nil, prefix .. '\\255'\n" +
+    "  repeat\n" +
+    "    local entries, at = redis.call('ZREVRANGEBYLEX', directory, '(' .. bound, '-', 'LIMIT', '0', '3'), 1\n" +
+    "    if not entries[1] then\n" +
+    "      return { firstBlock }, {}\n" +
     "    end\n" +
-    "  end\n" +
-    "  local entry = redis.call('ZRANGEBYLEX', directory, '(' .. prefix .. '\\1', last, 'LIMIT', 0, 1)[1]\n" +
-    "  found = { (placeOf(prefix)) }\n" +
-    "  local heavy\n" +
-    "  -- The block in which a heavy part ends may go on behind it; not if another one is next to it, as b is to a.\n" +
-    "  local function leave(child)\n" +
-    "    local isNext = child and byte(heavy, -1) + 1 == byte(child, -1)\n" +
-    "    if not isNext then\n" +
-    "      found[#found + 1] = placeOf(heavy .. '\\254')\n" +
+    "    bound = nil\n" +
+    "    while not bound do\n" +
+    "      local entry = entries[at]\n" +
+    "      if not isWithin(entry, prefix) then\n" +
+    "        found[#found + 1] = keyOf(entry)\n" +
+    "        return found, children\n" +
+    "      end\n" +
+    "      local part = sub(entry, 1, #prefix + 1)\n" +
+    "      local isHeavy = isWithin(entry, part) and isWithin(entries[at + 1], part)\n" +
+    "      -- The block in which a heavy part ends may go on behind it; not if another one is next to it, as b is to a.\n" +
+    "      if not (isHeavy and above and byte(above, -1) == byte(part, -1) + 1) then\n" +
+    "        found[#found + 1] = keyOf(entry)\n" +
+    "      end\n" +
+    "      above = isHeavy and part\n" +
+    "      if isHeavy then\n" +
+    "        children[#children + 1], bound = part, part\n" +
+    "      elseif at == 2 then\n" +
+    "        bound = entry\n" +
+    "      end\n" +
+    "      at = at + 1\n" +
     "    end\n" +
-    "  end\n" +
-    "  while entry do\n" +
-    "    local child = sub(entry, 1, #prefix + 1)\n" +
-    "    local isHeavy = redis.call('EXISTS', tops .. child) == 1\n" +
-    "    if heavy then\n" +
-    "      leave(isHeavy and child)\n" +
-    "    end\n" +
-    "    heavy = isHeavy and child\n" +
-    "    children[#children + 1] = heavy or nil\n" +
-    "    found[#found + 1] = not heavy and keyOf(entry) or nil\n" +
-    "    entry = redis.call('ZRANGEBYLEX', directory, '(' .. (heavy and child .. '\\255' or entry), last, 'LIMIT', 0, 1)[1]\n" +
-    "  end\n" +
-    "  if heavy then\n" +
-    "    leave()\n" +
-    "  end\n" +
-    "  return found, children\n" +
+    "  until false\n" +
     "end\n" +
     "-- The best members that have a prefix, exactly.\n" +
     "-- Expects: book.places.part.lua before it.\n" +
@@ -151,6 +185,15 @@ export const bookApply = new Script({
     "      end\n" +
     "    end\n" +
     "  end\n" +
+    "end\n" +
+    "\n" +
+    "-- The best of a top set, up to a number; nothing of one that is not there.\n" +
+    "local function bestOf(top, most)\n" +
+    "  local list, found = redis.call('ZRANGE', top, '0', most - 1, 'WITHSCORES'), {}\n" +
+    "  for i = 1, #list, 2 do\n" +
+    "    found[#found + 1] = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
+    "  end\n" +
+    "  return found\n" +
     "end\n" +
     "\n" +
     "local ranked\n" +
@@ -180,20 +223,32 @@ export const bookApply = new Script({
     "    return #others > 0 and merge(found, others, most) or found\n" +
     "  end\n" +
     "  local found, seen, lasts = {}, {}, {}\n" +
+    "  if children[#children] == '\\3' then\n" +
+    "    -- All entries are asked for, and all have other members.\n" +
+    "    children[#children] = nil\n" +
+    "  end\n" +
     "  for _, key in ipairs(places) do\n" +
     "    take(key, prefix, most, after, found, seen)\n" +
     "  end\n" +
     "  for i, child in ipairs(children) do\n" +
     "    local top = tops .. child\n" +
-    "    take(top, child, most, after, found, seen)\n" +
-    "    local last = redis.call('ZRANGE', top, -1, -1, 'WITHSCORES')\n" +
-    "    lasts[i] = { member = last[1], rank = tonumber(last[2]) }\n" +
+    "    if after then\n" +
+    "      take(top, child, most, after, found, seen)\n" +
+    "      local last = redis.call('ZRANGE', top, '-1', '-1', 'WITHSCORES')\n" +
+    "      lasts[i] = last[1] and { member = last[1], rank = tonumber(last[2]) }\n" +
+    "    else\n" +
+    "      -- Few of most parts are among the best of all.\n" +
+    "      for _, one in ipairs(bestOf(top, math.ceil(most / 4))) do\n" +
+    "        found[#found + 1] = not seen[one.member] and one or nil\n" +
+    "        seen[one.member], lasts[i] = true, one\n" +
+    "      end\n" +
+    "    end\n" +
     "  end\n" +
     "  table.sort(found, precedes)\n" +
     "  local worst = found[most]\n" +
     "  for i, child in ipairs(children) do\n" +
-    "    -- It may have more that belongs here than its top set tells.\n" +
-    "    if not worst or precedes(lasts[i], worst) then\n" +
+    "    -- It may have more that belongs here than its top set tells. There is no set where the last member has gone, and its block will.\n" +
+    "    if lasts[i] and (not worst or precedes(lasts[i], worst)) then\n" +
     "      for _, one in ipairs(ranked(child, most, after)) do\n" +
     "        if not seen[one.member] then\n" +
     "          seen[one.member] = true\n" +
@@ -209,22 +264,167 @@ export const bookApply = new Script({
     "  return found\n" +
     "end\n" +
     "\n" +
-    "-- The best members with a prefix, in the order of rank, behind a member if one is given.\n" +
+    "-- The best members with a prefix, in the order of rank, behind a member if one is given. Without a prefix, some are left out: those for\n" +
+    "-- two words, and others but the first of an entry.\n" +
     "function ranked(prefix, most, after)\n" +
     "  local found, top = {}, tops .. prefix\n" +
     "  if after then\n" +
     "    take(top, prefix, most, after, found)\n" +
     "  else\n" +
-    "    local list = redis.call('ZRANGE', top, 0, most - 1, 'WITHSCORES')\n" +
-    "    for i = 1, #list, 2 do\n" +
-    "      found[#found + 1] = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
-    "    end\n" +
+    "    found = bestOf(top, most)\n" +
     "  end\n" +
     "  return #found == most and found or expand(prefix, most, after)\n" +
     "end\n" +
+    "-- The forms of an entry, and which of them fit the tokens of a query. `forms.ts` makes the same ones.\n" +
+    "-- Expects: book.places.part.lua before it, cards.\n" +
+    "\n" +
+    "local function begins(text, with)\n" +
+    "  return sub(text, 1, #with) == with\n" +
+    "end\n" +
+    "\n" +
+    "-- The form of a member. `ann ann` is all of its member, as a handle is: it has one form, which is its key.\n" +
+    "local function formIn(member)\n" +
+    "  return sub(member, 1, (find(member, '\\1', 1, true) or 0) - 1)\n" +
+    "end\n" +
+    "\n" +
+    "-- The words of a form, in its order.\n" +
+    "local function wordsIn(form)\n" +
+    "  local words = {}\n" +
+    "  for word in string.gmatch(byte(form, 1) == 3 and sub(form, (find(form, ' ', 1, true))) or form, '[^ ]+') do\n" +
+    "    words[#words + 1] = word\n" +
+    "  end\n" +
+    "  return words\n" +
+    "end\n" +
+    "\n" +
+    "-- The first code points of two texts in turn, up to the third; a text that has ended gives `ended`, or ends all.\n" +
+    "local function inTurn(a, b, ended)\n" +
+    "  local turns, atA, atB = {}, 1, 1\n" +
+    "  for _ = 1, 3 do\n" +
+    "    local toA, toB = atA <= #a and endOf(a, atA), atB <= #b and endOf(b, atB)\n" +
+    "    turns[#turns + 1] = toA and sub(a, atA, toA) or ended\n" +
+    "    if not ended and not (toA and toB) then\n" +
+    "      break\n" +
+    "    end\n" +
+    "    turns[#turns + 1] = toB and sub(b, atB, toB) or ended\n" +
+    "    atA, atB = toA and toA + 1 or atA, toB and toB + 1 or atB\n" +
+    "  end\n" +
+    "  return table.concat(turns)\n" +
+    "end\n" +
+    "\n" +
+    "-- All forms of a name that are of one kind with one of them.\n" +
+    "local function formsLike(form)\n" +
+    "  local words, forms = wordsIn(form), {}\n" +
+    "  if byte(form, 1) ~= 3 then\n" +
+    "    local space = 0\n" +
+    "    while space do\n" +
+    "      forms[#forms + 1] = space == 0 and form or sub(form, space + 1) .. ' ' .. sub(form, 1, space - 1)\n" +
+    "      space = find(form, ' ', space + 1, true)\n" +
+    "    end\n" +
+    "    return forms\n" +
+    "  end\n" +
+    "  table.sort(words, isBefore)\n" +
+    "  for i = 1, #words do\n" +
+    "    for j = i + 1, #words do\n" +
+    "      local all = { words[i], words[j] }\n" +
+    "      for k = 1, #words do\n" +
+    "        all[#all + 1] = k ~= i and k ~= j and words[k] or nil\n" +
+    "      end\n" +
+    "      forms[#forms + 1] = '\\3' .. inTurn(words[i], words[j], '\\4') .. ' ' .. table.concat(all, ' ')\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return forms\n" +
+    "end\n" +
+    "\n" +
+    "-- Forms of the entry that a member belongs to, after `readCards`: all, or those like that of the member.\n" +
+    "local function formsOfEntry(one)\n" +
+    "  if not one.separator then\n" +
+    "    return { one.member }\n" +
+    "  elseif not one.card then\n" +
+    "    return formsLike(sub(one.member, 1, one.separator - 1))\n" +
+    "  end\n" +
+    "  local forms = {}\n" +
+    "  for form in string.gmatch(sub(one.card, 1, find(one.card, '\\0', 1, true) - 1), '[^\\1]+') do\n" +
+    "    forms[#forms + 1] = form\n" +
+    "  end\n" +
+    "  return forms\n" +
+    "end\n" +
+    "\n" +
+    "-- Gives the tokens from `at` on words from `first` on, each its own.\n" +
+    "local function assign(words, first, tokens, at)\n" +
+    "  local token = tokens[at]\n" +
+    "  for i = first, token and #words or 0 do\n" +
+    "    local word = words[i]\n" +
+    "    if begins(word, token) then\n" +
+    "      words[i] = ''\n" +
+    "      if assign(words, first, tokens, at + 1) then\n" +
+    "        return true\n" +
+    "      end\n" +
+    "      words[i] = word\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return not token\n" +
+    "end\n" +
+    "\n" +
+    "-- Whether the first token begins a turned form, and each other one a word of its own behind the first.\n" +
+    "local function fitsTurned(form, tokens)\n" +
+    "  return byte(form, 1) ~= 3\n" +
+    "    and begins(form, tokens[1])\n" +
+    "    and (not tokens[2] or assign(wordsIn(form), 2, tokens, 2))\n" +
+    "end\n" +
+    "\n" +
+    "-- Whether the first two tokens begin the two words of a form for two, in any order, and each other one a word of its own.\n" +
+    "local function fitsPair(form, tokens)\n" +
+    "  if byte(form, 1) ~= 3 then\n" +
+    "    return false\n" +
+    "  end\n" +
+    "  local words = wordsIn(form)\n" +
+    "  for i = 1, 2 do\n" +
+    "    if begins(words[i], tokens[1]) and begins(words[3 - i], tokens[2]) and assign(words, 3, tokens, 3) then\n" +
+    "      return true\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return false\n" +
+    "end\n" +
+    "\n" +
+    "-- Adds to members what is known of their entries.\n" +
+    "local function readCards(found)\n" +
+    "  local ids = {}\n" +
+    "  for _, one in ipairs(found) do\n" +
+    "    one.separator = find(one.member, '\\1', 1, true)\n" +
+    "    if one.separator then\n" +
+    "      ids[#ids + 1] = sub(one.member, one.separator + 1)\n" +
+    "      one.at = #ids\n" +
+    "    end\n" +
+    "  end\n" +
+    "  -- As many as a call can take at once.\n" +
+    "  for from = 1, #ids, 4000 do\n" +
+    "    local known = redis.call('HMGET', cards, unpack(ids, from, math.min(from + 3999, #ids)))\n" +
+    "    for _, one in ipairs(found) do\n" +
+    "      if one.at and one.at >= from and one.at < from + 4000 then\n" +
+    "        one.card = known[one.at - from + 1]\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "-- Whether no other member of its entry that fits stands before a member.\n" +
+    "local function isFirst(one, fit)\n" +
+    "  local id = one.separator and sub(one.member, one.separator)\n" +
+    "  for _, form in ipairs(id and formsOfEntry(one) or {}) do\n" +
+    "    if fit(form) and isBefore(form .. id, one.member) then\n" +
+    "      return false\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return true\n" +
+    "end\n" +
+    "\n" +
+    "-- Whether a form is not one for two words.\n" +
+    "local function isTurned(form)\n" +
+    "  return byte(form, 1) ~= 3\n" +
+    "end\n" +
     "-- The top sets. One holds the best members of its prefix without a gap: whatever ranks before its last member is in it. So\n" +
     "-- the last member is the floor: what comes above it goes in, what falls below it goes out, and nothing else is known.\n" +
-    "-- Expects: book.ranked.part.lua before it.\n" +
+    "-- Expects: book.ranked.part.lua and book.forms.part.lua before it.\n" +
     "\n" +
     "-- Fewer are made up again; more are cut to the middle.\n" +
     "local LEAST_TOP, MIDDLE_TOP, MOST_TOP = 12, 20, 28\n" +
@@ -237,50 +437,79 @@ export const bookApply = new Script({
     "  redis.call('ZADD', key, unpack(args))\n" +
     "end\n" +
     "\n" +
+    "-- The top set of the whole book has entries: each by the first of its members that are not for two words. They have as many\n" +
+    "-- forms as their names have words, and ten of them would not fit into a set of members.\n" +
+    "local function buildWhole()\n" +
+    "  -- An entry has 128 members at most, so there are some entries among as many.\n" +
+    "  local MOST_ASKED = 1000\n" +
+    "  local found, after, asked, wanted, isAll = {}, nil, 0, 2 * MIDDLE_TOP, false\n" +
+    "  repeat\n" +
+    "    local list = expand('', wanted, after)\n" +
+    "    readCards(list)\n" +
+    "    for _, one in ipairs(list) do\n" +
+    "      found[#found + 1] = #found < MIDDLE_TOP and isTurned(one.member) and isFirst(one, isTurned) and one or nil\n" +
+    "    end\n" +
+    "    after, isAll, asked, wanted = list[#list], #list < wanted, asked + wanted, 2 * wanted\n" +
+    "  until #found == MIDDLE_TOP or isAll or asked >= MOST_ASKED\n" +
+    "  return found\n" +
+    "end\n" +
+    "\n" +
     "-- From what it consists of. Its heavy parts have their top sets. There is nothing if the block within it has lost its last\n" +
     "-- member, and is about to go.\n" +
     "local function build(prefix)\n" +
-    "  local found = expand(prefix, MIDDLE_TOP)\n" +
+    "  local found = prefix == '' and buildWhole() or expand(prefix, MIDDLE_TOP)\n" +
     "  if #found > 0 then\n" +
     "    append(tops .. prefix, found)\n" +
     "  end\n" +
     "end\n" +
     "\n" +
-    "-- Tells the top sets of a member where it ranks now; without a rank it is gone. One that is new may be the first of its rank in\n" +
-    "-- a set that had too few.\n" +
+    "-- Tells a top set of a member where it ranks now; without a rank it is gone. One that is new may be the first of its rank in a set\n" +
+    "-- that had too few. Returns whether there is such a set, and whether it has too few now.\n" +
+    "local function settleIn(prefix, member, rank, isNew)\n" +
+    "  local top = tops .. prefix\n" +
+    "  local last = redis.call('ZRANGE', top, '-1', '-1', 'WITHSCORES')\n" +
+    "  if #last == 0 then\n" +
+    "    return false, false\n" +
+    "  elseif rank and not precedes({ member = last[1], rank = tonumber(last[2]) }, { member = member, rank = rank }) then\n" +
+    "    if redis.call('ZADD', top, rank, member) == 1 and redis.call('ZCARD', top) > MOST_TOP then\n" +
+    "      redis.call('ZREMRANGEBYRANK', top, MIDDLE_TOP, -1)\n" +
+    "    end\n" +
+    "    return true, false\n" +
+    "  end\n" +
+    "  return true, (isNew or redis.call('ZREM', top, member) == 1) and redis.call('ZCARD', top) < LEAST_TOP\n" +
+    "end\n" +
+    "\n" +
+    "-- Tells its top sets of a member, but for that of the whole book.\n" +
     "local function settle(member, rank, isNew)\n" +
-    "  local thin, cut = {}, 0\n" +
-    "  local one = { member = member, rank = rank }\n" +
-    "  while true do\n" +
+    "  local thin = {}\n" +
+    "  for cut = 1, #member do\n" +
     "    local prefix = sub(member, 1, cut)\n" +
-    "    local top = tops .. prefix\n" +
-    "    local last = redis.call('ZRANGE', top, -1, -1, 'WITHSCORES')\n" +
-    "    if #last == 0 then\n" +
+    "    local isHeavy, isThin = settleIn(prefix, member, rank, isNew)\n" +
+    "    if not isHeavy then\n" +
     "      break\n" +
     "    end\n" +
-    "    local isIn = rank and not precedes({ member = last[1], rank = tonumber(last[2]) }, one)\n" +
-    "    if isIn then\n" +
-    "      if redis.call('ZADD', top, rank, member) == 1 and redis.call('ZCARD', top) > MOST_TOP then\n" +
-    "        redis.call('ZREMRANGEBYRANK', top, MIDDLE_TOP, -1)\n" +
-    "      end\n" +
-    "    elseif (isNew or redis.call('ZREM', top, member) == 1) and redis.call('ZCARD', top) < LEAST_TOP then\n" +
-    "      thin[#thin + 1] = prefix\n" +
-    "    end\n" +
-    "    if cut == #member then\n" +
-    "      break\n" +
-    "    end\n" +
-    "    cut = cut + 1\n" +
+    "    thin[#thin + 1] = isThin and prefix or nil\n" +
     "  end\n" +
     "  -- The longest first: the others are made from them.\n" +
     "  for i = #thin, 1, -1 do\n" +
     "    build(thin[i])\n" +
     "  end\n" +
     "end\n" +
+    "\n" +
+    "-- Tells the top set of the whole book of the first member of an entry. Such a set is made from all others, so it comes last.\n" +
+    "local function settleWhole(member, rank, isNew)\n" +
+    "  local _, isThin = settleIn('', member, rank, isNew)\n" +
+    "  if isThin then\n" +
+    "    build('')\n" +
+    "  end\n" +
+    "end\n" +
     "-- Blocks that grow too large or too small.\n" +
     "-- Expects: book.tops.part.lua before it, meta.\n" +
     "\n" +
     "-- The listpack of a sorted set ends at 128 members, by the server's default.\n" +
-    "local MOST_BLOCK, LEAST_BLOCK, MERGED_BLOCK = 40, 8, 30\n" +
+    "local MOST_BLOCK, LEAST_BLOCK, MERGED_BLOCK = 46, 8, 30\n" +
+    "-- Marks of members that have gone stay, until there are so many.\n" +
+    "local MOST_MARKS = 60\n" +
     "\n" +
     "local function contentOf(key)\n" +
     "  local list, found = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES'), {}\n" +
@@ -308,7 +537,34 @@ export const bookApply = new Script({
     "  end\n" +
     "end\n" +
     "\n" +
-    "local function split(key)\n" +
+    "-- Marks, each once.\n" +
+    "local function unionOf(marks, more)\n" +
+    "  for mark in string.gmatch(more, '.') do\n" +
+    "    marks = find(marks, mark, 1, true) and marks or marks .. mark\n" +
+    "  end\n" +
+    "  return marks\n" +
+    "end\n" +
+    "\n" +
+    "local function marksOf(entry)\n" +
+    "  return sub(entry, marksFrom(entry))\n" +
+    "end\n" +
+    "\n" +
+    "local function marksIn(content)\n" +
+    "  local marks = ''\n" +
+    "  for _, one in ipairs(content) do\n" +
+    "    marks = unionOf(marks, markOf(one.member) or '')\n" +
+    "  end\n" +
+    "  return marks\n" +
+    "end\n" +
+    "\n" +
+    "local function replaceEntry(entry, marks)\n" +
+    "  if marks ~= marksOf(entry) then\n" +
+    "    redis.call('ZREM', directory, entry)\n" +
+    "    redis.call('ZADD', directory, '0', sub(entry, 1, -1 - #marksOf(entry)) .. marks)\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "local function split(key, entry)\n" +
     "  local all = contentOf(key)\n" +
     "  table.sort(all, function(a, b)\n" +
     "    return isBefore(a.member, b.member)\n" +
@@ -321,26 +577,37 @@ export const bookApply = new Script({
     "    cut = endOf(high, cut + 1)\n" +
     "  until sub(low, 1, cut) ~= sub(high, 1, cut)\n" +
     "  local start = sub(high, 1, cut)\n" +
-    "  local upper, names = {}, {}\n" +
-    "  for i = half + 1, #all do\n" +
-    "    upper[#upper + 1], names[#names + 1] = all[i], all[i].member\n" +
+    "  local lower, upper, names = {}, {}, {}\n" +
+    "  for i, one in ipairs(all) do\n" +
+    "    if i > half then\n" +
+    "      upper[#upper + 1], names[#names + 1] = one, one.member\n" +
+    "    else\n" +
+    "      lower[i] = one\n" +
+    "    end\n" +
     "  end\n" +
     "  local id = redis.call('HINCRBY', meta, 'blocks', 1)\n" +
     "  -- The block that a book begins with has an entry as soon as there is another one.\n" +
-    "  redis.call('ZADD', directory, 0, '\\0000', 0, start .. '\\0' .. id)\n" +
+    "  if entry then\n" +
+    "    replaceEntry(entry, marksIn(lower))\n" +
+    "  else\n" +
+    "    redis.call('ZADD', directory, '0', '\\0000\\0' .. marksIn(lower))\n" +
+    "  end\n" +
+    "  redis.call('ZADD', directory, '0', start .. '\\0' .. id .. '\\0' .. marksIn(upper))\n" +
     "  append(blocks .. id, upper)\n" +
     "  redis.call('ZREM', key, unpack(names))\n" +
     "  eachPrefixWith(start, 2, build)\n" +
     "end\n" +
     "\n" +
     "-- Takes the block of an entry into the one before it.\n" +
-    "local function join(into, from, entry)\n" +
+    "local function join(into, entry)\n" +
+    "  local from = keyOf(entry)\n" +
     "  local moved = contentOf(from)\n" +
     "  if #moved > 0 then\n" +
-    "    append(into, moved)\n" +
+    "    append(keyOf(into), moved)\n" +
     "    redis.call('DEL', from)\n" +
     "  end\n" +
     "  redis.call('ZREM', directory, entry)\n" +
+    "  replaceEntry(into, unionOf(marksOf(into), marksOf(entry)))\n" +
     "  eachPrefixWith(sub(entry, 1, find(entry, '\\0', 1, true) - 1), 1, function(prefix)\n" +
     "    redis.call('DEL', tops .. prefix)\n" +
     "  end)\n" +
@@ -355,12 +622,12 @@ export const bookApply = new Script({
     "  if not entry or count >= LEAST_BLOCK then\n" +
     "    return\n" +
     "  end\n" +
-    "  local next = redis.call('ZRANGEBYLEX', directory, '(' .. entry, '+', 'LIMIT', 0, 1)[1]\n" +
-    "  local previous = redis.call('ZREVRANGEBYLEX', directory, '(' .. entry, '-', 'LIMIT', 0, 1)[1]\n" +
+    "  local next = redis.call('ZRANGEBYLEX', directory, '(' .. entry, '+', 'LIMIT', '0', '1')[1]\n" +
+    "  local previous = redis.call('ZREVRANGEBYLEX', directory, '(' .. entry, '-', 'LIMIT', '0', '1')[1]\n" +
     "  if previous and (count == 0 or count + redis.call('ZCARD', keyOf(previous)) <= MERGED_BLOCK) then\n" +
-    "    join(keyOf(previous), key, entry)\n" +
+    "    join(previous, entry)\n" +
     "  elseif next and (count == 0 or count + redis.call('ZCARD', keyOf(next)) <= MERGED_BLOCK) then\n" +
-    "    join(key, keyOf(next), next)\n" +
+    "    join(entry, next)\n" +
     "  end\n" +
     "end\n" +
     "-- Scores and ranks. A rank is a negated score, so that the best comes first and members of one score in the order of bytes.\n" +
@@ -399,10 +666,13 @@ export const bookApply = new Script({
     "end\n" +
     "\n" +
     "local function put(member, rank)\n" +
-    "  local key = placeOf(member)\n" +
+    "  local key, entry = placeOf(member)\n" +
     "  local isNew = redis.call('ZADD', key, rank, member) == 1\n" +
     "  if isNew and redis.call('ZCARD', key) > MOST_BLOCK then\n" +
-    "    split(key)\n" +
+    "    split(key, entry)\n" +
+    "  elseif isNew and entry then\n" +
+    "    local marks = unionOf(marksOf(entry), markOf(member) or '')\n" +
+    "    replaceEntry(entry, #marks > MOST_MARKS and marksIn(contentOf(key)) or marks)\n" +
     "  end\n" +
     "  settle(member, tonumber(rank), isNew)\n" +
     "end\n" +
@@ -424,6 +694,15 @@ export const bookApply = new Script({
     "  return members\n" +
     "end\n" +
     "\n" +
+    "-- The member by which the book as a whole has an entry.\n" +
+    "local function firstOf(members)\n" +
+    "  local first\n" +
+    "  for _, member in ipairs(members) do\n" +
+    "    first = isTurned(member) and not (first and isBefore(first, member)) and member or first\n" +
+    "  end\n" +
+    "  return first\n" +
+    "end\n" +
+    "\n" +
     "while changes[at] do\n" +
     "  local what, id, amount, card = changes[at], changes[at + 1], changes[at + 2], changes[at + 3]\n" +
     "  at = at + 4\n" +
@@ -438,11 +717,22 @@ export const bookApply = new Script({
     "  -- A key without a word has no members, and its entry has a card.\n" +
     "  local rank = members[1] and redis.call('ZSCORE', (placeOf(members[1])), members[1])\n" +
     "  local reply = rank and 1 or 0\n" +
-    "  if what == 'add' then\n" +
+    "  local request = what == 'boost' and card ~= '' and requests .. card\n" +
+    "  local isMade = request and redis.call('GET', request)\n" +
+    "  local asked = amount .. '\\0' .. id .. '\\0'\n" +
+    "  if isMade then\n" +
+    "    reply = sub(isMade, 1, #asked) == asked and sub(isMade, #asked + 1) or '!'\n" +
+    "  elseif what == 'add' then\n" +
     "    local wanted, keep = readMembers(), {}\n" +
     "    local now = amount ~= '' and rankOf(tonumber(amount)) or rank or rankOf(0)\n" +
     "    for _, member in ipairs(wanted) do\n" +
     "      keep[member] = true\n" +
+    "    end\n" +
+    "    -- Before its members, of which the first comes first: a top set of the whole book may be made meanwhile, and looks at both.\n" +
+    "    if card ~= '' then\n" +
+    "      redis.call('HSET', cards, id, card)\n" +
+    "    elseif old then\n" +
+    "      redis.call('HDEL', cards, id)\n" +
     "    end\n" +
     "    if rank then\n" +
     "      for _, member in ipairs(members) do\n" +
@@ -453,14 +743,18 @@ export const bookApply = new Script({
     "    else\n" +
     "      redis.call('HINCRBY', meta, 'size', 1)\n" +
     "    end\n" +
+    "    local first = firstOf(wanted)\n" +
+    "    put(first, now)\n" +
     "    for _, member in ipairs(wanted) do\n" +
-    "      put(member, now)\n" +
+    "      if member ~= first then\n" +
+    "        put(member, now)\n" +
+    "      end\n" +
     "    end\n" +
-    "    if card ~= '' then\n" +
-    "      redis.call('HSET', cards, id, card)\n" +
-    "    elseif old then\n" +
-    "      redis.call('HDEL', cards, id)\n" +
+    "    local before = rank and firstOf(members)\n" +
+    "    if before and before ~= first then\n" +
+    "      settleWhole(before)\n" +
     "    end\n" +
+    "    settleWhole(first, tonumber(now), not rank)\n" +
     "  elseif not rank then\n" +
     "    reply = what == 'boost' and '' or 0\n" +
     "  elseif what == 'remove' then\n" +
@@ -470,6 +764,7 @@ export const bookApply = new Script({
     "    if old then\n" +
     "      redis.call('HDEL', cards, id)\n" +
     "    end\n" +
+    "    settleWhole(firstOf(members))\n" +
     "    if redis.call('HINCRBY', meta, 'size', -1) == 0 then\n" +
     "      redis.call('DEL', meta)\n" +
     "    end\n" +
@@ -478,7 +773,11 @@ export const bookApply = new Script({
     "    for _, member in ipairs(members) do\n" +
     "      put(member, boosted)\n" +
     "    end\n" +
+    "    settleWhole(firstOf(members), tonumber(boosted))\n" +
     "    reply = string.format('%.17g', scoreOf(tonumber(boosted)))\n" +
+    "    if request then\n" +
+    "      redis.call('SET', request, asked .. reply, 'PX', REMEMBERED_MS)\n" +
+    "    end\n" +
     "  end\n" +
     "  replies[#replies + 1] = reply\n" +
     "end\n" +
@@ -527,7 +826,8 @@ export const bookComplete = new Script({
     "  end\n" +
     "end\n" +
     "\n" +
-    "-- Where the members of a book are. Bytes are compared by hand: `<` on strings follows the locale of the server.\n" +
+    "-- Where the members of a book are. Bytes are compared by hand: `<` on strings follows the locale of the server. Numbers are given to\n" +
+    "-- commands as strings, since it takes Lua longer to write one than Redis to read it.\n" +
     "-- Expects: directory, firstBlock, tops, find.\n" +
     "local sub, byte = string.sub, string.byte\n" +
     "local blocks = sub(firstBlock, 1, -2)\n" +
@@ -541,7 +841,8 @@ export const bookComplete = new Script({
     "    elseif not x then\n" +
     "      return false\n" +
     "    end\n" +
-    "    at = at + 1\n" +
+    "    -- Equal names differ in their keys only, behind dozens of bytes.\n" +
+    "    at = at + (at > 2 and sub(a, at, at + 15) == sub(b, at, at + 15) and 16 or 1)\n" +
     "  end\n" +
     "end\n" +
     "\n" +
@@ -556,13 +857,27 @@ export const bookComplete = new Script({
     "  return at + (first < 0xC0 and 0 or first < 0xE0 and 1 or first < 0xF0 and 2 or 3)\n" +
     "end\n" +
     "\n" +
+    "-- An entry of the directory is where a block begins, NUL, its number, NUL, and the marks of its members.\n" +
     "local function keyOf(entry)\n" +
-    "  return blocks .. sub(entry, find(entry, '\\0', 1, true) + 1)\n" +
+    "  local from = find(entry, '\\0', 1, true) + 1\n" +
+    "  return blocks .. sub(entry, from, find(entry, '\\0', from, true) - 1)\n" +
+    "end\n" +
+    "\n" +
+    "-- One of 190 bytes that stands for the first five bytes of a text: a block without the mark of a text has no member that begins with it.\n" +
+    "-- Nine of ten blocks in which a typing error would have to be needn't be looked into.\n" +
+    "local function markOf(text)\n" +
+    "  local a, b, c, d, e = byte(text, 1, 5)\n" +
+    "  return e and string.char(64 + (a + 5 * b + 17 * c + 41 * d + 83 * e) % 190)\n" +
+    "end\n" +
+    "\n" +
+    "-- Where the marks of an entry begin.\n" +
+    "local function marksFrom(entry)\n" +
+    "  return find(entry, '\\0', find(entry, '\\0', 1, true) + 1, true) + 1\n" +
     "end\n" +
     "\n" +
     "-- The block that a member belongs to, and its entry in the directory; a book of one block has none.\n" +
     "local function placeOf(member)\n" +
-    "  local entry = redis.call('ZREVRANGEBYLEX', directory, '(' .. member .. '\\1', '-', 'LIMIT', 0, 1)[1]\n" +
+    "  local entry = redis.call('ZREVRANGEBYLEX', directory, '(' .. member .. '\\1', '-', 'LIMIT', '0', '1')[1]\n" +
     "  return entry and keyOf(entry) or firstBlock, entry\n" +
     "end\n" +
     "\n" +
@@ -574,7 +889,7 @@ export const bookComplete = new Script({
     "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
     "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
     "local function matching(key, pattern)\n" +
-    "  local list, found = redis.call('ZSCAN', key, 0, 'MATCH', pattern, 'COUNT', 1000)[2], {}\n" +
+    "  local list, found = redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2], {}\n" +
     "  local isSorted = true\n" +
     "  for i = 1, #list, 2 do\n" +
     "    local one = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
@@ -587,48 +902,62 @@ export const bookComplete = new Script({
     "  return found\n" +
     "end\n" +
     "\n" +
+    "-- Whether a block begins within a prefix, and not where it begins.\n" +
+    "local function isWithin(entry, part)\n" +
+    "  return entry and sub(entry, 1, #part) == part and byte(entry, #part + 1) ~= 0\n" +
+    "end\n" +
+    "\n" +
+    "-- The blocks that may have members with a light prefix; nothing of a heavy one.\n" +
+    "local function lightPlacesOf(prefix)\n" +
+    "  local entries = redis.call('ZREVRANGEBYLEX', directory, '(' .. prefix .. '\\255', '-', 'LIMIT', '0', '2')\n" +
+    "  if isWithin(entries[2], prefix) then\n" +
+    "    return nil\n" +
+    "  elseif not entries[1] then\n" +
+    "    return { firstBlock }\n" +
+    "  end\n" +
+    "  local mark, found = markOf(prefix), {}\n" +
+    "  for i = 1, isWithin(entries[1], prefix) and 2 or 1 do\n" +
+    "    if not mark or find(entries[i], mark, marksFrom(entries[i]), true) then\n" +
+    "      found[#found + 1] = keyOf(entries[i])\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return found\n" +
+    "end\n" +
+    "\n" +
     "-- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes\n" +
     "-- and not code points, so that no alphabet gives a prefix more than a few dozen parts: of Han there are thousands.\n" +
     "-- A prefix is heavy, and has a top set, when two blocks or more begin behind where it begins. A light one has no heavy ones\n" +
-    "-- in it, and one or two blocks.\n" +
+    "-- in it, and one or two blocks. The last part comes first: of the two last blocks that begin in front of a place, both tell\n" +
+    "-- whether the part is heavy, and the last one is where it ends.\n" +
     "local function partsOf(prefix)\n" +
-    "  local last = '(' .. prefix .. '\\255'\n" +
-    "  local entries = redis.call('ZREVRANGEBYLEX', directory, last, '-', 'LIMIT', 0, 2)\n" +
-    "  if not entries[1] then\n" +
-    "    return { firstBlock }, {}\n" +
-    "  end\n" +
-    "  local found, children = {}, {}\n" +
-    "  for i, entry in ipairs(entries) do\n" +
-    "    found[i] = keyOf(entry)\n" +
-    "    if sub(entry, 1, #prefix) ~= prefix or byte(entry, #prefix + 1) == 0 then\n" +
-    "      return found, children\n" +
+    "  local found, children, above, bound = {}, {}, nil, prefix .. '\\255'\n" +
+    "  repeat\n" +
+    "    local entries, at = redis.call('ZREVRANGEBYLEX', directory, '(' .. bound, '-', 'LIMIT', '0', '3'), 1\n" +
+    "    if not entries[1] then\n" +
+    "      return { firstBlock }, {}\n" +
     "    end\n" +
-    "  end\n" +
-    "  local entry = redis.call('ZRANGEBYLEX', directory, '(' .. prefix .. '\\1', last, 'LIMIT', 0, 1)[1]\n" +
-    "  found = { (placeOf(prefix)) }\n" +
-    "  local heavy\n" +
-    "  -- The block in which a heavy part ends may go on behind it; not if another one is next to it, as b is to a.\n" +
-    "  local function leave(child)\n" +
-    "    local isNext = child and byte(heavy, -1) + 1 == byte(child, -1)\n" +
-    "    if not isNext then\n" +
-    "      found[#found + 1] = placeOf(heavy .. '\\254')\n" +
+    "    bound = nil\n" +
+    "    while not bound do\n" +
+    "      local entry = entries[at]\n" +
+    "      if not isWithin(entry, prefix) then\n" +
+    "        found[#found + 1] = keyOf(entry)\n" +
+    "        return found, children\n" +
+    "      end\n" +
+    "      local part = sub(entry, 1, #prefix + 1)\n" +
+    "      local isHeavy = isWithin(entry, part) and isWithin(entries[at + 1], part)\n" +
+    "      -- The block in which a heavy part ends may go on behind it; not if another one is next to it, as b is to a.\n" +
+    "      if not (isHeavy and above and byte(above, -1) == byte(part, -1) + 1) then\n" +
+    "        found[#found + 1] = keyOf(entry)\n" +
+    "      end\n" +
+    "      above = isHeavy and part\n" +
+    "      if isHeavy then\n" +
+    "        children[#children + 1], bound = part, part\n" +
+    "      elseif at == 2 then\n" +
+    "        bound = entry\n" +
+    "      end\n" +
+    "      at = at + 1\n" +
     "    end\n" +
-    "  end\n" +
-    "  while entry do\n" +
-    "    local child = sub(entry, 1, #prefix + 1)\n" +
-    "    local isHeavy = redis.call('EXISTS', tops .. child) == 1\n" +
-    "    if heavy then\n" +
-    "      leave(isHeavy and child)\n" +
-    "    end\n" +
-    "    heavy = isHeavy and child\n" +
-    "    children[#children + 1] = heavy or nil\n" +
-    "    found[#found + 1] = not heavy and keyOf(entry) or nil\n" +
-    "    entry = redis.call('ZRANGEBYLEX', directory, '(' .. (heavy and child .. '\\255' or entry), last, 'LIMIT', 0, 1)[1]\n" +
-    "  end\n" +
-    "  if heavy then\n" +
-    "    leave()\n" +
-    "  end\n" +
-    "  return found, children\n" +
+    "  until false\n" +
     "end\n" +
     "-- The best members that have a prefix, exactly.\n" +
     "-- Expects: book.places.part.lua before it.\n" +
@@ -647,6 +976,15 @@ export const bookComplete = new Script({
     "      end\n" +
     "    end\n" +
     "  end\n" +
+    "end\n" +
+    "\n" +
+    "-- The best of a top set, up to a number; nothing of one that is not there.\n" +
+    "local function bestOf(top, most)\n" +
+    "  local list, found = redis.call('ZRANGE', top, '0', most - 1, 'WITHSCORES'), {}\n" +
+    "  for i = 1, #list, 2 do\n" +
+    "    found[#found + 1] = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
+    "  end\n" +
+    "  return found\n" +
     "end\n" +
     "\n" +
     "local ranked\n" +
@@ -676,20 +1014,32 @@ export const bookComplete = new Script({
     "    return #others > 0 and merge(found, others, most) or found\n" +
     "  end\n" +
     "  local found, seen, lasts = {}, {}, {}\n" +
+    "  if children[#children] == '\\3' then\n" +
+    "    -- All entries are asked for, and all have other members.\n" +
+    "    children[#children] = nil\n" +
+    "  end\n" +
     "  for _, key in ipairs(places) do\n" +
     "    take(key, prefix, most, after, found, seen)\n" +
     "  end\n" +
     "  for i, child in ipairs(children) do\n" +
     "    local top = tops .. child\n" +
-    "    take(top, child, most, after, found, seen)\n" +
-    "    local last = redis.call('ZRANGE', top, -1, -1, 'WITHSCORES')\n" +
-    "    lasts[i] = { member = last[1], rank = tonumber(last[2]) }\n" +
+    "    if after then\n" +
+    "      take(top, child, most, after, found, seen)\n" +
+    "      local last = redis.call('ZRANGE', top, '-1', '-1', 'WITHSCORES')\n" +
+    "      lasts[i] = last[1] and { member = last[1], rank = tonumber(last[2]) }\n" +
+    "    else\n" +
+    "      -- Few of most parts are among the best of all.\n" +
+    "      for _, one in ipairs(bestOf(top, math.ceil(most / 4))) do\n" +
+    "        found[#found + 1] = not seen[one.member] and one or nil\n" +
+    "        seen[one.member], lasts[i] = true, one\n" +
+    "      end\n" +
+    "    end\n" +
     "  end\n" +
     "  table.sort(found, precedes)\n" +
     "  local worst = found[most]\n" +
     "  for i, child in ipairs(children) do\n" +
-    "    -- It may have more that belongs here than its top set tells.\n" +
-    "    if not worst or precedes(lasts[i], worst) then\n" +
+    "    -- It may have more that belongs here than its top set tells. There is no set where the last member has gone, and its block will.\n" +
+    "    if lasts[i] and (not worst or precedes(lasts[i], worst)) then\n" +
     "      for _, one in ipairs(ranked(child, most, after)) do\n" +
     "        if not seen[one.member] then\n" +
     "          seen[one.member] = true\n" +
@@ -705,16 +1055,14 @@ export const bookComplete = new Script({
     "  return found\n" +
     "end\n" +
     "\n" +
-    "-- The best members with a prefix, in the order of rank, behind a member if one is given.\n" +
+    "-- The best members with a prefix, in the order of rank, behind a member if one is given. Without a prefix, some are left out: those for\n" +
+    "-- two words, and others but the first of an entry.\n" +
     "function ranked(prefix, most, after)\n" +
     "  local found, top = {}, tops .. prefix\n" +
     "  if after then\n" +
     "    take(top, prefix, most, after, found)\n" +
     "  else\n" +
-    "    local list = redis.call('ZRANGE', top, 0, most - 1, 'WITHSCORES')\n" +
-    "    for i = 1, #list, 2 do\n" +
-    "      found[#found + 1] = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
-    "    end\n" +
+    "    found = bestOf(top, most)\n" +
     "  end\n" +
     "  return #found == most and found or expand(prefix, most, after)\n" +
     "end\n" +
@@ -883,9 +1231,6 @@ export const bookComplete = new Script({
     "    end\n" +
     "  end\n" +
     "end\n" +
-    "-- What is told of the members found: each entry once, by the first member of it that fits.\n" +
-    "-- Expects: book.forms.part.lua and book.score.part.lua before it.\n" +
-    "local replies, told, hasCards, known = {}, {}, false, {}\n" +
     "\n" +
     "-- Whether no other member of its entry that fits stands before a member.\n" +
     "local function isFirst(one, fit)\n" +
@@ -898,17 +1243,26 @@ export const bookComplete = new Script({
     "  return true\n" +
     "end\n" +
     "\n" +
-    "-- Tells of a member unless its entry was told of. All members of an entry have one rank: in the order of rank, only an entry that\n" +
+    "-- Whether a form is not one for two words.\n" +
+    "local function isTurned(form)\n" +
+    "  return byte(form, 1) ~= 3\n" +
+    "end\n" +
+    "-- What is told of the members found: each entry once, by the first member of it that fits.\n" +
+    "-- Expects: book.forms.part.lua and book.score.part.lua before it.\n" +
+    "local replies, told, hasCards, known = {}, {}, false, {}\n" +
+    "\n" +
+    "-- Tells of a member unless its entry was told of, and returns whether it did. All members of an entry have one rank: in the order of rank, only an entry that\n" +
     "-- has the rank of the cursor can have been told of on the page before.\n" +
     "local function tell(one, fit, cursor)\n" +
     "  local id = one.separator and sub(one.member, one.separator + 1) or one.member\n" +
     "  if known[id] or cursor and cursor.rank == one.rank and not isFirst(one, fit) then\n" +
-    "    return\n" +
+    "    return false\n" +
     "  end\n" +
     "  known[id] = true\n" +
     "  told[#told + 1], hasCards = one.card or '', hasCards or one.card\n" +
     "  replies[#replies + 1] = one.member\n" +
     "  replies[#replies + 1] = one.text\n" +
+    "  return true\n" +
     "end\n" +
     "\n" +
     "local function replyWith(...)\n" +
@@ -936,7 +1290,7 @@ export const bookComplete = new Script({
     "      return nil\n" +
     "    end\n" +
     "    if entry and not ahead[at] then\n" +
-    "      ahead, at = redis.call('ZRANGEBYLEX', directory, '(' .. entry, last, 'LIMIT', 0, 16), 1\n" +
+    "      ahead, at = redis.call('ZRANGEBYLEX', directory, '(' .. entry, last, 'LIMIT', '0', '16'), 1\n" +
     "    end\n" +
     "    entry, at = ahead[at], at + 1\n" +
     "    key = entry and keyOf(entry)\n" +
@@ -952,16 +1306,18 @@ export const bookComplete = new Script({
     "  return (tokens[2] and fitsPair or fitsTurned)(form, tokens)\n" +
     "end\n" +
     "\n" +
-    "-- The best members that fit several tokens. The tree of top sets is walked, and always that part looked into which may hold what\n" +
-    "-- comes next. Where all that begins with the letters of two tokens fits, the first look tells all.\n" +
+    "-- The best members that fit the tokens. The tree of top sets is walked, and always that part looked into which may hold what\n" +
+    "-- comes next. Where all that begins with the letters of the tokens fits, the first look tells all.\n" +
     "-- Expects: book.scan.part.lua, book.ranked.part.lua and book.tell.part.lua before it, fit, cursor, limit.\n" +
     "\n" +
     "-- A walk that has looked into so many parts is given up.\n" +
     "local MOST_WALKED = 150\n" +
     "\n" +
-    "-- Tells of them, up to the limit, and returns whether it came to an end. A query begins with `head` and matches `tail` behind it.\n" +
-    "local function walk(queries)\n" +
-    "  local heap, size, seen, walked = {}, 0, {}, 0\n" +
+    "-- Tells of them, up to the limit, and returns whether it came to an end, and the last one told. A query begins with `head` and matches\n" +
+    "-- `tail` behind it. What was told is all there is up to the last one; so who can go on behind it gives up only then.\n" +
+    "local function walk(queries, canGoOn)\n" +
+    "  local heap, size, seen, walked, final = {}, 0, {}, 0, nil\n" +
+    "  local giveUpAt = canGoOn and math.huge or MOST_WALKED\n" +
     "\n" +
     "  local function push(one)\n" +
     "    size = size + 1\n" +
@@ -1010,7 +1366,7 @@ export const bookComplete = new Script({
     "  -- What a prefix has in its top set; and behind the last one there, that there may be more.\n" +
     "  local function open(prefix, tail)\n" +
     "    local top = tops .. prefix\n" +
-    "    local last = redis.call('ZRANGE', top, -1, -1, 'WITHSCORES')\n" +
+    "    local last = redis.call('ZRANGE', top, '-1', '-1', 'WITHSCORES')\n" +
     "    if last[1] then\n" +
     "      lookInto(top, prefix, tail)\n" +
     "      push({ member = last[1], rank = tonumber(last[2]), prefix = prefix, tail = tail })\n" +
@@ -1028,16 +1384,19 @@ export const bookComplete = new Script({
     "    local one = pop()\n" +
     "    if not one.prefix then\n" +
     "      readCards({ one })\n" +
-    "      tell(one, fit, cursor)\n" +
-    "    elseif walked >= MOST_WALKED then\n" +
-    "      return false\n" +
+    "      final = tell(one, fit, cursor) and one or final\n" +
+    "      giveUpAt = final and math.min(giveUpAt, walked + MOST_WALKED) or giveUpAt\n" +
+    "    elseif walked >= giveUpAt then\n" +
+    "      return false, final\n" +
     "    else\n" +
     "      local places, children = partsOf(one.prefix)\n" +
     "      for _, key in ipairs(places) do\n" +
     "        lookInto(key, one.prefix, one.tail)\n" +
     "      end\n" +
     "      for _, child in ipairs(children) do\n" +
-    "        open(child, one.tail)\n" +
+    "        if child ~= '\\3' then\n" +
+    "          open(child, one.tail)\n" +
+    "        end\n" +
     "      end\n" +
     "    end\n" +
     "  end\n" +
@@ -1049,27 +1408,25 @@ export const bookComplete = new Script({
     "  for _, one in ipairs(found) do\n" +
     "    if #told == limit then\n" +
     "      break\n" +
+    "    elseif isTurned(one.member) or tokens[2] then\n" +
+    "      tell(one, fit, cursor)\n" +
     "    end\n" +
-    "    tell(one, fit, cursor)\n" +
     "  end\n" +
     "end\n" +
     "\n" +
     "if not tokens[2] then\n" +
-    "  -- An entry has several members, so more may be needed than told.\n" +
-    "  local LEAST_ASKED, MOST_ASKED = 16, 2000\n" +
-    "  local after, asked = cursor, 0\n" +
-    "  repeat\n" +
-    "    local wanted = math.max(limit - #told, asked > 0 and LEAST_ASKED or 1)\n" +
-    "    local found = ranked(prefix, wanted, after)\n" +
-    "    local turned = {}\n" +
-    "    for _, one in ipairs(found) do\n" +
-    "      turned[#turned + 1] = byte(one.member, 1) ~= 3 and one or nil\n" +
-    "    end\n" +
-    "    tellAll(turned)\n" +
-    "    after, asked = found[#found], asked + wanted\n" +
-    "    local isDone = #told == limit or #found < wanted\n" +
-    "  until isDone or asked >= MOST_ASKED\n" +
-    "  return replyWith(#told < limit and after and asked >= MOST_ASKED and { after.text, after.member } or {})\n" +
+    "  local found = cursor and {} or bestOf(tops .. prefix, limit)\n" +
+    "  tellAll(found)\n" +
+    "  if #told == limit then\n" +
+    "    return replyWith({})\n" +
+    "  elseif not found[1] and redis.call('EXISTS', tops .. prefix) == 0 then\n" +
+    "    -- A light prefix, all of which is in two blocks.\n" +
+    "    local MOST_LIGHT = 1000\n" +
+    "    tellAll(expand(prefix, MOST_LIGHT, cursor))\n" +
+    "    return replyWith({})\n" +
+    "  end\n" +
+    "  local isAll, last = walk({ { head = prefix, tail = '*' } }, true)\n" +
+    "  return replyWith(isAll and {} or { last.text, last.member })\n" +
     "end\n" +
     "\n" +
     "-- Either token may belong to the lesser word.\n" +
@@ -1139,7 +1496,8 @@ export const bookFuzzy = new Script({
     "local tokens = { unpack(ARGV, 5) }\n" +
     "local find = string.find\n" +
     "\n" +
-    "-- Where the members of a book are. Bytes are compared by hand: `<` on strings follows the locale of the server.\n" +
+    "-- Where the members of a book are. Bytes are compared by hand: `<` on strings follows the locale of the server. Numbers are given to\n" +
+    "-- commands as strings, since it takes Lua longer to write one than Redis to read it.\n" +
     "-- Expects: directory, firstBlock, tops, find.\n" +
     "local sub, byte = string.sub, string.byte\n" +
     "local blocks = sub(firstBlock, 1, -2)\n" +
@@ -1153,7 +1511,8 @@ export const bookFuzzy = new Script({
     "    elseif not x then\n" +
     "      return false\n" +
     "    end\n" +
-    "    at = at + 1\n" +
+    "    -- Equal names differ in their keys only, behind dozens of bytes.\n" +
+    "    at = at + (at > 2 and sub(a, at, at + 15) == sub(b, at, at + 15) and 16 or 1)\n" +
     "  end\n" +
     "end\n" +
     "\n" +
@@ -1168,13 +1527,27 @@ export const bookFuzzy = new Script({
     "  return at + (first < 0xC0 and 0 or first < 0xE0 and 1 or first < 0xF0 and 2 or 3)\n" +
     "end\n" +
     "\n" +
+    "-- An entry of the directory is where a block begins, NUL, its number, NUL, and the marks of its members.\n" +
     "local function keyOf(entry)\n" +
-    "  return blocks .. sub(entry, find(entry, '\\0', 1, true) + 1)\n" +
+    "  local from = find(entry, '\\0', 1, true) + 1\n" +
+    "  return blocks .. sub(entry, from, find(entry, '\\0', from, true) - 1)\n" +
+    "end\n" +
+    "\n" +
+    "-- One of 190 bytes that stands for the first five bytes of a text: a block without the mark of a text has no member that begins with it.\n" +
+    "-- Nine of ten blocks in which a typing error would have to be needn't be looked into.\n" +
+    "local function markOf(text)\n" +
+    "  local a, b, c, d, e = byte(text, 1, 5)\n" +
+    "  return e and string.char(64 + (a + 5 * b + 17 * c + 41 * d + 83 * e) % 190)\n" +
+    "end\n" +
+    "\n" +
+    "-- Where the marks of an entry begin.\n" +
+    "local function marksFrom(entry)\n" +
+    "  return find(entry, '\\0', find(entry, '\\0', 1, true) + 1, true) + 1\n" +
     "end\n" +
     "\n" +
     "-- The block that a member belongs to, and its entry in the directory; a book of one block has none.\n" +
     "local function placeOf(member)\n" +
-    "  local entry = redis.call('ZREVRANGEBYLEX', directory, '(' .. member .. '\\1', '-', 'LIMIT', 0, 1)[1]\n" +
+    "  local entry = redis.call('ZREVRANGEBYLEX', directory, '(' .. member .. '\\1', '-', 'LIMIT', '0', '1')[1]\n" +
     "  return entry and keyOf(entry) or firstBlock, entry\n" +
     "end\n" +
     "\n" +
@@ -1186,7 +1559,7 @@ export const bookFuzzy = new Script({
     "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
     "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
     "local function matching(key, pattern)\n" +
-    "  local list, found = redis.call('ZSCAN', key, 0, 'MATCH', pattern, 'COUNT', 1000)[2], {}\n" +
+    "  local list, found = redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2], {}\n" +
     "  local isSorted = true\n" +
     "  for i = 1, #list, 2 do\n" +
     "    local one = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
@@ -1199,48 +1572,62 @@ export const bookFuzzy = new Script({
     "  return found\n" +
     "end\n" +
     "\n" +
+    "-- Whether a block begins within a prefix, and not where it begins.\n" +
+    "local function isWithin(entry, part)\n" +
+    "  return entry and sub(entry, 1, #part) == part and byte(entry, #part + 1) ~= 0\n" +
+    "end\n" +
+    "\n" +
+    "-- The blocks that may have members with a light prefix; nothing of a heavy one.\n" +
+    "local function lightPlacesOf(prefix)\n" +
+    "  local entries = redis.call('ZREVRANGEBYLEX', directory, '(' .. prefix .. '\\255', '-', 'LIMIT', '0', '2')\n" +
+    "  if isWithin(entries[2], prefix) then\n" +
+    "    return nil\n" +
+    "  elseif not entries[1] then\n" +
+    "    return { firstBlock }\n" +
+    "  end\n" +
+    "  local mark, found = markOf(prefix), {}\n" +
+    "  for i = 1, isWithin(entries[1], prefix) and 2 or 1 do\n" +
+    "    if not mark or find(entries[i], mark, marksFrom(entries[i]), true) then\n" +
+    "      found[#found + 1] = keyOf(entries[i])\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return found\n" +
+    "end\n" +
+    "\n" +
     "-- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes\n" +
     "-- and not code points, so that no alphabet gives a prefix more than a few dozen parts: of Han there are thousands.\n" +
     "-- A prefix is heavy, and has a top set, when two blocks or more begin behind where it begins. A light one has no heavy ones\n" +
-    "-- in it, and one or two blocks.\n" +
+    "-- in it, and one or two blocks. The last part comes first: of the two last blocks that begin in front of a place, both tell\n" +
+    "-- whether the part is heavy, and the last one is where it ends.\n" +
     "local function partsOf(prefix)\n" +
-    "  local last = '(' .. prefix .. '\\255'\n" +
-    "  local entries = redis.call('ZREVRANGEBYLEX', directory, last, '-', 'LIMIT', 0, 2)\n" +
-    "  if not entries[1] then\n" +
-    "    return { firstBlock }, {}\n" +
-    "  end\n" +
-    "  local found, children = {}, {}\n" +
-    "  for i, entry in ipairs(entries) do\n" +
-    "    found[i] = keyOf(entry)\n" +
-    "    if sub(entry, 1, #prefix) ~= prefix or byte(entry, #prefix + 1) == 0 then\n" +
-    "      return found, children\n" +
+    "  local found, children, above, bound = {}, {}, nil, prefix .. '\\255'\n" +
+    "  repeat\n" +
+    "    local entries, at = redis.call('ZREVRANGEBYLEX', directory, '(' .. bound, '-', 'LIMIT', '0', '3'), 1\n" +
+    "    if not entries[1] then\n" +
+    "      return { firstBlock }, {}\n" +
     "    end\n" +
-    "  end\n" +
-    "  local entry = redis.call('ZRANGEBYLEX', directory, '(' .. prefix .. '\\1', last, 'LIMIT', 0, 1)[1]\n" +
-    "  found = { (placeOf(prefix)) }\n" +
-    "  local heavy\n" +
-    "  -- The block in which a heavy part ends may go on behind it; not if another one is next to it, as b is to a.\n" +
-    "  local function leave(child)\n" +
-    "    local isNext = child and byte(heavy, -1) + 1 == byte(child, -1)\n" +
-    "    if not isNext then\n" +
-    "      found[#found + 1] = placeOf(heavy .. '\\254')\n" +
+    "    bound = nil\n" +
+    "    while not bound do\n" +
+    "      local entry = entries[at]\n" +
+    "      if not isWithin(entry, prefix) then\n" +
+    "        found[#found + 1] = keyOf(entry)\n" +
+    "        return found, children\n" +
+    "      end\n" +
+    "      local part = sub(entry, 1, #prefix + 1)\n" +
+    "      local isHeavy = isWithin(entry, part) and isWithin(entries[at + 1], part)\n" +
+    "      -- The block in which a heavy part ends may go on behind it; not if another one is next to it, as b is to a.\n" +
+    "      if not (isHeavy and above and byte(above, -1) == byte(part, -1) + 1) then\n" +
+    "        found[#found + 1] = keyOf(entry)\n" +
+    "      end\n" +
+    "      above = isHeavy and part\n" +
+    "      if isHeavy then\n" +
+    "        children[#children + 1], bound = part, part\n" +
+    "      elseif at == 2 then\n" +
+    "        bound = entry\n" +
+    "      end\n" +
+    "      at = at + 1\n" +
     "    end\n" +
-    "  end\n" +
-    "  while entry do\n" +
-    "    local child = sub(entry, 1, #prefix + 1)\n" +
-    "    local isHeavy = redis.call('EXISTS', tops .. child) == 1\n" +
-    "    if heavy then\n" +
-    "      leave(isHeavy and child)\n" +
-    "    end\n" +
-    "    heavy = isHeavy and child\n" +
-    "    children[#children + 1] = heavy or nil\n" +
-    "    found[#found + 1] = not heavy and keyOf(entry) or nil\n" +
-    "    entry = redis.call('ZRANGEBYLEX', directory, '(' .. (heavy and child .. '\\255' or entry), last, 'LIMIT', 0, 1)[1]\n" +
-    "  end\n" +
-    "  if heavy then\n" +
-    "    leave()\n" +
-    "  end\n" +
-    "  return found, children\n" +
+    "  until false\n" +
     "end\n" +
     "-- The best members that have a prefix, exactly.\n" +
     "-- Expects: book.places.part.lua before it.\n" +
@@ -1259,6 +1646,15 @@ export const bookFuzzy = new Script({
     "      end\n" +
     "    end\n" +
     "  end\n" +
+    "end\n" +
+    "\n" +
+    "-- The best of a top set, up to a number; nothing of one that is not there.\n" +
+    "local function bestOf(top, most)\n" +
+    "  local list, found = redis.call('ZRANGE', top, '0', most - 1, 'WITHSCORES'), {}\n" +
+    "  for i = 1, #list, 2 do\n" +
+    "    found[#found + 1] = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
+    "  end\n" +
+    "  return found\n" +
     "end\n" +
     "\n" +
     "local ranked\n" +
@@ -1288,20 +1684,32 @@ export const bookFuzzy = new Script({
     "    return #others > 0 and merge(found, others, most) or found\n" +
     "  end\n" +
     "  local found, seen, lasts = {}, {}, {}\n" +
+    "  if children[#children] == '\\3' then\n" +
+    "    -- All entries are asked for, and all have other members.\n" +
+    "    children[#children] = nil\n" +
+    "  end\n" +
     "  for _, key in ipairs(places) do\n" +
     "    take(key, prefix, most, after, found, seen)\n" +
     "  end\n" +
     "  for i, child in ipairs(children) do\n" +
     "    local top = tops .. child\n" +
-    "    take(top, child, most, after, found, seen)\n" +
-    "    local last = redis.call('ZRANGE', top, -1, -1, 'WITHSCORES')\n" +
-    "    lasts[i] = { member = last[1], rank = tonumber(last[2]) }\n" +
+    "    if after then\n" +
+    "      take(top, child, most, after, found, seen)\n" +
+    "      local last = redis.call('ZRANGE', top, '-1', '-1', 'WITHSCORES')\n" +
+    "      lasts[i] = last[1] and { member = last[1], rank = tonumber(last[2]) }\n" +
+    "    else\n" +
+    "      -- Few of most parts are among the best of all.\n" +
+    "      for _, one in ipairs(bestOf(top, math.ceil(most / 4))) do\n" +
+    "        found[#found + 1] = not seen[one.member] and one or nil\n" +
+    "        seen[one.member], lasts[i] = true, one\n" +
+    "      end\n" +
+    "    end\n" +
     "  end\n" +
     "  table.sort(found, precedes)\n" +
     "  local worst = found[most]\n" +
     "  for i, child in ipairs(children) do\n" +
-    "    -- It may have more that belongs here than its top set tells.\n" +
-    "    if not worst or precedes(lasts[i], worst) then\n" +
+    "    -- It may have more that belongs here than its top set tells. There is no set where the last member has gone, and its block will.\n" +
+    "    if lasts[i] and (not worst or precedes(lasts[i], worst)) then\n" +
     "      for _, one in ipairs(ranked(child, most, after)) do\n" +
     "        if not seen[one.member] then\n" +
     "          seen[one.member] = true\n" +
@@ -1317,16 +1725,14 @@ export const bookFuzzy = new Script({
     "  return found\n" +
     "end\n" +
     "\n" +
-    "-- The best members with a prefix, in the order of rank, behind a member if one is given.\n" +
+    "-- The best members with a prefix, in the order of rank, behind a member if one is given. Without a prefix, some are left out: those for\n" +
+    "-- two words, and others but the first of an entry.\n" +
     "function ranked(prefix, most, after)\n" +
     "  local found, top = {}, tops .. prefix\n" +
     "  if after then\n" +
     "    take(top, prefix, most, after, found)\n" +
     "  else\n" +
-    "    local list = redis.call('ZRANGE', top, 0, most - 1, 'WITHSCORES')\n" +
-    "    for i = 1, #list, 2 do\n" +
-    "      found[#found + 1] = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
-    "    end\n" +
+    "    found = bestOf(top, most)\n" +
     "  end\n" +
     "  return #found == most and found or expand(prefix, most, after)\n" +
     "end\n" +
@@ -1495,9 +1901,6 @@ export const bookFuzzy = new Script({
     "    end\n" +
     "  end\n" +
     "end\n" +
-    "-- What is told of the members found: each entry once, by the first member of it that fits.\n" +
-    "-- Expects: book.forms.part.lua and book.score.part.lua before it.\n" +
-    "local replies, told, hasCards, known = {}, {}, false, {}\n" +
     "\n" +
     "-- Whether no other member of its entry that fits stands before a member.\n" +
     "local function isFirst(one, fit)\n" +
@@ -1510,17 +1913,26 @@ export const bookFuzzy = new Script({
     "  return true\n" +
     "end\n" +
     "\n" +
-    "-- Tells of a member unless its entry was told of. All members of an entry have one rank: in the order of rank, only an entry that\n" +
+    "-- Whether a form is not one for two words.\n" +
+    "local function isTurned(form)\n" +
+    "  return byte(form, 1) ~= 3\n" +
+    "end\n" +
+    "-- What is told of the members found: each entry once, by the first member of it that fits.\n" +
+    "-- Expects: book.forms.part.lua and book.score.part.lua before it.\n" +
+    "local replies, told, hasCards, known = {}, {}, false, {}\n" +
+    "\n" +
+    "-- Tells of a member unless its entry was told of, and returns whether it did. All members of an entry have one rank: in the order of rank, only an entry that\n" +
     "-- has the rank of the cursor can have been told of on the page before.\n" +
     "local function tell(one, fit, cursor)\n" +
     "  local id = one.separator and sub(one.member, one.separator + 1) or one.member\n" +
     "  if known[id] or cursor and cursor.rank == one.rank and not isFirst(one, fit) then\n" +
-    "    return\n" +
+    "    return false\n" +
     "  end\n" +
     "  known[id] = true\n" +
     "  told[#told + 1], hasCards = one.card or '', hasCards or one.card\n" +
     "  replies[#replies + 1] = one.member\n" +
     "  replies[#replies + 1] = one.text\n" +
+    "  return true\n" +
     "end\n" +
     "\n" +
     "local function replyWith(...)\n" +
@@ -1548,7 +1960,7 @@ export const bookFuzzy = new Script({
     "      return nil\n" +
     "    end\n" +
     "    if entry and not ahead[at] then\n" +
-    "      ahead, at = redis.call('ZRANGEBYLEX', directory, '(' .. entry, last, 'LIMIT', 0, 16), 1\n" +
+    "      ahead, at = redis.call('ZRANGEBYLEX', directory, '(' .. entry, last, 'LIMIT', '0', '16'), 1\n" +
     "    end\n" +
     "    entry, at = ahead[at], at + 1\n" +
     "    key = entry and keyOf(entry)\n" +
@@ -1563,8 +1975,12 @@ export const bookFuzzy = new Script({
     "\n" +
     "-- Shorter tokens are not edited: they would find too much.\n" +
     "local LEAST_POINTS = 3\n" +
-    "-- Blocks and top sets. Where a book has thousands of different letters, what is looked for last isn't found: an error in the first letter.\n" +
-    "local MOST_EDITS = 600\n" +
+    "-- Places, blocks and top sets that are looked at. Of what is looked for last, an error in the first letter, not all is found where a book\n" +
+    "-- has hundreds of first letters with many names each, as a large one of Han has.\n" +
+    "local MOST_EDITS = 1000\n" +
+    "\n" +
+    "-- A look at the directory takes a quarter of the time of one into a block.\n" +
+    "local PLACE = 0.25\n" +
     "\n" +
     "local function pointsOf(token)\n" +
     "  local points, at = {}, 1\n" +
@@ -1614,50 +2030,81 @@ export const bookFuzzy = new Script({
     "  return isEdited(words[1], order[1]) and assign(words, 2, order, 2)\n" +
     "end\n" +
     "\n" +
-    "-- Candidates of all orders, the best first, and the last one up to which they are all there are, if more were left out: of each\n" +
-    "-- prefix at most so many were asked for.\n" +
+    "-- Candidates of all orders: a function that gives the next best one, and the last one up to which they are all there are, if more were\n" +
+    "-- left out: of each heavy prefix at most so many are asked for. What a look finds is in the order of rank, so the next one\n" +
+    "-- is the best that any of them has in front: a few are told of the hundreds that there may be.\n" +
     "local function candidates(orders, most, cursor)\n" +
-    "  local found, seen, floor = {}, {}, nil\n" +
+    "  local lists, at, seen, floor = {}, {}, {}, nil\n" +
     "\n" +
-    "  local function visit(list)\n" +
-    "    for _, one in ipairs(list) do\n" +
-    "      if not seen[one.member] and (not cursor or precedes(cursor, one)) then\n" +
-    "        seen[one.member] = true\n" +
-    "        found[#found + 1] = one\n" +
+    "  local function visit(list, isWanted)\n" +
+    "    local wanted = list\n" +
+    "    if isWanted or cursor then\n" +
+    "      wanted = {}\n" +
+    "      for _, one in ipairs(list) do\n" +
+    "        if (not isWanted or isWanted(one.member)) and (not cursor or precedes(cursor, one)) then\n" +
+    "          wanted[#wanted + 1] = one\n" +
+    "        end\n" +
     "      end\n" +
+    "    end\n" +
+    "    if wanted[1] then\n" +
+    "      lists[#lists + 1], at[#lists + 1] = wanted, 1\n" +
     "    end\n" +
     "  end\n" +
     "\n" +
-    "  local function walk(order)\n" +
+    "  local function nextBest()\n" +
+    "    local best, from\n" +
+    "    repeat\n" +
+    "      best, from = nil, nil\n" +
+    "      for i = 1, #lists do\n" +
+    "        local one = lists[i][at[i]]\n" +
+    "        if one and not (best and precedes(best, one)) then\n" +
+    "          best, from = one, i\n" +
+    "        end\n" +
+    "      end\n" +
+    "      if not best then\n" +
+    "        return nil\n" +
+    "      end\n" +
+    "      at[from] = at[from] + 1\n" +
+    "    until not seen[best.member]\n" +
+    "    seen[best.member] = true\n" +
+    "    return best\n" +
+    "  end\n" +
+    "\n" +
+    "  -- Errors in the first letter, or those behind it.\n" +
+    "  local function walk(order, isOfFirst)\n" +
     "    local token, second = order[1], order[2]\n" +
     "    local points, checked = pointsOf(token), {}\n" +
     "    local behind = second and ' ' .. literal(second) .. '*' or ''\n" +
     "    local shorter = table.concat(points, '', 1, #points - 1)\n" +
+    "\n" +
+    "    local function lookInto(places, pattern, isWanted)\n" +
+    "      for _, key in ipairs(places) do\n" +
+    "        if looked < MOST_EDITS then\n" +
+    "          looked = looked + 1\n" +
+    "          visit(matching(key, pattern), isWanted)\n" +
+    "        end\n" +
+    "      end\n" +
+    "    end\n" +
     "\n" +
     "    -- All of a prefix that an edit gives.\n" +
     "    local function check(edited)\n" +
     "      if edited == shorter or checked[edited] or begins(edited, token) or looked >= MOST_EDITS then\n" +
     "        return\n" +
     "      end\n" +
-    "      checked[edited] = true\n" +
+    "      checked[edited], looked = true, looked + PLACE\n" +
     "      if second then\n" +
     "        scan(edited, literal(edited) .. '*' .. behind, edited, visit)\n" +
-    "      else\n" +
-    "        local list = ranked(edited, most, cursor)\n" +
-    "        looked = looked + 1\n" +
-    "        visit(list)\n" +
-    "        local last = list[most]\n" +
-    "        floor = last and (not floor or precedes(last, floor)) and last or floor\n" +
+    "        return\n" +
     "      end\n" +
-    "    end\n" +
-    "\n" +
-    "    local function lookInto(places, pattern)\n" +
-    "      for _, key in ipairs(places) do\n" +
-    "        if looked < MOST_EDITS then\n" +
-    "          looked = looked + 1\n" +
-    "          visit(matching(key, pattern))\n" +
-    "        end\n" +
+    "      local places = lightPlacesOf(edited)\n" +
+    "      if places then\n" +
+    "        lookInto(places, literal(edited) .. '*')\n" +
+    "        return\n" +
     "      end\n" +
+    "      local list = ranked(edited, most, cursor)\n" +
+    "      visit(list)\n" +
+    "      local last = list[most]\n" +
+    "      floor = last and (not floor or precedes(last, floor)) and last or floor\n" +
     "    end\n" +
     "\n" +
     "    -- Behind a light prefix, a look at its blocks tells all.\n" +
@@ -1665,10 +2112,12 @@ export const bookFuzzy = new Script({
     "    while deepest <= #points and redis.call('EXISTS', tops .. prefix) == 1 do\n" +
     "      prefix, deepest = prefix .. points[deepest], deepest + 1\n" +
     "    end\n" +
-    "    if deepest <= #points then\n" +
-    "      lookInto(partsOf(prefix), literal(prefix) .. '*' .. behind)\n" +
+    "    if deepest <= #points and isOfFirst == (deepest == 1) then\n" +
+    "      lookInto(partsOf(prefix), literal(prefix) .. '*' .. behind, function(member)\n" +
+    "        return fitsEdited(formIn(member), order)\n" +
+    "      end)\n" +
     "    end\n" +
-    "    for at = deepest - 1, 1, -1 do\n" +
+    "    for at = isOfFirst and math.min(1, deepest - 1) or deepest - 1, isOfFirst and 1 or 2, -1 do\n" +
     "      prefix = table.concat(points, '', 1, at - 1)\n" +
     "      local tail = table.concat(points, '', at + 1)\n" +
     "      local isLast = at == #points\n" +
@@ -1676,23 +2125,42 @@ export const bookFuzzy = new Script({
     "        check(prefix .. tail)\n" +
     "        check(prefix .. points[at + 1] .. points[at] .. table.concat(points, '', at + 2))\n" +
     "      end\n" +
-    "      local places, children = partsOf(prefix)\n" +
-    "      lookInto(places, literal(prefix) .. '*' .. literal(isLast and points[at] or tail) .. '*' .. behind)\n" +
-    "      for _, child in ipairs(children) do\n" +
-    "        if not isLast then\n" +
-    "          check(child .. tail)\n" +
-    "        end\n" +
-    "        check(child .. points[at] .. tail)\n" +
+    "      local more = points[at] .. tail\n" +
+    "      local pattern = '*' .. literal(isLast and more or tail) .. '*' .. behind\n" +
+    "\n" +
+    "      -- Of what the pattern finds: that just one code point is another one, or one more.\n" +
+    "      local function isNear(member)\n" +
+    "        local to = #member > #prefix and endOf(member, #prefix + 1)\n" +
+    "        return to\n" +
+    "          and (not isLast and sub(member, to + 1, to + #tail) == tail or sub(member, to + 1, to + #more) == more)\n" +
     "      end\n" +
+    "\n" +
+    "      -- What follows a prefix byte by byte, until it is a code point.\n" +
+    "      local function follow(part)\n" +
+    "        local places, children = partsOf(part)\n" +
+    "        lookInto(places, literal(part) .. pattern, isNear)\n" +
+    "        for _, child in ipairs(children) do\n" +
+    "          if #child < endOf(child, #prefix + 1) and looked < MOST_EDITS then\n" +
+    "            follow(child)\n" +
+    "          else\n" +
+    "            if not isLast then\n" +
+    "              check(child .. tail)\n" +
+    "            end\n" +
+    "            check(child .. more)\n" +
+    "          end\n" +
+    "        end\n" +
+    "      end\n" +
+    "      follow(prefix)\n" +
     "    end\n" +
     "  end\n" +
     "\n" +
     "  mostLooked = MOST_EDITS\n" +
-    "  for _, order in ipairs(orders) do\n" +
-    "    walk(order)\n" +
+    "  for _, isOfFirst in ipairs({ false, true }) do\n" +
+    "    for _, order in ipairs(orders) do\n" +
+    "      walk(order, isOfFirst)\n" +
+    "    end\n" +
     "  end\n" +
-    "  table.sort(found, precedes)\n" +
-    "  return found, floor\n" +
+    "  return nextBest, floor\n" +
     "end\n" +
     "\n" +
     "local cursor = afterRank ~= '' and { member = afterMember, rank = tonumber(afterRank) } or nil\n" +
@@ -1732,19 +2200,15 @@ export const bookFuzzy = new Script({
     "local most, tries = limit + 6, 0\n" +
     "repeat\n" +
     "  looked = 0\n" +
-    "  local found, floor = candidates(orders, most, cursor)\n" +
-    "  readCards(found)\n" +
+    "  local nextBest, floor = candidates(orders, most, cursor)\n" +
     "  replies, told, hasCards, known = {}, {}, false, {}\n" +
-    "  local isCut = false\n" +
-    "  for _, one in ipairs(found) do\n" +
-    "    isCut = floor and precedes(floor, one)\n" +
-    "    if isCut or #told == limit then\n" +
-    "      break\n" +
-    "    end\n" +
-    "    local form = formIn(one.member)\n" +
-    "    if fit(form) and not isExact(one) then\n" +
+    "  local one = nextBest()\n" +
+    "  while one and #told < limit and not (floor and precedes(floor, one)) do\n" +
+    "    readCards({ one })\n" +
+    "    if fit(formIn(one.member)) and not isExact(one) then\n" +
     "      tell(one, fit, cursor)\n" +
     "    end\n" +
+    "    one = nextBest()\n" +
     "  end\n" +
     "  most, tries = most * 4, tries + 1\n" +
     "until #told == limit or not floor or tries == 4\n" +
@@ -1777,7 +2241,8 @@ export const bookGet = new Script({
     "local members = { unpack(ARGV, 3) }\n" +
     "local find = string.find\n" +
     "\n" +
-    "-- Where the members of a book are. Bytes are compared by hand: `<` on strings follows the locale of the server.\n" +
+    "-- Where the members of a book are. Bytes are compared by hand: `<` on strings follows the locale of the server. Numbers are given to\n" +
+    "-- commands as strings, since it takes Lua longer to write one than Redis to read it.\n" +
     "-- Expects: directory, firstBlock, tops, find.\n" +
     "local sub, byte = string.sub, string.byte\n" +
     "local blocks = sub(firstBlock, 1, -2)\n" +
@@ -1791,7 +2256,8 @@ export const bookGet = new Script({
     "    elseif not x then\n" +
     "      return false\n" +
     "    end\n" +
-    "    at = at + 1\n" +
+    "    -- Equal names differ in their keys only, behind dozens of bytes.\n" +
+    "    at = at + (at > 2 and sub(a, at, at + 15) == sub(b, at, at + 15) and 16 or 1)\n" +
     "  end\n" +
     "end\n" +
     "\n" +
@@ -1806,13 +2272,27 @@ export const bookGet = new Script({
     "  return at + (first < 0xC0 and 0 or first < 0xE0 and 1 or first < 0xF0 and 2 or 3)\n" +
     "end\n" +
     "\n" +
+    "-- An entry of the directory is where a block begins, NUL, its number, NUL, and the marks of its members.\n" +
     "local function keyOf(entry)\n" +
-    "  return blocks .. sub(entry, find(entry, '\\0', 1, true) + 1)\n" +
+    "  local from = find(entry, '\\0', 1, true) + 1\n" +
+    "  return blocks .. sub(entry, from, find(entry, '\\0', from, true) - 1)\n" +
+    "end\n" +
+    "\n" +
+    "-- One of 190 bytes that stands for the first five bytes of a text: a block without the mark of a text has no member that begins with it.\n" +
+    "-- Nine of ten blocks in which a typing error would have to be needn't be looked into.\n" +
+    "local function markOf(text)\n" +
+    "  local a, b, c, d, e = byte(text, 1, 5)\n" +
+    "  return e and string.char(64 + (a + 5 * b + 17 * c + 41 * d + 83 * e) % 190)\n" +
+    "end\n" +
+    "\n" +
+    "-- Where the marks of an entry begin.\n" +
+    "local function marksFrom(entry)\n" +
+    "  return find(entry, '\\0', find(entry, '\\0', 1, true) + 1, true) + 1\n" +
     "end\n" +
     "\n" +
     "-- The block that a member belongs to, and its entry in the directory; a book of one block has none.\n" +
     "local function placeOf(member)\n" +
-    "  local entry = redis.call('ZREVRANGEBYLEX', directory, '(' .. member .. '\\1', '-', 'LIMIT', 0, 1)[1]\n" +
+    "  local entry = redis.call('ZREVRANGEBYLEX', directory, '(' .. member .. '\\1', '-', 'LIMIT', '0', '1')[1]\n" +
     "  return entry and keyOf(entry) or firstBlock, entry\n" +
     "end\n" +
     "\n" +
@@ -1824,7 +2304,7 @@ export const bookGet = new Script({
     "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
     "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
     "local function matching(key, pattern)\n" +
-    "  local list, found = redis.call('ZSCAN', key, 0, 'MATCH', pattern, 'COUNT', 1000)[2], {}\n" +
+    "  local list, found = redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2], {}\n" +
     "  local isSorted = true\n" +
     "  for i = 1, #list, 2 do\n" +
     "    local one = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
@@ -1837,48 +2317,62 @@ export const bookGet = new Script({
     "  return found\n" +
     "end\n" +
     "\n" +
+    "-- Whether a block begins within a prefix, and not where it begins.\n" +
+    "local function isWithin(entry, part)\n" +
+    "  return entry and sub(entry, 1, #part) == part and byte(entry, #part + 1) ~= 0\n" +
+    "end\n" +
+    "\n" +
+    "-- The blocks that may have members with a light prefix; nothing of a heavy one.\n" +
+    "local function lightPlacesOf(prefix)\n" +
+    "  local entries = redis.call('ZREVRANGEBYLEX', directory, '(' .. prefix .. '\\255', '-', 'LIMIT', '0', '2')\n" +
+    "  if isWithin(entries[2], prefix) then\n" +
+    "    return nil\n" +
+    "  elseif not entries[1] then\n" +
+    "    return { firstBlock }\n" +
+    "  end\n" +
+    "  local mark, found = markOf(prefix), {}\n" +
+    "  for i = 1, isWithin(entries[1], prefix) and 2 or 1 do\n" +
+    "    if not mark or find(entries[i], mark, marksFrom(entries[i]), true) then\n" +
+    "      found[#found + 1] = keyOf(entries[i])\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return found\n" +
+    "end\n" +
+    "\n" +
     "-- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes\n" +
     "-- and not code points, so that no alphabet gives a prefix more than a few dozen parts: of Han there are thousands.\n" +
     "-- A prefix is heavy, and has a top set, when two blocks or more begin behind where it begins. A light one has no heavy ones\n" +
-    "-- in it, and one or two blocks.\n" +
+    "-- in it, and one or two blocks. The last part comes first: of the two last blocks that begin in front of a place, both tell\n" +
+    "-- whether the part is heavy, and the last one is where it ends.\n" +
     "local function partsOf(prefix)\n" +
-    "  local last = '(' .. prefix .. '\\255'\n" +
-    "  local entries = redis.call('ZREVRANGEBYLEX', directory, last, '-', 'LIMIT', 0, 2)\n" +
-    "  if not entries[1] then\n" +
-    "    return { firstBlock }, {}\n" +
-    "  end\n" +
-    "  local found, children = {}, {}\n" +
-    "  for i, entry in ipairs(entries) do\n" +
-    "    found[i] = keyOf(entry)\n" +
-    "    if sub(entry, 1, #prefix) ~= prefix or byte(entry, #prefix + 1) == 0 then\n" +
-    "      return found, children\n" +
+    "  local found, children, above, bound = {}, {}, nil, prefix .. '\\255'\n" +
+    "  repeat\n" +
+    "    local entries, at = redis.call('ZREVRANGEBYLEX', directory, '(' .. bound, '-', 'LIMIT', '0', '3'), 1\n" +
+    "    if not entries[1] then\n" +
+    "      return { firstBlock }, {}\n" +
     "    end\n" +
-    "  end\n" +
-    "  local entry = redis.call('ZRANGEBYLEX', directory, '(' .. prefix .. '\\1', last, 'LIMIT', 0, 1)[1]\n" +
-    "  found = { (placeOf(prefix)) }\n" +
-    "  local heavy\n" +
-    "  -- The block in which a heavy part ends may go on behind it; not if another one is next to it, as b is to a.\n" +
-    "  local function leave(child)\n" +
-    "    local isNext = child and byte(heavy, -1) + 1 == byte(child, -1)\n" +
-    "    if not isNext then\n" +
-    "      found[#found + 1] = placeOf(heavy .. '\\254')\n" +
+    "    bound = nil\n" +
+    "    while not bound do\n" +
+    "      local entry = entries[at]\n" +
+    "      if not isWithin(entry, prefix) then\n" +
+    "        found[#found + 1] = keyOf(entry)\n" +
+    "        return found, children\n" +
+    "      end\n" +
+    "      local part = sub(entry, 1, #prefix + 1)\n" +
+    "      local isHeavy = isWithin(entry, part) and isWithin(entries[at + 1], part)\n" +
+    "      -- The block in which a heavy part ends may go on behind it; not if another one is next to it, as b is to a.\n" +
+    "      if not (isHeavy and above and byte(above, -1) == byte(part, -1) + 1) then\n" +
+    "        found[#found + 1] = keyOf(entry)\n" +
+    "      end\n" +
+    "      above = isHeavy and part\n" +
+    "      if isHeavy then\n" +
+    "        children[#children + 1], bound = part, part\n" +
+    "      elseif at == 2 then\n" +
+    "        bound = entry\n" +
+    "      end\n" +
+    "      at = at + 1\n" +
     "    end\n" +
-    "  end\n" +
-    "  while entry do\n" +
-    "    local child = sub(entry, 1, #prefix + 1)\n" +
-    "    local isHeavy = redis.call('EXISTS', tops .. child) == 1\n" +
-    "    if heavy then\n" +
-    "      leave(isHeavy and child)\n" +
-    "    end\n" +
-    "    heavy = isHeavy and child\n" +
-    "    children[#children + 1] = heavy or nil\n" +
-    "    found[#found + 1] = not heavy and keyOf(entry) or nil\n" +
-    "    entry = redis.call('ZRANGEBYLEX', directory, '(' .. (heavy and child .. '\\255' or entry), last, 'LIMIT', 0, 1)[1]\n" +
-    "  end\n" +
-    "  if heavy then\n" +
-    "    leave()\n" +
-    "  end\n" +
-    "  return found, children\n" +
+    "  until false\n" +
     "end\n" +
     "-- Scores and ranks. A rank is a negated score, so that the best comes first and members of one score in the order of bytes.\n" +
     "-- With a half-life the rank is -round(1000 * (log2(score) + now / half-life + 1100)): as time goes by, all scores sink alike and\n" +
@@ -1955,7 +2449,8 @@ export const bookList = new Script({
     "local others = ARGV\n" +
     "local find = string.find\n" +
     "\n" +
-    "-- Where the members of a book are. Bytes are compared by hand: `<` on strings follows the locale of the server.\n" +
+    "-- Where the members of a book are. Bytes are compared by hand: `<` on strings follows the locale of the server. Numbers are given to\n" +
+    "-- commands as strings, since it takes Lua longer to write one than Redis to read it.\n" +
     "-- Expects: directory, firstBlock, tops, find.\n" +
     "local sub, byte = string.sub, string.byte\n" +
     "local blocks = sub(firstBlock, 1, -2)\n" +
@@ -1969,7 +2464,8 @@ export const bookList = new Script({
     "    elseif not x then\n" +
     "      return false\n" +
     "    end\n" +
-    "    at = at + 1\n" +
+    "    -- Equal names differ in their keys only, behind dozens of bytes.\n" +
+    "    at = at + (at > 2 and sub(a, at, at + 15) == sub(b, at, at + 15) and 16 or 1)\n" +
     "  end\n" +
     "end\n" +
     "\n" +
@@ -1984,13 +2480,27 @@ export const bookList = new Script({
     "  return at + (first < 0xC0 and 0 or first < 0xE0 and 1 or first < 0xF0 and 2 or 3)\n" +
     "end\n" +
     "\n" +
+    "-- An entry of the directory is where a block begins, NUL, its number, NUL, and the marks of its members.\n" +
     "local function keyOf(entry)\n" +
-    "  return blocks .. sub(entry, find(entry, '\\0', 1, true) + 1)\n" +
+    "  local from = find(entry, '\\0', 1, true) + 1\n" +
+    "  return blocks .. sub(entry, from, find(entry, '\\0', from, true) - 1)\n" +
+    "end\n" +
+    "\n" +
+    "-- One of 190 bytes that stands for the first five bytes of a text: a block without the mark of a text has no member that begins with it.\n" +
+    "-- Nine of ten blocks in which a typing error would have to be needn't be looked into.\n" +
+    "local function markOf(text)\n" +
+    "  local a, b, c, d, e = byte(text, 1, 5)\n" +
+    "  return e and string.char(64 + (a + 5 * b + 17 * c + 41 * d + 83 * e) % 190)\n" +
+    "end\n" +
+    "\n" +
+    "-- Where the marks of an entry begin.\n" +
+    "local function marksFrom(entry)\n" +
+    "  return find(entry, '\\0', find(entry, '\\0', 1, true) + 1, true) + 1\n" +
     "end\n" +
     "\n" +
     "-- The block that a member belongs to, and its entry in the directory; a book of one block has none.\n" +
     "local function placeOf(member)\n" +
-    "  local entry = redis.call('ZREVRANGEBYLEX', directory, '(' .. member .. '\\1', '-', 'LIMIT', 0, 1)[1]\n" +
+    "  local entry = redis.call('ZREVRANGEBYLEX', directory, '(' .. member .. '\\1', '-', 'LIMIT', '0', '1')[1]\n" +
     "  return entry and keyOf(entry) or firstBlock, entry\n" +
     "end\n" +
     "\n" +
@@ -2002,7 +2512,7 @@ export const bookList = new Script({
     "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
     "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
     "local function matching(key, pattern)\n" +
-    "  local list, found = redis.call('ZSCAN', key, 0, 'MATCH', pattern, 'COUNT', 1000)[2], {}\n" +
+    "  local list, found = redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2], {}\n" +
     "  local isSorted = true\n" +
     "  for i = 1, #list, 2 do\n" +
     "    local one = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
@@ -2015,48 +2525,62 @@ export const bookList = new Script({
     "  return found\n" +
     "end\n" +
     "\n" +
+    "-- Whether a block begins within a prefix, and not where it begins.\n" +
+    "local function isWithin(entry, part)\n" +
+    "  return entry and sub(entry, 1, #part) == part and byte(entry, #part + 1) ~= 0\n" +
+    "end\n" +
+    "\n" +
+    "-- The blocks that may have members with a light prefix; nothing of a heavy one.\n" +
+    "local function lightPlacesOf(prefix)\n" +
+    "  local entries = redis.call('ZREVRANGEBYLEX', directory, '(' .. prefix .. '\\255', '-', 'LIMIT', '0', '2')\n" +
+    "  if isWithin(entries[2], prefix) then\n" +
+    "    return nil\n" +
+    "  elseif not entries[1] then\n" +
+    "    return { firstBlock }\n" +
+    "  end\n" +
+    "  local mark, found = markOf(prefix), {}\n" +
+    "  for i = 1, isWithin(entries[1], prefix) and 2 or 1 do\n" +
+    "    if not mark or find(entries[i], mark, marksFrom(entries[i]), true) then\n" +
+    "      found[#found + 1] = keyOf(entries[i])\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return found\n" +
+    "end\n" +
+    "\n" +
     "-- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes\n" +
     "-- and not code points, so that no alphabet gives a prefix more than a few dozen parts: of Han there are thousands.\n" +
     "-- A prefix is heavy, and has a top set, when two blocks or more begin behind where it begins. A light one has no heavy ones\n" +
-    "-- in it, and one or two blocks.\n" +
+    "-- in it, and one or two blocks. The last part comes first: of the two last blocks that begin in front of a place, both tell\n" +
+    "-- whether the part is heavy, and the last one is where it ends.\n" +
     "local function partsOf(prefix)\n" +
-    "  local last = '(' .. prefix .. '\\255'\n" +
-    "  local entries = redis.call('ZREVRANGEBYLEX', directory, last, '-', 'LIMIT', 0, 2)\n" +
-    "  if not entries[1] then\n" +
-    "    return { firstBlock }, {}\n" +
-    "  end\n" +
-    "  local found, children = {}, {}\n" +
-    "  for i, entry in ipairs(entries) do\n" +
-    "    found[i] = keyOf(entry)\n" +
-    "    if sub(entry, 1, #prefix) ~= prefix or byte(entry, #prefix + 1) == 0 then\n" +
-    "      return found, children\n" +
+    "  local found, children, above, bound = {}, {}, nil, prefix .. '\\255'\n" +
+    "  repeat\n" +
+    "    local entries, at = redis.call('ZREVRANGEBYLEX', directory, '(' .. bound, '-', 'LIMIT', '0', '3'), 1\n" +
+    "    if not entries[1] then\n" +
+    "      return { firstBlock }, {}\n" +
     "    end\n" +
-    "  end\n" +
-    "  local entry = redis.call('ZRANGEBYLEX', directory, '(' .. prefix .. '\\1', last, 'LIMIT', 0, 1)[1]\n" +
-    "  found = { (placeOf(prefix)) }\n" +
-    "  local heavy\n" +
-    "  -- The block in which a heavy part ends may go on behind it; not if another one is next to it, as b is to a.\n" +
-    "  local function leave(child)\n" +
-    "    local isNext = child and byte(heavy, -1) + 1 == byte(child, -1)\n" +
-    "    if not isNext then\n" +
-    "      found[#found + 1] = placeOf(heavy .. '\\254')\n" +
+    "    bound = nil\n" +
+    "    while not bound do\n" +
+    "      local entry = entries[at]\n" +
+    "      if not isWithin(entry, prefix) then\n" +
+    "        found[#found + 1] = keyOf(entry)\n" +
+    "        return found, children\n" +
+    "      end\n" +
+    "      local part = sub(entry, 1, #prefix + 1)\n" +
+    "      local isHeavy = isWithin(entry, part) and isWithin(entries[at + 1], part)\n" +
+    "      -- The block in which a heavy part ends may go on behind it; not if another one is next to it, as b is to a.\n" +
+    "      if not (isHeavy and above and byte(above, -1) == byte(part, -1) + 1) then\n" +
+    "        found[#found + 1] = keyOf(entry)\n" +
+    "      end\n" +
+    "      above = isHeavy and part\n" +
+    "      if isHeavy then\n" +
+    "        children[#children + 1], bound = part, part\n" +
+    "      elseif at == 2 then\n" +
+    "        bound = entry\n" +
+    "      end\n" +
+    "      at = at + 1\n" +
     "    end\n" +
-    "  end\n" +
-    "  while entry do\n" +
-    "    local child = sub(entry, 1, #prefix + 1)\n" +
-    "    local isHeavy = redis.call('EXISTS', tops .. child) == 1\n" +
-    "    if heavy then\n" +
-    "      leave(isHeavy and child)\n" +
-    "    end\n" +
-    "    heavy = isHeavy and child\n" +
-    "    children[#children + 1] = heavy or nil\n" +
-    "    found[#found + 1] = not heavy and keyOf(entry) or nil\n" +
-    "    entry = redis.call('ZRANGEBYLEX', directory, '(' .. (heavy and child .. '\\255' or entry), last, 'LIMIT', 0, 1)[1]\n" +
-    "  end\n" +
-    "  if heavy then\n" +
-    "    leave()\n" +
-    "  end\n" +
-    "  return found, children\n" +
+    "  until false\n" +
     "end\n" +
     "-- Scores and ranks. A rank is a negated score, so that the best comes first and members of one score in the order of bytes.\n" +
     "-- With a half-life the rank is -round(1000 * (log2(score) + now / half-life + 1100)): as time goes by, all scores sink alike and\n" +
@@ -2223,9 +2747,6 @@ export const bookList = new Script({
     "    end\n" +
     "  end\n" +
     "end\n" +
-    "-- What is told of the members found: each entry once, by the first member of it that fits.\n" +
-    "-- Expects: book.forms.part.lua and book.score.part.lua before it.\n" +
-    "local replies, told, hasCards, known = {}, {}, false, {}\n" +
     "\n" +
     "-- Whether no other member of its entry that fits stands before a member.\n" +
     "local function isFirst(one, fit)\n" +
@@ -2238,17 +2759,26 @@ export const bookList = new Script({
     "  return true\n" +
     "end\n" +
     "\n" +
-    "-- Tells of a member unless its entry was told of. All members of an entry have one rank: in the order of rank, only an entry that\n" +
+    "-- Whether a form is not one for two words.\n" +
+    "local function isTurned(form)\n" +
+    "  return byte(form, 1) ~= 3\n" +
+    "end\n" +
+    "-- What is told of the members found: each entry once, by the first member of it that fits.\n" +
+    "-- Expects: book.forms.part.lua and book.score.part.lua before it.\n" +
+    "local replies, told, hasCards, known = {}, {}, false, {}\n" +
+    "\n" +
+    "-- Tells of a member unless its entry was told of, and returns whether it did. All members of an entry have one rank: in the order of rank, only an entry that\n" +
     "-- has the rank of the cursor can have been told of on the page before.\n" +
     "local function tell(one, fit, cursor)\n" +
     "  local id = one.separator and sub(one.member, one.separator + 1) or one.member\n" +
     "  if known[id] or cursor and cursor.rank == one.rank and not isFirst(one, fit) then\n" +
-    "    return\n" +
+    "    return false\n" +
     "  end\n" +
     "  known[id] = true\n" +
     "  told[#told + 1], hasCards = one.card or '', hasCards or one.card\n" +
     "  replies[#replies + 1] = one.member\n" +
     "  replies[#replies + 1] = one.text\n" +
+    "  return true\n" +
     "end\n" +
     "\n" +
     "local function replyWith(...)\n" +
@@ -2276,7 +2806,7 @@ export const bookList = new Script({
     "      return nil\n" +
     "    end\n" +
     "    if entry and not ahead[at] then\n" +
-    "      ahead, at = redis.call('ZRANGEBYLEX', directory, '(' .. entry, last, 'LIMIT', 0, 16), 1\n" +
+    "      ahead, at = redis.call('ZRANGEBYLEX', directory, '(' .. entry, last, 'LIMIT', '0', '16'), 1\n" +
     "    end\n" +
     "    entry, at = ahead[at], at + 1\n" +
     "    key = entry and keyOf(entry)\n" +

@@ -44,7 +44,7 @@ test('neither reads nor writes while only some of its keys have moved, and goes 
   await to.command('CLUSTER', 'SETSLOT', String(slot), 'IMPORTING', String(fromId));
   await from.command('CLUSTER', 'SETSLOT', String(slot), 'MIGRATING', String(toId));
   // All keys that the scripts are given stay, and half of the blocks go.
-  const blocks = (await keysOf(from)).filter((key) => /:block:1:[1-9]/.test(key));
+  const blocks = (await keysOf(from)).filter((key) => /:b:1:[1-9]/.test(key));
   const gone = blocks.filter((_, index) => index % 2 === 0);
   expect(gone.length).toBeGreaterThan(2);
   await from.command('MIGRATE', to.host, String(to.port), '', '0', '5000', 'KEYS', ...gone);

@@ -98,6 +98,39 @@ describe('typing errors', () => {
     expect(await book.complete(typed)).toEqual([]);
   });
 
+  test.each([
+    ['Greek', 0x3b1, 17],
+    ['Cyrillic', 0x430, 32],
+    ['Hindi', 0x905, 50],
+    ['Han', 0x4e00, 90],
+    ['emoji', 0x1f600, 60],
+  ])('in a letter of %s are found among thousands of names, wherever they are', async (_, from, letters) => {
+    // Of each first letter there are so many that it has a top set of its own.
+    const point = (index: number): string => String.fromCodePoint(from + (index % letters));
+    const entries = Array.from({ length: 4_000 }, (__, index) => {
+      const [a, b] = [Math.floor(index / 64) + 1, Math.floor(index / 8)];
+      return { key: String(index), display: [a, b, index, 7 * index].map(point).join(''), score: index };
+    });
+    const book = await bookOf(entries);
+    for (const index of [70, 1_234, 3_999]) {
+      const name = Array.from(entries[index]!.display);
+      const [a, b, c, d] = name as [string, string, string, string];
+      const typed = [
+        ['q', b, c, d],
+        [a, 'q', c, d],
+        [b, c, d],
+        [a, c, d],
+        ['q', a, b, c, d],
+        [a, b, 'q', c, d],
+        [b, a, c, d],
+      ].map((points) => points.join(''));
+      for (const text of typed) {
+        const found = await book.complete(text, { fuzzy: true, limit: 100 });
+        expect([text, ...found.map(({ display }) => display)]).toContain(entries[index]!.display);
+      }
+    }
+  });
+
   test('stand behind all exact answers, whatever their scores, and none stands twice', async () => {
     const book = await bookOf([
       { key: 'joan', score: 1 },
@@ -256,6 +289,24 @@ describe('entries', () => {
     const book = await bookOf(keys);
     expect(keysOf(await book.complete('', { limit: 100 })).toSorted()).toEqual(keys.toSorted());
     for (const key of keys) expect([key, await book.remove(key)]).toEqual([key, true]);
+  });
+
+  test('are boosted once by an id, whatever happens in between', async () => {
+    const book = await bookOf([{ key: 'ann', score: 1 }, 'John Smith']);
+    expect(await book.boost('ann', 2, { id: 'x' })).toBe(3);
+    expect(await book.boost('ann', 5)).toBe(8);
+    expect(await Promise.all([book.boost('ann', 2, { id: 'x' }), book.boost('ann', 2, { id: 'y' })])).toEqual(
+      [3, 10],
+    );
+    const reused = { code: 'ERR_REQUEST_REUSED', requestKey: 'x' };
+    await expect(book.boost('ann', 3, { id: 'x' })).rejects.toMatchObject(reused);
+    await expect(book.boost('John Smith', 2, { id: 'x' })).rejects.toMatchObject(reused);
+    expect(await book.boost('nobody', 1, { id: 'z' })).toBeNull();
+    expect(await book.boost('John Smith', 1, { id: 'z' })).toBe(1);
+    await expect(book.boost('ann', 1, { id: '' })).rejects.toThrow(RangeError);
+    await book.remove('ann');
+    expect(await book.boost('ann', 2, { id: 'y' })).toBe(10);
+    expect((await book.complete('')).map(({ key, score }) => [key, score])).toEqual([['John Smith', 1]]);
   });
 
   test('have finite scores', async () => {

@@ -128,6 +128,39 @@ describe('an address book', () => {
     ]);
   });
 
+  test('the best of all are one look at their top set, however many forms they have', async () => {
+    const scripts10 = ['anna', 'élan', 'άννα', 'жора', 'محمد', 'สมชาย', 'कमल', '존경', '王中', '😀👍'];
+    const people = Array.from({ length: 600 }, (_, index) => {
+      const word = scripts10[index % scripts10.length]!;
+      const name = `${word}${index} ${scripts10[Math.floor(index / 10) % 10]!} ${word}`;
+      return {
+        key: String(index),
+        display: name,
+        aliases: [`x${index} ${word}`, `y ${name}`],
+        score: index % 97,
+      };
+    });
+    const world = new AddressBook(redis, 'world', { prefix });
+    await world.addMany(people);
+    const best = people
+      .toSorted((a, b) => b.score - a.score)
+      .slice(0, 10)
+      .map(({ score }) => score);
+    const book1 = 'autocomplete:{world}:';
+    let found: readonly { key: string; score: number }[] = [];
+    const lines = await transcript(redis, scope, async () => {
+      found = await world.complete('');
+    });
+    expect(lines).toEqual([
+      `evalsha_ro book.complete ${['directory', 'cards', 'b:1:0', 't:1:', 'absent'].map((part) => book1 + (part.includes(':') ? part : `${part}:1`)).join(' ')}`,
+      `  zrange ${book1}t:1:`,
+      `  zrange ${book1}t:1:`,
+      `  hmget ${book1}cards:1`,
+    ]);
+    expect(found.map(({ score }) => score)).toEqual(best);
+    expect(new Set(found.map(({ key }) => key)).size).toBe(10);
+  });
+
   test('mentions are one read for each source, all sent at once', async () => {
     const completer = new MentionCompleter(recent, [book, new AddressBook(redis, 'friends', { prefix })]);
     const lines = await sent(() => completer.complete('anna', 'j'));

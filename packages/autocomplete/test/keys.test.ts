@@ -82,19 +82,22 @@ test('a book has the keys of the table, all of one hash tag, and none when it is
   }));
   await book.addMany(entries);
   await book.boost('7', 1);
+  await book.boost('7', 1, { id: 'x' });
   await book.complete('j');
   await book.complete('jx', { fuzzy: true });
   await book.page('', { order: 'alphabetical' });
   await book.get('7');
   const keys = await redis.keys(`${prefix}:*`);
-  const KEY = /^:autocomplete:\{%7Dx\}:(meta:1|cards:1|directory:1|block:1:\d+|top:1:.*)$/;
+  const KEY = /^:autocomplete:\{%7Dx\}:(meta:1|cards:1|directory:1|b:1:\d+|t:1:.*|request:1:x)$/;
   expect(keys.filter((key) => !KEY.test(key.slice(prefix.length)))).toEqual([]);
   const kinds = new Set(keys.map((key) => key.slice(prefix.length).split(':')[3]));
-  expect(kinds).toEqual(new Set(['block', 'cards', 'directory', 'meta', 'top']));
-  const sizes = await Promise.all(
-    keys.filter((key) => /:(block|top):/.test(key)).map((key) => redis.zcard(key)),
-  );
+  expect(kinds).toEqual(new Set(['b', 'cards', 'directory', 'meta', 'request', 't']));
+  const sizes = await Promise.all(keys.filter((key) => /:(b|t):/.test(key)).map((key) => redis.zcard(key)));
   expect(Math.max(...sizes)).toBeLessThanOrEqual(128);
   await Promise.all(entries.map(({ key }) => book.remove(key)));
-  expect(await redis.keys(`${prefix}:*`)).toEqual([]);
+  const request = `${prefix}:autocomplete:{%7Dx}:request:1:x`;
+  expect(await redis.keys(`${prefix}:*`)).toEqual([request]);
+  const left = await redis.pttl(request);
+  expect(left).toBeGreaterThan(3_540_000);
+  expect(left).toBeLessThanOrEqual(3_600_000);
 });

@@ -1,5 +1,5 @@
 import { expect, jest, test } from '@jest/globals';
-import { MentionCompleter, RecentContacts } from '@mortise/autocomplete';
+import { AddressBook, MentionCompleter, RecentContacts } from '@mortise/autocomplete';
 import type { MentionBook } from '@mortise/autocomplete';
 import type { Telemetry } from '@mortise/redis';
 import { connect, freshPrefix } from '@mortise/test-kit';
@@ -48,6 +48,21 @@ test('changes, completions, what they found and failures are counted, by kind', 
   });
 });
 
+test('changes and completions of a book are counted, each page as one', async () => {
+  const { telemetry, counted } = counting();
+  const book = new AddressBook(redis, 'guild', { prefix: freshPrefix(), telemetry });
+  await book.addMany([{ key: 'jack' }, { key: 'jill' }]);
+  await Promise.all([book.add({ key: 'joe' }), book.boost('jack'), book.remove('nobody')]);
+  await expect(book.add({ key: '' })).rejects.toThrow(RangeError);
+  await book.get('jack');
+  expect(counted).toEqual({ 'changes book': 5 });
+  await book.complete('j', { limit: 2 });
+  await book.complete('x');
+  await book.page('j', { limit: 2 });
+  await expect(book.complete('j', { after: 'damaged' })).rejects.toThrow('after is not a cursor');
+  expect(counted).toEqual({ 'changes book': 5, 'completions book': 3, 'suggestions book': 4 });
+});
+
 test('what telemetry throws harms nothing and is printed once; no method is needed', async () => {
   const printed = jest.spyOn(console, 'error').mockImplementation(() => undefined);
   const telemetry: Telemetry = {
@@ -67,6 +82,7 @@ test('what telemetry throws harms nothing and is printed once; no method is need
 test('what is no telemetry is refused', () => {
   const telemetry = 'otel' as unknown as Telemetry;
   expect(() => new RecentContacts(redis, { telemetry })).toThrow('telemetry must be an object, got string');
+  expect(() => new AddressBook(redis, 'guild', { telemetry })).toThrow('telemetry must be an object');
   const recent = new RecentContacts(redis);
   expect(() => new MentionCompleter(recent, [], { telemetry: null as unknown as Telemetry })).toThrow(
     'telemetry must be an object, got null',

@@ -20,6 +20,7 @@ import type { z } from 'zod';
 
 import { Waits } from '../http/deadline.interceptor.js';
 import type { BodyConfig } from '../http/fastify.js';
+import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
 import { Problems } from '../http/problems.decorator.js';
 import { MAX_WAIT_MS } from '../http/wait-of.js';
 import { Problem } from '../problems/problem.js';
@@ -156,15 +157,21 @@ export class AddressBooksController {
     summary: 'Raise or lower the score of a name',
     description: 'Such as whenever somebody has chosen it. One whose answer was lost may have been made.',
   })
+  @TakesIdempotencyKey(
+    'The same boost again changes nothing for an hour, and gets the score that the first one got.',
+  )
   @ApiResponse({ status: 200, standardSchema: boostSchema, description: 'The score that it has now.' })
-  @Problems(...MEMBER_PROBLEMS, ...BODY_PROBLEMS, 'unknown-name')
+  @Problems(...MEMBER_PROBLEMS, ...BODY_PROBLEMS, 'invalid-idempotency-key', 'unknown-name', 'request-reused')
   async boostName(
     @Param('guild', { schema: idSchema }) guild: string,
     @Param('name', { schema: idSchema }) name: string,
     @Query({ schema: byQuery }) { by }: By,
     @Body({ schema: boostBody }) { amount }: z.infer<typeof boostBody>,
+    @IdempotencyKey() id: string | undefined,
   ): Promise<z.infer<typeof boostSchema>> {
-    const score = await this.books.write(guild, by, (book) => book.boost(name, amount));
+    const score = await this.books.write(guild, by, (book) =>
+      book.boost(name, amount, { ...(id !== undefined && { id }) }),
+    );
     if (score === null) throw unknownName(guild, name);
     return { name, score };
   }

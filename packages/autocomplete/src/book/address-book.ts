@@ -13,16 +13,20 @@ import { Coalescer, requireClient, requireName } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import type { BookKeys } from '../keys.js';
 import { AutocompleteKeys } from '../keys.js';
+import { RequestReusedError } from '../errors.js';
 import { aliasesOf, requireKeysOf } from '../keys-of.js';
 import type {
   AddEntry,
   AddManyOptions,
   AddManyResult,
   AddressBookOptions,
+  BoostOptions,
   CompleteBookOptions,
 } from '../options.js';
 import { resolveAddressBookOptions } from '../options.js';
 import { bookApply, bookGet } from '../scripts.gen.js';
+import { CHANGES } from '../telemetry/metrics.js';
+import { Tally } from '../telemetry/tally.js';
 import { addAll } from './add-all.js';
 import type { BookEntry } from './entry.js';
 import { idOf, membersOf, readEntry, storeEntry } from './entry.js';
@@ -50,6 +54,7 @@ export class AddressBook<Payload = unknown> {
   readonly #halfLifeMs: number;
   readonly #changes: Coalescer<null, Change, string | number>;
   readonly #pages: Pages<Payload>;
+  readonly #tally: Tally | undefined;
 
   /**
    * Sends nothing. A book is there as soon as it has an entry, and goes with its last one.
@@ -63,11 +68,15 @@ export class AddressBook<Payload = unknown> {
     this.#options = options;
     this.#halfLifeMs = resolveAddressBookOptions(options).halfLifeMs;
     this.#pages = new Pages(redis, this.#keys, this.#halfLifeMs);
+    this.#tally = Tally.for(options.telemetry, 'book');
     this.#changes = new Coalescer(
-      async (_, changes) =>
-        (await whileSlotMoves(() =>
+      async (_, changes) => {
+        const replies = await whileSlotMoves(() =>
           bookApply.run(redis, this.#keys, { halfLifeMs: this.#halfLifeMs, changes: changes.flat() }),
-        )) as (string | number)[],
+        );
+        this.#tally?.count(CHANGES, changes.length);
+        return replies as (string | number)[];
+      },
       {
         maxBatch: MAX_BATCH,
         maxBytes: MAX_BATCH_MEMBERS,
@@ -112,14 +121,17 @@ export class AddressBook<Payload = unknown> {
 
   /**
    * Adds to the score of an entry, or takes from it, and returns the new one, or `null` if there is no such entry. With `halfLifeMs` none
-   * falls below 0; without, none leaves the range of finite numbers. Costs as `add`, and travels with it. Repeating it counts twice.
+   * falls below 0; without, none leaves the range of finite numbers. Costs as `add`, and travels with it. Repeating it counts twice,
+   * unless it has an `id`, which is kept for an hour in the same step, and about 150 bytes.
    *
-   * Rejects with RangeError for a number that isn't finite.
+   * Rejects with `ERR_REQUEST_REUSED` for an `id` that another boost has had, and with RangeError for a number that isn't finite.
    */
-  async boost(key: string, by = 1): Promise<number | null> {
+  async boost(key: string, by = 1, { id }: BoostOptions = {}): Promise<number | null> {
     const known = membersOf(requireName('key', key));
-    const change: Change = ['boost', idOf(key), requireFinite('by', by), '', known.length, ...known];
+    const request = id === undefined ? '' : idOf(requireName('id', id));
+    const change: Change = ['boost', idOf(key), requireFinite('by', by), request, known.length, ...known];
     const score = await this.#changes.submit(null, change);
+    if (score === '!') throw new RequestReusedError(id!);
     return score === '' ? null : Number(score);
   }
 
@@ -141,14 +153,16 @@ export class AddressBook<Payload = unknown> {
    *
    * What is typed counts up to its sixth word and 1,024th UTF-16 unit, and of each word, 64 code points.
    *
-   * One round trip, a read-only script, which may run on a replica; more of them, one after the other and each bounded at about 2 ms, where
-   * one letter of a frequent word is typed and most names with it have other second words. With `fuzzy` and fewer than `limit` found, one more.
+   * One round trip, a read-only script, which may run on a replica; more of them, one after the other and each bounded at a few ms, where
+   * one letter of a frequent word is typed and most names with it have other second words, or where hundreds of names are asked for. With `fuzzy` and fewer than `limit` found, one more.
    *
    * Rejects with `ERR_INVALID_CURSOR` and `ERR_PAGE_TOO_DEEP` for `after`, and with TypeError or RangeError for a text or options
    * that cannot be used.
    */
   async complete(text: string, options: CompleteBookOptions = {}): Promise<Suggestion<Payload>[]> {
-    return (await this.#pages.find(text, options)).suggestions;
+    const { suggestions } = await this.#pages.find(text, options);
+    this.#tally?.completed(suggestions.length);
+    return suggestions;
   }
 
   /**
@@ -156,7 +170,9 @@ export class AddressBook<Payload = unknown> {
    * an entry whose score changes may be missed or told again. In the order of scores, pages go as far as the 10,000th entry.
    */
   async page(text: string, options: CompleteBookOptions = {}): Promise<Page<Payload>> {
-    return this.#pages.page(text, options);
+    const page = await this.#pages.page(text, options);
+    this.#tally?.completed(page.suggestions.length);
+    return page;
   }
 
   /** How many entries there are. One round trip, O(1). */

@@ -5,34 +5,42 @@
 -- said by its members stands on its card. An entry without a card has the members that follow from its key.
 --
 -- KEYS
---   directory    ZSET with score 0 of <start> NUL <number of block>, of a book of several blocks; until there is only one
+--   directory    ZSET with score 0 of <start> NUL <number of block> NUL <marks>, of a book of several blocks; until there is only one
 --   meta         HASH: size (entries), blocks (the highest number); until the book is empty
 --   cards        HASH encoded key -> forms, each behind \1 but for the first, NUL, what Lua does not read; until the last card goes
 --   firstBlock   ZSET member -> rank; blocks with other numbers have other ends of this name; until it is empty
 --   tops         the beginning of the names of the top sets: ZSET member -> rank, behind it the prefix; until the prefix is light
+--   requests     the beginning of the names of the boosts with an id: STRING <amount> NUL <encoded key> NUL <new score>; for an hour
 --   absent       never exists: while the slot moves, a node refuses a call of whose keys it lacks one, and so runs none
 -- ARGV
 --   halfLifeMs   scores halve in so long, ms; 0: they are as they were set
 --   changes...   for each: add, remove or boost; the encoded key; the score, or by how much, or nothing to keep it; the card, or
---                nothing; how many members follow from the key, and these; with add: how many members it has, and these
+--                the encoded id of a boost, or nothing; how many members follow from the key, and these; with add: how many members it has, and these
 -- RETURNS
---   for each: add and remove, 1 if the entry was there, else 0; boost, the new score as a string, or an empty one if it is not there
-local directory, meta, cards, firstBlock, tops, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+--   for each: add and remove, 1 if the entry was there, else 0; boost, the new score as a string, or an empty one if it is not there,
+--   or ! if another boost has had its id
+local directory, meta, cards, firstBlock, tops = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local requests, absent = KEYS[6], KEYS[7]
 local halfLifeMs = tonumber(ARGV[1])
 local changes = ARGV
 local find = string.find
+local REMEMBERED_MS = '3600000'
 
 -- include book.places.part.lua
 -- include book.ranked.part.lua
+-- include book.forms.part.lua
 -- include book.tops.part.lua
 -- include book.blocks.part.lua
 -- include book.score.part.lua
 
 local function put(member, rank)
-  local key = placeOf(member)
+  local key, entry = placeOf(member)
   local isNew = redis.call('ZADD', key, rank, member) == 1
   if isNew and redis.call('ZCARD', key) > MOST_BLOCK then
-    split(key)
+    split(key, entry)
+  elseif isNew and entry then
+    local marks = unionOf(marksOf(entry), markOf(member) or '')
+    replaceEntry(entry, #marks > MOST_MARKS and marksIn(contentOf(key)) or marks)
   end
   settle(member, tonumber(rank), isNew)
 end
@@ -54,6 +62,15 @@ local function readMembers()
   return members
 end
 
+-- The member by which the book as a whole has an entry.
+local function firstOf(members)
+  local first
+  for _, member in ipairs(members) do
+    first = isTurned(member) and not (first and isBefore(first, member)) and member or first
+  end
+  return first
+end
+
 while changes[at] do
   local what, id, amount, card = changes[at], changes[at + 1], changes[at + 2], changes[at + 3]
   at = at + 4
@@ -68,11 +85,22 @@ while changes[at] do
   -- A key without a word has no members, and its entry has a card.
   local rank = members[1] and redis.call('ZSCORE', (placeOf(members[1])), members[1])
   local reply = rank and 1 or 0
-  if what == 'add' then
+  local request = what == 'boost' and card ~= '' and requests .. card
+  local isMade = request and redis.call('GET', request)
+  local asked = amount .. '\0' .. id .. '\0'
+  if isMade then
+    reply = sub(isMade, 1, #asked) == asked and sub(isMade, #asked + 1) or '!'
+  elseif what == 'add' then
     local wanted, keep = readMembers(), {}
     local now = amount ~= '' and rankOf(tonumber(amount)) or rank or rankOf(0)
     for _, member in ipairs(wanted) do
       keep[member] = true
+    end
+    -- Before its members, of which the first comes first: a top set of the whole book may be made meanwhile, and looks at both.
+    if card ~= '' then
+      redis.call('HSET', cards, id, card)
+    elseif old then
+      redis.call('HDEL', cards, id)
     end
     if rank then
       for _, member in ipairs(members) do
@@ -83,14 +111,18 @@ while changes[at] do
     else
       redis.call('HINCRBY', meta, 'size', 1)
     end
+    local first = firstOf(wanted)
+    put(first, now)
     for _, member in ipairs(wanted) do
-      put(member, now)
+      if member ~= first then
+        put(member, now)
+      end
     end
-    if card ~= '' then
-      redis.call('HSET', cards, id, card)
-    elseif old then
-      redis.call('HDEL', cards, id)
+    local before = rank and firstOf(members)
+    if before and before ~= first then
+      settleWhole(before)
     end
+    settleWhole(first, tonumber(now), not rank)
   elseif not rank then
     reply = what == 'boost' and '' or 0
   elseif what == 'remove' then
@@ -100,6 +132,7 @@ while changes[at] do
     if old then
       redis.call('HDEL', cards, id)
     end
+    settleWhole(firstOf(members))
     if redis.call('HINCRBY', meta, 'size', -1) == 0 then
       redis.call('DEL', meta)
     end
@@ -108,7 +141,11 @@ while changes[at] do
     for _, member in ipairs(members) do
       put(member, boosted)
     end
+    settleWhole(firstOf(members), tonumber(boosted))
     reply = string.format('%.17g', scoreOf(tonumber(boosted)))
+    if request then
+      redis.call('SET', request, asked .. reply, 'PX', REMEMBERED_MS)
+    end
   end
   replies[#replies + 1] = reply
 end

@@ -54,27 +54,25 @@ local function tellAll(found)
   for _, one in ipairs(found) do
     if #told == limit then
       break
+    elseif isTurned(one.member) or tokens[2] then
+      tell(one, fit, cursor)
     end
-    tell(one, fit, cursor)
   end
 end
 
 if not tokens[2] then
-  -- An entry has several members, so more may be needed than told.
-  local LEAST_ASKED, MOST_ASKED = 16, 2000
-  local after, asked = cursor, 0
-  repeat
-    local wanted = math.max(limit - #told, asked > 0 and LEAST_ASKED or 1)
-    local found = ranked(prefix, wanted, after)
-    local turned = {}
-    for _, one in ipairs(found) do
-      turned[#turned + 1] = byte(one.member, 1) ~= 3 and one or nil
-    end
-    tellAll(turned)
-    after, asked = found[#found], asked + wanted
-    local isDone = #told == limit or #found < wanted
-  until isDone or asked >= MOST_ASKED
-  return replyWith(#told < limit and after and asked >= MOST_ASKED and { after.text, after.member } or {})
+  local found = cursor and {} or bestOf(tops .. prefix, limit)
+  tellAll(found)
+  if #told == limit then
+    return replyWith({})
+  elseif not found[1] and redis.call('EXISTS', tops .. prefix) == 0 then
+    -- A light prefix, all of which is in two blocks.
+    local MOST_LIGHT = 1000
+    tellAll(expand(prefix, MOST_LIGHT, cursor))
+    return replyWith({})
+  end
+  local isAll, last = walk({ { head = prefix, tail = '*' } }, true)
+  return replyWith(isAll and {} or { last.text, last.member })
 end
 
 -- Either token may belong to the lesser word.

@@ -4,8 +4,12 @@
 
 -- Shorter tokens are not edited: they would find too much.
 local LEAST_POINTS = 3
--- Blocks and top sets. Where a book has thousands of different letters, what is looked for last isn't found: an error in the first letter.
-local MOST_EDITS = 600
+-- Places, blocks and top sets that are looked at. Of what is looked for last, an error in the first letter, not all is found where a book
+-- has hundreds of first letters with many names each, as a large one of Han has.
+local MOST_EDITS = 1000
+
+-- A look at the directory takes a quarter of the time of one into a block.
+local PLACE = 0.25
 
 local function pointsOf(token)
   local points, at = {}, 1
@@ -55,50 +59,81 @@ local function fitsEdited(form, order)
   return isEdited(words[1], order[1]) and assign(words, 2, order, 2)
 end
 
--- Candidates of all orders, the best first, and the last one up to which they are all there are, if more were left out: of each
--- prefix at most so many were asked for.
+-- Candidates of all orders: a function that gives the next best one, and the last one up to which they are all there are, if more were
+-- left out: of each heavy prefix at most so many are asked for. What a look finds is in the order of rank, so the next one
+-- is the best that any of them has in front: a few are told of the hundreds that there may be.
 local function candidates(orders, most, cursor)
-  local found, seen, floor = {}, {}, nil
+  local lists, at, seen, floor = {}, {}, {}, nil
 
-  local function visit(list)
-    for _, one in ipairs(list) do
-      if not seen[one.member] and (not cursor or precedes(cursor, one)) then
-        seen[one.member] = true
-        found[#found + 1] = one
+  local function visit(list, isWanted)
+    local wanted = list
+    if isWanted or cursor then
+      wanted = {}
+      for _, one in ipairs(list) do
+        if (not isWanted or isWanted(one.member)) and (not cursor or precedes(cursor, one)) then
+          wanted[#wanted + 1] = one
+        end
       end
+    end
+    if wanted[1] then
+      lists[#lists + 1], at[#lists + 1] = wanted, 1
     end
   end
 
-  local function walk(order)
+  local function nextBest()
+    local best, from
+    repeat
+      best, from = nil, nil
+      for i = 1, #lists do
+        local one = lists[i][at[i]]
+        if one and not (best and precedes(best, one)) then
+          best, from = one, i
+        end
+      end
+      if not best then
+        return nil
+      end
+      at[from] = at[from] + 1
+    until not seen[best.member]
+    seen[best.member] = true
+    return best
+  end
+
+  -- Errors in the first letter, or those behind it.
+  local function walk(order, isOfFirst)
     local token, second = order[1], order[2]
     local points, checked = pointsOf(token), {}
     local behind = second and ' ' .. literal(second) .. '*' or ''
     local shorter = table.concat(points, '', 1, #points - 1)
+
+    local function lookInto(places, pattern, isWanted)
+      for _, key in ipairs(places) do
+        if looked < MOST_EDITS then
+          looked = looked + 1
+          visit(matching(key, pattern), isWanted)
+        end
+      end
+    end
 
     -- All of a prefix that an edit gives.
     local function check(edited)
       if edited == shorter or checked[edited] or begins(edited, token) or looked >= MOST_EDITS then
         return
       end
-      checked[edited] = true
+      checked[edited], looked = true, looked + PLACE
       if second then
         scan(edited, literal(edited) .. '*' .. behind, edited, visit)
-      else
-        local list = ranked(edited, most, cursor)
-        looked = looked + 1
-        visit(list)
-        local last = list[most]
-        floor = last and (not floor or precedes(last, floor)) and last or floor
+        return
       end
-    end
-
-    local function lookInto(places, pattern)
-      for _, key in ipairs(places) do
-        if looked < MOST_EDITS then
-          looked = looked + 1
-          visit(matching(key, pattern))
-        end
+      local places = lightPlacesOf(edited)
+      if places then
+        lookInto(places, literal(edited) .. '*')
+        return
       end
+      local list = ranked(edited, most, cursor)
+      visit(list)
+      local last = list[most]
+      floor = last and (not floor or precedes(last, floor)) and last or floor
     end
 
     -- Behind a light prefix, a look at its blocks tells all.
@@ -106,10 +141,12 @@ local function candidates(orders, most, cursor)
     while deepest <= #points and redis.call('EXISTS', tops .. prefix) == 1 do
       prefix, deepest = prefix .. points[deepest], deepest + 1
     end
-    if deepest <= #points then
-      lookInto(partsOf(prefix), literal(prefix) .. '*' .. behind)
+    if deepest <= #points and isOfFirst == (deepest == 1) then
+      lookInto(partsOf(prefix), literal(prefix) .. '*' .. behind, function(member)
+        return fitsEdited(formIn(member), order)
+      end)
     end
-    for at = deepest - 1, 1, -1 do
+    for at = isOfFirst and math.min(1, deepest - 1) or deepest - 1, isOfFirst and 1 or 2, -1 do
       prefix = table.concat(points, '', 1, at - 1)
       local tail = table.concat(points, '', at + 1)
       local isLast = at == #points
@@ -117,21 +154,40 @@ local function candidates(orders, most, cursor)
         check(prefix .. tail)
         check(prefix .. points[at + 1] .. points[at] .. table.concat(points, '', at + 2))
       end
-      local places, children = partsOf(prefix)
-      lookInto(places, literal(prefix) .. '*' .. literal(isLast and points[at] or tail) .. '*' .. behind)
-      for _, child in ipairs(children) do
-        if not isLast then
-          check(child .. tail)
-        end
-        check(child .. points[at] .. tail)
+      local more = points[at] .. tail
+      local pattern = '*' .. literal(isLast and more or tail) .. '*' .. behind
+
+      -- Of what the pattern finds: that just one code point is another one, or one more.
+      local function isNear(member)
+        local to = #member > #prefix and endOf(member, #prefix + 1)
+        return to
+          and (not isLast and sub(member, to + 1, to + #tail) == tail or sub(member, to + 1, to + #more) == more)
       end
+
+      -- What follows a prefix byte by byte, until it is a code point.
+      local function follow(part)
+        local places, children = partsOf(part)
+        lookInto(places, literal(part) .. pattern, isNear)
+        for _, child in ipairs(children) do
+          if #child < endOf(child, #prefix + 1) and looked < MOST_EDITS then
+            follow(child)
+          else
+            if not isLast then
+              check(child .. tail)
+            end
+            check(child .. more)
+          end
+        end
+      end
+      follow(prefix)
     end
   end
 
   mostLooked = MOST_EDITS
-  for _, order in ipairs(orders) do
-    walk(order)
+  for _, isOfFirst in ipairs({ false, true }) do
+    for _, order in ipairs(orders) do
+      walk(order, isOfFirst)
+    end
   end
-  table.sort(found, precedes)
-  return found, floor
+  return nextBest, floor
 end

@@ -129,3 +129,19 @@ local function readCards(found)
     end
   end
 end
+
+-- Whether no other member of its entry that fits stands before a member.
+local function isFirst(one, fit)
+  local id = one.separator and sub(one.member, one.separator)
+  for _, form in ipairs(id and formsOfEntry(one) or {}) do
+    if fit(form) and isBefore(form .. id, one.member) then
+      return false
+    end
+  end
+  return true
+end
+
+-- Whether a form is not one for two words.
+local function isTurned(form)
+  return byte(form, 1) ~= 3
+end

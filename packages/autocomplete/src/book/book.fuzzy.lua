@@ -69,19 +69,15 @@ end
 local most, tries = limit + 6, 0
 repeat
   looked = 0
-  local found, floor = candidates(orders, most, cursor)
-  readCards(found)
+  local nextBest, floor = candidates(orders, most, cursor)
   replies, told, hasCards, known = {}, {}, false, {}
-  local isCut = false
-  for _, one in ipairs(found) do
-    isCut = floor and precedes(floor, one)
-    if isCut or #told == limit then
-      break
-    end
-    local form = formIn(one.member)
-    if fit(form) and not isExact(one) then
+  local one = nextBest()
+  while one and #told < limit and not (floor and precedes(floor, one)) do
+    readCards({ one })
+    if fit(formIn(one.member)) and not isExact(one) then
       tell(one, fit, cursor)
     end
+    one = nextBest()
   end
   most, tries = most * 4, tries + 1
 until #told == limit or not floor or tries == 4

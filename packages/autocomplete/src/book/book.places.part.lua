@@ -1,4 +1,5 @@
--- Where the members of a book are. Bytes are compared by hand: `<` on strings follows the locale of the server.
+-- Where the members of a book are. Bytes are compared by hand: `<` on strings follows the locale of the server. Numbers are given to
+-- commands as strings, since it takes Lua longer to write one than Redis to read it.
 -- Expects: directory, firstBlock, tops, find.
 local sub, byte = string.sub, string.byte
 local blocks = sub(firstBlock, 1, -2)
@@ -12,7 +13,8 @@ local function isBefore(a, b)
     elseif not x then
       return false
     end
-    at = at + 1
+    -- Equal names differ in their keys only, behind dozens of bytes.
+    at = at + (at > 2 and sub(a, at, at + 15) == sub(b, at, at + 15) and 16 or 1)
   end
 end
 
@@ -27,13 +29,27 @@ local function endOf(text, at)
   return at + (first < 0xC0 and 0 or first < 0xE0 and 1 or first < 0xF0 and 2 or 3)
 end
 
+-- An entry of the directory is where a block begins, NUL, its number, NUL, and the marks of its members.
 local function keyOf(entry)
-  return blocks .. sub(entry, find(entry, '\0', 1, true) + 1)
+  local from = find(entry, '\0', 1, true) + 1
+  return blocks .. sub(entry, from, find(entry, '\0', from, true) - 1)
+end
+
+-- One of 190 bytes that stands for the first five bytes of a text: a block without the mark of a text has no member that begins with it.
+-- Nine of ten blocks in which a typing error would have to be needn't be looked into.
+local function markOf(text)
+  local a, b, c, d, e = byte(text, 1, 5)
+  return e and string.char(64 + (a + 5 * b + 17 * c + 41 * d + 83 * e) % 190)
+end
+
+-- Where the marks of an entry begin.
+local function marksFrom(entry)
+  return find(entry, '\0', find(entry, '\0', 1, true) + 1, true) + 1
 end
 
 -- The block that a member belongs to, and its entry in the directory; a book of one block has none.
 local function placeOf(member)
-  local entry = redis.call('ZREVRANGEBYLEX', directory, '(' .. member .. '\1', '-', 'LIMIT', 0, 1)[1]
+  local entry = redis.call('ZREVRANGEBYLEX', directory, '(' .. member .. '\1', '-', 'LIMIT', '0', '1')[1]
   return entry and keyOf(entry) or firstBlock, entry
 end
 
@@ -45,7 +61,7 @@ end
 -- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to
 -- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.
 local function matching(key, pattern)
-  local list, found = redis.call('ZSCAN', key, 0, 'MATCH', pattern, 'COUNT', 1000)[2], {}
+  local list, found = redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2], {}
   local isSorted = true
   for i = 1, #list, 2 do
     local one = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }
@@ -58,46 +74,60 @@ local function matching(key, pattern)
   return found
 end
 
+-- Whether a block begins within a prefix, and not where it begins.
+local function isWithin(entry, part)
+  return entry and sub(entry, 1, #part) == part and byte(entry, #part + 1) ~= 0
+end
+
+-- The blocks that may have members with a light prefix; nothing of a heavy one.
+local function lightPlacesOf(prefix)
+  local entries = redis.call('ZREVRANGEBYLEX', directory, '(' .. prefix .. '\255', '-', 'LIMIT', '0', '2')
+  if isWithin(entries[2], prefix) then
+    return nil
+  elseif not entries[1] then
+    return { firstBlock }
+  end
+  local mark, found = markOf(prefix), {}
+  for i = 1, isWithin(entries[1], prefix) and 2 or 1 do
+    if not mark or find(entries[i], mark, marksFrom(entries[i]), true) then
+      found[#found + 1] = keyOf(entries[i])
+    end
+  end
+  return found
+end
+
 -- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes
 -- and not code points, so that no alphabet gives a prefix more than a few dozen parts: of Han there are thousands.
 -- A prefix is heavy, and has a top set, when two blocks or more begin behind where it begins. A light one has no heavy ones
--- in it, and one or two blocks.
+-- in it, and one or two blocks. The last part comes first: of the two last blocks that begin in front of a place, both tell
+-- whether the part is heavy, and the last one is where it ends.
 local function partsOf(prefix)
-  local last = '(' .. prefix .. '\255'
-  local entries = redis.call('ZREVRANGEBYLEX', directory, last, '-', 'LIMIT', 0, 2)
-  if not entries[1] then
-    return { firstBlock }, {}
-  end
-  local found, children = {}, {}
-  for i, entry in ipairs(entries) do
-    found[i] = keyOf(entry)
-    if sub(entry, 1, #prefix) ~= prefix or byte(entry, #prefix + 1) == 0 then
-      return found, children
+  local found, children, above, bound = {}, {}, nil, prefix .. '\255'
+  repeat
+    local entries, at = redis.call('ZREVRANGEBYLEX', directory, '(' .. bound, '-', 'LIMIT', '0', '3'), 1
+    if not entries[1] then
+      return { firstBlock }, {}
     end
-  end
-  local entry = redis.call('ZRANGEBYLEX', directory, '(' .. prefix .. '\1', last, 'LIMIT', 0, 1)[1]
-  found = { (placeOf(prefix)) }
-  local heavy
-  -- The block in which a heavy part ends may go on behind it; not if another one is next to it, as b is to a.
-  local function leave(child)
-    local isNext = child and byte(heavy, -1) + 1 == byte(child, -1)
-    if not isNext then
-      found[#found + 1] = placeOf(heavy .. '\254')
+    bound = nil
+    while not bound do
+      local entry = entries[at]
+      if not isWithin(entry, prefix) then
+        found[#found + 1] = keyOf(entry)
+        return found, children
+      end
+      local part = sub(entry, 1, #prefix + 1)
+      local isHeavy = isWithin(entry, part) and isWithin(entries[at + 1], part)
+      -- The block in which a heavy part ends may go on behind it; not if another one is next to it, as b is to a.
+      if not (isHeavy and above and byte(above, -1) == byte(part, -1) + 1) then
+        found[#found + 1] = keyOf(entry)
+      end
+      above = isHeavy and part
+      if isHeavy then
+        children[#children + 1], bound = part, part
+      elseif at == 2 then
+        bound = entry
+      end
+      at = at + 1
     end
-  end
-  while entry do
-    local child = sub(entry, 1, #prefix + 1)
-    local isHeavy = redis.call('EXISTS', tops .. child) == 1
-    if heavy then
-      leave(isHeavy and child)
-    end
-    heavy = isHeavy and child
-    children[#children + 1] = heavy or nil
-    found[#found + 1] = not heavy and keyOf(entry) or nil
-    entry = redis.call('ZRANGEBYLEX', directory, '(' .. (heavy and child .. '\255' or entry), last, 'LIMIT', 0, 1)[1]
-  end
-  if heavy then
-    leave()
-  end
-  return found, children
+  until false
 end

@@ -17,6 +17,15 @@ local function take(key, prefix, most, after, into, seen)
   end
 end
 
+-- The best of a top set, up to a number; nothing of one that is not there.
+local function bestOf(top, most)
+  local list, found = redis.call('ZRANGE', top, '0', most - 1, 'WITHSCORES'), {}
+  for i = 1, #list, 2 do
+    found[#found + 1] = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }
+  end
+  return found
+end
+
 local ranked
 
 -- The best of two lists that are in the order of rank.
@@ -44,20 +53,32 @@ local function expand(prefix, most, after)
     return #others > 0 and merge(found, others, most) or found
   end
   local found, seen, lasts = {}, {}, {}
+  if children[#children] == '\3' then
+    -- All entries are asked for, and all have other members.
+    children[#children] = nil
+  end
   for _, key in ipairs(places) do
     take(key, prefix, most, after, found, seen)
   end
   for i, child in ipairs(children) do
     local top = tops .. child
-    take(top, child, most, after, found, seen)
-    local last = redis.call('ZRANGE', top, -1, -1, 'WITHSCORES')
-    lasts[i] = { member = last[1], rank = tonumber(last[2]) }
+    if after then
+      take(top, child, most, after, found, seen)
+      local last = redis.call('ZRANGE', top, '-1', '-1', 'WITHSCORES')
+      lasts[i] = last[1] and { member = last[1], rank = tonumber(last[2]) }
+    else
+      -- Few of most parts are among the best of all.
+      for _, one in ipairs(bestOf(top, math.ceil(most / 4))) do
+        found[#found + 1] = not seen[one.member] and one or nil
+        seen[one.member], lasts[i] = true, one
+      end
+    end
   end
   table.sort(found, precedes)
   local worst = found[most]
   for i, child in ipairs(children) do
-    -- It may have more that belongs here than its top set tells.
-    if not worst or precedes(lasts[i], worst) then
+    -- It may have more that belongs here than its top set tells. There is no set where the last member has gone, and its block will.
+    if lasts[i] and (not worst or precedes(lasts[i], worst)) then
       for _, one in ipairs(ranked(child, most, after)) do
         if not seen[one.member] then
           seen[one.member] = true
@@ -73,16 +94,14 @@ local function expand(prefix, most, after)
   return found
 end
 
--- The best members with a prefix, in the order of rank, behind a member if one is given.
+-- The best members with a prefix, in the order of rank, behind a member if one is given. Without a prefix, some are left out: those for
+-- two words, and others but the first of an entry.
 function ranked(prefix, most, after)
   local found, top = {}, tops .. prefix
   if after then
     take(top, prefix, most, after, found)
   else
-    local list = redis.call('ZRANGE', top, 0, most - 1, 'WITHSCORES')
-    for i = 1, #list, 2 do
-      found[#found + 1] = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }
-    end
+    found = bestOf(top, most)
   end
   return #found == most and found or expand(prefix, most, after)
 end

@@ -20,7 +20,7 @@ local function scan(head, pattern, place, visit)
       return nil
     end
     if entry and not ahead[at] then
-      ahead, at = redis.call('ZRANGEBYLEX', directory, '(' .. entry, last, 'LIMIT', 0, 16), 1
+      ahead, at = redis.call('ZRANGEBYLEX', directory, '(' .. entry, last, 'LIMIT', '0', '16'), 1
     end
     entry, at = ahead[at], at + 1
     key = entry and keyOf(entry)

@@ -1,6 +1,6 @@
 -- The top sets. One holds the best members of its prefix without a gap: whatever ranks before its last member is in it. So
 -- the last member is the floor: what comes above it goes in, what falls below it goes out, and nothing else is known.
--- Expects: book.ranked.part.lua before it.
+-- Expects: book.ranked.part.lua and book.forms.part.lua before it.
 
 -- Fewer are made up again; more are cut to the middle.
 local LEAST_TOP, MIDDLE_TOP, MOST_TOP = 12, 20, 28
@@ -13,42 +13,69 @@ local function append(key, list)
   redis.call('ZADD', key, unpack(args))
 end
 
+-- The top set of the whole book has entries: each by the first of its members that are not for two words. They have as many
+-- forms as their names have words, and ten of them would not fit into a set of members.
+local function buildWhole()
+  -- An entry has 128 members at most, so there are some entries among as many.
+  local MOST_ASKED = 1000
+  local found, after, asked, wanted, isAll = {}, nil, 0, 2 * MIDDLE_TOP, false
+  repeat
+    local list = expand('', wanted, after)
+    readCards(list)
+    for _, one in ipairs(list) do
+      found[#found + 1] = #found < MIDDLE_TOP and isTurned(one.member) and isFirst(one, isTurned) and one or nil
+    end
+    after, isAll, asked, wanted = list[#list], #list < wanted, asked + wanted, 2 * wanted
+  until #found == MIDDLE_TOP or isAll or asked >= MOST_ASKED
+  return found
+end
+
 -- From what it consists of. Its heavy parts have their top sets. There is nothing if the block within it has lost its last
 -- member, and is about to go.
 local function build(prefix)
-  local found = expand(prefix, MIDDLE_TOP)
+  local found = prefix == '' and buildWhole() or expand(prefix, MIDDLE_TOP)
   if #found > 0 then
     append(tops .. prefix, found)
   end
 end
 
--- Tells the top sets of a member where it ranks now; without a rank it is gone. One that is new may be the first of its rank in
--- a set that had too few.
+-- Tells a top set of a member where it ranks now; without a rank it is gone. One that is new may be the first of its rank in a set
+-- that had too few. Returns whether there is such a set, and whether it has too few now.
+local function settleIn(prefix, member, rank, isNew)
+  local top = tops .. prefix
+  local last = redis.call('ZRANGE', top, '-1', '-1', 'WITHSCORES')
+  if #last == 0 then
+    return false, false
+  elseif rank and not precedes({ member = last[1], rank = tonumber(last[2]) }, { member = member, rank = rank }) then
+    if redis.call('ZADD', top, rank, member) == 1 and redis.call('ZCARD', top) > MOST_TOP then
+      redis.call('ZREMRANGEBYRANK', top, MIDDLE_TOP, -1)
+    end
+    return true, false
+  end
+  return true, (isNew or redis.call('ZREM', top, member) == 1) and redis.call('ZCARD', top) < LEAST_TOP
+end
+
+-- Tells its top sets of a member, but for that of the whole book.
 local function settle(member, rank, isNew)
-  local thin, cut = {}, 0
-  local one = { member = member, rank = rank }
-  while true do
+  local thin = {}
+  for cut = 1, #member do
     local prefix = sub(member, 1, cut)
-    local top = tops .. prefix
-    local last = redis.call('ZRANGE', top, -1, -1, 'WITHSCORES')
-    if #last == 0 then
+    local isHeavy, isThin = settleIn(prefix, member, rank, isNew)
+    if not isHeavy then
       break
     end
-    local isIn = rank and not precedes({ member = last[1], rank = tonumber(last[2]) }, one)
-    if isIn then
-      if redis.call('ZADD', top, rank, member) == 1 and redis.call('ZCARD', top) > MOST_TOP then
-        redis.call('ZREMRANGEBYRANK', top, MIDDLE_TOP, -1)
-      end
-    elseif (isNew or redis.call('ZREM', top, member) == 1) and redis.call('ZCARD', top) < LEAST_TOP then
-      thin[#thin + 1] = prefix
-    end
-    if cut == #member then
-      break
-    end
-    cut = cut + 1
+    thin[#thin + 1] = isThin and prefix or nil
   end
   -- The longest first: the others are made from them.
   for i = #thin, 1, -1 do
     build(thin[i])
+  end
+end
+
+-- Tells the top set of the whole book of the first member of an entry. Such a set is made from all others, so it comes last.
+local function settleWhole(member, rank, isNew)
+  local _, isThin = settleIn('', member, rank, isNew)
+  if isThin then
+    build('')
   end
 end

@@ -1,13 +1,15 @@
--- The best members that fit several tokens. The tree of top sets is walked, and always that part looked into which may hold what
--- comes next. Where all that begins with the letters of two tokens fits, the first look tells all.
+-- The best members that fit the tokens. The tree of top sets is walked, and always that part looked into which may hold what
+-- comes next. Where all that begins with the letters of the tokens fits, the first look tells all.
 -- Expects: book.scan.part.lua, book.ranked.part.lua and book.tell.part.lua before it, fit, cursor, limit.
 
 -- A walk that has looked into so many parts is given up.
 local MOST_WALKED = 150
 
--- Tells of them, up to the limit, and returns whether it came to an end. A query begins with `head` and matches `tail` behind it.
-local function walk(queries)
-  local heap, size, seen, walked = {}, 0, {}, 0
+-- Tells of them, up to the limit, and returns whether it came to an end, and the last one told. A query begins with `head` and matches
+-- `tail` behind it. What was told is all there is up to the last one; so who can go on behind it gives up only then.
+local function walk(queries, canGoOn)
+  local heap, size, seen, walked, final = {}, 0, {}, 0, nil
+  local giveUpAt = canGoOn and math.huge or MOST_WALKED
 
   local function push(one)
     size = size + 1
@@ -56,7 +58,7 @@ local function walk(queries)
   -- What a prefix has in its top set; and behind the last one there, that there may be more.
   local function open(prefix, tail)
     local top = tops .. prefix
-    local last = redis.call('ZRANGE', top, -1, -1, 'WITHSCORES')
+    local last = redis.call('ZRANGE', top, '-1', '-1', 'WITHSCORES')
     if last[1] then
       lookInto(top, prefix, tail)
       push({ member = last[1], rank = tonumber(last[2]), prefix = prefix, tail = tail })
@@ -74,16 +76,19 @@ local function walk(queries)
     local one = pop()
     if not one.prefix then
       readCards({ one })
-      tell(one, fit, cursor)
-    elseif walked >= MOST_WALKED then
-      return false
+      final = tell(one, fit, cursor) and one or final
+      giveUpAt = final and math.min(giveUpAt, walked + MOST_WALKED) or giveUpAt
+    elseif walked >= giveUpAt then
+      return false, final
     else
       local places, children = partsOf(one.prefix)
       for _, key in ipairs(places) do
         lookInto(key, one.prefix, one.tail)
       end
       for _, child in ipairs(children) do
-        open(child, one.tail)
+        if child ~= '\3' then
+          open(child, one.tail)
+        end
       end
     end
   end

@@ -40,9 +40,9 @@ export async function readStoredBook(redis: Redis | Cluster, prefix: string): Pr
   const [meta] = named('meta').values();
   const [cards] = named('cards').values();
   const blocks = new Map<string, Ranked[]>();
-  for (const [id, key] of named('block')) blocks.set(id, await readRanked(redis, key));
+  for (const [id, key] of named('b')) blocks.set(id, await readRanked(redis, key));
   const tops = new Map<string, Ranked[]>();
-  for (const [of, key] of named('top')) tops.set(of, await readRanked(redis, key));
+  for (const [of, key] of named('t')) tops.set(of, await readRanked(redis, key));
   const entries = directory === undefined ? [] : await redis.zrange(directory, '0', '-1');
   const members = [...blocks.values()].flat();
   return {
@@ -82,11 +82,26 @@ function faultsOfBlocks(
   return faults;
 }
 
+/** By which a whole book has its entries: of each the first member that isn't for two words. */
+function firstsOf(members: readonly Ranked[]): Set<string> {
+  const firsts = new Map<string, string>();
+  for (const { member } of members) {
+    if (member.startsWith('\u0003')) continue;
+    const id = member.split('\u0001')[1] ?? `\u0001${member}`;
+    const first = firsts.get(id);
+    if (first === undefined || byBytes(member, first) < 0) firsts.set(id, member);
+  }
+  return new Set(firsts.values());
+}
+
 /** What is better than the last name of a top set is in it. The prefixes are bytes, each a character. */
 function faultsOfTops(tops: ReadonlyMap<string, readonly Ranked[]>, members: readonly Ranked[]): string[] {
   const ordered = members.toSorted((a, b) => a.rank - b.rank || byBytes(a.member, b.member));
+  const firsts = firstsOf(members);
   return [...tops].flatMap(([prefix, top]) => {
-    const best = ordered.filter(({ member }) => bytesOf(member).startsWith(prefix)).slice(0, top.length);
+    const isIn = (member: string): boolean =>
+      prefix === '' ? firsts.has(member) : bytesOf(member).startsWith(prefix);
+    const best = ordered.filter(({ member }) => isIn(member)).slice(0, top.length);
     const isRight = top.every(
       ({ member, rank }, place) => best[place]?.member === member && best[place].rank === rank,
     );
