@@ -5,8 +5,8 @@ import { MAX_DELAY_MS } from './limits.js';
 import type { PayloadIssue } from './schema/payload-issue.js';
 
 /**
- * The payload cannot be stored: not JSON (undefined, a function, BigInt, a cycle), nested too deeply, or not what its schema
- * takes. A worker reports it for a stored payload that its schema does not take: the task is dead.
+ * The payload cannot be stored: not JSON (undefined, NaN, a function, a Map, BigInt, a cycle), nested too deeply, or not what its
+ * schema takes. A worker reports it for a stored payload that its schema does not take: the task is dead.
  */
 export class InvalidPayloadError extends CodedError {
   readonly code = 'ERR_INVALID_PAYLOAD';
@@ -62,25 +62,33 @@ export class ShardsMismatchError extends CodedError {
   }
 }
 
-/** The id belongs to a task with another name or payload. Nothing was stored. */
+/**
+ * The id belongs to a task with another name or payload, or to the root of a flow with other children; or the id that was given
+ * to a child of a flow is taken by any task. Nothing was stored, but for what `stored` tells.
+ */
 export class TaskConflictError extends CodedError {
   readonly code = 'ERR_TASK_CONFLICT';
 
   constructor(
     readonly queue: string,
     readonly taskId: string,
+    /** Of `enqueueMany`: ids of tasks that were stored all the same, by other script calls. */
+    readonly stored: readonly string[] = [],
+    what = 'with another name or payload',
   ) {
-    super(`queue ${JSON.stringify(queue)} has a task ${JSON.stringify(taskId)} with another name or payload`);
+    super(`queue ${JSON.stringify(queue)} has a task ${JSON.stringify(taskId)} ${what}`);
   }
 }
 
-/** Redis has no memory left and evicts nothing: the enqueue was refused, nothing was stored. Workers go on. */
+/** Redis has no memory left and evicts nothing: nothing was stored, but for what `stored` tells. Workers go on. */
 export class MemoryFullError extends CodedError {
   readonly code = 'ERR_MEMORY_FULL';
 
   constructor(
     readonly queue: string,
     override readonly cause: Error,
+    /** Of `enqueueMany`: ids of tasks that were stored all the same, by other script calls. */
+    readonly stored: readonly string[] = [],
   ) {
     super(`queue ${JSON.stringify(queue)} takes no tasks: Redis has no memory left`);
   }
@@ -105,13 +113,15 @@ export class RunAtPastError extends CodedError {
   }
 }
 
-/** The queue holds as many tasks as its settings allow. Nothing was stored. */
+/** The queue holds as many tasks as its settings allow. Nothing was stored, but for what `stored` tells. */
 export class QueueFullError extends CodedError {
   readonly code = 'ERR_QUEUE_FULL';
 
   constructor(
     readonly queue: string,
     readonly maxTasks: number,
+    /** Of `enqueueMany`: ids of tasks that were stored all the same, by other script calls. */
+    readonly stored: readonly string[] = [],
   ) {
     super(`queue ${JSON.stringify(queue)} is full: it may hold ${maxTasks} tasks`);
   }

@@ -1,5 +1,12 @@
 import type { Telemetry } from '@mortise/redis';
-import { requireDuration, requireInteger, requireName, requireOneOf } from '@mortise/redis';
+import {
+  ArgumentRangeError,
+  ArgumentTypeError,
+  requireDuration,
+  requireInteger,
+  requireName,
+  requireOneOf,
+} from '@mortise/redis';
 import type { InputSchemas, OutputSchemas } from './schema/standard-schema.js';
 import { RunAtPastError } from './errors.js';
 import { MAX_DELAY_MS } from './limits.js';
@@ -84,7 +91,10 @@ export interface EnqueueOptions {
   readonly backoff?: Backoff;
   /** An attempt that takes longer fails with ERR_TASK_TIMEOUT. 1 ms to 24 days. Default: that of the handler. */
   readonly timeoutMs?: number;
-  /** A task that has not started by then, from now, is dead with ERR_TASK_EXPIRED. 1 ms to 10 years. Default: none. */
+  /**
+   * A task whose first attempt has not started by then, from now, is dead with ERR_TASK_EXPIRED. An attempt that did not count
+   * (RetryLater, a worker that stopped) is followed by the first. 1 ms to 10 years. Default: none.
+   */
   readonly expiresInMs?: number;
   /** Strings that travel beside the payload, such as trace context. Up to 16,384 bytes as JSON. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -164,14 +174,17 @@ const MAX_SHARDS = 64;
 
 export function resolvePriorities(names: readonly string[]): readonly string[] {
   if (!Array.isArray(names) || names.length < 1 || names.length > MAX_PRIORITIES) {
-    throw new RangeError(`priorities must be 1 to ${MAX_PRIORITIES} names`);
+    throw new ArgumentRangeError(`priorities must be 1 to ${MAX_PRIORITIES} names`);
   }
   for (const name of names) {
     if (typeof name !== 'string' || !/^[\w.-]{1,32}$/.test(name)) {
-      throw new RangeError(`a priority must be 1 to 32 letters, digits or _.-, got ${JSON.stringify(name)}`);
+      throw new ArgumentRangeError(
+        `a priority must be 1 to 32 letters, digits or _.-, got ${JSON.stringify(name)}`,
+      );
     }
   }
-  if (new Set(names).size !== names.length) throw new RangeError('priorities must differ from each other');
+  if (new Set(names).size !== names.length)
+    throw new ArgumentRangeError('priorities must differ from each other');
   return [...names];
 }
 
@@ -179,7 +192,7 @@ export function resolvePriorities(names: readonly string[]): readonly string[] {
 export function requireTaskName(name: unknown): string {
   const text = requireName('task name', name);
   if (!text.isWellFormed())
-    throw new TypeError('task name must be well-formed Unicode, got a lone surrogate');
+    throw new ArgumentTypeError('task name must be well-formed Unicode, got a lone surrogate');
   return text;
 }
 
@@ -196,9 +209,9 @@ export function resolveBackoff(backoff: Backoff = {}): Required<Backoff> {
   const maxDelayMs = backoff.maxDelayMs ?? Math.max(delayMs, DEFAULTS.backoff.maxDelayMs);
   requireDuration('backoff.maxDelayMs', maxDelayMs, { min: delayMs, max: MAX_DELAY_MS });
   if (typeof jitter !== 'number')
-    throw new TypeError(`backoff.jitter must be a number, got ${typeof jitter}`);
+    throw new ArgumentTypeError(`backoff.jitter must be a number, got ${typeof jitter}`);
   if (!(jitter >= 0 && jitter <= 1))
-    throw new RangeError(`backoff.jitter must be from 0 to 1, got ${jitter}`);
+    throw new ArgumentRangeError(`backoff.jitter must be from 0 to 1, got ${jitter}`);
   return { type, delayMs, maxDelayMs, jitter };
 }
 
@@ -208,7 +221,8 @@ export function resolveBackoffPolicy(
 ): Required<Backoff> | BackoffFunction {
   if (typeof backoff === 'function') return backoff;
   const resolved = resolveBackoff(backoff);
-  if (resolved.type === 'custom') throw new TypeError('a custom backoff of a worker must be a function');
+  if (resolved.type === 'custom')
+    throw new ArgumentTypeError('a custom backoff of a worker must be a function');
   return resolved;
 }
 
@@ -247,12 +261,14 @@ export function resolveHeaders(headers: EnqueueOptions['headers'] = {}): Record<
   if (entries.length === 0) return undefined;
   for (const [name, value] of entries) {
     if (typeof value === 'string') continue;
-    throw new TypeError(`the header ${JSON.stringify(name)} must be a string, got ${typeof value}`);
+    throw new ArgumentTypeError(`the header ${JSON.stringify(name)} must be a string, got ${typeof value}`);
   }
   const copy = Object.fromEntries(entries) as Record<string, string>;
   const bytes = Buffer.byteLength(JSON.stringify(copy));
   if (bytes > MAX_HEADERS_BYTES) {
-    throw new RangeError(`headers must have at most ${MAX_HEADERS_BYTES} bytes as JSON, got ${bytes}`);
+    throw new ArgumentRangeError(
+      `headers must have at most ${MAX_HEADERS_BYTES} bytes as JSON, got ${bytes}`,
+    );
   }
   return copy;
 }
@@ -260,7 +276,7 @@ export function resolveHeaders(headers: EnqueueOptions['headers'] = {}): Record<
 /** When a task may run, as the enqueue script reads it: 0 at once, below 0 so many ms from now, above 0 that instant. */
 export function resolveWhen({ delayMs, runAt }: EnqueueOptions): number {
   if (delayMs !== undefined && runAt !== undefined)
-    throw new TypeError('delayMs and runAt exclude each other');
+    throw new ArgumentTypeError('delayMs and runAt exclude each other');
   if (delayMs !== undefined) {
     return 0 - Math.ceil(requireDuration('delayMs', delayMs, { min: 0, max: MAX_DELAY_MS }));
   }
@@ -320,13 +336,14 @@ export function requireEnqueueOptions(options: object): void {
 export function resolveGroup(group: string | undefined): string | undefined {
   if (group === undefined) return undefined;
   requireName('group', group);
-  if (!group.isWellFormed()) throw new TypeError('group must be well-formed Unicode, got a lone surrogate');
+  if (!group.isWellFormed())
+    throw new ArgumentTypeError('group must be well-formed Unicode, got a lone surrogate');
   return group;
 }
 
 export function resolveDedupMs({ id, dedupMs }: EnqueueOptions): number | undefined {
   if (dedupMs === undefined) return undefined;
-  if (id === undefined) throw new TypeError('dedupMs needs an id');
+  if (id === undefined) throw new ArgumentTypeError('dedupMs needs an id');
   return Math.ceil(requireDuration('dedupMs', dedupMs, { min: 1, max: MAX_DELAY_MS }));
 }
 
@@ -343,7 +360,8 @@ export function resolveWorkerOptions(options: WorkerOptions) {
     ...given(options),
   };
   const onError = options.onError ?? ((error: unknown) => console.error('mortise worker:', error));
-  if (typeof onError !== 'function') throw new TypeError(`onError must be a function, got ${typeof onError}`);
+  if (typeof onError !== 'function')
+    throw new ArgumentTypeError(`onError must be a function, got ${typeof onError}`);
   return {
     prefix: options.prefix,
     concurrency: requireInteger('concurrency', concurrency, { min: 1, max: 10_000 }),

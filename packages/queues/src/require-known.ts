@@ -1,8 +1,9 @@
 /** Checks of what callers without types may give. All throw TypeError. */
+import { ArgumentTypeError } from '@mortise/redis';
 
 export function requireObject(option: string, value: unknown): void {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return;
-  throw new TypeError(
+  throw new ArgumentTypeError(
     `${option} must be an object, got ${Array.isArray(value) ? 'an array' : String(value)}`,
   );
 }
@@ -14,7 +15,9 @@ export function requireObject(option: string, value: unknown): void {
 export function requireKnown(what: string, options: object, known: ReadonlySet<string>): void {
   for (const name in options) {
     if (known.has(name)) continue;
-    throw new TypeError(`${what} has no option ${JSON.stringify(name)}; there are ${[...known].join(', ')}`);
+    throw new ArgumentTypeError(
+      `${what} has no option ${JSON.stringify(name)}; there are ${[...known].join(', ')}`,
+    );
   }
 }
 
@@ -30,5 +33,7 @@ export function requireSignal(signal: AbortSignal | undefined): void {
   const isSignal =
     typeof signal === 'object' && signal !== null && typeof signal.addEventListener === 'function';
   if (isSignal && typeof signal.aborted === 'boolean') return;
-  throw new TypeError(`signal must be an AbortSignal, got ${signal === null ? 'null' : typeof signal}`);
+  throw new ArgumentTypeError(
+    `signal must be an AbortSignal, got ${signal === null ? 'null' : typeof signal}`,
+  );
 }

@@ -11,7 +11,7 @@ export const eventsOpen = new Script({
     "-- to go on from.\n" +
     "--\n" +
     "-- KEYS\n" +
-    "--   events       STREAM <number of the last event of the entry>-0 -> e: f64 instant (ms), then the events\n" +
+    "--   events       STREAM <number of the last event of the entry>-<first number> -> e: f64 instant (ms), then the events\n" +
     "-- RETURNS\n" +
     "--   the number, as a string\n" +
     "local events = KEYS[1]\n" +
@@ -23,7 +23,7 @@ export const eventsOpen = new Script({
     "local time = redis.call('TIME')\n" +
     "local number = string.format('%.0f', time[1] * 1000000 + time[2])\n" +
     "-- An entry without events.\n" +
-    "redis.call('XADD', events, number .. '-0', 'e', struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000)))\n" +
+    "redis.call('XADD', events, number .. '-' .. number, 'e', struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000)))\n" +
     "return number\n",
 } as const);
 
@@ -36,19 +36,23 @@ export const eventsRead = new Script({
     "-- What stands in the stream behind an event.\n" +
     "--\n" +
     "-- KEYS\n" +
-    "--   events       STREAM <number of the last event of the entry>-0 -> e: f64 instant (ms), then the events\n" +
+    "--   events       STREAM <number of the last event of the entry>-<first number> -> e: f64 instant (ms), then the events\n" +
     "-- ARGV\n" +
     "--   after        number of the event\n" +
     "--   most         entries to return at most\n" +
     "-- RETURNS\n" +
-    "--   { number of the newest event or '', number, entry, number, entry, … }: number of the last event of each entry; the first\n" +
-    "--   entry may begin before `after`\n" +
+    "--   { number of the newest event or '', number that the stream began with (0: not known), number, entry, number, entry, … }: number\n" +
+    "--   of the last event of each entry; the first entry may begin before `after`\n" +
     "local events = KEYS[1]\n" +
     "local after, most = ARGV[1], tonumber(ARGV[2])\n" +
     "\n" +
+    "-- Of what stands behind the `-` of an id.\n" +
+    "local LARGEST = '18446744073709551615'\n" +
+    "\n" +
     "local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]\n" +
-    "local reply = { newest and string.match(newest[1], '^%d+') or '' }\n" +
-    "for _, entry in ipairs(redis.call('XRANGE', events, '(' .. after .. '-0', '+', 'COUNT', most)) do\n" +
+    "local last, begun = string.match(newest and newest[1] or '', '^(%d+)-(%d+)')\n" +
+    "local reply = { last or '', begun or '0' }\n" +
+    "for _, entry in ipairs(redis.call('XRANGE', events, '(' .. after .. '-' .. LARGEST, '+', 'COUNT', most)) do\n" +
     "  reply[#reply + 1] = string.match(entry[1], '^%d+')\n" +
     "  reply[#reply + 1] = entry[2][2]\n" +
     "end\n" +
@@ -106,7 +110,7 @@ export const flowChildren = new Script({
 export const flowOpen = new Script({
   name: "flow.open",
   isReadOnly: false,
-  keys: ["settings","tasks","attempts","events","flows","outbox"],
+  keys: ["settings","tasks","attempts","events","flows","outbox","remembered"],
   args: ["believed","publish","graceMs"],
   restArg: "parents",
   source: "#!lua\n" +
@@ -123,18 +127,23 @@ export const flowOpen = new Script({
     "--                (1: dead when a child fails, 0: runs all the same), u8 waiting; c, flow, u16 index of a child -> how it ended;\n" +
     "--                e, flow, u16 index -> what is to become the child; w -> how many parents wait\n" +
     "--   outbox       HASH l -> f64 until when somebody sends, then who; p -> f64 until when nothing is due; e, flow -> f64 when due,\n" +
-    "--                u16 children: they are to be enqueued; n, f64 instant, id -> a child that has ended; g, flow -> u16 children:\n" +
-    "--                their fields in flows are to be removed\n" +
+    "--                u16 children, u16 how many of them were walked through, u8 walks that left some, f64 since when: they are to be\n" +
+    "--                enqueued; n, f64 instant, id -> a child that has ended; g, flow -> u16 children: their fields in flows are to\n" +
+    "--                be removed\n" +
+    "--   remembered   ZSET id -> until when it is refused\n" +
     "-- ARGV\n" +
     "--   believed     the settings that the caller believes to be stored\n" +
     "--   publish      PUBLISH or SPUBLISH\n" +
     "--   graceMs      how long the caller has for storing the children itself, before others do\n" +
-    "--   parents...   for each: id, record, flow, policy, how many children, then each child as flow-node.ts has it\n" +
+    "--   parents...   for each: id, record, flow, policy; how many tasks of its flow will lie in this shard, 1 where that was asked\n" +
+    "--                before; how many ids of these that must not be taken, and those; how many children, then each child as\n" +
+    "--                flow-node.ts has it\n" +
     "-- RETURNS\n" +
-    "--   a string with one character a parent: 1 stored, 0 was there already, C is there with another name or payload, F the queue\n" +
-    "--   is full\n" +
+    "--   { outcomes, id, … }: a character for each parent: 1 stored, 0 was there already, C is there with another name or payload, F\n" +
+    "--   there is no room for all of the flow that lies here, T an id is taken, which follows\n" +
     "--   error SETTINGS <stored>: something else is stored; nothing is written\n" +
     "local settings, tasks, attempts, events, flows, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
+    "local remembered = KEYS[7]\n" +
     "local believed, publish, graceMs = ARGV[1], ARGV[2], tonumber(ARGV[3])\n" +
     "local MAX_TASKS = 10000000\n" +
     "\n" +
@@ -153,7 +162,8 @@ export const flowOpen = new Script({
     "-- Tells those who read events what has happened. Expects events, keepEvents, publish. All of one call become one entry of the\n" +
     "-- stream, and one message. Events are numbered without a gap: an entry's id is the number of the last event in it, so a\n" +
     "-- reader knows what it has missed, and the first number of a stream is its time in µs, so that no number comes twice when\n" +
-    "-- a stream is begun anew. An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
+    "-- a stream is begun anew. Behind the `-` of each id stands that first number, which costs nothing, since it is the same in all of\n" +
+    "-- them: who has seen less has seen another stream (0: it was begun by an older version). An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
     "-- u16 length · text.\n" +
     "local happened, happenings = {}, 0\n" +
     "\n" +
@@ -199,11 +209,17 @@ export const flowOpen = new Script({
     "  end\n" +
     "  local time = redis.call('TIME')\n" +
     "  local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]\n" +
-    "  local before = newest and tonumber(string.match(newest[1], '^%d+')) or time[1] * 1000000 + time[2]\n" +
+    "  local before, begun\n" +
+    "  if newest then\n" +
+    "    before, begun = string.match(newest[1], '^(%d+)-(%d+)')\n" +
+    "  else\n" +
+    "    begun = string.format('%.0f', time[1] * 1000000 + time[2])\n" +
+    "    before = begun\n" +
+    "  end\n" +
     "  local last = string.format('%.0f', before + happenings)\n" +
     "  local instant = struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
     "  local oldest = string.format('%.0f', math.max(0, before + happenings - keepEvents + 1))\n" +
-    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-0', 'e', instant .. table.concat(happened))\n" +
+    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-' .. begun, 'e', instant .. table.concat(happened))\n" +
     "  redis.call(publish, events, '*:' .. last)\n" +
     "end\n" +
     "-- Where the name begins in a record.\n" +
@@ -259,35 +275,59 @@ export const flowOpen = new Script({
     "  for index = 0, count - 1 do\n" +
     "    redis.call('HSET', flows, 'e' .. flow .. struct.pack('>H', index), ARGV[first + index])\n" +
     "  end\n" +
-    "  redis.call('HSET', outbox, 'e' .. flow, struct.pack('>dH', now + graceMs, count))\n" +
+    "  redis.call('HSET', outbox, 'e' .. flow, struct.pack('>dHHBd', now + graceMs, count, 0, 0, 0))\n" +
     "  happen('E', id, record)\n" +
     "  happen('W', id, mark)\n" +
     "end\n" +
     "\n" +
-    "local replies, at = {}, 4\n" +
-    "while at <= #ARGV do\n" +
-    "  local id, record, flow, policy, count = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], tonumber(ARGV[at + 4])\n" +
-    "  local kept = string.sub(record, 1, 3) .. struct.pack('>d', now) .. string.sub(record, 12)\n" +
-    "  if room <= 0 and redis.call('HEXISTS', tasks, id) == 0 then\n" +
-    "    replies[#replies + 1] = 'F'\n" +
-    "  elseif redis.call('HSETNX', tasks, id, kept) == 0 then\n" +
-    "    replies[#replies + 1] = essence((unseal(redis.call('HGET', tasks, id)))) == essence(record) and '0' or 'C'\n" +
-    "  else\n" +
-    "    replies[#replies + 1] = '1'\n" +
-    "    room = room - 1\n" +
-    "    open(id, record, flow, tonumber(policy), at + 5, count)\n" +
+    "-- The first of the `count` arguments from `first` on that is the id of a task, or refused as that of one that is gone.\n" +
+    "local function takenOf(first, count)\n" +
+    "  for i = first, first + count - 1 do\n" +
+    "    if redis.call('HEXISTS', tasks, ARGV[i]) == 1 then\n" +
+    "      return ARGV[i]\n" +
+    "    end\n" +
+    "    local refusedUntil = redis.call('ZSCORE', remembered, ARGV[i])\n" +
+    "    if refusedUntil and tonumber(refusedUntil) > now then\n" +
+    "      return ARGV[i]\n" +
+    "    end\n" +
     "  end\n" +
-    "  at = at + 5 + count\n" +
+    "  return nil\n" +
+    "end\n" +
+    "\n" +
+    "local outcomes, reply, at = {}, { '' }, 4\n" +
+    "while at <= #ARGV do\n" +
+    "  local id, record, flow, policy = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]\n" +
+    "  local size, given = tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5])\n" +
+    "  local first = at + 7 + given\n" +
+    "  local count = tonumber(ARGV[first - 1])\n" +
+    "  local stored, outcome = redis.call('HGET', tasks, id), '1'\n" +
+    "  local taken = not stored and takenOf(at + 6, given)\n" +
+    "  if stored then\n" +
+    "    outcome = essence((unseal(stored))) == essence(record) and '0' or 'C'\n" +
+    "  elseif taken then\n" +
+    "    outcome = 'T'\n" +
+    "    reply[#reply + 1] = taken\n" +
+    "  elseif room < size then\n" +
+    "    outcome = 'F'\n" +
+    "  else\n" +
+    "    redis.call('HSET', tasks, id, string.sub(record, 1, 3) .. struct.pack('>d', now) .. string.sub(record, 12))\n" +
+    "    -- Its children come with calls of their own.\n" +
+    "    room = room - size\n" +
+    "    open(id, record, flow, tonumber(policy), first, count)\n" +
+    "  end\n" +
+    "  outcomes[#outcomes + 1] = outcome\n" +
+    "  at = first + count\n" +
     "end\n" +
     "tellEvents()\n" +
-    "return table.concat(replies)\n",
+    "reply[1] = table.concat(outcomes)\n" +
+    "return reply\n",
 } as const);
 
 export const flowRelay = new Script({
   name: "flow.relay",
   isReadOnly: false,
   keys: ["flows","outbox"],
-  args: ["sender","leaseMs","pauseMs"],
+  args: ["sender","leaseMs","cursor","handed","pauseMs"],
   restArg: "sent",
   source: "#!lua flags=allow-oom\n" +
     "-- One step of who sends what the outbox of a shard holds: removes what was sent, and hands out what is to be sent next.\n" +
@@ -295,32 +335,45 @@ export const flowRelay = new Script({
     "-- something in after that finds nobody sending. Also removes, a part with each call, what is kept of the children of\n" +
     "-- parents that are gone.\n" +
     "--\n" +
+    "-- Steps go round the outbox with a cursor, so that nothing stands behind what cannot be sent: a note is handed out once in each\n" +
+    "-- round. Children are walked through, a part of them each time that a round comes by; those that are still there at the end of\n" +
+    "-- the walk could not be stored, and the flow is not due again until a while later, which doubles.\n" +
+    "--\n" +
     "-- KEYS\n" +
     "--   flows        HASH, see flow.open.lua\n" +
     "--   outbox       HASH, see flow.open.lua\n" +
     "-- ARGV\n" +
     "--   sender       who sends\n" +
     "--   leaseMs      for how long it is the only one\n" +
-    "--   pauseMs      0; after a failure: lets go, and nobody sends for so long\n" +
+    "--   cursor       where the round goes on; 0: a round begins\n" +
+    "--   handed       how many this round has handed out before\n" +
+    "--   pauseMs      0; otherwise it lets go, and nobody sends for so long, unless something new has come in\n" +
     "--   sent...      fields of what was sent, 1,000 at most: n… of the outbox, e… of flows\n" +
     "-- RETURNS\n" +
-    "--   { state, kind, key, value, … }: 0 another one sends, 1 it goes on, 2 nothing is left that is due. Three for each: n, the\n" +
-    "--   field, a child that has ended; or e, the field, what is to become a child\n" +
+    "--   { state }: 0 another one sends, 2 nothing is left that is due, or it has let go\n" +
+    "--   { 1, cursor, kind, field, value, … }: it goes on, there; the round is over at 0. Three for each: n, the field, a child that\n" +
+    "--   has ended; e, the field, what is to become a child; f as e, of a flow that has been tried for PATIENCE_MS\n" +
     "local flows, outbox = KEYS[1], KEYS[2]\n" +
-    "local sender, leaseMs, pauseMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])\n" +
-    "-- How much of the outbox is looked at, and how much of it is handed out, and removed.\n" +
-    "local MOST_FIELDS = 200\n" +
-    "local MOST_ITEMS = 200\n" +
-    "local MOST_BYTES = 2097152\n" +
+    "local sender, leaseMs, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3]\n" +
+    "local handed, pauseMs = tonumber(ARGV[4]), tonumber(ARGV[5])\n" +
+    "-- How many notes and children are handed out, how many bytes of each, and how many fields are removed.\n" +
+    "local PIECE = 20\n" +
+    "local MOST_NOTES = 200\n" +
+    "local MOST_CHILDREN = 200\n" +
+    "local MOST_BYTES = 1048576\n" +
     "local MOST_REMOVED = 500\n" +
     "local MOST_LOOKED = 2000\n" +
     "local PAUSE_MS = 1000\n" +
+    "-- For how long a flow is put off whose children could not be stored.\n" +
+    "local LEAST_OFF_MS, MOST_OFF_MS = 1000, 8000\n" +
+    "-- After that, what refuses a child has had time enough to take it.\n" +
+    "local PATIENCE_MS = 60000\n" +
     "\n" +
     "local time = redis.call('TIME')\n" +
     "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
     "\n" +
     "local sent = { n = {}, e = {} }\n" +
-    "for i = 4, #ARGV do\n" +
+    "for i = 6, #ARGV do\n" +
     "  local fields = sent[string.sub(ARGV[i], 1, 1)]\n" +
     "  fields[#fields + 1] = ARGV[i]\n" +
     "end\n" +
@@ -336,59 +389,91 @@ export const flowRelay = new Script({
     "  return { 0 }\n" +
     "end\n" +
     "\n" +
+    "-- p stands at 0 during a round; whoever puts something in removes it.\n" +
+    "local isNew = cursor ~= '0' and redis.call('HEXISTS', outbox, 'p') == 0\n" +
     "local function letGo(ms)\n" +
-    "  redis.call('HDEL', outbox, 'l')\n" +
-    "  if ms > 0 and redis.call('EXISTS', outbox) == 1 then\n" +
+    "  redis.call('HDEL', outbox, 'l', 'p')\n" +
+    "  if ms > 0 and not isNew and redis.call('EXISTS', outbox) == 1 then\n" +
     "    redis.call('HSET', outbox, 'p', struct.pack('>d', now + ms))\n" +
     "  end\n" +
     "end\n" +
     "\n" +
     "if pauseMs > 0 then\n" +
+    "  isNew = redis.call('HEXISTS', outbox, 'p') == 0\n" +
     "  letGo(pauseMs)\n" +
     "  return { 2 }\n" +
     "end\n" +
-    "\n" +
-    "redis.call('HDEL', outbox, 'p')\n" +
-    "local reply, items, bytes, looked, removed, nextAt = { 1 }, 0, 0, 0, 0, math.huge\n" +
-    "local function isFull()\n" +
-    "  return items >= MOST_ITEMS or bytes >= MOST_BYTES or looked >= MOST_LOOKED\n" +
+    "if cursor == '0' then\n" +
+    "  redis.call('HSET', outbox, 'p', struct.pack('>d', 0))\n" +
     "end\n" +
+    "\n" +
+    "local notes, children, noteBytes, childBytes = 0, 0, 0, 0\n" +
+    "local looked, removed, nextAt, reply = 0, 0, math.huge, { 1, '0' }\n" +
     "\n" +
     "local function hand(kind, field, value)\n" +
     "  local at = #reply\n" +
     "  reply[at + 1], reply[at + 2], reply[at + 3] = kind, field, value\n" +
-    "  items = items + 1\n" +
-    "  bytes = bytes + #value\n" +
     "end\n" +
     "\n" +
-    "-- What is left of the children of a flow; none: all are stored.\n" +
+    "local function isFull()\n" +
+    "  return children >= MOST_CHILDREN or childBytes >= MOST_BYTES or looked >= MOST_LOOKED\n" +
+    "end\n" +
+    "\n" +
+    "-- Whether any of the children is still to be stored.\n" +
+    "local function isLeft(field, count)\n" +
+    "  for index = 0, count - 1 do\n" +
+    "    looked = looked + 1\n" +
+    "    if redis.call('HEXISTS', flows, field .. struct.pack('>H', index)) == 1 then\n" +
+    "      return true\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return false\n" +
+    "end\n" +
+    "\n" +
     "local function handChildren(field)\n" +
-    "  local dueAt, count = struct.unpack('>dH', redis.call('HGET', outbox, field))\n" +
+    "  local value = redis.call('HGET', outbox, field)\n" +
+    "  if not value then\n" +
+    "    return\n" +
+    "  end\n" +
+    "  local dueAt, count, from, tries, since = struct.unpack('>dHHBd', value)\n" +
     "  if dueAt > now then\n" +
     "    nextAt = math.min(nextAt, dueAt)\n" +
     "    return\n" +
     "  end\n" +
-    "  local isDone = true\n" +
-    "  for index = 0, count - 1 do\n" +
-    "    if isFull() then\n" +
+    "  local isWhole, isNone = from == 0, true\n" +
+    "  if from < count then\n" +
+    "    local kind = since > 0 and now - since >= PATIENCE_MS and 'f' or 'e'\n" +
+    "    while from < count and not isFull() do\n" +
+    "      local child = field .. struct.pack('>H', from)\n" +
+    "      local bytes = redis.call('HGET', flows, child)\n" +
+    "      looked, from = looked + 1, from + 1\n" +
+    "      if bytes then\n" +
+    "        hand(kind, child, bytes)\n" +
+    "        isNone, children, childBytes = false, children + 1, childBytes + #bytes\n" +
+    "      end\n" +
+    "    end\n" +
+    "    if isWhole and isNone and from == count then\n" +
+    "      redis.call('HDEL', outbox, field)\n" +
     "      return\n" +
     "    end\n" +
-    "    local child = field .. struct.pack('>H', index)\n" +
-    "    local value = redis.call('HGET', flows, child)\n" +
-    "    looked = looked + 1\n" +
-    "    if value then\n" +
-    "      isDone = false\n" +
-    "      hand('e', child, value)\n" +
-    "    end\n" +
-    "  end\n" +
-    "  if isDone then\n" +
+    "  elseif isLeft(field, count) then\n" +
+    "    local offMs = math.min(MOST_OFF_MS, LEAST_OFF_MS * 2 ^ tries)\n" +
+    "    dueAt, from, tries, since = now + offMs, 0, math.min(tries + 1, 20), since > 0 and since or now\n" +
+    "    nextAt = math.min(nextAt, dueAt)\n" +
+    "  else\n" +
     "    redis.call('HDEL', outbox, field)\n" +
+    "    return\n" +
     "  end\n" +
+    "  redis.call('HSET', outbox, field, struct.pack('>dHHBd', dueAt, count, from, tries, since))\n" +
     "end\n" +
     "\n" +
     "-- From the last child on, so that what is still to be removed is a number.\n" +
     "local function removeChildren(field)\n" +
-    "  local count = struct.unpack('>H', redis.call('HGET', outbox, field))\n" +
+    "  local value = redis.call('HGET', outbox, field)\n" +
+    "  if not value then\n" +
+    "    return\n" +
+    "  end\n" +
+    "  local count = struct.unpack('>H', value)\n" +
     "  local from = math.max(0, count - math.floor((MOST_REMOVED - removed) / 2))\n" +
     "  local flow, fields = string.sub(field, 2), {}\n" +
     "  for index = from, count - 1 do\n" +
@@ -407,20 +492,41 @@ export const flowRelay = new Script({
     "  end\n" +
     "end\n" +
     "\n" +
-    "-- Any of them: each that is sent makes room for others.\n" +
-    "for _, field in ipairs(redis.call('HRANDFIELD', outbox, MOST_FIELDS)) do\n" +
-    "  local kind = string.sub(field, 1, 1)\n" +
-    "  if kind == 'g' and removed < MOST_REMOVED then\n" +
+    "-- All that a piece holds is seen: what is left out would be left out again.\n" +
+    "local parents, garbage = {}, {}\n" +
+    "repeat\n" +
+    "  local next, piece = unpack(redis.call('HSCAN', outbox, cursor, 'COUNT', PIECE))\n" +
+    "  cursor = next\n" +
+    "  for i = 1, #piece, 2 do\n" +
+    "    local field, value = piece[i], piece[i + 1]\n" +
+    "    local kind = string.sub(field, 1, 1)\n" +
+    "    if kind == 'n' then\n" +
+    "      hand('n', field, value)\n" +
+    "      notes, noteBytes = notes + 1, noteBytes + #value\n" +
+    "    elseif kind == 'e' then\n" +
+    "      parents[#parents + 1] = field\n" +
+    "    elseif kind == 'g' then\n" +
+    "      garbage[#garbage + 1] = field\n" +
+    "    end\n" +
+    "  end\n" +
+    "until cursor == '0' or notes + #parents + #garbage >= MOST_NOTES or noteBytes >= MOST_BYTES\n" +
+    "reply[2] = cursor\n" +
+    "-- Not always the same ones first.\n" +
+    "for i = 1, #parents do\n" +
+    "  if isFull() then\n" +
+    "    break\n" +
+    "  end\n" +
+    "  handChildren(parents[(i + time[2]) % #parents + 1])\n" +
+    "end\n" +
+    "for _, field in ipairs(garbage) do\n" +
+    "  if removed < MOST_REMOVED then\n" +
     "    removeChildren(field)\n" +
-    "  elseif kind == 'e' and not isFull() then\n" +
-    "    handChildren(field)\n" +
-    "  elseif kind == 'n' and not isFull() then\n" +
-    "    hand('n', field, redis.call('HGET', outbox, field))\n" +
     "  end\n" +
     "end\n" +
     "\n" +
-    "local left = redis.call('HLEN', outbox) - redis.call('HEXISTS', outbox, 'l')\n" +
-    "if items > 0 or (removed > 0 or looked > 0) and left > 0 then\n" +
+    "local left = redis.call('HLEN', outbox) - redis.call('HEXISTS', outbox, 'l') - redis.call('HEXISTS', outbox, 'p')\n" +
+    "local hasDone = notes + children > 0 or (removed > 0 or looked > 0) and left > 0\n" +
+    "if cursor ~= '0' or handed > 0 or isNew or hasDone then\n" +
     "  redis.call('HSET', outbox, 'l', struct.pack('>d', now + leaseMs) .. sender)\n" +
     "  return reply\n" +
     "end\n" +
@@ -507,7 +613,8 @@ export const flowReport = new Script({
     "-- Tells those who read events what has happened. Expects events, keepEvents, publish. All of one call become one entry of the\n" +
     "-- stream, and one message. Events are numbered without a gap: an entry's id is the number of the last event in it, so a\n" +
     "-- reader knows what it has missed, and the first number of a stream is its time in µs, so that no number comes twice when\n" +
-    "-- a stream is begun anew. An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
+    "-- a stream is begun anew. Behind the `-` of each id stands that first number, which costs nothing, since it is the same in all of\n" +
+    "-- them: who has seen less has seen another stream (0: it was begun by an older version). An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
     "-- u16 length · text.\n" +
     "local happened, happenings = {}, 0\n" +
     "\n" +
@@ -553,16 +660,23 @@ export const flowReport = new Script({
     "  end\n" +
     "  local time = redis.call('TIME')\n" +
     "  local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]\n" +
-    "  local before = newest and tonumber(string.match(newest[1], '^%d+')) or time[1] * 1000000 + time[2]\n" +
+    "  local before, begun\n" +
+    "  if newest then\n" +
+    "    before, begun = string.match(newest[1], '^(%d+)-(%d+)')\n" +
+    "  else\n" +
+    "    begun = string.format('%.0f', time[1] * 1000000 + time[2])\n" +
+    "    before = begun\n" +
+    "  end\n" +
     "  local last = string.format('%.0f', before + happenings)\n" +
     "  local instant = struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
     "  local oldest = string.format('%.0f', math.max(0, before + happenings - keepEvents + 1))\n" +
-    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-0', 'e', instant .. table.concat(happened))\n" +
+    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-' .. begun, 'e', instant .. table.concat(happened))\n" +
     "  redis.call(publish, events, '*:' .. last)\n" +
     "end\n" +
     "-- Tells those who wait for a task that it has ended for good. Expects tasks, watched, flows, outbox, publish, isExtended.\n" +
     "-- Call finish while the record is still in tasks. Beside it: flow.forget.part.lua for who removes records (`forgetFlows(ids)`), and\n" +
-    "-- flow.due.part.lua for who tells workers of the outbox (`isOutboxDue()`: bit 2 of the exchange's chores).\n" +
+    "-- flow.due.part.lua for who tells workers of the outbox (`isOutboxDue()`: bit 2 of the exchange's chores). Others wake a worker when\n" +
+    "-- there are `notes`: it asks for chores.\n" +
     "local endedIds, endedValues, endedCount, notes = {}, {}, 0, {}\n" +
     "\n" +
     "-- flags is the first byte of the record. value is what attempts says of the end (S…, D…, C…), or '' for a task that is\n" +
@@ -703,8 +817,9 @@ export const flowReport = new Script({
     "end\n" +
     "tellEnded()\n" +
     "tellEvents()\n" +
-    "if released > 0 then\n" +
-    "  wake(math.min(released, 4))\n" +
+    "if released > 0 or #notes > 0 then\n" +
+    "  -- Notes: parents of what is dead now have to be told.\n" +
+    "  wake(math.max(1, math.min(released, 4)))\n" +
     "end\n" +
     "return news\n",
 } as const);
@@ -934,7 +1049,8 @@ export const operatorCancel = new Script({
     "-- Tells those who read events what has happened. Expects events, keepEvents, publish. All of one call become one entry of the\n" +
     "-- stream, and one message. Events are numbered without a gap: an entry's id is the number of the last event in it, so a\n" +
     "-- reader knows what it has missed, and the first number of a stream is its time in µs, so that no number comes twice when\n" +
-    "-- a stream is begun anew. An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
+    "-- a stream is begun anew. Behind the `-` of each id stands that first number, which costs nothing, since it is the same in all of\n" +
+    "-- them: who has seen less has seen another stream (0: it was begun by an older version). An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
     "-- u16 length · text.\n" +
     "local happened, happenings = {}, 0\n" +
     "\n" +
@@ -980,16 +1096,23 @@ export const operatorCancel = new Script({
     "  end\n" +
     "  local time = redis.call('TIME')\n" +
     "  local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]\n" +
-    "  local before = newest and tonumber(string.match(newest[1], '^%d+')) or time[1] * 1000000 + time[2]\n" +
+    "  local before, begun\n" +
+    "  if newest then\n" +
+    "    before, begun = string.match(newest[1], '^(%d+)-(%d+)')\n" +
+    "  else\n" +
+    "    begun = string.format('%.0f', time[1] * 1000000 + time[2])\n" +
+    "    before = begun\n" +
+    "  end\n" +
     "  local last = string.format('%.0f', before + happenings)\n" +
     "  local instant = struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
     "  local oldest = string.format('%.0f', math.max(0, before + happenings - keepEvents + 1))\n" +
-    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-0', 'e', instant .. table.concat(happened))\n" +
+    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-' .. begun, 'e', instant .. table.concat(happened))\n" +
     "  redis.call(publish, events, '*:' .. last)\n" +
     "end\n" +
     "-- Tells those who wait for a task that it has ended for good. Expects tasks, watched, flows, outbox, publish, isExtended.\n" +
     "-- Call finish while the record is still in tasks. Beside it: flow.forget.part.lua for who removes records (`forgetFlows(ids)`), and\n" +
-    "-- flow.due.part.lua for who tells workers of the outbox (`isOutboxDue()`: bit 2 of the exchange's chores).\n" +
+    "-- flow.due.part.lua for who tells workers of the outbox (`isOutboxDue()`: bit 2 of the exchange's chores). Others wake a worker when\n" +
+    "-- there are `notes`: it asks for chores.\n" +
     "local endedIds, endedValues, endedCount, notes = {}, {}, 0, {}\n" +
     "\n" +
     "-- flags is the first byte of the record. value is what attempts says of the end (S…, D…, C…), or '' for a task that is\n" +
@@ -1224,7 +1347,7 @@ export const operatorCancel = new Script({
     "end\n" +
     "tellEnded()\n" +
     "tellEvents()\n" +
-    "if hasFreed then\n" +
+    "if hasFreed or #notes > 0 then\n" +
     "  wake(1)\n" +
     "end\n" +
     "return table.concat(replies)\n",
@@ -1596,7 +1719,8 @@ export const operatorDrain = new Script({
     "-- Tells those who read events what has happened. Expects events, keepEvents, publish. All of one call become one entry of the\n" +
     "-- stream, and one message. Events are numbered without a gap: an entry's id is the number of the last event in it, so a\n" +
     "-- reader knows what it has missed, and the first number of a stream is its time in µs, so that no number comes twice when\n" +
-    "-- a stream is begun anew. An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
+    "-- a stream is begun anew. Behind the `-` of each id stands that first number, which costs nothing, since it is the same in all of\n" +
+    "-- them: who has seen less has seen another stream (0: it was begun by an older version). An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
     "-- u16 length · text.\n" +
     "local happened, happenings = {}, 0\n" +
     "\n" +
@@ -1642,16 +1766,23 @@ export const operatorDrain = new Script({
     "  end\n" +
     "  local time = redis.call('TIME')\n" +
     "  local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]\n" +
-    "  local before = newest and tonumber(string.match(newest[1], '^%d+')) or time[1] * 1000000 + time[2]\n" +
+    "  local before, begun\n" +
+    "  if newest then\n" +
+    "    before, begun = string.match(newest[1], '^(%d+)-(%d+)')\n" +
+    "  else\n" +
+    "    begun = string.format('%.0f', time[1] * 1000000 + time[2])\n" +
+    "    before = begun\n" +
+    "  end\n" +
     "  local last = string.format('%.0f', before + happenings)\n" +
     "  local instant = struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
     "  local oldest = string.format('%.0f', math.max(0, before + happenings - keepEvents + 1))\n" +
-    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-0', 'e', instant .. table.concat(happened))\n" +
+    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-' .. begun, 'e', instant .. table.concat(happened))\n" +
     "  redis.call(publish, events, '*:' .. last)\n" +
     "end\n" +
     "-- Tells those who wait for a task that it has ended for good. Expects tasks, watched, flows, outbox, publish, isExtended.\n" +
     "-- Call finish while the record is still in tasks. Beside it: flow.forget.part.lua for who removes records (`forgetFlows(ids)`), and\n" +
-    "-- flow.due.part.lua for who tells workers of the outbox (`isOutboxDue()`: bit 2 of the exchange's chores).\n" +
+    "-- flow.due.part.lua for who tells workers of the outbox (`isOutboxDue()`: bit 2 of the exchange's chores). Others wake a worker when\n" +
+    "-- there are `notes`: it asks for chores.\n" +
     "local endedIds, endedValues, endedCount, notes = {}, {}, 0, {}\n" +
     "\n" +
     "-- flags is the first byte of the record. value is what attempts says of the end (S…, D…, C…), or '' for a task that is\n" +
@@ -1958,7 +2089,7 @@ export const operatorDrain = new Script({
     "placeGroups()\n" +
     "tellEnded()\n" +
     "tellEvents()\n" +
-    "if hasFreed then\n" +
+    "if hasFreed or #notes > 0 then\n" +
     "  wake(1)\n" +
     "end\n" +
     "-- What is left may have come later, all of it.\n" +
@@ -2425,7 +2556,8 @@ export const operatorPromote = new Script({
     "-- Tells those who read events what has happened. Expects events, keepEvents, publish. All of one call become one entry of the\n" +
     "-- stream, and one message. Events are numbered without a gap: an entry's id is the number of the last event in it, so a\n" +
     "-- reader knows what it has missed, and the first number of a stream is its time in µs, so that no number comes twice when\n" +
-    "-- a stream is begun anew. An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
+    "-- a stream is begun anew. Behind the `-` of each id stands that first number, which costs nothing, since it is the same in all of\n" +
+    "-- them: who has seen less has seen another stream (0: it was begun by an older version). An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
     "-- u16 length · text.\n" +
     "local happened, happenings = {}, 0\n" +
     "\n" +
@@ -2471,11 +2603,17 @@ export const operatorPromote = new Script({
     "  end\n" +
     "  local time = redis.call('TIME')\n" +
     "  local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]\n" +
-    "  local before = newest and tonumber(string.match(newest[1], '^%d+')) or time[1] * 1000000 + time[2]\n" +
+    "  local before, begun\n" +
+    "  if newest then\n" +
+    "    before, begun = string.match(newest[1], '^(%d+)-(%d+)')\n" +
+    "  else\n" +
+    "    begun = string.format('%.0f', time[1] * 1000000 + time[2])\n" +
+    "    before = begun\n" +
+    "  end\n" +
     "  local last = string.format('%.0f', before + happenings)\n" +
     "  local instant = struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
     "  local oldest = string.format('%.0f', math.max(0, before + happenings - keepEvents + 1))\n" +
-    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-0', 'e', instant .. table.concat(happened))\n" +
+    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-' .. begun, 'e', instant .. table.concat(happened))\n" +
     "  redis.call(publish, events, '*:' .. last)\n" +
     "end\n" +
     "\n" +
@@ -2730,7 +2868,8 @@ export const operatorRemove = new Script({
     "-- Tells those who read events what has happened. Expects events, keepEvents, publish. All of one call become one entry of the\n" +
     "-- stream, and one message. Events are numbered without a gap: an entry's id is the number of the last event in it, so a\n" +
     "-- reader knows what it has missed, and the first number of a stream is its time in µs, so that no number comes twice when\n" +
-    "-- a stream is begun anew. An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
+    "-- a stream is begun anew. Behind the `-` of each id stands that first number, which costs nothing, since it is the same in all of\n" +
+    "-- them: who has seen less has seen another stream (0: it was begun by an older version). An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
     "-- u16 length · text.\n" +
     "local happened, happenings = {}, 0\n" +
     "\n" +
@@ -2776,16 +2915,23 @@ export const operatorRemove = new Script({
     "  end\n" +
     "  local time = redis.call('TIME')\n" +
     "  local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]\n" +
-    "  local before = newest and tonumber(string.match(newest[1], '^%d+')) or time[1] * 1000000 + time[2]\n" +
+    "  local before, begun\n" +
+    "  if newest then\n" +
+    "    before, begun = string.match(newest[1], '^(%d+)-(%d+)')\n" +
+    "  else\n" +
+    "    begun = string.format('%.0f', time[1] * 1000000 + time[2])\n" +
+    "    before = begun\n" +
+    "  end\n" +
     "  local last = string.format('%.0f', before + happenings)\n" +
     "  local instant = struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
     "  local oldest = string.format('%.0f', math.max(0, before + happenings - keepEvents + 1))\n" +
-    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-0', 'e', instant .. table.concat(happened))\n" +
+    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-' .. begun, 'e', instant .. table.concat(happened))\n" +
     "  redis.call(publish, events, '*:' .. last)\n" +
     "end\n" +
     "-- Tells those who wait for a task that it has ended for good. Expects tasks, watched, flows, outbox, publish, isExtended.\n" +
     "-- Call finish while the record is still in tasks. Beside it: flow.forget.part.lua for who removes records (`forgetFlows(ids)`), and\n" +
-    "-- flow.due.part.lua for who tells workers of the outbox (`isOutboxDue()`: bit 2 of the exchange's chores).\n" +
+    "-- flow.due.part.lua for who tells workers of the outbox (`isOutboxDue()`: bit 2 of the exchange's chores). Others wake a worker when\n" +
+    "-- there are `notes`: it asks for chores.\n" +
     "local endedIds, endedValues, endedCount, notes = {}, {}, 0, {}\n" +
     "\n" +
     "-- flags is the first byte of the record. value is what attempts says of the end (S…, D…, C…), or '' for a task that is\n" +
@@ -3000,7 +3146,7 @@ export const operatorRemove = new Script({
     "placeGroups()\n" +
     "tellEnded()\n" +
     "tellEvents()\n" +
-    "if hasFreed then\n" +
+    "if hasFreed or #notes > 0 then\n" +
     "  wake(1)\n" +
     "end\n" +
     "return table.concat(replies)\n",
@@ -3081,7 +3227,8 @@ export const operatorRetry = new Script({
     "-- Tells those who read events what has happened. Expects events, keepEvents, publish. All of one call become one entry of the\n" +
     "-- stream, and one message. Events are numbered without a gap: an entry's id is the number of the last event in it, so a\n" +
     "-- reader knows what it has missed, and the first number of a stream is its time in µs, so that no number comes twice when\n" +
-    "-- a stream is begun anew. An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
+    "-- a stream is begun anew. Behind the `-` of each id stands that first number, which costs nothing, since it is the same in all of\n" +
+    "-- them: who has seen less has seen another stream (0: it was begun by an older version). An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
     "-- u16 length · text.\n" +
     "local happened, happenings = {}, 0\n" +
     "\n" +
@@ -3127,11 +3274,17 @@ export const operatorRetry = new Script({
     "  end\n" +
     "  local time = redis.call('TIME')\n" +
     "  local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]\n" +
-    "  local before = newest and tonumber(string.match(newest[1], '^%d+')) or time[1] * 1000000 + time[2]\n" +
+    "  local before, begun\n" +
+    "  if newest then\n" +
+    "    before, begun = string.match(newest[1], '^(%d+)-(%d+)')\n" +
+    "  else\n" +
+    "    begun = string.format('%.0f', time[1] * 1000000 + time[2])\n" +
+    "    before = begun\n" +
+    "  end\n" +
     "  local last = string.format('%.0f', before + happenings)\n" +
     "  local instant = struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
     "  local oldest = string.format('%.0f', math.max(0, before + happenings - keepEvents + 1))\n" +
-    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-0', 'e', instant .. table.concat(happened))\n" +
+    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-' .. begun, 'e', instant .. table.concat(happened))\n" +
     "  redis.call(publish, events, '*:' .. last)\n" +
     "end\n" +
     "\n" +
@@ -3269,11 +3422,13 @@ export const queueEnqueue = new Script({
     "--   delays       f64 the server's time when this was sent, ms, which it was at most; then for each task that has to wait: u16 its\n" +
     "--                place in `entries`, from 1; f64 below 0 so many ms from then, above 0 that instant\n" +
     "--   count        how many tasks, 1,000 at most\n" +
-    "--   entries      for each task: u16 length · id, u32 length · record\n" +
+    "--   entries      for each task: u16 length · id, u32 length · record; behind them, for each run of tasks of which all are stored\n" +
+    "--                or none: u16 first, u16 last, counted from 1; 32,768 more in the first where ids were given, which may\n" +
+    "--                belong to other tasks\n" +
     "-- RETURNS\n" +
     "--   the server's time, ms, below 0 when a parked worker was told: all are stored\n" +
     "--   { outcomes, the server's time }: a character for each task: 1 stored, 0 was there already, C is there with another name\n" +
-    "--   or payload, F the queue is full\n" +
+    "--   or payload, F the queue is full, N not stored since another one of its run is not\n" +
     "--   error SETTINGS <stored>: something else is stored; nothing is written\n" +
     "local settings, tasks, attempts, idle, timekeeper = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
     "local believed, publish, lanes, stamp, delays = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]\n" +
@@ -3302,6 +3457,7 @@ export const queueEnqueue = new Script({
     "\n" +
     "-- Taken apart in one go; what comes out is what HSET wants, and where the last one ends.\n" +
     "local fields = { struct.unpack(count == 1 and '>Hc0Ic0' or '>' .. string.rep('Hc0Ic0', count), entries) }\n" +
+    "local runsAt = fields[2 * count + 1]\n" +
     "fields[2 * count + 1] = nil\n" +
     "local ids = {}\n" +
     "for i = 1, count do\n" +
@@ -3545,7 +3701,8 @@ export const queueEnqueue = new Script({
     "-- Tells those who read events what has happened. Expects events, keepEvents, publish. All of one call become one entry of the\n" +
     "-- stream, and one message. Events are numbered without a gap: an entry's id is the number of the last event in it, so a\n" +
     "-- reader knows what it has missed, and the first number of a stream is its time in µs, so that no number comes twice when\n" +
-    "-- a stream is begun anew. An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
+    "-- a stream is begun anew. Behind the `-` of each id stands that first number, which costs nothing, since it is the same in all of\n" +
+    "-- them: who has seen less has seen another stream (0: it was begun by an older version). An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
     "-- u16 length · text.\n" +
     "local happened, happenings = {}, 0\n" +
     "\n" +
@@ -3591,11 +3748,17 @@ export const queueEnqueue = new Script({
     "  end\n" +
     "  local time = redis.call('TIME')\n" +
     "  local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]\n" +
-    "  local before = newest and tonumber(string.match(newest[1], '^%d+')) or time[1] * 1000000 + time[2]\n" +
+    "  local before, begun\n" +
+    "  if newest then\n" +
+    "    before, begun = string.match(newest[1], '^(%d+)-(%d+)')\n" +
+    "  else\n" +
+    "    begun = string.format('%.0f', time[1] * 1000000 + time[2])\n" +
+    "    before = begun\n" +
+    "  end\n" +
     "  local last = string.format('%.0f', before + happenings)\n" +
     "  local instant = struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
     "  local oldest = string.format('%.0f', math.max(0, before + happenings - keepEvents + 1))\n" +
-    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-0', 'e', instant .. table.concat(happened))\n" +
+    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-' .. begun, 'e', instant .. table.concat(happened))\n" +
     "  redis.call(publish, events, '*:' .. last)\n" +
     "end\n" +
     "    beyond = { joinGroup = joinGroup, happen = happen }\n" +
@@ -3648,7 +3811,8 @@ export const queueEnqueue = new Script({
     "  return last\n" +
     "end\n" +
     "-- Stores tasks of which some may be stored or remembered already, have to wait, or lie in several lanes or in groups.\n" +
-    "-- Expects: everything of the prologue of queue.enqueue.lua, laneKeys, beyond; task.essence.part.lua, task.seal.part.lua before it.\n" +
+    "-- Expects: everything of the prologue of queue.enqueue.lua, laneKeys, beyond, runsAt; task.essence.part.lua, task.seal.part.lua\n" +
+    "-- before it.\n" +
     "local GROUPED, REMEMBERED, LANES = 16, 128, 16\n" +
     "-- How many ids whose time is over are forgotten with each call.\n" +
     "local MOST_FORGOTTEN = 200\n" +
@@ -3687,11 +3851,53 @@ export const queueEnqueue = new Script({
     "\n" +
     "local room = maxTasks - size\n" +
     "local outcomes, seen, ready, scheduled, written = {}, {}, {}, {}, 0\n" +
+    "\n" +
+    "-- Runs of which all are stored or none, by their first tasks; only those that may have to be left out. None of their records\n" +
+    "-- has been moved when they are looked at.\n" +
+    "local lastOfRun = {}\n" +
+    "for at = runsAt, #entries, 4 do\n" +
+    "  local first, last = struct.unpack('>HH', entries, at)\n" +
+    "  if first >= 32768 or room < count then\n" +
+    "    lastOfRun[first % 32768] = last\n" +
+    "  end\n" +
+    "end\n" +
+    "local mayLeaveOut = next(lastOfRun) ~= nil\n" +
+    "\n" +
+    "-- Leaves a run out where one of its tasks cannot be stored: its outcomes are settled then.\n" +
+    "local function leaveOut(first, last)\n" +
+    "  local mine, free, isWhole, found = {}, room, true, {}\n" +
+    "  for i = first, last do\n" +
+    "    local id, record = ids[i], fields[2 * i]\n" +
+    "    local other = seen[id] or mine[id] or known[i] and unseal(known[i])\n" +
+    "    if other then\n" +
+    "      found[i] = essence(other) == essence(record) and '0' or 'C'\n" +
+    "    elseif refused[i] and tonumber(refused[i]) > now then\n" +
+    "      found[i] = '0'\n" +
+    "    elseif free <= 0 then\n" +
+    "      found[i] = 'F'\n" +
+    "    else\n" +
+    "      found[i] = 'N'\n" +
+    "      mine[id] = record\n" +
+    "      free = free - 1\n" +
+    "    end\n" +
+    "    isWhole = isWhole and (found[i] == 'N' or found[i] == '0')\n" +
+    "  end\n" +
+    "  for i = first, isWhole and 0 or last do\n" +
+    "    outcomes[i] = found[i]\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
     "isReady = false\n" +
     "for i = 1, count do\n" +
     "  local id, record = ids[i], fields[2 * i]\n" +
+    "  if mayLeaveOut and lastOfRun[i] then\n" +
+    "    leaveOut(i, lastOfRun[i])\n" +
+    "  end\n" +
     "  local other = seen[id] or known[i] and unseal(known[i])\n" +
-    "  if other then\n" +
+    "  if mayLeaveOut and outcomes[i] then\n" +
+    "    -- It is left out with its run.\n" +
+    "    other = nil\n" +
+    "  elseif other then\n" +
     "    outcomes[i] = essence(other) == essence(record) and '0' or 'C'\n" +
     "  elseif refused[i] and tonumber(refused[i]) > now then\n" +
     "    outcomes[i] = '0'\n" +
@@ -4264,7 +4470,8 @@ export const shardConfigure = new Script({
     "-- Tells those who read events what has happened. Expects events, keepEvents, publish. All of one call become one entry of the\n" +
     "-- stream, and one message. Events are numbered without a gap: an entry's id is the number of the last event in it, so a\n" +
     "-- reader knows what it has missed, and the first number of a stream is its time in µs, so that no number comes twice when\n" +
-    "-- a stream is begun anew. An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
+    "-- a stream is begun anew. Behind the `-` of each id stands that first number, which costs nothing, since it is the same in all of\n" +
+    "-- them: who has seen less has seen another stream (0: it was begun by an older version). An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
     "-- u16 length · text.\n" +
     "local happened, happenings = {}, 0\n" +
     "\n" +
@@ -4310,11 +4517,17 @@ export const shardConfigure = new Script({
     "  end\n" +
     "  local time = redis.call('TIME')\n" +
     "  local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]\n" +
-    "  local before = newest and tonumber(string.match(newest[1], '^%d+')) or time[1] * 1000000 + time[2]\n" +
+    "  local before, begun\n" +
+    "  if newest then\n" +
+    "    before, begun = string.match(newest[1], '^(%d+)-(%d+)')\n" +
+    "  else\n" +
+    "    begun = string.format('%.0f', time[1] * 1000000 + time[2])\n" +
+    "    before = begun\n" +
+    "  end\n" +
     "  local last = string.format('%.0f', before + happenings)\n" +
     "  local instant = struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
     "  local oldest = string.format('%.0f', math.max(0, before + happenings - keepEvents + 1))\n" +
-    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-0', 'e', instant .. table.concat(happened))\n" +
+    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-' .. begun, 'e', instant .. table.concat(happened))\n" +
     "  redis.call(publish, events, '*:' .. last)\n" +
     "end\n" +
     "\n" +
@@ -4787,7 +5000,8 @@ export const workerExchange = new Script({
     "-- Tells those who read events what has happened. Expects events, keepEvents, publish. All of one call become one entry of the\n" +
     "-- stream, and one message. Events are numbered without a gap: an entry's id is the number of the last event in it, so a\n" +
     "-- reader knows what it has missed, and the first number of a stream is its time in µs, so that no number comes twice when\n" +
-    "-- a stream is begun anew. An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
+    "-- a stream is begun anew. Behind the `-` of each id stands that first number, which costs nothing, since it is the same in all of\n" +
+    "-- them: who has seen less has seen another stream (0: it was begun by an older version). An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
     "-- u16 length · text.\n" +
     "local happened, happenings = {}, 0\n" +
     "\n" +
@@ -4833,16 +5047,23 @@ export const workerExchange = new Script({
     "  end\n" +
     "  local time = redis.call('TIME')\n" +
     "  local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]\n" +
-    "  local before = newest and tonumber(string.match(newest[1], '^%d+')) or time[1] * 1000000 + time[2]\n" +
+    "  local before, begun\n" +
+    "  if newest then\n" +
+    "    before, begun = string.match(newest[1], '^(%d+)-(%d+)')\n" +
+    "  else\n" +
+    "    begun = string.format('%.0f', time[1] * 1000000 + time[2])\n" +
+    "    before = begun\n" +
+    "  end\n" +
     "  local last = string.format('%.0f', before + happenings)\n" +
     "  local instant = struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
     "  local oldest = string.format('%.0f', math.max(0, before + happenings - keepEvents + 1))\n" +
-    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-0', 'e', instant .. table.concat(happened))\n" +
+    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-' .. begun, 'e', instant .. table.concat(happened))\n" +
     "  redis.call(publish, events, '*:' .. last)\n" +
     "end\n" +
     "-- Tells those who wait for a task that it has ended for good. Expects tasks, watched, flows, outbox, publish, isExtended.\n" +
     "-- Call finish while the record is still in tasks. Beside it: flow.forget.part.lua for who removes records (`forgetFlows(ids)`), and\n" +
-    "-- flow.due.part.lua for who tells workers of the outbox (`isOutboxDue()`: bit 2 of the exchange's chores).\n" +
+    "-- flow.due.part.lua for who tells workers of the outbox (`isOutboxDue()`: bit 2 of the exchange's chores). Others wake a worker when\n" +
+    "-- there are `notes`: it asks for chores.\n" +
     "local endedIds, endedValues, endedCount, notes = {}, {}, 0, {}\n" +
     "\n" +
     "-- flags is the first byte of the record. value is what attempts says of the end (S…, D…, C…), or '' for a task that is\n" +
@@ -5811,7 +6032,8 @@ export const workerNote = new Script({
     "-- Tells those who read events what has happened. Expects events, keepEvents, publish. All of one call become one entry of the\n" +
     "-- stream, and one message. Events are numbered without a gap: an entry's id is the number of the last event in it, so a\n" +
     "-- reader knows what it has missed, and the first number of a stream is its time in µs, so that no number comes twice when\n" +
-    "-- a stream is begun anew. An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
+    "-- a stream is begun anew. Behind the `-` of each id stands that first number, which costs nothing, since it is the same in all of\n" +
+    "-- them: who has seen less has seen another stream (0: it was begun by an older version). An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,\n" +
     "-- u16 length · text.\n" +
     "local happened, happenings = {}, 0\n" +
     "\n" +
@@ -5857,11 +6079,17 @@ export const workerNote = new Script({
     "  end\n" +
     "  local time = redis.call('TIME')\n" +
     "  local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]\n" +
-    "  local before = newest and tonumber(string.match(newest[1], '^%d+')) or time[1] * 1000000 + time[2]\n" +
+    "  local before, begun\n" +
+    "  if newest then\n" +
+    "    before, begun = string.match(newest[1], '^(%d+)-(%d+)')\n" +
+    "  else\n" +
+    "    begun = string.format('%.0f', time[1] * 1000000 + time[2])\n" +
+    "    before = begun\n" +
+    "  end\n" +
     "  local last = string.format('%.0f', before + happenings)\n" +
     "  local instant = struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000))\n" +
     "  local oldest = string.format('%.0f', math.max(0, before + happenings - keepEvents + 1))\n" +
-    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-0', 'e', instant .. table.concat(happened))\n" +
+    "  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-' .. begun, 'e', instant .. table.concat(happened))\n" +
     "  redis.call(publish, events, '*:' .. last)\n" +
     "end\n" +
     "\n" +

@@ -4,6 +4,7 @@ import type { ClaimsOptions, QueueOptions } from '@mortise/queues';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
 import { QueueKeys } from '../src/keys.js';
+import { age } from './age.js';
 import { watched } from './commands-of.js';
 import { heldRechecks } from './held-timers.js';
 import { launch } from './launch.js';
@@ -172,6 +173,15 @@ describe('claim', () => {
     expect(await claims.claim({ max: 10 })).toMatchObject([{ id: 'new' }]);
     await until(async () => (await queue.get('old'))!.state === 'dead');
     expect((await queue.get('old'))!.error).toMatch(/was not started within 1 ms/);
+  });
+
+  test('a task that was started in time is given out again after that', async () => {
+    const { prefix, queue, claims } = newBench();
+    await queue.enqueue('t', 1, { id: 'a', expiresInMs: 3_600_000 });
+    const [task] = await claims.claim();
+    await claims.fail('a', task!.lease, { error: 'no', delayMs: 0 });
+    await age(redis, new QueueKeys('q', prefix), 'a', 7_200_000);
+    expect(await claims.claim({ waitMs: 20_000 })).toMatchObject([{ id: 'a', attempt: 2 }]);
   });
 
   test('fires the schedules of a queue that has no other workers', async () => {
@@ -465,8 +475,9 @@ describe('a lease', () => {
     async (text) => {
       const { claims } = newBench();
       const outcomes = await Promise.all(uses(claims, 'a', text as string));
-      expect(outcomes.map(String)).toEqual(
-        Array.from({ length: 6 }, () => 'TypeError: lease must be one that a claim has given'),
+      expect(outcomes).toEqual(Array.from({ length: 6 }, () => 'ERR_INVALID_ARG'));
+      await expect(claims.giveBack('a', text as string)).rejects.toThrow(
+        new TypeError('lease must be one that a claim has given'),
       );
     },
   );

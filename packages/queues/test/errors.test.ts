@@ -5,10 +5,10 @@ import { CodedError } from '@mortise/redis';
 import { errorCodes } from '@mortise/test-kit';
 import * as all from '../src/errors.js';
 
-test('the README lists the codes of this package, and one that it passes on', () => {
+test('the README lists the codes of this package, and those that it passes on', () => {
   const { declared, listed } = errorCodes(join(import.meta.dirname, '..'));
   expect(declared).toHaveLength(Object.keys(all).length);
-  expect(listed).toEqual([...declared, 'ERR_CLIENT_CLOSED'].toSorted());
+  expect(listed).toEqual([...declared, 'ERR_CLIENT_CLOSED', 'ERR_INVALID_ARG'].toSorted());
 });
 
 test('every class of error is exported', () => {

@@ -268,24 +268,6 @@ describe('enqueueFlow', () => {
     expect(await stateOf(queue, 'order 8')).toBe('ready');
   });
 
-  test('an id that another task has counts as a child that is dead', async () => {
-    const { queue } = newQueue();
-    await queue.enqueue('leaf', 1, { id: 'same' });
-    await queue.enqueue('leaf', 5, { id: 'other' });
-    for (const id of ['same', 'other']) {
-      const flow = await queue.enqueueFlow({
-        name: 'sum',
-        payload: 0,
-        children: [leaf(1, { options: { id } })],
-      });
-      await expect(queue.result(flow.id)).rejects.toMatchObject({
-        code: 'ERR_TASK_DEAD',
-        reason: expect.stringContaining(id),
-      });
-    }
-    expect(await queue.counts()).toMatchObject({ ready: 2, dead: 2, waiting: 0 });
-  });
-
   test('a child for which there is no room is stored when there is', async () => {
     const { queue, prefix, keys } = newQueue();
     const other = new Queue<Tasks>(redis, 'other', { prefix });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { DEFAULTS, Queue, RunAtPastError, Worker } from '@mortise/queues';
+import { DEFAULTS, Queue, RunAtPastError, sandbox, Worker } from '@mortise/queues';
+import { TaskHandler } from '@mortise/queues/nestjs';
 import type { Backoff, EnqueueOptions, QueueOptions, WorkerOptions } from '@mortise/queues';
 import {
   requireTaskName,
@@ -10,7 +11,7 @@ import {
   resolveWhen,
   resolveWorkerOptions,
 } from '../src/options.js';
-import { connect } from '@mortise/test-kit';
+import { connect, freshPrefix } from '@mortise/test-kit';
 
 const redis = connect();
 const YEAR_MS = 365.25 * 86_400_000;
@@ -119,6 +120,32 @@ test('a queue refuses a client that is none, and names that are none', () => {
   expect(() => new Queue({} as typeof redis, 'q')).toThrow(TypeError);
   for (const name of ['', 'x'.repeat(1_025)]) expect(() => new Queue(redis, name)).toThrow(RangeError);
   expect(() => new Queue(redis, 7 as unknown as string)).toThrow(TypeError);
+});
+
+describe('misuse has a code, and is still what it was', () => {
+  const queue = new Queue<Record<string, unknown>>(redis, 'q', { prefix: freshPrefix() });
+
+  test.each<[string, string, () => unknown]>([
+    ['an unknown priority', 'RangeError', () => queue.enqueue('t', 1, { priority: 'urgent' })],
+    ['an empty name', 'RangeError', () => queue.enqueue('', 1)],
+    ['a long name', 'RangeError', () => queue.enqueue('x'.repeat(1_025), 1)],
+    ['half a character in a name', 'TypeError', () => queue.enqueue('\ud800', 1)],
+    ['half a character in an id', 'TypeError', () => queue.enqueue('t', 1, { id: '\ud800' })],
+    ['half a character in a group', 'TypeError', () => queue.enqueue('t', 1, { group: '\ud800' })],
+    ['an empty id', 'RangeError', () => queue.enqueue('t', 1, { id: '' })],
+    ['a long group', 'RangeError', () => queue.enqueue('t', 1, { group: 'x'.repeat(1_025) })],
+    ['an id that is a number', 'TypeError', () => queue.get(5 as unknown as string)],
+    ['headers that are numbers', 'TypeError', () => queue.enqueue('t', 1, { headers: { a: 5 as never } })],
+    ['attempts of none', 'RangeError', () => queue.enqueue('t', 1, { attempts: 0 })],
+    ['no queue name', 'RangeError', () => new Queue(redis, '')],
+    ['schemas that are none', 'TypeError', () => new Queue(redis, 'q', { schemas: 5 as never })],
+    ['a cursor that is none', 'RangeError', () => queue.list('dead', { cursor: 'x' })],
+    ['no client', 'TypeError', () => new Queue(null as never, 'q')],
+  ])('%s', async (_, name, call) => {
+    const refused = new Promise((resolve) => resolve(call()));
+    await expect(refused).rejects.toMatchObject({ name, code: 'ERR_INVALID_ARG' });
+    await expect(refused).rejects.toBeInstanceOf(name === 'TypeError' ? TypeError : RangeError);
+  });
 });
 
 describe('resolveWhen', () => {
@@ -234,8 +261,37 @@ describe('an option that nobody reads is refused', () => {
     ['configure', () => queue.configure({ concurency: 3 } as object), 'configure has no option "concurency"'],
     ['groups', () => queue.configure({ groups: { fifo: true } as object }), 'groups has no option "fifo"'],
     ['enqueueMany', () => queue.enqueueMany({} as never), 'tasks must be an array'],
+    [
+      'an order that is no boolean',
+      () => queue.configure({ groups: { ordered: 1 as unknown as boolean } }),
+      'groups.ordered must be true or false, got number',
+    ],
   ])('%s', async (_, call, message) => {
     await expect(call()).rejects.toThrow(message);
+  });
+
+  test.each([
+    ['a handler', { handle: () => 1, timeoutMS: 5 }, 'the handler of "t" has no option "timeoutMS"'],
+    ['a handler with an option of batches', { handle: () => 1, waitMs: 5 }, 'no option "waitMs"'],
+    ['a batch handler', { handleMany: () => [], maxSize: 2, waitMS: 5 }, 'no option "waitMS"'],
+  ])('of %s', (_, handler, message) => {
+    const create = (): unknown => new Worker(redis, ['q'], { t: handler });
+    expect(create).toThrow(expect.objectContaining({ code: 'ERR_INVALID_ARG' }));
+    expect(create).toThrow(message);
+  });
+
+  test('of a sandbox and of @TaskHandler', () => {
+    const module = new URL('./sandbox/handlers.mjs', import.meta.url);
+    expect(() => sandbox(module, { thread: 4 } as object)).toThrow('sandbox has no option "thread"');
+    expect(() => sandbox(module, { execArgv: '--import' as never })).toThrow('execArgv must be an array');
+    expect(() => sandbox(module, { resourceLimits: 5 as never })).toThrow('resourceLimits must be an object');
+    expect(() => TaskHandler('t', { timeoutMS: 5 } as object)).toThrow(
+      '@TaskHandler has no option "timeoutMS"',
+    );
+    expect(() => TaskHandler('t', { batch: { maxSize: 5, waitMS: 5 } as never })).toThrow(
+      'no option "waitMS"',
+    );
+    expect(() => TaskHandler('t', { batch: 5 as never })).toThrow('batch must be an object');
   });
 
   test('of Queue and Worker', () => {

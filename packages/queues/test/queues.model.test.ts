@@ -99,6 +99,17 @@ class Model {
   concurrency = Infinity;
   isPaused = false;
 
+  /** Among tasks that are all stored or none. */
+  hasConflict(tasks: readonly NewTask[]): boolean {
+    const payloads = new Map([...this.tasks].map(([key, { payload }]) => [key, payload]));
+    return tasks.some(({ id, payload }) => {
+      const key = `task ${id}`;
+      if (payloads.has(key)) return payloads.get(key) !== payload;
+      payloads.set(key, payload);
+      return false;
+    });
+  }
+
   in(place: ModelTask['place']): ModelTask[] {
     return [...this.tasks.values()].filter((task) => task.place === place);
   }
@@ -239,10 +250,11 @@ class Subject {
       ...given.slice(upTo).map(({ name, payload, options }) => this.#queue.enqueue(name, payload, options)),
     ]);
     const answers: unknown[] = [];
-    for (const task of tasks) {
+    const isLeftOut = this.model.hasConflict(tasks.slice(0, upTo));
+    for (const [index, task] of tasks.entries()) {
       const key = `task ${task.id}`;
       const known = this.model.tasks.get(key);
-      if (known && known.payload !== task.payload) {
+      if ((index < upTo && isLeftOut) || (known && known.payload !== task.payload)) {
         answers.push({ status: 'rejected', reason: expect.objectContaining({ code: 'ERR_TASK_CONFLICT' }) });
         continue;
       }

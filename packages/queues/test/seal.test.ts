@@ -230,25 +230,26 @@ describe('a sealed task', () => {
   });
 
   test('keeps its id from others', async () => {
-    const { queue } = await newBench(['a']);
+    const { queue, prefix } = await newBench(['a']);
     expect(await queue.enqueue('t', 'a', { id: 'a' })).toEqual({ id: 'a', isDuplicate: true });
     await expect(queue.enqueue('t', 'other', { id: 'a' })).rejects.toMatchObject({
       code: 'ERR_TASK_CONFLICT',
     });
     const child = { name: 't', payload: 1 };
     const root = { name: 't', payload: 'a', options: { id: 'a' }, children: [child] };
-    expect(await queue.enqueueFlow(root)).toMatchObject({ isDuplicate: true });
-    await expect(queue.enqueueFlow({ ...root, payload: 1 })).rejects.toMatchObject({
-      code: 'ERR_TASK_CONFLICT',
-    });
+    expect(await queue.enqueueFlow({ ...root, children: [] })).toMatchObject({ isDuplicate: true });
+    // It has no children.
+    for (const other of [root, { ...root, payload: 1 }]) {
+      await expect(queue.enqueueFlow(other)).rejects.toMatchObject({ code: 'ERR_TASK_CONFLICT' });
+    }
     // As a child it belongs to nobody: the parent is told that it has failed.
-    await queue.enqueueFlow({
+    const parents = new Queue<Tasks>(redis, 'parents', { prefix });
+    const { id } = await parents.enqueueFlow({
       name: 't',
       payload: 1,
-      options: { id: 'parent' },
-      children: [{ name: 't', payload: 'a', options: { id: 'a' } }],
+      children: [{ queue: 'q', name: 't', payload: 'a', options: { id: 'a' } }],
     });
-    await until(async () => (await queue.get('parent'))?.state === 'dead');
+    await until(async () => (await parents.get(id))?.state === 'dead');
   });
 
   test('is cleaned by its age, and nothing is left of it', async () => {

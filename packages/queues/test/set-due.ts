@@ -15,6 +15,19 @@ export async function serverNow(redis: Redis): Promise<number> {
   return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
 }
 
+const SINCE_AT = 13;
+
+/** As if the children that are still to be stored had been tried for a minute. */
+export async function endPatience(redis: Redis, { of }: QueueKeys): Promise<void> {
+  for (const field of await redis.hkeysBuffer(of.outbox)) {
+    if (field.toString('latin1', 0, 1) !== 'e') continue;
+    const stored = (await redis.hgetBuffer(of.outbox, field))!;
+    stored.writeDoubleBE(1, 0);
+    stored.writeDoubleBE(1, SINCE_AT);
+    await redis.hset(of.outbox, field, stored);
+  }
+}
+
 /** As if the time in which the producers of flows store the children themselves were over. */
 export async function endGrace(redis: Redis, { of }: QueueKeys): Promise<void> {
   for (const field of await redis.hkeysBuffer(of.outbox)) {

@@ -3,6 +3,8 @@
  * and of ioredis 6 fit, whichever copy of ioredis the application has installed.
  */
 
+import { ArgumentTypeError } from './argument-error.js';
+
 /** What may stand in a command: text, bytes or a number. */
 export type CommandArgument = string | Buffer | number;
 
@@ -44,22 +46,24 @@ const checked = new WeakSet<object>();
 export function requireClient(client: RedisClient): RedisClient {
   if (checked.has(client)) return client;
   if (typeof client?.call !== 'function' || typeof client.duplicate !== 'function') {
-    throw new TypeError('redis must be a Redis or Cluster instance of ioredis 5.4 or later');
+    throw new ArgumentTypeError('redis must be a Redis or Cluster instance of ioredis 5.4 or later');
   }
   const options = client.options as ForeignOptions;
   const inner = options.redisOptions ?? {};
   const keyPrefix = options.keyPrefix || inner.keyPrefix;
   if (keyPrefix) {
     const got = JSON.stringify(keyPrefix);
-    throw new TypeError(
+    throw new ArgumentTypeError(
       `the ioredis option keyPrefix (${got}) is not supported: use the option prefix of this package`,
     );
   }
   if (options.replyMapping === 'resp3' || inner.replyMapping === 'resp3') {
-    throw new TypeError("the ioredis option replyMapping: 'resp3' is not supported: use 'legacy'");
+    throw new ArgumentTypeError("the ioredis option replyMapping: 'resp3' is not supported: use 'legacy'");
   }
   if (options.stringNumbers || inner.stringNumbers) {
-    throw new TypeError('the ioredis option stringNumbers is not supported: scripts reply with numbers');
+    throw new ArgumentTypeError(
+      'the ioredis option stringNumbers is not supported: scripts reply with numbers',
+    );
   }
   checked.add(client);
   return client;

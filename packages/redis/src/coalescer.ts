@@ -23,11 +23,21 @@ export type SendBatch<Group, Request, Result> = (
   requests: readonly Request[],
 ) => Promise<readonly (Result | Error)[]>;
 
+/** What became of each of many requests, by its place among them. */
+export interface Settled<Result> {
+  /** Undefined where there is an error. */
+  readonly results: readonly (Result | undefined)[];
+  /** Of a call that failed it is the same for each request in it. */
+  readonly errors: ReadonlyMap<number, unknown>;
+}
+
 /** Who waits for the result of a request. */
 interface Waiting<Result> {
+  /** How many requests it waits for. */
+  readonly size: number;
   /** `index`: which of its requests. */
   settle(result: Result | Error, index: number): void;
-  reject(error: unknown): void;
+  reject(error: unknown, index: number): void;
 }
 
 interface Pending<Request, Result> {
@@ -68,15 +78,25 @@ export class Coalescer<Group, Request, Result> {
 
   /**
    * As `submit` for each of many requests, at the price of one promise: resolves to the results in order, rejects with the
-   * first error.
+   * first error. What fits into one call is not spread over two.
    */
   submitAll(group: Group, requests: readonly Request[]): Promise<Result[]> {
     return new Promise((resolve, reject) => {
-      const waiting = new All(requests.length, resolve, reject);
-      for (let index = 0; index < requests.length; index += 1) {
-        this.#add(group, requests[index]!, waiting, index);
-      }
+      this.#addAll(group, requests, new All(requests.length, resolve, reject));
     });
+  }
+
+  /** As `submitAll`, but resolves when all calls have ended, also where some have failed: to what became of each request. */
+  settleAll(group: Group, requests: readonly Request[]): Promise<Settled<Result>> {
+    return new Promise((resolve) => {
+      this.#addAll(group, requests, new Each(requests.length, resolve));
+    });
+  }
+
+  #addAll(group: Group, requests: readonly Request[], waiting: Waiting<Result>): void {
+    for (let index = 0; index < requests.length; index += 1) {
+      this.#add(group, requests[index]!, waiting, index);
+    }
   }
 
   #add(group: Group, request: Request, waiting: Waiting<Result>, index: number): void {
@@ -104,14 +124,23 @@ export class Coalescer<Group, Request, Result> {
     let bytes = 0;
     for (let index = 0; index < queue.length; index += 1) {
       const more = queue[index]!.bytes;
-      if (index > from && (index - from === this.#maxBatch || bytes + more > this.#maxBytes)) {
-        yield queue.slice(from, index);
-        from = index;
+      while (index > from && (index - from === this.#maxBatch || bytes + more > this.#maxBytes)) {
+        const end = this.#cut(queue, from, index);
+        yield queue.slice(from, end);
+        from = end;
         bytes = 0;
+        for (let kept = end; kept < index; kept += 1) bytes += queue[kept]!.bytes;
       }
       bytes += more;
     }
     yield from === 0 ? queue : queue.slice(from);
+  }
+
+  /** Where a batch ends for which `next` is too much: before what was submitted together with that, if it may fit into a batch. */
+  #cut(queue: readonly Pending<Request, Result>[], from: number, next: number): number {
+    const { waiting, index } = queue[next]!;
+    const first = next - index;
+    return first > from && waiting.size <= this.#maxBatch ? first : next;
   }
 
   async #sendBatch(group: Group, batch: Pending<Request, Result>[]): Promise<void> {
@@ -126,12 +155,14 @@ export class Coalescer<Group, Request, Result> {
         pending.waiting.settle(results[index] as Result | Error, pending.index);
       }
     } catch (error) {
-      for (const { waiting } of batch) waiting.reject(error);
+      for (const { waiting, index } of batch) waiting.reject(error, index);
     }
   }
 }
 
 class One<Result> implements Waiting<Result> {
+  readonly size = 1;
+
   constructor(
     readonly resolve: (result: Result) => void,
     readonly reject: (error: unknown) => void,
@@ -148,13 +179,13 @@ class All<Result> implements Waiting<Result> {
   #left: number;
 
   constructor(
-    count: number,
+    readonly size: number,
     readonly resolve: (results: Result[]) => void,
     readonly reject: (error: unknown) => void,
   ) {
-    this.#results = Array.from({ length: count });
-    this.#left = count;
-    if (count === 0) resolve([]);
+    this.#results = Array.from({ length: size });
+    this.#left = size;
+    if (size === 0) resolve([]);
   }
 
   settle(result: Result | Error, index: number): void {
@@ -165,5 +196,40 @@ class All<Result> implements Waiting<Result> {
     this.#results[index] = result;
     this.#left -= 1;
     if (this.#left === 0) this.resolve(this.#results);
+  }
+}
+
+class Each<Result> implements Waiting<Result> {
+  readonly #results: (Result | undefined)[];
+  readonly #errors = new Map<number, unknown>();
+  #left: number;
+
+  constructor(
+    readonly size: number,
+    readonly resolve: (settled: Settled<Result>) => void,
+  ) {
+    this.#results = Array.from({ length: size });
+    this.#left = size;
+    if (size === 0) this.#end();
+  }
+
+  settle(result: Result | Error, index: number): void {
+    if (result instanceof Error) this.#errors.set(index, result);
+    else this.#results[index] = result;
+    this.#answered();
+  }
+
+  reject(error: unknown, index: number): void {
+    this.#errors.set(index, error);
+    this.#answered();
+  }
+
+  #answered(): void {
+    this.#left -= 1;
+    if (this.#left === 0) this.#end();
+  }
+
+  #end(): void {
+    this.resolve({ results: this.#results, errors: this.#errors });
   }
 }

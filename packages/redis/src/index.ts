@@ -1,7 +1,9 @@
 export { afterMicrotasks } from './after-microtasks.js';
+export { ArgumentRangeError, ArgumentTypeError } from './argument-error.js';
+export { isClosed, onClosed } from './closure.js';
 export type { CommandArgument, RedisClient, RedisConnection } from './client.js';
 export { requireClient } from './client.js';
-export type { CoalescerOptions, SendBatch } from './coalescer.js';
+export type { CoalescerOptions, SendBatch, Settled } from './coalescer.js';
 export { Coalescer } from './coalescer.js';
 export { BatchReplyError, ClientClosedError, CodedError } from './coded-error.js';
 export { DEFAULT_PREFIX, decodeName, encodeName, EntityKeys, KeySpace } from './key-space.js';

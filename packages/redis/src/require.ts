@@ -1,7 +1,8 @@
 /**
- * Checks of options and names. A misuse is a TypeError or RangeError at the call that makes it, and says which
- * option, which value and which limit.
+ * Checks of options and names. A misuse is a TypeError or RangeError with the code ERR_INVALID_ARG at the call that makes it, and
+ * says which option, which value and which limit.
  */
+import { ArgumentRangeError, ArgumentTypeError } from './argument-error.js';
 
 /** A whole number from `min` to `max`. NaN, Infinity, fractions and other types are refused. */
 export function requireInteger(
@@ -10,10 +11,10 @@ export function requireInteger(
   { min, max = Number.MAX_SAFE_INTEGER }: { min: number; max?: number },
 ): number {
   if (typeof value !== 'number') {
-    throw new TypeError(`${option} must be a number, got ${describe(value)}`);
+    throw new ArgumentTypeError(`${option} must be a number, got ${describe(value)}`);
   }
   if (!Number.isInteger(value) || value < min || value > max) {
-    throw new RangeError(`${option} must be a whole number from ${min} to ${max}, got ${value}`);
+    throw new ArgumentRangeError(`${option} must be a whole number from ${min} to ${max}, got ${value}`);
   }
   return value;
 }
@@ -25,10 +26,10 @@ export function requireDuration(
   { min, max }: { min: number; max: number },
 ): number {
   if (typeof value !== 'number') {
-    throw new TypeError(`${option} must be a number of milliseconds, got ${describe(value)}`);
+    throw new ArgumentTypeError(`${option} must be a number of milliseconds, got ${describe(value)}`);
   }
   if (Number.isNaN(value) || value < min || value > max) {
-    throw new RangeError(`${option} must be from ${min} to ${max} ms, got ${value}`);
+    throw new ArgumentRangeError(`${option} must be from ${min} to ${max} ms, got ${value}`);
   }
   return value;
 }
@@ -39,11 +40,11 @@ export const MAX_NAME_BYTES = 1024;
 /** A string of 1 to 1,024 UTF-8 bytes. Any character is allowed: names are encoded before they become keys. */
 export function requireName(option: string, value: unknown): string {
   if (typeof value !== 'string') {
-    throw new TypeError(`${option} must be a string, got ${describe(value)}`);
+    throw new ArgumentTypeError(`${option} must be a string, got ${describe(value)}`);
   }
   const bytes = Buffer.byteLength(value);
   if (bytes < 1 || bytes > MAX_NAME_BYTES) {
-    throw new RangeError(`${option} must have 1 to ${MAX_NAME_BYTES} bytes, got ${bytes}`);
+    throw new ArgumentRangeError(`${option} must have 1 to ${MAX_NAME_BYTES} bytes, got ${bytes}`);
   }
   return value;
 }
@@ -57,7 +58,7 @@ export function requireOneOf<const Word extends string>(
   const word = words.find((candidate) => candidate === value);
   if (word === undefined) {
     const got = typeof value === 'string' ? JSON.stringify(value) : describe(value);
-    throw new RangeError(`${option} must be one of ${words.join(', ')}, got ${got}`);
+    throw new ArgumentRangeError(`${option} must be one of ${words.join(', ')}, got ${got}`);
   }
   return word;
 }

@@ -176,6 +176,26 @@ describe('submitAll', () => {
     ]);
   });
 
+  test('what fits into one call is not spread over two; what does not is split as ever', async () => {
+    const { coalescer, sent } = shouting({ maxBatch: 4, maxBytes: 6, bytesOf: (text) => text.length });
+    await Promise.all([
+      coalescer.submit('x', 'a'),
+      coalescer.submitAll('x', ['b', 'c', 'd', 'e']),
+      coalescer.submit('x', 'f'),
+      // Fits by number, not by bytes.
+      coalescer.submitAll('x', ['ghi', 'jkl', 'mno']),
+      coalescer.submitAll('x', ['p', 'q', 'r', 's', 't']),
+    ]);
+    expect(sent.map(([, batch]) => batch.join(' '))).toEqual([
+      'a',
+      'b c d e',
+      'f',
+      'ghi jkl',
+      'mno p q r',
+      's t',
+    ]);
+  });
+
   test('of nothing is nothing, and sends nothing', async () => {
     const { coalescer, sent } = shouting();
     expect(await coalescer.submitAll('x', [])).toEqual([]);
@@ -197,6 +217,45 @@ describe('submitAll', () => {
     const gone = new Error('gone');
     const coalescer = new Coalescer<string, string, string>(() => Promise.reject(gone), { maxBatch: 1 });
     await expect(coalescer.submitAll('x', ['a', 'b'])).rejects.toBe(gone);
+  });
+});
+
+describe('settleAll', () => {
+  test('tells what became of each when all calls have ended, whatever failed', async () => {
+    const gone = new Error('gone');
+    const refusal = new RangeError('b is too large');
+    const slow = gate();
+    const asked = gate();
+    const send = jest.fn(async (_group: string, requests: readonly string[]) => {
+      if (requests.includes('c')) throw gone;
+      if (requests.includes('e')) {
+        asked.open();
+        await slow.passed;
+      }
+      return requests.map((request) => (request === 'b' ? refusal : request.toUpperCase()));
+    });
+    const coalescer = new Coalescer<string, string, string>(send, { maxBatch: 2 });
+    const onSettled = jest.fn();
+    const settling = coalescer.settleAll('x', ['a', 'b', 'c', 'd', 'e']).then((settled) => {
+      onSettled();
+      return settled;
+    });
+    await asked.passed;
+    await turns(20);
+    expect([send.mock.calls.length, onSettled.mock.calls.length]).toEqual([3, 0]);
+    slow.open();
+    expect(await settling).toEqual({
+      results: ['A', undefined, undefined, undefined, 'E'],
+      errors: new Map<number, unknown>([
+        [1, refusal],
+        [2, gone],
+        [3, gone],
+      ]),
+    });
+  });
+
+  test('of nothing is nothing', async () => {
+    expect(await shouting().coalescer.settleAll('x', [])).toEqual({ results: [], errors: new Map() });
   });
 });
 

@@ -1,5 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
-import { MAX_NAME_BYTES, requireDuration, requireInteger, requireName, requireOneOf } from '../src/index.js';
+import type { RedisClient } from '../src/index.js';
+import {
+  MAX_NAME_BYTES,
+  requireClient,
+  requireDuration,
+  requireInteger,
+  requireName,
+  requireOneOf,
+} from '../src/index.js';
 
 const NO_NUMBERS: [string, unknown][] = [
   ['undefined', undefined],
@@ -103,4 +111,18 @@ describe('requireOneOf', () => {
       new RangeError(`order must be one of oldest, latest, got ${got}`),
     );
   });
+});
+
+test.each([
+  ['TypeError', TypeError, () => requireInteger('limit', '5', { min: 1 })],
+  ['RangeError', RangeError, () => requireInteger('limit', 0, { min: 1 })],
+  ['TypeError', TypeError, () => requireDuration('waitMs', '5', { min: 1, max: 2 })],
+  ['RangeError', RangeError, () => requireDuration('waitMs', 5, { min: 1, max: 2 })],
+  ['TypeError', TypeError, () => requireName('name', 5)],
+  ['RangeError', RangeError, () => requireName('name', '')],
+  ['RangeError', RangeError, () => requireOneOf('order', 'newest', ['oldest'])],
+  ['TypeError', TypeError, () => requireClient(null as unknown as RedisClient)],
+])('a refusal is a %s with a code', (name, type, call) => {
+  expect(call).toThrow(type);
+  expect(call).toThrow(expect.objectContaining({ name, code: 'ERR_INVALID_ARG' }));
 });

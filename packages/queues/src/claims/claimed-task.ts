@@ -37,7 +37,7 @@ export function readClaimed(
   const id = decodeTaskId(storedId);
   const { name, payload, extras, group, attempts, enqueuedAt } = decodeRecord(record);
   const { headers = {}, timeoutMs, expiresInMs } = extras;
-  if (expiresInMs !== undefined && enqueuedAt + expiresInMs <= nowMs) {
+  if (attempt === 1 && expiresInMs !== undefined && enqueuedAt + expiresInMs <= nowMs) {
     throw new TaskExpiredError(queue, id, expiresInMs);
   }
   return {

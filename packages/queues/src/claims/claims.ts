@@ -3,7 +3,7 @@
  * them. Nothing of a claimed task is kept here: its lease, a string, is all that is needed to go on, in any process.
  */
 import type { RedisClient } from '@mortise/redis';
-import { requireClient, requireName } from '@mortise/redis';
+import { ArgumentRangeError, ArgumentTypeError, requireClient, requireName } from '@mortise/redis';
 import { v7 as uuidv7 } from 'uuid';
 import { LeaseLostError, TaskCancelledError } from '../errors.js';
 import { DEFAULTS } from '../options.js';
@@ -234,10 +234,14 @@ function resultJson(result: unknown): string {
   try {
     json = JSON.stringify(result);
   } catch (error) {
-    throw new TypeError(`result is not JSON: ${describeError(error).split('\n', 1)[0]}`, { cause: error });
+    throw new ArgumentTypeError(`result is not JSON: ${describeError(error).split('\n', 1)[0]}`, {
+      cause: error,
+    });
   }
-  if (json === undefined) throw new TypeError(`result must be JSON, got ${typeof result}`);
+  if (json === undefined) throw new ArgumentTypeError(`result must be JSON, got ${typeof result}`);
   const bytes = Buffer.byteLength(json);
   if (bytes <= DEFAULTS.maxPayloadBytes) return json;
-  throw new RangeError(`result must have at most ${DEFAULTS.maxPayloadBytes} bytes as JSON, got ${bytes}`);
+  throw new ArgumentRangeError(
+    `result must have at most ${DEFAULTS.maxPayloadBytes} bytes as JSON, got ${bytes}`,
+  );
 }

@@ -41,14 +41,18 @@ export class EventReader {
       { events: this.shard.keys.of.events },
       { after, most: PAGE },
     );
-    const [newest, ...entries] = reply as Buffer[];
+    const [newest, begun, ...entries] = reply as Buffer[];
     const events: NumberedEvent[] = [];
     let missed = 0;
     let last = after;
     for (let index = 0; index < entries.length; index += 2) {
       last = Number(entries[index]!.toString());
       const entry = readEntry(last, entries[index + 1]!);
-      if (index === 0 && after > 0) missed = Math.max(0, entry.first - after - 1);
+      if (index === 0 && after > 0) {
+        // What the reader has seen was in another stream, which was lost: nobody knows how much was in it.
+        const isOther = after < Number(begun!.toString());
+        missed = isOther ? Number.NaN : Math.max(0, entry.first - after - 1);
+      }
       for (const event of entry.events) if (event.number > after) events.push(event);
     }
     if (entries.length > 0) return { missed, events, last, isFull: entries.length === 2 * PAGE };

@@ -3,7 +3,7 @@
 -- to go on from.
 --
 -- KEYS
---   events       STREAM <number of the last event of the entry>-0 -> e: f64 instant (ms), then the events
+--   events       STREAM <number of the last event of the entry>-<first number> -> e: f64 instant (ms), then the events
 -- RETURNS
 --   the number, as a string
 local events = KEYS[1]
@@ -15,5 +15,5 @@ end
 local time = redis.call('TIME')
 local number = string.format('%.0f', time[1] * 1000000 + time[2])
 -- An entry without events.
-redis.call('XADD', events, number .. '-0', 'e', struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000)))
+redis.call('XADD', events, number .. '-' .. number, 'e', struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000)))
 return number

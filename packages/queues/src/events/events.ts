@@ -5,7 +5,7 @@
  * `gap`. Rejected: XREAD BLOCK, a connection for each reader and shard.
  */
 import type { Waiter } from '@mortise/redis';
-import { WaiterHub } from '@mortise/redis';
+import { ArgumentRangeError, WaiterHub } from '@mortise/redis';
 import { requireOptions, requireSignal } from '../require-known.js';
 import type { Shards } from '../shard/shards.js';
 import type { Shard } from '../shard/shard.js';
@@ -128,7 +128,9 @@ function parseCursor(after: string, shards: number): number[] {
   const isPosition = (position: number): boolean =>
     position === 0 || (position >= OLDEST_POSITION && position <= newest);
   if (positions.length === shards && positions.every(isPosition)) return positions;
-  throw new RangeError(`after must be "oldest" or the cursor of an event, got ${JSON.stringify(after)}`);
+  throw new ArgumentRangeError(
+    `after must be "oldest" or the cursor of an event, got ${JSON.stringify(after)}`,
+  );
 }
 
 /** Rung by the messages of all shards. */

@@ -8,19 +8,22 @@
  * The length of the group is 0xffff where there is none; flow and policy mean nothing where there are no children.
  */
 import { createHash, randomBytes } from 'node:crypto';
+import { ArgumentRangeError, ArgumentTypeError } from '@mortise/redis';
 import { InvalidFlowError } from '../errors.js';
 import type { EnqueueOptions } from '../options.js';
+import { resolveGroup } from '../options.js';
 import type { Enqueue } from '../queue/enqueuer.js';
 import { requireKnown, requireObject } from '../require-known.js';
 import type { ParentAddress } from '../task/record.js';
-import { CHILD, PARENT } from '../task/record.js';
+import { CHILD, decodeRecord, PARENT } from '../task/record.js';
 import { newTaskId } from '../task/new-task-id.js';
 import { decodeTaskId, encodeTaskId } from '../task/task-id.js';
 
 interface FlowFields<Tasks> {
   /**
    * As for `enqueue`, without `dedupMs`. A delay of a task with children begins when these have ended; `expiresInMs` counts
-   * from when it was enqueued. Default of `id`: made from the parent's id, so that a repeated call names the same tasks.
+   * from when it was enqueued. Default of `id`: made from the parent's id, so that a repeated call names the same tasks. An id
+   * must not be that of a task that is stored, or be refused by `dedupMs`, whatever the payload: see `enqueueFlow`.
    */
   readonly options?: EnqueueOptions;
   /**
@@ -55,7 +58,7 @@ export function requireFlowIds(ids: FlowIds): void {
   requireObject('a flow', ids);
   const { queue, id, children } = ids;
   if (typeof queue === 'string' && typeof id === 'string' && Array.isArray(children)) return;
-  throw new TypeError('a flow must be what enqueueFlow has returned: a queue, an id, and children');
+  throw new ArgumentTypeError('a flow must be what enqueueFlow has returned: a queue, an id, and children');
 }
 
 /** One task of the tree, ready to be stored. */
@@ -79,6 +82,7 @@ export type Prepare = (
   options: EnqueueOptions,
   flags: number,
   parent: ParentAddress | undefined,
+  tree: string | undefined,
 ) => Enqueue;
 
 const MAX_DEPTH = 10;
@@ -87,17 +91,26 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const FLOW_BYTES = 8;
 const TASK_FIELDS = new Set(['queue', 'name', 'payload', 'options', 'onChildFailure', 'children']);
 const NO_GROUP = 0xffff;
+/** 96 bits: two trees of one id are taken for the same by an accident that nobody will see. */
+const TREE_CHARS = 16;
 
 export interface Flow {
   readonly root: FlowNode;
   readonly ids: FlowIds;
   /** What has to be checked against the settings of each queue. */
   readonly requests: ReadonlyMap<string, readonly Enqueue[]>;
+  /** Those below the root whose id was given. */
+  readonly named: ReadonlySet<Enqueue>;
+  /** The same for the same children, if they have the same ids; undefined without children, or an id of the root. */
+  readonly tree: string | undefined;
 }
 
 /** Checks a tree and makes it into bytes. Throws ERR_INVALID_FLOW, and whatever a task of it is refused with. */
 export function makeFlow(queue: string, root: FlowTask, prepare: Prepare): Flow {
   const requests = new Map<string, Enqueue[]>();
+  const named = new Set<Enqueue>();
+  const print = root?.options?.id === undefined ? undefined : createHash('sha256');
+  let tree: string | undefined;
   const seen = new Set<string>();
   let bytes = 0;
 
@@ -112,22 +125,17 @@ export function makeFlow(queue: string, root: FlowTask, prepare: Prepare): Flow 
     const { name, payload, options = {}, children = [], onChildFailure = 'fail', queue: own = queue } = task;
     if (options.dedupMs !== undefined) refuse('has a task with dedupMs');
     if (onChildFailure !== 'fail' && onChildFailure !== 'ignore') {
-      throw new RangeError(`onChildFailure must be fail or ignore, got ${JSON.stringify(onChildFailure)}`);
+      throw new ArgumentRangeError(
+        `onChildFailure must be fail or ignore, got ${JSON.stringify(onChildFailure)}`,
+      );
     }
-    if (!Array.isArray(children)) throw new TypeError('children must be an array');
+    if (!Array.isArray(children)) throw new ArgumentTypeError('children must be an array');
     const id = options.id ?? (parent ? childId(parent) : newTaskId().id);
-    const flow = randomBytes(FLOW_BYTES);
-    const flags = (parent ? CHILD : 0) | (children.length > 0 ? PARENT : 0);
-    const request = prepare(own, name, payload, { ...options, id }, flags, parent);
     const place = JSON.stringify([own, id]);
     if (seen.has(place)) refuse(`has the id ${JSON.stringify(id)} twice`);
     seen.add(place);
-    bytes += request.record.length;
-    if (bytes > MAX_BYTES) refuse(`has more than ${MAX_BYTES} bytes`);
-    const { priority, group, record } = request;
-    const others = requests.get(own);
-    if (others) others.push(request);
-    else requests.set(own, [request]);
+    const flow = randomBytes(FLOW_BYTES);
+    const group = resolveGroup(options.group);
     const made = children.map((child: FlowTask, index) =>
       make(child, depth + 1, {
         queue: own,
@@ -137,6 +145,17 @@ export function makeFlow(queue: string, root: FlowTask, prepare: Prepare): Flow 
         index,
       }),
     );
+    if (!parent && made.length > 0) tree = print?.digest('base64url').slice(0, TREE_CHARS);
+    const flags = (parent ? CHILD : 0) | (children.length > 0 ? PARENT : 0);
+    const request = prepare(own, name, payload, { ...options, id }, flags, parent, parent ? undefined : tree);
+    const { priority, record } = request;
+    if (parent) print?.update(JSON.stringify([depth, own, id, name])).update(decodeRecord(record).payload);
+    if (parent && options.id !== undefined) named.add(request);
+    bytes += record.length;
+    if (bytes > MAX_BYTES) refuse(`has more than ${MAX_BYTES} bytes`);
+    const others = requests.get(own);
+    if (others) others.push(request);
+    else requests.set(own, [request]);
     const node = {
       queue: own,
       storedId: encodeTaskId(id),
@@ -151,7 +170,7 @@ export function makeFlow(queue: string, root: FlowTask, prepare: Prepare): Flow 
   };
 
   const [node, ids] = make(root, 1, undefined);
-  return { root: node, ids, requests };
+  return { root: node, ids, requests, named, tree };
 }
 
 /** A UUID of its own kind, the same for the same child of the same parent. */

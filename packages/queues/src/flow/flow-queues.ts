@@ -36,12 +36,27 @@ export class FlowQueues {
 
   /** Where a task of that id and group lies, ready for what is beyond the core. */
   async shardOf(queue: string, storedId: Buffer, group: string | undefined): Promise<Shard> {
-    const { shards } = this.#reach(queue);
-    const all = await shards.open();
-    const index = group === undefined ? shards.indexOf(storedId, all.length) : keySlot(group) % all.length;
-    const shard = all[index]!;
+    const all = await this.#reach(queue).shards.open();
+    const shard = this.#place(queue, all, storedId, group);
     await shard.extend();
     return shard;
+  }
+
+  /** Those of a queue that lie in the same shard as a task of that id and group. */
+  async near<Placed extends { readonly storedId: Buffer | undefined; readonly group: string | undefined }>(
+    queue: string,
+    storedId: Buffer,
+    group: string | undefined,
+    others: readonly Placed[],
+  ): Promise<Placed[]> {
+    const all = await this.#reach(queue).shards.open();
+    const home = this.#place(queue, all, storedId, group);
+    return others.filter((other) => this.#place(queue, all, other.storedId!, other.group) === home);
+  }
+
+  #place(queue: string, all: readonly Shard[], storedId: Buffer, group: string | undefined): Shard {
+    const { shards } = this.#reach(queue);
+    return all[group === undefined ? shards.indexOf(storedId, all.length) : keySlot(group) % all.length]!;
   }
 
   #reach(queue: string): Reached {

@@ -31,6 +31,20 @@ interface Report {
   readonly kept: Buffer;
 }
 
+/** What of a flow lies in the shard of its root. */
+interface Near {
+  /** How many tasks, the root included. */
+  readonly size: number;
+  /** Ids below the root that were given. */
+  readonly given: readonly Buffer[];
+}
+
+interface Opening extends Near {
+  readonly node: FlowNode;
+}
+
+/** Of a task with children that is a child itself: its root was stored without asking that. */
+const ALONE: Near = { size: 1, given: [] };
 /** How long who has stored a parent has for storing its children, before others do. */
 const GRACE_MS = 5_000;
 const MAX_OPENS = 64;
@@ -40,10 +54,10 @@ const MAX_BATCH_BYTES = 2 * 1024 * 1024;
 export class FlowStore {
   readonly queues: FlowQueues;
   readonly #redis: RedisClient;
-  readonly #opens = new Coalescer<Shard, FlowNode, boolean>((shard, nodes) => this.#open(shard, nodes), {
+  readonly #opens = new Coalescer<Shard, Opening, boolean>((shard, openings) => this.#open(shard, openings), {
     maxBatch: MAX_OPENS,
     maxBytes: MAX_BATCH_BYTES,
-    bytesOf: ({ record, children }) => children.reduce((sum, child) => sum + child.length, record.length),
+    bytesOf: ({ node }) => node.children.reduce((sum, child) => sum + child.length, node.record.length),
   });
   readonly #reports = new Coalescer<Shard, Report, undefined>(
     (shard, reports) => this.#report(shard, reports),
@@ -59,27 +73,48 @@ export class FlowStore {
     this.queues = queues;
   }
 
-  /** Stores a task with children, and tries to store these; resolves to whether it is new. */
-  async open(node: FlowNode): Promise<boolean> {
+  /**
+   * Stores a task with children, and tries to store these; resolves to whether it is new. Rejects with ERR_QUEUE_FULL or
+   * ERR_TASK_CONFLICT, for what is near the root as well; then nothing is stored.
+   */
+  async open(node: FlowNode, near = ALONE): Promise<boolean> {
     const shard = await this.queues.shardOf(node.queue, node.storedId, node.group);
-    const isNew = await this.#opens.submit(shard, node);
+    const isNew = await this.#opens.submit(shard, { node, ...near });
     if (isNew) await this.#sendAll(shard, node);
     return isNew;
   }
 
-  /** Stores a child where it belongs. Rejects when that has to be tried again later. */
-  async storeChild(bytes: Buffer): Promise<void> {
+  /** Rejects with ERR_TASK_CONFLICT when the task of that id is not the root of that tree. One round trip. */
+  async requireTree({ queue, storedId, group }: FlowNode, tree: string | undefined): Promise<void> {
+    const stored = await this.#stored(queue, storedId, group);
+    // It is gone: nobody can say any more.
+    if (!stored) return;
+    // Parents never are sealed.
+    const found = isSealed(stored) ? undefined : decodeRecord(stored).extras.tree;
+    if (found !== tree) throw new TaskConflictError(queue, decodeTaskId(storedId), [], 'with other children');
+  }
+
+  /**
+   * Stores a child where it belongs, or tells its parent that this cannot be. Resolves to false, or rejects, when it has to be
+   * tried again later.
+   *
+   * @param isLast The parent has waited long enough: a full queue cannot be, too.
+   */
+  async storeChild(bytes: Buffer, isLast = false): Promise<boolean> {
     const node = decodeNode(bytes);
     const record = decodeRecord(node.record);
     const identity = { queue: node.queue, id: decodeTaskId(node.storedId), name: record.name };
     const parent = record.extras.parent!;
     try {
-      if ((await this.#store(node)) || (await this.#isOurs(node, parent))) return;
-      await this.#fail(identity, parent, 'the id belongs to another task');
+      if (await this.#store(node)) return true;
+      const owner = await this.#owner(node, parent);
+      if (owner === 'nobody') return false;
+      if (owner === 'others') await this.#fail(identity, parent, 'the id belongs to another task');
     } catch (error) {
-      if (!isHopeless(error)) throw error;
+      if (!isHopeless(error) && !(isLast && error instanceof QueueFullError)) throw error;
       await this.#fail(identity, parent, error.message);
     }
+    return true;
   }
 
   /** Tells a parent how a child has ended. */
@@ -117,16 +152,30 @@ export class FlowStore {
   }
 
   /** The id was stored already: by somebody who died or was slow in the same place, or for something else. */
-  async #isOurs({ queue, storedId, group }: FlowNode, parent: ParentAddress): Promise<boolean> {
-    const shard = await this.queues.shardOf(queue, storedId, group);
-    const stored = await this.#redis.callBuffer('hget', [shard.keys.of.tasks, storedId]);
-    // It has ended and is forgotten: its report is under way, and ends this.
-    if (stored === null)
-      throw new Error(`task ${decodeTaskId(storedId)} of queue ${queue} has come and gone`);
+  async #owner(
+    { queue, storedId, group }: FlowNode,
+    parent: ParentAddress,
+  ): Promise<'us' | 'others' | 'nobody'> {
+    const stored = await this.#stored(queue, storedId, group);
+    if (stored === null) {
+      // A task of `dedupMs` is gone, and its id still refused; or ours has ended and is forgotten: its report is under way.
+      return (await this.#isRemembered(queue, storedId, group)) ? 'others' : 'nobody';
+    }
     // Children never are.
-    if (isSealed(stored as Buffer)) return false;
-    const { parent: owner } = decodeRecord(stored as Buffer).extras;
-    return owner?.flow === parent.flow && owner.index === parent.index;
+    if (isSealed(stored)) return 'others';
+    const { parent: owner } = decodeRecord(stored).extras;
+    return owner?.flow === parent.flow && owner.index === parent.index ? 'us' : 'others';
+  }
+
+  async #stored(queue: string, storedId: Buffer, group: string | undefined): Promise<Buffer | null> {
+    const shard = await this.queues.shardOf(queue, storedId, group);
+    return (await this.#redis.callBuffer('hget', [shard.keys.of.tasks, storedId])) as Buffer | null;
+  }
+
+  /** Ids whose time is over are removed by each enqueue, so one that was refused just now is there if it is why. */
+  async #isRemembered(queue: string, storedId: Buffer, group: string | undefined): Promise<boolean> {
+    const shard = await this.queues.shardOf(queue, storedId, group);
+    return (await this.#redis.call('zscore', [shard.keys.of.remembered, storedId])) !== null;
   }
 
   #fail(identity: ChildIdentity, parent: ParentAddress, reason: string): Promise<void> {
@@ -141,10 +190,10 @@ export class FlowStore {
     const waiting = children.map((bytes, index) => {
       const field = Buffer.concat([Buffer.from('e'), flow, Buffer.alloc(2)]);
       field.writeUInt16BE(index, field.length - 2);
-      return this.storeChild(bytes).then(() => field);
+      return this.storeChild(bytes).then((isDone) => (isDone ? [field] : []));
     });
     const outcomes = await Promise.allSettled(waiting);
-    const sent = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+    const sent = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
     try {
       if (sent.length > 0) await redis.call('hdel', [keys.of.flows, ...sent]);
       if (sent.length < children.length) return;
@@ -154,18 +203,22 @@ export class FlowStore {
     }
   }
 
-  async #open(shard: Shard, nodes: readonly FlowNode[]): Promise<(boolean | Error)[]> {
+  async #open(shard: Shard, openings: readonly Opening[]): Promise<(boolean | Error)[]> {
     const { queue, settings } = shard;
     const reply = await shard.call((keys, common) => {
-      const parents = nodes.flatMap(({ storedId, priority, record, flow, policy, children }) => {
+      const parents = openings.flatMap(({ node, size, given }) => {
+        const { storedId, priority, record, flow, policy, children } = node;
         setLane(record, settings.laneOf(priority));
-        return [storedId, record, flow, policy, children.length, ...children];
+        const near = [size, given.length, ...given];
+        return [storedId, record, flow, policy, ...near, children.length, ...children];
       });
-      return flowOpen.run(shard.redis, keys, { ...common, graceMs: GRACE_MS, parents });
+      return flowOpen.runBuffer(shard.redis, keys, { ...common, graceMs: GRACE_MS, parents });
     });
-    return nodes.map(({ storedId }, index) => {
-      const answer = (reply as string)[index];
-      if (answer === 'C') return new TaskConflictError(queue, decodeTaskId(storedId));
+    const [outcomes, ...taken] = reply as [Buffer, ...Buffer[]];
+    return openings.map(({ node }, index) => {
+      const answer = String.fromCharCode(outcomes[index]!);
+      if (answer === 'C') return new TaskConflictError(queue, decodeTaskId(node.storedId));
+      if (answer === 'T') return new TaskConflictError(queue, decodeTaskId(taken.shift()!), [], TAKEN);
       if (answer === 'F') return new QueueFullError(queue, settings.values.maxTasks ?? DEFAULT_MAX_TASKS);
       return answer === '1';
     });
@@ -184,6 +237,7 @@ export class FlowStore {
   }
 }
 
+const TAKEN = 'already, or has had it and still refuses its id: a child of a flow needs a new one';
 /** As in flow.open.lua. */
 const DEFAULT_MAX_TASKS = 10_000_000;
 

@@ -12,18 +12,23 @@
 --                (1: dead when a child fails, 0: runs all the same), u8 waiting; c, flow, u16 index of a child -> how it ended;
 --                e, flow, u16 index -> what is to become the child; w -> how many parents wait
 --   outbox       HASH l -> f64 until when somebody sends, then who; p -> f64 until when nothing is due; e, flow -> f64 when due,
---                u16 children: they are to be enqueued; n, f64 instant, id -> a child that has ended; g, flow -> u16 children:
---                their fields in flows are to be removed
+--                u16 children, u16 how many of them were walked through, u8 walks that left some, f64 since when: they are to be
+--                enqueued; n, f64 instant, id -> a child that has ended; g, flow -> u16 children: their fields in flows are to
+--                be removed
+--   remembered   ZSET id -> until when it is refused
 -- ARGV
 --   believed     the settings that the caller believes to be stored
 --   publish      PUBLISH or SPUBLISH
 --   graceMs      how long the caller has for storing the children itself, before others do
---   parents...   for each: id, record, flow, policy, how many children, then each child as flow-node.ts has it
+--   parents...   for each: id, record, flow, policy; how many tasks of its flow will lie in this shard, 1 where that was asked
+--                before; how many ids of these that must not be taken, and those; how many children, then each child as
+--                flow-node.ts has it
 -- RETURNS
---   a string with one character a parent: 1 stored, 0 was there already, C is there with another name or payload, F the queue
---   is full
+--   { outcomes, id, … }: a character for each parent: 1 stored, 0 was there already, C is there with another name or payload, F
+--   there is no room for all of the flow that lies here, T an id is taken, which follows
 --   error SETTINGS <stored>: something else is stored; nothing is written
 local settings, tasks, attempts, events, flows, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local remembered = KEYS[7]
 local believed, publish, graceMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local MAX_TASKS = 10000000
 
@@ -53,25 +58,49 @@ local function open(id, record, flow, policy, first, count)
   for index = 0, count - 1 do
     redis.call('HSET', flows, 'e' .. flow .. struct.pack('>H', index), ARGV[first + index])
   end
-  redis.call('HSET', outbox, 'e' .. flow, struct.pack('>dH', now + graceMs, count))
+  redis.call('HSET', outbox, 'e' .. flow, struct.pack('>dHHBd', now + graceMs, count, 0, 0, 0))
   happen('E', id, record)
   happen('W', id, mark)
 end
 
-local replies, at = {}, 4
-while at <= #ARGV do
-  local id, record, flow, policy, count = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], tonumber(ARGV[at + 4])
-  local kept = string.sub(record, 1, 3) .. struct.pack('>d', now) .. string.sub(record, 12)
-  if room <= 0 and redis.call('HEXISTS', tasks, id) == 0 then
-    replies[#replies + 1] = 'F'
-  elseif redis.call('HSETNX', tasks, id, kept) == 0 then
-    replies[#replies + 1] = essence((unseal(redis.call('HGET', tasks, id)))) == essence(record) and '0' or 'C'
-  else
-    replies[#replies + 1] = '1'
-    room = room - 1
-    open(id, record, flow, tonumber(policy), at + 5, count)
+-- The first of the `count` arguments from `first` on that is the id of a task, or refused as that of one that is gone.
+local function takenOf(first, count)
+  for i = first, first + count - 1 do
+    if redis.call('HEXISTS', tasks, ARGV[i]) == 1 then
+      return ARGV[i]
+    end
+    local refusedUntil = redis.call('ZSCORE', remembered, ARGV[i])
+    if refusedUntil and tonumber(refusedUntil) > now then
+      return ARGV[i]
+    end
   end
-  at = at + 5 + count
+  return nil
+end
+
+local outcomes, reply, at = {}, { '' }, 4
+while at <= #ARGV do
+  local id, record, flow, policy = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  local size, given = tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5])
+  local first = at + 7 + given
+  local count = tonumber(ARGV[first - 1])
+  local stored, outcome = redis.call('HGET', tasks, id), '1'
+  local taken = not stored and takenOf(at + 6, given)
+  if stored then
+    outcome = essence((unseal(stored))) == essence(record) and '0' or 'C'
+  elseif taken then
+    outcome = 'T'
+    reply[#reply + 1] = taken
+  elseif room < size then
+    outcome = 'F'
+  else
+    redis.call('HSET', tasks, id, string.sub(record, 1, 3) .. struct.pack('>d', now) .. string.sub(record, 12))
+    -- Its children come with calls of their own.
+    room = room - size
+    open(id, record, flow, tonumber(policy), first, count)
+  end
+  outcomes[#outcomes + 1] = outcome
+  at = first + count
 end
 tellEvents()
-return table.concat(replies)
+reply[1] = table.concat(outcomes)
+return reply

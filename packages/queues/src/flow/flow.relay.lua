@@ -4,32 +4,45 @@
 -- something in after that finds nobody sending. Also removes, a part with each call, what is kept of the children of
 -- parents that are gone.
 --
+-- Steps go round the outbox with a cursor, so that nothing stands behind what cannot be sent: a note is handed out once in each
+-- round. Children are walked through, a part of them each time that a round comes by; those that are still there at the end of
+-- the walk could not be stored, and the flow is not due again until a while later, which doubles.
+--
 -- KEYS
 --   flows        HASH, see flow.open.lua
 --   outbox       HASH, see flow.open.lua
 -- ARGV
 --   sender       who sends
 --   leaseMs      for how long it is the only one
---   pauseMs      0; after a failure: lets go, and nobody sends for so long
+--   cursor       where the round goes on; 0: a round begins
+--   handed       how many this round has handed out before
+--   pauseMs      0; otherwise it lets go, and nobody sends for so long, unless something new has come in
 --   sent...      fields of what was sent, 1,000 at most: n… of the outbox, e… of flows
 -- RETURNS
---   { state, kind, key, value, … }: 0 another one sends, 1 it goes on, 2 nothing is left that is due. Three for each: n, the
---   field, a child that has ended; or e, the field, what is to become a child
+--   { state }: 0 another one sends, 2 nothing is left that is due, or it has let go
+--   { 1, cursor, kind, field, value, … }: it goes on, there; the round is over at 0. Three for each: n, the field, a child that
+--   has ended; e, the field, what is to become a child; f as e, of a flow that has been tried for PATIENCE_MS
 local flows, outbox = KEYS[1], KEYS[2]
-local sender, leaseMs, pauseMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
--- How much of the outbox is looked at, and how much of it is handed out, and removed.
-local MOST_FIELDS = 200
-local MOST_ITEMS = 200
-local MOST_BYTES = 2097152
+local sender, leaseMs, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local handed, pauseMs = tonumber(ARGV[4]), tonumber(ARGV[5])
+-- How many notes and children are handed out, how many bytes of each, and how many fields are removed.
+local PIECE = 20
+local MOST_NOTES = 200
+local MOST_CHILDREN = 200
+local MOST_BYTES = 1048576
 local MOST_REMOVED = 500
 local MOST_LOOKED = 2000
 local PAUSE_MS = 1000
+-- For how long a flow is put off whose children could not be stored.
+local LEAST_OFF_MS, MOST_OFF_MS = 1000, 8000
+-- After that, what refuses a child has had time enough to take it.
+local PATIENCE_MS = 60000
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local sent = { n = {}, e = {} }
-for i = 4, #ARGV do
+for i = 6, #ARGV do
   local fields = sent[string.sub(ARGV[i], 1, 1)]
   fields[#fields + 1] = ARGV[i]
 end
@@ -45,59 +58,91 @@ if lease and struct.unpack('>d', lease) > now and string.sub(lease, 9) ~= sender
   return { 0 }
 end
 
+-- p stands at 0 during a round; whoever puts something in removes it.
+local isNew = cursor ~= '0' and redis.call('HEXISTS', outbox, 'p') == 0
 local function letGo(ms)
-  redis.call('HDEL', outbox, 'l')
-  if ms > 0 and redis.call('EXISTS', outbox) == 1 then
+  redis.call('HDEL', outbox, 'l', 'p')
+  if ms > 0 and not isNew and redis.call('EXISTS', outbox) == 1 then
     redis.call('HSET', outbox, 'p', struct.pack('>d', now + ms))
   end
 end
 
 if pauseMs > 0 then
+  isNew = redis.call('HEXISTS', outbox, 'p') == 0
   letGo(pauseMs)
   return { 2 }
 end
-
-redis.call('HDEL', outbox, 'p')
-local reply, items, bytes, looked, removed, nextAt = { 1 }, 0, 0, 0, 0, math.huge
-local function isFull()
-  return items >= MOST_ITEMS or bytes >= MOST_BYTES or looked >= MOST_LOOKED
+if cursor == '0' then
+  redis.call('HSET', outbox, 'p', struct.pack('>d', 0))
 end
+
+local notes, children, noteBytes, childBytes = 0, 0, 0, 0
+local looked, removed, nextAt, reply = 0, 0, math.huge, { 1, '0' }
 
 local function hand(kind, field, value)
   local at = #reply
   reply[at + 1], reply[at + 2], reply[at + 3] = kind, field, value
-  items = items + 1
-  bytes = bytes + #value
 end
 
--- What is left of the children of a flow; none: all are stored.
+local function isFull()
+  return children >= MOST_CHILDREN or childBytes >= MOST_BYTES or looked >= MOST_LOOKED
+end
+
+-- Whether any of the children is still to be stored.
+local function isLeft(field, count)
+  for index = 0, count - 1 do
+    looked = looked + 1
+    if redis.call('HEXISTS', flows, field .. struct.pack('>H', index)) == 1 then
+      return true
+    end
+  end
+  return false
+end
+
 local function handChildren(field)
-  local dueAt, count = struct.unpack('>dH', redis.call('HGET', outbox, field))
+  local value = redis.call('HGET', outbox, field)
+  if not value then
+    return
+  end
+  local dueAt, count, from, tries, since = struct.unpack('>dHHBd', value)
   if dueAt > now then
     nextAt = math.min(nextAt, dueAt)
     return
   end
-  local isDone = true
-  for index = 0, count - 1 do
-    if isFull() then
+  local isWhole, isNone = from == 0, true
+  if from < count then
+    local kind = since > 0 and now - since >= PATIENCE_MS and 'f' or 'e'
+    while from < count and not isFull() do
+      local child = field .. struct.pack('>H', from)
+      local bytes = redis.call('HGET', flows, child)
+      looked, from = looked + 1, from + 1
+      if bytes then
+        hand(kind, child, bytes)
+        isNone, children, childBytes = false, children + 1, childBytes + #bytes
+      end
+    end
+    if isWhole and isNone and from == count then
+      redis.call('HDEL', outbox, field)
       return
     end
-    local child = field .. struct.pack('>H', index)
-    local value = redis.call('HGET', flows, child)
-    looked = looked + 1
-    if value then
-      isDone = false
-      hand('e', child, value)
-    end
-  end
-  if isDone then
+  elseif isLeft(field, count) then
+    local offMs = math.min(MOST_OFF_MS, LEAST_OFF_MS * 2 ^ tries)
+    dueAt, from, tries, since = now + offMs, 0, math.min(tries + 1, 20), since > 0 and since or now
+    nextAt = math.min(nextAt, dueAt)
+  else
     redis.call('HDEL', outbox, field)
+    return
   end
+  redis.call('HSET', outbox, field, struct.pack('>dHHBd', dueAt, count, from, tries, since))
 end
 
 -- From the last child on, so that what is still to be removed is a number.
 local function removeChildren(field)
-  local count = struct.unpack('>H', redis.call('HGET', outbox, field))
+  local value = redis.call('HGET', outbox, field)
+  if not value then
+    return
+  end
+  local count = struct.unpack('>H', value)
   local from = math.max(0, count - math.floor((MOST_REMOVED - removed) / 2))
   local flow, fields = string.sub(field, 2), {}
   for index = from, count - 1 do
@@ -116,20 +161,41 @@ local function removeChildren(field)
   end
 end
 
--- Any of them: each that is sent makes room for others.
-for _, field in ipairs(redis.call('HRANDFIELD', outbox, MOST_FIELDS)) do
-  local kind = string.sub(field, 1, 1)
-  if kind == 'g' and removed < MOST_REMOVED then
+-- All that a piece holds is seen: what is left out would be left out again.
+local parents, garbage = {}, {}
+repeat
+  local next, piece = unpack(redis.call('HSCAN', outbox, cursor, 'COUNT', PIECE))
+  cursor = next
+  for i = 1, #piece, 2 do
+    local field, value = piece[i], piece[i + 1]
+    local kind = string.sub(field, 1, 1)
+    if kind == 'n' then
+      hand('n', field, value)
+      notes, noteBytes = notes + 1, noteBytes + #value
+    elseif kind == 'e' then
+      parents[#parents + 1] = field
+    elseif kind == 'g' then
+      garbage[#garbage + 1] = field
+    end
+  end
+until cursor == '0' or notes + #parents + #garbage >= MOST_NOTES or noteBytes >= MOST_BYTES
+reply[2] = cursor
+-- Not always the same ones first.
+for i = 1, #parents do
+  if isFull() then
+    break
+  end
+  handChildren(parents[(i + time[2]) % #parents + 1])
+end
+for _, field in ipairs(garbage) do
+  if removed < MOST_REMOVED then
     removeChildren(field)
-  elseif kind == 'e' and not isFull() then
-    handChildren(field)
-  elseif kind == 'n' and not isFull() then
-    hand('n', field, redis.call('HGET', outbox, field))
   end
 end
 
-local left = redis.call('HLEN', outbox) - redis.call('HEXISTS', outbox, 'l')
-if items > 0 or (removed > 0 or looked > 0) and left > 0 then
+local left = redis.call('HLEN', outbox) - redis.call('HEXISTS', outbox, 'l') - redis.call('HEXISTS', outbox, 'p')
+local hasDone = notes + children > 0 or (removed > 0 or looked > 0) and left > 0
+if cursor ~= '0' or handed > 0 or isNew or hasDone then
   redis.call('HSET', outbox, 'l', struct.pack('>d', now + leaseMs) .. sender)
   return reply
 end

@@ -98,7 +98,8 @@ for i = 3, #ARGV, 5 do
 end
 tellEnded()
 tellEvents()
-if released > 0 then
-  wake(math.min(released, 4))
+if released > 0 or #notes > 0 then
+  -- Notes: parents of what is dead now have to be told.
+  wake(math.max(1, math.min(released, 4)))
 end
 return news

@@ -5,14 +5,14 @@ import type { Shards } from '../shard/shards.js';
 import type { Enqueuer } from '../queue/enqueuer.js';
 import { Operator } from '../operate/operator.js';
 import { decodeTaskId } from '../task/task-id.js';
-import type { FlowIds, FlowTask } from './flow-node.js';
+import type { Flow, FlowIds, FlowTask } from './flow-node.js';
 import { makeFlow, requireFlowIds } from './flow-node.js';
 import { FlowQueues } from './flow-queues.js';
 import { FlowStore } from './flow-store.js';
 
 /** What became of a flow. */
 export interface EnqueuedFlow extends FlowIds {
-  /** The id of the root was stored before; that flow is unchanged. */
+  /** The id of the root was stored before, with the same tree of tasks; that flow is unchanged. */
   readonly isDuplicate: boolean;
 }
 
@@ -63,22 +63,34 @@ export class Flows {
   }
 
   async #store(task: FlowTask): Promise<EnqueuedFlow> {
-    const { root, ids, requests } = makeFlow(
-      this.#queue,
-      task,
-      (queue, name, payload, options, flags, parent) =>
-        this.#queues.enqueuer(queue).prepare(name, payload, options, flags, parent && { parent }),
+    const flow = makeFlow(this.#queue, task, (queue, name, payload, options, flags, parent, tree) =>
+      this.#queues
+        .enqueuer(queue)
+        .prepare(name, payload, options, flags, { ...(parent && { parent }), ...(tree && { tree }) }),
     );
+    const { root, ids, requests, tree } = flow;
     for (const [queue, ofQueue] of requests) {
       const enqueuer = this.#queues.enqueuer(queue);
       if (!enqueuer.isOpen) await enqueuer.open();
       for (const request of ofQueue) enqueuer.check(request);
       for (const { checking } of ofQueue) if (checking) await checking;
     }
-    if (root.children.length > 0) return { ...ids, isDuplicate: !(await this.#flows.open(root)) };
-    const { storedId } = root;
-    const request = { ...requests.get(root.queue)![0]!, id: decodeTaskId(storedId), storedId };
-    const { isDuplicate } = await this.#queues.enqueuer(root.queue).submit(request);
-    return { ...ids, isDuplicate };
+    const isNew = await (root.children.length > 0 ? this.#open(flow) : this.#submit(flow));
+    if (!isNew && task.options?.id !== undefined) await this.#flows.requireTree(root, tree);
+    return { ...ids, isDuplicate: !isNew };
+  }
+
+  async #open({ root, requests, named }: Flow): Promise<boolean> {
+    const { queue, storedId, group } = root;
+    const near = await this.#queues.near(queue, storedId, group, requests.get(queue)!);
+    const given = near.filter((request) => named.has(request)).map((request) => request.storedId!);
+    return this.#flows.open(root, { size: near.length, given });
+  }
+
+  async #submit({ root, requests }: Flow): Promise<boolean> {
+    const { queue, storedId } = root;
+    const request = { ...requests.get(queue)![0]!, id: decodeTaskId(storedId), storedId };
+    const { isDuplicate } = await this.#queues.enqueuer(queue).submit(request);
+    return !isDuplicate;
   }
 }

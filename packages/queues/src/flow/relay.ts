@@ -2,26 +2,48 @@
  * Sends what the outbox of a shard holds: children that are to be stored, ends of children that their parents have to be told.
  * Workers do so when an exchange says that something is due; one of them at a time, for as long as its lease holds. Each
  * step may be done twice, so who dies in the middle leaves nothing undone and nothing wrong.
+ *
+ * It goes round the outbox, and on for as long as a round has done something. What fails holds up nothing else: the shard that
+ * it was for rests, children are put off by the script, and what is for others goes on.
  */
 import { randomBytes } from 'node:crypto';
 import { flowRelay } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import { decodeRecord } from '../task/record.js';
-import { decodeTaskId } from '../task/task-id.js';
+import { decodeTaskId, encodeTaskId } from '../task/task-id.js';
+import { decodeNode } from './flow-node.js';
 import type { FlowStore } from './flow-store.js';
 
 const LEASE_MS = 3_000;
-/** After a failure: the shard of a parent cannot be reached, or a queue is full. */
+/** After a round in which nothing but failures was: the shards of parents cannot be reached. */
 const PAUSE_MS = 2_000;
+/** Nothing is sent for so long where something has failed: it cannot be reached, or is full. */
+const REST_MS = 1_000;
 /** The state in which a step has handed something out. */
 const SENDING = 1;
+/** The cursor of a round that begins, or is over. */
+const START = '0';
 /** n, f64 instant, id of the child. */
 const ID_AT = 9;
+
+interface Item {
+  /** n: an end; e, f: a child, see flow.relay.lua. */
+  readonly kind: string;
+  readonly field: Buffer;
+  readonly value: Buffer;
+}
+
+/** What a round has come to. */
+interface Round {
+  handed: number;
+  hasDone: boolean;
+}
 
 export class Relay {
   readonly #shard: Shard;
   readonly #store: FlowStore;
   readonly #sender = randomBytes(8);
+  readonly #resting = new Map<Shard, { readonly until: number; readonly error: unknown }>();
   #running: Promise<void> | undefined;
   #isStopped = false;
 
@@ -45,44 +67,96 @@ export class Relay {
   }
 
   async #run(): Promise<void> {
+    const tellBy = performance.now() + LEASE_MS;
+    let round: Round = { handed: 0, hasDone: false };
+    let failed: PromiseRejectedResult | undefined;
+    let cursor = START;
     let sent: Buffer[] = [];
     for (;;) {
-      const [state, ...items] = await this.#step(sent, 0);
-      if (state !== SENDING) return;
-      const outcomes = await Promise.allSettled(this.#sendAll(items));
-      sent = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
-      const failed = outcomes.find((outcome) => outcome.status === 'rejected');
-      if (failed || this.#isStopped) {
-        await this.#step(sent, failed ? PAUSE_MS : 1);
-        if (failed) throw failed.reason;
-        return;
+      const [state, next, ...handed] = await this.#step(sent, cursor, round.handed, 0);
+      if (state !== SENDING) break;
+      const items = itemsOf(handed);
+      const outcomes = await Promise.allSettled(items.map((item) => this.#send(item)));
+      sent = items.flatMap(({ field }, index) => {
+        const outcome = outcomes[index]!;
+        return outcome.status === 'fulfilled' && outcome.value ? [field] : [];
+      });
+      failed ??= outcomes.find((outcome) => outcome.status === 'rejected');
+      round.handed += items.length;
+      // Walks through children end, and are put off then.
+      round.hasDone ||= sent.length > 0 || items.some(({ kind }) => kind !== 'n');
+      cursor = next!.toString();
+      const isOver = cursor === START;
+      const isStuck = isOver && round.handed > 0 && !round.hasDone;
+      // What goes on and on must not keep a failure to itself.
+      const isTelling = isOver && failed !== undefined && performance.now() > tellBy;
+      if (isStuck || isTelling || this.#isStopped) {
+        await this.#step(sent, START, 0, isStuck ? PAUSE_MS : 1);
+        break;
       }
+      if (isOver) round = { handed: 0, hasDone: false };
     }
+    if (failed) throw failed.reason;
   }
 
-  async #step(sent: readonly Buffer[], pauseMs: number): Promise<[number, ...Buffer[]]> {
+  async #step(
+    sent: readonly Buffer[],
+    cursor: string,
+    handed: number,
+    pauseMs: number,
+  ): Promise<[number, ...Buffer[]]> {
     const { flows, outbox } = this.#shard.keys.of;
     return (await flowRelay.runBuffer(
       this.#shard.redis,
       { flows, outbox },
-      { sender: this.#sender, leaseMs: LEASE_MS, pauseMs, sent },
+      { sender: this.#sender, leaseMs: LEASE_MS, cursor, handed, pauseMs, sent },
     )) as [number, ...Buffer[]];
   }
 
-  *#sendAll(items: readonly Buffer[]): Generator<Promise<Buffer>> {
-    for (let index = 0; index < items.length; index += 3) {
-      const [kind, field, value] = items.slice(index, index + 3) as [Buffer, Buffer, Buffer];
-      const sending = kind.toString() === 'n' ? this.#tell(field, value) : this.#store.storeChild(value);
-      yield sending.then(() => field);
-    }
+  /** Resolves to false, or rejects, when it has to be sent again. */
+  #send({ kind, field, value }: Item): Promise<boolean> {
+    if (kind === 'n') return this.#tell(field, value);
+    const { queue, storedId, group } = decodeNode(value);
+    const isLast = kind === 'f';
+    return this.#to(queue, storedId, group, isLast, () => this.#store.storeChild(value, isLast));
   }
 
   /** u32 length · record without payload · what `attempts` says of the end. */
-  async #tell(field: Buffer, note: Buffer): Promise<void> {
+  async #tell(field: Buffer, note: Buffer): Promise<boolean> {
     const endAt = 4 + note.readUInt32BE(0);
     const { name, extras } = decodeRecord(note.subarray(4, endAt));
-    if (!extras.parent) return;
+    const { parent } = extras;
+    if (!parent) return true;
     const identity = { queue: this.#shard.queue, id: decodeTaskId(field.subarray(ID_AT)), name };
-    await this.#store.report(identity, extras.parent, note.subarray(endAt));
+    return this.#to(parent.queue, encodeTaskId(parent.id), parent.group, false, async () => {
+      await this.#store.report(identity, parent, note.subarray(endAt));
+      return true;
+    });
   }
+
+  /** Sends to the shard of a task, unless that rests. */
+  async #to(
+    queue: string,
+    storedId: Buffer,
+    group: string | undefined,
+    isLast: boolean,
+    send: () => Promise<boolean>,
+  ): Promise<boolean> {
+    const target = await this.#store.queues.shardOf(queue, storedId, group);
+    const rest = this.#resting.get(target);
+    if (rest && rest.until > performance.now() && !isLast) throw rest.error;
+    try {
+      return await send();
+    } catch (error) {
+      this.#resting.set(target, { until: performance.now() + REST_MS, error });
+      throw error;
+    }
+  }
+}
+
+function itemsOf(handed: readonly Buffer[]): Item[] {
+  return Array.from({ length: handed.length / 3 }, (_, index) => {
+    const [kind, field, value] = handed.slice(3 * index, 3 * index + 3) as [Buffer, Buffer, Buffer];
+    return { kind: kind.toString(), field, value };
+  });
 }

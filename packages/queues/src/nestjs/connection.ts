@@ -1,5 +1,5 @@
 import type { RedisClient, Telemetry } from '@mortise/redis';
-import { requireClient } from '@mortise/redis';
+import { ArgumentTypeError, requireClient } from '@mortise/redis';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
@@ -22,7 +22,7 @@ export class Connection implements OnApplicationShutdown {
   static async open(options: QueuesModuleOptions): Promise<Connection> {
     const { redis, url } = options;
     if ((redis === undefined) === (url === undefined))
-      throw new TypeError('one of redis and url must be given');
+      throw new ArgumentTypeError('one of redis and url must be given');
     return new Connection(options, url === undefined ? undefined : await connect(url));
   }
 

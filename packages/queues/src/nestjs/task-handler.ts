@@ -1,4 +1,6 @@
+import { ArgumentTypeError } from '@mortise/redis';
 import { requireTaskName } from '../options.js';
+import { requireKnown, requireObject, requireOptions } from '../require-known.js';
 import type { TaskContext } from '../worker/attempt.js';
 import type { BatchHandler, BatchTask, HandlerOptions } from '../worker/handlers.js';
 
@@ -27,6 +29,9 @@ type MethodDecoratorOf<Method> = <Fitting extends Method>(
   descriptor: TypedPropertyDescriptor<Fitting>,
 ) => void;
 
+const OPTIONS = new Set(['queue', 'connection', 'timeoutMs', 'backoff', 'concurrency', 'batch']);
+const BATCH = new Set(['maxSize', 'waitMs']);
+
 const MARKS = Symbol.for('@mortise/queues:task-handler');
 
 /**
@@ -37,7 +42,7 @@ const MARKS = Symbol.for('@mortise/queues:task-handler');
  * A provider of one request, or a transient one, is made anew for each call; what it injects as `REQUEST` is the context of
  * the task, or the array of tasks.
  *
- * Throws TypeError or RangeError for a name that cannot be one and for a static method.
+ * Throws TypeError or RangeError for a name that cannot be one, for an option that there isn't and for a static method.
  */
 export function TaskHandler(
   name: string,
@@ -51,10 +56,18 @@ export function TaskHandler(
   name: string,
   options: HandlerMark['options'] = {},
 ): MethodDecoratorOf<(...args: never[]) => unknown> {
+  requireOptions('@TaskHandler', options, OPTIONS);
+  const { batch } = options;
+  if (batch !== undefined) {
+    requireObject('batch', batch);
+    requireKnown('batch', batch, BATCH);
+  }
   const mark: HandlerMark = { name: requireTaskName(name), options };
   return (prototype, key, descriptor) => {
     if (typeof prototype === 'function') {
-      throw new TypeError(`@TaskHandler: ${(prototype as { name: string }).name}.${String(key)} is static`);
+      throw new ArgumentTypeError(
+        `@TaskHandler: ${(prototype as { name: string }).name}.${String(key)} is static`,
+      );
     }
     const method = descriptor.value!;
     Reflect.defineMetadata(MARKS, [mark, ...marksOf(method)], method);

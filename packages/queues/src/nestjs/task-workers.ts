@@ -1,3 +1,4 @@
+import { ArgumentTypeError } from '@mortise/redis';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnModuleInit } from '@nestjs/common';
 import { Logger } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
@@ -110,7 +111,7 @@ function declaredBy(registered: readonly RegisteredQueue[]): Map<string, Set<str
 }
 
 function refuse(problems: readonly string[]): void {
-  if (problems.length > 0) throw new TypeError(`QueuesModule: ${[...new Set(problems)].join('; ')}`);
+  if (problems.length > 0) throw new ArgumentTypeError(`QueuesModule: ${[...new Set(problems)].join('; ')}`);
 }
 
 /** Of all queues of one worker, which knows them by the names of tasks alone. */

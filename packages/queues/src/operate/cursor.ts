@@ -2,6 +2,7 @@
  * Where a listing goes on: text that means nothing to its caller, and that may travel in a URL. It tells of a place in the
  * data and not of a state kept for the caller, so it doesn't expire and can be used again.
  */
+import { ArgumentRangeError, ArgumentTypeError } from '@mortise/redis';
 import type { TaskState } from '../task/task.js';
 
 export interface Cursor {
@@ -25,7 +26,8 @@ export function encodeCursor(state: TaskState, { shard, section, at, after }: Cu
 
 /** Throws TypeError or RangeError for what is no cursor, or that of another state. */
 export function decodeCursor(state: TaskState, cursor: unknown): Cursor {
-  if (typeof cursor !== 'string') throw new TypeError(`cursor must be a string, got ${typeof cursor}`);
+  if (typeof cursor !== 'string')
+    throw new ArgumentTypeError(`cursor must be a string, got ${typeof cursor}`);
   const [of, shard, section, at, after] = parse(cursor);
   const isCursor =
     of === state &&
@@ -35,7 +37,7 @@ export function decodeCursor(state: TaskState, cursor: unknown): Cursor {
     (state === 'waiting' ? /^\d{0,20}$/ : /^\d{0,15}(\.\d{1,6})?$/).test(at) &&
     typeof after === 'string';
   if (!isCursor) {
-    throw new RangeError(`cursor must be one that listing the ${state} tasks has returned`);
+    throw new ArgumentRangeError(`cursor must be one that listing the ${state} tasks has returned`);
   }
   return { shard, section, at, after: Buffer.from(after, 'base64url') };
 }

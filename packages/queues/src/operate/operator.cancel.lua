@@ -102,7 +102,7 @@ if surplus > 0 then
 end
 tellEnded()
 tellEvents()
-if hasFreed then
+if hasFreed or #notes > 0 then
   wake(1)
 end
 return table.concat(replies)

@@ -205,7 +205,7 @@ drainGroups()
 placeGroups()
 tellEnded()
 tellEvents()
-if hasFreed then
+if hasFreed or #notes > 0 then
   wake(1)
 end
 -- What is left may have come later, all of it.

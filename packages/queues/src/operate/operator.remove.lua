@@ -83,7 +83,7 @@ end
 placeGroups()
 tellEnded()
 tellEvents()
-if hasFreed then
+if hasFreed or #notes > 0 then
   wake(1)
 end
 return table.concat(replies)

@@ -1,3 +1,4 @@
+import { ArgumentRangeError, ArgumentTypeError } from '@mortise/redis';
 import { requireOptions } from '../require-known.js';
 
 const MAX_REASON_BYTES = 1_024;
@@ -7,10 +8,11 @@ const CANCEL_OPTIONS = new Set(['reason']);
 export function resolveReason(options: { readonly reason?: string }): string {
   requireOptions('cancel', options, CANCEL_OPTIONS);
   const { reason = '' } = options;
-  if (typeof reason !== 'string') throw new TypeError(`reason must be a string, got ${typeof reason}`);
+  if (typeof reason !== 'string')
+    throw new ArgumentTypeError(`reason must be a string, got ${typeof reason}`);
   const bytes = Buffer.byteLength(reason);
   if (bytes > MAX_REASON_BYTES) {
-    throw new RangeError(`reason must have at most ${MAX_REASON_BYTES} bytes, got ${bytes}`);
+    throw new ArgumentRangeError(`reason must have at most ${MAX_REASON_BYTES} bytes, got ${bytes}`);
   }
   return reason;
 }

@@ -56,12 +56,20 @@ export interface Enqueue {
   readonly madeAt?: number | undefined;
   /** Of a schema that is asynchronous: rejects for a payload that it does not take. */
   checking?: Promise<void> | undefined;
+  /** Of the tasks with the same one, a script call stores all or none. */
+  whole?: Whole | undefined;
 }
+
+/** A call that enqueues many. */
+export type Whole = object;
 
 /** What the script answers for one task, where it hasn't stored all. */
 const STORED = '1';
 const DUPLICATE = '0';
 const CONFLICT = 'C';
+const FULL = 'F';
+/** Of a task that was not stored since another one of its call was not: that one has the reason. */
+const LEFT_OUT = new Error('another task of the call was refused');
 
 export class Enqueuer {
   readonly #redis: RedisClient;
@@ -125,7 +133,7 @@ export class Enqueuer {
     const isExtended = group !== undefined || dedupMs !== undefined || flags > 0;
     const checking = this.#schemas?.check(name, record);
     const madeAt = when < 0 ? performance.now() : undefined;
-    return { id, storedId, priority, group, isExtended, record, madeAt, checking };
+    return { id, storedId, priority, group, isExtended, record, madeAt, checking, whole: undefined };
   }
 
   /** The number of shards and the priorities are known; otherwise `open` first. */
@@ -163,32 +171,45 @@ export class Enqueuer {
       : this.#enqueues.submit(shard, request);
   }
 
-  /** As `submit` for each of many; waits for the checks of all, so it is all or none for asynchronous schemas. */
+  /**
+   * As `submit` for each of many; waits for the checks of all, so it is all or none for asynchronous schemas. What travels in one
+   * script call is stored all or none. Rejects when all calls have ended, and the error tells what other calls have stored.
+   */
   async submitAll(requests: readonly Enqueue[]): Promise<Enqueued[]> {
     for (const request of requests) this.check(request);
     const checks = requests.map(({ checking }) => checking).filter((checking) => checking !== undefined);
     if (checks.length > 0) await Promise.all(checks);
     const shards = this.#shards.all ?? (await this.#shards.open());
     const parts = new Map<Shard, number[]>();
+    const whole: Whole | undefined = requests.length > 1 ? {} : undefined;
     for (const [index, request] of requests.entries()) {
+      request.checking = undefined;
+      request.whole = whole;
       const shard = this.#place(request, shards);
       const part = parts.get(shard);
       if (part) part.push(index);
       else parts.set(shard, [index]);
       if (request.isExtended && !this.#extended.has(shard)) await this.#extend(shard);
     }
-    if (shards.length === 1) return this.#enqueues.submitAll(shards[0]!, requests);
     const enqueued = Array.from<Enqueued>({ length: requests.length });
+    const errors = new Map<number, unknown>();
     await Promise.all(
       Array.from(parts, async ([shard, part]) => {
-        const all = await this.#enqueues.submitAll(
-          shard,
-          part.map((index) => requests[index]!),
-        );
-        for (const [at, index] of part.entries()) enqueued[index] = all[at]!;
+        const all = part.length === requests.length ? requests : part.map((index) => requests[index]!);
+        const settled = await this.#enqueues.settleAll(shard, all);
+        for (const [at, index] of part.entries()) {
+          const result = settled.results[at];
+          if (result) enqueued[index] = result;
+          else errors.set(index, settled.errors.get(at));
+        }
       }),
     );
-    return enqueued;
+    if (errors.size === 0) return enqueued;
+    const error = Array.from(errors.keys())
+      .toSorted((a, b) => a - b)
+      .map((index) => errors.get(index))
+      .find((one) => one !== LEFT_OUT);
+    throw tellStored(error, enqueued);
   }
 
   async #extend(shard: Shard): Promise<void> {
@@ -266,8 +287,18 @@ export class Enqueuer {
     if (answer === STORED) return { id, isDuplicate: false };
     if (answer === DUPLICATE) return { id, isDuplicate: true };
     if (answer === CONFLICT) return new TaskConflictError(this.#queue, id);
+    if (answer !== FULL) return LEFT_OUT;
     return new QueueFullError(this.#queue, shard.settings.values.maxTasks ?? DEFAULT_MAX_TASKS);
   }
+}
+
+/** An error of the package with the ids of what was stored all the same; others pass through as they are. */
+function tellStored(error: unknown, enqueued: readonly (Enqueued | undefined)[]): unknown {
+  const stored = enqueued.flatMap((one) => (one && !one.isDuplicate ? [one.id] : []));
+  if (error instanceof TaskConflictError) return new TaskConflictError(error.queue, error.taskId, stored);
+  if (error instanceof QueueFullError) return new QueueFullError(error.queue, error.maxTasks, stored);
+  if (error instanceof MemoryFullError) return new MemoryFullError(error.queue, error.cause, stored);
+  return error;
 }
 
 /** As in queue.enqueue.lua. */

@@ -5,12 +5,16 @@
 import type { Shard } from '../shard/shard.js';
 import { writeTaskId } from '../task/new-task-id.js';
 import { setEnqueuedAt, setLane, whenOf } from '../task/record.js';
-import type { Enqueue } from './enqueuer.js';
+import type { Enqueue, Whole } from './enqueuer.js';
 import type { ServerClock } from './server-clock.js';
 
 const UUID_BYTES = 16;
 const DELAY_BYTES = 10;
 const NO_DELAYS = Buffer.alloc(0);
+/** Bytes of a run. */
+const RUN_BYTES = 4;
+/** In the first place of a run: ids of it were given. */
+const HAS_GIVEN = 0x8000;
 const FIRST_LANE = '0'.charCodeAt(0);
 /** A record that travels along with the message that wakes a worker: subscriptions are no place for big ones. */
 const MAX_HANDED_BYTES = 4096;
@@ -21,6 +25,18 @@ export interface EntryOperands {
   readonly delays: Buffer;
   readonly count: number;
   readonly entries: Buffer;
+}
+
+/** Tasks of one call of `enqueueMany`, which lie next to each other. */
+interface Run {
+  readonly whole: Whole;
+  /** From 1. */
+  readonly first: number;
+  last: number;
+  hasGiven: boolean;
+  /** Where it begins. */
+  readonly at: number;
+  readonly delays: number;
 }
 
 export class Entries {
@@ -46,8 +62,16 @@ export class Entries {
     const { shards } = settings.values;
     const stamp = clock.now();
     let bytes = 0;
-    for (const { storedId, record } of batch) bytes += 6 + (storedId?.length ?? UUID_BYTES) + record.length;
+    let whole: Whole | undefined;
+    for (const request of batch) {
+      const { storedId, record } = request;
+      bytes += 6 + (storedId?.length ?? UUID_BYTES) + record.length;
+      if (request.whole !== undefined && request.whole !== whole) bytes += RUN_BYTES;
+      whole = request.whole;
+    }
     const entries = Buffer.allocUnsafe(bytes);
+    const runs: Run[] = [];
+    let run: Run | undefined;
     const lanes: number[] = [];
     const delays: Buffer[] = [];
     let at = 0;
@@ -56,18 +80,42 @@ export class Entries {
     let lane = -1;
     for (const request of batch) {
       const { storedId, priority, record } = request;
+      if (this.refused.size > 0 && this.refused.has(request)) continue;
+      if (request.whole !== run?.whole) {
+        run = request.whole && {
+          whole: request.whole,
+          first: count + 1,
+          last: count,
+          hasGiven: false,
+          at,
+          delays: delays.length,
+        };
+        if (run) runs.push(run);
+      }
       if (lane < 0 || priority !== lastPriority) {
         try {
           lane = settings.laneOf(priority);
         } catch (error) {
           // Others have come to be stored since it was checked.
           this.refused.set(request, error as Error);
+          if (run) {
+            ({ at } = run);
+            count = run.first - 1;
+            delays.length = run.delays;
+            for (const other of batch) if (other.whole === run.whole) this.refused.set(other, error as Error);
+            runs.pop();
+            run = undefined;
+          }
           continue;
         }
         lastPriority = priority;
         if (!lanes.includes(lane)) lanes.push(lane);
       }
       count += 1;
+      if (run) {
+        run.last = count;
+        run.hasGiven ||= storedId !== undefined;
+      }
       const when = whenOf(record);
       if (when !== 0) delays.push(encodeDelay(count, when, sentAt - (request.madeAt ?? sentAt)));
       const idBytes = storedId?.length ?? UUID_BYTES;
@@ -82,10 +130,18 @@ export class Entries {
       setEnqueuedAt(entries, stamp, at + 4);
       at += 4 + length;
     }
+    const end = at;
+    for (const { first, last, hasGiven } of runs) {
+      // Of one task it is so anyway.
+      if (first === last) continue;
+      entries.writeUInt16BE(first + (hasGiven ? HAS_GIVEN : 0), at);
+      entries.writeUInt16BE(last, at + 2);
+      at += RUN_BYTES;
+    }
     this.count = count;
     const laneKeys = settings.laneKeys;
     const places = lanes.flatMap((one) => [laneKeys[3 * one]!, laneKeys[3 * one + 1]!]);
-    const isHandable = mayHand && count === 1 && delays.length === 0 && at <= MAX_HANDED_BYTES;
+    const isHandable = mayHand && count === 1 && delays.length === 0 && end <= MAX_HANDED_BYTES;
     if (!isHandable || settings.extendedKeys.length > 0) this.places = [...places, ...settings.extendedKeys];
     else {
       const above = laneKeys.slice(0, 3 * lanes[0]!);

@@ -1,8 +1,10 @@
 /** What stores tasks for a queue, and tells telemetry of it if there is some. */
+import { ArgumentTypeError } from '@mortise/redis';
 import type { Telemetry } from '@mortise/redis';
 import type { FlowTask } from '../flow/flow-node.js';
 import type { EnqueuedFlow, Flows } from '../flow/flows.js';
 import type { EnqueueOptions } from '../options.js';
+import { requireKnown, requireObject } from '../require-known.js';
 import { Sending } from '../telemetry/sending.js';
 import type { Enqueued, Enqueuer } from './enqueuer.js';
 
@@ -30,7 +32,8 @@ export class Producer {
     );
   }
 
-  enqueueMany(tasks: readonly GivenTask[]): Promise<Enqueued[]> {
+  async enqueueMany(tasks: readonly GivenTask[]): Promise<Enqueued[]> {
+    requireTasks(tasks);
     if (!this.#sending) return this.#storeMany(tasks);
     return this.#sending.sendMany(tasks, (traced) => this.#storeMany(traced));
   }
@@ -56,12 +59,22 @@ export class Producer {
   }
 
   async #storeMany(tasks: readonly GivenTask[]): Promise<Enqueued[]> {
-    if (!Array.isArray(tasks)) throw new TypeError('tasks must be an array');
-    const requests = tasks.map(({ name, payload, options = {} }: GivenTask) =>
+    const requests = tasks.map(({ name, payload, options = {} }) =>
       this.#enqueuer.prepare(name, payload, options),
     );
     if (requests.length === 0) return [];
     if (!this.#enqueuer.isOpen) await this.#enqueuer.open();
     return this.#enqueuer.submitAll(requests);
+  }
+}
+
+const TASK = new Set(['name', 'payload', 'options']);
+
+function requireTasks(tasks: readonly GivenTask[]): void {
+  if (!Array.isArray(tasks)) throw new ArgumentTypeError('tasks must be an array');
+  // With `entries`, a hole is undefined.
+  for (const [index, task] of tasks.entries()) {
+    requireObject(`task ${index}`, task);
+    requireKnown('a task of enqueueMany', task as object, TASK);
   }
 }

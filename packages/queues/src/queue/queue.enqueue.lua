@@ -28,11 +28,13 @@
 --   delays       f64 the server's time when this was sent, ms, which it was at most; then for each task that has to wait: u16 its
 --                place in `entries`, from 1; f64 below 0 so many ms from then, above 0 that instant
 --   count        how many tasks, 1,000 at most
---   entries      for each task: u16 length · id, u32 length · record
+--   entries      for each task: u16 length · id, u32 length · record; behind them, for each run of tasks of which all are stored
+--                or none: u16 first, u16 last, counted from 1; 32,768 more in the first where ids were given, which may
+--                belong to other tasks
 -- RETURNS
 --   the server's time, ms, below 0 when a parked worker was told: all are stored
 --   { outcomes, the server's time }: a character for each task: 1 stored, 0 was there already, C is there with another name
---   or payload, F the queue is full
+--   or payload, F the queue is full, N not stored since another one of its run is not
 --   error SETTINGS <stored>: something else is stored; nothing is written
 local settings, tasks, attempts, idle, timekeeper = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local believed, publish, lanes, stamp, delays = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
@@ -61,6 +63,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 -- Taken apart in one go; what comes out is what HSET wants, and where the last one ends.
 local fields = { struct.unpack(count == 1 and '>Hc0Ic0' or '>' .. string.rep('Hc0Ic0', count), entries) }
+local runsAt = fields[2 * count + 1]
 fields[2 * count + 1] = nil
 local ids = {}
 for i = 1, count do

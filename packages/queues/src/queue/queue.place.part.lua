@@ -1,5 +1,6 @@
 -- Stores tasks of which some may be stored or remembered already, have to wait, or lie in several lanes or in groups.
--- Expects: everything of the prologue of queue.enqueue.lua, laneKeys, beyond; task.essence.part.lua, task.seal.part.lua before it.
+-- Expects: everything of the prologue of queue.enqueue.lua, laneKeys, beyond, runsAt; task.essence.part.lua, task.seal.part.lua
+-- before it.
 local GROUPED, REMEMBERED, LANES = 16, 128, 16
 -- How many ids whose time is over are forgotten with each call.
 local MOST_FORGOTTEN = 200
@@ -38,11 +39,53 @@ end
 
 local room = maxTasks - size
 local outcomes, seen, ready, scheduled, written = {}, {}, {}, {}, 0
+
+-- Runs of which all are stored or none, by their first tasks; only those that may have to be left out. None of their records
+-- has been moved when they are looked at.
+local lastOfRun = {}
+for at = runsAt, #entries, 4 do
+  local first, last = struct.unpack('>HH', entries, at)
+  if first >= 32768 or room < count then
+    lastOfRun[first % 32768] = last
+  end
+end
+local mayLeaveOut = next(lastOfRun) ~= nil
+
+-- Leaves a run out where one of its tasks cannot be stored: its outcomes are settled then.
+local function leaveOut(first, last)
+  local mine, free, isWhole, found = {}, room, true, {}
+  for i = first, last do
+    local id, record = ids[i], fields[2 * i]
+    local other = seen[id] or mine[id] or known[i] and unseal(known[i])
+    if other then
+      found[i] = essence(other) == essence(record) and '0' or 'C'
+    elseif refused[i] and tonumber(refused[i]) > now then
+      found[i] = '0'
+    elseif free <= 0 then
+      found[i] = 'F'
+    else
+      found[i] = 'N'
+      mine[id] = record
+      free = free - 1
+    end
+    isWhole = isWhole and (found[i] == 'N' or found[i] == '0')
+  end
+  for i = first, isWhole and 0 or last do
+    outcomes[i] = found[i]
+  end
+end
+
 isReady = false
 for i = 1, count do
   local id, record = ids[i], fields[2 * i]
+  if mayLeaveOut and lastOfRun[i] then
+    leaveOut(i, lastOfRun[i])
+  end
   local other = seen[id] or known[i] and unseal(known[i])
-  if other then
+  if mayLeaveOut and outcomes[i] then
+    -- It is left out with its run.
+    other = nil
+  elseif other then
     outcomes[i] = essence(other) == essence(record) and '0' or 'C'
   elseif refused[i] and tonumber(refused[i]) > now then
     outcomes[i] = '0'

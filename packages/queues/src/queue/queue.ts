@@ -105,7 +105,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   /**
    * Pauses every queue that `names` tells of; resolves to these names. Not atomic: queue by queue, 16 at a time. Queues
-   * that come later are not paused.
+   * that come later are not paused: `pause` of each, before its first task, does that.
    */
   static async pauseAll(redis: RedisClient, options: { prefix?: string } = {}): Promise<string[]> {
     return Queue.#everywhere(redis, options, (queue) => queue.pause());
@@ -138,8 +138,8 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    *
    * One round trip, O(log n) for a delayed task, else O(1); one more for the first use of the instance. Rejects with
    * ERR_INVALID_PAYLOAD, ERR_PAYLOAD_TOO_LARGE, ERR_TASK_CONFLICT (the id belongs to a task with another name or payload),
-   * ERR_QUEUE_FULL, ERR_PRIORITIES_MISMATCH, ERR_SHARDS_MISMATCH, or TypeError and RangeError for options; then nothing is
-   * stored.
+   * ERR_QUEUE_FULL, ERR_PRIORITIES_MISMATCH, ERR_SHARDS_MISMATCH, or TypeError and RangeError (ERR_INVALID_ARG) for
+   * options; then nothing is stored.
    */
   enqueue<Name extends keyof Tasks & string>(
     name: Name,
@@ -150,8 +150,10 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * Stores many tasks, in order. All are checked before the first is sent; 64 travel in one call, each call is atomic.
-   * Rejects as `enqueue` does; when Redis fails in the middle, some calls may have stored theirs.
+   * Stores many tasks, in order. All are checked before the first is sent. 64 of a shard, or 4 MiB, travel in one script call,
+   * which stores all of them or none: a call of up to 64 tasks of one shard is atomic, whatever else is enqueued in that tick.
+   * Rejects as `enqueue` does, when all script calls have ended: `stored` of ERR_TASK_CONFLICT, ERR_QUEUE_FULL and ERR_MEMORY_FULL has the
+   * ids of what others of them have stored. With any other error some may be stored: call again, with ids of your own.
    */
   async enqueueMany(tasks: readonly NewTask<Tasks>[]): Promise<Enqueued[]> {
     return this.#producer.enqueueMany(tasks);
@@ -380,8 +382,10 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * death. Each child is stored once, or again where it had ended and was forgotten before that was known. A child's end is
    * counted once.
    *
-   * A round trip for each level and two more for the clean-up. Rejects with ERR_INVALID_FLOW, or as `enqueue` does; then nothing is stored.
-   * With an `id` of the root a repeated call stores it once, and names the same children.
+   * A round trip for each level and two more for the clean-up. Rejects with ERR_INVALID_FLOW, or as `enqueue` does; then nothing is stored:
+   * ERR_QUEUE_FULL and ERR_TASK_CONFLICT (an id that was given to a child is taken) for what lies in the shard of the root. In
+   * another one such a child counts as dead; a full queue is tried for a minute. With an `id` of the root a repeated call
+   * stores it once, and names the same children; ERR_TASK_CONFLICT with others. O(tasks).
    */
   async enqueueFlow(flow: FlowTask<Tasks>): Promise<EnqueuedFlow> {
     return this.#producer.enqueueFlow(flow);

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { ResourceLimits } from 'node:worker_threads';
-import { requireDuration, requireInteger } from '@mortise/redis';
+import { ArgumentTypeError, requireDuration, requireInteger } from '@mortise/redis';
+import { requireObject, requireOptions } from '../require-known.js';
 
 export interface SandboxOptions {
   /** Threads at the same time, one task each; more tasks wait, under their leases. 1 to 1,024. Default: one less than CPUs. */
@@ -24,9 +25,15 @@ export interface ResolvedSandboxOptions {
 }
 
 const DAY_MS = 86_400_000;
+const OPTIONS = new Set(['threads', 'idleMs', 'killMs', 'resourceLimits', 'execArgv']);
 
 export function resolveSandboxOptions(options: SandboxOptions): ResolvedSandboxOptions {
+  requireOptions('sandbox', options, OPTIONS);
   const { threads, idleMs = 30_000, killMs = 5_000, resourceLimits = {}, execArgv } = options;
+  requireObject('resourceLimits', resourceLimits);
+  if (execArgv !== undefined && !Array.isArray(execArgv)) {
+    throw new ArgumentTypeError(`execArgv must be an array, got ${typeof execArgv}`);
+  }
   return {
     threads: requireInteger('threads', threads ?? Math.max(1, availableParallelism() - 1), {
       min: 1,

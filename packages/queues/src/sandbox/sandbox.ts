@@ -3,6 +3,7 @@
  * a thread of its own it costs none, can be stopped wherever it is, and takes nobody with it when it crashes or runs out of
  * memory. Threads, not processes: one takes 12 MB and starts in 40 ms, and it ends with its process, whatever kills that.
  */
+import { ArgumentTypeError } from '@mortise/redis';
 import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { TaskContext } from '../worker/attempt.js';
@@ -41,5 +42,5 @@ function urlOf(module: URL | string): string {
   if (module instanceof URL) return module.href;
   if (typeof module === 'string' && isAbsolute(module)) return pathToFileURL(module).href;
   if (typeof module === 'string' && URL.canParse(module)) return module;
-  throw new TypeError(`module must be a URL or an absolute path, got ${JSON.stringify(module)}`);
+  throw new ArgumentTypeError(`module must be a URL or an absolute path, got ${JSON.stringify(module)}`);
 }

@@ -6,7 +6,7 @@
  * Rejected: a delayed task that enqueues its successor.
  */
 import type { RedisClient } from '@mortise/redis';
-import { requireName } from '@mortise/redis';
+import { ArgumentRangeError, ArgumentTypeError, requireName } from '@mortise/redis';
 import { InvalidScheduleError, MemoryFullError, TooManySchedulesError } from '../errors.js';
 import { resolveHeaders } from '../options.js';
 import type { Enqueuer } from '../queue/enqueuer.js';
@@ -227,10 +227,11 @@ function inOrder(a: Schedule, b: Schedule): number {
 
 function requireKey(key: string): string {
   requireName('key', key);
-  if (!key.isWellFormed()) throw new TypeError('key must be well-formed Unicode, got a lone surrogate');
+  if (!key.isWellFormed())
+    throw new ArgumentTypeError('key must be well-formed Unicode, got a lone surrogate');
   const bytes = Buffer.byteLength(key);
   if (bytes <= MAX_KEY_BYTES) return key;
-  throw new RangeError(`key must have 1 to ${MAX_KEY_BYTES} bytes, got ${bytes}`);
+  throw new ArgumentRangeError(`key must have 1 to ${MAX_KEY_BYTES} bytes, got ${bytes}`);
 }
 
 /** A copy, as JSON keeps it. */

@@ -7,7 +7,9 @@
  * A producer checks the payload as the worker will see it, after JSON: a Date is a string there, and what a schema would
  * refuse at the worker is refused at the caller.
  */
+import { ArgumentTypeError } from '@mortise/redis';
 import { InvalidPayloadError } from '../errors.js';
+import { requireObject } from '../require-known.js';
 import { decodeRecord } from '../task/record.js';
 import { describeIssues, toIssues } from './payload-issue.js';
 import type { StandardResult, StandardSchemaV1 } from './standard-schema.js';
@@ -17,10 +19,11 @@ export class Schemas {
 
   /** Throws TypeError for what is no Standard Schema. */
   constructor(schemas: Readonly<Record<string, StandardSchemaV1 | undefined>>) {
+    requireObject('schemas', schemas);
     const entries = Object.entries(schemas).filter((entry) => entry[1] !== undefined);
     for (const [name, schema] of entries) {
       if (typeof schema?.['~standard']?.validate === 'function') continue;
-      throw new TypeError(`the schema of ${JSON.stringify(name)} must be a Standard Schema`);
+      throw new ArgumentTypeError(`the schema of ${JSON.stringify(name)} must be a Standard Schema`);
     }
     this.#schemas = new Map(entries as [string, StandardSchemaV1][]);
   }

@@ -1,5 +1,5 @@
 /** Limits that hold for all workers of a queue together, as they are given to `Queue.configure`. */
-import { requireInteger } from '@mortise/redis';
+import { ArgumentTypeError, requireInteger } from '@mortise/redis';
 import { MAX_DELAY_MS } from '../limits.js';
 import { requireKnown, requireObject, requireOptions } from '../require-known.js';
 import type { RateLimit, SettingsValues } from './settings-text.js';
@@ -46,7 +46,7 @@ export function resolveConfigure(options: ConfigureOptions): ConfigureOptions {
   requireOptions('configure', options, CONFIGURE_OPTIONS);
   const { check } = options;
   if (check === undefined || typeof check === 'function') return options;
-  throw new TypeError(`check must be a function, got ${typeof check}`);
+  throw new ArgumentTypeError(`check must be a function, got ${typeof check}`);
 }
 
 /** The settings with the limits put over them. */
@@ -62,13 +62,20 @@ export function resolveLimits(values: SettingsValues, limits: QueueLimits): Sett
     rate: rateOf('rate', limits.rate, values.rate),
     groupConcurrency: limitOf('groups.concurrency', groups.concurrency, values.groupConcurrency, 1_000_000),
     groupRate: rateOf('groups.rate', groups.rate, values.groupRate),
-    isOrdered: groups.ordered ?? values.isOrdered,
+    isOrdered: orderOf(groups.ordered, values.isOrdered),
     maxTasks: limitOf('maxTasks', limits.maxTasks, values.maxTasks, 1_000_000_000),
     keepEvents: requireInteger('keepEvents', limits.keepEvents ?? values.keepEvents, {
       min: 0,
       max: 10_000_000,
     }),
   };
+}
+
+function orderOf(wanted: boolean | undefined, present: boolean): boolean {
+  if (wanted === undefined || typeof wanted === 'boolean') return wanted ?? present;
+  throw new ArgumentTypeError(
+    `groups.ordered must be true or false, got ${wanted === null ? 'null' : typeof wanted}`,
+  );
 }
 
 function limitOf(

@@ -8,10 +8,9 @@
  * the f64 says when the task may run. Extras (headers, a backoff of its own) are empty for most tasks and then take two
  * bytes. A task that has succeeded without a result comes to have its end before all this: see seal.ts.
  */
-import { describeError } from './describe-error.js';
-import { InvalidPayloadError, PayloadTooLargeError } from '../errors.js';
+import { PayloadTooLargeError } from '../errors.js';
 import type { Backoff } from '../options.js';
-import { MAX_DEPTH } from '../options.js';
+import { requireWhole, stringifyPayload } from './payload.js';
 
 /** Flags in the first byte. */
 export const GROUPED = 0x10;
@@ -44,6 +43,8 @@ export interface Extras {
   readonly expiresInMs?: number;
   /** Whom to tell when the task has ended. */
   readonly parent?: ParentAddress;
+  /** Of the root of a flow that was given an id: tells its tree from others. */
+  readonly tree?: string;
 }
 
 export interface TaskRecord {
@@ -81,11 +82,10 @@ export function encodeRecord(
   { name, payload, attempts, when, extras, group, dedupMs, flags = 0 }: NewRecord,
   maxBytes: number,
 ): Buffer {
-  const json = stringify(name, payload);
+  const json = stringifyPayload(name, payload);
   const bytes = Buffer.byteLength(json);
   if (bytes > maxBytes) throw new PayloadTooLargeError(name, bytes, maxBytes);
-  if (isDeeperThan(json, MAX_DEPTH))
-    throw new InvalidPayloadError(name, `is nested deeper than ${MAX_DEPTH}`);
+  requireWhole(name, payload);
   const nameBytes = Buffer.byteLength(name);
   const more = extras ? JSON.stringify(extras) : '';
   const moreBytes = Buffer.byteLength(more);
@@ -142,37 +142,4 @@ export function decodeRecord(record: Buffer): TaskRecord {
     extras: extras === '' ? {} : (JSON.parse(extras) as Extras),
     payload: record.toString('utf8', extrasEnd),
   };
-}
-
-function stringify(name: string, payload: unknown): string {
-  let json: string | undefined;
-  try {
-    json = JSON.stringify(payload);
-  } catch (error) {
-    throw new InvalidPayloadError(name, `is not JSON: ${describeError(error).split('\n', 1)[0]}`);
-  }
-  if (json === undefined) throw new InvalidPayloadError(name, `is not JSON: ${typeof payload}`);
-  return json;
-}
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-
-/** Counts brackets outside strings. A text of at most `2 * depth` characters cannot be that deep. */
-function isDeeperThan(json: string, depth: number): boolean {
-  if (json.length <= 2 * depth) return false;
-  let open = 0;
-  for (let index = 0; index < json.length; index += 1) {
-    const code = json.charCodeAt(index);
-    if (code === QUOTE) {
-      // To the end of the string.
-      for (index += 1; json.charCodeAt(index) !== QUOTE; index += 1) {
-        if (json.charCodeAt(index) === BACKSLASH) index += 1;
-      }
-    } else if (code === 0x7b || code === 0x5b) {
-      open += 1;
-      if (open > depth) return true;
-    } else if (code === 0x7d || code === 0x5d) open -= 1;
-  }
-  return false;
 }

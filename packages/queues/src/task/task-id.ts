@@ -2,7 +2,7 @@
  * Ids as Redis stores them. A UUID takes 16 bytes instead of 36; any other string stands behind a byte that keeps
  * the two apart: NUL, or 0xFFFF for the one length (15 bytes) at which NUL and text would look like a UUID.
  */
-import { requireName } from '@mortise/redis';
+import { ArgumentTypeError, requireName } from '@mortise/redis';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const TEXT = Buffer.from([0x00]);
@@ -11,7 +11,7 @@ const TEXT_OF_15_BYTES = Buffer.from([0xff, 0xff]);
 export function encodeTaskId(id: string): Buffer {
   if (UUID.test(id)) return Buffer.from(id.replaceAll('-', ''), 'hex');
   requireName('id', id);
-  if (!id.isWellFormed()) throw new TypeError('id must be well-formed Unicode, got a lone surrogate');
+  if (!id.isWellFormed()) throw new ArgumentTypeError('id must be well-formed Unicode, got a lone surrogate');
   const text = Buffer.from(id);
   return Buffer.concat([text.length === 15 ? TEXT_OF_15_BYTES : TEXT, text]);
 }

@@ -1,6 +1,7 @@
 -- Tells those who wait for a task that it has ended for good. Expects tasks, watched, flows, outbox, publish, isExtended.
 -- Call finish while the record is still in tasks. Beside it: flow.forget.part.lua for who removes records (`forgetFlows(ids)`), and
--- flow.due.part.lua for who tells workers of the outbox (`isOutboxDue()`: bit 2 of the exchange's chores).
+-- flow.due.part.lua for who tells workers of the outbox (`isOutboxDue()`: bit 2 of the exchange's chores). Others wake a worker when
+-- there are `notes`: it asks for chores.
 local endedIds, endedValues, endedCount, notes = {}, {}, 0, {}
 
 -- flags is the first byte of the record. value is what attempts says of the end (S…, D…, C…), or '' for a task that is

@@ -1,7 +1,8 @@
 -- Tells those who read events what has happened. Expects events, keepEvents, publish. All of one call become one entry of the
 -- stream, and one message. Events are numbered without a gap: an entry's id is the number of the last event in it, so a
 -- reader knows what it has missed, and the first number of a stream is its time in µs, so that no number comes twice when
--- a stream is begun anew. An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,
+-- a stream is begun anew. Behind the `-` of each id stands that first number, which costs nothing, since it is the same in all of
+-- them: who has seen less has seen another stream (0: it was begun by an older version). An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,
 -- u16 length · text.
 local happened, happenings = {}, 0
 
@@ -47,10 +48,16 @@ local function tellEvents()
   end
   local time = redis.call('TIME')
   local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]
-  local before = newest and tonumber(string.match(newest[1], '^%d+')) or time[1] * 1000000 + time[2]
+  local before, begun
+  if newest then
+    before, begun = string.match(newest[1], '^(%d+)-(%d+)')
+  else
+    begun = string.format('%.0f', time[1] * 1000000 + time[2])
+    before = begun
+  end
   local last = string.format('%.0f', before + happenings)
   local instant = struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000))
   local oldest = string.format('%.0f', math.max(0, before + happenings - keepEvents + 1))
-  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-0', 'e', instant .. table.concat(happened))
+  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-' .. begun, 'e', instant .. table.concat(happened))
   redis.call(publish, events, '*:' .. last)
 end

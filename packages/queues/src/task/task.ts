@@ -53,7 +53,7 @@ interface TaskFields {
   readonly enqueuedAt: number;
   /** When a scheduled or retrying task falls due. */
   readonly runAt?: number;
-  /** Not started after that. */
+  /** Not started after that for the first time. */
   readonly expiresAt?: number;
   /** When the lease of an active task ends unless it is renewed. */
   readonly leaseUntil?: number;

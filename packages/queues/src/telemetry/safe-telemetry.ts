@@ -1,4 +1,5 @@
 /** Calls a `Telemetry` so that nothing it throws harms a task; the first of it is printed. */
+import { ArgumentTypeError } from '@mortise/redis';
 import type {
   Metric,
   SpanEnd,
@@ -16,7 +17,7 @@ export class SafeTelemetry {
   /** Throws TypeError for what is none. */
   constructor(telemetry: Telemetry) {
     if (typeof telemetry !== 'object' || telemetry === null) {
-      throw new TypeError(
+      throw new ArgumentTypeError(
         `telemetry must be an object, got ${telemetry === null ? 'null' : typeof telemetry}`,
       );
     }

@@ -1,8 +1,9 @@
 /** What runs the tasks of one name: a function, the same with options, or a function for many tasks at once. */
-import { requireDuration, requireInteger } from '@mortise/redis';
+import { ArgumentTypeError, requireDuration, requireInteger } from '@mortise/redis';
 import type { TaskContext } from './attempt.js';
 import type { Backoff, BackoffFunction } from '../options.js';
 import { resolveBackoffPolicy, resolveTimeoutMs } from '../options.js';
+import { requireKnown } from '../require-known.js';
 
 /** Runs one task. Its result is kept with the task as JSON; what it throws is a failed attempt. */
 export type HandlerFunction<Payload> = (payload: Payload, context: TaskContext) => unknown;
@@ -71,15 +72,18 @@ export interface ResolvedHandler {
 }
 
 const MAX_WAIT_MS = 3_600_000;
+const HANDLER = new Set(['handle', 'timeoutMs', 'backoff', 'concurrency']);
+const BATCH_HANDLER = new Set(['handleMany', 'timeoutMs', 'backoff', 'concurrency', 'maxSize', 'waitMs']);
 
 /** Throws TypeError or RangeError for what is no handler, naming it. */
 export function resolveHandlers(handlers: object, concurrency: number): ReadonlyMap<string, ResolvedHandler> {
   if (typeof handlers !== 'object' || handlers === null || Array.isArray(handlers)) {
-    throw new TypeError('handlers must be an object with a handler for each name of task');
+    throw new ArgumentTypeError('handlers must be an object with a handler for each name of task');
   }
   const entries = Object.entries(handlers as Record<string, unknown>);
   // It would put every task among the dead, for want of a handler.
-  if (entries.length === 0) throw new TypeError('handlers must have a handler for at least one name of task');
+  if (entries.length === 0)
+    throw new ArgumentTypeError('handlers must have a handler for at least one name of task');
   return new Map(entries.map(([name, handler]) => [name, resolveHandler(name, handler, concurrency)]));
 }
 
@@ -92,9 +96,13 @@ function resolveHandler(name: string, handler: unknown, concurrency: number): Re
   const options = (handler ?? {}) as Partial<HandlerObject<unknown> & BatchHandler<unknown>>;
   const { handle, handleMany } = options;
   if ((typeof handle === 'function') === (typeof handleMany === 'function')) {
-    throw new TypeError(
+    throw new ArgumentTypeError(
       `the handler of ${JSON.stringify(name)} must be a function, or have one named handle or handleMany`,
     );
+  }
+  // An instance of a class may have state of its own.
+  if (Object.getPrototypeOf(options) === Object.prototype) {
+    requireKnown(`the handler of ${JSON.stringify(name)}`, options, handle ? HANDLER : BATCH_HANDLER);
   }
   return {
     ...none,

@@ -3,7 +3,7 @@
  * progress of a task only the last. They count while the attempt holds its lease.
  */
 import type { CommandArgument } from '@mortise/redis';
-import { Coalescer } from '@mortise/redis';
+import { ArgumentRangeError, ArgumentTypeError, Coalescer } from '@mortise/redis';
 import { describeError } from '../task/describe-error.js';
 import { workerNote } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
@@ -78,17 +78,19 @@ export function progressJson(value: unknown): string {
     json = JSON.stringify(value);
   } catch (error) {
     const reason = describeError(error).split('\n', 1)[0];
-    throw new TypeError(`progress is not JSON: ${reason}`, { cause: error });
+    throw new ArgumentTypeError(`progress is not JSON: ${reason}`, { cause: error });
   }
-  if (json === undefined) throw new TypeError(`progress must be JSON, got ${typeof value}`);
+  if (json === undefined) throw new ArgumentTypeError(`progress must be JSON, got ${typeof value}`);
   const bytes = Buffer.byteLength(json);
   if (bytes <= MAX_PROGRESS_BYTES) return json;
-  throw new RangeError(`progress must have at most ${MAX_PROGRESS_BYTES} bytes as JSON, got ${bytes}`);
+  throw new ArgumentRangeError(
+    `progress must have at most ${MAX_PROGRESS_BYTES} bytes as JSON, got ${bytes}`,
+  );
 }
 
 /** The last lines of a text, each cut to its limit. */
 export function linesOf(text: unknown): string {
-  if (typeof text !== 'string') throw new TypeError(`a line must be a string, got ${typeof text}`);
+  if (typeof text !== 'string') throw new ArgumentTypeError(`a line must be a string, got ${typeof text}`);
   const lines = text.split(/\r\n|\r|\n/).slice(-MAX_LINES);
   return lines.map((line) => `${cut(line)}\n`).join('');
 }

@@ -8,7 +8,7 @@
  * longer than the lease loses the tasks of this worker to others, which is reported, and its completion no longer counts.
  */
 import type { RedisClient } from '@mortise/redis';
-import { requireClient, requireDuration, requireName } from '@mortise/redis';
+import { ArgumentTypeError, requireClient, requireDuration, requireName } from '@mortise/redis';
 import { v7 as uuidv7 } from 'uuid';
 import { Ahead } from './ahead.js';
 import type { Taken } from './attempt.js';
@@ -74,7 +74,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   ) {
     this.#redis = requireClient(redis);
     if (!Array.isArray(queues) || queues.length === 0 || new Set(queues).size !== queues.length) {
-      throw new TypeError('queues must be one or more different names');
+      throw new ArgumentTypeError('queues must be one or more different names');
     }
     this.#options = resolveWorkerOptions(options);
     if (options.telemetry !== undefined) {
@@ -284,7 +284,8 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
       return;
     }
     const { enqueuedAt, extras } = attempt.record;
-    if (extras.expiresInMs !== undefined) {
+    // What is tried again has been started in time; that this fails is for its attempts to say.
+    if (extras.expiresInMs !== undefined && attempt.attempt === 1) {
       attempt.expiresAt = performance.now() + enqueuedAt + extras.expiresInMs - nowMs;
       if (this.#isExpired(attempt)) return;
     }
