@@ -116,6 +116,11 @@ describe('GET /v1/aggregates/daily/{dimension}/{day}', () => {
     const refusal = expect.objectContaining({ type: expect.stringMatching(/\/invalid-query$/) });
     expect(await top(`country/${DAY}?${query}`)).toEqual([400, refusal]);
   });
+
+  test.each(['0', '201', '1e1'])('?limit=%s is told the range', async (limit) => {
+    const message = 'must be a whole number from 1 to 200 in decimal digits';
+    expect(await top(`country/${DAY}?limit=${limit}`)).toMatchObject([400, { errors: [{ message }] }]);
+  });
 });
 
 describe('DailyAggregates', () => {

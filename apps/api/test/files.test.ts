@@ -417,12 +417,51 @@ describe('an upload', () => {
     const answer = await logs.upload(numbered(6 * MIB));
     expect([answer.status, slug(answer)]).toEqual([507, 'budget-exhausted']);
     expect(await left(logs)).toEqual(['file-channel', 'file-receivers']);
-    // Two windows are all of the budget.
-    for (const name of ['a', 'b']) expect((await logs.upload('small', name)).status).toBe(201);
-    const third = await logs.upload('small', 'c');
+    // Of a budget of 8 MiB.
+    const body = numbered(3 * MIB);
+    for (const name of ['a', 'b']) expect((await logs.upload(body, name)).status).toBe(201);
+    const third = await logs.upload(body, 'c');
     expect([third.status, slug(third)]).toEqual([507, 'budget-exhausted']);
     await logs.done(2, 'ann');
-    expect((await logs.upload('small', 'c')).status).toBe(201);
+    expect((await logs.upload(body, 'c')).status).toBe(201);
+  });
+
+  test('that is small takes little of the budget, whether it says so or not', async () => {
+    const logs = await open('ann');
+    for (let index = 0; index < 6; index += 1) {
+      expect((await logs.upload('small', `said ${index}`)).status).toBe(201);
+      expect((await logs.begin(`unsaid ${index}`).end('small')).status).toBe(201);
+    }
+  });
+
+  test('under the key of another one is refused: another name, another digest, whole or not, read or not', async () => {
+    const logs = await open('ann');
+    const key = { 'idempotency-key': 'k' };
+    const upload = async (
+      body: string,
+      name: string,
+      digest = digestOf(body),
+    ): Promise<[number, string?]> => {
+      const answer = await logs.upload(body, name, { ...key, 'content-digest': digest });
+      return answer.status < 400 ? [answer.status] : [answer.status, slug(answer)];
+    };
+    const uploading = logs.begin('a.log', key);
+    await uploading.write('on');
+    await logs.bytes(1, 2);
+    uploading.cut();
+    await until('the server to see it', async () => api.app.get(Transfers).size === 0);
+    expect(await upload('one', 'b.log')).toEqual([422, 'request-reused']);
+    expect(await upload('one', 'a.log')).toEqual([201]);
+    const others: [string, string][] = [
+      ['two', 'a.log'],
+      ['one', 'b.log'],
+    ];
+    for (const isRead of [false, true]) {
+      if (isRead) await logs.done(1, 'ann');
+      for (const [body, name] of others) expect(await upload(body, name)).toEqual([422, 'request-reused']);
+      expect(await upload('one', 'a.log')).toEqual([200]);
+    }
+    expect(await left(logs)).toEqual([...CHANNEL, 'files-sent']);
   });
 
   test('that is too large is refused, whether it says so or not', async () => {

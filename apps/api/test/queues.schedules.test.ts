@@ -136,6 +136,8 @@ describe('a result', () => {
     for (const waitMs of ['-1', '1e3', '30001', 'x', '1.5']) {
       const asked = await ask('GET', `/ends/tasks/dead/result?waitMs=${waitMs}`);
       expect(slugOf(asked)).toEqual([400, 'invalid-query']);
+      const message = 'must be a whole number from 0 to 30000 in decimal digits';
+      expect(asked).toMatchObject({ json: { errors: [{ message }] } });
     }
   });
 });

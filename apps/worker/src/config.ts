@@ -101,7 +101,7 @@ const Environment = z
     ACCESS_LOG_RETENTION_DAYS: integer(1, 36_500).default(400),
     GEOIP_DB: z.string().endsWith('.mmdb', 'must be a file ….mmdb').optional(),
     GEO_RANGES: z.string().optional(),
-    DATABASE_URL: database().optional(),
+    DATABASE_URL: databasePlace().optional(),
     CACHE_TABLES: cachedTables().optional(),
     CACHE_OUTBOX: z.stringbool('must be true or false').default(false),
     LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
@@ -219,7 +219,7 @@ function url(...schemes: string[]) {
 }
 
 /** A URL of PostgreSQL, or `file:` and the path of a SQLite database. */
-function database() {
+function databasePlace() {
   return z.string().transform((text, context): Database => {
     const [, path] = /^file:(?:\/\/)?([^?#]+)$/.exec(text) ?? [];
     if (path !== undefined) return { type: 'sqlite', path };

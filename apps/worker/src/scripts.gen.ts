@@ -72,6 +72,56 @@ export const dailyCount = new Script({
     "return { 'counted', toOffset, stagedParts }\n",
 } as const);
 
+export const dailyDone = new Script({
+  name: "daily.done",
+  isReadOnly: false,
+  keys: ["done"],
+  args: ["file","markerMs"],
+  source: "#!lua flags=allow-oom\n" +
+    "-- Notes that a file is done and never comes again. Repeating it changes when.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   done         ZSET file -> when it was done, ms\n" +
+    "-- ARGV\n" +
+    "--   file\n" +
+    "--   markerMs     ms until all are forgotten, if nothing more is done\n" +
+    "-- RETURNS\n" +
+    "--   1\n" +
+    "local done = KEYS[1]\n" +
+    "local file, markerMs = ARGV[1], ARGV[2]\n" +
+    "\n" +
+    "local time = redis.call('TIME')\n" +
+    "redis.call('ZADD', done, string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000)), file)\n" +
+    "redis.call('PEXPIRE', done, markerMs)\n" +
+    "return 1\n",
+} as const);
+
+export const dailyDue = new Script({
+  name: "daily.due",
+  isReadOnly: true,
+  keys: ["done"],
+  args: ["forgetMs","limit"],
+  source: "#!lua flags=no-writes\n" +
+    "-- Shows which files were done so long ago that it may be forgotten how far they are counted.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   done         ZSET file -> when it was done, ms\n" +
+    "-- ARGV\n" +
+    "--   forgetMs     ms\n" +
+    "--   limit        files\n" +
+    "-- RETURNS\n" +
+    "--   { ms until the next one of the others is due, or -1 when there is none, files... }\n" +
+    "local done = KEYS[1]\n" +
+    "local forgetMs, limit = tonumber(ARGV[1]), ARGV[2]\n" +
+    "\n" +
+    "local time = redis.call('TIME')\n" +
+    "local dueAt = time[1] * 1000 + math.floor(time[2] / 1000) - forgetMs\n" +
+    "local reply = redis.call('ZRANGE', done, '-inf', string.format('%d', dueAt), 'BYSCORE', 'LIMIT', '0', limit)\n" +
+    "local after = redis.call('ZRANGE', done, #reply, #reply, 'WITHSCORES')[2]\n" +
+    "table.insert(reply, 1, after and math.max(0, tonumber(after) - dueAt) or -1)\n" +
+    "return reply\n",
+} as const);
+
 export const dailyResume = new Script({
   name: "daily.resume",
   isReadOnly: false,

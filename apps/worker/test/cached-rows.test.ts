@@ -54,7 +54,7 @@ test('rows of a SQLite file are loaded by delay, at once when asked, and leave w
   await until('no ghost', async () => (await rows.inspect('ghost')) === null);
   database.exec(`UPDATE items SET stock = 2`);
   await reads(rows, 'sword', 2);
-  await rows.refresh('shield');
+  expect(await rows.refresh('shield')).toBe(true);
   await reads(rows, 'shield', 2);
   database.close();
 });
@@ -92,6 +92,7 @@ test('with an outbox, a change in SQL needs neither delay nor call', async () =>
   await reads(rows, 'sword', 3);
   database.exec('UPDATE items SET stock = 2');
   await reads(rows, 'sword', 2);
+  expect(await rows.inspect('sword')).toMatchObject(HOUR);
   database.close();
 });
 

@@ -34,7 +34,7 @@ async function warm(): Promise<void> {
   await daily.count({ ...checkpoint, parts: [Buffer.alloc(0), Buffer.alloc(0)] });
 }
 
-test('a file: one for the clock, one for each day, one for each checkpoint and day', async () => {
+test('a file: one for the clock behind each checkpoint, one for each day, one for each checkpoint and day', async () => {
   const prefix = freshPrefix();
   const table = await parseRangeCsv(blocksOf(CSV));
   await warm();
@@ -48,9 +48,12 @@ test('a file: one for the clock, one for each day, one for each checkpoint and d
     'time',
     'evalsha daily.resume',
     'evalsha daily.count',
+    'time',
     'evalsha daily.count',
+    'time',
     'evalsha daily.resume',
     'evalsha daily.count',
+    'time',
     'evalsha daily.count',
   ]);
 });
@@ -71,9 +74,18 @@ test('a checkpoint of three parts: one for each, and one more for each but the f
   expect(await sentBy(prefix, () => daily.countedTo('f', '2026-11-20'))).toEqual(['evalsha daily.resume']);
   // Repeated, it stages in vain, and changes nothing.
   expect(await daily.count({ ...checkpoint, parts: [part] })).toBe(9);
-  expect(await sentBy(prefix, () => daily.forget('f', ['2026-11-20', '2026-11-21']))).toEqual([
+  for (const on of ['2026-11-20', '2026-11-21']) {
+    expect(await sentBy(prefix, () => daily.begin('f', on))).toEqual([
+      'sadd aggregates:{file:f}:days',
+      'pexpire aggregates:{file:f}:days',
+    ]);
+  }
+  expect(await sentBy(prefix, () => daily.forget('f'))).toEqual([
+    'smembers aggregates:{file:f}:days',
     'hdel',
     'hdel',
+    'unlink aggregates:{file:f}:days',
+    'zrem aggregates:{done}:files',
   ]);
 });
 

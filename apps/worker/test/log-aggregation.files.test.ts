@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from '@jest/globals';
-import { DailyAggregates, dayKeys } from '@mortise/api/aggregates';
+import { DailyAggregates } from '@mortise/api/aggregates';
 import { FileSender } from '@mortise/messaging';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 
 import type { FileReport } from '../src/log-aggregation/index.js';
-import { LogAggregator, LogCollector, parseRangeCsv } from '../src/log-aggregation/index.js';
+import { LogCollector, parseRangeCsv } from '../src/log-aggregation/index.js';
 import { Game } from './game.js';
-import { blocksOf, CSV, day, line, MemoryFile } from './log-files.js';
+import { blocksOf, CSV, day, line } from './log-files.js';
 
 const IPS = ['8.8.8.8', '1.0.0.1', '1.0.1.1', '9.9.9.9', '2001:db8::5', '7.7.7.7', 'nobody'];
 const WEEK = [0, 1, 2, 3, 4, 5, 6];
@@ -120,32 +120,6 @@ test('a file that gets the number of one that Redis has forgotten, as in a failo
   expect(reports).toMatchObject([{ lines: 1 }, { lines: 100 }, { lines: 70, repeated: 0 }]);
   const { total } = await new DailyAggregates(redis, { prefix }).top('country', day());
   expect(total).toBe(171);
-});
-
-test('how far a file of a channel is counted is forgotten when it is done; that of any other file is kept', async () => {
-  const redis = connect();
-  const prefix = freshPrefix();
-  const table = await parseRangeCsv(blocksOf(CSV));
-  const marks = async (): Promise<number> =>
-    (await redis.hlen(dayKeys(prefix, day()).files)) + (await redis.hlen(dayKeys(prefix, day(1)).files));
-  const text = line('8.8.8.8') + line('8.8.8.8', day(1));
-  const collect = async (forgetMs?: number): Promise<void> => {
-    const sender = new FileSender(redis, 'logs', { receivers: ['worker'], prefix });
-    for (const name of ['x'.repeat(1_000), 'b']) await sender.send(Readable.from([text]), { name });
-    await sender.end();
-    const options = { prefix, ...(forgetMs !== undefined && { forgetMs }) };
-    await new LogCollector(redis, 'logs', 'worker', table, options).collect();
-    await redis.unlink(await redis.keys(`${prefix}:messaging:*`));
-  };
-  await collect();
-  expect(await marks()).toBe(4);
-  for (const ago of [0, 1]) await redis.unlink(dayKeys(prefix, day(ago)).files);
-  await collect(0);
-  expect(await marks()).toBe(0);
-  await new LogAggregator(redis, table, { prefix, forgetMs: 0 }).run(
-    Readable.from([new MemoryFile('m', text)]),
-  );
-  expect(await marks()).toBe(2);
 });
 
 test('the worker app counts the files of the channel that it is given', async () => {

@@ -277,7 +277,10 @@ export class UnknownFileError extends CodedError {
   }
 }
 
-/** Another process took the file, or the name of the receiver, over: this one was silent for longer than `leaseMs`. */
+/**
+ * Another process took the file, or the name of the receiver, over: this one was silent for longer than `leaseMs`. Or nothing of it is kept any more: it was
+ * waited for longer than `ttlMs`.
+ */
 export class FileLeaseLostError extends CodedError {
   readonly code = 'ERR_FILE_LEASE_LOST';
 
@@ -286,11 +289,11 @@ export class FileLeaseLostError extends CodedError {
     /** What the lease was for: a file, or a receiver. */
     readonly subject: string,
   ) {
-    super(`the lease of ${subject} in channel "${channel}" is another's now`);
+    super(`the lease of ${subject} in channel "${channel}" is lost: another has it, or ttlMs is over`);
   }
 }
 
-/** The sender gave the file up. */
+/** The sender gave the file up; or, for the sender, all receivers did, before its end was sent. */
 export class FileAbortedError extends CodedError {
   readonly code = 'ERR_FILE_ABORTED';
 

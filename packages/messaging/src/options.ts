@@ -146,8 +146,9 @@ export interface PullOptions extends UnreadableOptions {
   /** The most messages of each chat, 1 to 1,000; with many chats, fewer: no more than 10,000 of all. Default 100. */
   readonly limit?: number;
   /**
-   * The most bytes of messages of all chats, as they are stored, up to 256 MiB. The first message is returned whatever its
-   * size; the rest stays unread, of a chat or a whole chat, and comes when what was returned is acked. Default 64 MiB.
+   * The most bytes of messages of all chats, as they are stored, up to 256 MiB. The message that has waited for the longest time
+   * is returned whatever its size; the rest stays unread, of a chat or a whole chat, and comes when what was returned is acked.
+   * Redis sends at most twice as much, and one message. Default 64 MiB.
    */
   readonly maxBytes?: number;
   /**

@@ -761,21 +761,23 @@ export const chatRead = new Script({
     "--   isLatest     1: the last ones of these; 0: the first ones\n" +
     "--   limit        entries at most\n" +
     "--   maxScan      entries at most that are looked at\n" +
-    "--   maxBytes     of entries at most, but for the first one\n" +
+    "--   maxBytes     of entries at most; none when the first one is larger\n" +
     "-- RETURNS\n" +
     "--   nil when there is no such chat, or the member isn't in it; else { epoch, last id, score of the member (or 0), as text,\n" +
     "--   base: ids up to this one are gone, number of unread messages behind the cursor, how far it looked: nothing is left\n" +
-    "--   between there and where it began, entries with ascending ids }\n" +
+    "--   between there and where it began, entries with ascending ids, of the one that was left for its size its bytes and its\n" +
+    "--   instant, ms since the epoch; 0 and 0 when none was }\n" +
     "local chat, log, uncounted = KEYS[1], KEYS[2], KEYS[3]\n" +
     "local member, after, before = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])\n" +
     "local isLatest, limit, maxScan, maxBytes = ARGV[4] == '1', tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])\n" +
     "\n" +
-    "local head = redis.call('ZMSCORE', chat, '\\0l', '\\0e', member)\n" +
-    "if not head[1] or (member ~= '' and not head[3]) then\n" +
+    "local head = redis.call('ZMSCORE', chat, '\\0l', '\\0e', '\\0b', member)\n" +
+    "if not head[1] or (member ~= '' and not head[4]) then\n" +
     "  return nil\n" +
     "end\n" +
-    "local last, score = -head[1], head[3] or '0'\n" +
-    "local base = last - redis.call('LLEN', log)\n" +
+    "local last, score = -head[1], head[4] or '0'\n" +
+    "local stored = redis.call('LLEN', log)\n" +
+    "local base = last - stored\n" +
     "local unread = 0\n" +
     "if member ~= '' then\n" +
     "  local cursor = math.floor(tonumber(score))\n" +
@@ -790,10 +792,12 @@ export const chatRead = new Script({
     "if before > 0 and before < high then\n" +
     "  high = before\n" +
     "end\n" +
-    "-- Large ones, of which few fit, are read by few.\n" +
-    "local step = math.min(math.max(limit, 100), math.max(math.floor(maxBytes / 1024), 1))\n" +
-    "local entries, count, scanned, bytes = {}, 0, 0, 0\n" +
-    "while count < limit and bytes <= maxBytes and scanned < maxScan and high - low > 1 do\n" +
+    "-- As many at a time as fit if they are like the others: a LRANGE copies what it reads, also what then has to be left.\n" +
+    "local usual, most = math.max(-head[3] / math.max(stored, 1), 1), math.max(limit, 100)\n" +
+    "local entries, count, scanned, bytes, leftBytes, leftAt = {}, 0, 0, 0, 0, 0\n" +
+    "while count < limit and leftBytes == 0 and scanned < maxScan and high - low > 1 do\n" +
+    "  -- Places of deleted messages are smaller than others: more of them each time.\n" +
+    "  local step = math.min(most, math.max(math.ceil((maxBytes - bytes) / usual), count == 0 and scanned or 1, 1))\n" +
     "  local first, final = low + 1, math.min(low + step, high - 1)\n" +
     "  if isLatest then\n" +
     "    first, final = math.max(high - step, low + 1), high - 1\n" +
@@ -803,10 +807,11 @@ export const chatRead = new Script({
     "    local entry = read[isLatest and #read + 1 - index or index]\n" +
     "    local isDeleted = string.byte(entry, string.find(entry, ':', 1, true) + 1) == 88\n" +
     "    if not isDeleted then\n" +
-    "      bytes = bytes + #entry\n" +
-    "      if bytes > maxBytes and count > 0 then\n" +
+    "      if bytes + #entry > maxBytes then\n" +
+    "        leftBytes, leftAt = #entry, tonumber(string.match(entry, '^%d+:%a?(%d+)')) or 0\n" +
     "        break\n" +
     "      end\n" +
+    "      bytes = bytes + #entry\n" +
     "    end\n" +
     "    if isLatest then\n" +
     "      high = high - 1\n" +
@@ -832,7 +837,7 @@ export const chatRead = new Script({
     "if isLatest then\n" +
     "  reached = high\n" +
     "end\n" +
-    "return { -head[2], last, score, base, unread, reached, entries }\n",
+    "return { -head[2], last, score, base, unread, reached, entries, leftBytes, leftAt }\n",
 } as const);
 
 export const chatRevise = new Script({
@@ -1523,7 +1528,7 @@ export const fileSettle = new Script({
 export const filesFinish = new Script({
   name: "files.finish",
   isReadOnly: false,
-  keys: ["head","files","listed","done","receivers"],
+  keys: ["head","files","listed","done","receivers","sent"],
   args: ["number","token","epoch","fileId"],
   restArg: "names",
   source: "#!lua flags=allow-oom\n" +
@@ -1535,6 +1540,7 @@ export const filesFinish = new Script({
     "--   listed       HASH number -> entry\n" +
     "--   done         SET of <number>:<receiver>\n" +
     "--   receivers    ZSET receiver -> end of its lease\n" +
+    "--   sent         HASH identity of a path -> record of it\n" +
     "-- ARGV\n" +
     "--   number       of the file\n" +
     "--   token        of the receiver's lease; empty: not asked for\n" +
@@ -1544,7 +1550,7 @@ export const filesFinish = new Script({
     "-- RETURNS\n" +
     "--   { 1 when all receivers are done, id of the file, the names of those who are... }; nil: the lease is another's, or the channel is another\n" +
     "--   one; empty: the file is not listed any more; { -1 }: Redis has forgotten that it was, as after a failover\n" +
-    "local head, files, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local head, files, listed, done, receivers, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
     "local number, token, epoch, fileId = ARGV[1], ARGV[2], ARGV[3], ARGV[4]\n" +
     "\n" +
     "local names = { unpack(ARGV, 5) }\n" +
@@ -1570,10 +1576,10 @@ export const filesFinish = new Script({
     "  redis.call('SADD', done, number .. ':' .. names[i])\n" +
     "end\n" +
     "-- Lets a channel live on. Its parts expire together: one that outlived the others would belong to the next channel of the name.\n" +
-    "-- Expects: head, files, listed, done, receivers (keys).\n" +
+    "-- Expects: head, files, listed, done, receivers, sent (keys).\n" +
     "local keepMs = redis.call('HGET', head, 'ttlMs')\n" +
     "if keepMs then\n" +
-    "  for _, key in ipairs({ head, files, listed, done, receivers }) do\n" +
+    "  for _, key in ipairs({ head, files, listed, done, receivers, sent }) do\n" +
     "    redis.call('PEXPIRE', key, keepMs)\n" +
     "  end\n" +
     "end\n" +
@@ -1605,7 +1611,7 @@ export const filesFinish = new Script({
 export const filesJoin = new Script({
   name: "files.join",
   isReadOnly: false,
-  keys: ["head","files","listed","done","receivers"],
+  keys: ["head","files","listed","done","receivers","sent"],
   args: ["receiver","maxReceivers","ttlMs"],
   source: "#!lua\n" +
     "-- Makes somebody a receiver of a channel, behind its newest file. Repeating it changes nothing.\n" +
@@ -1616,13 +1622,14 @@ export const filesJoin = new Script({
     "--   listed       HASH number -> entry\n" +
     "--   done         SET of <number>:<receiver>\n" +
     "--   receivers    ZSET receiver -> end of its lease\n" +
+    "--   sent         HASH identity of a path -> record of it\n" +
     "-- ARGV\n" +
     "--   receiver     encoded\n" +
     "--   maxReceivers  also those who have left, as long as what was listed before is\n" +
     "--   ttlMs        ms; the channel expires so long after its last use, if no sender says otherwise\n" +
     "-- RETURNS\n" +
     "--   1; 0: it was one; -1: the channel has ended; -2: it has as many as it may have\n" +
-    "local head, files, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local head, files, listed, done, receivers, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
     "local receiver, maxReceivers, ttlMs = ARGV[1], tonumber(ARGV[2]), ARGV[3]\n" +
     "\n" +
     "local ended, left = unpack(redis.call('HMGET', head, 'ended', 'left'))\n" +
@@ -1655,10 +1662,10 @@ export const filesJoin = new Script({
     "end\n" +
     "redis.call('HSETNX', head, 'ttlMs', ttlMs)\n" +
     "-- Lets a channel live on. Its parts expire together: one that outlived the others would belong to the next channel of the name.\n" +
-    "-- Expects: head, files, listed, done, receivers (keys).\n" +
+    "-- Expects: head, files, listed, done, receivers, sent (keys).\n" +
     "local keepMs = redis.call('HGET', head, 'ttlMs')\n" +
     "if keepMs then\n" +
-    "  for _, key in ipairs({ head, files, listed, done, receivers }) do\n" +
+    "  for _, key in ipairs({ head, files, listed, done, receivers, sent }) do\n" +
     "    redis.call('PEXPIRE', key, keepMs)\n" +
     "  end\n" +
     "end\n" +
@@ -1718,11 +1725,38 @@ export const filesLeave = new Script({
     "return numbers\n",
 } as const);
 
+export const filesNote = new Script({
+  name: "files.note",
+  isReadOnly: false,
+  keys: ["sent"],
+  args: ["path","id","record"],
+  source: "#!lua flags=allow-oom\n" +
+    "-- Notes how far a path was sent as a file. Repeating it changes nothing.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   sent         HASH identity of a path -> record of it\n" +
+    "-- ARGV\n" +
+    "--   path         its identity\n" +
+    "--   id           of the file\n" +
+    "--   record       begins with that id\n" +
+    "-- RETURNS\n" +
+    "--   1; 0 when the path is recorded as another file now\n" +
+    "local sent = KEYS[1]\n" +
+    "local path, id, record = ARGV[1], ARGV[2], ARGV[3]\n" +
+    "\n" +
+    "local found = redis.call('HGET', sent, path)\n" +
+    "if not found or found:match('^%S+') ~= id then\n" +
+    "  return 0\n" +
+    "end\n" +
+    "redis.call('HSET', sent, path, record)\n" +
+    "return 1\n",
+} as const);
+
 export const filesOpen = new Script({
   name: "files.open",
   isReadOnly: false,
-  keys: ["head","files","listed","done","receivers","events"],
-  args: ["publish","id","name","reserve","budget","maxListed","remembered","ttlMs","newEpoch","newFileId"],
+  keys: ["head","files","listed","done","receivers","sent","events"],
+  args: ["publish","id","name","reserve","budget","maxListed","remembered","ttlMs","newEpoch","newFileId","path","seen","record"],
   restArg: "names",
   source: "#!lua\n" +
     "-- Lists a file in its channel, and reserves its window in the channel's budget. The first call makes the channel.\n" +
@@ -1733,6 +1767,7 @@ export const filesOpen = new Script({
     "--   listed       HASH number -> entry\n" +
     "--   done         SET of <number>:<receiver>\n" +
     "--   receivers    ZSET receiver -> end of its lease\n" +
+    "--   sent         HASH identity of a path -> record of it, see src/files/path-records.ts; `id:` and an id -> SHA-256 and name of what was sent\n" +
     "--   events       channel; not a key\n" +
     "-- ARGV\n" +
     "--   publish      PUBLISH or SPUBLISH\n" +
@@ -1745,17 +1780,24 @@ export const filesOpen = new Script({
     "--   ttlMs        ms; the channel expires so long after its last use\n" +
     "--   newEpoch     of the channel, if this call makes it\n" +
     "--   newFileId    of the file, if this call lists it\n" +
+    "--   path         the identity of the path that it is a part of; empty: of none\n" +
+    "--   seen         the record of the path that the caller has seen; empty: none\n" +
+    "--   record       what it is to be\n" +
     "--   names...     the receivers, encoded\n" +
     "-- RETURNS\n" +
     "--   { 'listed', epoch, number, bytes reserved, id of the file, who is not done... }, { 'finished', epoch, number }, { 'full' }, { 'ended' }, { 'differ' }: the\n" +
-    "--   channel has other receivers\n" +
-    "local head, files, listed, done, receivers, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
+    "--   channel has other receivers, { 'changed' }: the path has another record, look again\n" +
+    "local head, files, listed, done, receivers, sent, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]\n" +
     "local publish, id, name, reserve, budget = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])\n" +
     "local maxListed, remembered, ttlMs, newEpoch, newFileId = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9], ARGV[10]\n" +
+    "local path, seen, record = ARGV[11], ARGV[12], ARGV[13]\n" +
     "\n" +
     "local names = {}\n" +
-    "for i = 11, #ARGV do\n" +
+    "for i = 14, #ARGV do\n" +
     "  names[#names + 1] = ARGV[i]\n" +
+    "end\n" +
+    "if path ~= '' and (redis.call('HGET', sent, path) or '') ~= seen then\n" +
+    "  return { 'changed' }\n" +
     "end\n" +
     "local epoch = redis.call('HGET', head, 'epoch')\n" +
     "local number = redis.call('ZSCORE', files, id)\n" +
@@ -1808,17 +1850,40 @@ export const filesOpen = new Script({
     "      if surplus > 0 and redis.call('HEXISTS', listed, oldest[i + 1]) == 0 then\n" +
     "        redis.call('ZREM', files, oldest[i])\n" +
     "        surplus = surplus - 1\n" +
+    "        redis.call('HDEL', sent, 'id:' .. oldest[i])\n" +
+    "        local of = oldest[i]:match('^(%d+%-%d+%-%d+):')\n" +
+    "        local recorded = of and redis.call('HGET', sent, of)\n" +
+    "        if recorded and recorded:match('^%S+') == oldest[i] then\n" +
+    "          redis.call('HDEL', sent, of)\n" +
+    "        end\n" +
     "      end\n" +
     "    end\n" +
     "  end\n" +
     "  redis.call(publish, events, '*:listed')\n" +
+    "elseif reserve > tonumber(entry:match('^%d+')) then\n" +
+    "  -- It has grown since it was listed. Nobody waits for room within a file that has begun.\n" +
+    "  redis.call('HINCRBY', head, 'reserved', string.format('%d', reserve - entry:match('^%d+')))\n" +
+    "  entry = string.format('%d%s', reserve, entry:match('^%d+(.*)$'))\n" +
+    "  redis.call('HSET', listed, number, entry)\n" +
+    "end\n" +
+    "if path ~= '' and record ~= seen then\n" +
+    "  redis.call('HSET', sent, path, record)\n" +
+    "  -- Of files that were aborted, and whose sources have never come again.\n" +
+    "  if redis.call('HLEN', sent) > 2 * remembered then\n" +
+    "    local some = redis.call('HRANDFIELD', sent, '20', 'WITHVALUES')\n" +
+    "    for i = 1, #some, 2 do\n" +
+    "      if not redis.call('ZSCORE', files, some[i]:match('^id:(.*)$') or some[i + 1]:match('^%S+')) then\n" +
+    "        redis.call('HDEL', sent, some[i])\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end\n" +
     "end\n" +
     "redis.call('HSET', head, 'ttlMs', ttlMs)\n" +
     "-- Lets a channel live on. Its parts expire together: one that outlived the others would belong to the next channel of the name.\n" +
-    "-- Expects: head, files, listed, done, receivers (keys).\n" +
+    "-- Expects: head, files, listed, done, receivers, sent (keys).\n" +
     "local keepMs = redis.call('HGET', head, 'ttlMs')\n" +
     "if keepMs then\n" +
-    "  for _, key in ipairs({ head, files, listed, done, receivers }) do\n" +
+    "  for _, key in ipairs({ head, files, listed, done, receivers, sent }) do\n" +
     "    redis.call('PEXPIRE', key, keepMs)\n" +
     "  end\n" +
     "end\n" +
@@ -1836,10 +1901,39 @@ export const filesOpen = new Script({
     "return reply\n",
 } as const);
 
+export const filesPath = new Script({
+  name: "files.path",
+  isReadOnly: true,
+  keys: ["head","files","listed","sent"],
+  args: ["path"],
+  source: "#!lua flags=no-writes\n" +
+    "-- Shows what is recorded of a path, and what has become of the file that it was sent as last.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   head         HASH, see src/keys.ts\n" +
+    "--   files        ZSET id -> number\n" +
+    "--   listed       HASH number -> entry\n" +
+    "--   sent         HASH identity of a path -> record of it\n" +
+    "-- ARGV\n" +
+    "--   path         its identity\n" +
+    "-- RETURNS\n" +
+    "--   { record, epoch of the channel, number of the file or empty, its entry or empty }; empty: there is no record\n" +
+    "local head, files, listed, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
+    "local path = ARGV[1]\n" +
+    "\n" +
+    "local record = redis.call('HGET', sent, path)\n" +
+    "if not record then\n" +
+    "  return {}\n" +
+    "end\n" +
+    "local number = redis.call('ZSCORE', files, record:match('^%S+'))\n" +
+    "local entry = number and redis.call('HGET', listed, number)\n" +
+    "return { record, redis.call('HGET', head, 'epoch') or '', number or '', entry or '' }\n",
+} as const);
+
 export const filesReceive = new Script({
   name: "files.receive",
   isReadOnly: false,
-  keys: ["head","files","listed","done","receivers"],
+  keys: ["head","files","listed","done","receivers","sent"],
   args: ["receiver","holder","token","leaseMs","limit"],
   source: "#!lua\n" +
     "-- Takes or renews the lease of a receiver, and shows which files it has to read.\n" +
@@ -1850,6 +1944,7 @@ export const filesReceive = new Script({
     "--   listed       HASH number -> entry\n" +
     "--   done         SET of <number>:<receiver>\n" +
     "--   receivers    ZSET receiver -> end of its lease\n" +
+    "--   sent         HASH identity of a path -> record of it\n" +
     "-- ARGV\n" +
     "--   receiver     encoded\n" +
     "--   holder       who wants the lease\n" +
@@ -1861,7 +1956,7 @@ export const filesReceive = new Script({
     "--   the epoch, then for each file its number and its entry, in their order }\n" +
     "--   { 'absent' }: no channel (yet); { 'unknown' }: no such receiver; { 'busy', ms until the lease of the other ends }; { 'lost' };\n" +
     "--   { 'ended' }: nothing to read any more\n" +
-    "local head, files, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local head, files, listed, done, receivers, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
     "local receiver, holder, token, leaseMs, limit = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])\n" +
     "\n" +
     "local ended, lease, epoch = unpack(redis.call('HMGET', head, 'ended', 'r:' .. receiver, 'epoch'))\n" +
@@ -1892,10 +1987,10 @@ export const filesReceive = new Script({
     "end\n" +
     "redis.call('ZADD', receivers, string.format('%d', now + leaseMs), receiver)\n" +
     "-- Lets a channel live on. Its parts expire together: one that outlived the others would belong to the next channel of the name.\n" +
-    "-- Expects: head, files, listed, done, receivers (keys).\n" +
+    "-- Expects: head, files, listed, done, receivers, sent (keys).\n" +
     "local keepMs = redis.call('HGET', head, 'ttlMs')\n" +
     "if keepMs then\n" +
-    "  for _, key in ipairs({ head, files, listed, done, receivers }) do\n" +
+    "  for _, key in ipairs({ head, files, listed, done, receivers, sent }) do\n" +
     "    redis.call('PEXPIRE', key, keepMs)\n" +
     "  end\n" +
     "end\n" +
@@ -1927,7 +2022,7 @@ export const filesReceive = new Script({
 export const filesRemove = new Script({
   name: "files.remove",
   isReadOnly: false,
-  keys: ["head","files","listed","done","receivers","events"],
+  keys: ["head","files","listed","done","receivers","sent","events"],
   args: ["publish","isEnd","lingerMs","ttlMs"],
   restArg: "numbers",
   source: "#!lua flags=allow-oom\n" +
@@ -1940,6 +2035,7 @@ export const filesRemove = new Script({
     "--   listed       HASH number -> entry\n" +
     "--   done         SET of <number>:<receiver>\n" +
     "--   receivers    ZSET receiver -> end of its lease\n" +
+    "--   sent         HASH identity of a path -> record of it\n" +
     "--   events       channel; not a key\n" +
     "-- ARGV\n" +
     "--   publish      PUBLISH or SPUBLISH\n" +
@@ -1949,7 +2045,7 @@ export const filesRemove = new Script({
     "--   numbers...   of the files\n" +
     "-- RETURNS\n" +
     "--   how many files are still listed\n" +
-    "local head, files, listed, done, receivers, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
+    "local head, files, listed, done, receivers, sent, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]\n" +
     "local publish, isEnd, lingerMs, ttlMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]\n" +
     "\n" +
     "local names = redis.call('ZRANGE', receivers, '0', '-1')\n" +
@@ -1988,11 +2084,57 @@ export const filesRemove = new Script({
     "  redis.call('UNLINK', listed, done, receivers)\n" +
     "  redis.call('PEXPIRE', head, lingerMs)\n" +
     "  redis.call('PEXPIRE', files, lingerMs)\n" +
+    "  redis.call('PEXPIRE', sent, lingerMs)\n" +
     "end\n" +
     "if isChanged then\n" +
     "  redis.call(publish, events, '*:' .. (isEnd == '1' and 'ended' or 'removed'))\n" +
     "end\n" +
     "return left\n",
+} as const);
+
+export const filesShrink = new Script({
+  name: "files.shrink",
+  isReadOnly: false,
+  keys: ["head","files","listed","sent","events"],
+  args: ["publish","number","fileId","stored","id","what"],
+  source: "#!lua flags=allow-oom\n" +
+    "-- Gives back what a file that has ended doesn't need of its reservation, and keeps what was sent under an id of the caller's. Repeating it changes nothing.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   head         HASH, see src/keys.ts\n" +
+    "--   files        ZSET id -> number\n" +
+    "--   listed       HASH number -> entry\n" +
+    "--   sent         HASH, of which `id:` and an id has the SHA-256 and the name of what was sent\n" +
+    "--   events       channel; not a key\n" +
+    "-- ARGV\n" +
+    "--   publish      PUBLISH or SPUBLISH\n" +
+    "--   number       of the file\n" +
+    "--   fileId       of the file\n" +
+    "--   stored       bytes, as stored\n" +
+    "--   id           of the file; empty: nothing is kept of it\n" +
+    "--   what         the SHA-256 in hex, a space and the name\n" +
+    "-- RETURNS\n" +
+    "--   how many bytes were given back\n" +
+    "local head, files, listed, sent, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local publish, number, fileId, stored, id, what = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]\n" +
+    "\n" +
+    "if id ~= '' and redis.call('ZSCORE', files, id) == number then\n" +
+    "  redis.call('HSET', sent, 'id:' .. id, what)\n" +
+    "  redis.call('PEXPIREAT', sent, redis.call('PEXPIRETIME', files))\n" +
+    "end\n" +
+    "\n" +
+    "local entry = redis.call('HGET', listed, number)\n" +
+    "if not entry or entry:match('^%d+:%d+:%d+:[^:]*:([^:]*):') ~= fileId then\n" +
+    "  return 0\n" +
+    "end\n" +
+    "local surplus = entry:match('^%d+') - stored\n" +
+    "if surplus <= 0 then\n" +
+    "  return 0\n" +
+    "end\n" +
+    "redis.call('HSET', listed, number, string.format('%d%s', stored, entry:match('^%d+(.*)$')))\n" +
+    "redis.call('HINCRBY', head, 'reserved', string.format('%d', -surplus))\n" +
+    "redis.call(publish, events, '*:shrunk')\n" +
+    "return surplus\n",
 } as const);
 
 export const followIndex = new Script({

@@ -264,6 +264,7 @@ test('remove takes a file from all, and ends who writes it', async () => {
   for (const name of ['r1', 'r2']) await files.join(name);
   const source = new PassThrough();
   const sending = channel.sender({ receivers: ['r1', 'r2'], lingerMs: 0 }).send(source, { name: 'a' });
+  sending.catch(() => undefined);
   source.write('one');
   await until('the first bytes', async () => {
     const { files: found } = await files.list('r1');
@@ -271,10 +272,21 @@ test('remove takes a file from all, and ends who writes it', async () => {
   });
   await files.remove(1);
   source.end('two');
-  expect(await sending).toMatchObject({ number: 1 });
-  await files.settle(1);
-  expect(await left(channel)).toEqual(['file-channel', 'file-receivers', 'files']);
+  await expect(sending).rejects.toMatchObject({ code: 'ERR_FILE_ABORTED' });
+  expect(await left(channel)).toEqual(['file-channel', 'file-receivers']);
   await expect(files.remove(1)).rejects.toMatchObject({ code: 'ERR_UNKNOWN_FILE' });
+});
+
+test('numberOf tells what was sent under an id, also when all are done with it', async () => {
+  const channel = new Channel(redis);
+  const files = channelOf(channel);
+  await files.join('r1');
+  const sent = await channel.sender().send(Readable.from(['text']), { name: 'a b', id: '{id} 1' });
+  const whole = { number: 1, name: 'a b', sha256: sent.sha256 };
+  expect(await files.numberOf('{id} 1')).toEqual({ ...whole, isListed: true });
+  await files.remove(1);
+  expect(await files.numberOf('{id} 1')).toEqual({ ...whole, isListed: false });
+  expect(await files.numberOf('another')).toBeUndefined();
 });
 
 describe('discard', () => {
@@ -290,7 +302,7 @@ describe('discard', () => {
     const channel = new Channel(redis);
     const files = channelOf(channel);
     await unfinished(channel);
-    expect(await files.numberOf('a')).toEqual({ number: 1, isListed: true });
+    expect(await files.numberOf('a')).toEqual({ number: 1, isListed: true, name: 'a' });
     expect(await files.discard(1, 'lost')).toBe(true);
     expect(await files.numberOf('a')).toBeUndefined();
     expect(await left(channel)).toEqual(['file-channel', 'file-receivers']);

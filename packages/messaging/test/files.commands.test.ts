@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from '@jest/globals';
 import { connect, transcript, until } from '@mortise/test-kit';
 import * as scripts from '../src/scripts.gen.js';
@@ -35,17 +36,45 @@ test('send: four for a file, two for each chunk, two for its end', async () => {
   );
   expect(seen).toMatchInlineSnapshot(`
 [
-  "evalsha files.open {c}:file-channel {c}:files {c}:files-listed {c}:files-done {c}:file-receivers {c}:files-events",
+  "evalsha files.open {c}:file-channel {c}:files {c}:files-listed {c}:files-done {c}:file-receivers {c}:files-sent {c}:files-events",
   "subscribe {c%%1}:file-events",
   "hmget {c%%1}:file",
   "evalsha file.open {c%%1}:file {c%%1}:file-cursors {c%%1}:chunk:1.0 {c%%1}:chunk:0.0",
-  "evalsha files.finish {c}:file-channel {c}:files {c}:files-listed {c}:files-done {c}:file-receivers",
+  "evalsha files.finish {c}:file-channel {c}:files {c}:files-listed {c}:files-done {c}:file-receivers {c}:files-sent",
   "set {c%%1}:chunk:1.0",
   "evalsha file.commit {c%%1}:file {c%%1}:file-cursors {c%%1}:chunk:1.0 {c%%1}:chunk:1.1 {c%%1}:file-events",
   "set {c%%1}:chunk:1.1",
   "evalsha file.commit {c%%1}:file {c%%1}:file-cursors {c%%1}:chunk:1.1 {c%%1}:chunk:1.2 {c%%1}:file-events",
   "hget {c}:files-listed",
   "evalsha file.close {c%%1}:file {c%%1}:file-cursors {c%%1}:file-events {c%%1}:chunk:1.2",
+  "evalsha files.shrink {c}:file-channel {c}:files {c}:files-listed {c}:files-sent {c}:files-events",
+]
+`);
+});
+
+test('send, for a path: one read to find what was left, then one script to look it up, and one to note how far it was sent', async () => {
+  const channel = await warm();
+  const path = fileURLToPath(import.meta.url);
+  await channel.sender().send(path);
+  const sender = channel.sender({ leaseMs: 60_000 });
+  expect(await sentBy(channel, () => sender.send(path))).toMatchInlineSnapshot(`
+[
+  "hkeys {c}:files-listed",
+  "zrange {c}:files",
+  "hmget {c}:files-sent",
+  "zmscore {c}:files",
+  "hmget {c}:files-listed",
+  "evalsha_ro files.path {c}:file-channel {c}:files {c}:files-listed {c}:files-sent",
+  "hmget {c%%1}:file",
+]
+`);
+  const other = fileURLToPath(new URL('files-fixture.ts', import.meta.url));
+  const seen = await sentBy(channel, () => sender.send(other));
+  expect(seen.filter((line) => !/ (file\.|files\.(open|finish))|^(set|subscribe|hmget|hget) /.test(line)))
+    .toMatchInlineSnapshot(`
+[
+  "evalsha_ro files.path {c}:file-channel {c}:files {c}:files-listed {c}:files-sent",
+  "evalsha files.note {c}:files-sent",
 ]
 `);
 });
@@ -125,16 +154,16 @@ test('read: two for a file, a GET for each chunk and a script for each second on
   expect(seen).toMatchInlineSnapshot(`
 [
   "subscribe {c}:files-events",
-  "evalsha files.receive {c}:file-channel {c}:files {c}:files-listed {c}:files-done {c}:file-receivers",
+  "evalsha files.receive {c}:file-channel {c}:files {c}:files-listed {c}:files-done {c}:file-receivers {c}:files-sent",
   "evalsha file.join {c%%1}:file {c%%1}:file-cursors",
   "get {c%%1}:chunk:1.0",
   "get {c%%1}:chunk:1.1",
   "evalsha file.ack {c%%1}:file {c%%1}:file-cursors {c%%1}:file-events {c%%1}:chunk:1.0 {c%%1}:chunk:1.1",
-  "evalsha files.finish {c}:file-channel {c}:files {c}:files-listed {c}:files-done {c}:file-receivers",
+  "evalsha files.finish {c}:file-channel {c}:files {c}:files-listed {c}:files-done {c}:file-receivers {c}:files-sent",
   "hmget {c%%1}:file",
   "evalsha file.settle {c%%1}:file {c%%1}:file-cursors {c%%1}:file-events",
-  "evalsha files.remove {c}:file-channel {c}:files {c}:files-listed {c}:files-done {c}:file-receivers {c}:files-events",
-  "evalsha files.receive {c}:file-channel {c}:files {c}:files-listed {c}:files-done {c}:file-receivers",
+  "evalsha files.remove {c}:file-channel {c}:files {c}:files-listed {c}:files-done {c}:file-receivers {c}:files-sent {c}:files-events",
+  "evalsha files.receive {c}:file-channel {c}:files {c}:files-listed {c}:files-done {c}:file-receivers {c}:files-sent",
 ]
 `);
 });

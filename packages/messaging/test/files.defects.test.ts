@@ -163,7 +163,9 @@ test('D18: a file of no bytes is sent, read, and leaves nothing', async () => {
   const sender = channel.sender();
   const ended = AbortSignal.abort();
   expect(await sender.send(path)).toMatchObject({ bytes: 0, isDuplicate: false });
-  expect(await sender.send(path, { name: 'followed', follow: ended })).toMatchObject({ bytes: 0 });
+  const followed = join(directory, 'followed');
+  writeFileSync(followed, '');
+  expect(await sender.send(followed, { follow: ended })).toMatchObject({ bytes: 0, isDuplicate: false });
   expect(await sender.send(Readable.from([]), { name: 'stream' })).toMatchObject({ bytes: 0 });
   await sender.end();
   const found: [string, string[], number, string | undefined][] = [];
@@ -175,7 +177,7 @@ test('D18: a file of no bytes is sent, read, and leaves nothing', async () => {
   }
   const sha256 = createHash('sha256').digest('hex');
   expect(found).toEqual(['empty.log', 'followed', 'stream'].map((name) => [name, [], 0, sha256]));
-  expect(await keysOf(channel)).toEqual(['file-channel', 'files']);
+  expect(await keysOf(channel)).toEqual(['file-channel', 'files', 'files-sent']);
 });
 
 test('D19: a file that grows is followed until the signal', async () => {

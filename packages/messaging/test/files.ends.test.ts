@@ -178,7 +178,9 @@ test('all have given up a file whose sender was killed: nothing of it is left wh
   await file.fail();
   await leave();
   const sender = channel.sender();
-  expect(await sender.send(Readable.from([TEXT]), options)).toMatchObject({ isDuplicate: true });
+  await expect(sender.send(Readable.from([TEXT]), options)).rejects.toMatchObject({
+    code: 'ERR_FILE_ABORTED',
+  });
   await sender.received();
   expect(await leftOf(channel)).toEqual([]);
 });

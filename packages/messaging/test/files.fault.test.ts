@@ -73,7 +73,10 @@ test('a sender that dies at any step is taken up by the next one: nothing lost, 
     await sender.end();
     expect(await reading).toEqual({ 'sender.log': text });
     await sender.received();
-    await until('nothing to be left', async () => (await keysOf(channel)).join() === 'file-channel,files');
+    await until(
+      'nothing to be left',
+      async () => (await keysOf(channel)).join() === 'file-channel,files,files-sent',
+    );
     return isAlive;
   });
   expect(steps).toBeGreaterThan(10);
@@ -240,7 +243,7 @@ describe('leases', () => {
     await file.done();
     await leave();
     await channel.sender().end();
-    expect(await keysOf(channel)).toEqual(['file-channel', 'files']);
+    expect(await keysOf(channel)).toEqual(['file-channel', 'files', 'files-sent']);
   });
 
   test('two processes of one receiver: the second waits, and what the first acks after a takeover is refused', async () => {

@@ -200,9 +200,10 @@ describe('gzip that is larger than the window', () => {
     await leave();
     const [again, leaveAgain] = await first(channel.receiver());
     await expect(textOf(again)).rejects.toMatchObject({ code: 'ERR_FILE_NOT_RESUMABLE' });
+    sending.catch(() => undefined);
     await again.fail();
     await leaveAgain();
-    await sending;
+    await expect(sending).rejects.toMatchObject({ code: 'ERR_FILE_ABORTED' });
   });
 
   test('an older ack that arrives late does not part the cursor from the text', async () => {

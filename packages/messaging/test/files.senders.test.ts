@@ -26,6 +26,10 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
     release();
     await late.catch(() => undefined);
     const left = await redis.keys(`${channel.prefix}:*`);
-    expect(left.map((key) => key.slice(key.indexOf('}:') + 2)).toSorted()).toEqual(['file-channel', 'files']);
+    expect(left.map((key) => key.slice(key.indexOf('}:') + 2)).toSorted()).toEqual([
+      'file-channel',
+      'files',
+      'files-sent',
+    ]);
   },
 );

@@ -13,8 +13,9 @@ test('results are typed', () => {
     const sent: SentFile = await sender.send('/nowhere', { name: 'a' });
     // @ts-expect-error -- what was sent does not change
     sent.bytes = 1;
-    // @ts-expect-error -- a source is a path or a Readable
     await sender.send(Buffer.from('x'), { name: 'a' });
+    // @ts-expect-error -- a source is a path, a Readable, an iterable of bytes, or bytes
+    await sender.send(1, { name: 'a' });
     // @ts-expect-error -- a directory gives the names
     await sender.sendDirectory('/nowhere', { name: 'a' });
     for await (const file of receiver.files()) {

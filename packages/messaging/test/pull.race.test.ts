@@ -1,5 +1,5 @@
 /** What happens between two round trips of one pull, at each place where something can. */
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
 import type { ChatsOptions, Pulled } from '@mortise/messaging';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
@@ -80,8 +80,8 @@ interface Meanwhile {
   /** @param first The id of the first message that the member has not acked. */
   readonly happen: (others: Chats, first: number) => Promise<unknown>;
   readonly wanted: (first: number) => object[];
-  /** Of a chat that was quiet before, whose head is read with the entries. Default: the same. */
-  readonly ofQuiet?: object[];
+  /** Where it happens before the head is read. Default: the same. */
+  readonly beforeHeads?: object[];
 }
 
 const messagesFrom = (first: number, count: number): object[] =>
@@ -94,7 +94,7 @@ const MEANWHILE: readonly Meanwhile[] = [
     wanted: (first) => [
       { ackedId: first - 1, lastId: first + 2, messages: messagesFrom(first, 3), unread: 3 },
     ],
-    ofQuiet: [],
+    beforeHeads: [],
   },
   {
     what: 'that the member leaves gives nothing that is posted behind that',
@@ -167,16 +167,21 @@ test.each(MEANWHILE)('a chat $what, between heads and entries', async ({ happen,
   expect(pulled.filter(({ gap }) => gap)).toHaveLength(wanted(1).filter((chat) => 'gap' in chat).length);
 });
 
-test.each(MEANWHILE)('a chat $what, where it was quiet before', async ({ happen, wanted, ofQuiet }) => {
-  // Index and heads of the first pull; index and a look at the log of the second; and of the third, which finds something.
-  const looks = 6;
-  const first = 4;
-  const options = { maxMessages: MAX_MESSAGES };
-  const { chats, interrupted } = await play(looks, (others) => happen(others, first), options);
-  for (const member of ['anna', 'ben', 'cleo']) await chats.ack(member, 'c', first - 1);
-  for (let times = 0; times < 2; times += 1) expect(await interrupted.pull('ben')).toEqual([]);
-  for (const body of [1, 2, 3]) await chats.post('c', 'anna', body);
-  expect(await interrupted.pull('ben')).toMatchObject(ofQuiet ?? wanted(first));
+describe.each([
+  ['index and heads', 4],
+  ['heads and entries', 5],
+])('where it was quiet before, between %s', (_, behind) => {
+  test.each(MEANWHILE)('a chat $what', async ({ happen, wanted, beforeHeads }) => {
+    // The first pull has index and heads, the second one the index alone; the third one finds something.
+    const first = 4;
+    const options = { maxMessages: MAX_MESSAGES };
+    const { chats, interrupted } = await play(behind, (others) => happen(others, first), options);
+    for (const member of ['anna', 'ben', 'cleo']) await chats.ack(member, 'c', first - 1);
+    for (let times = 0; times < 2; times += 1) expect(await interrupted.pull('ben')).toEqual([]);
+    for (const body of [1, 2, 3]) await chats.post('c', 'anna', body);
+    const isBeforeHeads = behind === 4 && beforeHeads;
+    expect(await interrupted.pull('ben')).toMatchObject(isBeforeHeads ? beforeHeads : wanted(first));
+  });
 });
 
 test.each([

@@ -2,7 +2,7 @@
 export type { DailyTop, PlaceCount } from './daily-aggregates.js';
 export { DailyAggregates, DEFAULT_TOP, MAX_TOP } from './daily-aggregates.js';
 export { isDay } from './day.js';
-export type { DayKeys, Dimension } from './keys.js';
-export { dayKeys, DIMENSIONS } from './keys.js';
+export type { DayKeys, Dimension, DoneKeys } from './keys.js';
+export { dayKeys, DIMENSIONS, doneKeys } from './keys.js';
 export type { Place } from './place.js';
 export { memberOf, partsOf, UNKNOWN } from './place.js';

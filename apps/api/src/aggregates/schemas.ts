@@ -1,6 +1,7 @@
 /** What the routes of the aggregates take and give. */
 import { z } from 'zod';
 
+import { digits } from '../http/digits.js';
 import { DEFAULT_TOP, MAX_TOP } from './daily-aggregates.js';
 import { isDay } from './day.js';
 import { DIMENSIONS } from './keys.js';
@@ -13,12 +14,7 @@ export const daySchema = z
   .meta({ description: 'a day in the time zone of the logs', examples: ['2026-11-20'] });
 
 export const topQuery = z.strictObject({
-  limit: z
-    .preprocess(
-      // Number and z.coerce would also take 1e1, 0x10 and spaces.
-      (text) => (typeof text === 'string' && /^[0-9]{1,3}$/.test(text) ? Number(text) : text),
-      z.int('must be a whole number in decimal digits').min(1).max(MAX_TOP),
-    )
+  limit: digits(1, MAX_TOP)
     .default(DEFAULT_TOP)
     .meta({ description: `how many places, default ${DEFAULT_TOP}` }),
 });

@@ -76,7 +76,7 @@ export class FileChannelsController {
     schema: { type: 'string' },
   })
   @TakesIdempotencyKey(
-    'Becomes the id of the file: the same upload again goes on where it broke off, or sends nothing.',
+    'Becomes the id of the file: the same upload again goes on where it broke off, or sends nothing. One with another name or digest is refused.',
   )
   @ApiResponse({ status: 200, standardSchema: uploadedSchema, description: 'It was sent before.' })
   @ApiResponse({ status: 201, standardSchema: uploadedSchema, description: 'All of it is in the channel.' })
@@ -96,6 +96,7 @@ export class FileChannelsController {
     'file-lease-lost',
     'file-forgotten',
     'upload-running',
+    'request-reused',
     'digest-mismatch',
     'source-changed',
     'budget-exhausted',

@@ -1,10 +1,9 @@
-import { ReceiversDifferError } from '@mortise/messaging';
-import type { FileChannel, SentFile } from '@mortise/messaging';
+import { FileAbortedError, ReceiversDifferError } from '@mortise/messaging';
+import type { FileChannel, FileRef, SentFile } from '@mortise/messaging';
 import { Files, InjectFiles } from '@mortise/messaging/nestjs';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { v7 as uuid } from 'uuid';
 
 import type { Config } from '../config.js';
 import { Problem } from '../problems/problem.js';
@@ -49,24 +48,29 @@ export class Uploads {
       FILE_PATIENCE_MS: patienceMs,
     } = this.config;
     drainAfterAnswer(request, reply);
-    if (Number(request.headers['content-length'] ?? 0) > maxBytes)
+    const length = request.headers['content-length'];
+    const sizeBytes = length === undefined ? undefined : Number(length);
+    if (sizeBytes !== undefined && sizeBytes > maxBytes)
       throw new Problem('body-too-large', undefined, { maxBytes });
     await this.abandoned.look(upload.channel);
     const files = this.files.channel(upload.channel, CHANNEL_OPTIONS);
-    const id = upload.key ?? uuid();
+    await requireSame(files, upload);
     const transfer = this.transfers.open();
     const limits = { maxBytes, stallMs, patienceMs, sha256: upload.sha256 };
     const body = new UploadBody(request.raw, limits, transfer);
+    let listed: FileRef | undefined;
     try {
-      const sent = await this.#send(files, upload, id, body, transfer.signal);
-      if (sent.isDuplicate) await requireNotAborted(files, sent);
-      else if (!body.isWhole) {
-        await files.settle(sent);
-        throw new Problem('file-aborted', 'all receivers were done with it before it was sent');
+      const sent = await this.#send(files, upload, body, { sizeBytes, signal: transfer.signal }, (file) => {
+        listed = file;
+      });
+      if (sent.isDuplicate) {
+        await requireNotAborted(files, sent);
+        // Another upload may have come to its end meanwhile.
+        await requireSame(files, upload);
       }
       return sent;
     } catch (error) {
-      throw await this.#ended(files, upload, id, body, error);
+      throw await this.#ended(files, upload, listed, body, error);
     } finally {
       body.close();
       this.transfers.close(transfer);
@@ -75,17 +79,22 @@ export class Uploads {
 
   async #send(
     files: FileChannel,
-    { channel, name }: Upload,
-    id: string,
+    { channel, name, key }: Upload,
     body: UploadBody,
-    signal: AbortSignal,
+    options: { readonly sizeBytes: number | undefined; readonly signal: AbortSignal },
+    onListed: (file: { readonly number: number; readonly epoch: string }) => void,
   ): Promise<SentFile> {
     for (let attempt = 1; ; attempt += 1) {
       const receivers = (await files.receivers()).map(({ receiver }) => receiver);
       if (receivers.length === 0) throw new Problem('no-receivers', undefined, { channel });
       try {
         const sender = this.files.sender(channel, { receivers, leaseMs: UPLOAD_LEASE_MS });
-        return await sender.send(body, { name, id, signal });
+        return await sender.send(body, {
+          name,
+          ...(key !== undefined && { id: key }),
+          ...options,
+          onListed,
+        });
       } catch (error) {
         if (!(error instanceof ReceiversDifferError) || attempt === ATTEMPTS) throw error;
       }
@@ -96,28 +105,38 @@ export class Uploads {
   async #ended(
     files: FileChannel,
     { key, channel }: Upload,
-    id: string,
+    listed: FileRef | undefined,
     { hasBegun }: UploadBody,
     error: unknown,
   ): Promise<unknown> {
+    if (error instanceof FileAbortedError)
+      return new Problem('file-aborted', 'all receivers were done with it before it was sent');
     const slug = error instanceof Problem ? error.slug : undefined;
     const isResumable = key !== undefined && (error instanceof BrokenOff || slug === 'shutting-down');
     if (slug === 'budget-exhausted') {
       // Also tells a channel without room from a Redis that is away.
-      const found = await files.numberOf(id).catch((err: unknown) => ({ err }));
+      const found = await files.numberOf(key ?? 'any').catch((err: unknown) => ({ err }));
       if (found && 'err' in found) return found.err;
       if (found?.isListed && !hasBegun) return new Problem('upload-running', undefined, { key });
     }
     if (!hasBegun || isResumable) return error;
     try {
-      const found = await files.numberOf(id);
       const reason = error instanceof Problem ? error.message : 'The upload failed';
-      if (found) await files.discard(found.number, reason);
+      if (listed) await files.discard(listed, reason);
     } catch (err) {
       this.log.warn({ err, channel }, 'an upload that failed is left for later');
     }
     return error;
   }
+}
+
+/** A key is for one request: what is sent, or was, under it has this name, and this digest where both are known. */
+async function requireSame(files: FileChannel, { key, name, sha256 }: Upload): Promise<void> {
+  const found = key === undefined ? undefined : await files.numberOf(key);
+  if (!found) return;
+  const isOther = found.name !== undefined && found.name !== name;
+  const isOtherBody = found.sha256 !== undefined && sha256 !== undefined && found.sha256 !== sha256;
+  if (isOther || isOtherBody) throw new Problem('request-reused', undefined, { key });
 }
 
 async function requireNotAborted(files: FileChannel, sent: SentFile): Promise<void> {

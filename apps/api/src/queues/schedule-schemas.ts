@@ -1,6 +1,7 @@
 /** What the routes of schedules and of results take and give. */
 import { z } from 'zod';
 
+import { digits } from '../http/digits.js';
 import { MAX_WAIT_MS } from '../http/wait-of.js';
 import { instant, name, payload, queueNameSchema, taskOptions } from './schemas.js';
 
@@ -77,12 +78,7 @@ export const schedulesSchema = z
   .meta({ id: 'Schedules', description: 'The one that is due first comes first.' });
 
 export const resultQuery = z.strictObject({
-  waitMs: z
-    .preprocess(
-      // Number and z.coerce would also take 1e1, 0x10 and spaces.
-      (text) => (typeof text === 'string' && /^[0-9]{1,16}$/.test(text) ? Number(text) : text),
-      z.int('must be a whole number in decimal digits').min(0).max(MAX_WAIT_MS),
-    )
+  waitMs: digits(0, MAX_WAIT_MS)
     .default(0)
     .meta({ description: 'how long to wait for the end of the task, default 0' }),
 });

@@ -9,14 +9,17 @@
  * which asks every later worker to make the same parts, with the same table and the same checkpoints.
  */
 import { randomUUID } from 'node:crypto';
-import { type DayKeys, dayKeys } from '@mortise/api/aggregates';
+import { type DayKeys, dayKeys, type DoneKeys, doneKeys } from '@mortise/api/aggregates';
 import type { RedisClient } from '@mortise/redis';
-import { encodeName } from '@mortise/redis';
+import { decodeName, encodeName } from '@mortise/redis';
 
-import { dailyCount, dailyResume, dailyStage } from '../scripts.gen.js';
+import { dailyCount, dailyDone, dailyDue, dailyResume, dailyStage } from '../scripts.gen.js';
 import { CheckpointConflictError } from './errors.js';
 
-const STAGED_MS = 3_600_000;
+/** Each part renews it. */
+const STAGED_MS = 10_000;
+/** Files that are forgotten at once. */
+const FORGOTTEN_AT_ONCE = 100;
 
 export interface DailyCountsOptions {
   readonly prefix?: string | undefined;
@@ -38,12 +41,14 @@ export interface Checkpoint {
 export class DailyCounts {
   readonly #redis: RedisClient;
   readonly #options: DailyCountsOptions;
+  readonly #done: DoneKeys;
   /** Keeps apart what two workers stage of the same file. */
   readonly #writer = randomUUID();
 
   constructor(redis: RedisClient, options: DailyCountsOptions) {
     this.#redis = redis;
     this.#options = options;
+    this.#done = doneKeys(options.prefix);
   }
 
   /**
@@ -97,10 +102,45 @@ export class DailyCounts {
     }
   }
 
-  /** Forgets up to where a file is counted; it must not come again. One round trip. */
-  async forget(file: string, days: readonly string[]): Promise<void> {
+  /** Before a file that never comes again once it is done is counted in a day. One round trip. */
+  async begin(file: string, day: string): Promise<void> {
+    const days = this.#done.daysOf(file);
+    await Promise.all([
+      this.#redis.call('sadd', [days, day]),
+      this.#redis.call('pexpire', [days, this.#options.markerMs]),
+    ]);
+  }
+
+  /** Such a file will be done: from now on somebody forgets it in time. Safe to repeat. One script. */
+  async done(file: string): Promise<void> {
+    const args = { file: encodeName(file), markerMs: this.#options.markerMs };
+    await dailyDone.run(this.#redis, { done: this.#done.done }, args);
+  }
+
+  /**
+   * Forgets how far files are counted that were done so long ago, by whichever worker; a hundred at most. Returns them, and the ms until there are more, if
+   * there will be.
+   * One script, and for each file three round trips.
+   */
+  async forgetDue(forgetMs: number): Promise<{ files: string[]; nextMs: number | undefined }> {
+    const args = { forgetMs, limit: FORGOTTEN_AT_ONCE };
+    const [nextMs, ...files] = (await dailyDue.run(this.#redis, { done: this.#done.done }, args)) as [
+      number,
+      ...string[],
+    ];
+    const names = files.map(decodeName);
+    for (const file of names) await this.forget(file);
+    return { files: names, nextMs: nextMs < 0 ? undefined : nextMs };
+  }
+
+  /** Forgets up to where a file is counted, in all days; it must not come again. Safe to repeat. Three round trips. */
+  async forget(file: string): Promise<void> {
     const name = encodeName(file);
+    const key = this.#done.daysOf(file);
+    const days = (await this.#redis.call('smembers', [key])) as string[];
     await Promise.all(days.map(async (day) => this.#redis.call('hdel', [this.#keysOf(day).files, name])));
+    // Last, so that whoever comes after one that was killed finds what is left to do.
+    await Promise.all([this.#redis.call('unlink', [key]), this.#redis.call('zrem', [this.#done.done, name])]);
   }
 
   async #stage(staged: string, parts: readonly Buffer[]): Promise<boolean> {

@@ -22,10 +22,12 @@ export class FileCounting {
   readonly #daily: DailyCounts;
   readonly #options: ResolvedOptions;
   readonly #persist: Persist;
+  readonly #readWindow: () => Promise<DayWindow>;
+  /** When the days that are counted have to be looked at again. */
+  #windowUntil = -Infinity;
   #blocks: LineBlocks;
   readonly #counter: LineCounter;
   readonly #malformed = new MalformedLines();
-  readonly #days = new Set<string>();
   #lines = 0;
   /** Lines that end here, or before, are in the counters or in the aggregates. */
   #reached = 0;
@@ -36,7 +38,7 @@ export class FileCounting {
     file: LogFile,
     table: RangeTable,
     daily: DailyCounts,
-    window: DayWindow,
+    readWindow: () => Promise<DayWindow>,
     options: ResolvedOptions,
     persist: Persist,
   ) {
@@ -46,12 +48,10 @@ export class FileCounting {
     this.#options = options;
     this.#persist = persist;
     this.#blocks = new LineBlocks(0, options.maxLineBytes);
+    this.#readWindow = readWindow;
+    // None, until it is read.
+    const window = { first: 0, last: 0 };
     this.#counter = new LineCounter(table, { ...options, window }, this.#malformed);
-  }
-
-  /** Of which it has lines. */
-  get days(): readonly string[] {
-    return [...this.#days];
   }
 
   /** Rejects with what the file rejects with, with CheckpointConflictError, or with the reason of the signal; then it isn't done. */
@@ -63,6 +63,7 @@ export class FileCounting {
         signal?.throwIfAborted();
         if (isFirst) this.#begin(this.#file.offset);
         if (next.done) break;
+        if (performance.now() >= this.#windowUntil) await this.#moveWindow();
         for (const lines of this.#blocks.add(next.value)) await this.#count(lines);
         if (this.#isDue()) await this.#checkpoint();
       }
@@ -122,9 +123,16 @@ export class FileCounting {
   async #open(key: number): Promise<void> {
     if (this.#counter.openDays >= this.#options.maxDays) await this.#checkpoint(true);
     const day = dayOf(key);
-    this.#days.add(day);
-    const countedTo = await this.#persist(() => this.#daily.countedTo(this.#file.id, day));
+    const { id, isOnce } = this.#file;
+    if (isOnce) await this.#persist(() => this.#daily.begin(id, day));
+    const countedTo = await this.#persist(() => this.#daily.countedTo(id, day));
     this.#counter.open(key, countedTo);
+  }
+
+  /** A file that is followed comes to days which were not there when it was begun, perhaps after a silent night. */
+  async #moveWindow(): Promise<void> {
+    this.#counter.window = await this.#persist(this.#readWindow);
+    this.#windowUntil = performance.now() + this.#options.checkpointMs;
   }
 
   #isDue(): boolean {
@@ -150,6 +158,7 @@ export class FileCounting {
     );
     this.#counter.clear(isForgetting);
     this.#checkpointAt = performance.now();
+    this.#windowUntil = -Infinity;
     // The newline that a last line lacks is not in the file.
     const offset = Math.min(toOffset, this.#blocks.offset);
     if (offset <= this.#acked) return;

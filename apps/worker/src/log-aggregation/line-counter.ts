@@ -55,6 +55,8 @@ export class LineCounter {
   #keys = 0;
   /** The day of a line that could not be counted yet, because nobody has said how far the file is counted in it; 0 for none. */
   missingDay = 0;
+  /** It moves on while a file is counted for days. */
+  window: DayWindow;
   /** Lines that were counted before, by whoever read the file last. */
   repeated = 0;
 
@@ -62,6 +64,7 @@ export class LineCounter {
     this.#table = table;
     this.#limits = limits;
     this.#malformed = malformed;
+    this.window = limits.window;
     this.#room = Math.min(MOST_AT_ONCE, limits.maxKeys);
   }
 
@@ -171,7 +174,7 @@ export class LineCounter {
           line = this.#reject('date', bytes, line, at, base);
           continue;
         }
-        const { first, last } = this.#limits.window;
+        const { first, last } = this.window;
         if (day < first || day > last) {
           line = this.#reject('window', bytes, line, at, base);
           continue;

@@ -12,6 +12,8 @@ import type { RangeTable } from './range-table.js';
 const DAY_MS = 86_400_000;
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 2_000;
+/** That are forgotten when it is stopped. */
+const MAX_DONE = 10_000;
 
 /**
  * Counts access logs, lines `IP DATE TIME EVENT`, by day and country, region and city. Each line is counted exactly once, however often its file
@@ -23,8 +25,11 @@ export class LogAggregator {
   readonly #table: RangeTable;
   readonly #options: ResolvedOptions;
   readonly #daily: DailyCounts;
-  /** Files that are done and never come again, the first one first. */
-  #done: { readonly file: string; readonly days: readonly string[]; readonly at: number }[] = [];
+  /** Files that are done and never come again. */
+  readonly #done = new Set<string>();
+  #isStopped = false;
+  #timer: NodeJS.Timeout | undefined;
+  #forgetting: Promise<void> | undefined;
 
   /** Throws TypeError or RangeError for options that cannot be used. */
   constructor(redis: RedisClient, table: RangeTable, options?: LogAggregatorOptions) {
@@ -40,14 +45,13 @@ export class LogAggregator {
    * another worker counts the same file at the same time; with the reason of the signal.
    */
   async count(file: LogFile, { signal }: { readonly signal?: AbortSignal } = {}): Promise<FileReport> {
-    return (await this.#countingOf(file, signal)).run(signal);
+    return this.#countingOf(file, signal).run(signal);
   }
 
-  async #countingOf(file: LogFile, signal: AbortSignal | undefined): Promise<FileCounting> {
+  #countingOf(file: LogFile, signal: AbortSignal | undefined): FileCounting {
     requireName('file.id', file.id);
-    const persist = this.#persist(signal);
-    const window = await persist(() => this.#window());
-    return new FileCounting(file, this.#table, this.#daily, window, this.#options, persist);
+    const readWindow = async (): Promise<DayWindow> => this.#window();
+    return new FileCounting(file, this.#table, this.#daily, readWindow, this.#options, this.#persist(signal));
   }
 
   /**
@@ -62,6 +66,8 @@ export class LogAggregator {
     }: { readonly signal?: AbortSignal; readonly onReport?: (report: FileReport) => void } = {},
   ): Promise<void> {
     const atWork = new Set<Promise<void>>();
+    this.#isStopped = false;
+    this.#forgetIn(0);
     for await (const file of files) {
       const work = this.#settle(file, signal, onReport).finally(() => atWork.delete(work));
       atWork.add(work);
@@ -77,29 +83,65 @@ export class LogAggregator {
     onReport: ((report: FileReport) => void) | undefined,
   ): Promise<void> {
     try {
-      const counting = await this.#countingOf(file, signal);
-      const report = await counting.run(signal);
+      const report = await this.count(file, signal ? { signal } : {});
+      await this.#expectEnd(file, signal);
       await this.#persist(signal)(() => file.done());
-      if (file.isOnce) this.#done.push({ file: file.id, days: counting.days, at: performance.now() });
-      await this.#forget();
       onReport?.(report);
     } catch (error) {
       // A worker that stops leaves the file to whoever comes next.
       if (signal?.aborted) return;
       this.#options.onError(error);
+      if (file.isGivenUp?.(error)) await this.#expectEnd(file, signal).catch(this.#options.onError);
       await file.fail(error).catch(this.#options.onError);
     }
   }
 
-  /** What isn't forgotten, because Redis fails or the process ends, goes away with the other marks of its day. */
-  async #forget(): Promise<void> {
-    const until = performance.now() - this.#options.forgetMs;
-    const due = this.#done.filter(({ at }) => at <= until);
-    this.#done = this.#done.filter(({ at }) => at > until);
+  /** Before it is true, so that no crash comes in between; what comes again after all has nothing more to count. */
+  async #expectEnd(file: LogFile, signal: AbortSignal | undefined): Promise<void> {
+    if (!file.isOnce) return;
+    await this.#persist(signal)(() => this.#daily.done(file.id));
+    this.#done.add(file.id);
+    if (this.#done.size > MAX_DONE) this.#done.delete(this.#done.values().next().value!);
+    this.#forgetIn(this.#options.forgetMs);
+  }
+
+  /**
+   * Forgets at once how far the files that were done here are counted, so that nothing of them is left. Idempotent, legal before `run`. With a Redis that is
+   * away, another aggregator does it, or they go away after `markerMs`.
+   */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    await this.#forgetting;
+    const done = [...this.#done];
+    this.#done.clear();
+    if (this.#redis.status !== 'ready') return;
     try {
-      for (const { file, days } of due) await this.#daily.forget(file, days);
+      for (const file of done) await this.#daily.forget(file);
     } catch (error) {
       this.#options.onError(error);
+    }
+  }
+
+  /** Of this process and of those that were killed. Who ends meanwhile doesn't wait for it. */
+  #forgetIn(ms: number): void {
+    if (this.#isStopped || this.#timer || this.#redis.status === 'end') return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#forgetting = this.#forget();
+    }, ms);
+    this.#timer.unref();
+  }
+
+  async #forget(): Promise<void> {
+    try {
+      const { files, nextMs } = await this.#daily.forgetDue(this.#options.forgetMs);
+      for (const file of files) this.#done.delete(file);
+      if (nextMs !== undefined) this.#forgetIn(nextMs);
+    } catch (error) {
+      this.#options.onError(error);
+      this.#forgetIn(MAX_PAUSE_MS);
     }
   }
 

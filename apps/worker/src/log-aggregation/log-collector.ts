@@ -57,6 +57,7 @@ export class LogCollector {
   /** Resolves when the file at work is put down. Idempotent, legal before `start`. */
   async stop(): Promise<void> {
     await this.#loop.stop();
+    await this.#aggregator.stop();
   }
 
   async #step(signal: AbortSignal): Promise<number> {

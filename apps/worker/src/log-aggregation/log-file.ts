@@ -17,6 +17,8 @@ export interface LogFile {
    * kept for `markerMs`.
    */
   readonly isOnce?: boolean;
+  /** Whether `fail` with that error means that it never comes again. Default: it may. */
+  isGivenUp?(error: unknown): boolean;
   /** It cannot be counted; the error says why, and so whether it may be later. */
   fail(error: unknown): Promise<unknown>;
 }

@@ -56,6 +56,10 @@ export class ReceivedFile implements LogFile {
 
   /** A file whose content is the reason is given up: what is counted of it stays. Any other comes again, from what is acked on. */
   async fail(error: unknown): Promise<void> {
-    if (CONTENT.has((error as { code?: string }).code ?? '')) await this.#file.fail();
+    if (this.isGivenUp(error)) await this.#file.fail();
+  }
+
+  isGivenUp(error: unknown): boolean {
+    return CONTENT.has((error as { code?: string }).code ?? '');
   }
 }

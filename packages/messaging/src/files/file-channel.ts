@@ -35,7 +35,13 @@ import type { FileHead } from './file-state.js';
 import { chunkKeys, readHead } from './file-state.js';
 import type { FileId, FilesContext } from './files-context.js';
 import { RECHECK_MS } from './files-context.js';
-import type { ChannelReceiver, FileChannelOptions, ListedEntry, ListedFile } from './listed-file.js';
+import type {
+  ChannelReceiver,
+  FileChannelOptions,
+  ListedEntry,
+  ListedFile,
+  SentUnderId,
+} from './listed-file.js';
 import { entryOf, fileOf, MAX_LISTED } from './listed-file.js';
 import { FILE_DEFAULTS } from './options.js';
 import { Settling } from './settling.js';
@@ -261,13 +267,24 @@ export class FileChannel {
     await this.#settling.remove([], true);
   }
 
-  /** The number of the file that was sent under an id, and whether it is listed; undefined when it is not known (any more). */
-  async numberOf(id: string): Promise<{ number: number; isListed: boolean } | undefined> {
+  /**
+   * The file that was sent under an id, or is; undefined when it is not known (any more). The name and the SHA-256 are those of what was sent whole, or the name
+   * that it is listed by; they are not there in the moment in which a file comes to its end. Two round trips.
+   */
+  async numberOf(id: string): Promise<SentUnderId | undefined> {
     const { redis, channelKeys } = this.#context;
-    const number = (await redis.call('zscore', [channelKeys.files, encodeName(id)])) as string | null;
+    const [number, sent] = (await Promise.all([
+      redis.call('zscore', [channelKeys.files, encodeName(id)]),
+      redis.call('hget', [channelKeys.sent, `id:${encodeName(id)}`]),
+    ])) as [string | null, string | null];
     if (number === null) return undefined;
-    const isListed = (await redis.call('hexists', [channelKeys.listed, number])) === 1;
-    return { number: Number(number), isListed };
+    const entry = (await redis.call('hget', [channelKeys.listed, number])) as string | null;
+    const found = { number: Number(number), isListed: entry !== null };
+    if (sent !== null) {
+      const space = sent.indexOf(' ');
+      return { ...found, sha256: sent.slice(0, space), name: sent.slice(space + 1) };
+    }
+    return entry === null ? found : { ...found, name: entryOf(found.number, entry).name };
   }
 
   /**

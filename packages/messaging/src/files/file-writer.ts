@@ -93,19 +93,20 @@ export class FileWriter {
 
   /**
    * Takes the lease, when that of another writer has ended. Undefined when the file has ended: it was sent. A file that isn't
-   * there (yet, or any more) begins anew, for those receivers who are not done.
+   * there (yet, or any more) begins anew, for those receivers who are not done. `signal` ends all attempts, `waiting` those to get the lease.
    */
   static async open(
     context: FilesContext,
     limits: FileSenderLimits,
     file: WrittenFile,
     signal: AbortSignal | undefined,
+    waiting = signal,
   ): Promise<FileWriter | undefined> {
     const { events } = context.keys.file(context.channel, file.number, file.fileId);
     const news = await FileNews.open(context.hub, events);
     const writer = new FileWriter(context, limits, file.name, file, news, signal);
     try {
-      const isOpen = await writer.#open(file, signal);
+      const isOpen = await writer.#open(file, waiting);
       if (isOpen) return writer;
       news.close();
       return undefined;
@@ -361,8 +362,8 @@ export class FileWriter {
     const now = performance.now();
     if (now < this.#keptAt + Math.max(everyMs, ttlMs / 8)) return;
     const { redis, channelKeys } = this.#context;
-    const { head, files, listed, done, receivers } = channelKeys;
-    const keys = [head, files, listed, done, receivers];
+    const { head, files, listed, done, receivers, sent } = channelKeys;
+    const keys = [head, files, listed, done, receivers, sent];
     await Promise.all(keys.map(async (key) => redis.call('pexpire', [key, ttlMs, 'GT'])));
     this.#keptAt = now;
   }

@@ -7,6 +7,7 @@
 --   listed       HASH number -> entry
 --   done         SET of <number>:<receiver>
 --   receivers    ZSET receiver -> end of its lease
+--   sent         HASH identity of a path -> record of it
 -- ARGV
 --   number       of the file
 --   token        of the receiver's lease; empty: not asked for
@@ -16,7 +17,7 @@
 -- RETURNS
 --   { 1 when all receivers are done, id of the file, the names of those who are... }; nil: the lease is another's, or the channel is another
 --   one; empty: the file is not listed any more; { -1 }: Redis has forgotten that it was, as after a failover
-local head, files, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local head, files, listed, done, receivers, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local number, token, epoch, fileId = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local names = { unpack(ARGV, 5) }

@@ -7,13 +7,14 @@
 --   listed       HASH number -> entry
 --   done         SET of <number>:<receiver>
 --   receivers    ZSET receiver -> end of its lease
+--   sent         HASH identity of a path -> record of it
 -- ARGV
 --   receiver     encoded
 --   maxReceivers  also those who have left, as long as what was listed before is
 --   ttlMs        ms; the channel expires so long after its last use, if no sender says otherwise
 -- RETURNS
 --   1; 0: it was one; -1: the channel has ended; -2: it has as many as it may have
-local head, files, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local head, files, listed, done, receivers, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local receiver, maxReceivers, ttlMs = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 
 local ended, left = unpack(redis.call('HMGET', head, 'ended', 'left'))

@@ -7,6 +7,7 @@
 --   listed       HASH number -> entry
 --   done         SET of <number>:<receiver>
 --   receivers    ZSET receiver -> end of its lease
+--   sent         HASH identity of a path -> record of it
 -- ARGV
 --   receiver     encoded
 --   holder       who wants the lease
@@ -18,7 +19,7 @@
 --   the epoch, then for each file its number and its entry, in their order }
 --   { 'absent' }: no channel (yet); { 'unknown' }: no such receiver; { 'busy', ms until the lease of the other ends }; { 'lost' };
 --   { 'ended' }: nothing to read any more
-local head, files, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local head, files, listed, done, receivers, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local receiver, holder, token, leaseMs, limit = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 
 local ended, lease, epoch = unpack(redis.call('HMGET', head, 'ended', 'r:' .. receiver, 'epoch'))

@@ -8,6 +8,7 @@
 --   listed       HASH number -> entry
 --   done         SET of <number>:<receiver>
 --   receivers    ZSET receiver -> end of its lease
+--   sent         HASH identity of a path -> record of it
 --   events       channel; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
@@ -17,7 +18,7 @@
 --   numbers...   of the files
 -- RETURNS
 --   how many files are still listed
-local head, files, listed, done, receivers, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local head, files, listed, done, receivers, sent, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local publish, isEnd, lingerMs, ttlMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local names = redis.call('ZRANGE', receivers, '0', '-1')
@@ -56,6 +57,7 @@ if left == 0 and redis.call('HEXISTS', head, 'ended') == 1 then
   redis.call('UNLINK', listed, done, receivers)
   redis.call('PEXPIRE', head, lingerMs)
   redis.call('PEXPIRE', files, lingerMs)
+  redis.call('PEXPIRE', sent, lingerMs)
 end
 if isChanged then
   redis.call(publish, events, '*:' .. (isEnd == '1' and 'ended' or 'removed'))

@@ -9,13 +9,31 @@ import { pieceOf } from './chunk-filler.js';
 const compress = promisify(gzip);
 
 /** Of text in a member: the ratio is that of one large member but for about a hundredth. */
-const MEMBER_BYTES = 256 * 1_024;
+const MAX_MEMBER_BYTES = 256 * 1_024;
 /** That are compressed at the same time, on the threads of Node. */
 const AT_ONCE = 4;
 
-export async function* gzipMembers(source: AsyncIterable<Uint8Array | string>): AsyncGenerator<Buffer> {
+/**
+ * How much text is in a member, so that any two of them fit a window, less what is on the way, however badly they compress; by the options of the sender alone,
+ * so that the next one makes the same members.
+ */
+export function memberBytesFor({
+  windowBytes,
+  chunkBytes,
+}: {
+  windowBytes: number;
+  chunkBytes: number;
+}): number {
+  const room = (windowBytes - 2 * chunkBytes) / 2;
+  return Math.min(MAX_MEMBER_BYTES, 2 ** Math.floor(Math.log2(room)));
+}
+
+export async function* gzipMembers(
+  source: AsyncIterable<Uint8Array | string>,
+  memberBytes: number,
+): AsyncGenerator<Buffer> {
   const underWay: Promise<Buffer>[] = [];
-  for await (const text of blocksOf(source)) {
+  for await (const text of blocksOf(source, memberBytes)) {
     const member = compress(text);
     // Heard when it is its turn.
     member.catch(() => undefined);
@@ -25,20 +43,23 @@ export async function* gzipMembers(source: AsyncIterable<Uint8Array | string>): 
   for (const member of underWay) yield await member;
 }
 
-/** Each of them MEMBER_BYTES long, but for the last one. */
-async function* blocksOf(source: AsyncIterable<Uint8Array | string>): AsyncGenerator<Buffer> {
-  let block = Buffer.allocUnsafeSlow(MEMBER_BYTES);
+/** Each of them of that length, but for the last one. */
+async function* blocksOf(
+  source: AsyncIterable<Uint8Array | string>,
+  memberBytes: number,
+): AsyncGenerator<Buffer> {
+  let block = Buffer.allocUnsafeSlow(memberBytes);
   let used = 0;
   for await (const piece of source) {
     const bytes = pieceOf(piece);
     for (let from = 0; from < bytes.length;) {
-      const part = bytes.subarray(from, from + MEMBER_BYTES - used);
+      const part = bytes.subarray(from, from + memberBytes - used);
       block.set(part, used);
       from += part.length;
       used += part.length;
-      if (used === MEMBER_BYTES) {
+      if (used === memberBytes) {
         yield block;
-        block = Buffer.allocUnsafeSlow(MEMBER_BYTES);
+        block = Buffer.allocUnsafeSlow(memberBytes);
         used = 0;
       }
     }

@@ -25,6 +25,16 @@ export interface ChannelReceiver {
   readonly isActive: boolean;
 }
 
+/** What a channel knows of an id. */
+export interface SentUnderId {
+  readonly number: number;
+  /** Somebody is not done with it. */
+  readonly isListed: boolean;
+  readonly name?: string;
+  /** Of the whole file, in hex. */
+  readonly sha256?: string;
+}
+
 export interface ListedEntry {
   readonly number: number;
   readonly epoch: string;

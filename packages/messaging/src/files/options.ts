@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import type { Telemetry } from '@mortise/redis';
 import { requireDuration, requireInteger, requireName, requireOneOf } from '@mortise/redis';
 
@@ -30,6 +31,11 @@ export interface FileSenderOptions {
   readonly deadReceivers?: 'wait' | 'drop' | 'fail';
   /** With `drop` and `fail`: how long a receiver may be away, in ms, counted from when its absence is seen. Default 30,000. */
   readonly graceMs?: number;
+  /**
+   * Who sends paths, 1 to 1,024 bytes: a sender of the same name sees to files that one before has begun and left, and whose paths name something
+   * else by now. Default: the name of the host.
+   */
+  readonly host?: string;
   /** Is told what is counted. Default: nobody is. */
   readonly telemetry?: Telemetry;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
@@ -50,12 +56,15 @@ export interface SendFileOptions {
   /** What receivers see; 1 to 1,024 bytes. Default: the last part of the path. */
   readonly name?: string;
   /**
-   * Tells files apart: what is sent again with the same id goes on where it was, or does nothing if it was sent. Default: for
-   * a path its name, inode and time of birth; for a Readable a new UUID.
+   * Tells files apart: what is sent again with the same id goes on where it was, or does nothing if it was sent; what was aborted is sent anew. Default:
+   * a path is told by what it is (device, inode, birth, and what stands at the beginning and the end of what was sent), whatever its name, and what it has
+   * grown by since it was sent is another file; for anything else a new UUID.
    */
   readonly id?: string;
+  /** How many bytes the source has, if it is no path and that is known: no more room is reserved than these need. Others are ERR_SOURCE_CHANGED. */
+  readonly sizeBytes?: number | undefined;
   /**
-   * Compresses it: as members of gzip of 256 KiB of text each, so that receivers can go on anywhere, whatever the window. The name gets
+   * Compresses it: as members of gzip of 256 KiB of text each, or less for a window below 1 MiB, so that receivers can go on anywhere, whatever the window. The name gets
    * `.gz`; a source that has it already is inflated first, and made of such members. What is written slowly is seen when it has so many
    * bytes. `bytes` and `sha256` are of what is sent. Default false.
    */
@@ -64,6 +73,8 @@ export interface SendFileOptions {
   readonly follow?: AbortSignal;
   /** Stops: `send` rejects with its reason, and the file stays open, to be sent on later. */
   readonly signal?: AbortSignal;
+  /** Called when the file is listed, before its first byte is sent; again when that was forgotten. */
+  readonly onListed?: (file: { readonly number: number; readonly epoch: string }) => void;
   /** Called after each chunk. What it throws ends the `send` as an error of the source does. */
   readonly onProgress?: (progress: FileProgress) => void;
 }
@@ -128,6 +139,7 @@ export interface FileSenderLimits {
   readonly ttlMs: number;
   readonly deadReceivers: 'wait' | 'drop' | 'fail';
   readonly graceMs: number;
+  readonly host: string;
 }
 
 export function resolveFileSenderOptions(options: FileSenderOptions): FileSenderLimits {
@@ -173,6 +185,7 @@ export function resolveFileSenderOptions(options: FileSenderOptions): FileSender
       'fail',
     ]),
     graceMs: requireDuration('graceMs', options.graceMs ?? FILE_DEFAULTS.graceMs, { min: 0, max: DAY_MS }),
+    host: requireName('host', options.host ?? (hostname() || 'localhost')),
   };
 }
 

@@ -14,19 +14,22 @@ export interface SentFile {
   readonly bytes: number;
   /** Of the whole file, in hex. Empty when it had been sent before. */
   readonly sha256: string;
-  /** It had been sent before, by this id; nothing was read. */
+  /** It had been sent before: by this id, or as it is from this path. Nothing was sent. */
   readonly isDuplicate: boolean;
   /** How many bytes had been sent by an earlier `send`, on which this one went on. */
   readonly resumedAt: number;
 }
 
-/** What is to be sent; its id is drawn for when it is not listed yet. */
+/** What is to be sent; its `fileId` is drawn for when it is not listed yet. */
 export interface WantedFile extends Pick<FileId, 'fileId'> {
-  readonly given: string;
   readonly name: string;
   readonly id: string;
-  /** Bytes of the window. */
+  /** The caller has given the id: what was sent under it is kept. */
+  readonly isNamed?: boolean;
+  /** Bytes of the budget. */
   readonly reserve: number;
+  /** Of a path: its identity, the record of it that was seen, and what it is to be. */
+  readonly path?: { readonly identity: string; readonly seen: string; readonly record: string } | undefined;
 }
 
 /** So many random ones are no other channel's, and no other file's. */

@@ -4,7 +4,6 @@ import { toChatMessage } from '../chat/chat-message.js';
 import type { ChatsContext } from '../chat/chats-context.js';
 import { ackedIdOf } from '../log/standing.js';
 import { chatRead } from '../scripts.gen.js';
-import type { ByteBudget } from './byte-budget.js';
 
 /** Which part of a log to read. */
 export interface Part {
@@ -15,10 +14,15 @@ export interface Part {
   /** The last ones of these, not the first ones. */
   readonly isLatest?: boolean;
   readonly limit: number;
-  /** The most bytes of entries, but for the first one. Default: any. */
+  /** The most bytes of entries; none come when the first one is larger. Default: any. */
   readonly maxBytes?: number;
-  /** What the reply may have: less than the part where it is short. Default: all. */
-  readonly budget?: ByteBudget;
+}
+
+/** An entry that was left in the log for its size. */
+export interface LeftEntry {
+  readonly bytes: number;
+  /** In ms since 1970. */
+  readonly sentAt: number;
 }
 
 /** A part of a log, and its chat, at one instant. */
@@ -32,6 +36,10 @@ export interface ChatSlice<Body> {
   /** Messages behind the cursor. */
   readonly unread: number;
   readonly messages: ChatMessage<Body>[];
+  /** Of each message, as it is stored. */
+  readonly sizes: number[];
+  /** The next one, if it did not fit. */
+  readonly left?: LeftEntry;
 }
 
 type Reply = [
@@ -42,6 +50,8 @@ type Reply = [
   unread: number,
   reached: number,
   entries: string[],
+  leftBytes: number,
+  leftAt: number,
 ];
 
 /** Entries that one script call looks at: some ms of the server. */
@@ -58,14 +68,14 @@ export class ChatReader<Body> {
   }
 
   /**
-   * As much of the part as fits the limit, and something if there is anything. One round trip; one more for each 10,000 places
-   * of deleted messages side by side. Null when there is no such chat, or it doesn't have the member.
+   * As much of the part as fits the limits; nothing only if there is nothing, or the first one is too large. One round trip;
+   * one more for each 10,000 places of deleted messages side by side. Null when there is no such chat, or it doesn't have the member.
    *
    * @param member Who reads from their cursor on. Default: nobody, anything.
    */
   async read(chatId: string, part: Part, member?: string): Promise<ChatSlice<Body> | null> {
     const { redis, keys } = this.#context;
-    const { isLatest = false, limit, maxBytes = Infinity, budget } = part;
+    const { isLatest = false, limit, maxBytes = Infinity } = part;
     let { after = 0, before = 0 } = part;
     for (;;) {
       const reply = (await chatRead.run(redis, keys.chat(chatId), {
@@ -78,15 +88,21 @@ export class ChatReader<Body> {
         maxBytes: Math.min(maxBytes, MAX_BYTES),
       })) as Reply | null;
       if (!reply) return null;
-      const [epoch, lastId, score, baseId, unread, reached, entries] = reply;
+      const [epoch, lastId, score, baseId, unread, reached, entries, leftBytes, leftAt] = reply;
       const isThrough = isLatest
         ? reached - 1 <= Math.max(after, baseId)
         : reached >= (before || lastId + 1) - 1;
-      if (entries.length > 0 || isThrough) {
-        const messages = (budget ? budget.take(entries) : entries).map((entry) =>
-          toChatMessage<Body>(entry, epoch)!,
-        );
-        return { epoch, lastId, ackedId: ackedIdOf(score), baseId, unread, messages };
+      if (entries.length > 0 || leftBytes > 0 || isThrough) {
+        return {
+          epoch,
+          lastId,
+          ackedId: ackedIdOf(score),
+          baseId,
+          unread,
+          messages: entries.map((entry) => toChatMessage<Body>(entry, epoch)!),
+          sizes: entries.map((entry) => Buffer.byteLength(entry)),
+          ...(leftBytes > 0 && { left: { bytes: leftBytes, sentAt: epoch + leftAt } }),
+        };
       }
       if (isLatest) before = reached;
       else after = reached;

@@ -20,6 +20,8 @@ export interface Standing {
   readonly score: number;
   /** The parts of the head that were asked for, positive. */
   readonly head: readonly number[];
+  /** Whether its log was empty then. Undefined: nobody asked. */
+  readonly isEmpty?: boolean;
   readonly isMuted: boolean;
 }
 
@@ -29,16 +31,24 @@ export interface Findings {
   readonly standings: Standing[];
   /** All that were looked into, in that order: some may not have the member. */
   readonly chatIds: string[];
-  /** Those of the chats that needn't be looked at whose log is empty, and those of which one or the other isn't. */
-  readonly quiet: Entered[];
-  readonly stirred: Entered[];
+  /** Those that were not looked at, since their log is empty. */
+  readonly quiet: readonly string[];
   /** Entries that are of no use, for `forget`. */
   readonly useless: Useless;
 }
 
-/** A chat of the index that was not looked at. */
-export interface Entered {
+/** Chats that needn't all be looked at. */
+export interface Known {
+  /** Those whose heads tell nothing new as long as their log is empty. */
+  readonly quiet: readonly string[];
+  /** Those that can't be read. */
+  readonly isLeftOut: (chatId: string) => boolean;
+}
+
+/** A chat of the index that may be looked at. */
+interface Entered {
   readonly chatId: string;
+  readonly chat: string;
   readonly isMuted: boolean;
 }
 
@@ -68,6 +78,7 @@ const MAX_BATCH = 100;
 const LOGS_OF_ONE_LOOK = 10;
 /** Entries that one call looks into. */
 const MAX_FORGOTTEN = 1_000;
+const NOTHING_KNOWN: Known = { quiet: [], isLeftOut: () => false };
 
 /**
  * The index of a member's chats: a superset of the truth, which is the cursor in the chat. It is written first, so nothing is
@@ -101,22 +112,18 @@ export class MemberIndex {
 
   /**
    * The chats that a member is in, with what the chats themselves say. Two round trips, the second one over one pipeline for
-   * each Cluster node. O(chats).
+   * each Cluster node; one when all are quiet. O(chats).
    *
    * @param head The parts of the heads to read.
-   * @param isQuiet Tells chats of which it is enough to know whether their log is empty. Default: none.
+   * @param known Default: nothing, so that all are looked at.
    */
   async find(
     member: string,
     head: readonly string[],
     includeMuted = true,
-    isQuiet: (chatId: string) => boolean = () => false,
+    { quiet, isLeftOut }: Known = NOTHING_KNOWN,
   ): Promise<Findings> {
-    const { redis, keys } = this.#context;
-    const { chats, mutes } = keys.member(member);
-    const replies = await readMany(redis, [['zrange', chats, 0, -1], ['hgetall', mutes], ['time']]);
-    const [indexed, mutedUntil, time] = replies as [string[], Record<string, string>, Time];
-    const now = toMs(time);
+    const { indexed, mutedUntil, now, empty } = await this.#open(member, quiet);
     const muted = new Set<string>();
     const endedMutes: [string, string][] = [];
     for (const [chat, until] of Object.entries(mutedUntil)) {
@@ -124,56 +131,85 @@ export class MemberIndex {
       else endedMutes.push([chat, until]);
     }
     const wanted = includeMuted || muted.size === 0 ? indexed : indexed.filter((chat) => !muted.has(chat));
-    const looked: (Entered & { readonly chat: string })[] = [];
-    const assumed: Entered[] = [];
-    for (const chat of wanted) {
-      const entry = { chat, chatId: decodeName(chat), isMuted: muted.has(chat) };
-      (isQuiet(entry.chatId) ? assumed : looked).push(entry);
-    }
-    const { found, quiet, stirred } = await this.#look(encodeName(member), head, looked, assumed);
-    const standings: Standing[] = [];
-    const dangling: string[] = [];
-    for (const [index, scores] of found.entries()) {
-      const score = scores[head.length];
-      const { chat, chatId, isMuted } = looked[index]!;
-      if (score === null || score === undefined) dangling.push(chat);
-      else {
-        // Not `-part`, which makes -0 of 0.
-        const parts = scores.map((part) => 0 - Number(part));
-        standings.push({ chatId, score: Number(score), head: parts, isMuted });
-      }
-    }
     const chatIds = wanted.map(decodeName);
-    return { standings, chatIds, quiet, stirred, useless: { dangling, endedMutes, now } };
+    const looked: Entered[] = [];
+    const still: string[] = [];
+    for (const [index, chat] of wanted.entries()) {
+      const chatId = chatIds[index]!;
+      if (empty.has(chatId)) still.push(chatId);
+      else if (!isLeftOut(chatId)) looked.push({ chat, chatId, isMuted: muted.has(chat) });
+    }
+    const stirred = new Set(empty.size === quiet.length ? [] : quiet.filter((chatId) => !empty.has(chatId)));
+    const found = await this.#look(encodeName(member), head, looked, stirred);
+    const standings = found.filter((standing) => standing !== null);
+    const dangling = looked.filter((_, index) => found[index] === null).map(({ chat }) => chat);
+    return { standings, chatIds, quiet: still, useless: { dangling, endedMutes, now } };
   }
 
-  /** The heads of some chats, and of others whether their logs are empty. One round trip. */
+  /**
+   * The index, and those of the quiet chats whose logs are empty. One round trip. Where several logs were asked for together
+   * and one of them holds something, none of them counts as empty.
+   */
+  async #open(
+    member: string,
+    quiet: readonly string[],
+  ): Promise<{
+    indexed: string[];
+    mutedUntil: Record<string, string>;
+    now: number;
+    empty: ReadonlySet<string>;
+  }> {
+    const { redis, keys } = this.#context;
+    const { chats, mutes } = keys.member(member);
+    const reads: Read[] = [['zrange', chats, 0, -1], ['hgetall', mutes], ['time']];
+    const heads = reads.length;
+    const size = this.#slotRule.isEnforced ? 1 : LOGS_OF_ONE_LOOK;
+    for (let from = 0; from < quiet.length; from += size) {
+      reads.push(['exists', ...quiet.slice(from, from + size).map((chatId) => keys.chat(chatId).log)]);
+    }
+    try {
+      const replies = await readMany(redis, reads);
+      const [indexed, mutedUntil, time] = replies as [string[], Record<string, string>, Time];
+      const empty = quiet.filter((_, index) => replies[heads + Math.floor(index / size)] === 0);
+      return { indexed, mutedUntil, now: toMs(time), empty: new Set(empty) };
+    } catch (error) {
+      if (size === 1 || !this.#slotRule.learn(error)) throw error;
+      return this.#open(member, quiet);
+    }
+  }
+
+  /** What the heads of chats say; null for those that don't have the member. Of those that were stirred, also whether their logs are empty. One round trip. */
   async #look(
     name: string,
     head: readonly string[],
     looked: readonly Entered[],
-    assumed: readonly Entered[],
-  ): Promise<{ found: (string | null)[][]; quiet: Entered[]; stirred: Entered[] }> {
+    stirred: ReadonlySet<string>,
+  ): Promise<(Standing | null)[]> {
     const { redis, keys } = this.#context;
-    const reads = looked.map(({ chatId }): Read => ['zmscore', keys.chat(chatId).chat, ...head, name]);
-    const size = this.#slotRule.isEnforced ? 1 : LOGS_OF_ONE_LOOK;
-    for (let from = 0; from < assumed.length; from += size) {
-      const logs = assumed.slice(from, from + size).map(({ chatId }) => keys.chat(chatId).log);
-      reads.push(['exists', ...logs]);
+    const reads: Read[] = [];
+    for (const { chatId } of looked) {
+      const { chat, log } = keys.chat(chatId);
+      reads.push(['zmscore', chat, ...head, name]);
+      // Not LLEN, which refuses a log of another type.
+      if (stirred.has(chatId)) reads.push(['exists', log]);
     }
-    try {
-      const replies = await readMany(redis, reads);
-      const quiet: Entered[] = [];
-      const stirred: Entered[] = [];
-      for (const [index, entry] of assumed.entries()) {
-        const existing = replies[looked.length + Math.floor(index / size)] as number;
-        (existing === 0 ? quiet : stirred).push(entry);
-      }
-      return { found: replies.slice(0, looked.length) as (string | null)[][], quiet, stirred };
-    } catch (error) {
-      if (size === 1 || !this.#slotRule.learn(error)) throw error;
-      return this.#look(name, head, looked, assumed);
-    }
+    const replies = await readMany(redis, reads);
+    let next = 0;
+    return looked.map(({ chatId, isMuted }) => {
+      const scores = replies[next++] as (string | null)[];
+      const isEmpty = stirred.has(chatId) ? replies[next++] === 0 : undefined;
+      const score = scores[head.length] ?? null;
+      if (score === null) return null;
+      // Not `-part`, which makes -0 of 0.
+      const parts = scores.map((part) => 0 - Number(part));
+      return {
+        chatId,
+        score: Number(score),
+        head: parts,
+        isMuted,
+        ...(isEmpty !== undefined && { isEmpty }),
+      };
+    });
   }
 
   /**

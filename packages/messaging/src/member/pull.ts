@@ -1,4 +1,7 @@
-/** What is new in all chats of a member: the index, then the head of each chat, then the entries of those that have some. */
+/**
+ * What is new in all chats of a member: the index, then the head of each chat, then the entries of those that have some. With the
+ * index are asked the logs of chats in which there was nothing new, so who has nothing new at all is told so in one round trip.
+ */
 import { requireName } from '@mortise/redis';
 import type { Acks } from '../chat/acks.js';
 import type { ChatsContext } from '../chat/chats-context.js';
@@ -108,29 +111,32 @@ export class Puller<Body> {
 
   async #look(member: string, { includeMuted, ...bounds }: Wanted): Promise<Look<Body>> {
     const lookedAt = performance.now();
-    const isQuiet = (chatId: string): boolean => this.#quiet.has(member, chatId, lookedAt);
-    const found = await this.#unreadable.find(this.#index, member, UNREAD_HEAD, includeMuted, isQuiet);
-    const { chatIds, standings, quiet, stirred, useless } = found;
+    const known = this.#quiet.of(member, lookedAt);
+    const found = await this.#unreadable.find(this.#index, member, UNREAD_HEAD, includeMuted, known);
+    const { chatIds, standings, quiet, useless } = found;
+    if (quiet.length < known.length) {
+      const isStill = new Set(quiet);
+      for (const chatId of known) if (!isStill.has(chatId)) this.#quiet.delete(member, chatId);
+    }
     const fresh: Standing[] = [];
     for (const standing of standings) {
       const {
         chatId,
         score,
         head: [lastId = 0],
+        isEmpty,
       } = standing;
       if (lastId > ackedIdOf(score)) fresh.push(standing);
-      else this.#quiet.add(member, chatId, lookedAt);
+      else this.#quiet.add(member, chatId, lookedAt, isEmpty);
     }
-    const unread = { member, fresh, stirred, now: useless.now, lookedAt };
+    const unread = { member, fresh, now: useless.now, lookedAt };
     const [news, { candidates }] = await Promise.all([
       this.#reader.read(unread, bounds),
       this.#index.forget(member, useless),
     ]);
-    for (const { chatId } of quiet) this.#quiet.addEmpty(member, chatId);
     this.#quiet.keep(member, chatIds);
-    const pulled = inOrder(chatIds, news);
-    const entered = [...standings, ...quiet, ...stirred].map(({ chatId }) => chatId);
-    return { chatIds, heard: [...entered, ...candidates], pulled };
+    const entered = [...standings.map(({ chatId }) => chatId), ...quiet];
+    return { chatIds, heard: [...entered, ...candidates], pulled: inOrder(chatIds, news) };
   }
 
   async #ack(member: string, { chatId, epoch, messages, gap }: Pulled<Body>): Promise<void> {

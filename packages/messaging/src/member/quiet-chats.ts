@@ -17,8 +17,8 @@ const MAX_CHATS = 50_000;
 /** What is known of a chat: the instant, by `performance.now()`, until which it is relied on. */
 interface Look {
   readonly until: number;
-  /** Whether its log was empty, or held what others have yet to read. Undefined: nobody asked. */
-  readonly isEmpty: boolean | undefined;
+  /** Whether its log held what others have yet to read, so that it tells nothing. */
+  readonly isInUse: boolean;
 }
 
 export class QuietChats {
@@ -30,22 +30,13 @@ export class QuietChats {
     this.#maxAgeMs = Math.min(MAX_AGE_MS, retentionMs / 2);
   }
 
-  /** Whether there is nothing new for the member when the log is empty. */
-  has(member: string, chatId: string, now: number): boolean {
-    const look = this.#members.get(member)?.get(chatId);
-    return look !== undefined && look.isEmpty !== false && look.until > now;
-  }
-
-  /** Whether everything in the log came since the member had read all that there was. */
-  wasEmpty(member: string, chatId: string): boolean {
-    return this.#members.get(member)?.get(chatId)?.isEmpty === true;
-  }
-
-  /** Notes that the log is still empty, or was found to be: the head is no younger for that. */
-  addEmpty(member: string, chatId: string): void {
-    const chats = this.#members.get(member);
-    const look = chats?.get(chatId);
-    if (look && !look.isEmpty) chats!.set(chatId, { until: look.until, isEmpty: true });
+  /** Chats with nothing new for the member as long as their log is empty. O(chats of the member). */
+  of(member: string, now: number): string[] {
+    const chatIds: string[] = [];
+    for (const [chatId, { until, isInUse }] of this.#members.get(member) ?? []) {
+      if (!isInUse && until > now) chatIds.push(chatId);
+    }
+    return chatIds;
   }
 
   /**
@@ -61,9 +52,9 @@ export class QuietChats {
     }
     const known = chats.get(chatId);
     // Until then it has been seen to hold something.
-    if (isEmpty === undefined && known?.isEmpty === false && known.until > lookedAt) return;
+    if (isEmpty === undefined && known?.isInUse && known.until > lookedAt) return;
     if (!known) this.#count += 1;
-    chats.set(chatId, { until: lookedAt + this.#maxAgeMs, isEmpty });
+    chats.set(chatId, { until: lookedAt + this.#maxAgeMs, isInUse: isEmpty === false });
     this.#forgetOldest(member);
   }
 

@@ -1,277 +1,216 @@
 /**
- * Reads what is behind a member's cursors, with native reads: a script for each chat costs the server three times as much,
- * and on Cluster no script sees all of them.
+ * Reads what is behind a member's cursors, as much as one reply has room for.
  *
- * A log may be trimmed, or grow, between its head and its entries. Ids are dense, so that shows: the entries don't begin
- * behind the cursor, or are not as many as there should be. Such a chat is read again, at one instant, by a script; likewise one
- * that has lost unread messages to its caps, one whose next entries are all deleted, and one that was just created.
+ * What Redis has to send is bounded before it is asked for. The head says how large a log is. Those that fit into an equal part
+ * of the bytes are read with native reads; of each other one a script sends what fits into its part, and says how large the
+ * next entry is and since when it waits. Nothing is guessed, and nothing is counted that could not be decoded.
  *
- * What Redis has to send is bounded before it is asked for. The head says how large a log is. A chat that holds more than its
- * part of what the reply may have is left to the script, which stops in time.
+ * Then it is known what is left of the bytes, and one more round trip gives it to those that have more. It also
+ * has the message that waits for the longest time, whatever its size, so that none waits for ever behind chats that go on getting small
+ * ones; the others make room for it, which throws away at most one reply of what was read.
+ *
+ * Rejected: a place in a rotation, kept in Redis. A pull would have to write, and each device would move it for the others.
  */
-import type { Read } from '@mortise/redis';
-import { encodeName, readMany } from '@mortise/redis';
-import type { ChatMessage } from '../chat/chat-message.js';
-import { toChatMessage } from '../chat/chat-message.js';
 import type { ChatsContext } from '../chat/chats-context.js';
-import { entryId, toRange } from '../log/entry.js';
-import { ackedIdOf, HEAD } from '../log/standing.js';
-import { ByteBudget } from './byte-budget.js';
+import { toRange } from '../log/entry.js';
+import { HEAD } from '../log/standing.js';
 import { ChatReader } from './chat-reader.js';
-import type { Entered, Standing } from './member-index.js';
+import { largestPart } from './fair-parts.js';
+import type { Standing } from './member-index.js';
+import { NativeReader } from './native-reader.js';
 import type { Pulled } from './pulled.js';
 import type { QuietChats } from './quiet-chats.js';
-import { ofOneChat, UnreadableChats } from './unreadable-chats.js';
+import type { ReadChat } from './read-chat.js';
+import { bytesOf, fit, oldestOf } from './read-chat.js';
+import { UnreadableChats } from './unreadable-chats.js';
 
 /** What was found out about the chats of a member before. */
 export interface Unread {
   readonly member: string;
   /** Chats with something behind the cursor, and `UNREAD_HEAD`. */
   readonly fresh: readonly Standing[];
-  /** Chats in which everything was read, until something was put into their logs. */
-  readonly stirred: readonly Entered[];
   /** The clock of the member's server, ms. */
   readonly now: number;
   /** When that was, on the clock of `performance.now()`. */
   readonly lookedAt: number;
 }
 
-interface Bounds {
-  /** Entries of each chat. */
-  readonly share: number;
-  readonly budget: ByteBudget;
-  /** Chats that were created from then on may have been created since their heads were read. */
-  readonly youngFrom: number;
-}
-
-/** What native reads have come to. */
-interface Found<Body> {
-  readonly pulled: Pulled<Body>[];
-  /** Chats whose heads are known by now. */
-  readonly fresh: Standing[];
-  /** Chats for the script. */
-  readonly again: Entered[];
+/** What to ask of the script. */
+interface Ask<Body> {
+  readonly standing: Standing;
+  readonly maxBytes: number;
+  /** What was read before, and is to be gone on with. */
+  readonly before?: ReadChat<Body> | undefined;
 }
 
 /** Parts of the heads that the standings have to have. */
 export const UNREAD_HEAD = [HEAD.lastId, HEAD.bytes] as const;
 /** The most entries in one reply: with many chats, each gives less than `limit`. */
 const MAX_ENTRIES = 10_000;
+/** What is left of the bytes goes to fewer chats when it would be less for each: a script costs as much as so many bytes. */
+const WORTH_BYTES = 1_024;
 /** The clocks of two masters differ by less, in ms. */
 const CLOCKS_DIFFER_MS = 1_000;
-/** What an entry may have besides its body: a name of 1,024 bytes, encoded. */
-const MAX_ENTRY_HEAD_BYTES = 4_096;
 
 export class UnreadReader<Body> {
   readonly #context: ChatsContext;
+  readonly #native: NativeReader<Body>;
   readonly #reader: ChatReader<Body>;
   readonly #quiet: QuietChats;
   readonly #unreadable: UnreadableChats;
-  readonly #maxEntryBytes: number;
 
   constructor(context: ChatsContext, quiet: QuietChats) {
     this.#context = context;
+    this.#native = new NativeReader(context);
     this.#reader = new ChatReader(context);
     this.#quiet = quiet;
     this.#unreadable = UnreadableChats.of(context);
-    this.#maxEntryBytes = context.limits.maxBodyBytes + MAX_ENTRY_HEAD_BYTES;
   }
 
   /**
-   * Up to `limit` entries of each chat and `maxBytes` of all. Chats of which nothing fits any more are left out. One round
-   * trip; more where a chat was just created, has changed meanwhile, or has more bytes than its part.
+   * Up to `limit` entries of each chat and `maxBytes` of all, at least one. Chats of which nothing fits are left out. One
+   * round trip; one more where there are more bytes than that, or a chat was just created or has changed meanwhile; and one for each
+   * chat that then turns out to be unreadable or to hold something older that is too large.
    */
   async read(
     unread: Unread,
     { limit, maxBytes }: { limit: number; maxBytes: number },
   ): Promise<Pulled<Body>[]> {
-    const { fresh, stirred, now } = unread;
-    const count = fresh.length + stirred.length;
-    if (count === 0) return [];
-    const bounds = {
-      share: Math.max(1, Math.min(limit, Math.floor(MAX_ENTRIES / count))),
-      budget: new ByteBudget(maxBytes),
-      youngFrom: now - (this.#context.redis.isCluster ? CLOCKS_DIFFER_MS : 0),
-    };
-    const bytesOfEach = maxBytes / count;
-    const [first, second] = await Promise.all([
-      this.#readFresh(fresh, bytesOfEach * fresh.length, bounds),
-      this.#readStirred(unread, bytesOfEach, bounds),
+    const { fresh, now } = unread;
+    if (fresh.length === 0) return [];
+    const share = Math.max(1, Math.min(limit, Math.floor(MAX_ENTRIES / fresh.length)));
+    const youngFrom = now - (this.#context.redis.isCluster ? CLOCKS_DIFFER_MS : 0);
+    const part = largestPart(fresh.map(heldBytes), maxBytes);
+    const small = fresh.filter((standing) => heldBytes(standing) <= part);
+    const large = fresh.filter((standing) => heldBytes(standing) > part);
+    const [native, scripted] = await Promise.all([
+      this.#native.read(small, { share, youngFrom }),
+      this.#ask(
+        unread,
+        large.map((standing) => ({ standing, maxBytes: Math.floor(part) })),
+        share,
+      ),
     ]);
-    const third = await this.#readFresh(second.fresh, bounds.budget.left, bounds);
-    const again = [first, second, third].flatMap((found) => found.again);
-    const last = await this.#readAgain(unread, again, bounds);
-    return [...first.pulled, ...second.pulled, ...third.pulled, ...last];
-  }
-
-  /** @param bytes What all of them together may have. */
-  async #readFresh(
-    fresh: readonly Standing[],
-    bytes: number,
-    { share, budget, youngFrom }: Bounds,
-  ): Promise<Found<Body>> {
-    const { redis, keys } = this.#context;
-    const held = fresh.reduce((sum, { head: [, heldBytes = 0] }) => sum + heldBytes, 0);
-    const most = held <= bytes ? Infinity : bytes / fresh.length;
-    const again: Entered[] = fresh.filter(({ head: [, heldBytes = 0] }) => heldBytes > most);
-    const native =
-      again.length === 0 ? fresh : fresh.filter(({ head: [, heldBytes = 0] }) => heldBytes <= most);
-    const reads: Read[] = [];
-    for (const {
-      chatId,
-      score,
-      head: [lastId = 0],
-    } of native) {
-      const { chat, log, uncounted } = keys.chat(chatId);
-      const ackedId = ackedIdOf(score);
-      const behind = lastId - ackedId;
-      reads.push(
-        ['lrange', log, -behind, behind > share ? share - behind - 1 : -1],
-        ['zscore', chat, HEAD.epoch],
-      );
-      if (behind > share) reads.push(['zcount', uncounted, `(${ackedId}`, lastId]);
+    const read = new Map<string, ReadChat<Body>>();
+    for (const chat of [...native.chats, ...scripted]) read.set(chat.pulled.chatId, chat);
+    const inOrder = (): ReadChat<Body>[] => fresh.flatMap(({ chatId }) => read.get(chatId) ?? []);
+    const standings = new Map(fresh.map((standing) => [standing.chatId, standing]));
+    let asks = this.#plan(inOrder(), native.again, standings, maxBytes);
+    while (asks.length > 0) {
+      const replies = await this.#ask(unread, asks, share);
+      for (const { standing } of asks) read.delete(standing.chatId);
+      for (const chat of replies) read.set(chat.pulled.chatId, chat);
+      // From here on only what has to come in any case.
+      const oldest = oldestOf(inOrder());
+      asks = oldest ? askForFirst(oldest, standings) : [];
     }
-    const replies = await readMany(redis, reads).catch(ofOneChat);
-    if (!replies) return { pulled: [], fresh: [], again: [...fresh] };
-    const pulled: Pulled<Body>[] = [];
-    let next = 0;
-    for (const standing of native) {
-      const {
-        chatId,
-        score,
-        head: [lastId = 0],
-        isMuted,
-      } = standing;
-      const ackedId = ackedIdOf(score);
-      const behind = lastId - ackedId;
-      const entries = replies[next] as string[];
-      const epoch = 0 - Number(replies[next + 1]);
-      const uncounted = behind > share ? (replies[next + 2] as number) : undefined;
-      next += behind > share ? 3 : 2;
-      const isWhole =
-        entries.length === Math.min(behind, share) &&
-        entryId(entries[0]!) === ackedId + 1 &&
-        // Not a chat of the same name that was created since the heads were read.
-        epoch > 0 &&
-        epoch < youngFrom;
-      const counted = uncounted === undefined ? undefined : behind - uncounted;
-      const of = { chatId, epoch, lastId, ackedId, isMuted };
-      const news = isWhole ? await this.#take(of, entries, budget, counted) : undefined;
-      if (news) pulled.push(news);
-      else if (news === undefined) again.push(standing);
-    }
-    return { pulled, fresh: [], again };
+    return fit(inOrder(), maxBytes);
   }
 
   /**
-   * Nothing is new in most of those whose logs were asked for together. What is in a log that was empty is behind what the
-   * member had read, so its entries are asked for with its head, as many as fit in any case, and then they have to end where
-   * the head says.
+   * Who gets what is left of the bytes: the chats to be read again what they hold, as far as it is within an equal part; of
+   * the others, those that wait for the longest time one more entry; and all of these in equal parts what is left then.
    */
-  async #readStirred(
-    { member, stirred, lookedAt }: Unread,
-    bytesOfEach: number,
-    { share, budget, youngFrom }: Bounds,
-  ): Promise<Found<Body>> {
-    const { redis, keys } = this.#context;
-    const name = encodeName(member);
-    const most = Math.max(1, Math.min(share, Math.floor(bytesOfEach / this.#context.limits.maxBodyBytes)));
-    const wereEmpty = stirred.filter(({ chatId }) => this.#quiet.wasEmpty(member, chatId));
-    const again = stirred.filter(({ chatId }) => !this.#quiet.wasEmpty(member, chatId));
-    const reads = wereEmpty.flatMap(({ chatId }): Read[] => {
-      const { chat, log } = keys.chat(chatId);
-      return [
-        ['lrange', log, 0, most - 1],
-        ['zmscore', chat, ...UNREAD_HEAD, HEAD.epoch, name],
-      ];
-    });
-    const replies = await readMany(redis, reads).catch(ofOneChat);
-    if (!replies) return { pulled: [], fresh: [], again: [...stirred] };
-    const found: Found<Body> = { pulled: [], fresh: [], again };
-    for (const [index, entered] of wereEmpty.entries()) {
-      const { chatId, isMuted } = entered;
-      const entries = replies[2 * index] as string[];
-      const [last, bytes, head, score] = replies[2 * index + 1] as (string | null)[];
-      const [lastId, epoch, ackedId] = [0 - Number(last), 0 - Number(head), ackedIdOf(score ?? 0)];
-      const isKnown = typeof score === 'string' && epoch > 0 && epoch < youngFrom;
-      if (isKnown && lastId === ackedId) {
-        this.#quiet.add(member, chatId, lookedAt, entries.length === 0);
-        continue;
-      }
-      const unreadFrom = entries.length - (lastId - ackedId);
-      const isWhole = unreadFrom >= 0 && lastId > ackedId && entryId(entries.at(-1)!) === lastId;
-      const of = { chatId, epoch, lastId, ackedId, isMuted };
-      const news = isKnown && isWhole ? await this.#take(of, entries.slice(unreadFrom), budget) : undefined;
-      if (news !== undefined) {
-        this.#quiet.delete(member, chatId);
-        if (news) found.pulled.push(news);
-      } else if (isKnown && entries.length === most && most < share) {
-        this.#quiet.delete(member, chatId);
-        found.fresh.push({ chatId, score: Number(score), head: [lastId, 0 - Number(bytes)], isMuted });
-      } else again.push(entered);
+  #plan(
+    chats: readonly ReadChat<Body>[],
+    again: readonly Standing[],
+    standings: ReadonlyMap<string, Standing>,
+    maxBytes: number,
+  ): Ask<Body>[] {
+    const waiting = chats
+      .filter(({ left }) => left !== undefined)
+      .toSorted((a, b) => a.left!.sentAt - b.left!.sentAt);
+    if (waiting.length === 0 && again.length === 0) return [];
+    let room = chats.reduce((sum, chat) => sum - bytesOf(chat), maxBytes);
+    const part = largestPart([...again.map(heldBytes), ...waiting.map(() => Infinity)], room);
+    const oldest = oldestOf(chats);
+    const asks = oldest ? askForFirst(oldest, standings) : [];
+    const isAsked = asks.length > 0;
+    for (const standing of again) {
+      asks.push({ standing, maxBytes: Math.max(0, Math.floor(Math.min(heldBytes(standing), part))) });
     }
-    return found;
+    for (const ask of asks) room -= ask.maxBytes;
+    const mostAsks = asks.length + Math.max(1, Math.floor(room / WORTH_BYTES));
+    for (const chat of waiting) {
+      if (asks.length === mostAsks) break;
+      const { bytes } = chat.left!;
+      if (bytes > room || (isAsked && chat === oldest)) continue;
+      asks.push({ standing: standings.get(chat.pulled.chatId)!, maxBytes: bytes, before: chat });
+      room -= bytes;
+    }
+    if (room <= 0) return asks;
+    // A log holds no more than that for its member, and where it was read again, perhaps more by now.
+    const wanted = asks.map(({ standing, maxBytes: asked, before }) =>
+      Math.max(0, heldBytes(standing) - asked - (before ? bytesOf(before) : 0)),
+    );
+    const most = largestPart(wanted, room);
+    const over = most === Infinity ? wanted.reduce((left, want) => left - want, room) / asks.length : 0;
+    return asks.map((ask, index) => ({
+      ...ask,
+      maxBytes: Math.floor(ask.maxBytes + Math.min(wanted[index]!, most) + over),
+    }));
   }
 
-  /** By the script: so many at a time, each with its part, that together they fit; until something doesn't. */
-  async #readAgain(
-    { member, lookedAt }: Unread,
-    chats: readonly Entered[],
-    { share, budget }: Bounds,
-  ): Promise<Pulled<Body>[]> {
-    const pulled: Pulled<Body>[] = [];
-    for (let from = 0; from < chats.length && budget.left > 0;) {
-      const size = Math.max(1, Math.floor(budget.left / this.#maxEntryBytes));
-      const maxBytes = Math.floor(budget.left / (chats.length - from));
-      const read = chats.slice(from, from + size).map(({ chatId, isMuted }) =>
+  /** By the script, each with its part; those that have something. */
+  async #ask(unread: Unread, asks: readonly Ask<Body>[], share: number): Promise<ReadChat<Body>[]> {
+    const found = await Promise.all(
+      asks.map(({ standing: { chatId, isMuted }, maxBytes, before }) =>
         this.#unreadable.attempt(chatId, async () => {
-          const slice = await this.#reader.read(chatId, { limit: share, maxBytes, budget }, member);
-          if (!slice) return null;
-          const { epoch, lastId, ackedId, baseId, unread, messages } = slice;
-          if (lastId === ackedId) {
-            this.#quiet.add(member, chatId, lookedAt, baseId === lastId);
-            return null;
-          }
-          this.#quiet.delete(member, chatId);
-          const gap = toRange(ackedId + 1, baseId);
-          if (!gap && messages.length === 0) return null;
-          return { chatId, epoch, messages, unread, lastId, ackedId, ...(gap && { gap }), isMuted };
+          const bounds = { maxBytes, share };
+          if (before && before.sizes.length > 0) return this.#goOn(unread, before, bounds);
+          return this.#begin(unread, { chatId, isMuted }, bounds);
         }),
-      );
-      for (const news of await Promise.all(read)) if (news) pulled.push(news);
-      from += size;
-    }
-    return pulled;
+      ),
+    );
+    return found.filter((chat) => chat !== null);
   }
 
-  /**
-   * Those of the entries that fit, decoded. Null: nothing fits, or they can't be read; undefined: there is no message among them.
-   *
-   * @param unread Messages behind the cursor, if there are more than the entries.
-   */
-  #take(
-    of: Pick<Pulled, 'chatId' | 'epoch' | 'lastId' | 'ackedId' | 'isMuted'>,
-    entries: readonly string[],
-    budget: ByteBudget,
-    unread?: number,
-  ): Promise<Pulled<Body> | null | undefined> {
-    return this.#unreadable.attempt(of.chatId, async () => {
-      const { chatId, epoch, lastId, ackedId, isMuted } = of;
-      const taken = budget.take(entries);
-      const messages = toMessages<Body>(taken, epoch);
-      if (messages.length === 0) return taken === entries ? undefined : null;
-      const all = taken === entries ? messages : toMessages<Body>(entries, epoch);
-      const counted = unread ?? all.filter(({ kind }) => kind === 'message').length;
-      return { chatId, epoch, messages, unread: counted, lastId, ackedId, isMuted };
-    });
+  async #begin(
+    { member, lookedAt }: Unread,
+    { chatId, isMuted }: Pick<Standing, 'chatId' | 'isMuted'>,
+    { maxBytes, share }: { maxBytes: number; share: number },
+  ): Promise<ReadChat<Body> | null> {
+    const slice = await this.#reader.read(chatId, { limit: share, maxBytes }, member);
+    if (!slice) return null;
+    const { epoch, lastId, ackedId, baseId, unread, messages, sizes, left } = slice;
+    if (lastId === ackedId) {
+      this.#quiet.add(member, chatId, lookedAt, baseId === lastId);
+      return null;
+    }
+    const gap = toRange(ackedId + 1, baseId);
+    if (!gap && messages.length === 0 && !left) return null;
+    const pulled = { chatId, epoch, messages, unread, lastId, ackedId, ...(gap && { gap }), isMuted };
+    return { pulled, sizes, ...(left && { left }) };
+  }
+
+  /** What was read before is good in any case; what is behind it by now is only if nothing lies in between. */
+  async #goOn(
+    { member }: Unread,
+    { pulled, sizes }: ReadChat<Body>,
+    { maxBytes, share }: { maxBytes: number; share: number },
+  ): Promise<ReadChat<Body>> {
+    const { chatId, epoch, lastId, messages } = pulled;
+    const after = messages.at(-1)!.id;
+    const part = { after, before: lastId + 1, limit: share - messages.length, maxBytes };
+    const slice = await this.#reader.read(chatId, part, member);
+    const isNext = slice?.epoch === epoch && slice.baseId <= after && slice.ackedId <= after;
+    if (!isNext) return { pulled, sizes };
+    return {
+      pulled: { ...pulled, messages: [...messages, ...slice.messages] },
+      sizes: [...sizes, ...slice.sizes],
+    };
   }
 }
 
-function toMessages<Body>(entries: readonly string[], epoch: number): ChatMessage<Body>[] {
-  const messages: ChatMessage<Body>[] = [];
-  for (const entry of entries) {
-    const message = toChatMessage<Body>(entry, epoch);
-    if (message) messages.push(message);
-  }
-  return messages;
+/** For the first entry of a chat, if it was left for its size. */
+function askForFirst<Body>(
+  { pulled, sizes, left }: ReadChat<Body>,
+  standings: ReadonlyMap<string, Standing>,
+): Ask<Body>[] {
+  if (sizes.length > 0 || !left) return [];
+  return [{ standing: standings.get(pulled.chatId)!, maxBytes: left.bytes }];
+}
+
+function heldBytes({ head: [, bytes = 0] }: Standing): number {
+  return bytes;
 }

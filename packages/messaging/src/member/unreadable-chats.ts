@@ -11,7 +11,7 @@ import type { ChatsContext } from '../chat/chats-context.js';
 import { ChatUnreadableError } from '../errors.js';
 import type { UnreadableOptions } from '../options.js';
 import { UNREADABLE } from '../telemetry/metrics.js';
-import type { Findings, MemberIndex } from './member-index.js';
+import type { Findings, Known, MemberIndex } from './member-index.js';
 
 /** How long it is not looked at again: until then nobody notices that somebody has mended it. */
 const MAX_AGE_MS = 5_000;
@@ -48,20 +48,15 @@ export class UnreadableChats {
     member: string,
     head: readonly string[],
     includeMuted: boolean,
-    isQuiet: (chatId: string) => boolean = () => false,
+    quiet: readonly string[] = [],
   ): Promise<Findings> {
     const now = performance.now();
     for (const [chatId, { until }] of this.#chats) if (until <= now) this.#chats.delete(chatId);
-    // Only their logs are asked for, and whether there is a log can be asked of any key.
-    const isLeftOut = (chatId: string): boolean => this.#chats.has(chatId) || isQuiet(chatId);
-    let found = await index.find(member, head, includeMuted, isLeftOut).catch(ofOneChat);
-    if (found === null) {
-      await this.#examine(member);
-      found = await index.find(member, head, includeMuted, isLeftOut);
-    }
-    if (this.#chats.size === 0) return found;
-    const isReadable = ({ chatId }: { chatId: string }): boolean => !this.#chats.has(chatId);
-    return { ...found, quiet: found.quiet.filter(isReadable), stirred: found.stirred.filter(isReadable) };
+    const known: Known = { quiet, isLeftOut: (chatId) => this.#chats.has(chatId) };
+    const found = await index.find(member, head, includeMuted, known).catch(ofOneChat);
+    if (found) return found;
+    await this.#examine(member);
+    return index.find(member, head, includeMuted, known);
   }
 
   /** What the work on one chat resolves to; null when the chat can't be read, which is noted. */

@@ -53,6 +53,9 @@ export const CHECKPOINT_BYTES = 100_000;
 /** How long a day remembers what is counted: as short as it may be. */
 export const MARKER_MS = 60_000;
 
+/** How soon it is forgotten of a file that is done; longer than what a failover forgets. */
+export const FORGET_MS = 5_000;
+
 /** Line by line; all others by blocks, as they were sent. */
 export function isCopiedByLines(name: string): boolean {
   return name.endsWith('.lines.log');

@@ -43,6 +43,8 @@ export const GOOD: Verdict = { miscounted: [], miscopied: [], leftovers: [], une
 
 const WORKERS = 3;
 const PATIENCE_MS = 90_000;
+/** What was counted, and laid aside; what is there still is in the verdict. */
+const FORGOTTEN_WITHIN_MS = 30_000;
 const MOST_DIFFERENCES = 10;
 /** A process may be so late that another one takes its lease: then it is refused, and begins again. */
 const EXPLAINED =
@@ -148,6 +150,12 @@ export class LogRun {
     await this.#until('all to be done', () => this.hasEnded, withinMs).catch((error: unknown) => {
       if (withinMs === PATIENCE_MS) throw error;
     });
+    // Who is alive sees to what those who were killed have left to be forgotten.
+    await until(
+      'marks to be forgotten',
+      async () => !(await this.#leftovers()).some((key) => key.includes(':aggregates:')),
+      FORGOTTEN_WITHIN_MS,
+    ).catch(() => undefined);
     await Promise.all(this.of('count').map((worker) => worker.stop()));
     const logs = join(this.#root, 'logs');
     const copyOf = (name: string): Buffer | undefined => {
@@ -160,9 +168,13 @@ export class LogRun {
     return {
       miscounted: await this.#differences(logs),
       miscopied: readdirSync(logs).filter((name) => !copyOf(name)?.equals(readFileSync(join(logs, name)))),
-      leftovers: await leftoversOf(this.redis, this.#prefix),
+      leftovers: await this.#leftovers(),
       unexplained: this.#notes.filter((note) => !this.#isExplained(note)),
     };
+  }
+
+  async #leftovers(): Promise<string[]> {
+    return leftoversOf(this.redis, this.#prefix, this.#hasForgotten);
   }
 
   /** How often processes were refused something, by what they were told. */

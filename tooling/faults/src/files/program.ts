@@ -6,7 +6,7 @@ import { FileReceiver, FileSender, type IncomingFile } from '@mortise/messaging'
 import { LogCollector, readRangeCsv } from '@mortise/worker/log-aggregation';
 import { connectTo } from '../connect.js';
 import type { ActorConfig, ActorMessage, Order } from './config.js';
-import { CHANNEL, CHECKPOINT_BYTES, isCopiedByLines, LIMITS, MARKER_MS } from './config.js';
+import { CHANNEL, CHECKPOINT_BYTES, FORGET_MS, isCopiedByLines, LIMITS, MARKER_MS } from './config.js';
 import { sabotage } from './sabotage.js';
 
 const AFTER_ERROR_MS = 20;
@@ -50,6 +50,7 @@ async function count(): Promise<void> {
     leaseMs: LIMITS.leaseMs,
     checkpointBytes: CHECKPOINT_BYTES,
     markerMs: MARKER_MS,
+    forgetMs: FORGET_MS,
     onError: note,
   });
   collector.start();

@@ -19,12 +19,17 @@ const DOCUMENTED: readonly Documented[] = [
   // That the channel has ended, for latecomers; and the ids of what was sent.
   { key: /:messaging:\{logs\}:file-channel$/, type: 'hash', ttlMs: MINUTE_MS },
   { key: /:messaging:\{logs\}:files$/, type: 'zset', ttlMs: MINUTE_MS },
+  { key: /:messaging:\{logs\}:files-sent$/, type: 'hash', ttlMs: MINUTE_MS },
   // The results.
   { key: new RegExp(`${DAY}(?:country|region|city)$`), type: 'zset', ttlMs: RETENTION_MS },
   { key: new RegExp(`${DAY}total$`), type: 'string', ttlMs: RETENTION_MS },
-  // Which files are counted; and parts of a checkpoint whose worker was killed before it was counted.
+];
+
+/** Where masters have forgotten different moments, it may be forgotten that something was to be forgotten; then it expires. */
+const FORGOTTEN: readonly Documented[] = [
   { key: new RegExp(`${DAY}files$`), type: 'hash', ttlMs: MARKER_MS },
-  { key: new RegExp(`${DAY}staged:`), type: 'list', ttlMs: 60 * MINUTE_MS },
+  { key: /:aggregates:\{file:[^}]*\}:days$/, type: 'set', ttlMs: MARKER_MS },
+  { key: /:aggregates:\{done\}:files$/, type: 'zset', ttlMs: MARKER_MS },
 ];
 
 /** Of all masters. */
@@ -37,11 +42,16 @@ export async function keysOf(redis: Redis | Cluster, pattern: string): Promise<s
 }
 
 /** The keys that should not be there, or not in this way. */
-export async function leftoversOf(redis: Redis | Cluster, prefix: string): Promise<string[]> {
+export async function leftoversOf(
+  redis: Redis | Cluster,
+  prefix: string,
+  hasForgotten: boolean,
+): Promise<string[]> {
+  const allowed = hasForgotten ? [...DOCUMENTED, ...FORGOTTEN] : DOCUMENTED;
   const wrong: string[] = [];
   for (const key of (await keysOf(redis, `${prefix}:*`)).toSorted()) {
     const [type, ttlMs] = await Promise.all([redis.type(key), redis.pttl(key)]);
-    const documented = DOCUMENTED.find((one) => one.key.test(key));
+    const documented = allowed.find((one) => one.key.test(key));
     // Gone by now.
     if (type === 'none') continue;
     if (!documented || documented.type !== type || ttlMs < 0 || ttlMs > documented.ttlMs) {

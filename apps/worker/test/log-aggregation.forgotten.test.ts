@@ -1,0 +1,110 @@
+/** How far a file is counted is forgotten when it is done and never comes again, whatever becomes of who has counted it. */
+import { Readable } from 'node:stream';
+import { beforeAll, expect, test } from '@jest/globals';
+import { dayKeys } from '@mortise/api/aggregates';
+import { FileSender } from '@mortise/messaging';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
+
+import type { RangeTable } from '../src/log-aggregation/index.js';
+import { LogAggregator, LogCollector, parseRangeCsv } from '../src/log-aggregation/index.js';
+import { blocksOf, CSV, day, line, MemoryFile } from './log-files.js';
+
+const redis = connect();
+const TEXT = line('8.8.8.8') + line('8.8.8.8', day(1));
+let table: RangeTable;
+beforeAll(async () => {
+  table = await parseRangeCsv(blocksOf(CSV));
+});
+
+class OnceFile extends MemoryFile {
+  readonly isOnce = true;
+}
+
+async function marks(prefix: string): Promise<number> {
+  return (await redis.hlen(dayKeys(prefix, day()).files)) + (await redis.hlen(dayKeys(prefix, day(1)).files));
+}
+
+/** That aren't counts. */
+async function others(prefix: string): Promise<string[]> {
+  const keys = await redis.keys(`${prefix}:aggregates:*`);
+  return keys.filter((key) => !/:(?:country|region|city|total)$/.test(key));
+}
+
+test('by a worker that waits for the next file', async () => {
+  const prefix = freshPrefix();
+  const sender = new FileSender(redis, 'logs', { receivers: ['worker'], prefix });
+  const collector = new LogCollector(redis, 'logs', 'worker', table, { prefix, forgetMs: 100 });
+  collector.start();
+  for (const name of ['x'.repeat(1_000), 'b']) await sender.send(Readable.from([TEXT]), { name });
+  await sender.received();
+  await until('nothing but counts', async () => (await others(prefix)).length === 0);
+  expect(await marks(prefix)).toBe(0);
+  await collector.stop();
+});
+
+test('by a worker that stops, at once', async () => {
+  const prefix = freshPrefix();
+  const sender = new FileSender(redis, 'logs', { receivers: ['worker'], prefix });
+  const collector = new LogCollector(redis, 'logs', 'worker', table, { prefix });
+  collector.start();
+  await sender.send(Readable.from([TEXT]), { name: 'a' });
+  await sender.received();
+  expect(await marks(prefix)).toBe(2);
+  await collector.stop();
+  expect(await others(prefix)).toEqual([]);
+});
+
+test('by another worker, when the one that has counted it was killed', async () => {
+  const prefix = freshPrefix();
+  // Nobody hears of it again.
+  await new LogAggregator(redis, table, { prefix }).run(Readable.from([new OnceFile('a', TEXT)]));
+  expect(await marks(prefix)).toBe(2);
+  const next = new LogAggregator(redis, table, { prefix, forgetMs: 0 });
+  await next.run(Readable.from([]));
+  await until('nothing but counts', async () => (await others(prefix)).length === 0);
+  expect(await marks(prefix)).toBe(0);
+  await next.stop();
+});
+
+test('also in days of which only a worker before has read lines', async () => {
+  const prefix = freshPrefix();
+  const aggregator = new LogAggregator(redis, table, { prefix, forgetMs: 0 });
+  const broken = new OnceFile('a', line('8.8.8.8', day(1)));
+  await aggregator.count(broken);
+  const rest = new OnceFile('a', TEXT);
+  rest.offset = line('8.8.8.8').length;
+  await aggregator.run(Readable.from([rest]));
+  await until('nothing but counts', async () => (await others(prefix)).length === 0);
+  expect(await marks(prefix)).toBe(0);
+  await aggregator.stop();
+});
+
+test('also of a file that is given up', async () => {
+  const prefix = freshPrefix();
+  const aggregator = new LogAggregator(redis, table, { prefix, forgetMs: 0, onError: () => undefined });
+  class BrokenFile extends OnceFile {
+    override async *blocks(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from(TEXT);
+      throw new Error('the content is bad');
+    }
+    isGivenUp(): boolean {
+      return true;
+    }
+  }
+  const options = { checkpointBytes: 1 };
+  const counting = new LogAggregator(redis, table, { prefix, ...options, onError: () => undefined });
+  await counting.run(Readable.from([new BrokenFile('a', '')]));
+  expect(await marks(prefix)).toBe(2);
+  await aggregator.run(Readable.from([]));
+  await until('nothing but counts', async () => (await others(prefix)).length === 0);
+  expect(await marks(prefix)).toBe(0);
+  await Promise.all([aggregator.stop(), counting.stop()]);
+});
+
+test('not of a file that may come again', async () => {
+  const prefix = freshPrefix();
+  const aggregator = new LogAggregator(redis, table, { prefix, forgetMs: 0 });
+  await aggregator.run(Readable.from([new MemoryFile('m', TEXT)]));
+  await aggregator.stop();
+  expect(await marks(prefix)).toBe(2);
+});

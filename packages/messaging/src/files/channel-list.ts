@@ -1,0 +1,162 @@
+/** The list of a channel, for its sender: puts files on it, and waits for what the list has to do with. */
+import { encodeName } from '@mortise/redis';
+import { ChannelEndedError, ReceiversDifferError } from '../errors.js';
+import { filesOpen, filesShrink } from '../scripts.gen.js';
+import { FILE_WAITS } from '../telemetry/metrics.js';
+import { DeadReceivers } from './dead-receivers.js';
+import { FileNews } from './file-news.js';
+import type { FileId, FilesContext } from './files-context.js';
+import { RECHECK_MS } from './files-context.js';
+import { MAX_LISTED } from './listed-file.js';
+import type { FileSenderLimits } from './options.js';
+import type { WantedFile } from './sent-file.js';
+import { drawn } from './sent-file.js';
+import type { SentFiles } from './sent-files.js';
+import { REMEMBERED } from './sent-files.js';
+import type { Settling } from './settling.js';
+
+const FOR_BUDGET = { 'mortise.messaging.room': 'budget' };
+
+export interface Listed extends FileId {
+  /** Those who are not done with it. */
+  readonly receivers: readonly string[];
+  /** Bytes of the budget. */
+  readonly reserved: number;
+  /** It isn't listed any more: all are done with it. */
+  readonly isFinished: boolean;
+}
+
+export class ChannelList {
+  readonly #context: FilesContext;
+  readonly #limits: FileSenderLimits;
+  readonly #settling: Settling;
+  readonly #sent: SentFiles;
+
+  constructor(context: FilesContext, limits: FileSenderLimits, settling: Settling, sent: SentFiles) {
+    this.#context = context;
+    this.#limits = limits;
+    this.#settling = settling;
+    this.#sent = sent;
+  }
+
+  /** Lists a file, when there is room for it. Undefined when its path has another record by now. One script. Throws as `FileSender.send`. */
+  async add(
+    { id, name, fileId, reserve, path }: WantedFile,
+    signal: AbortSignal | undefined,
+  ): Promise<Listed | undefined> {
+    const { redis, channel, channelKeys, hub } = this.#context;
+    const { receivers, budgetBytes, ttlMs } = this.#limits;
+    const all = receivers.map(encodeName);
+    let fullAt: number | undefined;
+    const listed = await this.whileBlocked(async () => {
+      const [answer, epoch = '', number = 0, reserved = 0, listedId = '', ...undone] = (await filesOpen.run(
+        redis,
+        channelKeys,
+        {
+          publish: hub.publishCommand,
+          id: encodeName(id),
+          name: encodeName(name),
+          reserve,
+          budget: budgetBytes,
+          maxListed: MAX_LISTED,
+          remembered: REMEMBERED,
+          ttlMs,
+          newEpoch: drawn(),
+          newFileId: fileId,
+          path: path?.identity ?? '',
+          seen: path?.seen ?? '',
+          record: path?.record ?? '',
+          names: all,
+        },
+      )) as [string, string?, number?, number?, string?, ...string[]];
+      if (answer === 'changed') return 'changed';
+      if (answer === 'ended') throw new ChannelEndedError(channel);
+      if (answer === 'differ') throw new ReceiversDifferError(channel);
+      if (answer === 'full') {
+        fullAt ??= performance.now();
+        return undefined;
+      }
+      if (fullAt !== undefined) {
+        this.#context.tally?.record(FILE_WAITS, (performance.now() - fullAt) / 1_000, FOR_BUDGET);
+      }
+      const file = { number, epoch, fileId: listedId };
+      if (answer === 'finished') return { ...file, receivers: [], reserved, isFinished: true };
+      const left = receivers.filter((_, index) => undone.includes(all[index]!));
+      if (left.length > 0) return { ...file, receivers: left, reserved, isFinished: false };
+      // All are done. Somebody died before the file was taken off the list; or its writer did, and it is still open.
+      await this.#settling.finish(file, [], '');
+      const isListed = await redis.call('hexists', [channelKeys.listed, number]);
+      return { ...file, receivers: [], reserved, isFinished: isListed === 0 };
+    }, signal);
+    return listed === 'changed' ? undefined : listed;
+  }
+
+  /**
+   * Gives back what a file that has ended doesn't need of its reservation; not for less than a chunk. With `sha256` also keeps what was sent, if the id is the
+   * caller's. One script.
+   */
+  async shrink(
+    { number, fileId, reserved }: Listed,
+    storedBytes: number,
+    { id, name, isNamed }: Pick<WantedFile, 'id' | 'name' | 'isNamed'>,
+    sha256?: string,
+  ): Promise<void> {
+    const isKept = isNamed && sha256 !== undefined;
+    const surplus = reserved - storedBytes;
+    if (surplus < (storedBytes === 0 ? 1 : this.#limits.chunkBytes) && !isKept) return;
+    const { redis, channelKeys, hub } = this.#context;
+    await filesShrink.run(redis, channelKeys, {
+      publish: hub.publishCommand,
+      number,
+      fileId,
+      stored: storedBytes,
+      id: isKept ? encodeName(id) : '',
+      what: `${sha256 ?? ''} ${name}`,
+    });
+  }
+
+  /** The id of a file that was aborted is free again. One command. */
+  async free({ number }: FileId): Promise<void> {
+    const { redis, channelKeys } = this.#context;
+    await redis.call('zremrangebyscore', [channelKeys.files, number, number]);
+  }
+
+  /** Asks again whenever something changes in the channel, and in bounded time, until there is an answer. */
+  async whileBlocked<Answer>(
+    ask: () => Promise<Answer | undefined>,
+    signal: AbortSignal | undefined,
+  ): Promise<Answer> {
+    signal?.throwIfAborted();
+    const first = await ask();
+    if (first !== undefined) return first;
+    const { channelKeys, hub } = this.#context;
+    const look = this.lookout(signal);
+    const news = await FileNews.open(hub, channelKeys.events);
+    try {
+      for (;;) {
+        await look();
+        const answer = await ask();
+        if (answer !== undefined) return answer;
+        await news.wait(this.recheckMs, signal);
+      }
+    } finally {
+      news.close();
+    }
+  }
+
+  /** Of who waits: looks after what might be why, in bounded time. */
+  lookout(signal: AbortSignal | undefined): () => Promise<void> {
+    const dead = new DeadReceivers(this.#context, this.#limits, this.#settling);
+    let lookAt = 0;
+    return async () => {
+      if (performance.now() < lookAt) return;
+      await dead.look();
+      await this.#sent.look(signal);
+      lookAt = performance.now() + this.recheckMs;
+    };
+  }
+
+  get recheckMs(): number {
+    return Math.min(RECHECK_MS, Math.max(100, this.#limits.graceMs / 2));
+  }
+}

@@ -1,0 +1,236 @@
+/** How one file is sent: listed, written by who has its lease, and ended. */
+import { createHash, randomUUID } from 'node:crypto';
+import { encodeName } from '@mortise/redis';
+import { FileAbortedError, FileForgottenError, FileLeaseLostError, SourceChangedError } from '../errors.js';
+import { persist } from '../persist.js';
+import { FILE_BYTES, FILE_CHUNKS, FILE_WAITS } from '../telemetry/metrics.js';
+import type { ChannelList, Listed } from './channel-list.js';
+import { ChunkFiller } from './chunk-filler.js';
+import { CHUNK_HEADER_BYTES } from './chunk.js';
+import { readHead } from './file-state.js';
+import { FileWriter } from './file-writer.js';
+import type { FileId, FilesContext } from './files-context.js';
+import type { FileSenderLimits, SendFileOptions } from './options.js';
+import { lookUp } from './path-records.js';
+import { PrefixCheck } from './prefix-check.js';
+import type { SentFile, WantedFile } from './sent-file.js';
+import type { SentFiles } from './sent-files.js';
+import type { Settling } from './settling.js';
+import { isForgotten } from './standing.js';
+
+const SENT = { 'mortise.messaging.direction': 'sent' };
+const FOR_WINDOW = { 'mortise.messaging.room': 'window' };
+/** Beside what a file is known to have: a chunk that is being filled, and one that it may grow by. */
+const SPARE_CHUNKS = 2;
+
+export interface Content {
+  /** The bytes of the file, from its first one; asked for once. */
+  readonly pieces: () => AsyncIterable<Uint8Array | string>;
+  /** All of it is in Redis, and it will be ended. */
+  readonly onEnd?: () => Promise<void>;
+}
+
+export interface SendingStops {
+  /** The caller's: the file stays open. */
+  readonly signal?: AbortSignal | undefined;
+  /** The reason is one of the file's: it is aborted. */
+  readonly failure: AbortSignal;
+  /** Ends who waits for the lease of another writer. */
+  readonly waiting?: AbortSignal | undefined;
+  readonly onListed?: SendFileOptions['onListed'] | undefined;
+  readonly onProgress?: SendFileOptions['onProgress'] | undefined;
+}
+
+export class FileSending {
+  readonly #context: FilesContext;
+  readonly #limits: FileSenderLimits;
+  readonly #list: ChannelList;
+  readonly #settling: Settling;
+  readonly #sent: SentFiles;
+  readonly #holder: string;
+
+  constructor(
+    context: FilesContext,
+    limits: FileSenderLimits,
+    list: ChannelList,
+    settling: Settling,
+    sent: SentFiles,
+    holder: string,
+  ) {
+    this.#context = context;
+    this.#limits = limits;
+    this.#list = list;
+    this.#settling = settling;
+    this.#sent = sent;
+    this.#holder = holder;
+  }
+
+  /**
+   * Resolves when it is sent, or was; undefined when it has to be looked at again: its path has another record, an aborted file had
+   * its id, or its path is not what was sent of it. Throws as `FileSender.send`.
+   */
+  async send(wanted: WantedFile, content: Content, stops: SendingStops): Promise<SentFile | undefined> {
+    const { name, id } = wanted;
+    const { signal, failure } = stops;
+    const stop = signal ? AbortSignal.any([signal, failure]) : failure;
+    const listed = await this.#list.add(wanted, stop);
+    if (!listed) return undefined;
+    const { number, epoch, fileId, receivers, reserved, isFinished } = listed;
+    const file = { number, epoch, fileId };
+    stops.onListed?.({ number, epoch });
+    const sent = { name, id, ...file, bytes: 0, sha256: '', isDuplicate: true, resumedAt: 0 };
+    if (isFinished) return sent;
+    const asked = async (): Promise<boolean> => isForgotten(this.#context, file, id);
+    const { windowBytes, chunkBytes } = this.#limits;
+    const written = {
+      name,
+      ...file,
+      receivers,
+      windowBytes: Math.min(windowBytes, reserved + SPARE_CHUNKS * chunkBytes),
+      holder: `${this.#holder}:${randomUUID()}`,
+      isForgotten: asked,
+    };
+    const waiting = stops.waiting ? AbortSignal.any([stop, stops.waiting]) : stop;
+    const writer = await FileWriter.open(this.#context, this.#limits, written, signal, waiting);
+    if (!writer) return (await this.#isAborted(listed, wanted)) ? undefined : sent;
+    const resumedAt = writer.bytes;
+    try {
+      if (await this.#isOver(writer, listed, wanted)) return sent;
+      const sha256 = await this.#write(writer, listed, wanted, content, stop, stops);
+      return { ...sent, bytes: writer.bytes, sha256, isDuplicate: false, resumedAt };
+    } catch (error) {
+      if (error instanceof SourceChangedError && wanted.path && writer.bytes === resumedAt) return undefined;
+      const isDoubtful = error instanceof FileLeaseLostError || error instanceof FileForgottenError;
+      if (!isDoubtful || this.#sent.hasTold(error) || !(await asked())) throw error;
+      await this.#clear(writer, file);
+      throw new FileForgottenError(name);
+    } finally {
+      await writer.release();
+    }
+  }
+
+  /** Of a file that has ended. */
+  async #isAborted(listed: Listed, wanted: WantedFile): Promise<boolean> {
+    const { redis, channel, keys } = this.#context;
+    const head = await readHead(redis, keys.file(channel, listed.number, listed.fileId));
+    if (head?.state === 'aborted') await this.#list.free(listed);
+    // Its reservation was raised when it was listed again.
+    else if (head) await this.#list.shrink(listed, head.stored - head.freedBytes, wanted, head.detail);
+    return head?.state === 'aborted';
+  }
+
+  /** Another sender may have sent it since it was listed: what was opened then is read by nobody. */
+  async #isOver(writer: FileWriter, listed: Listed, wanted: WantedFile): Promise<boolean> {
+    const { receivers } = listed;
+    if (receivers.length === 0 && !writer.isNew) throw await this.#givenUp(writer, listed, wanted);
+    const isOver =
+      receivers.length === 0 || (writer.isNew && (await this.#settling.isOver(listed, receivers)));
+    if (isOver === undefined) throw new FileForgottenError(wanted.name);
+    if (!isOver) return false;
+    // Listed just now, and by nobody else: they don't want it.
+    if (listed.fileId === wanted.fileId && !(await this.#wasSent(wanted))) {
+      throw await this.#givenUp(writer, listed, wanted);
+    }
+    await writer.close('aborted', 'all receivers were done with it');
+    await this.#settling.finish(listed, [], '');
+    return true;
+  }
+
+  /** By another sender, which has found it listed. */
+  async #wasSent({ id, isNamed, path }: WantedFile): Promise<boolean> {
+    if (path) return (await lookUp(this.#context, path.identity))?.record.to !== undefined;
+    const { redis, channelKeys } = this.#context;
+    return (
+      isNamed === true && (await redis.call('hexists', [channelKeys.sent, `id:${encodeName(id)}`])) === 1
+    );
+  }
+
+  async #givenUp(writer: FileWriter, listed: Listed, wanted: WantedFile): Promise<FileAbortedError> {
+    const error = new FileAbortedError(wanted.name, 'its receivers have given it up');
+    await this.#abort(writer, listed, wanted, error);
+    await this.#settling.finish(listed, [], '');
+    return error;
+  }
+
+  /** As well as it can. */
+  async #abort(writer: FileWriter, listed: Listed, wanted: WantedFile, error: unknown): Promise<void> {
+    const reason = error instanceof FileAbortedError ? error.reason : reasonOf(error);
+    try {
+      await writer.close('aborted', reason);
+      await this.#list.free(listed);
+      await this.#list.shrink(listed, 0, wanted);
+    } catch {
+      // Whoever sends it again finds it as it is.
+    }
+  }
+
+  /** What is stored of a file that isn't listed any more, as well as it can. */
+  async #clear(writer: FileWriter, file: FileId): Promise<void> {
+    try {
+      await writer.close('aborted', 'Redis has forgotten that it was listed').catch(() => false);
+      await this.#settling.clear(file, this.#limits.receivers);
+    } catch {
+      // It goes away after `ttlMs`.
+    }
+  }
+
+  async #write(
+    writer: FileWriter,
+    listed: Listed,
+    wanted: WantedFile,
+    { pieces, onEnd }: Content,
+    stop: AbortSignal,
+    { signal, onProgress }: SendingStops,
+  ): Promise<string> {
+    const { tally, redis } = this.#context;
+    const { name } = wanted;
+    const hash = createHash('sha256');
+    const filler = new ChunkFiller(pieces(), this.#limits.chunkBytes, this.#limits.lingerMs);
+    const look = this.#list.lookout(stop);
+    try {
+      const check = new PrefixCheck(hash);
+      writer.onCommitted = (chunk) => {
+        tally?.count(FILE_CHUNKS, 1, SENT);
+        tally?.count(FILE_BYTES, chunk.length - CHUNK_HEADER_BYTES, SENT);
+        filler.recycle(chunk);
+        onProgress?.({ name, bytes: writer.bytes, storedBytes: writer.storedBytes });
+      };
+      const found = await filler.passOver(writer.bytes, (piece) => check.add(piece));
+      if (found < writer.bytes || check.crc !== writer.crc) {
+        throw new SourceChangedError(name, `its first ${writer.bytes} bytes are not those that were sent`);
+      }
+      const ending = AbortSignal.any([stop, writer.ending]);
+      while (!writer.isUnread) {
+        const chunk = await filler.next(ending);
+        if (!chunk) break;
+        check.hash(chunk);
+        const isFull = !writer.hasRoomFor(chunk.length);
+        const fullAt = performance.now();
+        while (!writer.isUnread && !writer.hasRoomFor(chunk.length)) {
+          await look();
+          if (!writer.hasRoomFor(chunk.length)) await writer.waitForRoom(this.#list.recheckMs, stop);
+        }
+        if (isFull) tally?.record(FILE_WAITS, (performance.now() - fullAt) / 1_000, FOR_WINDOW);
+        if (!writer.isUnread) await writer.write(chunk);
+      }
+      await writer.flush();
+      if (writer.isUnread) throw await this.#givenUp(writer, listed, wanted);
+      const isWanted = (): boolean => !signal?.aborted && redis.status !== 'end';
+      if (onEnd) await persist(isWanted, onEnd);
+      const sha256 = hash.digest('hex');
+      await writer.close('closed', sha256);
+      await this.#list.shrink(listed, writer.storedBytes, wanted, sha256).catch(() => undefined);
+      return sha256;
+    } catch (error) {
+      const isStopped = (signal?.aborted && error === signal.reason) || this.#sent.hasTold(error);
+      if (!isStopped && !writer.isLost && !writer.isUnread) await this.#abort(writer, listed, wanted, error);
+      throw error;
+    } finally {
+      await filler.stop();
+    }
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
