@@ -478,7 +478,7 @@ export const refresherClaim = new Script({
     "--   maxBackoffMs  ms, the longest pause of a row that failed\n" +
     "-- RETURNS\n" +
     "--   the end of the lease; now; when the row in the middle was due; for how long the first has been due; ms until the next\n" +
-    "--   row is due (-1: no further row); 1 if this finds out about the source; then id and state of each row (false: none)\n" +
+    "--   row is due (-1: no further row); 1 if this finds out about the source; then the ids, and the state of each row (false: none)\n" +
     "local due, rows, source, lease = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
     "local limit, leaseMs, idleMs = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]\n" +
     "local isTouching, maxBackoffMs = ARGV[4] == '1', tonumber(ARGV[5])\n" +
@@ -497,7 +497,7 @@ export const refresherClaim = new Script({
     "  local opensIn = tonumber(down[1]) - now\n" +
     "  -- A pause that is longer than any is one that a clock of before has set.\n" +
     "  if opensIn > 0 and opensIn <= math.max(MAX_LEASE_MS, maxBackoffMs) then\n" +
-    "    return { '', nowText, nowText, 0, opensIn, 0 }\n" +
+    "    return { '', nowText, nowText, 0, opensIn, 0, {}, {} }\n" +
     "  end\n" +
     "  isProbe = true\n" +
     "  limit = math.min(limit, tonumber(down[2] or 1))\n" +
@@ -545,33 +545,25 @@ export const refresherClaim = new Script({
     "  redis.call('PEXPIRE', due, idleMs)\n" +
     "  redis.call('PEXPIRE', rows, idleMs)\n" +
     "end\n" +
-    "local replies = { token, nowText, middle, lateMs, -1, isProbe and 1 or 0 }\n" +
     "local head = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]\n" +
-    "if head then\n" +
-    "  replies[5] = math.max(0, math.ceil(tonumber(head) - now))\n" +
-    "end\n" +
-    "if #ids > 0 then\n" +
-    "  local states = redis.call('HMGET', rows, unpack(ids))\n" +
-    "  for index = 1, #ids do\n" +
-    "    replies[5 + 2 * index], replies[6 + 2 * index] = ids[index], states[index]\n" +
-    "  end\n" +
-    "end\n" +
-    "return replies\n",
+    "local nextInMs = head and math.max(0, math.ceil(tonumber(head) - now)) or -1\n" +
+    "local states = #ids > 0 and redis.call('HMGET', rows, unpack(ids)) or {}\n" +
+    "return { token, nowText, middle, lateMs, nextInMs, isProbe and 1 or 0, ids, states }\n",
 } as const);
 
 export const refresherCommit = new Script({
   name: "refresher.commit",
   isReadOnly: false,
   keys: ["due","rows","failures","source","unloaded","wake"],
-  args: ["publish","lease","claimed","loaded","firsts","idleMs","keepMs","minBackoffMs","maxBackoffMs","phase","verdict","tombstone","tombstoneMs"],
+  args: ["publish","lease","claimed","loaded","renewed","stored","checked","firsts","idleMs","keepMs","minBackoffMs","maxBackoffMs","phase","verdict","tombstone","tombstoneMs"],
   restKey: "values",
   restArg: "outcomes",
   source: "#!lua\n" +
     "-- Stores what was loaded for rows under a lease and says when each is due again. A row whose score is no longer the lease\n" +
     "-- is left alone: it was changed, or somebody else has it since. A value that is stored already is not touched.\n" +
     "--\n" +
-    "-- Redis hashes each string that comes into Lua, byte by byte. So a value that has not changed isn't sent, and while all\n" +
-    "-- leases hold, what is sent goes on as it is: the caller has made the scores and the states.\n" +
+    "-- Redis hashes each string that comes into Lua, byte by byte. So a value that has not changed isn't sent, nothing is sent\n" +
+    "-- twice, and while all leases hold, what is sent goes on as it is: the caller has made the scores and the states.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   due           ZSET row id -> when it is due, ms, or the end of its lease; until idle\n" +
@@ -580,13 +572,17 @@ export const refresherCommit = new Script({
     "--   source        HASH, there while the source is down: failures, opensAt (ms), limit (rows); until idle\n" +
     "--   unloaded      STRING, the number of rows that were never loaded; until idle\n" +
     "--   wake          channel of the refreshers that sleep; not a key\n" +
-    "--   values...     STRING, the values of the loaded rows and then of the other ones, in their order; until keepMs, or 10\n" +
-    "--                 times its delay\n" +
+    "--   values...     STRING, the values of the stored, the checked and the other rows, in their order; until keepMs, or 10 times\n" +
+    "--                 its delay, after their expiry was last put off\n" +
     "-- ARGV\n" +
     "--   publish       PUBLISH or SPUBLISH\n" +
     "--   lease         its end, as the claim gave it\n" +
     "--   claimed       the number of rows under it that were not committed before\n" +
-    "--   loaded        the number of rows that were loaded\n" +
+    "--   loaded        the number of rows that were loaded: first those whose value is renewed, then those whose value has changed,\n" +
+    "--                 those whose value is looked for, and those whose value is there\n" +
+    "--   renewed       of these, the number of rows whose value is stored and its expiry put off\n" +
+    "--   stored        the number of rows whose value is stored, with the renewed ones; the others keep their expiry\n" +
+    "--   checked       the number of rows behind these whose value is looked for\n" +
     "--   firsts        of these, the number of rows that were never loaded before\n" +
     "--   idleMs        ms until a schedule that nobody touches goes away\n" +
     "--   keepMs        ms that a value is kept without being loaded again\n" +
@@ -596,19 +592,22 @@ export const refresherCommit = new Script({
     "--   verdict       of the source: 'failed', 'probe failed', 'probe loaded', or 'none'\n" +
     "--   tombstone     the value of a row that is gone; '' if such a row is taken out\n" +
     "--   tombstoneMs   ms until a row that stays gone is taken out\n" +
-    "--   outcomes...   of the loaded rows: when each is due and its id; then the id and the state of each; then the value to\n" +
-    "--                 store of each, or '=' (it is stored). Of each other row: its id; when it is due; its state; and '-' (it is\n" +
-    "--                 gone), '!' (loading it failed), or '?' (loading failed, which says nothing of this row)\n" +
+    "--   outcomes...   of the loaded rows: when each is due and its id; then the state of each; then the value of each that is stored.\n" +
+    "--                 Of each other row: its id; when it is due; its state; and '-' (it is gone), '!' (loading it failed), or '?'\n" +
+    "--                 (loading failed, which says nothing of this row)\n" +
     "-- RETURNS\n" +
     "--   ms until the first row of the shard is due (-1: there is none), and the number of rows whose lease held\n" +
     "local due, rows, failures, source, unloaded, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
     "local publish, lease, claimed, loaded = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])\n" +
-    "local firsts, idleMs, keepMs = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])\n" +
-    "local minBackoffMs, maxBackoffMs, phase = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])\n" +
-    "local verdict, tombstone, tombstoneMs = ARGV[11], ARGV[12], tonumber(ARGV[13])\n" +
+    "local renewed, stored, checked = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])\n" +
+    "local firsts, idleMs, keepMs = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])\n" +
+    "local minBackoffMs, maxBackoffMs, phase = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])\n" +
+    "local verdict, tombstone, tombstoneMs = ARGV[14], ARGV[15], tonumber(ARGV[16])\n" +
     "\n" +
-    "local outcomes = { unpack(ARGV, 14) }\n" +
-    "local VALUES, PLANS, STATES, CODES, OTHERS = 6, 1, 1 + 2 * loaded, 1 + 4 * loaded, 1 + 5 * loaded\n" +
+    "local outcomes = { unpack(ARGV, 17) }\n" +
+    "-- What lies before the first key of a value, the first state and the first value; row 1 has its score at 1 and its id at 2.\n" +
+    "local VALUE_KEYS, STATES, VALUES = 6, 2 * loaded, 3 * loaded\n" +
+    "local OTHERS = VALUES + stored + 1\n" +
     "-- Of a state, and of the value: when it was loaded.\n" +
     "local EVERY, HEAD, LOADED_AT = 30, 16, 29\n" +
     "-- Steps of the golden ratio fill the unit interval evenly, however many they are.\n" +
@@ -620,7 +619,7 @@ export const refresherCommit = new Script({
     "\n" +
     "-- Only rows of this claim have this score, so that they are counted is enough, as long as none is missing.\n" +
     "local isHeld\n" +
-    "local held = #KEYS - VALUES\n" +
+    "local held = loaded + (#outcomes - OTHERS + 1) / 4\n" +
     "if call('ZCOUNT', due, lease, lease) ~= claimed then\n" +
     "  isHeld, firsts = {}, 0\n" +
     "  for _, id in ipairs(call('ZRANGE', due, lease, lease, 'BYSCORE')) do\n" +
@@ -639,71 +638,71 @@ export const refresherCommit = new Script({
     "  return keep\n" +
     "end\n" +
     "\n" +
-    "-- A value that is gone although it was to be there is loaded again.\n" +
-    "local function restore(same)\n" +
-    "  local present = 0\n" +
-    "  if #same > 0 then\n" +
-    "    local keys = {}\n" +
-    "    for index, row in ipairs(same) do\n" +
-    "      keys[index] = KEYS[VALUES + row]\n" +
-    "    end\n" +
-    "    present = call('EXISTS', unpack(keys))\n" +
-    "  end\n" +
-    "  if present == #same then\n" +
-    "    return\n" +
-    "  end\n" +
-    "  for _, row in ipairs(same) do\n" +
-    "    if call('EXISTS', KEYS[VALUES + row]) == 0 then\n" +
-    "      local id, state = outcomes[STATES + 2 * row - 2], outcomes[STATES + 2 * row - 1]\n" +
-    "      call('HSET', rows, id, sub(state, 1, 13) .. string.rep('0', HEAD) .. sub(state, EVERY))\n" +
-    "      call('ZADD', due, format('%d', now), id)\n" +
-    "    end\n" +
-    "  end\n" +
-    "end\n" +
-    "\n" +
-    "local same = {}\n" +
     "local hasFailures = call('HLEN', failures) > 0\n" +
-    "if loaded > 0 and not isHeld then\n" +
-    "  call('ZADD', due, 'XX', unpack(outcomes, PLANS, STATES - 1))\n" +
-    "  call('HSET', rows, unpack(outcomes, STATES, CODES - 1))\n" +
-    "end\n" +
+    "local states = {}\n" +
     "for row = 1, loaded do\n" +
-    "  local at = PLANS + 2 * row - 2\n" +
-    "  local id = outcomes[at + 1]\n" +
-    "  if isHeld and not isHeld[id] then\n" +
-    "    held = held - 1\n" +
-    "  else\n" +
-    "    if isHeld then\n" +
-    "      local state = call('HGET', rows, id)\n" +
-    "      if state and sub(state, 1, 1) == '0' then\n" +
-    "        firsts = firsts + 1\n" +
-    "      end\n" +
-    "      call('ZADD', due, 'XX', outcomes[at], id)\n" +
-    "      call('HSET', rows, id, outcomes[STATES + 2 * row - 1])\n" +
-    "    end\n" +
-    "    local value = outcomes[CODES + row - 1]\n" +
-    "    if value == '=' then\n" +
-    "      same[#same + 1] = row\n" +
+    "  states[2 * row - 1], states[2 * row] = outcomes[2 * row], outcomes[STATES + row]\n" +
+    "end\n" +
+    "if loaded > 0 and not isHeld then\n" +
+    "  call('ZADD', due, 'XX', unpack(outcomes, 1, STATES))\n" +
+    "  call('HSET', rows, unpack(states))\n" +
+    "end\n" +
+    "if isHeld or hasFailures then\n" +
+    "  for row = 1, loaded do\n" +
+    "    local id = outcomes[2 * row]\n" +
+    "    if isHeld and not isHeld[id] then\n" +
+    "      held = held - 1\n" +
     "    else\n" +
-    "      call('SET', KEYS[VALUES + row], value, 'PX', keepOf(outcomes[STATES + 2 * row - 1]))\n" +
-    "    end\n" +
-    "    if hasFailures then\n" +
-    "      call('HDEL', failures, id)\n" +
+    "      if isHeld then\n" +
+    "        local was = call('HGET', rows, id)\n" +
+    "        if was and sub(was, 1, 1) == '0' then\n" +
+    "          firsts = firsts + 1\n" +
+    "        end\n" +
+    "        call('ZADD', due, 'XX', outcomes[2 * row - 1], id)\n" +
+    "        call('HSET', rows, id, states[2 * row])\n" +
+    "      end\n" +
+    "      if hasFailures then\n" +
+    "        call('HDEL', failures, id)\n" +
+    "      end\n" +
     "    end\n" +
     "  end\n" +
     "end\n" +
-    "restore(same)\n" +
+    "for row = 1, stored do\n" +
+    "  if not isHeld or isHeld[outcomes[2 * row]] then\n" +
+    "    local key, value = KEYS[VALUE_KEYS + row], outcomes[VALUES + row]\n" +
+    "    -- An expiry is dear: it makes half of what a SET costs.\n" +
+    "    if row <= renewed or not call('SET', key, value, 'XX', 'KEEPTTL') then\n" +
+    "      call('SET', key, value, 'PX', keepOf(states[2 * row]))\n" +
+    "    end\n" +
+    "  end\n" +
+    "end\n" +
+    "-- A value that is gone although it was to be there is loaded again.\n" +
+    "if checked > 0 then\n" +
+    "  local keys = {}\n" +
+    "  for row = stored + 1, stored + checked do\n" +
+    "    keys[#keys + 1] = KEYS[VALUE_KEYS + row]\n" +
+    "  end\n" +
+    "  if call('EXISTS', unpack(keys)) < checked then\n" +
+    "    for index, key in ipairs(keys) do\n" +
+    "      local id, state = states[2 * (stored + index) - 1], states[2 * (stored + index)]\n" +
+    "      if (not isHeld or isHeld[id]) and call('EXISTS', key) == 0 then\n" +
+    "        call('HSET', rows, id, sub(state, 1, 13) .. string.rep('0', HEAD) .. sub(state, EVERY))\n" +
+    "        call('ZADD', due, 'XX', format('%d', now), id)\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end\n" +
+    "end\n" +
     "\n" +
     "for at = OTHERS, #outcomes, 4 do\n" +
     "  local id, dueAt, state, code = outcomes[at], outcomes[at + 1], outcomes[at + 2], outcomes[at + 3]\n" +
-    "  local row = loaded + (at - OTHERS) / 4 + 1\n" +
-    "  local key = KEYS[VALUES + row]\n" +
+    "  local other = (at - OTHERS) / 4 + 1\n" +
+    "  local key = KEYS[VALUE_KEYS + stored + checked + other]\n" +
     "  if isHeld and not isHeld[id] then\n" +
     "    held = held - 1\n" +
     "  elseif code == '?' then\n" +
     "    call('ZADD', due, 'XX', dueAt, id)\n" +
     "  elseif code == '!' then\n" +
-    "    local failed, early = call('HINCRBY', failures, id, 1), (phase + row * GOLDEN) % 1\n" +
+    "    local failed, early = call('HINCRBY', failures, id, 1), (phase + other * GOLDEN) % 1\n" +
     "    local pause = (1 - early / 2) * min(maxBackoffMs, minBackoffMs * 2 ^ min(failed - 1, 60))\n" +
     "    call('ZADD', due, 'XX', format('%d', now + max(1, pause)), id)\n" +
     "  else\n" +
@@ -800,7 +799,7 @@ export const rowCachePlan = new Script({
   name: "row-cache.plan",
   isReadOnly: false,
   keys: ["due","rows","failures","unloaded","wake"],
-  args: ["publish","idleMs"],
+  args: ["publish","idleMs","keepMs"],
   restKey: "values",
   restArg: "plans",
   source: "#!lua\n" +
@@ -817,14 +816,15 @@ export const rowCachePlan = new Script({
     "-- ARGV\n" +
     "--   publish   PUBLISH or SPUBLISH\n" +
     "--   idleMs    ms until a schedule that nobody touches goes away\n" +
+    "--   keepMs    ms that a value is kept without being loaded again, unless 10 times its delay is more\n" +
     "--   plans...  for each row: its id, then 'now' or ms between refreshes (0: take it out)\n" +
     "-- RETURNS\n" +
     "--   for each row: 1 if it was scheduled before, else 0\n" +
     "local due, rows, failures, unloaded, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
-    "local publish, idleMs = ARGV[1], ARGV[2]\n" +
+    "local publish, idleMs, keepMs = ARGV[1], ARGV[2], tonumber(ARGV[3])\n" +
     "\n" +
     "-- The state of a row that was never loaded has no time and no head.\n" +
-    "local NEVER = string.rep('0', 29)\n" +
+    "local NEVER, NO_HEAD = string.rep('0', 29), string.rep('0', 16)\n" +
     "\n" +
     "local time = redis.call('TIME')\n" +
     "local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))\n" +
@@ -832,8 +832,8 @@ export const rowCachePlan = new Script({
     "local head = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]\n" +
     "local hasDue, added = false, 0\n" +
     "local replies = {}\n" +
-    "for index = 3, #ARGV, 2 do\n" +
-    "  local id, plan = ARGV[index], ARGV[index + 1]\n" +
+    "for index = 4, #ARGV, 2 do\n" +
+    "  local id, plan, value = ARGV[index], ARGV[index + 1], KEYS[5 + (index - 2) / 2]\n" +
     "  local state = redis.call('HGET', rows, id)\n" +
     "  if plan == '0' then\n" +
     "    if state and string.sub(state, 1, 1) == '0' then\n" +
@@ -842,9 +842,13 @@ export const rowCachePlan = new Script({
     "    redis.call('ZREM', due, id)\n" +
     "    redis.call('HDEL', rows, id)\n" +
     "    redis.call('HDEL', failures, id)\n" +
-    "    redis.call('UNLINK', KEYS[5 + (index - 1) / 2])\n" +
+    "    redis.call('UNLINK', value)\n" +
     "  elseif plan == 'now' then\n" +
     "    if state then\n" +
+    "      -- Refreshers look for a value that has not changed only from time to time; without a head it is stored anew.\n" +
+    "      if string.sub(state, 14, 29) ~= NO_HEAD and redis.call('EXISTS', value) == 0 then\n" +
+    "        redis.call('HSET', rows, id, string.sub(state, 1, 13) .. NO_HEAD .. string.sub(state, 30))\n" +
+    "      end\n" +
     "      redis.call('ZADD', due, now, id)\n" +
     "      hasDue = true\n" +
     "    end\n" +
@@ -852,7 +856,12 @@ export const rowCachePlan = new Script({
     "    if not state then\n" +
     "      added = added + 1\n" +
     "    end\n" +
-    "    redis.call('HSET', rows, id, (state and string.sub(state, 1, 29) or NEVER) .. plan)\n" +
+    "    local known = state and string.sub(state, 1, 29) or NEVER\n" +
+    "    if state and 10 * tonumber(plan) > math.max(keepMs, 10 * tonumber(string.sub(state, 30))) then\n" +
+    "      -- Its value would expire before its expiry is put off: without a head it is stored anew.\n" +
+    "      known = string.sub(state, 1, 13) .. NO_HEAD\n" +
+    "    end\n" +
+    "    redis.call('HSET', rows, id, known .. plan)\n" +
     "    redis.call('ZADD', due, now, id)\n" +
     "    hasDue = true\n" +
     "  end\n" +

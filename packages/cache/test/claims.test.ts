@@ -41,6 +41,13 @@ function claimsOf(rows: RowCache<Item>, options: RefreshOptions = DEFAULTS): Cla
   return new Claims(redis, tableOf(rows), keysOf(rows), options);
 }
 
+/** As if the row had been confirmed so much earlier. */
+async function confirmedEarlier(rows: RowCache<Item>, id: string, ms: number): Promise<void> {
+  const { rows: states } = keysOf(rows);
+  const state = (await redis.hget(states, id))!;
+  await redis.hset(states, id, String(Number(state.slice(0, 13)) - ms) + state.slice(13));
+}
+
 describe('a claim', () => {
   test('gives each due row to one, and says when the next is due', async () => {
     const rows = cacheOf(redis, new Database());
@@ -184,9 +191,9 @@ describe('a commit', () => {
         unchanged: 1,
       });
     });
-    expect(lines.filter((line) => line.endsWith(':row:42') && line.startsWith(' '))).toEqual([
-      '  exists cache:{items}:row:42',
-    ]);
+    // Once in 16 s it is looked for.
+    const touches = lines.filter((line) => line.endsWith(':row:42') && line.startsWith(' '));
+    expect(touches.filter((line) => !line.startsWith('  exists '))).toEqual([]);
     expect(await redis.get(row)).toBe(value);
     const confirmed = await redis.hget(states, '42');
     expect(Number(confirmed!.slice(0, 13))).toBeGreaterThanOrEqual(Number(state!.slice(0, 13)));
@@ -198,7 +205,7 @@ describe('a commit', () => {
     expect(await rows.get('42')).toBe('y');
   });
 
-  test('loads a value again that has not changed, but was lost', async () => {
+  test('loads a value again that has not changed, but was lost, when it has not been looked for in 16 s', async () => {
     const rows = cacheOf(redis, new Database());
     const claims = claimsOf(rows);
     await Promise.all(['1', '2', '3'].map((id) => rows.schedule(id, HOUR)));
@@ -207,27 +214,95 @@ describe('a commit', () => {
       return (await claims.commit(claim, all(claim.ids, stored('x')))).nextInMs;
     };
     await commit();
+    const { due } = keysOf(rows);
     await redis.del(keysOf(rows).row('2'));
-    await Promise.all(['1', '2', '3'].map((id) => rows.refresh(id)));
+    for (const id of ['1', '2', '3']) await confirmedEarlier(rows, id, 16_000);
+    await redis.zadd(due, 1, '1', 1, '2', 1, '3');
     expect(await commit()).toBe(0);
     expect(await rows.get('2')).toBeNull();
     expect(await commit()).toBeGreaterThan(1_000_000);
     expect((await rows.getMany(['1', '2', '3'])).size).toBe(3);
   });
 
+  test('stores a value that has not changed, but was lost before refresh was called', async () => {
+    const rows = cacheOf(redis, new Database());
+    const claims = claimsOf(rows);
+    await rows.schedule('42', HOUR);
+    await claims.commit(await claims.claim(), outcome('42', stored('x')));
+    await redis.del(keysOf(rows).row('42'));
+    await rows.refresh('42');
+    await claims.commit(await claims.claim(), outcome('42', stored('x')));
+    expect(await rows.get('42')).toBe('x');
+  });
+
   test('stores a value again that has not changed for half the time it is kept', async () => {
     const rows = cacheOf(redis, new Database(), { keepMs: 60_000 });
     const claims = claimsOf(rows);
-    const { rows: states } = keysOf(rows);
     await rows.schedule('42', { everyMs: 1_000 });
     await claims.commit(await claims.claim(), outcome('42', stored('x')));
-    const state = (await redis.hget(states, '42'))!;
-    await redis.hset(states, '42', String(Number(state.slice(0, 13)) - 30_000) + state.slice(13));
+    await confirmedEarlier(rows, '42', 30_000);
     await rows.refresh('42');
     expect(await claims.commit(await claims.claim(), outcome('42', stored('x')))).toMatchObject({
       held: 1,
       unchanged: 0,
     });
+  });
+
+  test('puts the expiry of a value that changes off once in half the time it is kept', async () => {
+    const rows = cacheOf(redis, new Database(), { keepMs: 36_000_000 });
+    const claims = claimsOf(rows);
+    const key = keysOf(rows).row('42');
+    const store = async (row: string): Promise<number> => {
+      await rows.refresh('42');
+      await claims.commit(await claims.claim(), outcome('42', stored(row)));
+      expect(await rows.get('42')).toBe(row);
+      return redis.pttl(key);
+    };
+    await rows.schedule('42', { everyMs: 1_000 });
+    expect(await store('a')).toBeGreaterThan(35_000_000);
+    await redis.pexpire(key, 20_000_000);
+    const kept = await store('b');
+    expect(kept).toBeLessThanOrEqual(20_000_000);
+    expect(kept).toBeGreaterThan(19_000_000);
+    await confirmedEarlier(rows, '42', 18_000_000);
+    expect(await store('c')).toBeGreaterThan(35_000_000);
+    // What is lost has no expiry to keep.
+    await rows.refresh('42');
+    const claim = await claims.claim();
+    await redis.del(key);
+    await claims.commit(claim, outcome('42', stored('d')));
+    expect(await redis.pttl(key)).toBeGreaterThan(35_000_000);
+  });
+
+  test('gives a row that comes back its own expiry, not that of its tombstone', async () => {
+    const rows = cacheOf(redis, new Database(), {
+      vanished: 'tombstone',
+      tombstoneMs: 7_200_000,
+      keepMs: 60_000,
+    });
+    const claims = claimsOf(rows);
+    await rows.schedule('42', { everyMs: 1_000 });
+    await claims.commit(await claims.claim(), outcome('42', stored('x')));
+    for (const value of ['gone', stored('x')] as const) {
+      await rows.refresh('42');
+      await claims.commit(await claims.claim(), outcome('42', value));
+    }
+    expect(await rows.get('42')).toBe('x');
+    expect(await redis.pttl(keysOf(rows).row('42'))).toBeLessThanOrEqual(60_000);
+  });
+
+  test('stores a value again that has not changed when its row is refreshed more rarely than it would live', async () => {
+    const rows = cacheOf(redis, new Database(), { keepMs: 60_000 });
+    const claims = claimsOf(rows);
+    await rows.schedule('42', { everyMs: 1_000 });
+    for (const everyMs of [1_000, 3_600_000, 1_800_000]) {
+      await rows.schedule('42', { everyMs });
+      const { unchanged } = await claims.commit(await claims.claim(), outcome('42', stored('x')));
+      expect(unchanged).toBe(everyMs === 1_800_000 ? 1 : 0);
+      expect(await redis.pttl(keysOf(rows).row('42'))).toBeGreaterThan(
+        everyMs === 1_000 ? 50_000 : 35_000_000,
+      );
+    }
   });
 
   test('leaves rows of the batch alone that were changed meanwhile', async () => {

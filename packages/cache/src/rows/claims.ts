@@ -5,6 +5,7 @@ import type { ShardKeys } from '../keys.js';
 import type { RefreshOptions } from '../options.js';
 import { refresherClaim, refresherCommit } from '../scripts.gen.js';
 import type { RefreshedTable } from './refreshed-table.js';
+import { hasValueLike } from './row-codec.js';
 import type { EncodedRow } from './row-codec.js';
 import { formatState, parseState } from './schedule-state.js';
 import type { ScheduleState } from './schedule-state.js';
@@ -51,7 +52,6 @@ export interface Committed {
 
 /** What the script knows them by. */
 const CODES = { gone: '-', failed: '!', skipped: '?' };
-const UNCHANGED = '=';
 /** Bytes of values in one commit: bounds how long it holds the server. */
 const MAX_COMMIT_BYTES = 1_048_576;
 /** The expiry of the schedule is put off once in this part of it. */
@@ -62,20 +62,31 @@ const GOLDEN = 0.618_033_988_749_894_9;
 /** A row that is late keeps its step as long as this part of its delay is left. */
 const MIN_REST = 0.6;
 
+/** A value that was removed by others or evicted is missed within this time, or when its row is refreshed if that is later. */
+const CHECK_MS = 16_000;
+
+/** How a loaded row is told to the script, in the order that the script wants. */
+const KINDS = ['renewed', 'changed', 'checked', 'confirmed'] as const;
+type Kind = (typeof KINDS)[number];
+
+interface LoadedRow {
+  readonly id: string;
+  readonly dueAt: number;
+  readonly state: string;
+  readonly value: CommandArgument;
+}
+
 /** What one script call commits. */
 class Part {
-  readonly keys: string[] = [];
+  readonly rows: Record<Kind, LoadedRow[]> = { renewed: [], changed: [], checked: [], confirmed: [] };
   readonly otherKeys: string[] = [];
-  readonly plans: CommandArgument[] = [];
-  readonly states: string[] = [];
-  readonly values: CommandArgument[] = [];
   readonly others: CommandArgument[] = [];
+  size = 0;
   firsts = 0;
-  unchanged = 0;
   bytes = 0;
 
-  get size(): number {
-    return this.keys.length + this.otherKeys.length;
+  get unchanged(): number {
+    return this.rows.checked.length + this.rows.confirmed.length;
   }
 }
 
@@ -107,22 +118,16 @@ export class Claims {
     );
     const repliedAt = performance.now();
     if (isTouching) this.#touchAt = repliedAt + idleMs / TOUCHES;
-    const [lease, claimedAt, middle, lateMs, nextInMs, isProbe, ...entries] = reply as [
+    const [lease, claimedAt, middle, lateMs, nextInMs, isProbe, ids, states] = reply as [
       string,
       string,
       string,
       number,
       number,
       number,
-      ...(string | null)[],
+      string[],
+      (string | null)[],
     ];
-    const ids: string[] = [];
-    const states: (ScheduleState | null)[] = [];
-    for (let index = 0; index < entries.length; index += 2) {
-      const state = entries[index + 1];
-      ids.push(decodeName(entries[index] as string));
-      states.push(state ? parseState(state) : null);
-    }
     return {
       lease,
       claimedAt,
@@ -131,8 +136,8 @@ export class Claims {
       lateMs,
       nextInMs: nextInMs < 0 ? Infinity : nextInMs,
       isProbe: isProbe === 1,
-      ids,
-      states,
+      ids: ids.map((id) => decodeName(id)),
+      states: states.map((state) => (state ? parseState(state) : null)),
     };
   }
 
@@ -162,14 +167,14 @@ export class Claims {
     const { options, codec } = this.#table;
     const id = claim.ids[index]!;
     const state = claim.states[index];
-    const [key, name] = [this.#keys.row(id), encodeName(id)];
+    part.size += 1;
     if (!state || typeof outcome === 'string') {
       const code = typeof outcome === 'string' ? outcome : 'gone';
       const isPlanned = code === 'gone' && state;
       const head = codec.tombstone('');
-      part.otherKeys.push(key);
+      part.otherKeys.push(this.#keys.row(id));
       part.others.push(
-        name,
+        encodeName(id),
         isPlanned ? this.#nextAt(claim, state.everyMs, phase + index * GOLDEN) : claim.middle,
         isPlanned ? formatState(claim.claimedAt, head, state.everyMs) : '',
         CODES[code],
@@ -177,13 +182,14 @@ export class Claims {
       return;
     }
     const { head, value } = outcome;
-    const isUnchanged = state.head === head && !isRenewedAt(claim, state, options.keepMs);
-    part.keys.push(key);
-    part.plans.push(this.#nextAt(claim, state.everyMs, phase + index * GOLDEN), name);
-    part.states.push(name, formatState(claim.claimedAt, head, state.everyMs));
-    part.values.push(isUnchanged ? UNCHANGED : value);
-    part.bytes += isUnchanged ? 0 : value.length;
-    part.unchanged += isUnchanged ? 1 : 0;
+    const kind = kindOf(claim, index, head, options.keepMs);
+    part.rows[kind].push({
+      id,
+      dueAt: this.#nextAt(claim, state.everyMs, phase + index * GOLDEN),
+      state: formatState(claim.claimedAt, head, state.everyMs),
+      value,
+    });
+    part.bytes += kind === 'renewed' || kind === 'changed' ? value.length : 0;
     part.firsts += state.loadedAt === 0 ? 1 : 0;
   }
 
@@ -199,14 +205,29 @@ export class Claims {
     const { due, rows, failures, source, unloaded, wake } = this.#keys;
     const { options, codec } = this.#table;
     const { minBackoffMs, maxBackoffMs } = this.#options;
+    const { renewed, changed, checked } = part.rows;
+    const loaded = KINDS.flatMap((kind) => part.rows[kind]);
+    const stored = loaded.slice(0, renewed.length + changed.length);
+    const withKeys = loaded.slice(0, stored.length + checked.length);
     const reply = await refresherCommit.run(
       this.#redis,
-      { due, rows, failures, source, unloaded, wake, values: part.keys.concat(part.otherKeys) },
+      {
+        due,
+        rows,
+        failures,
+        source,
+        unloaded,
+        wake,
+        values: withKeys.map(({ id }) => this.#keys.row(id)).concat(part.otherKeys),
+      },
       {
         publish: WaiterHub.of(this.#redis).publishCommand,
         lease: claim.lease,
         claimed,
-        loaded: part.keys.length,
+        loaded: loaded.length,
+        renewed: renewed.length,
+        stored: stored.length,
+        checked: checked.length,
         firsts: part.firsts,
         idleMs: options.idleMs,
         keepMs: options.keepMs,
@@ -216,22 +237,38 @@ export class Claims {
         verdict,
         tombstone: options.vanished === 'tombstone' ? codec.tombstone(claim.claimedAt) : '',
         tombstoneMs: options.tombstoneMs,
-        outcomes: part.plans.concat(part.states, part.values, part.others),
+        outcomes: [
+          ...loaded.flatMap(({ dueAt, id }) => [dueAt, encodeName(id)]),
+          ...loaded.map(({ state }) => state),
+          ...stored.map(({ value }) => value),
+          ...part.others,
+        ],
       },
     );
     return reply as [number, number];
   }
 }
 
-/** A value that never changes is stored again once in half the time that it is kept, each row at another time. */
-function isRenewedAt(
-  { claimedAt }: Claim,
-  { loadedAt, head, everyMs }: ScheduleState,
-  keepMs: number,
-): boolean {
-  const periodMs = Math.max(keepMs, 10 * everyMs) / 2;
-  const offset = (head.charCodeAt(head.length - 1) / 128) * periodMs;
-  return Math.floor((Number(claimedAt) + offset) / periodMs) !== Math.floor((loadedAt + offset) / periodMs);
+/**
+ * The expiry of a value is put off once in half the time that it is kept, and it is looked for once in CHECK_MS while it doesn't
+ * change, each row at another time. A value that changes more often keeps its expiry, unless it may have none or another:
+ * it was never stored, has another version, or is a tombstone.
+ */
+function kindOf({ claimedAt, ids, states }: Claim, index: number, head: string, keepMs: number): Kind {
+  const { loadedAt, head: oldHead, everyMs } = states[index]!;
+  const part = partOf(ids[index]!);
+  const isPassed = (periodMs: number): boolean =>
+    Math.floor(Number(claimedAt) / periodMs + part) !== Math.floor(loadedAt / periodMs + part);
+  if (isPassed(Math.max(keepMs, 10 * everyMs) / 2)) return 'renewed';
+  if (oldHead !== head) return hasValueLike(oldHead, head) ? 'changed' : 'renewed';
+  return isPassed(CHECK_MS) ? 'checked' : 'confirmed';
+}
+
+/** Of the unit interval, as an id has it for ever. */
+function partOf(id: string): number {
+  let sum = 0;
+  for (let at = 0; at < id.length; at += 1) sum = (31 * sum + id.charCodeAt(at)) | 0;
+  return (sum * GOLDEN) % 1;
 }
 
 function verdictOf({ isProbe }: Claim, isSourceDown: boolean): string {

@@ -16,7 +16,7 @@
 --   maxBackoffMs  ms, the longest pause of a row that failed
 -- RETURNS
 --   the end of the lease; now; when the row in the middle was due; for how long the first has been due; ms until the next
---   row is due (-1: no further row); 1 if this finds out about the source; then id and state of each row (false: none)
+--   row is due (-1: no further row); 1 if this finds out about the source; then the ids, and the state of each row (false: none)
 local due, rows, source, lease = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local limit, leaseMs, idleMs = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local isTouching, maxBackoffMs = ARGV[4] == '1', tonumber(ARGV[5])
@@ -35,7 +35,7 @@ if down[1] then
   local opensIn = tonumber(down[1]) - now
   -- A pause that is longer than any is one that a clock of before has set.
   if opensIn > 0 and opensIn <= math.max(MAX_LEASE_MS, maxBackoffMs) then
-    return { '', nowText, nowText, 0, opensIn, 0 }
+    return { '', nowText, nowText, 0, opensIn, 0, {}, {} }
   end
   isProbe = true
   limit = math.min(limit, tonumber(down[2] or 1))
@@ -83,15 +83,7 @@ if isTouching then
   redis.call('PEXPIRE', due, idleMs)
   redis.call('PEXPIRE', rows, idleMs)
 end
-local replies = { token, nowText, middle, lateMs, -1, isProbe and 1 or 0 }
 local head = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]
-if head then
-  replies[5] = math.max(0, math.ceil(tonumber(head) - now))
-end
-if #ids > 0 then
-  local states = redis.call('HMGET', rows, unpack(ids))
-  for index = 1, #ids do
-    replies[5 + 2 * index], replies[6 + 2 * index] = ids[index], states[index]
-  end
-end
-return replies
+local nextInMs = head and math.max(0, math.ceil(tonumber(head) - now)) or -1
+local states = #ids > 0 and redis.call('HMGET', rows, unpack(ids)) or {}
+return { token, nowText, middle, lateMs, nextInMs, isProbe and 1 or 0, ids, states }

@@ -2,8 +2,8 @@
 -- Stores what was loaded for rows under a lease and says when each is due again. A row whose score is no longer the lease
 -- is left alone: it was changed, or somebody else has it since. A value that is stored already is not touched.
 --
--- Redis hashes each string that comes into Lua, byte by byte. So a value that has not changed isn't sent, and while all
--- leases hold, what is sent goes on as it is: the caller has made the scores and the states.
+-- Redis hashes each string that comes into Lua, byte by byte. So a value that has not changed isn't sent, nothing is sent
+-- twice, and while all leases hold, what is sent goes on as it is: the caller has made the scores and the states.
 --
 -- KEYS
 --   due           ZSET row id -> when it is due, ms, or the end of its lease; until idle
@@ -12,13 +12,17 @@
 --   source        HASH, there while the source is down: failures, opensAt (ms), limit (rows); until idle
 --   unloaded      STRING, the number of rows that were never loaded; until idle
 --   wake          channel of the refreshers that sleep; not a key
---   values...     STRING, the values of the loaded rows and then of the other ones, in their order; until keepMs, or 10
---                 times its delay
+--   values...     STRING, the values of the stored, the checked and the other rows, in their order; until keepMs, or 10 times
+--                 its delay, after their expiry was last put off
 -- ARGV
 --   publish       PUBLISH or SPUBLISH
 --   lease         its end, as the claim gave it
 --   claimed       the number of rows under it that were not committed before
---   loaded        the number of rows that were loaded
+--   loaded        the number of rows that were loaded: first those whose value is renewed, then those whose value has changed,
+--                 those whose value is looked for, and those whose value is there
+--   renewed       of these, the number of rows whose value is stored and its expiry put off
+--   stored        the number of rows whose value is stored, with the renewed ones; the others keep their expiry
+--   checked       the number of rows behind these whose value is looked for
 --   firsts        of these, the number of rows that were never loaded before
 --   idleMs        ms until a schedule that nobody touches goes away
 --   keepMs        ms that a value is kept without being loaded again
@@ -28,19 +32,22 @@
 --   verdict       of the source: 'failed', 'probe failed', 'probe loaded', or 'none'
 --   tombstone     the value of a row that is gone; '' if such a row is taken out
 --   tombstoneMs   ms until a row that stays gone is taken out
---   outcomes...   of the loaded rows: when each is due and its id; then the id and the state of each; then the value to
---                 store of each, or '=' (it is stored). Of each other row: its id; when it is due; its state; and '-' (it is
---                 gone), '!' (loading it failed), or '?' (loading failed, which says nothing of this row)
+--   outcomes...   of the loaded rows: when each is due and its id; then the state of each; then the value of each that is stored.
+--                 Of each other row: its id; when it is due; its state; and '-' (it is gone), '!' (loading it failed), or '?'
+--                 (loading failed, which says nothing of this row)
 -- RETURNS
 --   ms until the first row of the shard is due (-1: there is none), and the number of rows whose lease held
 local due, rows, failures, source, unloaded, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local publish, lease, claimed, loaded = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local firsts, idleMs, keepMs = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
-local minBackoffMs, maxBackoffMs, phase = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
-local verdict, tombstone, tombstoneMs = ARGV[11], ARGV[12], tonumber(ARGV[13])
+local renewed, stored, checked = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local firsts, idleMs, keepMs = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
+local minBackoffMs, maxBackoffMs, phase = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+local verdict, tombstone, tombstoneMs = ARGV[14], ARGV[15], tonumber(ARGV[16])
 
-local outcomes = { unpack(ARGV, 14) }
-local VALUES, PLANS, STATES, CODES, OTHERS = 6, 1, 1 + 2 * loaded, 1 + 4 * loaded, 1 + 5 * loaded
+local outcomes = { unpack(ARGV, 17) }
+-- What lies before the first key of a value, the first state and the first value; row 1 has its score at 1 and its id at 2.
+local VALUE_KEYS, STATES, VALUES = 6, 2 * loaded, 3 * loaded
+local OTHERS = VALUES + stored + 1
 -- Of a state, and of the value: when it was loaded.
 local EVERY, HEAD, LOADED_AT = 30, 16, 29
 -- Steps of the golden ratio fill the unit interval evenly, however many they are.
@@ -52,7 +59,7 @@ local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
 -- Only rows of this claim have this score, so that they are counted is enough, as long as none is missing.
 local isHeld
-local held = #KEYS - VALUES
+local held = loaded + (#outcomes - OTHERS + 1) / 4
 if call('ZCOUNT', due, lease, lease) ~= claimed then
   isHeld, firsts = {}, 0
   for _, id in ipairs(call('ZRANGE', due, lease, lease, 'BYSCORE')) do
@@ -71,71 +78,71 @@ local function keepOf(state)
   return keep
 end
 
--- A value that is gone although it was to be there is loaded again.
-local function restore(same)
-  local present = 0
-  if #same > 0 then
-    local keys = {}
-    for index, row in ipairs(same) do
-      keys[index] = KEYS[VALUES + row]
-    end
-    present = call('EXISTS', unpack(keys))
-  end
-  if present == #same then
-    return
-  end
-  for _, row in ipairs(same) do
-    if call('EXISTS', KEYS[VALUES + row]) == 0 then
-      local id, state = outcomes[STATES + 2 * row - 2], outcomes[STATES + 2 * row - 1]
-      call('HSET', rows, id, sub(state, 1, 13) .. string.rep('0', HEAD) .. sub(state, EVERY))
-      call('ZADD', due, format('%d', now), id)
-    end
-  end
-end
-
-local same = {}
 local hasFailures = call('HLEN', failures) > 0
-if loaded > 0 and not isHeld then
-  call('ZADD', due, 'XX', unpack(outcomes, PLANS, STATES - 1))
-  call('HSET', rows, unpack(outcomes, STATES, CODES - 1))
-end
+local states = {}
 for row = 1, loaded do
-  local at = PLANS + 2 * row - 2
-  local id = outcomes[at + 1]
-  if isHeld and not isHeld[id] then
-    held = held - 1
-  else
-    if isHeld then
-      local state = call('HGET', rows, id)
-      if state and sub(state, 1, 1) == '0' then
-        firsts = firsts + 1
-      end
-      call('ZADD', due, 'XX', outcomes[at], id)
-      call('HSET', rows, id, outcomes[STATES + 2 * row - 1])
-    end
-    local value = outcomes[CODES + row - 1]
-    if value == '=' then
-      same[#same + 1] = row
+  states[2 * row - 1], states[2 * row] = outcomes[2 * row], outcomes[STATES + row]
+end
+if loaded > 0 and not isHeld then
+  call('ZADD', due, 'XX', unpack(outcomes, 1, STATES))
+  call('HSET', rows, unpack(states))
+end
+if isHeld or hasFailures then
+  for row = 1, loaded do
+    local id = outcomes[2 * row]
+    if isHeld and not isHeld[id] then
+      held = held - 1
     else
-      call('SET', KEYS[VALUES + row], value, 'PX', keepOf(outcomes[STATES + 2 * row - 1]))
-    end
-    if hasFailures then
-      call('HDEL', failures, id)
+      if isHeld then
+        local was = call('HGET', rows, id)
+        if was and sub(was, 1, 1) == '0' then
+          firsts = firsts + 1
+        end
+        call('ZADD', due, 'XX', outcomes[2 * row - 1], id)
+        call('HSET', rows, id, states[2 * row])
+      end
+      if hasFailures then
+        call('HDEL', failures, id)
+      end
     end
   end
 end
-restore(same)
+for row = 1, stored do
+  if not isHeld or isHeld[outcomes[2 * row]] then
+    local key, value = KEYS[VALUE_KEYS + row], outcomes[VALUES + row]
+    -- An expiry is dear: it makes half of what a SET costs.
+    if row <= renewed or not call('SET', key, value, 'XX', 'KEEPTTL') then
+      call('SET', key, value, 'PX', keepOf(states[2 * row]))
+    end
+  end
+end
+-- A value that is gone although it was to be there is loaded again.
+if checked > 0 then
+  local keys = {}
+  for row = stored + 1, stored + checked do
+    keys[#keys + 1] = KEYS[VALUE_KEYS + row]
+  end
+  if call('EXISTS', unpack(keys)) < checked then
+    for index, key in ipairs(keys) do
+      local id, state = states[2 * (stored + index) - 1], states[2 * (stored + index)]
+      if (not isHeld or isHeld[id]) and call('EXISTS', key) == 0 then
+        call('HSET', rows, id, sub(state, 1, 13) .. string.rep('0', HEAD) .. sub(state, EVERY))
+        call('ZADD', due, 'XX', format('%d', now), id)
+      end
+    end
+  end
+end
 
 for at = OTHERS, #outcomes, 4 do
   local id, dueAt, state, code = outcomes[at], outcomes[at + 1], outcomes[at + 2], outcomes[at + 3]
-  local row = loaded + (at - OTHERS) / 4 + 1
-  local key = KEYS[VALUES + row]
+  local other = (at - OTHERS) / 4 + 1
+  local key = KEYS[VALUE_KEYS + stored + checked + other]
   if isHeld and not isHeld[id] then
     held = held - 1
   elseif code == '?' then
     call('ZADD', due, 'XX', dueAt, id)
   elseif code == '!' then
-    local failed, early = call('HINCRBY', failures, id, 1), (phase + row * GOLDEN) % 1
+    local failed, early = call('HINCRBY', failures, id, 1), (phase + other * GOLDEN) % 1
     local pause = (1 - early / 2) * min(maxBackoffMs, minBackoffMs * 2 ^ min(failed - 1, 60))
     call('ZADD', due, 'XX', format('%d', now + max(1, pause)), id)
   else

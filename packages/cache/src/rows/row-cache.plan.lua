@@ -12,14 +12,15 @@
 -- ARGV
 --   publish   PUBLISH or SPUBLISH
 --   idleMs    ms until a schedule that nobody touches goes away
+--   keepMs    ms that a value is kept without being loaded again, unless 10 times its delay is more
 --   plans...  for each row: its id, then 'now' or ms between refreshes (0: take it out)
 -- RETURNS
 --   for each row: 1 if it was scheduled before, else 0
 local due, rows, failures, unloaded, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local publish, idleMs = ARGV[1], ARGV[2]
+local publish, idleMs, keepMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 -- The state of a row that was never loaded has no time and no head.
-local NEVER = string.rep('0', 29)
+local NEVER, NO_HEAD = string.rep('0', 29), string.rep('0', 16)
 
 local time = redis.call('TIME')
 local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
@@ -27,8 +28,8 @@ local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber
 local head = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]
 local hasDue, added = false, 0
 local replies = {}
-for index = 3, #ARGV, 2 do
-  local id, plan = ARGV[index], ARGV[index + 1]
+for index = 4, #ARGV, 2 do
+  local id, plan, value = ARGV[index], ARGV[index + 1], KEYS[5 + (index - 2) / 2]
   local state = redis.call('HGET', rows, id)
   if plan == '0' then
     if state and string.sub(state, 1, 1) == '0' then
@@ -37,9 +38,13 @@ for index = 3, #ARGV, 2 do
     redis.call('ZREM', due, id)
     redis.call('HDEL', rows, id)
     redis.call('HDEL', failures, id)
-    redis.call('UNLINK', KEYS[5 + (index - 1) / 2])
+    redis.call('UNLINK', value)
   elseif plan == 'now' then
     if state then
+      -- Refreshers look for a value that has not changed only from time to time; without a head it is stored anew.
+      if string.sub(state, 14, 29) ~= NO_HEAD and redis.call('EXISTS', value) == 0 then
+        redis.call('HSET', rows, id, string.sub(state, 1, 13) .. NO_HEAD .. string.sub(state, 30))
+      end
       redis.call('ZADD', due, now, id)
       hasDue = true
     end
@@ -47,7 +52,12 @@ for index = 3, #ARGV, 2 do
     if not state then
       added = added + 1
     end
-    redis.call('HSET', rows, id, (state and string.sub(state, 1, 29) or NEVER) .. plan)
+    local known = state and string.sub(state, 1, 29) or NEVER
+    if state and 10 * tonumber(plan) > math.max(keepMs, 10 * tonumber(string.sub(state, 30))) then
+      -- Its value would expire before its expiry is put off: without a head it is stored anew.
+      known = string.sub(state, 1, 13) .. NO_HEAD
+    end
+    redis.call('HSET', rows, id, known .. plan)
     redis.call('ZADD', due, now, id)
     hasDue = true
   end

@@ -68,7 +68,7 @@ export class RowCache<Row = unknown> {
   constructor(redis: RedisClient, table: string, options: RowCacheOptions<Row> = {}) {
     this.#redis = requireClient(redis);
     const resolved = resolveRowCacheOptions(options, redis.isCluster);
-    const { idleMs, shards } = resolved;
+    const { idleMs, keepMs, shards } = resolved;
     const keys = new TableKeys(table, options.prefix, shards);
     this.#keys = keys;
     this.#tally = Tally.for(options.telemetry, 'rows', table);
@@ -83,7 +83,7 @@ export class RowCache<Row = unknown> {
         const counts = await rowCachePlan.run(
           redis,
           { due, rows, failures, unloaded, wake, values },
-          { publish, idleMs, plans },
+          { publish, idleMs, keepMs, plans },
         );
         return (counts as number[]).map((count) => count === 1);
       },

@@ -88,3 +88,8 @@ export class RowCodec<Row> {
 function isGone(value: Buffer): boolean {
   return value.toString('latin1', HASH_AT, LOADED_AT) === GONE;
 }
+
+/** Whether a row of the first head has a value, of the same format and version as that of the second. */
+export function hasValueLike(first: string, second: string): boolean {
+  return first.slice(0, HASH_AT) === second.slice(0, HASH_AT) && first.slice(HASH_AT) !== GONE;
+}
