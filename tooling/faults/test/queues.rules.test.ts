@@ -74,7 +74,7 @@ function accountOf({ runs, states, results = [], killed = {}, stored, evidence }
       ...stored,
     },
     acceptedAt: new Float64Array(tasks).fill(1),
-    cancelled: new Uint8Array(tasks),
+    cancelledAt: new Float64Array(tasks),
     faults: [],
     leaseMs: LEASE_MS,
     readAt: 100_000,
@@ -165,7 +165,7 @@ describe('it finds', () => {
     ],
     ['died early', { ...ONE, states: ['dead'], stored: { attempts: Uint16Array.of(5) } }],
     ['wrong end', { ...ONE, evidence: { endOf: () => 'dead' } }],
-    ['cancelled in vain', { ...ONE, evidence: { cancelled: Uint8Array.of(1) } }],
+    ['cancelled in vain', { ...ONE, evidence: { cancelledAt: Float64Array.of(1) } }],
     ['left behind', { ...ONE, states: ['active'], stored: { leases: new Map([[0, 90_000]]) } }],
     [
       'group order',
@@ -212,6 +212,20 @@ describe('it excuses', () => {
     expect(repetitions['lease over before it began']).toBe(1);
     const counted = accountOf({ ...ONE, runs, results: [1] });
     expect(counted.violations.map(({ rule }) => rule)).toEqual(['stale completion']);
+  });
+
+  test('that a group goes on behind a task that was cancelled, and not before that', () => {
+    const rulesOf = (cancelledAt: number): string[] =>
+      accountOf({
+        runs: [
+          { task: 0, from: 0, to: 10, outcome: 'cancelled' },
+          { task: 1, from: 9, to: 20 },
+        ],
+        states: ['cancelled', 'succeeded'],
+        results: [undefined, 1],
+        evidence: { groups: [[0, 1]], cancelledAt: Float64Array.of(cancelledAt, 0) },
+      }).violations.map(({ rule }) => rule);
+    expect([rulesOf(8_999), rulesOf(9_001)]).toEqual([[], ['group order']]);
   });
 
   test('a repetition after a fault', () => {

@@ -72,8 +72,8 @@ export interface Evidence {
   readonly stored: StoredTasks;
   /** When the producer was told that each task is stored, µs; 0 for those of which it wasn't. */
   readonly acceptedAt: Float64Array;
-  /** 1: somebody was told that he has cancelled it. */
-  readonly cancelled: Uint8Array;
+  /** When somebody asked to cancel it who was told that he has, µs; 0 for all others. */
+  readonly cancelledAt: Float64Array;
   readonly faults: readonly Fault[];
   readonly leaseMs: number;
   /** When Redis was read, ms since the epoch. */
@@ -257,7 +257,7 @@ class Accountant {
   }
 
   #lookAtStates(): Account['tasks'] {
-    const { tasks, stored, acceptedAt, cancelled, faults, leaseMs, mayBeRemoved, readAt } = this.#evidence;
+    const { tasks, stored, acceptedAt, cancelledAt, faults, leaseMs, mayBeRemoved, readAt } = this.#evidence;
     const counts = { removed: 0, forgotten: 0, 'never accepted': 0 } as Record<string, number>;
     for (const state of TASK_STATES) counts[state] = 0;
     for (let task = 0; task < tasks; task += 1) {
@@ -268,7 +268,7 @@ class Accountant {
       else if (faults.some((fault) => fault.mayForget && isIn(fault, acceptedAt[task]!)))
         counts['forgotten']! += 1;
       else this.#violate('lost', task, `was accepted, and Redis doesn't know it`);
-      if (cancelled[task] === 1 && state !== 'cancelled') {
+      if (cancelledAt[task]! > 0 && state !== 'cancelled') {
         const isExcused = faults.some(({ mayForget }) => mayForget);
         if (!isExcused) this.#violate('cancelled in vain', task, `is ${state ?? 'gone'}`);
       }
@@ -295,7 +295,7 @@ class Accountant {
   }
 
   #lookAtGroups(groups: Iterable<readonly number[]>): void {
-    const { tasks, executions } = this.#evidence;
+    const { tasks, executions, cancelledAt } = this.#evidence;
     const beganAt = new Float64Array(tasks).fill(Infinity);
     const validUntil = new Float64Array(tasks);
     const forgivenAt = new Uint8Array(tasks);
@@ -305,6 +305,10 @@ class Accountant {
       beganAt[task] = Math.min(beganAt[task]!, began);
       validUntil[task] = Math.max(validUntil[task]!, until);
       if (this.#isForgiven(began, until)) forgivenAt[task] = 1;
+    }
+    // A group goes on behind a task that was cancelled, whose handler has a signal to end.
+    for (let task = 0; task < tasks; task += 1) {
+      if (cancelledAt[task]! > 0) validUntil[task] = Math.min(validUntil[task]!, cancelledAt[task]!);
     }
     for (const group of groups) {
       const run = group.filter((task) => beganAt[task]! < Infinity);

@@ -83,7 +83,7 @@ export async function runWithCut(server: RedisServer, client: Client, cut?: Cut)
       executions: Executions.read([{ worker: 0, file, killedAt: Infinity, stops: [] }]),
       stored: await Stored.read([observer], tasks),
       acceptedAt: producer.acceptedAt,
-      cancelled: Uint8Array.from(PLAN, (_, task) => (task === CANCELLED ? 1 : 0)),
+      cancelledAt: Float64Array.from(PLAN, (_, task) => (task === CANCELLED ? 1 : 0)),
       faults: [{ from, to: nowUs(), mayForget: false }],
       leaseMs: LEASE_MS,
       readAt,

@@ -41,8 +41,8 @@ export class QueueRun {
   readonly queues: readonly Queue[];
   readonly fleet: Fleet;
   readonly producer: Producer;
-  /** 1: somebody was told that he has cancelled it. */
-  readonly cancelled: Uint8Array;
+  /** When `cancel` was called for a task that it has cancelled, µs; 0 for all others. */
+  readonly cancelledAt: Float64Array;
   readonly leaseMs: number;
   readonly #faults: Fault[] = [];
   readonly #options: QueueRunOptions;
@@ -53,7 +53,7 @@ export class QueueRun {
     this.redis = connectTo(address);
     this.queues = names.map((name) => new Queue(this.redis, name, { prefix, ...queueOptions?.(name) }));
     this.leaseMs = workers?.leaseMs ?? 1_000;
-    this.cancelled = new Uint8Array(tasks);
+    this.cancelledAt = new Float64Array(tasks);
     this.fleet = new Fleet({
       redis: address,
       queues: names,
@@ -87,7 +87,8 @@ export class QueueRun {
   }
 
   async cancel(task: number): Promise<void> {
-    if (await this.queueOf(task).cancel(taskId(task))) this.cancelled[task] = 1;
+    const askedAt = nowUs();
+    if (await this.queueOf(task).cancel(taskId(task))) this.cancelledAt[task] = askedAt;
   }
 
   /**
@@ -160,7 +161,7 @@ export class QueueRun {
       executions: Executions.read(this.fleet.sources),
       stored,
       acceptedAt: this.producer.acceptedAt,
-      cancelled: this.cancelled,
+      cancelledAt: this.cancelledAt,
       faults: this.#faults,
       leaseMs: this.leaseMs,
       readAt,
