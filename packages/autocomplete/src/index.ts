@@ -1,6 +1,7 @@
 export { AddressBook } from './book/address-book.js';
 export type { StoredBookEntry } from './book/address-book.js';
-export type { Page, Suggestion } from './book/pages.js';
+export type { Page } from './book/pages.js';
+export type { Suggestion } from './book/suggestion.js';
 export {
   EntryTooLargeError,
   InvalidCursorError,

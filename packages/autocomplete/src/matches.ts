@@ -43,7 +43,7 @@ export function matchesOf(
 ): TextRange[] {
   const [first = ''] = tokens;
   // Most calls end here: one word, and the name begins with it.
-  if (tokens.length === 1 && first !== '' && ASCII.test(display) && display.toLowerCase().startsWith(first)) {
+  if (tokens.length === 1 && first !== '' && beginsInAscii(display, first)) {
     return [{ start: 0, end: first.length }];
   }
   const wanted = tokens.filter((token) => token !== '').slice(0, MAX_TOKENS);
@@ -54,6 +54,13 @@ export function matchesOf(
   const isWhole = exact.length === wanted.length;
   const found = fuzzy && !isWhole ? (assignWithEdit(wanted, words) ?? exact) : exact;
   return rangesOf(found, words, folded);
+}
+
+/** Whether a text of ASCII is the beginning of a name, whatever its case, and no mark of another kind follows that may belong to its last letter. */
+function beginsInAscii(display: string, text: string): boolean {
+  if (display.charCodeAt(text.length) > 0x7e) return false;
+  const beginning = display.startsWith(text) ? text : display.slice(0, text.length);
+  return ASCII.test(beginning) && (beginning === text || beginning.toLowerCase() === text);
 }
 
 /** The range of a display form whose normalized form begins with `form`, which is one; none for an empty form, or if it does not. */

@@ -41,8 +41,9 @@ export const bookApply = new Script({
     "local sub, byte = string.sub, string.byte\n" +
     "local blocks = sub(firstBlock, 1, -2)\n" +
     "\n" +
-    "local function isBefore(a, b)\n" +
-    "  local at = 1\n" +
+    "-- Whether a text comes before another one, where both are the same in front of a byte, by default the first.\n" +
+    "local function isBefore(a, b, at)\n" +
+    "  at = at or 1\n" +
     "  while true do\n" +
     "    local x, y = byte(a, at), byte(b, at)\n" +
     "    if x ~= y then\n" +
@@ -95,11 +96,9 @@ export const bookApply = new Script({
     "  return find(text, '[%*%?%[%\\\\]') and string.gsub(text, '[%*%?%[%\\\\]', '\\\\%0') or text\n" +
     "end\n" +
     "\n" +
-    "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
-    "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
-    "local function matching(key, pattern)\n" +
-    "  local list, found = redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2], {}\n" +
-    "  local isSorted = true\n" +
+    "-- Members and ranks in a flat list as members with their ranks, the best first.\n" +
+    "local function inOrder(list)\n" +
+    "  local found, isSorted = {}, true\n" +
     "  for i = 1, #list, 2 do\n" +
     "    local one = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
     "    isSorted = isSorted and (i == 1 or precedes(found[#found], one))\n" +
@@ -109,6 +108,12 @@ export const bookApply = new Script({
     "    table.sort(found, precedes)\n" +
     "  end\n" +
     "  return found\n" +
+    "end\n" +
+    "\n" +
+    "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
+    "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
+    "local function matching(key, pattern)\n" +
+    "  return inOrder(redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2])\n" +
     "end\n" +
     "\n" +
     "-- Whether a block begins within a prefix, and not where it begins.\n" +
@@ -832,8 +837,9 @@ export const bookComplete = new Script({
     "local sub, byte = string.sub, string.byte\n" +
     "local blocks = sub(firstBlock, 1, -2)\n" +
     "\n" +
-    "local function isBefore(a, b)\n" +
-    "  local at = 1\n" +
+    "-- Whether a text comes before another one, where both are the same in front of a byte, by default the first.\n" +
+    "local function isBefore(a, b, at)\n" +
+    "  at = at or 1\n" +
     "  while true do\n" +
     "    local x, y = byte(a, at), byte(b, at)\n" +
     "    if x ~= y then\n" +
@@ -886,11 +892,9 @@ export const bookComplete = new Script({
     "  return find(text, '[%*%?%[%\\\\]') and string.gsub(text, '[%*%?%[%\\\\]', '\\\\%0') or text\n" +
     "end\n" +
     "\n" +
-    "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
-    "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
-    "local function matching(key, pattern)\n" +
-    "  local list, found = redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2], {}\n" +
-    "  local isSorted = true\n" +
+    "-- Members and ranks in a flat list as members with their ranks, the best first.\n" +
+    "local function inOrder(list)\n" +
+    "  local found, isSorted = {}, true\n" +
     "  for i = 1, #list, 2 do\n" +
     "    local one = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
     "    isSorted = isSorted and (i == 1 or precedes(found[#found], one))\n" +
@@ -900,6 +904,12 @@ export const bookComplete = new Script({
     "    table.sort(found, precedes)\n" +
     "  end\n" +
     "  return found\n" +
+    "end\n" +
+    "\n" +
+    "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
+    "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
+    "local function matching(key, pattern)\n" +
+    "  return inOrder(redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2])\n" +
     "end\n" +
     "\n" +
     "-- Whether a block begins within a prefix, and not where it begins.\n" +
@@ -1502,8 +1512,9 @@ export const bookFuzzy = new Script({
     "local sub, byte = string.sub, string.byte\n" +
     "local blocks = sub(firstBlock, 1, -2)\n" +
     "\n" +
-    "local function isBefore(a, b)\n" +
-    "  local at = 1\n" +
+    "-- Whether a text comes before another one, where both are the same in front of a byte, by default the first.\n" +
+    "local function isBefore(a, b, at)\n" +
+    "  at = at or 1\n" +
     "  while true do\n" +
     "    local x, y = byte(a, at), byte(b, at)\n" +
     "    if x ~= y then\n" +
@@ -1556,11 +1567,9 @@ export const bookFuzzy = new Script({
     "  return find(text, '[%*%?%[%\\\\]') and string.gsub(text, '[%*%?%[%\\\\]', '\\\\%0') or text\n" +
     "end\n" +
     "\n" +
-    "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
-    "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
-    "local function matching(key, pattern)\n" +
-    "  local list, found = redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2], {}\n" +
-    "  local isSorted = true\n" +
+    "-- Members and ranks in a flat list as members with their ranks, the best first.\n" +
+    "local function inOrder(list)\n" +
+    "  local found, isSorted = {}, true\n" +
     "  for i = 1, #list, 2 do\n" +
     "    local one = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
     "    isSorted = isSorted and (i == 1 or precedes(found[#found], one))\n" +
@@ -1570,6 +1579,12 @@ export const bookFuzzy = new Script({
     "    table.sort(found, precedes)\n" +
     "  end\n" +
     "  return found\n" +
+    "end\n" +
+    "\n" +
+    "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
+    "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
+    "local function matching(key, pattern)\n" +
+    "  return inOrder(redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2])\n" +
     "end\n" +
     "\n" +
     "-- Whether a block begins within a prefix, and not where it begins.\n" +
@@ -2247,8 +2262,9 @@ export const bookGet = new Script({
     "local sub, byte = string.sub, string.byte\n" +
     "local blocks = sub(firstBlock, 1, -2)\n" +
     "\n" +
-    "local function isBefore(a, b)\n" +
-    "  local at = 1\n" +
+    "-- Whether a text comes before another one, where both are the same in front of a byte, by default the first.\n" +
+    "local function isBefore(a, b, at)\n" +
+    "  at = at or 1\n" +
     "  while true do\n" +
     "    local x, y = byte(a, at), byte(b, at)\n" +
     "    if x ~= y then\n" +
@@ -2301,11 +2317,9 @@ export const bookGet = new Script({
     "  return find(text, '[%*%?%[%\\\\]') and string.gsub(text, '[%*%?%[%\\\\]', '\\\\%0') or text\n" +
     "end\n" +
     "\n" +
-    "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
-    "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
-    "local function matching(key, pattern)\n" +
-    "  local list, found = redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2], {}\n" +
-    "  local isSorted = true\n" +
+    "-- Members and ranks in a flat list as members with their ranks, the best first.\n" +
+    "local function inOrder(list)\n" +
+    "  local found, isSorted = {}, true\n" +
     "  for i = 1, #list, 2 do\n" +
     "    local one = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
     "    isSorted = isSorted and (i == 1 or precedes(found[#found], one))\n" +
@@ -2315,6 +2329,12 @@ export const bookGet = new Script({
     "    table.sort(found, precedes)\n" +
     "  end\n" +
     "  return found\n" +
+    "end\n" +
+    "\n" +
+    "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
+    "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
+    "local function matching(key, pattern)\n" +
+    "  return inOrder(redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2])\n" +
     "end\n" +
     "\n" +
     "-- Whether a block begins within a prefix, and not where it begins.\n" +
@@ -2455,8 +2475,9 @@ export const bookList = new Script({
     "local sub, byte = string.sub, string.byte\n" +
     "local blocks = sub(firstBlock, 1, -2)\n" +
     "\n" +
-    "local function isBefore(a, b)\n" +
-    "  local at = 1\n" +
+    "-- Whether a text comes before another one, where both are the same in front of a byte, by default the first.\n" +
+    "local function isBefore(a, b, at)\n" +
+    "  at = at or 1\n" +
     "  while true do\n" +
     "    local x, y = byte(a, at), byte(b, at)\n" +
     "    if x ~= y then\n" +
@@ -2509,11 +2530,9 @@ export const bookList = new Script({
     "  return find(text, '[%*%?%[%\\\\]') and string.gsub(text, '[%*%?%[%\\\\]', '\\\\%0') or text\n" +
     "end\n" +
     "\n" +
-    "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
-    "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
-    "local function matching(key, pattern)\n" +
-    "  local list, found = redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2], {}\n" +
-    "  local isSorted = true\n" +
+    "-- Members and ranks in a flat list as members with their ranks, the best first.\n" +
+    "local function inOrder(list)\n" +
+    "  local found, isSorted = {}, true\n" +
     "  for i = 1, #list, 2 do\n" +
     "    local one = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
     "    isSorted = isSorted and (i == 1 or precedes(found[#found], one))\n" +
@@ -2523,6 +2542,12 @@ export const bookList = new Script({
     "    table.sort(found, precedes)\n" +
     "  end\n" +
     "  return found\n" +
+    "end\n" +
+    "\n" +
+    "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
+    "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
+    "local function matching(key, pattern)\n" +
+    "  return inOrder(redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2])\n" +
     "end\n" +
     "\n" +
     "-- Whether a block begins within a prefix, and not where it begins.\n" +
@@ -2840,6 +2865,314 @@ export const bookList = new Script({
     "  tell(found[i], fit)\n" +
     "end\n" +
     "return replyWith(#told < limit and rest and { rest } or {})\n",
+} as const);
+
+export const bookQuick = new Script({
+  name: "book.quick",
+  isReadOnly: true,
+  keys: ["directory","cards","firstBlock","tops","absent"],
+  args: ["halfLifeMs"],
+  restArg: "queries",
+  source: "#!lua flags=no-writes\n" +
+    "-- Finds the best entries with a word that a token begins: the common queries, many in one call. Members stay in the flat lists that\n" +
+    "-- commands give, and answers are one text each: half of what book.complete.lua takes for the same.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   directory    see book.apply.lua\n" +
+    "--   cards        see book.apply.lua\n" +
+    "--   firstBlock   see book.apply.lua\n" +
+    "--   tops         see book.apply.lua\n" +
+    "--   absent       never exists: while the slot moves, a node refuses a call of whose keys it lacks one, and so runs none\n" +
+    "-- ARGV\n" +
+    "--   halfLifeMs   as for book.apply.lua\n" +
+    "--   queries...   for each: the number of the last entry wanted, the best one being 0; the token; empty: all entries have it\n" +
+    "-- RETURNS\n" +
+    "--   for each query a text: the member by which each entry was found, and its rank behind it, the best first, with \\2 between all. If\n" +
+    "--   one has a card, there is a \\2 in front, and behind each rank the card of the entry or nothing. Or nil where the top set holds\n" +
+    "--   fewer entries than are wanted: book.complete.lua finds them. And last, how many half-lives the server's clock counts, 0 without\n" +
+    "local directory, cards, firstBlock, tops, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local halfLifeMs = tonumber(ARGV[1])\n" +
+    "local queries = ARGV\n" +
+    "local find, concat = string.find, table.concat\n" +
+    "\n" +
+    "-- Where the members of a book are. Bytes are compared by hand: `<` on strings follows the locale of the server. Numbers are given to\n" +
+    "-- commands as strings, since it takes Lua longer to write one than Redis to read it.\n" +
+    "-- Expects: directory, firstBlock, tops, find.\n" +
+    "local sub, byte = string.sub, string.byte\n" +
+    "local blocks = sub(firstBlock, 1, -2)\n" +
+    "\n" +
+    "-- Whether a text comes before another one, where both are the same in front of a byte, by default the first.\n" +
+    "local function isBefore(a, b, at)\n" +
+    "  at = at or 1\n" +
+    "  while true do\n" +
+    "    local x, y = byte(a, at), byte(b, at)\n" +
+    "    if x ~= y then\n" +
+    "      return (x or -1) < (y or -1)\n" +
+    "    elseif not x then\n" +
+    "      return false\n" +
+    "    end\n" +
+    "    -- Equal names differ in their keys only, behind dozens of bytes.\n" +
+    "    at = at + (at > 2 and sub(a, at, at + 15) == sub(b, at, at + 15) and 16 or 1)\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "-- The best first: ranks are negated scores, and members of one score stand in the order of their bytes.\n" +
+    "local function precedes(a, b)\n" +
+    "  return a.rank < b.rank or a.rank == b.rank and isBefore(a.member, b.member)\n" +
+    "end\n" +
+    "\n" +
+    "-- Where the code point ends that begins at a byte.\n" +
+    "local function endOf(text, at)\n" +
+    "  local first = byte(text, at)\n" +
+    "  return at + (first < 0xC0 and 0 or first < 0xE0 and 1 or first < 0xF0 and 2 or 3)\n" +
+    "end\n" +
+    "\n" +
+    "-- An entry of the directory is where a block begins, NUL, its number, NUL, and the marks of its members.\n" +
+    "local function keyOf(entry)\n" +
+    "  local from = find(entry, '\\0', 1, true) + 1\n" +
+    "  return blocks .. sub(entry, from, find(entry, '\\0', from, true) - 1)\n" +
+    "end\n" +
+    "\n" +
+    "-- One of 190 bytes that stands for the first five bytes of a text: a block without the mark of a text has no member that begins with it.\n" +
+    "-- Nine of ten blocks in which a typing error would have to be needn't be looked into.\n" +
+    "local function markOf(text)\n" +
+    "  local a, b, c, d, e = byte(text, 1, 5)\n" +
+    "  return e and string.char(64 + (a + 5 * b + 17 * c + 41 * d + 83 * e) % 190)\n" +
+    "end\n" +
+    "\n" +
+    "-- Where the marks of an entry begin.\n" +
+    "local function marksFrom(entry)\n" +
+    "  return find(entry, '\\0', find(entry, '\\0', 1, true) + 1, true) + 1\n" +
+    "end\n" +
+    "\n" +
+    "-- The block that a member belongs to, and its entry in the directory; a book of one block has none.\n" +
+    "local function placeOf(member)\n" +
+    "  local entry = redis.call('ZREVRANGEBYLEX', directory, '(' .. member .. '\\1', '-', 'LIMIT', '0', '1')[1]\n" +
+    "  return entry and keyOf(entry) or firstBlock, entry\n" +
+    "end\n" +
+    "\n" +
+    "-- A text as a pattern that only it matches.\n" +
+    "local function literal(text)\n" +
+    "  return find(text, '[%*%?%[%\\\\]') and string.gsub(text, '[%*%?%[%\\\\]', '\\\\%0') or text\n" +
+    "end\n" +
+    "\n" +
+    "-- Members and ranks in a flat list as members with their ranks, the best first.\n" +
+    "local function inOrder(list)\n" +
+    "  local found, isSorted = {}, true\n" +
+    "  for i = 1, #list, 2 do\n" +
+    "    local one = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }\n" +
+    "    isSorted = isSorted and (i == 1 or precedes(found[#found], one))\n" +
+    "    found[#found + 1] = one\n" +
+    "  end\n" +
+    "  if not isSorted then\n" +
+    "    table.sort(found, precedes)\n" +
+    "  end\n" +
+    "  return found\n" +
+    "end\n" +
+    "\n" +
+    "-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to\n" +
+    "-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.\n" +
+    "local function matching(key, pattern)\n" +
+    "  return inOrder(redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2])\n" +
+    "end\n" +
+    "\n" +
+    "-- Whether a block begins within a prefix, and not where it begins.\n" +
+    "local function isWithin(entry, part)\n" +
+    "  return entry and sub(entry, 1, #part) == part and byte(entry, #part + 1) ~= 0\n" +
+    "end\n" +
+    "\n" +
+    "-- The blocks that may have members with a light prefix; nothing of a heavy one.\n" +
+    "local function lightPlacesOf(prefix)\n" +
+    "  local entries = redis.call('ZREVRANGEBYLEX', directory, '(' .. prefix .. '\\255', '-', 'LIMIT', '0', '2')\n" +
+    "  if isWithin(entries[2], prefix) then\n" +
+    "    return nil\n" +
+    "  elseif not entries[1] then\n" +
+    "    return { firstBlock }\n" +
+    "  end\n" +
+    "  local mark, found = markOf(prefix), {}\n" +
+    "  for i = 1, isWithin(entries[1], prefix) and 2 or 1 do\n" +
+    "    if not mark or find(entries[i], mark, marksFrom(entries[i]), true) then\n" +
+    "      found[#found + 1] = keyOf(entries[i])\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return found\n" +
+    "end\n" +
+    "\n" +
+    "-- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes\n" +
+    "-- and not code points, so that no alphabet gives a prefix more than a few dozen parts: of Han there are thousands.\n" +
+    "-- A prefix is heavy, and has a top set, when two blocks or more begin behind where it begins. A light one has no heavy ones\n" +
+    "-- in it, and one or two blocks. The last part comes first: of the two last blocks that begin in front of a place, both tell\n" +
+    "-- whether the part is heavy, and the last one is where it ends.\n" +
+    "local function partsOf(prefix)\n" +
+    "  local found, children, above, bound = {}, {}, nil, prefix .. '\\255'\n" +
+    "  repeat\n" +
+    "    local entries, at = redis.call('ZREVRANGEBYLEX', directory, '(' .. bound, '-', 'LIMIT', '0', '3'), 1\n" +
+    "    if not entries[1] then\n" +
+    "      return { firstBlock }, {}\n" +
+    "    end\n" +
+    "    bound = nil\n" +
+    "    while not bound do\n" +
+    "      local entry = entries[at]\n" +
+    "      if not isWithin(entry, prefix) then\n" +
+    "        found[#found + 1] = keyOf(entry)\n" +
+    "        return found, children\n" +
+    "      end\n" +
+    "      local part = sub(entry, 1, #prefix + 1)\n" +
+    "      local isHeavy = isWithin(entry, part) and isWithin(entries[at + 1], part)\n" +
+    "      -- The block in which a heavy part ends may go on behind it; not if another one is next to it, as b is to a.\n" +
+    "      if not (isHeavy and above and byte(above, -1) == byte(part, -1) + 1) then\n" +
+    "        found[#found + 1] = keyOf(entry)\n" +
+    "      end\n" +
+    "      above = isHeavy and part\n" +
+    "      if isHeavy then\n" +
+    "        children[#children + 1], bound = part, part\n" +
+    "      elseif at == 2 then\n" +
+    "        bound = entry\n" +
+    "      end\n" +
+    "      at = at + 1\n" +
+    "    end\n" +
+    "  until false\n" +
+    "end\n" +
+    "-- Scores and ranks. A rank is a negated score, so that the best comes first and members of one score in the order of bytes.\n" +
+    "-- With a half-life the rank is -round(1000 * (log2(score) + now / half-life + 1100)): as time goes by, all scores sink alike and\n" +
+    "-- the ranks stay, so nothing has to be rewritten. A score of 0 has the rank 0, and any other one a negative rank: log2 is -1074 or\n" +
+    "-- more. `score.ts` does it likewise.\n" +
+    "-- Expects: halfLifeMs.\n" +
+    "local UNITS, OFFSET = 1000, 1100\n" +
+    "local LARGEST = 1.7976931348623157e308\n" +
+    "local halfLives = 0\n" +
+    "if halfLifeMs > 0 then\n" +
+    "  local time = redis.call('TIME')\n" +
+    "  halfLives = (time[1] * 1000 + time[2] / 1000) / halfLifeMs\n" +
+    "end\n" +
+    "\n" +
+    "local function log2(value)\n" +
+    "  return math.log(value) / math.log(2)\n" +
+    "end\n" +
+    "\n" +
+    "local function rankOf(score)\n" +
+    "  if halfLifeMs == 0 then\n" +
+    "    return score == 0 and '0' or string.format('%.17g', -score)\n" +
+    "  end\n" +
+    "  return score <= 0 and '0' or string.format('%.0f', -UNITS * (log2(score) + halfLives + OFFSET))\n" +
+    "end\n" +
+    "\n" +
+    "local function scoreOf(rank)\n" +
+    "  if halfLifeMs == 0 then\n" +
+    "    return rank == 0 and 0 or -rank\n" +
+    "  end\n" +
+    "  return rank == 0 and 0 or math.min(LARGEST, 2 ^ (-rank / UNITS - OFFSET - halfLives))\n" +
+    "end\n" +
+    "\n" +
+    "local function boost(rank, by)\n" +
+    "  return rankOf(math.max(-LARGEST, math.min(LARGEST, scoreOf(rank) + by)))\n" +
+    "end\n" +
+    "\n" +
+    "-- Members and ranks of a block that match a pattern, the best first. They are the same in front of `from`.\n" +
+    "local function pairsIn(key, pattern, from)\n" +
+    "  local list = redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2]\n" +
+    "  local before\n" +
+    "  for i = 2, #list, 2 do\n" +
+    "    local rank = tonumber(list[i])\n" +
+    "    if before and (rank < before or rank == before and not isBefore(list[i - 3], list[i - 1], from)) then\n" +
+    "      -- Names of more than 64 bytes: the block is no list in Redis' memory, so it has no order.\n" +
+    "      local ordered = {}\n" +
+    "      for at, one in ipairs(inOrder(list)) do\n" +
+    "        ordered[2 * at - 1], ordered[2 * at] = one.member, one.text\n" +
+    "      end\n" +
+    "      return ordered\n" +
+    "    end\n" +
+    "    before = rank\n" +
+    "  end\n" +
+    "  return list\n" +
+    "end\n" +
+    "\n" +
+    "-- The best of two lists of members and ranks, up to a number.\n" +
+    "local function merge(a, b, most, from)\n" +
+    "  local all, i, j = {}, 1, 1\n" +
+    "  local x, y = tonumber(a[2]), tonumber(b[2])\n" +
+    "  for at = 1, 2 * most, 2 do\n" +
+    "    if x and (not y or x < y or x == y and isBefore(a[i], b[j], from)) then\n" +
+    "      all[at], all[at + 1], i = a[i], a[i + 1], i + 2\n" +
+    "      x = tonumber(a[i + 1])\n" +
+    "    elseif y then\n" +
+    "      all[at], all[at + 1], j = b[j], b[j + 1], j + 2\n" +
+    "      y = tonumber(b[j + 1])\n" +
+    "    else\n" +
+    "      break\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return all\n" +
+    "end\n" +
+    "\n" +
+    "-- The answer from members and ranks, each entry once, and whether there are as many as wanted. A form for two words is none for a token.\n" +
+    "local function tell(list, limit)\n" +
+    "  local ids, told, seen = {}, {}, {}\n" +
+    "  for i = 1, #list, 2 do\n" +
+    "    local member = list[i]\n" +
+    "    local separator = find(member, '\\1', 1, true)\n" +
+    "    local id = separator and sub(member, separator + 1) or member\n" +
+    "    if not seen[id] and byte(member, 1) ~= 3 then\n" +
+    "      seen[id] = true\n" +
+    "      ids[#ids + 1], told[#told + 1], told[#told + 2] = id, member, list[i + 1]\n" +
+    "      if #ids == limit then\n" +
+    "        break\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end\n" +
+    "  if not ids[1] then\n" +
+    "    return '', false\n" +
+    "  end\n" +
+    "  local known, all = redis.call('HMGET', cards, unpack(ids)), { '' }\n" +
+    "  for i = 1, #ids do\n" +
+    "    all[3 * i - 1], all[3 * i], all[3 * i + 1] = told[2 * i - 1], told[2 * i], known[i] or ''\n" +
+    "    known.isAny = known.isAny or known[i]\n" +
+    "  end\n" +
+    "  return concat(known.isAny and all or told, '\\2'), #ids == limit\n" +
+    "end\n" +
+    "\n" +
+    "local function answerTo(last, prefix)\n" +
+    "  local top, limit = tops .. prefix, last + 1\n" +
+    "  local list = redis.call('ZRANGE', top, '0', last, 'WITHSCORES')\n" +
+    "  if list[1] then\n" +
+    "    -- Without a key behind them all members are handles, which are entries of their own.\n" +
+    "    local text = concat(list, '\\2')\n" +
+    "    local isEnough = #list == 2 * limit\n" +
+    "    if find(text, '\\1', 1, true) then\n" +
+    "      text, isEnough = tell(list, limit)\n" +
+    "      if not isEnough then\n" +
+    "        text, isEnough = tell(redis.call('ZRANGE', top, '0', '-1', 'WITHSCORES'), limit)\n" +
+    "      end\n" +
+    "    end\n" +
+    "    return isEnough and text\n" +
+    "  end\n" +
+    "  local places = lightPlacesOf(prefix)\n" +
+    "  if not places then\n" +
+    "    return false\n" +
+    "  end\n" +
+    "  local from, pattern, more = #prefix + 1, literal(prefix) .. '*', nil\n" +
+    "  list = places[1] and pairsIn(places[1], pattern, from) or {}\n" +
+    "  if places[2] then\n" +
+    "    more = pairsIn(places[2], pattern, from)\n" +
+    "    if list[1] and more[1] then\n" +
+    "      list, more = merge(list, more, limit, from), { list, more }\n" +
+    "    else\n" +
+    "      list, more = list[1] and list or more, nil\n" +
+    "    end\n" +
+    "  end\n" +
+    "  local text = concat(list, '\\2', 1, math.min(#list, 2 * limit))\n" +
+    "  if find(text, '\\1', 1, true) then\n" +
+    "    text = tell(more and merge(more[1], more[2], 1000, from) or list, limit)\n" +
+    "  end\n" +
+    "  return text\n" +
+    "end\n" +
+    "\n" +
+    "local answers = {}\n" +
+    "for i = 2, #queries, 2 do\n" +
+    "  answers[i / 2] = answerTo(queries[i], queries[i + 1])\n" +
+    "end\n" +
+    "answers[#answers + 1] = halfLives == 0 and '0' or string.format('%.17g', halfLives)\n" +
+    "return answers\n",
 } as const);
 
 export const recentContactsApply = new Script({

@@ -101,6 +101,7 @@ describe('an address book', () => {
       await book.add({ key: 'jack' });
       await book.get('jack');
       await book.complete('jxck', { fuzzy: true });
+      await book.complete('jo sm');
       await book.page('j', { order: 'alphabetical' });
     }
     expect(await sent(() => book.add({ key: 'jill' }))).toEqual(['evalsha book.apply']);
@@ -111,19 +112,46 @@ describe('an address book', () => {
     ).toEqual(['evalsha book.apply']);
     expect(await sent(() => book.addMany([{ key: 'jim' }, { key: 'jan' }]))).toEqual(['evalsha book.apply']);
     expect(await sent(() => book.get('jill'))).toEqual(['evalsha_ro book.get']);
-    expect(await sent(() => book.complete('j'))).toEqual(['evalsha_ro book.complete']);
+    expect(await sent(() => book.complete('j'))).toEqual(['evalsha_ro book.quick']);
+    expect(await sent(() => book.complete('j', { limit: 13 }))).toEqual(['evalsha_ro book.complete']);
     expect(await sent(() => book.complete('jo sm'))).toEqual(['evalsha_ro book.complete']);
-    expect(await sent(() => book.page('j'))).toEqual(['evalsha_ro book.complete']);
+    expect(await sent(() => book.page('j'))).toEqual(['evalsha_ro book.quick']);
     expect(await sent(() => book.page('j', { order: 'alphabetical' }))).toEqual(['evalsha_ro book.list']);
     expect(await sent(() => book.size())).toEqual(['hget autocomplete:{guild}:meta:1']);
   });
 
+  test('completions of a tick share one, up to 32, and each has its own answer', async () => {
+    const many = new AddressBook(redis, 'many', { prefix });
+    const names = Array.from({ length: 40 }, (_, index) => `n${index + 10}`);
+    await many.addMany(names.map((key) => ({ key })));
+    let found: string[][] = [];
+    const lines = await sent(async () => {
+      const all = await Promise.all(names.map((name) => many.complete(name)));
+      found = all.map((each) => each.map(({ key }) => key));
+    });
+    expect(lines).toEqual(['evalsha_ro book.quick', 'evalsha_ro book.quick']);
+    expect(found).toEqual(names.map((name) => [name]));
+  });
+
+  test('where a top set does not tell enough entries, there is a second one', async () => {
+    // Each entry has many members with the prefix, all of one rank, so a top set holds few entries.
+    const alike = new AddressBook(redis, 'alike', { prefix });
+    const keys = Array.from({ length: 60 }, (_, index) => `jo joan john jon joe jody${index}`);
+    await alike.addMany(keys.map((key, index) => ({ key, score: index })));
+    let found: readonly { key: string }[] = [];
+    const lines = await sent(async () => {
+      found = await alike.complete('jo');
+    });
+    expect(lines).toEqual(['evalsha_ro book.quick', 'evalsha_ro book.complete']);
+    expect(found.map(({ key }) => key)).toEqual(keys.toReversed().slice(0, 10));
+  });
+
   test('a typing error is looked for only if there is room for what it finds', async () => {
     expect(await sent(() => book.complete('jill', { fuzzy: true, limit: 1 }))).toEqual([
-      'evalsha_ro book.complete',
+      'evalsha_ro book.quick',
     ]);
     expect(await sent(() => book.complete('jlil', { fuzzy: true, limit: 1 }))).toEqual([
-      'evalsha_ro book.complete',
+      'evalsha_ro book.quick',
       'evalsha_ro book.fuzzy',
     ]);
   });
@@ -152,8 +180,7 @@ describe('an address book', () => {
       found = await world.complete('');
     });
     expect(lines).toEqual([
-      `evalsha_ro book.complete ${['directory', 'cards', 'b:1:0', 't:1:', 'absent'].map((part) => book1 + (part.includes(':') ? part : `${part}:1`)).join(' ')}`,
-      `  zrange ${book1}t:1:`,
+      `evalsha_ro book.quick ${['directory', 'cards', 'b:1:0', 't:1:', 'absent'].map((part) => book1 + (part.includes(':') ? part : `${part}:1`)).join(' ')}`,
       `  zrange ${book1}t:1:`,
       `  hmget ${book1}cards:1`,
     ]);
@@ -166,8 +193,8 @@ describe('an address book', () => {
     const lines = await sent(() => completer.complete('anna', 'j'));
     expect(lines).toEqual([
       'evalsha_ro recent-contacts.complete',
-      'evalsha_ro book.complete',
-      'evalsha_ro book.complete',
+      'evalsha_ro book.quick',
+      'evalsha_ro book.quick',
     ]);
   });
 });

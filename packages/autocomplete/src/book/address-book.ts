@@ -30,10 +30,11 @@ import { Tally } from '../telemetry/tally.js';
 import { addAll } from './add-all.js';
 import type { BookEntry } from './entry.js';
 import { idOf, membersOf, readEntry, storeEntry } from './entry.js';
-import type { Page, Suggestion } from './pages.js';
+import type { Page } from './pages.js';
 import { Pages } from './pages.js';
 import { scoreOf } from './score.js';
 import { whileSlotMoves } from './slot-moves.js';
+import type { Suggestion } from './suggestion.js';
 
 /** Changes in one script call, and the members that they write: they hold the server for about 20 ms. */
 const MAX_BATCH = 64;
@@ -153,14 +154,16 @@ export class AddressBook<Payload = unknown> {
    *
    * What is typed counts up to its sixth word and 1,024th UTF-16 unit, and of each word, 64 code points.
    *
-   * One round trip, a read-only script, which may run on a replica; more of them, one after the other and each bounded at a few ms, where
-   * one letter of a frequent word is typed and most names with it have other second words, or where hundreds of names are asked for. With `fuzzy` and fewer than `limit` found, one more.
+   * One round trip, a read-only script, which may run on a replica. Completions of one word and up to 12 entries that are asked for in one tick
+   * travel together, up to 32 of them: what fails then fails for each. More round trips, one after the other and each bounded at a few
+   * ms, where one letter of a frequent word is typed and most names with it have other second words, where most of the best members with
+   * what is typed are of few entries, or where hundreds of names are asked for. With `fuzzy` and fewer than `limit` found, one more.
    *
    * Rejects with `ERR_INVALID_CURSOR` and `ERR_PAGE_TOO_DEEP` for `after`, and with TypeError or RangeError for a text or options
    * that cannot be used.
    */
   async complete(text: string, options: CompleteBookOptions = {}): Promise<Suggestion<Payload>[]> {
-    const { suggestions } = await this.#pages.find(text, options);
+    const suggestions = await this.#pages.find(text, options);
     this.#tally?.completed(suggestions.length);
     return suggestions;
   }

@@ -4,8 +4,9 @@
 local sub, byte = string.sub, string.byte
 local blocks = sub(firstBlock, 1, -2)
 
-local function isBefore(a, b)
-  local at = 1
+-- Whether a text comes before another one, where both are the same in front of a byte, by default the first.
+local function isBefore(a, b, at)
+  at = at or 1
   while true do
     local x, y = byte(a, at), byte(b, at)
     if x ~= y then
@@ -58,11 +59,9 @@ local function literal(text)
   return find(text, '[%*%?%[%\\]') and string.gsub(text, '[%*%?%[%\\]', '\\%0') or text
 end
 
--- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to
--- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.
-local function matching(key, pattern)
-  local list, found = redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2], {}
-  local isSorted = true
+-- Members and ranks in a flat list as members with their ranks, the best first.
+local function inOrder(list)
+  local found, isSorted = {}, true
   for i = 1, #list, 2 do
     local one = { member = list[i], rank = tonumber(list[i + 1]), text = list[i + 1] }
     isSorted = isSorted and (i == 1 or precedes(found[#found], one))
@@ -72,6 +71,12 @@ local function matching(key, pattern)
     table.sort(found, precedes)
   end
   return found
+end
+
+-- The members of a block or top set that match a pattern, the best first. The server looks through them: a third of what it costs to
+-- bring all of a block into the script. COUNT is more than there are, so one call is all, and a set in a list comes in its order.
+local function matching(key, pattern)
+  return inOrder(redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2])
 end
 
 -- Whether a block begins within a prefix, and not where it begins.

@@ -18,6 +18,9 @@ const MAX_TEXT_UNITS = 1_024;
 /** As the scripts have it. */
 export const LEAST_FUZZY_POINTS = 3;
 
+/** The common case: one word, which is its own form but for its case. */
+const PLAIN_WORD = /^[A-Za-z0-9]{1,64}$/;
+
 /** In front of the forms for two words. */
 const PAIR = '\u0003';
 
@@ -39,6 +42,7 @@ export function wordsOf(text: string): string[] {
 
 /** The words of a typed text that are looked for. None for an empty text, or one of spaces and marks only. */
 export function tokensOf(text: string): string[] {
+  if (PLAIN_WORD.test(text)) return [text.toLowerCase()];
   return wordsOf(text.slice(0, MAX_TEXT_UNITS)).slice(0, MAX_WORDS).map(cut);
 }
 

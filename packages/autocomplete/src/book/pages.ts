@@ -1,33 +1,21 @@
 /** What a typed text finds in a book, page by page. */
 import type { RedisClient, Script, ScriptArgs, ScriptDefinition, ScriptKeys } from '@mortise/redis';
 import { PageTooDeepError } from '../errors.js';
-import type { TextRange } from '../folded-text.js';
 import type { BookKeys } from '../keys.js';
-import { matchesOf } from '../matches.js';
 import type { CompleteBookOptions } from '../options.js';
 import { resolveCompleteBookOptions } from '../options.js';
 import { bookComplete, bookFuzzy, bookList } from '../scripts.gen.js';
 import { requireTyped } from '../typed-text.js';
 import type { Cursor } from './cursor.js';
 import { readCursor, writeCursor } from './cursor.js';
-import { readEntry } from './entry.js';
 import { LEAST_FUZZY_POINTS, tokensOf } from './forms.js';
-import { scoreOf } from './score.js';
+import { MOST_QUICK, QuickAnswers } from './quick-answers.js';
 import { whileSlotMoves } from './slot-moves.js';
+import type { FoundMember, Suggestion } from './suggestion.js';
+import { suggestionOf } from './suggestion.js';
 
 /** Entries. A page in the order of scores looks at all prefixes that reach as far. */
 const MAX_DEPTH = 10_000;
-
-export interface Suggestion<Payload> {
-  readonly key: string;
-  readonly display: string;
-  readonly score: number;
-  readonly payload: Payload | undefined;
-  /** The parts of `display` that match: sorted, disjoint. None where an alias was found. */
-  readonly matches: readonly TextRange[];
-  /** It was found by a typing error. */
-  readonly isFuzzy: boolean;
-}
 
 export interface Page<Payload> {
   readonly suggestions: readonly Suggestion<Payload>[];
@@ -37,8 +25,7 @@ export interface Page<Payload> {
 
 /** A member that was found, and its entry. */
 interface Found<Payload> {
-  readonly member: string;
-  readonly rank: string;
+  readonly found: FoundMember;
   readonly suggestion: Suggestion<Payload>;
 }
 
@@ -46,71 +33,86 @@ interface Found<Payload> {
 interface Query {
   readonly tokens: readonly string[];
   readonly limit: number;
+  readonly order: 'score' | 'alphabetical';
+  readonly fuzzy: boolean;
   readonly cursor: Cursor | undefined;
 }
 
 /** The beginning that all scripts' replies share. */
 type Reply = [members: string[], cards?: string[], halfLives?: string, ...rest: unknown[]];
 
+/** The entries of a page, and what the last one was found by. */
 interface Result<Payload> {
-  readonly found: readonly Found<Payload>[];
-  /** Behind the last one. */
-  cursorOf(last: Found<Payload>): Cursor;
+  readonly suggestions: Suggestion<Payload>[];
+  readonly last: FoundMember | undefined;
 }
 
 export class Pages<Payload> {
   readonly #redis: RedisClient;
   readonly #keys: BookKeys;
   readonly #halfLifeMs: number;
+  readonly #quick: QuickAnswers<Payload>;
 
   constructor(redis: RedisClient, keys: BookKeys, halfLifeMs: number) {
     this.#redis = redis;
     this.#keys = keys;
     this.#halfLifeMs = halfLifeMs;
+    this.#quick = new QuickAnswers(redis, keys, halfLifeMs);
   }
 
   /** Without a cursor for what comes next. */
-  async find(
-    text: string,
-    options: CompleteBookOptions,
-  ): Promise<{ suggestions: Suggestion<Payload>[]; next: () => Cursor | null; scope: readonly unknown[] }> {
-    const { limit, order, fuzzy } = resolveCompleteBookOptions(options);
-    const tokens = tokensOf(requireTyped(text));
-    const scope = [this.#keys.meta, this.#halfLifeMs, order, fuzzy, ...tokens];
-    const { after } = options;
-    const kind = order === 'score' ? 's' : 'a';
-    const cursor = after === undefined ? undefined : readCursor(after, scope, kind);
-    const query = { tokens, limit, cursor };
-    const result = order === 'score' ? await this.#best(query, fuzzy) : await this.#listed(query);
-    const last = result.found.at(-1);
-    return {
-      suggestions: result.found.map(({ suggestion }) => suggestion),
-      next: () => (last && result.found.length === limit ? result.cursorOf(last) : null),
-      scope,
-    };
+  async find(text: string, options: CompleteBookOptions): Promise<Suggestion<Payload>[]> {
+    return (await this.#find(this.#queryOf(text, options))).suggestions;
   }
 
   async page(text: string, options: CompleteBookOptions): Promise<Page<Payload>> {
-    const { suggestions, next, scope } = await this.find(text, options);
-    const cursor = next();
-    return { suggestions, after: cursor && writeCursor(cursor, scope) };
+    const query = this.#queryOf(text, options);
+    const { suggestions, last } = await this.#find(query);
+    const isEnd = !last || suggestions.length < query.limit;
+    const after = isEnd
+      ? null
+      : writeCursor(cursorBehind(query, last, suggestions.at(-1)!), this.#scopeOf(query));
+    return { suggestions, after };
   }
 
-  /** In the order of scores: what fits exactly, then what fits with an edit. */
-  async #best({ tokens, limit, cursor }: Query, fuzzy: boolean): Promise<Result<Payload>> {
+  #queryOf(text: string, options: CompleteBookOptions): Query {
+    const { limit, order, fuzzy } = resolveCompleteBookOptions(options);
+    const query = { tokens: tokensOf(requireTyped(text)), limit, order, fuzzy, cursor: undefined };
+    const { after } = options;
+    if (after === undefined) return query;
+    return { ...query, cursor: readCursor(after, this.#scopeOf(query), order === 'score' ? 's' : 'a') };
+  }
+
+  /** What a cursor belongs to. */
+  #scopeOf({ order, fuzzy, tokens }: Query): readonly unknown[] {
+    return [this.#keys.meta, this.#halfLifeMs, order, fuzzy, ...tokens];
+  }
+
+  async #find(query: Query): Promise<Result<Payload>> {
+    const { tokens, limit, order, fuzzy, cursor } = query;
+    if (order !== 'score') return resultOf(await this.#listed(query));
+    if (tokens.length > 1 || cursor || limit > MOST_QUICK) return this.#best(query);
+    const answer = await this.#quick.find(query);
+    return answer && (!fuzzy || answer.suggestions.length === limit) ? answer : this.#best(query, answer);
+  }
+
+  /** In the order of scores: what fits exactly, which may be known, then what fits with an edit. */
+  async #best(
+    { tokens, limit, fuzzy, cursor }: Query,
+    known: Result<Payload> | null = null,
+  ): Promise<Result<Payload>> {
     const [, rank, member, isFuzzy, depth] = cursor?.[0] === 's' ? cursor : (['s', '', '', 0, 0] as const);
     if (depth >= MAX_DEPTH) throw new PageTooDeepError(depth, MAX_DEPTH);
-    const found = isFuzzy === 1 ? [] : await this.#exact({ tokens, limit, rank, member });
-    const isEdited =
-      fuzzy && found.length < limit && tokens.some((token) => pointsIn(token) >= LEAST_FUZZY_POINTS);
-    const edited = isEdited
-      ? await this.#edited(tokens, limit - found.length, isFuzzy === 1 ? { rank, member } : undefined)
-      : [];
-    const keys = new Set(found.map(({ suggestion }) => suggestion.key));
-    return {
-      found: [...found, ...edited.filter(({ suggestion }) => !keys.has(suggestion.key))],
-      cursorOf: (last) => ['s', last.rank, last.member, last.suggestion.isFuzzy ? 1 : 0, depth + limit],
-    };
+    const none: Result<Payload> = { suggestions: [], last: undefined };
+    const exact =
+      isFuzzy === 1 ? none : (known ?? resultOf(await this.#exact({ tokens, limit, rank, member })));
+    const left = limit - exact.suggestions.length;
+    const isEdited = fuzzy && left > 0 && tokens.some((token) => pointsIn(token) >= LEAST_FUZZY_POINTS);
+    if (!isEdited) return exact;
+    const keys = new Set(exact.suggestions.map(({ key }) => key));
+    const all = await this.#edited(tokens, left, isFuzzy === 1 ? { rank, member } : undefined);
+    const edited = resultOf(all.filter(({ suggestion: { key } }) => !keys.has(key)));
+    return { suggestions: [...exact.suggestions, ...edited.suggestions], last: edited.last ?? exact.last };
   }
 
   async #exact(query: {
@@ -156,7 +158,7 @@ export class Pages<Payload> {
   }
 
   /** In the order of bytes. */
-  async #listed({ tokens, limit, cursor }: Query): Promise<Result<Payload>> {
+  async #listed({ tokens, limit, cursor }: Query): Promise<Found<Payload>[]> {
     const [prefix = '', ...others] = tokens;
     const found: Found<Payload>[] = [];
     let place = cursor?.[0] === 'a' ? cursor[1] : '';
@@ -165,13 +167,9 @@ export class Pages<Payload> {
       const reply = await this.#run(bookList, args);
       found.push(...this.#read(reply, tokens, false));
       const [next] = (reply[3] ?? []) as string[];
-      if (next === undefined) break;
+      if (next === undefined) return found;
       place = next;
     }
-    return {
-      found,
-      cursorOf: ({ member }) => ['a', `${member}\0`],
-    };
   }
 
   async #run<D extends ScriptDefinition>(script: Script<D>, args: ScriptArgs<D>): Promise<Reply> {
@@ -181,18 +179,29 @@ export class Pages<Payload> {
 
   #read(reply: Reply, tokens: readonly string[], isFuzzy: boolean): Found<Payload>[] {
     const [members, cards = [], halfLives = '0'] = reply;
-    const found: Found<Payload>[] = [];
+    const finding = { tokens, isFuzzy, halfLifeMs: this.#halfLifeMs, halfLives };
+    const all: Found<Payload>[] = [];
     for (let index = 0; index < members.length; index += 2) {
-      const member = members[index]!;
-      const rank = members[index + 1]!;
-      const { key, display, payload } = readEntry(member, cards[index / 2] ?? '');
-      const score = scoreOf(rank, this.#halfLifeMs, halfLives);
-      const matches = matchesOf(display, tokens, { fuzzy: isFuzzy });
-      const suggestion = { key, display, score, payload: payload as Payload | undefined, matches, isFuzzy };
-      found.push({ member, rank, suggestion });
+      const found = { member: members[index]!, rank: members[index + 1]!, card: cards[index / 2] ?? '' };
+      all.push({ found, suggestion: suggestionOf(found, finding) });
     }
-    return found;
+    return all;
   }
+}
+
+function resultOf<Payload>(all: readonly Found<Payload>[]): Result<Payload> {
+  return { suggestions: all.map(({ suggestion }) => suggestion), last: all.at(-1)?.found };
+}
+
+/** Where the page after the last entry of a page begins. */
+function cursorBehind(
+  { order, limit, cursor }: Query,
+  { rank, member }: FoundMember,
+  { isFuzzy }: Suggestion<unknown>,
+): Cursor {
+  if (order !== 'score') return ['a', `${member}\0`];
+  const depth = cursor?.[0] === 's' ? cursor[4] : 0;
+  return ['s', rank, member, isFuzzy ? 1 : 0, depth + limit];
 }
 
 function pointsIn(token: string): number {
@@ -206,7 +215,7 @@ function mergeBest<Payload>(
   limit: number,
 ): Found<Payload>[] {
   const sorted = [...a, ...b].toSorted(
-    (one, other) =>
+    ({ found: one }, { found: other }) =>
       Number(one.rank) - Number(other.rank) ||
       Buffer.compare(Buffer.from(one.member), Buffer.from(other.member)),
   );

@@ -1,0 +1,130 @@
+#!lua flags=no-writes
+-- Finds the best entries with a word that a token begins: the common queries, many in one call. Members stay in the flat lists that
+-- commands give, and answers are one text each: half of what book.complete.lua takes for the same.
+--
+-- KEYS
+--   directory    see book.apply.lua
+--   cards        see book.apply.lua
+--   firstBlock   see book.apply.lua
+--   tops         see book.apply.lua
+--   absent       never exists: while the slot moves, a node refuses a call of whose keys it lacks one, and so runs none
+-- ARGV
+--   halfLifeMs   as for book.apply.lua
+--   queries...   for each: the number of the last entry wanted, the best one being 0; the token; empty: all entries have it
+-- RETURNS
+--   for each query a text: the member by which each entry was found, and its rank behind it, the best first, with \2 between all. If
+--   one has a card, there is a \2 in front, and behind each rank the card of the entry or nothing. Or nil where the top set holds
+--   fewer entries than are wanted: book.complete.lua finds them. And last, how many half-lives the server's clock counts, 0 without
+local directory, cards, firstBlock, tops, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local halfLifeMs = tonumber(ARGV[1])
+local queries = ARGV
+local find, concat = string.find, table.concat
+
+-- include book.places.part.lua
+-- include book.score.part.lua
+
+-- Members and ranks of a block that match a pattern, the best first. They are the same in front of `from`.
+local function pairsIn(key, pattern, from)
+  local list = redis.call('ZSCAN', key, '0', 'MATCH', pattern, 'COUNT', '1000')[2]
+  local before
+  for i = 2, #list, 2 do
+    local rank = tonumber(list[i])
+    if before and (rank < before or rank == before and not isBefore(list[i - 3], list[i - 1], from)) then
+      -- Names of more than 64 bytes: the block is no list in Redis' memory, so it has no order.
+      local ordered = {}
+      for at, one in ipairs(inOrder(list)) do
+        ordered[2 * at - 1], ordered[2 * at] = one.member, one.text
+      end
+      return ordered
+    end
+    before = rank
+  end
+  return list
+end
+
+-- The best of two lists of members and ranks, up to a number.
+local function merge(a, b, most, from)
+  local all, i, j = {}, 1, 1
+  local x, y = tonumber(a[2]), tonumber(b[2])
+  for at = 1, 2 * most, 2 do
+    if x and (not y or x < y or x == y and isBefore(a[i], b[j], from)) then
+      all[at], all[at + 1], i = a[i], a[i + 1], i + 2
+      x = tonumber(a[i + 1])
+    elseif y then
+      all[at], all[at + 1], j = b[j], b[j + 1], j + 2
+      y = tonumber(b[j + 1])
+    else
+      break
+    end
+  end
+  return all
+end
+
+-- The answer from members and ranks, each entry once, and whether there are as many as wanted. A form for two words is none for a token.
+local function tell(list, limit)
+  local ids, told, seen = {}, {}, {}
+  for i = 1, #list, 2 do
+    local member = list[i]
+    local separator = find(member, '\1', 1, true)
+    local id = separator and sub(member, separator + 1) or member
+    if not seen[id] and byte(member, 1) ~= 3 then
+      seen[id] = true
+      ids[#ids + 1], told[#told + 1], told[#told + 2] = id, member, list[i + 1]
+      if #ids == limit then
+        break
+      end
+    end
+  end
+  if not ids[1] then
+    return '', false
+  end
+  local known, all = redis.call('HMGET', cards, unpack(ids)), { '' }
+  for i = 1, #ids do
+    all[3 * i - 1], all[3 * i], all[3 * i + 1] = told[2 * i - 1], told[2 * i], known[i] or ''
+    known.isAny = known.isAny or known[i]
+  end
+  return concat(known.isAny and all or told, '\2'), #ids == limit
+end
+
+local function answerTo(last, prefix)
+  local top, limit = tops .. prefix, last + 1
+  local list = redis.call('ZRANGE', top, '0', last, 'WITHSCORES')
+  if list[1] then
+    -- Without a key behind them all members are handles, which are entries of their own.
+    local text = concat(list, '\2')
+    local isEnough = #list == 2 * limit
+    if find(text, '\1', 1, true) then
+      text, isEnough = tell(list, limit)
+      if not isEnough then
+        text, isEnough = tell(redis.call('ZRANGE', top, '0', '-1', 'WITHSCORES'), limit)
+      end
+    end
+    return isEnough and text
+  end
+  local places = lightPlacesOf(prefix)
+  if not places then
+    return false
+  end
+  local from, pattern, more = #prefix + 1, literal(prefix) .. '*', nil
+  list = places[1] and pairsIn(places[1], pattern, from) or {}
+  if places[2] then
+    more = pairsIn(places[2], pattern, from)
+    if list[1] and more[1] then
+      list, more = merge(list, more, limit, from), { list, more }
+    else
+      list, more = list[1] and list or more, nil
+    end
+  end
+  local text = concat(list, '\2', 1, math.min(#list, 2 * limit))
+  if find(text, '\1', 1, true) then
+    text = tell(more and merge(more[1], more[2], 1000, from) or list, limit)
+  end
+  return text
+end
+
+local answers = {}
+for i = 2, #queries, 2 do
+  answers[i / 2] = answerTo(queries[i], queries[i + 1])
+end
+answers[#answers + 1] = halfLives == 0 and '0' or string.format('%.17g', halfLives)
+return answers
