@@ -48,6 +48,36 @@ test('a chat is created once, by its id or by an Idempotency-Key', async () => {
   expect(unnamed.json).toMatchObject({ isNew: true, chatId: expect.stringMatching(/^[0-9a-f-]{36}$/) });
 });
 
+test('a request that is repeated gets the same ids, and a key that comes with another request is refused', async () => {
+  const send = (method: string, path: string, key: string, body: object): Promise<Answer> =>
+    api.send({ method, path: `/v1/${path}`, headers: { 'idempotency-key': key }, body });
+  const founding = { sender: 'frank', members: ['bill'], body: 'hello' };
+  for (const [status, isNew] of [
+    [201, true],
+    [200, false],
+  ]) {
+    const { status: got, json } = await send('POST', 'chats', 'keyed', founding);
+    expect([got, json]).toEqual([status, { chatId: 'keyed', isNew, id: 1 }]);
+  }
+  const reused = [422, 'request-reused'];
+  for (const other of [{ sender: 'zoe' }, { body: 'secret' }]) {
+    expect(problem(await send('POST', 'chats', 'keyed', { ...founding, ...other }))).toEqual(reused);
+  }
+  const messages = 'chats/keyed/messages';
+  const said = { sender: 'frank', body: { n: 1 } };
+  expect((await send('POST', messages, 'k', said)).json).toEqual({ id: 2, isDuplicate: false });
+  expect((await send('POST', messages, 'k', said)).json).toEqual({ id: 2, isDuplicate: true });
+  expect(problem(await send('POST', messages, 'k', { ...said, body: 2 }))).toEqual(reused);
+  const edit = { sender: 'frank', body: 'ONE' };
+  expect((await send('PATCH', `${messages}/2`, 'k', edit)).json).toEqual({ id: 3, isDuplicate: false });
+  expect((await send('PATCH', `${messages}/2`, 'k', edit)).json).toEqual({ id: 3, isDuplicate: true });
+  expect(problem(await send('PATCH', `${messages}/2`, 'k', { ...edit, body: 'TWO' }))).toEqual(reused);
+  expect((await send('PATCH', `${messages}/1`, 'k', edit)).json).toEqual({ id: 4, isDuplicate: false });
+  // It was edited since, so nobody knows what it said.
+  expect((await send('POST', messages, 'k', said)).json).toEqual({ id: 2, isDuplicate: true });
+  expect((await get(messages)).json.items.slice(0, 2)).toMatchObject([{ body: 'ONE' }, { body: 'ONE' }]);
+});
+
 test('what is posted is pending for the others until their cursors move', async () => {
   await create('talk', ['mia', 'tom']);
   expect((await post('talk', 'frank', { text: 'one' })).json).toEqual({ id: 1, isDuplicate: false });

@@ -178,8 +178,40 @@ test('who does not subscribe is closed, as is who does not answer a ping', async
   expect(lively.closed).toBeUndefined();
   // Its answers to pings no longer leave.
   Object.assign(lively.socket, { pong: () => undefined, _autoPong: false });
-  expect((await lively.close()).code).toBe(1_006);
+  expect(await lively.close()).toEqual({ code: 1_013, reason: 'too slow: resume with your last token' });
 });
+
+test('a client that reads slowly and steadily gets everything, however many beats that takes', async () => {
+  const beating = await start({ STREAM_HEARTBEAT_MS: '100' });
+  await create('steady', 'sue');
+  const total = 300;
+  for (let sent = 0; sent < total; sent += 50) {
+    await Promise.all(
+      Array.from({ length: 50 }, () =>
+        ask('POST', 'chats/steady/messages', { sender: 'frank', body: 'x'.repeat(60_000) }),
+      ),
+    );
+  }
+  const clock = await SocketClient.subscribe(beating.url, 'nobody');
+  let beats = 0;
+  clock.socket.on('ping', () => (beats += 1));
+  const sue = await SocketClient.open(beating.url);
+  sue.socket.on('message', () => {
+    if (sue.messages.length % 30 === 0) sue.socket.pause();
+  });
+  await sue.ask({ subscribe: 'sue' });
+  while (sue.messages.length < total) {
+    await until('more of it', async () => sue.closed !== undefined || sue.socket.isPaused);
+    if (sue.closed) break;
+    // Two beats in which it takes nothing.
+    const next = beats + 2;
+    await until('two beats', async () => beats >= next);
+    sue.socket.resume();
+  }
+  expect([sue.messages.length, sue.closed]).toEqual([total, undefined]);
+  expect(beats).toBeGreaterThan(10);
+  for (const client of [sue, clock]) client.socket.terminate();
+}, 60_000);
 
 test('a client that takes nothing is dropped with a reason, and resumes', async () => {
   const strict = await start({ STREAM_PATIENCE_MS: '1000' });

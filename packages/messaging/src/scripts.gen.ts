@@ -2987,10 +2987,10 @@ export const mailboxSend = new Script({
     "end\n" +
     "last = 0 - head[3]\n" +
     "local bytes, epoch, lastAt, kind = 0 - head[1], 0 - head[2], 0 - head[4], ''\n" +
-    "local before = redis.call('LLEN', log)\n" +
+    "local before, marks, mostLive = redis.call('LLEN', log), 0, maxMessages\n" +
     "if before + count > maxMessages then\n" +
     "  -- Marks take no place from messages, up to as many as there may be of these.\n" +
-    "  local marks = redis.call('ZCOUNT', uncounted, last - before + 1, '+inf')\n" +
+    "  marks = redis.call('ZCOUNT', uncounted, last - before + 1, '+inf')\n" +
     "  maxMessages = maxMessages + math.min(marks, maxMessages)\n" +
     "end\n" +
     "-- Appends messages, each with the next id, unless the id that its author gave it is known; then drops the oldest ones while\n" +
@@ -3126,6 +3126,23 @@ export const mailboxSend = new Script({
     "end\n" +
     "\n" +
     "if fresh > 0 then\n" +
+    "  -- With marks at the front go the places that they gave.\n" +
+    "  while marks > 0 and stored > mostLive do\n" +
+    "    local base = last - stored\n" +
+    "    local surplus = stored - redis.call('ZCOUNT', uncounted, base + 1, '+inf') - mostLive\n" +
+    "    if droppedTo > 0 then\n" +
+    "      surplus = math.min(surplus, MOST_DROPPED - (droppedTo + 1 - droppedFrom))\n" +
+    "    end\n" +
+    "    if surplus <= 0 then\n" +
+    "      break\n" +
+    "    end\n" +
+    "    local popped = redis.call('LPOP', log, math.min(surplus, MOST_DROPPED))\n" +
+    "    for i = 1, #popped do\n" +
+    "      bytes = bytes - #popped[i]\n" +
+    "    end\n" +
+    "    stored = stored - #popped\n" +
+    "    droppedFrom, droppedTo = droppedTo > 0 and droppedFrom or base + 1, base + #popped\n" +
+    "  end\n" +
     "  redis.call('ZADD', mailbox, -bytes, '\\0b', -last, '\\0l', -lastAt, '\\0t')\n" +
     "  redis.call('PEXPIRE', mailbox, headMs)\n" +
     "  if ttls ~= '' then\n" +
@@ -3558,10 +3575,11 @@ export const memberIndex = new Script({
     "--   events       channel of the member; not a key\n" +
     "-- ARGV\n" +
     "--   publish      PUBLISH or SPUBLISH\n" +
-    "--   maxChats     entries at most\n" +
+    "--   maxChats     entries at most; with more, which some are spared, not even those that are there are refreshed\n" +
     "--   added...     chats, encoded\n" +
     "-- RETURNS\n" +
-    "--   the server's clock in ms, then for each chat the instant of its entry, or -1: the index is full\n" +
+    "--   the server's clock in ms, then for each chat the instant of its entry, -1: the index is full, or -2: it is overfull, and\n" +
+    "--   has the chat\n" +
     "local chats, events = KEYS[1], KEYS[2]\n" +
     "local publish, maxChats = ARGV[1], tonumber(ARGV[2])\n" +
     "\n" +
@@ -3573,7 +3591,9 @@ export const memberIndex = new Script({
     "  local chat = ARGV[index]\n" +
     "  local known = redis.call('ZSCORE', chats, chat)\n" +
     "  local joinedAt = -1\n" +
-    "  if known then\n" +
+    "  if known and size > maxChats then\n" +
+    "    joinedAt = -2\n" +
+    "  elseif known then\n" +
     "    joinedAt = math.max(now, known + 1)\n" +
     "  elseif size < maxChats then\n" +
     "    joinedAt = now\n" +

@@ -166,6 +166,8 @@ test('each method is one round trip, create and join are two; calls of a tick an
     `  zadd ${guild}:chat`,
   ]);
   expect(await see(() => Promise.all(['carl', 'dora'].map((name) => chats.leave('guild', name))))).toEqual([
+    'hdel messaging:{carl}:mutes',
+    'hdel messaging:{dora}:mutes',
     `evalsha chat.leave ${all}`,
     `  zmscore ${guild}:chat`,
     `  zrem ${guild}:chat`,
@@ -175,6 +177,8 @@ test('each method is one round trip, create and join are two; calls of a tick an
     `  publish ${guild}:events`,
   ]);
   expect(await see(() => Promise.all(['anna', 'bob'].map((name) => chats.leave('guild', name))))).toEqual([
+    'hdel messaging:{anna}:mutes',
+    'hdel messaging:{bob}:mutes',
     `evalsha chat.leave ${all}`,
     `  zmscore ${guild}:chat`,
     `  zrem ${guild}:chat`,

@@ -10,7 +10,7 @@ import { rounds, World } from './chats-world.js';
 
 const PROCESSES = 3;
 /** Nothing would be smaller: what runs at once runs otherwise the next time. */
-const SETTINGS = { numRuns: 3, endOnFailure: true };
+const SETTINGS = { numRuns: 5, endOnFailure: true };
 
 describe('what several processes do at once, with connections that are cut', () => {
   let server: RedisServer;

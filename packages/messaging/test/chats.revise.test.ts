@@ -42,6 +42,19 @@ describe('edit', () => {
     expect((await look()).lastId).toBe(3);
   });
 
+  test('an id is one of the edits of one message: not of a post, nor of an edit of another one', async () => {
+    const chats = await openChat();
+    await chats.post('guild', 'bob', 'two', { id: 'x' });
+    expect(await chats.edit('guild', 'bob', 2, 'TWO', { id: 'x' })).toEqual({ id: 3, isDuplicate: false });
+    expect(await chats.edit('guild', 'bob', 1, 'ONE', { id: 'x' })).toEqual({ id: 4, isDuplicate: false });
+    expect(await chats.edit('guild', 'bob', 1, '1', { id: 'x' })).toEqual({ id: 4, isDuplicate: true });
+    expect(await chats.post('guild', 'bob', 'two', { id: 'x' })).toEqual({ id: 2, isDuplicate: true });
+    const uuid = '0197a5b2-7c1e-7d3a-9f00-0123456789ab';
+    await chats.edit('guild', 'bob', 1, '1', { id: uuid });
+    expect(await chats.edit('guild', 'bob', 2, '2', { id: uuid })).toEqual({ id: 6, isDuplicate: false });
+    expect((await look()).entries.slice(0, 2).map(({ body }) => body)).toEqual(['1', '2']);
+  });
+
   test('only the author may, not even an owner', async () => {
     const chats = await openChat();
     const before = await look();

@@ -45,13 +45,11 @@ export class MailboxModel {
   send(messages: readonly Sent[]): (SendResult | string)[] {
     if (messages.length === 0) return [];
     this.#sweep();
-    const marks = this.#places.filter(({ isExpired }) => isExpired).length;
     const { lastId } = this;
     const results = messages.map((message) => this.#append(message));
     const dropped = { fromId: this.baseId + 1, toId: this.baseId };
-    // A mark that was dropped leaves one place too many; what is known already drops nothing.
-    const most = this.lastId > lastId ? this.maxMessages + Math.min(marks, this.maxMessages) : Infinity;
-    while (this.#places.length > most) {
+    // What is known already drops nothing.
+    while (this.lastId > lastId && this.#isOver()) {
       dropped.toId = this.#places.shift()!.id;
       this.#expiring.delete(dropped.toId);
     }
@@ -137,6 +135,12 @@ export class MailboxModel {
 
   #cursor(device: string): number | undefined {
     return this.devices.get(device) ?? (this.#exists || device !== 'main' ? undefined : 0);
+  }
+
+  /** More messages than may be, or more marks than messages may be. */
+  #isOver(): boolean {
+    const messages = this.#places.filter(({ isExpired }) => !isExpired).length;
+    return messages > this.maxMessages || this.#places.length > 2 * this.maxMessages;
   }
 
   #unread(cursor: number): Place[] {

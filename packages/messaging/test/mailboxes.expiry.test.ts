@@ -176,6 +176,26 @@ describe('a message with ttlMs', () => {
     expect(await box.bodies()).toEqual(['b', 'c', 'd']);
   });
 
+  test('between messages leaves no more of these than may be', async () => {
+    const box = new Box({ maxMessages: 5 });
+    await box.send('a', 'x2', 'x3', 'x4', 'b');
+    await box.expire(2, 3, 4);
+    for (const body of ['c', 'd', 'e']) await box.send(body);
+    expect(await box.bodies()).toEqual(['a', 'b', 'c', 'd', 'e']);
+    const dropped: unknown[] = [];
+    for (const body of ['f', 'g', 'h']) {
+      dropped.push((await box.mailboxes.send('jack', body, { from: 'anna' })).dropped);
+      expect((await box.mailboxes.status('jack')).size).toBe(5);
+    }
+    expect(dropped).toEqual([
+      { fromId: 1, toId: 1 },
+      { fromId: 2, toId: 5 },
+      { fromId: 6, toId: 6 },
+    ]);
+    expect(await box.bodies()).toEqual(['d', 'e', 'f', 'g', 'h']);
+    expect(await box.stored()).toEqual(['7:', '8:', '9:', '10:', '11:']);
+  });
+
   test('whose marks were lost troubles nobody', async () => {
     const box = new Box();
     await box.send('a', 'x2', 'x3', 'b');

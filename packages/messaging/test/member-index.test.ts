@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
 import type { ChatsOptions } from '@mortise/messaging';
-import { connect, freshPrefix, transcript } from '@mortise/test-kit';
+import { connect, freshPrefix, transcript, until } from '@mortise/test-kit';
 import * as scripts from '../src/scripts.gen.js';
 
 const redis = connect();
@@ -56,6 +56,7 @@ describe('the index of a member', () => {
     expect(await redis.zcard(index)).toBe(3);
     for (const chatId of ['gone', 'left', 'kept']) await age(chatId);
     expect((await chats.pull('ben', { includeMuted: true })).map(({ chatId }) => chatId)).toEqual(['kept']);
+    await until('the cleaning', async () => (await redis.zcard(index)) === 1);
     expect(await redis.zrange(index, '0', '-1')).toEqual(['kept']);
     expect(await redis.hkeys(mutes)).toEqual(['kept']);
   });
@@ -82,7 +83,7 @@ describe('the index of a member', () => {
   });
 
   test('D24: no command names keys of two slots, and cleaning takes three more', async () => {
-    const { prefix, chats, age } = create();
+    const { prefix, chats, index, age } = create();
     for (const chatId of ['a', 'b', 'c'])
       await chats.create({ sender: 'anna', members: ['ben'], chatId, body: 'x' });
     await chats.leave('a', 'ben');
@@ -101,7 +102,12 @@ describe('the index of a member', () => {
       'zmscore messaging:{ben}:chats',
     ]);
     await age('a');
-    expect((await transcript(redis, { prefix, scripts }, pull)).slice(8)).toEqual([
+    const cleaned = async (): Promise<void> => {
+      await pull();
+      await until('the cleaning', async () => (await redis.zcard(index)) === 2);
+    };
+    const lines = await transcript(redis, { prefix, scripts }, cleaned);
+    expect(lines.slice(8).filter((line) => !line.startsWith('zcard'))).toEqual([
       'zmscore messaging:{ben}:chats',
       'zscore messaging:{a}:chat',
       'evalsha member.forget messaging:{ben}:chats messaging:{ben}:mutes',
@@ -130,17 +136,47 @@ describe('maxChats', () => {
     expect(await chats.join('a', 'ben')).toMatchObject({ isNew: false });
   });
 
-  test('what dangles and is old makes room', async () => {
+  test('what dangles and is old is cleaned away for others', async () => {
     const { chats, index, age } = create({ maxChats: 2 });
     for (const chatId of ['a', 'b']) {
       await chats.create({ sender: 'ben', members: [], chatId });
       await chats.leave(chatId, 'ben');
     }
-    await expect(chats.create({ sender: 'ben', members: [], chatId: 'c' })).rejects.toMatchObject({
-      code: 'ERR_TOO_MANY_CHATS',
-    });
     await age('a');
     await chats.create({ sender: 'ben', members: [], chatId: 'c' });
     expect(await redis.zrange(index, '0', '-1')).toEqual(['b', 'c']);
+  });
+
+  test('what was left a moment ago, or named by a create that found the chat there, takes no place', async () => {
+    const { chats, index } = create({ maxChats: 2 });
+    for (const chatId of ['a', 'b', 'c', 'd'])
+      await chats.create({ sender: `${chatId}'s`, members: [], chatId });
+    for (const chatId of ['a', 'b']) {
+      await chats.join(chatId, 'ben');
+      await chats.leave(chatId, 'ben');
+    }
+    expect(await chats.create({ sender: "c's", members: ['ben'], chatId: 'c' })).toMatchObject({
+      isNew: false,
+    });
+    for (const chatId of ['c', 'd']) expect(await chats.join(chatId, 'ben')).toMatchObject({ isNew: true });
+    await expect(chats.join('a', 'ben')).rejects.toMatchObject({ code: 'ERR_TOO_MANY_CHATS' });
+    // A chat that the member is in already needs no place.
+    for (const chatId of ['c', 'd']) expect(await chats.join(chatId, 'ben')).toMatchObject({ isNew: false });
+    expect((await chats.chatsOf('ben')).map(({ chatId }) => chatId)).toEqual(['c', 'd']);
+    expect(await redis.zcard(index)).toBe(4);
+    await chats.leave('c', 'ben');
+    expect(await chats.join('a', 'ben')).toMatchObject({ isNew: true });
+  });
+
+  test('who comes and goes may leave as many entries as there may be chats', async () => {
+    const { chats, index } = create({ maxChats: 2 });
+    const chatIds = ['a', 'b', 'c', 'd', 'e'];
+    for (const chatId of chatIds) await chats.create({ sender: `${chatId}'s`, members: [], chatId });
+    for (const chatId of chatIds.slice(0, 4)) {
+      await chats.join(chatId, 'ben');
+      await chats.leave(chatId, 'ben');
+    }
+    await expect(chats.join('e', 'ben')).rejects.toMatchObject({ code: 'ERR_TOO_MANY_CHATS' });
+    expect(await redis.zcard(index)).toBe(4);
   });
 });

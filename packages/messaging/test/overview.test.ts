@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
 import type { ChatsOptions } from '@mortise/messaging';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import type { CommandArgument } from '@mortise/redis';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
 
 const redis = connect();
 
@@ -125,7 +126,60 @@ describe('mute', () => {
     expect(await redis.hlen(mutes)).toBe(1);
     await chats.mute('ben', chatId, { untilMs: 1 });
     expect(await chats.pull('ben')).toMatchObject([{ chatId, isMuted: false }]);
-    expect(await redis.exists(mutes)).toBe(0);
+    await until('the cleaning', async () => (await redis.exists(mutes)) === 0);
+  });
+
+  test('ends with the membership, and is not there in a later one or in a new chat of the name', async () => {
+    const chats = create();
+    await chats.create({ chatId: 'g', sender: 'anna', members: ['ben'] });
+    await chats.mute('ben', 'g');
+    await chats.leave('g', 'ben');
+    await chats.join('g', 'ben');
+    await chats.post('g', 'anna', 'x');
+    expect(await chats.pull('ben')).toMatchObject([{ chatId: 'g', unread: 1, isMuted: false }]);
+    await chats.mute('ben', 'g');
+    // A member who joins again, or is named again, was there all the time.
+    await chats.join('g', 'ben');
+    await chats.create({ chatId: 'g', sender: 'anna', members: ['ben'] });
+    expect(await chats.pull('ben')).toEqual([]);
+    await chats.leave('g', 'ben');
+    await chats.leave('g', 'anna');
+    await chats.create({ chatId: 'g', sender: 'anna', members: ['ben'], body: 'y' });
+    expect(await chats.pull('ben')).toMatchObject([{ chatId: 'g', unread: 1, isMuted: false }]);
+  });
+
+  test('is refused to who is in the index only, and changes nothing', async () => {
+    const prefix = freshPrefix();
+    const chats = create({ prefix });
+    await chats.create({ chatId: 'g', sender: 'anna', members: ['ben'] });
+    await chats.leave('g', 'ben');
+    await chats.create({ chatId: 'g', sender: 'anna', members: ['eve'] });
+    for (const member of ['ben', 'eve']) {
+      await expect(chats.mute(member, 'g')).rejects.toMatchObject({ code: 'ERR_NOT_A_MEMBER' });
+      expect(await redis.exists(`${prefix}:messaging:{${member}}:mutes`)).toBe(0);
+    }
+  });
+
+  test('of who leaves while it is being written is undone', async () => {
+    const prefix = freshPrefix();
+    const chats = create({ prefix });
+    await chats.create({ chatId: 'g', sender: 'anna', members: ['ben'] });
+    const leaving = new Proxy(redis, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        if (name !== 'call') return typeof value === 'function' ? value.bind(target) : value;
+        return async (command: string, args: CommandArgument[]): Promise<unknown> => {
+          const reply = await target.call(command, args);
+          // Behind the first question.
+          if (command === 'zscore') await chats.leave('g', 'ben');
+          return reply;
+        };
+      },
+    });
+    await expect(new Chats(leaving, { prefix }).mute('ben', 'g')).rejects.toMatchObject({
+      code: 'ERR_NOT_A_MEMBER',
+    });
+    expect(await redis.exists(`${prefix}:messaging:{ben}:mutes`)).toBe(0);
   });
 
   test('only a chat of the member can be muted, so that mutes are as few as chats', async () => {

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
 import type { ChatsOptions, Pulled } from '@mortise/messaging';
-import { connect, freshPrefix } from '@mortise/test-kit';
-import { stepwise } from './stepwise-client.js';
+import type { CommandArgument } from '@mortise/redis';
+import { connect, freshPrefix, transcript } from '@mortise/test-kit';
+import * as scripts from '../src/scripts.gen.js';
 
 const redis = connect();
 
@@ -85,35 +86,6 @@ describe('pull', () => {
     await chats.ack('ben', chatId, 3);
     expect(bodiesOf(await chats.pull('ben'))).toEqual([['m4', 'm5']]);
     expect(bodiesOf(await chats.pull('cleo'))).toEqual([['m1', 'm2', 'm3', 'm4', 'm5']]);
-  });
-
-  test('D21: what a member posts to a chat that they have read isn’t new to them', async () => {
-    const chats = create();
-    const { chatId } = await chats.create({ sender: 'anna', members: ['ben'], body: 'x' });
-    expect(await chats.pull('anna')).toEqual([]);
-    await chats.ack('ben', chatId, 1);
-    await chats.post(chatId, 'ben', 'y');
-    expect(await chats.pull('ben')).toEqual([]);
-    expect(bodiesOf(await chats.pull('anna'))).toEqual([['y']]);
-  });
-
-  test('D22: gives at most `limit` messages of each chat, from the oldest; acking goes on to the next', async () => {
-    const chats = create();
-    const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
-    await postMany(chats, chatId, 'anna', 7);
-    const seen: unknown[] = [];
-    const unreads: number[] = [];
-    for (;;) {
-      const [chat] = await chats.pull('ben', { limit: 3 });
-      if (!chat) break;
-      expect(chat.messages.length).toBeLessThanOrEqual(3);
-      expect(chat.lastId).toBe(7);
-      unreads.push(chat.unread);
-      seen.push(...chat.messages.map(({ body }) => body));
-      await chats.ack('ben', chatId, chat.messages.at(-1)!.id);
-    }
-    expect(seen).toEqual(['m1', 'm2', 'm3', 'm4', 'm5', 'm6', 'm7']);
-    expect(unreads).toEqual([7, 4, 1]);
   });
 
   test('D22: gives at most 10,000 messages of all chats, and something of each', async () => {
@@ -200,17 +172,6 @@ describe('pull', () => {
     expect(await chats.pull('ben')).toEqual([]);
   });
 
-  test('D9: a member joins behind the newest message, and joining again loses nothing', async () => {
-    const chats = create();
-    const { chatId } = await chats.create({ sender: 'anna', members: ['ben'], body: 'before' });
-    expect(await chats.join(chatId, 'cleo')).toEqual({ isNew: true, ackedId: 1 });
-    expect(await chats.pull('cleo')).toEqual([]);
-    await chats.post(chatId, 'anna', 'after');
-    expect(await chats.join(chatId, 'cleo')).toEqual({ isNew: false, ackedId: 1 });
-    expect(bodiesOf(await chats.pull('cleo'))).toEqual([['after']]);
-    expect(bodiesOf(await chats.pull('ben'))).toEqual([['before', 'after']]);
-  });
-
   test('who has left gets nothing, at once', async () => {
     const chats = create();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'], body: 'x' });
@@ -218,83 +179,6 @@ describe('pull', () => {
     expect(await chats.pull('ben')).toEqual([]);
     expect(await chats.chatsOf('ben')).toEqual([]);
     expect(bodiesOf(await chats.pull('anna'))).toEqual([]);
-  });
-
-  test('D11: a pull that acks while its member leaves brings nobody back, and what is left is trimmed', async () => {
-    const prefix = freshPrefix();
-    const chats = create({ prefix });
-    const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
-    for (let round = 0; round < 30; round += 1) {
-      await chats.join(chatId, 'ben');
-      await chats.post(chatId, 'anna', round);
-      await Promise.all([chats.pull('ben', { autoAck: true }), chats.leave(chatId, 'ben')]);
-      const { members } = await chats.members(chatId);
-      expect(members.map(({ member }) => member)).toEqual(['anna']);
-      expect(await redis.llen(`${prefix}:messaging:{${chatId}}:log`)).toBe(0);
-    }
-  });
-
-  test('D12: a chat that died while somebody joined it can’t be joined; a new one of its name begins anew', async () => {
-    const chats = create();
-    for (let round = 0; round < 20; round += 1) {
-      const { chatId } = await chats.create({ sender: 'anna', members: [], body: 'old' });
-      const [joined] = await Promise.allSettled([chats.join(chatId, 'ben'), chats.leave(chatId, 'anna')]);
-      const isDead = joined.status === 'rejected';
-      expect(isDead && (joined.reason as { code: string }).code).toBe(isDead && 'ERR_UNKNOWN_CHAT');
-      expect(await chats.chatsOf('ben')).toHaveLength(isDead ? 0 : 1);
-      if (isDead) await chats.create({ sender: 'anna', members: ['ben'], chatId });
-      else await chats.join(chatId, 'anna');
-      await postMany(chats, chatId, 'anna', 4);
-      const [chat] = await chats.pull('ben');
-      expect(chat?.messages.map(({ body }) => body)).toEqual(['m1', 'm2', 'm3', 'm4']);
-      await chats.leave(chatId, 'ben');
-    }
-  });
-
-  test('D12: a pull that acks does not ack in a chat of the same name that was created meanwhile', async () => {
-    const prefix = freshPrefix();
-    const chats = new Chats(redis, { prefix });
-    const found = async (): Promise<void> => {
-      await chats.create({ chatId: 'c', sender: 'anna', members: ['ben'], body: 1 });
-      await chats.post('c', 'anna', 2);
-    };
-    await found();
-    await chats.ack('ben', 'c', 1);
-    let acks = 0;
-    const between = stepwise(redis, async (step, send) => {
-      // The index, the heads, the entries, the ack.
-      if (step === 4) {
-        acks += 1;
-        for (const member of ['anna', 'ben']) await chats.leave('c', member);
-        await found();
-      }
-      return send();
-    });
-    const pulled = await new Chats(between, { prefix }).pull('ben', { autoAck: true });
-    expect(pulled).toMatchObject([{ chatId: 'c', messages: [{ id: 2 }] }]);
-    expect(acks).toBe(1);
-    expect(await chats.pull('ben')).toMatchObject([{ ackedId: 0, messages: [{ id: 1 }, { id: 2 }] }]);
-  });
-
-  test('D23: two pulls of a member that ack at once never move a cursor back', async () => {
-    const chats = create();
-    const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
-    let highest = 0;
-    for (let round = 0; round < 20; round += 1) {
-      await postMany(chats, chatId, 'anna', 5);
-      const pulls = [1, 3, 100].map((limit) => chats.pull('ben', { limit, autoAck: true }));
-      const cursors = async (): Promise<void> => {
-        const { members } = await chats.members(chatId);
-        const ben = members.find(({ member }) => member === 'ben')!;
-        expect(ben.ackedId).toBeGreaterThanOrEqual(highest);
-        highest = ben.ackedId;
-      };
-      await Promise.all([...pulls, cursors(), cursors()]);
-      await cursors();
-    }
-    await chats.pull('ben', { autoAck: true });
-    expect(await chats.pull('ben')).toEqual([]);
-    expect(await chats.ack('ben', chatId, 1)).toBe(100);
   });
 });
 
@@ -363,4 +247,49 @@ describe('bad input', () => {
     expect(await chats.pull(name)).toEqual([]);
     expect(await chats.pull(name, { includeMuted: true })).toMatchObject([{ chatId: name, isMuted: true }]);
   });
+});
+
+test('what a native read cannot tell it reads by the script from then on, until it can', async () => {
+  const prefix = freshPrefix();
+  const chats = new Chats(redis, { prefix, maxMessages: 3 });
+  await chats.create({ chatId: 'g', sender: 'anna', members: ['ben'] });
+  await postMany(chats, 'g', 'anna', 5);
+  const see = (): Promise<string[]> => transcript(redis, { prefix, scripts }, () => chats.pull('ben'));
+  const read = 'evalsha chat.read messaging:{g}:chat messaging:{g}:log messaging:{g}:uncounted';
+  const kinds = async (): Promise<string[]> =>
+    (await see())
+      .filter((line) => line.startsWith('lrange') || line === read)
+      .map((line) => line.slice(0, 6));
+  expect(await kinds()).toEqual(['lrange', 'evalsh']);
+  expect(await kinds()).toEqual(['evalsh']);
+  expect((await chats.pull('ben'))[0]).toMatchObject({ gap: { fromId: 1, toId: 2 }, unread: 3 });
+  await chats.ack('ben', 'g', 3);
+  expect(await kinds()).toEqual(['evalsh']);
+  expect(await kinds()).toEqual(['lrange']);
+});
+
+test('waits for no cleaning of the index, and cleans it once at a time', async () => {
+  const prefix = freshPrefix();
+  const chats = new Chats(redis, { prefix });
+  const index = `${prefix}:messaging:{ben}:chats`;
+  await chats.create({ chatId: 'g', sender: 'anna', members: ['ben'], body: 'x' });
+  await redis.zadd(index, 1, 'dangling');
+  let cleanings = 0;
+  const stuck = new Proxy(redis, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (name !== 'call') return typeof value === 'function' ? value.bind(target) : value;
+      return (command: string, args: CommandArgument[]): Promise<unknown> => {
+        if (command !== 'zmscore' || args[0] !== index) return target.call(command, args);
+        cleanings += 1;
+        return new Promise(() => undefined);
+      };
+    },
+  });
+  const held = new Chats(stuck, { prefix });
+  for (let round = 0; round < 2; round += 1) {
+    expect(await held.pull('ben')).toMatchObject([{ chatId: 'g', unread: 1 }]);
+    expect(await held.chatsOf('ben')).toMatchObject([{ chatId: 'g', unread: 1 }]);
+  }
+  expect(cleanings).toBe(1);
 });

@@ -13,6 +13,7 @@ import { Problems } from '../http/problems.decorator.js';
 import { chatMessagesSchema, deleteQuery, editBody, historyQuery, postBody } from './chat-schemas.js';
 import { LARGE_MESSAGE } from './message-limit.js';
 import { messageIdSchema, nameSchema, sentSchema } from './schemas.js';
+import { requireSameRequest } from './same-request.js';
 import { senderIdOf } from './sender-id.js';
 
 const POST_PROBLEMS = [
@@ -25,6 +26,7 @@ const POST_PROBLEMS = [
   'unknown-chat',
   'not-a-member',
   'read-only-member',
+  'request-reused',
 ] as const;
 
 @ApiTags('chats')
@@ -51,6 +53,9 @@ export class ChatMessagesController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PostResult> {
     const result = await this.chats.post(chatId, sender, body, senderIdOf(id, key));
+    if (result.isDuplicate && key !== undefined) {
+      await requireSameRequest(this.chats, { key, chatId, id: result.id, kind: 'message', sender, body });
+    }
     reply.status(result.isDuplicate ? HttpStatus.OK : HttpStatus.CREATED);
     return result;
   }
@@ -82,7 +87,9 @@ export class ChatMessagesController {
     description:
       'Where it is stored, and for those who have read it by an event with an id of its own, which is answered.',
   })
-  @TakesIdempotencyKey('Becomes the id of the edit: the same request again within 10 minutes does nothing.')
+  @TakesIdempotencyKey(
+    'Becomes the id of the edit among those of the message: the same request again within 10 minutes does nothing.',
+  )
   @ApiResponse({ status: 200, standardSchema: sentSchema, description: 'It is edited.' })
   @Problems(...POST_PROBLEMS, 'unknown-message', 'not-allowed')
   async editMessage(
@@ -91,7 +98,11 @@ export class ChatMessagesController {
     @Body({ schema: editBody }) { sender, body, id }: z.infer<typeof editBody>,
     @IdempotencyKey() key: string | undefined,
   ): Promise<PostResult> {
-    return this.chats.edit(chatId, sender, messageId, body, senderIdOf(id, key));
+    const result = await this.chats.edit(chatId, sender, messageId, body, senderIdOf(id, key));
+    if (result.isDuplicate && key !== undefined) {
+      await requireSameRequest(this.chats, { key, chatId, id: result.id, kind: 'edit', sender, body });
+    }
+    return result;
   }
 
   @Delete(':messageId')

@@ -36,6 +36,7 @@ import {
   typingBody,
 } from './chat-schemas.js';
 import { LARGE_MESSAGE } from './message-limit.js';
+import { requireSameRequest } from './same-request.js';
 import { nameSchema } from './schemas.js';
 import { senderIdOf } from './sender-id.js';
 
@@ -56,7 +57,13 @@ export class ChatsController {
   @TakesIdempotencyKey('Becomes the id of the chat: the same request again creates nothing.')
   @ApiResponse({ status: 200, standardSchema: createdSchema, description: 'It was there before.' })
   @ApiResponse({ status: 201, standardSchema: createdSchema, description: 'It is created.' })
-  @Problems('invalid-idempotency-key', ...BODY_PROBLEMS, 'too-many-members', 'too-many-chats')
+  @Problems(
+    'invalid-idempotency-key',
+    ...BODY_PROBLEMS,
+    'too-many-members',
+    'too-many-chats',
+    'request-reused',
+  )
   async createChat(
     @Body({ schema: createBody }) { sender, members, body, chatId: wanted }: z.infer<typeof createBody>,
     @IdempotencyKey() key: string | undefined,
@@ -67,8 +74,13 @@ export class ChatsController {
       sender,
       members,
       body,
-      ...(chatId !== undefined && { chatId }),
+      // As that of the message, too, it gives the same answer to the same request.
+      ...(chatId !== undefined && { chatId, id: chatId }),
     });
+    if (!created.isNew && key !== undefined && body !== undefined) {
+      const repeated = { key, chatId: created.chatId, id: created.id ?? 1, sender, body };
+      await requireSameRequest(this.chats, { ...repeated, kind: 'message' });
+    }
     reply.status(created.isNew ? HttpStatus.CREATED : HttpStatus.OK);
     reply.header('location', `/v1/chats/${encodeURIComponent(created.chatId)}/members`);
     return created;

@@ -83,13 +83,13 @@ export class Chats<Body = unknown> {
     this.#acks = new Acks(context, (chatId, member, ackedId) => {
       this.#follower.acked(chatId, member, ackedId);
     });
-    this.#membership = new Membership(context, index);
+    this.#mutes = new Mutes(context);
+    this.#membership = new Membership(context, index, this.#mutes);
     this.#reviser = new Reviser(context);
     this.#puller = new Puller(context, index, this.#acks);
     this.#overview = new Overview(context, index);
     this.#history = new History(context);
     this.#members = new Members(context);
-    this.#mutes = new Mutes(context);
     this.#signals = new Signals(context);
   }
 
@@ -119,8 +119,9 @@ export class Chats<Body = unknown> {
    * anything new are left out. Moves nothing: the same comes again until it is acked, unless `autoAck`, which acks what is
    * returned after it was read. What a chat dropped unread is its `gap`. At most `limit` messages of a chat and 10,000 of all: many
    * chats give less each. With `waitMs` it waits for something new, on subscriptions that the process shares. Up to 3 round
-   * trips, reads without scripts, side by side on the nodes of a Cluster; 1 more for chats that were trimmed between two of
-   * them or have a gap, and for each that is acked; 2 more to clean away what the index had of no use. O(chats + messages).
+   * trips, reads without scripts, side by side on the nodes of a Cluster; 1 more for what is over
+   * `maxBytes`, for chats that were just created or trimmed between two of them, and the first time for those that have a gap or begin with
+   * deleted messages; then that of the acks. What the index has of no use is cleaned away in the background. O(chats + messages).
    * A chat that is damaged is left out, and told to `onUnreadable`; others come. Refusal: ERR_READ_TIMEOUT when Redis has not
    * answered a second after `waitMs`.
    */
@@ -150,8 +151,8 @@ export class Chats<Body = unknown> {
 
   /**
    * Takes a member out, and frees what all others have acked; with the last member the chat goes away. Returns whether they were in
-   * it. Leaves of one chat in the same tick are one round trip and one atomic script. O(log(members) + freed). Repeating
-   * it is safe.
+   * it. Two round trips: the member's mute of the chat ends, then they leave; the leaves of a tick and chat share the second, one
+   * atomic script. O(log(members) + freed). Repeating it is safe.
    */
   async leave(chatId: string, member: string): Promise<boolean> {
     return this.#membership.leave(chatId, member);
@@ -175,7 +176,7 @@ export class Chats<Body = unknown> {
 
   /**
    * The chats of a member with what is unread in each, in the order in which they were joined. Up to 3 round trips, reads without scripts,
-   * side by side on the nodes of a Cluster; more for gaps and cleaning, as `pull`, and likewise without damaged chats. O(chats): nothing is
+   * side by side on the nodes of a Cluster; 1 more for gaps; cleaning as `pull`, and likewise without damaged chats. O(chats): nothing is
    * counted by reading messages.
    */
   async chatsOf(member: string, options: ChatsOfOptions = {}): Promise<ChatOverview[]> {
@@ -195,7 +196,8 @@ export class Chats<Body = unknown> {
    * Changes a message of the sender's where it is stored, and appends an event that tells so, whose id is returned. Who pulls the
    * message later gets the new body. One round trip, atomic, O(distance from the nearer end). With an `id`, repeating it within `dedupMs` is
    * safe. Refusals: ERR_UNKNOWN_MESSAGE for what isn't stored (any more) or is no message, ERR_NOT_ALLOWED for who is not
-   * the author, and those of `post`.
+   * the author, and those of `post`. The id is one of the sender's edits of this message: a post, or an edit of another message, may
+   * have the same.
    */
   async edit(
     chatId: string,
@@ -217,9 +219,10 @@ export class Chats<Body = unknown> {
   }
 
   /**
-   * Leaves a chat out of `pull` and `follow` of the member, unless they ask for it, until `untilMs` or `unmute`. Calls of one member in
-   * the same tick are one round trip. Repeating it is safe. Refusal: ERR_NOT_A_MEMBER for a chat that the index of the
-   * member doesn't have; it may still have one that the member has left.
+   * Leaves a chat out of `pull` and `follow` of the member, unless they ask for it, until `untilMs`, `unmute` or `leave`. Three round
+   * trips: the chat is asked for the member before and after the mute is written, in one call for those of a member and tick. Repeating it is
+   * safe. The end of `untilMs` wakes no `pull` that waits: it finds what came in the meantime within 5 s. Refusal:
+   * ERR_NOT_A_MEMBER, also for a chat that is not there.
    */
   async mute(member: string, chatId: string, options: MuteOptions = {}): Promise<void> {
     return this.#mutes.mute(member, chatId, options);

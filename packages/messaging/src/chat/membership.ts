@@ -3,6 +3,7 @@ import { NotAllowedError, NotAMemberError, TooManyMembersError, UnknownChatError
 import { encodeMember } from '../log/entry.js';
 import { fractionOf, ROLES } from '../log/standing.js';
 import type { MemberIndex } from '../member/member-index.js';
+import type { Mutes } from '../member/mutes.js';
 import type { Role, SetRoleOptions } from '../options.js';
 import { chatJoin, chatLeave, chatRole } from '../scripts.gen.js';
 import type { ChatsContext } from './chats-context.js';
@@ -31,6 +32,7 @@ const TOO_LATE = -2;
 export class Membership {
   readonly #context: ChatsContext;
   readonly #index: MemberIndex;
+  readonly #mutes: Mutes;
   readonly #joins = new Coalescer<string, Join, Outcome<JoinResult>>(
     (chatId, joins) => this.#sendJoins(chatId, joins),
     { maxBatch: MAX_BATCH },
@@ -40,9 +42,10 @@ export class Membership {
     { maxBatch: MAX_BATCH },
   );
 
-  constructor(context: ChatsContext, index: MemberIndex) {
+  constructor(context: ChatsContext, index: MemberIndex, mutes: Mutes) {
     this.#context = context;
     this.#index = index;
+    this.#mutes = mutes;
   }
 
   async join(chatId: string, member: string, role: Role): Promise<JoinResult> {
@@ -57,7 +60,11 @@ export class Membership {
 
   /** Returns whether the member was in the chat. */
   async leave(chatId: string, member: string): Promise<boolean> {
-    return this.#leaves.submit(requireName('chatId', chatId), encodeMember('member', member));
+    requireName('chatId', chatId);
+    const leaver = encodeMember('member', member);
+    // First: a crash in between leaves a member who is told too much, not one who is told nothing when they are back.
+    await this.#mutes.forget(member, chatId);
+    return this.#leaves.submit(chatId, leaver);
   }
 
   async setRole(chatId: string, member: string, role: Role, { by }: SetRoleOptions): Promise<void> {

@@ -8,7 +8,7 @@ import {
 } from '../errors.js';
 import { encodeBody, encodeMember, toRange } from '../log/entry.js';
 import { limitsOperand } from '../log/limits-operand.js';
-import { encodeDeletion, encodeSenderId } from '../log/sender-id.js';
+import { encodeDeletion, encodeEdit } from '../log/sender-id.js';
 import type { PostOptions } from '../options.js';
 import { chatRevise } from '../scripts.gen.js';
 import { DROPPED } from '../telemetry/metrics.js';
@@ -57,7 +57,7 @@ export class Reviser {
       kind,
       sender: author,
       message,
-      field: kind === 'D' ? encodeDeletion(author, message) : encodeSenderId(author, id),
+      field: kind === 'D' ? encodeDeletion(author, message) : encodeEdit(author, message, id),
       body: json,
     })) as [number, number, ...(number | string)[]] | null;
     if (reply === null) throw new UnknownChatError(chatId);

@@ -13,6 +13,11 @@ export function encodeDeletion(author: string, messageId: number): Buffer {
   return Buffer.from(`${author}\u0002${messageId}`);
 }
 
+/** An edit is known by its id among those of its author to one message: neither a post nor an edit of another one has it too. */
+export function encodeEdit(author: string, messageId: number, id: string | undefined): Buffer {
+  return encodeSenderId(`${author}\u0003${messageId}`, id);
+}
+
 /**
  * Throws TypeError or RangeError for an id that is no name.
  *

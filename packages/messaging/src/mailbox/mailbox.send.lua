@@ -80,15 +80,32 @@ if not head[2] then
 end
 last = 0 - head[3]
 local bytes, epoch, lastAt, kind = 0 - head[1], 0 - head[2], 0 - head[4], ''
-local before = redis.call('LLEN', log)
+local before, marks, mostLive = redis.call('LLEN', log), 0, maxMessages
 if before + count > maxMessages then
   -- Marks take no place from messages, up to as many as there may be of these.
-  local marks = redis.call('ZCOUNT', uncounted, last - before + 1, '+inf')
+  marks = redis.call('ZCOUNT', uncounted, last - before + 1, '+inf')
   maxMessages = maxMessages + math.min(marks, maxMessages)
 end
 -- include log.append.part.lua
 
 if fresh > 0 then
+  -- With marks at the front go the places that they gave.
+  while marks > 0 and stored > mostLive do
+    local base = last - stored
+    local surplus = stored - redis.call('ZCOUNT', uncounted, base + 1, '+inf') - mostLive
+    if droppedTo > 0 then
+      surplus = math.min(surplus, MOST_DROPPED - (droppedTo + 1 - droppedFrom))
+    end
+    if surplus <= 0 then
+      break
+    end
+    local popped = redis.call('LPOP', log, math.min(surplus, MOST_DROPPED))
+    for i = 1, #popped do
+      bytes = bytes - #popped[i]
+    end
+    stored = stored - #popped
+    droppedFrom, droppedTo = droppedTo > 0 and droppedFrom or base + 1, base + #popped
+  end
   redis.call('ZADD', mailbox, -bytes, '\0b', -last, '\0l', -lastAt, '\0t')
   redis.call('PEXPIRE', mailbox, headMs)
   if ttls ~= '' then

@@ -52,16 +52,8 @@ interface Entered {
   readonly isMuted: boolean;
 }
 
-/** What became of that. */
-export interface Forgotten {
-  /** How many entries of the index were removed. */
-  readonly count: number;
-  /** Chats that don't have the member and were added to the index so lately that they may have them in a moment. */
-  readonly candidates: string[];
-}
-
 interface Useless {
-  /** Chats, encoded, that don't have the member. */
+  /** Chats, encoded, that don't have the member: some may have been added so lately that they have them in a moment. */
   readonly dangling: readonly string[];
   /** Chats, encoded, and the instants at which their mutes ended, as stored. */
   readonly endedMutes: readonly (readonly [string, string])[];
@@ -78,6 +70,8 @@ const MAX_BATCH = 100;
 const LOGS_OF_ONE_LOOK = 10;
 /** Entries that one call looks into. */
 const MAX_FORGOTTEN = 1_000;
+/** More than any index has. */
+const MAX_ENTRIES = 2 ** 40;
 const NOTHING_KNOWN: Known = { quiet: [], isLeftOut: () => false };
 
 /**
@@ -88,6 +82,8 @@ export class MemberIndex {
   readonly #context: ChatsContext;
   readonly #slotRule: SlotRule;
   readonly #additions: Coalescer<string, string, Indexed>;
+  /** Members whose indexes are being cleaned. */
+  readonly #cleaned = new Set<string>();
 
   constructor(context: ChatsContext) {
     this.#context = context;
@@ -99,8 +95,8 @@ export class MemberIndex {
 
   /**
    * Adds the chat to the index of each member, or refreshes the entry; the results are in their order. One round trip for all;
-   * more when an index is full, and dangling entries have to go first. Rejects with ERR_TOO_MANY_CHATS when a member has
-   * `maxChats`; others may have been added, which does nothing.
+   * more when an index is full, and it has to be seen which of its chats have the member. Rejects with ERR_TOO_MANY_CHATS when a
+   * member is in `maxChats`; others may have been added, which does nothing.
    *
    * @param members By their names, not encoded.
    */
@@ -212,24 +208,40 @@ export class MemberIndex {
     });
   }
 
+  /** The chats among those that dangle which were added so lately that they may have the member in a moment. None or one round trip. */
+  async candidates(member: string, { dangling, now }: Useless): Promise<string[]> {
+    if (dangling.length === 0) return [];
+    const looked = dangling.slice(-MAX_FORGOTTEN);
+    const { redis, keys } = this.#context;
+    const instants = (await redis.call('zmscore', [keys.member(member).chats, ...looked])) as (
+      | string
+      | null
+    )[];
+    return looked.filter((_, index) => Number(instants[index] ?? 0) > now - MIN_AGE_MS).map(decodeName);
+  }
+
+  /** `forget`, which nobody waits for. A failure is nobody's: the next reader finds the same. */
+  clean(member: string, useless: Useless): void {
+    if (this.#cleaned.has(member) || useless.dangling.length + useless.endedMutes.length === 0) return;
+    this.#cleaned.add(member);
+    void this.forget(member, useless)
+      .catch(() => undefined)
+      .finally(() => this.#cleaned.delete(member));
+  }
+
   /**
-   * Removes what `find` found to be of no use, and is old enough. None, one or three round trips. The instant of an entry
+   * Removes what `find` found to be of no use, and is old enough; returns how many entries of the index. None, one or three round trips. The instant of an entry
    * is read first, then the chat once more: a member who was added in between has another instant, and the entry stays.
    */
-  async forget(member: string, { dangling, endedMutes, now }: Useless): Promise<Forgotten> {
+  async forget(member: string, { dangling, endedMutes, now }: Useless): Promise<number> {
     const { redis, keys } = this.#context;
     const memberKeys = keys.member(member);
     const seen = endedMutes.flatMap(([chat, until]) => ['mute', chat, until]);
-    const candidates: string[] = [];
     if (dangling.length > 0) {
-      // The latest, among which are the candidates.
-      const looked = dangling.slice(-MAX_FORGOTTEN);
+      const looked = dangling.slice(0, MAX_FORGOTTEN);
       const instants = (await redis.call('zmscore', [memberKeys.chats, ...looked])) as (string | null)[];
       const entries = looked.map((chat, index) => ({ chat, joinedAt: instants[index] ?? 'gone' }));
       const old = entries.filter(({ joinedAt }) => Number(joinedAt) <= now - MIN_AGE_MS);
-      for (const { chat, joinedAt } of entries) {
-        if (Number(joinedAt) > now - MIN_AGE_MS) candidates.push(decodeName(chat));
-      }
       const name = encodeName(member);
       const scores = await readMany(
         redis,
@@ -239,9 +251,8 @@ export class MemberIndex {
         if (scores[index] === null) seen.push('chat', chat, joinedAt);
       }
     }
-    if (seen.length === 0) return { count: 0, candidates };
-    const count = (await memberForget.run(redis, memberKeys, { minAgeMs: MIN_AGE_MS, seen })) as number;
-    return { count, candidates };
+    if (seen.length === 0) return 0;
+    return (await memberForget.run(redis, memberKeys, { minAgeMs: MIN_AGE_MS, seen })) as number;
   }
 
   async #add(member: string, chat: string): Promise<Indexed> {
@@ -249,18 +260,27 @@ export class MemberIndex {
       return await this.#additions.submit(member, chat);
     } catch (error) {
       if (!(error instanceof TooManyChatsError)) throw error;
-      const { useless } = await this.find(member, []);
-      if ((await this.forget(member, useless)).count === 0) throw error;
-      return this.#additions.submit(member, chat);
+      let found = await this.find(member, []);
+      if ((await this.forget(member, found.useless)) > 0) found = await this.find(member, []);
+      const { dangling } = found.useless;
+      const chatId = decodeName(chat);
+      // What dangles takes no place of the member's: it was left, or never joined. New ones come up to as many as there may be chats.
+      let spare = Math.min(dangling.length, this.#context.limits.maxChats);
+      if (found.standings.some((standing) => standing.chatId === chatId)) spare = Infinity;
+      else if (dangling.includes(chat)) spare = dangling.length - 1;
+      const [added] = await this.#addBatch(member, [chat], spare);
+      if (added instanceof Error) throw added;
+      return added!;
     }
   }
 
-  async #addBatch(member: string, added: readonly string[]): Promise<(Indexed | Error)[]> {
+  /** @param spare Entries that take no place. */
+  async #addBatch(member: string, added: readonly string[], spare = 0): Promise<(Indexed | Error)[]> {
     const { redis, keys, limits, hub } = this.#context;
     const { maxChats } = limits;
     const reply = await memberIndex.run(redis, keys.member(member), {
       publish: hub.publishCommand,
-      maxChats,
+      maxChats: Math.min(maxChats + spare, MAX_ENTRIES),
       added,
     });
     const [now = 0, ...instants] = reply as number[];

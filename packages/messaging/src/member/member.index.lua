@@ -7,10 +7,11 @@
 --   events       channel of the member; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   maxChats     entries at most
+--   maxChats     entries at most; with more, which some are spared, not even those that are there are refreshed
 --   added...     chats, encoded
 -- RETURNS
---   the server's clock in ms, then for each chat the instant of its entry, or -1: the index is full
+--   the server's clock in ms, then for each chat the instant of its entry, -1: the index is full, or -2: it is overfull, and
+--   has the chat
 local chats, events = KEYS[1], KEYS[2]
 local publish, maxChats = ARGV[1], tonumber(ARGV[2])
 
@@ -22,7 +23,9 @@ for index = 3, #ARGV do
   local chat = ARGV[index]
   local known = redis.call('ZSCORE', chats, chat)
   local joinedAt = -1
-  if known then
+  if known and size > maxChats then
+    joinedAt = -2
+  elseif known then
     joinedAt = math.max(now, known + 1)
   elseif size < maxChats then
     joinedAt = now

@@ -44,10 +44,8 @@ export class Overview {
         return { chatId, lastId, ackedId, lastAt: epoch + lastAt, isMuted, epoch };
       },
     );
-    const [counts] = await Promise.all([
-      this.#countUnread(member, chats),
-      this.#index.forget(member, found.useless),
-    ]);
+    this.#index.clean(member, found.useless);
+    const counts = await this.#countUnread(member, chats);
     this.#unreadable.report(found.chatIds, options);
     return chats.flatMap((chat, index) => {
       const unread = counts[index] ?? null;

@@ -22,6 +22,7 @@ interface Wanted {
   readonly limit: number;
   readonly maxBytes: number;
   readonly includeMuted: boolean;
+  readonly isWaiting: boolean;
 }
 
 interface Look<Body> {
@@ -63,7 +64,7 @@ export class Puller<Body> {
     const deadlineAt = performance.now() + waitMs;
     const lastAt = waitMs === 0 ? Infinity : deadlineAt + LAST_ANSWER_MS;
     const look = async (): Promise<Look<Body>> => {
-      const seen = await inTime(this.#look(member, wanted), lastAt, signal);
+      const seen = await inTime(this.#look(member, { ...wanted, isWaiting: waitMs > 0 }), lastAt, signal);
       if (seen === LATE) throw new ReadTimeoutError(member, waitMs);
       return seen;
     };
@@ -109,7 +110,7 @@ export class Puller<Body> {
     }
   }
 
-  async #look(member: string, { includeMuted, ...bounds }: Wanted): Promise<Look<Body>> {
+  async #look(member: string, { includeMuted, isWaiting, ...bounds }: Wanted): Promise<Look<Body>> {
     const lookedAt = performance.now();
     const known = this.#quiet.of(member, lookedAt);
     const found = await this.#unreadable.find(this.#index, member, UNREAD_HEAD, includeMuted, known);
@@ -130,10 +131,10 @@ export class Puller<Body> {
       else this.#quiet.add(member, chatId, lookedAt, isEmpty);
     }
     const unread = { member, fresh, now: useless.now, lookedAt };
-    const [news, { candidates }] = await Promise.all([
-      this.#reader.read(unread, bounds),
-      this.#index.forget(member, useless),
-    ]);
+    const reading = this.#reader.read(unread, bounds);
+    this.#index.clean(member, useless);
+    const news = await reading;
+    const candidates = isWaiting && news.length === 0 ? await this.#index.candidates(member, useless) : [];
     this.#quiet.keep(member, chatIds);
     const entered = [...standings.map(({ chatId }) => chatId), ...quiet];
     return { chatIds, heard: [...entered, ...candidates], pulled: inOrder(chatIds, news) };

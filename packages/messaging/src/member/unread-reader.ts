@@ -49,6 +49,8 @@ export const UNREAD_HEAD = [HEAD.lastId, HEAD.bytes] as const;
 const MAX_ENTRIES = 10_000;
 /** What is left of the bytes goes to fewer chats when it would be less for each: a script costs as much as so many bytes. */
 const WORTH_BYTES = 1_024;
+/** Chats of members that the script reads at once: some 2 MB in a process. */
+const MAX_DETOURS = 20_000;
 /** The clocks of two masters differ by less, in ms. */
 const CLOCKS_DIFFER_MS = 1_000;
 
@@ -58,6 +60,11 @@ export class UnreadReader<Body> {
   readonly #reader: ChatReader<Body>;
   readonly #quiet: QuietChats;
   readonly #unreadable: UnreadableChats;
+  /**
+   * Chats, each with its member, where what lies behind the cursor could not be told from the head: dropped or deleted messages
+   * do. The script reads them at once, until that is over; or the native reads would be for nothing each time.
+   */
+  readonly #detours = new Set<string>();
 
   constructor(context: ChatsContext, quiet: QuietChats) {
     this.#context = context;
@@ -69,7 +76,8 @@ export class UnreadReader<Body> {
 
   /**
    * Up to `limit` entries of each chat and `maxBytes` of all, at least one. Chats of which nothing fits are left out. One
-   * round trip; one more where there are more bytes than that, or a chat was just created or has changed meanwhile; and one for each
+   * round trip; one more where there are more bytes than that, a chat was just created or has changed meanwhile, or for the first time
+   * one has a gap or nothing but deleted messages next; and one for each
    * chat that then turns out to be unreadable or to hold something older that is too large.
    */
   async read(
@@ -81,8 +89,10 @@ export class UnreadReader<Body> {
     const share = Math.max(1, Math.min(limit, Math.floor(MAX_ENTRIES / fresh.length)));
     const youngFrom = now - (this.#context.redis.isCluster ? CLOCKS_DIFFER_MS : 0);
     const part = largestPart(fresh.map(heldBytes), maxBytes);
-    const small = fresh.filter((standing) => heldBytes(standing) <= part);
-    const large = fresh.filter((standing) => heldBytes(standing) > part);
+    const isNative = (standing: Standing): boolean =>
+      heldBytes(standing) <= part && !this.#detours.has(detourOf(unread.member, standing.chatId));
+    const small = fresh.filter(isNative);
+    const large = fresh.filter((standing) => !isNative(standing));
     const [native, scripted] = await Promise.all([
       this.#native.read(small, { share, youngFrom }),
       this.#ask(
@@ -91,6 +101,7 @@ export class UnreadReader<Body> {
         share,
       ),
     ]);
+    for (const { chatId } of native.again) this.#detour(detourOf(unread.member, chatId));
     const read = new Map<string, ReadChat<Body>>();
     for (const chat of [...native.chats, ...scripted]) read.set(chat.pulled.chatId, chat);
     const inOrder = (): ReadChat<Body>[] => fresh.flatMap(({ chatId }) => read.get(chatId) ?? []);
@@ -173,6 +184,7 @@ export class UnreadReader<Body> {
     const slice = await this.#reader.read(chatId, { limit: share, maxBytes }, member);
     if (!slice) return null;
     const { epoch, lastId, ackedId, baseId, unread, messages, sizes, left } = slice;
+    if (messages[0]?.id === ackedId + 1) this.#detours.delete(detourOf(member, chatId));
     if (lastId === ackedId) {
       this.#quiet.add(member, chatId, lookedAt, baseId === lastId);
       return null;
@@ -181,6 +193,11 @@ export class UnreadReader<Body> {
     if (!gap && messages.length === 0 && !left) return null;
     const pulled = { chatId, epoch, messages, unread, lastId, ackedId, ...(gap && { gap }), isMuted };
     return { pulled, sizes, ...(left && { left }) };
+  }
+
+  #detour(detour: string): void {
+    this.#detours.add(detour);
+    if (this.#detours.size > MAX_DETOURS) this.#detours.delete(this.#detours.values().next().value!);
   }
 
   /** What was read before is good in any case; what is behind it by now is only if nothing lies in between. */
@@ -200,6 +217,11 @@ export class UnreadReader<Body> {
       sizes: [...sizes, ...slice.sizes],
     };
   }
+}
+
+/** Names have no control characters. */
+function detourOf(member: string, chatId: string): string {
+  return `${member}\0${chatId}`;
 }
 
 /** For the first entry of a chat, if it was left for its size. */

@@ -28,6 +28,10 @@ const MAX_BUFFERED_BYTES = 1_048_576;
 const MAX_UNDER_WAY = 64;
 /** A client that sends so many frames in a row that say nothing is not one of this API. */
 const MAX_INVALID = 3;
+/** The least of what a client takes within `patienceMs`. What it was sent may lie in buffers of the system, and a ping behind it. */
+const STEP_BYTES = 65_536;
+/** Steps that are waited for at most: more than these buffers hold. */
+const MAX_STEPS = 256;
 
 const POLICY = 1_008;
 const CLOSING: Readonly<Record<EndReason, readonly [code: number, reason: string]>> = {
@@ -47,7 +51,11 @@ export class SocketSession implements LiveStream, Outlet {
   #member: string | undefined;
   #underWay = 0;
   #invalid = 0;
-  #isAlive = true;
+  /** Of frames that were sent, and of those among them that came before the last ping that was answered. */
+  #sentBytes = 0;
+  #takenBytes = 0;
+  /** The ping that has no answer yet. */
+  #ping: { readonly text: string; readonly sentBytes: number; readonly until: number } | undefined;
   #isOver = false;
 
   constructor(socket: WebSocket, context: SessionContext) {
@@ -55,8 +63,10 @@ export class SocketSession implements LiveStream, Outlet {
     this.#context = context;
     this.#expectSubscription();
     socket.on('message', (data, isBinary) => void this.#hear(data, isBinary));
-    socket.on('pong', () => {
-      this.#isAlive = true;
+    socket.on('pong', (data) => {
+      if (data.toString() !== this.#ping?.text) return;
+      this.#takenBytes = this.#ping.sentBytes;
+      this.#ping = undefined;
     });
     // It closes by itself: 1009 for a frame that is too large, 1002 or 1007 for what is no frame or no text.
     socket.on('error', (err) => context.log.debug({ err, reqId: context.reqId }, 'socket'));
@@ -78,17 +88,22 @@ export class SocketSession implements LiveStream, Outlet {
 
   write(event: ChatEvent, onFlushed: () => void): void {
     if (this.#isOver) onFlushed();
-    else this.#socket.send(JSON.stringify({ event } satisfies ServerFrame), () => onFlushed());
+    else this.#send({ event }, onFlushed);
   }
 
   beat(): void {
-    if (this.#isOver) return;
-    if (!this.#isAlive) {
-      this.#socket.terminate();
+    // What waits here is sign enough: who takes none of it is given up by `pump`. A ping would stand behind it.
+    if (this.#isOver || this.#socket.bufferedAmount > 0) return;
+    const now = performance.now();
+    if (this.#ping) {
+      if (now >= this.#ping.until) this.end('too-slow');
       return;
     }
-    this.#isAlive = false;
-    this.#socket.ping();
+    const sentBytes = this.#sentBytes;
+    const steps = Math.ceil((sentBytes - this.#takenBytes) / STEP_BYTES);
+    const waitMs = Math.min(Math.max(steps, 1), MAX_STEPS) * this.#context.patienceMs;
+    this.#ping = { text: String(now), sentBytes, until: now + waitMs };
+    this.#socket.ping(this.#ping.text);
   }
 
   end(reason: EndReason): void {
@@ -200,7 +215,12 @@ export class SocketSession implements LiveStream, Outlet {
 
   #answer(frame: ServerFrame, ref: Ref | undefined): void {
     if (this.#isOver) return;
-    this.#socket.send(JSON.stringify(ref === undefined ? frame : { ref, ...frame }));
+    this.#send(ref === undefined ? frame : { ref, ...frame });
     if (this.#socket.bufferedAmount > MAX_BUFFERED_BYTES) this.end('too-slow');
+  }
+  #send(frame: ServerFrame, onFlushed?: () => void): void {
+    const text = JSON.stringify(frame);
+    this.#sentBytes += text.length;
+    this.#socket.send(text, () => onFlushed?.());
   }
 }
