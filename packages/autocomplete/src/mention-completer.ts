@@ -2,8 +2,8 @@
  * Completes the name of somebody who is to be mentioned: whom the user has recently dealt with first, then the members of one address
  * book or several, each person once.
  *
- * All sources are asked at the same time, each for as many as the answer may have: so one round trip is enough, whatever they have in
- * common. Asking the books for what the recent contacts leave open would be less work for Redis and two round trips one after the other.
+ * All sources are asked at the same time, each for as many as the answer may have, and the recent contacts for all where several of
+ * them may be one person: so one round trip is enough, whatever they have in common. Asking the books for what the recent contacts leave open would be less work for Redis and two round trips one after the other.
  */
 import type { Telemetry } from '@mortise/redis';
 import { requireDuration, requireName } from '@mortise/redis';
@@ -12,7 +12,7 @@ import type { TextRange } from './folded-text.js';
 import { prefixMatchOf } from './matches.js';
 import { normalize } from './normalize.js';
 import type { CompleteOptions } from './options.js';
-import { resolveLimit } from './options.js';
+import { MAX_CAPACITY, resolveLimit } from './options.js';
 import type { RecentContacts } from './recent-contacts.js';
 import { FAILURES } from './telemetry/metrics.js';
 import { Tally } from './telemetry/tally.js';
@@ -83,6 +83,8 @@ export class MentionCompleter<Payload = unknown> {
   readonly #recent: RecentContacts;
   readonly #books: readonly MentionBook<Payload>[];
   readonly #keyOf: (contact: string) => string;
+  /** Whether several contacts may be one person, so that more have to be asked for than are told of. */
+  readonly #hasKeys: boolean;
   readonly #timeoutMs: number;
   readonly #tally: Tally | undefined;
 
@@ -101,6 +103,7 @@ export class MentionCompleter<Payload = unknown> {
     this.#recent = recent;
     this.#books = [...books];
     this.#keyOf = keyOf;
+    this.#hasKeys = options.keyOf !== undefined;
     this.#tally = Tally.for(options.telemetry, 'mention');
     this.#timeoutMs = requireDuration('timeoutMs', timeoutMs, { min: 10, max: 60_000 });
   }
@@ -120,10 +123,14 @@ export class MentionCompleter<Payload = unknown> {
     const limit = resolveLimit(options);
     requireName('user', user);
     requireTyped(text);
+    const { fuzzy } = options;
+    if (fuzzy !== undefined && typeof fuzzy !== 'boolean')
+      throw new TypeError(`fuzzy must be a boolean, got ${typeof fuzzy}`);
     const asked = { ...options, limit };
+    const contactLimit = this.#hasKeys ? MAX_CAPACITY : limit;
     const deadline = new Deadline(this.#timeoutMs);
     const [contacts, ...answers] = await Promise.all([
-      deadline.answerOf('recent', () => this.#recent.complete(user, text, { limit })),
+      deadline.answerOf('recent', () => this.#recent.complete(user, text, { limit: contactLimit })),
       ...this.#books.map((book, index) => deadline.answerOf(index, () => book.complete(text, asked))),
     ] as const);
     deadline.end();

@@ -106,7 +106,7 @@ export interface AddManyResult {
 }
 
 /** A call costs O(capacity); this bounds how long one holds the server (about 0.2 ms). */
-const MAX_CAPACITY = 1_000;
+export const MAX_CAPACITY = 1_000;
 /** A sorted set stays a plain list in Redis' memory up to here, by the server's default. */
 const MAX_RANKED_CAPACITY = 128;
 const DAY_MS = 86_400_000;

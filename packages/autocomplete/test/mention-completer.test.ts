@@ -88,6 +88,13 @@ describe('complete', () => {
     ]);
   });
 
+  test('names of one person take no place of another', async () => {
+    const recent = await contacts('7|Joan', '1|John', '1|Johnny');
+    const completer = new MentionCompleter(recent, [book({ key: '9' })], { keyOf });
+    const { mentions } = await completer.complete('anna', 'jo', { limit: 2 });
+    expect(mentions.map(({ key }) => key)).toEqual(['1', '7']);
+  });
+
   test('what was found by a typing error comes behind all that was not, whatever the book', async () => {
     const first = book({ key: 'a', isFuzzy: true }, { key: 'b', isFuzzy: true });
     const second = book({ key: 'c' }, { key: 'a' });
@@ -201,6 +208,7 @@ describe('misuse', () => {
     ['anna', 'j', { limit: 0 }, RangeError],
     ['anna', 'j', { limit: 1e9 }, RangeError],
     ['anna', 'j', { limit: '1' }, TypeError],
+    ['anna', 'j', { fuzzy: 'yes' }, TypeError],
   ])('user %j, text %j, options %j is refused and nobody is asked', async (user, text, options, error) => {
     const spy: MentionBook = { complete: () => Promise.reject(new Error('asked')) };
     const completer = new MentionCompleter(await contacts(), [spy]);

@@ -17,13 +17,17 @@ interface Indexed {
 /** Shorter typed words are taken as they are. */
 const LEAST_POINTS = 3;
 
+/** Of names and of what is typed; further ones don't count, as the README of the package says. */
+const MOST_WORDS = 6;
+
 /** As names and typed texts are cut into words. */
 export function wordsOf(text: string): string[] {
   const folded = normalize(text);
   const words = folded
     .replaceAll(/['\u02bc\u2019]/g, '')
     .split(/[\s\p{P}]+/u)
-    .filter((word) => word !== '');
+    .filter((word) => word !== '')
+    .slice(0, MOST_WORDS);
   if (words.length > 0 || folded.trim() === '') return words;
   return [folded.trim()];
 }
