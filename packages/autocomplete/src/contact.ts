@@ -2,7 +2,7 @@
  * How a contact is stored: `<normalized>` NUL `<contact>`, or the contact alone where it is its own
  * normalized form, which is the common case and halves the memory. A normalized form has no NUL, so the first one ends it.
  */
-import { requireName } from '@mortise/redis';
+import { ArgumentTypeError, requireName } from '@mortise/redis';
 import { normalize } from './normalize.js';
 
 const SEPARATOR = '\0';
@@ -14,7 +14,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
  */
 export function toEntry(contact: string, displayOf?: (contact: string) => string): string {
   if (LONE_SURROGATE.test(requireName('contact', contact))) {
-    throw new TypeError('contact must be well-formed text, got half of a surrogate pair');
+    throw new ArgumentTypeError('contact must be well-formed text, got half of a surrogate pair');
   }
   const form = normalize(displayOf ? requireName('displayOf', displayOf(contact)) : contact);
   return form === contact ? contact : form + SEPARATOR + contact;

@@ -1,4 +1,4 @@
-/** Every refusal of this package. Misuse is a TypeError or RangeError instead. */
+/** Every refusal of this package. Misuse is a TypeError or RangeError with the code ERR_INVALID_ARG instead. */
 import { CodedError } from '@mortise/redis';
 import type { MentionFailure, MentionSource } from './mention-completer.js';
 

@@ -2,7 +2,7 @@
  * The further names by which an entry is found: the aliases that it was given, and what `keysOf` makes of its display form, such as
  * the pinyin of a Chinese name. They are made by whoever adds the entry, so completion costs nothing more and needs no dictionary.
  */
-import { requireName } from '@mortise/redis';
+import { ArgumentRangeError, ArgumentTypeError, requireName } from '@mortise/redis';
 import type { AddEntry, AddressBookOptions } from './options.js';
 
 /** Further names of one entry. Each costs a member for each of its words. */
@@ -25,7 +25,7 @@ export function aliasesOf(
   if (options.keysOf) for (const name of requireNames('keysOf', options.keysOf(display))) names.add(name);
   names.delete(display);
   if (names.size > MAX_ALIASES) {
-    throw new RangeError(`an entry has at most ${MAX_ALIASES} aliases, got ${names.size}`);
+    throw new ArgumentRangeError(`an entry has at most ${MAX_ALIASES} aliases, got ${names.size}`);
   }
   return [...names];
 }
@@ -33,15 +33,15 @@ export function aliasesOf(
 /** Throws TypeError for what is no function. */
 export function requireKeysOf(keysOf: unknown): void {
   if (keysOf !== undefined && typeof keysOf !== 'function') {
-    throw new TypeError(`keysOf must be a function, got ${keysOf === null ? 'null' : typeof keysOf}`);
+    throw new ArgumentTypeError(`keysOf must be a function, got ${keysOf === null ? 'null' : typeof keysOf}`);
   }
 }
 
 function requireNames(option: string, names: unknown): readonly string[] {
-  if (!Array.isArray(names)) throw new TypeError(`${option} must be an array, got ${typeof names}`);
+  if (!Array.isArray(names)) throw new ArgumentTypeError(`${option} must be an array, got ${typeof names}`);
   for (const name of names) {
     if (LONE_SURROGATE.test(requireName(option, name))) {
-      throw new TypeError(`${option} must be well-formed text, got half of a surrogate pair`);
+      throw new ArgumentTypeError(`${option} must be well-formed text, got half of a surrogate pair`);
     }
   }
   return names as string[];

@@ -6,7 +6,7 @@
  * them may be one person: so one round trip is enough, whatever they have in common. Asking the books for what the recent contacts leave open would be less work for Redis and two round trips one after the other.
  */
 import type { Telemetry } from '@mortise/redis';
-import { requireDuration, requireName } from '@mortise/redis';
+import { ArgumentTypeError, requireDuration, requireName } from '@mortise/redis';
 import { NoSourceAnsweredError, SourceTimeoutError } from './errors.js';
 import type { TextRange } from './folded-text.js';
 import { prefixMatchOf } from './matches.js';
@@ -95,11 +95,13 @@ export class MentionCompleter<Payload = unknown> {
     options: MentionCompleterOptions = {},
   ) {
     const { keyOf = (contact) => contact, timeoutMs = 1_000 } = options;
-    if (typeof recent?.complete !== 'function') throw new TypeError('recent must be a RecentContacts');
+    if (typeof recent?.complete !== 'function')
+      throw new ArgumentTypeError('recent must be a RecentContacts');
     if (!Array.isArray(books) || books.some((book) => typeof book?.complete !== 'function')) {
-      throw new TypeError('books must be an array of address books');
+      throw new ArgumentTypeError('books must be an array of address books');
     }
-    if (typeof keyOf !== 'function') throw new TypeError(`keyOf must be a function, got ${typeof keyOf}`);
+    if (typeof keyOf !== 'function')
+      throw new ArgumentTypeError(`keyOf must be a function, got ${typeof keyOf}`);
     this.#recent = recent;
     this.#books = [...books];
     this.#keyOf = keyOf;
@@ -125,7 +127,7 @@ export class MentionCompleter<Payload = unknown> {
     requireTyped(text);
     const { fuzzy } = options;
     if (fuzzy !== undefined && typeof fuzzy !== 'boolean')
-      throw new TypeError(`fuzzy must be a boolean, got ${typeof fuzzy}`);
+      throw new ArgumentTypeError(`fuzzy must be a boolean, got ${typeof fuzzy}`);
     const asked = { ...options, limit };
     const contactLimit = this.#hasKeys ? MAX_CAPACITY : limit;
     const deadline = new Deadline(this.#timeoutMs);

@@ -1,5 +1,11 @@
 import type { Telemetry } from '@mortise/redis';
-import { requireDuration, requireInteger, requireOneOf } from '@mortise/redis';
+import {
+  ArgumentRangeError,
+  ArgumentTypeError,
+  requireDuration,
+  requireInteger,
+  requireOneOf,
+} from '@mortise/redis';
 
 /** Bounds of `RecentContacts`. */
 export interface RecentContactsOptions {
@@ -82,8 +88,9 @@ export interface CompleteBookOptions {
    */
   readonly order?: 'score' | 'alphabetical';
   /**
-   * Fills up with entries that match after one edit in one typed word of 3 code points or more, behind all that match without. Only
-   * with order `score`. Costs another round trip, and Redis about 1 ms at a million names. Default false.
+   * Fills up with entries that match after one edit in one typed word of 3 code points or more, behind all that match without; those
+   * with an edit of the last code point come behind these, and only where one word was typed. Only with order `score`. Costs another
+   * round trip, and Redis about 1 ms at a million names. Default false.
    */
   readonly fuzzy?: boolean;
   /** The cursor that a page ended with: the next entries. Default: from the beginning. */
@@ -122,7 +129,7 @@ export function resolveRecentContactsOptions(options: RecentContactsOptions): {
   const { capacity = DEFAULTS.capacity, idleMs = DEFAULTS.idleMs, halfLifeMs, displayOf } = options;
   const most = { min: 1_000, max: 3_650 * DAY_MS };
   if (displayOf !== undefined && typeof displayOf !== 'function') {
-    throw new TypeError(
+    throw new ArgumentTypeError(
       `displayOf must be a function, got ${displayOf === null ? 'null' : typeof displayOf}`,
     );
   }
@@ -153,8 +160,9 @@ export function resolveCompleteBookOptions(options: CompleteBookOptions): {
   fuzzy: boolean;
 } {
   const { order = 'score', fuzzy = false } = options;
-  if (typeof fuzzy !== 'boolean') throw new TypeError(`fuzzy must be a boolean, got ${typeof fuzzy}`);
+  if (typeof fuzzy !== 'boolean') throw new ArgumentTypeError(`fuzzy must be a boolean, got ${typeof fuzzy}`);
   requireOneOf('order', order, ['score', 'alphabetical']);
-  if (fuzzy && order !== 'score') throw new RangeError("fuzzy must be false with order 'alphabetical'");
+  if (fuzzy && order !== 'score')
+    throw new ArgumentRangeError("fuzzy must be false with order 'alphabetical'");
   return { limit: resolveLimit(options), order, fuzzy };
 }

@@ -1,25 +1,38 @@
 #!lua
--- Puts contacts in front of a user's list or takes them out, one after the other, and cuts the list to its capacity.
+-- Puts contacts in front of users' lists or takes them out, one after the other, and keeps each list to its capacity.
+--
+-- What touches cost is mostly what a call costs, so those of many users share one. On a Cluster it has those of one user.
 --
 -- KEYS
---   recent      LIST of entries, the last touched first; until it is empty or idle
+--   recents...  for each change: LIST of entries, the last touched first; until it is empty or idle
 -- ARGV
 --   capacity    the most entries that stay
 --   idleMs      ms until a list that nobody changes goes away
---   changes...  one for each change: '+' (touch) or '-' (remove), then the entry
+--   signs       one character for each change: '+' (touch) or '-' (remove)
+--   entries...  one for each change
 -- RETURNS
---   one integer for each change: 1 if the entry was in the list, else 0
-local recent = KEYS[1]
-local capacity, idleMs = tonumber(ARGV[1]), ARGV[2]
+--   for each change an integer: 1 if the entry was in the list, else 0; or an error, where the key is no list: nothing of it is changed
+local recents = KEYS
+local capacity, idleMs, signs = tonumber(ARGV[1]), ARGV[2], ARGV[3]
+
+-- Numbers go as text: Redis would make it of them for each call anew, and that takes as long as some of the calls.
+local last = string.format('%d', capacity - 1)
+local TOUCH = string.byte('+')
+local call, try, byte = redis.call, redis.pcall, string.byte
 
 local found = {}
-for index = 3, #ARGV do
-  local sign, entry = ARGV[index]:sub(1, 1), ARGV[index]:sub(2)
-  found[#found + 1] = redis.call('LREM', recent, 1, entry)
-  if sign == '+' then
-    redis.call('LPUSH', recent, entry)
+for index = 1, #recents do
+  local recent, entry = recents[index], ARGV[index + 3]
+  local removed = try('LREM', recent, '1', entry)
+  if type(removed) == 'number' then
+    local isTouch = byte(signs, index) == TOUCH
+    if not isTouch or call('LPUSH', recent, entry) > capacity then
+      call('LTRIM', recent, '0', last)
+    end
+    if recents[index + 1] ~= recent then
+      call('PEXPIRE', recent, idleMs)
+    end
   end
+  found[index] = removed
 end
-redis.call('LTRIM', recent, 0, capacity - 1)
-redis.call('PEXPIRE', recent, idleMs)
 return found

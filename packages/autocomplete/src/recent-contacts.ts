@@ -6,20 +6,18 @@
  * so it is a ZSET, kept to 128 members. Filtering happens in Redis: sending 100 contacts to the client costs it 47 µs, filtering them in
  * Lua costs Redis 16.
  */
-import { Coalescer, requireClient } from '@mortise/redis';
+import { requireClient } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import { toContact, toEntry } from './contact.js';
 import { AutocompleteKeys } from './keys.js';
 import { normalize } from './normalize.js';
 import { resolveLimit, resolveRecentContactsOptions } from './options.js';
 import type { CompleteOptions, RecentContactsOptions } from './options.js';
+import { RecentChanges } from './recent-changes.js';
 import { recentContactsApply, recentContactsComplete, recentContactsRank } from './scripts.gen.js';
 import { CHANGES } from './telemetry/metrics.js';
 import { Tally } from './telemetry/tally.js';
 import { isTooLong, requireTyped } from './typed-text.js';
-
-/** Changes in one script call: at the largest capacity they hold the server for about 2 ms. */
-const MAX_BATCH = 100;
 
 /** The contacts of many users, each the last touched first or by frecency, with completion. */
 export class RecentContacts {
@@ -28,7 +26,7 @@ export class RecentContacts {
   readonly #isRanked: boolean;
   readonly #displayOf: ((contact: string) => string) | undefined;
   readonly #tally: Tally | undefined;
-  readonly #changes: Coalescer<string, string, boolean>;
+  readonly #changes: RecentChanges;
 
   /** Sends nothing. Throws TypeError or RangeError for options that are out of range. */
   constructor(redis: RedisClient, options: RecentContactsOptions = {}) {
@@ -38,37 +36,36 @@ export class RecentContacts {
     this.#isRanked = halfLifeMs !== undefined;
     this.#displayOf = displayOf;
     this.#tally = Tally.for(options.telemetry, 'recent');
-    this.#changes = new Coalescer(
-      async (key, changes) => {
-        const found =
-          halfLifeMs === undefined
-            ? await recentContactsApply.run(redis, { recent: key }, { capacity, idleMs, changes })
-            : await recentContactsRank.run(
-                redis,
-                { ranked: key },
-                { capacity, halfLifeMs, idleMs, nowMs: '', changes },
-              );
-        this.#tally?.count(CHANGES, changes.length);
-        return (found as number[]).map((count) => count === 1);
-      },
-      { maxBatch: MAX_BATCH },
-    );
+    this.#changes = new RecentChanges(redis, async ({ keys, ...batch }) => {
+      const bounds = { capacity, idleMs, ...batch };
+      const reply =
+        halfLifeMs === undefined
+          ? await recentContactsApply.run(redis, { recents: keys }, bounds)
+          : await recentContactsRank.run(redis, { rankeds: keys }, { ...bounds, halfLifeMs, nowMs: '' });
+      const found = reply as (number | Error)[];
+      this.#tally?.count(CHANGES, found.filter((count) => typeof count === 'number').length);
+      return found;
+    });
   }
 
   /**
    * Makes the contact the user's most recent one; the oldest goes when there are more than `capacity`. With `halfLifeMs`, adds 1 to its
    * frecency; a new one takes the place of the one with the lowest. Contacts are told apart byte by byte, so `Jack` and `jack` are
-   * two. Changes of one user made in the same tick are one round trip and one atomic script, in the order of the calls. O(capacity).
-   * Repeating it is safe; with `halfLifeMs` it counts twice. Rejects with TypeError or RangeError for other than 1 to 1,024 bytes of
-   * well-formed text.
+   * two. One round trip. Changes of one user made in the same tick are one atomic script, in the order of the calls; on a single server,
+   * others' share it, and it has up to 100 changes. O(capacity). Repeating it is safe; with `halfLifeMs` it counts twice. Rejects with
+   * TypeError or RangeError for other than 1 to 1,024 bytes of well-formed text.
    */
   async touch(user: string, contact: string): Promise<void> {
-    await this.#changes.submit(this.#key(user), `+${toEntry(contact, this.#displayOf)}`);
+    await this.#changes.submit({ key: this.#key(user), sign: '+', entry: toEntry(contact, this.#displayOf) });
   }
 
   /** Takes the contact out; returns whether it was there. Costs as `touch`, and travels with it. Repeating it is safe. */
   async remove(user: string, contact: string): Promise<boolean> {
-    return this.#changes.submit(this.#key(user), `-${toEntry(contact, this.#displayOf)}`);
+    return this.#changes.submit({
+      key: this.#key(user),
+      sign: '-',
+      entry: toEntry(contact, this.#displayOf),
+    });
   }
 
   /** All contacts of the user, the last touched or the best first. One round trip, read-only. O(capacity). */

@@ -469,27 +469,32 @@ export const bookApply = new Script({
     "end\n" +
     "\n" +
     "-- Tells a top set of a member where it ranks now; without a rank it is gone. One that is new may be the first of its rank in a set\n" +
-    "-- that had too few. Returns whether there is such a set, and whether it has too few now.\n" +
-    "local function settleIn(prefix, member, rank, isNew)\n" +
+    "-- that had too few. One that ranks no worse than `before` needn't be looked for in a set that ends in front of it. Returns whether\n" +
+    "-- there is such a set, and whether it has too few now.\n" +
+    "local function settleIn(prefix, member, rank, isNew, before)\n" +
     "  local top = tops .. prefix\n" +
     "  local last = redis.call('ZRANGE', top, '-1', '-1', 'WITHSCORES')\n" +
-    "  if #last == 0 then\n" +
+    "  if not last[1] then\n" +
     "    return false, false\n" +
-    "  elseif rank and not precedes({ member = last[1], rank = tonumber(last[2]) }, { member = member, rank = rank }) then\n" +
+    "  end\n" +
+    "  local floor = tonumber(last[2])\n" +
+    "  if rank and not (floor < rank or floor == rank and isBefore(last[1], member)) then\n" +
     "    if redis.call('ZADD', top, rank, member) == 1 and redis.call('ZCARD', top) > MOST_TOP then\n" +
     "      redis.call('ZREMRANGEBYRANK', top, MIDDLE_TOP, -1)\n" +
     "    end\n" +
+    "    return true, false\n" +
+    "  elseif before and rank <= before then\n" +
     "    return true, false\n" +
     "  end\n" +
     "  return true, (isNew or redis.call('ZREM', top, member) == 1) and redis.call('ZCARD', top) < LEAST_TOP\n" +
     "end\n" +
     "\n" +
     "-- Tells its top sets of a member, but for that of the whole book.\n" +
-    "local function settle(member, rank, isNew)\n" +
+    "local function settle(member, rank, isNew, before)\n" +
     "  local thin = {}\n" +
     "  for cut = 1, #member do\n" +
     "    local prefix = sub(member, 1, cut)\n" +
-    "    local isHeavy, isThin = settleIn(prefix, member, rank, isNew)\n" +
+    "    local isHeavy, isThin = settleIn(prefix, member, rank, isNew, before)\n" +
     "    if not isHeavy then\n" +
     "      break\n" +
     "    end\n" +
@@ -502,8 +507,8 @@ export const bookApply = new Script({
     "end\n" +
     "\n" +
     "-- Tells the top set of the whole book of the first member of an entry. Such a set is made from all others, so it comes last.\n" +
-    "local function settleWhole(member, rank, isNew)\n" +
-    "  local _, isThin = settleIn('', member, rank, isNew)\n" +
+    "local function settleWhole(member, rank, isNew, before)\n" +
+    "  local _, isThin = settleIn('', member, rank, isNew, before)\n" +
     "  if isThin then\n" +
     "    build('')\n" +
     "  end\n" +
@@ -720,7 +725,8 @@ export const bookApply = new Script({
     "    end\n" +
     "  end\n" +
     "  -- A key without a word has no members, and its entry has a card.\n" +
-    "  local rank = members[1] and redis.call('ZSCORE', (placeOf(members[1])), members[1])\n" +
+    "  local place = members[1] and placeOf(members[1])\n" +
+    "  local rank = place and redis.call('ZSCORE', place, members[1])\n" +
     "  local reply = rank and 1 or 0\n" +
     "  local request = what == 'boost' and card ~= '' and requests .. card\n" +
     "  local isMade = request and redis.call('GET', request)\n" +
@@ -774,12 +780,15 @@ export const bookApply = new Script({
     "      redis.call('DEL', meta)\n" +
     "    end\n" +
     "  else\n" +
-    "    local boosted = boost(tonumber(rank), tonumber(amount))\n" +
-    "    for _, member in ipairs(members) do\n" +
-    "      put(member, boosted)\n" +
+    "    local before = tonumber(rank)\n" +
+    "    local boosted = boost(before, tonumber(amount))\n" +
+    "    local now = tonumber(boosted)\n" +
+    "    for i, member in ipairs(members) do\n" +
+    "      redis.call('ZADD', i == 1 and place or placeOf(member), boosted, member)\n" +
+    "      settle(member, now, false, before)\n" +
     "    end\n" +
-    "    settleWhole(firstOf(members), tonumber(boosted))\n" +
-    "    reply = string.format('%.17g', scoreOf(tonumber(boosted)))\n" +
+    "    settleWhole(firstOf(members), now, false, before)\n" +
+    "    reply = string.format('%.17g', scoreOf(now))\n" +
     "    if request then\n" +
     "      redis.call('SET', request, asked .. reply, 'PX', REMEMBERED_MS)\n" +
     "    end\n" +
@@ -1478,12 +1487,14 @@ export const bookFuzzy = new Script({
   name: "book.fuzzy",
   isReadOnly: true,
   keys: ["directory","cards","firstBlock","tops","absent"],
-  args: ["halfLifeMs","limit","afterRank","afterMember"],
+  args: ["halfLifeMs","limit","afterRank","afterMember","isOfLast"],
   restArg: "tokens",
   source: "#!lua flags=no-writes\n" +
     "-- Finds the best entries whose words the tokens begin after one edit in one of them, and not without. An edit puts in, takes out or\n" +
-    "-- exchanges a code point, or swaps two; what changes only the last one is left out, as the token without it finds the same. A\n" +
-    "-- single token may also lack the space between two words.\n" +
+    "-- exchanges a code point, or swaps two. A single token may also lack the space between two words.\n" +
+    "--\n" +
+    "-- What takes out or exchanges the last one finds all that begins with the token without it, which is much and mostly not meant: so it\n" +
+    "-- comes behind all else, and only of a single token.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   directory    see book.apply.lua\n" +
@@ -1496,14 +1507,16 @@ export const bookFuzzy = new Script({
     "--   limit        the most entries\n" +
     "--   afterRank    the rank of the last one of the page before, or nothing\n" +
     "--   afterMember  its member\n" +
+    "--   isOfLast     1 if that was found by an edit of the last code point, else 0\n" +
     "--   tokens...    at least one of three code points or more\n" +
     "-- RETURNS\n" +
     "--   an array with the member by which each entry was found, and its rank behind it, the best first; an array with the card of each\n" +
-    "--   or an empty string, or empty if none has one; and how many half-lives the server's clock counts, 0 without\n" +
+    "--   or an empty string, or empty if none has one; how many half-lives the server's clock counts, 0 without; and how many of the\n" +
+    "--   entries were found by other edits than of the last code point: they come first\n" +
     "local directory, cards, firstBlock, tops, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
     "local halfLifeMs, limit = tonumber(ARGV[1]), tonumber(ARGV[2])\n" +
-    "local afterRank, afterMember = ARGV[3], ARGV[4]\n" +
-    "local tokens = { unpack(ARGV, 5) }\n" +
+    "local afterRank, afterMember, isOfLast = ARGV[3], ARGV[4], ARGV[5] == '1'\n" +
+    "local tokens = { unpack(ARGV, 6) }\n" +
     "local find = string.find\n" +
     "\n" +
     "-- Where the members of a book are. Bytes are compared by hand: `<` on strings follows the locale of the server. Numbers are given to\n" +
@@ -2211,23 +2224,72 @@ export const bookFuzzy = new Script({
     "  return false\n" +
     "end\n" +
     "\n" +
-    "-- A prefix is asked for its best, some of which may not be told. Then more are asked for.\n" +
-    "local most, tries = limit + 6, 0\n" +
-    "repeat\n" +
-    "  looked = 0\n" +
-    "  local nextBest, floor = candidates(orders, most, cursor)\n" +
-    "  replies, told, hasCards, known = {}, {}, false, {}\n" +
-    "  local one = nextBest()\n" +
-    "  while one and #told < limit and not (floor and precedes(floor, one)) do\n" +
-    "    readCards({ one })\n" +
-    "    if fit(formIn(one.member)) and not isExact(one) then\n" +
-    "      tell(one, fit, cursor)\n" +
-    "    end\n" +
-    "    one = nextBest()\n" +
+    "local function isFound(one)\n" +
+    "  if isExact(one) then\n" +
+    "    return true\n" +
     "  end\n" +
-    "  most, tries = most * 4, tries + 1\n" +
-    "until #told == limit or not floor or tries == 4\n" +
-    "return replyWith()\n",
+    "  for _, form in ipairs(formsOfEntry(one)) do\n" +
+    "    if fit(form) then\n" +
+    "      return true\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return false\n" +
+    "end\n" +
+    "\n" +
+    "-- A prefix is asked for its best, some of which may not be told. Then more are asked for.\n" +
+    "local FIRST_ASKED = limit + 6\n" +
+    "local MOST_TRIES = 4\n" +
+    "\n" +
+    "-- Returns whether that was all there is.\n" +
+    "local function tellEdited()\n" +
+    "  local most, tries = FIRST_ASKED, 0\n" +
+    "  repeat\n" +
+    "    looked = 0\n" +
+    "    local nextBest, floor = candidates(orders, most, cursor)\n" +
+    "    replies, told, hasCards, known = {}, {}, false, {}\n" +
+    "    local one = nextBest()\n" +
+    "    while one and #told < limit and not (floor and precedes(floor, one)) do\n" +
+    "      readCards({ one })\n" +
+    "      if fit(formIn(one.member)) and not isExact(one) then\n" +
+    "        tell(one, fit, cursor)\n" +
+    "      end\n" +
+    "      one = nextBest()\n" +
+    "    end\n" +
+    "    most, tries = most * 4, tries + 1\n" +
+    "    if not floor then\n" +
+    "      return true\n" +
+    "    end\n" +
+    "  until #told == limit or tries == MOST_TRIES\n" +
+    "  return false\n" +
+    "end\n" +
+    "\n" +
+    "local function tellEditedLast()\n" +
+    "  local points = pointsOf(tokens[1])\n" +
+    "  local shorter = table.concat(points, '', 1, #points - 1)\n" +
+    "  local function fitShorter(form)\n" +
+    "    return fitsTurned(form, { shorter })\n" +
+    "  end\n" +
+    "  local after, most, tries = isOfLast and cursor or nil, FIRST_ASKED, 0\n" +
+    "  local first = after\n" +
+    "  repeat\n" +
+    "    local list = ranked(shorter, most, after)\n" +
+    "    readCards(list)\n" +
+    "    for _, one in ipairs(list) do\n" +
+    "      if #told < limit and not isFound(one) then\n" +
+    "        tell(one, fitShorter, first)\n" +
+    "      end\n" +
+    "    end\n" +
+    "    local isAll = #list < most\n" +
+    "    after, most, tries = list[#list], most * 4, tries + 1\n" +
+    "  until #told == limit or isAll or tries == MOST_TRIES\n" +
+    "end\n" +
+    "\n" +
+    "local isAllTold = isOfLast or tellEdited()\n" +
+    "local edited = #told\n" +
+    "if isAllTold and edited < limit and not tokens[2] then\n" +
+    "  tellEditedLast()\n" +
+    "end\n" +
+    "return replyWith(edited)\n",
 } as const);
 
 export const bookGet = new Script({
@@ -3178,33 +3240,47 @@ export const bookQuick = new Script({
 export const recentContactsApply = new Script({
   name: "recent-contacts.apply",
   isReadOnly: false,
-  keys: ["recent"],
-  args: ["capacity","idleMs"],
-  restArg: "changes",
+  keys: [],
+  args: ["capacity","idleMs","signs"],
+  restKey: "recents",
+  restArg: "entries",
   source: "#!lua\n" +
-    "-- Puts contacts in front of a user's list or takes them out, one after the other, and cuts the list to its capacity.\n" +
+    "-- Puts contacts in front of users' lists or takes them out, one after the other, and keeps each list to its capacity.\n" +
+    "--\n" +
+    "-- What touches cost is mostly what a call costs, so those of many users share one. On a Cluster it has those of one user.\n" +
     "--\n" +
     "-- KEYS\n" +
-    "--   recent      LIST of entries, the last touched first; until it is empty or idle\n" +
+    "--   recents...  for each change: LIST of entries, the last touched first; until it is empty or idle\n" +
     "-- ARGV\n" +
     "--   capacity    the most entries that stay\n" +
     "--   idleMs      ms until a list that nobody changes goes away\n" +
-    "--   changes...  one for each change: '+' (touch) or '-' (remove), then the entry\n" +
+    "--   signs       one character for each change: '+' (touch) or '-' (remove)\n" +
+    "--   entries...  one for each change\n" +
     "-- RETURNS\n" +
-    "--   one integer for each change: 1 if the entry was in the list, else 0\n" +
-    "local recent = KEYS[1]\n" +
-    "local capacity, idleMs = tonumber(ARGV[1]), ARGV[2]\n" +
+    "--   for each change an integer: 1 if the entry was in the list, else 0; or an error, where the key is no list: nothing of it is changed\n" +
+    "local recents = KEYS\n" +
+    "local capacity, idleMs, signs = tonumber(ARGV[1]), ARGV[2], ARGV[3]\n" +
+    "\n" +
+    "-- Numbers go as text: Redis would make it of them for each call anew, and that takes as long as some of the calls.\n" +
+    "local last = string.format('%d', capacity - 1)\n" +
+    "local TOUCH = string.byte('+')\n" +
+    "local call, try, byte = redis.call, redis.pcall, string.byte\n" +
     "\n" +
     "local found = {}\n" +
-    "for index = 3, #ARGV do\n" +
-    "  local sign, entry = ARGV[index]:sub(1, 1), ARGV[index]:sub(2)\n" +
-    "  found[#found + 1] = redis.call('LREM', recent, 1, entry)\n" +
-    "  if sign == '+' then\n" +
-    "    redis.call('LPUSH', recent, entry)\n" +
+    "for index = 1, #recents do\n" +
+    "  local recent, entry = recents[index], ARGV[index + 3]\n" +
+    "  local removed = try('LREM', recent, '1', entry)\n" +
+    "  if type(removed) == 'number' then\n" +
+    "    local isTouch = byte(signs, index) == TOUCH\n" +
+    "    if not isTouch or call('LPUSH', recent, entry) > capacity then\n" +
+    "      call('LTRIM', recent, '0', last)\n" +
+    "    end\n" +
+    "    if recents[index + 1] ~= recent then\n" +
+    "      call('PEXPIRE', recent, idleMs)\n" +
+    "    end\n" +
     "  end\n" +
+    "  found[index] = removed\n" +
     "end\n" +
-    "redis.call('LTRIM', recent, 0, capacity - 1)\n" +
-    "redis.call('PEXPIRE', recent, idleMs)\n" +
     "return found\n",
 } as const);
 
@@ -3246,27 +3322,30 @@ export const recentContactsComplete = new Script({
 export const recentContactsRank = new Script({
   name: "recent-contacts.rank",
   isReadOnly: false,
-  keys: ["ranked"],
-  args: ["capacity","halfLifeMs","idleMs","nowMs"],
-  restArg: "changes",
+  keys: [],
+  args: ["capacity","halfLifeMs","idleMs","nowMs","signs"],
+  restKey: "rankeds",
+  restArg: "entries",
   source: "#!lua\n" +
-    "-- Raises the frecency of a user's contacts or takes them out, one after the other.\n" +
+    "-- Raises the frecency of users' contacts or takes them out, one after the other. As with lists, many users share a call.\n" +
     "--\n" +
     "-- The frecency of a contact is the sum of 2^(-age / half-life) over all its touches. What is stored is its logarithm, moved to\n" +
     "-- a fixed point of time: while time goes by all frecencies sink alike, so no order changes and nothing is rewritten.\n" +
     "--\n" +
     "-- KEYS\n" +
-    "--   ranked      ZSET entry -> rank, which is -round(1000 * (log2(frecency) + now / half-life)); until it is empty or idle\n" +
+    "--   rankeds...  for each change: ZSET entry -> rank, which is -round(1000 * (log2(frecency) + now / half-life)); until it is empty or\n" +
+    "--               idle\n" +
     "-- ARGV\n" +
     "--   capacity    the most entries that stay\n" +
     "--   halfLifeMs  a touch counts half after so long, ms\n" +
     "--   idleMs      ms until contacts that nobody changes go away\n" +
     "--   nowMs       the time, ms; nothing: that of the server. Only tests give it\n" +
-    "--   changes...  one for each change: '+' (touch) or '-' (remove), then the entry\n" +
+    "--   signs       one character for each change: '+' (touch) or '-' (remove)\n" +
+    "--   entries...  one for each change\n" +
     "-- RETURNS\n" +
-    "--   one integer for each change: 1 if the entry was there, else 0\n" +
-    "local ranked = KEYS[1]\n" +
-    "local capacity, halfLifeMs, idleMs = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]\n" +
+    "--   for each change an integer: 1 if the entry was there, else 0; or an error, where the key is no ZSET: nothing of it is changed\n" +
+    "local rankeds = KEYS\n" +
+    "local capacity, halfLifeMs, idleMs, signs = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[5]\n" +
     "local nowMs = tonumber(ARGV[4])\n" +
     "\n" +
     "-- Whole numbers take 4 bytes where fractions take 17. A thousandth of a half-life is finer than what anybody notices.\n" +
@@ -3276,6 +3355,8 @@ export const recentContactsRank = new Script({
     "  nowMs = time[1] * 1000 + time[2] / 1000\n" +
     "end\n" +
     "local now = nowMs / halfLifeMs\n" +
+    "-- The rank of the first one that has to go for a new one.\n" +
+    "local last = string.format('%d', capacity - 1)\n" +
     "\n" +
     "-- log2(2^a + 2^b), without powers that overflow when a clock was set back.\n" +
     "local function logOfSum(a, b)\n" +
@@ -3283,25 +3364,36 @@ export const recentContactsRank = new Script({
     "  return high + math.log(1 + 2 ^ (low - high)) / math.log(2)\n" +
     "end\n" +
     "\n" +
-    "redis.call('ZREMRANGEBYRANK', ranked, capacity, -1)\n" +
-    "local found = {}\n" +
-    "for index = 5, #ARGV do\n" +
-    "  local sign, entry = ARGV[index]:sub(1, 1), ARGV[index]:sub(2)\n" +
-    "  if sign == '+' then\n" +
-    "    local rank = redis.call('ZSCORE', ranked, entry)\n" +
-    "    local sum = now\n" +
-    "    if rank then\n" +
-    "      sum = logOfSum(-rank / UNITS, now)\n" +
-    "    else\n" +
-    "      -- Before it comes in, so that the new one stays whatever its rank, and the set never has one more than a list may.\n" +
-    "      redis.call('ZREMRANGEBYRANK', ranked, capacity - 1, -1)\n" +
-    "    end\n" +
-    "    redis.call('ZADD', ranked, string.format('%.0f', -UNITS * sum), entry)\n" +
-    "    found[#found + 1] = rank and 1 or 0\n" +
+    "local function touch(ranked, entry)\n" +
+    "  local rank = redis.call('ZSCORE', ranked, entry)\n" +
+    "  local sum = now\n" +
+    "  if rank then\n" +
+    "    sum = logOfSum(-rank / UNITS, now)\n" +
     "  else\n" +
-    "    found[#found + 1] = redis.call('ZREM', ranked, entry)\n" +
+    "    -- Before it comes in, so that the new one stays whatever its rank, and the set never has one more than a list may.\n" +
+    "    redis.call('ZREMRANGEBYRANK', ranked, last, '-1')\n" +
+    "  end\n" +
+    "  redis.call('ZADD', ranked, string.format('%.0f', -UNITS * sum), entry)\n" +
+    "  return rank and 1 or 0\n" +
+    "end\n" +
+    "\n" +
+    "local found = {}\n" +
+    "local cut\n" +
+    "for index = 1, #rankeds do\n" +
+    "  local ranked, entry = rankeds[index], ARGV[index + 5]\n" +
+    "  if rankeds[index - 1] ~= ranked then\n" +
+    "    -- What the set has beyond its capacity, if that was higher once; or why it is no set.\n" +
+    "    cut = redis.pcall('ZREMRANGEBYRANK', ranked, capacity, '-1')\n" +
+    "  end\n" +
+    "  if type(cut) ~= 'number' then\n" +
+    "    found[index] = cut\n" +
+    "  else\n" +
+    "    local isTouch = signs:sub(index, index) == '+'\n" +
+    "    found[index] = isTouch and touch(ranked, entry) or redis.call('ZREM', ranked, entry)\n" +
+    "    if rankeds[index + 1] ~= ranked then\n" +
+    "      redis.call('PEXPIRE', ranked, idleMs)\n" +
+    "    end\n" +
     "  end\n" +
     "end\n" +
-    "redis.call('PEXPIRE', ranked, idleMs)\n" +
     "return found\n",
 } as const);

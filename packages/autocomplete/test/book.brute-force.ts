@@ -36,7 +36,13 @@ function assigns(
   );
 }
 
-/** Whether a text begins with what one edit makes of a token, and not with the token: each edit at each place is tried. */
+/** Whether a text begins with a token without its last code point. */
+const takesShorter: Takes = (text, token) => {
+  const t = Array.from(token);
+  return t.length >= 3 && text.startsWith(t.slice(0, -1).join(''));
+};
+
+/** Whether a text begins with what one edit makes of a token, and not with the token: each edit at each place but the last one is tried. */
 export const takesEdited: Takes = (text, token) => {
   const [t, w] = [Array.from(token), Array.from(text)];
   if (t.length < 3 || text.startsWith(token)) return false;
@@ -62,7 +68,7 @@ export const takesEdited: Takes = (text, token) => {
 export class BruteForce {
   readonly entries = new Map<string, Known>();
 
-  /** In the order of scores: the exact ones, then those with an edit. */
+  /** In the order of scores: the exact ones, then those with an edit, then those with another last letter. */
   best(tokens: readonly string[], fuzzy: boolean): Answer[] {
     const points = (token: string): number => Array.from(token).length;
     const order = tokens.toSorted((a, b) => points(b) - points(a));
@@ -74,7 +80,11 @@ export class BruteForce {
     const edited = this.#ranked((form) =>
       tokens.some((token, index) => fitsTurned(form, [token, ...tokens.toSpliced(index, 1)], takesEdited)),
     );
-    return [...exact, ...edited.filter(([key]) => !told.has(key))];
+    const close = [...exact, ...edited.filter(([key]) => !told.has(key))];
+    if (tokens.length !== 1) return close;
+    const known = new Set(close.map(([key]) => key));
+    const last = this.#ranked((form) => fitsTurned(form, tokens, takesShorter));
+    return [...close, ...last.filter(([key]) => !known.has(key))];
   }
 
   listed(tokens: readonly string[]): Answer[] {

@@ -91,6 +91,9 @@ describe('typing errors', () => {
     ['joan msi', 'joan smith'],
     ['joansmith', 'joan smith'],
     ['sm jaon', 'joan smith'],
+    ['smitg', 'smith'],
+    ['smitha', 'smith'],
+    ['존순', '존슨'],
   ])('%s finds what one edit makes of it', async (typed, found) => {
     const book = await bookOf(names);
     const keys = keysOf(await book.complete(typed, { fuzzy: true }));
@@ -149,15 +152,26 @@ describe('typing errors', () => {
     expect(keysOf(await book.complete('jon', { fuzzy: true, limit: 1 }))).toEqual(['jon joan']);
   });
 
-  test('in the last letter alone are no error: the word without it finds the same', async () => {
-    const book = await bookOf(['marta']);
-    expect(await book.complete('marz', { fuzzy: true })).toEqual([]);
-    expect(await book.complete('martha', { fuzzy: true })).toHaveLength(1);
+  test('in the last letter of a single word come last, whatever the scores', async () => {
+    const book = await bookOf([
+      { key: 'marta', score: 90 },
+      { key: 'mark', score: 80 },
+      { key: 'marz', score: 1 },
+      { key: 'maz', score: 5 },
+      { key: 'amarz', score: 4 },
+    ]);
+    const all = ['marz', 'maz', 'amarz', 'marta', 'mark'];
+    expect(keysOf(await book.complete('marz', { fuzzy: true }))).toEqual(all);
+    expect(keysOf(await book.complete('marz', { fuzzy: true, limit: 4 }))).toEqual(all.slice(0, 4));
+    const [, , , last] = await book.complete('marz', { fuzzy: true });
+    expect(last).toMatchObject({ isFuzzy: true, matches: [{ start: 0, end: 3 }] });
+    expect(await book.complete('x marz', { fuzzy: true })).toEqual([]);
   });
 
   test('are one edit, not two', async () => {
     const book = await bookOf(names);
     expect(await book.complete('naan', { fuzzy: true })).toEqual([]);
+    expect(await book.complete('smxtg', { fuzzy: true })).toEqual([]);
   });
 
   test('are not looked for in words of two code points', async () => {

@@ -1,9 +1,44 @@
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { errorCodes } from '@mortise/test-kit';
+import { errorCodes, freshPrefix, connect } from '@mortise/test-kit';
+import { AddressBook, MentionCompleter, RecentContacts } from '@mortise/autocomplete';
 
-test('the README lists the codes that exist', () => {
+test('the README lists the codes that exist, and one that is passed on', () => {
   const { declared, listed } = errorCodes(join(import.meta.dirname, '..'));
   expect(declared).toHaveLength(7);
-  expect(listed).toEqual(declared);
+  expect(listed).toEqual([...declared, 'ERR_INVALID_ARG'].toSorted());
+});
+
+const redis = connect();
+const prefix = freshPrefix();
+const recent = new RecentContacts(redis, { prefix });
+const book = new AddressBook(redis, 'guild', { prefix });
+const completer = new MentionCompleter(recent, [book]);
+const wrong = (value: unknown): never => value as never;
+
+test.each<[string, () => unknown]>([
+  ['a contact that is no string', () => recent.touch('anna', wrong(7))],
+  ['a contact with half a character', () => recent.touch('anna', 'a\ud83d')],
+  ['a contact that is too long', () => recent.touch('anna', 'x'.repeat(1_025))],
+  ['a user without a name', () => recent.touch('', 'jack')],
+  ['a text that is none', () => recent.complete('anna', wrong(null))],
+  ['a limit beyond its range', () => recent.complete('anna', '', { limit: 0 })],
+  ['a capacity beyond its range', () => new RecentContacts(redis, { capacity: 0 })],
+  ['displayOf that is no function', () => new RecentContacts(redis, { displayOf: wrong('name') })],
+  ['telemetry that is no object', () => new RecentContacts(redis, { telemetry: wrong('all') })],
+  ['a client that is none', () => new RecentContacts(wrong({}))],
+  ['keysOf that is no function', () => new AddressBook(redis, 'guild', { keysOf: wrong('name') })],
+  ['a score that is no number', () => book.add({ key: 'a', score: wrong('1') })],
+  ['a score that is not finite', () => book.add({ key: 'a', score: Number.NaN })],
+  ['aliases that are no array', () => book.add({ key: 'a', aliases: wrong('b') })],
+  ['too many aliases', () => book.add({ key: 'a', aliases: Array.from({ length: 17 }, (_, n) => `n${n}`) })],
+  ['fuzzy that is no boolean', () => book.complete('a', { fuzzy: wrong(1) })],
+  ['fuzzy in the order of bytes', () => book.complete('a', { fuzzy: true, order: 'alphabetical' })],
+  ["an order that there isn't", () => book.complete('a', { order: wrong('newest') })],
+  ['a book that is none', () => new MentionCompleter(recent, wrong('book'))],
+  ['recent contacts that are none', () => new MentionCompleter(wrong({}), [book])],
+  ['keyOf that is no function', () => new MentionCompleter(recent, [book], { keyOf: wrong(1) })],
+  ['fuzzy of mentions that is no boolean', () => completer.complete('anna', 'a', { fuzzy: wrong(1) })],
+])('%s is told by a code', async (_, misuse) => {
+  await expect((async () => misuse())()).rejects.toMatchObject({ code: 'ERR_INVALID_ARG' });
 });

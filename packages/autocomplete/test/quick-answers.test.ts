@@ -1,8 +1,11 @@
 /** Quick answers against those of the script that looks at everything, which is brute force's match in `book.model.test.ts`. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { AddressBook } from '@mortise/autocomplete';
 import type { AddEntry } from '@mortise/autocomplete';
 import { connect, freshPrefix } from '@mortise/test-kit';
+import { MOST_QUICK } from '../src/book/quick-answers.js';
 
 const redis = connect();
 
@@ -97,4 +100,9 @@ test('that failed reject each of those who asked', async () => {
   expect(settled.map((one) => one.status === 'rejected' && String(one.reason))).toEqual(
     ['j', 'x'].map(() => expect.stringContaining('WRONGTYPE')),
   );
+});
+
+test('are for as many entries as a top set has at least', () => {
+  const tops = readFileSync(join(import.meta.dirname, '../src/book/book.tops.part.lua'), 'utf8');
+  expect(/^local LEAST_TOP, .* = (\d+),/m.exec(tops)?.[1]).toBe(String(MOST_QUICK));
 });

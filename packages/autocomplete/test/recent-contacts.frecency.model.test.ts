@@ -46,13 +46,14 @@ test('behaves like a table of frecencies, whose ranks are those of all touches a
       nowMs += passedMs;
       const results = await recentContactsRank.run(
         redis,
-        { ranked },
+        { rankeds: changes.map(() => ranked) },
         {
           capacity: CAPACITY,
           halfLifeMs: HALF_LIFE_MS,
           idleMs: 60_000,
           nowMs,
-          changes: changes.map(([sign, name]) => sign + toEntry(name)),
+          signs: changes.map(([sign]) => sign).join(''),
+          entries: changes.map(([, name]) => toEntry(name)),
         },
       );
       const expected = changes.map(([sign, name]) => {

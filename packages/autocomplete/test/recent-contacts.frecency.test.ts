@@ -17,8 +17,9 @@ async function touchAt(
   touches: readonly (readonly [atMs: number, contact: string])[],
 ): Promise<void> {
   for (const [nowMs, contact] of touches) {
-    const args = { capacity: 10, halfLifeMs: HOUR_MS, idleMs: 60_000, nowMs, changes: [`+${contact}`] };
-    await recentContactsRank.run(redis, { ranked: key }, args);
+    const batch = { signs: '+', entries: [contact] };
+    const args = { capacity: 10, halfLifeMs: HOUR_MS, idleMs: 60_000, nowMs, ...batch };
+    await recentContactsRank.run(redis, { rankeds: [key] }, args);
   }
 }
 

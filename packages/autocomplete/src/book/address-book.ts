@@ -9,7 +9,7 @@
  * Rejected: one sorted set in the order of bytes and one by score (230 B a name), a sorted set for each prefix (550 to 630 B), and
  * a block as one packed string (2 KB of replication for each change of a score).
  */
-import { Coalescer, requireClient, requireName } from '@mortise/redis';
+import { ArgumentRangeError, ArgumentTypeError, Coalescer, requireClient, requireName } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import type { BookKeys } from '../keys.js';
 import { AutocompleteKeys } from '../keys.js';
@@ -189,7 +189,7 @@ export class AddressBook<Payload = unknown> {
     requireName('display', display);
     if (score !== undefined) requireFinite('score', score);
     if (score !== undefined && score < 0 && this.#halfLifeMs > 0) {
-      throw new RangeError(`score must be 0 or more with halfLifeMs, got ${score}`);
+      throw new ArgumentRangeError(`score must be 0 or more with halfLifeMs, got ${score}`);
     }
     const aliases = aliasesOf(entry, this.#options);
     const { id, members, card } = storeEntry({ key, display, aliases, payload });
@@ -199,7 +199,9 @@ export class AddressBook<Payload = unknown> {
 }
 
 function requireFinite(option: string, value: unknown): number {
-  if (typeof value !== 'number') throw new TypeError(`${option} must be a number, got ${typeof value}`);
-  if (!Number.isFinite(value)) throw new RangeError(`${option} must be a finite number, got ${value}`);
+  if (typeof value !== 'number')
+    throw new ArgumentTypeError(`${option} must be a number, got ${typeof value}`);
+  if (!Number.isFinite(value))
+    throw new ArgumentRangeError(`${option} must be a finite number, got ${value}`);
   return value;
 }

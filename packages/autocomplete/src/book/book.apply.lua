@@ -83,7 +83,8 @@ while changes[at] do
     end
   end
   -- A key without a word has no members, and its entry has a card.
-  local rank = members[1] and redis.call('ZSCORE', (placeOf(members[1])), members[1])
+  local place = members[1] and placeOf(members[1])
+  local rank = place and redis.call('ZSCORE', place, members[1])
   local reply = rank and 1 or 0
   local request = what == 'boost' and card ~= '' and requests .. card
   local isMade = request and redis.call('GET', request)
@@ -137,12 +138,15 @@ while changes[at] do
       redis.call('DEL', meta)
     end
   else
-    local boosted = boost(tonumber(rank), tonumber(amount))
-    for _, member in ipairs(members) do
-      put(member, boosted)
+    local before = tonumber(rank)
+    local boosted = boost(before, tonumber(amount))
+    local now = tonumber(boosted)
+    for i, member in ipairs(members) do
+      redis.call('ZADD', i == 1 and place or placeOf(member), boosted, member)
+      settle(member, now, false, before)
     end
-    settleWhole(firstOf(members), tonumber(boosted))
-    reply = string.format('%.17g', scoreOf(tonumber(boosted)))
+    settleWhole(firstOf(members), now, false, before)
+    reply = string.format('%.17g', scoreOf(now))
     if request then
       redis.call('SET', request, asked .. reply, 'PX', REMEMBERED_MS)
     end

@@ -1,7 +1,9 @@
 #!lua flags=no-writes
 -- Finds the best entries whose words the tokens begin after one edit in one of them, and not without. An edit puts in, takes out or
--- exchanges a code point, or swaps two; what changes only the last one is left out, as the token without it finds the same. A
--- single token may also lack the space between two words.
+-- exchanges a code point, or swaps two. A single token may also lack the space between two words.
+--
+-- What takes out or exchanges the last one finds all that begins with the token without it, which is much and mostly not meant: so it
+-- comes behind all else, and only of a single token.
 --
 -- KEYS
 --   directory    see book.apply.lua
@@ -14,14 +16,16 @@
 --   limit        the most entries
 --   afterRank    the rank of the last one of the page before, or nothing
 --   afterMember  its member
+--   isOfLast     1 if that was found by an edit of the last code point, else 0
 --   tokens...    at least one of three code points or more
 -- RETURNS
 --   an array with the member by which each entry was found, and its rank behind it, the best first; an array with the card of each
---   or an empty string, or empty if none has one; and how many half-lives the server's clock counts, 0 without
+--   or an empty string, or empty if none has one; how many half-lives the server's clock counts, 0 without; and how many of the
+--   entries were found by other edits than of the last code point: they come first
 local directory, cards, firstBlock, tops, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local halfLifeMs, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
-local afterRank, afterMember = ARGV[3], ARGV[4]
-local tokens = { unpack(ARGV, 5) }
+local afterRank, afterMember, isOfLast = ARGV[3], ARGV[4], ARGV[5] == '1'
+local tokens = { unpack(ARGV, 6) }
 local find = string.find
 
 -- include book.places.part.lua
@@ -65,20 +69,69 @@ local function isExact(one)
   return false
 end
 
--- A prefix is asked for its best, some of which may not be told. Then more are asked for.
-local most, tries = limit + 6, 0
-repeat
-  looked = 0
-  local nextBest, floor = candidates(orders, most, cursor)
-  replies, told, hasCards, known = {}, {}, false, {}
-  local one = nextBest()
-  while one and #told < limit and not (floor and precedes(floor, one)) do
-    readCards({ one })
-    if fit(formIn(one.member)) and not isExact(one) then
-      tell(one, fit, cursor)
-    end
-    one = nextBest()
+local function isFound(one)
+  if isExact(one) then
+    return true
   end
-  most, tries = most * 4, tries + 1
-until #told == limit or not floor or tries == 4
-return replyWith()
+  for _, form in ipairs(formsOfEntry(one)) do
+    if fit(form) then
+      return true
+    end
+  end
+  return false
+end
+
+-- A prefix is asked for its best, some of which may not be told. Then more are asked for.
+local FIRST_ASKED = limit + 6
+local MOST_TRIES = 4
+
+-- Returns whether that was all there is.
+local function tellEdited()
+  local most, tries = FIRST_ASKED, 0
+  repeat
+    looked = 0
+    local nextBest, floor = candidates(orders, most, cursor)
+    replies, told, hasCards, known = {}, {}, false, {}
+    local one = nextBest()
+    while one and #told < limit and not (floor and precedes(floor, one)) do
+      readCards({ one })
+      if fit(formIn(one.member)) and not isExact(one) then
+        tell(one, fit, cursor)
+      end
+      one = nextBest()
+    end
+    most, tries = most * 4, tries + 1
+    if not floor then
+      return true
+    end
+  until #told == limit or tries == MOST_TRIES
+  return false
+end
+
+local function tellEditedLast()
+  local points = pointsOf(tokens[1])
+  local shorter = table.concat(points, '', 1, #points - 1)
+  local function fitShorter(form)
+    return fitsTurned(form, { shorter })
+  end
+  local after, most, tries = isOfLast and cursor or nil, FIRST_ASKED, 0
+  local first = after
+  repeat
+    local list = ranked(shorter, most, after)
+    readCards(list)
+    for _, one in ipairs(list) do
+      if #told < limit and not isFound(one) then
+        tell(one, fitShorter, first)
+      end
+    end
+    local isAll = #list < most
+    after, most, tries = list[#list], most * 4, tries + 1
+  until #told == limit or isAll or tries == MOST_TRIES
+end
+
+local isAllTold = isOfLast or tellEdited()
+local edited = #told
+if isAllTold and edited < limit and not tokens[2] then
+  tellEditedLast()
+end
+return replyWith(edited)

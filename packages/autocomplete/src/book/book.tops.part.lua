@@ -40,27 +40,32 @@ local function build(prefix)
 end
 
 -- Tells a top set of a member where it ranks now; without a rank it is gone. One that is new may be the first of its rank in a set
--- that had too few. Returns whether there is such a set, and whether it has too few now.
-local function settleIn(prefix, member, rank, isNew)
+-- that had too few. One that ranks no worse than `before` needn't be looked for in a set that ends in front of it. Returns whether
+-- there is such a set, and whether it has too few now.
+local function settleIn(prefix, member, rank, isNew, before)
   local top = tops .. prefix
   local last = redis.call('ZRANGE', top, '-1', '-1', 'WITHSCORES')
-  if #last == 0 then
+  if not last[1] then
     return false, false
-  elseif rank and not precedes({ member = last[1], rank = tonumber(last[2]) }, { member = member, rank = rank }) then
+  end
+  local floor = tonumber(last[2])
+  if rank and not (floor < rank or floor == rank and isBefore(last[1], member)) then
     if redis.call('ZADD', top, rank, member) == 1 and redis.call('ZCARD', top) > MOST_TOP then
       redis.call('ZREMRANGEBYRANK', top, MIDDLE_TOP, -1)
     end
+    return true, false
+  elseif before and rank <= before then
     return true, false
   end
   return true, (isNew or redis.call('ZREM', top, member) == 1) and redis.call('ZCARD', top) < LEAST_TOP
 end
 
 -- Tells its top sets of a member, but for that of the whole book.
-local function settle(member, rank, isNew)
+local function settle(member, rank, isNew, before)
   local thin = {}
   for cut = 1, #member do
     local prefix = sub(member, 1, cut)
-    local isHeavy, isThin = settleIn(prefix, member, rank, isNew)
+    local isHeavy, isThin = settleIn(prefix, member, rank, isNew, before)
     if not isHeavy then
       break
     end
@@ -73,8 +78,8 @@ local function settle(member, rank, isNew)
 end
 
 -- Tells the top set of the whole book of the first member of an entry. Such a set is made from all others, so it comes last.
-local function settleWhole(member, rank, isNew)
-  local _, isThin = settleIn('', member, rank, isNew)
+local function settleWhole(member, rank, isNew, before)
+  local _, isThin = settleIn('', member, rank, isNew, before)
   if isThin then
     build('')
   end

@@ -5,11 +5,12 @@
  */
 import { createHash } from 'node:crypto';
 import { InvalidCursorError } from '../errors.js';
+import type { Edit } from './suggestion.js';
 
 /** Where a page ends. */
 export type Cursor =
-  /** In the order of scores: the rank and the member, whether it was found with an edit, entries so far. */
-  | readonly ['s', rank: string, member: string, isFuzzy: 0 | 1, depth: number]
+  /** In the order of scores: the rank and the member, by what it was found, entries so far. */
+  | readonly ['s', rank: string, member: string, edit: Edit, depth: number]
   /** In the order of bytes: the first text that comes behind it. */
   | readonly ['a', place: string];
 

@@ -11,7 +11,7 @@ import { readCursor, writeCursor } from './cursor.js';
 import { LEAST_FUZZY_POINTS, tokensOf } from './forms.js';
 import { MOST_QUICK, QuickAnswers } from './quick-answers.js';
 import { whileSlotMoves } from './slot-moves.js';
-import type { FoundMember, Suggestion } from './suggestion.js';
+import type { Edit, FoundMember, Suggestion } from './suggestion.js';
 import { suggestionOf } from './suggestion.js';
 
 /** Entries. A page in the order of scores looks at all prefixes that reach as far. */
@@ -69,9 +69,7 @@ export class Pages<Payload> {
     const query = this.#queryOf(text, options);
     const { suggestions, last } = await this.#find(query);
     const isEnd = !last || suggestions.length < query.limit;
-    const after = isEnd
-      ? null
-      : writeCursor(cursorBehind(query, last, suggestions.at(-1)!), this.#scopeOf(query));
+    const after = isEnd ? null : writeCursor(cursorBehind(query, last), this.#scopeOf(query));
     return { suggestions, after };
   }
 
@@ -101,16 +99,16 @@ export class Pages<Payload> {
     { tokens, limit, fuzzy, cursor }: Query,
     known: Result<Payload> | null = null,
   ): Promise<Result<Payload>> {
-    const [, rank, member, isFuzzy, depth] = cursor?.[0] === 's' ? cursor : (['s', '', '', 0, 0] as const);
+    const [, rank, member, edit, depth] = cursor?.[0] === 's' ? cursor : (['s', '', '', 0, 0] as const);
     if (depth >= MAX_DEPTH) throw new PageTooDeepError(depth, MAX_DEPTH);
     const none: Result<Payload> = { suggestions: [], last: undefined };
-    const exact =
-      isFuzzy === 1 ? none : (known ?? resultOf(await this.#exact({ tokens, limit, rank, member })));
+    const exact = edit > 0 ? none : (known ?? resultOf(await this.#exact({ tokens, limit, rank, member })));
     const left = limit - exact.suggestions.length;
     const isEdited = fuzzy && left > 0 && tokens.some((token) => pointsIn(token) >= LEAST_FUZZY_POINTS);
     if (!isEdited) return exact;
     const keys = new Set(exact.suggestions.map(({ key }) => key));
-    const all = await this.#edited(tokens, left, isFuzzy === 1 ? { rank, member } : undefined);
+    const after = edit > 0 ? { rank, member, edit } : { rank: '', member: '', edit };
+    const all = await this.#edited(tokens, left, after);
     const edited = resultOf(all.filter(({ suggestion: { key } }) => !keys.has(key)));
     return { suggestions: [...exact.suggestions, ...edited.suggestions], last: edited.last ?? exact.last };
   }
@@ -138,7 +136,7 @@ export class Pages<Payload> {
         others,
       };
       const reply = await this.#run(bookComplete, args);
-      const part = this.#read(reply, query.tokens, false);
+      const part = this.#read(reply, query.tokens);
       found = found.length === 0 ? part : mergeBest(found, part, query.limit);
       const rest = (reply[3] ?? []) as string[];
       if (rest.length === 0) return found;
@@ -150,11 +148,14 @@ export class Pages<Payload> {
   async #edited(
     tokens: readonly string[],
     limit: number,
-    after: { rank: string; member: string } | undefined,
+    after: { rank: string; member: string; edit: Edit },
   ): Promise<Found<Payload>[]> {
-    const args = { halfLifeMs: this.#halfLifeMs, limit, tokens };
-    const { rank: afterRank = '', member: afterMember = '' } = after ?? {};
-    return this.#read(await this.#run(bookFuzzy, { ...args, afterRank, afterMember }), tokens, true);
+    const { rank: afterRank, member: afterMember } = after;
+    const isOfLast = after.edit === 2 ? 1 : 0;
+    const args = { halfLifeMs: this.#halfLifeMs, limit, afterRank, afterMember, isOfLast, tokens };
+    const reply = await this.#run(bookFuzzy, args);
+    const edited = reply[3] as number;
+    return this.#read(reply, tokens, (index) => (index < edited ? 1 : 2));
   }
 
   /** In the order of bytes. */
@@ -165,7 +166,7 @@ export class Pages<Payload> {
     for (;;) {
       const args = { halfLifeMs: this.#halfLifeMs, limit: limit - found.length, place, prefix, others };
       const reply = await this.#run(bookList, args);
-      found.push(...this.#read(reply, tokens, false));
+      found.push(...this.#read(reply, tokens));
       const [next] = (reply[3] ?? []) as string[];
       if (next === undefined) return found;
       place = next;
@@ -177,12 +178,17 @@ export class Pages<Payload> {
     return (await whileSlotMoves(() => script.run(this.#redis, keys, args))) as Reply;
   }
 
-  #read(reply: Reply, tokens: readonly string[], isFuzzy: boolean): Found<Payload>[] {
+  #read(
+    reply: Reply,
+    tokens: readonly string[],
+    editOf: (index: number) => Edit = () => 0,
+  ): Found<Payload>[] {
     const [members, cards = [], halfLives = '0'] = reply;
-    const finding = { tokens, isFuzzy, halfLifeMs: this.#halfLifeMs, halfLives };
+    const finding = { tokens, halfLifeMs: this.#halfLifeMs, halfLives };
     const all: Found<Payload>[] = [];
     for (let index = 0; index < members.length; index += 2) {
-      const found = { member: members[index]!, rank: members[index + 1]!, card: cards[index / 2] ?? '' };
+      const card = cards[index / 2] ?? '';
+      const found = { member: members[index]!, rank: members[index + 1]!, card, edit: editOf(index / 2) };
       all.push({ found, suggestion: suggestionOf(found, finding) });
     }
     return all;
@@ -194,14 +200,10 @@ function resultOf<Payload>(all: readonly Found<Payload>[]): Result<Payload> {
 }
 
 /** Where the page after the last entry of a page begins. */
-function cursorBehind(
-  { order, limit, cursor }: Query,
-  { rank, member }: FoundMember,
-  { isFuzzy }: Suggestion<unknown>,
-): Cursor {
+function cursorBehind({ order, limit, cursor }: Query, { rank, member, edit }: FoundMember): Cursor {
   if (order !== 'score') return ['a', `${member}\0`];
   const depth = cursor?.[0] === 's' ? cursor[4] : 0;
-  return ['s', rank, member, isFuzzy ? 1 : 0, depth + limit];
+  return ['s', rank, member, edit, depth + limit];
 }
 
 function pointsIn(token: string): number {

@@ -60,13 +60,13 @@ export class QuickAnswers<Payload> {
   #read(answer: string, tokens: readonly string[], halfLives: string): QuickAnswer<Payload> {
     const suggestions: Suggestion<Payload>[] = [];
     if (answer === '') return { suggestions, last: undefined };
-    const finding = { tokens, isFuzzy: false, halfLifeMs: this.#halfLifeMs, halfLives };
+    const finding = { tokens, halfLifeMs: this.#halfLifeMs, halfLives };
     const fields = answer.split(SEPARATOR);
     const [from, step] = fields[0] === '' ? [1, 3] : [0, 2];
     let last: FoundMember | undefined;
     for (let index = from; index < fields.length; index += step) {
       const card = step === 3 ? fields[index + 2]! : '';
-      last = { member: fields[index]!, rank: fields[index + 1]!, card };
+      last = { member: fields[index]!, rank: fields[index + 1]!, card, edit: 0 };
       suggestions.push(suggestionOf(last, finding));
     }
     return { suggestions, last };

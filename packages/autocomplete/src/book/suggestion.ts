@@ -15,27 +15,31 @@ export interface Suggestion<Payload> {
   readonly isFuzzy: boolean;
 }
 
+/** By what an entry was found: what was typed, one edit of it, or one of its last letter. They come in this order. */
+export type Edit = 0 | 1 | 2;
+
 /** A member by which an entry was found, as a script tells of it. */
 export interface FoundMember {
   readonly member: string;
   readonly rank: string;
   /** Empty where the entry has none. */
   readonly card: string;
+  readonly edit: Edit;
 }
 
 /** What all members that one reply tells of were found by. */
 export interface Finding {
   readonly tokens: readonly string[];
-  readonly isFuzzy: boolean;
   readonly halfLifeMs: number;
   /** How many the server's clock counted. */
   readonly halfLives: string;
 }
 
 export function suggestionOf<Payload>(
-  { member, rank, card }: FoundMember,
-  { tokens, isFuzzy, halfLifeMs, halfLives }: Finding,
+  { member, rank, card, edit }: FoundMember,
+  { tokens, halfLifeMs, halfLives }: Finding,
 ): Suggestion<Payload> {
+  const isFuzzy = edit !== 0;
   const { key, display, payload } = readEntry(member, card);
   const score = scoreOf(rank, halfLifeMs, halfLives);
   const matches = matchesOf(display, tokens, { fuzzy: isFuzzy });

@@ -2,6 +2,7 @@
  * The module gives NestJS the client and the options once. The recent contacts of all users are one object; address books and mention
  * completers are made by name when they are needed, so there is nothing to register for each guild.
  */
+import { ArgumentRangeError, ArgumentTypeError } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import type { FactoryProvider, InjectionToken } from '@nestjs/common';
 import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
@@ -85,7 +86,7 @@ function provider<Provided, Needed extends unknown[]>(
       } catch (error) {
         // What lets the boot fail shows no more of an error than its message.
         const which = name === undefined ? '' : ` ${JSON.stringify(name)}`;
-        const Misuse = error instanceof RangeError ? RangeError : TypeError;
+        const Misuse = error instanceof RangeError ? ArgumentRangeError : ArgumentTypeError;
         throw new Misuse(`AutocompleteModule${which}: ${(error as Error).message}`, { cause: error });
       }
     },

@@ -1,4 +1,5 @@
 /** Counts for a `Telemetry`, so that nothing it throws harms a completion; the first of it is printed. */
+import { ArgumentTypeError } from '@mortise/redis';
 import type { Metric, Telemetry, TelemetryAttributes } from '@mortise/redis';
 import { COMPLETIONS, SUGGESTIONS } from './metrics.js';
 
@@ -16,7 +17,7 @@ export class Tally {
 
   private constructor(telemetry: Telemetry, kind: Kind) {
     if (typeof telemetry !== 'object' || telemetry === null) {
-      throw new TypeError(
+      throw new ArgumentTypeError(
         `telemetry must be an object, got ${telemetry === null ? 'null' : typeof telemetry}`,
       );
     }

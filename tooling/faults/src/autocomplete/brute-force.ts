@@ -54,7 +54,8 @@ export class BruteForce {
 
   /**
    * What is wrong with an answer, if anything: it has to be the best entries that match, the best first, and behind them, to fill up, the
-   * best ones that match with one mistake. Entries of the same score may stand in any order.
+   * best ones that match with one mistake, and behind these those with a mistake in the last letter of a single word. Entries of the
+   * same score may stand in any order.
    */
   fault(text: string, limit: number, isFuzzy: boolean, answer: readonly string[]): string | undefined {
     const tokens = wordsOf(text);
@@ -62,18 +63,17 @@ export class BruteForce {
     const wanted = exact.slice(0, limit);
     if (isFuzzy && wanted.length < limit) {
       const known = new Set(exact);
-      const close = this.#best((words) => isCloseMatch(tokens, words)).filter((entry) => !known.has(entry));
-      wanted.push(...close.slice(0, limit - wanted.length));
+      for (const fit of [isCloseMatch, isShorterMatch]) {
+        const close = this.#best((words) => fit(tokens, words)).filter((entry) => !known.has(entry));
+        for (const entry of close) known.add(entry);
+        wanted.push(...close.slice(0, limit - wanted.length));
+      }
     }
     const got = answer.map((key) => this.#entries.get(key));
     const fits = (entry: Indexed | undefined, place: number): boolean => {
       const other = wanted[place];
       if (!entry || !other || entry.score !== other.score) return false;
-      const isExact = place < exact.length;
-      return (
-        isExact === entry.words.some((words) => isMatch(tokens, words)) &&
-        (isExact || entry.words.some((words) => isCloseMatch(tokens, words)))
-      );
+      return kindOf(tokens, entry) === kindOf(tokens, other);
     };
     const isRight = got.length === wanted.length && new Set(answer).size === answer.length && got.every(fits);
     if (isRight) return undefined;
@@ -94,6 +94,20 @@ function isMatch(tokens: readonly string[], words: readonly string[]): boolean {
   return words.some((word, at) => word.startsWith(token) && isMatch(others, words.toSpliced(at, 1)));
 }
 
+/** A single token without its last letter. */
+function isShorterMatch([token, ...others]: readonly string[], words: readonly string[]): boolean {
+  const points = Array.from(token ?? '');
+  const shorter = points.slice(0, -1).join('');
+  return (
+    others.length === 0 && points.length >= LEAST_POINTS && words.some((word) => word.startsWith(shorter))
+  );
+}
+
+/** How well an entry matches: the least is the best. */
+function kindOf(tokens: readonly string[], { words }: Indexed): number {
+  return [isMatch, isCloseMatch, isShorterMatch].findIndex((fit) => words.some((each) => fit(tokens, each)));
+}
+
 /** The same with one mistake in one of the tokens. A single one may have it in the space between two words. */
 function isCloseMatch(tokens: readonly string[], words: readonly string[]): boolean {
   return tokens.some((token, index) => {
@@ -107,8 +121,8 @@ function isCloseMatch(tokens: readonly string[], words: readonly string[]): bool
 }
 
 /**
- * Whether a text begins with what one edit makes of the typed one, by code points. The last one stands: without it, all that begins with a
- * shorter text would match.
+ * Whether a text begins with what one edit makes of the typed one, by code points. The last one stands: what
+ * another one finds is what the text without it does, and stands behind all else.
  */
 export function isEdited(typed: string, text: string): boolean {
   const from = Array.from(typed);

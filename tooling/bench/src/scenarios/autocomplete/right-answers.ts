@@ -37,20 +37,22 @@ export class RightAnswers {
   }
 
   /**
-   * Of names that begin with a text, then those that begin with it but for one edit: the last letter stands, since without it every
-   * name of the shorter prefix would be one.
+   * Of names that begin with a text, then those that begin with it but for one edit, then those that do but for its last letter.
    */
   gradeFuzzy(text: string, answer: readonly string[]): Graded {
     const isExact = (name: string): boolean => name.startsWith(text);
-    const exact = this.#best(isExact);
-    const isBest =
-      this.#isBest(answer.slice(0, exact.length), isExact) &&
-      (exact.length === LIMIT ||
-        this.#isBest(
-          answer.slice(exact.length),
-          (name) => !isExact(name) && isWithinOneEdit(text, name),
-          LIMIT - exact.length,
-        ));
+    const isEdited = (name: string): boolean => !isExact(name) && isWithinOneEdit(text, name);
+    const isShorter = (name: string): boolean =>
+      name.startsWith(text.slice(0, -1)) && !isExact(name) && !isWithinOneEdit(text, name);
+    let isBest = true;
+    let told = 0;
+    for (const isFound of [isExact, isEdited, isShorter]) {
+      const most = LIMIT - told;
+      const part = answer.slice(told, told + this.#best(isFound, most).length);
+      isBest = isBest && (most === 0 || this.#isBest(part, isFound, most));
+      told += part.length;
+    }
+    isBest = isBest && told === answer.length;
     return { isRight: isBest, isBest };
   }
 

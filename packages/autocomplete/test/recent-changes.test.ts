@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { RecentContacts } from '@mortise/autocomplete';
+import { startSingle } from '@mortise/redis-server';
+import type { RedisServer } from '@mortise/redis-server';
+import { connect, freshPrefix, transcript } from '@mortise/test-kit';
+import { Redis } from 'ioredis';
+import * as scripts from '../src/scripts.gen.js';
+
+const USERS = Array.from({ length: 60 }, (_, index) => `user-${index}`);
+/** Takes keys of any slots in a call, which that of the test run does not: it is a Cluster of one node. */
+let server: RedisServer;
+let single: Redis;
+
+beforeAll(async () => {
+  server = await startSingle();
+  single = connect(server.url);
+});
+
+afterAll(async () => {
+  await server?.stop();
+});
+
+async function callsOf(redis: Redis, prefix: string, run: () => Promise<unknown>): Promise<string[]> {
+  const lines = await transcript(redis, { prefix, scripts }, run);
+  return lines.filter((line) => line.startsWith('eval'));
+}
+
+describe.each([
+  ['lists', 'recent', {}],
+  ['sets by frecency', 'ranked', { halfLifeMs: 60_000 }],
+])('changes of one tick to %s', (_, part, options) => {
+  test('share a few calls on a single server, those of a user the same one', async () => {
+    const prefix = freshPrefix();
+    const recent = new RecentContacts(single, { prefix, ...options });
+    await recent.touch('anna', 'jack');
+    const calls = await callsOf(single, prefix, () =>
+      Promise.all(USERS.flatMap((user) => ['a', 'b'].map((contact) => recent.touch(user, contact)))),
+    );
+    expect(calls.length).toBeLessThanOrEqual(3);
+    for (const user of USERS) {
+      expect(calls.filter((call) => call.includes(`{${user}}`))).toHaveLength(1);
+      expect((await recent.list(user)).toSorted()).toEqual(['a', 'b']);
+    }
+    const removed = await Promise.all(USERS.map((user, index) => recent.remove(user, index % 2 ? 'a' : 'c')));
+    expect(removed).toEqual(USERS.map((__, index) => index % 2 === 1));
+  });
+
+  test('travel by user where a server refuses keys of several slots', async () => {
+    const redis = connect();
+    const prefix = freshPrefix();
+    const recent = new RecentContacts(redis, { prefix, ...options });
+    const removed = await Promise.all(
+      USERS.flatMap((user) => [recent.touch(user, 'a'), recent.remove(user, 'a'), recent.remove(user, 'a')]),
+    );
+    expect(removed).toEqual(USERS.flatMap(() => [undefined, true, false]));
+    const calls = await callsOf(redis, prefix, () =>
+      Promise.all(USERS.flatMap((user) => ['a', 'b'].map((contact) => recent.touch(user, contact)))),
+    );
+    expect(calls).toHaveLength(USERS.length);
+    for (const user of USERS) expect((await recent.list(user)).toSorted()).toEqual(['a', 'b']);
+  });
+
+  test('fail for those whose key is of another type, and for nobody else', async () => {
+    const prefix = freshPrefix();
+    const recent = new RecentContacts(single, { prefix, ...options });
+    const broken = USERS.filter((__, index) => index % 4 === 0);
+    for (const user of broken) await single.set(`${prefix}:autocomplete:{${user}}:${part}:1`, 'text');
+    const outcomes = await Promise.allSettled(
+      USERS.flatMap((user) => [recent.touch(user, 'a'), recent.remove(user, 'a'), recent.touch(user, 'b')]),
+    );
+    const told = outcomes.map((outcome) =>
+      outcome.status === 'fulfilled' ? outcome.value : String(outcome.reason),
+    );
+    const wrongType: unknown = expect.stringContaining('WRONGTYPE');
+    const wanted = USERS.flatMap((user) =>
+      broken.includes(user) ? [wrongType, wrongType, wrongType] : [undefined, true, undefined],
+    );
+    expect(told).toEqual(wanted);
+    for (const user of broken) {
+      expect(await single.get(`${prefix}:autocomplete:{${user}}:${part}:1`)).toBe('text');
+    }
+    for (const user of USERS.filter((one) => !broken.includes(one))) {
+      expect(await recent.list(user)).toEqual(['b']);
+    }
+  });
+
+  test('fail for those whose key the connection may not write, and for nobody else', async () => {
+    const prefix = freshPrefix();
+    const name = `only-${part}`;
+    await single.call('ACL', [
+      'SETUSER',
+      name,
+      'on',
+      '>secret',
+      '+@all',
+      `~${prefix}:autocomplete:{user-?}:*`,
+    ]);
+    const limited = new Redis(server.url, { username: name, password: 'secret' });
+    const recent = new RecentContacts(limited, { prefix, ...options });
+    const outcomes = await Promise.allSettled(USERS.map((user) => recent.touch(user, 'a')));
+    limited.disconnect();
+    const reasons = outcomes.map((outcome) =>
+      outcome.status === 'rejected' ? String(outcome.reason) : 'done',
+    );
+    expect(reasons.slice(0, 10)).toEqual(USERS.slice(0, 10).map(() => 'done'));
+    expect(reasons.slice(10)).toEqual(USERS.slice(10).map(() => expect.stringContaining('NOPERM')));
+  });
+});
