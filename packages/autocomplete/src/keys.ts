@@ -5,7 +5,8 @@
  * | `<prefix>:autocomplete:{<user>}:ranked:<version>` | ZSET entry -> rank by frecency, with `halfLifeMs` instead of the list | `touch`, `remove` | as the list |
  * | `<prefix>:autocomplete:{<book>}:meta:<version>` | HASH: size, number of blocks | changes of the book | with its last entry |
  * | `…{<book>}:b:<version>:<n>` | ZSET member -> rank; the first is number 0 | as above | with its last member |
- * | `…{<book>}:directory:<version>` | ZSET of where blocks begin, in the order of bytes, and marks of what is in them | as above | when one block is left |
+ * | `…{<book>}:directory:<version>` | ZSET of where blocks begin, in the order of bytes | as above | when one block is left |
+ * | `…{<book>}:marks:<version>` | STRING of bits for what members begin with, of 64 blocks and more; `…:new` while new ones are made | as above | when one block is left |
  * | `…{<book>}:cards:<version>` | HASH encoded key -> what members don't say | as above | with its last card |
  * | `…{<book>}:t:<version>:<form prefix>` | ZSET of the best members with a prefix | as above | when two blocks of it are left, or with its last member |
  *
@@ -31,6 +32,8 @@ export interface BookKeys {
   readonly tops: string;
   /** The beginning of names. */
   readonly requests: string;
+  /** The name, and with `:new` behind it that of the next ones. */
+  readonly marks: string;
   /** Never exists. */
   readonly absent: string;
 }
@@ -53,6 +56,7 @@ export class AutocompleteKeys {
       firstBlock: `${book.key('b', version)}:0`,
       tops: `${book.key('t', version)}:`,
       requests: `${book.key('request', version)}:`,
+      marks: book.key('marks', version),
       absent: book.key('absent', version),
     };
   }

@@ -4,7 +4,7 @@ import { Script } from '@mortise/redis';
 export const bookApply = new Script({
   name: "book.apply",
   isReadOnly: false,
-  keys: ["directory","meta","cards","firstBlock","tops","requests","absent"],
+  keys: ["directory","meta","cards","firstBlock","tops","requests","marks","absent"],
   args: ["halfLifeMs"],
   restArg: "changes",
   source: "#!lua\n" +
@@ -14,12 +14,14 @@ export const bookApply = new Script({
     "-- said by its members stands on its card. An entry without a card has the members that follow from its key.\n" +
     "--\n" +
     "-- KEYS\n" +
-    "--   directory    ZSET with score 0 of <start> NUL <number of block> NUL <marks>, of a book of several blocks; until there is only one\n" +
-    "--   meta         HASH: size (entries), blocks (the highest number); until the book is empty\n" +
+    "--   directory    ZSET with score 0 of <start> NUL <number of block>, of a book of several blocks; until there is only one\n" +
+    "--   meta         HASH: size (entries), blocks (the highest number), markedUntil (the number from which on new marks are begun), markedTo (up to\n" +
+    "--                where they are made); until the book is empty\n" +
     "--   cards        HASH encoded key -> forms, each behind \\1 but for the first, NUL, what Lua does not read; until the last card goes\n" +
     "--   firstBlock   ZSET member -> rank; blocks with other numbers have other ends of this name; until it is empty\n" +
     "--   tops         the beginning of the names of the top sets: ZSET member -> rank, behind it the prefix; until the prefix is light\n" +
     "--   requests     the beginning of the names of the boosts with an id: STRING <amount> NUL <encoded key> NUL <new score>; for an hour\n" +
+    "--   marks        STRING, bits for what members begin with, of a book of 64 blocks and more, until one is left; behind :new, those being made\n" +
     "--   absent       never exists: while the slot moves, a node refuses a call of whose keys it lacks one, and so runs none\n" +
     "-- ARGV\n" +
     "--   halfLifeMs   scores halve in so long, ms; 0: they are as they were set\n" +
@@ -29,7 +31,7 @@ export const bookApply = new Script({
     "--   for each: add and remove, 1 if the entry was there, else 0; boost, the new score as a string, or an empty one if it is not there,\n" +
     "--   or ! if another boost has had its id\n" +
     "local directory, meta, cards, firstBlock, tops = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
-    "local requests, absent = KEYS[6], KEYS[7]\n" +
+    "local requests, marks, absent = KEYS[6], KEYS[7], KEYS[8]\n" +
     "local halfLifeMs = tonumber(ARGV[1])\n" +
     "local changes = ARGV\n" +
     "local find = string.find\n" +
@@ -67,22 +69,9 @@ export const bookApply = new Script({
     "  return at + (first < 0xC0 and 0 or first < 0xE0 and 1 or first < 0xF0 and 2 or 3)\n" +
     "end\n" +
     "\n" +
-    "-- An entry of the directory is where a block begins, NUL, its number, NUL, and the marks of its members.\n" +
+    "-- An entry of the directory is where a block begins, NUL, and its number.\n" +
     "local function keyOf(entry)\n" +
-    "  local from = find(entry, '\\0', 1, true) + 1\n" +
-    "  return blocks .. sub(entry, from, find(entry, '\\0', from, true) - 1)\n" +
-    "end\n" +
-    "\n" +
-    "-- One of 190 bytes that stands for the first five bytes of a text: a block without the mark of a text has no member that begins with it.\n" +
-    "-- Nine of ten blocks in which a typing error would have to be needn't be looked into.\n" +
-    "local function markOf(text)\n" +
-    "  local a, b, c, d, e = byte(text, 1, 5)\n" +
-    "  return e and string.char(64 + (a + 5 * b + 17 * c + 41 * d + 83 * e) % 190)\n" +
-    "end\n" +
-    "\n" +
-    "-- Where the marks of an entry begin.\n" +
-    "local function marksFrom(entry)\n" +
-    "  return find(entry, '\\0', find(entry, '\\0', 1, true) + 1, true) + 1\n" +
+    "  return blocks .. sub(entry, find(entry, '\\0', 1, true) + 1)\n" +
     "end\n" +
     "\n" +
     "-- The block that a member belongs to, and its entry in the directory; a book of one block has none.\n" +
@@ -129,13 +118,7 @@ export const bookApply = new Script({
     "  elseif not entries[1] then\n" +
     "    return { firstBlock }\n" +
     "  end\n" +
-    "  local mark, found = markOf(prefix), {}\n" +
-    "  for i = 1, isWithin(entries[1], prefix) and 2 or 1 do\n" +
-    "    if not mark or find(entries[i], mark, marksFrom(entries[i]), true) then\n" +
-    "      found[#found + 1] = keyOf(entries[i])\n" +
-    "    end\n" +
-    "  end\n" +
-    "  return found\n" +
+    "  return { keyOf(entries[1]), isWithin(entries[1], prefix) and keyOf(entries[2]) or nil }\n" +
     "end\n" +
     "\n" +
     "-- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes\n" +
@@ -513,13 +496,109 @@ export const bookApply = new Script({
     "    build('')\n" +
     "  end\n" +
     "end\n" +
+    "-- Marks: a bit for what each member begins with, up to the fifth and up to the sixth byte, in one text. A search with an edit asks for\n" +
+    "-- hundreds of places where hardly anything is, and one command tells of many which needn't be looked for. A bit may be set for nothing, as\n" +
+    "-- those of members that have gone are until there are new marks. In front are 256 bits for the bytes that the first six are of.\n" +
+    "-- Expects: sub, byte, marks.\n" +
+    "\n" +
+    "-- Bytes that have marks.\n" +
+    "local LENGTHS = { 5, 6 }\n" +
+    "local ALPHABET = 256\n" +
+    "\n" +
+    "local function numberOf(a, b, c, d, e, f)\n" +
+    "  local number = (((a * 131 + b) * 131 + c) * 131 + d) * 131 + e\n" +
+    "  return f and number * 131 + f or number\n" +
+    "end\n" +
+    "\n" +
+    "-- As a string, of a number and how many bits there are behind the alphabet.\n" +
+    "local function bitOf(number, bits)\n" +
+    "  return string.format('%d', ALPHABET + number % bits)\n" +
+    "end\n" +
+    "-- How marks are made: for each new member, and for all of them anew, some blocks at a time, when as many blocks have been made as there\n" +
+    "-- were the last time. So there are as many bits as the book needs, and few for what has gone.\n" +
+    "-- Expects: book.places.part.lua and book.marks.part.lua before it, directory, meta.\n" +
+    "\n" +
+    "-- Bits for each block when they are made. Smaller books have none.\n" +
+    "local BITS, LEAST_MARKED = 384, 64\n" +
+    "-- Blocks that are marked anew with each one that splits or joins.\n" +
+    "local MARKED_AT_ONCE = 4\n" +
+    "\n" +
+    "local newMarks = marks .. ':new'\n" +
+    "-- Bits of both behind the alphabet, once they are asked for; less than none if there are no marks.\n" +
+    "local bitsOf = {}\n" +
+    "\n" +
+    "local function bitsIn(key)\n" +
+    "  bitsOf[key] = bitsOf[key] or 8 * redis.call('STRLEN', key) - ALPHABET\n" +
+    "  return bitsOf[key]\n" +
+    "end\n" +
+    "\n" +
+    "local function mark(key, members)\n" +
+    "  local bits = bitsIn(key)\n" +
+    "  if bits < 0 then\n" +
+    "    return\n" +
+    "  end\n" +
+    "  local alphabet, args, seen = redis.call('GETRANGE', key, '0', ALPHABET / 8 - 1), {}, {}\n" +
+    "  local function set(at)\n" +
+    "    if not seen[at] then\n" +
+    "      local count = #args\n" +
+    "      seen[at] = true\n" +
+    "      args[count + 1], args[count + 2], args[count + 3], args[count + 4] = 'SET', 'u1', at, '1'\n" +
+    "    end\n" +
+    "  end\n" +
+    "  for _, member in ipairs(members) do\n" +
+    "    for _, length in ipairs(LENGTHS) do\n" +
+    "      if #member >= length then\n" +
+    "        set(bitOf(numberOf(byte(member, 1, length)), bits))\n" +
+    "      end\n" +
+    "    end\n" +
+    "    for _, one in ipairs({ byte(member, 1, LENGTHS[#LENGTHS]) }) do\n" +
+    "      if math.floor(byte(alphabet, math.floor(one / 8) + 1) / 2 ^ (7 - one % 8)) % 2 == 0 then\n" +
+    "        set(one)\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end\n" +
+    "  if args[1] then\n" +
+    "    redis.call('BITFIELD', key, unpack(args))\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "-- Goes on with new marks, or begins with them if it is time.\n" +
+    "local function renewMarks()\n" +
+    "  local known = redis.call('HMGET', meta, 'blocks', 'markedUntil', 'markedTo')\n" +
+    "  local made, untilMade, from = tonumber(known[1]), tonumber(known[2] or '0'), known[3]\n" +
+    "  if not from then\n" +
+    "    local count = redis.call('ZCARD', directory)\n" +
+    "    if count < LEAST_MARKED or made < untilMade then\n" +
+    "      return\n" +
+    "    end\n" +
+    "    from, bitsOf[newMarks] = '', count * BITS\n" +
+    "    redis.call('SETBIT', newMarks, ALPHABET + count * BITS - 1, '0')\n" +
+    "    redis.call('HSET', meta, 'markedUntil', made + count)\n" +
+    "  end\n" +
+    "  local entries = redis.call('ZRANGEBYLEX', directory, '[' .. from, '+', 'LIMIT', '0', MARKED_AT_ONCE)\n" +
+    "  for _, entry in ipairs(entries) do\n" +
+    "    mark(newMarks, redis.call('ZRANGE', keyOf(entry), '0', '-1'))\n" +
+    "    from = sub(entry, 1, find(entry, '\\0', 1, true) - 1) .. '\\1'\n" +
+    "  end\n" +
+    "  if #entries == MARKED_AT_ONCE then\n" +
+    "    redis.call('HSET', meta, 'markedTo', from)\n" +
+    "  else\n" +
+    "    redis.call('RENAME', newMarks, marks)\n" +
+    "    redis.call('HDEL', meta, 'markedTo')\n" +
+    "    bitsOf = {}\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "local function dropMarks()\n" +
+    "  redis.call('DEL', marks, newMarks)\n" +
+    "  redis.call('HDEL', meta, 'markedTo', 'markedUntil')\n" +
+    "  bitsOf = {}\n" +
+    "end\n" +
     "-- Blocks that grow too large or too small.\n" +
-    "-- Expects: book.tops.part.lua before it, meta.\n" +
+    "-- Expects: book.tops.part.lua and book.marking.part.lua before it, meta.\n" +
     "\n" +
     "-- The listpack of a sorted set ends at 128 members, by the server's default.\n" +
     "local MOST_BLOCK, LEAST_BLOCK, MERGED_BLOCK = 46, 8, 30\n" +
-    "-- Marks of members that have gone stay, until there are so many.\n" +
-    "local MOST_MARKS = 60\n" +
     "\n" +
     "local function contentOf(key)\n" +
     "  local list, found = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES'), {}\n" +
@@ -547,33 +626,6 @@ export const bookApply = new Script({
     "  end\n" +
     "end\n" +
     "\n" +
-    "-- Marks, each once.\n" +
-    "local function unionOf(marks, more)\n" +
-    "  for mark in string.gmatch(more, '.') do\n" +
-    "    marks = find(marks, mark, 1, true) and marks or marks .. mark\n" +
-    "  end\n" +
-    "  return marks\n" +
-    "end\n" +
-    "\n" +
-    "local function marksOf(entry)\n" +
-    "  return sub(entry, marksFrom(entry))\n" +
-    "end\n" +
-    "\n" +
-    "local function marksIn(content)\n" +
-    "  local marks = ''\n" +
-    "  for _, one in ipairs(content) do\n" +
-    "    marks = unionOf(marks, markOf(one.member) or '')\n" +
-    "  end\n" +
-    "  return marks\n" +
-    "end\n" +
-    "\n" +
-    "local function replaceEntry(entry, marks)\n" +
-    "  if marks ~= marksOf(entry) then\n" +
-    "    redis.call('ZREM', directory, entry)\n" +
-    "    redis.call('ZADD', directory, '0', sub(entry, 1, -1 - #marksOf(entry)) .. marks)\n" +
-    "  end\n" +
-    "end\n" +
-    "\n" +
     "local function split(key, entry)\n" +
     "  local all = contentOf(key)\n" +
     "  table.sort(all, function(a, b)\n" +
@@ -587,25 +639,28 @@ export const bookApply = new Script({
     "    cut = endOf(high, cut + 1)\n" +
     "  until sub(low, 1, cut) ~= sub(high, 1, cut)\n" +
     "  local start = sub(high, 1, cut)\n" +
-    "  local lower, upper, names = {}, {}, {}\n" +
-    "  for i, one in ipairs(all) do\n" +
-    "    if i > half then\n" +
-    "      upper[#upper + 1], names[#names + 1] = one, one.member\n" +
-    "    else\n" +
-    "      lower[i] = one\n" +
-    "    end\n" +
+    "  local upper, names = {}, {}\n" +
+    "  for i = half + 1, #all do\n" +
+    "    upper[i - half], names[i - half] = all[i], all[i].member\n" +
     "  end\n" +
     "  local id = redis.call('HINCRBY', meta, 'blocks', 1)\n" +
     "  -- The block that a book begins with has an entry as soon as there is another one.\n" +
-    "  if entry then\n" +
-    "    replaceEntry(entry, marksIn(lower))\n" +
-    "  else\n" +
-    "    redis.call('ZADD', directory, '0', '\\0000\\0' .. marksIn(lower))\n" +
+    "  if not entry then\n" +
+    "    redis.call('ZADD', directory, '0', '\\0000')\n" +
     "  end\n" +
-    "  redis.call('ZADD', directory, '0', start .. '\\0' .. id .. '\\0' .. marksIn(upper))\n" +
+    "  redis.call('ZADD', directory, '0', start .. '\\0' .. id)\n" +
     "  append(blocks .. id, upper)\n" +
     "  redis.call('ZREM', key, unpack(names))\n" +
     "  eachPrefixWith(start, 2, build)\n" +
+    "  renewMarks()\n" +
+    "end\n" +
+    "\n" +
+    "local function namesOf(content)\n" +
+    "  local names = {}\n" +
+    "  for i, one in ipairs(content) do\n" +
+    "    names[i] = one.member\n" +
+    "  end\n" +
+    "  return names\n" +
     "end\n" +
     "\n" +
     "-- Takes the block of an entry into the one before it.\n" +
@@ -615,14 +670,18 @@ export const bookApply = new Script({
     "  if #moved > 0 then\n" +
     "    append(keyOf(into), moved)\n" +
     "    redis.call('DEL', from)\n" +
+    "    -- They may come where new marks have been made.\n" +
+    "    mark(newMarks, namesOf(moved))\n" +
     "  end\n" +
     "  redis.call('ZREM', directory, entry)\n" +
-    "  replaceEntry(into, unionOf(marksOf(into), marksOf(entry)))\n" +
     "  eachPrefixWith(sub(entry, 1, find(entry, '\\0', 1, true) - 1), 1, function(prefix)\n" +
     "    redis.call('DEL', tops .. prefix)\n" +
     "  end)\n" +
     "  if redis.call('ZCARD', directory) == 1 then\n" +
     "    redis.call('DEL', directory)\n" +
+    "    dropMarks()\n" +
+    "  else\n" +
+    "    renewMarks()\n" +
     "  end\n" +
     "end\n" +
     "\n" +
@@ -678,11 +737,12 @@ export const bookApply = new Script({
     "local function put(member, rank)\n" +
     "  local key, entry = placeOf(member)\n" +
     "  local isNew = redis.call('ZADD', key, rank, member) == 1\n" +
+    "  if isNew and entry then\n" +
+    "    mark(marks, { member })\n" +
+    "    mark(newMarks, { member })\n" +
+    "  end\n" +
     "  if isNew and redis.call('ZCARD', key) > MOST_BLOCK then\n" +
     "    split(key, entry)\n" +
-    "  elseif isNew and entry then\n" +
-    "    local marks = unionOf(marksOf(entry), markOf(member) or '')\n" +
-    "    replaceEntry(entry, #marks > MOST_MARKS and marksIn(contentOf(key)) or marks)\n" +
     "  end\n" +
     "  settle(member, tonumber(rank), isNew)\n" +
     "end\n" +
@@ -872,22 +932,9 @@ export const bookComplete = new Script({
     "  return at + (first < 0xC0 and 0 or first < 0xE0 and 1 or first < 0xF0 and 2 or 3)\n" +
     "end\n" +
     "\n" +
-    "-- An entry of the directory is where a block begins, NUL, its number, NUL, and the marks of its members.\n" +
+    "-- An entry of the directory is where a block begins, NUL, and its number.\n" +
     "local function keyOf(entry)\n" +
-    "  local from = find(entry, '\\0', 1, true) + 1\n" +
-    "  return blocks .. sub(entry, from, find(entry, '\\0', from, true) - 1)\n" +
-    "end\n" +
-    "\n" +
-    "-- One of 190 bytes that stands for the first five bytes of a text: a block without the mark of a text has no member that begins with it.\n" +
-    "-- Nine of ten blocks in which a typing error would have to be needn't be looked into.\n" +
-    "local function markOf(text)\n" +
-    "  local a, b, c, d, e = byte(text, 1, 5)\n" +
-    "  return e and string.char(64 + (a + 5 * b + 17 * c + 41 * d + 83 * e) % 190)\n" +
-    "end\n" +
-    "\n" +
-    "-- Where the marks of an entry begin.\n" +
-    "local function marksFrom(entry)\n" +
-    "  return find(entry, '\\0', find(entry, '\\0', 1, true) + 1, true) + 1\n" +
+    "  return blocks .. sub(entry, find(entry, '\\0', 1, true) + 1)\n" +
     "end\n" +
     "\n" +
     "-- The block that a member belongs to, and its entry in the directory; a book of one block has none.\n" +
@@ -934,13 +981,7 @@ export const bookComplete = new Script({
     "  elseif not entries[1] then\n" +
     "    return { firstBlock }\n" +
     "  end\n" +
-    "  local mark, found = markOf(prefix), {}\n" +
-    "  for i = 1, isWithin(entries[1], prefix) and 2 or 1 do\n" +
-    "    if not mark or find(entries[i], mark, marksFrom(entries[i]), true) then\n" +
-    "      found[#found + 1] = keyOf(entries[i])\n" +
-    "    end\n" +
-    "  end\n" +
-    "  return found\n" +
+    "  return { keyOf(entries[1]), isWithin(entries[1], prefix) and keyOf(entries[2]) or nil }\n" +
     "end\n" +
     "\n" +
     "-- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes\n" +
@@ -1486,7 +1527,7 @@ export const bookComplete = new Script({
 export const bookFuzzy = new Script({
   name: "book.fuzzy",
   isReadOnly: true,
-  keys: ["directory","cards","firstBlock","tops","absent"],
+  keys: ["directory","cards","firstBlock","tops","marks","absent"],
   args: ["halfLifeMs","limit","afterRank","afterMember","isOfLast"],
   restArg: "tokens",
   source: "#!lua flags=no-writes\n" +
@@ -1501,6 +1542,7 @@ export const bookFuzzy = new Script({
     "--   cards        see book.apply.lua\n" +
     "--   firstBlock   see book.apply.lua\n" +
     "--   tops         see book.apply.lua\n" +
+    "--   marks        see book.apply.lua\n" +
     "--   absent       never exists: while the slot moves, a node refuses a call of whose keys it lacks one, and so runs none\n" +
     "-- ARGV\n" +
     "--   halfLifeMs   as for book.apply.lua\n" +
@@ -1513,7 +1555,7 @@ export const bookFuzzy = new Script({
     "--   an array with the member by which each entry was found, and its rank behind it, the best first; an array with the card of each\n" +
     "--   or an empty string, or empty if none has one; how many half-lives the server's clock counts, 0 without; and how many of the\n" +
     "--   entries were found by other edits than of the last code point: they come first\n" +
-    "local directory, cards, firstBlock, tops, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local directory, cards, firstBlock, tops, marks, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
     "local halfLifeMs, limit = tonumber(ARGV[1]), tonumber(ARGV[2])\n" +
     "local afterRank, afterMember, isOfLast = ARGV[3], ARGV[4], ARGV[5] == '1'\n" +
     "local tokens = { unpack(ARGV, 6) }\n" +
@@ -1551,22 +1593,9 @@ export const bookFuzzy = new Script({
     "  return at + (first < 0xC0 and 0 or first < 0xE0 and 1 or first < 0xF0 and 2 or 3)\n" +
     "end\n" +
     "\n" +
-    "-- An entry of the directory is where a block begins, NUL, its number, NUL, and the marks of its members.\n" +
+    "-- An entry of the directory is where a block begins, NUL, and its number.\n" +
     "local function keyOf(entry)\n" +
-    "  local from = find(entry, '\\0', 1, true) + 1\n" +
-    "  return blocks .. sub(entry, from, find(entry, '\\0', from, true) - 1)\n" +
-    "end\n" +
-    "\n" +
-    "-- One of 190 bytes that stands for the first five bytes of a text: a block without the mark of a text has no member that begins with it.\n" +
-    "-- Nine of ten blocks in which a typing error would have to be needn't be looked into.\n" +
-    "local function markOf(text)\n" +
-    "  local a, b, c, d, e = byte(text, 1, 5)\n" +
-    "  return e and string.char(64 + (a + 5 * b + 17 * c + 41 * d + 83 * e) % 190)\n" +
-    "end\n" +
-    "\n" +
-    "-- Where the marks of an entry begin.\n" +
-    "local function marksFrom(entry)\n" +
-    "  return find(entry, '\\0', find(entry, '\\0', 1, true) + 1, true) + 1\n" +
+    "  return blocks .. sub(entry, find(entry, '\\0', 1, true) + 1)\n" +
     "end\n" +
     "\n" +
     "-- The block that a member belongs to, and its entry in the directory; a book of one block has none.\n" +
@@ -1613,13 +1642,7 @@ export const bookFuzzy = new Script({
     "  elseif not entries[1] then\n" +
     "    return { firstBlock }\n" +
     "  end\n" +
-    "  local mark, found = markOf(prefix), {}\n" +
-    "  for i = 1, isWithin(entries[1], prefix) and 2 or 1 do\n" +
-    "    if not mark or find(entries[i], mark, marksFrom(entries[i]), true) then\n" +
-    "      found[#found + 1] = keyOf(entries[i])\n" +
-    "    end\n" +
-    "  end\n" +
-    "  return found\n" +
+    "  return { keyOf(entries[1]), isWithin(entries[1], prefix) and keyOf(entries[2]) or nil }\n" +
     "end\n" +
     "\n" +
     "-- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes\n" +
@@ -1997,9 +2020,27 @@ export const bookFuzzy = new Script({
     "    end\n" +
     "  end\n" +
     "end\n" +
+    "-- Marks: a bit for what each member begins with, up to the fifth and up to the sixth byte, in one text. A search with an edit asks for\n" +
+    "-- hundreds of places where hardly anything is, and one command tells of many which needn't be looked for. A bit may be set for nothing, as\n" +
+    "-- those of members that have gone are until there are new marks. In front are 256 bits for the bytes that the first six are of.\n" +
+    "-- Expects: sub, byte, marks.\n" +
+    "\n" +
+    "-- Bytes that have marks.\n" +
+    "local LENGTHS = { 5, 6 }\n" +
+    "local ALPHABET = 256\n" +
+    "\n" +
+    "local function numberOf(a, b, c, d, e, f)\n" +
+    "  local number = (((a * 131 + b) * 131 + c) * 131 + d) * 131 + e\n" +
+    "  return f and number * 131 + f or number\n" +
+    "end\n" +
+    "\n" +
+    "-- As a string, of a number and how many bits there are behind the alphabet.\n" +
+    "local function bitOf(number, bits)\n" +
+    "  return string.format('%d', ALPHABET + number % bits)\n" +
+    "end\n" +
     "-- Members that begin with what one edit makes of a token. The order of bytes is walked as a tree: behind each beginning of the\n" +
     "-- token, what follows differs in one code point, so it is looked for behind each code point that follows there.\n" +
-    "-- Expects: book.scan.part.lua and book.ranked.part.lua before it.\n" +
+    "-- Expects: book.scan.part.lua, book.ranked.part.lua and book.marks.part.lua before it.\n" +
     "\n" +
     "-- Shorter tokens are not edited: they would find too much.\n" +
     "local LEAST_POINTS = 3\n" +
@@ -2009,6 +2050,67 @@ export const bookFuzzy = new Script({
     "\n" +
     "-- A look at the directory takes a quarter of the time of one into a block.\n" +
     "local PLACE = 0.25\n" +
+    "-- And to ask the marks for one takes less.\n" +
+    "local ASKED = 0.1\n" +
+    "\n" +
+    "local bits = 8 * redis.call('STRLEN', marks) - ALPHABET\n" +
+    "\n" +
+    "-- Those of some texts with which a member may begin. Marks for up to so many bytes have been asked, by default none.\n" +
+    "local function mayBegin(texts, known)\n" +
+    "  for i = 1, bits > 0 and #LENGTHS or 0 do\n" +
+    "    local length, found, asked, args = LENGTHS[i], {}, {}, {}\n" +
+    "    for _, text in ipairs(texts) do\n" +
+    "      if #text >= length and length > (known or 0) then\n" +
+    "        local at = #args\n" +
+    "        asked[#asked + 1], args[at + 1], args[at + 2] = text, 'GET', 'u1'\n" +
+    "        args[at + 3] = bitOf(numberOf(byte(text, 1, length)), bits)\n" +
+    "      else\n" +
+    "        found[#found + 1] = text\n" +
+    "      end\n" +
+    "    end\n" +
+    "    local isMarked = asked[1] and redis.call('BITFIELD_RO', marks, unpack(args))\n" +
+    "    for j, text in ipairs(asked) do\n" +
+    "      found[#found + 1] = isMarked[j] == 1 and text or nil\n" +
+    "    end\n" +
+    "    texts = found\n" +
+    "  end\n" +
+    "  return texts\n" +
+    "end\n" +
+    "\n" +
+    "-- The bytes that names begin with, where all of them are ASCII.\n" +
+    "local function readAlphabet()\n" +
+    "  local alphabet, found = bits > 0 and redis.call('GETRANGE', marks, '0', ALPHABET / 8 - 1) or '', {}\n" +
+    "  if find(alphabet, '[^%z]', 17) then\n" +
+    "    return nil\n" +
+    "  end\n" +
+    "  for one = 32, alphabet ~= '' and 127 or 0 do\n" +
+    "    if math.floor(byte(alphabet, math.floor(one / 8) + 1) / 2 ^ (7 - one % 8)) % 2 == 1 then\n" +
+    "      found[#found + 1] = one\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return found[1] and found\n" +
+    "end\n" +
+    "\n" +
+    "-- With which of the texts, each two texts with a byte of the alphabet between them, a member may begin.\n" +
+    "local function mayBeginBetween(head, tails, alphabet)\n" +
+    "  local args, texts, count = {}, {}, 0\n" +
+    "  local factor = 131 ^ (LENGTHS[1] - #head - 1)\n" +
+    "  for _, tail in ipairs(tails) do\n" +
+    "    local base = numberOf(byte(head .. '\\0' .. tail, 1, LENGTHS[1]))\n" +
+    "    for _, one in ipairs(alphabet) do\n" +
+    "      args[count + 1], args[count + 2], args[count + 3] = 'GET', 'u1', bitOf(base + factor * one, bits)\n" +
+    "      count = count + 3\n" +
+    "    end\n" +
+    "  end\n" +
+    "  for i, isMarked in ipairs(redis.call('BITFIELD_RO', marks, unpack(args))) do\n" +
+    "    if isMarked == 1 then\n" +
+    "      local at = i - 1\n" +
+    "      local one = at % #alphabet\n" +
+    "      texts[#texts + 1] = head .. string.char(alphabet[one + 1]) .. tails[(at - one) / #alphabet + 1]\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return texts\n" +
+    "end\n" +
     "\n" +
     "local function pointsOf(token)\n" +
     "  local points, at = {}, 1\n" +
@@ -2063,6 +2165,7 @@ export const bookFuzzy = new Script({
     "-- is the best that any of them has in front: a few are told of the hundreds that there may be.\n" +
     "local function candidates(orders, most, cursor)\n" +
     "  local lists, at, seen, floor = {}, {}, {}, nil\n" +
+    "  local alphabet = readAlphabet()\n" +
     "\n" +
     "  local function visit(list, isWanted)\n" +
     "    local wanted = list\n" +
@@ -2116,10 +2219,10 @@ export const bookFuzzy = new Script({
     "\n" +
     "    -- All of a prefix that an edit gives.\n" +
     "    local function check(edited)\n" +
-    "      if edited == shorter or checked[edited] or begins(edited, token) or looked >= MOST_EDITS then\n" +
+    "      if looked >= MOST_EDITS then\n" +
     "        return\n" +
     "      end\n" +
-    "      checked[edited], looked = true, looked + PLACE\n" +
+    "      looked = looked + PLACE\n" +
     "      if second then\n" +
     "        scan(edited, literal(edited) .. '*' .. behind, edited, visit)\n" +
     "        return\n" +
@@ -2133,6 +2236,19 @@ export const bookFuzzy = new Script({
     "      visit(list)\n" +
     "      local last = list[most]\n" +
     "      floor = last and (not floor or precedes(last, floor)) and last or floor\n" +
+    "    end\n" +
+    "\n" +
+    "    local function checkAll(texts, known)\n" +
+    "      local wanted = {}\n" +
+    "      for _, edited in ipairs(looked < MOST_EDITS and texts or {}) do\n" +
+    "        if edited ~= shorter and not checked[edited] and not begins(edited, token) then\n" +
+    "          checked[edited], wanted[#wanted + 1] = true, edited\n" +
+    "        end\n" +
+    "      end\n" +
+    "      looked = looked + ASKED * #wanted\n" +
+    "      for _, edited in ipairs(mayBegin(wanted, known)) do\n" +
+    "        check(edited)\n" +
+    "      end\n" +
     "    end\n" +
     "\n" +
     "    -- Behind a light prefix, a look at its blocks tells all.\n" +
@@ -2149,10 +2265,8 @@ export const bookFuzzy = new Script({
     "      prefix = table.concat(points, '', 1, at - 1)\n" +
     "      local tail = table.concat(points, '', at + 1)\n" +
     "      local isLast = at == #points\n" +
-    "      if not isLast then\n" +
-    "        check(prefix .. tail)\n" +
-    "        check(prefix .. points[at + 1] .. points[at] .. table.concat(points, '', at + 2))\n" +
-    "      end\n" +
+    "      local without = prefix .. tail\n" +
+    "      local swapped = not isLast and prefix .. points[at + 1] .. points[at] .. table.concat(points, '', at + 2)\n" +
     "      local more = points[at] .. tail\n" +
     "      local pattern = '*' .. literal(isLast and more or tail) .. '*' .. behind\n" +
     "\n" +
@@ -2164,21 +2278,27 @@ export const bookFuzzy = new Script({
     "      end\n" +
     "\n" +
     "      -- What follows a prefix byte by byte, until it is a code point.\n" +
-    "      local function follow(part)\n" +
+    "      local function follow(part, texts)\n" +
     "        local places, children = partsOf(part)\n" +
     "        lookInto(places, literal(part) .. pattern, isNear)\n" +
     "        for _, child in ipairs(children) do\n" +
     "          if #child < endOf(child, #prefix + 1) and looked < MOST_EDITS then\n" +
-    "            follow(child)\n" +
+    "            follow(child, {})\n" +
     "          else\n" +
-    "            if not isLast then\n" +
-    "              check(child .. tail)\n" +
-    "            end\n" +
-    "            check(child .. more)\n" +
+    "            texts[#texts + 1] = child .. more\n" +
+    "            texts[#texts + 1] = not isLast and child .. tail or nil\n" +
     "          end\n" +
     "        end\n" +
+    "        checkAll(texts)\n" +
     "      end\n" +
-    "      follow(prefix)\n" +
+    "      local others = isLast and {} or { without, swapped }\n" +
+    "      if alphabet and #prefix < LENGTHS[1] and #prefix + 1 + #tail >= LENGTHS[1] then\n" +
+    "        checkAll(others)\n" +
+    "        looked = looked + ASKED * #alphabet\n" +
+    "        checkAll(mayBeginBetween(prefix, isLast and { more } or { tail, more }, alphabet), LENGTHS[1])\n" +
+    "      else\n" +
+    "        follow(prefix, others)\n" +
+    "      end\n" +
     "    end\n" +
     "  end\n" +
     "\n" +
@@ -2350,22 +2470,9 @@ export const bookGet = new Script({
     "  return at + (first < 0xC0 and 0 or first < 0xE0 and 1 or first < 0xF0 and 2 or 3)\n" +
     "end\n" +
     "\n" +
-    "-- An entry of the directory is where a block begins, NUL, its number, NUL, and the marks of its members.\n" +
+    "-- An entry of the directory is where a block begins, NUL, and its number.\n" +
     "local function keyOf(entry)\n" +
-    "  local from = find(entry, '\\0', 1, true) + 1\n" +
-    "  return blocks .. sub(entry, from, find(entry, '\\0', from, true) - 1)\n" +
-    "end\n" +
-    "\n" +
-    "-- One of 190 bytes that stands for the first five bytes of a text: a block without the mark of a text has no member that begins with it.\n" +
-    "-- Nine of ten blocks in which a typing error would have to be needn't be looked into.\n" +
-    "local function markOf(text)\n" +
-    "  local a, b, c, d, e = byte(text, 1, 5)\n" +
-    "  return e and string.char(64 + (a + 5 * b + 17 * c + 41 * d + 83 * e) % 190)\n" +
-    "end\n" +
-    "\n" +
-    "-- Where the marks of an entry begin.\n" +
-    "local function marksFrom(entry)\n" +
-    "  return find(entry, '\\0', find(entry, '\\0', 1, true) + 1, true) + 1\n" +
+    "  return blocks .. sub(entry, find(entry, '\\0', 1, true) + 1)\n" +
     "end\n" +
     "\n" +
     "-- The block that a member belongs to, and its entry in the directory; a book of one block has none.\n" +
@@ -2412,13 +2519,7 @@ export const bookGet = new Script({
     "  elseif not entries[1] then\n" +
     "    return { firstBlock }\n" +
     "  end\n" +
-    "  local mark, found = markOf(prefix), {}\n" +
-    "  for i = 1, isWithin(entries[1], prefix) and 2 or 1 do\n" +
-    "    if not mark or find(entries[i], mark, marksFrom(entries[i]), true) then\n" +
-    "      found[#found + 1] = keyOf(entries[i])\n" +
-    "    end\n" +
-    "  end\n" +
-    "  return found\n" +
+    "  return { keyOf(entries[1]), isWithin(entries[1], prefix) and keyOf(entries[2]) or nil }\n" +
     "end\n" +
     "\n" +
     "-- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes\n" +
@@ -2563,22 +2664,9 @@ export const bookList = new Script({
     "  return at + (first < 0xC0 and 0 or first < 0xE0 and 1 or first < 0xF0 and 2 or 3)\n" +
     "end\n" +
     "\n" +
-    "-- An entry of the directory is where a block begins, NUL, its number, NUL, and the marks of its members.\n" +
+    "-- An entry of the directory is where a block begins, NUL, and its number.\n" +
     "local function keyOf(entry)\n" +
-    "  local from = find(entry, '\\0', 1, true) + 1\n" +
-    "  return blocks .. sub(entry, from, find(entry, '\\0', from, true) - 1)\n" +
-    "end\n" +
-    "\n" +
-    "-- One of 190 bytes that stands for the first five bytes of a text: a block without the mark of a text has no member that begins with it.\n" +
-    "-- Nine of ten blocks in which a typing error would have to be needn't be looked into.\n" +
-    "local function markOf(text)\n" +
-    "  local a, b, c, d, e = byte(text, 1, 5)\n" +
-    "  return e and string.char(64 + (a + 5 * b + 17 * c + 41 * d + 83 * e) % 190)\n" +
-    "end\n" +
-    "\n" +
-    "-- Where the marks of an entry begin.\n" +
-    "local function marksFrom(entry)\n" +
-    "  return find(entry, '\\0', find(entry, '\\0', 1, true) + 1, true) + 1\n" +
+    "  return blocks .. sub(entry, find(entry, '\\0', 1, true) + 1)\n" +
     "end\n" +
     "\n" +
     "-- The block that a member belongs to, and its entry in the directory; a book of one block has none.\n" +
@@ -2625,13 +2713,7 @@ export const bookList = new Script({
     "  elseif not entries[1] then\n" +
     "    return { firstBlock }\n" +
     "  end\n" +
-    "  local mark, found = markOf(prefix), {}\n" +
-    "  for i = 1, isWithin(entries[1], prefix) and 2 or 1 do\n" +
-    "    if not mark or find(entries[i], mark, marksFrom(entries[i]), true) then\n" +
-    "      found[#found + 1] = keyOf(entries[i])\n" +
-    "    end\n" +
-    "  end\n" +
-    "  return found\n" +
+    "  return { keyOf(entries[1]), isWithin(entries[1], prefix) and keyOf(entries[2]) or nil }\n" +
     "end\n" +
     "\n" +
     "-- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes\n" +
@@ -2989,22 +3071,9 @@ export const bookQuick = new Script({
     "  return at + (first < 0xC0 and 0 or first < 0xE0 and 1 or first < 0xF0 and 2 or 3)\n" +
     "end\n" +
     "\n" +
-    "-- An entry of the directory is where a block begins, NUL, its number, NUL, and the marks of its members.\n" +
+    "-- An entry of the directory is where a block begins, NUL, and its number.\n" +
     "local function keyOf(entry)\n" +
-    "  local from = find(entry, '\\0', 1, true) + 1\n" +
-    "  return blocks .. sub(entry, from, find(entry, '\\0', from, true) - 1)\n" +
-    "end\n" +
-    "\n" +
-    "-- One of 190 bytes that stands for the first five bytes of a text: a block without the mark of a text has no member that begins with it.\n" +
-    "-- Nine of ten blocks in which a typing error would have to be needn't be looked into.\n" +
-    "local function markOf(text)\n" +
-    "  local a, b, c, d, e = byte(text, 1, 5)\n" +
-    "  return e and string.char(64 + (a + 5 * b + 17 * c + 41 * d + 83 * e) % 190)\n" +
-    "end\n" +
-    "\n" +
-    "-- Where the marks of an entry begin.\n" +
-    "local function marksFrom(entry)\n" +
-    "  return find(entry, '\\0', find(entry, '\\0', 1, true) + 1, true) + 1\n" +
+    "  return blocks .. sub(entry, find(entry, '\\0', 1, true) + 1)\n" +
     "end\n" +
     "\n" +
     "-- The block that a member belongs to, and its entry in the directory; a book of one block has none.\n" +
@@ -3051,13 +3120,7 @@ export const bookQuick = new Script({
     "  elseif not entries[1] then\n" +
     "    return { firstBlock }\n" +
     "  end\n" +
-    "  local mark, found = markOf(prefix), {}\n" +
-    "  for i = 1, isWithin(entries[1], prefix) and 2 or 1 do\n" +
-    "    if not mark or find(entries[i], mark, marksFrom(entries[i]), true) then\n" +
-    "      found[#found + 1] = keyOf(entries[i])\n" +
-    "    end\n" +
-    "  end\n" +
-    "  return found\n" +
+    "  return { keyOf(entries[1]), isWithin(entries[1], prefix) and keyOf(entries[2]) or nil }\n" +
     "end\n" +
     "\n" +
     "-- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes\n" +
@@ -3213,7 +3276,7 @@ export const bookQuick = new Script({
     "    return false\n" +
     "  end\n" +
     "  local from, pattern, more = #prefix + 1, literal(prefix) .. '*', nil\n" +
-    "  list = places[1] and pairsIn(places[1], pattern, from) or {}\n" +
+    "  list = pairsIn(places[1], pattern, from)\n" +
     "  if places[2] then\n" +
     "    more = pairsIn(places[2], pattern, from)\n" +
     "    if list[1] and more[1] then\n" +

@@ -74,7 +74,7 @@ test('100 handles of 12 bytes in a list take at most 1.75 KB', async () => {
 test('a book has the keys of the table, all of one hash tag, and none when it is empty', async () => {
   const prefix = freshPrefix();
   const book = new AddressBook(redis, '}x', { prefix });
-  const entries = Array.from({ length: 300 }, (_, index) => ({
+  const entries = Array.from({ length: 800 }, (_, index) => ({
     key: String(index),
     display: `Jo ${index}`,
     score: index,
@@ -88,10 +88,11 @@ test('a book has the keys of the table, all of one hash tag, and none when it is
   await book.page('', { order: 'alphabetical' });
   await book.get('7');
   const keys = await redis.keys(`${prefix}:*`);
-  const KEY = /^:autocomplete:\{%7Dx\}:(meta:1|cards:1|directory:1|b:1:\d+|t:1:.*|request:1:x)$/;
+  const KEY =
+    /^:autocomplete:\{%7Dx\}:(meta:1|cards:1|directory:1|marks:1(:new)?|b:1:\d+|t:1:.*|request:1:x)$/;
   expect(keys.filter((key) => !KEY.test(key.slice(prefix.length)))).toEqual([]);
   const kinds = new Set(keys.map((key) => key.slice(prefix.length).split(':')[3]));
-  expect(kinds).toEqual(new Set(['b', 'cards', 'directory', 'meta', 'request', 't']));
+  expect(kinds).toEqual(new Set(['b', 'cards', 'directory', 'marks', 'meta', 'request', 't']));
   const sizes = await Promise.all(keys.filter((key) => /:(b|t):/.test(key)).map((key) => redis.zcard(key)));
   expect(Math.max(...sizes)).toBeLessThanOrEqual(128);
   await Promise.all(entries.map(({ key }) => book.remove(key)));

@@ -5,12 +5,14 @@
 -- said by its members stands on its card. An entry without a card has the members that follow from its key.
 --
 -- KEYS
---   directory    ZSET with score 0 of <start> NUL <number of block> NUL <marks>, of a book of several blocks; until there is only one
---   meta         HASH: size (entries), blocks (the highest number); until the book is empty
+--   directory    ZSET with score 0 of <start> NUL <number of block>, of a book of several blocks; until there is only one
+--   meta         HASH: size (entries), blocks (the highest number), markedUntil (the number from which on new marks are begun), markedTo (up to
+--                where they are made); until the book is empty
 --   cards        HASH encoded key -> forms, each behind \1 but for the first, NUL, what Lua does not read; until the last card goes
 --   firstBlock   ZSET member -> rank; blocks with other numbers have other ends of this name; until it is empty
 --   tops         the beginning of the names of the top sets: ZSET member -> rank, behind it the prefix; until the prefix is light
 --   requests     the beginning of the names of the boosts with an id: STRING <amount> NUL <encoded key> NUL <new score>; for an hour
+--   marks        STRING, bits for what members begin with, of a book of 64 blocks and more, until one is left; behind :new, those being made
 --   absent       never exists: while the slot moves, a node refuses a call of whose keys it lacks one, and so runs none
 -- ARGV
 --   halfLifeMs   scores halve in so long, ms; 0: they are as they were set
@@ -20,7 +22,7 @@
 --   for each: add and remove, 1 if the entry was there, else 0; boost, the new score as a string, or an empty one if it is not there,
 --   or ! if another boost has had its id
 local directory, meta, cards, firstBlock, tops = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local requests, absent = KEYS[6], KEYS[7]
+local requests, marks, absent = KEYS[6], KEYS[7], KEYS[8]
 local halfLifeMs = tonumber(ARGV[1])
 local changes = ARGV
 local find = string.find
@@ -30,17 +32,20 @@ local REMEMBERED_MS = '3600000'
 -- include book.ranked.part.lua
 -- include book.forms.part.lua
 -- include book.tops.part.lua
+-- include book.marks.part.lua
+-- include book.marking.part.lua
 -- include book.blocks.part.lua
 -- include book.score.part.lua
 
 local function put(member, rank)
   local key, entry = placeOf(member)
   local isNew = redis.call('ZADD', key, rank, member) == 1
+  if isNew and entry then
+    mark(marks, { member })
+    mark(newMarks, { member })
+  end
   if isNew and redis.call('ZCARD', key) > MOST_BLOCK then
     split(key, entry)
-  elseif isNew and entry then
-    local marks = unionOf(marksOf(entry), markOf(member) or '')
-    replaceEntry(entry, #marks > MOST_MARKS and marksIn(contentOf(key)) or marks)
   end
   settle(member, tonumber(rank), isNew)
 end

@@ -1,10 +1,8 @@
 -- Blocks that grow too large or too small.
--- Expects: book.tops.part.lua before it, meta.
+-- Expects: book.tops.part.lua and book.marking.part.lua before it, meta.
 
 -- The listpack of a sorted set ends at 128 members, by the server's default.
 local MOST_BLOCK, LEAST_BLOCK, MERGED_BLOCK = 46, 8, 30
--- Marks of members that have gone stay, until there are so many.
-local MOST_MARKS = 60
 
 local function contentOf(key)
   local list, found = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES'), {}
@@ -32,33 +30,6 @@ local function eachPrefixWith(start, count, act)
   end
 end
 
--- Marks, each once.
-local function unionOf(marks, more)
-  for mark in string.gmatch(more, '.') do
-    marks = find(marks, mark, 1, true) and marks or marks .. mark
-  end
-  return marks
-end
-
-local function marksOf(entry)
-  return sub(entry, marksFrom(entry))
-end
-
-local function marksIn(content)
-  local marks = ''
-  for _, one in ipairs(content) do
-    marks = unionOf(marks, markOf(one.member) or '')
-  end
-  return marks
-end
-
-local function replaceEntry(entry, marks)
-  if marks ~= marksOf(entry) then
-    redis.call('ZREM', directory, entry)
-    redis.call('ZADD', directory, '0', sub(entry, 1, -1 - #marksOf(entry)) .. marks)
-  end
-end
-
 local function split(key, entry)
   local all = contentOf(key)
   table.sort(all, function(a, b)
@@ -72,25 +43,28 @@ local function split(key, entry)
     cut = endOf(high, cut + 1)
   until sub(low, 1, cut) ~= sub(high, 1, cut)
   local start = sub(high, 1, cut)
-  local lower, upper, names = {}, {}, {}
-  for i, one in ipairs(all) do
-    if i > half then
-      upper[#upper + 1], names[#names + 1] = one, one.member
-    else
-      lower[i] = one
-    end
+  local upper, names = {}, {}
+  for i = half + 1, #all do
+    upper[i - half], names[i - half] = all[i], all[i].member
   end
   local id = redis.call('HINCRBY', meta, 'blocks', 1)
   -- The block that a book begins with has an entry as soon as there is another one.
-  if entry then
-    replaceEntry(entry, marksIn(lower))
-  else
-    redis.call('ZADD', directory, '0', '\0000\0' .. marksIn(lower))
+  if not entry then
+    redis.call('ZADD', directory, '0', '\0000')
   end
-  redis.call('ZADD', directory, '0', start .. '\0' .. id .. '\0' .. marksIn(upper))
+  redis.call('ZADD', directory, '0', start .. '\0' .. id)
   append(blocks .. id, upper)
   redis.call('ZREM', key, unpack(names))
   eachPrefixWith(start, 2, build)
+  renewMarks()
+end
+
+local function namesOf(content)
+  local names = {}
+  for i, one in ipairs(content) do
+    names[i] = one.member
+  end
+  return names
 end
 
 -- Takes the block of an entry into the one before it.
@@ -100,14 +74,18 @@ local function join(into, entry)
   if #moved > 0 then
     append(keyOf(into), moved)
     redis.call('DEL', from)
+    -- They may come where new marks have been made.
+    mark(newMarks, namesOf(moved))
   end
   redis.call('ZREM', directory, entry)
-  replaceEntry(into, unionOf(marksOf(into), marksOf(entry)))
   eachPrefixWith(sub(entry, 1, find(entry, '\0', 1, true) - 1), 1, function(prefix)
     redis.call('DEL', tops .. prefix)
   end)
   if redis.call('ZCARD', directory) == 1 then
     redis.call('DEL', directory)
+    dropMarks()
+  else
+    renewMarks()
   end
 end
 

@@ -1,6 +1,6 @@
 -- Members that begin with what one edit makes of a token. The order of bytes is walked as a tree: behind each beginning of the
 -- token, what follows differs in one code point, so it is looked for behind each code point that follows there.
--- Expects: book.scan.part.lua and book.ranked.part.lua before it.
+-- Expects: book.scan.part.lua, book.ranked.part.lua and book.marks.part.lua before it.
 
 -- Shorter tokens are not edited: they would find too much.
 local LEAST_POINTS = 3
@@ -10,6 +10,67 @@ local MOST_EDITS = 1000
 
 -- A look at the directory takes a quarter of the time of one into a block.
 local PLACE = 0.25
+-- And to ask the marks for one takes less.
+local ASKED = 0.1
+
+local bits = 8 * redis.call('STRLEN', marks) - ALPHABET
+
+-- Those of some texts with which a member may begin. Marks for up to so many bytes have been asked, by default none.
+local function mayBegin(texts, known)
+  for i = 1, bits > 0 and #LENGTHS or 0 do
+    local length, found, asked, args = LENGTHS[i], {}, {}, {}
+    for _, text in ipairs(texts) do
+      if #text >= length and length > (known or 0) then
+        local at = #args
+        asked[#asked + 1], args[at + 1], args[at + 2] = text, 'GET', 'u1'
+        args[at + 3] = bitOf(numberOf(byte(text, 1, length)), bits)
+      else
+        found[#found + 1] = text
+      end
+    end
+    local isMarked = asked[1] and redis.call('BITFIELD_RO', marks, unpack(args))
+    for j, text in ipairs(asked) do
+      found[#found + 1] = isMarked[j] == 1 and text or nil
+    end
+    texts = found
+  end
+  return texts
+end
+
+-- The bytes that names begin with, where all of them are ASCII.
+local function readAlphabet()
+  local alphabet, found = bits > 0 and redis.call('GETRANGE', marks, '0', ALPHABET / 8 - 1) or '', {}
+  if find(alphabet, '[^%z]', 17) then
+    return nil
+  end
+  for one = 32, alphabet ~= '' and 127 or 0 do
+    if math.floor(byte(alphabet, math.floor(one / 8) + 1) / 2 ^ (7 - one % 8)) % 2 == 1 then
+      found[#found + 1] = one
+    end
+  end
+  return found[1] and found
+end
+
+-- With which of the texts, each two texts with a byte of the alphabet between them, a member may begin.
+local function mayBeginBetween(head, tails, alphabet)
+  local args, texts, count = {}, {}, 0
+  local factor = 131 ^ (LENGTHS[1] - #head - 1)
+  for _, tail in ipairs(tails) do
+    local base = numberOf(byte(head .. '\0' .. tail, 1, LENGTHS[1]))
+    for _, one in ipairs(alphabet) do
+      args[count + 1], args[count + 2], args[count + 3] = 'GET', 'u1', bitOf(base + factor * one, bits)
+      count = count + 3
+    end
+  end
+  for i, isMarked in ipairs(redis.call('BITFIELD_RO', marks, unpack(args))) do
+    if isMarked == 1 then
+      local at = i - 1
+      local one = at % #alphabet
+      texts[#texts + 1] = head .. string.char(alphabet[one + 1]) .. tails[(at - one) / #alphabet + 1]
+    end
+  end
+  return texts
+end
 
 local function pointsOf(token)
   local points, at = {}, 1
@@ -64,6 +125,7 @@ end
 -- is the best that any of them has in front: a few are told of the hundreds that there may be.
 local function candidates(orders, most, cursor)
   local lists, at, seen, floor = {}, {}, {}, nil
+  local alphabet = readAlphabet()
 
   local function visit(list, isWanted)
     local wanted = list
@@ -117,10 +179,10 @@ local function candidates(orders, most, cursor)
 
     -- All of a prefix that an edit gives.
     local function check(edited)
-      if edited == shorter or checked[edited] or begins(edited, token) or looked >= MOST_EDITS then
+      if looked >= MOST_EDITS then
         return
       end
-      checked[edited], looked = true, looked + PLACE
+      looked = looked + PLACE
       if second then
         scan(edited, literal(edited) .. '*' .. behind, edited, visit)
         return
@@ -134,6 +196,19 @@ local function candidates(orders, most, cursor)
       visit(list)
       local last = list[most]
       floor = last and (not floor or precedes(last, floor)) and last or floor
+    end
+
+    local function checkAll(texts, known)
+      local wanted = {}
+      for _, edited in ipairs(looked < MOST_EDITS and texts or {}) do
+        if edited ~= shorter and not checked[edited] and not begins(edited, token) then
+          checked[edited], wanted[#wanted + 1] = true, edited
+        end
+      end
+      looked = looked + ASKED * #wanted
+      for _, edited in ipairs(mayBegin(wanted, known)) do
+        check(edited)
+      end
     end
 
     -- Behind a light prefix, a look at its blocks tells all.
@@ -150,10 +225,8 @@ local function candidates(orders, most, cursor)
       prefix = table.concat(points, '', 1, at - 1)
       local tail = table.concat(points, '', at + 1)
       local isLast = at == #points
-      if not isLast then
-        check(prefix .. tail)
-        check(prefix .. points[at + 1] .. points[at] .. table.concat(points, '', at + 2))
-      end
+      local without = prefix .. tail
+      local swapped = not isLast and prefix .. points[at + 1] .. points[at] .. table.concat(points, '', at + 2)
       local more = points[at] .. tail
       local pattern = '*' .. literal(isLast and more or tail) .. '*' .. behind
 
@@ -165,21 +238,27 @@ local function candidates(orders, most, cursor)
       end
 
       -- What follows a prefix byte by byte, until it is a code point.
-      local function follow(part)
+      local function follow(part, texts)
         local places, children = partsOf(part)
         lookInto(places, literal(part) .. pattern, isNear)
         for _, child in ipairs(children) do
           if #child < endOf(child, #prefix + 1) and looked < MOST_EDITS then
-            follow(child)
+            follow(child, {})
           else
-            if not isLast then
-              check(child .. tail)
-            end
-            check(child .. more)
+            texts[#texts + 1] = child .. more
+            texts[#texts + 1] = not isLast and child .. tail or nil
           end
         end
+        checkAll(texts)
       end
-      follow(prefix)
+      local others = isLast and {} or { without, swapped }
+      if alphabet and #prefix < LENGTHS[1] and #prefix + 1 + #tail >= LENGTHS[1] then
+        checkAll(others)
+        looked = looked + ASKED * #alphabet
+        checkAll(mayBeginBetween(prefix, isLast and { more } or { tail, more }, alphabet), LENGTHS[1])
+      else
+        follow(prefix, others)
+      end
     end
   end
 

@@ -10,6 +10,7 @@
 --   cards        see book.apply.lua
 --   firstBlock   see book.apply.lua
 --   tops         see book.apply.lua
+--   marks        see book.apply.lua
 --   absent       never exists: while the slot moves, a node refuses a call of whose keys it lacks one, and so runs none
 -- ARGV
 --   halfLifeMs   as for book.apply.lua
@@ -22,7 +23,7 @@
 --   an array with the member by which each entry was found, and its rank behind it, the best first; an array with the card of each
 --   or an empty string, or empty if none has one; how many half-lives the server's clock counts, 0 without; and how many of the
 --   entries were found by other edits than of the last code point: they come first
-local directory, cards, firstBlock, tops, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local directory, cards, firstBlock, tops, marks, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local halfLifeMs, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 local afterRank, afterMember, isOfLast = ARGV[3], ARGV[4], ARGV[5] == '1'
 local tokens = { unpack(ARGV, 6) }
@@ -34,6 +35,7 @@ local find = string.find
 -- include book.forms.part.lua
 -- include book.tell.part.lua
 -- include book.scan.part.lua
+-- include book.marks.part.lua
 -- include book.edits.part.lua
 
 local cursor = afterRank ~= '' and { member = afterMember, rank = tonumber(afterRank) } or nil

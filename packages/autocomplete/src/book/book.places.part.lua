@@ -30,22 +30,9 @@ local function endOf(text, at)
   return at + (first < 0xC0 and 0 or first < 0xE0 and 1 or first < 0xF0 and 2 or 3)
 end
 
--- An entry of the directory is where a block begins, NUL, its number, NUL, and the marks of its members.
+-- An entry of the directory is where a block begins, NUL, and its number.
 local function keyOf(entry)
-  local from = find(entry, '\0', 1, true) + 1
-  return blocks .. sub(entry, from, find(entry, '\0', from, true) - 1)
-end
-
--- One of 190 bytes that stands for the first five bytes of a text: a block without the mark of a text has no member that begins with it.
--- Nine of ten blocks in which a typing error would have to be needn't be looked into.
-local function markOf(text)
-  local a, b, c, d, e = byte(text, 1, 5)
-  return e and string.char(64 + (a + 5 * b + 17 * c + 41 * d + 83 * e) % 190)
-end
-
--- Where the marks of an entry begin.
-local function marksFrom(entry)
-  return find(entry, '\0', find(entry, '\0', 1, true) + 1, true) + 1
+  return blocks .. sub(entry, find(entry, '\0', 1, true) + 1)
 end
 
 -- The block that a member belongs to, and its entry in the directory; a book of one block has none.
@@ -92,13 +79,7 @@ local function lightPlacesOf(prefix)
   elseif not entries[1] then
     return { firstBlock }
   end
-  local mark, found = markOf(prefix), {}
-  for i = 1, isWithin(entries[1], prefix) and 2 or 1 do
-    if not mark or find(entries[i], mark, marksFrom(entries[i]), true) then
-      found[#found + 1] = keyOf(entries[i])
-    end
-  end
-  return found
+  return { keyOf(entries[1]), isWithin(entries[1], prefix) and keyOf(entries[2]) or nil }
 end
 
 -- What a prefix consists of: the prefixes, one byte longer, that are heavy, and the blocks that hold anything else of it. Bytes

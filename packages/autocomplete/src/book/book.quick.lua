@@ -106,7 +106,7 @@ local function answerTo(last, prefix)
     return false
   end
   local from, pattern, more = #prefix + 1, literal(prefix) .. '*', nil
-  list = places[1] and pairsIn(places[1], pattern, from) or {}
+  list = pairsIn(places[1], pattern, from)
   if places[2] then
     more = pairsIn(places[2], pattern, from)
     if list[1] and more[1] then
