@@ -20,6 +20,8 @@ const CHAT = 'garage';
 
 interface ChatEvent {
   readonly type: string;
+  /** Of the ids: another chat of the name would have another one. */
+  readonly epoch: number;
   readonly message: { readonly id: number };
   readonly token: string;
 }
@@ -54,6 +56,7 @@ abstract class Client {
   readonly ids: number[] = [];
   connections = 0;
   protected token: string | undefined;
+  protected epoch: number | undefined;
   protected readonly gone = new AbortController();
 
   constructor(
@@ -80,8 +83,11 @@ abstract class Client {
   }
 
   /** The event first, then its token: a program that dies in between handles the event again. */
-  protected handle({ type, message, token }: ChatEvent): void {
-    if (type === 'message') this.ids.push(message.id);
+  protected handle({ type, epoch, message, token }: ChatEvent): void {
+    if (type === 'message') {
+      this.ids.push(message.id);
+      this.epoch = epoch;
+    }
     this.token = token;
   }
 }
@@ -93,7 +99,7 @@ class EventClient extends Client {
   }
 
   async ack(upToId: number): Promise<void> {
-    await ask('PUT', `/v1/chats/${CHAT}/members/${this.member}/cursor`, { upToId });
+    await ask('PUT', `/v1/chats/${CHAT}/members/${this.member}/cursor`, { upToId, epoch: this.epoch });
   }
 
   protected async connect(): Promise<void> {
@@ -125,7 +131,7 @@ class SocketClient extends Client {
   }
 
   async ack(upToId: number): Promise<void> {
-    await this.#ask({ ack: { chatId: CHAT, upToId } });
+    await this.#ask({ ack: { chatId: CHAT, upToId, epoch: this.epoch } });
   }
 
   /** Says it again on the next connection until it is answered. */

@@ -1,6 +1,6 @@
 /** Chats and members over HTTP. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { freshPrefix } from '@mortise/test-kit';
+import { connect, freshPrefix } from '@mortise/test-kit';
 
 import type { Answer, Api } from './fixture/api.js';
 import { startApi } from './fixture/api.js';
@@ -76,6 +76,54 @@ test('a request that is repeated gets the same ids, and a key that comes with an
   // It was edited since, so nobody knows what it said.
   expect((await send('POST', messages, 'k', said)).json).toEqual({ id: 2, isDuplicate: true });
   expect((await get(messages)).json.items.slice(0, 2)).toMatchObject([{ body: 'ONE' }, { body: 'ONE' }]);
+});
+
+test('the name of a chat, and the key that created it, are no ids of messages', async () => {
+  expect((await create('named', ['bill'], { body: 'hello' })).json).toMatchObject({ id: 1 });
+  const same = await post('named', 'frank', 'never said before', { id: 'named' });
+  expect([same.status, same.json]).toEqual([201, { id: 2, isDuplicate: false }]);
+  const headers = { 'idempotency-key': 'founded' };
+  const founding = { sender: 'frank', members: ['bill'], body: 'hello' };
+  await api.send({ method: 'POST', path: '/v1/chats', headers, body: founding });
+  expect((await ask('DELETE', 'chats/founded/messages/1?sender=frank')).status).toBe(200);
+  const path = '/v1/chats/founded/messages';
+  const first = await api.send({ method: 'POST', path, headers, body: { sender: 'frank', body: 'new' } });
+  expect([first.status, first.json]).toEqual([201, { id: 3, isDuplicate: false }]);
+});
+
+test.each(['{"x":-0}', '{"x":1e999}', '{"x":[12345678901234567890]}', '-0', 'null', '{"a":1,"a":2}'])(
+  'the same request again with %s is the same',
+  async (json) => {
+    await create('numbers', ['bill']);
+    const sent = {
+      method: 'POST',
+      path: '/v1/chats/numbers/messages',
+      headers: { 'idempotency-key': Buffer.from(json).toString('base64url') },
+      body: `{"sender":"frank","body":${json}}`,
+    };
+    const { status, json: first } = await api.send(sent);
+    expect(status).toBe(201);
+    const again = await api.send(sent);
+    expect([again.status, again.json]).toEqual([200, { ...first, isDuplicate: true }]);
+  },
+);
+
+test('a request that is repeated is compared without reading what was said since', async () => {
+  const redis = connect();
+  await create('long', ['bill']);
+  const said = {
+    method: 'POST',
+    path: '/v1/chats/long/messages',
+    headers: { 'idempotency-key': 'small' },
+    body: { sender: 'frank', body: 'small' },
+  };
+  await api.send(said);
+  await Promise.all(Array.from({ length: 50 }, () => post('long', 'frank', 'x'.repeat(60_000))));
+  const output = async (): Promise<number> =>
+    Number(/total_net_output_bytes:(\d+)/.exec(await redis.info('stats'))![1]);
+  const before = await output();
+  expect((await api.send(said)).json).toEqual({ id: 1, isDuplicate: true });
+  expect((await output()) - before).toBeLessThan(60_000);
 });
 
 test('what is posted is pending for the others until their cursors move', async () => {

@@ -81,6 +81,7 @@ test('begins with what is unread, and goes on with what happens', async () => {
     data: {
       type: 'message',
       chatId: 'garage',
+      epoch: expect.any(Number),
       message: { id: 1, kind: 'message', from: 'frank', body: { text: 'one' }, sentAt: expect.any(Number) },
     },
   });
@@ -236,7 +237,7 @@ test('HEAD opens none', async () => {
 });
 
 test('a client that takes nothing is dropped with a reason, and resumes', async () => {
-  const strict = await start({ STREAM_PATIENCE_MS: '1000', STREAM_HEARTBEAT_MS: '50' });
+  const strict = await start({ STREAM_PATIENCE_MS: '200', STREAM_HEARTBEAT_MS: '50' });
   await create('slow', 'sam');
   const reader = await follow('sam', { at: strict });
   reader.response.pause();

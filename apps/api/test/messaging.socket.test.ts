@@ -42,6 +42,7 @@ test('posts, acks and types for one member, who gets what happens', async () => 
   expect(bill.events[0]).toEqual({
     type: 'message',
     chatId: 'garage',
+    epoch: expect.any(Number),
     message: { id: 1, kind: 'message', from: 'frank', body: 'one', sentAt: expect.any(Number) },
     token: expect.stringMatching(/^[\w-]+$/),
   });

@@ -29,16 +29,17 @@
  * | `<prefix>:messaging:{<chatId>}:joined` | ZSET member → the id behind which they joined, where older ones were stored then | `join`, `leave` | a member when they leave, or at a `join` once nothing older is stored; or twice `retentionMs` after the last `join` |
  * | `<prefix>:messaging:{<chatId>}:ids` | HASH: sender and their id → id | `create`, `post`, `edit`, `delete` | twice `dedupMs` after its first id |
  * | `<prefix>:messaging:{<chatId>}:ids-before` | HASH: the generation before | `post`, `edit`, `delete` | as `ids` |
+ * | `<prefix>:messaging:{<chatId>}:ended` | STRING: the epoch of the chat of this name that ended last | `leave` of the last member | an hour after that, or after its epoch where that is later |
  * | `<prefix>:messaging:{<chatId>}:events` | channel of frames, see `src/follow/frame.ts` | `create`, `post`, `edit`, `delete`, `join`, `leave`; `typing`, `presence` | holds nothing |
  * | `<prefix>:messaging:{<member>}:chats` | ZSET chat → instant of joining, ms: a superset of the chats that have the member | `create`, `join`; whoever reads it cleans it | with its last chat |
- * | `<prefix>:messaging:{<member>}:mutes` | HASH chat → muted until, ms; 0: for ever | `mute`, `unmute`, `leave` | with its last chat |
+ * | `<prefix>:messaging:{<member>}:mutes` | HASH chat → muted until, ms; 0: for ever | `mute`, `unmute`, `leave`, `create`, `join` | with its last chat |
  * | `<prefix>:messaging:{<member>}:member-events` | channel: `c` and a chat that was added; `u`, mutes were changed | `create`, `join`; `mute`, `unmute` | holds nothing |
  * | `<prefix>:messaging:{<channel>}:file-channel` | HASH: epoch (of this making of the channel), last number, bytes reserved, whether it has ended, `ttlMs`, leases of receivers, and who has left while files were listed | `send`, `end`, `files`, `join`, `leave` | a minute after the last file of a channel that has ended, or `ttlMs` after its last use by a sender or receiver |
  * | `<prefix>:messaging:{<channel>}:files` | ZSET id → number: files that are listed, and the last 10,000 before them | `send` | as `file-channel` |
  * | `<prefix>:messaging:{<channel>}:files-listed` | HASH number → `<bytes reserved>:<instant>:<ttlMs>:<epoch>:<fileId>:<name>` | `send`, `done`, `fail` | a file when all receivers are done with it; all as `file-channel` |
  * | `<prefix>:messaging:{<channel>}:files-done` | SET of `<number>:<receiver>` | `done`, `fail` | with their files |
  * | `<prefix>:messaging:{<channel>}:file-receivers` | ZSET receiver → end of its lease, ms | `send`, `files`, `join`, `leave` | with the last file of a channel that has ended, or as `file-channel` |
- * | `<prefix>:messaging:{<channel>}:files-sent` | HASH device, inode and birth of a path → how far it was sent, see `src/files/path-records.ts`; `id:<id>` → SHA-256 and name of what was sent under it | `send` of a path, or with an `id` | as `files`; a field with the id in there |
+ * | `<prefix>:messaging:{<channel>}:files-sent` | HASH host, device, inode and birth of a path → how far it was sent, see `src/files/path-records.ts`; `id:<id>` → SHA-256 and name of what was sent under it | `send` of a path, or with an `id` | as `files`; a field with the id in there |
  * | `<prefix>:messaging:{<channel>}:files-events` | channel: something has changed | `send`, `done`, `fail`, `end` | holds nothing |
  * | `<prefix>:messaging:{<channel>%%<number>}:file:<fileId>` | HASH: the head of a file, see `src/files/file-state.ts` | `send`, `ack`, `done`, `fail` | when all receivers are done, or `ttlMs` after the last chunk |
  * | `<prefix>:messaging:{<channel>%%<number>}:file-cursors:<fileId>` | ZSET receiver → chunk · 2^23 + bytes of it | `send`, `ack`, `done`, `fail` | with its last receiver, or as `file` |
@@ -68,6 +69,7 @@ export interface ChatKeys {
   readonly joined: string;
   readonly ids: string;
   readonly oldIds: string;
+  readonly ended: string;
   readonly events: string;
 }
 
@@ -129,6 +131,7 @@ export class MessagingKeys {
       joined: entity.key('joined'),
       ids: entity.key('ids'),
       oldIds: entity.key('ids-before'),
+      ended: entity.key('ended'),
       events: entity.key('events'),
     };
   }

@@ -5,7 +5,7 @@ export const chatAck = new Script({
   name: "chat.ack",
   isReadOnly: false,
   keys: [],
-  args: ["keepAcked"],
+  args: ["keepAcked","counts","only"],
   restKey: "chats",
   restArg: "acks",
   source: "#!lua flags=allow-oom\n" +
@@ -19,23 +19,29 @@ export const chatAck = new Script({
     "--   chats...     for each chat: `chat`, ZSET, see src/keys.ts; `log`, LIST of entries, UNLINK; `uncounted`, ZSET id -> id, UNLINK\n" +
     "-- ARGV\n" +
     "--   keepAcked    how many of the newest messages are kept when all have acked them\n" +
-    "--   acks...      for each chat: the epoch, ms, in which the ids were given, or '' for that of the chat; the number of its acks;\n" +
-    "--                for each of them the member as stored, and the last id that is acked\n" +
+    "--   counts       for each chat a u8, how many acks it has; '' where each has one\n" +
+    "--   only         who acks, as stored; '' where they are several\n" +
+    "--   acks...      for each: the member as stored, where they are several; -epoch, ms, in which the id was given, as the head has\n" +
+    "--                it, or '' for that of the chat, one for all acks of a chat; the last id that is acked\n" +
     "-- RETURNS\n" +
     "--   for each chat its newest id, or nil: there is no such chat; then for each ack the member's cursor, -1: no message has\n" +
     "--   that id (yet), nil: not a member, or no chat\n" +
-    "local keepAcked = tonumber(ARGV[1])\n" +
+    "local keepAcked, counts, only = tonumber(ARGV[1]), ARGV[2], ARGV[3]\n" +
+    "local isOnly = only ~= ''\n" +
     "\n" +
-    "local replies, at, size = {}, 2, 0\n" +
+    "local replies, at, size = {}, 4, 0\n" +
     "for c = 1, #KEYS, 3 do\n" +
     "  local chat, log, uncounted = KEYS[c], KEYS[c + 1], KEYS[c + 2]\n" +
-    "  local epoch, count = ARGV[at], ARGV[at + 1]\n" +
-    "  at = at + 2\n" +
     "  -- `lowest` of the cursors that were moved, as they were.\n" +
     "  local last, lowest\n" +
-    "  if count == '1' then\n" +
+    "  if counts == '' then\n" +
     "    -- What nearly all calls are: without the tables that several would need.\n" +
-    "    local member, upToText = ARGV[at], ARGV[at + 1]\n" +
+    "    local member = only\n" +
+    "    if not isOnly then\n" +
+    "      member = ARGV[at]\n" +
+    "      at = at + 1\n" +
+    "    end\n" +
+    "    local epoch, upToText = ARGV[at], ARGV[at + 1]\n" +
     "    at = at + 2\n" +
     "    local scores\n" +
     "    if epoch == '' then\n" +
@@ -49,7 +55,7 @@ export const chatAck = new Script({
     "      score = tonumber(score)\n" +
     "      local fraction = score % 1\n" +
     "      cursor = score - fraction\n" +
-    "      if upTo > last or epoch ~= '' and 0 - scores[3] ~= tonumber(epoch) then\n" +
+    "      if upTo > last or epoch ~= '' and scores[3] ~= epoch then\n" +
     "        cursor = -1\n" +
     "      elseif upTo > cursor then\n" +
     "        lowest, cursor = cursor, upTo\n" +
@@ -64,16 +70,22 @@ export const chatAck = new Script({
     "    replies[size + 1], replies[size + 2] = last, cursor\n" +
     "    size = size + 2\n" +
     "  else\n" +
-    "    local names, moved, written = {}, {}, {}\n" +
-    "    for i = 1, count do\n" +
-    "      names[i] = ARGV[at + 2 * i - 2]\n" +
+    "    local names, ids, moved, written, epoch = {}, {}, {}, {}, nil\n" +
+    "    for i = 1, string.byte(counts, (c + 2) / 3) do\n" +
+    "      names[i] = only\n" +
+    "      if not isOnly then\n" +
+    "        names[i] = ARGV[at]\n" +
+    "        at = at + 1\n" +
+    "      end\n" +
+    "      epoch, ids[i] = ARGV[at], tonumber(ARGV[at + 1])\n" +
+    "      at = at + 2\n" +
     "    end\n" +
     "    local scores = redis.call('ZMSCORE', chat, '\\0l', '\\0e', unpack(names))\n" +
     "    last = scores[1] and 0 - scores[1]\n" +
     "    replies[size + 1] = last\n" +
-    "    local isOther = epoch ~= '' and scores[2] and 0 - scores[2] ~= tonumber(epoch)\n" +
+    "    local isOther = epoch ~= '' and scores[2] and scores[2] ~= epoch\n" +
     "    for i = 1, #names do\n" +
-    "      local name, upTo = names[i], tonumber(ARGV[at + 2 * i - 1])\n" +
+    "      local name, upTo = names[i], ids[i]\n" +
     "      local score, cursor = moved[name] or tonumber(scores[i + 2]), false\n" +
     "      if score then\n" +
     "        local fraction = score % 1\n" +
@@ -92,7 +104,6 @@ export const chatAck = new Script({
     "      end\n" +
     "      replies[size + 1 + i] = cursor\n" +
     "    end\n" +
-    "    at = at + 2 * #names\n" +
     "    size = size + 1 + #names\n" +
     "    if lowest then\n" +
     "      redis.call('ZADD', chat, unpack(written))\n" +
@@ -138,7 +149,7 @@ export const chatAck = new Script({
 export const chatCreate = new Script({
   name: "chat.create",
   isReadOnly: false,
-  keys: ["chat","log","uncounted","joined","ids","oldIds","events"],
+  keys: ["chat","log","uncounted","joined","ids","oldIds","ended","events"],
   args: ["publish","retentionMs","dedupMs","keepAcked","notAfter","notBefore","field","body","sender"],
   restArg: "others",
   source: "#!lua\n" +
@@ -151,6 +162,7 @@ export const chatCreate = new Script({
     "--   joined       ZSET member -> id\n" +
     "--   ids          HASH what a message is known by -> id; PEXPIRE\n" +
     "--   oldIds       HASH, the generation before\n" +
+    "--   ended        STRING, the epoch of the chat of this name that ended last; see chat.leave.lua\n" +
     "--   events       channel of the chat; not a key\n" +
     "-- ARGV\n" +
     "--   publish      PUBLISH or SPUBLISH\n" +
@@ -158,7 +170,7 @@ export const chatCreate = new Script({
     "--   dedupMs      ms that a message is known\n" +
     "--   keepAcked    how many of the newest messages are kept when all have acked them\n" +
     "--   notAfter     the instant (ms) from which on the entries of the chat in the members' indexes may have been cleaned away\n" +
-    "--   notBefore    ms; the epoch is not less, so that it is another than that of an earlier chat\n" +
+    "--   notBefore    ms; the epoch is not less: an earlier chat, of which this server knows nothing any more, had a lower one\n" +
     "--   field        what the first message is known by; '' when nothing was given\n" +
     "--   body         of the first message; '' when there is none\n" +
     "--   sender       as stored\n" +
@@ -167,7 +179,7 @@ export const chatCreate = new Script({
     "--   1 created, 0 it was there, -1 too late; the id of the first message or of the one that was known, 0 when there is\n" +
     "--   none; the server's time, ms\n" +
     "local chat, log, uncounted, joined = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
-    "local ids, oldIds, events = KEYS[5], KEYS[6], KEYS[7]\n" +
+    "local ids, oldIds, ended, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8]\n" +
     "local publish, retentionMs, dedupMs, keepAcked = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])\n" +
     "local notAfter, notBefore, field, body, sender = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], ARGV[8], ARGV[9]\n" +
     "local OWNER, WINDOWS, MOST_OPERANDS = 0.5, 64, 1000\n" +
@@ -182,6 +194,8 @@ export const chatCreate = new Script({
     "  return { -1, 0, now }\n" +
     "end\n" +
     "\n" +
+    "-- Not the clock alone: two chats may be made in one ms, and a clock may be set back, or be that of a new master.\n" +
+    "local epoch = math.max(now, notBefore, (redis.call('GET', ended) or 0) + 1)\n" +
     "-- Parts of a chat whose head is gone (evicted, deleted by hand) would mix with new ids.\n" +
     "redis.call('UNLINK', log, uncounted, joined, ids, oldIds)\n" +
     "local others = #ARGV - 9\n" +
@@ -189,7 +203,7 @@ export const chatCreate = new Script({
     "local entry = '1:0:' .. sender .. '\\0' .. body\n" +
     "local isStored = last == 1 and (others > 0 or keepAcked > 0)\n" +
     "local written = {\n" +
-    "  isStored and -#entry or 0, '\\0b', -math.max(now, notBefore), '\\0e', 0 - last, '\\0l', 0, '\\0t', last + OWNER, sender,\n" +
+    "  isStored and -#entry or 0, '\\0b', -epoch, '\\0e', 0 - last, '\\0l', 0, '\\0t', last + OWNER, sender,\n" +
     "}\n" +
     "local frames = { struct.pack('>c1Ic0', 'j', #sender, sender) }\n" +
     "for i = 10, #ARGV do\n" +
@@ -300,7 +314,7 @@ export const chatJoin = new Script({
 export const chatLeave = new Script({
   name: "chat.leave",
   isReadOnly: false,
-  keys: ["chat","log","uncounted","joined","ids","oldIds","events"],
+  keys: ["chat","log","uncounted","joined","ids","oldIds","ended","events"],
   args: ["publish","keepAcked"],
   restArg: "leavers",
   source: "#!lua flags=allow-oom\n" +
@@ -313,6 +327,7 @@ export const chatLeave = new Script({
     "--   joined       ZSET member -> id\n" +
     "--   ids          HASH what a message is known by -> id\n" +
     "--   oldIds       HASH, the generation before\n" +
+    "--   ended        STRING, the epoch of the chat that ended: for the next one of its name, and for who is about to read the log; SET PXAT\n" +
     "--   events       channel of the chat; not a key\n" +
     "-- ARGV\n" +
     "--   publish      PUBLISH or SPUBLISH\n" +
@@ -321,18 +336,20 @@ export const chatLeave = new Script({
     "-- RETURNS\n" +
     "--   for each: 1, or 0 for who was no member\n" +
     "local chat, log, uncounted, joined = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
-    "local ids, oldIds, events = KEYS[5], KEYS[6], KEYS[7]\n" +
+    "local ids, oldIds, ended, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8]\n" +
     "local publish, keepAcked = ARGV[1], tonumber(ARGV[2])\n" +
     "local HEAD_SIZE = 4\n" +
+    "-- Longer than clocks of masters differ, are set back, and than a reader stands still.\n" +
+    "local REMEMBERED_MS = 3600000\n" +
     "\n" +
-    "local scores = redis.call('ZMSCORE', chat, '\\0l', unpack(ARGV, 3))\n" +
+    "local scores = redis.call('ZMSCORE', chat, '\\0l', '\\0e', unpack(ARGV, 3))\n" +
     "if not scores[1] then\n" +
     "  scores = {}\n" +
     "end\n" +
     "local last = 0 - (scores[1] or 0)\n" +
     "local replies, frames, gone = {}, {}, {}\n" +
     "for i = 3, #ARGV do\n" +
-    "  local name, score = ARGV[i], scores[i - 1]\n" +
+    "  local name, score = ARGV[i], scores[i]\n" +
     "  local removed = score and redis.call('ZREM', chat, name) or 0\n" +
     "  replies[i - 2] = removed\n" +
     "  if removed == 1 then\n" +
@@ -345,6 +362,10 @@ export const chatLeave = new Script({
     "  local lowest = redis.call('ZRANGE', chat, HEAD_SIZE, HEAD_SIZE, 'WITHSCORES')[2]\n" +
     "  if not lowest then\n" +
     "    redis.call('UNLINK', chat, log, uncounted, joined, ids, oldIds)\n" +
+    "    local time = redis.call('TIME')\n" +
+    "    local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
+    "    local epoch = 0 - (scores[2] or 0)\n" +
+    "    redis.call('SET', ended, epoch, 'PXAT', math.max(now, epoch) + REMEMBERED_MS)\n" +
     "    frames[#frames + 1] = struct.pack('>c1I', 'x', 0)\n" +
     "  else\n" +
     "    redis.call('ZREM', joined, unpack(gone))\n" +
@@ -556,7 +577,8 @@ export const chatPost = new Script({
     "if moment < lastAt then\n" +
     "  moment = lastAt\n" +
     "end\n" +
-    "local lastText, momentText = nil, moment .. ''\n" +
+    "-- Not `moment .. ''`, which takes longer, and says 1e+14 of so large a number.\n" +
+    "local lastText, momentText = nil, string.format('%d', moment)\n" +
     "local stamp = ':' .. kind .. momentText .. ':'\n" +
     "local outcomes, entries, noted\n" +
     "local fresh, added, stored, droppedFrom, droppedTo = 0, 0, nil, 0, 0\n" +
@@ -567,7 +589,7 @@ export const chatPost = new Script({
     "    outcomes = { -id }\n" +
     "  else\n" +
     "    last = last + 1\n" +
-    "    lastText = last .. ''\n" +
+    "    lastText = string.format('%d', last)\n" +
     "    local entry = lastText .. stamp .. authors[1] .. '\\0' .. bodies[1]\n" +
     "    fresh, added = 1, #entry\n" +
     "    entries, outcomes = { entry }, { last }\n" +
@@ -582,7 +604,7 @@ export const chatPost = new Script({
     "      outcomes[i] = -id\n" +
     "    else\n" +
     "      last = last + 1\n" +
-    "      lastText = last .. ''\n" +
+    "      lastText = string.format('%d', last)\n" +
     "      local entry = lastText .. stamp .. authors[i] .. '\\0' .. bodies[i]\n" +
     "      fresh = fresh + 1\n" +
     "      entries[fresh] = entry\n" +
@@ -656,7 +678,7 @@ export const chatPost = new Script({
     "\n" +
     "if fresh > 0 then\n" +
     "  local isOwnMoved, frames = false, nil\n" +
-    "  local bytesScore, lastScore, lastAtScore = '-' .. bytes, '-' .. lastText, '-' .. momentText\n" +
+    "  local bytesScore, lastScore, lastAtScore = string.format('-%d', bytes), '-' .. lastText, '-' .. momentText\n" +
     "  if score then\n" +
     "    isOwnMoved = last - score <= 1\n" +
     "    if isOwnMoved then\n" +
@@ -905,9 +927,9 @@ export const chatRevise = new Script({
     "    return { 0, last, 'A' }\n" +
     "  end\n" +
     "  if kind == 'E' then\n" +
-    "    changed = message .. ':' .. at .. ':' .. sender .. '\\0' .. body\n" +
+    "    changed = string.format('%d:', message) .. at .. ':' .. sender .. '\\0' .. body\n" +
     "  else\n" +
-    "    changed = message .. ':X' .. at .. ':' .. (last + 1)\n" +
+    "    changed = string.format('%d:X%s:%d', message, at, last + 1)\n" +
     "  end\n" +
     "elseif kind == 'E' or role ~= OWNER or message > last then\n" +
     "  -- What isn't stored has no author; an owner needs not be it.\n" +
@@ -922,7 +944,7 @@ export const chatRevise = new Script({
     "  bytes = bytes - #entry + #changed\n" +
     "end\n" +
     "local count, fields, authors = 1, { field }, { sender }\n" +
-    "local bodies = { kind == 'E' and message .. '\\0' .. body or message .. '' }\n" +
+    "local bodies = { string.format('%d', message) .. (kind == 'E' and '\\0' .. body or '') }\n" +
     "-- Appends messages, each with the next id, unless the id that its author gave it is known; then drops the oldest ones while\n" +
     "-- there are more, larger or older ones than the log may keep. Nothing is refused any more from here on.\n" +
     "-- Expects:\n" +
@@ -957,7 +979,8 @@ export const chatRevise = new Script({
     "if moment < lastAt then\n" +
     "  moment = lastAt\n" +
     "end\n" +
-    "local lastText, momentText = nil, moment .. ''\n" +
+    "-- Not `moment .. ''`, which takes longer, and says 1e+14 of so large a number.\n" +
+    "local lastText, momentText = nil, string.format('%d', moment)\n" +
     "local stamp = ':' .. kind .. momentText .. ':'\n" +
     "local outcomes, entries, noted\n" +
     "local fresh, added, stored, droppedFrom, droppedTo = 0, 0, nil, 0, 0\n" +
@@ -968,7 +991,7 @@ export const chatRevise = new Script({
     "    outcomes = { -id }\n" +
     "  else\n" +
     "    last = last + 1\n" +
-    "    lastText = last .. ''\n" +
+    "    lastText = string.format('%d', last)\n" +
     "    local entry = lastText .. stamp .. authors[1] .. '\\0' .. bodies[1]\n" +
     "    fresh, added = 1, #entry\n" +
     "    entries, outcomes = { entry }, { last }\n" +
@@ -983,7 +1006,7 @@ export const chatRevise = new Script({
     "      outcomes[i] = -id\n" +
     "    else\n" +
     "      last = last + 1\n" +
-    "      lastText = last .. ''\n" +
+    "      lastText = string.format('%d', last)\n" +
     "      local entry = lastText .. stamp .. authors[i] .. '\\0' .. bodies[i]\n" +
     "      fresh = fresh + 1\n" +
     "      entries[fresh] = entry\n" +
@@ -1253,9 +1276,10 @@ export const fileClose = new Script({
     "  redis.call('HSET', file, 'freed', n, 'freedBytes', stored)\n" +
     "  freedBytes = stored\n" +
     "end\n" +
-    "if redis.call('EXISTS', cursors) == 0 then\n" +
+    "if state == 'closed' and redis.call('EXISTS', cursors) == 0 then\n" +
     "  redis.call('UNLINK', file)\n" +
     "else\n" +
+    "  -- That it was aborted is told until its id is free, see src/files/settling.ts.\n" +
     "  redis.call('HSET', file, 'state', state, 'detail', detail, 'lease', '0')\n" +
     "  redis.call('PEXPIRE', file, ttlMs)\n" +
     "  redis.call('PEXPIRE', cursors, ttlMs)\n" +
@@ -1459,7 +1483,7 @@ export const fileSettle = new Script({
   name: "file.settle",
   isReadOnly: false,
   keys: ["file","cursors","events"],
-  args: ["publish","first"],
+  args: ["publish","first","isAborted"],
   restKey: "chunks",
   restArg: "receivers",
   source: "#!lua flags=allow-oom\n" +
@@ -1474,11 +1498,12 @@ export const fileSettle = new Script({
     "-- ARGV\n" +
     "--   publish      PUBLISH or SPUBLISH\n" +
     "--   first        index of the first of the chunks\n" +
+    "--   isAborted    1: the caller has seen that it was aborted\n" +
     "--   receivers...  encoded\n" +
     "-- RETURNS\n" +
-    "--   1 when the file is gone, 0 when it is there, -1 when it has to be called again with all chunks\n" +
+    "--   1 when the file is gone, 0 when it is there, -1 when it has to be called again: with all chunks, or as aborted\n" +
     "local file, cursors, events = KEYS[1], KEYS[2], KEYS[3]\n" +
-    "local publish, first = ARGV[1], tonumber(ARGV[2])\n" +
+    "local publish, first, isAborted = ARGV[1], tonumber(ARGV[2]), ARGV[3]\n" +
     "\n" +
     "if redis.call('EXISTS', file) == 0 then\n" +
     "  redis.call('UNLINK', cursors)\n" +
@@ -1488,7 +1513,7 @@ export const fileSettle = new Script({
     "for i = 4, #KEYS do\n" +
     "  chunks[#chunks + 1] = KEYS[i]\n" +
     "end\n" +
-    "for i = 3, #ARGV do\n" +
+    "for i = 4, #ARGV do\n" +
     "  redis.call('ZREM', cursors, ARGV[i])\n" +
     "  redis.call('HDEL', file, 't:' .. ARGV[i], 'g:' .. ARGV[i])\n" +
     "end\n" +
@@ -1520,6 +1545,8 @@ export const fileSettle = new Script({
     "  -- The writer learns it: it may be waiting for room.\n" +
     "  redis.call(publish, events, '*:' .. n .. ' ' .. freedBytes .. ' unread')\n" +
     "  return 0\n" +
+    "elseif state == 'aborted' and isAborted ~= '1' then\n" +
+    "  return -1\n" +
     "end\n" +
     "redis.call('UNLINK', file)\n" +
     "return 1\n",
@@ -1540,7 +1567,7 @@ export const filesFinish = new Script({
     "--   listed       HASH number -> entry\n" +
     "--   done         SET of <number>:<receiver>\n" +
     "--   receivers    ZSET receiver -> end of its lease\n" +
-    "--   sent         HASH identity of a path -> record of it\n" +
+    "--   sent         HASH host and identity of a path -> record of it\n" +
     "-- ARGV\n" +
     "--   number       of the file\n" +
     "--   token        of the receiver's lease; empty: not asked for\n" +
@@ -1622,7 +1649,7 @@ export const filesJoin = new Script({
     "--   listed       HASH number -> entry\n" +
     "--   done         SET of <number>:<receiver>\n" +
     "--   receivers    ZSET receiver -> end of its lease\n" +
-    "--   sent         HASH identity of a path -> record of it\n" +
+    "--   sent         HASH host and identity of a path -> record of it\n" +
     "-- ARGV\n" +
     "--   receiver     encoded\n" +
     "--   maxReceivers  also those who have left, as long as what was listed before is\n" +
@@ -1729,23 +1756,28 @@ export const filesNote = new Script({
   name: "files.note",
   isReadOnly: false,
   keys: ["sent"],
-  args: ["path","id","record"],
+  args: ["path","id","to","record"],
   source: "#!lua flags=allow-oom\n" +
-    "-- Notes how far a path was sent as a file. Repeating it changes nothing.\n" +
+    "-- Notes how far a path was sent as a file. Repeating it changes nothing, and so does a writer who has lost the lease to one that has sent more.\n" +
     "--\n" +
     "-- KEYS\n" +
-    "--   sent         HASH identity of a path -> record of it\n" +
+    "--   sent         HASH host and identity of a path -> record of it\n" +
     "-- ARGV\n" +
-    "--   path         its identity\n" +
+    "--   path         its host and identity\n" +
     "--   id           of the file\n" +
-    "--   record       begins with that id\n" +
+    "--   to           bytes of the path\n" +
+    "--   record       begins with that id, and has that byte behind the first one\n" +
     "-- RETURNS\n" +
-    "--   1; 0 when the path is recorded as another file now\n" +
+    "--   1; 0 when the path is recorded as another file now, or more of it is noted\n" +
     "local sent = KEYS[1]\n" +
-    "local path, id, record = ARGV[1], ARGV[2], ARGV[3]\n" +
+    "local path, id, to, record = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]\n" +
     "\n" +
     "local found = redis.call('HGET', sent, path)\n" +
     "if not found or found:match('^%S+') ~= id then\n" +
+    "  return 0\n" +
+    "end\n" +
+    "local noted = found:match('^%S+ %[%d+,(%d+)')\n" +
+    "if noted and tonumber(noted) > to then\n" +
     "  return 0\n" +
     "end\n" +
     "redis.call('HSET', sent, path, record)\n" +
@@ -1767,7 +1799,7 @@ export const filesOpen = new Script({
     "--   listed       HASH number -> entry\n" +
     "--   done         SET of <number>:<receiver>\n" +
     "--   receivers    ZSET receiver -> end of its lease\n" +
-    "--   sent         HASH identity of a path -> record of it, see src/files/path-records.ts; `id:` and an id -> SHA-256 and name of what was sent\n" +
+    "--   sent         HASH host and identity of a path -> record of it, see src/files/path-records.ts; `id:` and an id -> SHA-256 and name of what was sent\n" +
     "--   events       channel; not a key\n" +
     "-- ARGV\n" +
     "--   publish      PUBLISH or SPUBLISH\n" +
@@ -1780,7 +1812,7 @@ export const filesOpen = new Script({
     "--   ttlMs        ms; the channel expires so long after its last use\n" +
     "--   newEpoch     of the channel, if this call makes it\n" +
     "--   newFileId    of the file, if this call lists it\n" +
-    "--   path         the identity of the path that it is a part of; empty: of none\n" +
+    "--   path         host and identity of the path that it is a part of; empty: of none\n" +
     "--   seen         the record of the path that the caller has seen; empty: none\n" +
     "--   record       what it is to be\n" +
     "--   names...     the receivers, encoded\n" +
@@ -1851,7 +1883,7 @@ export const filesOpen = new Script({
     "        redis.call('ZREM', files, oldest[i])\n" +
     "        surplus = surplus - 1\n" +
     "        redis.call('HDEL', sent, 'id:' .. oldest[i])\n" +
-    "        local of = oldest[i]:match('^(%d+%-%d+%-%d+):')\n" +
+    "        local of = oldest[i]:match('^(%x+%-%d+%-%d+%-%d+):')\n" +
     "        local recorded = of and redis.call('HGET', sent, of)\n" +
     "        if recorded and recorded:match('^%S+') == oldest[i] then\n" +
     "          redis.call('HDEL', sent, of)\n" +
@@ -1913,9 +1945,9 @@ export const filesPath = new Script({
     "--   head         HASH, see src/keys.ts\n" +
     "--   files        ZSET id -> number\n" +
     "--   listed       HASH number -> entry\n" +
-    "--   sent         HASH identity of a path -> record of it\n" +
+    "--   sent         HASH host and identity of a path -> record of it\n" +
     "-- ARGV\n" +
-    "--   path         its identity\n" +
+    "--   path         its host and identity\n" +
     "-- RETURNS\n" +
     "--   { record, epoch of the channel, number of the file or empty, its entry or empty }; empty: there is no record\n" +
     "local head, files, listed, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
@@ -1944,7 +1976,7 @@ export const filesReceive = new Script({
     "--   listed       HASH number -> entry\n" +
     "--   done         SET of <number>:<receiver>\n" +
     "--   receivers    ZSET receiver -> end of its lease\n" +
-    "--   sent         HASH identity of a path -> record of it\n" +
+    "--   sent         HASH host and identity of a path -> record of it\n" +
     "-- ARGV\n" +
     "--   receiver     encoded\n" +
     "--   holder       who wants the lease\n" +
@@ -2035,7 +2067,7 @@ export const filesRemove = new Script({
     "--   listed       HASH number -> entry\n" +
     "--   done         SET of <number>:<receiver>\n" +
     "--   receivers    ZSET receiver -> end of its lease\n" +
-    "--   sent         HASH identity of a path -> record of it\n" +
+    "--   sent         HASH host and identity of a path -> record of it\n" +
     "--   events       channel; not a key\n" +
     "-- ARGV\n" +
     "--   publish      PUBLISH or SPUBLISH\n" +
@@ -3027,7 +3059,8 @@ export const mailboxSend = new Script({
     "if moment < lastAt then\n" +
     "  moment = lastAt\n" +
     "end\n" +
-    "local lastText, momentText = nil, moment .. ''\n" +
+    "-- Not `moment .. ''`, which takes longer, and says 1e+14 of so large a number.\n" +
+    "local lastText, momentText = nil, string.format('%d', moment)\n" +
     "local stamp = ':' .. kind .. momentText .. ':'\n" +
     "local outcomes, entries, noted\n" +
     "local fresh, added, stored, droppedFrom, droppedTo = 0, 0, nil, 0, 0\n" +
@@ -3038,7 +3071,7 @@ export const mailboxSend = new Script({
     "    outcomes = { -id }\n" +
     "  else\n" +
     "    last = last + 1\n" +
-    "    lastText = last .. ''\n" +
+    "    lastText = string.format('%d', last)\n" +
     "    local entry = lastText .. stamp .. authors[1] .. '\\0' .. bodies[1]\n" +
     "    fresh, added = 1, #entry\n" +
     "    entries, outcomes = { entry }, { last }\n" +
@@ -3053,7 +3086,7 @@ export const mailboxSend = new Script({
     "      outcomes[i] = -id\n" +
     "    else\n" +
     "      last = last + 1\n" +
-    "      lastText = last .. ''\n" +
+    "      lastText = string.format('%d', last)\n" +
     "      local entry = lastText .. stamp .. authors[i] .. '\\0' .. bodies[i]\n" +
     "      fresh = fresh + 1\n" +
     "      entries[fresh] = entry\n" +
@@ -3563,7 +3596,7 @@ export const memberForget = new Script({
 export const memberIndex = new Script({
   name: "member.index",
   isReadOnly: false,
-  keys: ["chats","events"],
+  keys: ["chats","mutes","events"],
   args: ["publish","maxChats"],
   restArg: "added",
   source: "#!lua\n" +
@@ -3572,6 +3605,7 @@ export const memberIndex = new Script({
     "--\n" +
     "-- KEYS\n" +
     "--   chats        ZSET chat -> instant of joining, ms; until its last chat is forgotten\n" +
+    "--   mutes        HASH chat -> muted until, ms, 0 for ever; only read\n" +
     "--   events       channel of the member; not a key\n" +
     "-- ARGV\n" +
     "--   publish      PUBLISH or SPUBLISH\n" +
@@ -3579,14 +3613,14 @@ export const memberIndex = new Script({
     "--   added...     chats, encoded\n" +
     "-- RETURNS\n" +
     "--   the server's clock in ms, then for each chat the instant of its entry, -1: the index is full, or -2: it is overfull, and\n" +
-    "--   has the chat\n" +
-    "local chats, events = KEYS[1], KEYS[2]\n" +
+    "--   has the chat; then for each chat, 1: there is a mute of it, or 0\n" +
+    "local chats, mutes, events = KEYS[1], KEYS[2], KEYS[3]\n" +
     "local publish, maxChats = ARGV[1], tonumber(ARGV[2])\n" +
     "\n" +
     "local time = redis.call('TIME')\n" +
     "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n" +
     "local size = redis.call('ZCARD', chats)\n" +
-    "local replies = { now }\n" +
+    "local replies, count = { now }, #ARGV - 2\n" +
     "for index = 3, #ARGV do\n" +
     "  local chat = ARGV[index]\n" +
     "  local known = redis.call('ZSCORE', chats, chat)\n" +
@@ -3604,6 +3638,7 @@ export const memberIndex = new Script({
     "    redis.call(publish, events, '*:c' .. chat)\n" +
     "  end\n" +
     "  replies[index - 1] = joinedAt\n" +
+    "  replies[index - 1 + count] = redis.call('HEXISTS', mutes, chat)\n" +
     "end\n" +
     "return replies\n",
 } as const);

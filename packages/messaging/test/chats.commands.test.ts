@@ -10,7 +10,7 @@ const chats = new Chats(redis, { prefix });
 const guild = 'messaging:{guild}';
 const post = `${guild}:chat ${guild}:log ${guild}:ids ${guild}:ids-before ${guild}:events`;
 const revise = `${guild}:chat ${guild}:log ${guild}:uncounted ${guild}:ids ${guild}:ids-before ${guild}:events`;
-const all = `${guild}:chat ${guild}:log ${guild}:uncounted ${guild}:joined ${guild}:ids ${guild}:ids-before ${guild}:events`;
+const all = `${guild}:chat ${guild}:log ${guild}:uncounted ${guild}:joined ${guild}:ids ${guild}:ids-before ${guild}:ended ${guild}:events`;
 
 /** Scripts that a server doesn't know are sent as text, once. */
 async function warm(): Promise<void> {
@@ -36,6 +36,7 @@ test('each method is one round trip, create and join are two; calls of a tick an
     `evalsha chat.create ${all}`,
     '  time',
     `  exists ${guild}:chat`,
+    `  get ${guild}:ended`,
     `  unlink ${guild}:log ${guild}:uncounted ${guild}:joined ${guild}:ids ${guild}:ids-before`,
     `  zadd ${guild}:chat`,
     `  rpush ${guild}:log`,
@@ -158,7 +159,16 @@ test('each method is one round trip, create and join are two; calls of a tick an
     `  pexpire ${guild}:joined`,
     `  publish ${guild}:events`,
   ]);
-  await chats.leave('guild', 'eve');
+  // Where a mute has outlived a leave.
+  await redis.hset(`${prefix}:messaging:{fay}:mutes`, 'guild', '0');
+  const back = await see(() => chats.join('guild', 'fay'));
+  expect(back.filter((line) => !line.startsWith(' '))).toEqual([
+    'evalsha member.index messaging:{fay}:chats messaging:{fay}:mutes messaging:{fay}:member-events',
+    `zscore ${guild}:chat`,
+    'evalsha member.unmute messaging:{fay}:mutes messaging:{fay}:member-events',
+    join,
+  ]);
+  for (const name of ['eve', 'fay']) await chats.leave('guild', name);
   await chats.ack('bob', 'guild', 8);
   expect(await see(() => chats.setRole('guild', 'carl', 'reader', { by: 'anna' }))).toEqual([
     `evalsha chat.role ${guild}:chat`,
@@ -185,6 +195,8 @@ test('each method is one round trip, create and join are two; calls of a tick an
     `  zrem ${guild}:chat`,
     `  zrange ${guild}:chat`,
     `  unlink ${guild}:chat ${guild}:log ${guild}:uncounted ${guild}:joined ${guild}:ids ${guild}:ids-before`,
+    '  time',
+    `  set ${guild}:ended`,
     `  publish ${guild}:events`,
   ]);
 });

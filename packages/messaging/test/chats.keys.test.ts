@@ -53,7 +53,11 @@ test('every key of a chat is in the table of keys.ts, and goes away when it says
     );
   }
   await Promise.all(['anna', 'bob', 'carl'].map((member) => chats.leave(chatId, member)));
-  expect(Object.keys(await timesToLive(prefix)).filter((key) => key.startsWith('{%7Dx}'))).toEqual([]);
+  const left = Object.entries(await timesToLive(prefix)).filter(([key]) => key.startsWith('{%7Dx}'));
+  expect(left).toEqual([['{%7Dx}:ended', expect.any(Number)]]);
+  expect(left[0]![1]).toBeGreaterThan(3_500_000);
+  expect(left[0]![1]).toBeLessThanOrEqual(3_600_000);
+  expect(table).toContain('| `<prefix>:messaging:{<chatId>}:ended` |');
 });
 
 test('a chat in which nobody posts any more is emptied when its time is over, and lives on', async () => {

@@ -109,6 +109,49 @@ describe('create', () => {
     }
   });
 
+  test('never has the epoch of an earlier chat of its name, whatever the clocks show', async () => {
+    const chats = open();
+    const ahead = Date.now() + 600_000;
+    // As masters do whose clocks differ: what one has made in 10 minutes, another makes at the same instant again.
+    for (const member of ['anna', 'bob'])
+      await redis.zadd(`${prefix}:messaging:{${member}}:chats`, ahead, 'guild');
+    const epochs: number[] = [];
+    for (const member of ['anna', 'bob', 'carl']) {
+      expect(
+        await chats.create({ chatId: 'guild', sender: member, members: ['eve'], body: 1 }),
+      ).toMatchObject({
+        isNew: true,
+      });
+      epochs.push((await describeChat(redis, prefix, 'guild')).epoch);
+      for (const epoch of epochs.slice(0, -1)) {
+        await expect(chats.ack('eve', 'guild', 1, { epoch })).rejects.toMatchObject({
+          code: 'ERR_UNKNOWN_MESSAGE',
+        });
+      }
+      await Promise.all([member, 'eve'].map((leaver) => chats.leave('guild', leaver)));
+    }
+    expect(epochs).toEqual([ahead + 1, ahead + 2, ahead + 3]);
+  });
+
+  test('what is remembered of a chat that has ended goes an hour after that, and never before a clock is past its epoch', async () => {
+    const chats = open();
+    const ahead = Date.now() + 600_000;
+    const remember = async (member: string): Promise<[epoch: number, expiresAt: number]> => {
+      await chats.create({ chatId: 'guild', sender: member, members: [] });
+      const { epoch } = await describeChat(redis, prefix, 'guild');
+      await chats.leave('guild', member);
+      expect(await redis.get(key('ended'))).toBe(`${epoch}`);
+      return [epoch, Number(await redis.call('pexpiretime', key('ended')))];
+    };
+    const [epoch, expiresAt] = await remember('anna');
+    const [seconds] = await redis.time();
+    expect(expiresAt).toBeGreaterThanOrEqual(epoch + 3_600_000);
+    expect(expiresAt).toBeLessThan(1_000 * Number(seconds) + 3_601_000);
+
+    await redis.zadd(`${prefix}:messaging:{bob}:chats`, ahead, 'guild');
+    expect(await remember('bob')).toEqual([ahead + 1, ahead + 1 + 3_600_000]);
+  });
+
   test('leftovers of a chat whose head was evicted are not taken over', async () => {
     const chats = await openChat();
     await chats.post('guild', 'bob', 'old', { id: 'x' });
@@ -203,7 +246,7 @@ describe('join', () => {
     });
     for (const member of ['anna', 'bob', 'carl']) await chats.leave('guild', member);
     await expect(chats.join('guild', 'anna')).rejects.toMatchObject({ code: 'ERR_UNKNOWN_CHAT' });
-    expect((await keys()).filter((name) => !name.endsWith('}:chats'))).toEqual([]);
+    expect((await keys()).filter((name) => !name.endsWith('}:chats'))).toEqual(['{guild}:ended']);
   });
 
   test('many that join at once are all in, once each', async () => {
@@ -259,7 +302,7 @@ describe('leave', () => {
     expect(await redis.exists(`${prefix}:messaging:{other}:chat`)).toBe(0);
   });
 
-  test('with the last member all keys of the chat go', async () => {
+  test('with the last member all keys of the chat go, but for its epoch', async () => {
     const chats = await openChat();
     await chats.post('guild', 'anna', 1, { id: 'x' });
     await chats.edit('guild', 'anna', 1, 2);
@@ -269,7 +312,7 @@ describe('leave', () => {
       ['chat', 'ids', 'ids-before', 'log', 'uncounted'].map((part) => `{guild}:${part}`),
     );
     await Promise.all(['anna', 'bob', 'carl'].map((member) => chats.leave('guild', member)));
-    expect((await keys()).filter((name) => name.startsWith('{guild}'))).toEqual([]);
+    expect((await keys()).filter((name) => name.startsWith('{guild}'))).toEqual(['{guild}:ended']);
   });
 
   test('who comes back begins behind the newest message', async () => {

@@ -52,6 +52,28 @@ describe('post', () => {
     expect(entries.map(({ body }) => body)).toEqual(bodies);
   });
 
+  test('ids are whole up to where they end', async () => {
+    const chats = await openChat();
+    const before = 2 ** 51 - 10;
+    const scores = { '\0l': -before, anna: before + 0.5, bob: before, carl: before };
+    for (const [name, score] of Object.entries(scores))
+      await redis.zadd(`${prefix}:messaging:{guild}:chat`, score, name);
+    const ids = [1, 2, 3, 4].map((n) => before + n);
+    const { id: first } = await chats.post('guild', 'anna', 'a');
+    const others = await Promise.all(['b', 'c'].map((body) => chats.post('guild', 'bob', body)));
+    const { id: last } = await chats.edit('guild', 'anna', ids[0]!, 'better');
+    expect([first, ...others.map(({ id }) => id), last]).toEqual(ids);
+    await chats.delete('guild', 'anna', ids[1]!);
+    const [pulled] = await chats.pull('carl');
+    expect(pulled!.messages.map(({ id, body, revises }) => [id, revises ?? body])).toEqual([
+      [ids[0], 'better'],
+      [ids[2], 'c'],
+      [ids[3], ids[0]],
+      [before + 5, ids[1]],
+    ]);
+    expect(await chats.ack('carl', 'guild', before + 5)).toBe(before + 5);
+  });
+
   test('an id that was posted by the same sender does nothing, and tells the first one', async () => {
     const chats = await openChat();
     const id = '018f4e5c-7b1a-7c3d-9e2f-0123456789ab';
@@ -123,9 +145,12 @@ describe('post', () => {
       code: 'ERR_UNKNOWN_CHAT',
       chatId: 'other',
     });
+    expect(await keys()).toEqual(before);
     for (const member of ['anna', 'bob', 'carl']) await chats.leave('guild', member);
+    const left = await keys();
+    expect(left.filter((name) => name.startsWith('{guild}'))).toEqual(['{guild}:ended']);
     await expect(chats.post('guild', 'anna', 1)).rejects.toBeInstanceOf(UnknownChatError);
-    expect(await keys()).toEqual(before.filter((key) => key.endsWith('}:chats')));
+    expect(await keys()).toEqual(left);
   });
 
   test('a sender who left, or may only read now, is still told of what they have posted', async () => {

@@ -18,6 +18,7 @@ export const SMALL = {
   budgetBytes: 64 * KIB,
   leaseMs: 300,
   graceMs: 200,
+  quietMs: 100,
 };
 
 export class Channel {

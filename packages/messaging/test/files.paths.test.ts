@@ -182,7 +182,7 @@ test('a log that is gone is aborted by the next sender of this host, and holds n
     found.push(await textOf(file).catch(({ code }: { code: string }) => code));
     await file.fail();
   }
-  expect(found).toEqual(['ERR_FILE_ABORTED', 'two\n', 'three\n']);
+  expect(found).toEqual(['ERR_FILE_ABORTED', 'two\n', 'two\nthree\n']);
 });
 
 async function states(): Promise<(string | null)[]> {

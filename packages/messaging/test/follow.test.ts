@@ -63,12 +63,32 @@ describe('messages', () => {
       {
         type: 'message',
         chatId: 'guild',
+        epoch: (await chats.chatsOf('bob'))[0]!.epoch,
         message: { id: 2, kind: 'message', from: 'anna', body: '2', sentAt: expect.any(Number) },
         token: expect.any(String),
       },
       expect.objectContaining({ type: 'message', message: expect.objectContaining({ id: 3, body: '3' }) }),
       expect.objectContaining({ type: 'message', message: expect.objectContaining({ id: 4, from: 'carl' }) }),
     ]);
+  });
+
+  test('have the epoch of their chat, so that an ack is not one of a later chat of the name', async () => {
+    const chats = await openChat({ maxMessages: 2 });
+    for (const body of ['1', '2', '3']) await chats.post('guild', 'anna', body);
+    const reader = await read(chats, 'bob');
+    await reader.hasText('guild:3');
+    const [{ epoch } = { epoch: 0 }] = await chats.chatsOf('bob');
+    expect(reader.events).toMatchObject([
+      { type: 'gap', epoch, fromId: 1, toId: 1 },
+      { type: 'message', epoch, message: { id: 2 } },
+      { type: 'message', epoch, message: { id: 3 } },
+    ]);
+    for (const member of ['anna', 'bob', 'carl']) await chats.leave('guild', member);
+    await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'], body: 'new' });
+    await expect(chats.ack('bob', 'guild', 1, { epoch })).rejects.toMatchObject({
+      code: 'ERR_UNKNOWN_MESSAGE',
+    });
+    expect(await chats.pull('bob')).toMatchObject([{ messages: [{ body: 'new' }] }]);
   });
 
   test("are also the member's own, and move nothing", async () => {
@@ -591,6 +611,22 @@ describe('mutes', () => {
     await chats.leave('guild', 'bob');
     await reader.hasText('guild left bob');
     expect(reader.texts).toEqual(['guild:1', 'guild left bob']);
+  });
+
+  test('end with the membership: who comes back is told so, and hears what comes then', async () => {
+    const chats = await openChat();
+    const reader = await readLive(chats, 'bob');
+    // The second time, it is known already that the chat was added a moment ago.
+    for (const round of [1, 2, 3]) {
+      await chats.mute('bob', 'guild');
+      await chats.leave('guild', 'bob');
+      await until('left', () => reader.texts.filter((text) => text === 'guild left bob').length === round);
+      await chats.join('guild', 'bob');
+      const { id } = await chats.post('guild', 'anna', 'back');
+      await reader.hasText(`guild:${id}`);
+    }
+    const round = ['guild left bob', 'guild joined bob'];
+    expect(reader.texts).toEqual(['guild:1', ...round, 'guild:2', ...round, 'guild:3', ...round, 'guild:4']);
   });
 });
 

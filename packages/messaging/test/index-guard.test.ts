@@ -16,8 +16,8 @@ describe('the second step of joining and creating', () => {
       () => {
         log.push('index');
         return Promise.resolve([
-          { joinedAt: 5, now: now.shift()! },
-          { joinedAt: 6, now: 9_000 },
+          { joinedAt: 5, now: now.shift()!, isMuted: false },
+          { joinedAt: 6, now: 9_000, isMuted: false },
         ]);
       },
       (indexed, notAfter) => {
@@ -34,7 +34,7 @@ describe('the second step of joining and creating', () => {
   test('gives up where it never arrives in time', async () => {
     let tries = 0;
     const entering = enterIndexed(
-      () => Promise.resolve([{ joinedAt: 1, now: 1 }]),
+      () => Promise.resolve([{ joinedAt: 1, now: 1, isMuted: false }]),
       () => {
         tries += 1;
         return Promise.resolve({ tooLateAt: 1 });

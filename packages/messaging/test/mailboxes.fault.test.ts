@@ -280,6 +280,24 @@ test('a server whose memory is full lets chats be unmuted, and none be muted', a
   }
 });
 
+test('a server whose memory is full lets members leave, and remembers the epoch of the chat that ends with the last one', async () => {
+  const redis = connect(server.url);
+  const prefix = freshPrefix();
+  const chats = new Chats(redis, { prefix });
+  await chats.create({ chatId: 'a', sender: 'anna', members: ['ben'], body: 'x' });
+  const [{ epoch } = { epoch: 0 }] = await chats.chatsOf('anna');
+  await redis.config('SET', 'maxmemory', '1');
+  try {
+    expect(await Promise.all(['anna', 'ben'].map((member) => chats.leave('a', member)))).toEqual([
+      true,
+      true,
+    ]);
+    expect(await redis.get(`${prefix}:messaging:{a}:ended`)).toBe(`${epoch}`);
+  } finally {
+    await redis.config('SET', 'maxmemory', '0');
+  }
+});
+
 describe('a signal while the server cannot be reached', () => {
   const reason = new Error('enough');
 

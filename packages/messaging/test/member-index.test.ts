@@ -98,7 +98,7 @@ describe('the index of a member', () => {
       'zmscore messaging:{b}:chat',
       'zmscore messaging:{c}:chat',
       'lrange messaging:{b}:log',
-      'zscore messaging:{b}:chat',
+      'get messaging:{b}:ended',
       'zmscore messaging:{ben}:chats',
     ]);
     await age('a');

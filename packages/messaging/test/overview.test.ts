@@ -3,6 +3,7 @@ import { Chats } from '@mortise/messaging';
 import type { ChatsOptions } from '@mortise/messaging';
 import type { CommandArgument } from '@mortise/redis';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { slowlyAfter } from './stepwise-client.js';
 
 const redis = connect();
 
@@ -181,6 +182,27 @@ describe('mute', () => {
     });
     expect(await redis.exists(`${prefix}:messaging:{ben}:mutes`)).toBe(0);
   });
+
+  test.each(['join', 'create'])(
+    'that is set while the member leaves is over when a %s has them back',
+    async (back) => {
+      const prefix = freshPrefix();
+      const chats = create({ prefix });
+      const others = back === 'join' ? ['ben'] : [];
+      await chats.create({ chatId: 'g', sender: back === 'join' ? 'anna' : 'ben', members: others });
+      // The first step of leaving ends the mute, and there is none yet.
+      const { slow, release } = slowlyAfter(redis, 1);
+      const leaving = new Chats(slow, { prefix }).leave('g', 'ben');
+      await chats.mute('ben', 'g');
+      release();
+      expect(await leaving).toBe(true);
+      if (back === 'join') await chats.join('g', 'ben');
+      else await chats.create({ chatId: 'g', sender: 'anna', members: ['ben'] });
+      await chats.post('g', 'anna', 'welcome back');
+      expect(await chats.pull('ben')).toMatchObject([{ chatId: 'g', unread: 1, isMuted: false }]);
+      expect(await redis.exists(`${prefix}:messaging:{ben}:mutes`)).toBe(0);
+    },
+  );
 
   test('only a chat of the member can be muted, so that mutes are as few as chats', async () => {
     const chats = create();

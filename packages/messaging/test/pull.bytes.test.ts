@@ -12,10 +12,9 @@ interface Filled {
   readonly prefix: string;
   readonly chats: Chats;
   readonly chatIds: readonly string[];
-  readonly age: () => Promise<void>;
 }
 
-/** Chats of Anna and Ben, in which she has posted; none is so young that it is read by the script. */
+/** Chats of Anna and Ben, in which she has posted. */
 async function filled(count: number, messages: number): Promise<Filled> {
   const prefix = freshPrefix();
   const chats = new Chats(redis, { prefix });
@@ -25,10 +24,7 @@ async function filled(count: number, messages: number): Promise<Filled> {
     for (let message = 0; message < messages; message += 1) await chats.post(chatId, 'anna', KILO);
   };
   await Promise.all(chatIds.map(post));
-  const age = async (): Promise<void> => {
-    for (const chatId of chatIds) await redis.zincrby(`${prefix}:messaging:{${chatId}}:chat`, 2_000, '\0e');
-  };
-  return { prefix, chats, chatIds, age };
+  return { prefix, chats, chatIds };
 }
 
 const idsOf = (pulled: readonly Pulled[]): unknown[] =>
@@ -45,13 +41,9 @@ async function drain(chats: Chats, options: PullOptions): Promise<Pulled[]> {
   }
 }
 
-describe.each([
-  ['chats that were just created', false],
-  ['older chats', true],
-])('maxBytes of pull, %s', (_, isOld) => {
+describe('maxBytes of pull', () => {
   test('bounds what one reply has, and the rest comes with the next ones, in order', async () => {
-    const { chats, chatIds, age } = await filled(3, 8);
-    if (isOld) await age();
+    const { chats, chatIds } = await filled(3, 8);
     const first = await chats.pull('ben', { maxBytes: 6_000 });
     const bytes = first.flatMap(({ messages }) => messages).length * 1_000;
     expect(bytes).toBeGreaterThan(0);
@@ -64,8 +56,7 @@ describe.each([
   });
 
   test('counts everything that is unread, also what was left', async () => {
-    const { chats, age } = await filled(1, 8);
-    if (isOld) await age();
+    const { chats } = await filled(1, 8);
     const [pulled] = await chats.pull('ben', { maxBytes: 3_500 });
     expect(pulled).toMatchObject({ unread: 8, lastId: 8, ackedId: 0 });
     expect(pulled!.messages.map(({ id }) => id)).toEqual([1, 2, 3]);
@@ -74,41 +65,36 @@ describe.each([
   });
 
   test('the first message comes whatever its size, and of several chats only one then', async () => {
-    const { chats, chatIds, age } = await filled(3, 2);
-    if (isOld) await age();
+    const { chats, chatIds } = await filled(3, 2);
     expect(idsOf(await chats.pull('ben', { maxBytes: 1 }))).toEqual([[chatIds[0], [1]]]);
     expect(await drain(chats, { maxBytes: 1 })).toHaveLength(6);
   });
 
   test('a message that does not fit any more stays unread, also where it is the only one of its chat', async () => {
-    const { chats, chatIds, age } = await filled(3, 1);
-    if (isOld) await age();
+    const { chats, chatIds } = await filled(3, 1);
     expect(idsOf(await chats.pull('ben', { maxBytes: 1_500 }))).toEqual([[chatIds[0], [1]]]);
     expect(await chats.chatsOf('ben')).toMatchObject(chatIds.map(() => ({ unread: 1 })));
     expect(idsOf(await drain(chats, { maxBytes: 1_500 }))).toEqual(chatIds.map((chatId) => [chatId, [1]]));
   });
 
   test('each chat has its part: one with much does not keep the others waiting', async () => {
-    const { chats, chatIds, age } = await filled(3, 2);
+    const { chats, chatIds } = await filled(3, 2);
     for (let message = 0; message < 20; message += 1) await chats.post(chatIds[0]!, 'anna', KILO);
-    if (isOld) await age();
     const pulled = await chats.pull('ben', { maxBytes: 7_000 });
     expect(pulled.map(({ chatId }) => chatId)).toEqual(chatIds);
     for (const { messages } of pulled) expect(messages).toHaveLength(2);
   });
 
   test('places of deleted messages take no room', async () => {
-    const { chats, age } = await filled(1, 5);
+    const { chats } = await filled(1, 5);
     for (const id of [1, 2, 3]) await chats.delete('chat 10', 'anna', id);
-    if (isOld) await age();
     const pulled = await chats.pull('ben', { maxBytes: 2_200 });
     expect(idsOf(pulled)).toEqual([['chat 10', [4, 5, 6, 7, 8]]]);
     expect(pulled[0]!.unread).toBe(2);
   });
 
   test('autoAck acks what was returned and nothing else', async () => {
-    const { chats, age } = await filled(2, 3);
-    if (isOld) await age();
+    const { chats } = await filled(2, 3);
     const seen: string[] = [];
     for (;;) {
       const pulled = await chats.pull('ben', { maxBytes: 2_300, autoAck: true });
@@ -122,8 +108,7 @@ describe.each([
 });
 
 test('what comes to chats that were quiet is bounded as well', async () => {
-  const { chats, chatIds, age } = await filled(3, 0);
-  await age();
+  const { chats, chatIds } = await filled(3, 0);
   // The first look finds the chats read, the second one their logs empty.
   for (let look = 0; look < 2; look += 1) expect(await chats.pull('ben')).toEqual([]);
   for (const chatId of chatIds)
@@ -135,10 +120,9 @@ test('what comes to chats that were quiet is bounded as well', async () => {
 });
 
 test('Redis sends no more for it', async () => {
-  const { prefix, chats, chatIds, age } = await filled(2, 0);
+  const { prefix, chats, chatIds } = await filled(2, 0);
   for (const chatId of chatIds)
     await Promise.all(Array.from({ length: 300 }, () => chats.post(chatId, 'anna', KILO)));
-  await age();
   const own = connect();
   const pulling = new Chats(own, { prefix });
   await own.ping();

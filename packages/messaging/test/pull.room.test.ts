@@ -1,7 +1,7 @@
 /** Who gets the room of a reply that is bounded, and what Redis is asked for it. */
 import { describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
-import type { Pulled, PullOptions } from '@mortise/messaging';
+import type { ChatsOptions, Pulled, PullOptions } from '@mortise/messaging';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import { stepwise } from './stepwise-client.js';
 
@@ -20,15 +20,12 @@ interface Room {
   readonly post: (chatId: string, bytes: number, count?: number) => Promise<void>;
 }
 
-/** Chats of anna, ben and cleo, old enough not to be read by the script for their age. */
+/** Chats of anna, ben and cleo. */
 async function create(chatIds: readonly string[]): Promise<Room> {
   const prefix = freshPrefix();
   const chats = new Chats(redis, { prefix });
   const writer = new Chats(redis, { prefix, maxBodyBytes: 8 * 1_048_576 });
-  for (const chatId of chatIds) {
-    await chats.create({ sender: 'anna', members: ['ben', 'cleo'], chatId });
-    await redis.zincrby(`${prefix}:messaging:{${chatId}}:chat`, 2_000, '\0e');
-  }
+  for (const chatId of chatIds) await chats.create({ sender: 'anna', members: ['ben', 'cleo'], chatId });
   const post = async (chatId: string, bytes: number, count = 1): Promise<void> => {
     for (let message = 0; message < count; message += 1) await writer.post(chatId, 'anna', bodyOf(bytes));
   };
@@ -69,7 +66,7 @@ describe.each([
     const { prefix, chats, post } = await create(['a', 'b']);
     await post('a', 2_000);
     await post('b', 2_500, 2);
-    await redis.lset(`${prefix}:messaging:{a}:log`, 0, `1:7:anna\0{${'x'.repeat(2_000)}`);
+    await redis.lset(`${prefix}:messaging:{a}:log`, 0, `1:0:anna\0{${'x'.repeat(2_000)}`);
     const told: string[] = [];
     const pulled = await chats.pull('ben', { maxBytes, onUnreadable: ({ chatId }) => told.push(chatId) });
     expect(pulled).toMatchObject([{ chatId: 'b', unread: 2 }]);
@@ -83,7 +80,7 @@ test('D1: of many that cannot be decoded, none keeps a small pull from the one t
   const { prefix, chats, post } = await create(names);
   for (const chatId of names) await post(chatId, 1_000);
   for (const chatId of names.slice(0, -1))
-    await redis.lset(`${prefix}:messaging:{${chatId}}:log`, 0, `1:7:anna\0{${'x'.repeat(1_000)}`);
+    await redis.lset(`${prefix}:messaging:{${chatId}}:log`, 0, `1:0:anna\0{${'x'.repeat(1_000)}`);
   const onUnreadable = (): void => undefined;
   expect(await chats.pull('ben', { maxBytes: 1_500, onUnreadable })).toMatchObject([
     { chatId: names.at(-1), messages: [{ id: 1 }] },
@@ -178,7 +175,11 @@ describe('D5: room that one chat leaves goes to others', () => {
 });
 
 /** How many round trips each pull takes: what is sent while a reply is under way shares its. And how many steps these have. */
-async function roundTripsOf(prefix: string, pulls: readonly PullOptions[]): Promise<[number[], number[]]> {
+async function roundTripsOf(
+  prefix: string,
+  pulls: readonly PullOptions[],
+  options: ChatsOptions = {},
+): Promise<[number[], number[]]> {
   let [trips, steps, underWay] = [0, 0, 0];
   const counting = stepwise(redis, async (_, send) => {
     steps += 1;
@@ -190,11 +191,11 @@ async function roundTripsOf(prefix: string, pulls: readonly PullOptions[]): Prom
       underWay -= 1;
     }
   });
-  const chats = new Chats(counting, { prefix });
+  const chats = new Chats(counting, { prefix, ...options });
   const counts: [number[], number[]] = [[], []];
-  for (const options of pulls) {
+  for (const wanted of pulls) {
     [trips, steps] = [0, 0];
-    await chats.pull('ben', options);
+    await chats.pull('ben', wanted);
     counts[0].push(trips);
     counts[1].push(steps);
   }
@@ -213,12 +214,41 @@ describe('round trips of pull', () => {
     for (const [index, chatId] of names.entries()) await post(chatId, 100 + 200 * index, 5);
     // Scripts that the server may not know.
     await roundTripsOf(prefix, [{ maxBytes: 1_000 }]);
-    const pulls = [undefined, 1, 5_000, 20_000, 200_000].map((maxBytes) =>
-      maxBytes === undefined ? {} : { maxBytes },
-    );
-    const [[whole, ...bounded]] = await roundTripsOf(prefix, pulls);
+    const bounds = [1, 5_000, 20_000, 200_000].map((maxBytes) => ({ maxBytes }));
+    // The first one learns that the server has slots.
+    const [[, whole, ...bounded]] = await roundTripsOf(prefix, [{}, {}, ...bounds]);
     expect(whole).toBe(3);
     expect(Math.max(...bounded)).toBe(4);
+  });
+
+  test('three for what does not fit, too, where less than an eighth of the bytes is left when all have their parts', async () => {
+    const names = namesOf(4);
+    const { prefix, chats, post } = await create(names);
+    for (const chatId of names) await post(chatId, 1_000, 30);
+    const maxBytes = 4 * 10 * 1_050;
+    await roundTripsOf(prefix, [{ maxBytes }]);
+    expect(await roundTripsOf(prefix, [{ maxBytes }])).toEqual([[3], [2 + names.length]]);
+    expect((await chats.pull('ben', { maxBytes })).map(({ messages }) => messages.length)).toEqual([
+      10, 10, 10, 10,
+    ]);
+    // What would go to one more message of a chat goes when it is as much as that.
+    const less = 4 * 1_700;
+    expect((await roundTripsOf(prefix, [{ maxBytes: less }]))[0]).toEqual([4]);
+    expect((await chats.pull('ben', { maxBytes: less })).flatMap(({ messages }) => messages)).toHaveLength(6);
+  });
+
+  test('three where a chat was created a moment ago, and where it has dropped more than it may keep', async () => {
+    const { prefix, chats, post } = await create(['a', 'b']);
+    await post('a', 100, 12);
+    await post('b', 100, 2);
+    await roundTripsOf(prefix, [{ maxBytes: 100 }]);
+    expect((await roundTripsOf(prefix, [{}, {}]))[0][1]).toBe(3);
+    const writer = new Chats(redis, { prefix, maxMessages: 5 });
+    await writer.post('a', 'anna', 'x');
+    expect(await chats.pull('ben')).toMatchObject([{ gap: { fromId: 1 } }, {}]);
+    const trips = async (options: ChatsOptions): Promise<number> =>
+      (await roundTripsOf(prefix, [{}], options))[0][0]!;
+    expect(await trips({ maxMessages: 5 })).toBe(3);
   });
 
   test('what is left when all have their parts goes to few chats, not a byte to each', async () => {

@@ -21,8 +21,6 @@ async function create(prefix = freshPrefix()): Promise<Chats> {
   for (const chatId of ALL) {
     await chats.create({ sender: 'anna', members: ['ben', 'cleo'], chatId });
     for (const body of [1, 2, 3]) await chats.post(chatId, 'anna', body);
-    // Not in the millisecond of its creation, which is read by a script.
-    await redis.zincrby(`${prefix}:messaging:{${chatId}}:chat`, 1_000, '\0e');
   }
   return chats;
 }
@@ -138,7 +136,7 @@ describe('pull past a chat that cannot be read', () => {
     await redis.echo(prefix);
     await until('all to be seen', () => seen.includes('echo'));
     close();
-    const reads = OTHERS.flatMap(() => ['lrange', 'zscore']);
+    const reads = OTHERS.flatMap(() => ['lrange', 'get']);
     // Index and mutes, three heads, the entries of three.
     expect(seen).toEqual(['zrange', 'hgetall', ...OTHERS.map(() => 'zmscore'), ...reads, 'echo']);
   });

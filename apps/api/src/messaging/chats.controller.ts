@@ -74,8 +74,8 @@ export class ChatsController {
       sender,
       members,
       body,
-      // As that of the message, too, it gives the same answer to the same request.
-      ...(chatId !== undefined && { chatId, id: chatId }),
+      // The message has an id, too, so that the same request gets the same answer: one that no client can give to a message.
+      ...(chatId !== undefined && { chatId, id: `create ${chatId}` }),
     });
     if (!created.isNew && key !== undefined && body !== undefined) {
       const repeated = { key, chatId: created.chatId, id: created.id ?? 1, sender, body };

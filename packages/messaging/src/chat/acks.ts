@@ -88,19 +88,14 @@ export class Acks {
 
   async #sendTogether(groups: readonly (readonly Ack[])[], results: Map<Ack, number | Error>): Promise<void> {
     const { redis, keys, limits } = this.#context;
-    const chats: string[] = [];
-    const operands: (string | number)[] = [];
-    for (const group of groups) {
-      const { chatId, epoch = '' } = group[0]!;
-      const { chat, log, uncounted } = keys.chat(chatId);
-      chats.push(chat, log, uncounted);
-      operands.push(epoch, group.length);
-      for (const { member, upToId } of group) operands.push(encodeMember('member', member), upToId);
-    }
+    const chats = groups.flatMap(([ack]) => {
+      const { chat, log, uncounted } = keys.chat(ack!.chatId);
+      return [chat, log, uncounted];
+    });
     const replies = (await chatAck.run(
       redis,
       { chats },
-      { keepAcked: limits.keepAcked, acks: operands },
+      { keepAcked: limits.keepAcked, ...operandsOf(groups) },
     )) as (number | null)[];
     let next = 0;
     for (const group of groups) {
@@ -108,6 +103,26 @@ export class Acks {
       for (const ack of group) results.set(ack, outcomeOf(ack, lastId, replies[next++] ?? null));
     }
   }
+}
+
+/** Each argument costs the server 0.2 µs, and the client more: who acks in all chats is named once. */
+function operandsOf(groups: readonly (readonly Ack[])[]): {
+  counts: Buffer | string;
+  only: string;
+  acks: (string | number)[];
+} {
+  const all = groups.flat();
+  const [first] = all;
+  const isOnly = all.every(({ member }) => member === first!.member);
+  const isOneEach = all.length === groups.length;
+  return {
+    counts: isOneEach ? '' : Buffer.from(groups.map(({ length }) => length)),
+    only: isOnly ? encodeMember('member', first!.member) : '',
+    acks: all.flatMap(({ epoch, member, upToId }) => {
+      const of = epoch === undefined ? '' : -epoch;
+      return isOnly ? [of, upToId] : [encodeMember('member', member), of, upToId];
+    }),
+  };
 }
 
 function outcomeOf(

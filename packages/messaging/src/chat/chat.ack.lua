@@ -9,23 +9,29 @@
 --   chats...     for each chat: `chat`, ZSET, see src/keys.ts; `log`, LIST of entries, UNLINK; `uncounted`, ZSET id -> id, UNLINK
 -- ARGV
 --   keepAcked    how many of the newest messages are kept when all have acked them
---   acks...      for each chat: the epoch, ms, in which the ids were given, or '' for that of the chat; the number of its acks;
---                for each of them the member as stored, and the last id that is acked
+--   counts       for each chat a u8, how many acks it has; '' where each has one
+--   only         who acks, as stored; '' where they are several
+--   acks...      for each: the member as stored, where they are several; -epoch, ms, in which the id was given, as the head has
+--                it, or '' for that of the chat, one for all acks of a chat; the last id that is acked
 -- RETURNS
 --   for each chat its newest id, or nil: there is no such chat; then for each ack the member's cursor, -1: no message has
 --   that id (yet), nil: not a member, or no chat
-local keepAcked = tonumber(ARGV[1])
+local keepAcked, counts, only = tonumber(ARGV[1]), ARGV[2], ARGV[3]
+local isOnly = only ~= ''
 
-local replies, at, size = {}, 2, 0
+local replies, at, size = {}, 4, 0
 for c = 1, #KEYS, 3 do
   local chat, log, uncounted = KEYS[c], KEYS[c + 1], KEYS[c + 2]
-  local epoch, count = ARGV[at], ARGV[at + 1]
-  at = at + 2
   -- `lowest` of the cursors that were moved, as they were.
   local last, lowest
-  if count == '1' then
+  if counts == '' then
     -- What nearly all calls are: without the tables that several would need.
-    local member, upToText = ARGV[at], ARGV[at + 1]
+    local member = only
+    if not isOnly then
+      member = ARGV[at]
+      at = at + 1
+    end
+    local epoch, upToText = ARGV[at], ARGV[at + 1]
     at = at + 2
     local scores
     if epoch == '' then
@@ -39,7 +45,7 @@ for c = 1, #KEYS, 3 do
       score = tonumber(score)
       local fraction = score % 1
       cursor = score - fraction
-      if upTo > last or epoch ~= '' and 0 - scores[3] ~= tonumber(epoch) then
+      if upTo > last or epoch ~= '' and scores[3] ~= epoch then
         cursor = -1
       elseif upTo > cursor then
         lowest, cursor = cursor, upTo
@@ -54,16 +60,22 @@ for c = 1, #KEYS, 3 do
     replies[size + 1], replies[size + 2] = last, cursor
     size = size + 2
   else
-    local names, moved, written = {}, {}, {}
-    for i = 1, count do
-      names[i] = ARGV[at + 2 * i - 2]
+    local names, ids, moved, written, epoch = {}, {}, {}, {}, nil
+    for i = 1, string.byte(counts, (c + 2) / 3) do
+      names[i] = only
+      if not isOnly then
+        names[i] = ARGV[at]
+        at = at + 1
+      end
+      epoch, ids[i] = ARGV[at], tonumber(ARGV[at + 1])
+      at = at + 2
     end
     local scores = redis.call('ZMSCORE', chat, '\0l', '\0e', unpack(names))
     last = scores[1] and 0 - scores[1]
     replies[size + 1] = last
-    local isOther = epoch ~= '' and scores[2] and 0 - scores[2] ~= tonumber(epoch)
+    local isOther = epoch ~= '' and scores[2] and scores[2] ~= epoch
     for i = 1, #names do
-      local name, upTo = names[i], tonumber(ARGV[at + 2 * i - 1])
+      local name, upTo = names[i], ids[i]
       local score, cursor = moved[name] or tonumber(scores[i + 2]), false
       if score then
         local fraction = score % 1
@@ -82,7 +94,6 @@ for c = 1, #KEYS, 3 do
       end
       replies[size + 1 + i] = cursor
     end
-    at = at + 2 * #names
     size = size + 1 + #names
     if lowest then
       redis.call('ZADD', chat, unpack(written))

@@ -8,6 +8,7 @@
 --   joined       ZSET member -> id
 --   ids          HASH what a message is known by -> id
 --   oldIds       HASH, the generation before
+--   ended        STRING, the epoch of the chat that ended: for the next one of its name, and for who is about to read the log; SET PXAT
 --   events       channel of the chat; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
@@ -16,18 +17,20 @@
 -- RETURNS
 --   for each: 1, or 0 for who was no member
 local chat, log, uncounted, joined = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local ids, oldIds, events = KEYS[5], KEYS[6], KEYS[7]
+local ids, oldIds, ended, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local publish, keepAcked = ARGV[1], tonumber(ARGV[2])
 local HEAD_SIZE = 4
+-- Longer than clocks of masters differ, are set back, and than a reader stands still.
+local REMEMBERED_MS = 3600000
 
-local scores = redis.call('ZMSCORE', chat, '\0l', unpack(ARGV, 3))
+local scores = redis.call('ZMSCORE', chat, '\0l', '\0e', unpack(ARGV, 3))
 if not scores[1] then
   scores = {}
 end
 local last = 0 - (scores[1] or 0)
 local replies, frames, gone = {}, {}, {}
 for i = 3, #ARGV do
-  local name, score = ARGV[i], scores[i - 1]
+  local name, score = ARGV[i], scores[i]
   local removed = score and redis.call('ZREM', chat, name) or 0
   replies[i - 2] = removed
   if removed == 1 then
@@ -40,6 +43,10 @@ if #frames > 0 then
   local lowest = redis.call('ZRANGE', chat, HEAD_SIZE, HEAD_SIZE, 'WITHSCORES')[2]
   if not lowest then
     redis.call('UNLINK', chat, log, uncounted, joined, ids, oldIds)
+    local time = redis.call('TIME')
+    local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    local epoch = 0 - (scores[2] or 0)
+    redis.call('SET', ended, epoch, 'PXAT', math.max(now, epoch) + REMEMBERED_MS)
     frames[#frames + 1] = struct.pack('>c1I', 'x', 0)
   else
     redis.call('ZREM', joined, unpack(gone))

@@ -75,7 +75,7 @@ local bytes, epoch, last, lastAt, kind = 0 - head[1], 0 - head[2], 0 - head[3], 
 
 if fresh > 0 then
   local isOwnMoved, frames = false, nil
-  local bytesScore, lastScore, lastAtScore = '-' .. bytes, '-' .. lastText, '-' .. momentText
+  local bytesScore, lastScore, lastAtScore = string.format('-%d', bytes), '-' .. lastText, '-' .. momentText
   if score then
     isOwnMoved = last - score <= 1
     if isOwnMoved then

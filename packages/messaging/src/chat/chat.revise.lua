@@ -58,9 +58,9 @@ if entry then
     return { 0, last, 'A' }
   end
   if kind == 'E' then
-    changed = message .. ':' .. at .. ':' .. sender .. '\0' .. body
+    changed = string.format('%d:', message) .. at .. ':' .. sender .. '\0' .. body
   else
-    changed = message .. ':X' .. at .. ':' .. (last + 1)
+    changed = string.format('%d:X%s:%d', message, at, last + 1)
   end
 elseif kind == 'E' or role ~= OWNER or message > last then
   -- What isn't stored has no author; an owner needs not be it.
@@ -75,7 +75,7 @@ if changed then
   bytes = bytes - #entry + #changed
 end
 local count, fields, authors = 1, { field }, { sender }
-local bodies = { kind == 'E' and message .. '\0' .. body or message .. '' }
+local bodies = { string.format('%d', message) .. (kind == 'E' and '\0' .. body or '') }
 -- include log.append.part.lua
 redis.call('ZADD', uncounted, last, last)
 if changed and kind == 'D' then

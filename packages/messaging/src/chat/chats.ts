@@ -77,14 +77,14 @@ export class Chats<Body = unknown> {
     };
     const index = new MemberIndex(context);
     this.#follower = new Follower(context, index);
-    this.#founder = new Founder(context, index);
+    this.#mutes = new Mutes(context, index);
+    this.#founder = new Founder(context, this.#mutes);
     this.#poster = new Poster(context);
     // Tokens of followers in this process needn't hold what was acked here.
     this.#acks = new Acks(context, (chatId, member, ackedId) => {
       this.#follower.acked(chatId, member, ackedId);
     });
-    this.#mutes = new Mutes(context);
-    this.#membership = new Membership(context, index, this.#mutes);
+    this.#membership = new Membership(context, this.#mutes);
     this.#reviser = new Reviser(context);
     this.#puller = new Puller(context, index, this.#acks);
     this.#overview = new Overview(context, index);
@@ -120,7 +120,7 @@ export class Chats<Body = unknown> {
    * returned after it was read. What a chat dropped unread is its `gap`. At most `limit` messages of a chat and 10,000 of all: many
    * chats give less each. With `waitMs` it waits for something new, on subscriptions that the process shares. Up to 3 round
    * trips, reads without scripts, side by side on the nodes of a Cluster; 1 more for what is over
-   * `maxBytes`, for chats that were just created or trimmed between two of them, and the first time for those that have a gap or begin with
+   * `maxBytes`, for chats that were trimmed or ended between two of them, and the first time for those that have a gap or begin with
    * deleted messages; then that of the acks. What the index has of no use is cleaned away in the background. O(chats + messages).
    * A chat that is damaged is left out, and told to `onUnreadable`; others come. Refusal: ERR_READ_TIMEOUT when Redis has not
    * answered a second after `waitMs`.
@@ -142,7 +142,8 @@ export class Chats<Body = unknown> {
 
   /**
    * Adds a member behind the newest message: they read what comes from now on. Who is in the chat already keeps cursor and role, so
-   * repeating it is safe. Two round trips, of which the second is shared by the joins of a tick. O(log(members)).
+   * repeating it is safe. Two round trips, of which the second is shared by the joins of a tick; two more where a mute of the member's is left
+   * of an earlier time, which ends. O(log(members)).
    * Refusals: ERR_UNKNOWN_CHAT, ERR_TOO_MANY_MEMBERS, ERR_TOO_MANY_CHATS.
    */
   async join(chatId: string, member: string, options: JoinOptions = {}): Promise<JoinResult> {
@@ -238,7 +239,7 @@ export class Chats<Body = unknown> {
    * the entries of each chat in the order of their ids, each once, the member's own among them. What is pushed is handed out as
    * it is; what was missed (a subscription was interrupted, nobody asked in time) is fetched from the log. What was dropped
    * before comes as `gap`, other ids than those that were known as `reset`: never silent, but for what the member has acked
-   * elsewhere. Acks nothing. Chats that are joined and left meanwhile come and go; what was posted while the member was not in
+   * elsewhere. Acks nothing: give `ack` the `epoch` of the event. Chats that are joined and left meanwhile come and go; what was posted while the member was not in
    * a chat is never handed out, also not with a token of before. Others who come and go, typing and
    * presence are told to those who follow then, and may be lost.
    *

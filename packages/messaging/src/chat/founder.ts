@@ -3,7 +3,7 @@ import { v7 as uuid } from 'uuid';
 import { TooManyMembersError } from '../errors.js';
 import { encodeBody, encodeMember } from '../log/entry.js';
 import { encodeSenderId } from '../log/sender-id.js';
-import type { MemberIndex } from '../member/member-index.js';
+import type { Mutes } from '../member/mutes.js';
 import type { CreateOptions } from '../options.js';
 import { chatCreate } from '../scripts.gen.js';
 import { POSTED } from '../telemetry/metrics.js';
@@ -25,11 +25,11 @@ const TOO_LATE = -1;
 /** Creates chats. */
 export class Founder {
   readonly #context: ChatsContext;
-  readonly #index: MemberIndex;
+  readonly #mutes: Mutes;
 
-  constructor(context: ChatsContext, index: MemberIndex) {
+  constructor(context: ChatsContext, mutes: Mutes) {
     this.#context = context;
-    this.#index = index;
+    this.#mutes = mutes;
   }
 
   async create({ sender, members, body, id, chatId = uuid() }: CreateOptions): Promise<CreateResult> {
@@ -45,7 +45,7 @@ export class Founder {
     const json = body === undefined ? '' : encodeBody(chatId, body, limits.maxBodyBytes);
     const field = id === undefined ? '' : encodeSenderId(author, id);
     return enterIndexed(
-      () => this.#index.add(chatId, names),
+      () => this.#mutes.enter(chatId, names),
       async (indexed, notAfter) => {
         const [outcome, firstId, now] = (await chatCreate.run(redis, keys.chat(chatId), {
           publish: hub.publishCommand,

@@ -2,7 +2,6 @@ import { Coalescer, requireName, requireOneOf } from '@mortise/redis';
 import { NotAllowedError, NotAMemberError, TooManyMembersError, UnknownChatError } from '../errors.js';
 import { encodeMember } from '../log/entry.js';
 import { fractionOf, ROLES } from '../log/standing.js';
-import type { MemberIndex } from '../member/member-index.js';
 import type { Mutes } from '../member/mutes.js';
 import type { Role, SetRoleOptions } from '../options.js';
 import { chatJoin, chatLeave, chatRole } from '../scripts.gen.js';
@@ -31,7 +30,6 @@ const TOO_LATE = -2;
 /** Who is in a chat, and as what: joins and leaves of one tick and chat are one script call each. */
 export class Membership {
   readonly #context: ChatsContext;
-  readonly #index: MemberIndex;
   readonly #mutes: Mutes;
   readonly #joins = new Coalescer<string, Join, Outcome<JoinResult>>(
     (chatId, joins) => this.#sendJoins(chatId, joins),
@@ -42,9 +40,8 @@ export class Membership {
     { maxBatch: MAX_BATCH },
   );
 
-  constructor(context: ChatsContext, index: MemberIndex, mutes: Mutes) {
+  constructor(context: ChatsContext, mutes: Mutes) {
     this.#context = context;
-    this.#index = index;
     this.#mutes = mutes;
   }
 
@@ -53,7 +50,7 @@ export class Membership {
     requireName('member', member);
     requireOneOf('role', role, ROLES);
     return enterIndexed(
-      () => this.#index.add(chatId, [member]),
+      () => this.#mutes.enter(chatId, [member]),
       async (_, notAfter) => this.#joins.submit(chatId, { member, role, notAfter }),
     );
   }
@@ -62,7 +59,7 @@ export class Membership {
   async leave(chatId: string, member: string): Promise<boolean> {
     requireName('chatId', chatId);
     const leaver = encodeMember('member', member);
-    // First: a crash in between leaves a member who is told too much, not one who is told nothing when they are back.
+    // First: a crash in between leaves a member who is told too much. What is muted until they are out, `enter` ends.
     await this.#mutes.forget(member, chatId);
     return this.#leaves.submit(chatId, leaver);
   }

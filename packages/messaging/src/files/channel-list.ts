@@ -39,7 +39,7 @@ export class ChannelList {
     this.#sent = sent;
   }
 
-  /** Lists a file, when there is room for it. Undefined when its path has another record by now. One script. Throws as `FileSender.send`. */
+  /** Lists a file, when there is room for it. Undefined when its path has another record by now, or it was aborted. One script. Throws as `FileSender.send`. */
   async add(
     { id, name, fileId, reserve, path }: WantedFile,
     signal: AbortSignal | undefined,
@@ -63,7 +63,7 @@ export class ChannelList {
           ttlMs,
           newEpoch: drawn(),
           newFileId: fileId,
-          path: path?.identity ?? '',
+          path: path?.key ?? '',
           seen: path?.seen ?? '',
           record: path?.record ?? '',
           names: all,
@@ -83,9 +83,13 @@ export class ChannelList {
       if (answer === 'finished') return { ...file, receivers: [], reserved, isFinished: true };
       const left = receivers.filter((_, index) => undone.includes(all[index]!));
       if (left.length > 0) return { ...file, receivers: left, reserved, isFinished: false };
-      // All are done. Somebody died before the file was taken off the list; or its writer did, and it is still open.
+      // All are done. Somebody died before the file was taken off the list; or its writer did, and it is still open, or was aborted.
       await this.#settling.finish(file, [], '');
-      const isListed = await redis.call('hexists', [channelKeys.listed, number]);
+      const [isListed, known] = (await Promise.all([
+        redis.call('hexists', [channelKeys.listed, number]),
+        redis.call('zscore', [channelKeys.files, encodeName(id)]),
+      ])) as [number, string | number | null];
+      if (known === null || Number(known) !== number) return 'changed';
       return { ...file, receivers: [], reserved, isFinished: isListed === 0 };
     }, signal);
     return listed === 'changed' ? undefined : listed;

@@ -21,11 +21,11 @@ import type { FilesContext } from './files-context.js';
 import { filesIn } from './files-in.js';
 import { memberBytesFor } from './gzip-members.js';
 import { entryOf } from './listed-file.js';
-import type { Path } from './opened-path.js';
 import type { FileSenderLimits, FileSenderOptions, SendFileOptions } from './options.js';
 import { resolveFileSenderOptions } from './options.js';
 import { packed, packingOf } from './packing.js';
 import { PathSending, storedBytesOf } from './path-sending.js';
+import type { Path } from './paths.js';
 import { RunningSends } from './running-sends.js';
 import type { SentFile } from './sent-file.js';
 import { drawn } from './sent-file.js';
@@ -79,10 +79,10 @@ export class FileSender {
    * a window behind. Waits while the budget of the channel is used up, and while another writer has the lease of the file. What was sent
    * of it before is read again (for the SHA-256, and to compare) but not sent. Two commands in one round trip for each chunk.
    *
-   * A path without an `id` is told by what it is, whatever its name: device, inode, birth, and what stands at the beginning and at the end of what was
+   * A path without an `id` is told by what it is, whatever its name: `host`, device, inode, birth, and what stands at the beginning and at the end of what was
    * sent of it. Sent whole, and as it was, it is a duplicate, which with `follow` is waited for until it grows. What it has grown by is sent as a file of its
    * own, from the byte on at which the one before has ended; what is truncated, or written anew, is sent from its beginning. Files that a sender of the same
-   * `host` has left open, and whose paths name something else now, are seen to first: sent on from another name in the same directory, or aborted.
+   * `host` has left open, and whose paths name something else now, are seen to first: sent on from where they were renamed to (the directory, or one below), or aborted.
    *
    * When the process dies, the file stays open, and `send` with the same source goes on. When the source fails, is
    * truncated or is not what was sent before, the file is aborted, receivers are told, and its id is free. When Redis has forgotten that the file was listed, or
@@ -135,9 +135,11 @@ export class FileSender {
   ): Promise<SentFile[]> {
     const sent: SentFile[] = [];
     let refused: FileAbortedError | undefined;
-    for (const { path, name } of await filesIn(directory)) {
+    const files = await filesIn(directory);
+    const places = files.map(({ path }) => path);
+    for (const { path, name } of files) {
       try {
-        sent.push(await this.#sendPath(path, name, options));
+        sent.push(await this.#sendPath(path, name, options, places));
       } catch (error) {
         if (!(error instanceof FileAbortedError)) throw error;
         refused ??= error;
@@ -185,9 +187,14 @@ export class FileSender {
     return (await this.#abort(id, reason, signal)) || wasRunning;
   }
 
-  async #sendPath(path: Path, last: string, options: SendFileOptions): Promise<SentFile> {
+  async #sendPath(
+    path: Path,
+    last: string,
+    options: SendFileOptions,
+    places?: readonly Path[],
+  ): Promise<SentFile> {
     const { name, packing } = namesOf(options.name ?? last, options);
-    return this.#paths.send(path, name, packing, options);
+    return this.#paths.send(path, name, packing, options, places);
   }
 
   async #abort(id: string, reason: string, signal: AbortSignal | undefined): Promise<boolean> {

@@ -131,14 +131,15 @@ export class FileSending {
     if (listed.fileId === wanted.fileId && !(await this.#wasSent(wanted))) {
       throw await this.#givenUp(writer, listed, wanted);
     }
-    await writer.close('aborted', 'all receivers were done with it');
+    // Of nothing, for nobody: not aborted, so that its id stays taken.
+    await writer.close('closed', '');
     await this.#settling.finish(listed, [], '');
     return true;
   }
 
   /** By another sender, which has found it listed. */
   async #wasSent({ id, isNamed, path }: WantedFile): Promise<boolean> {
-    if (path) return (await lookUp(this.#context, path.identity))?.record.to !== undefined;
+    if (path) return (await lookUp(this.#context, path.key))?.record.to !== undefined;
     const { redis, channelKeys } = this.#context;
     return (
       isNamed === true && (await redis.call('hexists', [channelKeys.sent, `id:${encodeName(id)}`])) === 1
@@ -148,7 +149,6 @@ export class FileSending {
   async #givenUp(writer: FileWriter, listed: Listed, wanted: WantedFile): Promise<FileAbortedError> {
     const error = new FileAbortedError(wanted.name, 'its receivers have given it up');
     await this.#abort(writer, listed, wanted, error);
-    await this.#settling.finish(listed, [], '');
     return error;
   }
 
@@ -159,6 +159,9 @@ export class FileSending {
       await writer.close('aborted', reason);
       await this.#list.free(listed);
       await this.#list.shrink(listed, 0, wanted);
+      await this.#settling.finish(listed, [], '');
+      // Where they were done with it before there was anything of it, it isn't listed any more.
+      await this.#settling.clear(listed, []);
     } catch {
       // Whoever sends it again finds it as it is.
     }

@@ -30,9 +30,10 @@ if state == 'aborted' then
   redis.call('HSET', file, 'freed', n, 'freedBytes', stored)
   freedBytes = stored
 end
-if redis.call('EXISTS', cursors) == 0 then
+if state == 'closed' and redis.call('EXISTS', cursors) == 0 then
   redis.call('UNLINK', file)
 else
+  -- That it was aborted is told until its id is free, see src/files/settling.ts.
   redis.call('HSET', file, 'state', state, 'detail', detail, 'lease', '0')
   redis.call('PEXPIRE', file, ttlMs)
   redis.call('PEXPIRE', cursors, ttlMs)

@@ -10,11 +10,12 @@
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
 --   first        index of the first of the chunks
+--   isAborted    1: the caller has seen that it was aborted
 --   receivers...  encoded
 -- RETURNS
---   1 when the file is gone, 0 when it is there, -1 when it has to be called again with all chunks
+--   1 when the file is gone, 0 when it is there, -1 when it has to be called again: with all chunks, or as aborted
 local file, cursors, events = KEYS[1], KEYS[2], KEYS[3]
-local publish, first = ARGV[1], tonumber(ARGV[2])
+local publish, first, isAborted = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 
 if redis.call('EXISTS', file) == 0 then
   redis.call('UNLINK', cursors)
@@ -24,7 +25,7 @@ local chunks = {}
 for i = 4, #KEYS do
   chunks[#chunks + 1] = KEYS[i]
 end
-for i = 3, #ARGV do
+for i = 4, #ARGV do
   redis.call('ZREM', cursors, ARGV[i])
   redis.call('HDEL', file, 't:' .. ARGV[i], 'g:' .. ARGV[i])
 end
@@ -37,6 +38,8 @@ elseif state == 'open' then
   -- The writer learns it: it may be waiting for room.
   redis.call(publish, events, '*:' .. n .. ' ' .. freedBytes .. ' unread')
   return 0
+elseif state == 'aborted' and isAborted ~= '1' then
+  return -1
 end
 redis.call('UNLINK', file)
 return 1

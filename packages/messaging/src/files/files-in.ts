@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { Path } from './opened-path.js';
+import type { Path } from './paths.js';
 
 export interface FoundFile {
   readonly path: Path;

@@ -7,7 +7,7 @@
 --   listed       HASH number -> entry
 --   done         SET of <number>:<receiver>
 --   receivers    ZSET receiver -> end of its lease
---   sent         HASH identity of a path -> record of it, see src/files/path-records.ts; `id:` and an id -> SHA-256 and name of what was sent
+--   sent         HASH host and identity of a path -> record of it, see src/files/path-records.ts; `id:` and an id -> SHA-256 and name of what was sent
 --   events       channel; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
@@ -20,7 +20,7 @@
 --   ttlMs        ms; the channel expires so long after its last use
 --   newEpoch     of the channel, if this call makes it
 --   newFileId    of the file, if this call lists it
---   path         the identity of the path that it is a part of; empty: of none
+--   path         host and identity of the path that it is a part of; empty: of none
 --   seen         the record of the path that the caller has seen; empty: none
 --   record       what it is to be
 --   names...     the receivers, encoded
@@ -91,7 +91,7 @@ if not number then
         redis.call('ZREM', files, oldest[i])
         surplus = surplus - 1
         redis.call('HDEL', sent, 'id:' .. oldest[i])
-        local of = oldest[i]:match('^(%d+%-%d+%-%d+):')
+        local of = oldest[i]:match('^(%x+%-%d+%-%d+%-%d+):')
         local recorded = of and redis.call('HGET', sent, of)
         if recorded and recorded:match('^%S+') == oldest[i] then
           redis.call('HDEL', sent, of)

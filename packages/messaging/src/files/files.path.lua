@@ -5,9 +5,9 @@
 --   head         HASH, see src/keys.ts
 --   files        ZSET id -> number
 --   listed       HASH number -> entry
---   sent         HASH identity of a path -> record of it
+--   sent         HASH host and identity of a path -> record of it
 -- ARGV
---   path         its identity
+--   path         its host and identity
 -- RETURNS
 --   { record, epoch of the channel, number of the file or empty, its entry or empty }; empty: there is no record
 local head, files, listed, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4]

@@ -7,7 +7,7 @@
 --   listed       HASH number -> entry
 --   done         SET of <number>:<receiver>
 --   receivers    ZSET receiver -> end of its lease
---   sent         HASH identity of a path -> record of it
+--   sent         HASH host and identity of a path -> record of it
 -- ARGV
 --   receiver     encoded
 --   holder       who wants the lease

@@ -8,7 +8,7 @@
 --   listed       HASH number -> entry
 --   done         SET of <number>:<receiver>
 --   receivers    ZSET receiver -> end of its lease
---   sent         HASH identity of a path -> record of it
+--   sent         HASH host and identity of a path -> record of it
 --   events       channel; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH

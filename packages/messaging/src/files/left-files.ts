@@ -1,41 +1,50 @@
 /**
  * Files that a sender of this host has begun and left open, whose paths name something else by now: a log was rotated, or removed, while nobody sent it. Nobody
- * would go on with them, and receivers would wait for their ends. So whoever sends a path looks for them first: one that has another name in its directory is
- * sent to its end from there, since its lines are older than those of the path; of any other the rest is gone, and it is aborted.
+ * would go on with them, and receivers would wait for their ends. So whoever sends a path looks for them first: one that has another name where rotated logs
+ * are is sent to its end from there, since its lines are older than those of the path; of any other the rest is gone, and it is aborted.
  *
- * A file whose path names it still is left to whoever sends that, and one of another host to that host.
+ * A file whose path names it still is left to whoever sends that, and one of another host to that host. What becomes of a left file is no failure of the path
+ * that is sent.
  */
-import { readdir } from 'node:fs/promises';
-import { basename, dirname } from 'node:path';
 import { decodeName } from '@mortise/redis';
+import { FileAbortedError, FileLeaseLostError, SourceChangedError } from '../errors.js';
 import type { FilesContext } from './files-context.js';
 import type { ListedEntry } from './listed-file.js';
 import { entryOf } from './listed-file.js';
-import type { Path } from './opened-path.js';
-import { identityOf } from './opened-path.js';
-import { pathOf, pathText } from './path-parts.js';
 import type { PathRecord } from './path-records.js';
-import { identityIn, parse } from './path-records.js';
+import { identityIn, keyIn, parse } from './path-records.js';
+import type { Path } from './paths.js';
+import { pathOf, pathText } from './paths.js';
+import { findRenamed, identityAt } from './renamed-paths.js';
 
 /** Beyond the lease of a writer: who has one still is alive. */
 const SPARE_MS = 500;
 
 export interface LeftFile {
-  readonly identity: string;
+  /** Under which it is recorded. */
+  readonly key: string;
   readonly record: PathRecord;
   /** As it is stored. */
   readonly stored: string;
   readonly listed: ListedEntry;
 }
 
+/** The path that is sent. */
+export interface Sought {
+  readonly path: Path;
+  readonly follow?: AbortSignal | undefined;
+  /** Where a file that was left may be, besides where rotated logs are. */
+  readonly places: readonly Path[];
+}
+
 export interface LeftFileSteps {
   /** This sender is at it. */
   readonly isRunning: (id: string) => boolean;
-  /** Sends the rest. `waiting` ends who waits for the lease. */
+  /** Sends the rest; with `follow`, of the path that is followed. `waiting` ends who waits for the lease. */
   readonly sendOn: (
     file: LeftFile,
     path: Path,
-    stops: { readonly signal?: AbortSignal; readonly waiting: AbortSignal },
+    stops: { readonly signal?: AbortSignal; readonly follow?: AbortSignal; readonly waiting: AbortSignal },
   ) => Promise<unknown>;
   readonly abort: (id: string, reason: string, waiting: AbortSignal) => Promise<unknown>;
 }
@@ -61,20 +70,24 @@ export class LeftFiles {
 
   /**
    * Once, and again after `expect`. Waits as long as the lease of a writer that may be dead. One command when nothing is listed; for files that were left
-   * two more round trips, and one for each.
+   * two more round trips, and one for each. Throws the reason of the signal, and errors of the connection and the channel.
    */
-  async look(signal: AbortSignal | undefined): Promise<void> {
+  async look(sought: Sought, signal: AbortSignal | undefined): Promise<void> {
     if (!this.#isDue) return;
     this.#isDue = false;
     try {
-      for (const file of await this.#left()) await this.#end(file, signal);
+      for (const file of await this.#left()) await this.#end(file, sought, signal);
     } catch (error) {
       this.#isDue = true;
       throw error;
     }
   }
 
-  async #end(file: LeftFile, signal: AbortSignal | undefined): Promise<void> {
+  async #end(
+    file: LeftFile,
+    { path: sent, follow, places }: Sought,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const { id } = file.record;
     const waitMs = await this.#leaseMs(file);
     if (waitMs === undefined || this.#steps.isRunning(id)) return;
@@ -85,14 +98,23 @@ export class LeftFiles {
     const late = AbortSignal.timeout(waitMs + SPARE_MS);
     const waiting = signal ? AbortSignal.any([signal, late]) : late;
     try {
-      const path = await findRenamed(pathOf(file.record.path), file.identity);
+      const path = await findRenamed(pathOf(file.record.path), identityIn(file.key), [sent, ...places]);
       if (path === undefined) {
         await this.#steps.abort(id, 'its source is gone, before all of it was sent', waiting);
-      } else await this.#steps.sendOn(file, path, { ...(signal && { signal }), waiting });
+      } else {
+        const isFollowed = follow && pathText(sent) === file.record.path;
+        await this.#steps.sendOn(file, path, {
+          ...(signal && { signal }),
+          ...(isFollowed && { follow }),
+          waiting,
+        });
+      }
     } catch (error) {
-      if (!late.aborted || error !== late.reason) throw error;
-      this.#alive.add(id);
-      this.#isDue = true;
+      const isLate = late.aborted && error === late.reason;
+      if (!isLate && !isOfFile(error)) throw error;
+      if (isLate) this.#alive.add(id);
+      // One that is given up has come to its end.
+      if (!(error instanceof FileAbortedError)) this.#isDue = true;
     }
   }
 
@@ -102,29 +124,29 @@ export class LeftFiles {
     if (numbers.length === 0) return [];
     const range = [Math.min(...numbers), Math.max(...numbers)];
     const ids = (await redis.call('zrange', [channelKeys.files, ...range, 'BYSCORE'])) as string[];
-    const identities = [...new Set(ids.map((id) => identityIn(decodeName(id))))].filter(
-      (identity) => identity !== undefined,
-    );
-    if (identities.length === 0) return [];
+    const sentKeys = [...new Set(ids.map((id) => keyIn(decodeName(id))))].filter((key) => key !== undefined);
+    if (sentKeys.length === 0) return [];
     const [records, scores, entries] = (await Promise.all([
-      redis.call('hmget', [channelKeys.sent, ...identities]),
+      redis.call('hmget', [channelKeys.sent, ...sentKeys]),
       redis.call('zmscore', [channelKeys.files, ...ids]),
       redis.call('hmget', [channelKeys.listed, ...numbers]),
     ])) as [(string | null)[], (string | number | null)[], (string | null)[]];
     const numberOf = new Map(ids.map((id, index) => [id, Number(scores[index])]));
     const entryAt = new Map(numbers.map((number, index) => [number, entries[index]]));
-    const found = identities.map((identity, index): LeftFile | undefined => {
+    const found = sentKeys.map((key, index): LeftFile | undefined => {
       const stored = records[index];
       if (stored == null) return undefined;
       const record = parse(stored);
       const number = numberOf.get(record.id);
       const entry = number === undefined ? undefined : entryAt.get(number);
       if (entry == null || record.host !== this.#host) return undefined;
-      return { identity, record, stored, listed: entryOf(number!, entry) };
+      return { key, record, stored, listed: entryOf(number!, entry) };
     });
     const left: LeftFile[] = [];
     for (const file of found) {
-      if (file && (await identityAt(pathOf(file.record.path))) !== file.identity) left.push(file);
+      if (!file) continue;
+      const named = await identityAt(pathOf(file.record.path));
+      if (named !== identityIn(file.key)) left.push(file);
     }
     return left.toSorted((a, b) => a.listed.number - b.listed.number);
   }
@@ -141,21 +163,17 @@ export class LeftFiles {
   }
 }
 
-/** The path that a file has now: the one that it had, or another one in the same directory. */
-export async function findRenamed(path: Path, identity: string): Promise<Path | undefined> {
-  if ((await identityAt(path)) === identity) return path;
-  const before = pathText(path);
-  const directory = dirname(before);
-  const names = await readdir(Buffer.from(directory, 'latin1'), 'latin1').catch((): string[] => []);
-  // A rotated log has the name of the log at its beginning.
-  const isLike = (name: string): number => (name.startsWith(basename(before)) ? 0 : 1);
-  for (const name of names.toSorted((a, b) => isLike(a) - isLike(b))) {
-    const at = pathOf(`${directory}/${name}`);
-    if ((await identityAt(at)) === identity) return at;
-  }
-  return undefined;
+/** Of the file that was left, or of its source: who sends another path has nothing to do with it. */
+function isOfFile(error: unknown): boolean {
+  return (
+    error instanceof FileAbortedError ||
+    error instanceof FileLeaseLostError ||
+    error instanceof SourceChangedError ||
+    isOfFileSystem(error as NodeJS.ErrnoException)
+  );
 }
 
-async function identityAt(path: Path): Promise<string | undefined> {
-  return identityOf(path).catch(() => undefined);
+/** It could not be opened; errors of connections have other calls. */
+function isOfFileSystem({ syscall, code }: NodeJS.ErrnoException): boolean {
+  return code !== undefined && ['open', 'stat', 'fstat'].includes(syscall ?? '');
 }

@@ -32,10 +32,16 @@ export interface FileSenderOptions {
   /** With `drop` and `fail`: how long a receiver may be away, in ms, counted from when its absence is seen. Default 30,000. */
   readonly graceMs?: number;
   /**
-   * Who sends paths, 1 to 1,024 bytes: a sender of the same name sees to files that one before has begun and left, and whose paths name something
-   * else by now. Default: the name of the host.
+   * Whose paths they are, 1 to 1,024 bytes: a path that was sent is known again by senders of the same name only, and these see to files that one before
+   * has begun and left, and whose paths name something else by now. Give one where the name of the host changes, as in containers, or
+   * where hosts share it. Default: the name of the host.
    */
   readonly host?: string;
+  /**
+   * Whoever writes a log learns late that it was rotated. So it is read on until the next one is written, and then until nothing was written to it for so
+   * long, in ms: with `follow`; where a sender that is gone has left it, the next one is not waited for. Default 1,000.
+   */
+  readonly quietMs?: number;
   /** Is told what is counted. Default: nobody is. */
   readonly telemetry?: Telemetry;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
@@ -57,7 +63,7 @@ export interface SendFileOptions {
   readonly name?: string;
   /**
    * Tells files apart: what is sent again with the same id goes on where it was, or does nothing if it was sent; what was aborted is sent anew. Default:
-   * a path is told by what it is (device, inode, birth, and what stands at the beginning and the end of what was sent), whatever its name, and what it has
+   * a path is told by what it is (`host`, device, inode, birth, and what stands at the beginning and the end of what was sent), whatever its name, and what it has
    * grown by since it was sent is another file; for anything else a new UUID.
    */
   readonly id?: string;
@@ -69,7 +75,11 @@ export interface SendFileOptions {
    * bytes. `bytes` and `sha256` are of what is sent. Default false.
    */
   readonly gzip?: boolean;
-  /** Reads on at the end of the file, as it grows, until this signal; or until the path names another file, or a shorter one. */
+  /**
+   * Reads on at the end of the file, as it grows, until this signal; or until the file is truncated; or was rotated (its path names another file, to which
+   * something was written, or it was removed) and is quiet for `quietMs`. What the path names then is for the next `send`, also if it is rotated in its turn
+   * before that. A path that names nothing is waited for; when this signal comes first, `send` rejects with ENOENT.
+   */
   readonly follow?: AbortSignal;
   /** Stops: `send` rejects with its reason, and the file stays open, to be sent on later. */
   readonly signal?: AbortSignal;
@@ -119,6 +129,7 @@ export const FILE_DEFAULTS = {
   lingerMs: 100,
   leaseMs: 10_000,
   ttlMs: DAY_MS,
+  quietMs: 1_000,
   deadReceivers: 'wait',
   graceMs: 30_000,
   maxLineBytes: MIB,
@@ -140,6 +151,7 @@ export interface FileSenderLimits {
   readonly deadReceivers: 'wait' | 'drop' | 'fail';
   readonly graceMs: number;
   readonly host: string;
+  readonly quietMs: number;
 }
 
 export function resolveFileSenderOptions(options: FileSenderOptions): FileSenderLimits {
@@ -186,6 +198,7 @@ export function resolveFileSenderOptions(options: FileSenderOptions): FileSender
     ]),
     graceMs: requireDuration('graceMs', options.graceMs ?? FILE_DEFAULTS.graceMs, { min: 0, max: DAY_MS }),
     host: requireName('host', options.host ?? (hostname() || 'localhost')),
+    quietMs: requireDuration('quietMs', options.quietMs ?? FILE_DEFAULTS.quietMs, { min: 0, max: HOURS_MS }),
   };
 }
 

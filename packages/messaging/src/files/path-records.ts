@@ -1,10 +1,11 @@
 /**
- * What a channel knows of a path, by its identity: how it was sent last. Beside the ids of its files, so that it lives and is forgotten with them. A path that has
+ * What a channel knows of a path, by its host and its identity there: how it was sent last. Beside the ids of its files, so that it lives and is forgotten with them. A path that has
  * grown since it was sent goes on as a file of its own, so each of these files is a part of it.
  *
- * A record is `<id of the file> <JSON>`. While the file is open the record has no `to`. That is noted before the file is ended, so that
- * it is never missing of one that has; whether it has is asked of the file.
+ * A record is `<id of the file> <JSON>`. A file that was begun has no `to`. That is noted before the file is ended, so that
+ * it is never missing of one that has, and never taken back; whether the file has ended is asked of that.
  */
+import { createHash } from 'node:crypto';
 import { filesNote, filesPath } from '../scripts.gen.js';
 import { readHead } from './file-state.js';
 import type { FilesContext } from './files-context.js';
@@ -13,14 +14,16 @@ import type { Print } from './opened-path.js';
 import type { Packing } from './packing.js';
 import { drawn } from './sent-file.js';
 
+const HOST_CHARACTERS = 12;
+
 export interface PathRecord {
   /** The id of its last file. */
   readonly id: string;
   /** The first byte of the path that is in it. */
   readonly from: number;
-  /** The one behind the last; undefined while it is open. */
+  /** The one behind the last; or of one that is open, how far it was sent at least, where that was noted. */
   readonly to?: number;
-  /** Up to `to`, or `from` of an open one. */
+  /** Up to `to`, or `from` where there is none. */
   readonly print: Print;
   readonly packing: Packing;
   /** Who sends it, and under which name it was when it was listed, byte for byte. */
@@ -39,13 +42,26 @@ export interface KnownPath {
   readonly isSent: boolean;
 }
 
-export function newId(identity: string): string {
-  return `${identity}:${drawn()}`;
+/**
+ * What a path is known by: the identities of hosts that are copies of one machine are the same for files that were copied. Begins with a hash of the name of the
+ * host, which may be long.
+ */
+export function pathKey(host: string, identity: string): string {
+  return `${createHash('sha256').update(host).digest('hex').slice(0, HOST_CHARACTERS)}-${identity}`;
 }
 
-/** The identity of a path, of which an id says that it was made for one. */
-export function identityIn(id: string): string | undefined {
-  return /^(\d+-\d+-\d+):[\w-]{12}$/.exec(id)?.[1];
+export function newId(key: string): string {
+  return `${key}:${drawn()}`;
+}
+
+/** What the path is known by, of which an id says that it was made for one. */
+export function keyIn(id: string): string | undefined {
+  return /^([\da-f]{12}-\d+-\d+-\d+):[\w-]{12}$/.exec(id)?.[1];
+}
+
+/** The identity on its host. */
+export function identityIn(key: string): string {
+  return key.slice(HOST_CHARACTERS + 1);
 }
 
 export function format({ id, ...record }: PathRecord): string {
@@ -71,9 +87,9 @@ export function parse(stored: string): PathRecord {
 }
 
 /** Undefined when nothing is known. One round trip, and another one for a file that is listed. */
-export async function lookUp(context: FilesContext, identity: string): Promise<KnownPath | undefined> {
+export async function lookUp(context: FilesContext, key: string): Promise<KnownPath | undefined> {
   const { redis, channel, channelKeys, keys } = context;
-  const [stored, epoch, number, entry] = (await filesPath.run(redis, channelKeys, { path: identity })) as [
+  const [stored, epoch, number, entry] = (await filesPath.run(redis, channelKeys, { path: key })) as [
     string,
     string,
     string,
@@ -87,8 +103,13 @@ export async function lookUp(context: FilesContext, identity: string): Promise<K
   return { ...known, isSent: head?.state === 'closed' };
 }
 
-/** How far it was sent; nothing, when it is recorded as another file by now. One script. */
-export async function note(context: FilesContext, identity: string, record: PathRecord): Promise<void> {
+/** How far it was sent; nothing, when more of it is noted, or it is recorded as another file by now. One script. */
+export async function note(context: FilesContext, key: string, record: PathRecord): Promise<void> {
   const { redis, channelKeys } = context;
-  await filesNote.run(redis, channelKeys, { path: identity, id: record.id, record: format(record) });
+  await filesNote.run(redis, channelKeys, {
+    path: key,
+    id: record.id,
+    to: record.to!,
+    record: format(record),
+  });
 }

@@ -1,20 +1,24 @@
 /** How a path is sent: as which file, by what the channel knows of it; and again, when Redis has forgotten it. */
 import { requireName } from '@mortise/redis';
-import { FileForgottenError, SourceChangedError } from '../errors.js';
+import type { FilesContext } from './files-context.js';
+import { FileAbortedError, FileForgottenError, SourceChangedError } from '../errors.js';
 import { CHUNK_HEADER_BYTES } from './chunk.js';
 import type { FileSending } from './file-sending.js';
-import type { FilesContext } from './files-context.js';
 import { memberBytesFor } from './gzip-members.js';
+import { HeldPaths } from './held-paths.js';
 import type { LeftFile } from './left-files.js';
-import { findRenamed, LeftFiles } from './left-files.js';
+import { LeftFiles } from './left-files.js';
 import { OpenedPath } from './opened-path.js';
-import type { Path } from './opened-path.js';
+import type { Following } from './opened-path.js';
 import type { FileSenderLimits, SendFileOptions } from './options.js';
 import { packed } from './packing.js';
 import type { Packing } from './packing.js';
-import { partOf, pathText } from './path-parts.js';
+import { partOf } from './path-parts.js';
 import type { PathRecord } from './path-records.js';
-import { format, lookUp, note } from './path-records.js';
+import { format, identityIn, lookUp, note, pathKey } from './path-records.js';
+import type { Path } from './paths.js';
+import { pathOf, pathText, renaming } from './paths.js';
+import { findRenamed } from './renamed-paths.js';
 import type { RunningSends } from './running-sends.js';
 import type { SentFile } from './sent-file.js';
 import { drawn } from './sent-file.js';
@@ -22,6 +26,8 @@ import type { SendAgain, SentFiles } from './sent-files.js';
 
 type PathOptions = Pick<SendFileOptions, 'follow' | 'signal' | 'onListed' | 'onProgress'> & {
   readonly waiting?: AbortSignal;
+  /** A sender that is gone has left it, and its path is not followed. */
+  readonly isLeft?: boolean;
 };
 
 /** The file that a path, or a part of it, is sent as. */
@@ -32,8 +38,11 @@ interface PartFile {
   readonly from: number;
   readonly to: number;
   /** Of a path that is told by what it is, and not by an id of the caller's. */
-  readonly known?: { readonly identity: string; readonly seen: string; readonly record: PathRecord };
+  readonly known?: { readonly key: string; readonly seen: string; readonly record: PathRecord };
 }
+
+/** Of a file that is followed until it is quiet, or its sending is stopped. */
+const FOREVER = new AbortController().signal;
 
 export type AbortFile = (id: string, reason: string, signal: AbortSignal | undefined) => Promise<unknown>;
 
@@ -44,6 +53,7 @@ export class PathSending {
   readonly #running: RunningSends;
   readonly #sent: SentFiles;
   readonly #left: LeftFiles;
+  readonly #held = new HeldPaths();
   readonly #abort: AbortFile;
 
   constructor(
@@ -67,28 +77,48 @@ export class PathSending {
     });
   }
 
-  /** As `FileSender.send`; the id is the caller's, or undefined. */
+  /** As `FileSender.send`; the id is the caller's, or undefined. `places`: of what else is sent, where a file that was left may be. */
   async send(
     path: Path,
     name: string,
     packing: Packing,
     { id, ...options }: PathOptions & Pick<SendFileOptions, 'id'>,
+    places: readonly Path[] = [],
   ): Promise<SentFile> {
-    const { signal } = options;
-    if (id === undefined) await this.#left.look(signal);
-    else requireName('id', id);
-    for (;;) {
-      signal?.throwIfAborted();
-      const opened = await OpenedPath.open(path);
-      try {
+    const { follow, signal } = options;
+    if (id !== undefined) requireName('id', id);
+    const look = async (): Promise<void> => {
+      if (id === undefined) await this.#left.look({ path, follow, places }, signal);
+    };
+    const held = follow && id === undefined ? this.#held.take(path) : undefined;
+    // Opened before: what is rotated from now on is not lost.
+    const opened = held ?? (await open(path, options, look));
+    const kept: OpenedPath[] = [];
+    try {
+      await look();
+      for (;;) {
+        signal?.throwIfAborted();
+        await opened.look();
         const sent =
           id === undefined
             ? await this.#sendKnown(opened, path, name, packing, options)
             : await this.#sendPart(opened, path, { name, id, packing, from: 0, to: Infinity }, options);
-        if (sent) return sent;
-      } finally {
-        await opened.close();
+        if (sent) {
+          kept.push(...opened.takeNext());
+          return sent;
+        }
       }
+    } catch (error) {
+      // Who has failed may try again, when the path may name another one.
+      if (!(error instanceof FileAbortedError)) kept.push(opened);
+      kept.push(...opened.takeNext());
+      throw error;
+    } finally {
+      const isKept = follow && id === undefined && !signal?.aborted;
+      if (isKept) this.#held.hold(path, kept, follow);
+      const closing = new Set(isKept ? [] : kept);
+      if (!isKept || !kept.includes(opened)) closing.add(opened);
+      for (const file of closing) await file.close();
     }
   }
 
@@ -99,17 +129,20 @@ export class PathSending {
     packing: Packing,
     options: PathOptions,
   ): Promise<SentFile | undefined> {
-    const { identity } = opened;
-    const found = await lookUp(this.#context, identity);
-    const place = { packing, host: this.#limits.host, path: pathText(path), isGzip: name.endsWith('.gz') };
-    const { record, seen, isSent, abandoned } = await partOf(opened, found, place);
+    const { host, quietMs } = this.#limits;
+    const found = await lookUp(this.#context, pathKey(host, opened.identity));
+    const place = { packing, host, path: pathText(path), isGzip: name.endsWith('.gz') };
+    const { key, record, seen, isSent, abandoned } = await partOf(opened, found, place);
     if (abandoned !== undefined) {
       await this.#abort(abandoned, 'its source was truncated, or written anew', options.signal);
     }
     const { id, from, to } = record;
-    const part = { name, id, packing, from, to: Infinity, known: { identity, seen, record } };
-    if (!isSent) return this.#sendPart(opened, path, part, options);
-    if (await changes(opened, options)) return undefined;
+    const part = { name, id, packing, from, to: Infinity, known: { key, seen, record } };
+    if (!isSent) {
+      const sent = await this.#sendPart(opened, path, part, options);
+      return sent?.isDuplicate && (await this.#isLonger(opened, part)) ? undefined : sent;
+    }
+    if (await changes(opened, options, quietMs)) return undefined;
     const { number, epoch } = found!;
     const sent = {
       name,
@@ -126,21 +159,30 @@ export class PathSending {
     return sent;
   }
 
+  /** Whether there is more of a path than another sender has sent of it, for which this one has waited. */
+  async #isLonger({ size }: OpenedPath, { id, known }: PartFile): Promise<boolean> {
+    const found = await lookUp(this.#context, known!.key);
+    return found !== undefined && (found.record.id !== id || found.record.to! < size);
+  }
+
   async #sendPart(
     opened: OpenedPath,
     path: Path,
     part: PartFile,
-    { follow, ...stops }: PathOptions,
+    { follow, isLeft = false, ...stops }: PathOptions,
   ): Promise<SentFile | undefined> {
     const { name, id, packing, from, to, known } = part;
-    const { windowBytes, chunkBytes } = this.#limits;
+    const { windowBytes, chunkBytes, quietMs } = this.#limits;
     const sizeBytes = Math.min(opened.size, to) - from;
+    const following: Following = { follow, quietMs, isLeft };
+    let { seen = '', record } = known ?? {};
     const content = {
-      pieces: () => packed(opened.read(from, to, name, follow), packing, name, memberBytesFor(this.#limits)),
+      pieces: () =>
+        packed(opened.read(from, to, name, following), packing, name, memberBytesFor(this.#limits)),
       ...(known && {
         onEnd: async () => {
-          const record = { ...known.record, to: opened.position, print: opened.printRead() };
-          await note(this.#context, known.identity, record);
+          const noted = { ...record!, to: opened.position, print: opened.printRead() };
+          await note(this.#context, known.key, noted);
         },
       }),
     };
@@ -155,13 +197,12 @@ export class PathSending {
       ),
     };
     this.#sent.remove(id);
-    let seen = known?.seen;
     for (;;) {
       const failure = new AbortController();
-      const record = known && { identity: known.identity, seen: seen!, record: format(known.record) };
+      const place = known && { key: known.key, seen, record: format(record!) };
       try {
         const sent = await this.#running.run(wanted, failure, async () =>
-          this.#sending.send({ ...wanted, path: record }, content, { ...stops, failure: failure.signal }),
+          this.#sending.send({ ...wanted, path: place }, content, { ...stops, failure: failure.signal }),
         );
         if (!sent) return undefined;
         const isWhole = known !== undefined || !follow;
@@ -171,8 +212,12 @@ export class PathSending {
       } catch (error) {
         if (known) this.#left.expect();
         if (!(error instanceof FileForgottenError) || this.#sent.hasTold(error)) throw error;
-        // The record may be forgotten as well.
-        if (known) seen = (await lookUp(this.#context, known.identity))?.stored ?? '';
+        if (!known) continue;
+        // The record may be forgotten as well; and another sender may have gone on.
+        const found = await lookUp(this.#context, known.key);
+        if (found && found.record.id !== id) return undefined;
+        seen = found?.stored ?? '';
+        record = found?.record ?? record;
       }
     }
   }
@@ -181,15 +226,20 @@ export class PathSending {
   #again(path: Path, part: PartFile): SendAgain {
     return async (stop) => {
       const { known, name } = part;
-      const at = known ? await findRenamed(path, known.identity) : path;
+      const at = known ? await findRenamed(path, identityIn(known.key)) : path;
       if (at === undefined) throw new SourceChangedError(name, 'its path names another file');
       const opened = await OpenedPath.open(at);
       try {
-        const found = known && (await lookUp(this.#context, known.identity));
-        // What was sent of it since has its own record.
-        const isNewest = known && (!found || found.record.id === part.id);
+        const found = known && (await lookUp(this.#context, known.key));
         const { known: _, ...plain } = part;
-        const again = isNewest ? { ...part, known: { ...known, seen: found?.stored ?? '' } } : plain;
+        const again: PartFile =
+          // What was sent of it since has its own record.
+          !known || (found && found.record.id !== part.id)
+            ? plain
+            : {
+                ...part,
+                known: { ...known, seen: '', ...(found && { seen: found.stored, record: found.record }) },
+              };
         await this.#sendPart(opened, at, again, stop);
       } finally {
         await opened.close();
@@ -197,28 +247,26 @@ export class PathSending {
     };
   }
 
-  /** What another process has begun, from where the file is now. */
+  /** What another process has begun, from where the file is now, until nothing more is written to it. */
   async #sendOn(
-    { identity, record: noted, stored, listed }: LeftFile,
-    path: Path,
-    stops: Pick<PathOptions, 'signal' | 'waiting'>,
+    { key, record, stored, listed }: LeftFile,
+    at: Path,
+    { follow, ...stops }: Pick<PathOptions, 'signal' | 'waiting' | 'follow'>,
   ): Promise<void> {
-    const { to = noted.from, ...record } = noted;
-    const { id, from, packing, print } = record;
-    const opened = await OpenedPath.open(path);
+    const { id, from, to = from, packing, print } = record;
+    const path = pathOf(record.path);
+    const opened = await OpenedPath.open(at, path);
     try {
-      if (opened.identity !== identity || !(await opened.hasPrint(print, to))) {
+      if (opened.identity !== identityIn(key) || !(await opened.hasPrint(print, to))) {
         await this.#abort(id, 'its source was written anew', stops.waiting);
         return;
       }
-      const known = { identity, seen: stored, record };
-      await this.#sendPart(
-        opened,
-        path,
-        { name: listed.name, id, packing, from, to: Infinity, known },
-        stops,
-      );
+      const known = { key, seen: stored, record };
+      const part = { name: listed.name, id, packing, from, to: Infinity, known };
+      const following = follow ? { follow } : { follow: FOREVER, isLeft: true };
+      await this.#sendPart(opened, at, part, { ...stops, ...following });
     } finally {
+      if (follow) this.#held.hold(path, opened.takeNext(), follow);
       await opened.close();
     }
   }
@@ -229,14 +277,39 @@ export function storedBytesOf(sizeBytes: number, chunkBytes: number): number {
   return sizeBytes + CHUNK_HEADER_BYTES * Math.ceil(sizeBytes / (chunkBytes - CHUNK_HEADER_BYTES));
 }
 
-/** With `follow`, what was sent is waited for until it changes; false when it won't: the signal says so, or the path names another file. */
-async function changes(opened: OpenedPath, { follow, signal }: PathOptions): Promise<boolean> {
+/** With `follow`, what was sent is waited for until it changes; false when it won't: the signal says so, or it was rotated. */
+async function changes(
+  opened: OpenedPath,
+  { follow, signal }: PathOptions,
+  quietMs: number,
+): Promise<boolean> {
   if (!follow) return false;
   const stop = signal ? AbortSignal.any([follow, signal]) : follow;
-  while (!stop.aborted && (await opened.isNamed())) {
+  while (!stop.aborted) {
+    const isLast = await opened.isDeserted({ follow, quietMs });
     if (await opened.hasChanged()) return true;
-    await opened.change(stop);
+    if (isLast) return false;
+    await opened.change(stop, quietMs);
   }
   signal?.throwIfAborted();
   return false;
+}
+
+/** With `follow`, waits until something stands there; `look` sees to what stood there. */
+async function open(
+  path: Path,
+  { follow, signal }: PathOptions,
+  look: () => Promise<void>,
+): Promise<OpenedPath> {
+  for (;;) {
+    try {
+      return await OpenedPath.open(path);
+    } catch (error) {
+      const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+      if (!isMissing || !follow || follow.aborted) throw error;
+    }
+    await look();
+    await renaming(path, signal ? AbortSignal.any([follow, signal]) : follow);
+    signal?.throwIfAborted();
+  }
 }

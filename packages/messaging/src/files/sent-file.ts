@@ -28,8 +28,8 @@ export interface WantedFile extends Pick<FileId, 'fileId'> {
   readonly isNamed?: boolean;
   /** Bytes of the budget. */
   readonly reserve: number;
-  /** Of a path: its identity, the record of it that was seen, and what it is to be. */
-  readonly path?: { readonly identity: string; readonly seen: string; readonly record: string } | undefined;
+  /** Of a path: what it is known by, the record of it that was seen, and what it is to be. */
+  readonly path?: { readonly key: string; readonly seen: string; readonly record: string } | undefined;
 }
 
 /** So many random ones are no other channel's, and no other file's. */

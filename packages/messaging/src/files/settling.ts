@@ -5,6 +5,8 @@
  *   2. the file's cursor is taken out, what nobody has to read any more is freed, and with the last cursor the file (`file.settle`);
  *   3. when all are done, the file is taken off the list, and its reservation given back (`files.remove`).
  *
+ * The id of one that was aborted is freed before its head goes away, since nothing else tells that it was.
+ *
  * Whoever dies in between leaves a file that is listed although somebody is done with it. The reply of step 1 names all who are done, so
  * anybody who comes by (the receiver itself, another one, the sender) does steps 2 and 3 for them; each may be repeated.
  */
@@ -42,13 +44,13 @@ export class Settling {
     const { isWhole, fileId, done } = reply;
     if (isWhole === -1) return 'forgotten';
     if (isWhole === undefined) return 'settled';
-    const isGone = done.length > 0 && (await this.#settle(file.number, fileId, done));
+    const isGone = done.length > 0 && (await this.#settle(file.number, fileId, done, true));
     if (isWhole === 1 && isGone) await this.remove([file.number]);
     return 'settled';
   }
 
   /**
-   * Whether all receivers are done with a file that was opened just now, and takes out the cursors of those who are; undefined when Redis has forgotten that
+   * Whether all receivers are done with a file that was opened just now, and takes out the cursors of those who are; who opened it ends it. Undefined when Redis has forgotten that
    * it was listed. One round trip, when nobody is.
    */
   async isOver(
@@ -62,7 +64,6 @@ export class Settling {
       return false;
     }
     await this.clear(file, receivers);
-    if (isWhole === 1) await this.remove([file.number]);
     return true;
   }
 
@@ -99,16 +100,23 @@ export class Settling {
   }
 
   /** True when the file is gone, or will be by its writer, who is still there. */
-  async #settle(number: number, fileId: string, done: readonly string[]): Promise<boolean> {
-    const { redis, channel, keys, hub } = this.#context;
+  async #settle(number: number, fileId: string, done: readonly string[], isListed = false): Promise<boolean> {
+    const { redis, channel, channelKeys, keys, hub } = this.#context;
     const fileKeys = keys.file(channel, number, fileId);
     for (;;) {
       const head = await readHead(redis, fileKeys);
+      const isAborted = head?.state === 'aborted';
+      if (isAborted && isListed) await redis.call('zremrangebyscore', [channelKeys.files, number, number]);
       const chunks = head ? chunkKeys(fileKeys, head.segments, head.freed, head.chunks) : [];
       const reply = (await fileSettle.run(
         redis,
         { file: fileKeys.file, cursors: fileKeys.cursors, events: fileKeys.events, chunks },
-        { publish: hub.publishCommand, first: head?.freed ?? 0, receivers: done },
+        {
+          publish: hub.publishCommand,
+          first: head?.freed ?? 0,
+          isAborted: isAborted ? 1 : 0,
+          receivers: done,
+        },
       )) as number;
       if (reply >= 0) return reply === 1;
     }

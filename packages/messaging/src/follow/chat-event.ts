@@ -9,6 +9,8 @@ interface Of<Type extends string> {
 
 /** An entry of the chat, in the order of the ids; the member's own are among them. */
 export interface MessageEvent<Body = unknown> extends Of<'message' | 'edit' | 'delete'> {
+  /** Of the chat whose id it has, for `ack`: another chat of the name may have been created since. */
+  readonly epoch: number;
   readonly message: ChatMessage<Body>;
 }
 
@@ -17,6 +19,8 @@ export interface MessageEvent<Body = unknown> extends Of<'message' | 'edit' | 'd
  * left, or the chat is gone. Ids, both included.
  */
 export interface GapEvent extends Of<'gap'> {
+  /** As of a message. */
+  readonly epoch: number;
   readonly fromId: number;
   readonly toId: number;
 }

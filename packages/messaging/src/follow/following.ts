@@ -365,8 +365,8 @@ export class Following<Body> implements ChatEvents<Body>, SeatOwner, Listener {
       this.#drop(seat);
       const announcedAt = this.#announced.get(chatId) ?? -Infinity;
       if (announcedAt > performance.now() - SETTLED_MS) this.#announce(chatId);
-      // They may have come back unheard. If not, the index is of no use there any more.
-      else this.#look();
+      // The mute is over, too. They may have come back unheard; if not, the index is of no use there any more.
+      this.#look();
     } else {
       // Behind the others: a busy chat doesn't keep them waiting.
       this.#rung.add(seat);

@@ -111,7 +111,7 @@ export class Supply {
       const toId = Math.min(page.base, bounds.toId, this.#nextPushedId(bounds.endSeq) - 1);
       if (toId < page.base) this.#page = undefined;
       this.passTo(toId);
-      if (bounds.isGapTold && fromId <= toId) return { type: 'gap', fromId, toId };
+      if (bounds.isGapTold && fromId <= toId) return { type: 'gap', epoch: this.epoch, fromId, toId };
     }
     while (this.#page && this.#pageAt < page.entries.length) {
       const entry = page.entries[this.#pageAt]!;
@@ -155,7 +155,7 @@ export class Supply {
   #read(entry: string): SeatEvent | undefined {
     const message = toChatMessage(entry, this.epoch);
     this.#deliveredId = entryId(entry);
-    return message && { type: message.kind, message };
+    return message && { type: message.kind, epoch: this.epoch, message };
   }
 
   /** What others do. What the member does itself shows elsewhere. */

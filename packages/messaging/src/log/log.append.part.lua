@@ -32,7 +32,8 @@ local moment = now - epoch
 if moment < lastAt then
   moment = lastAt
 end
-local lastText, momentText = nil, moment .. ''
+-- Not `moment .. ''`, which takes longer, and says 1e+14 of so large a number.
+local lastText, momentText = nil, string.format('%d', moment)
 local stamp = ':' .. kind .. momentText .. ':'
 local outcomes, entries, noted
 local fresh, added, stored, droppedFrom, droppedTo = 0, 0, nil, 0, 0
@@ -43,7 +44,7 @@ if count == 1 then
     outcomes = { -id }
   else
     last = last + 1
-    lastText = last .. ''
+    lastText = string.format('%d', last)
     local entry = lastText .. stamp .. authors[1] .. '\0' .. bodies[1]
     fresh, added = 1, #entry
     entries, outcomes = { entry }, { last }
@@ -58,7 +59,7 @@ else
       outcomes[i] = -id
     else
       last = last + 1
-      lastText = last .. ''
+      lastText = string.format('%d', last)
       local entry = lastText .. stamp .. authors[i] .. '\0' .. bodies[i]
       fresh = fresh + 1
       entries[fresh] = entry

@@ -11,6 +11,8 @@ export interface Indexed {
   readonly joinedAt: number;
   /** What the clock of the member's server showed, ms. */
   readonly now: number;
+  /** Whether there was a mute of the chat. */
+  readonly isMuted: boolean;
 }
 
 /** A chat that has the member, as its own slot says. */
@@ -283,10 +285,12 @@ export class MemberIndex {
       maxChats: Math.min(maxChats + spare, MAX_ENTRIES),
       added,
     });
-    const [now = 0, ...instants] = reply as number[];
-    return instants.map((joinedAt) =>
-      joinedAt < 0 ? new TooManyChatsError(member, maxChats) : { joinedAt, now },
-    );
+    const [now = 0, ...found] = reply as number[];
+    return added.map((_, index) => {
+      const joinedAt = found[index]!;
+      const isMuted = found[added.length + index] === 1;
+      return joinedAt < 0 ? new TooManyChatsError(member, maxChats) : { joinedAt, now, isMuted };
+    });
   }
 }
 

@@ -4,6 +4,7 @@
 --
 -- KEYS
 --   chats        ZSET chat -> instant of joining, ms; until its last chat is forgotten
+--   mutes        HASH chat -> muted until, ms, 0 for ever; only read
 --   events       channel of the member; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
@@ -11,14 +12,14 @@
 --   added...     chats, encoded
 -- RETURNS
 --   the server's clock in ms, then for each chat the instant of its entry, -1: the index is full, or -2: it is overfull, and
---   has the chat
-local chats, events = KEYS[1], KEYS[2]
+--   has the chat; then for each chat, 1: there is a mute of it, or 0
+local chats, mutes, events = KEYS[1], KEYS[2], KEYS[3]
 local publish, maxChats = ARGV[1], tonumber(ARGV[2])
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local size = redis.call('ZCARD', chats)
-local replies = { now }
+local replies, count = { now }, #ARGV - 2
 for index = 3, #ARGV do
   local chat = ARGV[index]
   local known = redis.call('ZSCORE', chats, chat)
@@ -36,5 +37,6 @@ for index = 3, #ARGV do
     redis.call(publish, events, '*:c' .. chat)
   end
   replies[index - 1] = joinedAt
+  replies[index - 1 + count] = redis.call('HEXISTS', mutes, chat)
 end
 return replies

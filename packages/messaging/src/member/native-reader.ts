@@ -3,7 +3,8 @@
  * the server three times as much, and on Cluster no script sees all of them.
  *
  * A log may be trimmed, or grow, between its head and its entries. Ids are dense, so that shows: the entries don't begin
- * behind the cursor, or are not as many as there should be.
+ * behind the cursor, or are not as many as there should be. And it may be that of another chat of the same name by then; so
+ * behind the entries is asked which chat ended last.
  */
 import type { Read } from '@mortise/redis';
 import { readMany } from '@mortise/redis';
@@ -11,7 +12,8 @@ import type { ChatMessage } from '../chat/chat-message.js';
 import { toChatMessage } from '../chat/chat-message.js';
 import type { ChatsContext } from '../chat/chats-context.js';
 import { entryId } from '../log/entry.js';
-import { ackedIdOf, HEAD } from '../log/standing.js';
+import { SlotRule } from '../log/slot-rule.js';
+import { ackedIdOf } from '../log/standing.js';
 import type { Standing } from './member-index.js';
 import type { ReadChat } from './read-chat.js';
 import { ofOneChat, UnreadableChats } from './unreadable-chats.js';
@@ -23,68 +25,55 @@ interface Found<Body> {
   readonly again: Standing[];
 }
 
-interface Bounds {
-  /** Entries of each chat. */
-  readonly share: number;
-  /** Chats that were created from then on, in ms since 1970, may have been created since their heads were read. */
-  readonly youngFrom: number;
+/** What was read of one chat. */
+interface Fetched {
+  readonly entries: readonly string[];
+  /** Entries behind the cursor that are no messages. Undefined: all of them were read. */
+  readonly uncounted: number | undefined;
+  /** Of the chat of this name that ended last; 0: none, as far as is known. */
+  readonly endedEpoch: number;
 }
+
+/** Chats that one MGET asks for. */
+const MAX_KEYS = 100;
 
 export class NativeReader<Body> {
   readonly #context: ChatsContext;
+  readonly #slotRule: SlotRule;
   readonly #unreadable: UnreadableChats;
 
   constructor(context: ChatsContext) {
     this.#context = context;
+    this.#slotRule = SlotRule.of(context.redis);
     this.#unreadable = UnreadableChats.of(context);
   }
 
   /**
    * The first entries behind the cursors, whatever their size. One round trip. To be read again is what has changed meanwhile, has
-   * lost unread messages, was just created, or has nothing but places of deleted messages next.
+   * lost unread messages, or has nothing but places of deleted messages next.
    *
    * @param standings With `UNREAD_HEAD`, and something behind each cursor.
+   * @param share Entries of each chat.
    */
-  async read(standings: readonly Standing[], { share, youngFrom }: Bounds): Promise<Found<Body>> {
-    const { redis, keys } = this.#context;
-    const reads: Read[] = [];
-    for (const {
-      chatId,
-      score,
-      head: [lastId = 0],
-    } of standings) {
-      const { chat, log, uncounted } = keys.chat(chatId);
-      const ackedId = ackedIdOf(score);
-      const behind = lastId - ackedId;
-      reads.push(
-        ['lrange', log, -behind, behind > share ? share - behind - 1 : -1],
-        ['zscore', chat, HEAD.epoch],
-      );
-      if (behind > share) reads.push(['zcount', uncounted, `(${ackedId}`, lastId]);
-    }
-    const replies = await readMany(redis, reads).catch(ofOneChat);
-    if (!replies) return { chats: [], again: [...standings] };
+  async read(standings: readonly Standing[], share: number): Promise<Found<Body>> {
+    const fetched = await this.#fetch(standings, share).catch(ofOneChat);
+    if (!fetched) return { chats: [], again: [...standings] };
     const found: Found<Body> = { chats: [], again: [] };
-    let next = 0;
-    for (const standing of standings) {
+    for (const [index, standing] of standings.entries()) {
       const {
         chatId,
         score,
-        head: [lastId = 0],
+        head: [lastId = 0, , epoch = 0],
         isMuted,
       } = standing;
+      const { entries, uncounted, endedEpoch } = fetched[index]!;
       const ackedId = ackedIdOf(score);
       const behind = lastId - ackedId;
-      const entries = replies[next] as string[];
-      const epoch = 0 - Number(replies[next + 1]);
-      const uncounted = behind > share ? (replies[next + 2] as number) : undefined;
-      next += behind > share ? 3 : 2;
       const isWhole =
         entries.length === Math.min(behind, share) &&
         entryId(entries[0]!) === ackedId + 1 &&
-        // Not a chat of the same name that was created since the heads were read.
-        epoch > 0 &&
-        epoch < youngFrom;
+        // Otherwise the chat of the head has ended, and these are entries of the next one.
+        endedEpoch < epoch;
       const read = isWhole
         ? await this.#unreadable.attempt(chatId, () => Promise.resolve(toMessages<Body>(entries, epoch)))
         : { messages: [], sizes: [] };
@@ -101,6 +90,47 @@ export class NativeReader<Body> {
       found.chats.push({ pulled: { chatId, epoch, messages, unread, lastId, ackedId, isMuted }, sizes });
     }
     return found;
+  }
+
+  /** One round trip; one more where it turns out that slots count. */
+  async #fetch(standings: readonly Standing[], share: number): Promise<Fetched[]> {
+    const { redis, keys } = this.#context;
+    const isTogether = !this.#slotRule.isEnforced;
+    const reads: Read[] = [];
+    const endedKeys: string[] = [];
+    for (const {
+      chatId,
+      score,
+      head: [lastId = 0],
+    } of standings) {
+      const { log, uncounted, ended } = keys.chat(chatId);
+      const ackedId = ackedIdOf(score);
+      const behind = lastId - ackedId;
+      reads.push(['lrange', log, -behind, behind > share ? share - behind - 1 : -1]);
+      if (behind > share) reads.push(['zcount', uncounted, `(${ackedId}`, lastId]);
+      // Behind the entries, so that it tells of every end before them.
+      if (isTogether) endedKeys.push(ended);
+      else reads.push(['get', ended]);
+    }
+    for (let from = 0; from < endedKeys.length; from += MAX_KEYS) {
+      reads.push(['mget', ...endedKeys.slice(from, from + MAX_KEYS)]);
+    }
+    let replies: unknown[];
+    try {
+      replies = await readMany(redis, reads);
+    } catch (error) {
+      if (!isTogether || !this.#slotRule.learn(error)) throw error;
+      return this.#fetch(standings, share);
+    }
+    let next = 0;
+    const fetched = standings.map(({ score, head: [lastId = 0] }) => {
+      const entries = replies[next++] as string[];
+      const uncounted = lastId - ackedIdOf(score) > share ? (replies[next++] as number) : undefined;
+      return { entries, uncounted, endedEpoch: isTogether ? 0 : Number(replies[next++]) };
+    });
+    if (!isTogether) return fetched;
+    const ended = (replies.slice(next) as (string | null)[][]).flat();
+    return fetched.map((each, index) => ({ ...each, endedEpoch: Number(ended[index]) }));
   }
 }
 

@@ -130,7 +130,7 @@ export class Puller<Body> {
       if (lastId > ackedIdOf(score)) fresh.push(standing);
       else this.#quiet.add(member, chatId, lookedAt, isEmpty);
     }
-    const unread = { member, fresh, now: useless.now, lookedAt };
+    const unread = { member, fresh, lookedAt };
     const reading = this.#reader.read(unread, bounds);
     this.#index.clean(member, useless);
     const news = await reading;

@@ -13,7 +13,7 @@
  */
 import type { ChatsContext } from '../chat/chats-context.js';
 import { toRange } from '../log/entry.js';
-import { HEAD } from '../log/standing.js';
+import { ackedIdOf, HEAD } from '../log/standing.js';
 import { ChatReader } from './chat-reader.js';
 import { largestPart } from './fair-parts.js';
 import type { Standing } from './member-index.js';
@@ -29,9 +29,7 @@ export interface Unread {
   readonly member: string;
   /** Chats with something behind the cursor, and `UNREAD_HEAD`. */
   readonly fresh: readonly Standing[];
-  /** The clock of the member's server, ms. */
-  readonly now: number;
-  /** When that was, on the clock of `performance.now()`. */
+  /** When that was begun, on the clock of `performance.now()`. */
   readonly lookedAt: number;
 }
 
@@ -44,15 +42,15 @@ interface Ask<Body> {
 }
 
 /** Parts of the heads that the standings have to have. */
-export const UNREAD_HEAD = [HEAD.lastId, HEAD.bytes] as const;
+export const UNREAD_HEAD = [HEAD.lastId, HEAD.bytes, HEAD.epoch] as const;
 /** The most entries in one reply: with many chats, each gives less than `limit`. */
 const MAX_ENTRIES = 10_000;
 /** What is left of the bytes goes to fewer chats when it would be less for each: a script costs as much as so many bytes. */
 const WORTH_BYTES = 1_024;
+/** A part of the bytes that is not worth one more round trip. */
+const LEFT_FREE = 1 / 8;
 /** Chats of members that the script reads at once: some 2 MB in a process. */
 const MAX_DETOURS = 20_000;
-/** The clocks of two masters differ by less, in ms. */
-const CLOCKS_DIFFER_MS = 1_000;
 
 export class UnreadReader<Body> {
   readonly #context: ChatsContext;
@@ -76,7 +74,7 @@ export class UnreadReader<Body> {
 
   /**
    * Up to `limit` entries of each chat and `maxBytes` of all, at least one. Chats of which nothing fits are left out. One
-   * round trip; one more where there are more bytes than that, a chat was just created or has changed meanwhile, or for the first time
+   * round trip; one more where there are more bytes than that, a chat has changed meanwhile, or for the first time
    * one has a gap or nothing but deleted messages next; and one for each
    * chat that then turns out to be unreadable or to hold something older that is too large.
    */
@@ -84,17 +82,20 @@ export class UnreadReader<Body> {
     unread: Unread,
     { limit, maxBytes }: { limit: number; maxBytes: number },
   ): Promise<Pulled<Body>[]> {
-    const { fresh, now } = unread;
+    const { fresh } = unread;
     if (fresh.length === 0) return [];
     const share = Math.max(1, Math.min(limit, Math.floor(MAX_ENTRIES / fresh.length)));
-    const youngFrom = now - (this.#context.redis.isCluster ? CLOCKS_DIFFER_MS : 0);
     const part = largestPart(fresh.map(heldBytes), maxBytes);
+    const { maxMessages } = this.#context.limits;
     const isNative = (standing: Standing): boolean =>
-      heldBytes(standing) <= part && !this.#detours.has(detourOf(unread.member, standing.chatId));
+      heldBytes(standing) <= part &&
+      // Otherwise the chat has dropped some of it.
+      lengthBehind(standing) <= maxMessages &&
+      !this.#detours.has(detourOf(unread.member, standing.chatId));
     const small = fresh.filter(isNative);
     const large = fresh.filter((standing) => !isNative(standing));
     const [native, scripted] = await Promise.all([
-      this.#native.read(small, { share, youngFrom }),
+      this.#native.read(small, share),
       this.#ask(
         unread,
         large.map((standing) => ({ standing, maxBytes: Math.floor(part) })),
@@ -137,6 +138,7 @@ export class UnreadReader<Body> {
     const oldest = oldestOf(chats);
     const asks = oldest ? askForFirst(oldest, standings) : [];
     const isAsked = asks.length > 0;
+    if (!isAsked && again.length === 0 && room < maxBytes * LEFT_FREE) return [];
     for (const standing of again) {
       asks.push({ standing, maxBytes: Math.max(0, Math.floor(Math.min(heldBytes(standing), part))) });
     }
@@ -219,9 +221,9 @@ export class UnreadReader<Body> {
   }
 }
 
-/** Names have no control characters. */
+/** Names may have any characters: the length tells where the first one ends. */
 function detourOf(member: string, chatId: string): string {
-  return `${member}\0${chatId}`;
+  return `${member.length}:${member}${chatId}`;
 }
 
 /** For the first entry of a chat, if it was left for its size. */
@@ -231,6 +233,10 @@ function askForFirst<Body>(
 ): Ask<Body>[] {
   if (sizes.length > 0 || !left) return [];
   return [{ standing: standings.get(pulled.chatId)!, maxBytes: left.bytes }];
+}
+
+function lengthBehind({ score, head: [lastId = 0] }: Standing): number {
+  return lastId - ackedIdOf(score);
 }
 
 function heldBytes({ head: [, bytes = 0] }: Standing): number {

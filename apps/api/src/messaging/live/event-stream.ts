@@ -4,7 +4,9 @@ import type { ChatEvent } from '@mortise/messaging';
 
 import { cutMsOf } from './cut.js';
 import type { EndReason, LiveStream } from './live-streams.js';
+import { Patience } from './patience.js';
 import type { Outlet } from './pump.js';
+import { HIGH_WATER_BYTES } from './pump.js';
 
 /** A client that is told to comes again after so long, ms. */
 const RETRY_MS = 1_000;
@@ -14,42 +16,79 @@ const HEADERS = {
   'x-accel-buffering': 'no',
 };
 
+export interface EventStreamOptions {
+  readonly headers: OutgoingHttpHeaders;
+  /** How long the client may take for `STEP_BYTES`, ms. */
+  readonly patienceMs: number;
+  /** Aborted when the stream is over. */
+  readonly closed: AbortController;
+}
+
 /** A response of server-sent events. The id of each event is its token: with it a client goes on behind the event. */
 export class EventStream implements LiveStream, Outlet {
   readonly #response: ServerResponse;
+  readonly #closed: AbortController;
+  readonly #patience: Patience;
+  #sentBytes = 0;
+  #onRoom: (() => void) | undefined;
   #isOver = false;
 
   /** Writes the head. */
-  constructor(response: ServerResponse, headers: OutgoingHttpHeaders) {
+  constructor(response: ServerResponse, { headers, patienceMs, closed }: EventStreamOptions) {
     this.#response = response;
+    this.#closed = closed;
+    this.#patience = new Patience(patienceMs, () => this.end('too-slow'));
     response.writeHead(200, { ...headers, ...HEADERS });
     response.write(`retry: ${RETRY_MS}\n\n`);
+    response.once('close', () => this.#leave());
   }
 
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  get bufferedBytes(): number {
-    return this.#response.writableLength;
-  }
-
-  write({ token, ...event }: ChatEvent, onFlushed: () => void): void {
-    if (this.#isOver) return;
-    const text = `id: ${token}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
-    this.#response.write(text, () => onFlushed());
+  write({ token, ...event }: ChatEvent): Promise<void> | undefined {
+    if (this.#isOver) return undefined;
+    this.#send(`id: ${token}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+    if (this.#response.writableLength <= HIGH_WATER_BYTES) return undefined;
+    return new Promise((resolve) => {
+      this.#onRoom = resolve;
+    });
   }
 
   beat(): void {
     // What waits for a client that takes nothing is sign enough.
-    if (!this.#isOver && this.#response.writableLength === 0) this.#response.write(':\n\n');
+    if (!this.#isOver && this.#response.writableLength === 0) this.#send(':\n\n');
   }
 
   end(reason: EndReason): void {
     if (this.#isOver) return;
-    this.#isOver = true;
+    this.#leave();
     this.#response.end(`event: dropped\ndata: ${JSON.stringify({ reason })}\n\n`);
     const cut = setTimeout(() => this.#response.destroy(), cutMsOf(reason));
     this.#response.once('close', () => clearTimeout(cut));
+  }
+
+  #send(text: string): void {
+    this.#sentBytes += Buffer.byteLength(text);
+    this.#response.write(text, () => this.#onFlushed());
+    if (!this.#patience.isRunning) this.#patience.begin(this.#sentBytes);
+  }
+
+  /** Something has left the process. */
+  #onFlushed(): void {
+    if (this.#isOver) return;
+    const { writableLength } = this.#response;
+    if (writableLength === 0) this.#patience.stop();
+    // The buffer of the system is full, of what was sent before at most.
+    else this.#patience.begin(this.#sentBytes);
+    if (writableLength <= HIGH_WATER_BYTES) this.#onRoom?.();
+  }
+
+  #leave(): void {
+    this.#isOver = true;
+    this.#patience.stop();
+    this.#closed.abort();
+    this.#onRoom?.();
   }
 }

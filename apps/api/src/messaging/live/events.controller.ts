@@ -46,8 +46,8 @@ export class EventsController {
     description:
       'Server-sent events, beginning with what the member has not acked, or behind the event of `after` or `Last-Event-ID`: ' +
       'nothing is lost, nothing comes twice. `event` is message, edit, delete, gap, reset, joined, left, ended, typing or ' +
-      'presence, `data` is JSON, `id` goes on behind the event. `dropped`, with a `reason`, is the last one of a stream that ' +
-      'the server ends. Acks nothing.',
+      'presence, `data` is JSON, `id` goes on behind the event. Messages and gaps have the `epoch` to ack them with. ' +
+      '`dropped`, with a `reason`, is the last one of a stream that the server ends. Acks nothing.',
   })
   @ApiHeader({
     name: 'Last-Event-ID',
@@ -92,7 +92,8 @@ export class EventsController {
       ...(reply.getHeaders() as OutgoingHttpHeaders),
       ...(origin !== undefined && { 'access-control-allow-origin': origin, vary: 'origin' }),
     };
-    const stream = new EventStream(reply.raw, headers);
+    const patienceMs = this.config.STREAM_PATIENCE_MS;
+    const stream = new EventStream(reply.raw, { headers, patienceMs, closed: controller });
     if (request.method === 'HEAD') {
       reply.raw.end();
       return;
@@ -115,8 +116,7 @@ export class EventsController {
     signal: AbortSignal,
     reqId: string,
   ): Promise<void> {
-    const options = { patienceMs: this.config.STREAM_PATIENCE_MS, signal };
-    const reason = await pump(events, stream, options, (err) => this.log.error({ err, reqId }, 'events'));
+    const reason = await pump(events, stream, signal, (err) => this.log.error({ err, reqId }, 'events'));
     if (reason) stream.end(reason);
   }
 }

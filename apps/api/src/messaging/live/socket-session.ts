@@ -9,8 +9,9 @@ import type { Follows } from './follows.js';
 import type { Frame, Ref, ServerFrame } from './frames.js';
 import { checkFrame, parseFrame, refOf } from './frames.js';
 import type { EndReason, LiveStream } from './live-streams.js';
+import { Patience, STEP_BYTES } from './patience.js';
 import type { Outlet } from './pump.js';
-import { pump } from './pump.js';
+import { HIGH_WATER_BYTES, pump } from './pump.js';
 
 export interface SessionContext {
   readonly chats: Chats;
@@ -28,10 +29,8 @@ const MAX_BUFFERED_BYTES = 1_048_576;
 const MAX_UNDER_WAY = 64;
 /** A client that sends so many frames in a row that say nothing is not one of this API. */
 const MAX_INVALID = 3;
-/** The least of what a client takes within `patienceMs`. What it was sent may lie in buffers of the system, and a ping behind it. */
-const STEP_BYTES = 65_536;
-/** Steps that are waited for at most: more than these buffers hold. */
-const MAX_STEPS = 256;
+/** Frames that the client has not shown to have taken; with more it is sent no further events. */
+const WINDOW_BYTES = 4 * STEP_BYTES;
 
 const POLICY = 1_008;
 const CLOSING: Readonly<Record<EndReason, readonly [code: number, reason: string]>> = {
@@ -41,7 +40,12 @@ const CLOSING: Readonly<Record<EndReason, readonly [code: number, reason: string
   'shutting-down': [1_001, 'shutting down'],
 };
 
-/** A WebSocket: one member, who is followed and who acts. */
+/**
+ * A WebSocket: one member, who is followed and who acts.
+ *
+ * A ping stands behind each `STEP_BYTES` of what it is sent, and its answer tells that the client has taken them, which the
+ * system would tell only after a megabyte.
+ */
 export class SocketSession implements LiveStream, Outlet {
   readonly #socket: WebSocket;
   readonly #context: SessionContext;
@@ -51,30 +55,28 @@ export class SocketSession implements LiveStream, Outlet {
   #member: string | undefined;
   #underWay = 0;
   #invalid = 0;
-  /** Of frames that were sent, and of those among them that came before the last ping that was answered. */
+  readonly #patience: Patience;
+  /** Of frames: that were sent, that came before the last ping, and before the last ping that was answered. */
   #sentBytes = 0;
+  #pingedBytes = 0;
   #takenBytes = 0;
-  /** The ping that has no answer yet. */
-  #ping: { readonly text: string; readonly sentBytes: number; readonly until: number } | undefined;
+  /** Pings that have no answer yet: each says how much came before it. */
+  #pings: number[] = [];
+  #onRoom: (() => void) | undefined;
   #isOver = false;
 
   constructor(socket: WebSocket, context: SessionContext) {
     this.#socket = socket;
     this.#context = context;
+    this.#patience = new Patience(context.patienceMs, () => this.#onStill());
     this.#expectSubscription();
     socket.on('message', (data, isBinary) => void this.#hear(data, isBinary));
-    socket.on('pong', (data) => {
-      if (data.toString() !== this.#ping?.text) return;
-      this.#takenBytes = this.#ping.sentBytes;
-      this.#ping = undefined;
-    });
+    socket.on('pong', (data) => this.#onPong(Number(data.toString())));
     // It closes by itself: 1009 for a frame that is too large, 1002 or 1007 for what is no frame or no text.
     socket.on('error', (err) => context.log.debug({ err, reqId: context.reqId }, 'socket'));
     socket.once('close', () => {
-      this.#isOver = true;
-      clearTimeout(this.#idle);
+      this.#leave();
       clearTimeout(this.#cut);
-      this.#closed.abort();
     });
   }
 
@@ -82,28 +84,17 @@ export class SocketSession implements LiveStream, Outlet {
     return this.#isOver;
   }
 
-  get bufferedBytes(): number {
-    return this.#socket.bufferedAmount;
-  }
-
-  write(event: ChatEvent, onFlushed: () => void): void {
-    if (this.#isOver) onFlushed();
-    else this.#send({ event }, onFlushed);
+  write(event: ChatEvent): Promise<void> | undefined {
+    if (this.#isOver) return undefined;
+    this.#send({ event });
+    if (this.#hasRoom) return undefined;
+    return new Promise((resolve) => {
+      this.#onRoom = resolve;
+    });
   }
 
   beat(): void {
-    // What waits here is sign enough: who takes none of it is given up by `pump`. A ping would stand behind it.
-    if (this.#isOver || this.#socket.bufferedAmount > 0) return;
-    const now = performance.now();
-    if (this.#ping) {
-      if (now >= this.#ping.until) this.end('too-slow');
-      return;
-    }
-    const sentBytes = this.#sentBytes;
-    const steps = Math.ceil((sentBytes - this.#takenBytes) / STEP_BYTES);
-    const waitMs = Math.min(Math.max(steps, 1), MAX_STEPS) * this.#context.patienceMs;
-    this.#ping = { text: String(now), sentBytes, until: now + waitMs };
-    this.#socket.ping(this.#ping.text);
+    if (!this.#isOver && this.#pings.length === 0) this.#ping();
   }
 
   end(reason: EndReason): void {
@@ -120,11 +111,17 @@ export class SocketSession implements LiveStream, Outlet {
     clearTimeout(this.#cut);
     this.#cut = setTimeout(() => this.#socket.terminate(), cutMs);
     if (this.#isOver) return;
-    this.#isOver = true;
-    this.#closed.abort();
-    clearTimeout(this.#idle);
+    this.#leave();
     this.#socket.resume();
     this.#socket.close(code, reason);
+  }
+
+  #leave(): void {
+    this.#isOver = true;
+    clearTimeout(this.#idle);
+    this.#patience.stop();
+    this.#closed.abort();
+    this.#onRoom?.();
   }
 
   async #hear(data: RawData, isBinary: boolean): Promise<void> {
@@ -199,9 +196,9 @@ export class SocketSession implements LiveStream, Outlet {
   }
 
   async #serve(events: AsyncIterable<ChatEvent>): Promise<void> {
-    const { patienceMs, log, reqId } = this.#context;
-    const options = { patienceMs, signal: this.#closed.signal };
-    const reason = await pump(events, this, options, (err) => log.error({ err, reqId }, 'events'));
+    const { log, reqId } = this.#context;
+    const { signal } = this.#closed;
+    const reason = await pump(events, this, signal, (err) => log.error({ err, reqId }, 'events'));
     if (reason) this.end(reason);
   }
 
@@ -218,9 +215,44 @@ export class SocketSession implements LiveStream, Outlet {
     this.#send(ref === undefined ? frame : { ref, ...frame });
     if (this.#socket.bufferedAmount > MAX_BUFFERED_BYTES) this.end('too-slow');
   }
-  #send(frame: ServerFrame, onFlushed?: () => void): void {
+
+  #send(frame: ServerFrame): void {
     const text = JSON.stringify(frame);
-    this.#sentBytes += text.length;
-    this.#socket.send(text, () => onFlushed?.());
+    this.#sentBytes += Buffer.byteLength(text);
+    this.#socket.send(text, () => this.#checkRoom());
+    if (this.#sentBytes - this.#pingedBytes >= STEP_BYTES) this.#ping();
+  }
+
+  #ping(): void {
+    this.#pingedBytes = this.#sentBytes;
+    this.#pings.push(this.#sentBytes);
+    this.#socket.ping(String(this.#sentBytes));
+    if (!this.#patience.isRunning) this.#patience.begin(this.#sentBytes - this.#takenBytes);
+  }
+
+  #onPong(takenBytes: number): void {
+    if (this.#isOver || !this.#pings.includes(takenBytes)) return;
+    // One answer may be for all pings up to its own.
+    this.#pings = this.#pings.filter((bytes) => bytes > takenBytes);
+    this.#takenBytes = takenBytes;
+    if (this.#pings.length === 0) this.#patience.stop();
+    else this.#patience.begin(this.#sentBytes - takenBytes);
+    this.#checkRoom();
+  }
+
+  /** No ping was answered in time. */
+  #onStill(): void {
+    // Or the answers were not read, as too many frames are under way.
+    if (this.#socket.isPaused) this.#patience.begin(this.#sentBytes - this.#takenBytes);
+    else this.end('too-slow');
+  }
+
+  get #hasRoom(): boolean {
+    const isTaking = this.#sentBytes - this.#takenBytes < WINDOW_BYTES;
+    return isTaking && this.#socket.bufferedAmount <= HIGH_WATER_BYTES;
+  }
+
+  #checkRoom(): void {
+    if (this.#hasRoom) this.#onRoom?.();
   }
 }

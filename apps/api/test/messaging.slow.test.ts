@@ -1,0 +1,128 @@
+/** Clients that take their events slowly, and clients that take none: over SSE and WebSocket. */
+import type { Socket } from 'node:net';
+
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { freshPrefix } from '@mortise/test-kit';
+
+import { LiveStreams } from '../src/messaging/live/live-streams.js';
+import type { Api } from './fixture/api.js';
+import { startApi } from './fixture/api.js';
+import { until } from './fixture/redis.js';
+import { EventReader, SocketClient } from './fixture/streams.js';
+
+type Kind = 'sse' | 'ws';
+
+/** A client that can be told to take no more. */
+interface Client {
+  readonly messages: string[];
+  pause(): void;
+  resume(): void;
+  /** Calls back for each piece that arrived. */
+  onData(listen: () => void): void;
+  close(): void;
+}
+
+const prefix = freshPrefix();
+const opened: Api[] = [];
+let api: Api;
+
+async function start(env: Record<string, string> = {}): Promise<Api> {
+  const started = await startApi({ MORTISE_PREFIX: prefix, ...env });
+  opened.push(started);
+  return started;
+}
+
+beforeAll(async () => {
+  api = await start();
+});
+afterAll(() => Promise.all(opened.map(({ app }) => app.close())));
+
+async function open(kind: Kind, url: string, member: string): Promise<Client> {
+  if (kind === 'ws') {
+    const client = await SocketClient.subscribe(url, member);
+    const { socket } = client;
+    return {
+      get messages() {
+        return client.messages;
+      },
+      pause: () => socket.pause(),
+      resume: () => socket.resume(),
+      onData: (listen) => void socket.on('message', listen),
+      close: () => socket.terminate(),
+    };
+  }
+  const reader = await EventReader.open(url, `/v1/members/${member}/events`);
+  const { response } = reader;
+  return {
+    get messages() {
+      return reader.messages;
+    },
+    pause: () => void response.pause(),
+    resume: () => void response.resume(),
+    onData: (listen) => void response.on('data', listen),
+    close: () => reader.close(),
+  };
+}
+
+async function post(chatId: string, count: number, bytes: number): Promise<void> {
+  const body = { sender: 'frank', body: 'x'.repeat(bytes) };
+  const path = `/v1/chats/${chatId}/messages`;
+  await Promise.all(Array.from({ length: count }, () => api.send({ method: 'POST', path, body })));
+}
+
+async function create(chatId: string, ...members: string[]): Promise<void> {
+  await api.send({ method: 'POST', path: '/v1/chats', body: { sender: 'frank', members, chatId } });
+}
+
+describe.each<Kind>(['sse', 'ws'])('over %s', (kind) => {
+  test('a client that takes little at a time gets everything, however long the server hears nothing of it', async () => {
+    const strict = await start({ STREAM_PATIENCE_MS: '1000', STREAM_HEARTBEAT_MS: '100' });
+    const streams = strict.app.get(LiveStreams);
+    const chatId = `steady-${kind}`;
+    await create(chatId, `sue-${kind}`);
+    // More than what the buffers of the system hold.
+    const total = 250;
+    for (let sent = 0; sent < total; sent += 50) await post(chatId, 50, 60_000);
+    const clock = await EventReader.open(strict.url, '/v1/members/nobody/events');
+    const sue = await open(kind, strict.url, `sue-${kind}`);
+    let isSlow = true;
+    sue.onData(() => isSlow && sue.pause());
+    sue.pause();
+    // 60 KB or so for each tenth of a second: the system tells of it only once it was more than a megabyte.
+    for (let piece = 0; piece < 40; piece += 1) {
+      const next = clock.beats + 1;
+      await until('a beat', async () => clock.beats >= next);
+      expect([piece, streams.ending, streams.size]).toEqual([piece, 0, 2]);
+      sue.resume();
+    }
+    expect(sue.messages.length).toBeLessThan(total / 2);
+    isSlow = false;
+    sue.resume();
+    await until('all of them', async () => sue.messages.length === total);
+    expect(sue.messages).toEqual(Array.from({ length: total }, (_, n) => `${chatId}/${n + 1}`));
+    sue.close();
+    clock.close();
+  }, 90_000);
+
+  test('a client that takes nothing is dropped, also when little waits for it and nothing more comes', async () => {
+    const strict = await start({ STREAM_PATIENCE_MS: '300', STREAM_HEARTBEAT_MS: '1000' });
+    const streams = strict.app.get(LiveStreams);
+    const sockets: Socket[] = [];
+    strict.app.getHttpServer().on('connection', (socket: Socket) => sockets.push(socket));
+    const chatId = `stalled-${kind}`;
+    await create(chatId, `sam-${kind}`);
+    const witness = await open('sse', api.url, `sam-${kind}`);
+    const sam = await open(kind, strict.url, `sam-${kind}`);
+    sam.pause();
+    // Less at a time than what makes the server wait for a client.
+    for (let sent = 10; streams.ending === 0; sent += 10) {
+      await post(chatId, 10, 4_000);
+      await until('the witness', async () => witness.messages.length === sent);
+      if (sockets.some(({ writableLength }) => writableLength > 0)) break;
+    }
+    await until('the server to give it up', async () => streams.ending === 1, 60_000);
+    expect(witness.messages.length).toBeGreaterThan(0);
+    sam.close();
+    witness.close();
+  }, 120_000);
+});
