@@ -2,7 +2,9 @@
  * | Key | Type | Written by | Goes away |
  * |---|---|---|---|
  * | `<prefix>:cache:{<table>}:due` | ZSET: row id → when it is due, in ms; while a refresher has it, the end of its lease | `schedule`, `unschedule`, `refresh`, refreshers | with its last row, or `idleMs` after a refresher or a change of the schedule last touched it |
- * | `<prefix>:cache:{<table>}:rows` | HASH: row id → when it was loaded (13 digits, zeros: never), then `everyMs` | `schedule`, `unschedule`, refreshers | likewise |
+ * | `<prefix>:cache:{<table>}:rows` | HASH: row id → when it was loaded (13 digits, zeros: never), the head of its value, then `everyMs`; or its pack | `schedule`, `unschedule`, refreshers | likewise |
+ * | `<prefix>:cache:{<table>}:packs` | ZSET: pack of rows → when they are due, in ms; while a refresher has them, the end of their lease | refreshers | likewise |
+ * | `<prefix>:cache:{<table>}:packed` | HASH: pack → when it was loaded, how often, which rows, which have left it | refreshers, `schedule`, `unschedule`, `refresh`, change feeds | likewise |
  * | `<prefix>:cache:{<table>}:unloaded` | STRING: how many rows were never loaded | `schedule`, `unschedule`, refreshers | when all were, or likewise |
  * | `<prefix>:cache:{<table>}:failures` | HASH: row id → failed loads in a row | refreshers | a field with the next success, the key likewise |
  * | `<prefix>:cache:{<table>}:source` | HASH: failures, end of the pause and size of the next batch of a source that is down | refreshers | when the source is back, or likewise |
@@ -22,6 +24,8 @@ export class ShardKeys {
   readonly #entity: EntityKeys;
   readonly due: string;
   readonly rows: string;
+  readonly packs: string;
+  readonly packed: string;
   readonly unloaded: string;
   readonly failures: string;
   readonly source: string;
@@ -33,6 +37,8 @@ export class ShardKeys {
     this.#entity = entity;
     this.due = entity.key('due');
     this.rows = entity.key('rows');
+    this.packs = entity.key('packs');
+    this.packed = entity.key('packed');
     this.unloaded = entity.key('unloaded');
     this.failures = entity.key('failures');
     this.source = entity.key('source');

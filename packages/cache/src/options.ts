@@ -1,4 +1,10 @@
-import { requireDuration, requireInteger, requireOneOf } from '@mortise/redis';
+import {
+  ArgumentRangeError,
+  ArgumentTypeError,
+  requireDuration,
+  requireInteger,
+  requireOneOf,
+} from '@mortise/redis';
 import type { Telemetry } from '@mortise/redis';
 import { jsonCodec } from './read-through/codec.js';
 import type { Codec } from './read-through/codec.js';
@@ -118,13 +124,15 @@ export function resolveRowCacheOptions<Row>(
   isCluster: boolean,
 ): TableOptions<Row> {
   if (options.load !== undefined && typeof options.load !== 'function')
-    throw new TypeError('load must be a function');
+    throw new ArgumentTypeError('load must be a function');
   const jitter = options.jitter ?? DEFAULTS.jitter;
-  if (typeof jitter !== 'number') throw new TypeError(`jitter must be a number, got ${typeof jitter}`);
-  if (!(jitter >= 0 && jitter <= 0.5)) throw new RangeError(`jitter must be from 0 to 0.5, got ${jitter}`);
+  if (typeof jitter !== 'number')
+    throw new ArgumentTypeError(`jitter must be a number, got ${typeof jitter}`);
+  if (!(jitter >= 0 && jitter <= 0.5))
+    throw new ArgumentRangeError(`jitter must be from 0 to 0.5, got ${jitter}`);
   const codec = options.codec ?? (jsonCodec as Codec<Row>);
   if (typeof codec.encode !== 'function' || typeof codec.decode !== 'function')
-    throw new TypeError('codec must have encode and decode');
+    throw new ArgumentTypeError('codec must have encode and decode');
   const duration = (option: 'keepMs' | 'tombstoneMs' | 'idleMs', min: number): number =>
     Math.ceil(requireDuration(option, options[option] ?? DEFAULTS[option], { min, max: MAX_MS }));
   const { maxRowBytes = DEFAULTS.maxRowBytes, version = DEFAULTS.version } = options;

@@ -353,50 +353,93 @@ export const cacheTime = new Script({
 export const changeFeedMark = new Script({
   name: "change-feed.mark",
   isReadOnly: false,
-  keys: ["due","wake"],
-  args: ["publish"],
+  keys: ["due","rows","packs","packed","wake"],
+  args: ["publish","idleMs"],
+  restKey: "values",
   restArg: "ids",
   source: "#!lua\n" +
     "-- Makes rows due now that have changed in the database. A row that is being loaded keeps its lease: a row that changes faster than\n" +
-    "-- it can be loaded would otherwise never be stored. It is due at once if it is marked again after that load.\n" +
+    "-- it can be loaded would otherwise never be stored. It is due at once if it is marked again after that load. A row of a pack\n" +
+    "-- leaves it.\n" +
     "--\n" +
     "-- KEYS\n" +
-    "--   due   ZSET row id -> when it is due, ms, or the end of its lease; until idle\n" +
-    "--   wake  channel of the refreshers that sleep; not a key\n" +
+    "--   due        ZSET row id -> when it is due, ms, or the end of its lease; until idle\n" +
+    "--   rows       HASH row id -> its state, or '@', its pack, ' ' and ms between refreshes; until idle\n" +
+    "--   packs      ZSET pack -> when its rows are due, ms, or the end of their lease; until idle\n" +
+    "--   packed     HASH pack -> when its rows were loaded (13 digits), ...; <pack>:left -> '\\n" +
+    "' and the id of each that has left; until idle\n" +
+    "--   wake       channel of the refreshers that sleep; not a key\n" +
+    "--   values...  STRING, the value of each row, in their order; until it expires\n" +
     "-- ARGV\n" +
-    "--   publish  PUBLISH or SPUBLISH\n" +
-    "--   ids...   of the rows\n" +
+    "--   publish    PUBLISH or SPUBLISH\n" +
+    "--   idleMs     ms until a schedule that nobody touches goes away\n" +
+    "--   ids...     of the rows\n" +
     "-- RETURNS\n" +
     "--   for each row: 0 if it isn't scheduled, 1 if it is due, 2 if it is being loaded\n" +
-    "local due, wake = KEYS[1], KEYS[2]\n" +
-    "local publish = ARGV[1]\n" +
+    "local due, rows, packs, packed, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local publish, idleMs = ARGV[1], ARGV[2]\n" +
     "\n" +
     "local time = redis.call('TIME')\n" +
     "local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)\n" +
+    "local nowText = string.format('%d', now)\n" +
     "\n" +
-    "local head = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]\n" +
-    "local scores = redis.call('ZMSCORE', due, unpack(ARGV, 2))\n" +
-    "local replies, marks = {}, {}\n" +
-    "for index = 2, #ARGV do\n" +
-    "  local id, score = ARGV[index], scores[index - 1]\n" +
-    "  local at = score and tonumber(score)\n" +
+    "local isAwake = false\n" +
+    "for _, set in ipairs({ due, packs }) do\n" +
+    "  local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]\n" +
+    "  isAwake = isAwake or (head and tonumber(head) <= now)\n" +
+    "end\n" +
+    "local scores = redis.call('ZMSCORE', due, unpack(ARGV, 3))\n" +
+    "local states\n" +
+    "-- Of packs: when they are due, and when they were loaded; '' if they are gone.\n" +
+    "local packScores, loadedAts = {}, {}\n" +
+    "local replies, marks, unpacked, left = {}, {}, {}, {}\n" +
+    "for index = 1, #scores do\n" +
+    "  local id, at = ARGV[index + 2], tonumber(scores[index] or nil)\n" +
+    "  local pack, every\n" +
     "  if not at then\n" +
-    "    replies[index - 1] = 0\n" +
+    "    states = states or redis.call('HMGET', rows, unpack(ARGV, 3))\n" +
+    "    pack, every = string.match(states[index] or '', '^@(%S+) (%d+)$')\n" +
+    "    if pack then\n" +
+    "      packScores[pack] = packScores[pack] or redis.call('ZSCORE', packs, pack) or ''\n" +
+    "      loadedAts[pack] = loadedAts[pack] or string.match(redis.call('HGET', packed, pack) or '', '^%d+') or ''\n" +
+    "      at = loadedAts[pack] ~= '' and tonumber(packScores[pack]) or nil\n" +
+    "    end\n" +
+    "  end\n" +
+    "  if not at then\n" +
+    "    replies[index] = 0\n" +
     "  elseif at > now and at % 1 ~= 0 then\n" +
     "    -- Leases end at half a millisecond.\n" +
-    "    replies[index - 1] = 2\n" +
+    "    replies[index] = 2\n" +
     "  else\n" +
-    "    replies[index - 1] = 1\n" +
+    "    replies[index] = 1\n" +
     "    if at > now then\n" +
-    "      marks[#marks + 1] = string.format('%d', now)\n" +
+    "      marks[#marks + 1] = nowText\n" +
     "      marks[#marks + 1] = id\n" +
+    "      if pack then\n" +
+    "        local head = redis.call('GETRANGE', KEYS[index + 5], 0, 15)\n" +
+    "        unpacked[#unpacked + 1] = id\n" +
+    "        unpacked[#unpacked + 1] = loadedAts[pack] .. (#head == 16 and head or string.rep('0', 16)) .. every\n" +
+    "        left[pack] = left[pack] or { '' }\n" +
+    "        table.insert(left[pack], id)\n" +
+    "      end\n" +
     "    end\n" +
     "  end\n" +
     "end\n" +
+    "if #unpacked > 0 then\n" +
+    "  redis.call('HSET', rows, unpack(unpacked))\n" +
+    "  for pack, ids in pairs(left) do\n" +
+    "    local field = pack .. ':left'\n" +
+    "    redis.call('HSET', packed, field, (redis.call('HGET', packed, field) or '') .. table.concat(ids, '\\n" +
+    "'))\n" +
+    "  end\n" +
+    "end\n" +
     "if #marks > 0 then\n" +
-    "  redis.call('ZADD', due, 'XX', unpack(marks))\n" +
+    "  redis.call('ZADD', due, unpack(marks))\n" +
+    "  if #unpacked > 0 then\n" +
+    "    redis.call('PEXPIRE', due, idleMs)\n" +
+    "  end\n" +
     "  -- Refreshers sleep until the head is due; while it is, they are awake.\n" +
-    "  if tonumber(head) > now then\n" +
+    "  if not isAwake then\n" +
     "    redis.call(publish, wake, '*:')\n" +
     "  end\n" +
     "end\n" +
@@ -458,16 +501,24 @@ export const changeFeedTake = new Script({
 export const refresherClaim = new Script({
   name: "refresher.claim",
   isReadOnly: false,
-  keys: ["due","rows","source","lease"],
+  keys: ["due","rows","packs","packed","source","lease"],
   args: ["limit","leaseMs","idleMs","isTouching","maxBackoffMs"],
   source: "#!lua\n" +
     "-- Takes rows that are due under a lease: until it ends, their score is its end, and nobody else gets them. The score is\n" +
     "-- the fencing token as well, so leases end at half a millisecond, where no due time lies, and each ends later than the last.\n" +
     "-- While the source is down, one claim in the time of a pause gets a few rows to find out whether it is back.\n" +
     "--\n" +
+    "-- Rows that were refreshed together are a pack, which is claimed as a whole; what has been due for longest comes first. A pack with\n" +
+    "-- more rows than may be taken is dissolved.\n" +
+    "--\n" +
     "-- KEYS\n" +
     "--   due           ZSET row id -> when it is due, ms, or the end of its lease; until idle\n" +
-    "--   rows          HASH row id -> when it was loaded (13 digits), head of its value (16), ms between refreshes; until idle\n" +
+    "--   rows          HASH row id -> when it was loaded (13 digits), head of its value (16), ms between refreshes, or '@', its pack, ' ' and these; until idle\n" +
+    "--   packs         ZSET pack -> when its rows are due, ms, or the end of their lease; until idle\n" +
+    "--   packed        HASH pack -> when its rows were loaded (13 digits), ' ', ms between refreshes, ' ', how many they were; <pack>:rows -> for\n" +
+    "--                 each row the head of its value (16) and its id, between them '\\n" +
+    "'; <pack>:left -> '\\n" +
+    "' and the id of each that has left; until idle\n" +
     "--   source        HASH, there while the source is down: failures, opensAt (ms), limit (rows); until idle\n" +
     "--   lease         STRING, the end of the latest lease and when it began; until idle\n" +
     "-- ARGV\n" +
@@ -478,14 +529,17 @@ export const refresherClaim = new Script({
     "--   maxBackoffMs  ms, the longest pause of a row that failed\n" +
     "-- RETURNS\n" +
     "--   the end of the lease; now; when the row in the middle was due; for how long the first has been due; ms until the next\n" +
-    "--   row is due (-1: no further row); 1 if this finds out about the source; then the ids, and the state of each row (false: none)\n" +
-    "local due, rows, source, lease = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
+    "--   row is due (-1: no further row); 1 if this finds out about the source; then the ids, and the state of each row (false: none);\n" +
+    "--   then four for each pack: its name, header, rows, and those that have left\n" +
+    "local due, rows, packs, packed, source, lease = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
     "local limit, leaseMs, idleMs = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]\n" +
     "local isTouching, maxBackoffMs = ARGV[4] == '1', tonumber(ARGV[5])\n" +
     "\n" +
     "local MAX_LEASE_MS = 3600000\n" +
     "-- Clocks of masters that differ by less are in order.\n" +
     "local SKEW_MS = 1000\n" +
+    "-- Packs in one claim.\n" +
+    "local MAX_PACKS = 8\n" +
     "\n" +
     "local time = redis.call('TIME')\n" +
     "local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)\n" +
@@ -497,40 +551,149 @@ export const refresherClaim = new Script({
     "  local opensIn = tonumber(down[1]) - now\n" +
     "  -- A pause that is longer than any is one that a clock of before has set.\n" +
     "  if opensIn > 0 and opensIn <= math.max(MAX_LEASE_MS, maxBackoffMs) then\n" +
-    "    return { '', nowText, nowText, 0, opensIn, 0, {}, {} }\n" +
+    "    return { '', nowText, nowText, 0, opensIn, 0, {}, {}, {} }\n" +
     "  end\n" +
     "  isProbe = true\n" +
     "  limit = math.min(limit, tonumber(down[2] or 1))\n" +
     "end\n" +
     "\n" +
-    "local ids = redis.call('ZRANGE', due, '-inf', nowText, 'BYSCORE', 'LIMIT', 0, limit)\n" +
+    "local function drop(pack)\n" +
+    "  redis.call('ZREM', packs, pack)\n" +
+    "  redis.call('HDEL', packed, pack, pack .. ':rows', pack .. ':left')\n" +
+    "end\n" +
+    "\n" +
+    "local ids, names, taken, room, firstTaken, hasDissolved = {}, {}, {}, limit, nil, false\n" +
+    "-- Returns false for a pack that there is no room for. The rows of the first are read at once.\n" +
+    "local function takePack(pack, score)\n" +
+    "  local fields = { pack, pack .. ':left', room == limit and pack .. ':rows' or nil }\n" +
+    "  local found = redis.call('HMGET', packed, unpack(fields))\n" +
+    "  local every, size = string.match(found[1] or '', '^%d+ (%d+) (%d+)$')\n" +
+    "  if size and tonumber(size) > room and room < limit then\n" +
+    "    return false\n" +
+    "  end\n" +
+    "  local body = found[3] or size and redis.call('HGET', packed, pack .. ':rows')\n" +
+    "  local left, hasLeft = found[2] or '', {}\n" +
+    "  for id in string.gmatch(left, '[^\\n" +
+    "]+') do\n" +
+    "    hasLeft[id] = true\n" +
+    "  end\n" +
+    "  local known = '@' .. pack .. ' ' .. (every or '')\n" +
+    "  -- One row that is still in it proves that the schedule was not evicted since: no row is loaded that nobody could take out.\n" +
+    "  local isThere = false\n" +
+    "  for entry in string.gmatch(body or '', '[^\\n" +
+    "]+') do\n" +
+    "    local id = string.sub(entry, 17)\n" +
+    "    if not hasLeft[id] then\n" +
+    "      isThere = redis.call('HGET', rows, id) == known\n" +
+    "      break\n" +
+    "    end\n" +
+    "  end\n" +
+    "  if not isThere then\n" +
+    "    drop(pack)\n" +
+    "  elseif tonumber(size) > limit then\n" +
+    "    for entry in string.gmatch(body, '[^\\n" +
+    "]+') do\n" +
+    "      local id = string.sub(entry, 17)\n" +
+    "      if not hasLeft[id] then\n" +
+    "        redis.call('HSET', rows, id, string.sub(found[1], 1, 13) .. string.sub(entry, 1, 16) .. every)\n" +
+    "        redis.call('ZADD', due, score, id)\n" +
+    "      end\n" +
+    "    end\n" +
+    "    redis.call('PEXPIRE', due, idleMs)\n" +
+    "    drop(pack)\n" +
+    "    hasDissolved = true\n" +
+    "  else\n" +
+    "    room = room - tonumber(size)\n" +
+    "    firstTaken = firstTaken or tonumber(score)\n" +
+    "    names[#names + 1] = pack\n" +
+    "    for _, part in ipairs({ pack, found[1], body, left }) do\n" +
+    "      taken[#taken + 1] = part\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return true\n" +
+    "end\n" +
+    "\n" +
+    "local function headOf(set)\n" +
+    "  return redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]\n" +
+    "end\n" +
+    "\n" +
+    "local firstRow = headOf(due)\n" +
+    "local function takeRows()\n" +
+    "  if room > 0 and (hasDissolved or (firstRow and tonumber(firstRow) <= now)) then\n" +
+    "    ids = redis.call('ZRANGE', due, '-inf', nowText, 'BYSCORE', 'LIMIT', 0, room)\n" +
+    "    room = room - #ids\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "local duePacks = redis.call('ZRANGE', packs, '-inf', nowText, 'BYSCORE', 'LIMIT', 0, MAX_PACKS, 'WITHSCORES')\n" +
+    "local firstPack = duePacks[2]\n" +
+    "local isRowFirst = firstRow and (not firstPack or tonumber(firstRow) < tonumber(firstPack))\n" +
+    "if isRowFirst then\n" +
+    "  takeRows()\n" +
+    "end\n" +
+    "for index = 1, #duePacks, 2 do\n" +
+    "  if room <= 0 or not takePack(duePacks[index], duePacks[index + 1]) then\n" +
+    "    break\n" +
+    "  end\n" +
+    "end\n" +
+    "if not isRowFirst then\n" +
+    "  takeRows()\n" +
+    "end\n" +
+    "\n" +
     "local last = redis.call('GET', lease)\n" +
     "local lastEnd, lastBegin = string.match(last or '', '^(%S+) (%d+)$')\n" +
-    "if #ids == 0 and lastBegin and tonumber(lastBegin) > now + SKEW_MS then\n" +
+    "if #ids + #names == 0 and lastBegin and tonumber(lastBegin) > now + SKEW_MS then\n" +
     "  -- The clock has run back: rows may be due later than they ever could be.\n" +
+    "  local function isAhead(score, every)\n" +
+    "    local inMs = tonumber(score) - now\n" +
+    "    return inMs > (inMs % 1 ~= 0 and MAX_LEASE_MS or math.max(tonumber(every) or 0, maxBackoffMs)) + SKEW_MS\n" +
+    "  end\n" +
     "  local ahead = redis.call('ZRANGE', due, 0, limit - 1, 'WITHSCORES')\n" +
     "  for index = 1, #ahead, 2 do\n" +
-    "    local inMs = tonumber(ahead[index + 1]) - now\n" +
     "    local state = redis.call('HGET', rows, ahead[index])\n" +
-    "    local isLeased = inMs % 1 ~= 0\n" +
-    "    local longest = isLeased and MAX_LEASE_MS or math.max(tonumber(string.sub(state or '', 30)) or 0, maxBackoffMs)\n" +
-    "    if inMs > longest + SKEW_MS then\n" +
+    "    if isAhead(ahead[index + 1], string.sub(state or '', 30)) then\n" +
     "      ids[#ids + 1] = ahead[index]\n" +
+    "    end\n" +
+    "  end\n" +
+    "  room = room - #ids\n" +
+    "  ahead = redis.call('ZRANGE', packs, 0, MAX_PACKS - 1, 'WITHSCORES')\n" +
+    "  for index = 1, #ahead, 2 do\n" +
+    "    local header = redis.call('HGET', packed, ahead[index])\n" +
+    "    if isAhead(ahead[index + 1], string.match(header or '', ' (%d+) ')) then\n" +
+    "      -- One that is dissolved is due at once.\n" +
+    "      if room <= 0 or not takePack(ahead[index], nowText) then\n" +
+    "        break\n" +
+    "      end\n" +
     "    end\n" +
     "  end\n" +
     "end\n" +
     "\n" +
     "local token, middle, lateMs = '', nowText, 0\n" +
-    "if #ids > 0 then\n" +
-    "  local scores = redis.call('ZMSCORE', due, ids[1], ids[math.ceil(#ids / 2)])\n" +
-    "  lateMs = math.max(0, math.floor(now - tonumber(scores[1])))\n" +
-    "  middle = string.format('%d', math.min(now, tonumber(scores[2])))\n" +
-    "  token = string.format('%.1f', math.max(now + leaseMs + 0.5, tonumber(lastEnd or 0) + 1))\n" +
-    "  local leased = {}\n" +
-    "  for index = 1, #ids do\n" +
-    "    leased[2 * index - 1], leased[2 * index] = token, ids[index]\n" +
+    "if #ids + #names > 0 then\n" +
+    "  local first, middleScore\n" +
+    "  if #ids > 0 then\n" +
+    "    local scores = redis.call('ZMSCORE', due, ids[1], ids[math.ceil(#ids / 2)])\n" +
+    "    first, middleScore = tonumber(scores[1]), tonumber(scores[2])\n" +
     "  end\n" +
-    "  redis.call('ZADD', due, 'XX', unpack(leased))\n" +
+    "  if #names > 0 then\n" +
+    "    first = math.min(first or firstTaken, firstTaken)\n" +
+    "    -- Most rows are in packs.\n" +
+    "    if 2 * #ids < limit - room then\n" +
+    "      middleScore = firstTaken\n" +
+    "    end\n" +
+    "  end\n" +
+    "  lateMs = math.max(0, math.floor(now - first))\n" +
+    "  middle = string.format('%d', math.min(now, middleScore))\n" +
+    "  token = string.format('%.1f', math.max(now + leaseMs + 0.5, tonumber(lastEnd or 0) + 1))\n" +
+    "  for set, members in pairs({ [due] = ids, [packs] = names }) do\n" +
+    "    local leased = {}\n" +
+    "    for index = 1, #members do\n" +
+    "      leased[2 * index - 1], leased[2 * index] = token, members[index]\n" +
+    "    end\n" +
+    "    if #members > 0 then\n" +
+    "      redis.call('ZADD', set, 'XX', unpack(leased))\n" +
+    "    end\n" +
+    "  end\n" +
     "  local text = token .. ' ' .. nowText\n" +
     "  if last and not isTouching then\n" +
     "    redis.call('SET', lease, text, 'KEEPTTL')\n" +
@@ -542,48 +705,65 @@ export const refresherClaim = new Script({
     "  end\n" +
     "end\n" +
     "if isTouching then\n" +
-    "  redis.call('PEXPIRE', due, idleMs)\n" +
-    "  redis.call('PEXPIRE', rows, idleMs)\n" +
+    "  for _, key in ipairs({ due, rows, packs, packed }) do\n" +
+    "    redis.call('PEXPIRE', key, idleMs)\n" +
+    "  end\n" +
     "end\n" +
-    "local head = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]\n" +
-    "local nextInMs = head and math.max(0, math.ceil(tonumber(head) - now)) or -1\n" +
+    "local nextInMs = -1\n" +
+    "for _, set in ipairs({ due, packs }) do\n" +
+    "  -- Of rows without a pack there are none if there were none.\n" +
+    "  local head = (set == packs or firstRow or hasDissolved) and headOf(set)\n" +
+    "  if head then\n" +
+    "    local inMs = math.max(0, math.ceil(tonumber(head) - now))\n" +
+    "    nextInMs = nextInMs < 0 and inMs or math.min(nextInMs, inMs)\n" +
+    "  end\n" +
+    "end\n" +
     "local states = #ids > 0 and redis.call('HMGET', rows, unpack(ids)) or {}\n" +
-    "return { token, nowText, middle, lateMs, nextInMs, isProbe and 1 or 0, ids, states }\n",
+    "return { token, nowText, middle, lateMs, nextInMs, isProbe and 1 or 0, ids, states, taken }\n",
 } as const);
 
 export const refresherCommit = new Script({
   name: "refresher.commit",
   isReadOnly: false,
-  keys: ["due","rows","failures","source","unloaded","wake"],
-  args: ["publish","lease","claimed","loaded","renewed","stored","checked","firsts","idleMs","keepMs","minBackoffMs","maxBackoffMs","phase","verdict","tombstone","tombstoneMs"],
+  keys: ["due","rows","packs","packed","failures","source","unloaded","wake"],
+  args: ["publish","lease","claimed","loaded","renewed","stored","checked","others","firsts","idAt","idleMs","keepMs","minBackoffMs","maxBackoffMs","phase","verdict","tombstone","tombstoneMs","packCount"],
   restKey: "values",
   restArg: "outcomes",
   source: "#!lua\n" +
     "-- Stores what was loaded for rows under a lease and says when each is due again. A row whose score is no longer the lease\n" +
-    "-- is left alone: it was changed, or somebody else has it since. A value that is stored already is not touched.\n" +
+    "-- is left alone: it was changed, or somebody else has it since. So is a row that has left its pack since the claim, and one whose\n" +
+    "-- pack has another score. A value that is stored already is not touched.\n" +
     "--\n" +
     "-- Redis hashes each string that comes into Lua, byte by byte. So a value that has not changed isn't sent, nothing is sent\n" +
-    "-- twice, and while all leases hold, what is sent goes on as it is: the caller has made the scores and the states.\n" +
+    "-- twice, and while all leases hold, what is sent goes on as it is: the caller has made the scores and the states. Of a pack whose\n" +
+    "-- rows were all loaded there is one score and one state.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   due           ZSET row id -> when it is due, ms, or the end of its lease; until idle\n" +
-    "--   rows          HASH row id -> when it was loaded (13 digits), head of its value (16), ms between refreshes; until idle\n" +
+    "--   rows          HASH row id -> when it was loaded (13 digits), head of its value (16), ms between refreshes, or '@', its pack, ' ' and these; until idle\n" +
+    "--   packs         ZSET pack -> when its rows are due, ms, or the end of their lease; until idle\n" +
+    "--   packed        HASH pack -> when its rows were loaded (13 digits), ' ', ms between refreshes, ' ', how many they were; <pack>:rows -> for\n" +
+    "--                 each row the head of its value (16) and its id, between them '\\n" +
+    "'; <pack>:left -> '\\n" +
+    "' and the id of each that has left; until idle\n" +
     "--   failures      HASH row id -> failed loads in a row; until idle\n" +
     "--   source        HASH, there while the source is down: failures, opensAt (ms), limit (rows); until idle\n" +
     "--   unloaded      STRING, the number of rows that were never loaded; until idle\n" +
     "--   wake          channel of the refreshers that sleep; not a key\n" +
-    "--   values...     STRING, the values of the stored, the checked and the other rows, in their order; until keepMs, or 10 times\n" +
-    "--                 its delay, after their expiry was last put off\n" +
+    "--   values...     STRING, the values of the stored, the checked and the other rows, in their order, first of the rows without a pack, then of each\n" +
+    "--                 pack; until keepMs, or 10 times its delay, after their expiry was last put off\n" +
     "-- ARGV\n" +
     "--   publish       PUBLISH or SPUBLISH\n" +
     "--   lease         its end, as the claim gave it\n" +
-    "--   claimed       the number of rows under it that were not committed before\n" +
-    "--   loaded        the number of rows that were loaded: first those whose value is renewed, then those whose value has changed,\n" +
-    "--                 those whose value is looked for, and those whose value is there\n" +
+    "--   claimed       the number of rows without a pack under it that were not committed before\n" +
+    "--   loaded        the number of rows without a pack that were loaded: first those whose value is renewed, then those whose value has\n" +
+    "--                 changed, those whose value is looked for, and those whose value is there\n" +
     "--   renewed       of these, the number of rows whose value is stored and its expiry put off\n" +
     "--   stored        the number of rows whose value is stored, with the renewed ones; the others keep their expiry\n" +
     "--   checked       the number of rows behind these whose value is looked for\n" +
-    "--   firsts        of these, the number of rows that were never loaded before\n" +
+    "--   others        the number of other rows without a pack\n" +
+    "--   firsts        of the loaded, the number of rows that were never loaded before\n" +
+    "--   idAt          where the id of a row begins in the key of its value\n" +
     "--   idleMs        ms until a schedule that nobody touches goes away\n" +
     "--   keepMs        ms that a value is kept without being loaded again\n" +
     "--   minBackoffMs  ms, the pause after one failure; it doubles with each\n" +
@@ -592,22 +772,27 @@ export const refresherCommit = new Script({
     "--   verdict       of the source: 'failed', 'probe failed', 'probe loaded', or 'none'\n" +
     "--   tombstone     the value of a row that is gone; '' if such a row is taken out\n" +
     "--   tombstoneMs   ms until a row that stays gone is taken out\n" +
+    "--   packCount     the number of packs\n" +
     "--   outcomes...   of the loaded rows: when each is due and its id; then the state of each; then the value of each that is stored.\n" +
     "--                 Of each other row: its id; when it is due; its state; and '-' (it is gone), '!' (loading it failed), or '?'\n" +
-    "--                 (loading failed, which says nothing of this row)\n" +
+    "--                 (loading failed, which says nothing of this row).\n" +
+    "--                 Of each pack: its name; when it is due ('': its lease goes on); its header ('': stays as it is); its rows ('': stay\n" +
+    "--                 as they are); bytes of those that had left when it was claimed; the number of rows that this is the outcome of; renewed, stored,\n" +
+    "--                 checked and others as above; ms between refreshes; whether any row stays (1, or 0); then the values and the other rows, as above.\n" +
+    "--                 Of each new pack: its name; when it is due; its header; its rows; the number of packs that it is made of; these; the\n" +
+    "--                 number of its rows; their ids\n" +
     "-- RETURNS\n" +
     "--   ms until the first row of the shard is due (-1: there is none), and the number of rows whose lease held\n" +
-    "local due, rows, failures, source, unloaded, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
+    "local due, rows, packs, packed, failures = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local source, unloaded, wake = KEYS[6], KEYS[7], KEYS[8]\n" +
     "local publish, lease, claimed, loaded = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])\n" +
     "local renewed, stored, checked = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])\n" +
-    "local firsts, idleMs, keepMs = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])\n" +
-    "local minBackoffMs, maxBackoffMs, phase = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])\n" +
-    "local verdict, tombstone, tombstoneMs = ARGV[14], ARGV[15], tonumber(ARGV[16])\n" +
+    "local others, firsts, idAt = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])\n" +
+    "local idleMs, keepMs = ARGV[11], tonumber(ARGV[12])\n" +
+    "local minBackoffMs, maxBackoffMs, phase = tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15])\n" +
+    "local verdict, tombstone, tombstoneMs, packCount = ARGV[16], ARGV[17], tonumber(ARGV[18]), tonumber(ARGV[19])\n" +
     "\n" +
-    "local outcomes = { unpack(ARGV, 17) }\n" +
-    "-- What lies before the first key of a value, the first state and the first value; row 1 has its score at 1 and its id at 2.\n" +
-    "local VALUE_KEYS, STATES, VALUES = 6, 2 * loaded, 3 * loaded\n" +
-    "local OTHERS = VALUES + stored + 1\n" +
+    "local keys, outcomes = { unpack(KEYS, 9) }, { unpack(ARGV, 20) }\n" +
     "-- Of a state, and of the value: when it was loaded.\n" +
     "local EVERY, HEAD, LOADED_AT = 30, 16, 29\n" +
     "-- Steps of the golden ratio fill the unit interval evenly, however many they are.\n" +
@@ -617,19 +802,13 @@ export const refresherCommit = new Script({
     "local time = call('TIME')\n" +
     "local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)\n" +
     "\n" +
-    "-- Only rows of this claim have this score, so that they are counted is enough, as long as none is missing.\n" +
-    "local isHeld\n" +
-    "local held = loaded + (#outcomes - OTHERS + 1) / 4\n" +
-    "if call('ZCOUNT', due, lease, lease) ~= claimed then\n" +
-    "  isHeld, firsts = {}, 0\n" +
-    "  for _, id in ipairs(call('ZRANGE', due, lease, lease, 'BYSCORE')) do\n" +
-    "    isHeld[id] = true\n" +
-    "  end\n" +
-    "end\n" +
+    "local hasFailures = call('HLEN', failures) > 0\n" +
+    "-- What comes next of the keys and the outcomes; rows that failed or are gone so far; whether all was as it was at the claim.\n" +
+    "local keyAt, at, other, isWhole = 1, 1, 0, true\n" +
+    "local held = loaded + others\n" +
     "\n" +
     "local keeps = {}\n" +
-    "local function keepOf(state)\n" +
-    "  local every = sub(state, EVERY)\n" +
+    "local function keepOf(every)\n" +
     "  local keep = keeps[every]\n" +
     "  if not keep then\n" +
     "    keep = format('%d', max(keepMs, 10 * tonumber(every)))\n" +
@@ -638,22 +817,111 @@ export const refresherCommit = new Script({
     "  return keep\n" +
     "end\n" +
     "\n" +
-    "local hasFailures = call('HLEN', failures) > 0\n" +
+    "-- Stores the values that come next where isHeld says so. An expiry is dear: it makes half of what a SET costs.\n" +
+    "local function store(count, renewals, isHeld, everyOf)\n" +
+    "  for row = 1, count do\n" +
+    "    local key, value = keys[keyAt + row - 1], outcomes[at + row - 1]\n" +
+    "    if isHeld(key) and (row <= renewals or not call('SET', key, value, 'XX', 'KEEPTTL')) then\n" +
+    "      call('SET', key, value, 'PX', keepOf(everyOf(row)))\n" +
+    "    end\n" +
+    "  end\n" +
+    "  keyAt, at = keyAt + count, at + count\n" +
+    "end\n" +
+    "\n" +
+    "-- Looks for the values that come next; `mend` gets the place and the id of each that is gone although it was to be there.\n" +
+    "local function check(count, isHeld, mend)\n" +
+    "  if count > 0 and call('EXISTS', unpack(keys, keyAt, keyAt + count - 1)) < count then\n" +
+    "    for row = 1, count do\n" +
+    "      local key = keys[keyAt + row - 1]\n" +
+    "      if isHeld(key) and call('EXISTS', key) == 0 then\n" +
+    "        isWhole = false\n" +
+    "        mend(row, sub(key, idAt))\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end\n" +
+    "  keyAt = keyAt + count\n" +
+    "end\n" +
+    "\n" +
+    "local function withoutHead(loadedAt, every)\n" +
+    "  return loadedAt .. string.rep('0', HEAD) .. every\n" +
+    "end\n" +
+    "\n" +
+    "-- Takes the rows that come next on from the lease, or out. Those of a pack leave it.\n" +
+    "local function takeOthers(count, isHeld, isPacked)\n" +
+    "  for _ = 1, count do\n" +
+    "    local id, dueAt, state, code, key = outcomes[at], outcomes[at + 1], outcomes[at + 2], outcomes[at + 3], keys[keyAt]\n" +
+    "    keyAt, at, other = keyAt + 1, at + 4, other + 1\n" +
+    "    if isHeld(key) then\n" +
+    "      if code == '!' then\n" +
+    "        local failed, early = call('HINCRBY', failures, id, 1), (phase + other * GOLDEN) % 1\n" +
+    "        local pause = (1 - early / 2) * min(maxBackoffMs, minBackoffMs * 2 ^ min(failed - 1, 60))\n" +
+    "        dueAt = format('%d', now + max(1, pause))\n" +
+    "      end\n" +
+    "      local isOut = false\n" +
+    "      if code == '-' then\n" +
+    "        local was = call('HGET', rows, id)\n" +
+    "        -- A row without a state is what an evicted key leaves behind.\n" +
+    "        isOut = tombstone == '' or not was\n" +
+    "        if not isOut then\n" +
+    "          local old = call('GET', key)\n" +
+    "          if not old or sub(old, 1, HEAD) ~= sub(tombstone, 1, HEAD) then\n" +
+    "            -- Never written again, so that it tells since when the row has been gone.\n" +
+    "            call('SET', key, tombstone, 'PX', format('%d', tombstoneMs + tonumber(keepOf(sub(state, EVERY)))))\n" +
+    "          else\n" +
+    "            isOut = now - tonumber(sub(old, HEAD + 1, LOADED_AT)) >= tombstoneMs\n" +
+    "          end\n" +
+    "        end\n" +
+    "        if was and sub(was, 1, 1) == '0' then\n" +
+    "          firsts = firsts + 1\n" +
+    "        end\n" +
+    "        if hasFailures then\n" +
+    "          call('HDEL', failures, id)\n" +
+    "        end\n" +
+    "      end\n" +
+    "      if isOut then\n" +
+    "        call('ZREM', due, id)\n" +
+    "        call('HDEL', rows, id)\n" +
+    "        call('UNLINK', key)\n" +
+    "      elseif isPacked then\n" +
+    "        call('ZADD', due, dueAt, id)\n" +
+    "        call('HSET', rows, id, state)\n" +
+    "      else\n" +
+    "        call('ZADD', due, 'XX', dueAt, id)\n" +
+    "        if code == '-' then\n" +
+    "          call('HSET', rows, id, state)\n" +
+    "        end\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "-- Only rows of this claim have this score, so that they are counted is enough, as long as none is missing.\n" +
+    "local heldRows\n" +
+    "if claimed > 0 and call('ZCOUNT', due, lease, lease) ~= claimed then\n" +
+    "  heldRows, firsts, isWhole = {}, 0, false\n" +
+    "  for _, id in ipairs(call('ZRANGE', due, lease, lease, 'BYSCORE')) do\n" +
+    "    heldRows[id] = true\n" +
+    "  end\n" +
+    "end\n" +
+    "local function isRowHeld(key)\n" +
+    "  return not heldRows or heldRows[sub(key, idAt)]\n" +
+    "end\n" +
+    "\n" +
     "local states = {}\n" +
     "for row = 1, loaded do\n" +
-    "  states[2 * row - 1], states[2 * row] = outcomes[2 * row], outcomes[STATES + row]\n" +
+    "  states[2 * row - 1], states[2 * row] = outcomes[2 * row], outcomes[2 * loaded + row]\n" +
     "end\n" +
-    "if loaded > 0 and not isHeld then\n" +
-    "  call('ZADD', due, 'XX', unpack(outcomes, 1, STATES))\n" +
+    "if loaded > 0 and not heldRows then\n" +
+    "  call('ZADD', due, 'XX', unpack(outcomes, 1, 2 * loaded))\n" +
     "  call('HSET', rows, unpack(states))\n" +
     "end\n" +
-    "if isHeld or hasFailures then\n" +
+    "if heldRows or hasFailures then\n" +
     "  for row = 1, loaded do\n" +
     "    local id = outcomes[2 * row]\n" +
-    "    if isHeld and not isHeld[id] then\n" +
+    "    if heldRows and not heldRows[id] then\n" +
     "      held = held - 1\n" +
     "    else\n" +
-    "      if isHeld then\n" +
+    "      if heldRows then\n" +
     "        local was = call('HGET', rows, id)\n" +
     "        if was and sub(was, 1, 1) == '0' then\n" +
     "          firsts = firsts + 1\n" +
@@ -667,77 +935,107 @@ export const refresherCommit = new Script({
     "    end\n" +
     "  end\n" +
     "end\n" +
-    "for row = 1, stored do\n" +
-    "  if not isHeld or isHeld[outcomes[2 * row]] then\n" +
-    "    local key, value = KEYS[VALUE_KEYS + row], outcomes[VALUES + row]\n" +
-    "    -- An expiry is dear: it makes half of what a SET costs.\n" +
-    "    if row <= renewed or not call('SET', key, value, 'XX', 'KEEPTTL') then\n" +
-    "      call('SET', key, value, 'PX', keepOf(states[2 * row]))\n" +
-    "    end\n" +
+    "at = 3 * loaded + 1\n" +
+    "store(stored, renewed, isRowHeld, function(row)\n" +
+    "  return sub(states[2 * row], EVERY)\n" +
+    "end)\n" +
+    "check(checked, isRowHeld, function(row, id)\n" +
+    "  local state = states[2 * (stored + row)]\n" +
+    "  call('HSET', rows, id, withoutHead(sub(state, 1, 13), sub(state, EVERY)))\n" +
+    "  call('ZADD', due, 'XX', format('%d', now), id)\n" +
+    "end)\n" +
+    "if heldRows then\n" +
+    "  for row = 0, others - 1 do\n" +
+    "    held = held - (heldRows[outcomes[at + 4 * row]] and 0 or 1)\n" +
     "  end\n" +
     "end\n" +
-    "-- A value that is gone although it was to be there is loaded again.\n" +
-    "if checked > 0 then\n" +
-    "  local keys = {}\n" +
-    "  for row = stored + 1, stored + checked do\n" +
-    "    keys[#keys + 1] = KEYS[VALUE_KEYS + row]\n" +
+    "takeOthers(others, isRowHeld, false)\n" +
+    "\n" +
+    "for _ = 1, packCount do\n" +
+    "  local name, dueAt, header, body, seen, count, ownRenewed, ownStored, ownChecked, ownOthers, every, stays =\n" +
+    "    unpack(outcomes, at, at + 11)\n" +
+    "  at = at + 12\n" +
+    "  local score = call('ZSCORE', packs, name)\n" +
+    "  local isLost = not score or tonumber(score) ~= tonumber(lease)\n" +
+    "  local left = not isLost and call('HGET', packed, name .. ':left') or ''\n" +
+    "  -- Of those that have left since the claim.\n" +
+    "  local more, hasLeft = sub(left, tonumber(seen) + 1), nil\n" +
+    "  held = held + (isLost and 0 or tonumber(count))\n" +
+    "  if more ~= '' then\n" +
+    "    hasLeft = {}\n" +
+    "    for id in string.gmatch(more, '[^\\n" +
+    "]+') do\n" +
+    "      hasLeft[id] = true\n" +
+    "      held = held - (dueAt == '' and 0 or 1)\n" +
+    "    end\n" +
     "  end\n" +
-    "  if call('EXISTS', unpack(keys)) < checked then\n" +
-    "    for index, key in ipairs(keys) do\n" +
-    "      local id, state = states[2 * (stored + index) - 1], states[2 * (stored + index)]\n" +
-    "      if (not isHeld or isHeld[id]) and call('EXISTS', key) == 0 then\n" +
-    "        call('HSET', rows, id, sub(state, 1, 13) .. string.rep('0', HEAD) .. sub(state, EVERY))\n" +
-    "        call('ZADD', due, 'XX', format('%d', now), id)\n" +
+    "  isWhole = isWhole and not isLost and not hasLeft\n" +
+    "  local function isHeld(key)\n" +
+    "    return not isLost and not (hasLeft and hasLeft[sub(key, idAt)])\n" +
+    "  end\n" +
+    "  store(tonumber(ownStored), tonumber(ownRenewed), isHeld, function()\n" +
+    "    return every\n" +
+    "  end)\n" +
+    "  check(tonumber(ownChecked), isHeld, function(_, id)\n" +
+    "    more = more .. '\\n" +
+    "' .. id\n" +
+    "    call('HSET', rows, id, withoutHead(sub(header, 1, 13), every))\n" +
+    "    call('ZADD', due, format('%d', now), id)\n" +
+    "  end)\n" +
+    "  takeOthers(tonumber(ownOthers), isHeld, true)\n" +
+    "  if not isLost and dueAt ~= '' then\n" +
+    "    if stays == '0' then\n" +
+    "      call('ZREM', packs, name)\n" +
+    "      call('HDEL', packed, name, name .. ':rows', name .. ':left')\n" +
+    "    else\n" +
+    "      call('ZADD', packs, 'XX', dueAt, name)\n" +
+    "      if header ~= '' then\n" +
+    "        call('HSET', packed, name, header)\n" +
+    "        if body ~= '' then\n" +
+    "          call('HSET', packed, name .. ':rows', body)\n" +
+    "        end\n" +
+    "        if more ~= '' then\n" +
+    "          call('HSET', packed, name .. ':left', more)\n" +
+    "        elseif left ~= '' then\n" +
+    "          call('HDEL', packed, name .. ':left')\n" +
+    "        end\n" +
     "      end\n" +
+    "    end\n" +
+    "    -- A set of which all had been in packs has lost its expiry.\n" +
+    "    if tonumber(ownOthers) > 0 or more ~= '' then\n" +
+    "      call('PEXPIRE', due, idleMs)\n" +
     "    end\n" +
     "  end\n" +
     "end\n" +
     "\n" +
-    "for at = OTHERS, #outcomes, 4 do\n" +
-    "  local id, dueAt, state, code = outcomes[at], outcomes[at + 1], outcomes[at + 2], outcomes[at + 3]\n" +
-    "  local other = (at - OTHERS) / 4 + 1\n" +
-    "  local key = KEYS[VALUE_KEYS + stored + checked + other]\n" +
-    "  if isHeld and not isHeld[id] then\n" +
-    "    held = held - 1\n" +
-    "  elseif code == '?' then\n" +
-    "    call('ZADD', due, 'XX', dueAt, id)\n" +
-    "  elseif code == '!' then\n" +
-    "    local failed, early = call('HINCRBY', failures, id, 1), (phase + other * GOLDEN) % 1\n" +
-    "    local pause = (1 - early / 2) * min(maxBackoffMs, minBackoffMs * 2 ^ min(failed - 1, 60))\n" +
-    "    call('ZADD', due, 'XX', format('%d', now + max(1, pause)), id)\n" +
-    "  else\n" +
-    "    local was = call('HGET', rows, id)\n" +
-    "    -- A row without a state is what an evicted key leaves behind.\n" +
-    "    local isOut = tombstone == '' or not was\n" +
-    "    if not isOut then\n" +
-    "      local old = call('GET', key)\n" +
-    "      if not old or sub(old, 1, HEAD) ~= sub(tombstone, 1, HEAD) then\n" +
-    "        -- Never written again, so that it tells since when the row has been gone.\n" +
-    "        call('SET', key, tombstone, 'PX', format('%d', tombstoneMs + tonumber(keepOf(state))))\n" +
-    "      else\n" +
-    "        isOut = now - tonumber(sub(old, HEAD + 1, LOADED_AT)) >= tombstoneMs\n" +
-    "      end\n" +
+    "while at <= #outcomes do\n" +
+    "  local name, dueAt, header, body, parts = unpack(outcomes, at, at + 4)\n" +
+    "  local idsAt = at + 6 + tonumber(parts)\n" +
+    "  local size = tonumber(outcomes[idsAt - 1])\n" +
+    "  if isWhole then\n" +
+    "    for part = at + 5, idsAt - 2 do\n" +
+    "      local old = outcomes[part]\n" +
+    "      call('ZREM', packs, old)\n" +
+    "      call('HDEL', packed, old, old .. ':rows', old .. ':left')\n" +
     "    end\n" +
-    "    if was and sub(was, 1, 1) == '0' then\n" +
-    "      firsts = firsts + 1\n" +
+    "    local state, members = '@' .. name .. sub(header, 14, -(#tostring(size) + 2)), {}\n" +
+    "    for row = 1, size do\n" +
+    "      members[2 * row - 1], members[2 * row] = outcomes[idsAt + row - 1], state\n" +
     "    end\n" +
-    "    if isOut then\n" +
-    "      call('ZREM', due, id)\n" +
-    "      call('HDEL', rows, id)\n" +
-    "      call('UNLINK', key)\n" +
-    "    else\n" +
-    "      call('ZADD', due, 'XX', dueAt, id)\n" +
-    "      call('HSET', rows, id, state)\n" +
-    "    end\n" +
-    "    if hasFailures then\n" +
-    "      call('HDEL', failures, id)\n" +
-    "    end\n" +
+    "    call('ZREM', due, unpack(outcomes, idsAt, idsAt + size - 1))\n" +
+    "    call('HSET', rows, unpack(members))\n" +
+    "    call('HSET', packed, name, header, name .. ':rows', body)\n" +
+    "    call('ZADD', packs, dueAt, name)\n" +
+    "    call('PEXPIRE', packs, idleMs)\n" +
+    "    call('PEXPIRE', packed, idleMs)\n" +
     "  end\n" +
+    "  at = idsAt + size\n" +
     "end\n" +
+    "\n" +
     "if firsts > 0 and call('DECRBY', unloaded, firsts) <= 0 then\n" +
     "  call('UNLINK', unloaded)\n" +
     "end\n" +
-    "if hasFailures or OTHERS <= #outcomes then\n" +
+    "if hasFailures or other > 0 then\n" +
     "  call('PEXPIRE', failures, idleMs)\n" +
     "end\n" +
     "\n" +
@@ -761,36 +1059,56 @@ export const refresherCommit = new Script({
     "    call('PEXPIRE', source, idleMs)\n" +
     "  end\n" +
     "end\n" +
-    "local head = call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]\n" +
-    "return { head and max(0, math.ceil(tonumber(head) - now)) or -1, held }\n",
+    "local nextInMs = -1\n" +
+    "for _, set in ipairs({ due, packs }) do\n" +
+    "  local head = call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]\n" +
+    "  if head then\n" +
+    "    local inMs = max(0, math.ceil(tonumber(head) - now))\n" +
+    "    nextInMs = nextInMs < 0 and inMs or min(nextInMs, inMs)\n" +
+    "  end\n" +
+    "end\n" +
+    "return { nextInMs, held }\n",
 } as const);
 
 export const rowCacheInspect = new Script({
   name: "row-cache.inspect",
   isReadOnly: true,
-  keys: ["due","rows","failures","value"],
+  keys: ["due","rows","packs","packed","failures","value"],
   args: ["id"],
   source: "#!lua flags=no-writes\n" +
     "-- A row and where it stands in the schedule.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   due       ZSET row id -> when it is due, ms, or the end of its lease; until idle\n" +
-    "--   rows      HASH row id -> when it was loaded (13 digits, 0: never), head of its value (16), ms between refreshes; until idle\n" +
+    "--   rows      HASH row id -> when it was loaded (13 digits, 0: never), head of its value (16), ms between refreshes, or '@', its pack, ' ' and these; until idle\n" +
+    "--   packs     ZSET pack -> when its rows are due, ms, or the end of their lease; until idle\n" +
+    "--   packed    HASH pack -> when its rows were loaded (13 digits), ...; until idle\n" +
     "--   failures  HASH row id -> failed loads in a row; until idle\n" +
     "--   value     STRING, the value of the row; until it expires\n" +
     "-- ARGV\n" +
     "--   id        of the row\n" +
     "-- RETURNS\n" +
     "--   now (ms); its value, its state, when it is due (or the end of its lease) and its failures, each false if it has none\n" +
-    "local due, rows, failures, value = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
+    "local due, rows, packs, packed, failures, value = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
     "local id = ARGV[1]\n" +
+    "\n" +
+    "local state, score = redis.call('HGET', rows, id), nil\n" +
+    "local pack, every = string.match(state or '', '^@(%S+) (%d+)$')\n" +
+    "if pack then\n" +
+    "  -- What an evicted key leaves behind is as a row that was never loaded.\n" +
+    "  local header = redis.call('HGET', packed, pack) or ''\n" +
+    "  state = (string.match(header, '^%d+') or string.rep('0', 13)) .. string.rep('0', 16) .. every\n" +
+    "  score = redis.call('ZSCORE', packs, pack)\n" +
+    "else\n" +
+    "  score = redis.call('ZSCORE', due, id)\n" +
+    "end\n" +
     "\n" +
     "local time = redis.call('TIME')\n" +
     "return {\n" +
     "  string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)),\n" +
     "  redis.call('GET', value),\n" +
-    "  redis.call('HGET', rows, id),\n" +
-    "  redis.call('ZSCORE', due, id),\n" +
+    "  state,\n" +
+    "  score,\n" +
     "  redis.call('HGET', failures, id),\n" +
     "}\n",
 } as const);
@@ -798,17 +1116,20 @@ export const rowCacheInspect = new Script({
 export const rowCachePlan = new Script({
   name: "row-cache.plan",
   isReadOnly: false,
-  keys: ["due","rows","failures","unloaded","wake"],
+  keys: ["due","rows","packs","packed","failures","unloaded","wake"],
   args: ["publish","idleMs","keepMs"],
   restKey: "values",
   restArg: "plans",
   source: "#!lua\n" +
     "-- Changes the schedule of rows: adds them, takes them out together with their values, or makes them due now. A row that is\n" +
-    "-- being loaded loses its lease by that, so a result from before the change is not stored.\n" +
+    "-- being loaded loses its lease by that, so a result from before the change is not stored. A row that is changed leaves its pack.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   due       ZSET row id -> when it is due, ms, or the end of its lease; until idle\n" +
-    "--   rows      HASH row id -> when it was loaded (13 digits, 0: never), head of its value (16), ms between refreshes; until idle\n" +
+    "--   rows      HASH row id -> when it was loaded (13 digits, 0: never), head of its value (16), ms between refreshes, or '@', its pack, ' ' and these; until idle\n" +
+    "--   packs     ZSET pack -> when its rows are due, ms, or the end of their lease; until idle\n" +
+    "--   packed    HASH pack -> when its rows were loaded (13 digits), ...; <pack>:left -> '\\n" +
+    "' and the id of each that has left; until idle\n" +
     "--   failures  HASH row id -> failed loads in a row; until idle\n" +
     "--   unloaded  STRING, the number of rows that were never loaded; until idle\n" +
     "--   wake      channel of the refreshers that sleep; not a key\n" +
@@ -820,7 +1141,8 @@ export const rowCachePlan = new Script({
     "--   plans...  for each row: its id, then 'now' or ms between refreshes (0: take it out)\n" +
     "-- RETURNS\n" +
     "--   for each row: 1 if it was scheduled before, else 0\n" +
-    "local due, rows, failures, unloaded, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
+    "local failures, unloaded, wake = KEYS[5], KEYS[6], KEYS[7]\n" +
     "local publish, idleMs, keepMs = ARGV[1], ARGV[2], tonumber(ARGV[3])\n" +
     "\n" +
     "-- The state of a row that was never loaded has no time and no head.\n" +
@@ -829,13 +1151,46 @@ export const rowCachePlan = new Script({
     "local time = redis.call('TIME')\n" +
     "local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))\n" +
     "\n" +
-    "local head = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]\n" +
+    "local isAwake = false\n" +
+    "for _, set in ipairs({ due, packs }) do\n" +
+    "  local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]\n" +
+    "  isAwake = isAwake or (head and tonumber(head) <= tonumber(now))\n" +
+    "end\n" +
     "local hasDue, added = false, 0\n" +
+    "-- Of packs: the header (false: it is gone), and who leaves it.\n" +
+    "local headers, left = {}, {}\n" +
+    "local function headerOf(pack)\n" +
+    "  if headers[pack] == nil then\n" +
+    "    headers[pack] = redis.call('ZSCORE', packs, pack) and redis.call('HGET', packed, pack)\n" +
+    "  end\n" +
+    "  return headers[pack]\n" +
+    "end\n" +
+    "local function leave(pack, id)\n" +
+    "  left[pack] = left[pack] or { '' }\n" +
+    "  table.insert(left[pack], id)\n" +
+    "end\n" +
+    "-- The state of a row that leaves its pack. Its value tells the head; without a value it has none.\n" +
+    "local function unpacked(id, pack, every, value)\n" +
+    "  local header = headerOf(pack)\n" +
+    "  if not header then\n" +
+    "    added = added + 1\n" +
+    "    return NEVER .. every\n" +
+    "  end\n" +
+    "  leave(pack, id)\n" +
+    "  local known = redis.call('GETRANGE', value, 0, 15)\n" +
+    "  return string.sub(header, 1, 13) .. (#known == 16 and known or NO_HEAD) .. every\n" +
+    "end\n" +
+    "\n" +
     "local replies = {}\n" +
     "for index = 4, #ARGV, 2 do\n" +
-    "  local id, plan, value = ARGV[index], ARGV[index + 1], KEYS[5 + (index - 2) / 2]\n" +
+    "  local id, plan, value = ARGV[index], ARGV[index + 1], KEYS[7 + (index - 2) / 2]\n" +
     "  local state = redis.call('HGET', rows, id)\n" +
+    "  local isKnown = state and 1 or 0\n" +
+    "  local pack, every = string.match(state or '', '^@(%S+) (%d+)$')\n" +
     "  if plan == '0' then\n" +
+    "    if pack then\n" +
+    "      leave(pack, id)\n" +
+    "    end\n" +
     "    if state and string.sub(state, 1, 1) == '0' then\n" +
     "      added = added - 1\n" +
     "    end\n" +
@@ -844,7 +1199,11 @@ export const rowCachePlan = new Script({
     "    redis.call('HDEL', failures, id)\n" +
     "    redis.call('UNLINK', value)\n" +
     "  elseif plan == 'now' then\n" +
-    "    if state then\n" +
+    "    if pack then\n" +
+    "      redis.call('HSET', rows, id, unpacked(id, pack, every, value))\n" +
+    "      redis.call('ZADD', due, now, id)\n" +
+    "      hasDue = true\n" +
+    "    elseif state then\n" +
     "      -- Refreshers look for a value that has not changed only from time to time; without a head it is stored anew.\n" +
     "      if string.sub(state, 14, 29) ~= NO_HEAD and redis.call('EXISTS', value) == 0 then\n" +
     "        redis.call('HSET', rows, id, string.sub(state, 1, 13) .. NO_HEAD .. string.sub(state, 30))\n" +
@@ -852,8 +1211,14 @@ export const rowCachePlan = new Script({
     "      redis.call('ZADD', due, now, id)\n" +
     "      hasDue = true\n" +
     "    end\n" +
-    "  elseif not state or string.sub(state, 30) ~= plan or not redis.call('ZSCORE', due, id) then\n" +
-    "    if not state then\n" +
+    "  elseif\n" +
+    "    not state\n" +
+    "    or (pack and (every ~= plan or not headerOf(pack)))\n" +
+    "    or (not pack and (string.sub(state, 30) ~= plan or not redis.call('ZSCORE', due, id)))\n" +
+    "  then\n" +
+    "    if pack then\n" +
+    "      state = unpacked(id, pack, every, value)\n" +
+    "    elseif not state then\n" +
     "      added = added + 1\n" +
     "    end\n" +
     "    local known = state and string.sub(state, 1, 29) or NEVER\n" +
@@ -865,16 +1230,23 @@ export const rowCachePlan = new Script({
     "    redis.call('ZADD', due, now, id)\n" +
     "    hasDue = true\n" +
     "  end\n" +
-    "  replies[#replies + 1] = state and 1 or 0\n" +
+    "  replies[#replies + 1] = isKnown\n" +
+    "end\n" +
+    "for pack, ids in pairs(left) do\n" +
+    "  if headerOf(pack) then\n" +
+    "    local field = pack .. ':left'\n" +
+    "    redis.call('HSET', packed, field, (redis.call('HGET', packed, field) or '') .. table.concat(ids, '\\n" +
+    "'))\n" +
+    "  end\n" +
     "end\n" +
     "if added ~= 0 and redis.call('INCRBY', unloaded, added) <= 0 then\n" +
     "  redis.call('UNLINK', unloaded)\n" +
     "end\n" +
-    "for _, key in ipairs({ due, rows, unloaded }) do\n" +
+    "for _, key in ipairs({ due, rows, packs, packed, unloaded }) do\n" +
     "  redis.call('PEXPIRE', key, idleMs)\n" +
     "end\n" +
     "-- Refreshers sleep until the head is due; while it is, they are awake.\n" +
-    "if hasDue and (not head or tonumber(head) > tonumber(now)) then\n" +
+    "if hasDue and not isAwake then\n" +
     "  redis.call(publish, wake, '*:')\n" +
     "end\n" +
     "return replies\n",
@@ -883,31 +1255,58 @@ export const rowCachePlan = new Script({
 export const rowCacheStats = new Script({
   name: "row-cache.stats",
   isReadOnly: true,
-  keys: ["due","failures","source","unloaded"],
+  keys: ["due","rows","packs","packed","failures","source","unloaded"],
   args: [],
   source: "#!lua flags=no-writes\n" +
     "-- Counts the schedule of a shard.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   due       ZSET row id -> when it is due, ms, or the end of its lease; until idle\n" +
+    "--   rows      HASH row id -> its state; until idle\n" +
+    "--   packs     ZSET pack -> when its rows are due, ms, or the end of their lease; until idle\n" +
+    "--   packed    HASH pack -> when its rows were loaded (13 digits), ' ', ms between refreshes, ' ', how many they were; <pack>:left -> '\\n" +
+    "'\n" +
+    "--             and the id of each that has left; until idle\n" +
     "--   failures  HASH row id -> failed loads in a row; until idle\n" +
     "--   source    HASH, there while the source is down; until idle\n" +
     "--   unloaded  STRING, the number of rows that were never loaded; until idle\n" +
     "-- RETURNS\n" +
-    "--   the number of rows; of rows that are due; of rows whose last load failed; of rows never loaded; for how long the first\n" +
+    "--   the number of rows; of rows that are due (where more than 1,000 packs are, by the size of these); of rows whose last load failed; of rows never loaded; for how long the first\n" +
     "--   has been due (ms); failures of the source in a row\n" +
-    "local due, failures, source, unloaded = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
+    "local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
+    "local failures, source, unloaded = KEYS[5], KEYS[6], KEYS[7]\n" +
+    "\n" +
+    "local MAX_PACKS = 1000\n" +
     "\n" +
     "local time = redis.call('TIME')\n" +
     "local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)\n" +
-    "local head = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]\n" +
-    "local overdue = redis.call('ZCOUNT', due, '-inf', string.format('%.0f', now))\n" +
+    "local nowText = string.format('%.0f', now)\n" +
+    "local overdue, lagMs = redis.call('ZCOUNT', due, '-inf', nowText), 0\n" +
+    "for _, set in ipairs({ due, packs }) do\n" +
+    "  local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]\n" +
+    "  lagMs = math.max(lagMs, head and now - tonumber(head) or 0)\n" +
+    "end\n" +
+    "local overduePacks = redis.call('ZCOUNT', packs, '-inf', nowText)\n" +
+    "if overduePacks > 0 then\n" +
+    "  local fields = {}\n" +
+    "  for _, pack in ipairs(redis.call('ZRANGE', packs, '-inf', nowText, 'BYSCORE', 'LIMIT', 0, MAX_PACKS)) do\n" +
+    "    fields[#fields + 1] = pack\n" +
+    "    fields[#fields + 1] = pack .. ':left'\n" +
+    "  end\n" +
+    "  local found, inPacks = redis.call('HMGET', packed, unpack(fields)), 0\n" +
+    "  for index = 1, #fields, 2 do\n" +
+    "    local _, left = string.gsub(found[index + 1] or '', '\\n" +
+    "', '')\n" +
+    "    inPacks = inPacks + tonumber(string.match(found[index] or '', '%d+$') or 0) - left\n" +
+    "  end\n" +
+    "  overdue = overdue + math.floor(inPacks * overduePacks / (#fields / 2) + 0.5)\n" +
+    "end\n" +
     "return {\n" +
-    "  redis.call('ZCARD', due),\n" +
+    "  redis.call('HLEN', rows),\n" +
     "  overdue,\n" +
     "  redis.call('HLEN', failures),\n" +
     "  tonumber(redis.call('GET', unloaded) or 0),\n" +
-    "  overdue > 0 and math.max(0, now - tonumber(head)) or 0,\n" +
+    "  lagMs,\n" +
     "  tonumber(redis.call('HGET', source, 'failures') or 0),\n" +
     "}\n",
 } as const);

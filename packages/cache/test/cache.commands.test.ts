@@ -94,6 +94,19 @@ test('a read beside a load of this process looks whether its lease still holds',
   expect([await first, await second]).toEqual(['a', 'a']);
 });
 
+test('readers whom the callbacks of one turn wake share a command while an answer is awaited', async () => {
+  const prefix = freshPrefix();
+  const cache = await warm(redis, prefix);
+  const lines = await transcript(redis, { prefix, scripts }, async () => {
+    const woken = Array.from({ length: 50 }, async (_, index) => {
+      await new Promise(setImmediate);
+      return cache.get(index % 2 === 0 ? 'a' : 'b');
+    });
+    await Promise.all(woken);
+  });
+  expect(lines).toEqual([`get ${value('a')}`, `mget ${value('b')} ${value('a')}`]);
+});
+
 test('changes are one script each, and publish nothing where nobody waits', async () => {
   const prefix = freshPrefix();
   const cache = await warm(redis, prefix);

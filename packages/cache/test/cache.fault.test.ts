@@ -280,6 +280,92 @@ describe('a Redis that is gone', () => {
   });
 });
 
+describe('a Redis that answers reads and refuses writes', () => {
+  test('has each key loaded once in a while, not by each reader', async () => {
+    const own = await startSingle();
+    const redis = connect(own.url);
+    try {
+      const { cache, errors } = pagesOf<string>(redis, { outageTtlMs: 60_000 });
+      await cache.set('warm', 'the scripts are known from now on');
+      await redis.replicaof('127.0.0.1', 1);
+      let loads = 0;
+      const read = (): Promise<string | null> =>
+        cache.getOrLoad('tools', () => {
+          loads += 1;
+          return `saws ${loads}`;
+        });
+      for (let round = 0; round < 10; round += 1) {
+        const values = await Promise.all(Array.from({ length: 20 }, read));
+        expect(new Set(values)).toEqual(new Set(['saws 1']));
+      }
+      expect(loads).toBe(1);
+      expect(errors[0]).toMatchObject({
+        code: 'ERR_CACHE_UNAVAILABLE',
+        reason: expect.stringMatching('READONLY'),
+      });
+
+      // Its own changes end what is kept, although Redis refuses them.
+      await expect(cache.delete('tools')).rejects.toMatchObject({ code: 'ERR_CACHE_UNAVAILABLE' });
+      expect(await read()).toBe('saws 2');
+      await redis.replicaof('NO', 'ONE');
+      await until(
+        'an entry',
+        async () => (await read()) !== null && (await cache.get('tools')) !== undefined,
+      );
+    } finally {
+      await gone(redis, own);
+    }
+  });
+
+  test('does not keep a load that a change of the process overtakes', async () => {
+    const own = await startSingle();
+    const redis = connect(own.url);
+    try {
+      const { cache } = pagesOf<string>(redis, { outageTtlMs: 60_000 });
+      await cache.get('warm');
+      await redis.replicaof('127.0.0.1', 1);
+      const loader = new HeldLoader<string>();
+      const first = cache.getOrLoad('tools', loader.load);
+      const call = await loader.call(0);
+      await expect(cache.delete('tools')).rejects.toMatchObject({ code: 'ERR_CACHE_UNAVAILABLE' });
+      call.open('saws');
+      expect(await first).toBe('saws');
+      expect(await cache.getOrLoad('tools', () => 'planes')).toBe('planes');
+    } finally {
+      await gone(redis, own);
+    }
+  });
+
+  test('also where it gives leases and has no room for the value', async () => {
+    const own = await startSingle();
+    const [redis, admin] = [connect(own.url), connect(own.url)];
+    try {
+      const { cache, prefix } = pagesOf<string>(redis, { outageTtlMs: 60_000, leaseMs: 600_000 });
+      const lease = `${prefix}:cache:{pages}:lease:tools`;
+      let loads = 0;
+      const read = (): Promise<string | null> =>
+        cache.getOrLoad('tools', async () => {
+          loads += 1;
+          await admin.config('SET', 'maxmemory', 1);
+          return 'saws';
+        });
+      expect(await read()).toBe('saws');
+      expect(await admin.exists(lease)).toBe(1);
+      await admin.config('SET', 'maxmemory', 0);
+
+      // There is the lease still, which could not be given back; then there is none.
+      expect(await read()).toBe('saws');
+      await admin.del(lease);
+      expect(await read()).toBe('saws');
+      expect(await admin.exists(lease)).toBe(0);
+      expect(loads).toBe(1);
+    } finally {
+      admin.disconnect();
+      await gone(redis, own);
+    }
+  });
+});
+
 describe('a Redis that stands still', () => {
   test('is waited for once by each read, and each key is loaded once, whoever reads it', async () => {
     const own = await startSingle();

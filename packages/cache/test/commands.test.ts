@@ -1,5 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { connect, freshPrefix, transcript, until } from '@mortise/test-kit';
+import { DEFAULTS } from '../src/options.js';
+import { Claims } from '../src/rows/claims.js';
+import { tableOf } from '../src/rows/refreshed-table.js';
 import * as scripts from '../src/scripts.gen.js';
 import { cacheOf, Database, refresh } from './fixture.js';
 
@@ -7,6 +10,7 @@ const redis = connect();
 const HOUR = { everyMs: 3_600_000 };
 const key = (part: string): string => `cache:{items}:${part}`;
 const [due, states, unloaded] = [key('due'), key('rows'), key('unloaded')];
+const [packs, packed] = [key('packs'), key('packed')];
 const [failures, source, lease, wake] = [key('failures'), key('source'), key('lease'), key('wake')];
 const row = (id: string): string => `cache:{items}:row:${id}`;
 
@@ -21,12 +25,13 @@ test('each method is one round trip, and calls of a tick share one', async () =>
   await rows.unschedule('warm');
 
   const plan = (...ids: string[]): string =>
-    `evalsha row-cache.plan ${[due, states, failures, unloaded, wake, ...ids.map((id) => row(id))].join(' ')}`;
-  const end = [`  pexpire ${due}`, `  pexpire ${states}`, `  pexpire ${unloaded}`];
+    `evalsha row-cache.plan ${[due, states, packs, packed, failures, unloaded, wake, ...ids.map((id) => row(id))].join(' ')}`;
+  const end = [due, states, packs, packed, unloaded].map((each) => `  pexpire ${each}`);
   expect(await transcript(redis, scope, () => rows.schedule('1', HOUR))).toEqual([
     plan('1'),
     '  time',
     `  zrange ${due}`,
+    `  zrange ${packs}`,
     `  hget ${states}`,
     `  hset ${states}`,
     `  zadd ${due}`,
@@ -48,6 +53,7 @@ test('each method is one round trip, and calls of a tick share one', async () =>
     plan('1', '2', '1', '2'),
     '  time',
     `  zrange ${due}`,
+    `  zrange ${packs}`,
     // Scheduled so already.
     `  hget ${states}`,
     `  zscore ${due}`,
@@ -68,21 +74,23 @@ test('each method is one round trip, and calls of a tick share one', async () =>
     await transcript(redis, scope, () => Promise.all([rows.get('1'), rows.getMany(['2', '3'])])),
   ).toEqual([`mget ${row('1')} ${row('2')} ${row('3')}`]);
   expect(await transcript(redis, scope, () => rows.stats())).toEqual([
-    `evalsha_ro row-cache.stats ${due} ${failures} ${source} ${unloaded}`,
+    `evalsha_ro row-cache.stats ${due} ${states} ${packs} ${packed} ${failures} ${source} ${unloaded}`,
     '  time',
-    `  zrange ${due}`,
     `  zcount ${due}`,
-    `  zcard ${due}`,
+    `  zrange ${due}`,
+    `  zrange ${packs}`,
+    `  zcount ${packs}`,
+    `  hlen ${states}`,
     `  hlen ${failures}`,
     `  get ${unloaded}`,
     `  hget ${source}`,
   ]);
   expect(await transcript(redis, scope, () => rows.inspect('1'))).toEqual([
-    `evalsha_ro row-cache.inspect ${due} ${states} ${failures} ${row('1')}`,
-    '  time',
-    `  get ${row('1')}`,
+    `evalsha_ro row-cache.inspect ${due} ${states} ${packs} ${packed} ${failures} ${row('1')}`,
     `  hget ${states}`,
     `  zscore ${due}`,
+    '  time',
+    `  get ${row('1')}`,
     `  hget ${failures}`,
   ]);
 });
@@ -97,22 +105,24 @@ test('a batch is a claim and a commit', async () => {
     await until('the rows', async () => (await rows.getMany(['1', '2'])).size === 2);
     await refresher.stop();
   });
-  const claim = `evalsha refresher.claim ${due} ${states} ${source} ${lease}`;
-  const commit = `evalsha refresher.commit ${[due, states, failures, source, unloaded, wake, row('1'), row('2')].join(' ')}`;
+  const claim = `evalsha refresher.claim ${due} ${states} ${packs} ${packed} ${source} ${lease}`;
+  const commit = `evalsha refresher.commit ${[due, states, packs, packed, failures, source, unloaded, wake, row('1'), row('2')].join(' ')}`;
   const calls = lines.filter((line) => line === claim || line === commit);
-  expect(calls.slice(0, 2)).toEqual([claim, commit]);
+  expect(calls[0]).toBe(claim);
   // A claim more each when the subscription stands and when the commit has said what is due next.
-  expect(calls.slice(2).every((line) => line === claim)).toBe(true);
+  expect(calls.filter((line) => line === commit)).toHaveLength(1);
   expect(calls.length).toBeLessThanOrEqual(4);
   const from = lines.indexOf(claim);
   expect(
     lines
       .slice(from + 1)
       .filter((line) => line.startsWith('  '))
-      .slice(0, 11),
+      .slice(0, 16),
   ).toEqual([
     '  time',
     `  hmget ${source}`,
+    `  zrange ${due}`,
+    `  zrange ${packs}`,
     `  zrange ${due}`,
     `  get ${lease}`,
     `  zmscore ${due}`,
@@ -121,14 +131,17 @@ test('a batch is a claim and a commit', async () => {
     // Once in 1,000th of idleMs.
     `  pexpire ${due}`,
     `  pexpire ${states}`,
+    `  pexpire ${packs}`,
+    `  pexpire ${packed}`,
     `  zrange ${due}`,
+    `  zrange ${packs}`,
     `  hmget ${states}`,
   ]);
   const commits = lines.slice(lines.indexOf(commit) + 1);
   expect(commits.filter((line) => line.startsWith('  ')).slice(0, 10)).toEqual([
     '  time',
-    `  zcount ${due}`,
     `  hlen ${failures}`,
+    `  zcount ${due}`,
     `  zadd ${due}`,
     `  hset ${states}`,
     `  set ${row('1')}`,
@@ -136,6 +149,46 @@ test('a batch is a claim and a commit', async () => {
     `  decrby ${unloaded}`,
     `  unlink ${unloaded}`,
     `  zrange ${due}`,
+  ]);
+});
+
+test('of a pack whose rows have not changed, nothing is sent or written for a row', async () => {
+  const prefix = freshPrefix();
+  const rows = cacheOf(redis, new Database(), { prefix, keepMs: 86_400_000 });
+  const claims = new Claims(redis, tableOf(rows), tableOf(rows).keys.shards[0]!, DEFAULTS);
+  const ids = Array.from({ length: 100 }, (_, index) => String(index));
+  await rows.scheduleAll(ids, HOUR);
+  const encoded = tableOf(rows).codec.encode({ name: 'x' }, '1700000000000');
+  const loaded = { outcomes: new Map(ids.map((id) => [id, encoded])), isSourceDown: false };
+  await claims.commit(await claims.claim(), loaded);
+  await redis.zadd(`${prefix}:${packs}`, 1, (await redis.zrange(`${prefix}:${packs}`, '0', '0'))[0]!);
+  const lines = await transcript(redis, { prefix, scripts }, async () => {
+    const { held, unchanged } = await claims.commit(await claims.claim(), loaded);
+    expect([held, unchanged]).toEqual([100, 100]);
+  });
+  // Once in 16 s a value is looked for.
+  const keys = lines.map((line) => line.replaceAll(/ cache:\{items\}:row:\d+/g, ''));
+  expect(keys.filter((line) => line !== '  exists')).toEqual([
+    `evalsha refresher.claim ${due} ${states} ${packs} ${packed} ${source} ${lease}`,
+    '  time',
+    `  hmget ${source}`,
+    `  zrange ${due}`,
+    `  zrange ${packs}`,
+    `  hmget ${packed}`,
+    `  hget ${states}`,
+    `  get ${lease}`,
+    `  zadd ${packs}`,
+    `  set ${lease}`,
+    `  zrange ${packs}`,
+    `evalsha refresher.commit ${[due, states, packs, packed, failures, source, unloaded, wake].join(' ')}`,
+    '  time',
+    `  hlen ${failures}`,
+    `  zscore ${packs}`,
+    `  hget ${packed}`,
+    `  zadd ${packs}`,
+    `  hset ${packed}`,
+    `  zrange ${due}`,
+    `  zrange ${packs}`,
   ]);
 });
 

@@ -1,9 +1,48 @@
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { errorCodes } from '@mortise/test-kit';
+import { Cache, ChangeFeed, Refresher, RowCache } from '@mortise/cache';
+import { PostgresSource } from '@mortise/cache/postgres';
+import { SqliteSource } from '@mortise/cache/sqlite';
+import { connect, errorCodes, freshPrefix } from '@mortise/test-kit';
 
-test('the README lists the codes that exist', () => {
+test('the README lists the codes that exist, and one that is passed on', () => {
   const { declared, listed } = errorCodes(join(import.meta.dirname, '..'));
   expect(declared).toHaveLength(14);
-  expect(listed).toEqual(declared);
+  expect(listed).toEqual([...declared, 'ERR_INVALID_ARG'].toSorted());
+});
+
+const redis = connect();
+const prefix = freshPrefix();
+const rows = new RowCache(redis, 'items', { prefix, load: async () => new Map() });
+const cache = new Cache<string>(redis, 'pages', { prefix });
+const wrong = (value: unknown): never => value as never;
+
+test.each<[string, () => unknown]>([
+  ['a client that is none', () => new RowCache(wrong({}), 'items')],
+  ['a table without a name', () => new RowCache(redis, '')],
+  ['a loader that is no function', () => new RowCache(redis, 'items', { load: wrong('rows') })],
+  ['jitter that is no number', () => new RowCache(redis, 'items', { jitter: wrong('0.1') })],
+  ['jitter beyond its range', () => new RowCache(redis, 'items', { jitter: 0.6 })],
+  ['a codec that cannot decode', () => new RowCache(redis, 'items', { codec: wrong({ encode: String }) })],
+  ['telemetry that is no object', () => new RowCache(redis, 'items', { telemetry: wrong('all') })],
+  ['a delay that is not finite', () => rows.schedule('42', { everyMs: Number.NaN })],
+  ['a row without an id', () => rows.get('')],
+  ['rows that are none', () => new Refresher(redis, [wrong({})])],
+  ['a table that is named twice', () => new Refresher(redis, [rows, rows])],
+  ['a table without a loader', () => new Refresher(redis, [new RowCache(redis, 'others')])],
+  ['a batch beyond its range', () => new Refresher(redis, [rows], { batch: 501 })],
+  ['a source that is none', () => new ChangeFeed(redis, wrong({}), rows)],
+  ['a source of nothing', () => new SqliteSource(wrong({ table: 'items' }))],
+  ['a source that nobody else can fill', () => new SqliteSource({ path: ':memory:', table: 'items' })],
+  ['a table of another type', () => new SqliteSource({ path: 'x.db', table: wrong(7) })],
+  ['no columns', () => new SqliteSource({ path: 'x.db', table: 'items', columns: [] })],
+  ['a URL of another database', () => new PostgresSource({ url: 'mysql://localhost', table: 'items' })],
+  ['options that are no object', () => new Cache(redis, 'pages', wrong(7))],
+  ['a near tier that is no object', () => new Cache(redis, 'pages', { near: wrong(7) })],
+  ['an early refresh beyond its range', () => new Cache(redis, 'pages', { earlyRefresh: 11 })],
+  ['no loader', () => cache.getOrLoad('a')],
+  ['a key with a NUL in front', () => cache.get('\0a')],
+  ['a namespace with a NUL', () => cache.namespace('a\0b')],
+])('%s is told by a code', async (_, misuse) => {
+  await expect((async () => misuse())()).rejects.toMatchObject({ code: 'ERR_INVALID_ARG' });
 });

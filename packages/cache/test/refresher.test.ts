@@ -83,19 +83,23 @@ describe('what is due', () => {
     expect(database.loads.length).toBeLessThanOrEqual((last - first) / 50);
   });
 
-  test('is up to the jitter early, each row by another part', async () => {
+  test.each([
+    ['row', 5, 'due', 100_000],
+    ['pack', 10, 'packs', 20_000],
+  ])('is up to the jitter early, each %s by another part', async (_, batch, set, spread) => {
     const prefix = freshPrefix();
     const ids = idsUpTo(100);
     const rows = cacheOf(redis, new Database().put(...ids), { prefix, jitter: 0.2 });
     await scheduleAll(rows, ids, 1_000_000);
     const [, at] = await redis.zrange(`${prefix}:cache:{items}:due`, '0', '0', 'WITHSCORES');
-    await refresh(redis, rows);
-    await until('all rows', async () => (await rows.getMany(ids)).size === 100);
-    const due = await redis.zrange(`${prefix}:cache:{items}:due`, '0', '-1', 'WITHSCORES');
-    const delays = due.filter((_, index) => index % 2 === 1).map((score) => Number(score) - Number(at));
+    await refresh(redis, rows, { batch });
+    await until('all rows', async () => (await rows.stats()).loaded === 100);
+    const due = await redis.zrange(`${prefix}:cache:{items}:${set}`, '0', '-1', 'WITHSCORES');
+    const delays = due.filter((__, index) => index % 2 === 1).map((score) => Number(score) - Number(at));
+    expect(delays).toHaveLength(set === 'due' ? 100 : 100 / batch);
     expect(Math.min(...delays)).toBeGreaterThanOrEqual(800_000);
     expect(Math.max(...delays)).toBeLessThanOrEqual(1_000_100);
-    expect(Math.max(...delays) - Math.min(...delays)).toBeGreaterThan(100_000);
+    expect(Math.max(...delays) - Math.min(...delays)).toBeGreaterThan(spread);
   });
 
   test('is taken out when it is gone from the database, and comes back when it is scheduled again', async () => {

@@ -12,7 +12,7 @@ import { Pool } from 'pg';
 export function postgres(): () => PostgresServer {
   let server: PostgresServer;
   beforeAll(async () => {
-    server = await startPostgres({ maxConnections: 60 });
+    server = await startPostgres({ maxConnections: 60, settings: { max_prepared_transactions: '5' } });
   }, 120_000); // where it has to be unpacked first
   afterAll(() => server?.stop());
   return () => server;

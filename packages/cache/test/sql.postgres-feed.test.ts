@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { PostgresSource, postgresOutboxSql } from '@mortise/cache/postgres';
 import { connect, until } from '@mortise/test-kit';
 import type { Pool, PoolClient } from 'pg';
+import { outboxOf } from '../src/sql/outbox.js';
 import { closed, freshDatabase, postgres } from './sql.databases.js';
 import { feedOf, MANY_ITEMS, watch } from './sql.feed.js';
 
@@ -95,6 +96,56 @@ describe('an outbox', () => {
     expect(rows).toEqual([{ classes: 1, functions: 0 }]);
   });
 
+  test('is not installed where its triggers would fail the writers of the table', async () => {
+    const { url, pool } = await freshDatabase(server());
+    await pool.query(`create table items (sku text primary key); create view best as select sku from items;
+      create table taken (n int)`);
+    const install = (options: object): Promise<void> =>
+      closed(new PostgresSource({ url, table: 'items', id: 'sku', ...options })).installOutbox();
+    const code = 'ERR_SQL_SCHEMA';
+    await expect(install({ id: 'id' })).rejects.toMatchObject({ code, table: 'items' });
+    await expect(install({ table: 'none' })).rejects.toMatchObject({ code, table: 'none' });
+    await expect(install({ table: 'best' })).rejects.toMatchObject({ code, table: 'best' });
+    await expect(install({ outbox: 'taken' })).rejects.toMatchObject({ code, table: 'taken' });
+    await pool.query(`insert into items values ('a')`);
+    const { rows } =
+      await pool.query(`select relname from pg_class where relnamespace = 'public'::regnamespace
+      and relkind in ('r', 'S') order by relname`);
+    expect(rows).toEqual([{ relname: 'items' }, { relname: 'taken' }]);
+  });
+
+  test('lets transactions of two phases be, where it does not notify', async () => {
+    const { url, pool, source, waiting } = await fresh();
+    const twoPhases = `begin; update items set name = 'two phases' where id = 1; prepare transaction 'sale'`;
+    await pool.query(`select setval('items_mortise_outbox_bell', 1)`);
+    const client = await pool.connect();
+    // What the README warns of, and this option is for.
+    await expect(client.query(twoPhases)).rejects.toMatchObject({ code: '0A000' });
+    await client.query('rollback');
+    const silent = closed(new PostgresSource({ url, table: 'items', notify: false }));
+    await silent.installOutbox();
+    await silent.installOutbox();
+    const { has, errors } = await watch(redis, silent);
+
+    await pool.query(`select setval('items_mortise_outbox_bell', 1)`);
+    await client.query(twoPhases);
+    await client.query(`commit prepared 'sale'`);
+
+    await has('1', 'two phases');
+    await until('an empty outbox', async () => (await waiting()).length === 0);
+    expect(errors).toEqual([]);
+    // And back again.
+    await source.installOutbox();
+    await pool.query(
+      `select setval('items_mortise_outbox_bell', 1); update items set name = 'x' where id = 2`,
+    );
+    await until('the bell', async () => {
+      const { rows } = await pool.query('select last_value from items_mortise_outbox_bell');
+      return rows[0].last_value === '2';
+    });
+    client.release();
+  });
+
   test('is printed as SQL for a migration, and refuses a name that PostgreSQL would cut off', async () => {
     const { pool } = await freshDatabase(server());
     await pool.query('create table items (id int)');
@@ -165,6 +216,29 @@ describe('a feed', () => {
     await has('1', 'early');
     await until('an empty outbox', async () => (await waiting()).length === 0);
     expect(errors).toEqual([]);
+  });
+
+  test('loses no change of a transaction that commits while a later one is worked through', async () => {
+    const { pool, source } = await fresh();
+    const reader = await outboxOf(source).open(new AbortController().signal);
+    try {
+      const early = await begin(pool, `update items set name = 'early' where id = 1`);
+      await pool.query(`insert into items select n, 'many' from generate_series(1001, 2200) as n`);
+      const read = async (): Promise<string[]> => {
+        const changes = await reader.read(500, []);
+        await reader.remove(changes);
+        return changes.map(({ id }) => id);
+      };
+      expect(await read()).toHaveLength(500);
+
+      await early.commit();
+
+      const later = [...(await read()), ...(await read()), ...(await read())];
+      expect(later).toHaveLength(701);
+      expect(later).toContain('1');
+    } finally {
+      await reader.close();
+    }
   });
 
   test('loses no change of a transaction that saw it awake and commits when it sleeps', async () => {

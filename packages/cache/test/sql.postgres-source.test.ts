@@ -48,7 +48,12 @@ describe('load', () => {
     ['varchar(20)', 'null', 'NULL'],
     ['char(9)', 'padded', 'padded '],
     ['positive', '7', '0x7'],
-    ['mood', 'sad', undefined],
+    ['mood', 'sad', 'angry'],
+    ['numeric', '1.50', 'x'],
+    ['float8', '1.5', '1e999'],
+    ['date', '2026-03-29', '2026-02-30'],
+    ['bool', 'true', 'x'],
+    ['inet', '10.0.0.1/8', 'x'],
   ])('finds ids of the type %s', async (type, id, other) => {
     const { url, pool } = await freshDatabase(server());
     await pool.query(`create domain positive as int check (value > 0); create type mood as enum ('sad', 'glad');
@@ -56,9 +61,11 @@ describe('load', () => {
     await pool.query('insert into things values ($1)', [id]);
     const source = closed(new PostgresSource({ url, table: 'things', id: 'the id' }));
 
-    const rows = await source.load(other === undefined ? [id] : [id, other]);
+    const rows = await source.load([id, other]);
 
     expect([...rows.keys()]).toEqual([id]);
+    expect(await source.load([id])).toEqual(rows);
+    expect(await source.load([other])).toEqual(new Map());
   });
 
   test('is one query for a batch, which uses the index of the id', async () => {
@@ -88,6 +95,14 @@ describe('load', () => {
     expect(others).toEqual([]);
     const plan = await pool.query(`explain ${text}`, values);
     expect(JSON.stringify(plan.rows)).toContain('many_pkey');
+  });
+
+  test('fails as its condition does, and by one query', async () => {
+    const { url, pool } = await freshDatabase(server());
+    await pool.query(ITEMS);
+    const source = closed(new PostgresSource({ url, table: 'items', where: '1 / (stock - 7) > 0' }));
+    await expect(source.load(['1'])).rejects.toMatchObject({ code: '22012' });
+    expect((await source.load(['3'])).size).toBe(0);
   });
 
   test('turns every value into JSON, by the documented rules, whatever the session is set to', async () => {
@@ -246,6 +261,7 @@ test('options are checked where they are given', () => {
     expect(build(options as object)).toThrow(TypeError);
   }
   expect(build({ table, url: 'http://127.0.0.1' })).toThrow(TypeError);
+  expect(build({ table, url, notify: 'no' })).toThrow(TypeError);
   expect(build({ table, url, queryTimeoutMs: Number.NaN })).toThrow(RangeError);
   expect(build({ table, url, maxConnections: 0 })).toThrow(RangeError);
   expect(build({ table, url, connectTimeoutMs: 0 })).toThrow(RangeError);

@@ -3,6 +3,8 @@ import { ChangeFeed } from '@mortise/cache';
 import { SqliteSource, sqliteOutboxSql } from '@mortise/cache/sqlite';
 import { connect, transcript, until } from '@mortise/test-kit';
 import type Database from 'libsql';
+import Libsql from 'libsql';
+import AsyncDatabase from 'libsql/promise';
 import * as scripts from '../src/scripts.gen.js';
 import { closed, freshFile } from './sql.databases.js';
 import { feedOf, MANY_ITEMS, rowsOf, watch } from './sql.feed.js';
@@ -56,6 +58,46 @@ describe('an outbox', () => {
       `select count(*) as objects from sqlite_schema where name not like 'sqlite%'`,
     );
     expect(left.all()).toMatchObject([{ objects: 1 }]);
+  });
+
+  test.each(['path', 'database'] as const)(
+    'is not installed where its triggers would fail the writers of the table (%s)',
+    async (kind) => {
+      const { path, database } = freshFile(`create table items (sku text primary key); create table taken (n);
+        create view best as select sku from items;`);
+      const target = kind === 'path' ? { path } : { database };
+      const install = (options: object): Promise<void> =>
+        closed(new SqliteSource({ ...target, table: 'items', id: 'sku', ...options })).installOutbox();
+      const code = 'ERR_SQL_SCHEMA';
+      await expect(install({ id: 'id' })).rejects.toMatchObject({ code, table: 'items' });
+      await expect(install({ table: 'none' })).rejects.toMatchObject({ code, table: 'none' });
+      await expect(install({ table: 'best' })).rejects.toMatchObject({ code, table: 'best' });
+      await expect(install({ outbox: 'taken' })).rejects.toMatchObject({ code, table: 'taken' });
+      database.exec(`insert into items values ('a')`);
+      const { length } = database.prepare(`select name from sqlite_schema where type = 'trigger'`).all();
+      expect(length).toBe(0);
+    },
+  );
+
+  test.each([
+    ['libsql', Libsql],
+    ['libsql/promise', AsyncDatabase],
+  ])('leaves nothing open on a database of %s where its SQL fails', async (_, Driver) => {
+    const { path, database: writer } = freshFile(ITEMS);
+    // An index of the name that a table is to have.
+    writer.exec('create index items_mortise_outbox on items (name); pragma busy_timeout = 0');
+    const database = new Driver(path, {});
+    const source = closed(new SqliteSource({ database, table: 'items' }));
+
+    await expect(source.installOutbox()).rejects.toThrow('already an index');
+
+    writer.exec(`update items set name = 'written' where id = 1`);
+    await database.exec('begin');
+    // Somebody else's transaction is left alone.
+    await database.exec(`update items set name = 'kept' where id = 2`);
+    await expect(source.installOutbox()).rejects.toThrow('within a transaction');
+    await database.exec('commit');
+    expect(writer.prepare('select name from items where id = 2').all()).toMatchObject([{ name: 'kept' }]);
   });
 
   test('is printed as SQL for a migration', async () => {
@@ -149,15 +191,27 @@ describe('a feed', () => {
       await feed.stop();
     });
 
+    const ids = Array.from({ length: MANY_ITEMS }, (_, index) => String(index + 1));
+    const values = [...ids, '99'].map((id) => `cache:{items}:row:${id}`);
     expect(lines).toEqual([
       'evalsha change-feed.take cache:{items}:feed',
       '  get cache:{items}:feed',
       '  set cache:{items}:feed',
-      'evalsha change-feed.mark cache:{items}:due cache:{items}:wake',
+      `evalsha change-feed.mark ${['due', 'rows', 'packs', 'packed', 'wake'].map((key) => `cache:{items}:${key}`).join(' ')} ${values.join(' ')}`,
       '  time',
       '  zrange cache:{items}:due',
+      '  zrange cache:{items}:packs',
       '  zmscore cache:{items}:due',
+      '  hmget cache:{items}:rows',
+      // They are a pack, which each of them leaves.
+      '  zscore cache:{items}:packs',
+      '  hget cache:{items}:packed',
+      ...ids.map((id) => `  getrange cache:{items}:row:${id}`),
+      '  hset cache:{items}:rows',
+      '  hget cache:{items}:packed',
+      '  hset cache:{items}:packed',
       '  zadd cache:{items}:due',
+      '  pexpire cache:{items}:due',
       '  publish cache:{items}:wake',
       'evalsha change-feed.release cache:{items}:feed',
       '  get cache:{items}:feed',

@@ -1,4 +1,4 @@
-import { Coalescer, requireName } from '@mortise/redis';
+import { ArgumentRangeError, ArgumentTypeError, Coalescer, requireName } from '@mortise/redis';
 import { CacheLoadResultError, CacheLoadTimeoutError } from '../errors.js';
 import type { Core } from './core.js';
 import type { Wanted } from './flights.js';
@@ -156,7 +156,8 @@ export abstract class CacheView<Value> {
     const expectedTags =
       tags === undefined || typeof tags === 'function' ? ownTags : [...requireTags(tags), ...ownTags];
     const loads = this.#loads;
-    if (!isGiven && !loads) throw new TypeError('getOrLoad needs a loader, or the cache the option load');
+    if (!isGiven && !loads)
+      throw new ArgumentTypeError('getOrLoad needs a loader, or the cache the option load');
     const load = isGiven ? loader : () => loads!.submit('loads', key);
     return { key: stem + key, load, isLimited: !isGiven, options, ownTags, expectedTags };
   }
@@ -165,7 +166,7 @@ export abstract class CacheView<Value> {
 /** A name that is part of a key. */
 export function requireNamespace(name: unknown): string {
   const checked = requireName('namespace', name);
-  if (checked.includes('\0')) throw new RangeError('namespace must not have a NUL character');
+  if (checked.includes('\0')) throw new ArgumentRangeError('namespace must not have a NUL character');
   return checked;
 }
 

@@ -13,7 +13,7 @@ import { CHANGES } from '../telemetry/metrics.js';
 import { Tally } from '../telemetry/tally.js';
 import { CacheKeys } from './cache-keys.js';
 import { Flights } from './flights.js';
-import type { Wanted } from './flights.js';
+import type { Kept, Wanted } from './flights.js';
 import { isEarly } from './freshness.js';
 import { Guard } from './guard.js';
 import { Health } from './health.js';
@@ -62,7 +62,7 @@ export class Core<Value> {
   readonly #tally: Tally | undefined;
   readonly #near: NearTier<Value | null> | undefined;
   readonly #coherence: Coherence | undefined;
-  readonly #outage = new NearStore<Value | null>(OUTAGE_BOUNDS);
+  readonly #outage = new NearStore<Kept<Value>>(OUTAGE_BOUNDS);
   /** Undefined before the first read, and after `stop`. */
   #stopHearing: readonly (() => void)[] | undefined;
   readonly #counts = { nearHits: 0, hits: 0, staleHits: 0, misses: 0, loads: 0, unavailable: 0 };
@@ -104,7 +104,8 @@ export class Core<Value> {
       events: {
         onLoad: () => (this.#counts.loads += 1),
         onLoaded: (ms, isFailed) => this.#tally?.loaded(ms, isFailed),
-        onAlone: (key, value, ttlMs) => this.#keepAlone(key, value, ttlMs),
+        onAlone: (key, kept, ttlMs) => this.#keepAlone(key, kept, ttlMs),
+        kept: (key) => this.#outage.get(key, performance.now())?.value,
         onUnavailable: (error) => this.#missRedis(error),
       },
     });
@@ -155,7 +156,7 @@ export class Core<Value> {
       this.#tally?.read('away');
       const cell = this.#outage.get(key, performance.now());
       const found = cell && {
-        value: cell.value,
+        value: cell.value.value,
         isFresh: true,
         freshForMs: Infinity,
         isNearEnd: false,
@@ -263,7 +264,7 @@ export class Core<Value> {
     this.#flights.detach(key);
   }
 
-  #keepAlone(key: string, value: Value | null, ttlMs: number): void {
+  #keepAlone(key: string, value: Kept<Value>, ttlMs: number): void {
     const freshUntil = performance.now() + Math.min(ttlMs, this.options.outageTtlMs);
     const common = { tags: [], seen: Buffer.alloc(0), loadMs: 0, isRead: false };
     this.#outage.set(key, { ...common, value, bytes: 0, freshUntil, earlyFrom: freshUntil });

@@ -52,9 +52,18 @@ class Flight<Value> {
 export interface FlightEvents<Value> {
   onLoad(): void;
   onLoaded(ms: number, isFailed: boolean): void;
-  /** Redis was not there: the value is known to this process only. */
-  onAlone(key: string, value: Value | null, ttlMs: number): void;
+  /** Redis was not there, or has refused: the value is known to this process only. */
+  onAlone(key: string, kept: Kept<Value>, ttlMs: number): void;
+  /** What such a load brought, for a while. */
+  kept(key: string): Kept<Value> | undefined;
   onUnavailable(error: CacheUnavailableError): void;
+}
+
+/** What could not be stored. */
+export interface Kept<Value> {
+  readonly value: Value | null;
+  /** Of its lease, where Redis has given one and then refused the value. */
+  readonly token: string | undefined;
 }
 
 /** Counts what happens in this process, to tell what came first. */
@@ -106,7 +115,7 @@ export class Flights<Value> {
   /** As `get` while Redis is known to be away: the caller has waited for it once. */
   async getAlone(wanted: Wanted<Value>, cameAt: number): Promise<Value | null> {
     for (;;) {
-      const flight = this.#flights.get(wanted.key) ?? this.#launch(wanted, () => this.#loadAlone(wanted));
+      const flight = this.#flights.get(wanted.key) ?? this.#launch(wanted, (own) => this.#loadAlone(own));
       const outcome = await flight.landing;
       if (outcome !== 'elsewhere' && outcome.validAt > cameAt) return outcome.value;
     }
@@ -179,7 +188,13 @@ export class Flights<Value> {
         try {
           const validAt = Flights.moment();
           const claim = await shard.claim(key, seen, expectedTags, wakeups.channel);
-          if (claim.do === 'load') return await this.#loadUnderLease(flight, claim.token, isRefresh);
+          if (claim.do === 'load') {
+            const kept = isRefresh ? undefined : this.#events.kept(key);
+            if (kept?.token === undefined) return await this.#loadUnderLease(flight, claim.token, isRefresh);
+            // A full Redis has room for leases still when it has none for the value: not loaded for each reader.
+            await shard.abandon(key, claim.token, 0).catch(() => undefined);
+            return { value: kept.value, validAt };
+          }
           if (claim.do === 'take') {
             const read = await this.#reader.check(shard, key, claim.value, new Map());
             if (read.found) return { value: read.found.value, validAt };
@@ -187,6 +202,9 @@ export class Flights<Value> {
             continue;
           }
           if (isRefresh) return 'elsewhere';
+          const kept = this.#events.kept(key);
+          // Our own, which could not be given back either.
+          if (kept?.token === claim.holder) return { value: kept.value, validAt };
           const leftMs = deadlineAt - performance.now();
           if (leftMs <= 0) throw new CacheLoadTimeoutError(this.#cache, [key], loadTimeoutMs);
           const waitMs = Math.min(claim.ms, leftMs);
@@ -205,7 +223,10 @@ export class Flights<Value> {
       if (!(error instanceof CacheUnavailableError)) throw error;
       this.#events.onUnavailable(error);
       if (isRefresh) return 'elsewhere';
-      return await this.#loadAlone(wanted);
+      // One that answers reads and refuses everything else, as a replica or a full one, sends each reader here.
+      const kept = this.#events.kept(key);
+      if (kept) return { value: kept.value, validAt: Flights.moment() };
+      return await this.#loadAlone(flight);
     }
   }
 
@@ -245,7 +266,12 @@ export class Flights<Value> {
       } catch (error) {
         if (!(error instanceof CacheUnavailableError)) throw error;
         this.#events.onUnavailable(error);
-        this.#events.onAlone(key, value, life.ttlMs);
+        if (isRefusal(error)) {
+          // The lease is still there; others must not wait for its end.
+          ({ token } = request);
+          if (isRefresh) restMs = this.#options.retryMs;
+        }
+        this.#keep(flight, value, token === '' ? undefined : token);
         return { value, validAt: beganAt };
       }
     } finally {
@@ -255,11 +281,18 @@ export class Flights<Value> {
     }
   }
 
-  async #loadAlone(wanted: Wanted<Value>): Promise<Outcome<Value>> {
+  async #loadAlone(flight: Flight<Value>): Promise<Outcome<Value>> {
     const validAt = Flights.moment();
-    const value = await this.#load(wanted);
-    this.#events.onAlone(wanted.key, value, resolveLife(wanted.options, this.#options).ttlMs);
+    const value = await this.#load(flight.wanted);
+    this.#keep(flight, value, undefined);
     return { value, validAt };
+  }
+
+  /** Unless this process has changed the entry meanwhile. */
+  #keep(flight: Flight<Value>, value: Value | null, token: string | undefined): void {
+    const { key, options } = flight.wanted;
+    if (this.#flights.get(key) !== flight) return;
+    this.#events.onAlone(key, { value, token }, resolveLife(options, this.#options).ttlMs);
   }
 
   async #load({ key, load, isLimited }: Wanted<Value>): Promise<Value | null> {
@@ -278,4 +311,9 @@ export class Flights<Value> {
       this.#events.onLoaded(performance.now() - startedAt, isFailed);
     }
   }
+}
+
+/** Redis has answered that it won't, as one that is full or a replica. */
+function isRefusal({ cause }: CacheUnavailableError): boolean {
+  return cause instanceof Error && cause.name === 'ReplyError';
 }

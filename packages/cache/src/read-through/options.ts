@@ -1,4 +1,10 @@
-import { requireDuration, requireInteger, requireName } from '@mortise/redis';
+import {
+  ArgumentRangeError,
+  ArgumentTypeError,
+  requireDuration,
+  requireInteger,
+  requireName,
+} from '@mortise/redis';
 import type { Telemetry } from '@mortise/redis';
 import { jsonCodec } from './codec.js';
 import type { Codec } from './codec.js';
@@ -59,7 +65,7 @@ export interface CacheOptions<Value = unknown> {
   readonly retryMs?: number;
   /** What a command of Redis may take, in ms, 1 ms to 1 minute; then the cache goes on without it. Default 1 s. */
   readonly commandTimeoutMs?: number;
-  /** While Redis is away, this process keeps what it has loaded for so long, in ms, up to 1 minute. Default 1 s. */
+  /** While Redis is away, or refuses to store, this process keeps what it has loaded for so long, in ms, up to 1 minute. Default 1 s. */
   readonly outageTtlMs?: number;
   /** The most bytes of one value, encoded, up to 64 MiB. Default 1 MiB. */
   readonly maxValueBytes?: number;
@@ -126,9 +132,10 @@ export interface ResolvedCacheOptions<Value> {
 }
 
 export function resolveCacheOptions<Value>(options: CacheOptions<Value>): ResolvedCacheOptions<Value> {
-  if (typeof options !== 'object' || options === null) throw new TypeError('options must be an object');
+  if (typeof options !== 'object' || options === null)
+    throw new ArgumentTypeError('options must be an object');
   if (options.load !== undefined && typeof options.load !== 'function')
-    throw new TypeError('load must be a function');
+    throw new ArgumentTypeError('load must be a function');
   const duration = (
     name: keyof typeof CACHE_DEFAULTS & keyof CacheOptions<Value>,
     min: number,
@@ -168,7 +175,7 @@ export function resolveCacheOptions<Value>(options: CacheOptions<Value>): Resolv
 }
 
 function resolveNear(near: NearOptions): Required<NearOptions> {
-  if (typeof near !== 'object') throw new TypeError(`near must be an object, got ${typeof near}`);
+  if (typeof near !== 'object') throw new ArgumentTypeError(`near must be an object, got ${typeof near}`);
   const { entries, bytes } = { ...CACHE_DEFAULTS.near, ...near };
   return {
     entries: requireInteger('near.entries', entries, { min: 1, max: 10_000_000 }),
@@ -178,13 +185,14 @@ function resolveNear(near: NearOptions): Required<NearOptions> {
 
 function requireCodec<Value>(codec: Codec<Value>): Codec<Value> {
   if (typeof codec?.encode !== 'function' || typeof codec.decode !== 'function')
-    throw new TypeError('codec must have the functions encode and decode');
+    throw new ArgumentTypeError('codec must have the functions encode and decode');
   return codec;
 }
 
 function part(name: string, value: unknown, max: number): number {
-  if (typeof value !== 'number') throw new TypeError(`${name} must be a number, got ${typeof value}`);
-  if (!(value >= 0 && value <= max)) throw new RangeError(`${name} must be from 0 to ${max}, got ${value}`);
+  if (typeof value !== 'number') throw new ArgumentTypeError(`${name} must be a number, got ${typeof value}`);
+  if (!(value >= 0 && value <= max))
+    throw new ArgumentRangeError(`${name} must be from 0 to ${max}, got ${value}`);
   return value;
 }
 
@@ -219,13 +227,15 @@ export function requireTag(tag: unknown): string {
 }
 
 export function requireTags(tags: unknown): readonly string[] {
-  if (!Array.isArray(tags)) throw new TypeError('tags must be an array of strings');
-  if (tags.length > MAX_TAGS) throw new RangeError(`tags must be at most ${MAX_TAGS}, got ${tags.length}`);
+  if (!Array.isArray(tags)) throw new ArgumentTypeError('tags must be an array of strings');
+  if (tags.length > MAX_TAGS)
+    throw new ArgumentRangeError(`tags must be at most ${MAX_TAGS}, got ${tags.length}`);
   for (const tag of tags) requireTag(tag);
   return new Set(tags).size === tags.length ? (tags as string[]) : [...new Set(tags as string[])];
 }
 
 export function unreserved(option: string, name: string): string {
-  if (name.startsWith(RESERVED)) throw new RangeError(`${option} must not begin with a NUL character`);
+  if (name.startsWith(RESERVED))
+    throw new ArgumentRangeError(`${option} must not begin with a NUL character`);
   return name;
 }

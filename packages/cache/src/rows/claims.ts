@@ -1,9 +1,13 @@
-/** The two transitions of a row that refreshers make: from due to leased, and from leased to due again, or out. */
-import { decodeName, encodeName, WaiterHub } from '@mortise/redis';
-import type { CommandArgument, RedisClient } from '@mortise/redis';
+/** The two transitions of a row, alone or in a pack, that refreshers make: from due to leased, and from leased to due again, or out. */
+import { decodeName, WaiterHub } from '@mortise/redis';
+import type { RedisClient } from '@mortise/redis';
 import type { ShardKeys } from '../keys.js';
 import type { RefreshOptions } from '../options.js';
 import { refresherClaim, refresherCommit } from '../scripts.gen.js';
+import { CommitPart, Rows } from './commit-part.js';
+import type { Kind, LoadedRow, NewPack, PackEnd } from './commit-part.js';
+import { formatHeader, formatRows, MIN_PACK_ROWS, packName, unpack } from './pack.js';
+import type { ClaimedPack, PackedRow } from './pack.js';
 import type { RefreshedTable } from './refreshed-table.js';
 import { hasValueLike } from './row-codec.js';
 import type { EncodedRow } from './row-codec.js';
@@ -21,7 +25,9 @@ export interface Claim {
   readonly middle: number;
   /** For how long the first row had been due, in ms. */
   readonly lateMs: number;
+  /** First those without a pack, then those of each pack. */
   readonly ids: readonly string[];
+  readonly packs: readonly ClaimedPack[];
   /** Of the rows, in the order of `ids`; null for what an evicted key leaves behind. */
   readonly states: readonly (ScheduleState | null)[];
   /** When a further row of the shard is due, or the pause of its source is over, in ms from now; Infinity: never. */
@@ -65,37 +71,14 @@ const MIN_REST = 0.6;
 /** A value that was removed by others or evicted is missed within this time, or when its row is refreshed if that is later. */
 const CHECK_MS = 16_000;
 
-/** How a loaded row is told to the script, in the order that the script wants. */
-const KINDS = ['renewed', 'changed', 'checked', 'confirmed'] as const;
-type Kind = (typeof KINDS)[number];
-
-interface LoadedRow {
-  readonly id: string;
-  readonly dueAt: number;
-  readonly state: string;
-  readonly value: CommandArgument;
-}
-
-/** What one script call commits. */
-class Part {
-  readonly rows: Record<Kind, LoadedRow[]> = { renewed: [], changed: [], checked: [], confirmed: [] };
-  readonly otherKeys: string[] = [];
-  readonly others: CommandArgument[] = [];
-  size = 0;
-  firsts = 0;
-  bytes = 0;
-
-  get unchanged(): number {
-    return this.rows.checked.length + this.rows.confirmed.length;
-  }
-}
-
 /** Of one shard of a table. */
 export class Claims {
   readonly #redis: RedisClient;
   readonly #table: RefreshedTable;
   readonly #keys: ShardKeys;
   readonly #options: RefreshOptions;
+  /** Where the id begins in the key of a value, in bytes, from 1. */
+  readonly #idAt: number;
   #touchAt = 0;
 
   constructor(redis: RedisClient, table: RefreshedTable, keys: ShardKeys, options: RefreshOptions) {
@@ -103,22 +86,23 @@ export class Claims {
     this.#table = table;
     this.#keys = keys;
     this.#options = options;
+    this.#idAt = Buffer.byteLength(keys.row('')) + 1;
   }
 
   /** Takes up to `batch` rows that are due. One round trip, O(log n + rows). */
   async claim(): Promise<Claim> {
-    const { due, rows, source, lease: leaseKey } = this.#keys;
+    const { due, rows, packs, packed, source, lease: leaseKey } = this.#keys;
     const { batch, leaseMs, maxBackoffMs } = this.#options;
     const { idleMs } = this.#table.options;
     const isTouching = performance.now() >= this.#touchAt;
     const reply = await refresherClaim.run(
       this.#redis,
-      { due, rows, source, lease: leaseKey },
+      { due, rows, packs, packed, source, lease: leaseKey },
       { limit: batch, leaseMs, idleMs, isTouching: isTouching ? 1 : 0, maxBackoffMs },
     );
     const repliedAt = performance.now();
     if (isTouching) this.#touchAt = repliedAt + idleMs / TOUCHES;
-    const [lease, claimedAt, middle, lateMs, nextInMs, isProbe, ids, states] = reply as [
+    const [lease, claimedAt, middle, lateMs, nextInMs, isProbe, rowIds, rowStates, parts] = reply as [
       string,
       string,
       string,
@@ -127,7 +111,11 @@ export class Claims {
       number,
       string[],
       (string | null)[],
+      string[],
     ];
+    const ids = rowIds.map((id) => decodeName(id));
+    const states = rowStates.map((state) => (state ? parseState(state) : null));
+    const claimedPacks = unpack(parts, ids, states);
     return {
       lease,
       claimedAt,
@@ -136,61 +124,142 @@ export class Claims {
       lateMs,
       nextInMs: nextInMs < 0 ? Infinity : nextInMs,
       isProbe: isProbe === 1,
-      ids: ids.map((id) => decodeName(id)),
-      states: states.map((state) => (state ? parseState(state) : null)),
+      ids,
+      states,
+      packs: claimedPacks,
     };
   }
 
   /** Stores outcomes where the lease still holds. One round trip for each MiB of values. */
   async commit(claim: Claim, { outcomes, isSourceDown }: Outcomes): Promise<Committed> {
     const total = { nextInMs: Infinity, held: 0, unchanged: 0 };
-    const { ids } = claim;
+    const { ids, packs } = claim;
     const phase = Math.random();
-    let part = new Part();
-    let claimed = ids.length;
-    for (const [index, id] of ids.entries()) {
-      this.#add(part, claim, index, outcomes.get(id) ?? 'skipped', phase);
-      const isLast = index === ids.length - 1;
-      if (part.bytes < MAX_COMMIT_BYTES && !isLast) continue;
-      const verdict = isLast ? verdictOf(claim, isSourceDown) : 'none';
+    const single = packs[0]?.from ?? ids.length;
+    let claimed = single;
+    let part = new CommitPart();
+    let isWhole = true;
+    const send = async (verdict: string): Promise<void> => {
       const [nextInMs, held] = await this.#send(claim, part, claimed, verdict);
       total.nextInMs = nextInMs < 0 ? Infinity : nextInMs;
       total.held += held;
       total.unchanged += part.unchanged;
-      claimed -= part.size;
-      part = new Part();
+      claimed -= part.rows.size;
+      part = new CommitPart();
+    };
+    const outcomeOf = (index: number): Outcome => outcomes.get(ids[index]!) ?? 'skipped';
+    for (let index = 0; index < single; index += 1) {
+      part.firsts += this.#add(part.rows, claim, index, outcomeOf(index), phase);
+      if (part.bytes < MAX_COMMIT_BYTES || index === ids.length - 1) continue;
+      isWhole = false;
+      await send('none');
     }
+    const kept = new Map<ClaimedPack, PackedRow[]>();
+    for (const pack of packs) {
+      let rows = new Rows();
+      const stay: PackedRow[] = [];
+      const isSkipped = isEach(pack, (index) => outcomeOf(index) === 'skipped');
+      for (let index = isSkipped ? pack.to : pack.from; index < pack.to; index += 1) {
+        const outcome = outcomeOf(index);
+        this.#add(rows, claim, index, outcome, phase, pack);
+        if (typeof outcome !== 'string') stay.push({ id: ids[index]!, head: outcome.head });
+        if (part.bytes + rows.bytes < MAX_COMMIT_BYTES || index === ids.length - 1) continue;
+        // The values first, under the lease; what becomes of the pack with the last of them.
+        const rest = rows.withoutStored();
+        part.packs.push({ pack, rows, end: undefined });
+        rows = rest;
+        isWhole = false;
+        await send('none');
+      }
+      kept.set(pack, stay);
+      part.packs.push({ pack, rows, end: this.#endOf(claim, pack, isSkipped, stay, phase) });
+    }
+    // What is stored in several calls may be held in one and lost in the next.
+    if (isWhole) part.made.push(...this.#make(claim, part.rows.loaded, kept, phase));
+    await send(verdictOf(claim, isSourceDown));
     return total;
   }
 
-  #add(part: Part, claim: Claim, index: number, outcome: Outcome, phase: number): void {
+  /** Returns how many of it were never loaded before. */
+  #add(rows: Rows, claim: Claim, index: number, outcome: Outcome, phase: number, pack?: ClaimedPack): number {
     const { options, codec } = this.#table;
     const id = claim.ids[index]!;
     const state = claim.states[index];
-    part.size += 1;
     if (!state || typeof outcome === 'string') {
       const code = typeof outcome === 'string' ? outcome : 'gone';
       const isPlanned = code === 'gone' && state;
-      const head = codec.tombstone('');
-      part.otherKeys.push(this.#keys.row(id));
-      part.others.push(
-        encodeName(id),
-        isPlanned ? this.#nextAt(claim, state.everyMs, phase + index * GOLDEN) : claim.middle,
-        isPlanned ? formatState(claim.claimedAt, head, state.everyMs) : '',
-        CODES[code],
-      );
-      return;
+      rows.others.push({
+        id,
+        dueAt: isPlanned ? this.#nextAt(claim, state.everyMs, phase + index * GOLDEN) : claim.middle,
+        state: isPlanned
+          ? formatState(claim.claimedAt, codec.tombstone(''), state.everyMs)
+          : state && pack
+            ? formatState(String(state.loadedAt).padStart(13, '0'), state.head, state.everyMs)
+            : '',
+        code: CODES[code],
+      });
+      return 0;
     }
     const { head, value } = outcome;
-    const kind = kindOf(claim, index, head, options.keepMs);
-    part.rows[kind].push({
+    const { everyMs } = state;
+    rows.add(kindOf(claim, index, head, options.keepMs), {
       id,
-      dueAt: this.#nextAt(claim, state.everyMs, phase + index * GOLDEN),
-      state: formatState(claim.claimedAt, head, state.everyMs),
+      head,
+      everyMs,
+      dueAt: pack ? '' : this.#nextAt(claim, everyMs, phase + index * GOLDEN),
+      state: pack ? '' : formatState(claim.claimedAt, head, everyMs),
       value,
     });
-    part.bytes += kind === 'renewed' || kind === 'changed' ? value.length : 0;
-    part.firsts += state.loadedAt === 0 ? 1 : 0;
+    return state.loadedAt === 0 ? 1 : 0;
+  }
+
+  /** How a pack goes on with the rows that stay. */
+  #endOf(
+    claim: Claim,
+    pack: ClaimedPack,
+    isSkipped: boolean,
+    stay: readonly PackedRow[],
+    phase: number,
+  ): PackEnd {
+    const size = pack.to - pack.from;
+    if (isSkipped) return { dueAt: claim.middle, header: '', rows: '', stays: true, size };
+    const isSame =
+      pack.seen === 0 &&
+      stay.length === size &&
+      stay.every(({ head }, index) => head === claim.states[pack.from + index]!.head);
+    return {
+      dueAt: this.#nextAt(claim, pack.everyMs, phase + pack.from * GOLDEN),
+      header: formatHeader(claim.claimedAt, pack.everyMs, stay.length),
+      rows: isSame ? '' : formatRows(stay),
+      stays: stay.length > 0,
+      size,
+    };
+  }
+
+  /** Packs of the rows that have none, and of small ones: those that are refreshed equally often, and are worth it. */
+  #make(
+    claim: Claim,
+    single: readonly LoadedRow[],
+    kept: ReadonlyMap<ClaimedPack, readonly PackedRow[]>,
+    phase: number,
+  ): NewPack[] {
+    const small = [...kept].filter(([, rows]) => rows.length > 0 && rows.length < this.#options.batch / 4);
+    const made: NewPack[] = [];
+    for (const everyMs of new Set([...single, ...small.map(([pack]) => pack)].map((each) => each.everyMs))) {
+      const own = single.filter((row) => row.everyMs === everyMs);
+      const parts = small.filter(([pack]) => pack.everyMs === everyMs);
+      if (own.length < MIN_PACK_ROWS && parts.length < 2) continue;
+      const rows: PackedRow[] = [...own, ...parts.flatMap(([, packed]) => packed)];
+      made.push({
+        name: packName(claim.lease, made.length),
+        dueAt: this.#nextAt(claim, everyMs, phase),
+        header: formatHeader(claim.claimedAt, everyMs, rows.length),
+        rows: formatRows(rows),
+        parts: parts.map(([{ name }]) => name),
+        ids: rows.map(({ id }) => id),
+      });
+    }
+    return made;
   }
 
   /** In step with when the batch was due, unless it is so late that its rows would be due again at once. */
@@ -201,34 +270,31 @@ export class Claims {
     return Math.floor(at > now + MIN_REST * waitMs && at <= now + waitMs ? at : now + waitMs);
   }
 
-  async #send(claim: Claim, part: Part, claimed: number, verdict: string): Promise<[number, number]> {
-    const { due, rows, failures, source, unloaded, wake } = this.#keys;
+  async #send(claim: Claim, part: CommitPart, claimed: number, verdict: string): Promise<[number, number]> {
+    const { due, rows, packs, packed, failures, source, unloaded, wake } = this.#keys;
     const { options, codec } = this.#table;
     const { minBackoffMs, maxBackoffMs } = this.#options;
-    const { renewed, changed, checked } = part.rows;
-    const loaded = KINDS.flatMap((kind) => part.rows[kind]);
-    const stored = loaded.slice(0, renewed.length + changed.length);
-    const withKeys = loaded.slice(0, stored.length + checked.length);
     const reply = await refresherCommit.run(
       this.#redis,
       {
         due,
         rows,
+        packs,
+        packed,
         failures,
         source,
         unloaded,
         wake,
-        values: withKeys.map(({ id }) => this.#keys.row(id)).concat(part.otherKeys),
+        values: part.values(this.#keys),
       },
       {
         publish: WaiterHub.of(this.#redis).publishCommand,
         lease: claim.lease,
         claimed,
-        loaded: loaded.length,
-        renewed: renewed.length,
-        stored: stored.length,
-        checked: checked.length,
+        loaded: part.rows.loaded.length,
+        ...part.rows.counts,
         firsts: part.firsts,
+        idAt: this.#idAt,
         idleMs: options.idleMs,
         keepMs: options.keepMs,
         minBackoffMs,
@@ -237,16 +303,17 @@ export class Claims {
         verdict,
         tombstone: options.vanished === 'tombstone' ? codec.tombstone(claim.claimedAt) : '',
         tombstoneMs: options.tombstoneMs,
-        outcomes: [
-          ...loaded.flatMap(({ dueAt, id }) => [dueAt, encodeName(id)]),
-          ...loaded.map(({ state }) => state),
-          ...stored.map(({ value }) => value),
-          ...part.others,
-        ],
+        packCount: part.packs.length,
+        outcomes: part.outcomes,
       },
     );
     return reply as [number, number];
   }
+}
+
+function isEach({ from, to }: ClaimedPack, is: (index: number) => boolean): boolean {
+  for (let index = from; index < to; index += 1) if (!is(index)) return false;
+  return true;
 }
 
 /**

@@ -1,4 +1,5 @@
 /** What a refresher needs of a `RowCache`, kept off its public face. */
+import { ArgumentTypeError } from '@mortise/redis';
 import type { TableKeys } from '../keys.js';
 import type { TableOptions } from '../options.js';
 import type { RowCodec } from './row-codec.js';
@@ -18,6 +19,6 @@ export function setTable(rows: object, table: RefreshedTable): void {
 /** Throws TypeError for something else than a `RowCache`. */
 export function tableOf(rows: object): RefreshedTable {
   const table = tables.get(rows);
-  if (!table) throw new TypeError('rows must be RowCache objects');
+  if (!table) throw new ArgumentTypeError('rows must be RowCache objects');
   return table;
 }

@@ -1,29 +1,36 @@
 #!lua
 -- Stores what was loaded for rows under a lease and says when each is due again. A row whose score is no longer the lease
--- is left alone: it was changed, or somebody else has it since. A value that is stored already is not touched.
+-- is left alone: it was changed, or somebody else has it since. So is a row that has left its pack since the claim, and one whose
+-- pack has another score. A value that is stored already is not touched.
 --
 -- Redis hashes each string that comes into Lua, byte by byte. So a value that has not changed isn't sent, nothing is sent
--- twice, and while all leases hold, what is sent goes on as it is: the caller has made the scores and the states.
+-- twice, and while all leases hold, what is sent goes on as it is: the caller has made the scores and the states. Of a pack whose
+-- rows were all loaded there is one score and one state.
 --
 -- KEYS
 --   due           ZSET row id -> when it is due, ms, or the end of its lease; until idle
---   rows          HASH row id -> when it was loaded (13 digits), head of its value (16), ms between refreshes; until idle
+--   rows          HASH row id -> when it was loaded (13 digits), head of its value (16), ms between refreshes, or '@', its pack, ' ' and these; until idle
+--   packs         ZSET pack -> when its rows are due, ms, or the end of their lease; until idle
+--   packed        HASH pack -> when its rows were loaded (13 digits), ' ', ms between refreshes, ' ', how many they were; <pack>:rows -> for
+--                 each row the head of its value (16) and its id, between them '\n'; <pack>:left -> '\n' and the id of each that has left; until idle
 --   failures      HASH row id -> failed loads in a row; until idle
 --   source        HASH, there while the source is down: failures, opensAt (ms), limit (rows); until idle
 --   unloaded      STRING, the number of rows that were never loaded; until idle
 --   wake          channel of the refreshers that sleep; not a key
---   values...     STRING, the values of the stored, the checked and the other rows, in their order; until keepMs, or 10 times
---                 its delay, after their expiry was last put off
+--   values...     STRING, the values of the stored, the checked and the other rows, in their order, first of the rows without a pack, then of each
+--                 pack; until keepMs, or 10 times its delay, after their expiry was last put off
 -- ARGV
 --   publish       PUBLISH or SPUBLISH
 --   lease         its end, as the claim gave it
---   claimed       the number of rows under it that were not committed before
---   loaded        the number of rows that were loaded: first those whose value is renewed, then those whose value has changed,
---                 those whose value is looked for, and those whose value is there
+--   claimed       the number of rows without a pack under it that were not committed before
+--   loaded        the number of rows without a pack that were loaded: first those whose value is renewed, then those whose value has
+--                 changed, those whose value is looked for, and those whose value is there
 --   renewed       of these, the number of rows whose value is stored and its expiry put off
 --   stored        the number of rows whose value is stored, with the renewed ones; the others keep their expiry
 --   checked       the number of rows behind these whose value is looked for
---   firsts        of these, the number of rows that were never loaded before
+--   others        the number of other rows without a pack
+--   firsts        of the loaded, the number of rows that were never loaded before
+--   idAt          where the id of a row begins in the key of its value
 --   idleMs        ms until a schedule that nobody touches goes away
 --   keepMs        ms that a value is kept without being loaded again
 --   minBackoffMs  ms, the pause after one failure; it doubles with each
@@ -32,22 +39,27 @@
 --   verdict       of the source: 'failed', 'probe failed', 'probe loaded', or 'none'
 --   tombstone     the value of a row that is gone; '' if such a row is taken out
 --   tombstoneMs   ms until a row that stays gone is taken out
+--   packCount     the number of packs
 --   outcomes...   of the loaded rows: when each is due and its id; then the state of each; then the value of each that is stored.
 --                 Of each other row: its id; when it is due; its state; and '-' (it is gone), '!' (loading it failed), or '?'
---                 (loading failed, which says nothing of this row)
+--                 (loading failed, which says nothing of this row).
+--                 Of each pack: its name; when it is due ('': its lease goes on); its header ('': stays as it is); its rows ('': stay
+--                 as they are); bytes of those that had left when it was claimed; the number of rows that this is the outcome of; renewed, stored,
+--                 checked and others as above; ms between refreshes; whether any row stays (1, or 0); then the values and the other rows, as above.
+--                 Of each new pack: its name; when it is due; its header; its rows; the number of packs that it is made of; these; the
+--                 number of its rows; their ids
 -- RETURNS
 --   ms until the first row of the shard is due (-1: there is none), and the number of rows whose lease held
-local due, rows, failures, source, unloaded, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local due, rows, packs, packed, failures = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local source, unloaded, wake = KEYS[6], KEYS[7], KEYS[8]
 local publish, lease, claimed, loaded = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local renewed, stored, checked = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local firsts, idleMs, keepMs = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
-local minBackoffMs, maxBackoffMs, phase = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
-local verdict, tombstone, tombstoneMs = ARGV[14], ARGV[15], tonumber(ARGV[16])
+local others, firsts, idAt = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
+local idleMs, keepMs = ARGV[11], tonumber(ARGV[12])
+local minBackoffMs, maxBackoffMs, phase = tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15])
+local verdict, tombstone, tombstoneMs, packCount = ARGV[16], ARGV[17], tonumber(ARGV[18]), tonumber(ARGV[19])
 
-local outcomes = { unpack(ARGV, 17) }
--- What lies before the first key of a value, the first state and the first value; row 1 has its score at 1 and its id at 2.
-local VALUE_KEYS, STATES, VALUES = 6, 2 * loaded, 3 * loaded
-local OTHERS = VALUES + stored + 1
+local keys, outcomes = { unpack(KEYS, 9) }, { unpack(ARGV, 20) }
 -- Of a state, and of the value: when it was loaded.
 local EVERY, HEAD, LOADED_AT = 30, 16, 29
 -- Steps of the golden ratio fill the unit interval evenly, however many they are.
@@ -57,19 +69,13 @@ local call, sub, format, max, min, tonumber = redis.call, string.sub, string.for
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
--- Only rows of this claim have this score, so that they are counted is enough, as long as none is missing.
-local isHeld
-local held = loaded + (#outcomes - OTHERS + 1) / 4
-if call('ZCOUNT', due, lease, lease) ~= claimed then
-  isHeld, firsts = {}, 0
-  for _, id in ipairs(call('ZRANGE', due, lease, lease, 'BYSCORE')) do
-    isHeld[id] = true
-  end
-end
+local hasFailures = call('HLEN', failures) > 0
+-- What comes next of the keys and the outcomes; rows that failed or are gone so far; whether all was as it was at the claim.
+local keyAt, at, other, isWhole = 1, 1, 0, true
+local held = loaded + others
 
 local keeps = {}
-local function keepOf(state)
-  local every = sub(state, EVERY)
+local function keepOf(every)
   local keep = keeps[every]
   if not keep then
     keep = format('%d', max(keepMs, 10 * tonumber(every)))
@@ -78,22 +84,111 @@ local function keepOf(state)
   return keep
 end
 
-local hasFailures = call('HLEN', failures) > 0
+-- Stores the values that come next where isHeld says so. An expiry is dear: it makes half of what a SET costs.
+local function store(count, renewals, isHeld, everyOf)
+  for row = 1, count do
+    local key, value = keys[keyAt + row - 1], outcomes[at + row - 1]
+    if isHeld(key) and (row <= renewals or not call('SET', key, value, 'XX', 'KEEPTTL')) then
+      call('SET', key, value, 'PX', keepOf(everyOf(row)))
+    end
+  end
+  keyAt, at = keyAt + count, at + count
+end
+
+-- Looks for the values that come next; `mend` gets the place and the id of each that is gone although it was to be there.
+local function check(count, isHeld, mend)
+  if count > 0 and call('EXISTS', unpack(keys, keyAt, keyAt + count - 1)) < count then
+    for row = 1, count do
+      local key = keys[keyAt + row - 1]
+      if isHeld(key) and call('EXISTS', key) == 0 then
+        isWhole = false
+        mend(row, sub(key, idAt))
+      end
+    end
+  end
+  keyAt = keyAt + count
+end
+
+local function withoutHead(loadedAt, every)
+  return loadedAt .. string.rep('0', HEAD) .. every
+end
+
+-- Takes the rows that come next on from the lease, or out. Those of a pack leave it.
+local function takeOthers(count, isHeld, isPacked)
+  for _ = 1, count do
+    local id, dueAt, state, code, key = outcomes[at], outcomes[at + 1], outcomes[at + 2], outcomes[at + 3], keys[keyAt]
+    keyAt, at, other = keyAt + 1, at + 4, other + 1
+    if isHeld(key) then
+      if code == '!' then
+        local failed, early = call('HINCRBY', failures, id, 1), (phase + other * GOLDEN) % 1
+        local pause = (1 - early / 2) * min(maxBackoffMs, minBackoffMs * 2 ^ min(failed - 1, 60))
+        dueAt = format('%d', now + max(1, pause))
+      end
+      local isOut = false
+      if code == '-' then
+        local was = call('HGET', rows, id)
+        -- A row without a state is what an evicted key leaves behind.
+        isOut = tombstone == '' or not was
+        if not isOut then
+          local old = call('GET', key)
+          if not old or sub(old, 1, HEAD) ~= sub(tombstone, 1, HEAD) then
+            -- Never written again, so that it tells since when the row has been gone.
+            call('SET', key, tombstone, 'PX', format('%d', tombstoneMs + tonumber(keepOf(sub(state, EVERY)))))
+          else
+            isOut = now - tonumber(sub(old, HEAD + 1, LOADED_AT)) >= tombstoneMs
+          end
+        end
+        if was and sub(was, 1, 1) == '0' then
+          firsts = firsts + 1
+        end
+        if hasFailures then
+          call('HDEL', failures, id)
+        end
+      end
+      if isOut then
+        call('ZREM', due, id)
+        call('HDEL', rows, id)
+        call('UNLINK', key)
+      elseif isPacked then
+        call('ZADD', due, dueAt, id)
+        call('HSET', rows, id, state)
+      else
+        call('ZADD', due, 'XX', dueAt, id)
+        if code == '-' then
+          call('HSET', rows, id, state)
+        end
+      end
+    end
+  end
+end
+
+-- Only rows of this claim have this score, so that they are counted is enough, as long as none is missing.
+local heldRows
+if claimed > 0 and call('ZCOUNT', due, lease, lease) ~= claimed then
+  heldRows, firsts, isWhole = {}, 0, false
+  for _, id in ipairs(call('ZRANGE', due, lease, lease, 'BYSCORE')) do
+    heldRows[id] = true
+  end
+end
+local function isRowHeld(key)
+  return not heldRows or heldRows[sub(key, idAt)]
+end
+
 local states = {}
 for row = 1, loaded do
-  states[2 * row - 1], states[2 * row] = outcomes[2 * row], outcomes[STATES + row]
+  states[2 * row - 1], states[2 * row] = outcomes[2 * row], outcomes[2 * loaded + row]
 end
-if loaded > 0 and not isHeld then
-  call('ZADD', due, 'XX', unpack(outcomes, 1, STATES))
+if loaded > 0 and not heldRows then
+  call('ZADD', due, 'XX', unpack(outcomes, 1, 2 * loaded))
   call('HSET', rows, unpack(states))
 end
-if isHeld or hasFailures then
+if heldRows or hasFailures then
   for row = 1, loaded do
     local id = outcomes[2 * row]
-    if isHeld and not isHeld[id] then
+    if heldRows and not heldRows[id] then
       held = held - 1
     else
-      if isHeld then
+      if heldRows then
         local was = call('HGET', rows, id)
         if was and sub(was, 1, 1) == '0' then
           firsts = firsts + 1
@@ -107,77 +202,105 @@ if isHeld or hasFailures then
     end
   end
 end
-for row = 1, stored do
-  if not isHeld or isHeld[outcomes[2 * row]] then
-    local key, value = KEYS[VALUE_KEYS + row], outcomes[VALUES + row]
-    -- An expiry is dear: it makes half of what a SET costs.
-    if row <= renewed or not call('SET', key, value, 'XX', 'KEEPTTL') then
-      call('SET', key, value, 'PX', keepOf(states[2 * row]))
-    end
+at = 3 * loaded + 1
+store(stored, renewed, isRowHeld, function(row)
+  return sub(states[2 * row], EVERY)
+end)
+check(checked, isRowHeld, function(row, id)
+  local state = states[2 * (stored + row)]
+  call('HSET', rows, id, withoutHead(sub(state, 1, 13), sub(state, EVERY)))
+  call('ZADD', due, 'XX', format('%d', now), id)
+end)
+if heldRows then
+  for row = 0, others - 1 do
+    held = held - (heldRows[outcomes[at + 4 * row]] and 0 or 1)
   end
 end
--- A value that is gone although it was to be there is loaded again.
-if checked > 0 then
-  local keys = {}
-  for row = stored + 1, stored + checked do
-    keys[#keys + 1] = KEYS[VALUE_KEYS + row]
+takeOthers(others, isRowHeld, false)
+
+for _ = 1, packCount do
+  local name, dueAt, header, body, seen, count, ownRenewed, ownStored, ownChecked, ownOthers, every, stays =
+    unpack(outcomes, at, at + 11)
+  at = at + 12
+  local score = call('ZSCORE', packs, name)
+  local isLost = not score or tonumber(score) ~= tonumber(lease)
+  local left = not isLost and call('HGET', packed, name .. ':left') or ''
+  -- Of those that have left since the claim.
+  local more, hasLeft = sub(left, tonumber(seen) + 1), nil
+  held = held + (isLost and 0 or tonumber(count))
+  if more ~= '' then
+    hasLeft = {}
+    for id in string.gmatch(more, '[^\n]+') do
+      hasLeft[id] = true
+      held = held - (dueAt == '' and 0 or 1)
+    end
   end
-  if call('EXISTS', unpack(keys)) < checked then
-    for index, key in ipairs(keys) do
-      local id, state = states[2 * (stored + index) - 1], states[2 * (stored + index)]
-      if (not isHeld or isHeld[id]) and call('EXISTS', key) == 0 then
-        call('HSET', rows, id, sub(state, 1, 13) .. string.rep('0', HEAD) .. sub(state, EVERY))
-        call('ZADD', due, 'XX', format('%d', now), id)
+  isWhole = isWhole and not isLost and not hasLeft
+  local function isHeld(key)
+    return not isLost and not (hasLeft and hasLeft[sub(key, idAt)])
+  end
+  store(tonumber(ownStored), tonumber(ownRenewed), isHeld, function()
+    return every
+  end)
+  check(tonumber(ownChecked), isHeld, function(_, id)
+    more = more .. '\n' .. id
+    call('HSET', rows, id, withoutHead(sub(header, 1, 13), every))
+    call('ZADD', due, format('%d', now), id)
+  end)
+  takeOthers(tonumber(ownOthers), isHeld, true)
+  if not isLost and dueAt ~= '' then
+    if stays == '0' then
+      call('ZREM', packs, name)
+      call('HDEL', packed, name, name .. ':rows', name .. ':left')
+    else
+      call('ZADD', packs, 'XX', dueAt, name)
+      if header ~= '' then
+        call('HSET', packed, name, header)
+        if body ~= '' then
+          call('HSET', packed, name .. ':rows', body)
+        end
+        if more ~= '' then
+          call('HSET', packed, name .. ':left', more)
+        elseif left ~= '' then
+          call('HDEL', packed, name .. ':left')
+        end
       end
+    end
+    -- A set of which all had been in packs has lost its expiry.
+    if tonumber(ownOthers) > 0 or more ~= '' then
+      call('PEXPIRE', due, idleMs)
     end
   end
 end
 
-for at = OTHERS, #outcomes, 4 do
-  local id, dueAt, state, code = outcomes[at], outcomes[at + 1], outcomes[at + 2], outcomes[at + 3]
-  local other = (at - OTHERS) / 4 + 1
-  local key = KEYS[VALUE_KEYS + stored + checked + other]
-  if isHeld and not isHeld[id] then
-    held = held - 1
-  elseif code == '?' then
-    call('ZADD', due, 'XX', dueAt, id)
-  elseif code == '!' then
-    local failed, early = call('HINCRBY', failures, id, 1), (phase + other * GOLDEN) % 1
-    local pause = (1 - early / 2) * min(maxBackoffMs, minBackoffMs * 2 ^ min(failed - 1, 60))
-    call('ZADD', due, 'XX', format('%d', now + max(1, pause)), id)
-  else
-    local was = call('HGET', rows, id)
-    -- A row without a state is what an evicted key leaves behind.
-    local isOut = tombstone == '' or not was
-    if not isOut then
-      local old = call('GET', key)
-      if not old or sub(old, 1, HEAD) ~= sub(tombstone, 1, HEAD) then
-        -- Never written again, so that it tells since when the row has been gone.
-        call('SET', key, tombstone, 'PX', format('%d', tombstoneMs + tonumber(keepOf(state))))
-      else
-        isOut = now - tonumber(sub(old, HEAD + 1, LOADED_AT)) >= tombstoneMs
-      end
+while at <= #outcomes do
+  local name, dueAt, header, body, parts = unpack(outcomes, at, at + 4)
+  local idsAt = at + 6 + tonumber(parts)
+  local size = tonumber(outcomes[idsAt - 1])
+  if isWhole then
+    for part = at + 5, idsAt - 2 do
+      local old = outcomes[part]
+      call('ZREM', packs, old)
+      call('HDEL', packed, old, old .. ':rows', old .. ':left')
     end
-    if was and sub(was, 1, 1) == '0' then
-      firsts = firsts + 1
+    local state, members = '@' .. name .. sub(header, 14, -(#tostring(size) + 2)), {}
+    for row = 1, size do
+      members[2 * row - 1], members[2 * row] = outcomes[idsAt + row - 1], state
     end
-    if isOut then
-      call('ZREM', due, id)
-      call('HDEL', rows, id)
-      call('UNLINK', key)
-    else
-      call('ZADD', due, 'XX', dueAt, id)
-      call('HSET', rows, id, state)
-    end
-    if hasFailures then
-      call('HDEL', failures, id)
-    end
+    call('ZREM', due, unpack(outcomes, idsAt, idsAt + size - 1))
+    call('HSET', rows, unpack(members))
+    call('HSET', packed, name, header, name .. ':rows', body)
+    call('ZADD', packs, dueAt, name)
+    call('PEXPIRE', packs, idleMs)
+    call('PEXPIRE', packed, idleMs)
   end
+  at = idsAt + size
 end
+
 if firsts > 0 and call('DECRBY', unloaded, firsts) <= 0 then
   call('UNLINK', unloaded)
 end
-if hasFailures or OTHERS <= #outcomes then
+if hasFailures or other > 0 then
   call('PEXPIRE', failures, idleMs)
 end
 
@@ -201,5 +324,12 @@ elseif verdict ~= 'none' then
     call('PEXPIRE', source, idleMs)
   end
 end
-local head = call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]
-return { head and max(0, math.ceil(tonumber(head) - now)) or -1, held }
+local nextInMs = -1
+for _, set in ipairs({ due, packs }) do
+  local head = call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]
+  if head then
+    local inMs = max(0, math.ceil(tonumber(head) - now))
+    nextInMs = nextInMs < 0 and inMs or min(nextInMs, inMs)
+  end
+end
+return { nextInMs, held }

@@ -1,4 +1,4 @@
-import { requireClient } from '@mortise/redis';
+import { ArgumentTypeError, requireClient } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import { resolveRefresherOptions } from '../options.js';
 import type { RefresherOptions } from '../options.js';
@@ -34,7 +34,7 @@ export class Refresher {
     this.#shards = rows.flatMap((cache) => {
       const table = tableOf(cache);
       const { shards } = table.keys;
-      if (names.has(shards[0]!.due)) throw new TypeError(`table "${cache.table}" is named twice`);
+      if (names.has(shards[0]!.due)) throw new ArgumentTypeError(`table "${cache.table}" is named twice`);
       names.add(shards[0]!.due);
       const tally = Tally.for(options.telemetry, 'rows', cache.table);
       const slots = new Slots(resolved.concurrency);

@@ -1,10 +1,12 @@
 #!lua
 -- Changes the schedule of rows: adds them, takes them out together with their values, or makes them due now. A row that is
--- being loaded loses its lease by that, so a result from before the change is not stored.
+-- being loaded loses its lease by that, so a result from before the change is not stored. A row that is changed leaves its pack.
 --
 -- KEYS
 --   due       ZSET row id -> when it is due, ms, or the end of its lease; until idle
---   rows      HASH row id -> when it was loaded (13 digits, 0: never), head of its value (16), ms between refreshes; until idle
+--   rows      HASH row id -> when it was loaded (13 digits, 0: never), head of its value (16), ms between refreshes, or '@', its pack, ' ' and these; until idle
+--   packs     ZSET pack -> when its rows are due, ms, or the end of their lease; until idle
+--   packed    HASH pack -> when its rows were loaded (13 digits), ...; <pack>:left -> '\n' and the id of each that has left; until idle
 --   failures  HASH row id -> failed loads in a row; until idle
 --   unloaded  STRING, the number of rows that were never loaded; until idle
 --   wake      channel of the refreshers that sleep; not a key
@@ -16,7 +18,8 @@
 --   plans...  for each row: its id, then 'now' or ms between refreshes (0: take it out)
 -- RETURNS
 --   for each row: 1 if it was scheduled before, else 0
-local due, rows, failures, unloaded, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local failures, unloaded, wake = KEYS[5], KEYS[6], KEYS[7]
 local publish, idleMs, keepMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 -- The state of a row that was never loaded has no time and no head.
@@ -25,13 +28,46 @@ local NEVER, NO_HEAD = string.rep('0', 29), string.rep('0', 16)
 local time = redis.call('TIME')
 local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
 
-local head = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]
+local isAwake = false
+for _, set in ipairs({ due, packs }) do
+  local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]
+  isAwake = isAwake or (head and tonumber(head) <= tonumber(now))
+end
 local hasDue, added = false, 0
+-- Of packs: the header (false: it is gone), and who leaves it.
+local headers, left = {}, {}
+local function headerOf(pack)
+  if headers[pack] == nil then
+    headers[pack] = redis.call('ZSCORE', packs, pack) and redis.call('HGET', packed, pack)
+  end
+  return headers[pack]
+end
+local function leave(pack, id)
+  left[pack] = left[pack] or { '' }
+  table.insert(left[pack], id)
+end
+-- The state of a row that leaves its pack. Its value tells the head; without a value it has none.
+local function unpacked(id, pack, every, value)
+  local header = headerOf(pack)
+  if not header then
+    added = added + 1
+    return NEVER .. every
+  end
+  leave(pack, id)
+  local known = redis.call('GETRANGE', value, 0, 15)
+  return string.sub(header, 1, 13) .. (#known == 16 and known or NO_HEAD) .. every
+end
+
 local replies = {}
 for index = 4, #ARGV, 2 do
-  local id, plan, value = ARGV[index], ARGV[index + 1], KEYS[5 + (index - 2) / 2]
+  local id, plan, value = ARGV[index], ARGV[index + 1], KEYS[7 + (index - 2) / 2]
   local state = redis.call('HGET', rows, id)
+  local isKnown = state and 1 or 0
+  local pack, every = string.match(state or '', '^@(%S+) (%d+)$')
   if plan == '0' then
+    if pack then
+      leave(pack, id)
+    end
     if state and string.sub(state, 1, 1) == '0' then
       added = added - 1
     end
@@ -40,7 +76,11 @@ for index = 4, #ARGV, 2 do
     redis.call('HDEL', failures, id)
     redis.call('UNLINK', value)
   elseif plan == 'now' then
-    if state then
+    if pack then
+      redis.call('HSET', rows, id, unpacked(id, pack, every, value))
+      redis.call('ZADD', due, now, id)
+      hasDue = true
+    elseif state then
       -- Refreshers look for a value that has not changed only from time to time; without a head it is stored anew.
       if string.sub(state, 14, 29) ~= NO_HEAD and redis.call('EXISTS', value) == 0 then
         redis.call('HSET', rows, id, string.sub(state, 1, 13) .. NO_HEAD .. string.sub(state, 30))
@@ -48,8 +88,14 @@ for index = 4, #ARGV, 2 do
       redis.call('ZADD', due, now, id)
       hasDue = true
     end
-  elseif not state or string.sub(state, 30) ~= plan or not redis.call('ZSCORE', due, id) then
-    if not state then
+  elseif
+    not state
+    or (pack and (every ~= plan or not headerOf(pack)))
+    or (not pack and (string.sub(state, 30) ~= plan or not redis.call('ZSCORE', due, id)))
+  then
+    if pack then
+      state = unpacked(id, pack, every, value)
+    elseif not state then
       added = added + 1
     end
     local known = state and string.sub(state, 1, 29) or NEVER
@@ -61,16 +107,22 @@ for index = 4, #ARGV, 2 do
     redis.call('ZADD', due, now, id)
     hasDue = true
   end
-  replies[#replies + 1] = state and 1 or 0
+  replies[#replies + 1] = isKnown
+end
+for pack, ids in pairs(left) do
+  if headerOf(pack) then
+    local field = pack .. ':left'
+    redis.call('HSET', packed, field, (redis.call('HGET', packed, field) or '') .. table.concat(ids, '\n'))
+  end
 end
 if added ~= 0 and redis.call('INCRBY', unloaded, added) <= 0 then
   redis.call('UNLINK', unloaded)
 end
-for _, key in ipairs({ due, rows, unloaded }) do
+for _, key in ipairs({ due, rows, packs, packed, unloaded }) do
   redis.call('PEXPIRE', key, idleMs)
 end
 -- Refreshers sleep until the head is due; while it is, they are awake.
-if hasDue and (not head or tonumber(head) > tonumber(now)) then
+if hasDue and not isAwake then
   redis.call(publish, wake, '*:')
 end
 return replies

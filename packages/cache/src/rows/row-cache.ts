@@ -77,12 +77,12 @@ export class RowCache<Row = unknown> {
     const publish = WaiterHub.of(redis).publishCommand;
     this.#plans = new Coalescer(
       async (shard, requests) => {
-        const { due, rows, failures, unloaded, wake } = shard;
+        const { due, rows, packs, packed, failures, unloaded, wake } = shard;
         const values = requests.map(({ id }) => shard.row(id));
         const plans = requests.flatMap(({ id, plan }) => [encodeName(id), plan]);
         const counts = await rowCachePlan.run(
           redis,
-          { due, rows, failures, unloaded, wake, values },
+          { due, rows, packs, packed, failures, unloaded, wake, values },
           { publish, idleMs, keepMs, plans },
         );
         return (counts as number[]).map((count) => count === 1);
@@ -191,11 +191,11 @@ export class RowCache<Row = unknown> {
    */
   async inspect(id: string): Promise<RowState<Row> | null> {
     const shard = this.#keys.of(requireName('id', id));
-    const { due, rows, failures } = shard;
+    const { due, rows, packs, packed, failures } = shard;
     const value = shard.row(id);
     const reply = await rowCacheInspect.runBuffer(
       this.#redis,
-      { due, rows, failures, value },
+      { due, rows, packs, packed, failures, value },
       { id: encodeName(id) },
     );
     return toRowState(reply as (Buffer | null)[], this.#codec);

@@ -1,6 +1,6 @@
 /**
  * What the HASH `rows` has of a row: when it was loaded (13 digits, ms of the server's clock; zeros: never), the head of its
- * value (16 characters; zeros: there is none) and `everyMs`.
+ * value (16 characters; zeros: there is none) and `everyMs`. Of a row that is in a pack it has only that.
  */
 export interface ScheduleState {
   readonly loadedAt: number;

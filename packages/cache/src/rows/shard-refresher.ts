@@ -124,7 +124,8 @@ export class ShardRefresher {
 
   /** When to claim again. */
   #plan({ ids, isProbe, lateMs, nextInMs }: Claim, claimedAt: number, hasWaited: boolean): void {
-    const isFull = ids.length === this.#options.batch;
+    // What is due and didn't fit is a pack as well: most batches of packs have a few rows less than they may.
+    const isFull = ids.length === this.#options.batch || (ids.length > 0 && nextInMs === 0 && !isProbe);
     this.#gathering.claimed({ rows: ids.length, isFull, lateMs }, claimedAt, hasWaited);
     if (isProbe) this.#gathering.hurry();
     // What a probe finds out is waited for.

@@ -5,6 +5,7 @@
  * nothing at all loads in the first three rounds (7 queries), it is the source that is down, and nothing is said about
  * the rows. A single row leaves that open; so there the source is down if the load before, of another row, failed as well.
  */
+import { ArgumentTypeError } from '@mortise/redis';
 import { LoadFailedError, LoadTimeoutError, RowTooLargeError } from '../errors.js';
 import type { LoadRows } from '../options.js';
 import type { Outcome } from './claims.js';
@@ -38,7 +39,8 @@ export class TableLoader {
   /** Throws TypeError for a table without a loader. */
   constructor(table: RefreshedTable) {
     const { load } = table.options;
-    if (!load) throw new TypeError(`table "${table.keys.table}" has no load, which a refresher needs`);
+    if (!load)
+      throw new ArgumentTypeError(`table "${table.keys.table}" has no load, which a refresher needs`);
     this.#table = table;
     this.#load = load;
   }

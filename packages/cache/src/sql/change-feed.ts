@@ -59,6 +59,7 @@ export class ChangeFeed {
   readonly #outbox: Outbox;
   readonly #lease: FeedLease;
   readonly #recheckMs: number;
+  readonly #idleMs: number;
   readonly #loop: Loop;
   readonly #counts = { isReading: false, changes: 0, refreshed: 0 };
 
@@ -68,7 +69,9 @@ export class ChangeFeed {
    */
   constructor(redis: RedisClient, source: ChangeSource, rows: RowCache, options: ChangeFeedOptions = {}) {
     this.#redis = requireClient(redis);
-    this.#keys = tableOf(rows).keys;
+    const { keys, options: tableOptions } = tableOf(rows);
+    this.#keys = keys;
+    this.#idleMs = tableOptions.idleMs;
     this.#outbox = outboxOf(source);
     const leaseMs = requireDuration('leaseMs', options.leaseMs ?? DEFAULT_LEASE_MS, {
       min: 100,
@@ -166,10 +169,16 @@ export class ChangeFeed {
     return isLoading;
   }
 
-  async #send({ due, wake }: ShardKeys, ids: readonly string[]): Promise<number[]> {
+  async #send(shard: ShardKeys, ids: readonly string[]): Promise<number[]> {
+    const { due, rows, packs, packed, wake } = shard;
     const publish = WaiterHub.of(this.#redis).publishCommand;
-    const args = { publish, ids: ids.map(encodeName) };
-    return (await changeFeedMark.run(this.#redis, { due, wake }, args)) as number[];
+    const values = ids.map((id) => shard.row(id));
+    const args = { publish, idleMs: this.#idleMs, ids: ids.map(encodeName) };
+    return (await changeFeedMark.run(
+      this.#redis,
+      { due, rows, packs, packed, wake, values },
+      args,
+    )) as number[];
   }
 }
 

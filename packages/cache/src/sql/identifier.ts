@@ -2,6 +2,7 @@
  * Names of tables and columns come from configuration, and stand in SQL text, where nothing can be bound. Each is quoted, so
  * none can end its quotes; and each table and column is looked up in the catalogue of the database before it is used.
  */
+import { ArgumentTypeError } from '@mortise/redis';
 import { SqlIdentifierError } from '../errors.js';
 
 /** Both databases refuse the first; the others have no place in a name, and in logs they lie. */
@@ -10,7 +11,8 @@ const UNUSABLE = /[\u0000-\u001F\u007F\u2028\u2029]|\p{Cs}/u;
 
 /** A name of 1 to `maxBytes` bytes of UTF-8 without control characters. Throws SqlIdentifierError; TypeError for no string. */
 export function requireIdentifier(option: string, value: unknown, maxBytes: number): string {
-  if (typeof value !== 'string') throw new TypeError(`${option} must be a string, got ${typeof value}`);
+  if (typeof value !== 'string')
+    throw new ArgumentTypeError(`${option} must be a string, got ${typeof value}`);
   if (value === '') throw new SqlIdentifierError(option, value, 'it is empty');
   if (UNUSABLE.test(value)) throw new SqlIdentifierError(option, value, 'it has a control character');
   const bytes = Buffer.byteLength(value);

@@ -4,6 +4,7 @@
  * An outbox is a table into which triggers write the id of each row that changes, in the transaction that changes it. What
  * stands in it has not been read yet: a reader removes what it has dealt with, so nothing has to be remembered of how far it came.
  */
+import { ArgumentTypeError } from '@mortise/redis';
 /** One line of an outbox. */
 export interface Change {
   /** Of the row that has changed. */
@@ -52,6 +53,6 @@ export function setOutbox(source: object, outbox: Outbox): void {
 /** Throws TypeError for something else than a source. */
 export function outboxOf(source: object): Outbox {
   const outbox = outboxes.get(source);
-  if (!outbox) throw new TypeError('source must be a SqliteSource or a PostgresSource');
+  if (!outbox) throw new ArgumentTypeError('source must be a SqliteSource or a PostgresSource');
   return outbox;
 }

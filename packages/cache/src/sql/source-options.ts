@@ -1,4 +1,4 @@
-import { requireDuration } from '@mortise/redis';
+import { ArgumentTypeError, requireDuration } from '@mortise/redis';
 import { quote, requireIdentifier } from './identifier.js';
 
 /** Which rows a source loads. */
@@ -33,12 +33,13 @@ export interface SourceTable {
 export const SOURCE_DEFAULTS = { id: 'id', queryTimeoutMs: 5_000 };
 
 export function resolveSourceOptions(options: SourceOptions, maxNameBytes: number): SourceTable {
-  if (typeof options !== 'object' || options === null) throw new TypeError('options must be an object');
+  if (typeof options !== 'object' || options === null)
+    throw new ArgumentTypeError('options must be an object');
   const { columns, where, outbox } = options;
   if (columns !== undefined && (!Array.isArray(columns) || columns.length === 0))
-    throw new TypeError('columns must be a list of at least one name');
+    throw new ArgumentTypeError('columns must be a list of at least one name');
   if (where !== undefined && (typeof where !== 'string' || where.trim() === ''))
-    throw new TypeError('where must be a condition in SQL');
+    throw new ArgumentTypeError('where must be a condition in SQL');
   return {
     table: requireIdentifier('table', options.table, maxNameBytes),
     id: requireIdentifier('id', options.id ?? SOURCE_DEFAULTS.id, maxNameBytes),
@@ -57,15 +58,22 @@ export function resolveSourceOptions(options: SourceOptions, maxNameBytes: numbe
  * The query of a batch. Its first column is the id as text, the others are the row.
  *
  * @param from The table as it stands in SQL.
- * @param among The condition on the id, behind it.
+ * @param among The condition on the id, behind it. @param isByText Whether it is one on its text.
  */
 export function loadQuery(
   { columns, where }: SourceTable,
-  { from, id, among, keyType }: { from: string; id: string; among: string; keyType: string },
+  {
+    from,
+    id,
+    among,
+    keyType,
+    isByText = false,
+  }: { from: string; id: string; among: string; keyType: string; isByText?: boolean },
 ): string {
   const key = `${from}.${quote(id)}`;
+  const keyText = `cast(${key} as ${keyType})`;
   const selected = columns?.map((column) => `${from}.${quote(column)}`) ?? [`${from}.*`];
   // A comment at the end of the condition must not swallow the bracket.
   const condition = where === undefined ? '' : ` and (${where}\n)`;
-  return `select cast(${key} as ${keyType}), ${selected.join(', ')} from ${from} where ${key} ${among}${condition}`;
+  return `select ${keyText}, ${selected.join(', ')} from ${from} where ${isByText ? keyText : key} ${among}${condition}`;
 }

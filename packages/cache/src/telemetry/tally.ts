@@ -1,4 +1,5 @@
 /** Counts for a `Telemetry`, so that nothing it throws harms a read or a refresh; the first of it is printed. */
+import { ArgumentTypeError } from '@mortise/redis';
 import type { Metric, Telemetry, TelemetryAttributes } from '@mortise/redis';
 import { LATE, LOADS, READS, REFUSED, ROWS } from './metrics.js';
 
@@ -27,7 +28,7 @@ export class Tally {
 
   private constructor(telemetry: Telemetry, kind: Kind, name: string) {
     if (typeof telemetry !== 'object' || telemetry === null) {
-      throw new TypeError(
+      throw new ArgumentTypeError(
         `telemetry must be an object, got ${telemetry === null ? 'null' : typeof telemetry}`,
       );
     }

@@ -1,3 +1,4 @@
+import { ArgumentTypeError } from '@mortise/redis';
 import { literal, quote, requireIdentifier } from '../identifier.js';
 import type { OutboxSql } from '../outbox.js';
 import { MAX_NAME_BYTES } from './limits.js';
@@ -10,6 +11,11 @@ export interface PostgresOutboxOptions {
   readonly id?: string;
   /** The name of the outbox, up to 56 bytes. Default: the name of the table and `_mortise_outbox`. */
   readonly outbox?: string;
+  /**
+   * Whether a transaction that changes rows wakes a feed that is asleep, by `pg_notify`. PostgreSQL refuses PREPARE TRANSACTION after that: with
+   * false, the table can be written by transactions of two phases, and the feed looks at the outbox in intervals. Default true.
+   */
+  readonly notify?: boolean;
 }
 
 /** The longest suffix that is put to the name of an outbox. */
@@ -25,7 +31,7 @@ export function outboxName({ table, outbox }: { table: string; outbox?: string |
 
 /**
  * The outbox of a table and its triggers, as SQL for PostgreSQL 13 and later. Each statement that inserts, updates or deletes notes the ids of
- * its rows by one further insert; at its commit one notification is sent, if a feed is asleep. `truncate` is not noted. Who may change
+ * its rows by one further insert; at its commit one notification is sent, if a feed is asleep and `notify` is not false. `truncate` is not noted. Who may change
  * the table needs no rights on the outbox; who runs a feed may select and delete there and update the sequence. Throws
  * SqlIdentifierError (ERR_SQL_IDENTIFIER), also for a table with a name so long that the outbox needs one of its own.
  */
@@ -35,6 +41,7 @@ export function postgresOutboxSql(options: PostgresOutboxOptions): OutboxSql {
   const table = `${schema}.${quote(requireIdentifier('table', options.table, MAX_NAME_BYTES))}`;
   const id = quote(requireIdentifier('id', options.id ?? 'id', MAX_NAME_BYTES));
   const outbox = `${schema}.${quote(name)}`;
+  const notifies = requireNotify(options.notify);
   const part = (suffix: string): string => `${schema}.${quote(name + suffix)}`;
   const note = part('_note');
   const ring = part('_ring');
@@ -99,12 +106,15 @@ begin${[
         `trigger $name after update of ${id} on ${table} for each row
       when (old.${id} is distinct from new.${id} and old.${id} is not null) execute function ${note}()`,
       ),
-      trigger(
-        outbox,
-        'ring',
-        `constraint trigger $name after insert on ${outbox} deferrable initially deferred
+      notifies
+        ? trigger(
+            outbox,
+            'ring',
+            `constraint trigger $name after insert on ${outbox} deferrable initially deferred
       for each row when (new.rings) execute function ${ring}()`,
-      ),
+          )
+        : `
+  drop trigger if exists ${quote(`${name}_ring`)} on ${outbox};`,
     ].join('')}
 end`)};
 `,
@@ -118,6 +128,13 @@ drop function if exists ${ring}();
 drop sequence if exists ${bell};
 `,
   };
+}
+
+/** The option `notify`, or its default. Throws TypeError. */
+export function requireNotify(notify: unknown = true): boolean {
+  if (typeof notify !== 'boolean')
+    throw new ArgumentTypeError(`notify must be a boolean, got ${typeof notify}`);
+  return notify;
 }
 
 /** A text that may have any quotes in it, as it stands in SQL. */

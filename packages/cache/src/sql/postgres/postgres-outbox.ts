@@ -21,21 +21,31 @@ import type { PostgresClient, PostgresConnections } from './postgres-pool.js';
 import { schemaOf } from './postgres-table.js';
 
 const RECHECK_MS = 5_000;
+/** Where nobody notifies. */
+const SILENT_RECHECK_MS = 100;
 /** The bell is set that often at most: so often, at most, is the lock of notifications taken. */
 const SET_EVERY_MS = 100;
 /** The first pause while older transactions have not ended; it doubles. */
 const UNSETTLED_MS = 20;
 
 export class PostgresOutbox implements Outbox {
-  readonly recheckMs = RECHECK_MS;
+  readonly recheckMs: number;
   readonly #connections: PostgresConnections;
   readonly #schema: string | undefined;
   readonly #options: SourceTable;
+  readonly #notifies: boolean;
 
-  constructor(connections: PostgresConnections, schema: string | undefined, options: SourceTable) {
+  constructor(
+    connections: PostgresConnections,
+    schema: string | undefined,
+    options: SourceTable,
+    notifies: boolean,
+  ) {
     this.#connections = connections;
     this.#schema = schema;
     this.#options = options;
+    this.#notifies = notifies;
+    this.recheckMs = notifies ? RECHECK_MS : SILENT_RECHECK_MS;
   }
 
   /** Takes a connection for the reader alone. */
@@ -44,7 +54,7 @@ export class PostgresOutbox implements Outbox {
     const name = outboxName(this.#options);
     const schema = await schemaOf(this.#connections, this.#schema, table, signal);
     const client = await this.#connections.connect(signal);
-    const reader = new PostgresOutboxReader(this.#connections, client, schema, name);
+    const reader = new PostgresOutboxReader(this.#connections, client, { schema, name }, this.#notifies);
     try {
       if (!(await reader.listen())) throw new SqlOutboxError(table, name);
       return reader;
@@ -61,6 +71,7 @@ class PostgresOutboxReader implements OutboxReader {
   readonly #outbox: string;
   readonly #bell: string;
   #channel = '';
+  readonly #hasBell: boolean;
   /** Transactions before it have ended, and their lines have been read. */
   #floor = '0';
   /** The oldest transaction that had not ended at the last read. */
@@ -73,9 +84,16 @@ class PostgresOutboxReader implements OutboxReader {
   #failure: Error | undefined;
   #wake: (() => void) | undefined;
 
-  constructor(connections: PostgresConnections, client: PostgresClient, schema: string, name: string) {
+  /** @param hasBell Whether somebody rings it. */
+  constructor(
+    connections: PostgresConnections,
+    client: PostgresClient,
+    { schema, name }: { readonly schema: string; readonly name: string },
+    hasBell: boolean,
+  ) {
     this.#connections = connections;
     this.#client = client;
+    this.#hasBell = hasBell;
     this.#outbox = `${quote(schema)}.${quote(name)}`;
     this.#bell = `${quote(schema)}.${quote(`${name}_bell`)}`;
     client.on('notification', this.#onNotification);
@@ -91,7 +109,7 @@ class PostgresOutboxReader implements OutboxReader {
     );
     if (typeof oid !== 'string' || typeof bell !== 'string') return false;
     this.#channel = `mortise_${oid}`;
-    await this.#query(`listen ${this.#channel}`, []);
+    if (this.#hasBell) await this.#query(`listen ${this.#channel}`, []);
     return true;
   }
 
@@ -112,7 +130,10 @@ class PostgresOutboxReader implements OutboxReader {
     const changes = lines
       .filter(([, , , seq]) => seq !== null)
       .map(([, , tx, seq, id]) => ({ id: id as string, key: [tx as string, seq as string] }));
-    this.#floor = changes.length < limit ? oldest : changes.at(-1)!.key[0]!;
+    const last = changes.at(-1);
+    this.#floor = oldest;
+    // There are more lines, and below them those of transactions that have not ended.
+    if (last && changes.length === limit && BigInt(last.key[0]!) < this.#oldest) this.#floor = last.key[0]!;
     return changes;
   }
 
@@ -130,6 +151,7 @@ class PostgresOutboxReader implements OutboxReader {
       this.#isRung = false;
       return;
     }
+    if (!this.#hasBell) return this.#sleep(atMostMs, signal);
     if (this.#setAt === undefined) {
       const pauseMs = this.#setAgainAt - performance.now();
       if (pauseMs > 0) return this.#sleep(Math.min(pauseMs, atMostMs), signal);

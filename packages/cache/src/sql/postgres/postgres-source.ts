@@ -1,5 +1,5 @@
 /** Rows of a PostgreSQL table, for `RowCache`. */
-import { requireDuration, requireInteger } from '@mortise/redis';
+import { ArgumentTypeError, requireDuration, requireInteger } from '@mortise/redis';
 import { requireIdentifier } from '../identifier.js';
 import type { SqlRow } from '../json-value.js';
 import { setOutbox } from '../outbox.js';
@@ -7,11 +7,11 @@ import { loadQuery, resolveSourceOptions } from '../source-options.js';
 import type { SourceOptions, SourceTable } from '../source-options.js';
 import { MAX_NAME_BYTES } from './limits.js';
 import { PostgresOutbox } from './postgres-outbox.js';
-import { postgresOutboxSql } from './postgres-outbox-sql.js';
+import { outboxName, postgresOutboxSql, requireNotify } from './postgres-outbox-sql.js';
 import type { PostgresOutboxOptions } from './postgres-outbox-sql.js';
-import { PostgresConnections } from './postgres-pool.js';
-import type { PostgresPool, PostgresTarget } from './postgres-pool.js';
-import { describeTable, schemaOf } from './postgres-table.js';
+import { PostgresConnections, sqlStateOf } from './postgres-pool.js';
+import type { PostgresPool, PostgresResult, PostgresTarget } from './postgres-pool.js';
+import { describeTable, requireOutboxTable, schemaOf } from './postgres-table.js';
 import type { PostgresTable } from './postgres-table.js';
 import { jsonTypes } from './postgres-values.js';
 
@@ -26,11 +26,21 @@ export interface PostgresSourceOptions extends SourceOptions {
   readonly maxConnections?: number;
   /** How long connecting, or waiting for a connection, may take, in ms, up to 10 minutes. Default 5,000. With `url` alone. */
   readonly connectTimeoutMs?: number;
+  /**
+   * Whether the outbox wakes its feed by a notification. False for a table that is written by transactions of two phases (PREPARE TRANSACTION), which
+   * PostgreSQL refuses after one; its feed looks at the outbox every `recheckMs`, by default 100 ms. Default true.
+   */
+  readonly notify?: boolean;
 }
+
+/** Errors of data, of which a text that its type cannot read is one. */
+const DATA_ERROR = /^22/;
 
 interface Prepared {
   readonly table: PostgresTable;
   readonly text: string;
+  /** The same with ids compared as texts; undefined where no id that is asked for fails the query. */
+  readonly byText: string | undefined;
 }
 
 /** Loads rows by id from PostgreSQL 13 or later, a batch by one query. */
@@ -38,6 +48,7 @@ export class PostgresSource<Row extends object = SqlRow> {
   readonly #options: SourceTable;
   readonly #schema: string | undefined;
   readonly #connections: PostgresConnections;
+  readonly #notify: boolean;
   #prepared: Prepared | undefined;
 
   /**
@@ -52,12 +63,14 @@ export class PostgresSource<Row extends object = SqlRow> {
       this.#options.table,
       resolveTarget(options, this.#options.queryTimeoutMs),
     );
-    setOutbox(this, new PostgresOutbox(this.#connections, this.#schema, this.#options));
+    this.#notify = requireNotify(options.notify);
+    setOutbox(this, new PostgresOutbox(this.#connections, this.#schema, this.#options, this.#notify));
   }
 
   /**
    * The rows that are there, by id; bound, so it can be handed to a `RowCache` as it is. One query (`= any($1)` with the id's own type);
-   * the first one is preceded by a look into the catalogue. Values become JSON: an int8 a number, or its digits where a number would
+   * the first one is preceded by a look into the catalogue. Where the id is no whole number, UUID or text, and one that is asked for cannot be of its
+   * type, the query fails, and a second one compares texts, without the index. Values become JSON: an int8 a number, or its digits where a number would
    * not be exact; numeric, date, time and interval their text, a timestamptz ISO 8601 in UTC; bytea base64; NaN and infinities
    * their names; the rest as `pg` reads it. Rejects with SqlSchemaError (ERR_SQL_SCHEMA) when the table or a column isn't there,
    * SqlTimeoutError (ERR_SQL_TIMEOUT) after `queryTimeoutMs`, SqlClosedError (ERR_SQL_CLOSED) after `close`, with the reason of the
@@ -68,11 +81,9 @@ export class PostgresSource<Row extends object = SqlRow> {
     if (ids.length === 0) return rows;
     try {
       this.#prepared ??= await this.#prepare(signal);
-      const { table, text } = this.#prepared;
-      const asked = new Set(ids.filter(table.isId));
+      const asked = new Set(ids.filter(this.#prepared.table.isId));
       if (asked.size === 0) return rows;
-      const values = [[...asked]];
-      const found = await this.#connections.query({ text, values, types: jsonTypes }, signal);
+      const found = await this.#find(this.#prepared, [...asked], signal);
       const names = found.fields.map(({ name }) => name);
       for (const [id, ...columns] of found.rows) {
         // Types like citext find "A" for "a" too, which isn't its id.
@@ -90,10 +101,15 @@ export class PostgresSource<Row extends object = SqlRow> {
 
   /**
    * Makes the outbox and its triggers where they are missing, by what `postgresOutboxSql` prints, in the schema of the table. May be repeated, also
-   * by several processes at once; needs the rights of the table's owner. Without a `ChangeFeed` that reads it the outbox grows.
+   * by several processes at once; needs the rights of the table's owner. Without a `ChangeFeed` that reads it the outbox grows. Rejects with
+   * SqlSchemaError (ERR_SQL_SCHEMA) when the table or its id isn't there, it is a view, or the outbox would be a table of something else:
+   * then nothing is made, for a trigger that fails would fail every writer.
    */
   async installOutbox(): Promise<void> {
-    const { install } = postgresOutboxSql(await this.#outboxOptions());
+    const options = await this.#outboxOptions();
+    const { install } = postgresOutboxSql(options);
+    await describeTable(this.#connections, this.#schema, { ...this.#options, columns: undefined });
+    await requireOutboxTable(this.#connections, { ...options, outbox: outboxName(options) });
     await this.#connections.run(install);
   }
 
@@ -115,28 +131,43 @@ export class PostgresSource<Row extends object = SqlRow> {
   async #outboxOptions(): Promise<PostgresOutboxOptions> {
     const { table, id, outbox } = this.#options;
     const schema = await schemaOf(this.#connections, this.#schema, table);
-    return { schema, table, id, ...(outbox !== undefined && { outbox }) };
+    return { schema, table, id, notify: this.#notify, ...(outbox !== undefined && { outbox }) };
+  }
+
+  async #find(
+    { text, byText }: Prepared,
+    ids: readonly string[],
+    signal: AbortSignal | undefined,
+  ): Promise<PostgresResult> {
+    const query = { values: [ids], types: jsonTypes };
+    try {
+      return await this.#connections.query({ ...query, text }, signal);
+    } catch (error) {
+      // Only the server knows which texts are dates, say, and it doesn't tell beforehand.
+      if (byText === undefined || !DATA_ERROR.test(sqlStateOf(error) ?? '')) throw error;
+      return this.#connections.query({ ...query, text: byText }, signal);
+    }
   }
 
   async #prepare(signal?: AbortSignal): Promise<Prepared> {
     const table = await describeTable(this.#connections, this.#schema, this.#options, signal);
-    const text = loadQuery(this.#options, {
-      from: table.name,
-      id: this.#options.id,
-      among: `= any($1::${table.idType}[])`,
-      keyType: 'text',
-    });
-    return { table, text };
+    const parts = { from: table.name, id: this.#options.id, keyType: 'text' };
+    const text = loadQuery(this.#options, { ...parts, among: `= any($1::${table.idType}[])` });
+    const byText = table.isChecked
+      ? undefined
+      : loadQuery(this.#options, { ...parts, among: '= any($1::text[])', isByText: true });
+    return { table, text, byText };
   }
 }
 
 function resolveTarget(options: PostgresSourceOptions, queryTimeoutMs: number): PostgresTarget {
   const { url, pool, maxConnections = 4, connectTimeoutMs = 5_000 } = options;
-  if ((url === undefined) === (pool === undefined)) throw new TypeError('either url or pool must be given');
+  if ((url === undefined) === (pool === undefined))
+    throw new ArgumentTypeError('either url or pool must be given');
   if (url !== undefined && (typeof url !== 'string' || !/^postgres(ql)?:\/\//.test(url)))
-    throw new TypeError('url must begin with postgres:// or postgresql://');
+    throw new ArgumentTypeError('url must begin with postgres:// or postgresql://');
   if (pool !== undefined && typeof pool?.connect !== 'function')
-    throw new TypeError('pool must be a Pool of pg');
+    throw new ArgumentTypeError('pool must be a Pool of pg');
   return {
     url,
     pool,

@@ -12,6 +12,8 @@ export interface PostgresTable {
   readonly idType: string;
   /** Whether a text can be an id of that type. The others are not asked for: one of them would fail the whole query. */
   readonly isId: (id: string) => boolean;
+  /** Whether nothing that `isId` lets pass fails the query. */
+  readonly isChecked: boolean;
 }
 
 /** The largest whole number of each type. */
@@ -22,6 +24,8 @@ const LIMITS: Readonly<Record<string, bigint>> = {
   oid: 2n ** 32n,
 };
 const WHOLE = /^(0|-?[1-9]\d{0,18})$/;
+/** Any text without NUL is one of these. */
+const TEXTS = new Set(['text', 'varchar', 'bpchar', 'name', 'citext']);
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 // A domain stands for the type that it is made from.
@@ -70,7 +74,30 @@ export async function describeTable(
     if (!types.has(column)) throw new SqlSchemaError(table, `has no column ${JSON.stringify(column)}`);
   }
   const [typeSchema, type] = types.get(id)!;
-  return { name, idType: `${quote(typeSchema)}.${quote(type)}`, isId: isIdOf(type) };
+  const isChecked = LIMITS[type] !== undefined || type === 'uuid' || TEXTS.has(type);
+  return { name, idType: `${quote(typeSchema)}.${quote(type)}`, isId: isIdOf(type), isChecked };
+}
+
+const KINDS = `
+select (select relkind::text from pg_catalog.pg_class where oid = pg_catalog.to_regclass($1)),
+  array(select attname::text from pg_catalog.pg_attribute
+    where attrelid = pg_catalog.to_regclass($2) and attnum > 0 and not attisdropped order by attnum)`;
+
+/** What an outbox has, as `postgresOutboxSql` makes it. */
+const OUTBOX_COLUMNS = ['tx', 'seq', 'id', 'rings'];
+
+/** Throws SqlSchemaError for a table that cannot have such triggers, and where the outbox would be a table that is none. */
+export async function requireOutboxTable(
+  connections: PostgresConnections,
+  { schema, table, outbox }: { readonly schema?: string; readonly table: string; readonly outbox: string },
+): Promise<void> {
+  const values = [tableName(schema, table), tableName(schema, outbox)];
+  const { rows } = await connections.query({ text: KINDS, values });
+  const [kind, columns] = rows[0] as [string | null, string[]];
+  if (kind !== 'r' && kind !== 'p')
+    throw new SqlSchemaError(table, 'is no table of this database, so no triggers can note its changes');
+  if (columns.length > 0 && OUTBOX_COLUMNS.some((column) => !columns.includes(column)))
+    throw new SqlSchemaError(outbox, 'is there, and is no outbox');
 }
 
 function isIdOf(type: string): (id: string) => boolean {

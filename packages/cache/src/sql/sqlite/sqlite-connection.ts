@@ -99,7 +99,7 @@ export class SqliteConnection {
         all: async (sql, ...parameters) =>
           (await (await prepare(sql)).all(...parameters)) as readonly unknown[][],
         run: async (sql, ...parameters) => void (await (await prepare(sql)).run(...parameters)),
-        exec: async (sql) => void (await database.exec(sql)),
+        transact: (sql) => transact(database, sql),
       });
     } catch (error) {
       this.#drop();
@@ -150,6 +150,27 @@ export interface SqliteQueries {
   all(sql: string, ...parameters: unknown[]): Promise<readonly unknown[][]>;
   /** As `all`, for a statement that gives no rows. */
   run(sql: string, ...parameters: unknown[]): Promise<void>;
-  /** Any number of statements. */
-  exec(sql: string): Promise<void>;
+  /** Any number of statements: all or none of them, while nobody else writes. */
+  transact(sql: string): Promise<void>;
+}
+
+/** How SQLite says that somebody else has begun one on a connection that was given. */
+const IS_NESTED = /within a transaction/;
+
+async function transact(database: SqliteDatabase, sql: string): Promise<void> {
+  try {
+    // One call: the threads of libsql are few, and while others wait in all of them for our lock, a second one would wait for them.
+    await database.exec(`begin immediate; ${sql} commit`);
+  } catch (error) {
+    if (!IS_NESTED.test(String(error))) await rollBack(database);
+    throw error;
+  }
+}
+
+async function rollBack(database: SqliteDatabase): Promise<void> {
+  try {
+    await database.exec('rollback');
+  } catch {
+    // It had not begun, or SQLite has done it itself, as when the disk is full.
+  }
 }

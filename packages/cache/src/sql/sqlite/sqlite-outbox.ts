@@ -4,7 +4,7 @@
  * would only say that a look is worth while.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { SqlOutboxError } from '../../errors.js';
+import { SqlOutboxError, SqlSchemaError } from '../../errors.js';
 import { quote, requireIdentifier } from '../identifier.js';
 import type { Change, Outbox, OutboxReader, OutboxSql } from '../outbox.js';
 import { MAX_NAME_BYTES } from './limits.js';
@@ -55,6 +55,20 @@ drop trigger if exists ${trigger('delete')};
 drop table if exists ${outbox};
 `,
   };
+}
+
+/** Throws SqlSchemaError for a table that cannot have such triggers, and where the outbox would be a table that is none. */
+export async function requireOutboxTable(
+  queries: SqliteQueries,
+  table: string,
+  outbox: string,
+): Promise<void> {
+  const kinds = await queries.all('select type from pragma_table_list(?)', table);
+  if (!kinds.some(([kind]) => kind === 'table'))
+    throw new SqlSchemaError(table, 'is no table of the file, so no triggers can note its changes');
+  const columns = await queries.all('select name from pragma_table_xinfo(?)', outbox);
+  const names = columns.map(([name]) => name).join(' ');
+  if (names !== '' && names !== 'seq id') throw new SqlSchemaError(outbox, 'is there, and is no outbox');
 }
 
 export class SqliteOutbox implements Outbox {

@@ -1,5 +1,5 @@
 /** Rows of a table in a SQLite file, for `RowCache`. */
-import { requireDuration } from '@mortise/redis';
+import { ArgumentRangeError, ArgumentTypeError, requireDuration } from '@mortise/redis';
 import { SqlSchemaError } from '../../errors.js';
 import { quote } from '../identifier.js';
 import { toJsonValue } from '../json-value.js';
@@ -11,7 +11,7 @@ import type { SourceOptions, SourceTable } from '../source-options.js';
 import { MAX_NAME_BYTES } from './limits.js';
 import { SqliteConnection } from './sqlite-connection.js';
 import type { SqliteDatabase, SqliteQueries, SqliteTarget } from './sqlite-connection.js';
-import { SqliteOutbox, sqliteOutboxSql } from './sqlite-outbox.js';
+import { outboxName, requireOutboxTable, SqliteOutbox, sqliteOutboxSql } from './sqlite-outbox.js';
 
 export interface SqliteSourceOptions extends SourceOptions {
   /** The file. The source opens it at its first query, in WAL mode, which stays with the file, and shares it with any number of processes. */
@@ -83,15 +83,23 @@ export class SqliteSource<Row extends object = SqlRow> {
 
   /**
    * Makes the outbox and its triggers where they are missing: what `sqliteOutboxSql` prints. May be repeated, also by several processes
-   * at once. Without a `ChangeFeed` that reads it the outbox grows.
+   * at once. Without a `ChangeFeed` that reads it the outbox grows. Rejects with SqlSchemaError (ERR_SQL_SCHEMA) when the table or its id isn't
+   * there, it is a view, or the outbox would be a table of something else: then nothing is made, for a trigger that fails would fail every writer.
    */
   async installOutbox(): Promise<void> {
-    await this.#exec(this.#outboxSql.install);
+    const { table, id, queryTimeoutMs } = this.#options;
+    const { install } = this.#outboxSql;
+    await this.#connection.run(async (queries) => {
+      await typesOf(queries, table, [id]);
+      await requireOutboxTable(queries, table, outboxName(this.#options));
+      await queries.transact(install);
+    }, queryTimeoutMs);
   }
 
   /** Removes the outbox and its triggers. May be repeated. */
   async removeOutbox(): Promise<void> {
-    await this.#exec(this.#outboxSql.remove);
+    const { remove } = this.#outboxSql;
+    await this.#connection.run((queries) => queries.transact(remove), this.#options.queryTimeoutMs);
   }
 
   /** Resolves when the running query has ended; those behind it are refused. Idempotent. */
@@ -107,26 +115,22 @@ export class SqliteSource<Row extends object = SqlRow> {
     const { table, id, outbox } = this.#options;
     return sqliteOutboxSql({ table, id, ...(outbox !== undefined && { outbox }) });
   }
-
-  #exec(sql: string): Promise<void> {
-    // All or nothing, and one process at a time.
-    const atomic = `begin immediate; ${sql} commit`;
-    return this.#connection.run((queries) => queries.exec(atomic), this.#options.queryTimeoutMs);
-  }
 }
 
 function resolveTarget({ path, database, busyTimeoutMs }: SqliteSourceOptions): SqliteTarget {
   if ((path === undefined) === (database === undefined))
-    throw new TypeError('either path or database must be given');
+    throw new ArgumentTypeError('either path or database must be given');
   if (path !== undefined && (typeof path !== 'string' || path === ''))
-    throw new TypeError('path must be the path of a file');
+    throw new ArgumentTypeError('path must be the path of a file');
   if (path === ':memory:')
-    throw new RangeError('path ":memory:" is a database that nobody else can fill: give it as database');
+    throw new ArgumentRangeError(
+      'path ":memory:" is a database that nobody else can fill: give it as database',
+    );
   if (
     database !== undefined &&
     (typeof database?.prepare !== 'function' || typeof database.exec !== 'function')
   )
-    throw new TypeError('database must be a Database of libsql');
+    throw new ArgumentTypeError('database must be a Database of libsql');
   return {
     path,
     database,
@@ -137,14 +141,24 @@ function resolveTarget({ path, database, busyTimeoutMs }: SqliteSourceOptions): 
   };
 }
 
-async function loadSqlOf(queries: SqliteQueries, options: SourceTable): Promise<string> {
-  const { table, columns = [] } = options;
+/** The declared types of the columns of a table. Throws SqlSchemaError when it, or one of those that are needed, isn't there. */
+async function typesOf(
+  queries: SqliteQueries,
+  table: string,
+  needed: readonly string[],
+): Promise<Map<string, string>> {
   const found = await queries.all('select name, type from pragma_table_xinfo(?)', table);
   if (found.length === 0) throw new SqlSchemaError(table, 'does not exist');
   const types = new Map(found.map(([name, type]) => [name as string, type as string]));
-  for (const column of [options.id, ...columns]) {
+  for (const column of needed) {
     if (!types.has(column)) throw new SqlSchemaError(table, `has no column ${JSON.stringify(column)}`);
   }
+  return types;
+}
+
+async function loadSqlOf(queries: SqliteQueries, options: SourceTable): Promise<string> {
+  const { table, columns = [] } = options;
+  const types = await typesOf(queries, table, [options.id, ...columns]);
   const type = types.get(options.id)!;
   if (!isComparedByText(type)) {
     const declared = type === '' ? 'no type' : `the type ${type}`;

@@ -1,0 +1,391 @@
+import { describe, expect, jest, test } from '@jest/globals';
+import type { RowCache } from '@mortise/cache';
+import { connect, until } from '@mortise/test-kit';
+import type { ShardKeys } from '../src/keys.js';
+import { DEFAULTS } from '../src/options.js';
+import type { RefreshOptions } from '../src/options.js';
+import { Claims } from '../src/rows/claims.js';
+import type { Claim, Committed, Outcome } from '../src/rows/claims.js';
+import { tableOf } from '../src/rows/refreshed-table.js';
+import { changeFeedMark } from '../src/scripts.gen.js';
+import { cacheOf, Database, refresh } from './fixture.js';
+import type { Item } from './fixture.js';
+
+const redis = connect();
+const HOUR = { everyMs: 3_600_000 };
+const IDS = Array.from({ length: 20 }, (_, index) => `row ${index}`);
+
+interface Options extends Partial<RefreshOptions> {
+  readonly vanished?: 'tombstone';
+}
+
+/** Rows that were loaded once, together. */
+class Packed {
+  readonly rows: RowCache<Item>;
+  readonly keys: ShardKeys;
+  readonly claims: Claims;
+
+  private constructor({ vanished, ...options }: Options) {
+    this.rows = cacheOf(redis, new Database(), { ...(vanished && { vanished }) });
+    this.keys = tableOf(this.rows).keys.shards[0]!;
+    this.claims = this.claimsWith(options);
+  }
+
+  static async make(options: Options = {}): Promise<Packed> {
+    const made = new Packed(options);
+    await Promise.all(IDS.map((id) => made.rows.schedule(id, HOUR)));
+    await made.commit(await made.claims.claim(), 'first');
+    expect(await made.packs()).toHaveLength(1);
+    expect(await redis.exists(made.keys.due)).toBe(0);
+    return made;
+  }
+
+  claimsWith(options: Partial<RefreshOptions>): Claims {
+    return new Claims(redis, tableOf(this.rows), this.keys, { ...DEFAULTS, ...options });
+  }
+
+  value(name: string): Outcome {
+    return tableOf(this.rows).codec.encode({ name }, '1700000000000');
+  }
+
+  /** All rows of the claim with that name, but for those with an outcome of their own. */
+  commit(claim: Claim, name: string, others: Record<string, Outcome> = {}): Promise<Committed> {
+    const outcomes = new Map(claim.ids.map((id) => [id, others[id] ?? this.value(name)]));
+    return this.claims.commit(claim, { outcomes, isSourceDown: false });
+  }
+
+  packs(): Promise<string[]> {
+    return redis.zrange(this.keys.packs, '0', '-1');
+  }
+
+  /** All that is not leased. */
+  async makeDue(at = 1): Promise<void> {
+    for (const pack of await this.packs()) await redis.zadd(this.keys.packs, at, pack);
+  }
+
+  async claimDue(claims = this.claims): Promise<Claim> {
+    await this.makeDue();
+    return claims.claim();
+  }
+
+  /** The names of the rows, with how many have each. */
+  async names(): Promise<Record<string, number>> {
+    const names: Record<string, number> = {};
+    for (const { name } of (await this.rows.getMany(IDS)).values()) names[name] = (names[name] ?? 0) + 1;
+    return names;
+  }
+}
+
+describe('a pack', () => {
+  test('is claimed and committed as one, and each of its rows tells where it stands', async () => {
+    const packed = await Packed.make();
+    const { rows } = packed;
+    expect(await rows.stats()).toMatchObject({ scheduled: 20, loaded: 20, due: 0, lagMs: 0 });
+    const state = await rows.inspect('row 3');
+    expect(state).toMatchObject({ row: { name: 'first' }, everyMs: HOUR.everyMs, failures: 0 });
+    expect(state!.nextInMs).toBeGreaterThan(HOUR.everyMs - 60_000);
+    expect(state!.ageMs).toBeLessThan(60_000);
+
+    await packed.makeDue();
+    expect(await rows.stats()).toMatchObject({ scheduled: 20, due: 20 });
+    expect((await rows.stats()).lagMs).toBeGreaterThan(1_000_000);
+    const claim = await packed.claims.claim();
+    expect(claim.ids.toSorted()).toEqual(IDS.toSorted());
+    expect(await packed.claims.claim()).toMatchObject({ ids: [], packs: [] });
+    expect(await rows.stats()).toMatchObject({ due: 0 });
+    const { held, unchanged, nextInMs } = await packed.commit(claim, 'first', {
+      'row 5': packed.value('changed'),
+    });
+    expect([held, unchanged]).toEqual([20, 19]);
+    expect(nextInMs).toBeGreaterThan(HOUR.everyMs - 60_000);
+    expect(await packed.names()).toEqual({ first: 19, changed: 1 });
+    const { unchanged: again } = await packed.commit(await packed.claimDue(), 'first', {
+      'row 5': packed.value('changed'),
+    });
+    expect(again).toBe(20);
+  });
+
+  test('is given again when its lease has ended, and the result of the old lease is refused', async () => {
+    const packed = await Packed.make({ leaseMs: 500 });
+    const old = await packed.claimDue();
+    const current = await until('the lease to end', async () => {
+      const claim = await packed.claims.claim();
+      return claim.ids.length > 0 && claim;
+    });
+    expect(current.ids).toHaveLength(20);
+    for (const outcome of ['gone', 'failed', packed.value('old')] as const) {
+      const outcomes = new Map(IDS.map((id) => [id, outcome]));
+      expect(await packed.claims.commit(old, { outcomes, isSourceDown: false })).toMatchObject({ held: 0 });
+    }
+    expect(await packed.names()).toEqual({ first: 20 });
+    expect(await packed.commit(current, 'new')).toMatchObject({ held: 20 });
+    expect(await packed.commit(current, 'twice')).toMatchObject({ held: 0 });
+    expect(await packed.names()).toEqual({ new: 20 });
+    expect(await packed.rows.stats()).toMatchObject({ scheduled: 20, loaded: 20, failing: 0 });
+  });
+
+  test('loses rows that are changed while they are loaded, whose results are not stored', async () => {
+    const packed = await Packed.make();
+    const { rows } = packed;
+    const claim = await packed.claimDue();
+    expect(await rows.unschedule('row 2')).toBe(true);
+    expect(await rows.refresh('row 3')).toBe(true);
+    await rows.schedule('row 4', { everyMs: 1_000 });
+    await rows.schedule('row 5', HOUR);
+    await rows.unschedule('row 6');
+    await rows.schedule('row 6', HOUR);
+    const { held, nextInMs } = await packed.commit(claim, 'late', {
+      'row 2': packed.value('no'),
+      'row 3': 'gone',
+    });
+    expect([held, nextInMs]).toEqual([16, 0]);
+    expect(await packed.names()).toEqual({ late: 16, first: 2 });
+    expect(await rows.stats()).toMatchObject({ scheduled: 19, loaded: 18, due: 3 });
+    const second = await packed.claims.claim();
+    expect(second.ids.toSorted()).toEqual(['row 3', 'row 4', 'row 6']);
+    expect(await packed.commit(second, 'new')).toMatchObject({ held: 3 });
+    expect(await rows.inspect('row 4')).toMatchObject({ row: { name: 'new' }, everyMs: 1_000 });
+    // What has left is not claimed with the pack again.
+    expect((await packed.claimDue()).ids).toHaveLength(16);
+  });
+
+  test('loses rows that are gone or failed, and keeps the others', async () => {
+    const packed = await Packed.make();
+    const { rows } = packed;
+    const others = { 'row 1': 'gone', 'row 2': 'failed', 'row 3': 'skipped' } as const;
+    const { held } = await packed.commit(await packed.claimDue(), 'new', others);
+    expect(held).toBe(20);
+    expect(await rows.get('row 1')).toBeNull();
+    expect(await packed.names()).toEqual({ new: 17, first: 2 });
+    expect(await rows.inspect('row 2')).toMatchObject({ failures: 1, everyMs: HOUR.everyMs });
+    expect(await rows.stats()).toMatchObject({ scheduled: 19, loaded: 19, failing: 1 });
+    expect(await redis.pttl(packed.keys.due)).toBeGreaterThan(0);
+    await redis.zadd(packed.keys.due, 1, 'row 2', 1, 'row 3');
+    const rest = await packed.claims.claim();
+    expect(rest.ids.toSorted()).toEqual(['row 2', 'row 3']);
+    expect(rest.states.map((state) => state!.everyMs)).toEqual([HOUR.everyMs, HOUR.everyMs]);
+    await packed.commit(rest, 'new');
+    expect(await packed.names()).toEqual({ new: 19 });
+    expect(await rows.stats()).toMatchObject({ failing: 0 });
+  });
+
+  test('keeps no tombstone', async () => {
+    const packed = await Packed.make({ vanished: 'tombstone' });
+    await packed.commit(await packed.claimDue(), 'first', { 'row 1': 'gone' });
+    expect(await packed.rows.get('row 1')).toBeNull();
+    expect(await packed.rows.stats()).toMatchObject({ scheduled: 20, due: 0 });
+    expect((await packed.claimDue()).ids).toHaveLength(19);
+    expect(await redis.zcard(packed.keys.due)).toBe(1);
+  });
+
+  test('of which no row is left goes away', async () => {
+    const packed = await Packed.make();
+    const all = Object.fromEntries(IDS.map((id) => [id, 'gone'] as const));
+    await packed.commit(await packed.claimDue(), 'first', all);
+    expect(await redis.exists(packed.keys.packs, packed.keys.packed, packed.keys.rows, packed.keys.due)).toBe(
+      0,
+    );
+    const second = await Packed.make();
+    await Promise.all(IDS.map((id) => second.rows.unschedule(id)));
+    expect(await second.claimDue()).toMatchObject({ ids: [], nextInMs: Infinity });
+    expect(await redis.exists(second.keys.packs, second.keys.packed, second.keys.rows)).toBe(0);
+  });
+
+  test('stays as it is while the source is down, and a probe takes a single row', async () => {
+    const packed = await Packed.make({ minBackoffMs: 1, maxBackoffMs: 1 });
+    const { rows } = packed;
+    const failed = { outcomes: new Map(), isSourceDown: true };
+    expect(await packed.claims.commit(await packed.claimDue(), failed)).toMatchObject({ held: 20 });
+    expect(await packed.packs()).toHaveLength(1);
+    expect(await rows.stats()).toMatchObject({ shardsDown: 1, due: 20, scheduled: 20, failing: 0 });
+    const probe = await until('the end of the pause', async () => {
+      const claim = await packed.claims.claim();
+      return claim.ids.length > 0 && claim;
+    });
+    expect(probe).toMatchObject({ isProbe: true, nextInMs: 0 });
+    expect(probe.ids).toHaveLength(1);
+    await packed.commit(probe, 'back');
+    expect(await packed.names()).toEqual({ back: 1, first: 19 });
+    expect(await rows.stats()).toMatchObject({ due: 19, scheduled: 20 });
+  });
+
+  test('that is larger than a batch is dissolved, without those that have left', async () => {
+    const packed = await Packed.make();
+    const claims = packed.claimsWith({ batch: 6 });
+    await packed.rows.unschedule('row 7');
+    await packed.makeDue();
+    const sizes: number[] = [];
+    for (;;) {
+      const { ids } = await claims.claim();
+      if (ids.length === 0) break;
+      sizes.push(ids.length);
+    }
+    expect(sizes).toEqual([6, 6, 6, 1]);
+    expect(await packed.packs()).toEqual([]);
+    expect(await redis.pttl(packed.keys.due)).toBeGreaterThan(0);
+    expect(await packed.rows.inspect('row 8')).toMatchObject({
+      row: { name: 'first' },
+      everyMs: HOUR.everyMs,
+    });
+  });
+
+  test('of few rows joins others', async () => {
+    const packed = await Packed.make({ batch: 100 });
+    const more = Array.from({ length: 10 }, (_, index) => `more ${index}`);
+    await Promise.all(more.map((id) => packed.rows.schedule(id, HOUR)));
+    await packed.commit(await packed.claims.claim(), 'first');
+    expect(await packed.packs()).toHaveLength(2);
+    const both = await packed.claimDue();
+    expect(both.packs).toHaveLength(2);
+    expect(await packed.commit(both, 'second')).toMatchObject({ held: 30 });
+    expect(await packed.packs()).toHaveLength(1);
+    expect((await packed.claimDue()).ids.toSorted()).toEqual([...IDS, ...more].toSorted());
+    expect(await redis.hlen(packed.keys.packed)).toBe(2);
+  });
+
+  test('joins no others when a row has left one of them', async () => {
+    const packed = await Packed.make({ batch: 100 });
+    const more = Array.from({ length: 10 }, (_, index) => `more ${index}`);
+    await Promise.all(more.map((id) => packed.rows.schedule(id, HOUR)));
+    await packed.commit(await packed.claims.claim(), 'first');
+    const both = await packed.claimDue();
+    await packed.rows.unschedule('more 3');
+    expect(await packed.commit(both, 'second')).toMatchObject({ held: 29 });
+    expect(await packed.packs()).toHaveLength(2);
+    expect(await redis.hexists(packed.keys.rows, 'more 3')).toBe(0);
+    const again = await packed.claimDue();
+    expect(again.ids).toHaveLength(29);
+    await packed.commit(again, 'third');
+    expect(await packed.packs()).toHaveLength(1);
+    expect(await packed.rows.stats()).toMatchObject({ scheduled: 29, loaded: 29, due: 0 });
+  });
+
+  test('takes turns with rows that have none: what has been due for longest comes first', async () => {
+    const packed = await Packed.make({ batch: 20 });
+    const due = Array.from({ length: 25 }, (_, index) => `single ${index}`);
+    await Promise.all(due.map((id) => packed.rows.schedule(id, HOUR)));
+    await packed.makeDue(Date.now() + 1_000_000);
+    const first = await packed.claims.claim();
+    expect(first.ids).toHaveLength(20);
+    expect(first.packs).toEqual([]);
+    const pack = await packed.claimDue();
+    expect(pack.ids).toHaveLength(20);
+    expect(pack.packs).toHaveLength(1);
+    expect(pack.nextInMs).toBe(0);
+    expect((await packed.claims.claim()).ids).toHaveLength(5);
+  });
+
+  test('of more than a MiB is stored in several scripts', async () => {
+    const packed = await Packed.make();
+    const claim = await packed.claimDue();
+    await packed.rows.unschedule('row 4');
+    const large = packed.value('x'.repeat(200_000));
+    const outcomes = new Map(IDS.map((id) => [id, large]));
+    const calls = jest.spyOn(redis, 'call');
+    expect(await packed.claims.commit(claim, { outcomes, isSourceDown: false })).toMatchObject({ held: 19 });
+    expect(calls.mock.calls.filter(([command]) => command === 'evalsha')).toHaveLength(4);
+    calls.mockRestore();
+    expect((await packed.rows.getMany(IDS)).size).toBe(19);
+    const again = await packed.claimDue();
+    expect(again.ids).toHaveLength(19);
+    const same = new Map(IDS.map((id) => [id, large]));
+    expect(await packed.claims.commit(again, { outcomes: same, isSourceDown: false })).toMatchObject({
+      unchanged: 19,
+    });
+  });
+
+  test('loads a value again that was lost', async () => {
+    const packed = await Packed.make();
+    const { keys, rows } = packed;
+    await redis.del(keys.row('row 1'), keys.row('row 2'));
+    await rows.refresh('row 1');
+    await packed.commit(await packed.claims.claim(), 'first');
+    expect(await rows.get('row 1')).toEqual({ name: 'first' });
+    const [name] = await packed.packs();
+    const header = (await redis.hget(keys.packed, name!))!;
+    await redis.hset(keys.packed, name!, String(Number(header.slice(0, 13)) - 16_000) + header.slice(13));
+    expect(await packed.commit(await packed.claimDue(), 'first')).toMatchObject({ nextInMs: 0 });
+    const lost = await packed.claims.claim();
+    expect(lost.ids).toEqual(['row 2']);
+    await packed.commit(lost, 'first');
+    expect(await packed.names()).toEqual({ first: 20 });
+    expect((await packed.claimDue()).ids).toHaveLength(18);
+  });
+
+  test('does not wait for a clock that has run back', async () => {
+    const packed = await Packed.make();
+    const { keys, claims } = packed;
+    const aheadMs = 6 * HOUR.everyMs;
+    for (const pack of await packed.packs()) await redis.zincrby(keys.packs, aheadMs, pack);
+    expect((await claims.claim()).ids).toEqual([]);
+    const [end, begin] = (await redis.get(keys.lease))!.split(' ').map(Number) as [number, number];
+    await redis.set(keys.lease, `${(end + aheadMs).toFixed(1)} ${begin + aheadMs}`);
+    expect((await claims.claim()).ids).toHaveLength(20);
+  });
+});
+
+test('a change feed leaves a row of a pack alone while it is loaded, then takes it out of it', async () => {
+  const packed = await Packed.make();
+  const { due, rows, packs, packed: hash, wake } = packed.keys;
+  const mark = (...ids: string[]): Promise<unknown> =>
+    changeFeedMark.run(
+      redis,
+      { due, rows, packs, packed: hash, wake, values: ids.map((id) => packed.keys.row(id)) },
+      { publish: 'publish', idleMs: DEFAULTS.idleMs, ids },
+    );
+  const claim = await packed.claimDue();
+  expect(await mark('row 1', 'unknown')).toEqual([2, 0]);
+  expect(await packed.commit(claim, 'new')).toMatchObject({ held: 20 });
+  expect(await mark('unknown', 'row 1', 'row 2')).toEqual([0, 1, 1]);
+  const marked = await packed.claims.claim();
+  expect(marked.ids).toEqual(['row 1', 'row 2']);
+  // Their values are known, so what has not changed isn't stored again.
+  expect(await packed.commit(marked, 'new', { 'row 2': packed.value('changed') })).toMatchObject({
+    unchanged: 1,
+  });
+  expect(await packed.names()).toEqual({ new: 19, changed: 1 });
+  expect((await packed.claimDue()).ids).toHaveLength(18);
+  await packed.makeDue();
+  expect(await mark('row 5')).toEqual([1]);
+  await redis.del(packs, hash);
+  expect(await mark('row 6')).toEqual([0]);
+});
+
+describe('what an evicted key leaves of a pack', () => {
+  test('is not loaded any more without the states of its rows', async () => {
+    const packed = await Packed.make();
+    await redis.del(packed.keys.rows);
+    await packed.rows.schedule('row 1', HOUR);
+    await packed.makeDue();
+    expect((await packed.claims.claim()).ids).toEqual(['row 1']);
+    expect(await packed.packs()).toEqual([]);
+    expect(await redis.exists(packed.keys.packed)).toBe(0);
+  });
+
+  test.each(['packed', 'packs'] as const)('is mended by schedule without %s', async (key) => {
+    const packed = await Packed.make();
+    await redis.del(packed.keys[key]);
+    await packed.rows.schedule('row 1', HOUR);
+    await packed.rows.refresh('row 2');
+    await packed.rows.unschedule('row 3');
+    await packed.makeDue();
+    const claim = await packed.claims.claim();
+    expect(claim.ids).toEqual(['row 1', 'row 2']);
+    await packed.commit(claim, 'new');
+    expect(await packed.names()).toEqual({ new: 2, first: 17 });
+    expect(await packed.rows.stats()).toMatchObject({ scheduled: 19, loaded: 19, due: 0 });
+  });
+});
+
+test('a refresher sleeps until a pack is due, and is woken for a row of it', async () => {
+  const database = new Database().put(...IDS);
+  const rows = cacheOf(redis, database);
+  await rows.scheduleAll(IDS, HOUR);
+  await refresh(redis, rows);
+  await until('a pack', async () => (await redis.zcard(tableOf(rows).keys.shards[0]!.packs)) === 1);
+  database.items.set('row 9', { name: 'changed' });
+  await rows.refresh('row 9');
+  await until('the change', async () => (await rows.get('row 9'))?.name === 'changed');
+  expect(database.loads.filter((id) => id === 'row 9')).toHaveLength(2);
+  expect(database.loads).toHaveLength(21);
+});
