@@ -1,21 +1,21 @@
 /** One run: queues, worker processes, a producer, what is done to them, and the account of every task at the end. */
-import { setTimeout as pause } from "node:timers/promises";
-import type { QueueOptions } from "@mortise/queues";
-import { Queue } from "@mortise/queues";
-import { until } from "@mortise/test-kit";
-import type { Cluster, Redis } from "ioredis";
-import { connectTo } from "../connect.js";
-import { nowUs } from "../locks/clock.js";
-import type { RedisAddress } from "../locks/config.js";
-import type { Account, Evidence, Fault } from "./accountant.js";
-import { account } from "./accountant.js";
-import type { WorkerConfig } from "./config.js";
-import { Executions } from "./executions.js";
-import { Fleet } from "./fleet.js";
-import type { PlannedTask } from "./producer.js";
-import { Producer } from "./producer.js";
-import { Stored } from "./stored.js";
-import { taskId } from "./task-ids.js";
+import { setTimeout as pause } from 'node:timers/promises';
+import type { QueueOptions } from '@mortise/queues';
+import { Queue } from '@mortise/queues';
+import { until } from '@mortise/test-kit';
+import type { Cluster, Redis } from 'ioredis';
+import { connectTo } from '../connect.js';
+import { nowUs } from '../locks/clock.js';
+import type { RedisAddress } from '../locks/config.js';
+import type { Account, Evidence, Fault } from './accountant.js';
+import { account } from './accountant.js';
+import type { WorkerConfig } from './config.js';
+import { Executions } from './executions.js';
+import { Fleet } from './fleet.js';
+import type { PlannedTask } from './producer.js';
+import { Producer } from './producer.js';
+import { Stored } from './stored.js';
+import { taskId } from './task-ids.js';
 
 export interface QueueRunOptions {
   readonly prefix: string;
@@ -23,10 +23,10 @@ export interface QueueRunOptions {
   readonly tasks: number;
   /** Each task lies in one of them, by its number. Default: one named `q`. */
   readonly queues?: readonly string[];
-  readonly queueOptions?: (name: string) => Pick<QueueOptions, "shards" | "keepCancelled">;
+  readonly queueOptions?: (name: string) => Pick<QueueOptions, 'shards' | 'keepCancelled'>;
   /** Default: a task named `work`. */
   readonly plan?: (task: number) => PlannedTask;
-  readonly workers?: WorkerConfig["options"];
+  readonly workers?: WorkerConfig['options'];
   readonly chunk?: number;
   readonly pauseMs?: number;
   /** See `Producer`. */
@@ -35,7 +35,7 @@ export interface QueueRunOptions {
 
 const PATIENCE_MS = 60_000;
 const REPLICATION_LAG_US = 500_000;
-const work = (): PlannedTask => ({ name: "work", payload: null });
+const work = (): PlannedTask => ({ name: 'work', payload: null });
 
 export class QueueRun {
   readonly redis: Redis | Cluster;
@@ -49,7 +49,7 @@ export class QueueRun {
   readonly #options: QueueRunOptions;
 
   constructor(address: RedisAddress, options: QueueRunOptions) {
-    const { prefix, tasks, queues: names = ["q"], queueOptions, workers, confirm } = options;
+    const { prefix, tasks, queues: names = ['q'], queueOptions, workers, confirm } = options;
     this.#options = options;
     this.redis = connectTo(address);
     this.queues = names.map((name) => new Queue(this.redis, name, { prefix, ...queueOptions?.(name) }));
@@ -62,7 +62,7 @@ export class QueueRun {
         prefix,
         leaseMs: this.leaseMs,
         concurrency: 50,
-        fairness: "rotate",
+        fairness: 'rotate',
         keepSucceeded: tasks,
         keepDead: tasks + 1,
         ...workers,
@@ -118,11 +118,11 @@ export class QueueRun {
       await action();
     } catch (error) {
       this.producer.abandon();
-      await Promise.allSettled([endsInTime("the last enqueue", producing)]);
+      await Promise.allSettled([endsInTime('the last enqueue', producing)]);
       throw error;
     }
     this.producer.stop();
-    await endsInTime("the last enqueue", producing);
+    await endsInTime('the last enqueue', producing);
     return this.producer.accepted;
   }
 
@@ -156,9 +156,9 @@ export class QueueRun {
     ...more
   }: { withinMs?: number; mayBeRemoved?: boolean } & Pick<
     Evidence,
-    "endOf" | "groups"
+    'endOf' | 'groups'
   > = {}): Promise<Account> {
-    await until("all tasks to end", async () => (await this.left()) === 0, withinMs).catch(() => undefined);
+    await until('all tasks to end', async () => (await this.left()) === 0, withinMs).catch(() => undefined);
     const readAt = Date.now();
     await this.fleet.kill();
     const { tasks } = this.#options;

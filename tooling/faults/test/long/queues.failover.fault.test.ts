@@ -5,18 +5,18 @@
  * accepted a moment before, and ends of attempts, which are run again then. That moment is all that is excused. A failover
  * that Cluster was asked for, and a slot that moves, lose nothing, and neither does who waits for the replicas.
  */
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import type { RedisCluster, RedisSentinel } from "@mortise/redis-server";
-import { keySlot, startCluster, startSentinel } from "@mortise/redis-server";
-import { freshPrefix, until } from "@mortise/test-kit";
-import type { RedisAddress } from "../../src/locks/config.js";
-import type { Violation } from "../../src/queues/accountant.js";
-import { endOfLoad, LOAD_WORKERS, planLoad } from "../../src/queues/load.js";
-import type { QueueRunOptions } from "../../src/queues/queue-run.js";
-import { QueueRun } from "../../src/queues/queue-run.js";
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { RedisCluster, RedisSentinel } from '@mortise/redis-server';
+import { keySlot, startCluster, startSentinel } from '@mortise/redis-server';
+import { freshPrefix, until } from '@mortise/test-kit';
+import type { RedisAddress } from '../../src/locks/config.js';
+import type { Violation } from '../../src/queues/accountant.js';
+import { endOfLoad, LOAD_WORKERS, planLoad } from '../../src/queues/load.js';
+import type { QueueRunOptions } from '../../src/queues/queue-run.js';
+import { QueueRun } from '../../src/queues/queue-run.js';
 
 /** All keys of the queue are in this slot. */
-const KEY = "{q}";
+const KEY = '{q}';
 
 let run: QueueRun;
 
@@ -56,7 +56,7 @@ async function underLoad(act: () => Promise<unknown>, mayForget: boolean): Promi
   return { violations, lost: accepted - succeeded - dead - forgotten, forgotten };
 }
 
-describe("Sentinel", () => {
+describe('Sentinel', () => {
   let group: RedisSentinel;
 
   beforeEach(async () => {
@@ -68,26 +68,26 @@ describe("Sentinel", () => {
   async function replaceMaster(): Promise<void> {
     const master = await group.master();
     await master.kill();
-    await until("another master", async () => (await group.master()) !== master);
+    await until('another master', async () => (await group.master()) !== master);
   }
 
-  test("promotes a replica: what was accepted before is there", async () => {
+  test('promotes a replica: what was accepted before is there', async () => {
     await start({ name: group.name, sentinels: group.sentinels });
     expect(await underLoad(() => group.failover(), true)).toMatchObject({ violations: [], lost: 0 });
   });
 
-  test("replaces a master that was killed: what was accepted before the last moment is there", async () => {
+  test('replaces a master that was killed: what was accepted before the last moment is there', async () => {
     await start({ name: group.name, sentinels: group.sentinels });
     expect(await underLoad(replaceMaster, true)).toMatchObject({ violations: [], lost: 0 });
   });
 
-  test("replaces a master that was killed: nothing is lost of which the replicas have told", async () => {
+  test('replaces a master that was killed: nothing is lost of which the replicas have told', async () => {
     await start(
       { name: group.name, sentinels: group.sentinels },
       {
         // A repeated enqueue writes nothing, so WAIT has to have a write of this connection to wait for.
         confirm: async (redis) => {
-          const [, replicas] = await Promise.all([redis.set("{q}:confirm", "1"), redis.wait(2, 500)]).catch(
+          const [, replicas] = await Promise.all([redis.set('{q}:confirm', '1'), redis.wait(2, 500)]).catch(
             () => [null, 0] as const,
           );
           return replicas === 2;
@@ -104,7 +104,7 @@ describe("Sentinel", () => {
   });
 });
 
-describe("Cluster", () => {
+describe('Cluster', () => {
   let cluster: RedisCluster;
 
   // Long enough for a busy machine: a replica that takes over unasked, while a slot moves, leaves half of its keys behind.
@@ -114,7 +114,7 @@ describe("Cluster", () => {
 
   afterEach(() => cluster?.stop());
 
-  test("promotes a replica on request, twice: nothing is lost", async () => {
+  test('promotes a replica on request, twice: nothing is lost', async () => {
     await start({ startupNodes: cluster.startupNodes });
     const loss = await underLoad(async () => {
       for (let time = 0; time < 2; time += 1) {
@@ -126,7 +126,7 @@ describe("Cluster", () => {
     expect(loss).toEqual(NOTHING_LOST);
   });
 
-  test("moves the slot of the queue to another master, and back: nothing is lost", async () => {
+  test('moves the slot of the queue to another master, and back: nothing is lost', async () => {
     await start({ startupNodes: cluster.startupNodes });
     const loss = await underLoad(async () => {
       const first = await cluster.ownerOf(KEY);
@@ -139,10 +139,10 @@ describe("Cluster", () => {
     expect(loss).toEqual(NOTHING_LOST);
   });
 
-  test("promotes replicas of all masters under a queue with shards: nothing is lost", async () => {
+  test('promotes replicas of all masters under a queue with shards: nothing is lost', async () => {
     await start(
       { startupNodes: cluster.startupNodes },
-      { queues: ["shards"], queueOptions: () => ({ shards: 4 }) },
+      { queues: ['shards'], queueOptions: () => ({ shards: 4 }) },
     );
     const loss = await underLoad(async () => {
       for (const slot of [0, 8_000, 16_000]) await cluster.failover(await cluster.ownerOf(slot));
@@ -151,7 +151,7 @@ describe("Cluster", () => {
   });
 });
 
-describe("Cluster whose masters are replaced when they are silent for a second", () => {
+describe('Cluster whose masters are replaced when they are silent for a second', () => {
   let cluster: RedisCluster;
 
   beforeEach(async () => {
@@ -160,12 +160,12 @@ describe("Cluster whose masters are replaced when they are silent for a second",
 
   afterEach(() => cluster?.stop());
 
-  test("replaces a master that was killed: what was accepted before the last moment is there", async () => {
+  test('replaces a master that was killed: what was accepted before the last moment is there', async () => {
     await start({ startupNodes: cluster.startupNodes });
     const loss = await underLoad(async () => {
       const master = await cluster.ownerOf(KEY);
       await master.kill();
-      await until("another owner", async () => (await cluster.ownerOf(KEY)) !== master);
+      await until('another owner', async () => (await cluster.ownerOf(KEY)) !== master);
     }, true);
     expect(loss).toMatchObject({ violations: [], lost: 0 });
   });
