@@ -140,7 +140,10 @@ export class PathSending {
     const part = { name, id, packing, from, to: Infinity, known: { key, seen, record } };
     if (!isSent) {
       const sent = await this.#sendPart(opened, path, part, options);
-      return sent?.isDuplicate && (await this.#isLonger(opened, part)) ? undefined : sent;
+      if (!sent?.isDuplicate) return sent;
+      // Another sender has ended it meanwhile, or it was gone from Redis, and still listed, when it was looked up.
+      const mayGoOn = (await this.#isLonger(opened, part)) || (await changes(opened, options, quietMs));
+      return mayGoOn ? undefined : sent;
     }
     if (await changes(opened, options, quietMs)) return undefined;
     const { number, epoch } = found!;

@@ -21,6 +21,9 @@ export interface PostgresOutboxOptions {
 /** The longest suffix that is put to the name of an outbox. */
 const SUFFIX_BYTES = '_update'.length;
 
+/** Two of them at once would wait for each other's locks of tables and functions. */
+const ONE_AT_A_TIME = `select pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('mortise outbox'));`;
+
 /** Values of the bell: a sequence, because what is done to it is seen at once, by transactions that have not committed. */
 export const LISTENING = 1;
 const RUNG = 2;
@@ -62,7 +65,7 @@ export function postgresOutboxSql(options: PostgresOutboxOptions): OutboxSql {
       select changed.${id}::text, row_number() over () = 1 from ${rows} as changed
       where changed.${id} is not null;`;
   return {
-    install: `select pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('mortise outbox'));
+    install: `${ONE_AT_A_TIME}
 create table if not exists ${outbox} (
   tx xid8 not null default pg_catalog.pg_current_xact_id(),
   seq bigint not null generated always as identity,
@@ -118,7 +121,8 @@ begin${[
     ].join('')}
 end`)};
 `,
-    remove: `drop trigger if exists ${quote(`${name}_insert`)} on ${table};
+    remove: `${ONE_AT_A_TIME}
+drop trigger if exists ${quote(`${name}_insert`)} on ${table};
 drop trigger if exists ${quote(`${name}_update`)} on ${table};
 drop trigger if exists ${quote(`${name}_delete`)} on ${table};
 drop trigger if exists ${quote(`${name}_moved`)} on ${table};
