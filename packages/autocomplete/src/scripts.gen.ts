@@ -566,11 +566,16 @@ export const bookApply = new Script({
     "local function renewMarks()\n" +
     "  local known = redis.call('HMGET', meta, 'blocks', 'markedUntil', 'markedTo')\n" +
     "  local made, untilMade, from = tonumber(known[1]), tonumber(known[2] or '0'), known[3]\n" +
-    "  if not from then\n" +
+    "  -- New marks that were begun may be gone: evicted, or deleted by hand.\n" +
+    "  if not from or bitsIn(newMarks) < 0 then\n" +
     "    local count = redis.call('ZCARD', directory)\n" +
-    "    if count < LEAST_MARKED or made < untilMade then\n" +
+    "    if count < LEAST_MARKED or not from and made < untilMade then\n" +
+    "      if from then\n" +
+    "        redis.call('HDEL', meta, 'markedTo')\n" +
+    "      end\n" +
     "      return\n" +
     "    end\n" +
+    "    redis.call('DEL', newMarks)\n" +
     "    from, bitsOf[newMarks] = '', count * BITS\n" +
     "    redis.call('SETBIT', newMarks, ALPHABET + count * BITS - 1, '0')\n" +
     "    redis.call('HSET', meta, 'markedUntil', made + count)\n" +

@@ -50,11 +50,16 @@ end
 local function renewMarks()
   local known = redis.call('HMGET', meta, 'blocks', 'markedUntil', 'markedTo')
   local made, untilMade, from = tonumber(known[1]), tonumber(known[2] or '0'), known[3]
-  if not from then
+  -- New marks that were begun may be gone: evicted, or deleted by hand.
+  if not from or bitsIn(newMarks) < 0 then
     local count = redis.call('ZCARD', directory)
-    if count < LEAST_MARKED or made < untilMade then
+    if count < LEAST_MARKED or not from and made < untilMade then
+      if from then
+        redis.call('HDEL', meta, 'markedTo')
+      end
       return
     end
+    redis.call('DEL', newMarks)
     from, bitsOf[newMarks] = '', count * BITS
     redis.call('SETBIT', newMarks, ALPHABET + count * BITS - 1, '0')
     redis.call('HSET', meta, 'markedUntil', made + count)
