@@ -2,7 +2,7 @@
 export default {
   preset: '@mortise/jest',
   // Not the summary of the ordinary tests: this is no part of them.
-  reporters: ['default'],
+  reporters: ['default', '@mortise/jest/end-reporter.cjs'],
   testMatch: ['<rootDir>/test/long/*.fault.test.ts'],
   // Twenty times what they take on a machine of two processors with nothing else to do; what hangs is found earlier.
   testTimeout: 300_000,

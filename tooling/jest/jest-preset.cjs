@@ -5,7 +5,7 @@ module.exports = {
   testEnvironmentOptions: { customExportConditions: ['@mortise/source', 'node', 'node-addons'] },
   globalSetup: require.resolve('./start-redis.mjs'),
   globalTeardown: require.resolve('./stop-redis.mjs'),
-  reporters: ['default', require.resolve('./summary-reporter.cjs')],
+  reporters: ['default', require.resolve('./summary-reporter.cjs'), require.resolve('./end-reporter.cjs')],
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   // A bound for what hangs, not for what is slow: a busy machine starts a cluster in its own time.
   testTimeout: 60_000,

@@ -15,8 +15,12 @@ const quiet = {
   npm_config_update_notifier: 'false',
 };
 
-/** @param {string[]} args @returns the exit code */
-export function pnpm(args) {
+/**
+ * @param {string[]} args
+ * @param {number} [limitMs] after which it is ended, as a failure
+ * @returns the exit code
+ */
+export function pnpm(args, limitMs) {
   const [command, first] = hasPinned()
     ? ['pnpm', []]
     : ['npx', ['--yes', '--loglevel=error', packageManager]];
@@ -25,8 +29,10 @@ export function pnpm(args) {
     env: { ...process.env, ...quiet },
     shell: isWindows,
     stdio: 'inherit',
+    timeout: limitMs,
   });
-  if (run.error) throw run.error;
+  if (run.error?.code === 'ETIMEDOUT') console.error(`\n✗ not over after ${limitMs / 60_000} minutes`);
+  else if (run.error) throw run.error;
   return run.status ?? 1;
 }
 

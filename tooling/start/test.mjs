@@ -6,6 +6,8 @@ import { pnpm, requireNode, root, step } from './pnpm.mjs';
 
 const GROUPS = ['packages', 'apps', 'tooling'];
 const MOST_LINES_OF_FAILURE = 40;
+/** What hangs must not take the time in which the failures are told: CI ends a run after 90 minutes. */
+const LIMIT_MS = 75 * 60_000;
 
 requireNode();
 step('install dependencies', ['install', '--frozen-lockfile', '--reporter=append-only']);
@@ -33,7 +35,7 @@ console.log(`  ${postgres.version}`);
 
 console.log('\n▸ lint, types, build, tests');
 for (const directory of members()) rmSync(join(directory, '.jest'), { recursive: true, force: true });
-const code = pnpm(['exec', 'turbo', 'run', '//#lint', 'typecheck', 'build', 'test', '--continue']);
+const code = pnpm(['exec', 'turbo', 'run', '//#lint', 'typecheck', 'build', 'test', '--continue'], LIMIT_MS);
 const summaries = members().flatMap(readSummary);
 const total = sumOf(summaries);
 for (const { directory, failures } of summaries) for (const failure of failures) report(directory, failure);

@@ -1,5 +1,5 @@
 /** The API on Redis Cluster and behind Sentinels: a sale, the loss of the master, another sale. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { RedisCluster, RedisSentinel } from '@mortise/redis-server';
 import { startCluster, startSentinel } from '@mortise/redis-server';
 
@@ -9,6 +9,7 @@ import { until } from './fixture/redis.js';
 
 let cluster: RedisCluster;
 let sentinel: RedisSentinel;
+const open: Api[] = [];
 
 beforeAll(async () => {
   [cluster, sentinel] = await Promise.all([
@@ -16,7 +17,16 @@ beforeAll(async () => {
     startSentinel({ replicas: 1, downAfterMs: 500 }),
   ]);
 }, 60_000);
+afterEach(async () => {
+  await Promise.all(open.splice(0).map(({ app }) => app.close()));
+});
 afterAll(() => Promise.all([cluster.stop(), sentinel.stop()]));
+
+async function start(env: Record<string, string>): Promise<Api> {
+  const api = await startApi(env);
+  open.push(api);
+  return api;
+}
 
 async function sell(api: Api): Promise<Answer> {
   const order = { buyerId: 'bill', expectedPrice: 97 };
@@ -100,7 +110,7 @@ describe('the API', () => {
   test('on a Cluster sells, survives the death of a master, and sells again', async () => {
     const nodes = cluster.startupNodes.map(({ host, port }) => `${host}:${port}`).join(',');
     const env = { REDIS_URL: '', REDIS_CLUSTER_NODES: nodes };
-    const api = await startApi(env);
+    const api = await start(env);
     await openShop(api);
     expect((await sell(api)).status).toBe(201);
     await expectMails(api, 1);
@@ -111,8 +121,10 @@ describe('the API', () => {
     await expectLocksOfAllMasters(api);
     await expectClaims(api);
 
-    const impatient = await startApi({ ...env, ...IMPATIENT });
+    const impatient = await start({ ...env, ...IMPATIENT });
     const owner = await cluster.ownerOf('mortise:market:{main}:players');
+    // What is not with its replica yet is gone with the master, and the players with it.
+    await cluster.replicated();
     await owner.kill();
     await Promise.all([impatient, api].map(expectRecovery));
     expect((await api.send({ path: '/v1/market/players/frank' })).json.funds).toBe(133);
@@ -123,21 +135,20 @@ describe('the API', () => {
     const order = { buyerId: 'frank', expectedPrice: 1 };
     expect((await api.send({ method: 'POST', path, body: order })).status).toBe(201);
     await expectMails(api, 3);
-    await Promise.all([impatient.app.close(), api.app.close()]);
   }, 120_000);
 
   test('behind Sentinels sells, survives the death of the master, and goes on', async () => {
     const sentinels = sentinel.sentinels.map(({ host, port }) => `${host}:${port}`).join(',');
     const env = { REDIS_URL: '', REDIS_SENTINELS: sentinels, REDIS_SENTINEL_NAME: sentinel.name };
-    const api = await startApi(env);
+    const api = await start(env);
     await openShop(api);
     expect((await sell(api)).status).toBe(201);
     await expectMails(api, 1);
 
-    const impatient = await startApi({ ...env, ...IMPATIENT });
+    const impatient = await start({ ...env, ...IMPATIENT });
+    await sentinel.replicated();
     await (await sentinel.master()).kill();
     await Promise.all([impatient, api].map(expectRecovery));
     expect((await api.send({ path: '/v1/market/players/bill' })).json.funds).toBe(28);
-    await Promise.all([impatient.app.close(), api.app.close()]);
   }, 120_000);
 });

@@ -37,14 +37,22 @@ export class RedisSentinel {
     return server;
   }
 
+  /** Waits until the replicas that run have what was written before the call, so that it outlives the master. */
+  async replicated(): Promise<void> {
+    const master = await this.master();
+    await replicated(
+      master,
+      running(this.servers).filter((server) => server !== master),
+    );
+  }
+
   /**
    * Has the sentinels promote a replica, and waits until they agree on it and all servers that run are linked to it.
    * What was written before the call is not lost.
    */
   async failover(): Promise<void> {
     const before = await this.master();
-    const replicas = running(this.servers).filter((server) => server !== before);
-    if (before.isAnswering) await replicated(before, replicas);
+    if (before.isAnswering) await this.replicated();
     const what = `the sentinels to replace ${before.port}`;
     const isReplaced = async (): Promise<boolean> => {
       if ((await this.master()) !== before) return true;

@@ -94,17 +94,19 @@ export class QueueRun {
 
   /**
    * Notes that something is done to Redis or the network while `action` runs. `mayForget`: what was accepted meanwhile, or in
-   * the moment before it, may be gone, because replication is asynchronous.
+   * the moment before it, may be gone, because replication is asynchronous. A function is asked when `action` is over.
    */
   async during<Result>(
     action: () => Promise<Result> | Result,
-    { mayForget = false }: { mayForget?: boolean } = {},
+    { mayForget = false }: { mayForget?: boolean | (() => boolean) } = {},
   ): Promise<Result> {
-    const from = nowUs() - (mayForget ? REPLICATION_LAG_US : 0);
+    const startedAt = nowUs();
     try {
       return await action();
     } finally {
-      this.#faults.push({ from, to: nowUs(), mayForget });
+      const forgets = typeof mayForget === 'function' ? mayForget() : mayForget;
+      const from = startedAt - (forgets ? REPLICATION_LAG_US : 0);
+      this.#faults.push({ from, to: nowUs(), mayForget: forgets });
     }
   }
 

@@ -7,6 +7,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { RedisCluster, RedisSentinel, RedisServer, SingleOptions } from '@mortise/redis-server';
 import { keySlot, startCluster, startProxy, startSentinel, startSingle } from '@mortise/redis-server';
 import { freshPrefix, until } from '@mortise/test-kit';
+import { Ledger } from '../../src/ledger.js';
 import type { RedisAddress } from '../../src/locks/config.js';
 import type { Violation } from '../../src/queues/accountant.js';
 import { Executions } from '../../src/queues/executions.js';
@@ -245,12 +246,14 @@ describe('a handler that ends the process in its first step', () => {
 describe('failover', () => {
   let group: RedisSentinel | undefined;
   let cluster: RedisCluster | undefined;
+  let ledger: Ledger | undefined;
 
   afterEach(async () => {
     await run?.dispose();
+    await ledger?.close();
     await group?.stop();
     await cluster?.stop();
-    [group, cluster] = [undefined, undefined];
+    [group, cluster, ledger] = [undefined, undefined, undefined];
   });
 
   test('Sentinel: a master that is killed', async () => {
@@ -272,15 +275,28 @@ describe('failover', () => {
     expect(found).toEqual(GOOD);
   });
 
-  test('Cluster: a failover that it was asked for loses nothing', async () => {
-    // A replica that takes over unasked, because a busy machine held its master up for the 2 s of the default, forgets.
-    cluster = await startCluster({ nodeTimeoutMs: 15_000 });
-    const moveMaster = async (): Promise<unknown> =>
-      cluster!.failover(await cluster!.ownerOf(keySlot('{q}')));
-    const { fleet } = start({ startupNodes: cluster.startupNodes });
+  test('Cluster: a failover that it was asked for loses nothing that Redis has not lost', async () => {
+    // Short: masters vote for the successor of the same master only once in twice this time. Long: a replica that takes over
+    // unasked, because a busy machine held its master up, forgets.
+    cluster = await startCluster({ nodeTimeoutMs: 5_000 });
+    const address = { startupNodes: cluster.startupNodes };
+    ledger = new Ledger(address, 'ledger:{q}');
+    let faults = 0;
+    const moveMaster = async (): Promise<void> => {
+      const before = ledger!.losses;
+      const act = async (): Promise<void> => {
+        await cluster!.failover(await cluster!.ownerOf(keySlot('{q}')));
+        await ledger!.settled();
+      };
+      await run!.during(act, { mayForget: () => ledger!.losses > before });
+      faults += Number(ledger!.losses > before);
+    };
+    const { fleet } = start(address);
     await fleet.start(2);
-    const found = await underSparseLoad(() => run!.during(() => moveMaster()), 3);
+    const found = await underSparseLoad(moveMaster, 3);
+    process.stdout.write(`failovers in which Redis forgot: ${faults} of 3\n`);
     expect(found).toMatchObject(GOOD);
+    expect(faults).toBeLessThan(3);
     expect((await run!.queues[0]!.counts()).active).toBe(0);
   });
 });

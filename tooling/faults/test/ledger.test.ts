@@ -1,0 +1,31 @@
+/** The ledger must see a server that has forgotten, or it would excuse nothing, and one that has not, or it would excuse all. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { RedisServer } from '@mortise/redis-server';
+import { startSingle } from '@mortise/redis-server';
+import { until } from '@mortise/test-kit';
+import { Ledger } from '../src/ledger.js';
+
+const KEY = 'ledger';
+let server: RedisServer;
+
+beforeAll(async () => {
+  server = await startSingle({ appendFsync: 'always' });
+});
+afterAll(() => server.stop());
+
+test('counts what was accepted and is gone, and nothing else', async () => {
+  const ledger = new Ledger({ url: server.url }, KEY);
+  const hasCounted = (least: number): Promise<unknown> =>
+    until('counts', async () => Number(await server.command('GET', KEY)) >= least);
+  await hasCounted(20);
+  await server.kill();
+  await server.restart();
+  await ledger.settled();
+  expect(ledger.losses).toBe(0);
+
+  await server.command('SET', KEY, '5');
+  await ledger.settled();
+  await hasCounted(10);
+  expect(ledger.losses).toBeGreaterThanOrEqual(1);
+  await ledger.close();
+});
