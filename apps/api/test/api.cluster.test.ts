@@ -13,7 +13,7 @@ const open: Api[] = [];
 
 beforeAll(async () => {
   [cluster, sentinel] = await Promise.all([
-    startCluster({ nodeTimeoutMs: 1_000 }),
+    startCluster({ nodeTimeoutMs: 3_000 }),
     startSentinel({ replicas: 1, downAfterMs: 500 }),
   ]);
 }, 60_000);

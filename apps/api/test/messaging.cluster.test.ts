@@ -12,7 +12,7 @@ let cluster: RedisCluster;
 let api: Api;
 
 beforeAll(async () => {
-  cluster = await startCluster({ nodeTimeoutMs: 1_000 });
+  cluster = await startCluster({ nodeTimeoutMs: 3_000 });
   api = await startApi({
     REDIS_URL: '',
     REDIS_CLUSTER_NODES: cluster.nodes.map(({ host, port }) => `${host}:${port}`).join(','),

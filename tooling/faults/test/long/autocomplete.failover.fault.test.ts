@@ -26,7 +26,7 @@ let run: BookRun | undefined;
 let reader: BookReader | undefined;
 
 beforeEach(async () => {
-  cluster = await startCluster({ nodeTimeoutMs: 1_000 });
+  cluster = await startCluster({ nodeTimeoutMs: 3_000 });
 });
 
 afterEach(async () => {

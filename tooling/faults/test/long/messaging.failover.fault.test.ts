@@ -70,7 +70,7 @@ describe('Cluster', () => {
   let cluster: RedisCluster;
 
   beforeEach(async () => {
-    cluster = await startCluster({ nodeTimeoutMs: 1_000 });
+    cluster = await startCluster({ nodeTimeoutMs: 3_000 });
   });
 
   afterEach(() => cluster?.stop());

@@ -71,7 +71,7 @@ test('Cluster promotes replicas on request', async () => {
 });
 
 test('Cluster replaces a master that was killed, and one that stands still', async () => {
-  const cluster = await startCluster({ nodeTimeoutMs: 1_000 });
+  const cluster = await startCluster({ nodeTimeoutMs: 3_000 });
   servers = cluster;
   const running = await start({ startupNodes: cluster.startupNodes });
   const first = await cluster.ownerOf(0);
