@@ -1,4 +1,5 @@
-import { onAbort } from '@mortise/redis';
+import type { RedisClient } from '@mortise/redis';
+import { ClientClosedError, isClosed, onAbort } from '@mortise/redis';
 
 /** What `inTime` resolves to when the instant comes first. */
 export const LATE = Symbol('late');
@@ -38,5 +39,14 @@ export async function inTime<Result>(
     unlisten?.();
     clearTimeout(timer);
     clearImmediate(last);
+  }
+}
+
+/** What a waiter asks of Redis, with the error of its wait when that fails because the client was closed meanwhile. */
+export async function asWaiter<Result>(client: RedisClient, work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    throw isClosed(client) ? new ClientClosedError() : error;
   }
 }

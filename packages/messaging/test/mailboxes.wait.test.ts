@@ -132,4 +132,19 @@ describe('receive with waitMs', () => {
     client.disconnect();
     await expect(waiting).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
   });
+
+  test('fails so also while it looks again', async () => {
+    const client = redis.duplicate();
+    const send = client.sendCommand.bind(client);
+    let looks = 0;
+    jest.spyOn(client, 'sendCommand').mockImplementation((command, ...more) => {
+      const sent = send(command, ...more);
+      looks += Number(command.name.startsWith('evalsha'));
+      if (looks === 2) client.disconnect();
+      return sent;
+    });
+    const waiting = new Mailboxes(client, { prefix: freshPrefix() }).receive('jack', { waitMs: Infinity });
+    await expect(waiting).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
+    expect(looks).toBe(2);
+  });
 });

@@ -251,6 +251,6 @@ describe('pull with waitMs', () => {
       return names.some((name) => name.includes('{ben}:member-events'));
     });
     disconnect(own);
-    await expect(pull).rejects.toThrow(/closed/i);
+    await expect(pull).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
   });
 });

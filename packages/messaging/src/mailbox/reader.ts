@@ -1,6 +1,6 @@
 import { Coalescer, decodeName } from '@mortise/redis';
 import { ReadTimeoutError, UnknownDeviceError } from '../errors.js';
-import { inTime, LATE } from '../in-time.js';
+import { asWaiter, inTime, LATE } from '../in-time.js';
 import { isDeleted, toRange } from '../log/entry.js';
 import type { ReceiveOptions } from '../options.js';
 import { resolveDevice, resolveReceiveOptions } from '../options.js';
@@ -51,20 +51,22 @@ export class Reader<Body> {
   async receive(recipient: string, options: ReceiveOptions): Promise<Message<Body>[]> {
     const { limit, isLatest, waitMs } = resolveReceiveOptions(options);
     const { signal } = options;
-    const { wake } = this.#context.keys.mailbox(recipient);
+    const { redis, keys, hub } = this.#context;
+    const { wake } = keys.mailbox(recipient);
     const read = { recipient, device: resolveDevice(options), limit, isLatest };
     const deadlineAt = performance.now() + waitMs;
     signal?.throwIfAborted();
     const look = async (): Promise<Message<Body>[]> => {
       const lastAt = waitMs === 0 ? Infinity : deadlineAt + LAST_ANSWER_MS;
-      const found = await inTime(this.#read(read), lastAt, signal);
+      const reading = this.#read(read);
+      const found = await inTime(waitMs === 0 ? reading : asWaiter(redis, reading), lastAt, signal);
       if (found === LATE) throw new ReadTimeoutError(recipient, waitMs);
       return this.#counted(found);
     };
     const messages = await look();
     if (messages.length > 0 || waitMs === 0) return messages;
     waiters += 1;
-    const place = this.#context.hub.waiter(wake, String(waiters));
+    const place = hub.waiter(wake, String(waiters));
     try {
       const waiter = await inTime(place, deadlineAt, signal);
       for (;;) {

@@ -6,7 +6,7 @@ import { requireName } from '@mortise/redis';
 import type { Acks } from '../chat/acks.js';
 import type { ChatsContext } from '../chat/chats-context.js';
 import { NotAMemberError, ReadTimeoutError, UnknownChatError, UnknownMessageError } from '../errors.js';
-import { inTime, LATE } from '../in-time.js';
+import { asWaiter, inTime, LATE } from '../in-time.js';
 import { ackedIdOf } from '../log/standing.js';
 import type { PullOptions } from '../options.js';
 import { resolvePullOptions } from '../options.js';
@@ -60,17 +60,18 @@ export class Puller<Body> {
     requireName('member', member);
     const { waitMs, autoAck, ...wanted } = resolvePullOptions(options);
     const { signal } = options;
+    const { redis, keys, hub } = this.#context;
     signal?.throwIfAborted();
     const deadlineAt = performance.now() + waitMs;
     const lastAt = waitMs === 0 ? Infinity : deadlineAt + LAST_ANSWER_MS;
     const look = async (): Promise<Look<Body>> => {
-      const seen = await inTime(this.#look(member, { ...wanted, isWaiting: waitMs > 0 }), lastAt, signal);
+      const looking = this.#look(member, { ...wanted, isWaiting: waitMs > 0 });
+      const seen = await inTime(waitMs === 0 ? looking : asWaiter(redis, looking), lastAt, signal);
       if (seen === LATE) throw new ReadTimeoutError(member, waitMs);
       return seen;
     };
     let seen = await look();
     if (seen.pulled.length === 0 && waitMs > 0) {
-      const { keys, hub } = this.#context;
       const news = new News(hub);
       try {
         for (;;) {
