@@ -6,9 +6,12 @@
  * each user cost 7.2 and 6.8. On a Cluster, where users are of different slots, there is one for each user.
  *
  * Those of a tick go in a few calls instead of one, so that Redis works on the second while Node deals with the reply to the first: 216,000
- * changes a second instead of 138,000. A user always goes with the same others, so its changes keep their order and share a call.
+ * changes a second instead of 138,000.
+ *
+ * Of a user one call is under way at a time, and what is changed meanwhile shares the next one. For Redis may refuse a call as a
+ * whole because of another user: a later call with changes of this one would have been made before the refused ones are sent again.
  */
-import { Coalescer } from '@mortise/redis';
+import { afterMicrotasks, BatchReplyError } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 
 /** Changes in one script call: at the largest capacity they hold the server for about 2 ms. */
@@ -35,80 +38,124 @@ export interface RecentChangesBatch {
 /** Runs the script. For each change 1 if the entry was there, or 0, or why it was not changed. */
 export type ApplyRecentChanges = (batch: RecentChangesBatch) => Promise<readonly (number | Error)[]>;
 
+/** A change, and who waits for it. */
+interface Submitted {
+  readonly change: RecentChange;
+  resolve(wasThere: boolean): void;
+  reject(error: unknown): void;
+}
+
+/** A user of whom something is to be changed. */
+interface User {
+  readonly key: string;
+  /** What no call has yet. */
+  waiting: Submitted[];
+}
+
+/** What one call changes of a user. */
+interface Turn {
+  readonly user: User;
+  readonly submitted: readonly Submitted[];
+}
+
 /** What Redis says of the keys of a call before it runs: the call has changed nothing. Without `key`, NOPERM may be of a command in it. */
 const REFUSES_KEYS = /^(CROSSSLOT|NOPERM .*\bkeys?\b)/;
 
 export class RecentChanges {
   readonly #apply: ApplyRecentChanges;
-  readonly #coalescer: Coalescer<string | number, RecentChange, boolean>;
+  /** Those who have a call under way, or wait for one. */
+  readonly #users = new Map<string, User>();
+  /** Those of them who have none under way. */
+  #ready: User[] = [];
   /** Whether a call may have several users. */
   #isShared: boolean;
 
   constructor(redis: RedisClient, apply: ApplyRecentChanges) {
     this.#apply = apply;
     this.#isShared = !redis.isCluster;
-    this.#coalescer = new Coalescer(async (_, changes) => this.#send(changes), { maxBatch: MAX_BATCH });
   }
 
   /** Whether the entry was there. Changes of a user are made in the order of the calls. */
   submit(change: RecentChange): Promise<boolean> {
-    return this.#coalescer.submit(this.#isShared ? laneOf(change.key) : change.key, change);
+    return new Promise((resolve, reject) => {
+      const submitted = { change, resolve, reject };
+      const user = this.#users.get(change.key);
+      if (user) {
+        user.waiting.push(submitted);
+        return;
+      }
+      const first: User = { key: change.key, waiting: [submitted] };
+      this.#users.set(change.key, first);
+      this.#schedule(first);
+    });
   }
 
-  async #send(changes: readonly RecentChange[]): Promise<(boolean | Error)[]> {
+  #schedule(user: User): void {
+    if (this.#ready.length === 0) afterMicrotasks(() => this.#flush());
+    this.#ready.push(user);
+  }
+
+  #flush(): void {
+    const ready = this.#ready;
+    this.#ready = [];
+    const lanes: Turn[][] = Array.from({ length: this.#isShared ? LANES : ready.length }, () => []);
+    const sizes = lanes.map(() => 0);
+    for (const [index, user] of ready.entries()) {
+      const lane = index % lanes.length;
+      const turn = turnOf(user);
+      if (sizes[lane]! + turn.submitted.length > MAX_BATCH) {
+        void this.#send(lanes[lane]!);
+        lanes[lane] = [];
+        sizes[lane] = 0;
+      }
+      lanes[lane]!.push(turn);
+      sizes[lane]! += turn.submitted.length;
+    }
+    for (const turns of lanes) if (turns.length > 0) void this.#send(turns);
+  }
+
+  async #send(turns: readonly Turn[]): Promise<void> {
+    const submitted = turns.length === 1 ? turns[0]!.submitted : turns.flatMap((turn) => turn.submitted);
     try {
-      return await this.#run(changes);
+      const found = await this.#run(submitted);
+      for (const [index, one] of submitted.entries()) {
+        const count = found[index]!;
+        if (typeof count === 'number') one.resolve(count === 1);
+        else one.reject(count);
+      }
     } catch (error) {
-      const isRefused = error instanceof Error && REFUSES_KEYS.test(error.message);
-      if (!isRefused || changes.every(({ key }) => key === changes[0]!.key)) throw error;
-      // A node of a Cluster, to which the application has connected as to a single server.
-      if (error.message.startsWith('CROSSSLOT')) this.#isShared = false;
-      return this.#sendByUser(changes);
+      if (turns.length > 1 && error instanceof Error && REFUSES_KEYS.test(error.message)) {
+        // A node of a Cluster, to which the application has connected as to a single server.
+        if (error.message.startsWith('CROSSSLOT')) this.#isShared = false;
+        for (const turn of turns) void this.#send([turn]);
+        return;
+      }
+      for (const one of submitted) one.reject(error);
+    }
+    for (const { user } of turns) {
+      if (user.waiting.length > 0) this.#schedule(user);
+      else this.#users.delete(user.key);
     }
   }
 
-  async #sendByUser(changes: readonly RecentChange[]): Promise<(boolean | Error)[]> {
-    const results: (boolean | Error)[] = [];
-    await Promise.all(
-      Array.from(indexesByKey(changes).values(), async (indexes) => {
-        try {
-          const found = await this.#run(indexes.map((index) => changes[index]!));
-          for (const [place, index] of indexes.entries()) results[index] = found[place]!;
-        } catch (error) {
-          for (const index of indexes) results[index] = error as Error;
-        }
-      }),
-    );
-    return results;
-  }
-
-  async #run(changes: readonly RecentChange[]): Promise<(boolean | Error)[]> {
+  async #run(submitted: readonly Submitted[]): Promise<readonly (number | Error)[]> {
     const keys: string[] = [];
     const entries: string[] = [];
     let signs = '';
-    for (const change of changes) {
+    for (const { change } of submitted) {
       keys.push(change.key);
       entries.push(change.entry);
       signs += change.sign;
     }
     const found = await this.#apply({ keys, signs, entries });
-    return found.map((count) => (typeof count === 'number' ? count === 1 : count));
+    if (found.length !== keys.length) throw new BatchReplyError(keys.length, found.length);
+    return found;
   }
 }
 
-function laneOf(key: string): number {
-  let hash = 0;
-  for (let index = 0; index < key.length; index += 1)
-    hash = (Math.imul(hash, 31) + key.charCodeAt(index)) | 0;
-  return (hash >>> 16) % LANES;
-}
-
-function indexesByKey(changes: readonly RecentChange[]): Map<string, number[]> {
-  const byKey = new Map<string, number[]>();
-  for (const [index, { key }] of changes.entries()) {
-    const indexes = byKey.get(key);
-    if (indexes) indexes.push(index);
-    else byKey.set(key, [index]);
-  }
-  return byKey;
+/** The next changes of a user, as many as a call takes. */
+function turnOf(user: User): Turn {
+  const submitted = user.waiting;
+  user.waiting = submitted.length > MAX_BATCH ? submitted.splice(MAX_BATCH) : [];
+  return { user, submitted };
 }

@@ -51,8 +51,8 @@ export class RecentContacts {
   /**
    * Makes the contact the user's most recent one; the oldest goes when there are more than `capacity`. With `halfLifeMs`, adds 1 to its
    * frecency; a new one takes the place of the one with the lowest. Contacts are told apart byte by byte, so `Jack` and `jack` are
-   * two. One round trip. Changes of one user made in the same tick are one atomic script for each 100, in the order of the calls (not where Redis refuses the shared call); on a single server,
-   * others' share it, and it has up to 100 changes. O(capacity). Repeating it is safe; with `halfLifeMs` it counts twice. Rejects with
+   * two. Changes of one user are made in the order of the calls. One round trip, which those of a tick share, up to 100 in an atomic script;
+   * those made while an earlier one of the user is under way wait for its end. On a single server, changes of others share the script. O(capacity). Repeating it is safe; with `halfLifeMs` it counts twice. Rejects with
    * TypeError or RangeError for other than 1 to 1,024 bytes of well-formed text.
    */
   async touch(user: string, contact: string): Promise<void> {

@@ -1552,14 +1552,15 @@ export const bookFuzzy = new Script({
     "-- ARGV\n" +
     "--   halfLifeMs   as for book.apply.lua\n" +
     "--   limit        the most entries\n" +
-    "--   afterRank    the rank of the last one of the page before, or nothing\n" +
+    "--   afterRank    the rank of the last one of the page before, or where an earlier call stopped, or nothing\n" +
     "--   afterMember  its member\n" +
-    "--   isOfLast     1 if that was found by an edit of the last code point, else 0\n" +
+    "--   isOfLast     1 if that was looked at for an edit of the last code point, else 0\n" +
     "--   tokens...    at least one of three code points or more\n" +
     "-- RETURNS\n" +
     "--   an array with the member by which each entry was found, and its rank behind it, the best first; an array with the card of each\n" +
-    "--   or an empty string, or empty if none has one; how many half-lives the server's clock counts, 0 without; and how many of the\n" +
-    "--   entries were found by other edits than of the last code point: they come first\n" +
+    "--   or an empty string, or empty if none has one; how many half-lives the server's clock counts, 0 without; how many of the\n" +
+    "--   entries were found by other edits than of the last code point: they come first; and where to go on, because the work of one call\n" +
+    "--   is bounded: nothing if all is found or there are as many as wanted, or isOfLast, afterRank and afterMember\n" +
     "local directory, cards, firstBlock, tops, marks, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
     "local halfLifeMs, limit = tonumber(ARGV[1]), tonumber(ARGV[2])\n" +
     "local afterRank, afterMember, isOfLast = ARGV[3], ARGV[4], ARGV[5] == '1'\n" +
@@ -2361,31 +2362,32 @@ export const bookFuzzy = new Script({
     "  return false\n" +
     "end\n" +
     "\n" +
-    "-- A prefix is asked for its best, some of which may not be told. Then more are asked for.\n" +
-    "local FIRST_ASKED = limit + 6\n" +
-    "local MOST_TRIES = 4\n" +
+    "-- A prefix is asked for its best. What fits exactly is not told of them; then what comes behind them is asked for, and after so\n" +
+    "-- many times in another call.\n" +
+    "local FIRST_ASKED, MOST_ASKED = limit + 6, 256\n" +
+    "local MOST_TRIES = 3\n" +
     "\n" +
-    "-- Returns whether that was all there is.\n" +
+    "local function moreThan(most)\n" +
+    "  return math.max(most, math.min(4 * most, MOST_ASKED))\n" +
+    "end\n" +
+    "\n" +
+    "-- Returns the last one that was looked at, if there may be more behind it.\n" +
     "local function tellEdited()\n" +
-    "  local most, tries = FIRST_ASKED, 0\n" +
+    "  local after, most, tries = cursor, FIRST_ASKED, 0\n" +
     "  repeat\n" +
     "    looked = 0\n" +
-    "    local nextBest, floor = candidates(orders, most, cursor)\n" +
-    "    replies, told, hasCards, known = {}, {}, false, {}\n" +
+    "    local nextBest, floor = candidates(orders, most, after)\n" +
     "    local one = nextBest()\n" +
     "    while one and #told < limit and not (floor and precedes(floor, one)) do\n" +
     "      readCards({ one })\n" +
     "      if fit(formIn(one.member)) and not isExact(one) then\n" +
-    "        tell(one, fit, cursor)\n" +
+    "        tell(one, fit, after)\n" +
     "      end\n" +
     "      one = nextBest()\n" +
     "    end\n" +
-    "    most, tries = most * 4, tries + 1\n" +
-    "    if not floor then\n" +
-    "      return true\n" +
-    "    end\n" +
-    "  until #told == limit or tries == MOST_TRIES\n" +
-    "  return false\n" +
+    "    after, most, tries = floor, moreThan(most), tries + 1\n" +
+    "  until not after or #told == limit or tries == MOST_TRIES\n" +
+    "  return after\n" +
     "end\n" +
     "\n" +
     "local function tellEditedLast()\n" +
@@ -2395,26 +2397,29 @@ export const bookFuzzy = new Script({
     "    return fitsTurned(form, { shorter })\n" +
     "  end\n" +
     "  local after, most, tries = isOfLast and cursor or nil, FIRST_ASKED, 0\n" +
-    "  local first = after\n" +
     "  repeat\n" +
     "    local list = ranked(shorter, most, after)\n" +
     "    readCards(list)\n" +
     "    for _, one in ipairs(list) do\n" +
     "      if #told < limit and not isFound(one) then\n" +
-    "        tell(one, fitShorter, first)\n" +
+    "        tell(one, fitShorter, after)\n" +
     "      end\n" +
     "    end\n" +
-    "    local isAll = #list < most\n" +
-    "    after, most, tries = list[#list], most * 4, tries + 1\n" +
-    "  until #told == limit or isAll or tries == MOST_TRIES\n" +
+    "    after, most, tries = list[most], moreThan(most), tries + 1\n" +
+    "  until not after or #told == limit or tries == MOST_TRIES\n" +
+    "  return after\n" +
     "end\n" +
     "\n" +
-    "local isAllTold = isOfLast or tellEdited()\n" +
-    "local edited = #told\n" +
-    "if isAllTold and edited < limit and not tokens[2] then\n" +
-    "  tellEditedLast()\n" +
+    "local rest, edited = nil, 0\n" +
+    "if not isOfLast then\n" +
+    "  rest = tellEdited()\n" +
+    "  edited = #told\n" +
     "end\n" +
-    "return replyWith(edited)\n",
+    "local isRestOfLast = not rest and edited < limit and not tokens[2]\n" +
+    "if isRestOfLast then\n" +
+    "  rest = tellEditedLast()\n" +
+    "end\n" +
+    "return replyWith(edited, rest and #told < limit and { isRestOfLast and '1' or '0', rest.text, rest.member } or {})\n",
 } as const);
 
 export const bookGet = new Script({

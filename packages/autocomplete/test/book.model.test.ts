@@ -37,6 +37,8 @@ shrink(bookComplete, 'MOST_WALKED = 150', 'MOST_WALKED = 25');
 for (const script of [bookComplete, bookList]) {
   shrink(script, 'looked, mostLooked = 0, 200', 'looked, mostLooked = 0, 3');
 }
+shrink(bookFuzzy, 'FIRST_ASKED, MOST_ASKED = limit + 6, 256', 'FIRST_ASKED, MOST_ASKED = 2, 3');
+shrink(bookFuzzy, 'MOST_TRIES = 3', 'MOST_TRIES = 2');
 for (const script of [bookComplete, bookList, bookFuzzy])
   shrink(script, "'LIMIT', '0', '16'", "'LIMIT', '0', '2'");
 

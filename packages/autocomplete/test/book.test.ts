@@ -168,6 +168,26 @@ describe('typing errors', () => {
     expect(await book.complete('x marz', { fuzzy: true })).toEqual([]);
   });
 
+  test('fill what room is left behind a thousand exact answers that an edit would find as well', async () => {
+    const exact = Array.from({ length: 1_205 }, (_, index) => `anna hanna${index}`);
+    const book = await bookOf([
+      ...exact.map((key, index) => ({ key, score: 5_000 - index })),
+      { key: 'hanna zed', score: 2 },
+      { key: 'hanna', score: 1 },
+      { key: 'annb', score: 4 },
+    ]);
+    const options = { fuzzy: true, order: 'score' } as const;
+    const found: string[] = [];
+    let after: string | null = null;
+    for (const limit of [1_000, 200, 6, 1, 1, 1]) {
+      const page = await book.page('anna', { ...options, limit, ...(after !== null && { after }) });
+      found.push(...keysOf(page.suggestions));
+      ({ after } = page);
+    }
+    expect(found).toEqual([...exact, 'hanna zed', 'hanna', 'annb']);
+    expect(after).toBeNull();
+  });
+
   test('are one edit, not two', async () => {
     const book = await bookOf(names);
     expect(await book.complete('naan', { fuzzy: true })).toEqual([]);

@@ -1,3 +1,4 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { RecentContacts } from '@mortise/autocomplete';
 import { startSingle } from '@mortise/redis-server';
@@ -23,6 +24,25 @@ afterAll(async () => {
 async function callsOf(redis: Redis, prefix: string, run: () => Promise<unknown>): Promise<string[]> {
   const lines = await transcript(redis, { prefix, scripts }, run);
   return lines.filter((line) => line.startsWith('eval'));
+}
+
+/** A connection to the single server that may touch the keys of a pattern alone. */
+async function limitedTo(name: string, pattern: string): Promise<Redis> {
+  await single.call('ACL', ['SETUSER', name, 'on', '>secret', '+@all', pattern]);
+  return new Redis(server.url, { username: name, password: 'secret' });
+}
+
+/** Makes changes while Redis lets all that the connection sends wait, so that no reply comes between them. */
+async function whileHeld<Change>(
+  redis: Redis,
+  { gate, other }: { gate: string; other: Redis },
+  make: () => Promise<readonly Promise<Change>[]>,
+): Promise<Change[]> {
+  const opened = redis.blpop(gate, 0);
+  const changes = await make();
+  await other.rpush(gate, 'open');
+  await opened;
+  return Promise.all(changes);
 }
 
 describe.each([
@@ -60,6 +80,62 @@ describe.each([
     for (const user of USERS) expect((await recent.list(user)).toSorted()).toEqual(['a', 'b']);
   });
 
+  test('keep the order of each user where a server refuses keys of several slots', async () => {
+    const redis = connect();
+    const prefix = freshPrefix();
+    const recent = new RecentContacts(redis, { prefix, ...options });
+    // What the first use of the script sends twice says nothing of this.
+    await recent.touch('anna', 'a');
+    const held = { gate: `${prefix}:gate`, other: connect() };
+    const wereThere = await whileHeld<boolean | void>(redis, held, async () => {
+      const refused = USERS.map((user) => recent.touch(user, 'a'));
+      const alone: Promise<boolean>[] = [];
+      for (const user of USERS.slice(0, 3)) {
+        await nextTick();
+        // Redis does not refuse this one.
+        alone.push(recent.remove(user, 'a'));
+      }
+      return [...refused, ...alone];
+    });
+    expect(wereThere.slice(USERS.length)).toEqual([true, true, true]);
+    for (const user of USERS.slice(0, 3)) expect(await recent.list(user)).toEqual([]);
+  });
+
+  test('keep the order of a user who shared a call with one whose key is refused', async () => {
+    const prefix = freshPrefix();
+    const limited = await limitedTo(`order-${part}`, `~${prefix}:autocomplete:{user-?}:*`);
+    const recent = new RecentContacts(limited, { prefix, ...options });
+    await recent.touch('user-0', 'z');
+    const held = { gate: `${prefix}:autocomplete:{user-0}:gate`, other: single };
+    const wereThere = await whileHeld<boolean | void>(limited, held, async () => {
+      const refused = USERS.map((user) => recent.touch(user, 'a'));
+      for (const change of refused) change.catch(() => {});
+      await nextTick();
+      const removed = recent.remove('user-1', 'a');
+      await nextTick();
+      return [...refused.slice(0, 10), removed, recent.remove('user-1', 'a')];
+    });
+    expect(wereThere.slice(10)).toEqual([true, false]);
+    expect(await recent.list('user-1')).toEqual([]);
+    limited.disconnect();
+  });
+
+  test('go in calls of a hundred, those of a user in their order', async () => {
+    const prefix = freshPrefix();
+    const recent = new RecentContacts(single, { prefix, ...options });
+    await recent.touch('anna', 'a');
+    const numbers = Array.from({ length: 250 }, (__, index) => index);
+    const calls = await callsOf(single, prefix, () =>
+      Promise.all([...numbers.map((number) => recent.touch('anna', String(number))), recent.touch('b', 'b')]),
+    );
+    const sizes = calls.map((call) => call.split(`{anna}:${part}`).length - 1);
+    expect(sizes.filter((size) => size > 0)).toEqual([100, 100, 50]);
+    const kept = (await recent.list('anna')).map(Number);
+    const latest = numbers.slice(150).toReversed();
+    // By frecency, those that counted once stand in an order of their own.
+    expect(part === 'recent' ? kept : kept.length).toEqual(part === 'recent' ? latest : latest.length);
+  });
+
   test('fail for those whose key is of another type, and for nobody else', async () => {
     const prefix = freshPrefix();
     const recent = new RecentContacts(single, { prefix, ...options });
@@ -86,16 +162,7 @@ describe.each([
 
   test('fail for those whose key the connection may not write, and for nobody else', async () => {
     const prefix = freshPrefix();
-    const name = `only-${part}`;
-    await single.call('ACL', [
-      'SETUSER',
-      name,
-      'on',
-      '>secret',
-      '+@all',
-      `~${prefix}:autocomplete:{user-?}:*`,
-    ]);
-    const limited = new Redis(server.url, { username: name, password: 'secret' });
+    const limited = await limitedTo(`only-${part}`, `~${prefix}:autocomplete:{user-?}:*`);
     const recent = new RecentContacts(limited, { prefix, ...options });
     const outcomes = await Promise.allSettled(USERS.map((user) => recent.touch(user, 'a')));
     limited.disconnect();

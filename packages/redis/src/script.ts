@@ -38,9 +38,11 @@ export type ScriptArgs<D extends ScriptDefinition> = Named<
   CommandArgument
 >;
 
-/** One script, made once at the top of a module: it keeps nothing but its definition and the hash of its text. */
+/** One script, made once at the top of a module: it has its definition and the hash of its text, and holds calls back for a moment when a server lacks it. */
 export class Script<const D extends ScriptDefinition = ScriptDefinition> {
   readonly sha1: string;
+  /** By client and entity, who is to be told that its call may be sent. Empty but for a moment after NOSCRIPT. */
+  readonly #held = new Map<RedisConnection, Map<CommandArgument, (() => void)[]>>();
 
   constructor(readonly definition: D) {
     this.sha1 = createHash('sha1').update(definition.source).digest('hex');
@@ -50,6 +52,11 @@ export class Script<const D extends ScriptDefinition = ScriptDefinition> {
    * Runs the script; bulk replies are strings. One round trip; two when the server does not know the script yet
    * (after a restart, a failover or SCRIPT FLUSH). Atomic. A script without writes goes through EVALSHA_RO: Redis
    * refuses a write in it, and a cluster client may send it to a replica. Errors of ioredis and of Redis pass through.
+   *
+   * Calls of one script that writes are executed in the order in which one client sends them (a Cluster client: those with the same first
+   * key), also where the server does not know the script: later ones then wait for a round trip. They are not where another client
+   * lets the server know it at that very moment, and not across a failover or a slot that moves. Between two scripts there is no
+   * order, nor between `run` and `runWhole`, unless one is awaited before the other.
    */
   run(client: RedisConnection, keys: ScriptKeys<D>, args: ScriptArgs<D>): Promise<unknown> {
     return this.#evaluate(client, 'call', keys, args);
@@ -78,12 +85,48 @@ export class Script<const D extends ScriptDefinition = ScriptDefinition> {
     const { source, isReadOnly } = this.definition;
     const rest = this.#operands(keys, args);
     const suffix = isReadOnly ? '_ro' : '';
+    const earlier = this.#held.size > 0 && this.#released(client, rest);
+    if (earlier) await earlier;
     try {
       return await send(client, call, `evalsha${suffix}`, [this.sha1, ...rest]);
     } catch (error) {
       // Nothing has been run yet, so the second call is no repetition.
       if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-      return await send(client, call, `eval${suffix}`, [source, ...rest]);
+      const whole = send(client, call, `eval${suffix}`, [source, ...rest]);
+      return await (isReadOnly ? whole : this.#holdUntil(whole, client, rest));
+    }
+  }
+
+  /** When calls before this one have been sent again, if some may have to be. */
+  #released(client: RedisConnection, operands: readonly CommandArgument[]): Promise<void> | undefined {
+    const waiting = this.#held.get(client)?.get(entityOf(client, operands));
+    return waiting && new Promise((resolve) => void waiting.push(resolve));
+  }
+
+  /**
+   * What was sent between a call and its NOSCRIPT gets that reply as well, and is sent again behind it. All that has been by the time
+   * of the reply to the first text; what is new waits for that, since it would overtake them.
+   */
+  async #holdUntil(
+    whole: Promise<unknown>,
+    client: RedisConnection,
+    operands: readonly CommandArgument[],
+  ): Promise<unknown> {
+    const entity = entityOf(client, operands);
+    const ofClient = this.#held.get(client) ?? new Map<CommandArgument, (() => void)[]>();
+    if (ofClient.has(entity)) return whole;
+    const waiting: (() => void)[] = [];
+    this.#held.set(client, ofClient.set(entity, waiting));
+    try {
+      return await whole;
+    } finally {
+      while (waiting.length > 0) {
+        for (const release of waiting.splice(0)) release();
+        // They send, before what is called meanwhile may.
+        await Promise.resolve();
+      }
+      ofClient.delete(entity);
+      if (ofClient.size === 0) this.#held.delete(client);
     }
   }
 
@@ -108,6 +151,11 @@ export class Script<const D extends ScriptDefinition = ScriptDefinition> {
   #rest(operands: object, name: string | undefined): readonly CommandArgument[] {
     return name === undefined ? [] : (this.#operand(operands, name) as unknown as readonly CommandArgument[]);
   }
+}
+
+/** What has an order of its own: all of a server, and of a Cluster each first key, so that no node waits for another. */
+function entityOf(client: RedisConnection, operands: readonly CommandArgument[]): CommandArgument {
+  return client.isCluster && operands[0] !== 0 ? operands[1]! : '';
 }
 
 type SendArguments = (this: RedisConnection, args: CommandArgument[]) => Promise<unknown>;

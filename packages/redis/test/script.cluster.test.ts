@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { RedisCluster } from '@mortise/redis-server';
 import { startCluster } from '@mortise/redis-server';
 import type { Cluster } from 'ioredis';
 import { Coalescer, KeySpace, keySlot } from '../src/index.js';
 import { MAJORS, connectCluster } from './clients.js';
+import { eventually } from './eventually.js';
 import { count, echo, swap } from './scripts.js';
 
 let cluster: RedisCluster;
@@ -34,6 +35,27 @@ describe.each(MAJORS)('Cluster, ioredis %s', (major) => {
       const counts = all.map((target) => count.run(redis, { tags: [target] }, { values: [1, 2] }));
       expect(await Promise.all(counts)).toEqual(all.map((target) => [1, 2, target, '2']));
     }
+  });
+
+  test('calls of an entity keep their order when its node learns the script, and others do not wait', async () => {
+    const redis = connect();
+    await Promise.all(cluster.nodes.map((node) => node.command('SCRIPT', 'FLUSH')));
+    const all = targets(30);
+    const owners = await Promise.all(all.map((target) => cluster.ownerOf(target)));
+    const target = all[0]!;
+    const elsewhere = all[owners.findIndex((owner) => owner !== owners[0])]!;
+    const sent = jest.spyOn(redis, 'call');
+    const run = (key: string, value: string) => swap.run(redis, { target: key }, { value, fields: ['f'] });
+    await redis.get(target);
+    const ofEntity = [run(target, 'a')];
+    const opened = redis.blpop(`${target}:gate`, 0);
+    ofEntity.push(run(target, 'b'));
+    await eventually('the text to be sent', () => sent.mock.calls.some(([command]) => command === 'eval'));
+    ofEntity.push(run(target, 'c'));
+    expect(await run(elsewhere, 'a')).toEqual([null]);
+    await connect().rpush(`${target}:gate`, 'open');
+    await opened;
+    expect(await Promise.all(ofEntity)).toEqual([[null], ['a'], ['b']]);
   });
 
   test.each([

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { RedisServer } from '@mortise/redis-server';
 import { startSingle } from '@mortise/redis-server';
 import type { RedisConnection } from '../src/index.js';
 import { KeySpace, Script } from '../src/index.js';
 import { MAJORS, connect } from './clients.js';
+import { eventually } from './eventually.js';
 import { count, echo, failing, liar, swap, trespasser } from './scripts.js';
 
 /** Own server: commands are counted, and its scripts are flushed. Cluster-enabled, so slot rules hold. */
@@ -68,6 +69,36 @@ describe.each(MAJORS)('run, ioredis %s', (major) => {
     await flushed;
     expect(await Promise.all(first)).toEqual(fields.map(() => [null]));
     expect(await Promise.all(second)).toEqual(fields.map(() => ['a']));
+  });
+
+  test.each([
+    ['it succeeds', '0'],
+    ['it fails', 'WRONGTYPE'],
+  ])('calls keep their order when the server learns the script from the first, and %s', async (_, fails) => {
+    const redis = connect(major, server.url);
+    const sent = jest.spyOn(redis, 'call');
+    const run = (value: string) => swap.run(redis, { target }, { value, fields: ['f'] });
+    const all = [
+      fails === '0' ? run('a') : swap.run(redis, { target: `${target}:gate` }, { value: 'a', fields: ['f'] }),
+    ];
+    // The server answers the first call, and looks at what comes behind this when it is let through.
+    const opened = redis.blpop(`${target}:gate`, 0);
+    all.push(run('b'));
+    await eventually('the text to be sent', () => sent.mock.calls.some(([command]) => command === 'eval'));
+    all.push(run('c'));
+    // Called when the server has answered the text, before those who wait for that go on.
+    all.push(redis.exists(target).then(() => run('d')));
+    await connect(major, server.url).rpush(`${target}:gate`, 'open', 'stays');
+    await opened;
+    const settled = await Promise.allSettled(all);
+    expect(settled.slice(1)).toMatchObject([
+      { value: [fails === '0' ? 'a' : null] },
+      { value: ['b'] },
+      { value: ['c'] },
+    ]);
+    expect(settled[0]!.status).toBe(fails === '0' ? 'fulfilled' : 'rejected');
+    expect(await run('e')).toEqual(['d']);
+    expect(await calls()).toEqual({ evalsha: 5, eval: 2 });
   });
 
   test('a script without writes goes through EVALSHA_RO and EVAL_RO', async () => {

@@ -15,14 +15,15 @@
 -- ARGV
 --   halfLifeMs   as for book.apply.lua
 --   limit        the most entries
---   afterRank    the rank of the last one of the page before, or nothing
+--   afterRank    the rank of the last one of the page before, or where an earlier call stopped, or nothing
 --   afterMember  its member
---   isOfLast     1 if that was found by an edit of the last code point, else 0
+--   isOfLast     1 if that was looked at for an edit of the last code point, else 0
 --   tokens...    at least one of three code points or more
 -- RETURNS
 --   an array with the member by which each entry was found, and its rank behind it, the best first; an array with the card of each
---   or an empty string, or empty if none has one; how many half-lives the server's clock counts, 0 without; and how many of the
---   entries were found by other edits than of the last code point: they come first
+--   or an empty string, or empty if none has one; how many half-lives the server's clock counts, 0 without; how many of the
+--   entries were found by other edits than of the last code point: they come first; and where to go on, because the work of one call
+--   is bounded: nothing if all is found or there are as many as wanted, or isOfLast, afterRank and afterMember
 local directory, cards, firstBlock, tops, marks, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local halfLifeMs, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 local afterRank, afterMember, isOfLast = ARGV[3], ARGV[4], ARGV[5] == '1'
@@ -83,31 +84,32 @@ local function isFound(one)
   return false
 end
 
--- A prefix is asked for its best, some of which may not be told. Then more are asked for.
-local FIRST_ASKED = limit + 6
-local MOST_TRIES = 4
+-- A prefix is asked for its best. What fits exactly is not told of them; then what comes behind them is asked for, and after so
+-- many times in another call.
+local FIRST_ASKED, MOST_ASKED = limit + 6, 256
+local MOST_TRIES = 3
 
--- Returns whether that was all there is.
+local function moreThan(most)
+  return math.max(most, math.min(4 * most, MOST_ASKED))
+end
+
+-- Returns the last one that was looked at, if there may be more behind it.
 local function tellEdited()
-  local most, tries = FIRST_ASKED, 0
+  local after, most, tries = cursor, FIRST_ASKED, 0
   repeat
     looked = 0
-    local nextBest, floor = candidates(orders, most, cursor)
-    replies, told, hasCards, known = {}, {}, false, {}
+    local nextBest, floor = candidates(orders, most, after)
     local one = nextBest()
     while one and #told < limit and not (floor and precedes(floor, one)) do
       readCards({ one })
       if fit(formIn(one.member)) and not isExact(one) then
-        tell(one, fit, cursor)
+        tell(one, fit, after)
       end
       one = nextBest()
     end
-    most, tries = most * 4, tries + 1
-    if not floor then
-      return true
-    end
-  until #told == limit or tries == MOST_TRIES
-  return false
+    after, most, tries = floor, moreThan(most), tries + 1
+  until not after or #told == limit or tries == MOST_TRIES
+  return after
 end
 
 local function tellEditedLast()
@@ -117,23 +119,26 @@ local function tellEditedLast()
     return fitsTurned(form, { shorter })
   end
   local after, most, tries = isOfLast and cursor or nil, FIRST_ASKED, 0
-  local first = after
   repeat
     local list = ranked(shorter, most, after)
     readCards(list)
     for _, one in ipairs(list) do
       if #told < limit and not isFound(one) then
-        tell(one, fitShorter, first)
+        tell(one, fitShorter, after)
       end
     end
-    local isAll = #list < most
-    after, most, tries = list[#list], most * 4, tries + 1
-  until #told == limit or isAll or tries == MOST_TRIES
+    after, most, tries = list[most], moreThan(most), tries + 1
+  until not after or #told == limit or tries == MOST_TRIES
+  return after
 end
 
-local isAllTold = isOfLast or tellEdited()
-local edited = #told
-if isAllTold and edited < limit and not tokens[2] then
-  tellEditedLast()
+local rest, edited = nil, 0
+if not isOfLast then
+  rest = tellEdited()
+  edited = #told
 end
-return replyWith(edited)
+local isRestOfLast = not rest and edited < limit and not tokens[2]
+if isRestOfLast then
+  rest = tellEditedLast()
+end
+return replyWith(edited, rest and #told < limit and { isRestOfLast and '1' or '0', rest.text, rest.member } or {})

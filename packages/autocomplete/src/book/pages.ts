@@ -150,12 +150,25 @@ export class Pages<Payload> {
     limit: number,
     after: { rank: string; member: string; edit: Edit },
   ): Promise<Found<Payload>[]> {
-    const { rank: afterRank, member: afterMember } = after;
-    const isOfLast = after.edit === 2 ? 1 : 0;
-    const args = { halfLifeMs: this.#halfLifeMs, limit, afterRank, afterMember, isOfLast, tokens };
-    const reply = await this.#run(bookFuzzy, args);
-    const edited = reply[3] as number;
-    return this.#read(reply, tokens, (index) => (index < edited ? 1 : 2));
+    let { rank: afterRank, member: afterMember } = after;
+    let isOfLast = after.edit === 2 ? '1' : '0';
+    const keys = new Set<string>();
+    const found: Found<Payload>[] = [];
+    for (;;) {
+      const left = limit - found.length;
+      const args = { halfLifeMs: this.#halfLifeMs, limit: left, afterRank, afterMember, isOfLast, tokens };
+      const reply = await this.#run(bookFuzzy, args);
+      const edited = reply[3] as number;
+      for (const one of this.#read(reply, tokens, (index) => (index < edited ? 1 : 2))) {
+        // Boosted between two calls, an entry may be in both.
+        if (keys.has(one.suggestion.key)) continue;
+        keys.add(one.suggestion.key);
+        found.push(one);
+      }
+      const rest = reply[4] as string[];
+      if (rest.length === 0) return found;
+      [isOfLast = '0', afterRank = '', afterMember = ''] = rest;
+    }
   }
 
   /** In the order of bytes. */
