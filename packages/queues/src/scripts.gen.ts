@@ -3532,8 +3532,9 @@ export const queueEnqueue = new Script({
     "    delayed[#delayed + 1], delayed[#delayed + 2] = places[i + 1], places[i + 2]\n" +
     "  end\n" +
     "  isFirst = redis.call('EXISTS', unpack(lists)) == 0\n" +
+    "  local dueUpTo = string.format('%.3f', time[1] * 1000 + time[2] / 1000)\n" +
     "  for _, key in ipairs(delayed) do\n" +
-    "    isFirst = isFirst and redis.call('ZCOUNT', key, '-inf', now) == 0\n" +
+    "    isFirst = isFirst and redis.call('ZCOUNT', key, '-inf', dueUpTo) == 0\n" +
     "  end\n" +
     "end\n" +
     "if isFirst then\n" +
@@ -3842,8 +3843,9 @@ export const queueEnqueue = new Script({
     "for at = 9, #delays, 10 do\n" +
     "  local i, due = struct.unpack('>Hd', delays, at)\n" +
     "  if due < 0 then\n" +
-    "    -- It may be over by now, and goes before those that came without.\n" +
-    "    dueAt[i] = math.ceil(sentAt - due)\n" +
+    "    -- To the µs, and up: in whole ms it would be late by half of one. It may be over by now, and goes before those that came\n" +
+    "    -- without.\n" +
+    "    dueAt[i] = math.ceil((sentAt - due) * 1000) / 1000\n" +
     "  elseif due > now then\n" +
     "    dueAt[i] = due\n" +
     "  end\n" +
@@ -3918,7 +3920,7 @@ export const queueEnqueue = new Script({
     "    if at then\n" +
     "      local operands = scheduled[place] or {}\n" +
     "      scheduled[place] = operands\n" +
-    "      operands[#operands + 1] = string.format('%.0f', at)\n" +
+    "      operands[#operands + 1] = string.format('%.3f', at)\n" +
     "      operands[#operands + 1] = id\n" +
     "      if at > now then\n" +
     "        earliest = math.min(earliest or at, at)\n" +
@@ -4810,8 +4812,8 @@ export const workerExchange = new Script({
     "--                    verdicts: S succeeded, R retry after the delay, D dead, B back at once, L later (after the delay;\n" +
     "--                    B and L do not count as attempts)\n" +
     "-- RETURNS\n" +
-    "--   { settled, sleepMs, nowUs, chores, id, attempt, record, … }: settled has one character a settlement, 1 done,\n" +
-    "--   0 lease lost, C cancelled; sleepMs until something falls due, 0 when there is more to take already, -1 when another\n" +
+    "--   { settled, sleepUs, nowUs, chores, id, attempt, record, … }: settled has one character a settlement, 1 done,\n" +
+    "--   0 lease lost, C cancelled; sleepUs until something falls due, 0 when there is more to take already, -1 when another\n" +
     "--   worker keeps the time or the worker is not parked; the server's time in µs, which modulo 2^32 is the token of all\n" +
     "--   tasks taken; 1 when a schedule is due + 2 when the outbox holds something; then three for each task\n" +
     "--   error SETTINGS <stored>: something else is stored; nothing is written\n" +
@@ -5585,11 +5587,13 @@ export const workerExchange = new Script({
     "  return from - 1\n" +
     "end\n" +
     "\n" +
+    "-- To the µs, as delays end.\n" +
+    "local dueUpTo = string.format('%.3f', nowUs / 1000)\n" +
     "-- Takes due ids from the schedule and the retries of a lane, merged by the instant at which they fell due.\n" +
     "local function takeDue(scheduled, retrying)\n" +
     "  local most = want - taken\n" +
-    "  local a = redis.call('ZRANGE', scheduled, '-inf', now, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')\n" +
-    "  local b = redis.call('ZRANGE', retrying, '-inf', now, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')\n" +
+    "  local a = redis.call('ZRANGE', scheduled, '-inf', dueUpTo, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')\n" +
+    "  local b = redis.call('ZRANGE', retrying, '-inf', dueUpTo, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')\n" +
     "  local i, j, ids, isScheduled, dueAt = 1, 1, {}, {}, {}\n" +
     "  while #ids < most and (a[i] or b[j]) do\n" +
     "    local isNext = a[i] and (not b[j] or tonumber(a[i + 1]) <= tonumber(b[j + 1]))\n" +
@@ -5948,8 +5952,8 @@ export const workerExchange = new Script({
     "  local due, keeper = timing()\n" +
     "  local isTimed = keeper and keeper ~= channel and due <= nextAt and redis.call('ZSCORE', idle, keeper)\n" +
     "  if not isTimed and nextAt < math.huge then\n" +
-    "    redis.call('SET', timekeeper, string.format('%.0f %s', nextAt, channel), 'PX', PARKED_KEYS_MS)\n" +
-    "    reply[2] = math.ceil(math.max(0, nextAt - now))\n" +
+    "    redis.call('SET', timekeeper, string.format('%.3f %s', nextAt, channel), 'PX', PARKED_KEYS_MS)\n" +
+    "    reply[2] = nextAt > now and math.max(1, math.ceil(nextAt * 1000 - nowUs)) or 0\n" +
     "  elseif not isTimed and keeper then\n" +
     "    -- What was timed is past: it must not stand in the way of what comes.\n" +
     "    redis.call('DEL', timekeeper)\n" +

@@ -193,7 +193,8 @@ describe('keeping the time', () => {
     await until(async () => (await queue.counts()).succeeded === 3);
     expect(Math.min(...late)).toBeLessThan(SOON_MS);
     for (const [id, runAt] of due.slice(2)) {
-      expect((await queue.get(id))!.finishedAt).toBeGreaterThanOrEqual(runAt);
+      // Of both in whole ms the one is rounded down, the other up.
+      expect((await queue.get(id))!.finishedAt).toBeGreaterThanOrEqual(runAt - 1);
     }
   });
 

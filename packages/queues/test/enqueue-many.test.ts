@@ -201,6 +201,22 @@ test('what travels behind tasks that are not plain does not change their places 
   expect(a!.runAt!).toBeGreaterThanOrEqual(before + 60_000);
 });
 
+test('what is given is taken as it is at the call, of the last task as of the first', async () => {
+  const queue = newQueue();
+  await queue.enqueue('t', 0);
+  const payloads = Array.from({ length: 200 }, (_, index) => ({ index, text: 'given' }));
+  const headers = { by: 'given' };
+  const storing = queue.enqueueMany(payloads.map((payload) => task(payload, { headers })));
+  for (const payload of payloads) payload.text = 'changed';
+  headers.by = 'changed';
+  for (const [index, { id }] of (await storing).entries()) {
+    expect(await queue.get(id)).toMatchObject({
+      payload: { index, text: 'given' },
+      headers: { by: 'given' },
+    });
+  }
+});
+
 describe('a list that is none', () => {
   test.each<[unknown, string]>([
     [[null], 'task 0 must be an object, got null'],

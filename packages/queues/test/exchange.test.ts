@@ -129,3 +129,39 @@ test.each([
   expect(takings).toEqual([['task 0'], ['task 1', 'task 2'], ['task 3', 'task 4', 'task 5'], [], []]);
   expect(await queue.counts()).toMatchObject({ ready: 0, active: 6 });
 });
+
+test('what falls due is asked for as long before it as the call was on its way', async () => {
+  const prefix = freshPrefix();
+  await new Queue(redis, 'q', { prefix }).enqueue('t', 1, { delayMs: 10_000 });
+  const SLOW_MS = 50;
+  const slow = new Proxy(redis, {
+    get: (target, property) => {
+      const value: unknown = Reflect.get(target, property);
+      if (typeof value !== 'function') return value;
+      return async (...args: unknown[]) => {
+        const sentAt = performance.now();
+        const reply: unknown = await value.apply(target, args);
+        while (performance.now() < sentAt + SLOW_MS);
+        return reply;
+      };
+    },
+  });
+  const shard = new Shard(slow, 'q', prefix);
+  const channel = shard.keys.wakeChannel('w');
+  const request = { channel, want: 1, leaseMs: 60_000, parkMs: 1_000, settlements: [] };
+  const { sleepMs } = await exchange(shard, KEEP, request);
+  expect(sleepMs).toBeGreaterThan(0);
+  expect(sleepMs).toBeLessThanOrEqual(10_000 - SLOW_MS);
+});
+
+test('a delayed task is not taken before its µs', async () => {
+  const { queue, shard, take } = newQueue();
+  for (let round = 0; round < 20; round += 1) {
+    const { id } = await queue.enqueue('t', 1, { delayMs: 2 });
+    const dueUs = Math.round(1_000 * Number(await redis.zscore(shard.keys.lanes(3)[4]!, encodeTaskId(id))));
+    let taken: Exchanged['taken'] = [];
+    while (taken.length === 0) ({ taken } = await take(1));
+    // Tokens are the server's time in µs, modulo 2^32.
+    expect((taken[0]!.token - (dueUs % 2 ** 32) + 2 ** 32) % 2 ** 32).toBeLessThan(60_000_000);
+  }
+});

@@ -4,7 +4,7 @@ import type { FlowTask } from '@mortise/queues';
 import type { FlowNode } from '../src/flow/flow-node.js';
 import { decodeNode, makeFlow } from '../src/flow/flow-node.js';
 import { codePoint } from './code-points.js';
-import { CHILD, decodeRecord, encodeRecord, PARENT } from '../src/task/record.js';
+import { CHILD, decodeRecord, PARENT, RecordDraft } from '../src/task/record.js';
 import { decodeTaskId, encodeTaskId } from '../src/task/task-id.js';
 
 const text = fc.string({ minLength: 1, maxLength: 40, unit: codePoint });
@@ -29,7 +29,7 @@ function make(root: FlowTask) {
     group,
     isExtended: true,
     checking: undefined,
-    record: encodeRecord(
+    record: new RecordDraft(
       { name, payload, attempts: 1, when: 0, extras: parent && { parent }, group, flags },
       10_000,
     ),

@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
 import { connect, freshPrefix } from '@mortise/test-kit';
-import { encodeRecord, decodeRecord } from '../src/task/record.js';
+import { decodeRecord, RecordDraft } from '../src/task/record.js';
 
 const redis = connect();
 const plain = { name: 't', attempts: 5, when: 0, extras: undefined };
 
 function encode(payload: unknown): string {
-  return decodeRecord(encodeRecord({ ...plain, payload }, 1_000_000)).payload;
+  return decodeRecord(new RecordDraft({ ...plain, payload }, 1_000_000).encode()).payload;
 }
 
 class Empty {}

@@ -309,7 +309,7 @@ class Subject {
       model.settle(task, verdict, delayMs, now, backAt);
     }
     model.recover(now);
-    const expected = model.take(want, now, token, leaseMs === 0);
+    const expected = model.take(want, nowUs / 1_000, token, leaseMs === 0);
     const taken = Array.from({ length: fields.length / 3 }, (_, index) => [
       decodeTaskId(fields[3 * index] as Buffer),
       fields[3 * index + 1],

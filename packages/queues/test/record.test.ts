@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import {
   CHILD,
   decodeRecord,
-  encodeRecord,
   GROUPED,
   PARENT,
+  RecordDraft,
   REMEMBERED,
   setLane,
 } from '../src/task/record.js';
@@ -19,7 +19,11 @@ function nested(depth: number, inner = ''): string {
   return '['.repeat(depth) + inner + ']'.repeat(depth);
 }
 
-describe('encodeRecord', () => {
+function encodeRecord(given: NewRecord, maxBytes: number): Buffer {
+  return new RecordDraft(given, maxBytes).encode();
+}
+
+describe('RecordDraft', () => {
   test('what was encoded comes back', () => {
     const record = fc.record({
       name: fc.string({ unit: codePoint, minLength: 1, maxLength: 50 }),
@@ -54,6 +58,20 @@ describe('encodeRecord', () => {
         expect(payload).toBe(JSON.stringify(given.payload));
       }),
     );
+  });
+
+  test('is written where it belongs, as long as it says, and nowhere else', () => {
+    const group = 'Gruppe ß';
+    const extras = { headers: { a: 'é' } };
+    const draft = new RecordDraft(
+      { ...plain, name: '名前', payload: '💬', group, dedupMs: 5, extras },
+      MAX_BYTES,
+    );
+    const target = Buffer.alloc(draft.length + 20, '#');
+    draft.copy(target, 7);
+    expect(target.subarray(7, 7 + draft.length)).toEqual(draft.encode());
+    expect(target.toString('latin1', 0, 7)).toBe('#######');
+    expect(target.toString('latin1', 7 + draft.length)).toBe('#############');
   });
 
   test('takes 15 bytes beside name and payload', () => {

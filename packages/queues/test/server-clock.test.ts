@@ -1,7 +1,9 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
 import { connect, freshPrefix } from '@mortise/test-kit';
+import { QueueKeys } from '../src/keys.js';
 import { ServerClock } from '../src/queue/server-clock.js';
+import { encodeTaskId } from '../src/task/task-id.js';
 
 const redis = connect();
 
@@ -95,6 +97,23 @@ describe('a task', () => {
     const { runAt, enqueuedAt } = (await queue.get(id))!;
     expect(runAt! - enqueuedAt).toBeLessThan(59_900);
     expect(runAt! - enqueuedAt).toBeGreaterThan(0);
+  });
+
+  test('with a delay is due to the µs, and not at the end of its ms', async () => {
+    const prefix = freshPrefix();
+    const exact = new Queue<Record<string, number>>(redis, 'q', { prefix, priorities: ['only'] });
+    const scheduled = new QueueKeys('q', prefix).lanes(1)[1]!;
+    const serverUs = async (): Promise<number> => {
+      const [seconds, us] = await redis.time();
+      return Number(seconds) * 1_000_000 + Number(us);
+    };
+    for (let round = 0; round < 30; round += 1) {
+      const calledUs = await serverUs();
+      const { id } = await exact.enqueue('t', round, { delayMs: 60_000 });
+      const dueUs = Math.round(1_000 * Number(await redis.zscore(scheduled, encodeTaskId(id))));
+      expect(dueUs - calledUs).toBeGreaterThanOrEqual(60_000_000);
+      expect(dueUs - (await serverUs())).toBeLessThanOrEqual(60_000_000);
+    }
   });
 
   test('with a delay is never due before that has passed, also when the first reply was held up here', async () => {

@@ -12,10 +12,10 @@ import { ArgumentRangeError, ArgumentTypeError } from '@mortise/redis';
 import { InvalidFlowError } from '../errors.js';
 import type { EnqueueOptions } from '../options.js';
 import { resolveGroup } from '../options.js';
-import type { Enqueue } from '../queue/enqueuer.js';
+import type { Enqueue, Prepared } from '../queue/enqueuer.js';
 import { requireKnown, requireObject } from '../require-known.js';
 import type { ParentAddress } from '../task/record.js';
-import { CHILD, decodeRecord, PARENT } from '../task/record.js';
+import { CHILD, PARENT } from '../task/record.js';
 import { newTaskId } from '../task/new-task-id.js';
 import { decodeTaskId, encodeTaskId } from '../task/task-id.js';
 
@@ -83,7 +83,7 @@ export type Prepare = (
   flags: number,
   parent: ParentAddress | undefined,
   tree: string | undefined,
-) => Enqueue;
+) => Prepared;
 
 const MAX_DEPTH = 10;
 const MAX_TASKS = 1_000;
@@ -149,7 +149,7 @@ export function makeFlow(queue: string, root: FlowTask, prepare: Prepare): Flow 
     const flags = (parent ? CHILD : 0) | (children.length > 0 ? PARENT : 0);
     const request = prepare(own, name, payload, { ...options, id }, flags, parent, parent ? undefined : tree);
     const { priority, record } = request;
-    if (parent) print?.update(JSON.stringify([depth, own, id, name])).update(decodeRecord(record).payload);
+    if (parent) print?.update(JSON.stringify([depth, own, id, name])).update(record.payload);
     if (parent && options.id !== undefined) named.add(request);
     bytes += record.length;
     if (bytes > MAX_BYTES) refuse(`has more than ${MAX_BYTES} bytes`);
@@ -161,7 +161,7 @@ export function makeFlow(queue: string, root: FlowTask, prepare: Prepare): Flow 
       storedId: encodeTaskId(id),
       priority,
       group,
-      record,
+      record: record.encode(),
       flow,
       policy: onChildFailure === 'fail' ? 1 : 0,
       children: made.map(([child]) => encodeNode(child)),

@@ -23,7 +23,8 @@ import type { Schemas } from '../schema/schemas.js';
 import type { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
 import type { Extras } from '../task/record.js';
-import { encodeRecord } from '../task/record.js';
+import type { Writable } from '../task/record.js';
+import { RecordDraft } from '../task/record.js';
 import { encodeTaskId } from '../task/task-id.js';
 import { Entries } from './entries.js';
 import { ServerClock } from './server-clock.js';
@@ -51,13 +52,18 @@ export interface Enqueue {
   readonly group: string | undefined;
   /** Scripts need the keys of what lies beyond the core. */
   readonly isExtended: boolean;
-  readonly record: Buffer;
+  readonly record: Writable;
   /** When a delay began (`performance.now()`); undefined where there is none. */
   readonly madeAt?: number | undefined;
   /** Of a schema that is asynchronous: rejects for a payload that it does not take. */
   checking?: Promise<void> | undefined;
   /** Of the tasks with the same one, a script call stores all or none. */
   whole?: Whole | undefined;
+}
+
+/** One that was made of what a caller gave. */
+export interface Prepared extends Enqueue {
+  readonly record: RecordDraft;
 }
 
 /** A call that enqueues many. */
@@ -110,13 +116,13 @@ export class Enqueuer {
     options: EnqueueOptions,
     flags = 0,
     more: Partial<Extras> = {},
-  ): Enqueue {
+  ): Prepared {
     requireEnqueueOptions(options);
     const { id, priority, attempts } = options;
     const group = resolveGroup(options.group);
     const dedupMs = resolveDedupMs(options);
     const when = resolveWhen(options);
-    const record = encodeRecord(
+    const record = new RecordDraft(
       {
         name: requireTaskName(name),
         payload,
@@ -131,7 +137,7 @@ export class Enqueuer {
     );
     const storedId = id === undefined ? undefined : encodeTaskId(id);
     const isExtended = group !== undefined || dedupMs !== undefined || flags > 0;
-    const checking = this.#schemas?.check(name, record);
+    const checking = this.#schemas?.check(name, record.payload);
     const madeAt = when < 0 ? performance.now() : undefined;
     return { id, storedId, priority, group, isExtended, record, madeAt, checking, whole: undefined };
   }

@@ -10,8 +10,9 @@ if not isFirst then
     delayed[#delayed + 1], delayed[#delayed + 2] = places[i + 1], places[i + 2]
   end
   isFirst = redis.call('EXISTS', unpack(lists)) == 0
+  local dueUpTo = string.format('%.3f', time[1] * 1000 + time[2] / 1000)
   for _, key in ipairs(delayed) do
-    isFirst = isFirst and redis.call('ZCOUNT', key, '-inf', now) == 0
+    isFirst = isFirst and redis.call('ZCOUNT', key, '-inf', dueUpTo) == 0
   end
 end
 if isFirst then

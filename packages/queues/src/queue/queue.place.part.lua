@@ -30,8 +30,9 @@ end
 for at = 9, #delays, 10 do
   local i, due = struct.unpack('>Hd', delays, at)
   if due < 0 then
-    -- It may be over by now, and goes before those that came without.
-    dueAt[i] = math.ceil(sentAt - due)
+    -- To the µs, and up: in whole ms it would be late by half of one. It may be over by now, and goes before those that came
+    -- without.
+    dueAt[i] = math.ceil((sentAt - due) * 1000) / 1000
   elseif due > now then
     dueAt[i] = due
   end
@@ -106,7 +107,7 @@ for i = 1, count do
     if at then
       local operands = scheduled[place] or {}
       scheduled[place] = operands
-      operands[#operands + 1] = string.format('%.0f', at)
+      operands[#operands + 1] = string.format('%.3f', at)
       operands[#operands + 1] = id
       if at > now then
         earliest = math.min(earliest or at, at)

@@ -10,7 +10,6 @@
 import { ArgumentTypeError } from '@mortise/redis';
 import { InvalidPayloadError } from '../errors.js';
 import { requireObject } from '../require-known.js';
-import { decodeRecord } from '../task/record.js';
 import { describeIssues, toIssues } from './payload-issue.js';
 import type { StandardResult, StandardSchemaV1 } from './standard-schema.js';
 
@@ -32,9 +31,9 @@ export class Schemas {
    * Throws ERR_INVALID_PAYLOAD for a payload that the schema of this name does not take, or what the schema throws. Returns a
    * promise that rejects instead only when the schema is asynchronous, so that calls keep their order otherwise.
    */
-  check(name: string, record: Buffer): Promise<void> | undefined {
+  check(name: string, json: string): Promise<void> | undefined {
     if (!this.#schemas.has(name)) return undefined;
-    const result = this.#apply(name, decodeRecord(record).payload);
+    const result = this.#apply(name, json);
     if (!isPromise(result)) return void valueOf(name, result, undefined);
     const checking = result.then((ended) => void valueOf(name, ended, undefined));
     // Whoever awaits it hears of it, and nobody else.

@@ -77,37 +77,76 @@ export interface NewRecord {
 const WHEN_AT = 3;
 const HEAD_BYTES = 11;
 
-/** The record with lane 0; `setLane` sets another. Throws the coded errors of payloads. O(bytes). */
-export function encodeRecord(
-  { name, payload, attempts, when, extras, group, dedupMs, flags = 0 }: NewRecord,
-  maxBytes: number,
-): Buffer {
-  const json = stringifyPayload(name, payload);
-  const bytes = Buffer.byteLength(json);
-  if (bytes > maxBytes) throw new PayloadTooLargeError(name, bytes, maxBytes);
-  requireWhole(name, payload);
-  const nameBytes = Buffer.byteLength(name);
-  const more = extras ? JSON.stringify(extras) : '';
-  const moreBytes = Buffer.byteLength(more);
-  const groupBytes = group === undefined ? 0 : 2 + Buffer.byteLength(group);
-  const nameAt = HEAD_BYTES + groupBytes + (dedupMs === undefined ? 0 : 8) + 2;
-  const nameEnd = nameAt + nameBytes;
-  const record = Buffer.allocUnsafe(nameEnd + 2 + moreBytes + bytes);
-  const grouped = group === undefined ? 0 : GROUPED;
-  record.writeUInt8(flags | grouped | (dedupMs === undefined ? 0 : REMEMBERED), 0);
-  record.writeUInt16BE(attempts, 1);
-  record.writeDoubleBE(when, 3);
-  if (group !== undefined) {
-    record.writeUInt16BE(groupBytes - 2, HEAD_BYTES);
-    record.write(group, HEAD_BYTES + 2);
+/** A record, or what is going to be one: written where it is sent from. */
+export interface Writable {
+  readonly length: number;
+  copy(target: Buffer, at: number): unknown;
+}
+
+/**
+ * A record that has been checked, with lane 0; `setLane` sets another. Its bytes come about where they are sent from: an array for
+ * each task would cost a tenth of an enqueue, and in a call of many the server works while the others are written.
+ */
+export class RecordDraft implements Writable {
+  readonly length: number;
+  /** JSON text. */
+  readonly payload: string;
+  readonly #flags: number;
+  readonly #attempts: number;
+  readonly #when: number;
+  readonly #group: string | undefined;
+  readonly #dedupMs: number | undefined;
+  readonly #name: string;
+  /** Extras as JSON. */
+  readonly #more: string;
+
+  /** Takes the payload as it is now. Throws the coded errors of payloads. O(bytes). */
+  constructor(
+    { name, payload, attempts, when, extras, group, dedupMs, flags = 0 }: NewRecord,
+    maxBytes: number,
+  ) {
+    const json = stringifyPayload(name, payload);
+    const bytes = Buffer.byteLength(json);
+    if (bytes > maxBytes) throw new PayloadTooLargeError(name, bytes, maxBytes);
+    requireWhole(name, payload);
+    const more = extras ? JSON.stringify(extras) : '';
+    const groupBytes = group === undefined ? 0 : 2 + Buffer.byteLength(group);
+    const windowBytes = dedupMs === undefined ? 0 : 8;
+    const nameBytes = 2 + Buffer.byteLength(name);
+    this.length = HEAD_BYTES + groupBytes + windowBytes + nameBytes + 2 + Buffer.byteLength(more) + bytes;
+    this.payload = json;
+    this.#flags = flags | (group === undefined ? 0 : GROUPED) | (dedupMs === undefined ? 0 : REMEMBERED);
+    this.#attempts = attempts;
+    this.#when = when;
+    this.#group = group;
+    this.#dedupMs = dedupMs;
+    this.#name = name;
+    this.#more = more;
   }
-  if (dedupMs !== undefined) record.writeDoubleBE(dedupMs, HEAD_BYTES + groupBytes);
-  record.writeUInt16BE(nameBytes, nameAt - 2);
-  record.write(name, nameAt);
-  record.writeUInt16BE(moreBytes, nameEnd);
-  record.write(more, nameEnd + 2);
-  record.write(json, nameEnd + 2 + moreBytes);
-  return record;
+
+  copy(target: Buffer, at: number): void {
+    target.writeUInt8(this.#flags, at);
+    target.writeUInt16BE(this.#attempts, at + 1);
+    target.writeDoubleBE(this.#when, at + WHEN_AT);
+    let end = at + HEAD_BYTES;
+    if (this.#group !== undefined) end = writeText(target, this.#group, end);
+    if (this.#dedupMs !== undefined) end = target.writeDoubleBE(this.#dedupMs, end);
+    end = writeText(target, this.#name, end);
+    end = writeText(target, this.#more, end);
+    target.write(this.payload, end);
+  }
+
+  encode(): Buffer {
+    const record = Buffer.allocUnsafe(this.length);
+    this.copy(record, 0);
+    return record;
+  }
+}
+
+/** Returns where it ends. */
+function writeText(target: Buffer, text: string, at: number): number {
+  const bytes = text === '' ? 0 : target.write(text, at + 2);
+  return target.writeUInt16BE(bytes, at) + bytes;
 }
 
 /** `at`: where the record begins. */
@@ -116,8 +155,8 @@ export function setLane(record: Buffer, lane: number, at = 0): void {
 }
 
 /** When the task may run, as `resolveWhen` gives it: only before it is stored. */
-export function whenOf(record: Buffer): number {
-  return record.readDoubleBE(WHEN_AT);
+export function whenOf(record: Buffer, at: number): number {
+  return record.readDoubleBE(at + WHEN_AT);
 }
 
 /** Puts the instant of enqueuing, ms, in its place. */

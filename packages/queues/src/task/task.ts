@@ -51,7 +51,7 @@ interface TaskFields {
    * clock: right to 20 ms), or retried after it had ended.
    */
   readonly enqueuedAt: number;
-  /** When a scheduled or retrying task falls due. */
+  /** When a scheduled or retrying task falls due; the end of a delay, which is kept to the µs, is rounded up. */
   readonly runAt?: number;
   /** Not started after that for the first time. */
   readonly expiresAt?: number;
@@ -115,7 +115,9 @@ export function readTask<Tasks>(id: string, priorities: readonly string[], store
     ...(timeoutMs !== undefined && { timeoutMs }),
     enqueuedAt,
     ...(expiresInMs !== undefined && { expiresAt: enqueuedAt + expiresInMs }),
-    ...(instant.length > 0 && { [state === 'active' ? 'leaseUntil' : 'runAt']: Number(instant.toString()) }),
+    ...(instant.length > 0 && {
+      [state === 'active' ? 'leaseUntil' : 'runAt']: Math.ceil(Number(instant.toString())),
+    }),
     ...readLastAttempt(last),
     ...(progress.length > 0 && { progress: JSON.parse(progress.toString()) as unknown }),
     ...(parent && { parent }),

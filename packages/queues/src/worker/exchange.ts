@@ -32,6 +32,10 @@ export interface ExchangeRequest {
 export interface Exchanged {
   /** One character a settlement. */
   readonly settled: Buffer;
+  /**
+   * How long to wait with the next call, whole ms, so that it comes to the server when something falls due, if it is as long on
+   * its way as this one was; 0 when there is more to take already, -1 when there is nothing to wait for.
+   */
   readonly sleepMs: number;
   /** A bit for each kind of work beside tasks that waits; see `Chores`. */
   readonly chores: number;
@@ -53,8 +57,10 @@ export async function exchange(
   const isThorough = isLeaving || now - (lookedAt.get(shard) ?? -Infinity) >= THOROUGH_EVERY_MS;
   if (isThorough) lookedAt.set(shard, now);
   const packed = packSettlements(settlements);
-  const [settled, sleepMs, nowUs, chores, ...fields] = (await known.run(() =>
-    workerExchange.runBuffer(
+  let sentAt = now;
+  const [settled, sleepUs, nowUs, chores, ...fields] = (await known.run(() => {
+    sentAt = performance.now();
+    return workerExchange.runBuffer(
       redis,
       {
         settings,
@@ -82,10 +88,12 @@ export async function exchange(
         count: settlements.length,
         settlements: packed,
       },
-    ),
-  )) as [Buffer, number, number, number, ...unknown[]];
+    );
+  })) as [Buffer, number, number, number, ...unknown[]];
   // Something is due that this call has not looked for.
-  if (sleepMs === 0) lookedAt.delete(shard);
+  if (sleepUs === 0) lookedAt.delete(shard);
+  const sleepMs =
+    sleepUs <= 0 ? sleepUs : Math.max(1, Math.ceil(sleepUs / 1_000 - (performance.now() - sentAt)));
   const token = nowUs % 2 ** 32;
   const taken: Taken[] = [];
   for (let index = 0; index < fields.length; index += 3) {

@@ -39,8 +39,8 @@
 --                    verdicts: S succeeded, R retry after the delay, D dead, B back at once, L later (after the delay;
 --                    B and L do not count as attempts)
 -- RETURNS
---   { settled, sleepMs, nowUs, chores, id, attempt, record, … }: settled has one character a settlement, 1 done,
---   0 lease lost, C cancelled; sleepMs until something falls due, 0 when there is more to take already, -1 when another
+--   { settled, sleepUs, nowUs, chores, id, attempt, record, … }: settled has one character a settlement, 1 done,
+--   0 lease lost, C cancelled; sleepUs until something falls due, 0 when there is more to take already, -1 when another
 --   worker keeps the time or the worker is not parked; the server's time in µs, which modulo 2^32 is the token of all
 --   tasks taken; 1 when a schedule is due + 2 when the outbox holds something; then three for each task
 --   error SETTINGS <stored>: something else is stored; nothing is written

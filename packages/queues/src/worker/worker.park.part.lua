@@ -51,8 +51,8 @@ if parks then
   local due, keeper = timing()
   local isTimed = keeper and keeper ~= channel and due <= nextAt and redis.call('ZSCORE', idle, keeper)
   if not isTimed and nextAt < math.huge then
-    redis.call('SET', timekeeper, string.format('%.0f %s', nextAt, channel), 'PX', PARKED_KEYS_MS)
-    reply[2] = math.ceil(math.max(0, nextAt - now))
+    redis.call('SET', timekeeper, string.format('%.3f %s', nextAt, channel), 'PX', PARKED_KEYS_MS)
+    reply[2] = nextAt > now and math.max(1, math.ceil(nextAt * 1000 - nowUs)) or 0
   elseif not isTimed and keeper then
     -- What was timed is past: it must not stand in the way of what comes.
     redis.call('DEL', timekeeper)

@@ -87,11 +87,13 @@ local function hand(ids, dueAt)
   return from - 1
 end
 
+-- To the µs, as delays end.
+local dueUpTo = string.format('%.3f', nowUs / 1000)
 -- Takes due ids from the schedule and the retries of a lane, merged by the instant at which they fell due.
 local function takeDue(scheduled, retrying)
   local most = want - taken
-  local a = redis.call('ZRANGE', scheduled, '-inf', now, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
-  local b = redis.call('ZRANGE', retrying, '-inf', now, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
+  local a = redis.call('ZRANGE', scheduled, '-inf', dueUpTo, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
+  local b = redis.call('ZRANGE', retrying, '-inf', dueUpTo, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
   local i, j, ids, isScheduled, dueAt = 1, 1, {}, {}, {}
   while #ids < most and (a[i] or b[j]) do
     local isNext = a[i] and (not b[j] or tonumber(a[i + 1]) <= tonumber(b[j + 1]))
