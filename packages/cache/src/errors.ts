@@ -1,4 +1,5 @@
 import { CodedError } from '@mortise/redis';
+import { textOf } from './text-of.js';
 
 /** The loader failed for a batch. Its rows keep their cached values and are tried again after a pause. */
 export class LoadFailedError extends CodedError {
@@ -9,9 +10,7 @@ export class LoadFailedError extends CodedError {
     readonly ids: readonly string[],
     override readonly cause: unknown,
   ) {
-    super(
-      `loading ${ids.length} rows of table "${table}" failed: ${cause instanceof Error ? cause.message : String(cause)}`,
-    );
+    super(`loading ${ids.length} rows of table "${table}" failed: ${textOf(cause)}`);
   }
 }
 
@@ -91,9 +90,7 @@ export class CacheValueError extends CodedError {
     readonly key: string,
     override readonly cause: unknown,
   ) {
-    super(
-      `cache "${cache}": the value of ${JSON.stringify(key)} cannot be stored: ${cause instanceof Error ? cause.message : String(cause)}`,
-    );
+    super(`cache "${cache}": the value of ${JSON.stringify(key)} cannot be stored: ${textOf(cause)}`);
   }
 }
 
@@ -122,9 +119,7 @@ export class CacheRefreshError extends CodedError {
     readonly key: string,
     override readonly cause: unknown,
   ) {
-    super(
-      `cache "${cache}": ${JSON.stringify(key)} was not loaded again: ${cause instanceof Error ? cause.message : String(cause)}`,
-    );
+    super(`cache "${cache}": ${JSON.stringify(key)} was not loaded again: ${textOf(cause)}`);
   }
 }
 

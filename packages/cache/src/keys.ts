@@ -8,7 +8,7 @@
  * | `<prefix>:cache:{<table>}:unloaded` | STRING: how many rows were never loaded | `schedule`, `unschedule`, refreshers | when all were, or likewise |
  * | `<prefix>:cache:{<table>}:failures` | HASH: row id → failed loads in a row | refreshers | a field with the next success, the key likewise |
  * | `<prefix>:cache:{<table>}:source` | HASH: failures, end of the pause and size of the next batch of a source that is down | refreshers | when the source is back, or likewise |
- * | `<prefix>:cache:{<table>}:lease` | STRING: the end of the latest lease, and when it began | refreshers | `idleMs` after the last claim |
+ * | `<prefix>:cache:{<table>}:lease` | STRING: the end of the latest lease, when a claim wrote this, and how far rows were looked for that lie too far ahead | refreshers | `idleMs` after the last claim |
  * | `<prefix>:cache:{<table>}:row:<id>` | STRING: the row | refreshers | `keepMs`, at least 10 × `everyMs`, after it was last stored; at once by `unschedule` |
  * | `<prefix>:cache:{<table>}:feed` | STRING: the token of the change feed that reads; on the first shard only | change feeds | `leaseMs` after its last renewal; at once by `stop` |
  * | `<prefix>:cache:{<table>}:feed` | channel | change feeds that stop, to those that wait | holds nothing |

@@ -57,7 +57,7 @@ export interface RowCacheOptions<Row> {
 
 /** Of one row. */
 export interface ScheduleOptions {
-  /** How often the row is refreshed, in ms, up to 3,650 days. 0 or less takes it out of cache and schedule. */
+  /** How often the row is refreshed, in ms, finite, up to 3,650 days. 0 or less takes it out of cache and schedule. */
   readonly everyMs: number;
 }
 
@@ -69,7 +69,7 @@ export interface ScheduleAllOptions extends ScheduleOptions {
 
 /** How a process refreshes; each may do it differently. */
 export interface RefresherOptions {
-  /** Batches of one table that this process loads at once, 1 to 100. Default 2. */
+  /** Batches of one table that this process loads at once, 1 to 100; up to four small ones of rows whose last load failed come on top. Default 2. */
   readonly concurrency?: number;
   /** Rows in one batch, 1 to 500. Default 250. */
   readonly batch?: number;
@@ -156,6 +156,8 @@ export function resolveRowCacheOptions<Row>(
 /** Whole ms; 0 means: take the row out. */
 export function resolveEveryMs(options: ScheduleOptions): number {
   const everyMs = requireDuration('everyMs', options?.everyMs, { min: -Infinity, max: MAX_MS });
+  // Rather a mistake in an arithmetic than the wish to take a row out.
+  if (everyMs === -Infinity) throw new ArgumentRangeError('everyMs must be finite, got -Infinity');
   return Math.max(0, Math.ceil(everyMs));
 }
 

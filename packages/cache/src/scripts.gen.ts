@@ -359,8 +359,8 @@ export const changeFeedMark = new Script({
   restArg: "ids",
   source: "#!lua\n" +
     "-- Makes rows due now that have changed in the database. A row that is being loaded keeps its lease: a row that changes faster than\n" +
-    "-- it can be loaded would otherwise never be stored. It is due at once if it is marked again after that load. A row of a pack\n" +
-    "-- leaves it.\n" +
+    "-- it can be loaded would otherwise never be stored. It is due at once if it is marked again after that load. One whose lease has ended\n" +
+    "-- loses it, since who has it may still bring what the row was before. A row of a pack leaves it.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   due        ZSET row id -> when it is due, ms, or the end of its lease; until idle\n" +
@@ -412,7 +412,7 @@ export const changeFeedMark = new Script({
     "    replies[index] = 2\n" +
     "  else\n" +
     "    replies[index] = 1\n" +
-    "    if at > now then\n" +
+    "    if at > now or at % 1 ~= 0 then\n" +
     "      marks[#marks + 1] = nowText\n" +
     "      marks[#marks + 1] = id\n" +
     "      if pack then\n" +
@@ -501,12 +501,19 @@ export const changeFeedTake = new Script({
 export const refresherClaim = new Script({
   name: "refresher.claim",
   isReadOnly: false,
-  keys: ["due","rows","packs","packed","source","lease"],
-  args: ["limit","leaseMs","idleMs","isTouching","maxBackoffMs"],
+  keys: ["due","rows","packs","packed","source","lease","failures"],
+  args: ["batch","leaseMs","idleMs","isTouching","maxBackoffMs","canRetry"],
   source: "#!lua\n" +
     "-- Takes rows that are due under a lease: until it ends, their score is its end, and nobody else gets them. The score is\n" +
     "-- the fencing token as well, so leases end at half a millisecond, where no due time lies, and each ends later than the last.\n" +
     "-- While the source is down, one claim in the time of a pause gets a few rows to find out whether it is back.\n" +
+    "--\n" +
+    "-- Rows whose last load failed are taken apart from all others, so that one whose query hangs holds up only its like: a few together after\n" +
+    "-- the first failure, then each alone. Where they may not be taken, they are put off, so that they don't stand before others.\n" +
+    "--\n" +
+    "-- A clock that runs back, as after a failover, leaves rows further ahead than they are ever planned; leases as well. When that is seen,\n" +
+    "-- each claim looks at some rows and packs behind the last ones that were looked at, and makes due what is too far ahead, until a whole round\n" +
+    "-- has found nothing. Once in a second some are looked at in any case: what the clock has been is known only from claims.\n" +
     "--\n" +
     "-- Rows that were refreshed together are a pack, which is claimed as a whole; what has been due for longest comes first. A pack with\n" +
     "-- more rows than may be taken is dissolved.\n" +
@@ -520,41 +527,121 @@ export const refresherClaim = new Script({
     "'; <pack>:left -> '\\n" +
     "' and the id of each that has left; until idle\n" +
     "--   source        HASH, there while the source is down: failures, opensAt (ms), limit (rows); until idle\n" +
-    "--   lease         STRING, the end of the latest lease and when it began; until idle\n" +
+    "--   lease         STRING, the end of the latest lease; when a claim last wrote this; when rows were last looked at; 2 or 1 while a clock that has run\n" +
+    "--                 back is made up for (0: not); where to look on in due and in packs (a score, '/', how many with it were looked at; '-': all were);\n" +
+    "--                 the last lease of the clock of before; until idle\n" +
+    "--   failures      HASH row id -> failed loads in a row; until idle\n" +
     "-- ARGV\n" +
-    "--   limit         the most rows to take\n" +
+    "--   batch         the most rows to take\n" +
     "--   leaseMs       ms\n" +
     "--   idleMs        ms until a schedule that nobody touches goes away\n" +
     "--   isTouching    '1': put that off, '0': leave it as it is\n" +
     "--   maxBackoffMs  ms, the longest pause of a row that failed\n" +
+    "--   canRetry      '1': rows whose last load failed may be taken\n" +
     "-- RETURNS\n" +
     "--   the end of the lease; now; when the row in the middle was due; for how long the first has been due; ms until the next\n" +
-    "--   row is due (-1: no further row); 1 if this finds out about the source; then the ids, and the state of each row (false: none);\n" +
-    "--   then four for each pack: its name, header, rows, and those that have left\n" +
-    "local due, rows, packs, packed, source, lease = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
-    "local limit, leaseMs, idleMs = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]\n" +
-    "local isTouching, maxBackoffMs = ARGV[4] == '1', tonumber(ARGV[5])\n" +
+    "--   row is due (-1: no further row); 1 if this finds out about the source; 1 if the last load of these rows failed; then the ids, and the\n" +
+    "--   state of each row (false: none); then four for each pack: its name, header, rows, and those that have left\n" +
+    "local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
+    "local source, lease, failures = KEYS[5], KEYS[6], KEYS[7]\n" +
+    "local batch, leaseMs, idleMs = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]\n" +
+    "local isTouching, maxBackoffMs, canRetry = ARGV[4] == '1', tonumber(ARGV[5]), ARGV[6] == '1'\n" +
     "\n" +
-    "local MAX_LEASE_MS = 3600000\n" +
     "-- Clocks of masters that differ by less are in order.\n" +
     "local SKEW_MS = 1000\n" +
     "-- Packs in one claim.\n" +
     "local MAX_PACKS = 8\n" +
+    "-- Rows together whose load failed once.\n" +
+    "local MAX_RETRIES = 16\n" +
+    "-- How long rows are put off that failed and may not be taken.\n" +
+    "local RETRY_MS = 250\n" +
+    "-- How often rows are looked at that may lie too far ahead, and how many of them.\n" +
+    "local LOOK_MS, LOOK_ROWS, LOOK_PACKS = 1000, 100, 32\n" +
     "\n" +
     "local time = redis.call('TIME')\n" +
     "local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)\n" +
     "local nowText = string.format('%d', now)\n" +
     "\n" +
     "local down = redis.call('HMGET', source, 'opensAt', 'limit')\n" +
-    "local isProbe = false\n" +
+    "local limit, isProbe = batch, false\n" +
     "if down[1] then\n" +
     "  local opensIn = tonumber(down[1]) - now\n" +
     "  -- A pause that is longer than any is one that a clock of before has set.\n" +
-    "  if opensIn > 0 and opensIn <= math.max(MAX_LEASE_MS, maxBackoffMs) then\n" +
-    "    return { '', nowText, nowText, 0, opensIn, 0, {}, {}, {} }\n" +
+    "  if opensIn > 0 and opensIn <= math.max(leaseMs, maxBackoffMs) + SKEW_MS then\n" +
+    "    return { '', nowText, nowText, 0, opensIn, 0, 0, {}, {}, {} }\n" +
     "  end\n" +
     "  isProbe = true\n" +
     "  limit = math.min(limit, tonumber(down[2] or 1))\n" +
+    "end\n" +
+    "\n" +
+    "local last = redis.call('GET', lease)\n" +
+    "local lastEnd, begin, rest = string.match(last or '', '^(%S+) (%d+)(.*)$')\n" +
+    "local lookedAt, search = string.match(rest or '', '^ (%d+) (%d)')\n" +
+    "local hasRunBack = begin and tonumber(begin) > now + SKEW_MS\n" +
+    "if hasRunBack or not search then\n" +
+    "  lookedAt, search = nowText, hasRunBack and '2' or '0'\n" +
+    "  rest = ' ' .. nowText .. ' ' .. search .. ' 0/0 0/0 ' .. (hasRunBack and lastEnd or '0')\n" +
+    "end\n" +
+    "\n" +
+    "local isLooking = lastEnd and (search ~= '0' or now - tonumber(lookedAt) >= LOOK_MS)\n" +
+    "if isLooking then\n" +
+    "  local dueFrom, packsFrom, bound = string.match(rest, '(%S+) (%S+) (%S+)$')\n" +
+    "  local isSearching, isAny = search ~= '0', false\n" +
+    "\n" +
+    "  -- Makes those due of the next `count` of a set that lie further ahead than rows with their delay are ever planned. Leases that were given\n" +
+    "  -- since the clock ran back are far ahead as well, as each ends later than the last. `every` finds the delay. Returns where to go on.\n" +
+    "  local function look(set, states, from, count, every)\n" +
+    "    local score, skip = string.match(from, '^(.+)/(%d+)$')\n" +
+    "    if not score then\n" +
+    "      return from\n" +
+    "    elseif tonumber(score) <= now then\n" +
+    "      score, skip = '(' .. nowText, 0\n" +
+    "    end\n" +
+    "    local found = redis.call('ZRANGE', set, score, '+inf', 'BYSCORE', 'LIMIT', skip, count, 'WITHSCORES')\n" +
+    "    if #found == 0 then\n" +
+    "      return '-'\n" +
+    "    end\n" +
+    "    local members = {}\n" +
+    "    for index = 1, #found, 2 do\n" +
+    "      members[#members + 1] = found[index]\n" +
+    "    end\n" +
+    "    local known = redis.call('HMGET', states, unpack(members))\n" +
+    "    local lastScore, same = found[#found], 0\n" +
+    "    for index, member in ipairs(members) do\n" +
+    "      local at, dueAt = tonumber(found[2 * index]), now\n" +
+    "      local isMoved\n" +
+    "      if at % 1 ~= 0 then\n" +
+    "        isMoved = at <= tonumber(bound) and at > now + leaseMs + SKEW_MS\n" +
+    "      else\n" +
+    "        isMoved = at > now + (tonumber(string.match(known[index] or '', every) or nil) or 0) + SKEW_MS\n" +
+    "      end\n" +
+    "      if isMoved and set == due and redis.call('HEXISTS', failures, member) == 1 then\n" +
+    "        dueAt = math.min(at, now + math.floor(maxBackoffMs))\n" +
+    "        isMoved = dueAt < at\n" +
+    "      end\n" +
+    "      if isMoved then\n" +
+    "        isAny = isAny or dueAt == now\n" +
+    "        redis.call('ZADD', set, string.format('%d', dueAt), member)\n" +
+    "      elseif found[2 * index] == lastScore then\n" +
+    "        same = same + 1\n" +
+    "      end\n" +
+    "    end\n" +
+    "    return #members < count and '-' or lastScore .. '/' .. (same + (lastScore == score and skip or 0))\n" +
+    "  end\n" +
+    "\n" +
+    "  dueFrom = look(due, rows, dueFrom, isSearching and batch or LOOK_ROWS, '^' .. string.rep('.', 29) .. '(%d+)$')\n" +
+    "  packsFrom = look(packs, packed, packsFrom, LOOK_PACKS, ' (%d+) ')\n" +
+    "  if isAny then\n" +
+    "    search = '2'\n" +
+    "  end\n" +
+    "  local isOver = dueFrom == '-' and packsFrom == '-'\n" +
+    "  if isOver then\n" +
+    "    search = search == '2' and '1' or '0'\n" +
+    "  end\n" +
+    "  if isOver or (isAny and not isSearching) then\n" +
+    "    dueFrom, packsFrom = '0/0', '0/0'\n" +
+    "  end\n" +
+    "  rest = table.concat({ '', nowText, search, dueFrom, packsFrom, bound }, ' ')\n" +
     "end\n" +
     "\n" +
     "local function drop(pack)\n" +
@@ -618,9 +705,53 @@ export const refresherClaim = new Script({
     "end\n" +
     "\n" +
     "local firstRow = headOf(due)\n" +
+    "local retries, isRetry = {}, false\n" +
+    "local function takeRetries()\n" +
+    "  for _, retry in ipairs(retries) do\n" +
+    "    local isAlone = retry.failed > 1\n" +
+    "    if #ids == 0 or not isAlone and #ids < math.min(limit, MAX_RETRIES) then\n" +
+    "      ids[#ids + 1] = retry.id\n" +
+    "      if isAlone then\n" +
+    "        break\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end\n" +
+    "  isRetry, room = #ids > 0, 0\n" +
+    "end\n" +
+    "\n" +
     "local function takeRows()\n" +
-    "  if room > 0 and (hasDissolved or (firstRow and tonumber(firstRow) <= now)) then\n" +
-    "    ids = redis.call('ZRANGE', due, '-inf', nowText, 'BYSCORE', 'LIMIT', 0, room)\n" +
+    "  retries = {}\n" +
+    "  if room <= 0 or not (hasDissolved or (firstRow and tonumber(firstRow) <= now)) then\n" +
+    "    return\n" +
+    "  end\n" +
+    "  local hasFailures = redis.call('HLEN', failures) > 0\n" +
+    "  local count = hasFailures and batch or room\n" +
+    "  local found = redis.call('ZRANGE', due, '-inf', nowText, 'BYSCORE', 'LIMIT', 0, count)\n" +
+    "  if not hasFailures or #found == 0 then\n" +
+    "    ids = found\n" +
+    "    room = room - #ids\n" +
+    "    return\n" +
+    "  end\n" +
+    "  local putOff = {}\n" +
+    "  for index, failed in ipairs(redis.call('HMGET', failures, unpack(found))) do\n" +
+    "    if not failed then\n" +
+    "      if #ids < room then\n" +
+    "        ids[#ids + 1] = found[index]\n" +
+    "      end\n" +
+    "    elseif canRetry then\n" +
+    "      retries[#retries + 1] = { id = found[index], failed = tonumber(failed) }\n" +
+    "    else\n" +
+    "      putOff[#putOff + 1] = string.format('%d', now + RETRY_MS)\n" +
+    "      putOff[#putOff + 1] = found[index]\n" +
+    "    end\n" +
+    "  end\n" +
+    "  if #putOff > 0 then\n" +
+    "    redis.call('ZADD', due, unpack(putOff))\n" +
+    "  end\n" +
+    "  if #retries > 0 and #names == 0 and not isProbe then\n" +
+    "    ids = {}\n" +
+    "    takeRetries()\n" +
+    "  else\n" +
     "    room = room - #ids\n" +
     "  end\n" +
     "end\n" +
@@ -636,36 +767,13 @@ export const refresherClaim = new Script({
     "    break\n" +
     "  end\n" +
     "end\n" +
-    "if not isRowFirst then\n" +
+    "if not isRowFirst or (hasDissolved and #ids + #names == 0) then\n" +
     "  takeRows()\n" +
     "end\n" +
     "\n" +
-    "local last = redis.call('GET', lease)\n" +
-    "local lastEnd, lastBegin = string.match(last or '', '^(%S+) (%d+)$')\n" +
-    "if #ids + #names == 0 and lastBegin and tonumber(lastBegin) > now + SKEW_MS then\n" +
-    "  -- The clock has run back: rows may be due later than they ever could be.\n" +
-    "  local function isAhead(score, every)\n" +
-    "    local inMs = tonumber(score) - now\n" +
-    "    return inMs > (inMs % 1 ~= 0 and MAX_LEASE_MS or math.max(tonumber(every) or 0, maxBackoffMs)) + SKEW_MS\n" +
-    "  end\n" +
-    "  local ahead = redis.call('ZRANGE', due, 0, limit - 1, 'WITHSCORES')\n" +
-    "  for index = 1, #ahead, 2 do\n" +
-    "    local state = redis.call('HGET', rows, ahead[index])\n" +
-    "    if isAhead(ahead[index + 1], string.sub(state or '', 30)) then\n" +
-    "      ids[#ids + 1] = ahead[index]\n" +
-    "    end\n" +
-    "  end\n" +
-    "  room = room - #ids\n" +
-    "  ahead = redis.call('ZRANGE', packs, 0, MAX_PACKS - 1, 'WITHSCORES')\n" +
-    "  for index = 1, #ahead, 2 do\n" +
-    "    local header = redis.call('HGET', packed, ahead[index])\n" +
-    "    if isAhead(ahead[index + 1], string.match(header or '', ' (%d+) ')) then\n" +
-    "      -- One that is dissolved is due at once.\n" +
-    "      if room <= 0 or not takePack(ahead[index], nowText) then\n" +
-    "        break\n" +
-    "      end\n" +
-    "    end\n" +
-    "  end\n" +
+    "-- What failed before says less of the source than what did not.\n" +
+    "if isProbe and #ids + #names == 0 then\n" +
+    "  takeRetries()\n" +
     "end\n" +
     "\n" +
     "local token, middle, lateMs = '', nowText, 0\n" +
@@ -694,14 +802,17 @@ export const refresherClaim = new Script({
     "      redis.call('ZADD', set, 'XX', unpack(leased))\n" +
     "    end\n" +
     "  end\n" +
-    "  local text = token .. ' ' .. nowText\n" +
+    "  lastEnd = token\n" +
+    "  if isProbe then\n" +
+    "    redis.call('HSET', source, 'opensAt', string.format('%d', now + leaseMs))\n" +
+    "  end\n" +
+    "end\n" +
+    "if token ~= '' or isLooking then\n" +
+    "  local text = lastEnd .. ' ' .. nowText .. rest\n" +
     "  if last and not isTouching then\n" +
     "    redis.call('SET', lease, text, 'KEEPTTL')\n" +
     "  else\n" +
     "    redis.call('SET', lease, text, 'PX', idleMs)\n" +
-    "  end\n" +
-    "  if isProbe then\n" +
-    "    redis.call('HSET', source, 'opensAt', string.format('%d', now + leaseMs))\n" +
     "  end\n" +
     "end\n" +
     "if isTouching then\n" +
@@ -709,7 +820,8 @@ export const refresherClaim = new Script({
     "    redis.call('PEXPIRE', key, idleMs)\n" +
     "  end\n" +
     "end\n" +
-    "local nextInMs = -1\n" +
+    "-- What lies too far ahead is looked for without a pause.\n" +
+    "local nextInMs = search == '0' and -1 or 0\n" +
     "for _, set in ipairs({ due, packs }) do\n" +
     "  -- Of rows without a pack there are none if there were none.\n" +
     "  local head = (set == packs or firstRow or hasDissolved) and headOf(set)\n" +
@@ -719,7 +831,7 @@ export const refresherClaim = new Script({
     "  end\n" +
     "end\n" +
     "local states = #ids > 0 and redis.call('HMGET', rows, unpack(ids)) or {}\n" +
-    "return { token, nowText, middle, lateMs, nextInMs, isProbe and 1 or 0, ids, states, taken }\n",
+    "return { token, nowText, middle, lateMs, nextInMs, isProbe and 1 or 0, isRetry and 1 or 0, ids, states, taken }\n",
 } as const);
 
 export const refresherCommit = new Script({
@@ -769,7 +881,7 @@ export const refresherCommit = new Script({
     "--   minBackoffMs  ms, the pause after one failure; it doubles with each\n" +
     "--   maxBackoffMs  ms\n" +
     "--   phase         a random number below 1\n" +
-    "--   verdict       of the source: 'failed', 'probe failed', 'probe loaded', or 'none'\n" +
+    "--   verdict       of the source: 'failed', 'probe failed', 'probe loaded', 'back' (and no rows wait for it), or 'none'\n" +
     "--   tombstone     the value of a row that is gone; '' if such a row is taken out\n" +
     "--   tombstoneMs   ms until a row that stays gone is taken out\n" +
     "--   packCount     the number of packs\n" +
@@ -1039,10 +1151,10 @@ export const refresherCommit = new Script({
     "  call('PEXPIRE', failures, idleMs)\n" +
     "end\n" +
     "\n" +
-    "if verdict == 'probe loaded' then\n" +
+    "if verdict == 'probe loaded' or verdict == 'back' then\n" +
     "  -- Twice as many next time, so that what has gathered doesn't fall upon a source that has just come back.\n" +
     "  local limit = 2 * tonumber(call('HGET', source, 'limit') or 1)\n" +
-    "  if limit > 500 then\n" +
+    "  if limit > 500 or verdict == 'back' then\n" +
     "    call('UNLINK', source)\n" +
     "    call(publish, wake, '*:')\n" +
     "  else\n" +

@@ -14,7 +14,7 @@ import { tableOf } from '../src/rows/refreshed-table.js';
 import { RowCodec } from '../src/rows/row-codec.js';
 import type { EncodedRow } from '../src/rows/row-codec.js';
 import * as scripts from '../src/scripts.gen.js';
-import { cacheOf, Database } from './fixture.js';
+import { cacheOf, Database, shiftLease } from './fixture.js';
 import type { Item } from './fixture.js';
 
 const redis = connect();
@@ -109,17 +109,185 @@ describe('a clock that has run back', () => {
     const ids = ['1', '2', 'a day'];
     await Promise.all(ids.map((id) => rows.schedule(id, { everyMs: id === 'a day' ? 86_400_000 : 1_000 })));
     await claims.commit(await claims.claim(), all(ids, stored('x')));
-    // As after a failover to a master whose clock is an hour behind.
     const aheadMs = 3_600_000;
     for (const id of ['1', '2']) await redis.zincrby(due, aheadMs, id);
-    const [end, begin] = (await redis.get(leaseKey))!.split(' ').map(Number) as [number, number];
-    await redis.set(leaseKey, `${(end + aheadMs).toFixed(1)} ${begin + aheadMs}`);
+    const end = Number((await redis.get(leaseKey))!.split(' ')[0]);
+    await shiftLease(redis, keysOf(rows), aheadMs);
     const claim = await claims.claim();
     expect(claim.ids).toEqual(['1', '2']);
     expect(Number(claim.lease)).toBeGreaterThan(end + aheadMs);
     await claims.commit(claim, all(claim.ids, stored('y')));
     const scores = (await redis.zmscore(due, '1', '2')).map(Number);
     for (const score of scores) expect(score - Number(claim.claimedAt)).toBeLessThanOrEqual(60_000);
+  });
+
+  /** Rows of a claim each, with how many claims it takes until all are there. Each is committed. */
+  async function claimAll(
+    claims: Claims,
+    ids: ReadonlySet<string>,
+  ): Promise<{ claims: number; others: string[] }> {
+    const missing = new Set(ids);
+    const others: string[] = [];
+    for (let count = 1; count <= 60; count += 1) {
+      const claim = await claims.claim();
+      for (const id of claim.ids) if (!missing.delete(id) && !ids.has(id)) others.push(id);
+      await claims.commit(claim, all(claim.ids, stored('y')));
+      if (missing.size === 0) return { claims: count, others };
+    }
+    throw new Error(`never claimed: ${[...missing].join(', ')}`);
+  }
+
+  test.each([
+    ['rows on their own', 5, 600_000],
+    ['rows on their own, an hour and more', 5, 4_000_000],
+    ['packs', 8, 600_000],
+  ])('leaves none of %s waiting, also beside rows that are due', async (_, batch, aheadMs) => {
+    const rows = cacheOf(redis, new Database());
+    const claims = claimsOf(rows, { ...DEFAULTS, batch });
+    const keys = keysOf(rows);
+    const ids = Array.from({ length: 40 }, (_each, index) => `row ${index}`);
+    await Promise.all(ids.map((id) => rows.schedule(id, { everyMs: 10_000 })));
+    await claimAll(claims, new Set(ids));
+    for (const set of [keys.due, keys.packs])
+      for (const member of await redis.zrange(set, '0', '-1')) await redis.zincrby(set, aheadMs, member);
+    await shiftLease(redis, keys, aheadMs);
+    await Promise.all(['a', 'b'].map((id) => rows.schedule(id, HOUR)));
+    const found = await claimAll(claims, new Set([...ids, 'a', 'b']));
+    // With as many looked at in each.
+    expect(found.claims).toBeLessThanOrEqual(24);
+    const planned = await Promise.all([
+      redis.zmscore(keys.due, ...ids),
+      ...(await redis.zrange(keys.packs, '0', '-1')).map((pack) => redis.zmscore(keys.packs, pack)),
+    ]);
+    const scores = planned.flat().filter((score) => score !== null);
+    expect(Math.max(...scores.map(Number)) - Date.now()).toBeLessThanOrEqual(11_000);
+    // And the search comes to its end.
+    for (let count = 0; count < 60 && (await claims.claim()).nextInMs === 0; count += 1);
+    expect((await claims.claim()).nextInMs).toBeGreaterThan(0);
+  });
+
+  test('is noticed although no claim knows of it, behind rows that are due at one time', async () => {
+    const rows = cacheOf(redis, new Database());
+    const claims = claimsOf(rows, { ...DEFAULTS, batch: 2 });
+    const { due, lease: leaseKey } = keysOf(rows);
+    const far = Array.from({ length: 9 }, (_, index) => `far ${index}`);
+    const near = ['1', '2', '3', '4'];
+    await Promise.all(far.map((id) => rows.schedule(id, { everyMs: 86_400_000 })));
+    await Promise.all(near.map((id) => rows.schedule(id, { everyMs: 1_000 })));
+    await claimAll(claims, new Set([...far, ...near]));
+    const now = Date.now();
+    for (const id of far) await redis.zadd(due, now + 500_000, id);
+    for (const id of near) await redis.zadd(due, now + 600_000, id);
+    await redis.zadd(due, 'XX', now + 500_000, 'far 1', now + 600_000, '1');
+    const [end, begin] = (await redis.get(leaseKey))!.split(' ') as [string, string];
+    // Rows were last looked at long ago.
+    await redis.set(leaseKey, `${end} ${begin} 0 0 0/0 0/0 0`);
+    expect(await claimAll(claims, new Set(near))).toMatchObject({ others: [] });
+  });
+
+  test('ends the leases of before, and none of those that are given since', async () => {
+    const rows = cacheOf(redis, new Database());
+    const claims = claimsOf(rows, { ...DEFAULTS, batch: 1 });
+    const keys = keysOf(rows);
+    await Promise.all(['1', '2'].map((id) => rows.schedule(id, { everyMs: 1_000 })));
+    const old = await claims.claim();
+    const aheadMs = 10 * 3_600_000;
+    await redis.zincrby(keys.due, aheadMs, old.ids[0]!);
+    await shiftLease(redis, keys, aheadMs);
+    const given = [];
+    for (let count = 0; count < 10; count += 1) given.push(...(await claims.claim()).ids);
+    expect(given.toSorted()).toEqual(['1', '2']);
+  });
+
+  test('tries a row that failed after the longest pause', async () => {
+    const rows = cacheOf(redis, new Database());
+    const claims = claimsOf(rows, { ...DEFAULTS, maxBackoffMs: 5_000 });
+    const keys = keysOf(rows);
+    await rows.schedule('42', { everyMs: 1_000 });
+    await claims.commit(await claims.claim(), outcome('42', 'failed'));
+    await redis.zincrby(keys.due, 600_000, '42');
+    await shiftLease(redis, keys, 600_000);
+    const { ids, claimedAt } = await claims.claim();
+    expect(ids).toEqual([]);
+    expect(Number(await redis.zscore(keys.due, '42')) - Number(claimedAt)).toBe(5_000);
+  });
+});
+
+describe('rows whose last load failed', () => {
+  /** Rows 1 to `count`, those of which fail that are asked for. */
+  async function failing(
+    count: number,
+    isFailing: (id: string) => boolean,
+    times = 1,
+  ): Promise<RowCache<Item>> {
+    const rows = cacheOf(redis, new Database());
+    const claims = claimsOf(rows, { ...DEFAULTS, batch: 500 });
+    const { due, failures } = keysOf(rows);
+    const ids = Array.from({ length: count }, (_, index) => String(index + 1));
+    await Promise.all(ids.map((id) => rows.schedule(id, { everyMs: 1 })));
+    const claim = await claims.claim();
+    const outcomes = new Map(
+      ids.map((id): [string, Outcome] => [id, isFailing(id) ? 'failed' : stored('x')]),
+    );
+    await claims.commit(claim, { outcomes, isSourceDown: false });
+    for (const id of ids.filter(isFailing)) await redis.hset(failures, id, times);
+    const { packs } = keysOf(rows);
+    for (const pack of await redis.zrange(packs, '0', '-1')) await redis.zadd(packs, 2, pack);
+    for (const id of await redis.zrange(due, '0', '-1')) await redis.zadd(due, 1, id);
+    return rows;
+  }
+
+  async function sizes(claims: Claims, canRetry = true): Promise<number[]> {
+    const found: number[] = [];
+    for (;;) {
+      const { ids, isRetry } = await claims.claim(canRetry);
+      if (ids.length === 0) return found;
+      found.push(isRetry ? -ids.length : ids.length);
+    }
+  }
+
+  test.each([
+    ['once are taken a few together', 1, [-16, -16, -8, 7]],
+    ['again are taken alone', 2, [...Array.from({ length: 40 }, () => -1), 7]],
+  ])('%s, apart from others', async (_, times, expected) => {
+    const rows = await failing(47, (id) => Number(id) <= 40, times);
+    expect(await sizes(claimsOf(rows))).toEqual(expected);
+  });
+
+  test('come before a pack that has been due for a shorter time, and behind one that has been for longer', async () => {
+    const rows = await failing(20, (id) => Number(id) <= 3);
+    const { packs } = keysOf(rows);
+    expect(await sizes(claimsOf(rows))).toEqual([-3, 17]);
+    const others = await failing(20, (id) => Number(id) <= 3);
+    await redis.zadd(keysOf(others).packs, 0, (await redis.zrange(keysOf(others).packs, '0', '0'))[0]!);
+    expect(await sizes(claimsOf(others))).toEqual([17, -3]);
+    expect(await redis.zcard(packs)).toBe(1);
+  });
+
+  test('don’t stand before others where they may not be taken', async () => {
+    const rows = await failing(47, (id) => Number(id) <= 40, 2);
+    const claims = claimsOf(rows, { ...DEFAULTS, batch: 10 });
+    expect((await sizes(claims, false)).reduce((sum, size) => sum + size, 0)).toBe(0);
+    const { due } = keysOf(rows);
+    for (let count = 0; count < 4; count += 1) await claims.claim(false);
+    const scores = await redis.zmscore(due, '1', '40');
+    for (const score of scores) expect(Number.isInteger(Number(score)) && Number(score) > 1).toBe(true);
+  });
+
+  test('are a probe only if no others are due, and end the search for a source that is back', async () => {
+    const rows = await failing(3, (id) => Number(id) <= 2);
+    const { source } = keysOf(rows);
+    await redis.hset(source, 'failures', 1, 'opensAt', 1, 'limit', 2);
+    const claims = claimsOf(rows);
+    const first = await claims.claim();
+    expect(first).toMatchObject({ ids: ['3'], isProbe: true, isRetry: false });
+    await claims.commit(first, all(first.ids, stored('x')));
+    await redis.hset(source, 'opensAt', 1);
+    await redis.zadd(keysOf(rows).due, Date.now() + 500, '3');
+    const second = await claims.claim();
+    expect(second).toMatchObject({ ids: ['1', '2'], isProbe: true, isRetry: true });
+    await claims.commit(second, all(second.ids, stored('x')));
+    expect(await redis.exists(source)).toBe(0);
   });
 });
 

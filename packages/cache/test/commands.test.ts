@@ -105,7 +105,7 @@ test('a batch is a claim and a commit', async () => {
     await until('the rows', async () => (await rows.getMany(['1', '2'])).size === 2);
     await refresher.stop();
   });
-  const claim = `evalsha refresher.claim ${due} ${states} ${packs} ${packed} ${source} ${lease}`;
+  const claim = `evalsha refresher.claim ${due} ${states} ${packs} ${packed} ${source} ${lease} ${failures}`;
   const commit = `evalsha refresher.commit ${[due, states, packs, packed, failures, source, unloaded, wake, row('1'), row('2')].join(' ')}`;
   const calls = lines.filter((line) => line === claim || line === commit);
   expect(calls[0]).toBe(claim);
@@ -117,14 +117,15 @@ test('a batch is a claim and a commit', async () => {
     lines
       .slice(from + 1)
       .filter((line) => line.startsWith('  '))
-      .slice(0, 16),
+      .slice(0, 17),
   ).toEqual([
     '  time',
     `  hmget ${source}`,
+    `  get ${lease}`,
     `  zrange ${due}`,
     `  zrange ${packs}`,
+    `  hlen ${failures}`,
     `  zrange ${due}`,
-    `  get ${lease}`,
     `  zmscore ${due}`,
     `  zadd ${due}`,
     `  set ${lease}`,
@@ -169,14 +170,14 @@ test('of a pack whose rows have not changed, nothing is sent or written for a ro
   // Once in 16 s a value is looked for.
   const keys = lines.map((line) => line.replaceAll(/ cache:\{items\}:row:\d+/g, ''));
   expect(keys.filter((line) => line !== '  exists')).toEqual([
-    `evalsha refresher.claim ${due} ${states} ${packs} ${packed} ${source} ${lease}`,
+    `evalsha refresher.claim ${due} ${states} ${packs} ${packed} ${source} ${lease} ${failures}`,
     '  time',
     `  hmget ${source}`,
+    `  get ${lease}`,
     `  zrange ${due}`,
     `  zrange ${packs}`,
     `  hmget ${packed}`,
     `  hget ${states}`,
-    `  get ${lease}`,
     `  zadd ${packs}`,
     `  set ${lease}`,
     `  zrange ${packs}`,

@@ -3,6 +3,7 @@ import { Refresher, RowCache } from '@mortise/cache';
 import type { LoadRows, RefresherOptions, RowCacheOptions } from '@mortise/cache';
 import { freshPrefix } from '@mortise/test-kit';
 import type { Cluster, Redis } from 'ioredis';
+import type { ShardKeys } from '../src/keys.js';
 
 export interface Item {
   readonly name: string;
@@ -63,4 +64,10 @@ export async function refresh(
   running.add(refresher);
   await refresher.start();
   return { refresher, errors };
+}
+
+/** As after a failover to a master whose clock is so much behind. The scores of rows are the caller's. */
+export async function shiftLease(redis: Redis, { lease }: ShardKeys, aheadMs: number): Promise<void> {
+  const [end, begin] = (await redis.get(lease))!.split(' ').map(Number) as [number, number];
+  await redis.set(lease, `${(end + aheadMs).toFixed(1)} ${begin + aheadMs}`);
 }

@@ -8,7 +8,7 @@ import { Claims } from '../src/rows/claims.js';
 import type { Claim, Committed, Outcome } from '../src/rows/claims.js';
 import { tableOf } from '../src/rows/refreshed-table.js';
 import { changeFeedMark } from '../src/scripts.gen.js';
-import { cacheOf, Database, refresh } from './fixture.js';
+import { cacheOf, Database, refresh, shiftLease } from './fixture.js';
 import type { Item } from './fixture.js';
 
 const redis = connect();
@@ -161,10 +161,12 @@ describe('a pack', () => {
     expect(await rows.stats()).toMatchObject({ scheduled: 19, loaded: 19, failing: 1 });
     expect(await redis.pttl(packed.keys.due)).toBeGreaterThan(0);
     await redis.zadd(packed.keys.due, 1, 'row 2', 1, 'row 3');
-    const rest = await packed.claims.claim();
-    expect(rest.ids.toSorted()).toEqual(['row 2', 'row 3']);
-    expect(rest.states.map((state) => state!.everyMs)).toEqual([HOUR.everyMs, HOUR.everyMs]);
-    await packed.commit(rest, 'new');
+    for (const id of ['row 2', 'row 3']) {
+      const rest = await packed.claims.claim();
+      expect(rest.ids).toEqual([id]);
+      expect(rest.states[0]!.everyMs).toBe(HOUR.everyMs);
+      await packed.commit(rest, 'new');
+    }
     expect(await packed.names()).toEqual({ new: 19 });
     expect(await rows.stats()).toMatchObject({ failing: 0 });
   });
@@ -317,22 +319,47 @@ describe('a pack', () => {
     const { keys, claims } = packed;
     const aheadMs = 6 * HOUR.everyMs;
     for (const pack of await packed.packs()) await redis.zincrby(keys.packs, aheadMs, pack);
-    expect((await claims.claim()).ids).toEqual([]);
-    const [end, begin] = (await redis.get(keys.lease))!.split(' ').map(Number) as [number, number];
-    await redis.set(keys.lease, `${(end + aheadMs).toFixed(1)} ${begin + aheadMs}`);
+    await shiftLease(redis, keys, aheadMs);
     expect((await claims.claim()).ids).toHaveLength(20);
   });
 });
 
+/** As a change feed does. */
+function markWith(keys: ShardKeys, ids: readonly string[]): Promise<unknown> {
+  const { due, rows, packs, packed, wake } = keys;
+  return changeFeedMark.run(
+    redis,
+    { due, rows, packs, packed, wake, values: ids.map((id) => keys.row(id)) },
+    { publish: 'publish', idleMs: DEFAULTS.idleMs, ids: [...ids] },
+  );
+}
+
+test.each([
+  ['a row of a pack', 1],
+  ['a row on its own', 20],
+])('a change feed takes the lease that has ended from %s', async (_, alone) => {
+  const packed = await Packed.make({ leaseMs: 100 });
+  // Before the change; who has read it stands still.
+  await Promise.all(IDS.slice(0, alone === 1 ? 0 : alone).map((id) => packed.rows.refresh(id)));
+  const old = await (alone === 1 ? packed.claimDue() : packed.claims.claim());
+  expect(old.ids).toHaveLength(20);
+  await until('the end of the lease', async () => {
+    const [seconds] = await redis.time();
+    return Number(seconds) * 1_000 > Number(old.lease);
+  });
+  expect(await markWith(packed.keys, ['row 4'])).toEqual([1]);
+  expect(await packed.commit(old, 'before')).toMatchObject({ held: 19 });
+  expect(await packed.names()).toEqual({ before: 19, first: 1 });
+  const claim = await packed.claims.claim();
+  expect(claim.ids).toEqual(['row 4']);
+  expect(await packed.commit(claim, 'after')).toMatchObject({ held: 1 });
+  expect(await packed.rows.get('row 4')).toEqual({ name: 'after' });
+});
+
 test('a change feed leaves a row of a pack alone while it is loaded, then takes it out of it', async () => {
   const packed = await Packed.make();
-  const { due, rows, packs, packed: hash, wake } = packed.keys;
-  const mark = (...ids: string[]): Promise<unknown> =>
-    changeFeedMark.run(
-      redis,
-      { due, rows, packs, packed: hash, wake, values: ids.map((id) => packed.keys.row(id)) },
-      { publish: 'publish', idleMs: DEFAULTS.idleMs, ids },
-    );
+  const { packs, packed: hash } = packed.keys;
+  const mark = (...ids: string[]): Promise<unknown> => markWith(packed.keys, ids);
   const claim = await packed.claimDue();
   expect(await mark('row 1', 'unknown')).toEqual([2, 0]);
   expect(await packed.commit(claim, 'new')).toMatchObject({ held: 20 });

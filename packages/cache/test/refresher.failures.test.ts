@@ -63,6 +63,149 @@ describe('rows that fail every query they are in', () => {
   });
 });
 
+describe('a row whose query hangs', () => {
+  /** Who asks for one of `hanging` waits until the signal says that it takes too long. */
+  class Locked extends Poisoned {
+    readonly hanging = new Set<string>();
+
+    override readonly load: LoadRows<Item> = async (ids, signal) => {
+      this.queries.push([...ids]);
+      if (ids.some((id) => this.hanging.has(id)))
+        await new Promise((_, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason as Error));
+        });
+      return new Map(ids.map((id) => [id, this.items.get(id)]));
+    };
+
+    /** How many were asked for, each time that it was one of them. */
+    sizesWith(id: string): number[] {
+      return this.queries.filter((query) => query.includes(id)).map(({ length }) => length);
+    }
+  }
+
+  test.each([
+    ['from the first fill on', false],
+    ['after it had been loaded', true],
+  ])('%s, is soon alone, and the others are on time', async (_, isFilled) => {
+    const ids = idsUpTo(60);
+    const database = new Locked().put(...ids);
+    const rows = cacheOf(redis, database);
+    if (!isFilled) database.hanging.add('row 7');
+    await rows.scheduleAll(ids, { everyMs: 50 });
+    const options = { leaseMs: 1_000, minBackoffMs: 100, maxBackoffMs: 200, concurrency: 1 };
+    const { errors } = await refresh(redis, rows, options);
+    if (isFilled) {
+      await until('all rows', async () => (await rows.getMany(ids)).size === 60);
+      await until('a pack', () => database.queries.length > 5);
+      database.queries.length = 0;
+      database.hanging.add('row 7');
+    }
+    const isAlone = (query: readonly string[]): boolean => query.length === 1 && query[0] === 'row 7';
+    await until('four queries of it', () => database.sizesWith('row 7').length >= 4);
+    const [first, second, ...rest] = database.sizesWith('row 7');
+    expect(first).toBeGreaterThan(16);
+    expect(second).toBeLessThanOrEqual(16);
+    expect(rest).toEqual(rest.map(() => 1));
+    // While it hangs alone, each of the others is loaded, though this process loads one batch at a time.
+    const from = database.queries.findIndex(isAlone);
+    const to = database.queries.findIndex((query, index) => index > from && isAlone(query));
+    const meanwhile = database.queries.slice(from + 1, to).flat();
+    expect(new Set(meanwhile).size).toBe(59);
+    expect(await rows.stats()).toMatchObject({ failing: 1, shardsDown: 0 });
+    expect(errors.map((error) => (error as LoadFailedError).code)).toEqual(
+      errors.map(() => 'ERR_LOAD_FAILED'),
+    );
+    // It comes back as soon as it can be loaded.
+    database.hanging.clear();
+    database.items.set('row 7', { name: 'free' });
+    await until('the row', async () => (await rows.get('row 7'))?.name === 'free');
+    await until('no failures', async () => (await rows.stats()).failing === 0);
+  });
+
+  test('says nothing of a source that answers others', async () => {
+    const database = new Locked().put('1', '2', '3');
+    const rows = cacheOf(redis, database);
+    for (const id of ['1', '2']) {
+      database.hanging.add(id);
+      await rows.schedule(id, HOUR);
+    }
+    await refresh(redis, rows, { leaseMs: 1_000, minBackoffMs: 60_000, maxBackoffMs: 60_000 });
+    await until('its query', () => database.queries.length === 1);
+    await rows.schedule('3', HOUR);
+    await until('the other row', async () => (await rows.get('3')) !== null);
+    await until('the end of the query', async () => (await rows.stats()).failing === 2);
+    expect(await rows.stats()).toMatchObject({ failing: 2, shardsDown: 0 });
+  });
+
+  test('is not told from a source that hangs, which is asked for a single row', async () => {
+    const ids = idsUpTo(60);
+    const database = new Locked().put(...ids);
+    for (const id of ids) database.hanging.add(id);
+    const rows = cacheOf(redis, database);
+    await rows.scheduleAll(ids, HOUR);
+    await refresh(redis, rows, { leaseMs: 500, minBackoffMs: 100, maxBackoffMs: 200 });
+    await until('the end of the query', async () => (await rows.stats()).shardsDown === 1);
+    await until('probes', () => database.queries.length >= 3);
+    expect(database.queries.slice(1).map(({ length }) => length)).toEqual(
+      database.queries.slice(1).map(() => 1),
+    );
+    database.hanging.clear();
+    await until('all rows', async () => (await rows.getMany(ids)).size === 60);
+    await until('no failures', async () => (await rows.stats()).failing === 0);
+    expect(await rows.stats()).toMatchObject({ loaded: 60, due: 0, shardsDown: 0 });
+  });
+});
+
+describe('a loader', () => {
+  test('may do with its ids what it likes', async () => {
+    const ids = idsUpTo(40);
+    const database = new Poisoned().put(...ids);
+    database.poison.add('row 9');
+    const rows = cacheOf(redis, {
+      load: async (asked, signal) => {
+        const own = asked as string[];
+        const taken = own.toSorted().toReversed();
+        own.splice(0, own.length, 'none of them');
+        return database.load(taken, signal);
+      },
+    });
+    await rows.scheduleAll(ids, HOUR);
+    const { errors } = await refresh(redis, rows, { minBackoffMs: 60_000, maxBackoffMs: 60_000 });
+    await until('the good rows', async () => (await rows.getMany(ids)).size === 39);
+    await until('the bad row', async () => (await rows.stats()).failing === 1);
+    expect(await rows.stats()).toMatchObject({ scheduled: 40, loaded: 39 });
+    expect((errors[0] as LoadFailedError).ids).toEqual(['row 9']);
+  });
+
+  test.each([
+    ['has no text', Object.create(null) as unknown],
+    ['is undefined', undefined],
+    [
+      'throws when it is read',
+      {
+        toString: () => {
+          throw new Error('unreadable');
+        },
+      },
+    ],
+  ])('may reject with something that %s', async (_, thrown) => {
+    const ids = idsUpTo(10);
+    const database = new Database().put(...ids);
+    const rows = cacheOf(redis, {
+      load: async (asked, signal) => {
+        if (asked.includes('row 3')) throw thrown;
+        return database.load(asked, signal);
+      },
+    });
+    await rows.scheduleAll(ids, HOUR);
+    const { errors } = await refresh(redis, rows, { minBackoffMs: 60_000, maxBackoffMs: 60_000 });
+    await until('the good rows', async () => (await rows.getMany(ids)).size === 9);
+    await until('the bad row', async () => (await rows.stats()).failing === 1);
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toMatchObject({ code: 'ERR_LOAD_FAILED', ids: ['row 3'], cause: thrown });
+  });
+});
+
 describe('a source that is down', () => {
   test('is asked for single rows, by one refresher of all; readers have what there was', async () => {
     const ids = idsUpTo(40);

@@ -67,22 +67,24 @@ describe('schedule', () => {
     expect(database.loads).toEqual(['42', '42']);
   });
 
-  test.each([0, -1, -Infinity])(
-    'with everyMs %d takes the row out of cache and schedule',
-    async (everyMs) => {
-      const rows = cacheOf(redis, new Database().put('42', '43'));
-      await refresh(redis, rows);
-      await Promise.all([rows.schedule('42', HOUR), rows.schedule('43', HOUR)]);
-      await isCached(rows, '42', '43');
-      await rows.schedule('42', { everyMs });
-      expect(await rows.get('42')).toBeNull();
-      expect(await rows.get('43')).not.toBeNull();
-      expect(await rows.stats()).toMatchObject({ scheduled: 1 });
-    },
-  );
+  test.each([0, -1, -1e300])('with everyMs %d takes the row out of cache and schedule', async (everyMs) => {
+    const rows = cacheOf(redis, new Database().put('42', '43'));
+    await refresh(redis, rows);
+    await Promise.all([rows.schedule('42', HOUR), rows.schedule('43', HOUR)]);
+    await isCached(rows, '42', '43');
+    await rows.schedule('42', { everyMs });
+    expect(await rows.get('42')).toBeNull();
+    expect(await rows.get('43')).not.toBeNull();
+    expect(await rows.stats()).toMatchObject({ scheduled: 1 });
+  });
 
-  test.each([[Number.NaN], [Number.POSITIVE_INFINITY], [1e15]])('refuses everyMs %d', async (everyMs) => {
-    await expect(cacheOf(redis, new Database()).schedule('42', { everyMs })).rejects.toThrow(RangeError);
+  test.each([[Number.NaN], [Infinity], [-Infinity], [1e15]])('refuses everyMs %d', async (everyMs) => {
+    const rows = cacheOf(redis, new Database());
+    await rows.schedule('42', HOUR);
+    const refused = { name: 'RangeError', code: 'ERR_INVALID_ARG' };
+    await expect(rows.schedule('42', { everyMs })).rejects.toMatchObject(refused);
+    await expect(rows.scheduleAll(['42'], { everyMs })).rejects.toMatchObject(refused);
+    expect(await rows.stats()).toMatchObject({ scheduled: 1 });
   });
 
   test.each([[undefined], [{}], [{ everyMs: '5' }]])('refuses the options %j', async (options) => {

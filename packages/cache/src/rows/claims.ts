@@ -34,6 +34,8 @@ export interface Claim {
   readonly nextInMs: number;
   /** The source was down: these rows tell whether it is back. */
   readonly isProbe: boolean;
+  /** The last load of each of these rows failed. */
+  readonly isRetry: boolean;
 }
 
 /** What became of a row: its encoded value; gone; failed to load; or not loaded, for a reason that isn't its own. */
@@ -89,30 +91,43 @@ export class Claims {
     this.#idAt = Buffer.byteLength(keys.row('')) + 1;
   }
 
-  /** Takes up to `batch` rows that are due. One round trip, O(log n + rows). */
-  async claim(): Promise<Claim> {
-    const { due, rows, packs, packed, source, lease: leaseKey } = this.#keys;
+  /**
+   * Takes up to `batch` rows that are due. One round trip, O(log n + rows).
+   *
+   * @param canRetry Whether they may be rows whose last load failed, which come apart from others.
+   */
+  async claim(canRetry = true): Promise<Claim> {
+    const { due, rows, packs, packed, source, lease: leaseKey, failures } = this.#keys;
     const { batch, leaseMs, maxBackoffMs } = this.#options;
     const { idleMs } = this.#table.options;
     const isTouching = performance.now() >= this.#touchAt;
     const reply = await refresherClaim.run(
       this.#redis,
-      { due, rows, packs, packed, source, lease: leaseKey },
-      { limit: batch, leaseMs, idleMs, isTouching: isTouching ? 1 : 0, maxBackoffMs },
+      { due, rows, packs, packed, source, lease: leaseKey, failures },
+      {
+        batch,
+        leaseMs,
+        idleMs,
+        isTouching: isTouching ? 1 : 0,
+        maxBackoffMs,
+        canRetry: canRetry ? 1 : 0,
+      },
     );
     const repliedAt = performance.now();
     if (isTouching) this.#touchAt = repliedAt + idleMs / TOUCHES;
-    const [lease, claimedAt, middle, lateMs, nextInMs, isProbe, rowIds, rowStates, parts] = reply as [
-      string,
-      string,
-      string,
-      number,
-      number,
-      number,
-      string[],
-      (string | null)[],
-      string[],
-    ];
+    const [lease, claimedAt, middle, lateMs, nextInMs, isProbe, isRetry, rowIds, rowStates, parts] =
+      reply as [
+        string,
+        string,
+        string,
+        number,
+        number,
+        number,
+        number,
+        string[],
+        (string | null)[],
+        string[],
+      ];
     const ids = rowIds.map((id) => decodeName(id));
     const states = rowStates.map((state) => (state ? parseState(state) : null));
     const claimedPacks = unpack(parts, ids, states);
@@ -124,6 +139,7 @@ export class Claims {
       lateMs,
       nextInMs: nextInMs < 0 ? Infinity : nextInMs,
       isProbe: isProbe === 1,
+      isRetry: isRetry === 1,
       ids,
       states,
       packs: claimedPacks,
@@ -338,7 +354,9 @@ function partOf(id: string): number {
   return (sum * GOLDEN) % 1;
 }
 
-function verdictOf({ isProbe }: Claim, isSourceDown: boolean): string {
+function verdictOf({ isProbe, isRetry }: Claim, isSourceDown: boolean): string {
+  // Rows that failed before are a probe only when no others are due, so there is no crowd that would fall upon the source.
+  if (isProbe && isRetry) return isSourceDown ? 'probe failed' : 'back';
   if (isProbe) return isSourceDown ? 'probe failed' : 'probe loaded';
   return isSourceDown ? 'failed' : 'none';
 }

@@ -3,6 +3,13 @@
 -- the fencing token as well, so leases end at half a millisecond, where no due time lies, and each ends later than the last.
 -- While the source is down, one claim in the time of a pause gets a few rows to find out whether it is back.
 --
+-- Rows whose last load failed are taken apart from all others, so that one whose query hangs holds up only its like: a few together after
+-- the first failure, then each alone. Where they may not be taken, they are put off, so that they don't stand before others.
+--
+-- A clock that runs back, as after a failover, leaves rows further ahead than they are ever planned; leases as well. When that is seen,
+-- each claim looks at some rows and packs behind the last ones that were looked at, and makes due what is too far ahead, until a whole round
+-- has found nothing. Once in a second some are looked at in any case: what the clock has been is known only from claims.
+--
 -- Rows that were refreshed together are a pack, which is claimed as a whole; what has been due for longest comes first. A pack with
 -- more rows than may be taken is dissolved.
 --
@@ -13,41 +20,121 @@
 --   packed        HASH pack -> when its rows were loaded (13 digits), ' ', ms between refreshes, ' ', how many they were; <pack>:rows -> for
 --                 each row the head of its value (16) and its id, between them '\n'; <pack>:left -> '\n' and the id of each that has left; until idle
 --   source        HASH, there while the source is down: failures, opensAt (ms), limit (rows); until idle
---   lease         STRING, the end of the latest lease and when it began; until idle
+--   lease         STRING, the end of the latest lease; when a claim last wrote this; when rows were last looked at; 2 or 1 while a clock that has run
+--                 back is made up for (0: not); where to look on in due and in packs (a score, '/', how many with it were looked at; '-': all were);
+--                 the last lease of the clock of before; until idle
+--   failures      HASH row id -> failed loads in a row; until idle
 -- ARGV
---   limit         the most rows to take
+--   batch         the most rows to take
 --   leaseMs       ms
 --   idleMs        ms until a schedule that nobody touches goes away
 --   isTouching    '1': put that off, '0': leave it as it is
 --   maxBackoffMs  ms, the longest pause of a row that failed
+--   canRetry      '1': rows whose last load failed may be taken
 -- RETURNS
 --   the end of the lease; now; when the row in the middle was due; for how long the first has been due; ms until the next
---   row is due (-1: no further row); 1 if this finds out about the source; then the ids, and the state of each row (false: none);
---   then four for each pack: its name, header, rows, and those that have left
-local due, rows, packs, packed, source, lease = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local limit, leaseMs, idleMs = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
-local isTouching, maxBackoffMs = ARGV[4] == '1', tonumber(ARGV[5])
+--   row is due (-1: no further row); 1 if this finds out about the source; 1 if the last load of these rows failed; then the ids, and the
+--   state of each row (false: none); then four for each pack: its name, header, rows, and those that have left
+local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local source, lease, failures = KEYS[5], KEYS[6], KEYS[7]
+local batch, leaseMs, idleMs = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+local isTouching, maxBackoffMs, canRetry = ARGV[4] == '1', tonumber(ARGV[5]), ARGV[6] == '1'
 
-local MAX_LEASE_MS = 3600000
 -- Clocks of masters that differ by less are in order.
 local SKEW_MS = 1000
 -- Packs in one claim.
 local MAX_PACKS = 8
+-- Rows together whose load failed once.
+local MAX_RETRIES = 16
+-- How long rows are put off that failed and may not be taken.
+local RETRY_MS = 250
+-- How often rows are looked at that may lie too far ahead, and how many of them.
+local LOOK_MS, LOOK_ROWS, LOOK_PACKS = 1000, 100, 32
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local nowText = string.format('%d', now)
 
 local down = redis.call('HMGET', source, 'opensAt', 'limit')
-local isProbe = false
+local limit, isProbe = batch, false
 if down[1] then
   local opensIn = tonumber(down[1]) - now
   -- A pause that is longer than any is one that a clock of before has set.
-  if opensIn > 0 and opensIn <= math.max(MAX_LEASE_MS, maxBackoffMs) then
-    return { '', nowText, nowText, 0, opensIn, 0, {}, {}, {} }
+  if opensIn > 0 and opensIn <= math.max(leaseMs, maxBackoffMs) + SKEW_MS then
+    return { '', nowText, nowText, 0, opensIn, 0, 0, {}, {}, {} }
   end
   isProbe = true
   limit = math.min(limit, tonumber(down[2] or 1))
+end
+
+local last = redis.call('GET', lease)
+local lastEnd, begin, rest = string.match(last or '', '^(%S+) (%d+)(.*)$')
+local lookedAt, search = string.match(rest or '', '^ (%d+) (%d)')
+local hasRunBack = begin and tonumber(begin) > now + SKEW_MS
+if hasRunBack or not search then
+  lookedAt, search = nowText, hasRunBack and '2' or '0'
+  rest = ' ' .. nowText .. ' ' .. search .. ' 0/0 0/0 ' .. (hasRunBack and lastEnd or '0')
+end
+
+local isLooking = lastEnd and (search ~= '0' or now - tonumber(lookedAt) >= LOOK_MS)
+if isLooking then
+  local dueFrom, packsFrom, bound = string.match(rest, '(%S+) (%S+) (%S+)$')
+  local isSearching, isAny = search ~= '0', false
+
+  -- Makes those due of the next `count` of a set that lie further ahead than rows with their delay are ever planned. Leases that were given
+  -- since the clock ran back are far ahead as well, as each ends later than the last. `every` finds the delay. Returns where to go on.
+  local function look(set, states, from, count, every)
+    local score, skip = string.match(from, '^(.+)/(%d+)$')
+    if not score then
+      return from
+    elseif tonumber(score) <= now then
+      score, skip = '(' .. nowText, 0
+    end
+    local found = redis.call('ZRANGE', set, score, '+inf', 'BYSCORE', 'LIMIT', skip, count, 'WITHSCORES')
+    if #found == 0 then
+      return '-'
+    end
+    local members = {}
+    for index = 1, #found, 2 do
+      members[#members + 1] = found[index]
+    end
+    local known = redis.call('HMGET', states, unpack(members))
+    local lastScore, same = found[#found], 0
+    for index, member in ipairs(members) do
+      local at, dueAt = tonumber(found[2 * index]), now
+      local isMoved
+      if at % 1 ~= 0 then
+        isMoved = at <= tonumber(bound) and at > now + leaseMs + SKEW_MS
+      else
+        isMoved = at > now + (tonumber(string.match(known[index] or '', every) or nil) or 0) + SKEW_MS
+      end
+      if isMoved and set == due and redis.call('HEXISTS', failures, member) == 1 then
+        dueAt = math.min(at, now + math.floor(maxBackoffMs))
+        isMoved = dueAt < at
+      end
+      if isMoved then
+        isAny = isAny or dueAt == now
+        redis.call('ZADD', set, string.format('%d', dueAt), member)
+      elseif found[2 * index] == lastScore then
+        same = same + 1
+      end
+    end
+    return #members < count and '-' or lastScore .. '/' .. (same + (lastScore == score and skip or 0))
+  end
+
+  dueFrom = look(due, rows, dueFrom, isSearching and batch or LOOK_ROWS, '^' .. string.rep('.', 29) .. '(%d+)$')
+  packsFrom = look(packs, packed, packsFrom, LOOK_PACKS, ' (%d+) ')
+  if isAny then
+    search = '2'
+  end
+  local isOver = dueFrom == '-' and packsFrom == '-'
+  if isOver then
+    search = search == '2' and '1' or '0'
+  end
+  if isOver or (isAny and not isSearching) then
+    dueFrom, packsFrom = '0/0', '0/0'
+  end
+  rest = table.concat({ '', nowText, search, dueFrom, packsFrom, bound }, ' ')
 end
 
 local function drop(pack)
@@ -108,9 +195,53 @@ local function headOf(set)
 end
 
 local firstRow = headOf(due)
+local retries, isRetry = {}, false
+local function takeRetries()
+  for _, retry in ipairs(retries) do
+    local isAlone = retry.failed > 1
+    if #ids == 0 or not isAlone and #ids < math.min(limit, MAX_RETRIES) then
+      ids[#ids + 1] = retry.id
+      if isAlone then
+        break
+      end
+    end
+  end
+  isRetry, room = #ids > 0, 0
+end
+
 local function takeRows()
-  if room > 0 and (hasDissolved or (firstRow and tonumber(firstRow) <= now)) then
-    ids = redis.call('ZRANGE', due, '-inf', nowText, 'BYSCORE', 'LIMIT', 0, room)
+  retries = {}
+  if room <= 0 or not (hasDissolved or (firstRow and tonumber(firstRow) <= now)) then
+    return
+  end
+  local hasFailures = redis.call('HLEN', failures) > 0
+  local count = hasFailures and batch or room
+  local found = redis.call('ZRANGE', due, '-inf', nowText, 'BYSCORE', 'LIMIT', 0, count)
+  if not hasFailures or #found == 0 then
+    ids = found
+    room = room - #ids
+    return
+  end
+  local putOff = {}
+  for index, failed in ipairs(redis.call('HMGET', failures, unpack(found))) do
+    if not failed then
+      if #ids < room then
+        ids[#ids + 1] = found[index]
+      end
+    elseif canRetry then
+      retries[#retries + 1] = { id = found[index], failed = tonumber(failed) }
+    else
+      putOff[#putOff + 1] = string.format('%d', now + RETRY_MS)
+      putOff[#putOff + 1] = found[index]
+    end
+  end
+  if #putOff > 0 then
+    redis.call('ZADD', due, unpack(putOff))
+  end
+  if #retries > 0 and #names == 0 and not isProbe then
+    ids = {}
+    takeRetries()
+  else
     room = room - #ids
   end
 end
@@ -126,36 +257,13 @@ for index = 1, #duePacks, 2 do
     break
   end
 end
-if not isRowFirst then
+if not isRowFirst or (hasDissolved and #ids + #names == 0) then
   takeRows()
 end
 
-local last = redis.call('GET', lease)
-local lastEnd, lastBegin = string.match(last or '', '^(%S+) (%d+)$')
-if #ids + #names == 0 and lastBegin and tonumber(lastBegin) > now + SKEW_MS then
-  -- The clock has run back: rows may be due later than they ever could be.
-  local function isAhead(score, every)
-    local inMs = tonumber(score) - now
-    return inMs > (inMs % 1 ~= 0 and MAX_LEASE_MS or math.max(tonumber(every) or 0, maxBackoffMs)) + SKEW_MS
-  end
-  local ahead = redis.call('ZRANGE', due, 0, limit - 1, 'WITHSCORES')
-  for index = 1, #ahead, 2 do
-    local state = redis.call('HGET', rows, ahead[index])
-    if isAhead(ahead[index + 1], string.sub(state or '', 30)) then
-      ids[#ids + 1] = ahead[index]
-    end
-  end
-  room = room - #ids
-  ahead = redis.call('ZRANGE', packs, 0, MAX_PACKS - 1, 'WITHSCORES')
-  for index = 1, #ahead, 2 do
-    local header = redis.call('HGET', packed, ahead[index])
-    if isAhead(ahead[index + 1], string.match(header or '', ' (%d+) ')) then
-      -- One that is dissolved is due at once.
-      if room <= 0 or not takePack(ahead[index], nowText) then
-        break
-      end
-    end
-  end
+-- What failed before says less of the source than what did not.
+if isProbe and #ids + #names == 0 then
+  takeRetries()
 end
 
 local token, middle, lateMs = '', nowText, 0
@@ -184,14 +292,17 @@ if #ids + #names > 0 then
       redis.call('ZADD', set, 'XX', unpack(leased))
     end
   end
-  local text = token .. ' ' .. nowText
+  lastEnd = token
+  if isProbe then
+    redis.call('HSET', source, 'opensAt', string.format('%d', now + leaseMs))
+  end
+end
+if token ~= '' or isLooking then
+  local text = lastEnd .. ' ' .. nowText .. rest
   if last and not isTouching then
     redis.call('SET', lease, text, 'KEEPTTL')
   else
     redis.call('SET', lease, text, 'PX', idleMs)
-  end
-  if isProbe then
-    redis.call('HSET', source, 'opensAt', string.format('%d', now + leaseMs))
   end
 end
 if isTouching then
@@ -199,7 +310,8 @@ if isTouching then
     redis.call('PEXPIRE', key, idleMs)
   end
 end
-local nextInMs = -1
+-- What lies too far ahead is looked for without a pause.
+local nextInMs = search == '0' and -1 or 0
 for _, set in ipairs({ due, packs }) do
   -- Of rows without a pack there are none if there were none.
   local head = (set == packs or firstRow or hasDissolved) and headOf(set)
@@ -209,4 +321,4 @@ for _, set in ipairs({ due, packs }) do
   end
 end
 local states = #ids > 0 and redis.call('HMGET', rows, unpack(ids)) or {}
-return { token, nowText, middle, lateMs, nextInMs, isProbe and 1 or 0, ids, states, taken }
+return { token, nowText, middle, lateMs, nextInMs, isProbe and 1 or 0, isRetry and 1 or 0, ids, states, taken }

@@ -36,7 +36,7 @@
 --   minBackoffMs  ms, the pause after one failure; it doubles with each
 --   maxBackoffMs  ms
 --   phase         a random number below 1
---   verdict       of the source: 'failed', 'probe failed', 'probe loaded', or 'none'
+--   verdict       of the source: 'failed', 'probe failed', 'probe loaded', 'back' (and no rows wait for it), or 'none'
 --   tombstone     the value of a row that is gone; '' if such a row is taken out
 --   tombstoneMs   ms until a row that stays gone is taken out
 --   packCount     the number of packs
@@ -304,10 +304,10 @@ if hasFailures or other > 0 then
   call('PEXPIRE', failures, idleMs)
 end
 
-if verdict == 'probe loaded' then
+if verdict == 'probe loaded' or verdict == 'back' then
   -- Twice as many next time, so that what has gathered doesn't fall upon a source that has just come back.
   local limit = 2 * tonumber(call('HGET', source, 'limit') or 1)
-  if limit > 500 then
+  if limit > 500 or verdict == 'back' then
     call('UNLINK', source)
     call(publish, wake, '*:')
   else

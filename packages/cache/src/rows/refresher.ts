@@ -3,6 +3,7 @@ import type { RedisClient } from '@mortise/redis';
 import { resolveRefresherOptions } from '../options.js';
 import type { RefresherOptions } from '../options.js';
 import { Tally } from '../telemetry/tally.js';
+import type { Claim } from './claims.js';
 import { tableOf } from './refreshed-table.js';
 import type { RowCache } from './row-cache.js';
 import { ShardRefresher } from './shard-refresher.js';
@@ -38,7 +39,7 @@ export class Refresher {
       names.add(shards[0]!.due);
       const tally = Tally.for(options.telemetry, 'rows', cache.table);
       const slots = new Slots(resolved.concurrency);
-      const work = { table, loader: new TableLoader(table), slots, counts, tally };
+      const work = { table, loader: new TableLoader(table), slots, retries: new Set<Claim>(), counts, tally };
       return shards.map((keys) => new ShardRefresher(redis, work, keys, resolved, onError));
     });
   }

@@ -21,6 +21,8 @@ import type { TableLoader } from './table-loader.js';
 
 /** The longest sleep of a refresher. */
 const RECHECK_MS = 5_000;
+/** Batches of rows whose last load failed that a process loads at once of a table: those that hang are not to hold up their like. */
+const MAX_RETRIES = 4;
 
 /** What a process has refreshed. */
 export interface RefreshCounts {
@@ -39,6 +41,8 @@ export interface TableWork {
   readonly table: RefreshedTable;
   readonly loader: TableLoader;
   readonly slots: Slots;
+  /** Claims of rows whose last load failed, as far as they are loaded: they take no slot, for they may hang. */
+  readonly retries: Set<Claim>;
   readonly counts: RefreshCounts;
   readonly tally: Tally | undefined;
 }
@@ -100,7 +104,7 @@ export class ShardRefresher {
 
   async #claim(signal: AbortSignal): Promise<number> {
     if (this.#pauseMs > 0) return this.#pauseMs;
-    const { slots } = this.#work;
+    const { slots, retries } = this.#work;
     await slots.take();
     let isRunning = false;
     try {
@@ -109,9 +113,9 @@ export class ShardRefresher {
       // Whatever is heard while the claim is under way only lowers this.
       this.#dueAt = Infinity;
       const claimedAt = performance.now();
-      const claim = await this.#claims.claim();
-      isRunning = claim.ids.length > 0;
-      if (isRunning) this.#run(claim, claimedAt);
+      const claim = await this.#claims.claim(retries.size < MAX_RETRIES);
+      isRunning = claim.ids.length > 0 && !claim.isRetry;
+      if (claim.ids.length > 0) this.#run(claim, claimedAt);
       this.#plan(claim, claimedAt, hasWaited);
     } catch (error) {
       this.#dueAt = 0;
@@ -123,19 +127,22 @@ export class ShardRefresher {
   }
 
   /** When to claim again. */
-  #plan({ ids, isProbe, lateMs, nextInMs }: Claim, claimedAt: number, hasWaited: boolean): void {
+  #plan({ ids, isProbe, isRetry, lateMs, nextInMs }: Claim, claimedAt: number, hasWaited: boolean): void {
     // What is due and didn't fit is a pack as well: most batches of packs have a few rows less than they may.
     const isFull = ids.length === this.#options.batch || (ids.length > 0 && nextInMs === 0 && !isProbe);
     this.#gathering.claimed({ rows: ids.length, isFull, lateMs }, claimedAt, hasWaited);
-    if (isProbe) this.#gathering.hurry();
+    if (isProbe || isRetry) this.#gathering.hurry();
     // What a probe finds out is waited for.
     this.#expect(isFull ? 0 : isProbe ? RECHECK_MS : nextInMs);
   }
 
   #run(claim: Claim, claimedAt: number): void {
+    const { slots, retries } = this.#work;
+    if (claim.isRetry) retries.add(claim);
     const run = this.#refresh(claim, claimedAt).finally(() => {
       this.#running.delete(run);
-      this.#work.slots.free();
+      if (claim.isRetry) retries.delete(claim);
+      else slots.free();
     });
     this.#running.add(run);
   }
@@ -147,7 +154,7 @@ export class ShardRefresher {
     try {
       const deadlineAt = claimedAt + 0.9 * this.#options.leaseMs;
       const startedAt = performance.now();
-      const loaded = await loader.load(ids, claim.claimedAt, deadlineAt);
+      const loaded = await loader.load(claim, claim.claimedAt, deadlineAt);
       tally?.loaded(performance.now() - startedAt, loaded.isSourceDown);
       for (const error of loaded.errors) this.#report(error);
       const { nextInMs, held, unchanged } = await this.#claims.commit(claim, loaded);

@@ -4,6 +4,11 @@
  * A batch that fails is halved until the rows that fail are alone, so that one poisoned row doesn't hold up 249 others. If
  * nothing at all loads in the first three rounds (7 queries), it is the source that is down, and nothing is said about
  * the rows. A single row leaves that open; so there the source is down if the load before, of another row, failed as well.
+ *
+ * A query that hangs leaves no time for halves. It may be the source that hangs, or one row of it, so both is said: the source
+ * is to be tried, unless it has answered another query meanwhile, and each of the rows failed. Rows that failed are
+ * claimed apart from others, first a few together and then alone, so that the one which hangs holds up nobody else. Rejected: to
+ * give the batch half of the time and its halves the rest, as that would fail queries that are only slow.
  */
 import { ArgumentTypeError } from '@mortise/redis';
 import { LoadFailedError, LoadTimeoutError, RowTooLargeError } from '../errors.js';
@@ -29,12 +34,23 @@ interface Failed {
   readonly error: unknown;
 }
 
+/** What is known of a batch beforehand. */
+export interface Batch {
+  readonly ids: readonly string[];
+  /** The source was down: this finds out whether it is back. */
+  readonly isProbe: boolean;
+  /** The last load of each of these rows failed. That it fails again says nothing of the source. */
+  readonly isRetry: boolean;
+}
+
 /** The loads of one table by one process. */
 export class TableLoader {
   readonly #table: RefreshedTable;
   readonly #load: LoadRows<unknown>;
   /** The single row whose load failed last, if no load has succeeded since. */
   #suspect: string | undefined;
+  /** When the latest query began that the source has answered, on the clock of `performance.now()`. */
+  #answeredAt = -Infinity;
 
   /** Throws TypeError for a table without a loader. */
   constructor(table: RefreshedTable) {
@@ -50,7 +66,9 @@ export class TableLoader {
    *
    * @param loadedAt Goes into the values: ms of the server's clock, 13 digits.
    */
-  async load(ids: readonly string[], loadedAt: string, deadlineAt: number): Promise<Loaded> {
+  async load(batch: Batch, loadedAt: string, deadlineAt: number): Promise<Loaded> {
+    const { ids } = batch;
+    const startedAt = performance.now();
     const outcomes = new Map<string, Outcome>();
     const errors: unknown[] = [];
     const name = this.#table.keys.table;
@@ -59,14 +77,16 @@ export class TableLoader {
     for (let round = 1; ; round += 1) {
       const parts = failed.flatMap(({ ids: part }) => halves(part));
       if (parts.length === 0 || (outcomes.size === 0 && round === MAX_DEAD_ROUNDS)) break;
-      if (queries + parts.length > MAX_QUERIES || performance.now() >= deadlineAt) break;
+      if (queries + parts.length > MAX_QUERIES || isOver(failed, deadlineAt)) break;
       const alone = failed.filter(({ ids: part }) => part.length === 1);
       queries += parts.length;
       failed = [...alone, ...(await this.#attempt(parts, loadedAt, deadlineAt, outcomes, errors))];
     }
-    const isSourceDown = outcomes.size === 0 && this.#isDown(ids);
+    const hasHung = outcomes.size === 0 && isOver(failed, deadlineAt);
+    const isAnswering = hasHung && this.#answeredAt > startedAt;
+    const isSourceDown = outcomes.size === 0 && !isAnswering && this.#isDown(batch);
     if (outcomes.size > 0) this.#suspect = undefined;
-    if (isSourceDown && ids.length > 1) {
+    if (isSourceDown && ids.length > 1 && !hasHung && !batch.isRetry) {
       return { outcomes, isSourceDown, errors: [new LoadFailedError(name, ids, failed[0]?.error)] };
     }
     for (const { ids: part, error } of failed) {
@@ -76,7 +96,8 @@ export class TableLoader {
     return { outcomes, isSourceDown, errors };
   }
 
-  #isDown(ids: readonly string[]): boolean {
+  #isDown({ ids, isProbe, isRetry }: Batch): boolean {
+    if (isRetry) return isProbe;
     if (ids.length > 1) return true;
     const [id] = ids;
     const isDown = this.#suspect !== undefined && this.#suspect !== id;
@@ -95,9 +116,12 @@ export class TableLoader {
     const failed: Failed[] = [];
     const { keys } = this.#table;
     for (const ids of parts) {
+      const startedAt = performance.now();
       try {
-        const rows = await within(keys.table, deadlineAt, (signal) => this.#load(ids, signal));
+        // A loader may sort its ids, or take them away.
+        const rows = await within(keys.table, deadlineAt, (signal) => this.#load([...ids], signal));
         requireAskedFor(rows, ids);
+        this.#answeredAt = Math.max(this.#answeredAt, startedAt);
         for (const id of ids) {
           try {
             outcomes.set(id, this.#outcome(id, rows.get(id), loadedAt));
@@ -122,6 +146,11 @@ export class TableLoader {
     if (bytes > options.maxRowBytes) throw new RowTooLargeError(keys.table, id, bytes, options.maxRowBytes);
     return encoded;
   }
+}
+
+/** A timer may be a millisecond early. */
+function isOver(failed: readonly Failed[], deadlineAt: number): boolean {
+  return performance.now() >= deadlineAt || failed.some(({ error }) => error instanceof LoadTimeoutError);
 }
 
 /** Nothing for a single row: it is alone already. */

@@ -1,7 +1,7 @@
 #!lua
 -- Makes rows due now that have changed in the database. A row that is being loaded keeps its lease: a row that changes faster than
--- it can be loaded would otherwise never be stored. It is due at once if it is marked again after that load. A row of a pack
--- leaves it.
+-- it can be loaded would otherwise never be stored. It is due at once if it is marked again after that load. One whose lease has ended
+-- loses it, since who has it may still bring what the row was before. A row of a pack leaves it.
 --
 -- KEYS
 --   due        ZSET row id -> when it is due, ms, or the end of its lease; until idle
@@ -52,7 +52,7 @@ for index = 1, #scores do
     replies[index] = 2
   else
     replies[index] = 1
-    if at > now then
+    if at > now or at % 1 ~= 0 then
       marks[#marks + 1] = nowText
       marks[#marks + 1] = id
       if pack then

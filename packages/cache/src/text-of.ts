@@ -1,0 +1,9 @@
+/** What was thrown, as text. Anything can be thrown, also what has no text: `Object.create(null)`. */
+export function textOf(thrown: unknown): string {
+  try {
+    const text: unknown = thrown instanceof Error ? thrown.message : thrown;
+    return String(text);
+  } catch {
+    return 'something without a text was thrown';
+  }
+}
