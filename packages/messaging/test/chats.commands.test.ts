@@ -20,6 +20,7 @@ async function warm(): Promise<void> {
   await chats.edit('warm', 'anna', 2, 3);
   await chats.ack('bob', 'warm', 2);
   await chats.setRole('warm', 'bob', 'reader');
+  await chats.unmute('carl', 'warm');
   await chats.leave('warm', 'carl');
 }
 

@@ -56,6 +56,38 @@ test('what is wrong with one chat does not fail the acks of others', async () =>
   expect(acks.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
 });
 
+test('what chats of a call free is gone, also where a later one turns out to be damaged', async () => {
+  const { prefix, chats } = await filled();
+  for (const chatId of CHATS) await chats.ack('cleo', chatId, 1);
+  await chats.post('c', 'cleo', 2);
+  const key = (chatId: string, part: string): string => `${prefix}:messaging:{${chatId}}:${part}`;
+  await redis.set(key('c', 'chat'), 'foreign');
+  await Promise.allSettled(CHATS.map((chatId) => chats.ack('ben', chatId, 1)));
+  const logs = CHATS.map((chatId) => redis.exists(key(chatId, 'log')));
+  expect(await Promise.all(logs)).toEqual([0, 0, 1]);
+});
+
+test.each([
+  ['the last one', [3, 3, 0], 3, 0],
+  ['the last one, not quite', [3, 3, 0], 2, 1],
+  ['the last one, and is the next to last then', [3, 1, 0], 3, 2],
+  ['one of the last ones', [3, 0, 0], 3, 3],
+  ['not the last one', [3, 0, 1], 3, 3],
+])('who acks was %s', async (_, [anna, ben, cleo], upToId, stored) => {
+  for (const isOneCall of [true, false]) {
+    const prefix = freshPrefix();
+    const chats = new Chats(redis, { prefix });
+    await chats.create({ chatId: 'a', sender: 'anna', members: ['ben', 'cleo'], body: 1 });
+    for (const body of [2, 3]) await chats.post('a', 'anna', body);
+    expect(await chats.ack('anna', 'a', anna!)).toBe(3);
+    if (ben! > 0) await chats.ack('ben', 'a', ben!);
+    if (cleo! > 0) await chats.ack('cleo', 'a', cleo!);
+    // Where a chat has two acks in a call, they go another way.
+    await Promise.all((isOneCall ? [upToId] : [1, upToId]).map((id) => chats.ack('cleo', 'a', id)));
+    expect(await redis.llen(`${prefix}:messaging:{a}:log`)).toBe(stored);
+  }
+});
+
 test('logs are asked for together where all was read, and what comes is found, each time', async () => {
   const { prefix, chats } = await filled();
   for (const chatId of CHATS) await chats.ack('cleo', chatId, 1);

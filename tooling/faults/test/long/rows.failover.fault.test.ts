@@ -53,6 +53,7 @@ test('Sentinel promotes a replica on request, or because the master was killed',
   await sentinel.failover();
   await expectRefreshed(running);
   const master = await sentinel.master();
+  await sentinel.replicated();
   await master.kill();
   await sentinel.failover();
   await expectRefreshed(running);
@@ -75,6 +76,8 @@ test('Cluster replaces a master that was killed, and one that stands still', asy
   servers = cluster;
   const running = await start({ startupNodes: cluster.startupNodes });
   const first = await cluster.ownerOf(0);
+  // A replica that is not streamed to yet would not have them.
+  await cluster.replicated();
   await first.kill();
   await until('another owner', async () => (await cluster.ownerOf(0)) !== first);
   await expectRefreshed(running);

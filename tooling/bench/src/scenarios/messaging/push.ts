@@ -124,15 +124,10 @@ function scenario(load: Load, bars: readonly Bar[] = []): Scenario {
   };
 }
 
-/** As it is here, and as it would be where the book takes what it took in the reference. */
-function cpu(atMost: number, onReference: number): Bar[] {
-  const bar = { competitor: MORTISE.name, figure: CPU, atMost };
-  return [bar, { ...bar, times: BOOK.name, onReference }];
-}
-
 export const push: readonly Scenario[] = [
   scenario({ members: 100, processes: 1 }),
   scenario({ members: 100, processes: 4 }),
   scenario({ members: 1_000, processes: 1 }),
-  scenario({ members: 1_000, processes: 4 }, cpu(0.1, 43.7)),
+  // Not scaled as well: the reference does not say in how many processes the book's members fetched, and that makes a factor of three.
+  scenario({ members: 1_000, processes: 4 }, [{ competitor: MORTISE.name, figure: CPU, atMost: 0.1 }]),
 ];
