@@ -3049,6 +3049,23 @@ export const bookQuick = new Script({
     "local queries = ARGV\n" +
     "local find, concat = string.find, table.concat\n" +
     "\n" +
+    "-- Most queries end here: a heavy prefix of a book of handles. Without a key behind them all members are handles, which are entries of\n" +
+    "-- their own. Nothing is prepared before, since the functions below take Lua as long as such an answer.\n" +
+    "local answers, tried, isDone = {}, {}, halfLifeMs == 0\n" +
+    "for i = 2, #queries, 2 do\n" +
+    "  local list = redis.call('ZRANGE', tops .. queries[i + 1], '0', queries[i], 'WITHSCORES')\n" +
+    "  local text = #list == 2 * (queries[i] + 1) and concat(list, '\\2')\n" +
+    "  if text and not find(text, '\\1', 1, true) then\n" +
+    "    answers[i / 2] = text\n" +
+    "  else\n" +
+    "    answers[i / 2], tried[i], isDone = false, list, false\n" +
+    "  end\n" +
+    "end\n" +
+    "if isDone then\n" +
+    "  answers[#answers + 1] = '0'\n" +
+    "  return answers\n" +
+    "end\n" +
+    "\n" +
     "-- Where the members of a book are. Bytes are compared by hand: `<` on strings follows the locale of the server. Numbers are given to\n" +
     "-- commands as strings, since it takes Lua longer to write one than Redis to read it.\n" +
     "-- Expects: directory, firstBlock, tops, find.\n" +
@@ -3266,18 +3283,13 @@ export const bookQuick = new Script({
     "  return concat(known.isAny and all or told, '\\2'), #ids == limit\n" +
     "end\n" +
     "\n" +
-    "local function answerTo(last, prefix)\n" +
-    "  local top, limit = tops .. prefix, last + 1\n" +
-    "  local list = redis.call('ZRANGE', top, '0', last, 'WITHSCORES')\n" +
+    "-- `list`: what the top set has of as many as are wanted.\n" +
+    "local function answerTo(last, prefix, list)\n" +
+    "  local limit = last + 1\n" +
     "  if list[1] then\n" +
-    "    -- Without a key behind them all members are handles, which are entries of their own.\n" +
-    "    local text = concat(list, '\\2')\n" +
-    "    local isEnough = #list == 2 * limit\n" +
-    "    if find(text, '\\1', 1, true) then\n" +
-    "      text, isEnough = tell(list, limit)\n" +
-    "      if not isEnough then\n" +
-    "        text, isEnough = tell(redis.call('ZRANGE', top, '0', '-1', 'WITHSCORES'), limit)\n" +
-    "      end\n" +
+    "    local text, isEnough = tell(list, limit)\n" +
+    "    if not isEnough then\n" +
+    "      text, isEnough = tell(redis.call('ZRANGE', tops .. prefix, '0', '-1', 'WITHSCORES'), limit)\n" +
     "    end\n" +
     "    return isEnough and text\n" +
     "  end\n" +
@@ -3302,9 +3314,10 @@ export const bookQuick = new Script({
     "  return text\n" +
     "end\n" +
     "\n" +
-    "local answers = {}\n" +
     "for i = 2, #queries, 2 do\n" +
-    "  answers[i / 2] = answerTo(queries[i], queries[i + 1])\n" +
+    "  if tried[i] then\n" +
+    "    answers[i / 2] = answerTo(queries[i], queries[i + 1], tried[i])\n" +
+    "  end\n" +
     "end\n" +
     "answers[#answers + 1] = halfLives == 0 and '0' or string.format('%.17g', halfLives)\n" +
     "return answers\n",

@@ -20,6 +20,23 @@ local halfLifeMs = tonumber(ARGV[1])
 local queries = ARGV
 local find, concat = string.find, table.concat
 
+-- Most queries end here: a heavy prefix of a book of handles. Without a key behind them all members are handles, which are entries of
+-- their own. Nothing is prepared before, since the functions below take Lua as long as such an answer.
+local answers, tried, isDone = {}, {}, halfLifeMs == 0
+for i = 2, #queries, 2 do
+  local list = redis.call('ZRANGE', tops .. queries[i + 1], '0', queries[i], 'WITHSCORES')
+  local text = #list == 2 * (queries[i] + 1) and concat(list, '\2')
+  if text and not find(text, '\1', 1, true) then
+    answers[i / 2] = text
+  else
+    answers[i / 2], tried[i], isDone = false, list, false
+  end
+end
+if isDone then
+  answers[#answers + 1] = '0'
+  return answers
+end
+
 -- include book.places.part.lua
 -- include book.score.part.lua
 
@@ -86,18 +103,13 @@ local function tell(list, limit)
   return concat(known.isAny and all or told, '\2'), #ids == limit
 end
 
-local function answerTo(last, prefix)
-  local top, limit = tops .. prefix, last + 1
-  local list = redis.call('ZRANGE', top, '0', last, 'WITHSCORES')
+-- `list`: what the top set has of as many as are wanted.
+local function answerTo(last, prefix, list)
+  local limit = last + 1
   if list[1] then
-    -- Without a key behind them all members are handles, which are entries of their own.
-    local text = concat(list, '\2')
-    local isEnough = #list == 2 * limit
-    if find(text, '\1', 1, true) then
-      text, isEnough = tell(list, limit)
-      if not isEnough then
-        text, isEnough = tell(redis.call('ZRANGE', top, '0', '-1', 'WITHSCORES'), limit)
-      end
+    local text, isEnough = tell(list, limit)
+    if not isEnough then
+      text, isEnough = tell(redis.call('ZRANGE', tops .. prefix, '0', '-1', 'WITHSCORES'), limit)
     end
     return isEnough and text
   end
@@ -122,9 +134,10 @@ local function answerTo(last, prefix)
   return text
 end
 
-local answers = {}
 for i = 2, #queries, 2 do
-  answers[i / 2] = answerTo(queries[i], queries[i + 1])
+  if tried[i] then
+    answers[i / 2] = answerTo(queries[i], queries[i + 1], tried[i])
+  end
 end
 answers[#answers + 1] = halfLives == 0 and '0' or string.format('%.17g', halfLives)
 return answers
