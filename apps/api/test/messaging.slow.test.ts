@@ -9,6 +9,7 @@ import type { Api } from './fixture/api.js';
 import { startApi } from './fixture/api.js';
 import { until } from './fixture/redis.js';
 import { EventReader, SocketClient } from './fixture/streams.js';
+import { startUplink } from './fixture/uplink.js';
 
 type Kind = 'sse' | 'ws';
 
@@ -125,4 +126,46 @@ describe.each<Kind>(['sse', 'ws'])('over %s', (kind) => {
     sam.close();
     witness.close();
   }, 120_000);
+});
+
+describe('a WebSocket whose client sends', () => {
+  test('and whose answers to pings wait behind what it has sent, on a slow way, lives', async () => {
+    const strict = await start({ STREAM_PATIENCE_MS: '1000', STREAM_HEARTBEAT_MS: '100' });
+    const streams = strict.app.get(LiveStreams);
+    await create('uphill', 'uma');
+    const uplink = await startUplink(strict.url);
+    const clock = await EventReader.open(strict.url, '/v1/members/nobody/events');
+    const uma = await SocketClient.subscribe(uplink.url, 'uma');
+    uplink.hold();
+    uma.say({ post: { chatId: 'uphill', body: 'x'.repeat(60_000) }, ref: 'mine' });
+    // Some 3 s, in which a ping has no answer.
+    for (let piece = 0; piece < 30; piece += 1) {
+      const next = clock.beats + 1;
+      await until('a beat', async () => clock.beats >= next);
+      uplink.pass(1_900);
+      expect([piece, streams.ending, uma.closed]).toEqual([piece, 0, undefined]);
+    }
+    uplink.release();
+    await until('the answer', async () => uma.frames.some(({ ref }) => ref === 'mine'));
+    expect(uma.closed).toBeUndefined();
+    uma.socket.terminate();
+    clock.close();
+    await uplink.stop();
+  }, 60_000);
+
+  test('and never reads is dropped all the same', async () => {
+    const strict = await start({ STREAM_PATIENCE_MS: '100', STREAM_HEARTBEAT_MS: '20' });
+    const streams = strict.app.get(LiveStreams);
+    await create('monologue', 'mona');
+    const clock = await EventReader.open(strict.url, '/v1/members/nobody/events');
+    const mona = await SocketClient.subscribe(strict.url, 'mona');
+    mona.socket.pause();
+    const say = (): void => mona.say({ typing: 'monologue' });
+    clock.response.on('data', say);
+    await until('the server to give it up', async () => streams.ending === 1, 20_000);
+    expect(mona.closed).toBeUndefined();
+    clock.response.off('data', say);
+    mona.socket.terminate();
+    clock.close();
+  }, 90_000);
 });

@@ -15,7 +15,7 @@ import { entryId } from '../log/entry.js';
 import { FETCHED, RESYNCS } from '../telemetry/metrics.js';
 import { decodeFrames } from './frame.js';
 import type { Frame } from './frame.js';
-import type { Heads, HeadReply } from './heads.js';
+import type { Head, Heads, HeadReply } from './heads.js';
 import type { Page } from './page.js';
 import { readPage } from './page.js';
 import type { Seat } from './seat.js';
@@ -57,6 +57,8 @@ export class ChatFeed implements Listener {
   readonly #pages = new Map<number, Promise<Page | undefined>>();
   /** Who waits for a reading of where they stand. */
   readonly #wanted = new Set<string>();
+  /** Seats that have come since the reading that is under way was asked for. It may be from before a departure that none of them heard. */
+  readonly #late = new Set<Seat>();
   #tail: Frame[] = [];
   #firstSeq = 0;
   #characters = 0;
@@ -98,10 +100,12 @@ export class ChatFeed implements Listener {
     const seats = this.#seats.get(seat.encodedMember);
     if (seats) seats.add(seat);
     else this.#seats.set(seat.encodedMember, new Set([seat]));
+    this.#late.add(seat);
     this.look([seat.encodedMember]);
   }
 
   detach(seat: Seat): void {
+    this.#late.delete(seat);
     const seats = this.#seats.get(seat.encodedMember);
     if (!seats?.delete(seat) || seats.size > 0) return;
     this.#seats.delete(seat.encodedMember);
@@ -266,6 +270,7 @@ export class ChatFeed implements Listener {
         const members = [...this.#wanted].slice(0, MAX_MEMBERS);
         for (const member of members) this.#wanted.delete(member);
         this.#isStale = this.#wanted.size > 0;
+        this.#late.clear();
         const { turns, lastId } = this;
         const reply = await persist(
           () => !this.#isOver,
@@ -313,7 +318,7 @@ export class ChatFeed implements Listener {
     this.epoch = epoch;
     this.lastId = Math.max(this.lastId, lastId);
     for (const [index, member] of members.entries()) {
-      for (const seat of this.#seats.get(member) ?? []) seat.onHead(head, cursors[index]);
+      for (const seat of this.#seats.get(member) ?? []) this.#place(seat, head, cursors[index]);
     }
     if (isNews && isRecheck) this.#distrust();
     else if (isNews) for (const seats of this.#seats.values()) for (const seat of seats) seat.ring();
@@ -322,8 +327,14 @@ export class ChatFeed implements Listener {
   /** There is no such chat. What was pushed is kept for those who have not taken it. */
   #applyEnd(): void {
     this.#isRecheck = false;
-    for (const seats of this.#seats.values()) for (const seat of seats) seat.onHead(undefined, undefined);
+    for (const seats of this.#seats.values())
+      for (const seat of seats) this.#place(seat, undefined, undefined);
     if (this.epoch !== 0 || this.lastId > 0) this.#renumber(0, 0);
+  }
+
+  /** A seat that is late is told by the next reading, which it has asked for. */
+  #place(seat: Seat, head: Head | undefined, cursor: number | undefined): void {
+    if (!this.#late.has(seat)) seat.onHead(head, cursor);
   }
 
   #fail(error: unknown): void {

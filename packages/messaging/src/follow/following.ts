@@ -303,6 +303,8 @@ export class Following<Body> implements ChatEvents<Body>, SeatOwner, Listener {
       this.#isIndexStale = true;
       return;
     }
+    // A mute ends with the membership, and that is not told; nor is `left` where nobody heard of it.
+    if (this.#muted.has(chatId) || this.#isReadingIndex) this.#look();
     this.#announced.set(chatId, performance.now());
     this.#dangling.delete(chatId);
     const seat = this.#seats.get(chatId);

@@ -160,11 +160,11 @@ export class Seat {
 
   /** The chat says that the member has joined: again, or the chat is another one. */
   joined(): void {
-    if (this.#end) this.#owner.onJoined(this.chatId);
-    else if (this.#isLive) {
+    if (this.#isLive && !this.#end) {
       this.doubt();
       this.look();
     }
+    this.#owner.onJoined(this.chatId);
   }
 
   /** The chat says that the member has left, behind an id and with a cursor. What was pushed before it is in the tail. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 import type { OnApplicationBootstrap } from '@nestjs/common';
@@ -65,14 +66,16 @@ export class SocketServer implements OnApplicationBootstrap {
       this.#refuse(socket, problemOf(error), reqId);
       return;
     }
-    this.#server.handleUpgrade(request, socket, head, (webSocket) => this.#open(webSocket, reqId));
+    this.#server.handleUpgrade(request, socket, head, (webSocket) => {
+      this.#open(webSocket, request.socket, reqId);
+    });
   }
 
-  #open(webSocket: WebSocket, reqId: string): void {
+  #open(webSocket: WebSocket, connection: Socket, reqId: string): void {
     const { chats, follows, log, streams } = this;
     const startedAt = performance.now();
     const patienceMs = this.config.STREAM_PATIENCE_MS;
-    const session = new SocketSession(webSocket, { chats, follows, log, patienceMs, reqId });
+    const session = new SocketSession(webSocket, { connection, chats, follows, log, patienceMs, reqId });
     streams.add(session);
     webSocket.once('close', (code) => {
       streams.remove(session);

@@ -1,3 +1,5 @@
+import type { Socket } from 'node:net';
+
 import type { ChatEvent, Chats } from '@mortise/messaging';
 import type { Logger } from 'pino';
 import type { RawData, WebSocket } from 'ws';
@@ -14,6 +16,8 @@ import type { Outlet } from './pump.js';
 import { HIGH_WATER_BYTES, pump } from './pump.js';
 
 export interface SessionContext {
+  /** What the frames come over. */
+  readonly connection: Pick<Socket, 'bytesRead'>;
   readonly chats: Chats;
   readonly follows: Follows;
   readonly log: Logger;
@@ -31,6 +35,11 @@ const MAX_UNDER_WAY = 64;
 const MAX_INVALID = 3;
 /** Frames that the client has not shown to have taken; with more it is sent no further events. */
 const WINDOW_BYTES = 4 * STEP_BYTES;
+/**
+ * Times in a row that a client gets its patience once more which sends and does not answer: its answers may stand behind frames of its own.
+ * It costs the window and the answers that wait for it, but who sends and never reads is not kept for ever.
+ */
+const MAX_RENEWALS = 32;
 
 const POLICY = 1_008;
 const CLOSING: Readonly<Record<EndReason, readonly [code: number, reason: string]>> = {
@@ -62,6 +71,9 @@ export class SocketSession implements LiveStream, Outlet {
   #takenBytes = 0;
   /** Pings that have no answer yet: each says how much came before it. */
   #pings: number[] = [];
+  /** What had come from the client when its patience began. */
+  #heardBytes = 0;
+  #renewals = 0;
   #onRoom: (() => void) | undefined;
   #isOver = false;
 
@@ -227,7 +239,7 @@ export class SocketSession implements LiveStream, Outlet {
     this.#pingedBytes = this.#sentBytes;
     this.#pings.push(this.#sentBytes);
     this.#socket.ping(String(this.#sentBytes));
-    if (!this.#patience.isRunning) this.#patience.begin(this.#sentBytes - this.#takenBytes);
+    if (!this.#patience.isRunning) this.#await(this.#sentBytes - this.#takenBytes);
   }
 
   #onPong(takenBytes: number): void {
@@ -235,16 +247,27 @@ export class SocketSession implements LiveStream, Outlet {
     // One answer may be for all pings up to its own.
     this.#pings = this.#pings.filter((bytes) => bytes > takenBytes);
     this.#takenBytes = takenBytes;
+    this.#renewals = 0;
     if (this.#pings.length === 0) this.#patience.stop();
-    else this.#patience.begin(this.#sentBytes - takenBytes);
+    else this.#await(this.#sentBytes - takenBytes);
     this.#checkRoom();
   }
 
   /** No ping was answered in time. */
   #onStill(): void {
+    const isSending = this.#context.connection.bytesRead > this.#heardBytes;
     // Or the answers were not read, as too many frames are under way.
-    if (this.#socket.isPaused) this.#patience.begin(this.#sentBytes - this.#takenBytes);
-    else this.end('too-slow');
+    if (this.#socket.isPaused) this.#await(this.#sentBytes - this.#takenBytes);
+    else if (isSending && this.#renewals < MAX_RENEWALS) {
+      this.#renewals += 1;
+      this.#await(STEP_BYTES);
+    } else this.end('too-slow');
+  }
+
+  /** @param bytes Those that it has to take until that shows. */
+  #await(bytes: number): void {
+    this.#heardBytes = this.#context.connection.bytesRead;
+    this.#patience.begin(bytes);
   }
 
   get #hasRoom(): boolean {
