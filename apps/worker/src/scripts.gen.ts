@@ -1,11 +1,42 @@
 // Made from the .lua files of this folder by `npm run scripts`. Edit those.
 import { Script } from '@mortise/redis';
 
+export const dailyBegin = new Script({
+  name: "daily.begin",
+  isReadOnly: false,
+  keys: ["days"],
+  args: ["day","markerMs","untilMs"],
+  source: "#!lua\n" +
+    "-- Notes that a file which never comes again once it is done is counted in a day. Repeating it changes nothing.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   days         SET of days\n" +
+    "-- ARGV\n" +
+    "--   day\n" +
+    "--   markerMs     ms until they go away, if nothing more is begun\n" +
+    "--   untilMs      ms since 1970 until which nobody else counts the file; 0: for ever\n" +
+    "-- RETURNS\n" +
+    "--   1; 0 when the lease of the file has to be renewed first\n" +
+    "local days = KEYS[1]\n" +
+    "local day, markerMs, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3])\n" +
+    "\n" +
+    "-- Whether the lease of whoever counts a file has ended: another worker may have counted it since, and forgotten how far.\n" +
+    "local function isLate(untilMs)\n" +
+    "  if untilMs == 0 then return false end\n" +
+    "  local time = redis.call('TIME')\n" +
+    "  return time[1] * 1000 + math.floor(time[2] / 1000) >= untilMs\n" +
+    "end\n" +
+    "if isLate(untilMs) then return 0 end\n" +
+    "redis.call('SADD', days, day)\n" +
+    "redis.call('PEXPIRE', days, markerMs)\n" +
+    "return 1\n",
+} as const);
+
 export const dailyCount = new Script({
   name: "daily.count",
   isReadOnly: false,
   keys: ["files","pending","staged","total","country","region","city"],
-  args: ["file","fromOffset","toOffset","lines","stagedParts","part","retentionMs","markerMs"],
+  args: ["file","fromOffset","toOffset","lines","stagedParts","part","retentionMs","markerMs","untilMs"],
   source: "#!lua\n" +
     "-- Counts a checkpoint in a day: the lines of a file between two offsets, once, however often it is asked to. The parts that were\n" +
     "-- staged become pending, and are added by daily.resume: so no call takes long.\n" +
@@ -27,9 +58,11 @@ export const dailyCount = new Script({
     "--   part         the first part, which isn't staged\n" +
     "--   retentionMs  ms until the aggregates of the day go away\n" +
     "--   markerMs     ms until the offsets go away\n" +
+    "--   untilMs      ms since 1970 until which nobody else counts the file; 0: for ever\n" +
     "-- RETURNS\n" +
     "--   {what became of it, the offset up to which the file is counted, how many parts wait}: 'counted'; 'before', it was counted already;\n" +
-    "--   'pending', another checkpoint waits, add that one first; 'unstaged', parts are gone, stage them again; 'conflict', the file is\n" +
+    "--   'pending', another checkpoint waits, add that one first; 'unstaged', parts are gone, stage them again; 'late', renew\n" +
+    "--   the lease of the file; 'conflict', the file is\n" +
     "--   counted up to an offset within the checkpoint or before it\n" +
     "local files, pending, staged, total = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
     "local country, region, city = KEYS[5], KEYS[6], KEYS[7]\n" +
@@ -41,6 +74,7 @@ export const dailyCount = new Script({
     "local part = ARGV[6]\n" +
     "local retentionMs = ARGV[7]\n" +
     "local markerMs = ARGV[8]\n" +
+    "local untilMs = tonumber(ARGV[9])\n" +
     "\n" +
     "-- Expects: country, region, city (keys). Adds a part: for each member the dimension (1 byte), lines (4), length (2), member.\n" +
     "local function add(part)\n" +
@@ -56,6 +90,13 @@ export const dailyCount = new Script({
     "local offset = redis.call('HGET', files, file) or '0'\n" +
     "local waiting = redis.call('LLEN', pending)\n" +
     "if tonumber(offset) >= tonumber(toOffset) then return { 'before', offset, waiting } end\n" +
+    "-- Whether the lease of whoever counts a file has ended: another worker may have counted it since, and forgotten how far.\n" +
+    "local function isLate(untilMs)\n" +
+    "  if untilMs == 0 then return false end\n" +
+    "  local time = redis.call('TIME')\n" +
+    "  return time[1] * 1000 + math.floor(time[2] / 1000) >= untilMs\n" +
+    "end\n" +
+    "if isLate(untilMs) then return { 'late', offset, 0 } end\n" +
     "if waiting > 0 then return { 'pending', offset, waiting } end\n" +
     "if offset ~= fromOffset then return { 'conflict', offset, 0 } end\n" +
     "if redis.call('LLEN', staged) ~= stagedParts then return { 'unstaged', offset, 0 } end\n" +
@@ -76,7 +117,7 @@ export const dailyDone = new Script({
   name: "daily.done",
   isReadOnly: false,
   keys: ["done"],
-  args: ["file","markerMs"],
+  args: ["file","markerMs","untilMs"],
   source: "#!lua flags=allow-oom\n" +
     "-- Notes that a file is done and never comes again. Repeating it changes when.\n" +
     "--\n" +
@@ -85,10 +126,19 @@ export const dailyDone = new Script({
     "-- ARGV\n" +
     "--   file\n" +
     "--   markerMs     ms until all are forgotten, if nothing more is done\n" +
+    "--   untilMs      ms since 1970 until which nobody else counts the file; 0: for ever\n" +
     "-- RETURNS\n" +
-    "--   1\n" +
+    "--   1; 0 when the lease of the file has to be renewed first\n" +
     "local done = KEYS[1]\n" +
-    "local file, markerMs = ARGV[1], ARGV[2]\n" +
+    "local file, markerMs, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3])\n" +
+    "\n" +
+    "-- Whether the lease of whoever counts a file has ended: another worker may have counted it since, and forgotten how far.\n" +
+    "local function isLate(untilMs)\n" +
+    "  if untilMs == 0 then return false end\n" +
+    "  local time = redis.call('TIME')\n" +
+    "  return time[1] * 1000 + math.floor(time[2] / 1000) >= untilMs\n" +
+    "end\n" +
+    "if isLate(untilMs) then return 0 end\n" +
     "\n" +
     "local time = redis.call('TIME')\n" +
     "redis.call('ZADD', done, string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000)), file)\n" +

@@ -31,6 +31,7 @@ async function warm(): Promise<void> {
   });
   const checkpoint = { file: 'f', day: '2026-11-20', fromOffset: 0, toOffset: 1, lines: 0 };
   await daily.countedTo('f', '2026-11-20');
+  await daily.begin('f', '2026-11-20');
   await daily.count({ ...checkpoint, parts: [Buffer.alloc(0), Buffer.alloc(0)] });
 }
 
@@ -75,10 +76,7 @@ test('a checkpoint of three parts: one for each, and one more for each but the f
   // Repeated, it stages in vain, and changes nothing.
   expect(await daily.count({ ...checkpoint, parts: [part] })).toBe(9);
   for (const on of ['2026-11-20', '2026-11-21']) {
-    expect(await sentBy(prefix, () => daily.begin('f', on))).toEqual([
-      'sadd aggregates:{file:f}:days',
-      'pexpire aggregates:{file:f}:days',
-    ]);
+    expect(await sentBy(prefix, () => daily.begin('f', on))).toEqual(['evalsha daily.begin']);
   }
   expect(await sentBy(prefix, () => daily.forget('f'))).toEqual([
     'smembers aggregates:{file:f}:days',

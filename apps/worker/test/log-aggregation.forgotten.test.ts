@@ -1,9 +1,10 @@
 /** How far a file is counted is forgotten when it is done and never comes again, whatever becomes of who has counted it. */
 import { Readable } from 'node:stream';
-import { beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { dayKeys } from '@mortise/api/aggregates';
 import { FileSender } from '@mortise/messaging';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
+import type { Redis } from 'ioredis';
 
 import type { RangeTable } from '../src/log-aggregation/index.js';
 import { LogAggregator, LogCollector, parseRangeCsv } from '../src/log-aggregation/index.js';
@@ -107,4 +108,98 @@ test('not of a file that may come again', async () => {
   await aggregator.run(Readable.from([new MemoryFile('m', TEXT)]));
   await aggregator.stop();
   expect(await marks(prefix)).toBe(2);
+});
+
+/** A client of a process that stands still from the first command on of which `isHalt` says so, until it goes on. */
+function halting(isHalt: (args: readonly unknown[]) => boolean): {
+  readonly client: Redis;
+  readonly isHalted: Promise<void>;
+  readonly goOn: () => void;
+} {
+  let halt!: () => void;
+  let goOn!: () => void;
+  let isStanding = false;
+  const isHalted = new Promise<void>((resolve) => (halt = resolve));
+  const isGoing = new Promise<void>((resolve) => (goOn = resolve));
+  const client = new Proxy(redis, {
+    get: (target, name) => {
+      const value = Reflect.get(target, name) as unknown;
+      if (typeof value !== 'function') return value;
+      const method = value.bind(target) as (...args: unknown[]) => Promise<unknown>;
+      if (name !== 'call' && name !== 'callBuffer') return method;
+      return async (...args: unknown[]) => {
+        if (isHalt(args.flat())) {
+          isStanding = true;
+          halt();
+        }
+        if (isStanding) await isGoing;
+        return method(...args);
+      };
+    },
+  });
+  return { client, isHalted, goOn };
+}
+
+async function counted(prefix: string): Promise<number> {
+  return Number(await redis.get(dayKeys(prefix, day()).total));
+}
+
+describe.each([
+  // Of the scripts with the keys of a day, one has seven.
+  {
+    step: 'the first checkpoint',
+    isHalt: (args: readonly unknown[]) => args[2] === 7 && String(args[3]).includes('daily:'),
+  },
+  {
+    step: 'the first day',
+    isHalt: (args: readonly unknown[]) => args.some((arg) => String(arg).endsWith('}:days')),
+  },
+  {
+    step: 'noting that it is done',
+    isHalt: (args: readonly unknown[]) =>
+      args.some((arg) => String(arg).endsWith('{done}:files')) && args.length > 6,
+  },
+])('a worker that stood still before $step', ({ isHalt }) => {
+  const options = { leaseMs: 200, checkpointMs: 50, onError: () => undefined };
+
+  test('counts nothing, and leaves nothing, when another one has counted the file meanwhile, and was stopped', async () => {
+    const prefix = freshPrefix();
+    const sender = new FileSender(redis, 'logs', { receivers: ['worker'], prefix });
+    const { client, isHalted, goOn } = halting(isHalt);
+    const late = new LogCollector(client, 'logs', 'worker', table, { prefix, ...options });
+    late.start();
+    await sender.send(Buffer.from(line('8.8.8.8').repeat(10)), { name: 'a' });
+    await isHalted;
+    const next = new LogCollector(redis, 'logs', 'worker', table, { prefix, ...options });
+    next.start();
+    await sender.received();
+    await next.stop();
+    expect(await others(prefix)).toEqual([]);
+    goOn();
+    await sender.send(Buffer.from(line('8.8.8.8')), { name: 'b' });
+    await sender.received();
+    await late.stop();
+    expect(await counted(prefix)).toBe(11);
+    expect(await others(prefix)).toEqual([]);
+  });
+
+  test('renews its lease, and counts, when there was no other one', async () => {
+    const prefix = freshPrefix();
+    const sender = new FileSender(redis, 'logs', { receivers: ['worker'], prefix });
+    const { client, isHalted, goOn } = halting(isHalt);
+    const late = new LogCollector(client, 'logs', 'worker', table, { prefix, ...options });
+    late.start();
+    await sender.send(Buffer.from(line('8.8.8.8').repeat(10)), { name: 'a' });
+    await isHalted;
+    const leases = `${prefix}:messaging:{logs}:file-receivers`;
+    await until('the end of its lease', async () => {
+      const [[seconds, micros], end] = await Promise.all([redis.time(), redis.zscore(leases, 'worker')]);
+      return Number(seconds) * 1_000 + Number(micros) / 1_000 > Number(end);
+    });
+    goOn();
+    await sender.received();
+    await late.stop();
+    expect(await counted(prefix)).toBe(10);
+    expect(await others(prefix)).toEqual([]);
+  });
 });

@@ -54,6 +54,7 @@ export { FileReceiver } from './files/file-receiver.js';
 export { FileSender } from './files/file-sender.js';
 export type { SentFile } from './files/sent-file.js';
 export { IncomingFile } from './files/incoming-file.js';
+export type { ReceiverLease } from './files/receiver-lease.js';
 export type { ChannelReceiver, FileChannelOptions, ListedFile, SentUnderId } from './files/listed-file.js';
 export type {
   FileProgress,

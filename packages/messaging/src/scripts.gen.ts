@@ -1985,7 +1985,7 @@ export const filesReceive = new Script({
     "--   limit        the most files to show\n" +
     "-- RETURNS\n" +
     "--   { 'held', token, 1 if the channel has ended, the numbers of files that it is done with and that are still listed, joined by commas,\n" +
-    "--   the epoch, then for each file its number and its entry, in their order }\n" +
+    "--   the epoch, the end of the lease in ms since 1970, then for each file its number and its entry, in their order }\n" +
     "--   { 'absent' }: no channel (yet); { 'unknown' }: no such receiver; { 'busy', ms until the lease of the other ends }; { 'lost' };\n" +
     "--   { 'ended' }: nothing to read any more\n" +
     "local head, files, listed, done, receivers, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
@@ -2043,7 +2043,7 @@ export const filesReceive = new Script({
     "table.sort(open, function(a, b)\n" +
     "  return a[1] < b[1]\n" +
     "end)\n" +
-    "local reply = { 'held', tonumber(token), ended and 1 or 0, table.concat(passed, ','), epoch or '' }\n" +
+    "local reply = { 'held', tonumber(token), ended and 1 or 0, table.concat(passed, ','), epoch or '', now + leaseMs }\n" +
     "for i = 1, math.min(#open, limit) do\n" +
     "  reply[#reply + 1] = open[i][1]\n" +
     "  reply[#reply + 1] = open[i][2]\n" +
@@ -2130,7 +2130,8 @@ export const filesShrink = new Script({
   keys: ["head","files","listed","sent","events"],
   args: ["publish","number","fileId","stored","id","what"],
   source: "#!lua flags=allow-oom\n" +
-    "-- Gives back what a file that has ended doesn't need of its reservation, and keeps what was sent under an id of the caller's. Repeating it changes nothing.\n" +
+    "-- Gives back what a file that has ended doesn't need of its reservation, and keeps what was sent under an id of the caller's, as the\n" +
+    "-- first one says who knows it. Repeating it changes nothing.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   head         HASH, see src/keys.ts\n" +
@@ -2151,7 +2152,7 @@ export const filesShrink = new Script({
     "local publish, number, fileId, stored, id, what = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]\n" +
     "\n" +
     "if id ~= '' and redis.call('ZSCORE', files, id) == number then\n" +
-    "  redis.call('HSET', sent, 'id:' .. id, what)\n" +
+    "  redis.call('HSETNX', sent, 'id:' .. id, what)\n" +
     "  redis.call('PEXPIREAT', sent, redis.call('PEXPIRETIME', files))\n" +
     "end\n" +
     "\n" +

@@ -1,10 +1,15 @@
 import { createHash } from 'node:crypto';
+import { appendFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { crc32, gunzipSync, gzipSync } from 'node:zlib';
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import type { SentFile } from '@mortise/messaging';
+import type { RedisClient } from '@mortise/redis';
 import { connect } from '@mortise/test-kit';
 import { fileAck } from '../src/scripts.gen.js';
-import { Channel, first, lines, readAll, textOf } from './files-fixture.js';
+import { Channel, first, freshDirectory, lines, readAll, textOf } from './files-fixture.js';
+import { DeathError, dieEverywhere, stepwise } from './stepwise-client.js';
 
 const redis = connect();
 
@@ -316,6 +321,123 @@ describe('gzip: true', () => {
       await next.fail();
     }
     expect(found).toEqual(['', 'ERR_FILE_ABORTED']);
+  });
+});
+
+describe('gzip: true of a path', () => {
+  const [directory, removeDirectory] = freshDirectory();
+  afterAll(removeDirectory);
+  const quick = { leaseMs: 100, quietMs: 10 };
+
+  interface Dying {
+    readonly client: RedisClient;
+    readonly signal: AbortSignal;
+  }
+
+  /** A client whose process dies around one of its steps; and the signal that ends what it was doing. */
+  function dying(isDeath: (step: number, args: readonly unknown[]) => boolean, isExecuted = false): Dying {
+    const death = new AbortController();
+    const client = stepwise(redis, async (step, send, args) => {
+      death.signal.throwIfAborted();
+      if (!isDeath(step, args)) return send();
+      if (isExecuted) await send();
+      death.abort(new DeathError(`died at step ${step}`));
+      throw death.signal.reason as Error;
+    });
+    return { client, signal: death.signal };
+  }
+
+  test.each([
+    { name: 'plain.log', pack: (text: string): string | Buffer => text },
+    { name: 'members.log.gz', pack: (text: string): string | Buffer => gzipSync(text) },
+  ])('that has grown goes on behind what was sent: $name', async ({ name, pack }) => {
+    const channel = new Channel(redis);
+    const sender = channel.sender();
+    const log = join(directory, name);
+    for (const text of ['1\n', '2\n', '3\n']) {
+      appendFileSync(log, pack(text));
+      expect(await sender.send(log, { gzip: true })).toMatchObject({ isDuplicate: false });
+      expect(await sender.send(log, { gzip: true })).toMatchObject({ isDuplicate: true });
+    }
+    await sender.end();
+    expect(Object.values(await readAll(channel.receiver()))).toEqual(['1\n2\n3\n']);
+  });
+
+  test('whose sender dies at any of its steps, and that grows then: each line comes once', async () => {
+    const steps = await dieEverywhere(async ({ step, isExecuted }) => {
+      const channel = new Channel(redis);
+      const log = join(directory, `${step}${isExecuted}.log`);
+      // Two members and a bit, whose ends lie within chunks.
+      const text = noise(11_500);
+      writeFileSync(log, text);
+      const { client, signal } = dying((at) => at === step, isExecuted);
+      const sending = channel.sender(quick, client).send(log, { gzip: true, signal });
+      const isAlive = await sending.then(
+        () => true,
+        () => false,
+      );
+      appendFileSync(log, lines(5, 500));
+      const sender = channel.sender(quick);
+      await sender.send(log, { gzip: true });
+      await sender.send(log, { gzip: true });
+      await sender.end();
+      const [found] = Object.values(await readAll(channel.receiver()));
+      expect(digest(found!)).toBe(digest(text + lines(5, 500)));
+      return isAlive;
+    });
+    expect(steps).toBeGreaterThan(5);
+  });
+
+  test('that was rotated as well, after it had noted how far it sends', async () => {
+    const channel = new Channel(redis);
+    const log = join(directory, 'rotated.log');
+    writeFileSync(log, lines(500));
+    const { client, signal } = dying((_, args) => args.includes('closed'));
+    const dead = channel.sender(quick, client).send(log, { gzip: true, signal });
+    await expect(dead).rejects.toThrow(DeathError);
+    appendFileSync(log, lines(5, 500));
+    renameSync(log, `${log}.1`);
+    writeFileSync(log, lines(1, 505));
+    const sender = channel.sender(quick);
+    await sender.send(log, { gzip: true });
+    await sender.end();
+    expect(Object.values(await readAll(channel.receiver()))).toEqual([lines(506)]);
+  });
+
+  test('that has grown while another sender waits, and the one that it waits for dies at the end', async () => {
+    const channel = new Channel(redis);
+    const log = join(directory, 'two.log');
+    writeFileSync(log, lines(500));
+    const key = `${channel.prefix}:messaging:{${channel.name}}:files-sent`;
+    let hold!: () => void;
+    let release!: () => void;
+    const isHeld = new Promise<void>((resolve) => (hold = resolve));
+    const isReleased = new Promise<void>((resolve) => (release = resolve));
+    const death = new AbortController();
+    const client = stepwise(redis, async (step, send, args) => {
+      if (args.includes('closed')) death.abort(new DeathError(`died at step ${step}`));
+      death.signal.throwIfAborted();
+      // The note has the sent paths for its only key.
+      if (args[2] === 1 && args[3] === key) {
+        hold();
+        await isReleased;
+      }
+      return send();
+    });
+    const dead = channel.sender({ leaseMs: 500 }, client).send(log, { gzip: true, signal: death.signal });
+    dead.catch(() => undefined);
+    await isHeld;
+    appendFileSync(log, lines(5, 500));
+    const sender = channel.sender(quick);
+    let sending: Promise<SentFile> | undefined;
+    await new Promise<unknown>((onListed) => {
+      sending = sender.send(log, { gzip: true, onListed });
+    });
+    release();
+    await expect(dead).rejects.toThrow(DeathError);
+    await sending;
+    await sender.end();
+    expect(Object.values(await readAll(channel.receiver()))).toEqual([lines(505)]);
   });
 });
 

@@ -18,7 +18,7 @@ import type { FileSender, SentFile } from '@mortise/messaging';
 import { connect, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 import { Channel, first, freshDirectory, lines, textOf } from './files-fixture.js';
-import { DeathError } from './stepwise-client.js';
+import { DeathError, stepwise } from './stepwise-client.js';
 
 const redis = connect();
 const [root, removeRoot] = freshDirectory();
@@ -198,6 +198,36 @@ describe('at the end of a file', () => {
     release();
     await late;
     expect(await redis.hget(key, identity)).toContain('[0,9,');
+  });
+
+  test('a follower waits where the receiver has died that was done with the file, before it was off the list', async () => {
+    writeFileSync(log, '1\n');
+    await channel.sender().send(log);
+    const stored = async (): Promise<string[]> => redis.keys(`${channel.prefix}:*%%*`);
+    const dies = stepwise(redis, async (_, send) => {
+      if ((await stored()).length === 0) throw new DeathError('died when nothing was left of the file');
+      return send();
+    });
+    const [file, leave] = await first(channel.receiver('r1', dies));
+    expect(await textOf(file)).toBe('1\n');
+    await expect(file.done()).rejects.toThrow(DeathError);
+    await leave().catch(() => undefined);
+    const listed = `${channel.prefix}:messaging:{${channel.name}}:files-listed`;
+    expect(await redis.hlen(listed)).toBe(1);
+    const collected = collect();
+    const follow = new AbortController();
+    const sent: [number, boolean][] = [];
+    await new Promise<unknown>((onListed) => {
+      void sender.send(log, { follow: follow.signal, onListed }).then((end) => sent.push(what(end)));
+    });
+    appendFileSync(log, '2\n');
+    await until('the rest, or the end', () => collected.lines.length + sent.length > 0);
+    follow.abort();
+    await until('the end', () => sent.length > 0);
+    expect(sent).toEqual([[2, false]]);
+    await sender.received();
+    await collected.stop();
+    expect(collected.lines).toEqual(['2']);
   });
 });
 

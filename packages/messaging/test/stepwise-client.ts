@@ -16,18 +16,18 @@ interface Pipeline {
 }
 
 /**
- * A client that does something around each of its steps, counted from 1. A step is a command, or on a single node a pipeline.
+ * A client that does something around each of its steps, counted from 1. A step is a command, with its arguments, or on a single node a pipeline.
  */
 export function stepwise(
   redis: Redis | Cluster,
-  around: (step: number, send: () => Promise<unknown>) => Promise<unknown>,
+  around: (step: number, send: () => Promise<unknown>, args: readonly unknown[]) => Promise<unknown>,
 ): RedisClient {
   // Each client that wraps it has listeners of its own on it.
   redis.setMaxListeners(0);
   let steps = 0;
-  const step = (send: () => Promise<unknown>): Promise<unknown> => {
+  const step = (send: () => Promise<unknown>, args: readonly unknown[] = []): Promise<unknown> => {
     steps += 1;
-    return around(steps, send);
+    return around(steps, send, args.flat());
   };
   return new Proxy(redis, {
     get: (target, name) => {
@@ -35,7 +35,7 @@ export function stepwise(
       if (typeof value !== 'function') return value;
       const method = value.bind(target) as (...args: unknown[]) => unknown;
       if (name === 'call' || name === 'callBuffer') {
-        return (...args: unknown[]) => step(() => method(...args) as Promise<unknown>);
+        return (...args: unknown[]) => step(() => method(...args) as Promise<unknown>, args);
       }
       if (name !== 'pipeline') return method;
       return () => {

@@ -7,7 +7,8 @@ export type ByteRange =
   | { readonly last: number };
 
 const BYTES = /^bytes\s*=(.*)$/i;
-const PART = /^\s*([0-9]{0,15})-([0-9]{0,15})\s*$/;
+/** A first byte of more digits is behind the end of any file; a last one, or a count, means the end. */
+const PART = /^\s*([0-9]{0,15})-([0-9]*)\s*$/;
 
 /**
  * Undefined when the whole is to be sent: without the header, of another unit, and for several ranges, which a server may ignore. Throws the
@@ -23,9 +24,10 @@ export function parseRange(header: string | undefined): ByteRange | undefined {
 function rangeOf(text: string): ByteRange {
   const [, first, last] = PART.exec(text) ?? [];
   if (first !== undefined && last !== undefined && first + last !== '') {
-    if (first === '') return { last: Number(last) };
+    const until = Math.min(Number(last), Number.MAX_SAFE_INTEGER);
+    if (first === '') return { last: until };
     const from = Number(first);
-    const to = last === '' ? undefined : Number(last);
+    const to = last === '' ? undefined : until;
     if (to === undefined || to >= from) return { from, to };
   }
   throw new Problem('range-not-satisfiable', 'must be bytes=first-last, bytes=first- or bytes=-count');

@@ -7,14 +7,18 @@
  * A checkpoint may have more members than one script should add: the first part travels with the mark, the others are laid aside
  * before and become pending with the mark. Whoever comes next, the same worker or the one after a crash, adds them. Rejected: a mark for each part,
  * which asks every later worker to make the same parts, with the same table and the same checkpoints.
+ *
+ * The marks of a file that never comes again are forgotten when it is done. A worker that stood still may wake up after that: what it still wants to add is
+ * refused, by the clock of the server, since its lease has ended before another one could count the file.
  */
 import { randomUUID } from 'node:crypto';
 import { type DayKeys, dayKeys, type DoneKeys, doneKeys } from '@mortise/api/aggregates';
 import type { RedisClient } from '@mortise/redis';
 import { decodeName, encodeName } from '@mortise/redis';
 
-import { dailyCount, dailyDone, dailyDue, dailyResume, dailyStage } from '../scripts.gen.js';
+import { dailyBegin, dailyCount, dailyDone, dailyDue, dailyResume, dailyStage } from '../scripts.gen.js';
 import { CheckpointConflictError } from './errors.js';
+import type { FileLease } from './log-file.js';
 
 /** Each part renews it. */
 const STAGED_MS = 10_000;
@@ -27,6 +31,9 @@ export interface DailyCountsOptions {
   readonly markerMs: number;
 }
 
+/** Of a lease, for clocks of several servers that differ; renewed each third, two thirds are left of it. */
+const SKEW = 1 / 4;
+
 /** What was counted of a file in one day. */
 export interface Checkpoint {
   readonly file: string;
@@ -36,6 +43,7 @@ export interface Checkpoint {
   readonly toOffset: number;
   readonly lines: number;
   readonly parts: readonly Buffer[];
+  readonly lease?: FileLease | undefined;
 }
 
 export class DailyCounts {
@@ -70,10 +78,10 @@ export class DailyCounts {
 
   /**
    * Adds a checkpoint, unless it is counted already, and gives the offset up to which the file is counted now. Safe to repeat. A round trip for each part, and
-   * another one for each but the first. Throws CheckpointConflictError, and then nothing was added.
+   * another one for each but the first. Renews a lease that has ended. Throws CheckpointConflictError, and what the renewal throws, and then nothing was added.
    */
   async count(checkpoint: Checkpoint): Promise<number> {
-    const { file, day, fromOffset, toOffset, lines, parts } = checkpoint;
+    const { file, day, fromOffset, toOffset, lines, parts, lease } = checkpoint;
     const { retentionMs, markerMs } = this.#options;
     const keys = this.#keysOf(day);
     const staged = keys.stagedOf(this.#writer, file);
@@ -92,8 +100,10 @@ export class DailyCounts {
           part,
           retentionMs,
           markerMs,
+          untilMs: untilOf(lease),
         },
-      )) as ['counted' | 'before' | 'pending' | 'unstaged' | 'conflict', string, number];
+      )) as ['counted' | 'before' | 'pending' | 'unstaged' | 'late' | 'conflict', string, number];
+      if (outcome === 'late') await lease?.renew();
       if (outcome === 'conflict') {
         throw new CheckpointConflictError(file, day, fromOffset, toOffset, Number(offset));
       }
@@ -102,19 +112,20 @@ export class DailyCounts {
     }
   }
 
-  /** Before a file that never comes again once it is done is counted in a day. One round trip. */
-  async begin(file: string, day: string): Promise<void> {
+  /** Before a file that never comes again once it is done is counted in a day. One script. Renews a lease that has ended. */
+  async begin(file: string, day: string, lease?: FileLease): Promise<void> {
+    const { markerMs } = this.#options;
     const days = this.#done.daysOf(file);
-    await Promise.all([
-      this.#redis.call('sadd', [days, day]),
-      this.#redis.call('pexpire', [days, this.#options.markerMs]),
-    ]);
+    await inTime(lease, async (untilMs) => dailyBegin.run(this.#redis, { days }, { day, markerMs, untilMs }));
   }
 
-  /** Such a file will be done: from now on somebody forgets it in time. Safe to repeat. One script. */
-  async done(file: string): Promise<void> {
-    const args = { file: encodeName(file), markerMs: this.#options.markerMs };
-    await dailyDone.run(this.#redis, { done: this.#done.done }, args);
+  /** Such a file will be done: from now on somebody forgets it in time. Safe to repeat. One script. Renews a lease that has ended. */
+  async done(file: string, lease?: FileLease): Promise<void> {
+    const { markerMs } = this.#options;
+    const { done } = this.#done;
+    await inTime(lease, async (untilMs) =>
+      dailyDone.run(this.#redis, { done }, { file: encodeName(file), markerMs, untilMs }),
+    );
   }
 
   /**
@@ -154,4 +165,16 @@ export class DailyCounts {
   #keysOf(day: string): DayKeys {
     return dayKeys(this.#options.prefix, day);
   }
+}
+
+/** 0: for ever. */
+function untilOf(lease: FileLease | undefined): number {
+  return lease ? Math.floor(lease.until - SKEW * lease.leaseMs) : 0;
+}
+
+async function inTime(
+  lease: FileLease | undefined,
+  run: (untilMs: number) => Promise<unknown>,
+): Promise<void> {
+  while ((await run(untilOf(lease))) !== 1) await lease?.renew();
 }

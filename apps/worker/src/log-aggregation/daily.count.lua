@@ -19,9 +19,11 @@
 --   part         the first part, which isn't staged
 --   retentionMs  ms until the aggregates of the day go away
 --   markerMs     ms until the offsets go away
+--   untilMs      ms since 1970 until which nobody else counts the file; 0: for ever
 -- RETURNS
 --   {what became of it, the offset up to which the file is counted, how many parts wait}: 'counted'; 'before', it was counted already;
---   'pending', another checkpoint waits, add that one first; 'unstaged', parts are gone, stage them again; 'conflict', the file is
+--   'pending', another checkpoint waits, add that one first; 'unstaged', parts are gone, stage them again; 'late', renew
+--   the lease of the file; 'conflict', the file is
 --   counted up to an offset within the checkpoint or before it
 local files, pending, staged, total = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local country, region, city = KEYS[5], KEYS[6], KEYS[7]
@@ -33,12 +35,15 @@ local stagedParts = tonumber(ARGV[5])
 local part = ARGV[6]
 local retentionMs = ARGV[7]
 local markerMs = ARGV[8]
+local untilMs = tonumber(ARGV[9])
 
 -- include daily.add.part.lua
 
 local offset = redis.call('HGET', files, file) or '0'
 local waiting = redis.call('LLEN', pending)
 if tonumber(offset) >= tonumber(toOffset) then return { 'before', offset, waiting } end
+-- include daily.late.part.lua
+if isLate(untilMs) then return { 'late', offset, 0 } end
 if waiting > 0 then return { 'pending', offset, waiting } end
 if offset ~= fromOffset then return { 'conflict', offset, 0 } end
 if redis.call('LLEN', staged) ~= stagedParts then return { 'unstaged', offset, 0 } end

@@ -6,10 +6,14 @@
 -- ARGV
 --   file
 --   markerMs     ms until all are forgotten, if nothing more is done
+--   untilMs      ms since 1970 until which nobody else counts the file; 0: for ever
 -- RETURNS
---   1
+--   1; 0 when the lease of the file has to be renewed first
 local done = KEYS[1]
-local file, markerMs = ARGV[1], ARGV[2]
+local file, markerMs, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
+
+-- include daily.late.part.lua
+if isLate(untilMs) then return 0 end
 
 local time = redis.call('TIME')
 redis.call('ZADD', done, string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000)), file)

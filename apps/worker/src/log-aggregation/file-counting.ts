@@ -123,8 +123,8 @@ export class FileCounting {
   async #open(key: number): Promise<void> {
     if (this.#counter.openDays >= this.#options.maxDays) await this.#checkpoint(true);
     const day = dayOf(key);
-    const { id, isOnce } = this.#file;
-    if (isOnce) await this.#persist(() => this.#daily.begin(id, day));
+    const { id, isOnce, lease } = this.#file;
+    if (isOnce) await this.#persist(() => this.#daily.begin(id, day, lease));
     const countedTo = await this.#persist(() => this.#daily.countedTo(id, day));
     this.#counter.open(key, countedTo);
   }
@@ -151,7 +151,8 @@ export class FileCounting {
       days.map(async (counts) => {
         const { day, countedTo: fromOffset, lines } = counts;
         const parts = partsOfDay(counts, this.#table.places);
-        const checkpoint = { file: this.#file.id, day, fromOffset, toOffset, lines, parts };
+        const { id: file, lease } = this.#file;
+        const checkpoint = { file, day, fromOffset, toOffset, lines, parts, lease };
         counts.countedTo = await this.#persist(() => this.#daily.count(checkpoint));
         this.#lines += lines;
       }),

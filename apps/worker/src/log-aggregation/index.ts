@@ -4,7 +4,7 @@ export { LineCounter } from './line-counter.js';
 export { LogAggregator } from './log-aggregator.js';
 export type { LogCollectorOptions } from './log-collector.js';
 export { LogCollector } from './log-collector.js';
-export type { FileReport, LogFile } from './log-file.js';
+export type { FileLease, FileReport, LogFile } from './log-file.js';
 export type { MalformedSample, Reason } from './malformed-lines.js';
 export { MalformedLines, REASONS } from './malformed-lines.js';
 export type { LogAggregatorOptions } from './options.js';

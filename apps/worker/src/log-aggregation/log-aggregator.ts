@@ -99,7 +99,7 @@ export class LogAggregator {
   /** Before it is true, so that no crash comes in between; what comes again after all has nothing more to count. */
   async #expectEnd(file: LogFile, signal: AbortSignal | undefined): Promise<void> {
     if (!file.isOnce) return;
-    await this.#persist(signal)(() => this.#daily.done(file.id));
+    await this.#persist(signal)(() => this.#daily.done(file.id, file.lease));
     this.#done.add(file.id);
     if (this.#done.size > MAX_DONE) this.#done.delete(this.#done.values().next().value!);
     this.#forgetIn(this.#options.forgetMs);

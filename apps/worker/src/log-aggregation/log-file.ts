@@ -1,5 +1,12 @@
 import type { MalformedSample, Reason } from './malformed-lines.js';
 
+/** Nobody else counts the file before `until`, ms since 1970 by the clock of Redis; `renew` moves that on by `leaseMs`, or rejects. */
+export interface FileLease {
+  readonly until: number;
+  readonly leaseMs: number;
+  renew(): Promise<unknown>;
+}
+
 /** A file as it comes to a worker: one that @mortise/messaging receives, or anything else that has blocks. */
 export interface LogFile {
   /** Of this content: a file that is rotated and written anew has another one. */
@@ -17,6 +24,11 @@ export interface LogFile {
    * kept for `markerMs`.
    */
   readonly isOnce?: boolean;
+  /**
+   * Of whoever counts it, where another worker takes over from one that was silent for too long: a checkpoint that comes later is refused until it is
+   * renewed, so that one which stood still does not count what was counted since, and forgotten. Default: nobody else counts it.
+   */
+  readonly lease?: FileLease;
   /** Whether `fail` with that error means that it never comes again. Default: it may. */
   isGivenUp?(error: unknown): boolean;
   /** It cannot be counted; the error says why, and so whether it may be later. */

@@ -1,6 +1,6 @@
 import type { IncomingFile } from '@mortise/messaging';
 
-import type { LogFile } from './log-file.js';
+import type { FileLease, LogFile } from './log-file.js';
 
 /** Reasons that are the same when the file comes again. */
 const CONTENT = new Set([
@@ -28,6 +28,10 @@ export class ReceivedFile implements LogFile {
   constructor(file: IncomingFile) {
     this.#file = file;
     this.id = `${file.fileId}:${file.name.slice(0, NAME_CHARACTERS)}`;
+  }
+
+  get lease(): FileLease {
+    return this.#file.lease;
   }
 
   get offset(): number {

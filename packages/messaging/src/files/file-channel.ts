@@ -335,7 +335,7 @@ export class FileChannel {
 
   async #lease(receiver: string): Promise<{ token: number; isEnded: boolean; entries: ListedEntry[] }> {
     const { redis, channel, channelKeys } = this.#context;
-    const [answer, first, isEnded, , , ...rest] = (await filesReceive.run(redis, channelKeys, {
+    const [answer, first, isEnded, , , , ...rest] = (await filesReceive.run(redis, channelKeys, {
       receiver: encodeName(requireName('receiver', receiver)),
       holder: this.#holder,
       token: 0,

@@ -13,6 +13,7 @@ import { IncomingFile } from './incoming-file.js';
 import { entryOf } from './listed-file.js';
 import type { FileReceiverOptions, FilesOptions } from './options.js';
 import { resolveFileReceiverOptions } from './options.js';
+import type { ReceiverLease } from './receiver-lease.js';
 import { Settling } from './settling.js';
 
 type Look =
@@ -24,6 +25,7 @@ type Look =
       readonly isEnded: boolean;
       readonly passed: readonly number[];
       readonly epoch: string;
+      readonly until: number;
       readonly number: number | undefined;
       readonly entry: string;
     };
@@ -64,15 +66,26 @@ export class FileReceiver {
     const lost = new AbortController();
     const ending = signal ? AbortSignal.any([signal, lost.signal]) : lost.signal;
     let token = 0;
+    let isOver = false;
+    const renew = async (): Promise<boolean> => {
+      const look = await this.#look(token, this.#leaseMs);
+      if (look.answer === 'held') lease.until = look.until;
+      if (look.answer === 'lost') lost.abort(this.#lostError());
+      return look.answer === 'held';
+    };
+    const lease = {
+      until: 0,
+      leaseMs: this.#leaseMs,
+      renew: async (): Promise<void> => {
+        if (isOver || !(await renew())) throw this.#lostError();
+      },
+    };
     let isDue = false;
     const renewal = new Loop(
       'mortise file receiver',
       async () => {
         // The first one comes just after the lease was taken.
-        if (isDue) {
-          const { answer } = await this.#look(token, this.#leaseMs);
-          if (answer === 'lost') lost.abort(this.#lostError());
-        }
+        if (isDue) await renew();
         isDue = true;
         return this.#leaseMs / 3;
       },
@@ -95,9 +108,10 @@ export class FileReceiver {
         }
         if (token === 0) await this.#finishPassed(look.passed, look.epoch);
         token = look.token;
+        lease.until = look.until;
         renewal.start();
         if (look.number !== undefined) {
-          const file = this.#fileOf(look.number, look.entry, token, ending);
+          const file = this.#fileOf(look.number, look.entry, token, lease, ending);
           yield file;
           if (!file.isSettled) {
             throw new TypeError(`file "${file.name}" was neither done() nor failed: it will come again`);
@@ -107,6 +121,7 @@ export class FileReceiver {
       }
     } finally {
       news?.close();
+      isOver = true;
       await renewal.stop();
       if (token > 0 && !lost.signal.aborted) await this.#look(token, 0).catch(() => undefined);
       this.#isRunning = false;
@@ -117,13 +132,15 @@ export class FileReceiver {
     return new FileLeaseLostError(this.#context.channel, `receiver "${this.#receiver}"`);
   }
 
-  #fileOf(number: number, entry: string, token: number, signal: AbortSignal): IncomingFile {
-    return new IncomingFile(this.#context, {
-      ...entryOf(number, entry),
-      receiver: this.#receiver,
-      token,
-      signal,
-    });
+  #fileOf(
+    number: number,
+    entry: string,
+    token: number,
+    lease: ReceiverLease,
+    signal: AbortSignal,
+  ): IncomingFile {
+    const reading = { ...entryOf(number, entry), receiver: this.#receiver, token, signal };
+    return new IncomingFile(this.#context, reading, lease);
   }
 
   /** A process of this name may have died between noting that it is done and freeing the file. */
@@ -151,7 +168,7 @@ export class FileReceiver {
       leaseMs,
       limit: 1,
     })) as [string, ...(string | number)[]];
-    const [answer, first, isEnded, passed, epoch, number, entry] = reply;
+    const [answer, first, isEnded, passed, epoch, until, number, entry] = reply;
     if (answer === 'busy') return { answer, ms: Number(first) };
     if (answer !== 'held') return { answer: answer as 'absent' };
     return {
@@ -160,6 +177,7 @@ export class FileReceiver {
       isEnded: isEnded === 1,
       passed: passed === '' ? [] : String(passed).split(',').map(Number),
       epoch: String(epoch),
+      until: Number(until),
       number: number === undefined ? undefined : Number(number),
       entry: String(entry ?? ''),
     };

@@ -82,7 +82,7 @@ export class FileSender {
    * A path without an `id` is told by what it is, whatever its name: `host`, device, inode, birth, and what stands at the beginning and at the end of what was
    * sent of it. Sent whole, and as it was, it is a duplicate, which with `follow` is waited for until it grows. What it has grown by is sent as a file of its
    * own, from the byte on at which the one before has ended; what is truncated, or written anew, is sent from its beginning. Files that a sender of the same
-   * `host` has left open, and whose paths name something else now, are seen to first: sent on from where they were renamed to (the directory, or one below), or aborted.
+   * `host` has left open, and whose paths name something else now, are seen to first: sent on from where they were renamed to (the directory, or one below), or aborted. While a call lasts that is looked for again once in each lease, in the background.
    *
    * When the process dies, the file stays open, and `send` with the same source goes on. When the source fails, is
    * truncated or is not what was sent before, the file is aborted, receivers are told, and its id is free. When Redis has forgotten that the file was listed, or
@@ -109,7 +109,7 @@ export class FileSender {
     const { signal, onListed, onProgress } = options;
     const isNamed = options.id !== undefined;
     const stops = { signal, failure: failure.signal, onListed, onProgress };
-    const sent = await this.#running.run({ id, name }, failure, async () => {
+    const run = async (): Promise<SentFile> => {
       for (;;) {
         const found = await this.#sending.send(
           { name, id, isNamed, fileId: drawn(), reserve },
@@ -119,7 +119,8 @@ export class FileSender {
         // Undefined: an aborted file had the id.
         if (found) return found;
       }
-    });
+    };
+    const sent = await this.#paths.during(async () => this.#running.run({ id, name }, failure, run));
     this.#sent.add(sent, undefined);
     return sent;
   }
@@ -167,10 +168,11 @@ export class FileSender {
    */
   async received({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
     const { redis, channelKeys } = this.#context;
-    await this.#list.whileBlocked(async () => {
+    const isReceived = async (): Promise<true | undefined> => {
       const isEmpty = (await redis.call('exists', [channelKeys.listed])) === 0;
       return (isEmpty && (await this.#sent.look(signal))) || undefined;
-    }, signal);
+    };
+    await this.#paths.during(async () => this.#list.whileBlocked(isReceived, signal));
   }
 
   /**
@@ -194,7 +196,7 @@ export class FileSender {
     places?: readonly Path[],
   ): Promise<SentFile> {
     const { name, packing } = namesOf(options.name ?? last, options);
-    return this.#paths.send(path, name, packing, options, places);
+    return this.#paths.during(async () => this.#paths.send(path, name, packing, options, places));
   }
 
   async #abort(id: string, reason: string, signal: AbortSignal | undefined): Promise<boolean> {

@@ -10,6 +10,7 @@ import { CHUNK_HEADER_BYTES } from './chunk.js';
 import { readHead } from './file-state.js';
 import { FileWriter } from './file-writer.js';
 import type { FileId, FilesContext } from './files-context.js';
+import { entryOf } from './listed-file.js';
 import type { FileSenderLimits, SendFileOptions } from './options.js';
 import { lookUp } from './path-records.js';
 import { PrefixCheck } from './prefix-check.js';
@@ -111,11 +112,17 @@ export class FileSending {
 
   /** Of a file that has ended. */
   async #isAborted(listed: Listed, wanted: WantedFile): Promise<boolean> {
-    const { redis, channel, keys } = this.#context;
-    const head = await readHead(redis, keys.file(channel, listed.number, listed.fileId));
-    if (head?.state === 'aborted') await this.#list.free(listed);
-    // Its reservation was raised when it was listed again.
-    else if (head) await this.#list.shrink(listed, head.stored - head.freedBytes, wanted, head.detail);
+    const { redis, channel, channelKeys, keys } = this.#context;
+    const { number, fileId } = listed;
+    const head = await readHead(redis, keys.file(channel, number, fileId));
+    if (head?.state === 'aborted') {
+      await this.#list.free(listed);
+    } else if (head) {
+      // Its reservation was raised when it was listed again; and it was sent under the name that it is listed by, whatever is wanted now.
+      const entry = (await redis.call('hget', [channelKeys.listed, number])) as string | null;
+      const named = { ...wanted, ...(entry !== null && { name: entryOf(number, entry).name }) };
+      await this.#list.shrink(listed, head.stored - head.freedBytes, named, head.detail);
+    }
     return head?.state === 'aborted';
   }
 

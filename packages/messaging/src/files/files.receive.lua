@@ -16,7 +16,7 @@
 --   limit        the most files to show
 -- RETURNS
 --   { 'held', token, 1 if the channel has ended, the numbers of files that it is done with and that are still listed, joined by commas,
---   the epoch, then for each file its number and its entry, in their order }
+--   the epoch, the end of the lease in ms since 1970, then for each file its number and its entry, in their order }
 --   { 'absent' }: no channel (yet); { 'unknown' }: no such receiver; { 'busy', ms until the lease of the other ends }; { 'lost' };
 --   { 'ended' }: nothing to read any more
 local head, files, listed, done, receivers, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -67,7 +67,7 @@ end
 table.sort(open, function(a, b)
   return a[1] < b[1]
 end)
-local reply = { 'held', tonumber(token), ended and 1 or 0, table.concat(passed, ','), epoch or '' }
+local reply = { 'held', tonumber(token), ended and 1 or 0, table.concat(passed, ','), epoch or '', now + leaseMs }
 for i = 1, math.min(#open, limit) do
   reply[#reply + 1] = open[i][1]
   reply[#reply + 1] = open[i][2]

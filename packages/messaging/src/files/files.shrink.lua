@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Gives back what a file that has ended doesn't need of its reservation, and keeps what was sent under an id of the caller's. Repeating it changes nothing.
+-- Gives back what a file that has ended doesn't need of its reservation, and keeps what was sent under an id of the caller's, as the
+-- first one says who knows it. Repeating it changes nothing.
 --
 -- KEYS
 --   head         HASH, see src/keys.ts
@@ -20,7 +21,7 @@ local head, files, listed, sent, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KE
 local publish, number, fileId, stored, id, what = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]
 
 if id ~= '' and redis.call('ZSCORE', files, id) == number then
-  redis.call('HSET', sent, 'id:' .. id, what)
+  redis.call('HSETNX', sent, 'id:' .. id, what)
   redis.call('PEXPIREAT', sent, redis.call('PEXPIRETIME', files))
 end
 

@@ -28,12 +28,14 @@ export function memberBytesFor({
   return Math.min(MAX_MEMBER_BYTES, 2 ** Math.floor(Math.log2(room)));
 }
 
+/** `onEnd`: all of the source is read, and the last member, which alone may have less text, is not made yet. */
 export async function* gzipMembers(
   source: AsyncIterable<Uint8Array | string>,
   memberBytes: number,
+  onEnd?: () => Promise<unknown>,
 ): AsyncGenerator<Buffer> {
   const underWay: Promise<Buffer>[] = [];
-  for await (const text of blocksOf(source, memberBytes)) {
+  for await (const text of blocksOf(source, memberBytes, onEnd)) {
     const member = compress(text);
     // Heard when it is its turn.
     member.catch(() => undefined);
@@ -47,6 +49,7 @@ export async function* gzipMembers(
 async function* blocksOf(
   source: AsyncIterable<Uint8Array | string>,
   memberBytes: number,
+  onEnd?: () => Promise<unknown>,
 ): AsyncGenerator<Buffer> {
   let block = Buffer.allocUnsafeSlow(memberBytes);
   let used = 0;
@@ -64,5 +67,6 @@ async function* blocksOf(
       }
     }
   }
+  await onEnd?.();
   if (used > 0) yield block.subarray(0, used);
 }

@@ -8,6 +8,7 @@ import { Members } from './members.js';
 import type { ReadLimits, ReadOptions } from './options.js';
 import { resolveReadOptions } from './options.js';
 import type { Reading } from './reading.js';
+import type { ReceiverLease } from './receiver-lease.js';
 import type { Settled } from './settling.js';
 import { Settling } from './settling.js';
 import { wholeLines } from './whole-lines.js';
@@ -30,6 +31,8 @@ export class IncomingFile {
    * when a failover of Redis has forgotten who had it.
    */
   readonly fileId: string;
+  /** Of the receiver: what is stored elsewhere of the file is refused there after `until`, so that who was silent for too long does not store it beside who has read it since. */
+  readonly lease: ReceiverLease;
   /**
    * Of the file, behind what was handed out last; in bytes of the inflated text where gzip is undone. After a restart reading goes on
    * at what was acked, so a checkpoint that is stored beside its results tells what was handled before.
@@ -49,11 +52,12 @@ export class IncomingFile {
   #isAtEnd = false;
   #isSettled = false;
 
-  constructor(context: FilesContext, reading: Reading) {
+  constructor(context: FilesContext, reading: Reading, lease: ReceiverLease) {
     this.name = reading.name;
     this.number = reading.number;
     this.epoch = reading.epoch;
     this.fileId = reading.fileId;
+    this.lease = lease;
     this.#context = context;
     this.#reading = reading;
   }

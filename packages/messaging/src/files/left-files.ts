@@ -3,6 +3,8 @@
  * would go on with them, and receivers would wait for their ends. So whoever sends a path looks for them first: one that has another name where rotated logs
  * are is sent to its end from there, since its lines are older than those of the path; of any other the rest is gone, and it is aborted.
  *
+ * A sender that lives long looks again in the background, once in each lease, while it sends or waits: who has died meanwhile is told by the lease only.
+ *
  * A file whose path names it still is left to whoever sends that, and one of another host to that host. What becomes of a left file is no failure of the path
  * that is sent.
  */
@@ -29,9 +31,9 @@ export interface LeftFile {
   readonly listed: ListedEntry;
 }
 
-/** The path that is sent. */
+/** The path that is sent; in the background none. */
 export interface Sought {
-  readonly path: Path;
+  readonly path?: Path;
   readonly follow?: AbortSignal | undefined;
   /** Where a file that was left may be, besides where rotated logs are. */
   readonly places: readonly Path[];
@@ -52,14 +54,22 @@ export interface LeftFileSteps {
 export class LeftFiles {
   readonly #context: FilesContext;
   readonly #host: string;
+  readonly #everyMs: number;
   readonly #steps: LeftFileSteps;
   /** Whose leases were waited for in vain. */
   readonly #alive = new Set<string>();
   #isDue = true;
+  #lookedAt = performance.now();
+  #isLooking = false;
+  /** Calls that last, during which it looks again. */
+  #calls = 0;
+  #timer: NodeJS.Timeout | undefined;
 
-  constructor(context: FilesContext, host: string, steps: LeftFileSteps) {
+  /** @param everyMs between two looks in the background */
+  constructor(context: FilesContext, host: string, everyMs: number, steps: LeftFileSteps) {
     this.#context = context;
     this.#host = host;
+    this.#everyMs = everyMs;
     this.#steps = steps;
   }
 
@@ -75,34 +85,87 @@ export class LeftFiles {
   async look(sought: Sought, signal: AbortSignal | undefined): Promise<void> {
     if (!this.#isDue) return;
     this.#isDue = false;
+    this.#lookedAt = performance.now();
     try {
-      for (const file of await this.#left()) await this.#end(file, sought, signal);
+      for (const file of await this.#left()) {
+        const waitMs = await this.#leaseMs(file);
+        if (waitMs === undefined) continue;
+        if (waitMs > 0 && this.#alive.has(file.record.id)) this.#isDue = true;
+        else await this.#end(file, sought, waitMs, signal);
+      }
     } catch (error) {
       this.#isDue = true;
       throw error;
     }
   }
 
+  /** What `call` resolves to; meanwhile it looks again when it is time. What that begins, it ends, also when the call is over. */
+  async during<Result>(call: () => Promise<Result>): Promise<Result> {
+    this.#calls += 1;
+    this.#lookLater();
+    try {
+      return await call();
+    } finally {
+      this.#calls -= 1;
+      if (this.#calls === 0) {
+        clearTimeout(this.#timer);
+        this.#timer = undefined;
+      }
+    }
+  }
+
+  #lookLater(): void {
+    if (this.#calls === 0 || this.#timer || this.#isLooking) return;
+    const waitMs = this.#lookedAt + this.#everyMs - performance.now();
+    // At once, so that calls which are short don't put it off.
+    if (waitMs <= 0) {
+      void this.#lookAgain();
+      return;
+    }
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      // Unless it was looked meanwhile.
+      this.#lookLater();
+    }, waitMs);
+    this.#timer.unref();
+  }
+
+  /** Waits for no lease: who has one is alive, as far as is known. An error is the call's as well, or another look tells. */
+  async #lookAgain(): Promise<void> {
+    this.#isLooking = true;
+    this.#lookedAt = performance.now();
+    try {
+      for (const file of await this.#left()) {
+        if ((await this.#leaseMs(file)) === 0) await this.#end(file, { places: [] }, 0, undefined);
+      }
+    } catch {
+      // The connection, or the channel.
+    } finally {
+      this.#isLooking = false;
+      this.#lookLater();
+    }
+  }
+
   async #end(
     file: LeftFile,
     { path: sent, follow, places }: Sought,
+    waitMs: number,
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const { id } = file.record;
-    const waitMs = await this.#leaseMs(file);
-    if (waitMs === undefined || this.#steps.isRunning(id)) return;
-    if (waitMs > 0 && this.#alive.has(id)) {
-      this.#isDue = true;
-      return;
-    }
+    if (this.#steps.isRunning(id)) return;
     const late = AbortSignal.timeout(waitMs + SPARE_MS);
     const waiting = signal ? AbortSignal.any([signal, late]) : late;
     try {
-      const path = await findRenamed(pathOf(file.record.path), identityIn(file.key), [sent, ...places]);
+      const path = await findRenamed(
+        pathOf(file.record.path),
+        identityIn(file.key),
+        sent === undefined ? places : [sent, ...places],
+      );
       if (path === undefined) {
         await this.#steps.abort(id, 'its source is gone, before all of it was sent', waiting);
       } else {
-        const isFollowed = follow && pathText(sent) === file.record.path;
+        const isFollowed = follow && sent !== undefined && pathText(sent) === file.record.path;
         await this.#steps.sendOn(file, path, {
           ...(signal && { signal }),
           ...(isFollowed && { follow }),

@@ -11,12 +11,14 @@ export function packingOf(isGzip: boolean | undefined, given: string): Packing {
   return given.endsWith('.gz') ? 'gzip again' : 'gzip';
 }
 
+/** `onEnd`, of what is compressed: all of the source is read, and what depends on where that has ended is not made yet. */
 export function packed(
   plain: AsyncIterable<Uint8Array | string>,
   packing: Packing,
   name: string,
   memberBytes: number,
+  onEnd?: () => Promise<unknown>,
 ): AsyncIterable<Uint8Array | string> {
   if (packing === 'plain') return plain;
-  return gzipMembers(packing === 'gzip' ? plain : gunzip(bytesOf(plain), name), memberBytes);
+  return gzipMembers(packing === 'gzip' ? plain : gunzip(bytesOf(plain), name), memberBytes, onEnd);
 }

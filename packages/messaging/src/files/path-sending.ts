@@ -2,6 +2,7 @@
 import { requireName } from '@mortise/redis';
 import type { FilesContext } from './files-context.js';
 import { FileAbortedError, FileForgottenError, SourceChangedError } from '../errors.js';
+import { persist } from '../persist.js';
 import { CHUNK_HEADER_BYTES } from './chunk.js';
 import type { FileSending } from './file-sending.js';
 import { memberBytesFor } from './gzip-members.js';
@@ -70,11 +71,16 @@ export class PathSending {
     this.#running = running;
     this.#sent = sent;
     this.#abort = abort;
-    this.#left = new LeftFiles(context, limits.host, {
+    this.#left = new LeftFiles(context, limits.host, limits.leaseMs, {
       isRunning: (id) => running.has(id),
       sendOn: async (file, path, stops) => this.#sendOn(file, path, stops),
       abort,
     });
+  }
+
+  /** What `call` resolves to; sees to files that were left meanwhile. */
+  async during<Result>(call: () => Promise<Result>): Promise<Result> {
+    return this.#left.during(call);
   }
 
   /** As `FileSender.send`; the id is the caller's, or undefined. `places`: of what else is sent, where a file that was left may be. */
@@ -103,7 +109,7 @@ export class PathSending {
           id === undefined
             ? await this.#sendKnown(opened, path, name, packing, options)
             : await this.#sendPart(opened, path, { name, id, packing, from: 0, to: Infinity }, options);
-        if (sent) {
+        if (sent && sent !== 'more') {
           kept.push(...opened.takeNext());
           return sent;
         }
@@ -128,10 +134,10 @@ export class PathSending {
     name: string,
     packing: Packing,
     options: PathOptions,
-  ): Promise<SentFile | undefined> {
+  ): Promise<SentFile | 'more' | undefined> {
     const { host, quietMs } = this.#limits;
     const found = await lookUp(this.#context, pathKey(host, opened.identity));
-    const place = { packing, host, path: pathText(path), isGzip: name.endsWith('.gz') };
+    const place = { packing, host, path: pathText(path), isGzip: isGzip(name, packing) };
     const { key, record, seen, isSent, abandoned } = await partOf(opened, found, place);
     if (abandoned !== undefined) {
       await this.#abort(abandoned, 'its source was truncated, or written anew', options.signal);
@@ -140,7 +146,7 @@ export class PathSending {
     const part = { name, id, packing, from, to: Infinity, known: { key, seen, record } };
     if (!isSent) {
       const sent = await this.#sendPart(opened, path, part, options);
-      if (!sent?.isDuplicate) return sent;
+      if (sent === 'more' || !sent?.isDuplicate) return sent;
       // Another sender has ended it meanwhile, or it was gone from Redis, and still listed, when it was looked up.
       const mayGoOn = (await this.#isLonger(opened, part)) || (await changes(opened, options, quietMs));
       return mayGoOn ? undefined : sent;
@@ -168,27 +174,41 @@ export class PathSending {
     return found !== undefined && (found.record.id !== id || found.record.to! < size);
   }
 
+  /** `more`: it was sent as far as was noted before, and what the path has grown by is another file. */
   async #sendPart(
     opened: OpenedPath,
     path: Path,
     part: PartFile,
     { follow, isLeft = false, ...stops }: PathOptions,
-  ): Promise<SentFile | undefined> {
+  ): Promise<SentFile | 'more' | undefined> {
     const { name, id, packing, from, to, known } = part;
     const { windowBytes, chunkBytes, quietMs } = this.#limits;
     const sizeBytes = Math.min(opened.size, to) - from;
     const following: Following = { follow, quietMs, isLeft };
     let { seen = '', record } = known ?? {};
-    const content = {
-      pieces: () =>
-        packed(opened.read(from, to, name, following), packing, name, memberBytesFor(this.#limits)),
-      ...(known && {
-        onEnd: async () => {
-          const noted = { ...record!, to: opened.position, print: opened.printRead() };
-          await note(this.#context, known.key, noted);
-        },
-      }),
+    let noted: number | undefined;
+    const isWanted = (): boolean => !stops.signal?.aborted && this.#context.redis.status !== 'end';
+    const noteEnd =
+      known &&
+      (async () => {
+        const ended = { ...record!, to: opened.position, print: opened.printRead() };
+        await note(this.#context, known.key, ended);
+      });
+    const plain = (): AsyncIterable<Buffer> => opened.read(from, to, name, following);
+    // The last member depends on where the source has ended: noted before it is made, it is made again of the same bytes, whatever the path has grown by.
+    const upToNoted = async function* (this: PathSending): AsyncGenerator<Buffer> {
+      const found = known && (await persist(isWanted, async () => lookUp(this.#context, known.key)));
+      noted = found?.record.id === id ? found.record.to : undefined;
+      if (noted === undefined) yield* plain();
+      else yield* opened.read(from, noted, name, { follow: undefined, quietMs });
     };
+    const onEnd = noteEnd && (async () => persist(isWanted, noteEnd));
+    const content =
+      packing === 'plain'
+        ? { pieces: plain, ...(noteEnd && { onEnd: noteEnd }) }
+        : {
+            pieces: () => packed(upToNoted.call(this), packing, name, memberBytesFor(this.#limits), onEnd),
+          };
     const wanted = {
       name,
       id,
@@ -211,7 +231,7 @@ export class PathSending {
         const isWhole = known !== undefined || !follow;
         const sentTo = known && !sent.isDuplicate ? opened.position : to;
         this.#sent.add(sent, isWhole ? this.#again(path, { ...part, to: sentTo }) : undefined);
-        return sent;
+        return noted !== undefined && (follow || opened.size > noted) ? 'more' : sent;
       } catch (error) {
         if (known) this.#left.expect();
         if (!(error instanceof FileForgottenError) || this.#sent.hasTold(error)) throw error;
@@ -267,7 +287,11 @@ export class PathSending {
       const known = { key, seen: stored, record };
       const part = { name: listed.name, id, packing, from, to: Infinity, known };
       const following = follow ? { follow } : { follow: FOREVER, isLeft: true };
-      await this.#sendPart(opened, at, part, { ...stops, ...following });
+      let sent = await this.#sendPart(opened, at, part, { ...stops, ...following });
+      while (sent === 'more') {
+        await opened.look();
+        sent = await this.#sendKnown(opened, at, listed.name, packing, { ...stops, ...following });
+      }
     } finally {
       if (follow) this.#held.hold(path, opened.takeNext(), follow);
       await opened.close();
@@ -280,16 +304,21 @@ export function storedBytesOf(sizeBytes: number, chunkBytes: number): number {
   return sizeBytes + CHUNK_HEADER_BYTES * Math.ceil(sizeBytes / (chunkBytes - CHUNK_HEADER_BYTES));
 }
 
+/** The source, not only what is sent of it. */
+function isGzip(name: string, packing: Packing): boolean {
+  return packing === 'gzip again' || (packing === 'plain' && name.endsWith('.gz'));
+}
+
 /** With `follow`, what was sent is waited for until it changes; false when it won't: the signal says so, or it was rotated. */
 async function changes(
   opened: OpenedPath,
-  { follow, signal }: PathOptions,
+  { follow, signal, isLeft = false }: PathOptions,
   quietMs: number,
 ): Promise<boolean> {
   if (!follow) return false;
   const stop = signal ? AbortSignal.any([follow, signal]) : follow;
   while (!stop.aborted) {
-    const isLast = await opened.isDeserted({ follow, quietMs });
+    const isLast = await opened.isDeserted({ follow, quietMs, isLeft });
     if (await opened.hasChanged()) return true;
     if (isLast) return false;
     await opened.change(stop, quietMs);

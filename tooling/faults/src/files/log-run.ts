@@ -46,9 +46,12 @@ const PATIENCE_MS = 90_000;
 /** What was counted, and laid aside; what is there still is in the verdict. */
 const FORGOTTEN_WITHIN_MS = 30_000;
 const MOST_DIFFERENCES = 10;
-/** A process may be so late that another one takes its lease: then it is refused, and begins again. */
+/**
+ * A process may be so late that another one takes its lease: then it is refused, and begins again. And a client may give up on a
+ * master before its replica has taken over.
+ */
 const EXPLAINED =
-  /: (?:ERR_FILE_LEASE_LOST|ERR_CHECKPOINT_CONFLICT|Connection is closed\.|.* was neither done\(\) nor failed: it will come again)$/;
+  /: (?:ERR_FILE_LEASE_LOST|ERR_CHECKPOINT_CONFLICT|Connection is closed\.|Too many Cluster redirections\..*|.* was neither done\(\) nor failed: it will come again)$/;
 
 export class LogRun {
   readonly redis: Redis | Cluster;
