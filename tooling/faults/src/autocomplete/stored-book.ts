@@ -96,12 +96,17 @@ function firstsOf(members: readonly Ranked[]): Set<string> {
 
 /** What is better than the last name of a top set is in it. The prefixes are bytes, each a character. */
 function faultsOfTops(tops: ReadonlyMap<string, readonly Ranked[]>, members: readonly Ranked[]): string[] {
-  const ordered = members.toSorted((a, b) => a.rank - b.rank || byBytes(a.member, b.member));
+  const ordered = members
+    .toSorted((a, b) => a.rank - b.rank || byBytes(a.member, b.member))
+    .map((ranked) => ({ ...ranked, bytes: bytesOf(ranked.member) }));
   const firsts = firstsOf(members);
   return [...tops].flatMap(([prefix, top]) => {
-    const isIn = (member: string): boolean =>
-      prefix === '' ? firsts.has(member) : bytesOf(member).startsWith(prefix);
-    const best = ordered.filter(({ member }) => isIn(member)).slice(0, top.length);
+    const best: Ranked[] = [];
+    for (const ranked of ordered) {
+      if (best.length === top.length) break;
+      const isIn = prefix === '' ? firsts.has(ranked.member) : ranked.bytes.startsWith(prefix);
+      if (isIn) best.push(ranked);
+    }
     const isRight = top.every(
       ({ member, rank }, place) => best[place]?.member === member && best[place].rank === rank,
     );
