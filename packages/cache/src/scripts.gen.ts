@@ -683,7 +683,8 @@ export const refresherClaim = new Script({
     "      local id = string.sub(entry, 17)\n" +
     "      if not hasLeft[id] then\n" +
     "        redis.call('HSET', rows, id, string.sub(found[1], 1, 13) .. string.sub(entry, 1, 16) .. every)\n" +
-    "        redis.call('ZADD', due, score, id)\n" +
+    "        -- Not its lease, if it was under one: whoever had that would take these rows for those that it has claimed.\n" +
+    "        redis.call('ZADD', due, string.format('%d', math.floor(tonumber(score))), id)\n" +
     "      end\n" +
     "    end\n" +
     "    redis.call('PEXPIRE', due, idleMs)\n" +
@@ -889,7 +890,7 @@ export const refresherCommit = new Script({
     "--                 Of each other row: its id; when it is due; its state; and '-' (it is gone), '!' (loading it failed), or '?'\n" +
     "--                 (loading failed, which says nothing of this row).\n" +
     "--                 Of each pack: its name; when it is due ('': its lease goes on); its header ('': stays as it is); its rows ('': stay\n" +
-    "--                 as they are); bytes of those that had left when it was claimed; the number of rows that this is the outcome of; renewed, stored,\n" +
+    "--                 as they are; while the lease goes on, with heads that say that nobody knows the values); bytes of those that had left when it was claimed; the number of rows that this is the outcome of; renewed, stored,\n" +
     "--                 checked and others as above; ms between refreshes; whether any row stays (1, or 0); then the values and the other rows, as above.\n" +
     "--                 Of each new pack: its name; when it is due; its header; its rows; the number of packs that it is made of; these; the\n" +
     "--                 number of its rows; their ids\n" +
@@ -1095,6 +1096,9 @@ export const refresherCommit = new Script({
     "    call('ZADD', due, format('%d', now), id)\n" +
     "  end)\n" +
     "  takeOthers(tonumber(ownOthers), isHeld, true)\n" +
+    "  if not isLost and dueAt == '' and body ~= '' then\n" +
+    "    call('HSET', packed, name .. ':rows', body)\n" +
+    "  end\n" +
     "  if not isLost and dueAt ~= '' then\n" +
     "    if stays == '0' then\n" +
     "      call('ZREM', packs, name)\n" +

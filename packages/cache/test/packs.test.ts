@@ -13,7 +13,7 @@ import type { Item } from './fixture.js';
 
 const redis = connect();
 const HOUR = { everyMs: 3_600_000 };
-const IDS = Array.from({ length: 20 }, (_, index) => `row ${index}`);
+const IDS = [...Array.from({ length: 18 }, (_, index) => `row ${index}`), 'é1', '1'];
 
 interface Options extends Partial<RefreshOptions> {
   readonly vanished?: 'tombstone';
@@ -231,6 +231,34 @@ describe('a pack', () => {
     });
   });
 
+  test('keeps a row whose id ends like that of one beyond ASCII that has left', async () => {
+    const packed = await Packed.make();
+    expect(await packed.rows.unschedule('é1')).toBe(true);
+    const claim = await packed.claimDue();
+    expect(claim.ids).toHaveLength(19);
+    expect(await packed.commit(claim, 'new')).toMatchObject({ held: 19 });
+    expect(await packed.names()).toEqual({ new: 19 });
+    expect((await packed.claimDue()).ids).toContain('1');
+  });
+
+  test('under a lease that has ended is dissolved without it: who had it holds none of the rows', async () => {
+    const packed = await Packed.make({ leaseMs: 300 });
+    await packed.rows.schedule('single', HOUR);
+    const old = await packed.claimDue();
+    expect([old.ids.length, old.packs.length]).toEqual([21, 1]);
+    await packed.rows.unschedule('single');
+    const others = packed.claimsWith({ batch: 19 });
+    const taken = await until('the lease to end', async () => {
+      const { ids } = await others.claim();
+      return ids.length > 0 && ids;
+    });
+    // One is left with the score that all were given: as many as the old claim had without a pack.
+    expect(taken).toHaveLength(19);
+    expect(await packed.commit(old, 'late')).toMatchObject({ held: 0 });
+    expect(await packed.rows.get('single')).toBeNull();
+    expect(await packed.rows.inspect('single')).toBeNull();
+  });
+
   test('of few rows joins others', async () => {
     const packed = await Packed.make({ batch: 100 });
     const more = Array.from({ length: 10 }, (_, index) => `more ${index}`);
@@ -294,6 +322,26 @@ describe('a pack', () => {
     expect(await packed.claims.commit(again, { outcomes: same, isSourceDown: false })).toMatchObject({
       unchanged: 19,
     });
+  });
+
+  test('whose values were stored in part is stored again, also where it is what it was before', async () => {
+    const packed = await Packed.make();
+    const text = 'x'.repeat(200_000);
+    await packed.commit(await packed.claimDue(), `${text}5`);
+    const claim = await packed.claimDue();
+    const call = redis.call.bind(redis);
+    let scripts = 0;
+    const dying = jest.spyOn(redis, 'call').mockImplementation(async (...given: Parameters<typeof call>) => {
+      scripts += Number(given[0] === 'evalsha');
+      if (scripts > 1) throw new Error('killed');
+      return call(...given);
+    });
+    await expect(packed.commit(claim, `${text}4`)).rejects.toThrow('killed');
+    dying.mockRestore();
+    const mixed = await packed.names();
+    expect(Object.keys(mixed)).toHaveLength(2);
+    await packed.commit(await packed.claimDue(), `${text}5`);
+    expect(await packed.names()).toEqual({ [`${text}5`]: 20 });
   });
 
   test('loads a value again that was lost', async () => {

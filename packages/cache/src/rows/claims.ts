@@ -6,7 +6,7 @@ import type { RefreshOptions } from '../options.js';
 import { refresherClaim, refresherCommit } from '../scripts.gen.js';
 import { CommitPart, Rows } from './commit-part.js';
 import type { Kind, LoadedRow, NewPack, PackEnd } from './commit-part.js';
-import { formatHeader, formatRows, MIN_PACK_ROWS, packName, unpack } from './pack.js';
+import { formatHeader, formatRows, formatUnknown, MIN_PACK_ROWS, packName, unpack } from './pack.js';
 import type { ClaimedPack, PackedRow } from './pack.js';
 import type { RefreshedTable } from './refreshed-table.js';
 import { hasValueLike } from './row-codec.js';
@@ -173,6 +173,7 @@ export class Claims {
     const kept = new Map<ClaimedPack, PackedRow[]>();
     for (const pack of packs) {
       let rows = new Rows();
+      let isSplit = false;
       const stay: PackedRow[] = [];
       const isSkipped = isEach(pack, (index) => outcomeOf(index) === 'skipped');
       for (let index = isSkipped ? pack.to : pack.from; index < pack.to; index += 1) {
@@ -182,13 +183,16 @@ export class Claims {
         if (part.bytes + rows.bytes < MAX_COMMIT_BYTES || index === ids.length - 1) continue;
         // The values first, under the lease; what becomes of the pack with the last of them.
         const rest = rows.withoutStored();
-        part.packs.push({ pack, rows, end: undefined });
+        const meanwhile = isSplit ? '' : formatUnknown(ids.slice(pack.from, pack.to));
+        part.packs.push({ pack, rows, end: undefined, meanwhile });
         rows = rest;
+        isSplit = true;
         isWhole = false;
         await send('none');
       }
       kept.set(pack, stay);
-      part.packs.push({ pack, rows, end: this.#endOf(claim, pack, isSkipped, stay, phase) });
+      const end = this.#endOf(claim, pack, isSkipped, stay, phase, isSplit);
+      part.packs.push({ pack, rows, end, meanwhile: '' });
     }
     // What is stored in several calls may be held in one and lost in the next.
     if (isWhole) part.made.push(...this.#make(claim, part.rows.loaded, kept, phase));
@@ -236,10 +240,12 @@ export class Claims {
     isSkipped: boolean,
     stay: readonly PackedRow[],
     phase: number,
+    isSplit: boolean,
   ): PackEnd {
     const size = pack.to - pack.from;
     if (isSkipped) return { dueAt: claim.middle, header: '', rows: '', stays: true, size };
     const isSame =
+      !isSplit &&
       pack.seen === 0 &&
       stay.length === size &&
       stay.every(({ head }, index) => head === claim.states[pack.from + index]!.head);

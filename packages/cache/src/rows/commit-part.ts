@@ -111,6 +111,8 @@ interface PackPart {
   readonly pack: ClaimedPack;
   readonly rows: Rows;
   readonly end: PackEnd | undefined;
+  /** Its rows until then: values that were stored before the end may never get their heads. '': as they are. */
+  readonly meanwhile: string;
 }
 
 /** What one call commits. */
@@ -155,13 +157,13 @@ export class CommitPart {
   }
 }
 
-function packOutcomes({ pack, rows, end }: PackPart): CommandArgument[] {
+function packOutcomes({ pack, rows, end, meanwhile }: PackPart): CommandArgument[] {
   const { renewed, stored, checked, others } = rows.counts;
   return [
     pack.name,
     end?.dueAt ?? '',
     end?.header ?? '',
-    end?.rows ?? '',
+    end?.rows ?? meanwhile,
     pack.seen,
     end?.size ?? 0,
     renewed,

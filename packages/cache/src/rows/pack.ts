@@ -50,7 +50,8 @@ export function unpack(
       ids.push(decodeName(id));
       states.push({ loadedAt, head: row.slice(0, HEAD_LENGTH), everyMs });
     }
-    packs.push({ name, everyMs, from, to: ids.length, seen: left.length });
+    // As the script counts it: ids are not ASCII alone.
+    packs.push({ name, everyMs, from, to: ids.length, seen: Buffer.byteLength(left) });
   }
   return packs;
 }
@@ -62,6 +63,11 @@ export function formatHeader(loadedAt: string, everyMs: number, size: number): s
 
 export function formatRows(rows: readonly PackedRow[]): string {
   return rows.map(({ id, head }) => head + encodeName(id)).join('\n');
+}
+
+/** Of rows whose stored values nobody knows: whatever is loaded next is stored. */
+export function formatUnknown(ids: readonly string[]): string {
+  return formatRows(ids.map((id) => ({ id, head: '0'.repeat(HEAD_LENGTH) })));
 }
 
 /** No other claim of the shard has this lease, so no other pack has this name. */

@@ -173,7 +173,8 @@ local function takePack(pack, score)
       local id = string.sub(entry, 17)
       if not hasLeft[id] then
         redis.call('HSET', rows, id, string.sub(found[1], 1, 13) .. string.sub(entry, 1, 16) .. every)
-        redis.call('ZADD', due, score, id)
+        -- Not its lease, if it was under one: whoever had that would take these rows for those that it has claimed.
+        redis.call('ZADD', due, string.format('%d', math.floor(tonumber(score))), id)
       end
     end
     redis.call('PEXPIRE', due, idleMs)

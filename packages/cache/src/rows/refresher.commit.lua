@@ -44,7 +44,7 @@
 --                 Of each other row: its id; when it is due; its state; and '-' (it is gone), '!' (loading it failed), or '?'
 --                 (loading failed, which says nothing of this row).
 --                 Of each pack: its name; when it is due ('': its lease goes on); its header ('': stays as it is); its rows ('': stay
---                 as they are); bytes of those that had left when it was claimed; the number of rows that this is the outcome of; renewed, stored,
+--                 as they are; while the lease goes on, with heads that say that nobody knows the values); bytes of those that had left when it was claimed; the number of rows that this is the outcome of; renewed, stored,
 --                 checked and others as above; ms between refreshes; whether any row stays (1, or 0); then the values and the other rows, as above.
 --                 Of each new pack: its name; when it is due; its header; its rows; the number of packs that it is made of; these; the
 --                 number of its rows; their ids
@@ -248,6 +248,9 @@ for _ = 1, packCount do
     call('ZADD', due, format('%d', now), id)
   end)
   takeOthers(tonumber(ownOthers), isHeld, true)
+  if not isLost and dueAt == '' and body ~= '' then
+    call('HSET', packed, name .. ':rows', body)
+  end
   if not isLost and dueAt ~= '' then
     if stays == '0' then
       call('ZREM', packs, name)

@@ -132,8 +132,8 @@ export class ShardRefresher {
     const isFull = ids.length === this.#options.batch || (ids.length > 0 && nextInMs === 0 && !isProbe);
     this.#gathering.claimed({ rows: ids.length, isFull, lateMs }, claimedAt, hasWaited);
     if (isProbe || isRetry) this.#gathering.hurry();
-    // What a probe finds out is waited for.
-    this.#expect(isFull ? 0 : isProbe ? RECHECK_MS : nextInMs);
+    // What a probe finds out is waited for, if it has found a row.
+    this.#expect(isFull ? 0 : isProbe && ids.length > 0 ? RECHECK_MS : nextInMs);
   }
 
   #run(claim: Claim, claimedAt: number): void {
