@@ -69,6 +69,24 @@ describe('a queue', () => {
     ]);
   });
 
+  test.each(['grown', 'emptied'] as const)(
+    'counts what it was given, also when the list is %s meanwhile',
+    async (change) => {
+      const { queue, telemetry } = set();
+      const tasks = [
+        { name: 't', payload: 1 },
+        { name: 't', payload: 2 },
+      ];
+      const storing = queue.enqueueMany(tasks);
+      if (change === 'grown') tasks.push({ name: 'u', payload: 3 });
+      else tasks.length = 0;
+      expect(await storing).toHaveLength(2);
+      expect(telemetry.counted).toEqual([
+        { name: 'mortise.queues.enqueued', value: 2, attributes: ATTRIBUTES },
+      ]);
+    },
+  );
+
   test('puts the trace context into the headers, beside those of the caller; a trace of its own stays', async () => {
     const { queue, telemetry } = set();
     const first = await queue.enqueue('t', 1, { headers: { tenant: '7' } });

@@ -13,6 +13,12 @@ interface Given {
   readonly children?: readonly Given[];
 }
 
+/** Where a task is counted. */
+interface Place {
+  readonly queue: string;
+  readonly name: string;
+}
+
 interface Stored {
   readonly id: string;
   readonly isDuplicate: boolean;
@@ -33,13 +39,15 @@ export class Sending {
     task: Task,
     store: (traced: Task) => Promise<Result>,
   ): Promise<Result> {
+    // As they are at the call: the caller may change them meanwhile.
+    const places = this.#placesOf(task);
     const size = sizeOf(task);
     const stored = await this.#inSpan(
       () => (size === 1 ? { 'mortise.task.name': task.name } : { 'messaging.batch.message_count': size }),
       (context) => store(context ? withTrace(task, context) : task),
       ({ id }) => ({ attributes: { 'messaging.message.id': id } }),
     );
-    if (!stored.isDuplicate) this.#count([task]);
+    if (!stored.isDuplicate) this.#count(places);
     return stored;
   }
 
@@ -48,12 +56,13 @@ export class Sending {
     tasks: readonly Task[],
     store: (traced: readonly Task[]) => Promise<Result[]>,
   ): Promise<Result[]> {
+    const places = Array.isArray(tasks) ? tasks.map((task: Given) => this.#placesOf(task)) : [];
     const stored = await this.#inSpan(
-      () => ({ 'messaging.batch.message_count': tasks.length }),
+      () => ({ 'messaging.batch.message_count': places.length }),
       (context) => store(context ? tasks.map((task) => withTrace(task, context)) : tasks),
       () => ({}),
     );
-    this.#count(tasks.filter((_, index) => !stored[index]!.isDuplicate));
+    this.#count(places.filter((_, index) => !stored[index]!.isDuplicate).flat());
     return stored;
   }
 
@@ -82,14 +91,20 @@ export class Sending {
     }
   }
 
-  #count(tasks: readonly Given[]): void {
+  /** Of a task and those below it; what is no task is left to those who refuse it. */
+  #placesOf(task: Given): Place[] {
+    if (typeof task !== 'object' || task === null) return [];
+    const { queue = this.#queue, name, children } = task;
+    const below = Array.isArray(children) ? children.flatMap((child: Given) => this.#placesOf(child)) : [];
+    return [{ queue, name }, ...below];
+  }
+
+  #count(places: readonly Place[]): void {
     const counts = new Map<string, Map<string, number>>();
-    const add = ({ queue = this.#queue, name, children = [] }: Given): void => {
+    for (const { queue, name } of places) {
       const names = counts.get(queue) ?? new Map<string, number>();
       counts.set(queue, names.set(name, (names.get(name) ?? 0) + 1));
-      for (const child of children) add(child);
-    };
-    for (const task of tasks) add(task);
+    }
     for (const [queue, names] of counts) {
       for (const [name, count] of names) {
         this.#telemetry.count(ENQUEUED, count, metricAttributes(queue, name));
