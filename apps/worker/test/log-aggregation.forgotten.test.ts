@@ -7,6 +7,7 @@ import { connect, freshPrefix, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 
 import type { RangeTable } from '../src/log-aggregation/index.js';
+import { DailyCounts } from '../src/log-aggregation/daily-counts.js';
 import { LogAggregator, LogCollector, parseRangeCsv } from '../src/log-aggregation/index.js';
 import { blocksOf, CSV, day, line, MemoryFile } from './log-files.js';
 
@@ -202,4 +203,24 @@ describe.each([
     expect(await counted(prefix)).toBe(10);
     expect(await others(prefix)).toEqual([]);
   });
+});
+
+test('a lease that is over as soon as it is renewed ends in an error, and not in renewals without end', async () => {
+  const prefix = freshPrefix();
+  const daily = new DailyCounts(redis, { prefix, retentionMs: 60_000, markerMs: 60_000 });
+  let renewals = 0;
+  const lease = {
+    until: 1,
+    leaseMs: 100,
+    renew: () => {
+      renewals += 1;
+      return Promise.resolve();
+    },
+  };
+  const checkpoint = { file: 'f', day: day(), fromOffset: 0, toOffset: 1, lines: 1, parts: [], lease };
+  await expect(daily.count(checkpoint)).rejects.toThrow('clocks');
+  await expect(daily.begin('f', day(), lease)).rejects.toThrow('clocks');
+  await expect(daily.done('f', lease)).rejects.toThrow('clocks');
+  expect(renewals).toBe(3);
+  expect(await others(prefix)).toEqual([]);
 });

@@ -33,6 +33,8 @@ export interface DailyCountsOptions {
 
 /** Of a lease, for clocks of several servers that differ; renewed each third, two thirds are left of it. */
 const SKEW = 1 / 4;
+const SKEWED =
+  'the lease of the file has ended as soon as it is renewed: the clocks of the Redis servers differ by too much';
 
 /** What was counted of a file in one day. */
 export interface Checkpoint {
@@ -86,6 +88,7 @@ export class DailyCounts {
     const keys = this.#keysOf(day);
     const staged = keys.stagedOf(this.#writer, file);
     const [part = Buffer.alloc(0), ...rest] = parts;
+    let isRenewed = false;
     for (;;) {
       if (!(await this.#stage(staged, rest))) continue;
       const [outcome, offset, waiting] = (await dailyCount.run(
@@ -103,7 +106,11 @@ export class DailyCounts {
           untilMs: untilOf(lease),
         },
       )) as ['counted' | 'before' | 'pending' | 'unstaged' | 'late' | 'conflict', string, number];
-      if (outcome === 'late') await lease?.renew();
+      if (outcome === 'late') {
+        if (isRenewed) throw new Error(SKEWED);
+        await lease?.renew();
+        isRenewed = true;
+      }
       if (outcome === 'conflict') {
         throw new CheckpointConflictError(file, day, fromOffset, toOffset, Number(offset));
       }
@@ -172,9 +179,13 @@ function untilOf(lease: FileLease | undefined): number {
   return lease ? Math.floor(lease.until - SKEW * lease.leaseMs) : 0;
 }
 
+/** Throws what is worth another try later when a renewal changes nothing. */
 async function inTime(
   lease: FileLease | undefined,
   run: (untilMs: number) => Promise<unknown>,
 ): Promise<void> {
-  while ((await run(untilOf(lease))) !== 1) await lease?.renew();
+  for (let isRenewed = false; (await run(untilOf(lease))) !== 1; isRenewed = true) {
+    if (isRenewed) throw new Error(SKEWED);
+    await lease?.renew();
+  }
 }

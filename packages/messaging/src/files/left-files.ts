@@ -58,6 +58,8 @@ export class LeftFiles {
   readonly #steps: LeftFileSteps;
   /** Whose leases were waited for in vain. */
   readonly #alive = new Set<string>();
+  /** Ids of those that are seen to in the background. */
+  readonly #ending = new Set<string>();
   #isDue = true;
   #lookedAt = performance.now();
   #isLooking = false;
@@ -136,7 +138,7 @@ export class LeftFiles {
     this.#lookedAt = performance.now();
     try {
       for (const file of await this.#left()) {
-        if ((await this.#leaseMs(file)) === 0) await this.#end(file, { places: [] }, 0, undefined);
+        if ((await this.#leaseMs(file)) === 0) this.#endMeanwhile(file);
       }
     } catch {
       // The connection, or the channel.
@@ -146,13 +148,25 @@ export class LeftFiles {
     }
   }
 
+  /** One that waits for room keeps no other from being seen to, which may be the one that has the room. */
+  #endMeanwhile(file: LeftFile): void {
+    const { id } = file.record;
+    if (this.#ending.has(id)) return;
+    this.#ending.add(id);
+    this.#end(file, undefined, 0, undefined)
+      // As for the look.
+      .catch(() => undefined)
+      .finally(() => this.#ending.delete(id));
+  }
+
   async #end(
     file: LeftFile,
-    { path: sent, follow, places }: Sought,
+    sought: Sought | undefined,
     waitMs: number,
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const { id } = file.record;
+    const { path: sent, follow, places } = sought ?? { path: undefined, follow: undefined, places: [] };
     if (this.#steps.isRunning(id)) return;
     const late = AbortSignal.timeout(waitMs + SPARE_MS);
     const waiting = signal ? AbortSignal.any([signal, late]) : late;
@@ -162,7 +176,10 @@ export class LeftFiles {
         identityIn(file.key),
         sent === undefined ? places : [sent, ...places],
       );
-      if (path === undefined) {
+      if (path === undefined && sought === undefined) {
+        // It may be where the next call looks, among the files of a directory say.
+        this.#isDue = true;
+      } else if (path === undefined) {
         await this.#steps.abort(id, 'its source is gone, before all of it was sent', waiting);
       } else {
         const isFollowed = follow && sent !== undefined && pathText(sent) === file.record.path;
@@ -238,5 +255,5 @@ function isOfFile(error: unknown): boolean {
 
 /** It could not be opened; errors of connections have other calls. */
 function isOfFileSystem({ syscall, code }: NodeJS.ErrnoException): boolean {
-  return code !== undefined && ['open', 'stat', 'fstat'].includes(syscall ?? '');
+  return code !== undefined && ['open', 'stat', 'lstat', 'fstat', 'scandir'].includes(syscall ?? '');
 }

@@ -35,7 +35,17 @@ export async function findRenamed(
 }
 
 export async function identityAt(path: Path): Promise<string | undefined> {
-  return identityOf(path).catch(() => undefined);
+  return identityOf(path).catch(whereReadable(undefined));
+}
+
+/** What this process could not do at the moment says nothing of what is there. */
+const OF_THE_MOMENT = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EIO', 'ESTALE', 'EAGAIN', 'EINTR']);
+
+function whereReadable<Nothing>(nothing: Nothing): (error: NodeJS.ErrnoException) => Nothing {
+  return (error) => {
+    if (OF_THE_MOMENT.has(error.code ?? '')) throw error;
+    return nothing;
+  };
 }
 
 interface Entry {
@@ -43,12 +53,12 @@ interface Entry {
   readonly isDirectory: boolean;
 }
 
-/** Of a directory that cannot be read there are none. */
+/** Of a directory that may not be read there are none. */
 async function entriesOf(directory: string): Promise<Entry[]> {
   const entries = await readdir(Buffer.from(directory, 'latin1'), {
     withFileTypes: true,
     encoding: 'buffer',
-  }).catch(() => []);
+  }).catch(whereReadable([]));
   return entries.map((entry) => ({
     name: entry.name.toString('latin1'),
     isDirectory: entry.isDirectory(),
