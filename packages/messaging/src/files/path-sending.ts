@@ -289,8 +289,8 @@ export class PathSending {
       const following = follow ? { follow } : { follow: FOREVER, isLeft: true };
       let sent = await this.#sendPart(opened, at, part, { ...stops, ...following });
       // The file that is finished is closed, so receivers may take it before it is looked up: then it has to be looked up again.
-      const isMore = sent === 'more';
-      while (isMore && (sent === 'more' || sent === undefined)) {
+      if (sent !== 'more') return;
+      while (sent === 'more' || sent === undefined) {
         await opened.look();
         sent = await this.#sendKnown(opened, at, listed.name, packing, { ...stops, ...following });
       }
