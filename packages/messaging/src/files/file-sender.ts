@@ -82,7 +82,7 @@ export class FileSender {
    * A path without an `id` is told by what it is, whatever its name: `host`, device, inode, birth, and what stands at the beginning and at the end of what was
    * sent of it. Sent whole, and as it was, it is a duplicate, which with `follow` is waited for until it grows. What it has grown by is sent as a file of its
    * own, from the byte on at which the one before has ended; what is truncated, or written anew, is sent from its beginning. Files that a sender of the same
-   * `host` has left open, and whose paths name something else now, are seen to first: sent on from where they were renamed to (the directory, or one below), or aborted. While a call lasts that is looked for again once in each lease, in the background.
+   * `host` has left open, and whose paths name something else now, are seen to first: sent on from where they were renamed to (the directory, or one below), or aborted. While a call lasts they are looked for again once in each lease, in the background; that aborts none.
    *
    * When the process dies, the file stays open, and `send` with the same source goes on. When the source fails, is
    * truncated or is not what was sent before, the file is aborted, receivers are told, and its id is free. When Redis has forgotten that the file was listed, or
