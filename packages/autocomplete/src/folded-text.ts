@@ -26,6 +26,7 @@ const AS_IT_IS = /^[!-~]+(?: [!-~]+)*$/;
 /** Each code point is a character: nothing that joins the one before it or behind it. */
 const SIMPLE =
   /^[^\p{Mark}\p{Default_Ignorable_Code_Point}\p{Emoji_Modifier}\p{Regional_Indicator}\p{Control}\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u0e33\u0eb3\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff\uff9e\uff9f\u{110bd}\u{110cd}]*$/u;
+const BEGINS_WITH_MARK = /^\p{Mark}/u;
 const CHARACTERS = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
 /** Forms of characters that were seen, since taking one apart costs as much as a short text: 0.5 µs. Bounded; then begun anew. */
@@ -58,7 +59,32 @@ export function foldText(text: string): FoldedText {
 
 function* charactersOf(text: string): Iterable<string> {
   if (SIMPLE.test(text)) yield* text;
-  else for (const { segment } of CHARACTERS.segment(text)) yield segment;
+  else yield* withTheirMarks(CHARACTERS.segment(text));
+}
+
+/**
+ * Unicode ends a character at a soft hyphen or at half a surrogate pair, of which nothing is left in the form: there a mark behind it
+ * belongs to the letter in front of it, and takes its place among the marks of that letter.
+ */
+function* withTheirMarks(segments: Iterable<Intl.SegmentData>): Iterable<string> {
+  let character = '';
+  let ignored = '';
+  for (const { segment } of segments) {
+    const form = formOf(segment);
+    if (form === '') {
+      ignored += segment;
+    } else if (BEGINS_WITH_MARK.test(form)) {
+      character += ignored + segment;
+      ignored = '';
+    } else {
+      yield character;
+      yield ignored;
+      character = segment;
+      ignored = '';
+    }
+  }
+  yield character;
+  yield ignored;
 }
 
 function formOf(character: string): string {

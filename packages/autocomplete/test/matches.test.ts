@@ -167,6 +167,22 @@ describe.each(SCRIPTS)('in %s', (script) => {
 });
 
 describe('foldText', () => {
+  test.each(['\u00ad', '\u200b', '\ud83d', '\ud83d\u00ad'])(
+    'puts a mark behind what is ignored among the marks of its letter: %j',
+    (ignored) => {
+      const name = `ท\u0e35\u0e48${ignored}\u3099ก`;
+      const folded = foldText(name);
+      expect(folded.form).toBe('ท\u0e35\u3099\u0e48ก');
+      expect(folded.form).toBe(normalize(name));
+      expect(folded.rangeOf(0, 3)).toEqual({ start: 0, end: name.length - 1 });
+      expect(folded.rangeOf(4, 4)).toEqual({ start: name.length - 1, end: name.length });
+    },
+  );
+
+  test('leaves what is ignored at the end of a name out of its ranges', () => {
+    expect(foldText('ทิ\u00adก').rangeOf(0, 1)).toEqual({ start: 0, end: 2 });
+  });
+
   test('has the form of normalize and an origin for each unit, for any text', () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary' }),
