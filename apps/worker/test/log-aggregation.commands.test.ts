@@ -80,6 +80,8 @@ test('a checkpoint of three parts: one for each, and one more for each but the f
   }
   expect(await sentBy(prefix, () => daily.forget('f'))).toEqual([
     'smembers aggregates:{file:f}:days',
+    'evalsha daily.resume',
+    'evalsha daily.resume',
     'hdel',
     'hdel',
     'unlink aggregates:{file:f}:days',

@@ -218,9 +218,10 @@ test('a lease that is over as soon as it is renewed ends in an error, and not in
     },
   };
   const checkpoint = { file: 'f', day: day(), fromOffset: 0, toOffset: 1, lines: 1, parts: [], lease };
-  await expect(daily.count(checkpoint)).rejects.toThrow('clocks');
-  await expect(daily.begin('f', day(), lease)).rejects.toThrow('clocks');
-  await expect(daily.done('f', lease)).rejects.toThrow('clocks');
+  const tooShort = { code: 'ERR_LEASE_TOO_SHORT' };
+  await expect(daily.count(checkpoint)).rejects.toMatchObject(tooShort);
+  await expect(daily.begin('f', day(), lease)).rejects.toMatchObject(tooShort);
+  await expect(daily.done('f', lease)).rejects.toMatchObject(tooShort);
   expect(renewals).toBe(3);
   expect(await others(prefix)).toEqual([]);
 });

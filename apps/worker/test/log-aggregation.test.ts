@@ -176,6 +176,31 @@ describe('LogAggregator', () => {
     expect((await counted())['CN']).toBe(1);
   });
 
+  test('where files come from fails: it ends with that when the files at work have ended', async () => {
+    let end = (): void => undefined;
+    const open = new MemoryFile('open', '');
+    open.blocks = async function* blocks() {
+      yield Buffer.from(line('8.8.8.8'));
+      await new Promise<void>((resolve) => (end = resolve));
+    };
+    const other = new MemoryFile('other', line('1.0.1.1'));
+    const failure = new Error('no more files');
+    async function* files(): AsyncGenerator<MemoryFile> {
+      yield open;
+      yield other;
+      throw failure;
+    }
+    let isOver = false;
+    const running = aggregator().run(files());
+    const over = running.catch((error: unknown) => error).finally(() => (isOver = true));
+    await until('the other file', async () => other.isDone);
+    await new Promise(setImmediate);
+    expect(isOver).toBe(false);
+    end();
+    expect(await over).toBe(failure);
+    expect(open.isDone).toBe(true);
+  });
+
   test('a file that is still being written does not hold up the others', async () => {
     let end = (): void => undefined;
     const open = new MemoryFile('open', '');
@@ -318,24 +343,39 @@ describe('each line once', () => {
     expect(await counted()).toEqual(times({ ...US, total: 1 }, 400));
   });
 
-  test('a checkpoint of many parts: whoever comes next adds those that wait', async () => {
-    const daily = new DailyCounts(redis, { prefix, retentionMs: 86_400_000, markerMs: 86_400_000 });
-    const part = (member: string, lines: number): Buffer => {
-      const bytes = Buffer.alloc(7 + member.length);
-      bytes.writeUInt8(3, 0);
-      bytes.writeUInt32BE(lines, 1);
-      bytes.writeUInt16BE(member.length, 5);
-      bytes.write(member, 7);
-      return bytes;
-    };
-    const parts = ['a', 'b', 'c', 'd'].map((member, index) => part(`XX//${member}`, index + 1));
-    const checkpoint = { file: 'f', day: day(), fromOffset: 0, toOffset: 100, lines: 10, parts };
-    // It dies when the checkpoint is counted, and three parts wait.
-    const dying = new DailyCounts(redis, { prefix, retentionMs: 86_400_000, markerMs: 86_400_000 });
+  function part(member: string, lines: number): Buffer {
+    const bytes = Buffer.alloc(7 + member.length);
+    bytes.writeUInt8(3, 0);
+    bytes.writeUInt32BE(lines, 1);
+    bytes.writeUInt16BE(member.length, 5);
+    bytes.write(member, 7);
+    return bytes;
+  }
+  const parts = ['a', 'b', 'c', 'd'].map((member, index) => part(`XX//${member}`, index + 1));
+  const checkpoint = { file: 'f', day: day(), fromOffset: 0, toOffset: 100, lines: 10, parts };
+  const kept = { retentionMs: 86_400_000, markerMs: 86_400_000 };
+
+  /** Of a worker that dies when the checkpoint is counted, and three of its parts wait. */
+  async function countAndDie(): Promise<void> {
+    const dying = new DailyCounts(redis, { prefix, ...kept });
     dying.countedTo = () => Promise.reject(new Error('it dies'));
+    await dying.begin('f', day());
     await expect(dying.count(checkpoint)).rejects.toThrow('it dies');
     expect(await redis.zcard(dayKeys(prefix, day()).city)).toBe(1);
     expect(await redis.llen(dayKeys(prefix, day()).pendingOf('f'))).toBe(3);
+  }
+
+  test('a checkpoint of many parts: who forgets the file adds those that wait', async () => {
+    await countAndDie();
+    const daily = new DailyCounts(redis, { prefix, ...kept });
+    await daily.forget('f');
+    expect(await counted()).toEqual({ 'XX//a': 1, 'XX//b': 2, 'XX//c': 3, 'XX//d': 4, total: 10 });
+    expect(await daily.countedTo('f', day())).toBe(0);
+  });
+
+  test('a checkpoint of many parts: whoever comes next adds those that wait', async () => {
+    await countAndDie();
+    const daily = new DailyCounts(redis, { prefix, ...kept });
     // Another checkpoint, or the same one, or only a look: all add what waits, once.
     const next = { ...checkpoint, fromOffset: 100, toOffset: 200, parts: [part('XX//a', 5)], lines: 5 };
     expect(await daily.count(next)).toBe(200);

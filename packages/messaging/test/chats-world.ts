@@ -149,7 +149,7 @@ export class World {
   readonly #cut: () => Promise<unknown>;
   readonly #logLength: (key: string) => Promise<number>;
   readonly #known = new Map<string, Known>();
-  /** `chat member`: that outlives membership, and the chat. */
+  /** `chat member`: until they leave. */
   readonly #muted = new Set<string>();
   #count = 0;
   /** Actions that were taken. */
@@ -288,6 +288,7 @@ export class World {
       known.roles.delete(next.member);
       known.cursors.delete(next.member);
       known.reach.delete(next.member);
+      this.#muted.delete(`${next.chat} ${next.member}`);
     } else if (next.type === 'role') {
       expect(was).toBe(true);
       known.roles.set(next.member, next.role);

@@ -17,7 +17,7 @@ import type { RedisClient } from '@mortise/redis';
 import { decodeName, encodeName } from '@mortise/redis';
 
 import { dailyBegin, dailyCount, dailyDone, dailyDue, dailyResume, dailyStage } from '../scripts.gen.js';
-import { CheckpointConflictError } from './errors.js';
+import { CheckpointConflictError, LeaseTooShortError } from './errors.js';
 import type { FileLease } from './log-file.js';
 
 /** Each part renews it. */
@@ -33,8 +33,6 @@ export interface DailyCountsOptions {
 
 /** Of a lease, for clocks of several servers that differ; renewed each third, two thirds are left of it. */
 const SKEW = 1 / 4;
-const SKEWED =
-  'the lease of the file has ended as soon as it is renewed: the clocks of the Redis servers differ by too much';
 
 /** What was counted of a file in one day. */
 export interface Checkpoint {
@@ -80,7 +78,8 @@ export class DailyCounts {
 
   /**
    * Adds a checkpoint, unless it is counted already, and gives the offset up to which the file is counted now. Safe to repeat. A round trip for each part, and
-   * another one for each but the first. Renews a lease that has ended. Throws CheckpointConflictError, and what the renewal throws, and then nothing was added.
+   * another one for each but the first. Renews a lease that has ended. Throws CheckpointConflictError, LeaseTooShortError
+   * and what the renewal throws, and then nothing was added.
    */
   async count(checkpoint: Checkpoint): Promise<number> {
     const { file, day, fromOffset, toOffset, lines, parts, lease } = checkpoint;
@@ -107,7 +106,7 @@ export class DailyCounts {
         },
       )) as ['counted' | 'before' | 'pending' | 'unstaged' | 'late' | 'conflict', string, number];
       if (outcome === 'late') {
-        if (isRenewed) throw new Error(SKEWED);
+        if (isRenewed) throw new LeaseTooShortError();
         await lease?.renew();
         isRenewed = true;
       }
@@ -138,7 +137,7 @@ export class DailyCounts {
   /**
    * Forgets how far files are counted that were done so long ago, by whichever worker; a hundred at most. Returns them, and the ms until there are more, if
    * there will be.
-   * One script, and for each file three round trips.
+   * One script, and for each file what `forget` takes.
    */
   async forgetDue(forgetMs: number): Promise<{ files: string[]; nextMs: number | undefined }> {
     const args = { forgetMs, limit: FORGOTTEN_AT_ONCE };
@@ -151,12 +150,21 @@ export class DailyCounts {
     return { files: names, nextMs: nextMs < 0 ? undefined : nextMs };
   }
 
-  /** Forgets up to where a file is counted, in all days; it must not come again. Safe to repeat. Three round trips. */
+  /**
+   * Forgets up to where a file is counted, in all days, after what was pending of it is added; it must not come again. Safe to repeat. Four round trips, and one more
+   * for each pending part.
+   */
   async forget(file: string): Promise<void> {
     const name = encodeName(file);
     const key = this.#done.daysOf(file);
     const days = (await this.#redis.call('smembers', [key])) as string[];
-    await Promise.all(days.map(async (day) => this.#redis.call('hdel', [this.#keysOf(day).files, name])));
+    await Promise.all(
+      days.map(async (day) => {
+        // Whoever counted it may have been killed before that, and nobody else comes.
+        await this.countedTo(file, day);
+        await this.#redis.call('hdel', [this.#keysOf(day).files, name]);
+      }),
+    );
     // Last, so that whoever comes after one that was killed finds what is left to do.
     await Promise.all([this.#redis.call('unlink', [key]), this.#redis.call('zrem', [this.#done.done, name])]);
   }
@@ -179,13 +187,13 @@ function untilOf(lease: FileLease | undefined): number {
   return lease ? Math.floor(lease.until - SKEW * lease.leaseMs) : 0;
 }
 
-/** Throws what is worth another try later when a renewal changes nothing. */
+/** Throws LeaseTooShortError when a renewal changes nothing. */
 async function inTime(
   lease: FileLease | undefined,
   run: (untilMs: number) => Promise<unknown>,
 ): Promise<void> {
   for (let isRenewed = false; (await run(untilOf(lease))) !== 1; isRenewed = true) {
-    if (isRenewed) throw new Error(SKEWED);
+    if (isRenewed) throw new LeaseTooShortError();
     await lease?.renew();
   }
 }

@@ -24,3 +24,16 @@ export class CheckpointConflictError extends CodedError {
     );
   }
 }
+
+/**
+ * The lease of a file has ended as soon as it is renewed, so that nothing can be counted under it. Nothing was; it is tried again, as this may pass.
+ */
+export class LeaseTooShortError extends CodedError {
+  readonly code = 'ERR_LEASE_TOO_SHORT';
+
+  constructor() {
+    super(
+      'the lease of the file has ended as soon as it is renewed: Redis takes longer than that to answer, or the clocks of its servers differ by more',
+    );
+  }
+}

@@ -1,5 +1,5 @@
 /** The log aggregation without any framework: what the benchmark, tests and examples import as `@mortise/worker/log-aggregation`. */
-export { CheckpointConflictError, RangeTableError } from './errors.js';
+export { CheckpointConflictError, LeaseTooShortError, RangeTableError } from './errors.js';
 export { LineCounter } from './line-counter.js';
 export { LogAggregator } from './log-aggregator.js';
 export type { LogCollectorOptions } from './log-collector.js';

@@ -3,6 +3,7 @@ import type { RedisClient } from '@mortise/redis';
 import { ClientClosedError, CodedError, requireClient, requireName } from '@mortise/redis';
 
 import { DailyCounts } from './daily-counts.js';
+import { LeaseTooShortError } from './errors.js';
 import { FileCounting, type Persist } from './file-counting.js';
 import type { DayWindow } from './line-counter.js';
 import type { FileReport, LogFile } from './log-file.js';
@@ -56,7 +57,7 @@ export class LogAggregator {
 
   /**
    * Counts files as they come, some side by side, and says of each whether it is done or has failed; a failure is told to `onError` and ends that
-   * file only. Resolves when there are no more files, or the signal is aborted and the files at work have stopped.
+   * file only. Resolves when there are no more files, or the signal is aborted, and the files at work have stopped; rejects with what `files` rejects with, then too.
    */
   async run(
     files: AsyncIterable<LogFile>,
@@ -68,13 +69,16 @@ export class LogAggregator {
     const atWork = new Set<Promise<void>>();
     this.#isStopped = false;
     this.#forgetIn(0);
-    for await (const file of files) {
-      const work = this.#settle(file, signal, onReport).finally(() => atWork.delete(work));
-      atWork.add(work);
-      if (atWork.size >= this.#options.concurrency) await Promise.race(atWork);
-      if (signal?.aborted) break;
+    try {
+      for await (const file of files) {
+        const work = this.#settle(file, signal, onReport).finally(() => atWork.delete(work));
+        atWork.add(work);
+        if (atWork.size >= this.#options.concurrency) await Promise.race(atWork);
+        if (signal?.aborted) break;
+      }
+    } finally {
+      await Promise.all(atWork);
     }
-    await Promise.all(atWork);
   }
 
   async #settle(
@@ -159,9 +163,7 @@ export class LogAggregator {
         try {
           return await work();
         } catch (error) {
-          // A refusal stays one.
-          if (error instanceof CodedError || error instanceof TypeError || error instanceof RangeError)
-            throw error;
+          if (isRefusal(error)) throw error;
           if (this.#redis.status === 'end') throw new ClientClosedError();
           this.#options.onError(error);
           await wait(pauseMs, undefined, { ...(signal && { signal }) });
@@ -169,6 +171,12 @@ export class LogAggregator {
       }
     };
   }
+}
+
+/** It stays one, however often it is tried. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof LeaseTooShortError) return false;
+  return error instanceof CodedError || error instanceof TypeError || error instanceof RangeError;
 }
 
 /** 20261120 */
