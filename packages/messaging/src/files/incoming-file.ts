@@ -4,6 +4,7 @@ import { FileForgottenError, FileLeaseLostError, FileNotResumableError } from '.
 import { ChunkReader } from './chunk-reader.js';
 import type { FilesContext } from './files-context.js';
 import { gunzip } from './gunzip.js';
+import { Lines } from './lines.js';
 import { Members } from './members.js';
 import type { ReadLimits, ReadOptions } from './options.js';
 import { resolveReadOptions } from './options.js';
@@ -13,7 +14,6 @@ import type { Settled } from './settling.js';
 import { Settling } from './settling.js';
 import { wholeLines } from './whole-lines.js';
 
-const LINE_FEED = 10;
 /** An ack for each chunk would cost Redis a tenth more. */
 const ACK_CHUNKS = 2;
 
@@ -109,22 +109,10 @@ export class IncomingFile {
 
   /**
    * The lines without their line feeds, as UTF-8; also the last one, with or without a line feed. Acks, costs and throws as
-   * `blocks` with `wholeLines`.
+   * `blocks` with `wholeLines`. A line that is kept for longer may keep the text of its block in memory, as a part of that.
    */
-  async *lines(options: Omit<ReadOptions, 'wholeLines'> = {}): AsyncGenerator<string> {
-    let behind = 0;
-    for await (const block of this.blocks({ ...options, wholeLines: true })) {
-      behind = this.offset;
-      const start = behind - block.length;
-      for (let from = 0; from < block.length;) {
-        const found = block.indexOf(LINE_FEED, from);
-        const end = found < 0 ? block.length : found;
-        const line = block.toString('utf8', from, end);
-        from = Math.min(end + 1, block.length);
-        this.offset = start + from;
-        yield line;
-      }
-    }
+  lines(options: Omit<ReadOptions, 'wholeLines'> = {}): AsyncIterableIterator<string> {
+    return new Lines(this.blocks({ ...options, wholeLines: true }), this);
   }
 
   /** The content as a stream of bytes; acks, costs and errors as for `blocks`. A block is acked when the next one is taken out of its buffer. */
