@@ -48,8 +48,8 @@ interface Submitted {
 /** A user of whom something is to be changed. */
 interface User {
   readonly key: string;
-  /** What no call has yet. */
-  waiting: Submitted[];
+  /** What no call has yet: all but the last ones fill a call each. */
+  readonly waiting: Submitted[][];
 }
 
 /** What one call changes of a user. */
@@ -58,8 +58,12 @@ interface Turn {
   readonly submitted: readonly Submitted[];
 }
 
-/** What Redis says of the keys of a call before it runs: the call has changed nothing. Without `key`, NOPERM may be of a command in it. */
-const REFUSES_KEYS = /^(CROSSSLOT|NOPERM .*\bkeys?\b)/;
+/**
+ * What Redis says of the keys of a call before it runs: the call has changed nothing. NOPERM of a command, which may be one in the script,
+ * goes on otherwise, and may name a user who is called after keys.
+ */
+const REFUSES_KEYS =
+  /^(CROSSSLOT |NOPERM (No permissions to access a key|this user has no permissions to access one of the keys))/;
 
 export class RecentChanges {
   readonly #apply: ApplyRecentChanges;
@@ -81,10 +85,12 @@ export class RecentChanges {
       const submitted = { change, resolve, reject };
       const user = this.#users.get(change.key);
       if (user) {
-        user.waiting.push(submitted);
+        const latest = user.waiting.at(-1);
+        if (latest && latest.length < MAX_BATCH) latest.push(submitted);
+        else user.waiting.push([submitted]);
         return;
       }
-      const first: User = { key: change.key, waiting: [submitted] };
+      const first: User = { key: change.key, waiting: [[submitted]] };
       this.#users.set(change.key, first);
       this.#schedule(first);
     });
@@ -102,7 +108,7 @@ export class RecentChanges {
     const sizes = lanes.map(() => 0);
     for (const [index, user] of ready.entries()) {
       const lane = index % lanes.length;
-      const turn = turnOf(user);
+      const turn: Turn = { user, submitted: user.waiting.shift()! };
       if (sizes[lane]! + turn.submitted.length > MAX_BATCH) {
         void this.#send(lanes[lane]!);
         lanes[lane] = [];
@@ -151,11 +157,4 @@ export class RecentChanges {
     if (found.length !== keys.length) throw new BatchReplyError(keys.length, found.length);
     return found;
   }
-}
-
-/** The next changes of a user, as many as a call takes. */
-function turnOf(user: User): Turn {
-  const submitted = user.waiting;
-  user.waiting = submitted.length > MAX_BATCH ? submitted.splice(MAX_BATCH) : [];
-  return { user, submitted };
 }

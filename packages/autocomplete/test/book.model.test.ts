@@ -4,7 +4,6 @@
  * has a top set, and each is a prefix of the truth.
  */
 import { expect, test } from '@jest/globals';
-import { Script } from '@mortise/redis';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import fc from 'fast-check';
 import { AddressBook } from '../src/book/address-book.js';
@@ -13,14 +12,10 @@ import { tokensOf } from '../src/book/forms.js';
 import { bookApply, bookComplete, bookFuzzy, bookList } from '../src/scripts.gen.js';
 import type { Answer } from './book.brute-force.js';
 import { BruteForce } from './book.brute-force.js';
+import { shrink } from './shrink.js';
 
 const redis = connect();
 
-function shrink(script: Script, from: string, to: string): void {
-  const source = script.definition.source.replaceAll(from, to);
-  expect(source).not.toBe(script.definition.source);
-  Object.assign(script, new Script({ ...script.definition, source }));
-}
 shrink(
   bookApply,
   'MOST_BLOCK, LEAST_BLOCK, MERGED_BLOCK = 46, 8, 30',
@@ -37,8 +32,7 @@ shrink(bookComplete, 'MOST_WALKED = 150', 'MOST_WALKED = 25');
 for (const script of [bookComplete, bookList]) {
   shrink(script, 'looked, mostLooked = 0, 200', 'looked, mostLooked = 0, 3');
 }
-shrink(bookFuzzy, 'FIRST_ASKED, MOST_ASKED = limit + 6, 256', 'FIRST_ASKED, MOST_ASKED = 2, 3');
-shrink(bookFuzzy, 'MOST_TRIES = 3', 'MOST_TRIES = 2');
+shrink(bookFuzzy, 'MOST_CHECKED = 500', 'MOST_CHECKED = 3');
 for (const script of [bookComplete, bookList, bookFuzzy])
   shrink(script, "'LIMIT', '0', '16'", "'LIMIT', '0', '2'");
 

@@ -145,6 +145,20 @@ describe('an address book', () => {
     expect(found.map(({ key }) => key)).toEqual(keys.toReversed().slice(0, 10));
   });
 
+  test('a top set that holds fewer than are wanted is read once', async () => {
+    const few = new AddressBook(redis, 'few', { prefix });
+    const keys = Array.from({ length: 5 }, (_, index) => `a b c d e f${index}`);
+    await few.addMany(keys.map((key) => ({ key, aliases: ['g h i j k l', 'm n o p q r'] })));
+    await few.complete('');
+    const lines = await transcript(redis, scope, () => few.complete(''));
+    const [quick = '', ...inner] = lines.slice(
+      0,
+      lines.findIndex((line) => line.includes('book.complete')),
+    );
+    expect(quick).toContain('evalsha_ro book.quick');
+    expect(inner.filter((line) => line.startsWith('  zrange '))).toHaveLength(1);
+  });
+
   test('a typing error is looked for only if there is room for what it finds', async () => {
     expect(await sent(() => book.complete('jill', { fuzzy: true, limit: 1 }))).toEqual([
       'evalsha_ro book.quick',

@@ -1,10 +1,11 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { RecentContacts } from '@mortise/autocomplete';
 import { startSingle } from '@mortise/redis-server';
 import type { RedisServer } from '@mortise/redis-server';
 import { connect, freshPrefix, transcript } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
+import { RecentChanges } from '../src/recent-changes.js';
 import * as scripts from '../src/scripts.gen.js';
 
 const USERS = Array.from({ length: 60 }, (_, index) => `user-${index}`);
@@ -172,4 +173,53 @@ describe.each([
     expect(reasons.slice(0, 10)).toEqual(USERS.slice(0, 10).map(() => 'done'));
     expect(reasons.slice(10)).toEqual(USERS.slice(10).map(() => expect.stringContaining('NOPERM')));
   });
+});
+
+describe('a call that is refused', () => {
+  const users = USERS.slice(0, 10);
+
+  test.each([
+    // Of Redis 7.0, and of later ones.
+    ['this user has no permissions to access one of the keys used as arguments', true],
+    ['No permissions to access a key', true],
+    ["this user has no permissions to run the 'evalsha' command", false],
+    ["User api-key has no permissions to run the 'evalsha' command", false],
+    ["The user executing the script can't access at least one of the keys mentioned in the command", false],
+  ])('because "%s" is sent again by user: %s', async (refusal, isSentAgain) => {
+    let calls = 0;
+    const changes = new RecentChanges(single, async ({ keys }) => {
+      calls += 1;
+      if (keys.length > 1) throw new Error(`NOPERM ${refusal}`);
+      return [1];
+    });
+    const outcomes = await Promise.allSettled(
+      users.map((key) => changes.submit({ key, sign: '+', entry: 'a' })),
+    );
+    const told = outcomes.map((outcome) => (outcome.status === 'fulfilled' ? 'done' : 'refused'));
+    // Ten users go in three calls, none of them alone.
+    expect(calls).toBe(isSentAgain ? 3 + users.length : 3);
+    expect(told).toEqual(users.map(() => (isSentAgain ? 'done' : 'refused')));
+  });
+});
+
+test('thousands of changes of a user are not moved about with each call', async () => {
+  const sizes: number[] = [];
+  const changes = new RecentChanges(single, async ({ keys }) => {
+    sizes.push(keys.length);
+    return keys.map(() => 1);
+  });
+  let moved = 0;
+  const splice = Reflect.get(Array.prototype, 'splice') as (...args: unknown[]) => unknown[];
+  const spy = jest.spyOn(Array.prototype, 'splice').mockImplementation(function cut(this: unknown, ...args) {
+    const removed = Reflect.apply(splice, this, args);
+    moved += removed.length;
+    return removed;
+  });
+  const all = Array.from({ length: 5_000 }, (_, index) =>
+    changes.submit({ key: 'anna', sign: '+', entry: String(index) }),
+  );
+  await Promise.all(all);
+  spy.mockRestore();
+  expect(sizes).toEqual(Array.from({ length: 50 }, () => 100));
+  expect(moved).toBeLessThan(all.length);
 });

@@ -157,7 +157,9 @@ export class AddressBook<Payload = unknown> {
    * One round trip, a read-only script, which may run on a replica. Completions of one word and up to 12 entries that are asked for in one tick
    * travel together, up to 32 of them: what fails then fails for each. More round trips, one after the other and each bounded at a few
    * ms, where one letter of a frequent word is typed and most names with it have other second words, where most of the best members with
-   * what is typed are of few entries, or where hundreds of names are asked for. With `fuzzy` and fewer than `limit` found, one more.
+   * what is typed are of few entries, or where hundreds of names are asked for. With `fuzzy` and fewer than `limit` found, one more for each
+   * 500 members of the index that an edit finds, up to 8 of them: of more, what is behind the 4,000th is found by `page` alone. Members
+   * that fit without an edit as well count too, but for those with what was typed at their beginning where the last letter is another one.
    *
    * Rejects with `ERR_INVALID_CURSOR` and `ERR_PAGE_TOO_DEEP` for `after`, and with TypeError or RangeError for a text or options
    * that cannot be used.
@@ -170,7 +172,9 @@ export class AddressBook<Payload = unknown> {
 
   /**
    * As `complete`, with the cursor of the next page, or `null` if there is none. What is added or removed between two pages moves no others;
-   * an entry whose score changes may be missed or told again. In the order of scores, pages go as far as the 10,000th entry.
+   * an entry whose score changes may be missed or told again, but never twice on one page. In the order of scores, pages go as far as the
+   * 10,000th entry. Costs as `complete`. With `fuzzy` a page may have fewer entries than `limit`, or none, and a cursor: its round trips were spent
+   * on what fits without an edit as well, and the next page goes on there.
    */
   async page(text: string, options: CompleteBookOptions = {}): Promise<Page<Payload>> {
     const page = await this.#pages.page(text, options);

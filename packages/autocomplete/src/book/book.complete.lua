@@ -47,6 +47,7 @@ local function fit(form)
   return (tokens[2] and fitsPair or fitsTurned)(form, tokens)
 end
 
+-- include book.heap.part.lua
 -- include book.walk.part.lua
 
 local function tellAll(found)

@@ -1,6 +1,6 @@
 -- Members that begin with what one edit makes of a token. The order of bytes is walked as a tree: behind each beginning of the
 -- token, what follows differs in one code point, so it is looked for behind each code point that follows there.
--- Expects: book.scan.part.lua, book.ranked.part.lua and book.marks.part.lua before it.
+-- Expects: book.scan.part.lua, book.stream.part.lua and book.marks.part.lua before it.
 
 -- Shorter tokens are not edited: they would find too much.
 local LEAST_POINTS = 3
@@ -120,12 +120,9 @@ local function fitsEdited(form, order)
   return isEdited(words[1], order[1]) and assign(words, 2, order, 2)
 end
 
--- Candidates of all orders: a function that gives the next best one, and the last one up to which they are all there are, if more were
--- left out: of each heavy prefix at most so many are asked for. What a look finds is in the order of rank, so the next one
--- is the best that any of them has in front: a few are told of the hundreds that there may be.
+-- Candidates of all orders behind a member, if one is given: a function that gives the next best one. About so many are asked for.
 local function candidates(orders, most, cursor)
-  local lists, at, seen, floor = {}, {}, {}, nil
-  local alphabet = readAlphabet()
+  local stream, alphabet = newStream(most, cursor), readAlphabet()
 
   local function visit(list, isWanted)
     local wanted = list
@@ -137,28 +134,7 @@ local function candidates(orders, most, cursor)
         end
       end
     end
-    if wanted[1] then
-      lists[#lists + 1], at[#lists + 1] = wanted, 1
-    end
-  end
-
-  local function nextBest()
-    local best, from
-    repeat
-      best, from = nil, nil
-      for i = 1, #lists do
-        local one = lists[i][at[i]]
-        if one and not (best and precedes(best, one)) then
-          best, from = one, i
-        end
-      end
-      if not best then
-        return nil
-      end
-      at[from] = at[from] + 1
-    until not seen[best.member]
-    seen[best.member] = true
-    return best
+    stream.addList(wanted)
   end
 
   -- Errors in the first letter, or those behind it.
@@ -192,10 +168,7 @@ local function candidates(orders, most, cursor)
         lookInto(places, literal(edited) .. '*')
         return
       end
-      local list = ranked(edited, most, cursor)
-      visit(list)
-      local last = list[most]
-      floor = last and (not floor or precedes(last, floor)) and last or floor
+      stream.addPrefix(edited)
     end
 
     local function checkAll(texts, known)
@@ -268,5 +241,5 @@ local function candidates(orders, most, cursor)
       walk(order, isOfFirst)
     end
   end
-  return nextBest, floor
+  return stream.nextBest
 end

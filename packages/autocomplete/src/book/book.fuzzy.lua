@@ -31,7 +31,8 @@ local tokens = { unpack(ARGV, 6) }
 local find = string.find
 
 -- include book.places.part.lua
--- include book.ranked.part.lua
+-- include book.heap.part.lua
+-- include book.stream.part.lua
 -- include book.score.part.lua
 -- include book.forms.part.lua
 -- include book.tell.part.lua
@@ -39,7 +40,7 @@ local find = string.find
 -- include book.marks.part.lua
 -- include book.edits.part.lua
 
-local cursor = afterRank ~= '' and { member = afterMember, rank = tonumber(afterRank) } or nil
+local cursor = afterRank ~= '' and { member = afterMember, rank = tonumber(afterRank), text = afterRank } or nil
 
 -- For each token that may be edited: it, and the others behind it.
 local orders = {}
@@ -84,52 +85,51 @@ local function isFound(one)
   return false
 end
 
--- A prefix is asked for its best. What fits exactly is not told of them; then what comes behind them is asked for, and after so
--- many times in another call.
-local FIRST_ASKED, MOST_ASKED = limit + 6, 256
-local MOST_TRIES = 3
+-- Of what an edit finds, much may be found without one. Behind so many members that were looked at, another call goes on.
+local MOST_CHECKED = 500
+local FIRST_ASKED, checked = limit + 6, 0
 
-local function moreThan(most)
-  return math.max(most, math.min(4 * most, MOST_ASKED))
-end
-
--- Returns the last one that was looked at, if there may be more behind it.
-local function tellEdited()
-  local after, most, tries = cursor, FIRST_ASKED, 0
-  repeat
-    looked = 0
-    local nextBest, floor = candidates(orders, most, after)
-    local one = nextBest()
-    while one and #told < limit and not (floor and precedes(floor, one)) do
-      readCards({ one })
-      if fit(formIn(one.member)) and not isExact(one) then
-        tell(one, fit, after)
+-- Tells of those of the candidates that are wanted. Returns the last one that was looked at, if there may be more behind it.
+local function tellAll(nextBest, isWanted, fits, after)
+  while true do
+    local list = {}
+    for i = 1, math.min(limit - #told, MOST_CHECKED - checked) do
+      list[i] = nextBest()
+      if not list[i] then
+        break
       end
-      one = nextBest()
     end
-    after, most, tries = floor, moreThan(most), tries + 1
-  until not after or #told == limit or tries == MOST_TRIES
-  return after
+    readCards(list)
+    for _, one in ipairs(list) do
+      if isWanted(one) then
+        tell(one, fits, after)
+      end
+    end
+    checked = checked + #list
+    if not list[1] or #told == limit or checked >= MOST_CHECKED then
+      return list[#list]
+    end
+  end
 end
 
+local function tellEdited()
+  return tellAll(candidates(orders, FIRST_ASKED, cursor), function(one)
+    return fit(formIn(one.member)) and not isExact(one)
+  end, fit, cursor)
+end
+
+-- All that begins with the token is found without an edit.
 local function tellEditedLast()
   local points = pointsOf(tokens[1])
   local shorter = table.concat(points, '', 1, #points - 1)
-  local function fitShorter(form)
+  local after = isOfLast and cursor or nil
+  local stream = newStream(FIRST_ASKED, after, tokens[1])
+  stream.addPrefix(shorter)
+  return tellAll(stream.nextBest, function(one)
+    return not isFound(one)
+  end, function(form)
     return fitsTurned(form, { shorter })
-  end
-  local after, most, tries = isOfLast and cursor or nil, FIRST_ASKED, 0
-  repeat
-    local list = ranked(shorter, most, after)
-    readCards(list)
-    for _, one in ipairs(list) do
-      if #told < limit and not isFound(one) then
-        tell(one, fitShorter, after)
-      end
-    end
-    after, most, tries = list[most], moreThan(most), tries + 1
-  until not after or #told == limit or tries == MOST_TRIES
-  return after
+  end, after)
 end
 
 local rest, edited = nil, 0

@@ -108,7 +108,7 @@ local function answerTo(last, prefix, list)
   local limit = last + 1
   if list[1] then
     local text, isEnough = tell(list, limit)
-    if not isEnough then
+    if not isEnough and #list == 2 * limit then
       text, isEnough = tell(redis.call('ZRANGE', tops .. prefix, '0', '-1', 'WITHSCORES'), limit)
     end
     return isEnough and text

@@ -1,6 +1,6 @@
 -- The best members that fit the tokens. The tree of top sets is walked, and always that part looked into which may hold what
 -- comes next. Where all that begins with the letters of the tokens fits, the first look tells all.
--- Expects: book.scan.part.lua, book.ranked.part.lua and book.tell.part.lua before it, fit, cursor, limit.
+-- Expects: book.heap.part.lua, book.scan.part.lua, book.ranked.part.lua and book.tell.part.lua before it, fit, cursor, limit.
 
 -- A walk that has looked into so many parts is given up.
 local MOST_WALKED = 150
@@ -8,40 +8,8 @@ local MOST_WALKED = 150
 -- Tells of them, up to the limit, and returns whether it came to an end, and the last one told. A query begins with `head` and matches
 -- `tail` behind it. What was told is all there is up to the last one; so who can go on behind it gives up only then.
 local function walk(queries, canGoOn)
-  local heap, size, seen, walked, final = {}, 0, {}, 0, nil
+  local heap, seen, walked, final = { size = 0 }, {}, 0, nil
   local giveUpAt = canGoOn and math.huge or MOST_WALKED
-
-  local function push(one)
-    size = size + 1
-    local at = size
-    while at > 1 do
-      local above = math.floor(at / 2)
-      if not precedes(one, heap[above]) then
-        break
-      end
-      heap[at], at = heap[above], above
-    end
-    heap[at] = one
-  end
-
-  local function pop()
-    local least, one = heap[1], heap[size]
-    heap[size], size = nil, size - 1
-    local at, below = 1, 2
-    while below <= size do
-      if below < size and precedes(heap[below + 1], heap[below]) then
-        below = below + 1
-      end
-      if not precedes(heap[below], one) then
-        break
-      end
-      heap[at], at, below = heap[below], below, 2 * below
-    end
-    if size > 0 then
-      heap[at] = one
-    end
-    return least
-  end
 
   -- A prefix that reaches into the words has some of the tail in itself.
   local function lookInto(key, prefix, tail)
@@ -50,7 +18,7 @@ local function walk(queries, canGoOn)
     for _, one in ipairs(matching(key, pattern)) do
       if not seen[one.member] and (not cursor or precedes(cursor, one)) and fit(formIn(one.member)) then
         seen[one.member] = true
-        push(one)
+        push(heap, one)
       end
     end
   end
@@ -61,7 +29,7 @@ local function walk(queries, canGoOn)
     local last = redis.call('ZRANGE', top, '-1', '-1', 'WITHSCORES')
     if last[1] then
       lookInto(top, prefix, tail)
-      push({ member = last[1], rank = tonumber(last[2]), prefix = prefix, tail = tail })
+      push(heap, { member = last[1], rank = tonumber(last[2]), prefix = prefix, tail = tail })
     else
       for _, key in ipairs((partsOf(prefix))) do
         lookInto(key, prefix, tail)
@@ -72,8 +40,8 @@ local function walk(queries, canGoOn)
   for _, query in ipairs(queries) do
     open(query.head, query.tail)
   end
-  while size > 0 and #told < limit do
-    local one = pop()
+  while heap.size > 0 and #told < limit do
+    local one = pop(heap)
     if not one.prefix then
       readCards({ one })
       final = tell(one, fit, cursor) and one or final

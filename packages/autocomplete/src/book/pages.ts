@@ -17,7 +17,11 @@ import { suggestionOf } from './suggestion.js';
 /** Entries. A page in the order of scores looks at all prefixes that reach as far. */
 const MAX_DEPTH = 10_000;
 
+/** Calls of a request for what fits with an edit. Each looks at 500 members at most, many of which may fit without one. */
+const MOST_FUZZY_CALLS = 8;
+
 export interface Page<Payload> {
+  /** As many as asked for, or fewer, also where there is a next page: with `fuzzy` even none. */
   readonly suggestions: readonly Suggestion<Payload>[];
   /** Where the next page begins, for `after`; `null` if there is none. Safe in a URL. */
   readonly after: string | null;
@@ -41,10 +45,15 @@ interface Query {
 /** The beginning that all scripts' replies share. */
 type Reply = [members: string[], cards?: string[], halfLives?: string, ...rest: unknown[]];
 
+/** A place in the order of scores. */
+type Place = Pick<FoundMember, 'rank' | 'member' | 'edit'>;
+
 /** The entries of a page, and what the last one was found by. */
 interface Result<Payload> {
   readonly suggestions: Suggestion<Payload>[];
   readonly last: FoundMember | undefined;
+  /** Where to go on if they are fewer than wanted and there may be more. */
+  readonly rest?: Place | undefined;
 }
 
 export class Pages<Payload> {
@@ -67,10 +76,11 @@ export class Pages<Payload> {
 
   async page(text: string, options: CompleteBookOptions): Promise<Page<Payload>> {
     const query = this.#queryOf(text, options);
-    const { suggestions, last } = await this.#find(query);
-    const isEnd = !last || suggestions.length < query.limit;
-    const after = isEnd ? null : writeCursor(cursorBehind(query, last), this.#scopeOf(query));
-    return { suggestions, after };
+    const { suggestions, last, rest } = await this.#find(query);
+    const place = suggestions.length === query.limit ? last : rest;
+    if (!place) return { suggestions, after: null };
+    const cursor = cursorBehind(query, place, suggestions.length);
+    return { suggestions, after: writeCursor(cursor, this.#scopeOf(query)) };
   }
 
   #queryOf(text: string, options: CompleteBookOptions): Query {
@@ -108,9 +118,12 @@ export class Pages<Payload> {
     if (!isEdited) return exact;
     const keys = new Set(exact.suggestions.map(({ key }) => key));
     const after = edit > 0 ? { rank, member, edit } : { rank: '', member: '', edit };
-    const all = await this.#edited(tokens, left, after);
-    const edited = resultOf(all.filter(({ suggestion: { key } }) => !keys.has(key)));
-    return { suggestions: [...exact.suggestions, ...edited.suggestions], last: edited.last ?? exact.last };
+    const edited = await this.#edited({ tokens, limit: left, after, keys });
+    return {
+      suggestions: [...exact.suggestions, ...edited.suggestions],
+      last: edited.last ?? exact.last,
+      rest: edited.rest,
+    };
   }
 
   async #exact(query: {
@@ -145,30 +158,39 @@ export class Pages<Payload> {
     }
   }
 
-  async #edited(
-    tokens: readonly string[],
-    limit: number,
-    after: { rank: string; member: string; edit: Edit },
-  ): Promise<Found<Payload>[]> {
-    let { rank: afterRank, member: afterMember } = after;
-    let isOfLast = after.edit === 2 ? '1' : '0';
-    const keys = new Set<string>();
+  /** @param query `keys`: of entries that are not told of, and grows by those that are */
+  async #edited({
+    tokens,
+    limit,
+    after,
+    keys,
+  }: {
+    tokens: readonly string[];
+    limit: number;
+    after: Place;
+    keys: Set<string>;
+  }): Promise<Result<Payload>> {
+    let place: Place | undefined = after;
     const found: Found<Payload>[] = [];
-    for (;;) {
+    for (let calls = 0; place && found.length < limit && calls < MOST_FUZZY_CALLS; calls += 1) {
       const left = limit - found.length;
+      const { rank: afterRank, member: afterMember } = place;
+      const isOfLast = place.edit === 2 ? '1' : '0';
       const args = { halfLifeMs: this.#halfLifeMs, limit: left, afterRank, afterMember, isOfLast, tokens };
       const reply = await this.#run(bookFuzzy, args);
-      const edited = reply[3] as number;
-      for (const one of this.#read(reply, tokens, (index) => (index < edited ? 1 : 2))) {
-        // Boosted between two calls, an entry may be in both.
+      const [edited, rest] = reply.slice(3) as [number, [isOfLast?: string, rank?: string, member?: string]];
+      const part = this.#read(reply, tokens, (index) => (index < edited ? 1 : 2));
+      for (const one of part) {
+        // With another score since the call before, an entry may be in both.
         if (keys.has(one.suggestion.key)) continue;
         keys.add(one.suggestion.key);
         found.push(one);
       }
-      const rest = reply[4] as string[];
-      if (rest.length === 0) return found;
-      [isOfLast = '0', afterRank = '', afterMember = ''] = rest;
+      const [isRestOfLast, rank = '', member = ''] = rest;
+      if (isRestOfLast !== undefined) place = { rank, member, edit: isRestOfLast === '1' ? 2 : 1 };
+      else place = part.length === left ? part.at(-1)!.found : undefined;
     }
+    return { ...resultOf(found), rest: place };
   }
 
   /** In the order of bytes. */
@@ -212,11 +234,11 @@ function resultOf<Payload>(all: readonly Found<Payload>[]): Result<Payload> {
   return { suggestions: all.map(({ suggestion }) => suggestion), last: all.at(-1)?.found };
 }
 
-/** Where the page after the last entry of a page begins. */
-function cursorBehind({ order, limit, cursor }: Query, { rank, member, edit }: FoundMember): Cursor {
+/** Where the page begins that comes behind a place, after one of so many entries. */
+function cursorBehind({ order, cursor }: Query, { rank, member, edit }: Place, entries: number): Cursor {
   if (order !== 'score') return ['a', `${member}\0`];
   const depth = cursor?.[0] === 's' ? cursor[4] : 0;
-  return ['s', rank, member, edit, depth + limit];
+  return ['s', rank, member, edit, depth + entries];
 }
 
 function pointsIn(token: string): number {
