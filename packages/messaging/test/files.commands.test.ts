@@ -59,11 +59,9 @@ test('send, for a path: one read to find what was left, then one script to look 
   const sender = channel.sender({ leaseMs: 60_000 });
   expect(await sentBy(channel, () => sender.send(path))).toMatchInlineSnapshot(`
 [
-  "hkeys {c}:files-listed",
-  "zrange {c}:files",
-  "hmget {c}:files-sent",
-  "zmscore {c}:files",
-  "hmget {c}:files-listed",
+  "hgetall {c}:files-listed",
+  "evalsha_ro files.left {c}:files {c}:files-sent",
+  "hget {c%%1}:file",
   "evalsha_ro files.path {c}:file-channel {c}:files {c}:files-listed {c}:files-sent",
   "hmget {c%%1}:file",
 ]

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { appendFileSync, renameSync, writeFileSync } from 'node:fs';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { crc32, gunzipSync, gzipSync } from 'node:zlib';
@@ -387,26 +387,6 @@ describe('gzip: true of a path', () => {
     });
     expect(steps).toBeGreaterThan(5);
   });
-
-  test.each(['is read then', 'is taken as soon as it is closed'])(
-    'that was rotated as well, after it had noted how far it sends, and %s',
-    async (how) => {
-      const channel = new Channel(redis);
-      const log = join(directory, 'rotated.log');
-      writeFileSync(log, lines(500));
-      const { client, signal } = dying((_, args) => args.includes('closed'));
-      const dead = channel.sender(quick, client).send(log, { gzip: true, signal });
-      await expect(dead).rejects.toThrow(DeathError);
-      appendFileSync(log, lines(5, 500));
-      renameSync(log, `${log}.1`);
-      writeFileSync(log, lines(1, 505));
-      const early = how === 'is read then' ? undefined : readAll(channel.receiver());
-      const sender = channel.sender(quick);
-      await sender.send(log, { gzip: true });
-      await sender.end();
-      expect(Object.values(await (early ?? readAll(channel.receiver())))).toEqual([lines(506)]);
-    },
-  );
 
   test('that has grown while another sender waits, and the one that it waits for dies at the end', async () => {
     const channel = new Channel(redis);

@@ -1,9 +1,10 @@
 /** Files that were left open by senders which died while another one of the same host was at work: it sees to them, whatever it does. */
-import { appendFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from '@jest/globals';
 import type { FileSender } from '@mortise/messaging';
-import { connect, until } from '@mortise/test-kit';
+import { connect, transcript, until } from '@mortise/test-kit';
+import * as scripts from '../src/scripts.gen.js';
 import { Channel, freshDirectory, lines, SMALL, textOf } from './files-fixture.js';
 
 const redis = connect();
@@ -27,6 +28,9 @@ beforeEach(async () => {
   await sender.send(join(directory, 'other.log'));
 });
 
+// Of its own, so that what waits on it holds nobody up.
+const waiting = connect();
+
 /** What another sender has begun, until it died; and was rotated then. */
 async function leave(text: string): Promise<void> {
   writeFileSync(log, text);
@@ -41,14 +45,20 @@ async function leave(text: string): Promise<void> {
   appendFileSync(`${log}.1`, 'the last line\n');
 }
 
-/** By their names, as they come. */
+/** By their names, as they come; what is aborted by the code of that. */
 function collect(): { readonly files: Map<string, string>; readonly stop: () => Promise<void> } {
   const files = new Map<string, string>();
   const ending = new AbortController();
   const reading = (async () => {
     for await (const file of channel.receiver().files({ signal: ending.signal })) {
-      files.set(file.name, await textOf(file));
-      await file.done();
+      try {
+        files.set(file.name, await textOf(file));
+        await file.done();
+      } catch (error) {
+        if (ending.signal.aborted) throw error;
+        files.set(file.name, (error as { code: string }).code);
+        await file.fail();
+      }
     }
   })();
   reading.catch(() => undefined);
@@ -99,6 +109,43 @@ test('by one that waits for room for something else', async () => {
   expect(collected.files.get('b')).toBe(lines(800));
 });
 
+test('by one that follows another log, also where it is gone: nobody stands at it', async () => {
+  const other = join(directory, 'followed.log');
+  writeFileSync(other, '1\n');
+  await leave('1\n');
+  unlinkSync(`${log}.1`);
+  const follow = new AbortController();
+  const following = sender.send(other, { follow: follow.signal });
+  const collected = collect();
+  await until('its being given up', () => collected.files.has('access.log'));
+  follow.abort();
+  await following;
+  await sender.received();
+  expect(collected.files.get('access.log')).toBe('ERR_FILE_ABORTED');
+  expect(collected.files.get('followed.log')).toBe('1\n');
+  await collected.stop();
+});
+
+test('by one that sends the directory into which it was moved', async () => {
+  const elsewhere = join(root, `elsewhere ${performance.now()}`);
+  mkdirSync(elsewhere);
+  await leave('1\n');
+  renameSync(`${log}.1`, join(elsewhere, 'z.log'));
+  // It fills the window, and nobody reads it yet.
+  writeFileSync(join(elsewhere, 'a.log'), lines(2_000));
+  const sending = sender.sendDirectory(elsewhere);
+  await until('its end', async () => {
+    const [key] = await redis.keys(`${channel.prefix}:messaging:{*%%2}:file:*`);
+    return key !== undefined && (await redis.hget(key, 'state')) !== 'open';
+  });
+  const collected = collect();
+  await sending;
+  await sender.received();
+  await collected.stop();
+  expect(collected.files.get('access.log')).toBe('1\nthe last line\n');
+  expect(collected.files.get('a.log')).toBe(lines(2_000));
+});
+
 test('not while whoever has begun it is alive', async () => {
   writeFileSync(log, '1\n');
   const follow = new AbortController();
@@ -115,4 +162,29 @@ test('not while whoever has begun it is alive', async () => {
   await received;
   await collected.stop();
   expect(collected.files.get('access.log')).toBe('1\n2\n');
+});
+
+test('and asks for none of what is listed that is of no path, however often it looks, nor for what was listed before', async () => {
+  const stop = new AbortController();
+  const collected = collect();
+  await sender.received();
+  await collected.stop();
+  for (const id of ['b', 'c', 'd']) await sender.send(Buffer.from(id), { name: id, id });
+  const received = sender.received({ signal: stop.signal });
+  received.catch(() => undefined);
+  const looks = async (): Promise<string[]> => {
+    const seen = await transcript(redis, { prefix: channel.prefix, scripts }, async () =>
+      waiting.blpop(`${channel.prefix}:nothing`, 0.5),
+    );
+    return seen
+      .map((line) => line.replaceAll(`messaging:{${channel.name}`, '{c'))
+      .filter((line) =>
+        /^(zrange \S+:files|hget \S+:file:\S+|hgetall .*|evalsha_ro files\.left .*)$/.test(line),
+      );
+  };
+  await looks();
+  const seen = await looks();
+  expect(seen.length).toBeGreaterThan(1);
+  expect(new Set(seen)).toEqual(new Set(['hgetall {c}:files-listed']));
+  stop.abort();
 });

@@ -73,3 +73,24 @@ test('that was sent by one which died before its name was kept, and is sent agai
   expect(await readAll(channel.receiver())).toEqual({ a: 'text' });
   expect(await files.numberOf('id')).toMatchObject({ name: 'a' });
 });
+
+test('that one has begun, and another one finishes under another name, keeps the name that receivers see', async () => {
+  const channel = new Channel(redis);
+  const stop = new AbortController();
+  const source = new PassThrough();
+  source.write('te');
+  const begun = channel
+    .sender({ lingerMs: 0 })
+    .send(source, { name: 'a', id: 'id', signal: stop.signal, onProgress: () => stop.abort() });
+  await expect(begun).rejects.toMatchObject({ name: 'AbortError' });
+  expect(await channel.sender().send(Buffer.from('text'), { name: 'b', id: 'id' })).toMatchObject({
+    name: 'a',
+    isDuplicate: false,
+    resumedAt: 2,
+  });
+  const files = new FileChannel(redis, channel.name, { prefix: channel.prefix });
+  expect(await files.numberOf('id')).toMatchObject({ name: 'a' });
+  await channel.sender().end();
+  expect(await readAll(channel.receiver())).toEqual({ a: 'text' });
+  expect(await files.numberOf('id')).toMatchObject({ name: 'a' });
+});

@@ -1,5 +1,5 @@
 /** The list of a channel, for its sender: puts files on it, and waits for what the list has to do with. */
-import { encodeName } from '@mortise/redis';
+import { decodeName, encodeName } from '@mortise/redis';
 import { ChannelEndedError, ReceiversDifferError } from '../errors.js';
 import { filesOpen, filesShrink } from '../scripts.gen.js';
 import { FILE_WAITS } from '../telemetry/metrics.js';
@@ -18,6 +18,8 @@ import type { Settling } from './settling.js';
 const FOR_BUDGET = { 'mortise.messaging.room': 'budget' };
 
 export interface Listed extends FileId {
+  /** That receivers see: of who has listed it. */
+  readonly name: string;
   /** Those who are not done with it. */
   readonly receivers: readonly string[];
   /** Bytes of the budget. */
@@ -39,20 +41,22 @@ export class ChannelList {
     this.#sent = sent;
   }
 
-  /** Lists a file, when there is room for it. Undefined when its path has another record by now, or it was aborted. One script. Throws as `FileSender.send`. */
+  /**
+   * Lists a file, when there is room for it. Undefined when its path has another record by now, or it was aborted; with `isNow` also when there is no room.
+   * One script. Throws as `FileSender.send`.
+   */
   async add(
     { id, name, fileId, reserve, path }: WantedFile,
     signal: AbortSignal | undefined,
+    isNow = false,
   ): Promise<Listed | undefined> {
     const { redis, channel, channelKeys, hub } = this.#context;
     const { receivers, budgetBytes, ttlMs } = this.#limits;
     const all = receivers.map(encodeName);
     let fullAt: number | undefined;
     const listed = await this.whileBlocked(async () => {
-      const [answer, epoch = '', number = 0, reserved = 0, listedId = '', ...undone] = (await filesOpen.run(
-        redis,
-        channelKeys,
-        {
+      const [answer, epoch = '', number = 0, reserved = 0, listedId = '', listedName, ...undone] =
+        (await filesOpen.run(redis, channelKeys, {
           publish: hub.publishCommand,
           id: encodeName(id),
           name: encodeName(name),
@@ -67,11 +71,11 @@ export class ChannelList {
           seen: path?.seen ?? '',
           record: path?.record ?? '',
           names: all,
-        },
-      )) as [string, string?, number?, number?, string?, ...string[]];
+        })) as [string, string?, number?, number?, string?, string?, ...string[]];
       if (answer === 'changed') return 'changed';
       if (answer === 'ended') throw new ChannelEndedError(channel);
       if (answer === 'differ') throw new ReceiversDifferError(channel);
+      if (answer === 'full' && isNow) return 'changed';
       if (answer === 'full') {
         fullAt ??= performance.now();
         return undefined;
@@ -79,7 +83,8 @@ export class ChannelList {
       if (fullAt !== undefined) {
         this.#context.tally?.record(FILE_WAITS, (performance.now() - fullAt) / 1_000, FOR_BUDGET);
       }
-      const file = { number, epoch, fileId: listedId };
+      const seen = listedName === undefined ? name : decodeName(listedName);
+      const file = { number, epoch, fileId: listedId, name: seen };
       if (answer === 'finished') return { ...file, receivers: [], reserved, isFinished: true };
       const left = receivers.filter((_, index) => undone.includes(all[index]!));
       if (left.length > 0) return { ...file, receivers: left, reserved, isFinished: false };
@@ -100,9 +105,9 @@ export class ChannelList {
    * caller's. One script.
    */
   async shrink(
-    { number, fileId, reserved }: Listed,
+    { number, fileId, name, reserved }: Listed,
     storedBytes: number,
-    { id, name, isNamed }: Pick<WantedFile, 'id' | 'name' | 'isNamed'>,
+    { id, isNamed }: Pick<WantedFile, 'id' | 'isNamed'>,
     sha256?: string,
   ): Promise<void> {
     const isKept = isNamed && sha256 !== undefined;

@@ -7,7 +7,7 @@ import { decodeName } from '@mortise/redis';
 import { readHead } from './file-state.js';
 import { FileWriter } from './file-writer.js';
 import type { FileId, FilesContext } from './files-context.js';
-import { entryOf } from './listed-file.js';
+import { listedEntries } from './listed-entries.js';
 import { resolveFileSenderOptions } from './options.js';
 import type { Settling } from './settling.js';
 
@@ -43,18 +43,14 @@ export class DiscardedFiles {
   }
 
   async discardAbandoned(silentMs: number, reason: string): Promise<number> {
-    const { redis, channelKeys, keys, channel } = this.#context;
-    const [found, [seconds]] = (await Promise.all([
-      redis.call('hgetall', [channelKeys.listed]),
-      redis.call('time', []),
-    ])) as [string[] | Record<string, string>, [string]];
-    const entries = Array.isArray(found)
-      ? Array.from({ length: found.length / 2 }, (_, index) => [found[2 * index]!, found[2 * index + 1]!])
-      : Object.entries(found);
+    const { redis, keys, channel } = this.#context;
+    const [entries, [seconds]] = await Promise.all([
+      listedEntries(this.#context),
+      redis.call('time', []) as Promise<[string]>,
+    ]);
     let discarded = 0;
     await Promise.all(
-      entries.map(async ([number, entry]) => {
-        const listed = entryOf(Number(number), entry!);
+      entries.map(async (listed) => {
         const { file } = keys.file(channel, listed.number, listed.fileId);
         const [state, lease] = (await redis.call('hmget', [file, 'state', 'lease'])) as [string?, string?];
         // A sender that was killed before it opened the file has left only the entry.

@@ -12,6 +12,7 @@ import { basename } from 'node:path';
 import type { RedisClient } from '@mortise/redis';
 import { encodeName, requireClient, requireInteger, requireName, WaiterHub } from '@mortise/redis';
 import { FileAbortedError } from '../errors.js';
+import { inTime } from '../in-time.js';
 import { MessagingKeys } from '../keys.js';
 import { Tally } from '../telemetry/tally.js';
 import { ChannelList } from './channel-list.js';
@@ -82,7 +83,7 @@ export class FileSender {
    * A path without an `id` is told by what it is, whatever its name: `host`, device, inode, birth, and what stands at the beginning and at the end of what was
    * sent of it. Sent whole, and as it was, it is a duplicate, which with `follow` is waited for until it grows. What it has grown by is sent as a file of its
    * own, from the byte on at which the one before has ended; what is truncated, or written anew, is sent from its beginning. Files that a sender of the same
-   * `host` has left open, and whose paths name something else now, are seen to first: sent on from where they were renamed to (the directory, or one below), or aborted. While a call lasts they are looked for again once in each lease, in the background; that aborts none.
+   * `host` has left open, and whose paths name something else now, are seen to first: sent on from where they were renamed to (the directory, or one below), or aborted. While a call lasts they are looked for again once in each lease, in the background; that aborts what it has not found twice.
    *
    * When the process dies, the file stays open, and `send` with the same source goes on. When the source fails, is
    * truncated or is not what was sent before, the file is aborted, receivers are told, and its id is free. When Redis has forgotten that the file was listed, or
@@ -154,11 +155,12 @@ export class FileSender {
   /**
    * No more files: receivers that are done with all that were sent come to an end. Files that are being sent are still
    * delivered. When all receivers are done with all files, nothing is left of the channel, but for what tells
-   * latecomers, for a minute, that it has ended. What a failover has forgotten is sent again before. Repeating it is safe. Three round
-   * trips. Throws ERR_FILE_FORGOTTEN, and then the channel goes on.
+   * latecomers, for a minute, that it has ended. What a failover has forgotten is sent again before, and what is seen to in the background is listed, for
+   * which its log has to be quiet for `quietMs` at most. Repeating it is safe. Three round trips. Throws ERR_FILE_FORGOTTEN, and then the channel goes on.
    */
   async end(): Promise<void> {
-    await this.#sent.whole(undefined);
+    do await this.#sent.whole(undefined);
+    while (await this.#paths.listed());
     await this.#settling.remove([], true);
   }
 
@@ -169,8 +171,11 @@ export class FileSender {
   async received({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
     const { redis, channelKeys } = this.#context;
     const isReceived = async (): Promise<true | undefined> => {
-      const isEmpty = (await redis.call('exists', [channelKeys.listed])) === 0;
-      return (isEmpty && (await this.#sent.look(signal))) || undefined;
+      do {
+        if ((await redis.call('exists', [channelKeys.listed])) !== 0) return undefined;
+        // What is about to be listed isn't yet.
+      } while (await inTime(this.#paths.listed(), Infinity, signal));
+      return (await this.#sent.look(signal)) || undefined;
     };
     await this.#paths.during(async () => this.#list.whileBlocked(isReceived, signal));
   }
@@ -196,7 +201,8 @@ export class FileSender {
     places?: readonly Path[],
   ): Promise<SentFile> {
     const { name, packing } = namesOf(options.name ?? last, options);
-    return this.#paths.during(async () => this.#paths.send(path, name, packing, options, places));
+    const send = async (): Promise<SentFile> => this.#paths.send(path, name, packing, options, places);
+    return this.#paths.during(send, places ?? [path]);
   }
 
   async #abort(id: string, reason: string, signal: AbortSignal | undefined): Promise<boolean> {

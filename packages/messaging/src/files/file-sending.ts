@@ -10,7 +10,6 @@ import { CHUNK_HEADER_BYTES } from './chunk.js';
 import { readHead } from './file-state.js';
 import { FileWriter } from './file-writer.js';
 import type { FileId, FilesContext } from './files-context.js';
-import { entryOf } from './listed-file.js';
 import type { FileSenderLimits, SendFileOptions } from './options.js';
 import { lookUp } from './path-records.js';
 import { PrefixCheck } from './prefix-check.js';
@@ -66,17 +65,22 @@ export class FileSending {
     this.#holder = holder;
   }
 
+  /** Lists a file that will be sent: whether it is. Waits for no room. */
+  async list(wanted: WantedFile, signal: AbortSignal | undefined): Promise<boolean> {
+    return (await this.#list.add(wanted, signal, true)) !== undefined;
+  }
+
   /**
    * Resolves when it is sent, or was; undefined when it has to be looked at again: its path has another record, an aborted file had
    * its id, or its path is not what was sent of it. Throws as `FileSender.send`.
    */
   async send(wanted: WantedFile, content: Content, stops: SendingStops): Promise<SentFile | undefined> {
-    const { name, id } = wanted;
+    const { id } = wanted;
     const { signal, failure } = stops;
     const stop = signal ? AbortSignal.any([signal, failure]) : failure;
     const listed = await this.#list.add(wanted, stop);
     if (!listed) return undefined;
-    const { number, epoch, fileId, receivers, reserved, isFinished } = listed;
+    const { name, number, epoch, fileId, receivers, reserved, isFinished } = listed;
     const file = { number, epoch, fileId };
     stops.onListed?.({ number, epoch });
     const sent = { name, id, ...file, bytes: 0, sha256: '', isDuplicate: true, resumedAt: 0 };
@@ -112,16 +116,14 @@ export class FileSending {
 
   /** Of a file that has ended. */
   async #isAborted(listed: Listed, wanted: WantedFile): Promise<boolean> {
-    const { redis, channel, channelKeys, keys } = this.#context;
+    const { redis, channel, keys } = this.#context;
     const { number, fileId } = listed;
     const head = await readHead(redis, keys.file(channel, number, fileId));
     if (head?.state === 'aborted') {
       await this.#list.free(listed);
     } else if (head) {
-      // Its reservation was raised when it was listed again; and it was sent under the name that it is listed by, whatever is wanted now.
-      const entry = (await redis.call('hget', [channelKeys.listed, number])) as string | null;
-      const named = { ...wanted, ...(entry !== null && { name: entryOf(number, entry).name }) };
-      await this.#list.shrink(listed, head.stored - head.freedBytes, named, head.detail);
+      // Its reservation was raised when it was listed again.
+      await this.#list.shrink(listed, head.stored - head.freedBytes, wanted, head.detail);
     }
     return head?.state === 'aborted';
   }

@@ -25,7 +25,7 @@
 --   record       what it is to be
 --   names...     the receivers, encoded
 -- RETURNS
---   { 'listed', epoch, number, bytes reserved, id of the file, who is not done... }, { 'finished', epoch, number }, { 'full' }, { 'ended' }, { 'differ' }: the
+--   { 'listed', epoch, number, bytes reserved, id of the file, its name, who is not done... }, { 'finished', epoch, number }, { 'full' }, { 'ended' }, { 'differ' }: the
 --   channel has other receivers, { 'changed' }: the path has another record, look again
 local head, files, listed, done, receivers, sent, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local publish, id, name, reserve, budget = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -120,7 +120,8 @@ if path ~= '' and record ~= seen then
 end
 redis.call('HSET', head, 'ttlMs', ttlMs)
 -- include files.keep.part.lua
-local reply = { 'listed', epoch, tonumber(number), tonumber(entry:match('^%d+')), entry:match('^%d+:%d+:%d+:[^:]*:([^:]*):') }
+local reserved, fileId, listedName = entry:match('^(%d+):%d+:%d+:[^:]*:([^:]*):(.*)$')
+local reply = { 'listed', epoch, tonumber(number), tonumber(reserved), fileId, listedName }
 local marks = {}
 for i = 1, #names do
   marks[i] = number .. ':' .. names[i]

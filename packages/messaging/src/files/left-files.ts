@@ -3,33 +3,23 @@
  * would go on with them, and receivers would wait for their ends. So whoever sends a path looks for them first: one that has another name where rotated logs
  * are is sent to its end from there, since its lines are older than those of the path; of any other the rest is gone, and it is aborted.
  *
- * A sender that lives long looks again in the background, once in each lease, while it sends or waits: who has died meanwhile is told by the lease only.
+ * A sender that lives long looks again in the background, once in each lease, while it sends or waits: who has died meanwhile is told by the lease only. What it does not find
+ * the next call may, which looks elsewhere; when there is none before the next look, it is aborted as well.
  *
  * A file whose path names it still is left to whoever sends that, and one of another host to that host. What becomes of a left file is no failure of the path
  * that is sent.
  */
-import { decodeName } from '@mortise/redis';
 import { FileAbortedError, FileLeaseLostError, SourceChangedError } from '../errors.js';
 import type { FilesContext } from './files-context.js';
-import type { ListedEntry } from './listed-file.js';
-import { entryOf } from './listed-file.js';
-import type { PathRecord } from './path-records.js';
-import { identityIn, keyIn, parse } from './path-records.js';
+import type { OpenPathFile } from './open-paths.js';
+import { OpenPaths } from './open-paths.js';
+import { identityIn } from './path-records.js';
 import type { Path } from './paths.js';
 import { pathOf, pathText } from './paths.js';
 import { findRenamed, identityAt } from './renamed-paths.js';
 
 /** Beyond the lease of a writer: who has one still is alive. */
 const SPARE_MS = 500;
-
-export interface LeftFile {
-  /** Under which it is recorded. */
-  readonly key: string;
-  readonly record: PathRecord;
-  /** As it is stored. */
-  readonly stored: string;
-  readonly listed: ListedEntry;
-}
 
 /** The path that is sent; in the background none. */
 export interface Sought {
@@ -39,38 +29,48 @@ export interface Sought {
   readonly places: readonly Path[];
 }
 
+export interface SendOnStops {
+  readonly signal?: AbortSignal;
+  /** Of the path, when that is followed. */
+  readonly follow?: AbortSignal;
+  /** Ends who waits for the lease. */
+  readonly waiting: AbortSignal;
+  /** Called when nothing more of it will be listed. */
+  readonly onLast?: (() => void) | undefined;
+}
+
 export interface LeftFileSteps {
   /** This sender is at it. */
   readonly isRunning: (id: string) => boolean;
-  /** Sends the rest; with `follow`, of the path that is followed. `waiting` ends who waits for the lease. */
-  readonly sendOn: (
-    file: LeftFile,
-    path: Path,
-    stops: { readonly signal?: AbortSignal; readonly follow?: AbortSignal; readonly waiting: AbortSignal },
-  ) => Promise<unknown>;
+  /** Sends the rest, from where the file is. */
+  readonly sendOn: (file: OpenPathFile, at: Path, stops: SendOnStops) => Promise<unknown>;
   readonly abort: (id: string, reason: string, waiting: AbortSignal) => Promise<unknown>;
 }
 
 export class LeftFiles {
   readonly #context: FilesContext;
-  readonly #host: string;
+  readonly #open: OpenPaths;
   readonly #everyMs: number;
   readonly #steps: LeftFileSteps;
   /** Whose leases were waited for in vain. */
   readonly #alive = new Set<string>();
   /** Ids of those that are seen to in the background. */
   readonly #ending = new Set<string>();
+  /** Of these, what may still be listed. */
+  readonly #unlisted = new Set<Promise<void>>();
   #isDue = true;
   #lookedAt = performance.now();
-  #isLooking = false;
-  /** Calls that last, during which it looks again. */
-  #calls = 0;
+  #looking: Promise<void> | undefined;
+  /** Ids of those whose sources the look in the background before did not find. */
+  #missing = new Set<string>();
+  /** Calls that last, during which it looks again, also there. */
+  readonly #calls = new Set<{ readonly places: readonly Path[] }>();
   #timer: NodeJS.Timeout | undefined;
 
   /** @param everyMs between two looks in the background */
   constructor(context: FilesContext, host: string, everyMs: number, steps: LeftFileSteps) {
     this.#context = context;
-    this.#host = host;
+    this.#open = new OpenPaths(context, host);
     this.#everyMs = everyMs;
     this.#steps = steps;
   }
@@ -81,8 +81,8 @@ export class LeftFiles {
   }
 
   /**
-   * Once, and again after `expect`. Waits as long as the lease of a writer that may be dead. One command when nothing is listed; for files that were left
-   * two more round trips, and one for each. Throws the reason of the signal, and errors of the connection and the channel.
+   * Once, and again after `expect`. Waits as long as the lease of a writer that may be dead. As many commands as `OpenPaths.list`, and a round trip
+   * for each that was left. Throws the reason of the signal, and errors of the connection and the channel.
    */
   async look(sought: Sought, signal: AbortSignal | undefined): Promise<void> {
     if (!this.#isDue) return;
@@ -92,7 +92,7 @@ export class LeftFiles {
       for (const file of await this.#left()) {
         const waitMs = await this.#leaseMs(file);
         if (waitMs === undefined) continue;
-        if (waitMs > 0 && this.#alive.has(file.record.id)) this.#isDue = true;
+        if (waitMs > 0 && this.#alive.has(file.id)) this.#isDue = true;
         else await this.#end(file, sought, waitMs, signal);
       }
     } catch (error) {
@@ -101,27 +101,38 @@ export class LeftFiles {
     }
   }
 
-  /** What `call` resolves to; meanwhile it looks again when it is time. What that begins, it ends, also when the call is over. */
-  async during<Result>(call: () => Promise<Result>): Promise<Result> {
-    this.#calls += 1;
+  /**
+   * What `call` resolves to; meanwhile it looks again when it is time, also in `places`. What that begins, it ends, also when the call is over.
+   */
+  async during<Result>(call: () => Promise<Result>, places: readonly Path[] = []): Promise<Result> {
+    const lasting = { places };
+    this.#calls.add(lasting);
     this.#lookLater();
     try {
       return await call();
     } finally {
-      this.#calls -= 1;
-      if (this.#calls === 0) {
+      this.#calls.delete(lasting);
+      if (this.#calls.size === 0) {
         clearTimeout(this.#timer);
         this.#timer = undefined;
       }
     }
   }
 
+  /** Resolves when all is listed that was begun in the background; false when there was nothing. */
+  async listed(): Promise<boolean> {
+    if (!this.#looking && this.#unlisted.size === 0) return false;
+    await this.#looking;
+    await Promise.all(this.#unlisted);
+    return true;
+  }
+
   #lookLater(): void {
-    if (this.#calls === 0 || this.#timer || this.#isLooking) return;
+    if (this.#calls.size === 0 || this.#timer || this.#looking) return;
     const waitMs = this.#lookedAt + this.#everyMs - performance.now();
     // At once, so that calls which are short don't put it off.
     if (waitMs <= 0) {
-      void this.#lookAgain();
+      this.#looking = this.#lookAgain();
       return;
     }
     this.#timer = setTimeout(() => {
@@ -134,39 +145,57 @@ export class LeftFiles {
 
   /** Waits for no lease: who has one is alive, as far as is known. An error is the call's as well, or another look tells. */
   async #lookAgain(): Promise<void> {
-    this.#isLooking = true;
     this.#lookedAt = performance.now();
     try {
-      for (const file of await this.#left()) {
+      const left = await this.#left();
+      const ids = new Set(left.map(({ id }) => id));
+      this.#missing = new Set([...this.#missing].filter((id) => ids.has(id)));
+      for (const file of left) {
         if ((await this.#leaseMs(file)) === 0) this.#endMeanwhile(file);
       }
     } catch {
       // The connection, or the channel.
     } finally {
-      this.#isLooking = false;
+      this.#looking = undefined;
       this.#lookLater();
     }
   }
 
   /** One that waits for room keeps no other from being seen to, which may be the one that has the room. */
-  #endMeanwhile(file: LeftFile): void {
-    const { id } = file.record;
+  #endMeanwhile(file: OpenPathFile): void {
+    const { id } = file;
     if (this.#ending.has(id)) return;
     this.#ending.add(id);
-    this.#end(file, undefined, 0, undefined)
+    let onLast!: () => void;
+    const listed = new Promise<void>((resolve) => (onLast = resolve));
+    this.#unlisted.add(listed);
+    void listed.then(() => this.#unlisted.delete(listed));
+    this.#end(file, undefined, 0, undefined, onLast)
       // As for the look.
       .catch(() => undefined)
-      .finally(() => this.#ending.delete(id));
+      .finally(() => {
+        this.#ending.delete(id);
+        onLast();
+      });
   }
 
   async #end(
-    file: LeftFile,
+    file: OpenPathFile,
     sought: Sought | undefined,
     waitMs: number,
     signal: AbortSignal | undefined,
+    onLast?: () => void,
   ): Promise<void> {
-    const { id } = file.record;
-    const { path: sent, follow, places } = sought ?? { path: undefined, follow: undefined, places: [] };
+    const { id } = file;
+    const {
+      path: sent,
+      follow,
+      places,
+    } = sought ?? {
+      path: undefined,
+      follow: undefined,
+      places: [...this.#calls].flatMap((lasting) => lasting.places),
+    };
     if (this.#steps.isRunning(id)) return;
     const late = AbortSignal.timeout(waitMs + SPARE_MS);
     const waiting = signal ? AbortSignal.any([signal, late]) : late;
@@ -176,9 +205,11 @@ export class LeftFiles {
         identityIn(file.key),
         sent === undefined ? places : [sent, ...places],
       );
-      if (path === undefined && sought === undefined) {
+      const wasMissing = this.#missing.delete(id);
+      if (path === undefined && sought === undefined && !wasMissing) {
         // It may be where the next call looks, among the files of a directory say.
         this.#isDue = true;
+        this.#missing.add(id);
       } else if (path === undefined) {
         await this.#steps.abort(id, 'its source is gone, before all of it was sent', waiting);
       } else {
@@ -187,6 +218,7 @@ export class LeftFiles {
           ...(signal && { signal }),
           ...(isFollowed && { follow }),
           waiting,
+          onLast,
         });
       }
     } catch (error) {
@@ -198,41 +230,22 @@ export class LeftFiles {
     }
   }
 
-  async #left(): Promise<LeftFile[]> {
-    const { redis, channelKeys } = this.#context;
-    const numbers = ((await redis.call('hkeys', [channelKeys.listed])) as string[]).map(Number);
-    if (numbers.length === 0) return [];
-    const range = [Math.min(...numbers), Math.max(...numbers)];
-    const ids = (await redis.call('zrange', [channelKeys.files, ...range, 'BYSCORE'])) as string[];
-    const sentKeys = [...new Set(ids.map((id) => keyIn(decodeName(id))))].filter((key) => key !== undefined);
-    if (sentKeys.length === 0) return [];
-    const [records, scores, entries] = (await Promise.all([
-      redis.call('hmget', [channelKeys.sent, ...sentKeys]),
-      redis.call('zmscore', [channelKeys.files, ...ids]),
-      redis.call('hmget', [channelKeys.listed, ...numbers]),
-    ])) as [(string | null)[], (string | number | null)[], (string | null)[]];
-    const numberOf = new Map(ids.map((id, index) => [id, Number(scores[index])]));
-    const entryAt = new Map(numbers.map((number, index) => [number, entries[index]]));
-    const found = sentKeys.map((key, index): LeftFile | undefined => {
-      const stored = records[index];
-      if (stored == null) return undefined;
-      const record = parse(stored);
-      const number = numberOf.get(record.id);
-      const entry = number === undefined ? undefined : entryAt.get(number);
-      if (entry == null || record.host !== this.#host) return undefined;
-      return { key, record, stored, listed: entryOf(number!, entry) };
-    });
-    const left: LeftFile[] = [];
-    for (const file of found) {
-      if (!file) continue;
-      const named = await identityAt(pathOf(file.record.path));
-      if (named !== identityIn(file.key)) left.push(file);
+  async #left(): Promise<OpenPathFile[]> {
+    const left: OpenPathFile[] = [];
+    for (const file of await this.#open.list()) {
+      try {
+        const named = await identityAt(pathOf(file.record.path));
+        if (named !== identityIn(file.key)) left.push(file);
+      } catch {
+        // Who may look at it, or can later, will.
+        this.#isDue = true;
+      }
     }
-    return left.toSorted((a, b) => a.listed.number - b.listed.number);
+    return left;
   }
 
   /** What is left of the lease of who writes it; undefined when it is not open. */
-  async #leaseMs({ listed }: LeftFile): Promise<number | undefined> {
+  async #leaseMs({ listed }: OpenPathFile): Promise<number | undefined> {
     const { redis, channel, keys } = this.#context;
     const [[state, lease], [seconds]] = (await Promise.all([
       redis.call('hmget', [keys.file(channel, listed.number, listed.fileId).file, 'state', 'lease']),
@@ -253,7 +266,9 @@ function isOfFile(error: unknown): boolean {
   );
 }
 
-/** It could not be opened; errors of connections have other calls. */
-function isOfFileSystem({ syscall, code }: NodeJS.ErrnoException): boolean {
-  return code !== undefined && ['open', 'stat', 'lstat', 'fstat', 'scandir'].includes(syscall ?? '');
+/** Of connections, too, some errors are of `read`; the codes of these are others. */
+function isOfFileSystem({ syscall = '', code = '' }: NodeJS.ErrnoException): boolean {
+  if (syscall === 'read')
+    return ['EIO', 'ESTALE', 'EISDIR', 'EACCES', 'ENOMEM', 'EAGAIN', 'EINTR'].includes(code);
+  return code !== '' && ['open', 'stat', 'lstat', 'fstat', 'scandir'].includes(syscall);
 }

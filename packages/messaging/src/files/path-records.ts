@@ -29,6 +29,8 @@ export interface PathRecord {
   /** Who sends it, and under which name it was when it was listed, byte for byte. */
   readonly host: string;
   readonly path: string;
+  /** The file whose rest this one is, up to `from`; it may be open: this one was listed before it is ended, so that nobody forgets it. */
+  readonly before?: { readonly id: string; readonly from: number };
 }
 
 export interface KnownPath {
@@ -42,19 +44,21 @@ export interface KnownPath {
   readonly isSent: boolean;
 }
 
-/**
- * What a path is known by: the identities of hosts that are copies of one machine are the same for files that were copied. Begins with a hash of the name of the
- * host, which may be long.
- */
+/** What the keys of the paths of a host begin with: a hash of its name, which may be long. */
+export function hostKey(host: string): string {
+  return createHash('sha256').update(host).digest('hex').slice(0, HOST_CHARACTERS);
+}
+
+/** What a path is known by: the identities of hosts that are copies of one machine are the same for files that were copied. */
 export function pathKey(host: string, identity: string): string {
-  return `${createHash('sha256').update(host).digest('hex').slice(0, HOST_CHARACTERS)}-${identity}`;
+  return `${hostKey(host)}-${identity}`;
 }
 
 export function newId(key: string): string {
   return `${key}:${drawn()}`;
 }
 
-/** What the path is known by, of which an id says that it was made for one. */
+/** What the path is known by, of an id that was made for one. */
 export function keyIn(id: string): string | undefined {
   return /^([\da-f]{12}-\d+-\d+-\d+):[\w-]{12}$/.exec(id)?.[1];
 }
@@ -66,24 +70,26 @@ export function identityIn(key: string): string {
 
 export function format({ id, ...record }: PathRecord): string {
   const { headBytes, tailBytes, hash } = record.print;
-  const { from, to, packing, host, path } = record;
-  return `${id} ${JSON.stringify([from, to ?? null, headBytes, tailBytes, hash, packing, host, path])}`;
+  const { from, to, packing, host, path, before } = record;
+  const of = before ? [before.id, before.from] : [];
+  return `${id} ${JSON.stringify([from, to ?? null, headBytes, tailBytes, hash, packing, host, path, ...of])}`;
 }
 
 export function parse(stored: string): PathRecord {
   const space = stored.indexOf(' ');
-  const [from, to, headBytes, tailBytes, hash, packing, host, path] = JSON.parse(stored.slice(space + 1)) as [
-    number,
-    number | null,
-    number,
-    number,
-    string,
-    Packing,
-    string,
-    string,
-  ];
-  const print = { headBytes, tailBytes, hash };
-  return { id: stored.slice(0, space), from, ...(to !== null && { to }), print, packing, host, path };
+  const [from, to, headBytes, tailBytes, hash, packing, host, path, beforeId, beforeFrom] = JSON.parse(
+    stored.slice(space + 1),
+  ) as [number, number | null, number, number, string, Packing, string, string, string?, number?];
+  return {
+    id: stored.slice(0, space),
+    from,
+    ...(to !== null && { to }),
+    print: { headBytes, tailBytes, hash },
+    packing,
+    host,
+    path,
+    ...(beforeId !== undefined && { before: { id: beforeId, from: beforeFrom! } }),
+  };
 }
 
 /** Undefined when nothing is known. One round trip, and another one for a file that is listed. */

@@ -1,24 +1,26 @@
 /** How a path is sent: as which file, by what the channel knows of it; and again, when Redis has forgotten it. */
 import { requireName } from '@mortise/redis';
 import type { FilesContext } from './files-context.js';
-import { FileAbortedError, FileForgottenError, SourceChangedError } from '../errors.js';
+import { ChannelEndedError, FileAbortedError, FileForgottenError, SourceChangedError } from '../errors.js';
 import { persist } from '../persist.js';
 import { CHUNK_HEADER_BYTES } from './chunk.js';
 import type { FileSending } from './file-sending.js';
 import { memberBytesFor } from './gzip-members.js';
 import { HeldPaths } from './held-paths.js';
-import type { LeftFile } from './left-files.js';
+import type { SendOnStops } from './left-files.js';
 import { LeftFiles } from './left-files.js';
 import { OpenedPath } from './opened-path.js';
 import type { Following } from './opened-path.js';
+import type { OpenPathFile } from './open-paths.js';
 import type { FileSenderLimits, SendFileOptions } from './options.js';
 import { packed } from './packing.js';
 import type { Packing } from './packing.js';
 import { partOf } from './path-parts.js';
+import { changes, openWhenThere } from './path-changes.js';
 import type { PathRecord } from './path-records.js';
-import { format, identityIn, lookUp, note, pathKey } from './path-records.js';
+import { format, identityIn, lookUp, newId, note, pathKey } from './path-records.js';
 import type { Path } from './paths.js';
-import { pathOf, pathText, renaming } from './paths.js';
+import { pathOf, pathText } from './paths.js';
 import { findRenamed } from './renamed-paths.js';
 import type { RunningSends } from './running-sends.js';
 import type { SentFile } from './sent-file.js';
@@ -29,7 +31,15 @@ type PathOptions = Pick<SendFileOptions, 'follow' | 'signal' | 'onListed' | 'onP
   readonly waiting?: AbortSignal;
   /** A sender that is gone has left it, and its path is not followed. */
   readonly isLeft?: boolean;
+  /** Called when it is listed, and nothing will be that it has grown by. */
+  readonly onLast?: (() => void) | undefined;
 };
+
+/** Where a file is, and the path under which it is recorded: another one, when it was renamed. */
+interface Place {
+  readonly at: Path;
+  readonly path: Path;
+}
 
 /** The file that a path, or a part of it, is sent as. */
 interface PartFile {
@@ -40,6 +50,8 @@ interface PartFile {
   readonly to: number;
   /** Of a path that is told by what it is, and not by an id of the caller's. */
   readonly known?: { readonly key: string; readonly seen: string; readonly record: PathRecord };
+  /** Of a path that is recorded as the file behind this one: what it is known by. */
+  readonly endOf?: string;
 }
 
 /** Of a file that is followed until it is quiet, or its sending is stopped. */
@@ -78,9 +90,14 @@ export class PathSending {
     });
   }
 
-  /** What `call` resolves to; sees to files that were left meanwhile. */
-  async during<Result>(call: () => Promise<Result>): Promise<Result> {
-    return this.#left.during(call);
+  /** What `call` resolves to; sees to files that were left meanwhile, also to those that are at `places` now. */
+  async during<Result>(call: () => Promise<Result>, places?: readonly Path[]): Promise<Result> {
+    return this.#left.during(call, places);
+  }
+
+  /** Resolves when all is listed of left files that are seen to in the background; false when there was none. */
+  async listed(): Promise<boolean> {
+    return this.#left.listed();
   }
 
   /** As `FileSender.send`; the id is the caller's, or undefined. `places`: of what else is sent, where a file that was left may be. */
@@ -98,7 +115,7 @@ export class PathSending {
     };
     const held = follow && id === undefined ? this.#held.take(path) : undefined;
     // Opened before: what is rotated from now on is not lost.
-    const opened = held ?? (await open(path, options, look));
+    const opened = held ?? (await openWhenThere(path, options, look));
     const kept: OpenedPath[] = [];
     try {
       await look();
@@ -107,7 +124,7 @@ export class PathSending {
         await opened.look();
         const sent =
           id === undefined
-            ? await this.#sendKnown(opened, path, name, packing, options)
+            ? await this.#sendKnown(opened, { at: path, path }, name, packing, options)
             : await this.#sendPart(opened, path, { name, id, packing, from: 0, to: Infinity }, options);
         if (sent && sent !== 'more') {
           kept.push(...opened.takeNext());
@@ -130,7 +147,7 @@ export class PathSending {
 
   async #sendKnown(
     opened: OpenedPath,
-    path: Path,
+    { at, path }: Place,
     name: string,
     packing: Packing,
     options: PathOptions,
@@ -145,7 +162,7 @@ export class PathSending {
     const { id, from, to } = record;
     const part = { name, id, packing, from, to: Infinity, known: { key, seen, record } };
     if (!isSent) {
-      const sent = await this.#sendPart(opened, path, part, options);
+      const sent = await this.#sendPart(opened, at, part, options);
       if (sent === 'more' || !sent?.isDuplicate) return sent;
       // Another sender has ended it meanwhile, or it was gone from Redis, and still listed, when it was looked up.
       const mayGoOn = (await this.#isLonger(opened, part)) || (await changes(opened, options, quietMs));
@@ -164,7 +181,7 @@ export class PathSending {
       isDuplicate: true,
       resumedAt: 0,
     };
-    this.#sent.add(sent, this.#again(path, { ...part, to: to! }));
+    this.#sent.add(sent, this.#again(at, { ...part, to: to! }));
     return sent;
   }
 
@@ -177,11 +194,11 @@ export class PathSending {
   /** `more`: it was sent as far as was noted before, and what the path has grown by is another file. */
   async #sendPart(
     opened: OpenedPath,
-    path: Path,
+    at: Path,
     part: PartFile,
-    { follow, isLeft = false, ...stops }: PathOptions,
+    { follow, isLeft = false, onLast, ...stops }: PathOptions,
   ): Promise<SentFile | 'more' | undefined> {
-    const { name, id, packing, from, to, known } = part;
+    const { name, id, packing, from, to, known, endOf } = part;
     const { windowBytes, chunkBytes, quietMs } = this.#limits;
     const sizeBytes = Math.min(opened.size, to) - from;
     const following: Following = { follow, quietMs, isLeft };
@@ -194,7 +211,10 @@ export class PathSending {
         const ended = { ...record!, to: opened.position, print: opened.printRead() };
         await note(this.#context, known.key, ended);
       });
-    const plain = (): AsyncIterable<Buffer> => opened.read(from, to, name, following);
+    const plain = (): AsyncIterable<Buffer> => {
+      onLast?.();
+      return opened.read(from, to, name, following);
+    };
     // The last member depends on where the source has ended: noted before it is made, it is made again of the same bytes, whatever the path has grown by.
     const upToNoted = async function* (this: PathSending): AsyncGenerator<Buffer> {
       const found = known && (await persist(isWanted, async () => lookUp(this.#context, known.key)));
@@ -212,7 +232,7 @@ export class PathSending {
     const wanted = {
       name,
       id,
-      isNamed: known === undefined,
+      isNamed: known === undefined && endOf === undefined,
       fileId: drawn(),
       reserve: Math.min(
         windowBytes,
@@ -230,10 +250,10 @@ export class PathSending {
         if (!sent) return undefined;
         const isWhole = known !== undefined || !follow;
         const sentTo = known && !sent.isDuplicate ? opened.position : to;
-        this.#sent.add(sent, isWhole ? this.#again(path, { ...part, to: sentTo }) : undefined);
+        this.#sent.add(sent, isWhole ? this.#again(at, { ...part, to: sentTo }) : undefined);
         return noted !== undefined && (follow || opened.size > noted) ? 'more' : sent;
       } catch (error) {
-        if (known) this.#left.expect();
+        if (known || endOf !== undefined) this.#left.expect();
         if (!(error instanceof FileForgottenError) || this.#sent.hasTold(error)) throw error;
         if (!known) continue;
         // The record may be forgotten as well; and another sender may have gone on.
@@ -248,8 +268,8 @@ export class PathSending {
   /** The same bytes, under the same id. */
   #again(path: Path, part: PartFile): SendAgain {
     return async (stop) => {
-      const { known, name } = part;
-      const at = known ? await findRenamed(path, identityIn(known.key)) : path;
+      const { known, name, endOf = known?.key } = part;
+      const at = endOf === undefined ? path : await findRenamed(path, identityIn(endOf));
       if (at === undefined) throw new SourceChangedError(name, 'its path names another file');
       const opened = await OpenedPath.open(at);
       try {
@@ -271,12 +291,10 @@ export class PathSending {
   }
 
   /** What another process has begun, from where the file is now, until nothing more is written to it. */
-  async #sendOn(
-    { key, record, stored, listed }: LeftFile,
-    at: Path,
-    { follow, ...stops }: Pick<PathOptions, 'signal' | 'waiting' | 'follow'>,
-  ): Promise<void> {
-    const { id, from, to = from, packing, print } = record;
+  async #sendOn(file: OpenPathFile, at: Path, { follow, onLast, ...stops }: SendOnStops): Promise<void> {
+    const { id, key, record, stored, listed } = file;
+    const { from, to = from, packing, print, before } = record;
+    const { name } = listed;
     const path = pathOf(record.path);
     const opened = await OpenedPath.open(at, path);
     try {
@@ -284,20 +302,58 @@ export class PathSending {
         await this.#abort(id, 'its source was written anew', stops.waiting);
         return;
       }
-      const known = { key, seen: stored, record };
-      const part = { name: listed.name, id, packing, from, to: Infinity, known };
-      const following = follow ? { follow } : { follow: FOREVER, isLeft: true };
-      let sent = await this.#sendPart(opened, at, part, { ...stops, ...following });
-      // The file that is finished is closed, so receivers may take it before it is looked up: then it has to be looked up again.
-      if (sent !== 'more') return;
-      while (sent === 'more' || sent === undefined) {
-        await opened.look();
-        sent = await this.#sendKnown(opened, at, listed.name, packing, { ...stops, ...following });
+      const finish = async (
+        end: { readonly id: string; readonly from: number },
+        upTo: number,
+      ): Promise<void> => {
+        const part = { id: end.id, from: end.from, to: upTo, name, packing, endOf: key };
+        await this.#sendPart(opened, at, part, stops);
+      };
+      if (id !== record.id) {
+        await finish(before!, from);
+        return;
       }
+      const options = { ...stops, onLast, ...(follow ? { follow } : { follow: FOREVER, isLeft: true }) };
+      if (await this.#listRest(opened, file, stops.signal)) {
+        await finish(record, to);
+      } else {
+        const part = { name, id, packing, from, to: Infinity, known: { key, seen: stored, record } };
+        const sent = await this.#sendPart(opened, at, part, options);
+        // Somebody else has it, or had: it is looked at again.
+        if (!sent) this.#left.expect();
+        if (sent !== 'more') return;
+      }
+      // What is finished is closed, so receivers may take it before it is looked up: then it has to be looked up again.
+      let sent: SentFile | 'more' | undefined;
+      do {
+        await opened.look();
+        sent = await this.#sendKnown(opened, { at, path }, name, packing, options);
+      } while (sent === 'more' || sent === undefined);
     } finally {
       if (follow) this.#held.hold(path, opened.takeNext(), follow);
       await opened.close();
     }
+  }
+
+  /**
+   * What a path has grown by since it was noted how far it is sent: listed before that file is ended, since nobody looks for it afterwards. Whether it is; where there is no room,
+   * it is listed afterwards. Takes its part of the budget when the first byte is sent: receivers stand at the file before, and make no room.
+   */
+  async #listRest(
+    opened: OpenedPath,
+    { id, key, record, stored, listed: { name } }: OpenPathFile,
+    signal: AbortSignal | undefined,
+  ): Promise<boolean> {
+    const { from, to, packing, host, path } = record;
+    if (packing === 'plain' || to === undefined || opened.size <= to) return false;
+    if (isGzip(name, packing) && !(await opened.hasMemberAt(to))) return false;
+    const rest = { id: newId(key), from: to, print: await opened.print(to), packing, host, path };
+    const place = { key, seen: stored, record: format({ ...rest, before: { id, from } }) };
+    const wanted = { name, id: rest.id, fileId: drawn(), reserve: 0, path: place };
+    return this.#sending.list(wanted, signal).catch((error: Error) => {
+      if (error instanceof ChannelEndedError) return false;
+      throw error;
+    });
   }
 }
 
@@ -309,41 +365,4 @@ export function storedBytesOf(sizeBytes: number, chunkBytes: number): number {
 /** The source, not only what is sent of it. */
 function isGzip(name: string, packing: Packing): boolean {
   return packing === 'gzip again' || (packing === 'plain' && name.endsWith('.gz'));
-}
-
-/** With `follow`, what was sent is waited for until it changes; false when it won't: the signal says so, or it was rotated. */
-async function changes(
-  opened: OpenedPath,
-  { follow, signal, isLeft = false }: PathOptions,
-  quietMs: number,
-): Promise<boolean> {
-  if (!follow) return false;
-  const stop = signal ? AbortSignal.any([follow, signal]) : follow;
-  while (!stop.aborted) {
-    const isLast = await opened.isDeserted({ follow, quietMs, isLeft });
-    if (await opened.hasChanged()) return true;
-    if (isLast) return false;
-    await opened.change(stop, quietMs);
-  }
-  signal?.throwIfAborted();
-  return false;
-}
-
-/** With `follow`, waits until something stands there; `look` sees to what stood there. */
-async function open(
-  path: Path,
-  { follow, signal }: PathOptions,
-  look: () => Promise<void>,
-): Promise<OpenedPath> {
-  for (;;) {
-    try {
-      return await OpenedPath.open(path);
-    } catch (error) {
-      const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-      if (!isMissing || !follow || follow.aborted) throw error;
-    }
-    await look();
-    await renaming(path, signal ? AbortSignal.any([follow, signal]) : follow);
-    signal?.throwIfAborted();
-  }
 }

@@ -3,6 +3,7 @@ import type { FileId } from './files-context.js';
 
 /** A file that was sent. */
 export interface SentFile {
+  /** That receivers see: of who has listed it first. */
   readonly name: string;
   readonly id: string;
   /** Its place among the files of the channel, from 1. */
