@@ -1,10 +1,12 @@
 /** Lines of blocks, however their bytes lie in blocks and whoever asks for them. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { Lines } from '../src/files/lines.js';
 import { wholeLines } from '../src/files/whole-lines.js';
 
-const MAX_LINE = 1_000;
+const MAX_LINE = 2_000;
 
 /** What a file does: behind each block before it is handed out. */
 class Blocks {
@@ -41,7 +43,7 @@ test('are those of the text, with the offsets behind them, whatever the blocks',
   const line = fc.oneof(
     fc.string({ maxLength: 30 }).map((text) => text.replaceAll('\n', '')),
     fc.string({ unit: 'grapheme', maxLength: 30 }).map((text) => text.replaceAll('\n', '')),
-    fc.constantFrom('', '\r', 'é', '😀', '\0'),
+    fc.constantFrom('', '\r', 'é', '😀', '\0', 'x'.repeat(1_022), 'y'.repeat(1_023), 'z'.repeat(1_500)),
   );
   const property = fc.asyncProperty(
     fc.array(line, { maxLength: 12 }),
@@ -78,6 +80,31 @@ test('are those of the text, with the offsets behind them, whatever the blocks',
   );
   await fc.assert(property, { numRuns: 500 });
 });
+
+test('keep no more of a block than the KiB around them', async () => {
+  const line = 'a line of so many characters that it is no copy';
+  const parts = Array.from({ length: 200 }, () => Buffer.from(`${line}\n`.repeat(10_000)));
+  const blocks = new Blocks(parts);
+  const kept: string[] = [];
+  const before = memory();
+  let number = 0;
+  for await (const one of new Lines(blocks.all(), blocks)) {
+    if (number % 10_000 === 5_000) kept.push(one);
+    number += 1;
+  }
+  expect(kept).toHaveLength(200);
+  // 200 blocks are 96 MB; 200 pieces of them 0.2.
+  expect(memory() - before).toBeLessThan(20_000_000);
+  expect(kept[199]).toBe(line);
+});
+
+/** Of this process, after all that can be collected was. */
+function memory(): number {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
 
 describe('calls side by side', () => {
   test('get lines in their order, over the ends of blocks', async () => {

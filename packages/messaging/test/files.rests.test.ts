@@ -9,7 +9,7 @@ import type { FileSender } from '@mortise/messaging';
 import type { RedisClient } from '@mortise/redis';
 import { connect, until } from '@mortise/test-kit';
 import { filesOpen, filesPath, filesRemove } from '../src/scripts.gen.js';
-import { Channel, freshDirectory, lines, readAll } from './files-fixture.js';
+import { Channel, freshDirectory, lines, readAll, textOf } from './files-fixture.js';
 import { DeathError, dieEverywhere, stepwise } from './stepwise-client.js';
 
 const redis = connect();
@@ -112,6 +112,36 @@ test.each(['access.log.1', 'access.log.2'])(
     expect(await readAll(channel.receiver())).toEqual({ 'access.log.gz': lines(506) });
   },
 );
+
+describe('that was listed by a sender which died before it ended what is in front, of a log that has its name back', () => {
+  beforeEach(async () => {
+    await leave();
+    const { client, signal } = dyingAtEnd(1);
+    const dead = channel.sender(QUICK, client).send(log, { gzip: true, signal });
+    await expect(dead).rejects.toThrow(DeathError);
+    renameSync(log, `${log}.new`);
+    renameSync(`${log}.1`, log);
+  });
+
+  test('comes behind that', async () => {
+    const reading = readAll(channel.receiver());
+    await channel.sender(QUICK).send(log, { gzip: true });
+    await channel.sender(QUICK).end();
+    expect(await reading).toEqual({ 'access.log.gz': lines(505) });
+  });
+
+  test('does not come, nor what is in front, when the log is written anew', async () => {
+    writeFileSync(log, lines(3, 900));
+    await channel.sender(QUICK).send(log, { gzip: true });
+    await channel.sender(QUICK).end();
+    const got: string[] = [];
+    for await (const file of channel.receiver().files()) {
+      got.push(await textOf(file).catch((error: { code?: string }) => error.code ?? 'no code'));
+      await file.fail();
+    }
+    expect(got).toEqual(['ERR_FILE_ABORTED', 'ERR_FILE_ABORTED', lines(3, 900)]);
+  });
+});
 
 test.each(['is read at the end', 'is read as soon as it is there'])(
   'whose sender dies at any of its steps comes once, when it %s',

@@ -57,7 +57,8 @@ export class LogAggregator {
 
   /**
    * Counts files as they come, some side by side, and says of each whether it is done or has failed; a failure is told to `onError` and ends that
-   * file only. Resolves when there are no more files, or the signal is aborted, and the files at work have stopped; rejects with what `files` rejects with, then too.
+   * file only. Resolves when there are no more files, or the signal is aborted, and the files at work have stopped; rejects with what `files` rejects with, which
+   * stops those as an abort does.
    */
   async run(
     files: AsyncIterable<LogFile>,
@@ -67,15 +68,21 @@ export class LogAggregator {
     }: { readonly signal?: AbortSignal; readonly onReport?: (report: FileReport) => void } = {},
   ): Promise<void> {
     const atWork = new Set<Promise<void>>();
+    const failure = new AbortController();
+    const ended = signal ? AbortSignal.any([signal, failure.signal]) : failure.signal;
     this.#isStopped = false;
     this.#forgetIn(0);
     try {
       for await (const file of files) {
-        const work = this.#settle(file, signal, onReport).finally(() => atWork.delete(work));
+        const work = this.#settle(file, ended, onReport).finally(() => atWork.delete(work));
         atWork.add(work);
         if (atWork.size >= this.#options.concurrency) await Promise.race(atWork);
         if (signal?.aborted) break;
       }
+    } catch (error) {
+      // Those at work come from there, too: one that is still written might not end for a day.
+      failure.abort(error);
+      throw error;
     } finally {
       await Promise.all(atWork);
     }
@@ -83,17 +90,17 @@ export class LogAggregator {
 
   async #settle(
     file: LogFile,
-    signal: AbortSignal | undefined,
+    signal: AbortSignal,
     onReport: ((report: FileReport) => void) | undefined,
   ): Promise<void> {
     try {
-      const report = await this.count(file, signal ? { signal } : {});
+      const report = await this.count(file, { signal });
       await this.#expectEnd(file, signal);
       await this.#persist(signal)(() => file.done());
       onReport?.(report);
     } catch (error) {
       // A worker that stops leaves the file to whoever comes next.
-      if (signal?.aborted) return;
+      if (signal.aborted) return;
       this.#options.onError(error);
       if (file.isGivenUp?.(error)) await this.#expectEnd(file, signal).catch(this.#options.onError);
       await file.fail(error).catch(this.#options.onError);

@@ -109,7 +109,7 @@ export class IncomingFile {
 
   /**
    * The lines without their line feeds, as UTF-8; also the last one, with or without a line feed. Acks, costs and throws as
-   * `blocks` with `wholeLines`. A line that is kept for longer may keep the text of its block in memory, as a part of that.
+   * `blocks` with `wholeLines`. A line that is kept for longer may keep the KiB around it in memory.
    */
   lines(options: Omit<ReadOptions, 'wholeLines'> = {}): AsyncIterableIterator<string> {
     return new Lines(this.blocks({ ...options, wholeLines: true }), this);

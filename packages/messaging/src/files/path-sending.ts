@@ -18,7 +18,7 @@ import type { Packing } from './packing.js';
 import { partOf } from './path-parts.js';
 import { changes, openWhenThere } from './path-changes.js';
 import type { PathRecord } from './path-records.js';
-import { format, identityIn, lookUp, newId, note, pathKey } from './path-records.js';
+import { format, identityIn, keyIn, lookUp, newId, note, pathKey } from './path-records.js';
 import type { Path } from './paths.js';
 import { pathOf, pathText } from './paths.js';
 import { findRenamed } from './renamed-paths.js';
@@ -154,6 +154,7 @@ export class PathSending {
   ): Promise<SentFile | 'more' | undefined> {
     const { host, quietMs } = this.#limits;
     const found = await lookUp(this.#context, pathKey(host, opened.identity));
+    if (found?.record.before) await this.#endBefore(opened, at, found.record, name, options.signal);
     const place = { packing, host, path: pathText(path), isGzip: isGzip(name, packing) };
     const { key, record, seen, isSent, abandoned } = await partOf(opened, found, place);
     if (abandoned !== undefined) {
@@ -183,6 +184,26 @@ export class PathSending {
     };
     this.#sent.add(sent, this.#again(at, { ...part, to: to! }));
     return sent;
+  }
+
+  /** The file that a rest was listed behind, when who listed that has died since: nobody else looks for it as long as the path names it. */
+  async #endBefore(
+    opened: OpenedPath,
+    at: Path,
+    { id, before, from, to = from, print, packing }: PathRecord,
+    name: string,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    if (!(await opened.hasPrint(print, to))) {
+      await this.#abort(before!.id, 'its source was truncated, or written anew', signal);
+      return;
+    }
+    const part = { id: before!.id, from: before!.from, to: from, name, packing, endOf: keyIn(id)! };
+    try {
+      await this.#sendPart(opened, at, part, { ...(signal && { signal }) });
+    } catch (error) {
+      if (!(error instanceof FileAbortedError)) throw error;
+    }
   }
 
   /** Whether there is more of a path than another sender has sent of it, for which this one has waited. */
