@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { RowCache } from '@mortise/cache';
+import { postgresOutboxSql } from '@mortise/cache/postgres';
 import { SqliteSource } from '@mortise/cache/sqlite';
 import { type PostgresServer, startPostgres } from '@mortise/postgres-server';
 import Database from 'libsql';
@@ -122,4 +123,34 @@ test('rows of PostgreSQL are shared by two workers, each loaded once', async () 
   await until('all rows', async () => (await rows.stats()).loaded === 500);
   const found = await rows.getMany(ids);
   expect([...found.values()].reduce((sum, { stock }) => sum + stock, 0)).toBe((500 * 501) / 2);
+});
+
+test('queries of PostgreSQL that hang leave connections for those that look for good rows, and for the outbox', async () => {
+  await using game = new Game();
+  await client.query('CREATE SCHEMA stuck');
+  await client.query(CREATE.replace('items', 'stuck.items'));
+  await client.query(`INSERT INTO stuck.items SELECT 'i' || n, n FROM generate_series(1, 1000) n`);
+  await client.query(postgresOutboxSql({ schema: 'stuck', table: 'items' }).install);
+  const variables = { DATABASE_URL: server.url, CACHE_TABLES: 'stuck.items', CACHE_OUTBOX: 'true' };
+  await game.startWorker(variables);
+  const rows = new RowCache<Item>(game.redis, 'stuck.items', { prefix: game.prefix });
+  const ids = Array.from({ length: 1_000 }, (_, index) => `i${index + 1}`);
+  await rows.scheduleAll(ids, { everyMs: 100 });
+  await until('all rows', async () => (await rows.stats()).loaded === 1_000);
+  const locker = new Client(server.url);
+  await locker.connect();
+  try {
+    await locker.query('BEGIN; LOCK TABLE stuck.items');
+    // Two batches, and beside each a query for some of its rows.
+    const connections = await until('four queries', async () => {
+      const found = await client.query<{ pid: number; waits: boolean }>(
+        `SELECT pid, wait_event_type = 'Lock' AS waits FROM pg_stat_activity WHERE application_name = 'mortise'`,
+      );
+      return found.rows.filter(({ waits }) => waits).length === 4 && found.rows;
+    });
+    // And the one over which the outbox is read.
+    expect(connections.length).toBe(5);
+  } finally {
+    await locker.end();
+  }
 });

@@ -81,7 +81,10 @@ export class CacheLoadResultError extends CodedError {
   }
 }
 
-/** A value, or its tags, cannot be stored: the codec or `tags` threw. From `set`; after a load it is reported, and the value returned. */
+/**
+ * A value, or its tags, cannot be stored: the codec or `tags` threw. From `set`; after a load it is reported, and the value returned.
+ * Reported as well when the codec cannot read what is stored, which is loaded anew then.
+ */
 export class CacheValueError extends CodedError {
   readonly code = 'ERR_CACHE_VALUE';
 
@@ -89,8 +92,9 @@ export class CacheValueError extends CodedError {
     readonly cache: string,
     readonly key: string,
     override readonly cause: unknown,
+    action: 'stored' | 'read' = 'stored',
   ) {
-    super(`cache "${cache}": the value of ${JSON.stringify(key)} cannot be stored: ${textOf(cause)}`);
+    super(`cache "${cache}": the value of ${JSON.stringify(key)} cannot be ${action}: ${textOf(cause)}`);
   }
 }
 
@@ -170,16 +174,23 @@ export class SqlClosedError extends CodedError {
   }
 }
 
-/** A `ChangeFeed` does not find the outbox of its source: `installOutbox` has not been called, nor its SQL been run. */
+/**
+ * A `ChangeFeed` does not find the outbox of its source: `installOutbox` has not been called, nor its SQL been run. Or the outbox does not hear
+ * of all changes, since the table has got heirs or has become a partition after that: then the feed goes on.
+ */
 export class SqlOutboxError extends CodedError {
   readonly code = 'ERR_SQL_OUTBOX';
 
   constructor(
     readonly table: string,
     readonly outbox: string,
+    /** The tables whose changes are missed; none when there is no outbox. */
+    readonly missed: readonly string[] = [],
   ) {
     super(
-      `table ${JSON.stringify(table)} has no outbox ${JSON.stringify(outbox)}: install it with installOutbox()`,
+      missed.length === 0
+        ? `table ${JSON.stringify(table)} has no outbox ${JSON.stringify(outbox)}: install it with installOutbox()`
+        : `outbox ${JSON.stringify(outbox)} of table ${JSON.stringify(table)} misses changes of ${missed.join(', ')}: run installOutbox() again`,
     );
   }
 }

@@ -21,6 +21,7 @@ export type {
   ScheduleAllOptions,
   ScheduleOptions,
 } from './options.js';
+export { maxQueriesOf } from './rows/max-queries.js';
 export type { RefresherStats } from './rows/refresher.js';
 export { Refresher } from './rows/refresher.js';
 export type { RowCacheStats } from './rows/row-cache.js';

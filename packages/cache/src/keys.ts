@@ -7,6 +7,8 @@
  * | `<prefix>:cache:{<table>}:packed` | HASH: pack → when it was loaded, how often, which rows, which have left it | refreshers, `schedule`, `unschedule`, `refresh`, change feeds | likewise |
  * | `<prefix>:cache:{<table>}:unloaded` | STRING: how many rows were never loaded | `schedule`, `unschedule`, refreshers | when all were, or likewise |
  * | `<prefix>:cache:{<table>}:failures` | HASH: row id → failed loads in a row | refreshers | a field with the next success, the key likewise |
+ * | `<prefix>:cache:{<table>}:suspects` | ZSET: id of a row whose last load failed → when it is due, in ms; while a refresher has it, the end of its lease | refreshers, `schedule`, `unschedule`, `refresh`, change feeds | with its last row, or likewise |
+ * | `<prefix>:cache:{<table>}:hung` | ZSET: likewise, of rows whose query took long although it was for them alone | likewise | likewise |
  * | `<prefix>:cache:{<table>}:source` | HASH: failures, end of the pause and size of the next batch of a source that is down | refreshers | when the source is back, or likewise |
  * | `<prefix>:cache:{<table>}:lease` | STRING: the end of the latest lease, when a claim wrote this, and how far rows were looked for that lie too far ahead | refreshers | `idleMs` after the last claim |
  * | `<prefix>:cache:{<table>}:row:<id>` | STRING: the row | refreshers | `keepMs`, at least 10 × `everyMs`, after it was last stored; at once by `unschedule` |
@@ -28,6 +30,8 @@ export class ShardKeys {
   readonly packed: string;
   readonly unloaded: string;
   readonly failures: string;
+  readonly suspects: string;
+  readonly hung: string;
   readonly source: string;
   readonly lease: string;
   readonly feed: string;
@@ -41,6 +45,8 @@ export class ShardKeys {
     this.packed = entity.key('packed');
     this.unloaded = entity.key('unloaded');
     this.failures = entity.key('failures');
+    this.suspects = entity.key('suspects');
+    this.hung = entity.key('hung');
     this.source = entity.key('source');
     this.lease = entity.key('lease');
     this.feed = entity.key('feed');

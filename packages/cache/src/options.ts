@@ -69,7 +69,7 @@ export interface ScheduleAllOptions extends ScheduleOptions {
 
 /** How a process refreshes; each may do it differently. */
 export interface RefresherOptions {
-  /** Batches of one table that this process loads at once, 1 to 100; up to four small ones of rows whose last load failed come on top. Default 2. */
+  /** Batches of one table that this process loads at once, 1 to 100; up to four small ones of rows whose last load failed come on top, and a small query beside each that takes unusually long. Default 2. */
   readonly concurrency?: number;
   /** Rows in one batch, 1 to 500. Default 250. */
   readonly batch?: number;

@@ -11,16 +11,18 @@ export const cacheClaim = new Script({
   source: "#!lua\n" +
     "-- Tells readers who found no usable value what to do for each entry: take what was stored meanwhile, load it under the\n" +
     "-- lease that they get, or wait for the one who has the lease. A lease that is older than the version of a tag of the entry\n" +
-    "-- is worth nothing, since what is loaded under it is not stored: it goes to the next who asks.\n" +
+    "-- is worth nothing, since what is loaded under it is not stored: it goes to the next who asks. One that rests behind a load that\n" +
+    "-- failed, which nobody has, goes to the next who has nothing to serve meanwhile.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   seq         STRING, the latest token; until a day after it\n" +
     "--   entries...  for each entry: its value (STRING, until it expires), its lease (STRING: the token, then the channels to wake,\n" +
-    "--               one a line; until leaseMs) and the tags that it is known to get (STRING: a token as their version)\n" +
+    "--               one a line, or a dash while it rests; until leaseMs or restMs) and the tags that it is known to get (STRING: a token as their version)\n" +
     "-- ARGV\n" +
     "--   leaseMs     ms\n" +
     "--   channel     where this process hears that an entry is loaded, or '' if it doesn't listen\n" +
-    "--   entries...  for each entry two: the first 8 bytes of the value that was read, or ''; the number of its tags\n" +
+    "--   entries...  for each entry three: the first 8 bytes of the value that was read, or ''; 1 if that is served meanwhile, else 0;\n" +
+    "--               the number of its tags\n" +
     "-- RETURNS\n" +
     "--   the server's time (ms); then two for each entry: 1 and a value that was not seen, or 2 and the token of the lease,\n" +
     "--   or 3 and, as text, for how long the lease of somebody else still runs (ms) and its token\n" +
@@ -43,20 +45,23 @@ export const cacheClaim = new Script({
     "\n" +
     "local replies = { now }\n" +
     "local key = 2\n" +
-    "for index = 3, #ARGV, 2 do\n" +
-    "  local value, lease, tags = KEYS[key], KEYS[key + 1], tonumber(ARGV[index + 1])\n" +
+    "for index = 3, #ARGV, 3 do\n" +
+    "  local value, lease, tags = KEYS[key], KEYS[key + 1], tonumber(ARGV[index + 2])\n" +
     "  local found = redis.call('GET', value)\n" +
     "  local isNew = found and string.sub(found, 1, 8) ~= ARGV[index]\n" +
     "  local held = not isNew and redis.call('GET', lease)\n" +
     "  local holder = held and string.match(held, '^[^\\n" +
     "]*')\n" +
-    "  local isVoid = false\n" +
+    "  local isResting = held and string.sub(held, #holder + 1) == '\\n" +
+    "-\\n" +
+    "'\n" +
+    "  local isVoid = isResting and ARGV[index + 1] == '0'\n" +
     "  for tag = key + 2, key + 1 + tags do\n" +
     "    local version = held and not isVoid and redis.call('GET', KEYS[tag])\n" +
     "    isVoid = isVoid or (version and tonumber(version) > tonumber(holder))\n" +
     "  end\n" +
     "  if held and not isVoid then\n" +
-    "    if channel ~= '' and #held < MAX_BYTES and not string.find(held, '\\n" +
+    "    if channel ~= '' and not isResting and #held < MAX_BYTES and not string.find(held, '\\n" +
     "' .. channel .. '\\n" +
     "', 1, true) then\n" +
     "      redis.call('APPEND', lease, channel .. '\\n" +
@@ -70,7 +75,7 @@ export const cacheClaim = new Script({
     "  else\n" +
     "    local token = nextToken()\n" +
     "    -- Who waits for the old lease waits for the new one from now on.\n" +
-    "    redis.call('SET', lease, token .. (held and string.sub(held, #holder + 1) or '\\n" +
+    "    redis.call('SET', lease, token .. (held and not isResting and string.sub(held, #holder + 1) or '\\n" +
     "'), 'PX', leaseMs)\n" +
     "    replies[#replies + 1] = 2\n" +
     "    replies[#replies + 1] = token\n" +
@@ -237,7 +242,7 @@ export const cacheStore = new Script({
   restArg: "entries",
   source: "#!lua\n" +
     "-- Stores entries: those that were loaded only while their lease holds and none of their tags was invalidated after it was\n" +
-    "-- given, others whatever the lease. Either way the lease ends, and who waited for it is woken.\n" +
+    "-- given, others whatever the lease. Either way the lease ends, or rests, and who waited for it is woken.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   seq         STRING, the latest token; until a day after it\n" +
@@ -249,7 +254,7 @@ export const cacheStore = new Script({
     "--   publish     PUBLISH or SPUBLISH\n" +
     "--   announces   1 if near tiers are told of changes by message\n" +
     "--   entries...  for each entry five: the token of its lease, or '' for one without; keepMs, or 0 to store nothing; restMs, for\n" +
-    "--               how long nobody gets the lease when nothing is stored; the body; the number of its tags\n" +
+    "--               how long nobody who has a value to serve gets the lease when nothing is stored; the body; the number of its tags\n" +
     "-- RETURNS\n" +
     "--   the server's time (ms), then for each entry 1 if it was stored, else 0\n" +
     "local seq, changes, heard = KEYS[1], KEYS[2], KEYS[3]\n" +
@@ -319,10 +324,12 @@ export const cacheStore = new Script({
     "    changed[#changed + 1] = value\n" +
     "  end\n" +
     "  if isHeld and held then\n" +
+    "    wake(value, lease, held)\n" +
     "    if not isStored and restMs > 0 then\n" +
-    "      redis.call('PEXPIRE', lease, restMs)\n" +
-    "    else\n" +
-    "      wake(value, lease, held)\n" +
+    "      -- Instead of channels: claim knows it by that.\n" +
+    "      redis.call('SET', lease, token .. '\\n" +
+    "-\\n" +
+    "', 'PX', restMs)\n" +
     "    end\n" +
     "  end\n" +
     "  replies[#replies + 1] = isStored and 1 or 0\n" +
@@ -353,7 +360,7 @@ export const cacheTime = new Script({
 export const changeFeedMark = new Script({
   name: "change-feed.mark",
   isReadOnly: false,
-  keys: ["due","rows","packs","packed","wake"],
+  keys: ["due","rows","packs","packed","suspects","hung","wake"],
   args: ["publish","idleMs"],
   restKey: "values",
   restArg: "ids",
@@ -368,6 +375,8 @@ export const changeFeedMark = new Script({
     "--   packs      ZSET pack -> when its rows are due, ms, or the end of their lease; until idle\n" +
     "--   packed     HASH pack -> when its rows were loaded (13 digits), ...; <pack>:left -> '\\n" +
     "' and the id of each that has left; until idle\n" +
+    "--   suspects   ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle\n" +
+    "--   hung       ZSET likewise, of rows whose query hangs; until idle\n" +
     "--   wake       channel of the refreshers that sleep; not a key\n" +
     "--   values...  STRING, the value of each row, in their order; until it expires\n" +
     "-- ARGV\n" +
@@ -376,7 +385,8 @@ export const changeFeedMark = new Script({
     "--   ids...     of the rows\n" +
     "-- RETURNS\n" +
     "--   for each row: 0 if it isn't scheduled, 1 if it is due, 2 if it is being loaded\n" +
-    "local due, rows, packs, packed, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
+    "local suspects, hung, wake = KEYS[5], KEYS[6], KEYS[7]\n" +
     "local publish, idleMs = ARGV[1], ARGV[2]\n" +
     "\n" +
     "local time = redis.call('TIME')\n" +
@@ -388,13 +398,23 @@ export const changeFeedMark = new Script({
     "  local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]\n" +
     "  isAwake = isAwake or (head and tonumber(head) <= now)\n" +
     "end\n" +
-    "local scores = redis.call('ZMSCORE', due, unpack(ARGV, 3))\n" +
+    "-- Rows whose last load failed lie apart, and stay there.\n" +
+    "local sets = redis.call('EXISTS', suspects, hung) > 0 and { due, suspects, hung } or { due }\n" +
+    "local scores = {}\n" +
+    "for index, set in ipairs(sets) do\n" +
+    "  scores[index] = redis.call('ZMSCORE', set, unpack(ARGV, 3))\n" +
+    "end\n" +
     "local states\n" +
     "-- Of packs: when they are due, and when they were loaded; '' if they are gone.\n" +
     "local packScores, loadedAts = {}, {}\n" +
     "local replies, marks, unpacked, left = {}, {}, {}, {}\n" +
-    "for index = 1, #scores do\n" +
-    "  local id, at = ARGV[index + 2], tonumber(scores[index] or nil)\n" +
+    "for index = 1, #scores[1] do\n" +
+    "  local id, at, setIndex = ARGV[index + 2], nil, 1\n" +
+    "  for each = 1, #sets do\n" +
+    "    if scores[each][index] then\n" +
+    "      at, setIndex = tonumber(scores[each][index]), each\n" +
+    "    end\n" +
+    "  end\n" +
     "  local pack, every\n" +
     "  if not at then\n" +
     "    states = states or redis.call('HMGET', rows, unpack(ARGV, 3))\n" +
@@ -413,10 +433,11 @@ export const changeFeedMark = new Script({
     "  else\n" +
     "    replies[index] = 1\n" +
     "    if at > now or at % 1 ~= 0 then\n" +
-    "      marks[#marks + 1] = nowText\n" +
-    "      marks[#marks + 1] = id\n" +
+    "      marks[setIndex] = marks[setIndex] or {}\n" +
+    "      table.insert(marks[setIndex], nowText)\n" +
+    "      table.insert(marks[setIndex], id)\n" +
     "      if pack then\n" +
-    "        local head = redis.call('GETRANGE', KEYS[index + 5], 0, 15)\n" +
+    "        local head = redis.call('GETRANGE', KEYS[index + 7], 0, 15)\n" +
     "        unpacked[#unpacked + 1] = id\n" +
     "        unpacked[#unpacked + 1] = loadedAts[pack] .. (#head == 16 and head or string.rep('0', 16)) .. every\n" +
     "        left[pack] = left[pack] or { '' }\n" +
@@ -433,8 +454,12 @@ export const changeFeedMark = new Script({
     "'))\n" +
     "  end\n" +
     "end\n" +
-    "if #marks > 0 then\n" +
-    "  redis.call('ZADD', due, unpack(marks))\n" +
+    "for index, marked in pairs(marks) do\n" +
+    "  redis.call('ZADD', sets[index], unpack(marked))\n" +
+    "  -- For those that failed they may sleep while others are due.\n" +
+    "  isAwake = isAwake and index == 1\n" +
+    "end\n" +
+    "if next(marks) then\n" +
     "  if #unpacked > 0 then\n" +
     "    redis.call('PEXPIRE', due, idleMs)\n" +
     "  end\n" +
@@ -501,22 +526,21 @@ export const changeFeedTake = new Script({
 export const refresherClaim = new Script({
   name: "refresher.claim",
   isReadOnly: false,
-  keys: ["due","rows","packs","packed","source","lease","failures"],
-  args: ["batch","leaseMs","idleMs","isTouching","maxBackoffMs","canRetry"],
+  keys: ["due","rows","packs","packed","source","lease","suspects","hung"],
+  args: ["batch","leaseMs","idleMs","isTouching","maxBackoffMs"],
   source: "#!lua\n" +
     "-- Takes rows that are due under a lease: until it ends, their score is its end, and nobody else gets them. The score is\n" +
     "-- the fencing token as well, so leases end at half a millisecond, where no due time lies, and each ends later than the last.\n" +
     "-- While the source is down, one claim in the time of a pause gets a few rows to find out whether it is back.\n" +
     "--\n" +
-    "-- Rows whose last load failed are taken apart from all others, so that one whose query hangs holds up only its like: a few together after\n" +
-    "-- the first failure, then each alone. Where they may not be taken, they are put off, so that they don't stand before others.\n" +
+    "-- Rows whose last load failed lie in sets of their own and have claims of their own (refresher.retry.lua). Here is only told when they are due.\n" +
     "--\n" +
     "-- A clock that runs back, as after a failover, leaves rows further ahead than they are ever planned; leases as well. When that is seen,\n" +
     "-- each claim looks at some rows and packs behind the last ones that were looked at, and makes due what is too far ahead, until a whole round\n" +
     "-- has found nothing. Once in a second some are looked at in any case: what the clock has been is known only from claims.\n" +
     "--\n" +
-    "-- Rows that were refreshed together are a pack, which is claimed as a whole; what has been due for longest comes first. A pack with\n" +
-    "-- more rows than may be taken is dissolved.\n" +
+    "-- Rows that were refreshed together are a pack, which is claimed as a whole; what has been due for longest comes first. But single rows stand\n" +
+    "-- back for a moment: beside a full pack there is no room, and they gather meanwhile. A pack with more rows than may be taken is dissolved, one in a claim.\n" +
     "--\n" +
     "-- KEYS\n" +
     "--   due           ZSET row id -> when it is due, ms, or the end of its lease; until idle\n" +
@@ -530,49 +554,51 @@ export const refresherClaim = new Script({
     "--   lease         STRING, the end of the latest lease; when a claim last wrote this; when rows were last looked at; 2 or 1 while a clock that has run\n" +
     "--                 back is made up for (0: not); where to look on in due and in packs (a score, '/', how many with it were looked at; '-': all were);\n" +
     "--                 the last lease of the clock of before; until idle\n" +
-    "--   failures      HASH row id -> failed loads in a row; until idle\n" +
+    "--   suspects      ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle\n" +
+    "--   hung          ZSET likewise, of rows whose query took long although it was for them alone; until idle\n" +
     "-- ARGV\n" +
     "--   batch         the most rows to take\n" +
     "--   leaseMs       ms\n" +
     "--   idleMs        ms until a schedule that nobody touches goes away\n" +
     "--   isTouching    '1': put that off, '0': leave it as it is\n" +
     "--   maxBackoffMs  ms, the longest pause of a row that failed\n" +
-    "--   canRetry      '1': rows whose last load failed may be taken\n" +
     "-- RETURNS\n" +
     "--   the end of the lease; now; when the row in the middle was due; for how long the first has been due; ms until the next\n" +
-    "--   row is due (-1: no further row); 1 if this finds out about the source; 1 if the last load of these rows failed; then the ids, and the\n" +
-    "--   state of each row (false: none); then four for each pack: its name, header, rows, and those that have left\n" +
+    "--   row is due (-1: no further row), until the next of the suspects is, and until the next of the hung is (-1: there is none); 1 if this finds\n" +
+    "--   out about the source; then the ids, and the state of each row (false: none); then four for each pack: its name, header, rows, and those that have left\n" +
     "local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
-    "local source, lease, failures = KEYS[5], KEYS[6], KEYS[7]\n" +
+    "local source, lease, suspects, hung = KEYS[5], KEYS[6], KEYS[7], KEYS[8]\n" +
     "local batch, leaseMs, idleMs = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]\n" +
-    "local isTouching, maxBackoffMs, canRetry = ARGV[4] == '1', tonumber(ARGV[5]), ARGV[6] == '1'\n" +
+    "local isTouching, maxBackoffMs = ARGV[4] == '1', tonumber(ARGV[5])\n" +
     "\n" +
     "-- Clocks of masters that differ by less are in order.\n" +
     "local SKEW_MS = 1000\n" +
     "-- Packs in one claim.\n" +
     "local MAX_PACKS = 8\n" +
-    "-- Rows together whose load failed once.\n" +
-    "local MAX_RETRIES = 16\n" +
-    "-- How long rows are put off that failed and may not be taken.\n" +
-    "local RETRY_MS = 250\n" +
+    "-- How long single rows stand back.\n" +
+    "local GATHER_MS = 25\n" +
     "-- How often rows are looked at that may lie too far ahead, and how many of them.\n" +
-    "local LOOK_MS, LOOK_ROWS, LOOK_PACKS = 1000, 100, 32\n" +
+    "local LOOK_MS, LOOK_ROWS, LOOK_PACKS, LOOK_FAILED = 1000, 100, 32, 500\n" +
     "\n" +
     "local time = redis.call('TIME')\n" +
     "local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)\n" +
     "local nowText = string.format('%d', now)\n" +
     "\n" +
-    "local down = redis.call('HMGET', source, 'opensAt', 'limit')\n" +
+    "-- All is well most of the time, and one command tells.\n" +
+    "local isWell = redis.call('EXISTS', source, suspects, hung) == 0\n" +
+    "local down = isWell and {} or redis.call('HMGET', source, 'opensAt', 'limit')\n" +
     "local limit, isProbe = batch, false\n" +
     "if down[1] then\n" +
     "  local opensIn = tonumber(down[1]) - now\n" +
     "  -- A pause that is longer than any is one that a clock of before has set.\n" +
     "  if opensIn > 0 and opensIn <= math.max(leaseMs, maxBackoffMs) + SKEW_MS then\n" +
-    "    return { '', nowText, nowText, 0, opensIn, 0, 0, {}, {}, {} }\n" +
+    "    return { '', nowText, nowText, 0, opensIn, -1, -1, 0, {}, {}, {} }\n" +
     "  end\n" +
     "  isProbe = true\n" +
     "  limit = math.min(limit, tonumber(down[2] or 1))\n" +
     "end\n" +
+    "\n" +
+    "local failing = isWell and {} or { suspects, hung }\n" +
     "\n" +
     "local last = redis.call('GET', lease)\n" +
     "local lastEnd, begin, rest = string.match(last or '', '^(%S+) (%d+)(.*)$')\n" +
@@ -608,20 +634,16 @@ export const refresherClaim = new Script({
     "    local known = redis.call('HMGET', states, unpack(members))\n" +
     "    local lastScore, same = found[#found], 0\n" +
     "    for index, member in ipairs(members) do\n" +
-    "      local at, dueAt = tonumber(found[2 * index]), now\n" +
+    "      local at = tonumber(found[2 * index])\n" +
     "      local isMoved\n" +
     "      if at % 1 ~= 0 then\n" +
     "        isMoved = at <= tonumber(bound) and at > now + leaseMs + SKEW_MS\n" +
     "      else\n" +
     "        isMoved = at > now + (tonumber(string.match(known[index] or '', every) or nil) or 0) + SKEW_MS\n" +
     "      end\n" +
-    "      if isMoved and set == due and redis.call('HEXISTS', failures, member) == 1 then\n" +
-    "        dueAt = math.min(at, now + math.floor(maxBackoffMs))\n" +
-    "        isMoved = dueAt < at\n" +
-    "      end\n" +
     "      if isMoved then\n" +
-    "        isAny = isAny or dueAt == now\n" +
-    "        redis.call('ZADD', set, string.format('%d', dueAt), member)\n" +
+    "        isAny = true\n" +
+    "        redis.call('ZADD', set, nowText, member)\n" +
     "      elseif found[2 * index] == lastScore then\n" +
     "        same = same + 1\n" +
     "      end\n" +
@@ -631,6 +653,19 @@ export const refresherClaim = new Script({
     "\n" +
     "  dueFrom = look(due, rows, dueFrom, isSearching and batch or LOOK_ROWS, '^' .. string.rep('.', 29) .. '(%d+)$')\n" +
     "  packsFrom = look(packs, packed, packsFrom, LOOK_PACKS, ' (%d+) ')\n" +
+    "  -- Rows that failed are as far ahead as a pause or a lease, however rarely they are refreshed.\n" +
+    "  local farthest = string.format('(%.1f', now + math.max(leaseMs, maxBackoffMs) + SKEW_MS)\n" +
+    "  for _, set in ipairs(failing) do\n" +
+    "    local found = redis.call('ZRANGE', set, farthest, '+inf', 'BYSCORE', 'LIMIT', 0, LOOK_FAILED, 'WITHSCORES')\n" +
+    "    for index = 1, #found, 2 do\n" +
+    "      local at = tonumber(found[index + 1])\n" +
+    "      if at % 1 == 0 then\n" +
+    "        redis.call('ZADD', set, string.format('%d', now + maxBackoffMs), found[index])\n" +
+    "      elseif at <= tonumber(bound) then\n" +
+    "        redis.call('ZADD', set, nowText, found[index])\n" +
+    "      end\n" +
+    "    end\n" +
+    "  end\n" +
     "  if isAny then\n" +
     "    search = '2'\n" +
     "  end\n" +
@@ -706,75 +741,32 @@ export const refresherClaim = new Script({
     "end\n" +
     "\n" +
     "local firstRow = headOf(due)\n" +
-    "local retries, isRetry = {}, false\n" +
-    "local function takeRetries()\n" +
-    "  for _, retry in ipairs(retries) do\n" +
-    "    local isAlone = retry.failed > 1\n" +
-    "    if #ids == 0 or not isAlone and #ids < math.min(limit, MAX_RETRIES) then\n" +
-    "      ids[#ids + 1] = retry.id\n" +
-    "      if isAlone then\n" +
-    "        break\n" +
-    "      end\n" +
-    "    end\n" +
-    "  end\n" +
-    "  isRetry, room = #ids > 0, 0\n" +
-    "end\n" +
-    "\n" +
     "local function takeRows()\n" +
-    "  retries = {}\n" +
     "  if room <= 0 or not (hasDissolved or (firstRow and tonumber(firstRow) <= now)) then\n" +
     "    return\n" +
     "  end\n" +
-    "  local hasFailures = redis.call('HLEN', failures) > 0\n" +
-    "  local count = hasFailures and batch or room\n" +
-    "  local found = redis.call('ZRANGE', due, '-inf', nowText, 'BYSCORE', 'LIMIT', 0, count)\n" +
-    "  if not hasFailures or #found == 0 then\n" +
-    "    ids = found\n" +
-    "    room = room - #ids\n" +
-    "    return\n" +
-    "  end\n" +
-    "  local putOff = {}\n" +
-    "  for index, failed in ipairs(redis.call('HMGET', failures, unpack(found))) do\n" +
-    "    if not failed then\n" +
-    "      if #ids < room then\n" +
-    "        ids[#ids + 1] = found[index]\n" +
-    "      end\n" +
-    "    elseif canRetry then\n" +
-    "      retries[#retries + 1] = { id = found[index], failed = tonumber(failed) }\n" +
-    "    else\n" +
-    "      putOff[#putOff + 1] = string.format('%d', now + RETRY_MS)\n" +
-    "      putOff[#putOff + 1] = found[index]\n" +
-    "    end\n" +
-    "  end\n" +
-    "  if #putOff > 0 then\n" +
-    "    redis.call('ZADD', due, unpack(putOff))\n" +
-    "  end\n" +
-    "  if #retries > 0 and #names == 0 and not isProbe then\n" +
-    "    ids = {}\n" +
-    "    takeRetries()\n" +
-    "  else\n" +
-    "    room = room - #ids\n" +
-    "  end\n" +
+    "  ids = redis.call('ZRANGE', due, '-inf', nowText, 'BYSCORE', 'LIMIT', 0, room)\n" +
+    "  room = room - #ids\n" +
     "end\n" +
     "\n" +
     "local duePacks = redis.call('ZRANGE', packs, '-inf', nowText, 'BYSCORE', 'LIMIT', 0, MAX_PACKS, 'WITHSCORES')\n" +
     "local firstPack = duePacks[2]\n" +
-    "local isRowFirst = firstRow and (not firstPack or tonumber(firstRow) < tonumber(firstPack))\n" +
+    "local isRowFirst = firstRow and (not firstPack or tonumber(firstRow) + GATHER_MS < tonumber(firstPack))\n" +
+    "if isProbe and firstRow and tonumber(firstRow) <= now then\n" +
+    "  -- It has no room for packs: what one was dissolved into comes before the next.\n" +
+    "  isRowFirst = true\n" +
+    "end\n" +
     "if isRowFirst then\n" +
     "  takeRows()\n" +
     "end\n" +
     "for index = 1, #duePacks, 2 do\n" +
-    "  if room <= 0 or not takePack(duePacks[index], duePacks[index + 1]) then\n" +
+    "  -- The rows of one that is dissolved are more than may be taken.\n" +
+    "  if room <= 0 or hasDissolved or not takePack(duePacks[index], duePacks[index + 1]) then\n" +
     "    break\n" +
     "  end\n" +
     "end\n" +
     "if not isRowFirst or (hasDissolved and #ids + #names == 0) then\n" +
     "  takeRows()\n" +
-    "end\n" +
-    "\n" +
-    "-- What failed before says less of the source than what did not.\n" +
-    "if isProbe and #ids + #names == 0 then\n" +
-    "  takeRetries()\n" +
     "end\n" +
     "\n" +
     "local token, middle, lateMs = '', nowText, 0\n" +
@@ -817,7 +809,7 @@ export const refresherClaim = new Script({
     "  end\n" +
     "end\n" +
     "if isTouching then\n" +
-    "  for _, key in ipairs({ due, rows, packs, packed }) do\n" +
+    "  for _, key in ipairs({ due, rows, packs, packed, unpack(failing) }) do\n" +
     "    redis.call('PEXPIRE', key, idleMs)\n" +
     "  end\n" +
     "end\n" +
@@ -831,14 +823,31 @@ export const refresherClaim = new Script({
     "    nextInMs = nextInMs < 0 and inMs or math.min(nextInMs, inMs)\n" +
     "  end\n" +
     "end\n" +
+    "local failingInMs = { -1, -1 }\n" +
+    "for index, set in ipairs(failing) do\n" +
+    "  local head = headOf(set)\n" +
+    "  failingInMs[index] = head and math.max(0, math.ceil(tonumber(head) - now)) or -1\n" +
+    "end\n" +
     "local states = #ids > 0 and redis.call('HMGET', rows, unpack(ids)) or {}\n" +
-    "return { token, nowText, middle, lateMs, nextInMs, isProbe and 1 or 0, isRetry and 1 or 0, ids, states, taken }\n",
+    "return {\n" +
+    "  token,\n" +
+    "  nowText,\n" +
+    "  middle,\n" +
+    "  lateMs,\n" +
+    "  nextInMs,\n" +
+    "  failingInMs[1],\n" +
+    "  failingInMs[2],\n" +
+    "  isProbe and 1 or 0,\n" +
+    "  ids,\n" +
+    "  states,\n" +
+    "  taken,\n" +
+    "}\n",
 } as const);
 
 export const refresherCommit = new Script({
   name: "refresher.commit",
   isReadOnly: false,
-  keys: ["due","rows","packs","packed","failures","source","unloaded","wake"],
+  keys: ["due","rows","packs","packed","failures","suspects","hung","source","unloaded","wake"],
   args: ["publish","lease","claimed","loaded","renewed","stored","checked","others","firsts","idAt","idleMs","keepMs","minBackoffMs","maxBackoffMs","phase","verdict","tombstone","tombstoneMs","packCount"],
   restKey: "values",
   restArg: "outcomes",
@@ -860,6 +869,8 @@ export const refresherCommit = new Script({
     "'; <pack>:left -> '\\n" +
     "' and the id of each that has left; until idle\n" +
     "--   failures      HASH row id -> failed loads in a row; until idle\n" +
+    "--   suspects      ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle\n" +
+    "--   hung          ZSET likewise, of rows whose query took long although it was for them alone; until idle\n" +
     "--   source        HASH, there while the source is down: failures, opensAt (ms), limit (rows); until idle\n" +
     "--   unloaded      STRING, the number of rows that were never loaded; until idle\n" +
     "--   wake          channel of the refreshers that sleep; not a key\n" +
@@ -887,17 +898,19 @@ export const refresherCommit = new Script({
     "--   tombstoneMs   ms until a row that stays gone is taken out\n" +
     "--   packCount     the number of packs\n" +
     "--   outcomes...   of the loaded rows: when each is due and its id; then the state of each; then the value of each that is stored.\n" +
-    "--                 Of each other row: its id; when it is due; its state; and '-' (it is gone), '!' (loading it failed), or '?'\n" +
-    "--                 (loading failed, which says nothing of this row).\n" +
+    "--                 Of each other row: its id; when it is due; its state; and '-' (it is gone), '!' (loading it failed), '~' (so it did, alone,\n" +
+    "--                 and that took long), or '?' (loading failed, which says nothing of this row).\n" +
     "--                 Of each pack: its name; when it is due ('': its lease goes on); its header ('': stays as it is); its rows ('': stay\n" +
     "--                 as they are; while the lease goes on, with heads that say that nobody knows the values); bytes of those that had left when it was claimed; the number of rows that this is the outcome of; renewed, stored,\n" +
     "--                 checked and others as above; ms between refreshes; whether any row stays (1, or 0); then the values and the other rows, as above.\n" +
     "--                 Of each new pack: its name; when it is due; its header; its rows; the number of packs that it is made of; these; the\n" +
     "--                 number of its rows; their ids\n" +
     "-- RETURNS\n" +
-    "--   ms until the first row of the shard is due (-1: there is none), and the number of rows whose lease held\n" +
-    "local due, rows, packs, packed, failures = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
-    "local source, unloaded, wake = KEYS[6], KEYS[7], KEYS[8]\n" +
+    "--   ms until the first row of the shard is due (-1: there is none), the number of rows whose lease held, and ms until the first of the suspects\n" +
+    "--   is due, and of the hung\n" +
+    "local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
+    "local failures, suspects, hung = KEYS[5], KEYS[6], KEYS[7]\n" +
+    "local source, unloaded, wake = KEYS[8], KEYS[9], KEYS[10]\n" +
     "local publish, lease, claimed, loaded = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])\n" +
     "local renewed, stored, checked = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])\n" +
     "local others, firsts, idAt = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])\n" +
@@ -905,7 +918,7 @@ export const refresherCommit = new Script({
     "local minBackoffMs, maxBackoffMs, phase = tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15])\n" +
     "local verdict, tombstone, tombstoneMs, packCount = ARGV[16], ARGV[17], tonumber(ARGV[18]), tonumber(ARGV[19])\n" +
     "\n" +
-    "local keys, outcomes = { unpack(KEYS, 9) }, { unpack(ARGV, 20) }\n" +
+    "local keys, outcomes = { unpack(KEYS, 11) }, { unpack(ARGV, 20) }\n" +
     "-- Of a state, and of the value: when it was loaded.\n" +
     "local EVERY, HEAD, LOADED_AT = 30, 16, 29\n" +
     "-- Steps of the golden ratio fill the unit interval evenly, however many they are.\n" +
@@ -915,7 +928,17 @@ export const refresherCommit = new Script({
     "local time = call('TIME')\n" +
     "local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)\n" +
     "\n" +
-    "local hasFailures = call('HLEN', failures) > 0\n" +
+    "local hasFailures = call('EXISTS', failures, suspects, hung) > 0\n" +
+    "-- Rows under this lease whose last load failed, which go on as all others until theirs fails again: id -> where they lay.\n" +
+    "local wereFailing = {}\n" +
+    "for _, set in ipairs(hasFailures and { suspects, hung } or {}) do\n" +
+    "  for _, id in ipairs(call('ZRANGE', set, lease, lease, 'BYSCORE')) do\n" +
+    "    wereFailing[id] = set\n" +
+    "    call('ZREM', set, id)\n" +
+    "    call('ZADD', due, lease, id)\n" +
+    "    call('PEXPIRE', due, idleMs)\n" +
+    "  end\n" +
+    "end\n" +
     "-- What comes next of the keys and the outcomes; rows that failed or are gone so far; whether all was as it was at the claim.\n" +
     "local keyAt, at, other, isWhole = 1, 1, 0, true\n" +
     "local held = loaded + others\n" +
@@ -965,7 +988,8 @@ export const refresherCommit = new Script({
     "    local id, dueAt, state, code, key = outcomes[at], outcomes[at + 1], outcomes[at + 2], outcomes[at + 3], keys[keyAt]\n" +
     "    keyAt, at, other = keyAt + 1, at + 4, other + 1\n" +
     "    if isHeld(key) then\n" +
-    "      if code == '!' then\n" +
+    "      local set = code == '?' and wereFailing[id] or code == '!' and suspects or code == '~' and hung or nil\n" +
+    "      if set and code ~= '?' then\n" +
     "        local failed, early = call('HINCRBY', failures, id, 1), (phase + other * GOLDEN) % 1\n" +
     "        local pause = (1 - early / 2) * min(maxBackoffMs, minBackoffMs * 2 ^ min(failed - 1, 60))\n" +
     "        dueAt = format('%d', now + max(1, pause))\n" +
@@ -995,9 +1019,14 @@ export const refresherCommit = new Script({
     "        call('ZREM', due, id)\n" +
     "        call('HDEL', rows, id)\n" +
     "        call('UNLINK', key)\n" +
-    "      elseif isPacked then\n" +
-    "        call('ZADD', due, dueAt, id)\n" +
-    "        call('HSET', rows, id, state)\n" +
+    "      elseif set or isPacked then\n" +
+    "        if set and not isPacked then\n" +
+    "          call('ZREM', due, id)\n" +
+    "        end\n" +
+    "        call('ZADD', set or due, dueAt, id)\n" +
+    "        if isPacked then\n" +
+    "          call('HSET', rows, id, state)\n" +
+    "        end\n" +
     "      else\n" +
     "        call('ZADD', due, 'XX', dueAt, id)\n" +
     "        if code == '-' then\n" +
@@ -1151,8 +1180,14 @@ export const refresherCommit = new Script({
     "if firsts > 0 and call('DECRBY', unloaded, firsts) <= 0 then\n" +
     "  call('UNLINK', unloaded)\n" +
     "end\n" +
+    "local failingInMs = { -1, -1 }\n" +
     "if hasFailures or other > 0 then\n" +
     "  call('PEXPIRE', failures, idleMs)\n" +
+    "  for index, set in ipairs({ suspects, hung }) do\n" +
+    "    call('PEXPIRE', set, idleMs)\n" +
+    "    local head = call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]\n" +
+    "    failingInMs[index] = head and max(0, math.ceil(tonumber(head) - now)) or -1\n" +
+    "  end\n" +
     "end\n" +
     "\n" +
     "if verdict == 'probe loaded' or verdict == 'back' then\n" +
@@ -1162,7 +1197,8 @@ export const refresherCommit = new Script({
     "    call('UNLINK', source)\n" +
     "    call(publish, wake, '*:')\n" +
     "  else\n" +
-    "    call('HSET', source, 'limit', limit, 'opensAt', 0)\n" +
+    "    -- What it answers it may answer once more, so the pauses begin anew.\n" +
+    "    call('HSET', source, 'limit', limit, 'opensAt', 0, 'failures', 1)\n" +
     "    call('PEXPIRE', source, idleMs)\n" +
     "  end\n" +
     "elseif verdict ~= 'none' then\n" +
@@ -1183,13 +1219,149 @@ export const refresherCommit = new Script({
     "    nextInMs = nextInMs < 0 and inMs or min(nextInMs, inMs)\n" +
     "  end\n" +
     "end\n" +
-    "return { nextInMs, held }\n",
+    "return { nextInMs, held, failingInMs[1], failingInMs[2] }\n",
+} as const);
+
+export const refresherRetry = new Script({
+  name: "refresher.retry",
+  isReadOnly: false,
+  keys: ["due","rows","packs","suspects","hung","source","lease","failures"],
+  args: ["batch","leaseMs","idleMs","maxBackoffMs","canHang"],
+  source: "#!lua\n" +
+    "-- Takes rows whose last load failed under a lease, as refresher.claim.lua does with all others. They are never taken together with\n" +
+    "-- those, so one whose query hangs holds up only its like. This is a search for the rows that hang:\n" +
+    "--\n" +
+    "--   load fails ──▶ suspects: a few together after the first failure, then each alone ──▶ loaded: no longer here\n" +
+    "--                                                     └── alone, and it took long ──▶ hung ──▶ loaded, or hung again\n" +
+    "--\n" +
+    "-- In both sets what has been due for longest comes first, and nothing changes when a row is due but a try of it. So before a row is tried that\n" +
+    "-- is due, each other one is tried once at most. Those that are known to hang are taken only where the caller has room for them; the\n" +
+    "-- rest of its room is for suspects, whatever hangs. A suspect that hangs costs that once or twice.\n" +
+    "--\n" +
+    "-- While the source is down, they find out about it only where no other row is due.\n" +
+    "--\n" +
+    "-- KEYS\n" +
+    "--   due           ZSET row id -> when it is due, ms, or the end of its lease; until idle\n" +
+    "--   rows          HASH row id -> when it was loaded (13 digits), head of its value (16), ms between refreshes; until idle\n" +
+    "--   packs         ZSET pack -> when its rows are due, ms, or the end of their lease; until idle\n" +
+    "--   suspects      ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle\n" +
+    "--   hung          ZSET likewise, of rows whose query took long although it was for them alone; until idle\n" +
+    "--   source        HASH, there while the source is down: failures, opensAt (ms), limit (rows); until idle\n" +
+    "--   lease         STRING, the end of the latest lease, and what refresher.claim.lua needs to know; until idle\n" +
+    "--   failures      HASH row id -> failed loads in a row; until idle\n" +
+    "-- ARGV\n" +
+    "--   batch         the most rows to take\n" +
+    "--   leaseMs       ms\n" +
+    "--   idleMs        ms until a schedule that nobody touches goes away\n" +
+    "--   maxBackoffMs  ms, the longest pause of the source\n" +
+    "--   canHang       '1': rows may be taken that are known to hang\n" +
+    "-- RETURNS\n" +
+    "--   the end of the lease; now; when the first row was due; for how long; ms until the next of the suspects is due, and until the next of the\n" +
+    "--   hung (-1: there is none); 1 if this finds out about the source; 1 if the row is known to hang; then the ids, and the state of each (false: none)\n" +
+    "local due, rows, packs, suspects, hung = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local source, lease, failures = KEYS[6], KEYS[7], KEYS[8]\n" +
+    "local batch, leaseMs, idleMs = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]\n" +
+    "local maxBackoffMs, canHang = tonumber(ARGV[4]), ARGV[5] == '1'\n" +
+    "\n" +
+    "-- Clocks of masters that differ by less are in order.\n" +
+    "local SKEW_MS = 1000\n" +
+    "-- Rows together whose load failed once, and of how many they are the first.\n" +
+    "local MAX_TOGETHER, LOOK_ROWS = 16, 64\n" +
+    "\n" +
+    "local time = redis.call('TIME')\n" +
+    "local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)\n" +
+    "local nowText = string.format('%d', now)\n" +
+    "\n" +
+    "local function inMsOf(set)\n" +
+    "  local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]\n" +
+    "  return head and math.max(0, math.ceil(tonumber(head) - now)) or -1\n" +
+    "end\n" +
+    "\n" +
+    "local down = redis.call('HMGET', source, 'opensAt', 'limit')\n" +
+    "local isProbe = down[1] and true or false\n" +
+    "if isProbe then\n" +
+    "  local opensIn = tonumber(down[1]) - now\n" +
+    "  if opensIn > 0 and opensIn <= math.max(leaseMs, maxBackoffMs) + SKEW_MS then\n" +
+    "    return { '', nowText, nowText, 0, opensIn, opensIn, 0, 0, {}, {} }\n" +
+    "  end\n" +
+    "  -- What failed before says less of the source than what did not. Whose claims find out about the source tell when these are due.\n" +
+    "  if inMsOf(due) == 0 or inMsOf(packs) == 0 then\n" +
+    "    return { '', nowText, nowText, 0, -1, -1, 0, 0, {}, {} }\n" +
+    "  end\n" +
+    "  batch = math.min(batch, tonumber(down[2] or 1))\n" +
+    "end\n" +
+    "\n" +
+    "local ids = {}\n" +
+    "local function takeHung()\n" +
+    "  ids = redis.call('ZRANGE', hung, '-inf', nowText, 'BYSCORE', 'LIMIT', 0, 1)\n" +
+    "  return #ids > 0\n" +
+    "end\n" +
+    "local function takeSuspects()\n" +
+    "  local found = redis.call('ZRANGE', suspects, '-inf', nowText, 'BYSCORE', 'LIMIT', 0, LOOK_ROWS)\n" +
+    "  if #found == 0 then\n" +
+    "    return false\n" +
+    "  end\n" +
+    "  local known = redis.call('HMGET', failures, unpack(found))\n" +
+    "  local isAlone = tonumber(known[1] or 1) > 1\n" +
+    "  for index, id in ipairs(found) do\n" +
+    "    if index == 1 or (not isAlone and #ids < math.min(batch, MAX_TOGETHER) and tonumber(known[index] or 1) == 1) then\n" +
+    "      ids[#ids + 1] = id\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return true\n" +
+    "end\n" +
+    "local isHung\n" +
+    "if isProbe then\n" +
+    "  -- A row that hangs anyway would say of a source that it is still down: only where there is no other, due now or later.\n" +
+    "  isHung = not takeSuspects() and canHang and redis.call('EXISTS', due, packs, suspects) == 0 and takeHung()\n" +
+    "else\n" +
+    "  isHung = canHang and takeHung()\n" +
+    "  if not isHung then\n" +
+    "    takeSuspects()\n" +
+    "  end\n" +
+    "end\n" +
+    "\n" +
+    "local token, first = '', now\n" +
+    "if #ids > 0 then\n" +
+    "  local set = isHung and hung or suspects\n" +
+    "  first = math.min(now, math.floor(tonumber(redis.call('ZSCORE', set, ids[1]))))\n" +
+    "  local last = redis.call('GET', lease)\n" +
+    "  -- When a claim was made last is not for this to write: others see by it that the clock has run back.\n" +
+    "  local lastEnd, rest = string.match(last or '', '^(%S+) (.*)$')\n" +
+    "  token = string.format('%.1f', math.max(now + leaseMs + 0.5, tonumber(lastEnd or 0) + 1))\n" +
+    "  local leased = {}\n" +
+    "  for index, id in ipairs(ids) do\n" +
+    "    leased[2 * index - 1], leased[2 * index] = token, id\n" +
+    "  end\n" +
+    "  redis.call('ZADD', set, 'XX', unpack(leased))\n" +
+    "  if lastEnd then\n" +
+    "    redis.call('SET', lease, token .. ' ' .. rest, 'KEEPTTL')\n" +
+    "  else\n" +
+    "    redis.call('SET', lease, token .. ' ' .. nowText, 'PX', idleMs)\n" +
+    "  end\n" +
+    "  if isProbe then\n" +
+    "    redis.call('HSET', source, 'opensAt', string.format('%d', now + leaseMs))\n" +
+    "  end\n" +
+    "end\n" +
+    "return {\n" +
+    "  token,\n" +
+    "  nowText,\n" +
+    "  string.format('%d', first),\n" +
+    "  now - first,\n" +
+    "  inMsOf(suspects),\n" +
+    "  -- Whoever claims the others tells.\n" +
+    "  isProbe and #ids == 0 and -1 or inMsOf(hung),\n" +
+    "  isProbe and 1 or 0,\n" +
+    "  isHung and 1 or 0,\n" +
+    "  ids,\n" +
+    "  #ids > 0 and redis.call('HMGET', rows, unpack(ids)) or {},\n" +
+    "}\n",
 } as const);
 
 export const rowCacheInspect = new Script({
   name: "row-cache.inspect",
   isReadOnly: true,
-  keys: ["due","rows","packs","packed","failures","value"],
+  keys: ["due","rows","packs","packed","failures","suspects","hung","value"],
   args: ["id"],
   source: "#!lua flags=no-writes\n" +
     "-- A row and where it stands in the schedule.\n" +
@@ -1200,12 +1372,15 @@ export const rowCacheInspect = new Script({
     "--   packs     ZSET pack -> when its rows are due, ms, or the end of their lease; until idle\n" +
     "--   packed    HASH pack -> when its rows were loaded (13 digits), ...; until idle\n" +
     "--   failures  HASH row id -> failed loads in a row; until idle\n" +
+    "--   suspects  ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle\n" +
+    "--   hung      ZSET likewise, of rows whose query hangs; until idle\n" +
     "--   value     STRING, the value of the row; until it expires\n" +
     "-- ARGV\n" +
     "--   id        of the row\n" +
     "-- RETURNS\n" +
     "--   now (ms); its value, its state, when it is due (or the end of its lease) and its failures, each false if it has none\n" +
-    "local due, rows, packs, packed, failures, value = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n" +
+    "local due, rows, packs, packed, failures = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n" +
+    "local suspects, hung, value = KEYS[6], KEYS[7], KEYS[8]\n" +
     "local id = ARGV[1]\n" +
     "\n" +
     "local state, score = redis.call('HGET', rows, id), nil\n" +
@@ -1216,7 +1391,7 @@ export const rowCacheInspect = new Script({
     "  state = (string.match(header, '^%d+') or string.rep('0', 13)) .. string.rep('0', 16) .. every\n" +
     "  score = redis.call('ZSCORE', packs, pack)\n" +
     "else\n" +
-    "  score = redis.call('ZSCORE', due, id)\n" +
+    "  score = redis.call('ZSCORE', due, id) or redis.call('ZSCORE', suspects, id) or redis.call('ZSCORE', hung, id)\n" +
     "end\n" +
     "\n" +
     "local time = redis.call('TIME')\n" +
@@ -1232,7 +1407,7 @@ export const rowCacheInspect = new Script({
 export const rowCachePlan = new Script({
   name: "row-cache.plan",
   isReadOnly: false,
-  keys: ["due","rows","packs","packed","failures","unloaded","wake"],
+  keys: ["due","rows","packs","packed","failures","suspects","hung","unloaded","wake"],
   args: ["publish","idleMs","keepMs"],
   restKey: "values",
   restArg: "plans",
@@ -1247,6 +1422,8 @@ export const rowCachePlan = new Script({
     "--   packed    HASH pack -> when its rows were loaded (13 digits), ...; <pack>:left -> '\\n" +
     "' and the id of each that has left; until idle\n" +
     "--   failures  HASH row id -> failed loads in a row; until idle\n" +
+    "--   suspects  ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle\n" +
+    "--   hung      ZSET likewise, of rows whose query hangs; until idle\n" +
     "--   unloaded  STRING, the number of rows that were never loaded; until idle\n" +
     "--   wake      channel of the refreshers that sleep; not a key\n" +
     "--   values...  STRING, the value of each row of `plans`, in its order; until it expires\n" +
@@ -1258,7 +1435,7 @@ export const rowCachePlan = new Script({
     "-- RETURNS\n" +
     "--   for each row: 1 if it was scheduled before, else 0\n" +
     "local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
-    "local failures, unloaded, wake = KEYS[5], KEYS[6], KEYS[7]\n" +
+    "local failures, suspects, hung, unloaded, wake = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]\n" +
     "local publish, idleMs, keepMs = ARGV[1], ARGV[2], tonumber(ARGV[3])\n" +
     "\n" +
     "-- The state of a row that was never loaded has no time and no head.\n" +
@@ -1272,7 +1449,23 @@ export const rowCachePlan = new Script({
     "  local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]\n" +
     "  isAwake = isAwake or (head and tonumber(head) <= tonumber(now))\n" +
     "end\n" +
-    "local hasDue, added = false, 0\n" +
+    "local failing = redis.call('EXISTS', suspects, hung) > 0 and { suspects, hung } or {}\n" +
+    "-- Where a row without a pack has its score. One whose last load failed stays apart from others until it is loaded.\n" +
+    "local function setOf(id)\n" +
+    "  for _, set in ipairs(failing) do\n" +
+    "    if redis.call('ZSCORE', set, id) then\n" +
+    "      return set\n" +
+    "    end\n" +
+    "  end\n" +
+    "  return due\n" +
+    "end\n" +
+    "local hasDue, hasFailingDue, added = false, false, 0\n" +
+    "-- Those that failed lie apart, for which refreshers may sleep while others are due.\n" +
+    "local function makeDue(id)\n" +
+    "  local set = setOf(id)\n" +
+    "  redis.call('ZADD', set, now, id)\n" +
+    "  hasDue, hasFailingDue = true, hasFailingDue or set ~= due\n" +
+    "end\n" +
     "-- Of packs: the header (false: it is gone), and who leaves it.\n" +
     "local headers, left = {}, {}\n" +
     "local function headerOf(pack)\n" +
@@ -1299,7 +1492,7 @@ export const rowCachePlan = new Script({
     "\n" +
     "local replies = {}\n" +
     "for index = 4, #ARGV, 2 do\n" +
-    "  local id, plan, value = ARGV[index], ARGV[index + 1], KEYS[7 + (index - 2) / 2]\n" +
+    "  local id, plan, value = ARGV[index], ARGV[index + 1], KEYS[9 + (index - 2) / 2]\n" +
     "  local state = redis.call('HGET', rows, id)\n" +
     "  local isKnown = state and 1 or 0\n" +
     "  local pack, every = string.match(state or '', '^@(%S+) (%d+)$')\n" +
@@ -1310,7 +1503,7 @@ export const rowCachePlan = new Script({
     "    if state and string.sub(state, 1, 1) == '0' then\n" +
     "      added = added - 1\n" +
     "    end\n" +
-    "    redis.call('ZREM', due, id)\n" +
+    "    redis.call('ZREM', setOf(id), id)\n" +
     "    redis.call('HDEL', rows, id)\n" +
     "    redis.call('HDEL', failures, id)\n" +
     "    redis.call('UNLINK', value)\n" +
@@ -1324,13 +1517,12 @@ export const rowCachePlan = new Script({
     "      if string.sub(state, 14, 29) ~= NO_HEAD and redis.call('EXISTS', value) == 0 then\n" +
     "        redis.call('HSET', rows, id, string.sub(state, 1, 13) .. NO_HEAD .. string.sub(state, 30))\n" +
     "      end\n" +
-    "      redis.call('ZADD', due, now, id)\n" +
-    "      hasDue = true\n" +
+    "      makeDue(id)\n" +
     "    end\n" +
     "  elseif\n" +
     "    not state\n" +
     "    or (pack and (every ~= plan or not headerOf(pack)))\n" +
-    "    or (not pack and (string.sub(state, 30) ~= plan or not redis.call('ZSCORE', due, id)))\n" +
+    "    or (not pack and (string.sub(state, 30) ~= plan or not redis.call('ZSCORE', setOf(id), id)))\n" +
     "  then\n" +
     "    if pack then\n" +
     "      state = unpacked(id, pack, every, value)\n" +
@@ -1343,8 +1535,7 @@ export const rowCachePlan = new Script({
     "      known = string.sub(state, 1, 13) .. NO_HEAD\n" +
     "    end\n" +
     "    redis.call('HSET', rows, id, known .. plan)\n" +
-    "    redis.call('ZADD', due, now, id)\n" +
-    "    hasDue = true\n" +
+    "    makeDue(id)\n" +
     "  end\n" +
     "  replies[#replies + 1] = isKnown\n" +
     "end\n" +
@@ -1358,11 +1549,11 @@ export const rowCachePlan = new Script({
     "if added ~= 0 and redis.call('INCRBY', unloaded, added) <= 0 then\n" +
     "  redis.call('UNLINK', unloaded)\n" +
     "end\n" +
-    "for _, key in ipairs({ due, rows, packs, packed, unloaded }) do\n" +
+    "for _, key in ipairs({ due, rows, packs, packed, unloaded, unpack(failing) }) do\n" +
     "  redis.call('PEXPIRE', key, idleMs)\n" +
     "end\n" +
     "-- Refreshers sleep until the head is due; while it is, they are awake.\n" +
-    "if hasDue and not isAwake then\n" +
+    "if hasFailingDue or (hasDue and not isAwake) then\n" +
     "  redis.call(publish, wake, '*:')\n" +
     "end\n" +
     "return replies\n",
@@ -1371,7 +1562,7 @@ export const rowCachePlan = new Script({
 export const rowCacheStats = new Script({
   name: "row-cache.stats",
   isReadOnly: true,
-  keys: ["due","rows","packs","packed","failures","source","unloaded"],
+  keys: ["due","rows","packs","packed","failures","suspects","hung","source","unloaded"],
   args: [],
   source: "#!lua flags=no-writes\n" +
     "-- Counts the schedule of a shard.\n" +
@@ -1384,20 +1575,25 @@ export const rowCacheStats = new Script({
     "'\n" +
     "--             and the id of each that has left; until idle\n" +
     "--   failures  HASH row id -> failed loads in a row; until idle\n" +
+    "--   suspects  ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle\n" +
+    "--   hung      ZSET likewise, of rows whose query hangs; until idle\n" +
     "--   source    HASH, there while the source is down; until idle\n" +
     "--   unloaded  STRING, the number of rows that were never loaded; until idle\n" +
     "-- RETURNS\n" +
     "--   the number of rows; of rows that are due (where more than 1,000 packs are, by the size of these); of rows whose last load failed; of rows never loaded; for how long the first\n" +
-    "--   has been due (ms); failures of the source in a row\n" +
+    "--   has been due whose last load did not fail (ms); failures of the source in a row\n" +
     "local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]\n" +
-    "local failures, source, unloaded = KEYS[5], KEYS[6], KEYS[7]\n" +
+    "local failures, suspects, hung, source, unloaded = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]\n" +
     "\n" +
     "local MAX_PACKS = 1000\n" +
     "\n" +
     "local time = redis.call('TIME')\n" +
     "local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)\n" +
     "local nowText = string.format('%.0f', now)\n" +
-    "local overdue, lagMs = redis.call('ZCOUNT', due, '-inf', nowText), 0\n" +
+    "local overdue, lagMs = 0, 0\n" +
+    "for _, set in ipairs({ due, suspects, hung }) do\n" +
+    "  overdue = overdue + redis.call('ZCOUNT', set, '-inf', nowText)\n" +
+    "end\n" +
     "for _, set in ipairs({ due, packs }) do\n" +
     "  local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]\n" +
     "  lagMs = math.max(lagMs, head and now - tonumber(head) or 0)\n" +

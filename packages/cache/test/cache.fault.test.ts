@@ -396,6 +396,29 @@ describe('a Redis that stands still', () => {
       await gone(redis, own);
     }
   });
+
+  test('keeps nobody who gives up, and nothing is loaded for such a reader', async () => {
+    const own = await startSingle();
+    const redis = connect(own.url);
+    try {
+      const { cache } = pagesOf<string>(redis, { commandTimeoutMs: 1_000 });
+      await cache.get('warm');
+      own.pause();
+      const loader = new HeldLoader<string>();
+      const controller = new AbortController();
+      const read = cache.getOrLoad('tools', loader.load, { signal: controller.signal });
+      const reason = new Error('closed the page');
+      controller.abort(reason);
+      await expect(read).rejects.toBe(reason);
+      expect(cache.stats().unavailable).toBe(0);
+      // The next one finds that Redis is away, and loads: nobody had begun.
+      expect(await cache.getOrLoad('tools', () => 'planes')).toBe('planes');
+      expect(loader.calls).toHaveLength(0);
+      own.resume();
+    } finally {
+      await gone(redis, own);
+    }
+  });
 });
 
 describe('clocks', () => {

@@ -87,6 +87,28 @@ describe('getOrLoad', () => {
     expect(await patient).toBe('planes');
   });
 
+  test('a reader that gives up while another process loads leaves nothing behind that would', async () => {
+    const prefix = freshPrefix();
+    const patience = { leaseMs: 600_000, loadTimeoutMs: 600_000 };
+    const [first, second] = [redis, other].map(
+      (client) => pagesOf<string>(client, { prefix, ...patience }).cache,
+    ) as [Pages, Pages];
+    const loader = new HeldLoader<string>();
+    const failing = first.getOrLoad('tools', loader.load);
+    const call = await loader.call(0);
+    const controller = new AbortController();
+    const unwanted = new HeldLoader<string>();
+    const impatient = second.getOrLoad('tools', unwanted.load, { signal: controller.signal });
+    await waiting(redis, prefix, 'tools');
+    controller.abort(new Error('closed the page'));
+    await expect(impatient).rejects.toThrow('closed the page');
+    call.fail(new Error('no such shop'));
+    await expect(failing).rejects.toThrow('no such shop');
+    // It would share a load of the first reader.
+    expect(await second.getOrLoad('tools', () => 'planes')).toBe('planes');
+    expect(unwanted.calls).toHaveLength(0);
+  });
+
   test('ends a load that takes too long, and aborts its signal', async () => {
     const { cache } = pagesOf<string>(redis, { loadTimeoutMs: 20 });
     const signals: AbortSignal[] = [];
@@ -201,6 +223,43 @@ describe('a stale value', () => {
     for (let reads = 0; reads < 10; reads += 1) expect(await cache.getOrLoad('tools', failing)).toBe('saws');
     expect(loads).toBe(1);
     expect(await redis.pttl(`${prefix}:cache:{pages}:lease:tools`)).toBeGreaterThan(3_000_000);
+  });
+
+  test('that ends before its load is tried again is loaded by who comes, at once', async () => {
+    const { cache, errors, prefix } = pagesOf<string>(redis, { ...old, retryMs: 3_600_000 });
+    const failing = (): never => {
+      throw new Error('no such shop');
+    };
+    const tags = ['shop'];
+    await cache.set('tools', 'saws', { tags });
+    await until('the report', async () => {
+      expect(await cache.getOrLoad('tools', failing, { tags })).toBe('saws');
+      return errors.length > 0;
+    });
+    const [value, lease] = ['value', 'lease'].map((part) => `${prefix}:cache:{pages}:${part}:tools`);
+    await redis.del(value!);
+    expect(await redis.pttl(lease!)).toBeGreaterThan(3_000_000);
+    expect(await cache.getOrLoad('tools', () => 'planes', { tags })).toBe('planes');
+    expect(await redis.exists(lease!)).toBe(0);
+  });
+
+  test('that ends during a load which fails is loaded by who has waited for that', async () => {
+    const prefix = freshPrefix();
+    const patience = { ...old, retryMs: 3_600_000, leaseMs: 600_000, loadTimeoutMs: 600_000 };
+    const [first, second] = [redis, other].map(
+      (client) => pagesOf<string>(client, { prefix, ...patience }).cache,
+    ) as [Pages, Pages];
+    await first.set('tools', 'saws');
+    const loader = new HeldLoader<string>();
+    await until('the load', async () => {
+      expect(await first.getOrLoad('tools', loader.load)).toBe('saws');
+      return loader.calls.length === 1;
+    });
+    await redis.del(`${prefix}:cache:{pages}:value:tools`);
+    const reads = [second.getOrLoad('tools', () => 'planes')];
+    await waiting(redis, prefix, 'tools');
+    loader.calls[0]?.fail(new Error('no such shop'));
+    expect(await Promise.all(reads)).toEqual(['planes']);
   });
 });
 

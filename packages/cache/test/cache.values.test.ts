@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { decodeEntry, encodeEntry } from '../src/read-through/envelope.js';
-import { earlyFrom, isEarly } from '../src/read-through/freshness.js';
 import { CacheKeys, namedBy } from '../src/read-through/cache-keys.js';
 import { pagesOf } from './cached.js';
 
@@ -54,6 +53,18 @@ describe('a value', () => {
     expect(await cache.get('a')).toBeUndefined();
   });
 
+  test('that others would read as null is none that can be stored', async () => {
+    const { cache, errors } = pagesOf(redis);
+    const refused = { code: 'ERR_CACHE_VALUE', cache: 'pages', key: 'a' };
+    for (const value of [Number.NaN, Infinity, new Date(Number.NaN)])
+      await expect(cache.set('a', value)).rejects.toMatchObject(refused);
+    expect(await cache.getOrLoad('a', () => Number.NaN)).toBeNaN();
+    expect(errors).toMatchObject([refused]);
+    expect(String(errors[0])).toMatch('a value must have a JSON form that is not null, got NaN');
+    expect(await cache.get('a')).toBeUndefined();
+    expect(await cache.getOrLoad('a', () => 5)).toBe(5);
+  });
+
   test.each([
     [
       'of another version',
@@ -75,6 +86,24 @@ describe('a value', () => {
     expect(await cache.get('a')).toBeUndefined();
     expect(await cache.getOrLoad('a', () => 'loaded')).toBe('loaded');
     expect(await cache.get('a')).toBe('loaded');
+  });
+
+  test.each([
+    ['throws', /cannot be read: no cipher$/],
+    ['gives null', /cannot be read: the codec decodes it as null$/],
+  ])('that the codec %s for is reported by its key', async (what, message) => {
+    const decode = (bytes: Buffer): string => {
+      const text = bytes.toString();
+      if (text !== 'old') return text;
+      if (what === 'throws') throw new Error('no cipher');
+      return null as never;
+    };
+    const { cache, errors } = pagesOf<string>(redis, { codec: { encode: (text) => text, decode } });
+    await cache.set('a', 'old');
+    expect(await cache.getOrLoad('a', () => 'new')).toBe('new');
+    expect(errors).toMatchObject([{ code: 'ERR_CACHE_VALUE', cache: 'pages', key: 'a' }]);
+    expect((errors[0] as Error).message).toMatch(message);
+    expect(await cache.get('a')).toBe('new');
   });
 
   test('is decoded from its bytes, and no other bytes pass for one', () => {
@@ -110,29 +139,6 @@ describe('the life of a value', () => {
     expect(await lifeOf('a')).toBeGreaterThan(4_000_000);
     expect(await lifeOf('a')).toBeLessThanOrEqual(5_000_010);
   });
-
-  test('may end early for one reader, the sooner the longer the load took', () => {
-    const timing = { storedAt: 1_000, ttlMs: 100, staleMs: 0, loadMs: 10 };
-    expect(earlyFrom(timing, 1)).toBe(1_050);
-    expect(earlyFrom(timing, 0)).toBe(1_100);
-    expect(earlyFrom({ ...timing, loadMs: 0 }, 1)).toBe(1_100);
-    // Readers of a value that is served stale wait for nothing anyway.
-    expect(earlyFrom({ ...timing, staleMs: 1 }, 1)).toBe(1_100);
-    jest.spyOn(Math, 'random').mockReturnValue(Math.exp(-2));
-    expect(isEarly(20, 10.001, 1)).toBe(true);
-    expect(isEarly(20, 9.999, 1)).toBe(false);
-    expect(isEarly(20, 5.001, 2)).toBe(true);
-  });
-
-  test('that is nearly over lets a reader load in the background', async () => {
-    const { cache } = pagesOf<string>(redis, { ttlMs: 3_600_000, earlyRefresh: 10 });
-    const slow = (): Promise<string> => new Promise((resolve) => setTimeout(resolve, 5, 'first'));
-    await cache.getOrLoad('a', slow);
-    jest.spyOn(Math, 'random').mockReturnValue(Number.MIN_VALUE);
-    // Not in the first half of its life, whatever is drawn.
-    expect(await cache.getOrLoad('a', () => 'second')).toBe('first');
-    expect(cache.stats().loads).toBe(1);
-  });
 });
 
 describe('options', () => {
@@ -161,6 +167,29 @@ describe('options', () => {
     ).rejects.toThrow('tags must be at most 16, got 17');
     await expect(cache.get('')).rejects.toThrow(RangeError);
     await expect(cache.invalidateTag('\0x')).rejects.toThrow(RangeError);
+  });
+
+  test('onError that throws fails no read', async () => {
+    const printed = jest.spyOn(console, 'error').mockImplementation(() => undefined);
+    const thrown = new Error('a listener');
+    const { cache, prefix } = pagesOf(redis, {
+      staleMs: 3_600_000,
+      onError: () => {
+        throw thrown;
+      },
+    });
+    expect(await cache.getOrLoad('a', () => 1n)).toBe(1n);
+    expect(printed.mock.calls).toEqual([['mortise cache: onError threw', thrown]]);
+    await cache.set('a', 'old', { ttlMs: 1 });
+    const failing = (): never => {
+      throw new Error('no such shop');
+    };
+    await until('the report', async () => {
+      expect(await cache.getOrLoad('a', failing)).toBe('old');
+      return printed.mock.calls.length === 2;
+    });
+    await redis.set(`${prefix}:cache:{pages}:value:b`, 'b'.repeat(100));
+    expect(await cache.getOrLoad('b', () => 'b')).toBe('b');
   });
 });
 

@@ -205,89 +205,11 @@ describe('a clock that has run back', () => {
     const keys = keysOf(rows);
     await rows.schedule('42', { everyMs: 1_000 });
     await claims.commit(await claims.claim(), outcome('42', 'failed'));
-    await redis.zincrby(keys.due, 600_000, '42');
+    await redis.zincrby(keys.suspects, 600_000, '42');
     await shiftLease(redis, keys, 600_000);
     const { ids, claimedAt } = await claims.claim();
     expect(ids).toEqual([]);
-    expect(Number(await redis.zscore(keys.due, '42')) - Number(claimedAt)).toBe(5_000);
-  });
-});
-
-describe('rows whose last load failed', () => {
-  /** Rows 1 to `count`, those of which fail that are asked for. */
-  async function failing(
-    count: number,
-    isFailing: (id: string) => boolean,
-    times = 1,
-  ): Promise<RowCache<Item>> {
-    const rows = cacheOf(redis, new Database());
-    const claims = claimsOf(rows, { ...DEFAULTS, batch: 500 });
-    const { due, failures } = keysOf(rows);
-    const ids = Array.from({ length: count }, (_, index) => String(index + 1));
-    await Promise.all(ids.map((id) => rows.schedule(id, { everyMs: 1 })));
-    const claim = await claims.claim();
-    const outcomes = new Map(
-      ids.map((id): [string, Outcome] => [id, isFailing(id) ? 'failed' : stored('x')]),
-    );
-    await claims.commit(claim, { outcomes, isSourceDown: false });
-    for (const id of ids.filter(isFailing)) await redis.hset(failures, id, times);
-    const { packs } = keysOf(rows);
-    for (const pack of await redis.zrange(packs, '0', '-1')) await redis.zadd(packs, 2, pack);
-    for (const id of await redis.zrange(due, '0', '-1')) await redis.zadd(due, 1, id);
-    return rows;
-  }
-
-  async function sizes(claims: Claims, canRetry = true): Promise<number[]> {
-    const found: number[] = [];
-    for (;;) {
-      const { ids, isRetry } = await claims.claim(canRetry);
-      if (ids.length === 0) return found;
-      found.push(isRetry ? -ids.length : ids.length);
-    }
-  }
-
-  test.each([
-    ['once are taken a few together', 1, [-16, -16, -8, 7]],
-    ['again are taken alone', 2, [...Array.from({ length: 40 }, () => -1), 7]],
-  ])('%s, apart from others', async (_, times, expected) => {
-    const rows = await failing(47, (id) => Number(id) <= 40, times);
-    expect(await sizes(claimsOf(rows))).toEqual(expected);
-  });
-
-  test('come before a pack that has been due for a shorter time, and behind one that has been for longer', async () => {
-    const rows = await failing(20, (id) => Number(id) <= 3);
-    const { packs } = keysOf(rows);
-    expect(await sizes(claimsOf(rows))).toEqual([-3, 17]);
-    const others = await failing(20, (id) => Number(id) <= 3);
-    await redis.zadd(keysOf(others).packs, 0, (await redis.zrange(keysOf(others).packs, '0', '0'))[0]!);
-    expect(await sizes(claimsOf(others))).toEqual([17, -3]);
-    expect(await redis.zcard(packs)).toBe(1);
-  });
-
-  test('don’t stand before others where they may not be taken', async () => {
-    const rows = await failing(47, (id) => Number(id) <= 40, 2);
-    const claims = claimsOf(rows, { ...DEFAULTS, batch: 10 });
-    expect((await sizes(claims, false)).reduce((sum, size) => sum + size, 0)).toBe(0);
-    const { due } = keysOf(rows);
-    for (let count = 0; count < 4; count += 1) await claims.claim(false);
-    const scores = await redis.zmscore(due, '1', '40');
-    for (const score of scores) expect(Number.isInteger(Number(score)) && Number(score) > 1).toBe(true);
-  });
-
-  test('are a probe only if no others are due, and end the search for a source that is back', async () => {
-    const rows = await failing(3, (id) => Number(id) <= 2);
-    const { source } = keysOf(rows);
-    await redis.hset(source, 'failures', 1, 'opensAt', 1, 'limit', 2);
-    const claims = claimsOf(rows);
-    const first = await claims.claim();
-    expect(first).toMatchObject({ ids: ['3'], isProbe: true, isRetry: false });
-    await claims.commit(first, all(first.ids, stored('x')));
-    await redis.hset(source, 'opensAt', 1);
-    await redis.zadd(keysOf(rows).due, Date.now() + 500, '3');
-    const second = await claims.claim();
-    expect(second).toMatchObject({ ids: ['1', '2'], isProbe: true, isRetry: true });
-    await claims.commit(second, all(second.ids, stored('x')));
-    expect(await redis.exists(source)).toBe(0);
+    expect(Number(await redis.zscore(keys.suspects, '42')) - Number(claimedAt)).toBe(5_000);
   });
 });
 

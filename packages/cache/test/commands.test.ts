@@ -12,6 +12,7 @@ const key = (part: string): string => `cache:{items}:${part}`;
 const [due, states, unloaded] = [key('due'), key('rows'), key('unloaded')];
 const [packs, packed] = [key('packs'), key('packed')];
 const [failures, source, lease, wake] = [key('failures'), key('source'), key('lease'), key('wake')];
+const [suspects, hung] = [key('suspects'), key('hung')];
 const row = (id: string): string => `cache:{items}:row:${id}`;
 
 test('each method is one round trip, and calls of a tick share one', async () => {
@@ -25,13 +26,14 @@ test('each method is one round trip, and calls of a tick share one', async () =>
   await rows.unschedule('warm');
 
   const plan = (...ids: string[]): string =>
-    `evalsha row-cache.plan ${[due, states, packs, packed, failures, unloaded, wake, ...ids.map((id) => row(id))].join(' ')}`;
+    `evalsha row-cache.plan ${[due, states, packs, packed, failures, suspects, hung, unloaded, wake, ...ids.map((id) => row(id))].join(' ')}`;
   const end = [due, states, packs, packed, unloaded].map((each) => `  pexpire ${each}`);
   expect(await transcript(redis, scope, () => rows.schedule('1', HOUR))).toEqual([
     plan('1'),
     '  time',
     `  zrange ${due}`,
     `  zrange ${packs}`,
+    `  exists ${suspects} ${hung}`,
     `  hget ${states}`,
     `  hset ${states}`,
     `  zadd ${due}`,
@@ -54,6 +56,7 @@ test('each method is one round trip, and calls of a tick share one', async () =>
     '  time',
     `  zrange ${due}`,
     `  zrange ${packs}`,
+    `  exists ${suspects} ${hung}`,
     // Scheduled so already.
     `  hget ${states}`,
     `  zscore ${due}`,
@@ -74,9 +77,11 @@ test('each method is one round trip, and calls of a tick share one', async () =>
     await transcript(redis, scope, () => Promise.all([rows.get('1'), rows.getMany(['2', '3'])])),
   ).toEqual([`mget ${row('1')} ${row('2')} ${row('3')}`]);
   expect(await transcript(redis, scope, () => rows.stats())).toEqual([
-    `evalsha_ro row-cache.stats ${due} ${states} ${packs} ${packed} ${failures} ${source} ${unloaded}`,
+    `evalsha_ro row-cache.stats ${due} ${states} ${packs} ${packed} ${failures} ${suspects} ${hung} ${source} ${unloaded}`,
     '  time',
     `  zcount ${due}`,
+    `  zcount ${suspects}`,
+    `  zcount ${hung}`,
     `  zrange ${due}`,
     `  zrange ${packs}`,
     `  zcount ${packs}`,
@@ -86,7 +91,7 @@ test('each method is one round trip, and calls of a tick share one', async () =>
     `  hget ${source}`,
   ]);
   expect(await transcript(redis, scope, () => rows.inspect('1'))).toEqual([
-    `evalsha_ro row-cache.inspect ${due} ${states} ${packs} ${packed} ${failures} ${row('1')}`,
+    `evalsha_ro row-cache.inspect ${due} ${states} ${packs} ${packed} ${failures} ${suspects} ${hung} ${row('1')}`,
     `  hget ${states}`,
     `  zscore ${due}`,
     '  time',
@@ -105,8 +110,8 @@ test('a batch is a claim and a commit', async () => {
     await until('the rows', async () => (await rows.getMany(['1', '2'])).size === 2);
     await refresher.stop();
   });
-  const claim = `evalsha refresher.claim ${due} ${states} ${packs} ${packed} ${source} ${lease} ${failures}`;
-  const commit = `evalsha refresher.commit ${[due, states, packs, packed, failures, source, unloaded, wake, row('1'), row('2')].join(' ')}`;
+  const claim = `evalsha refresher.claim ${due} ${states} ${packs} ${packed} ${source} ${lease} ${suspects} ${hung}`;
+  const commit = `evalsha refresher.commit ${[due, states, packs, packed, failures, suspects, hung, source, unloaded, wake, row('1'), row('2')].join(' ')}`;
   const calls = lines.filter((line) => line === claim || line === commit);
   expect(calls[0]).toBe(claim);
   // A claim more each when the subscription stands and when the commit has said what is due next.
@@ -117,14 +122,13 @@ test('a batch is a claim and a commit', async () => {
     lines
       .slice(from + 1)
       .filter((line) => line.startsWith('  '))
-      .slice(0, 17),
+      .slice(0, 16),
   ).toEqual([
     '  time',
-    `  hmget ${source}`,
+    `  exists ${source} ${suspects} ${hung}`,
     `  get ${lease}`,
     `  zrange ${due}`,
     `  zrange ${packs}`,
-    `  hlen ${failures}`,
     `  zrange ${due}`,
     `  zmscore ${due}`,
     `  zadd ${due}`,
@@ -141,7 +145,7 @@ test('a batch is a claim and a commit', async () => {
   const commits = lines.slice(lines.indexOf(commit) + 1);
   expect(commits.filter((line) => line.startsWith('  ')).slice(0, 10)).toEqual([
     '  time',
-    `  hlen ${failures}`,
+    `  exists ${failures} ${suspects} ${hung}`,
     `  zcount ${due}`,
     `  zadd ${due}`,
     `  hset ${states}`,
@@ -170,9 +174,9 @@ test('of a pack whose rows have not changed, nothing is sent or written for a ro
   // Once in 16 s a value is looked for.
   const keys = lines.map((line) => line.replaceAll(/ cache:\{items\}:row:\d+/g, ''));
   expect(keys.filter((line) => line !== '  exists')).toEqual([
-    `evalsha refresher.claim ${due} ${states} ${packs} ${packed} ${source} ${lease} ${failures}`,
+    `evalsha refresher.claim ${due} ${states} ${packs} ${packed} ${source} ${lease} ${suspects} ${hung}`,
     '  time',
-    `  hmget ${source}`,
+    `  exists ${source} ${suspects} ${hung}`,
     `  get ${lease}`,
     `  zrange ${due}`,
     `  zrange ${packs}`,
@@ -181,9 +185,9 @@ test('of a pack whose rows have not changed, nothing is sent or written for a ro
     `  zadd ${packs}`,
     `  set ${lease}`,
     `  zrange ${packs}`,
-    `evalsha refresher.commit ${[due, states, packs, packed, failures, source, unloaded, wake].join(' ')}`,
+    `evalsha refresher.commit ${[due, states, packs, packed, failures, suspects, hung, source, unloaded, wake].join(' ')}`,
     '  time',
-    `  hlen ${failures}`,
+    `  exists ${failures} ${suspects} ${hung}`,
     `  zscore ${packs}`,
     `  hget ${packed}`,
     `  zadd ${packs}`,

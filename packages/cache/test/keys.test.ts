@@ -44,6 +44,7 @@ test('every key expires: rows when nobody loads them, the schedule when nobody t
     ':cache:{items}:row:often': 10_000_000,
     ':cache:{items}:rows': 30 * DAY_MS,
     ':cache:{items}:source': 30 * DAY_MS,
+    ':cache:{items}:suspects': 30 * DAY_MS,
     ':cache:{items}:unloaded': 30 * DAY_MS,
   };
   expect(Object.keys(times)).toEqual(Object.keys(promised));

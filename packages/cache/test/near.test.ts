@@ -76,6 +76,84 @@ describe('the near tier', () => {
     expect(await cache.get('tools')).toBeUndefined();
   });
 
+  test.each([
+    ['set', (cache: Cache<string>, round: number) => cache.set('tools', `saws ${round}`, { tags: ['shop'] })],
+    ['delete', (cache: Cache<string>) => cache.delete('tools')],
+    ['invalidateTag', (cache: Cache<string>) => cache.invalidateTag('shop')],
+  ])('nor one that was being read at %s', async (what, change) => {
+    const { cache } = pagesOf<string>(redis, { near });
+    await cache.set('tools', 'saws', { tags: ['shop'] });
+    await nearby(cache, 'tools');
+    const wrong: unknown[] = [];
+    for (let round = 1; round <= 300; round += 1) {
+      await cache.set('tools', `planes ${round}`, { tags: ['shop'] });
+      // Before it, and behind it: either may be answered before it, over another connection.
+      const reads = [cache.get('tools')];
+      const changing = change(cache, round);
+      reads.push(cache.get('tools'));
+      await changing;
+      const wanted = what === 'set' ? `saws ${round}` : 'loaded';
+      const known = cache.peek('tools');
+      const value = await cache.getOrLoad('tools', () => 'loaded', { tags: ['shop'] });
+      if (value !== wanted || (known !== undefined && known !== wanted)) wrong.push([known, value, wanted]);
+      await Promise.all(reads);
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test('stays open where somebody has put something else under a key of the cache', async () => {
+    const { cache, prefix } = pagesOf<string>(redis, { near });
+    await redis.hset(`${prefix}:cache:{pages}:value:odd`, 'a', 'b');
+    await cache.set('tools', 'saws');
+    await nearby(cache, 'tools');
+    for (let read = 0; read < 5; read += 1) {
+      expect(await cache.get('odd')).toBeUndefined();
+      expect(cache.peek('tools')).toBe('saws');
+    }
+  });
+
+  test('keeps no more than the bytes of a value that has them as they came', async () => {
+    const codec = { encode: (value: Buffer) => value, decode: (bytes: Buffer) => bytes };
+    const { cache } = pagesOf<Buffer>(redis, { near, codec });
+    await cache.set('tools', Buffer.from('saws'));
+    expect(await nearby(cache, 'tools')).toEqual(Buffer.from('saws'));
+    expect(cache.peek('tools')!.buffer.byteLength).toBe(4);
+  });
+
+  test('refuses what would be refused without it, by a promise', async () => {
+    const { cache } = pagesOf<string>(redis, { near });
+    await cache.set('tools', 'saws');
+    await nearby(cache, 'tools');
+    const shop = cache.namespace('shop');
+    await shop.set('tools', 'planes');
+    await nearby(shop as never, 'tools');
+    const load = (): string => 'files';
+    const refused = { code: 'ERR_INVALID_ARG' };
+    const wrong: [unknown, unknown?, unknown?][] = [
+      [42, load],
+      [Symbol.iterator, load],
+      ['', load],
+      // How the key of the namespace begins in Redis.
+      ['\0shop\0tools', load],
+      ['tools'],
+      ['tools', load, null],
+      ['tools', load, { ttlMs: 0 }],
+      ['tools', load, { tags: [''] }],
+      ['tools', load, { signal: {} }],
+    ];
+    for (const args of wrong) {
+      const read = cache.getOrLoad(...(args as ['tools', () => string]));
+      await expect(read).rejects.toMatchObject(refused);
+    }
+    for (const key of [42, Symbol.iterator, '', '\0shop\0tools'])
+      expect(() => cache.peek(key as string)).toThrow(expect.objectContaining(refused));
+    const reason = new Error('closed the page');
+    const signal = AbortSignal.abort(reason);
+    await expect(cache.getOrLoad('tools', load, { signal })).rejects.toBe(reason);
+    expect(await cache.getOrLoad('tools', load, { ttlMs: 1, tags: ['x'] })).toBe('saws');
+    expect(cache.stats()).toMatchObject({ loads: 0 });
+  });
+
   test('drops a value at its own end, whatever the server announces', async () => {
     const { cache } = pagesOf<string>(redis, { near, staleMs: 3_600_000 });
     await cache.set('tools', 'saws', { ttlMs: 3_600_000 });

@@ -49,6 +49,11 @@ class Shop {
     return [...this.titles.values()];
   }
 
+  @Cached('pages', { key: (options: { readonly id: string }) => `item ${options.id}` })
+  async item({ id }: { readonly id: string }): Promise<string> {
+    return id;
+  }
+
   @Evicts('pages', { keys: (id: string) => [`page ${id}`], tags: ['titles'] })
   async rename(id: string, title: string): Promise<string> {
     if (title === '') throw new RangeError('a title is needed');
@@ -91,6 +96,12 @@ describe('Cached and Evicts', () => {
     await expect(shop.rename('tools', '')).rejects.toThrow(RangeError);
     await shop.page('tools');
     expect(shop.calls).toEqual(['broken', 'broken', 'tools']);
+  });
+
+  test('reject when what makes the key throws', async () => {
+    const shop = (await boot({ imports: [pages()], providers: [Shop] })).get(Shop);
+    const item = shop.item(undefined as never);
+    await expect(item).rejects.toThrow(TypeError);
   });
 
   test('leave the name of the method, and what other decorators have left on it', () => {

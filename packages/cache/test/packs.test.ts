@@ -5,7 +5,8 @@ import type { ShardKeys } from '../src/keys.js';
 import { DEFAULTS } from '../src/options.js';
 import type { RefreshOptions } from '../src/options.js';
 import { Claims } from '../src/rows/claims.js';
-import type { Claim, Committed, Outcome } from '../src/rows/claims.js';
+import type { Claim } from '../src/rows/claim.js';
+import type { Committed, Outcome } from '../src/rows/claims.js';
 import { tableOf } from '../src/rows/refreshed-table.js';
 import { changeFeedMark } from '../src/scripts.gen.js';
 import { cacheOf, Database, refresh, shiftLease } from './fixture.js';
@@ -160,9 +161,10 @@ describe('a pack', () => {
     expect(await rows.inspect('row 2')).toMatchObject({ failures: 1, everyMs: HOUR.everyMs });
     expect(await rows.stats()).toMatchObject({ scheduled: 19, loaded: 19, failing: 1 });
     expect(await redis.pttl(packed.keys.due)).toBeGreaterThan(0);
-    await redis.zadd(packed.keys.due, 1, 'row 2', 1, 'row 3');
+    await redis.zadd(packed.keys.due, 'XX', 1, 'row 3');
+    await redis.zadd(packed.keys.suspects, 'XX', 1, 'row 2');
     for (const id of ['row 2', 'row 3']) {
-      const rest = await packed.claims.claim();
+      const rest = await (id === 'row 2' ? packed.claims.retry(false) : packed.claims.claim());
       expect(rest.ids).toEqual([id]);
       expect(rest.states[0]!.everyMs).toBe(HOUR.everyMs);
       await packed.commit(rest, 'new');
@@ -229,6 +231,38 @@ describe('a pack', () => {
       row: { name: 'first' },
       everyMs: HOUR.everyMs,
     });
+  });
+
+  test('stays whole where another one has given a probe its row', async () => {
+    const packed = await Packed.make();
+    const { keys, claims } = packed;
+    const more = Array.from({ length: 30 }, (_, index) => `more ${index}`);
+    await Promise.all(more.map((id) => packed.rows.schedule(id, HOUR)));
+    await packed.commit(await claims.claim(), 'first');
+    await packed.makeDue();
+    expect(await packed.packs()).toHaveLength(2);
+    await redis.hset(keys.source, 'failures', 1, 'opensAt', 1, 'limit', 1);
+    const probe = await claims.claim();
+    expect(probe).toMatchObject({ isProbe: true });
+    expect(probe.ids).toHaveLength(1);
+    expect(await packed.packs()).toHaveLength(1);
+    await packed.commit(probe, 'again');
+    expect((await claims.claim()).ids).toHaveLength(2);
+    expect(await packed.packs()).toHaveLength(1);
+  });
+
+  test.each([
+    [20, [20, 1], 'comes before a row that was due only a moment earlier'],
+    [30, [1, 20], 'comes behind a row that has been due for longer'],
+  ])('for which there is no room beside a row (%d ms) %j: %s', async (earlierMs, expected) => {
+    const packed = await Packed.make();
+    const { keys } = packed;
+    await packed.rows.schedule('single', HOUR);
+    const at = Date.now() - 10_000;
+    for (const pack of await packed.packs()) await redis.zadd(keys.packs, at, pack);
+    await redis.zadd(keys.due, at - earlierMs, 'single');
+    const claims = packed.claimsWith({ batch: 20 });
+    expect([(await claims.claim()).ids.length, (await claims.claim()).ids.length]).toEqual(expected);
   });
 
   test('keeps a row whose id ends like that of one beyond ASCII that has left', async () => {
@@ -374,10 +408,10 @@ describe('a pack', () => {
 
 /** As a change feed does. */
 function markWith(keys: ShardKeys, ids: readonly string[]): Promise<unknown> {
-  const { due, rows, packs, packed, wake } = keys;
+  const { due, rows, packs, packed, suspects, hung, wake } = keys;
   return changeFeedMark.run(
     redis,
-    { due, rows, packs, packed, wake, values: ids.map((id) => keys.row(id)) },
+    { due, rows, packs, packed, suspects, hung, wake, values: ids.map((id) => keys.row(id)) },
     { publish: 'publish', idleMs: DEFAULTS.idleMs, ids: [...ids] },
   );
 }

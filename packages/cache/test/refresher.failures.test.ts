@@ -67,9 +67,12 @@ describe('a row whose query hangs', () => {
   /** Who asks for one of `hanging` waits until the signal says that it takes too long. */
   class Locked extends Poisoned {
     readonly hanging = new Set<string>();
+    /** Each query waits for it. */
+    gate: (ids: readonly string[]) => Promise<void> = async () => undefined;
 
     override readonly load: LoadRows<Item> = async (ids, signal) => {
       this.queries.push([...ids]);
+      await this.gate(ids);
       if (ids.some((id) => this.hanging.has(id)))
         await new Promise((_, reject) => {
           signal.addEventListener('abort', () => reject(signal.reason as Error));
@@ -101,11 +104,14 @@ describe('a row whose query hangs', () => {
       database.hanging.add('row 7');
     }
     const isAlone = (query: readonly string[]): boolean => query.length === 1 && query[0] === 'row 7';
-    await until('four queries of it', () => database.sizesWith('row 7').length >= 4);
-    const [first, second, ...rest] = database.sizesWith('row 7');
+    await until('six queries of it', () => database.sizesWith('row 7').length >= 6);
+    const [first, ...rest] = database.sizesWith('row 7');
     expect(first).toBeGreaterThan(16);
-    expect(second).toBeLessThanOrEqual(16);
-    expect(rest).toEqual(rest.map(() => 1));
+    // Beside that query, then as one of those that failed.
+    const few = rest.slice(0, rest.indexOf(1));
+    expect(few.length).toBeLessThanOrEqual(2);
+    for (const size of few) expect(size).toBeLessThanOrEqual(16);
+    expect(rest.slice(few.length)).toEqual(rest.slice(few.length).map(() => 1));
     // While it hangs alone, each of the others is loaded, though this process loads one batch at a time.
     const from = database.queries.findIndex(isAlone);
     const to = database.queries.findIndex((query, index) => index > from && isAlone(query));
@@ -120,6 +126,119 @@ describe('a row whose query hangs', () => {
     database.items.set('row 7', { name: 'free' });
     await until('the row', async () => (await rows.get('row 7'))?.name === 'free');
     await until('no failures', async () => (await rows.stats()).failing === 0);
+  });
+
+  test('is searched for beside its batch, whose other rows are stored at once', async () => {
+    const ids = idsUpTo(200);
+    const database = new Locked().put(...ids);
+    const rows = cacheOf(redis, database);
+    database.hanging.add('row 100');
+    await rows.scheduleAll(ids, HOUR);
+    const { errors } = await refresh(redis, rows, {
+      leaseMs: 3_000,
+      minBackoffMs: 60_000,
+      maxBackoffMs: 60_000,
+      concurrency: 1,
+    });
+    await until('the failure', async () => (await rows.stats()).failing > 0);
+    const stats = await rows.stats();
+    expect(stats).toMatchObject({ loaded: 200 - stats.failing, shardsDown: 0 });
+    expect(stats.failing).toBeLessThanOrEqual(16);
+    expect(database.queries.filter((query) => query.includes('row 100'))).toHaveLength(2);
+    // One, two, four, eight, and then 16 at a time; so again behind the part with the row.
+    expect(database.queries.length).toBeLessThanOrEqual(1 + 4 + Math.ceil(200 / 16) + 5);
+    expect(errors).toHaveLength(1);
+    expect((errors[0] as LoadFailedError).ids).toContain('row 100');
+  });
+
+  test('is told from one that is only slow, which is stored and not aborted', async () => {
+    const ids = idsUpTo(40);
+    const database = new Locked().put(...ids);
+    let isAborted = false;
+    const rows = cacheOf(redis, {
+      load: async (asked, signal) => {
+        if (asked.length === 40) {
+          signal.addEventListener('abort', () => {
+            isAborted = true;
+          });
+          await until('what is asked for beside it', () => database.queries.length >= 2);
+          return database.load(asked, signal);
+        }
+        database.queries.push([...asked]);
+        if (database.queries.length === 1) return new Map(asked.map((id) => [id, { name: 'beside' }]));
+        return new Promise((_, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason as Error));
+        });
+      },
+    });
+    await rows.scheduleAll(ids, HOUR);
+    const { errors } = await refresh(redis, rows, { leaseMs: 3_000 });
+    await until('all rows', async () => (await rows.getMany(ids)).size === 40);
+    expect(isAborted).toBe(false);
+    expect(errors).toEqual([]);
+    expect(await rows.stats()).toMatchObject({ loaded: 40, failing: 0, shardsDown: 0 });
+    // What was read later counts.
+    expect([...(await rows.getMany(ids)).values()].filter(({ name }) => name === 'beside')).toHaveLength(1);
+  });
+
+  test('and dozens like it: each good row beside them loads after three failures, others are on time', async () => {
+    const ids = idsUpTo(200);
+    const often = Array.from({ length: 20 }, (_, index) => `often ${index}`);
+    const database = new Locked().put(...ids, ...often);
+    const rows = cacheOf(redis, database);
+    await rows.scheduleAll(ids, HOUR);
+    await rows.scheduleAll(often, { everyMs: 50 });
+    const options = { leaseMs: 1_000, minBackoffMs: 20, maxBackoffMs: 100, batch: 200 };
+    await refresh(redis, rows, options);
+    await until('all rows', async () => (await rows.getMany([...ids, ...often])).size === 220);
+    for (const [index, id] of ids.entries()) if (index % 5 === 2) database.hanging.add(id);
+    for (const id of ids) database.items.set(id, { name: 'new' });
+    // The others are being loaded when all of these are claimed, so they aren't in one batch.
+    let isHeld = false;
+    let isReleased = false;
+    database.gate = async (query) => {
+      if (isReleased || query.length !== 20 || !query.every((id) => often.includes(id))) return;
+      isHeld = true;
+      await until('the other query', () => isReleased);
+    };
+    await until('the others', () => isHeld);
+    database.queries.length = 0;
+    await Promise.all(ids.map((id) => rows.refresh(id)));
+    await until('the query', () => database.queries.some((query) => query.length === 200));
+    isReleased = true;
+    const good = ids.filter((id) => !database.hanging.has(id));
+    await until('the good rows', async () =>
+      [...(await rows.getMany(good)).values()].every(({ name }) => name === 'new'),
+    );
+    const { queries, hanging } = database;
+    const hangs = (query: readonly string[]): boolean => query.some((id) => hanging.has(id));
+    // Those that are known to hang, which were asked for alone before, are the only ones for which that is not bounded by their number.
+    const known = new Set<string>();
+    const searches = queries.filter((query) => {
+      if (!hangs(query)) return false;
+      const [id] = query as [string];
+      if (query.length > 1) return true;
+      return known.size < known.add(id).size;
+    });
+    const first = queries.filter((query) => hangs(query) && query.length > 16);
+    expect(searches.length).toBeLessThanOrEqual(first.length + Math.ceil(200 / 16) + 8 + hanging.size);
+    for (const id of good) {
+      expect(queries.filter((query) => query.includes(id) && hangs(query)).length).toBeLessThanOrEqual(3);
+    }
+    // No more of them than have half of the slots, though they are due again all the time.
+    expect(queries.filter(hangs).length - searches.length).toBeLessThanOrEqual(searches.length);
+    // While rows are searched for, those that did not fail beside them go on: some are loaded between any 16 queries that hang.
+    const places = queries.flatMap((query, index) => (hangs(query) ? [index] : [])).slice(first.length);
+    for (let at = 16; at < places.length; at += 16) {
+      const between = new Set(queries.slice(places[at - 16], places[at]).flat());
+      expect(often.filter((id) => !between.has(id))).toEqual([]);
+    }
+    expect(places.length).toBeGreaterThan(32);
+    expect((await rows.stats()).shardsDown).toBe(0);
+    // All that hang come back when they can be loaded.
+    hanging.clear();
+    await until('the rest', async () => (await rows.stats()).failing === 0);
+    expect([...(await rows.getMany(ids)).values()].every(({ name }) => name === 'new')).toBe(true);
   });
 
   test('says nothing of a source that answers others', async () => {

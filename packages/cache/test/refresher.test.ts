@@ -169,7 +169,7 @@ describe('a load that fails', () => {
     for (const failures of [1, 2, 3, 4]) {
       await rows.refresh('42');
       const due = await until('the failure', async () => {
-        const score = Number(await redis.zscore(`${prefix}:cache:{items}:due`, '42'));
+        const score = Number(await redis.zscore(`${prefix}:cache:{items}:suspects`, '42'));
         return errors.length >= failures && Number.isInteger(score) && score > Date.now() + 1_000 && score;
       });
       pauses.push(due - Date.now());

@@ -197,10 +197,11 @@ describe('a feed', () => {
       'evalsha change-feed.take cache:{items}:feed',
       '  get cache:{items}:feed',
       '  set cache:{items}:feed',
-      `evalsha change-feed.mark ${['due', 'rows', 'packs', 'packed', 'wake'].map((key) => `cache:{items}:${key}`).join(' ')} ${values.join(' ')}`,
+      `evalsha change-feed.mark ${['due', 'rows', 'packs', 'packed', 'suspects', 'hung', 'wake'].map((key) => `cache:{items}:${key}`).join(' ')} ${values.join(' ')}`,
       '  time',
       '  zrange cache:{items}:due',
       '  zrange cache:{items}:packs',
+      '  exists cache:{items}:suspects cache:{items}:hung',
       '  zmscore cache:{items}:due',
       '  hmget cache:{items}:rows',
       // They are a pack, which each of them leaves.

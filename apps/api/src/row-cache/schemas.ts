@@ -48,7 +48,10 @@ export const cachedTableSchema = z
     due: count.meta({ description: 'rows that are due and not being loaded' }),
     failing: count.meta({ description: 'rows whose last load failed' }),
     shardsDown: count.meta({ description: 'parts of the table whose database does not answer' }),
-    lagMs: z.number().min(0).meta({ description: 'for how long the first due row has been waiting' }),
+    lagMs: z
+      .number()
+      .min(0)
+      .meta({ description: 'for how long the first due row has been waiting whose last load did not fail' }),
     hits: count.meta({ description: 'reads by this process that found their row' }),
     misses: count.meta({ description: 'reads by this process that did not' }),
   })

@@ -1,6 +1,6 @@
 /** Keeps rows of the database fresh in Redis: those that somebody has scheduled, by the API or by `RowCache` itself. */
 import type { CachedTable } from '@mortise/api/row-cache';
-import { ChangeFeed, Refresher, RowCache } from '@mortise/cache';
+import { ChangeFeed, maxQueriesOf, Refresher, RowCache } from '@mortise/cache';
 import { PostgresSource } from '@mortise/cache/postgres';
 import { SqliteSource } from '@mortise/cache/sqlite';
 import type { RedisClient } from '@mortise/redis';
@@ -9,8 +9,8 @@ import type { Logger } from 'pino';
 import type { Config, Database } from '../config.js';
 import { ErrorLog } from '../error-log.js';
 
-/** Batches of a table that this process loads at once. */
-const CONCURRENCY = 2;
+/** How this process refreshes: so many batches of a table at once. */
+const REFRESH = { concurrency: 2 };
 
 type Source = PostgresSource | SqliteSource;
 
@@ -31,7 +31,7 @@ export function rowRefresherOf(
   const refresher = new Refresher(
     redis,
     cached.map(({ rows }) => rows),
-    { concurrency: CONCURRENCY, onError },
+    { ...REFRESH, onError },
   );
   const feeds = isOutboxRead
     ? cached.map(({ source, rows }) => new ChangeFeed(redis, source, rows, { onError }))
@@ -72,7 +72,6 @@ function sourceOf(database: Database, { name, id }: CachedTable): Source {
     table,
     ...(schema !== undefined && { schema }),
     id,
-    // As many as there are queries at once.
-    maxConnections: CONCURRENCY,
+    maxConnections: maxQueriesOf(REFRESH),
   });
 }

@@ -17,8 +17,9 @@ export interface Cell<Value> {
   isRead: boolean;
 }
 
-/** What an entry takes beside its value, about. */
+/** What an entry takes beside its value, and a tag of it, about. */
 const ENTRY_BYTES = 200;
+const TAG_BYTES = 150;
 
 export class NearStore<Value> {
   readonly #cells = new Map<string, Cell<Value>>();
@@ -102,5 +103,7 @@ export class NearStore<Value> {
 }
 
 function sizeOf(key: string, cell: Cell<unknown>): number {
-  return ENTRY_BYTES + 2 * key.length + cell.bytes;
+  let bytes = ENTRY_BYTES + 2 * key.length + cell.bytes;
+  for (const tag of cell.tags) bytes += TAG_BYTES + 2 * tag.length;
+  return bytes;
 }

@@ -20,14 +20,26 @@ const LOOK_MS = 1_000;
 /** How long a connection may take to end. */
 const DISCONNECT_MS = 50;
 
+/** What is answered when the server has ended the connection of the news, and the end has not come yet. */
+const BREAK = /in subscriber mode|redirect to does not exist/;
+
+/** A connection as its server knows it. */
+interface Known {
+  readonly id: number;
+  /** Of the server, anew with each start; undefined: it doesn't tell everybody. */
+  readonly runId: string | undefined;
+}
+
 export class Tracking implements Coherence {
   readonly #redis: RedisClient;
   readonly #tier: Newsroom;
   readonly #loop: Loop;
   #reads: RedisConnection | undefined;
   #news: RedisConnection | undefined;
-  /** What the server calls the connection of the news; undefined when it has to be asked and subscribed. */
-  #newsId: number | undefined;
+  /** The connection of the news; undefined when the server has to be asked, and it has to be subscribed. */
+  #heard: Known | undefined;
+  /** The news were lost without a word when the tier was set up last. */
+  #isBroken = false;
 
   constructor(redis: RedisClient, tier: Newsroom, cache: string, onError: (error: unknown) => void) {
     this.#redis = redis;
@@ -71,7 +83,10 @@ export class Tracking implements Coherence {
     } catch (error) {
       // A break while it was being set up, which is nobody's mistake: the next step waits for the connection.
       if ((error as Error).name === 'MaxRetriesPerRequestError') return 0;
-      throw error;
+      if (this.#isBroken || !BREAK.test((error as Error).message)) throw error;
+      this.#isBroken = true;
+      renew(this.#news);
+      return 0;
     }
   }
 
@@ -82,17 +97,30 @@ export class Tracking implements Coherence {
     const [reads, news] = [this.#reads, this.#news];
     const { epoch } = this.#tier;
     if (!(await bounded(ready(news), LOOK_MS)) || !(await bounded(ready(reads), LOOK_MS))) return false;
-    if (this.#newsId === undefined) {
-      const id = Number(await news.call('client', ['id']));
-      await news.call('subscribe', [CHANNEL]);
-      if (this.#news !== news || news.status !== 'ready') return false;
-      this.#newsId = id;
+    const heard = this.#heard ?? (await this.#subscribe(news));
+    if (!heard) return false;
+    const runId = await runIdOf(reads);
+    if (runId !== undefined && heard.runId !== undefined && runId !== heard.runId) {
+      // An endpoint that moves, with one of them left behind. An id says nothing then: somebody else has it there.
+      for (const connection of [reads, news]) renew(connection);
+      throw new Error('its two connections reach different servers');
     }
-    await reads.call('client', ['tracking', 'on', 'redirect', this.#newsId]);
+    await reads.call('client', ['tracking', 'on', 'redirect', heard.id]);
     // One of them was lost meanwhile.
     if (this.#tier.epoch !== epoch || this.#reads !== reads) return false;
+    this.#isBroken = false;
     this.#tier.open();
     return true;
+  }
+
+  /** Undefined when the connection was lost. */
+  async #subscribe(news: RedisConnection): Promise<Known | undefined> {
+    // First, as nothing else can be asked behind it.
+    const known = { id: Number(await news.call('client', ['id'])), runId: await runIdOf(news) };
+    await news.call('subscribe', [CHANNEL]);
+    if (this.#news !== news || news.status !== 'ready') return undefined;
+    this.#heard = known;
+    return known;
   }
 
   /** Whether both connections answer, and the server knows where to send the news. */
@@ -135,7 +163,7 @@ export class Tracking implements Coherence {
     connection.on('error', () => undefined);
     connection.on('close', () => {
       if (connection !== this.#reads && connection !== this.#news) return;
-      if (connection === this.#news) this.#newsId = undefined;
+      if (connection === this.#news) this.#heard = undefined;
       this.#tier.close();
       this.#loop.wake();
     });
@@ -151,12 +179,22 @@ export class Tracking implements Coherence {
 
   #drop(): void {
     this.#tier.close();
-    this.#newsId = undefined;
+    this.#heard = undefined;
     const connections = [this.#reads, this.#news];
     this.#reads = undefined;
     this.#news = undefined;
     for (const connection of connections)
       if (connection && connection.status !== 'end') connection.disconnect();
+  }
+}
+
+async function runIdOf(connection: RedisConnection): Promise<string | undefined> {
+  try {
+    const info = (await connection.call('info', ['server'])) as string;
+    return /^run_id:(\w+)/m.exec(info)?.[1];
+  } catch (error) {
+    if ((error as Error).name === 'ReplyError') return undefined;
+    throw error;
   }
 }
 

@@ -28,7 +28,7 @@ export function Cached<Args extends unknown[] = []>(
   cache: string,
   { key, tags, ...life }: CachedOptions<Args>,
 ) {
-  return wrapping<Args>(cache, (target, args, run) =>
+  return wrapping<Args>(cache, async (target, args, run) =>
     target.getOrLoad(of(key, args), run, {
       ...life,
       tags: tags === undefined ? undefined : of(tags, args),

@@ -1,8 +1,9 @@
 import { ArgumentRangeError, ArgumentTypeError, Coalescer, requireName } from '@mortise/redis';
+import type { Cell } from '../near/near-store.js';
 import { CacheLoadResultError, CacheLoadTimeoutError } from '../errors.js';
 import type { Core } from './core.js';
 import type { Wanted } from './flights.js';
-import { requireKey, requireTag, requireTags } from './options.js';
+import { requireKey, requireKeys, requireOptions, requireTag, requireTags, RESERVED } from './options.js';
 import type { EntryOptions, LoadMany, LoadOptions } from './options.js';
 import { within } from './within.js';
 
@@ -23,6 +24,7 @@ export interface CacheScope {
 /** Keys in one call of `load`. */
 const MAX_LOAD = 500;
 const NO_OPTIONS: LoadOptions = {};
+const RESERVED_CODE = RESERVED.charCodeAt(0);
 
 /** What a cache and a namespace of it have in common. */
 export abstract class CacheView<Value> {
@@ -40,10 +42,13 @@ export abstract class CacheView<Value> {
 
   /**
    * What the near tier holds, without asking anybody: the value, null if it is known that there is none, undefined if nothing is
-   * known here. The same object each time: don't change it. O(1).
+   * known here. The same object each time: don't change it. Throws TypeError or RangeError for a key that cannot be used. O(1).
    */
   peek(key: string): Value | null | undefined {
-    return this.#core.peek(this.#scope.stem + key)?.value;
+    const cell = this.#peek(key);
+    if (cell !== undefined) return cell.value;
+    requireKey(key);
+    return undefined;
   }
 
   /**
@@ -60,6 +65,7 @@ export abstract class CacheView<Value> {
 
   /** As `get` for each of many keys; the Map has those that the cache knows. */
   async getMany(keys: readonly string[]): Promise<Map<string, Value | null>> {
+    requireKeys(keys);
     const values = await Promise.all(keys.map((key) => this.get(key)));
     const known = new Map<string, Value | null>();
     for (const [index, key] of keys.entries()) {
@@ -91,15 +97,19 @@ export abstract class CacheView<Value> {
     loader?: Loader<Value> | LoadOptions<Value>,
     options?: LoadOptions<Value>,
   ): Promise<Value | null> {
-    const cell = this.#core.peek(this.#scope.stem + key);
+    const cell = this.#peek(key);
     if (cell === undefined) return this.#getOrLoad(key, loader, options);
-    if (cell.earlyFrom < cell.freshUntil && this.#core.isEarly(cell))
-      this.#core.refresh(this.#wanted(key, loader, options), cell.seen);
-    return Promise.resolve(cell.value);
+    const isGiven = typeof loader === 'function';
+    const isPlain = (isGiven ? options : loader) === undefined && (isGiven || this.#loads !== undefined);
+    const isDue = cell.earlyFrom < cell.freshUntil && performance.now() >= cell.earlyFrom;
+    // Hits are many: what has nothing to be checked, and nothing to be done, takes no second function.
+    if (isPlain && !isDue) return Promise.resolve(cell.value);
+    return this.#getNear(cell, isDue, key, loader, options);
   }
 
   /** As `getOrLoad` with the option `load` for each of many keys; the Map has those that have a value. */
   async getOrLoadMany(keys: readonly string[], options?: LoadOptions<Value>): Promise<Map<string, Value>> {
+    requireKeys(keys);
     const values = await Promise.all(keys.map((key) => this.getOrLoad(key, options)));
     const found = new Map<string, Value>();
     for (const [index, key] of keys.entries()) {
@@ -135,6 +145,25 @@ export abstract class CacheView<Value> {
     await this.#core.invalidate([requireTag(tag)]);
   }
 
+  /** Of a key that cannot be used nothing is there: one with a NUL in front could be that of a namespace. */
+  #peek(key: string): Cell<Value | null> | undefined {
+    if (typeof key !== 'string' || key.charCodeAt(0) === RESERVED_CODE) return undefined;
+    return this.#core.peek(this.#scope.stem + key);
+  }
+
+  async #getNear(
+    cell: Cell<Value | null>,
+    isDue: boolean,
+    key: string,
+    loader: Loader<Value> | LoadOptions<Value> | undefined,
+    options: LoadOptions<Value> | undefined,
+  ): Promise<Value | null> {
+    const wanted = this.#wanted(key, loader, options);
+    this.#core.check(wanted.options);
+    if (isDue) this.#core.refresh(wanted, cell.seen);
+    return cell.value;
+  }
+
   async #getOrLoad(
     key: string,
     loader: Loader<Value> | LoadOptions<Value> | undefined,
@@ -150,7 +179,8 @@ export abstract class CacheView<Value> {
     given: LoadOptions<Value> | undefined,
   ): Omit<Wanted<Value>, 'shard' | 'wakeups'> {
     const isGiven = typeof loader === 'function';
-    const options: LoadOptions<Value> = (isGiven ? given : loader) ?? NO_OPTIONS;
+    const own = isGiven ? given : loader;
+    const options = own === undefined ? NO_OPTIONS : requireOptions(own);
     const { tags } = options;
     const { stem, ownTags } = this.#scope;
     const expectedTags =

@@ -1,6 +1,6 @@
 #!lua
 -- Stores entries: those that were loaded only while their lease holds and none of their tags was invalidated after it was
--- given, others whatever the lease. Either way the lease ends, and who waited for it is woken.
+-- given, others whatever the lease. Either way the lease ends, or rests, and who waited for it is woken.
 --
 -- KEYS
 --   seq         STRING, the latest token; until a day after it
@@ -12,7 +12,7 @@
 --   publish     PUBLISH or SPUBLISH
 --   announces   1 if near tiers are told of changes by message
 --   entries...  for each entry five: the token of its lease, or '' for one without; keepMs, or 0 to store nothing; restMs, for
---               how long nobody gets the lease when nothing is stored; the body; the number of its tags
+--               how long nobody who has a value to serve gets the lease when nothing is stored; the body; the number of its tags
 -- RETURNS
 --   the server's time (ms), then for each entry 1 if it was stored, else 0
 local seq, changes, heard = KEYS[1], KEYS[2], KEYS[3]
@@ -53,10 +53,10 @@ for index = 3, #ARGV, 5 do
     changed[#changed + 1] = value
   end
   if isHeld and held then
+    wake(value, lease, held)
     if not isStored and restMs > 0 then
-      redis.call('PEXPIRE', lease, restMs)
-    else
-      wake(value, lease, held)
+      -- Instead of channels: claim knows it by that.
+      redis.call('SET', lease, token .. '\n-\n', 'PX', restMs)
     end
   end
   replies[#replies + 1] = isStored and 1 or 0

@@ -6,11 +6,17 @@ export interface Codec<Value> {
   decode(bytes: Buffer): Value;
 }
 
-/** JSON: a `Date` comes back as text, what has no JSON form is refused with TypeError. */
+/**
+ * JSON: a `Date` comes back as text. What has no JSON form is refused with TypeError, as is what has that of null, such as NaN, which would
+ * read as if there were nothing.
+ */
 export const jsonCodec: Codec<unknown> = {
   encode: (value) => {
     const json = JSON.stringify(value) as string | undefined;
-    if (json === undefined) throw new TypeError(`a value must have a JSON form, got ${typeof value}`);
+    if (json === undefined || json === 'null') {
+      const got = typeof value === 'number' ? value : typeof value;
+      throw new TypeError(`a value must have a JSON form${json ? ' that is not null' : ''}, got ${got}`);
+    }
     return json;
   },
   decode: (bytes) => JSON.parse(bytes.toString()) as unknown,

@@ -5,7 +5,6 @@ import type { RedisClient } from '@mortise/redis';
 import { CacheUnavailableError } from '../errors.js';
 import { Announcements } from '../near/announcements.js';
 import type { Coherence } from '../near/coherence.js';
-import { NearStore } from '../near/near-store.js';
 import type { Cell } from '../near/near-store.js';
 import { NearTier } from '../near/near-tier.js';
 import { Tracking } from '../near/tracking.js';
@@ -14,11 +13,11 @@ import { Tally } from '../telemetry/tally.js';
 import { CacheKeys } from './cache-keys.js';
 import { Flights } from './flights.js';
 import type { Kept, Wanted } from './flights.js';
-import { isEarly } from './freshness.js';
 import { Guard } from './guard.js';
 import { Health } from './health.js';
-import { resolveCacheOptions, resolveLife } from './options.js';
-import type { CacheOptions, EntryOptions, ResolvedCacheOptions } from './options.js';
+import { requireSignal, resolveCacheOptions, resolveLife } from './options.js';
+import type { CacheOptions, EntryOptions, LoadOptions, ResolvedCacheOptions } from './options.js';
+import { Outage } from './outage.js';
 import { Reader } from './reader.js';
 import type { OnLease, ReadResult } from './reader.js';
 import { Renewals } from './renewals.js';
@@ -62,7 +61,7 @@ export class Core<Value> {
   readonly #tally: Tally | undefined;
   readonly #near: NearTier<Value | null> | undefined;
   readonly #coherence: Coherence | undefined;
-  readonly #outage = new NearStore<Kept<Value>>(OUTAGE_BOUNDS);
+  readonly #outage = new Outage<Kept<Value>>(OUTAGE_BOUNDS);
   /** Undefined before the first read, and after `stop`. */
   #stopHearing: readonly (() => void)[] | undefined;
   readonly #counts = { nearHits: 0, hits: 0, staleHits: 0, misses: 0, loads: 0, unavailable: 0 };
@@ -104,8 +103,9 @@ export class Core<Value> {
       events: {
         onLoad: () => (this.#counts.loads += 1),
         onLoaded: (ms, isFailed) => this.#tally?.loaded(ms, isFailed),
-        onAlone: (key, kept, ttlMs) => this.#keepAlone(key, kept, ttlMs),
-        kept: (key) => this.#outage.get(key, performance.now())?.value,
+        onAlone: (key, kept, { bytes, ttlMs }) =>
+          this.#outage.set(key, kept, { bytes, ms: Math.min(ttlMs, options.outageTtlMs) }),
+        kept: (key) => this.#outage.get(key),
         onUnavailable: (error) => this.#missRedis(error),
       },
     });
@@ -128,14 +128,12 @@ export class Core<Value> {
     return cell;
   }
 
-  /** Whether this reader has to load a fresh value early. */
-  isEarly(cell: Cell<Value | null>): boolean {
-    const now = performance.now();
-    return (
-      now >= cell.earlyFrom &&
-      cell.earlyFrom < cell.freshUntil &&
-      isEarly(cell.freshUntil - now, cell.loadMs, this.options.earlyRefresh)
-    );
+  /** Throws TypeError or RangeError for options that cannot be used, also where they would not be needed, and the reason of an aborted signal. */
+  check(options: LoadOptions<Value>): void {
+    resolveLife(options, this.options);
+    const { signal } = options;
+    requireSignal(signal);
+    signal?.throwIfAborted();
   }
 
   /** Undefined: not there, or Redis isn't. */
@@ -154,14 +152,8 @@ export class Core<Value> {
       if (!(error instanceof CacheUnavailableError)) throw error;
       this.#missRedis(error);
       this.#tally?.read('away');
-      const cell = this.#outage.get(key, performance.now());
-      const found = cell && {
-        value: cell.value.value,
-        isFresh: true,
-        freshForMs: Infinity,
-        isNearEnd: false,
-        loadMs: 0,
-      };
+      const kept = this.#outage.get(key);
+      const found = kept && { value: kept.value, isFresh: true, isDue: false };
       return { seen: undefined, found, isAway: error.cause === undefined };
     }
   }
@@ -170,23 +162,17 @@ export class Core<Value> {
   async getOrLoad(wanted: Omit<Wanted<Value>, 'shard' | 'wakeups'>): Promise<Value | null> {
     const { key, options, expectedTags } = wanted;
     const { signal } = options;
-    // Refuses a wrong option also where it would not be needed.
-    resolveLife(options, this.options);
-    signal?.throwIfAborted();
+    this.check(options);
     const cameAt = Flights.moment();
-    const { seen, found, isAway } = await this.read(key, expectedTags, this.#flights.onLease(key));
+    const reading = this.read(key, expectedTags, this.#flights.onLease(key));
+    const { seen, found, isAway } = signal ? await unlessAborted(reading, signal) : await reading;
     if (found) {
-      const isLoadedAgain =
-        !found.isFresh ||
-        (found.isNearEnd && isEarly(found.freshForMs, found.loadMs, this.options.earlyRefresh));
-      if (isLoadedAgain) this.#flights.refresh(this.#placed(wanted), seen);
+      if (found.isDue) this.#flights.refresh(this.#placed(wanted), seen);
       return found.value;
     }
     const placed = this.#placed(wanted);
-    return this.#unlessAborted(
-      isAway ? this.#flights.getAlone(placed, cameAt) : this.#flights.get(placed, seen, cameAt),
-      signal,
-    );
+    const getting = isAway ? this.#flights.getAlone(placed, cameAt) : this.#flights.get(placed, seen, cameAt);
+    return signal ? unlessAborted(getting, signal) : getting;
   }
 
   /** Loads in the background what is about to end. */
@@ -203,27 +189,24 @@ export class Core<Value> {
     const life = resolveLife(options, this.options);
     const { tags } = options;
     const request = this.#values.toRequest(value, { key, token: '', life, tags, ownTags, loadMs: 0 });
-    this.#forget(key);
-    this.#tally?.count(CHANGES, 1);
     const shard = this.#shardOf(key);
-    if (request.keepMs === 0) await shard.delete(key);
-    else await shard.store(request);
+    await this.#changeKey(shard, key, async () => {
+      if (request.keepMs === 0) await shard.delete(key);
+      else await shard.store(request);
+    });
   }
 
   delete(key: string): Promise<boolean> {
-    this.#forget(key);
-    this.#tally?.count(CHANGES, 1);
-    return this.#shardOf(key).delete(key);
+    const shard = this.#shardOf(key);
+    return this.#changeKey(shard, key, () => shard.delete(key));
   }
 
   async invalidate(tags: readonly string[]): Promise<void> {
-    for (const tag of tags) {
-      this.#near?.store.deleteTag(tag);
-      this.#flights.detachTag(tag);
-    }
+    for (const tag of tags) this.#flights.detachTag(tag);
     this.#outage.clear();
     this.#tally?.count(CHANGES, tags.length);
-    await Promise.all(this.#shards.map((shard) => shard.invalidate(tags)));
+    const redisKeys = this.#shards.flatMap(({ keys }) => tags.map((tag) => keys.tag(tag)));
+    await this.#change(redisKeys, () => Promise.all(this.#shards.map((shard) => shard.invalidate(tags))));
   }
 
   async stop(): Promise<void> {
@@ -257,17 +240,26 @@ export class Core<Value> {
     return this.#shards[shardOf(key, this.#shards.length)]!;
   }
 
-  /** What this process changes it doesn't read in its old state any more, whenever the news of it come. */
-  #forget(key: string): void {
-    this.#near?.store.delete(key);
+  #changeKey<Result>(shard: Shard, key: string, act: () => Promise<Result>): Promise<Result> {
     this.#outage.delete(key);
     this.#flights.detach(key);
+    this.#tally?.count(CHANGES, 1);
+    return this.#change([shard.keys.value(key)], act);
   }
 
-  #keepAlone(key: string, value: Kept<Value>, ttlMs: number): void {
-    const freshUntil = performance.now() + Math.min(ttlMs, this.options.outageTtlMs);
-    const common = { tags: [], seen: Buffer.alloc(0), loadMs: 0, isRead: false };
-    this.#outage.set(key, { ...common, value, bytes: 0, freshUntil, earlyFrom: freshUntil });
+  /**
+   * What this process changes it doesn't have in its old state any more, whenever the news of it come: neither in what it holds, nor in what is being
+   * read. Behind the change once more: a read that was sent after it may have been answered before it.
+   */
+  async #change<Result>(redisKeys: readonly string[], act: () => Promise<Result>): Promise<Result> {
+    const near = this.#near;
+    if (near === undefined) return act();
+    for (const redisKey of redisKeys) near.onChanged(redisKey);
+    try {
+      return await act();
+    } finally {
+      for (const redisKey of redisKeys) near.onChanged(redisKey);
+    }
   }
 
   #missRedis(error: CacheUnavailableError): void {
@@ -277,18 +269,17 @@ export class Core<Value> {
     this.#reportedAt = now;
     this.options.onError(error);
   }
+}
 
-  async #unlessAborted<Result>(result: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
-    if (!signal) return result;
-    let forget: (() => void) | undefined;
-    const aborted = new Promise<never>((_, reject) => {
-      if (signal.aborted) reject(signal.reason as Error);
-      else forget = onAbort(signal, () => reject(signal.reason as Error));
-    });
-    try {
-      return await Promise.race([result, aborted]);
-    } finally {
-      forget?.();
-    }
+async function unlessAborted<Result>(result: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  let forget: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    if (signal.aborted) reject(signal.reason as Error);
+    else forget = onAbort(signal, () => reject(signal.reason as Error));
+  });
+  try {
+    return await Promise.race([result, aborted]);
+  } finally {
+    forget?.();
   }
 }

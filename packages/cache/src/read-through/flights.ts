@@ -8,6 +8,7 @@
  * will not be stored, it reads the lease with the value: a flight whose lease is gone, or older than a tag that was
  * invalidated, is left to those who are on it.
  */
+import { onAbort } from '@mortise/redis';
 import { CacheLoadTimeoutError, CacheRefreshError, CacheUnavailableError } from '../errors.js';
 import { resolveLife } from './options.js';
 import type { LoadOptions, ResolvedCacheOptions } from './options.js';
@@ -45,15 +46,33 @@ class Flight<Value> {
   holder: string | undefined;
   /** While it waits: asks again. */
   askAgain: (() => void) | undefined;
+  /** Callers who have not given up: where none is left, nothing is loaded, and who comes then asks anew. */
+  readers = 0;
 
   constructor(readonly wanted: Wanted<Value>) {}
+
+  /** What it brings to a caller, who may give up meanwhile. */
+  async land(signal: AbortSignal | undefined): Promise<Outcome<Value>> {
+    this.readers += 1;
+    const forget = signal && onAbort(signal, () => this.#leave());
+    try {
+      return await this.landing;
+    } finally {
+      forget?.();
+    }
+  }
+
+  #leave(): void {
+    this.readers -= 1;
+    if (this.readers === 0) this.askAgain?.();
+  }
 }
 
 export interface FlightEvents<Value> {
   onLoad(): void;
   onLoaded(ms: number, isFailed: boolean): void;
   /** Redis was not there, or has refused: the value is known to this process only. */
-  onAlone(key: string, kept: Kept<Value>, ttlMs: number): void;
+  onAlone(key: string, kept: Kept<Value>, of: { readonly bytes: number; readonly ttlMs: number }): void;
   /** What such a load brought, for a while. */
   kept(key: string): Kept<Value> | undefined;
   onUnavailable(error: CacheUnavailableError): void;
@@ -104,9 +123,11 @@ export class Flights<Value> {
 
   /** The value, loaded by somebody. @param seen What was not good enough. @param cameAt From `moment`. */
   async get(wanted: Wanted<Value>, seen: Buffer | undefined, cameAt: number): Promise<Value | null> {
+    const { signal } = wanted.options;
     for (;;) {
+      signal?.throwIfAborted();
       const flight = this.#flights.get(wanted.key) ?? this.#start(wanted, seen, false);
-      const outcome = await flight.landing;
+      const outcome = await flight.land(signal);
       if (outcome === 'elsewhere') continue;
       if (outcome.validAt > cameAt) return outcome.value;
     }
@@ -114,9 +135,11 @@ export class Flights<Value> {
 
   /** As `get` while Redis is known to be away: the caller has waited for it once. */
   async getAlone(wanted: Wanted<Value>, cameAt: number): Promise<Value | null> {
+    const { signal } = wanted.options;
     for (;;) {
+      signal?.throwIfAborted();
       const flight = this.#flights.get(wanted.key) ?? this.#launch(wanted, (own) => this.#loadAlone(own));
-      const outcome = await flight.landing;
+      const outcome = await flight.land(signal);
       if (outcome !== 'elsewhere' && outcome.validAt > cameAt) return outcome.value;
     }
   }
@@ -187,8 +210,12 @@ export class Flights<Value> {
         const ticket = wakeups.expect(shard.keys.value(key));
         try {
           const validAt = Flights.moment();
-          const claim = await shard.claim(key, seen, expectedTags, wakeups.channel);
+          const claim = await shard.claim(key, { seen, isServed: isRefresh }, expectedTags, wakeups.channel);
           if (claim.do === 'load') {
+            if (!isRefresh && flight.readers === 0) {
+              await shard.abandon(key, claim.token, 0).catch(() => undefined);
+              return 'elsewhere';
+            }
             const kept = isRefresh ? undefined : this.#events.kept(key);
             if (kept?.token === undefined) return await this.#loadUnderLease(flight, claim.token, isRefresh);
             // A full Redis has room for leases still when it has none for the value: not loaded for each reader.
@@ -201,7 +228,7 @@ export class Flights<Value> {
             seen = read.seen;
             continue;
           }
-          if (isRefresh) return 'elsewhere';
+          if (isRefresh || flight.readers === 0) return 'elsewhere';
           const kept = this.#events.kept(key);
           // Our own, which could not be given back either.
           if (kept?.token === claim.holder) return { value: kept.value, validAt };
@@ -213,6 +240,7 @@ export class Flights<Value> {
           flight.holder = claim.holder;
           flight.askAgain = ticket.call;
           await ticket.wait(waitMs);
+          if (flight.readers === 0) return 'elsewhere';
         } finally {
           flight.holder = undefined;
           flight.askAgain = undefined;
@@ -222,7 +250,7 @@ export class Flights<Value> {
     } catch (error) {
       if (!(error instanceof CacheUnavailableError)) throw error;
       this.#events.onUnavailable(error);
-      if (isRefresh) return 'elsewhere';
+      if (isRefresh || flight.readers === 0) return 'elsewhere';
       // One that answers reads and refuses everything else, as a replica or a full one, sends each reader here.
       const kept = this.#events.kept(key);
       if (kept) return { value: kept.value, validAt: Flights.moment() };
@@ -292,7 +320,13 @@ export class Flights<Value> {
   #keep(flight: Flight<Value>, value: Value | null, token: string | undefined): void {
     const { key, options } = flight.wanted;
     if (this.#flights.get(key) !== flight) return;
-    this.#events.onAlone(key, { value, token }, resolveLife(options, this.#options).ttlMs);
+    const { ttlMs } = resolveLife(options, this.#options);
+    try {
+      const bytes = value === null ? 0 : this.#values.encode(key, value).length;
+      this.#events.onAlone(key, { value, token }, { bytes, ttlMs });
+    } catch (error) {
+      this.#options.onError(error);
+    }
   }
 
   async #load({ key, load, isLimited }: Wanted<Value>): Promise<Value | null> {

@@ -52,7 +52,8 @@ export interface CacheOptions<Value = unknown> {
   /** A value is fresh for up to this part of `ttlMs` less, so that values stored together don't end together; 0 to 0.5. Default 0.1. */
   readonly jitter?: number;
   /**
-   * How eagerly a value without `staleMs` is loaded again before its end: the β of XFetch; 0: not before. Up to 10. Default 1.
+   * How eagerly a value without `staleMs` is loaded again before its end: by so many times what its load took, and about as much
+   * at random, but not in the first half of its life; 0: not before. Up to 10. Default 1.
    */
   readonly earlyRefresh?: number;
   /** Loads what `getOrLoad` finds missing when it is given no loader, up to 500 keys of a tick in one call. */
@@ -132,8 +133,7 @@ export interface ResolvedCacheOptions<Value> {
 }
 
 export function resolveCacheOptions<Value>(options: CacheOptions<Value>): ResolvedCacheOptions<Value> {
-  if (typeof options !== 'object' || options === null)
-    throw new ArgumentTypeError('options must be an object');
+  requireOptions(options);
   if (options.load !== undefined && typeof options.load !== 'function')
     throw new ArgumentTypeError('load must be a function');
   const duration = (
@@ -170,7 +170,21 @@ export function resolveCacheOptions<Value>(options: CacheOptions<Value>): Resolv
     near: options.near && resolveNear(options.near),
     shards: requireInteger('shards', options.shards ?? CACHE_DEFAULTS.shards, { min: 1, max: 64 }),
     prefix: options.prefix,
-    onError: options.onError ?? ((error) => console.error('mortise cache:', error)),
+    onError: resolveOnError(options.onError),
+  };
+}
+
+/** What it throws shall fail neither a read nor the process. */
+function resolveOnError(onError: CacheOptions['onError']): (error: unknown) => void {
+  if (onError === undefined) return (error) => console.error('mortise cache:', error);
+  if (typeof onError !== 'function')
+    throw new ArgumentTypeError(`onError must be a function, got ${typeof onError}`);
+  return (error) => {
+    try {
+      onError(error);
+    } catch (thrown) {
+      console.error('mortise cache: onError threw', thrown);
+    }
   };
 }
 
@@ -204,7 +218,7 @@ export interface Life {
 
 /** Throws TypeError or RangeError. */
 export function resolveLife(options: EntryOptions<never>, of: Life): Life {
-  const { ttlMs, staleMs } = options;
+  const { ttlMs, staleMs } = requireOptions(options);
   return {
     ttlMs:
       ttlMs === undefined ? of.ttlMs : Math.ceil(requireDuration('ttlMs', ttlMs, { min: 1, max: MAX_MS })),
@@ -215,11 +229,27 @@ export function resolveLife(options: EntryOptions<never>, of: Life): Life {
   };
 }
 
+export function requireOptions<Options extends object>(options: Options): Options {
+  if (typeof options !== 'object' || options === null)
+    throw new ArgumentTypeError('options must be an object');
+  return options;
+}
+
+export function requireSignal(signal: unknown): void {
+  if (signal !== undefined && typeof (signal as AbortSignal | null)?.throwIfAborted !== 'function')
+    throw new ArgumentTypeError('signal must be an AbortSignal');
+}
+
 /** Names that begin with this are those of namespaces. */
 export const RESERVED = '\0';
 
 export function requireKey(key: unknown): string {
   return unreserved('key', requireName('key', key));
+}
+
+/** Each of them is checked where it is used. */
+export function requireKeys(keys: unknown): void {
+  if (!Array.isArray(keys)) throw new ArgumentTypeError('keys must be an array of strings');
 }
 
 export function requireTag(tag: unknown): string {

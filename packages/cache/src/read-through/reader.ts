@@ -2,7 +2,7 @@
 import type { NearTier, ReadMark } from '../near/near-tier.js';
 import { decodeEntry } from './envelope.js';
 import type { Entry } from './envelope.js';
-import { earlyFrom } from './freshness.js';
+import { drawFor, dueFrom } from './freshness.js';
 import type { ResolvedCacheOptions } from './options.js';
 import type { Shard } from './shard.js';
 import type { Values } from './values.js';
@@ -20,10 +20,8 @@ export interface ReadResult<Value> {
 export interface Found<Value> {
   readonly value: Value | null;
   readonly isFresh: boolean;
-  /** On the server's clock: until when it is fresh, and from when on it may be loaded early. */
-  readonly freshForMs: number;
-  readonly isNearEnd: boolean;
-  readonly loadMs: number;
+  /** It is to be loaded again. */
+  readonly isDue: boolean;
 }
 
 /** Gets the lease, and the versions of the expected tags, of the same moment as the value. */
@@ -109,14 +107,14 @@ export class Reader<Value> {
     if (leftMs + entry.staleMs <= 0) return { seen, found: undefined };
     let decoded: ReturnType<Values<Value>['fromEntry']>;
     try {
-      decoded = this.#values.fromEntry(entry);
+      decoded = this.#values.fromEntry(key, entry, mark !== undefined);
     } catch (error) {
       // What nobody can read is loaded anew.
       this.#options.onError(error);
       return { seen, found: undefined };
     }
     const { value } = decoded;
-    const early = earlyFrom(entry, this.#options.earlyRefresh);
+    const dueAt = dueFrom(entry, this.#options.earlyRefresh, drawFor(entry.token));
     if (leftMs > 0 && mark) {
       this.#near?.keep(mark, key, {
         value,
@@ -124,16 +122,12 @@ export class Reader<Value> {
         tags: entry.tags,
         seen: Buffer.from(seen.subarray(0, SEEN_BYTES)),
         freshUntil: clock.local(entry.storedAt + entry.ttlMs),
-        earlyFrom: clock.local(early),
+        earlyFrom: clock.local(dueAt),
         loadMs: entry.loadMs,
         isRead: false,
       });
     }
-    const { loadMs } = entry;
-    return {
-      seen,
-      found: { value, isFresh: leftMs > 0, freshForMs: leftMs, isNearEnd: now >= early, loadMs },
-    };
+    return { seen, found: { value, isFresh: leftMs > 0, isDue: now >= dueAt } };
   }
 
   /** A tag that has no version any more counts as invalidated: it may have been, and was evicted then. */

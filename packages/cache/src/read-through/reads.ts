@@ -125,10 +125,15 @@ export class Reads {
     this.#trackedGuard.call(
       () => near.callBuffer(command, keys),
       onReply,
-      () => {
-        this.#tracked?.doubt();
+      (error) => {
+        // A refusal is an answer: what is wrong is the key.
+        if (!isReply(error.cause)) this.#tracked?.doubt();
         this.#trackedGuard.call(fetch, onReply, onError);
       },
     );
   }
+}
+
+function isReply(cause: unknown): boolean {
+  return cause instanceof Error && cause.name === 'ReplyError';
 }

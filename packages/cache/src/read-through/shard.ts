@@ -29,7 +29,7 @@ export interface StoreRequest {
   readonly token: string;
   /** 0: nothing is stored. */
   readonly keepMs: number;
-  /** For how long nobody gets the lease when nothing is stored. */
+  /** For how long nobody who has a value to serve gets the lease when nothing is stored. */
   readonly restMs: number;
   readonly body: Buffer;
   readonly tags: readonly string[];
@@ -38,6 +38,7 @@ export interface StoreRequest {
 interface ClaimRequest {
   readonly key: string;
   readonly seen: Buffer;
+  readonly isServed: boolean;
   readonly tags: readonly string[];
 }
 
@@ -95,11 +96,21 @@ export class Shard {
   }
 
   /**
-   * @param seen The value that was not good enough, or its first bytes. @param tags That the value is known to get.
-   * @param channel Where a wake-up is heard, or ''.
+   * @param seen The value that was not good enough, or its first bytes. @param isServed It is served meanwhile: where a load has just
+   * failed, another can wait. @param tags That the value is known to get. @param channel Where a wake-up is heard, or ''.
    */
-  claim(key: string, seen: Buffer | undefined, tags: readonly string[], channel: string): Promise<Claim> {
-    return this.#claims.submit(channel, { key, tags, seen: seen?.subarray(0, SEEN_BYTES) ?? NOTHING });
+  claim(
+    key: string,
+    { seen, isServed }: { readonly seen: Buffer | undefined; readonly isServed: boolean },
+    tags: readonly string[],
+    channel: string,
+  ): Promise<Claim> {
+    return this.#claims.submit(channel, {
+      key,
+      tags,
+      isServed,
+      seen: seen?.subarray(0, SEEN_BYTES) ?? NOTHING,
+    });
   }
 
   /** Returns whether it was stored. */
@@ -166,7 +177,11 @@ export class Shard {
         cacheClaim.runBuffer(
           this.#redis,
           { seq: keys.seq, entries: requests.flatMap(({ key, tags }) => this.#keysOf(key, tags)) },
-          { leaseMs, channel, entries: requests.flatMap(({ seen, tags }) => [seen, tags.length]) },
+          {
+            leaseMs,
+            channel,
+            entries: requests.flatMap(({ seen, isServed, tags }) => [seen, isServed ? 1 : 0, tags.length]),
+          },
         ),
       // Nobody would use the leases.
       (late) => {

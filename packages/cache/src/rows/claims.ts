@@ -1,45 +1,25 @@
 /** The two transitions of a row, alone or in a pack, that refreshers make: from due to leased, and from leased to due again, or out. */
-import { decodeName, WaiterHub } from '@mortise/redis';
+import { WaiterHub } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import type { ShardKeys } from '../keys.js';
 import type { RefreshOptions } from '../options.js';
-import { refresherClaim, refresherCommit } from '../scripts.gen.js';
+import { refresherClaim, refresherCommit, refresherRetry } from '../scripts.gen.js';
+import { toClaim, toInMs, toRetry } from './claim.js';
+import type { Claim, FailingDue } from './claim.js';
 import { CommitPart, Rows } from './commit-part.js';
 import type { Kind, LoadedRow, NewPack, PackEnd } from './commit-part.js';
-import { formatHeader, formatRows, formatUnknown, MIN_PACK_ROWS, packName, unpack } from './pack.js';
+import { formatHeader, formatRows, formatUnknown, MIN_PACK_ROWS, packName } from './pack.js';
 import type { ClaimedPack, PackedRow } from './pack.js';
 import type { RefreshedTable } from './refreshed-table.js';
 import { hasValueLike } from './row-codec.js';
 import type { EncodedRow } from './row-codec.js';
-import { formatState, parseState } from './schedule-state.js';
-import type { ScheduleState } from './schedule-state.js';
+import { formatState } from './schedule-state.js';
 
-/** Rows under one lease. */
-export interface Claim {
-  readonly lease: string;
-  /** When the lease began, in ms of the server's clock, as text. */
-  readonly claimedAt: string;
-  /** When the reply was there, on the clock of `performance.now()`. The claim may have been long on its way before. */
-  readonly repliedAt: number;
-  /** When the row in the middle was due. */
-  readonly middle: number;
-  /** For how long the first row had been due, in ms. */
-  readonly lateMs: number;
-  /** First those without a pack, then those of each pack. */
-  readonly ids: readonly string[];
-  readonly packs: readonly ClaimedPack[];
-  /** Of the rows, in the order of `ids`; null for what an evicted key leaves behind. */
-  readonly states: readonly (ScheduleState | null)[];
-  /** When a further row of the shard is due, or the pause of its source is over, in ms from now; Infinity: never. */
-  readonly nextInMs: number;
-  /** The source was down: these rows tell whether it is back. */
-  readonly isProbe: boolean;
-  /** The last load of each of these rows failed. */
-  readonly isRetry: boolean;
-}
-
-/** What became of a row: its encoded value; gone; failed to load; or not loaded, for a reason that isn't its own. */
-export type Outcome = Pick<EncodedRow, 'head' | 'value'> | 'gone' | 'failed' | 'skipped';
+/**
+ * What became of a row: its encoded value; gone; failed to load; so it did on its own, and took long; or not loaded, for a reason that isn't
+ * its own.
+ */
+export type Outcome = Pick<EncodedRow, 'head' | 'value'> | 'gone' | 'failed' | 'hung' | 'skipped';
 
 /** What became of a batch. */
 export interface Outcomes {
@@ -49,8 +29,8 @@ export interface Outcomes {
   readonly isSourceDown: boolean;
 }
 
-export interface Committed {
-  /** When the first row of the shard is due, in ms; Infinity: none is. */
+export interface Committed extends FailingDue {
+  /** When the first row of the shard is due whose last load did not fail, in ms; Infinity: none is. */
   readonly nextInMs: number;
   /** Rows whose lease still held. */
   readonly held: number;
@@ -59,7 +39,7 @@ export interface Committed {
 }
 
 /** What the script knows them by. */
-const CODES = { gone: '-', failed: '!', skipped: '?' };
+const CODES = { gone: '-', failed: '!', hung: '~', skipped: '?' };
 /** Bytes of values in one commit: bounds how long it holds the server. */
 const MAX_COMMIT_BYTES = 1_048_576;
 /** The expiry of the schedule is put off once in this part of it. */
@@ -91,64 +71,41 @@ export class Claims {
     this.#idAt = Buffer.byteLength(keys.row('')) + 1;
   }
 
-  /**
-   * Takes up to `batch` rows that are due. One round trip, O(log n + rows).
-   *
-   * @param canRetry Whether they may be rows whose last load failed, which come apart from others.
-   */
-  async claim(canRetry = true): Promise<Claim> {
-    const { due, rows, packs, packed, source, lease: leaseKey, failures } = this.#keys;
+  /** Takes up to `batch` rows that are due, none of which failed when it was loaded last. One round trip, O(log n + rows). */
+  async claim(): Promise<Claim> {
+    const { due, rows, packs, packed, source, lease, suspects, hung } = this.#keys;
     const { batch, leaseMs, maxBackoffMs } = this.#options;
     const { idleMs } = this.#table.options;
     const isTouching = performance.now() >= this.#touchAt;
     const reply = await refresherClaim.run(
       this.#redis,
-      { due, rows, packs, packed, source, lease: leaseKey, failures },
-      {
-        batch,
-        leaseMs,
-        idleMs,
-        isTouching: isTouching ? 1 : 0,
-        maxBackoffMs,
-        canRetry: canRetry ? 1 : 0,
-      },
+      { due, rows, packs, packed, source, lease, suspects, hung },
+      { batch, leaseMs, idleMs, isTouching: isTouching ? 1 : 0, maxBackoffMs },
     );
-    const repliedAt = performance.now();
-    if (isTouching) this.#touchAt = repliedAt + idleMs / TOUCHES;
-    const [lease, claimedAt, middle, lateMs, nextInMs, isProbe, isRetry, rowIds, rowStates, parts] =
-      reply as [
-        string,
-        string,
-        string,
-        number,
-        number,
-        number,
-        number,
-        string[],
-        (string | null)[],
-        string[],
-      ];
-    const ids = rowIds.map((id) => decodeName(id));
-    const states = rowStates.map((state) => (state ? parseState(state) : null));
-    const claimedPacks = unpack(parts, ids, states);
-    return {
-      lease,
-      claimedAt,
-      repliedAt,
-      middle: Number(middle),
-      lateMs,
-      nextInMs: nextInMs < 0 ? Infinity : nextInMs,
-      isProbe: isProbe === 1,
-      isRetry: isRetry === 1,
-      ids,
-      states,
-      packs: claimedPacks,
-    };
+    if (isTouching) this.#touchAt = performance.now() + idleMs / TOUCHES;
+    return toClaim(reply);
+  }
+
+  /**
+   * Takes rows that are due and failed when they were loaded last: a few, or one. One round trip, O(log n).
+   *
+   * @param canHang Whether it may be one that is known to hang.
+   */
+  async retry(canHang: boolean): Promise<Claim> {
+    const { due, rows, packs, suspects, hung, source, lease, failures } = this.#keys;
+    const { batch, leaseMs, maxBackoffMs } = this.#options;
+    const { idleMs } = this.#table.options;
+    const reply = await refresherRetry.run(
+      this.#redis,
+      { due, rows, packs, suspects, hung, source, lease, failures },
+      { batch, leaseMs, idleMs, maxBackoffMs, canHang: canHang ? 1 : 0 },
+    );
+    return toRetry(reply);
   }
 
   /** Stores outcomes where the lease still holds. One round trip for each MiB of values. */
   async commit(claim: Claim, { outcomes, isSourceDown }: Outcomes): Promise<Committed> {
-    const total = { nextInMs: Infinity, held: 0, unchanged: 0 };
+    const total = { nextInMs: Infinity, suspectInMs: Infinity, hungInMs: Infinity, held: 0, unchanged: 0 };
     const { ids, packs } = claim;
     const phase = Math.random();
     const single = packs[0]?.from ?? ids.length;
@@ -156,8 +113,10 @@ export class Claims {
     let part = new CommitPart();
     let isWhole = true;
     const send = async (verdict: string): Promise<void> => {
-      const [nextInMs, held] = await this.#send(claim, part, claimed, verdict);
-      total.nextInMs = nextInMs < 0 ? Infinity : nextInMs;
+      const [nextInMs, held, suspectInMs, hungInMs] = await this.#send(claim, part, claimed, verdict);
+      total.nextInMs = toInMs(nextInMs);
+      total.suspectInMs = toInMs(suspectInMs);
+      total.hungInMs = toInMs(hungInMs);
       total.held += held;
       total.unchanged += part.unchanged;
       claimed -= part.rows.size;
@@ -292,8 +251,13 @@ export class Claims {
     return Math.floor(at > now + MIN_REST * waitMs && at <= now + waitMs ? at : now + waitMs);
   }
 
-  async #send(claim: Claim, part: CommitPart, claimed: number, verdict: string): Promise<[number, number]> {
-    const { due, rows, packs, packed, failures, source, unloaded, wake } = this.#keys;
+  async #send(
+    claim: Claim,
+    part: CommitPart,
+    claimed: number,
+    verdict: string,
+  ): Promise<[number, number, number, number]> {
+    const { due, rows, packs, packed, failures, suspects, hung, source, unloaded, wake } = this.#keys;
     const { options, codec } = this.#table;
     const { minBackoffMs, maxBackoffMs } = this.#options;
     const reply = await refresherCommit.run(
@@ -304,6 +268,8 @@ export class Claims {
         packs,
         packed,
         failures,
+        suspects,
+        hung,
         source,
         unloaded,
         wake,
@@ -329,7 +295,7 @@ export class Claims {
         outcomes: part.outcomes,
       },
     );
-    return reply as [number, number];
+    return reply as [number, number, number, number];
   }
 }
 

@@ -3,15 +3,14 @@
 -- the fencing token as well, so leases end at half a millisecond, where no due time lies, and each ends later than the last.
 -- While the source is down, one claim in the time of a pause gets a few rows to find out whether it is back.
 --
--- Rows whose last load failed are taken apart from all others, so that one whose query hangs holds up only its like: a few together after
--- the first failure, then each alone. Where they may not be taken, they are put off, so that they don't stand before others.
+-- Rows whose last load failed lie in sets of their own and have claims of their own (refresher.retry.lua). Here is only told when they are due.
 --
 -- A clock that runs back, as after a failover, leaves rows further ahead than they are ever planned; leases as well. When that is seen,
 -- each claim looks at some rows and packs behind the last ones that were looked at, and makes due what is too far ahead, until a whole round
 -- has found nothing. Once in a second some are looked at in any case: what the clock has been is known only from claims.
 --
--- Rows that were refreshed together are a pack, which is claimed as a whole; what has been due for longest comes first. A pack with
--- more rows than may be taken is dissolved.
+-- Rows that were refreshed together are a pack, which is claimed as a whole; what has been due for longest comes first. But single rows stand
+-- back for a moment: beside a full pack there is no room, and they gather meanwhile. A pack with more rows than may be taken is dissolved, one in a claim.
 --
 -- KEYS
 --   due           ZSET row id -> when it is due, ms, or the end of its lease; until idle
@@ -23,49 +22,51 @@
 --   lease         STRING, the end of the latest lease; when a claim last wrote this; when rows were last looked at; 2 or 1 while a clock that has run
 --                 back is made up for (0: not); where to look on in due and in packs (a score, '/', how many with it were looked at; '-': all were);
 --                 the last lease of the clock of before; until idle
---   failures      HASH row id -> failed loads in a row; until idle
+--   suspects      ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle
+--   hung          ZSET likewise, of rows whose query took long although it was for them alone; until idle
 -- ARGV
 --   batch         the most rows to take
 --   leaseMs       ms
 --   idleMs        ms until a schedule that nobody touches goes away
 --   isTouching    '1': put that off, '0': leave it as it is
 --   maxBackoffMs  ms, the longest pause of a row that failed
---   canRetry      '1': rows whose last load failed may be taken
 -- RETURNS
 --   the end of the lease; now; when the row in the middle was due; for how long the first has been due; ms until the next
---   row is due (-1: no further row); 1 if this finds out about the source; 1 if the last load of these rows failed; then the ids, and the
---   state of each row (false: none); then four for each pack: its name, header, rows, and those that have left
+--   row is due (-1: no further row), until the next of the suspects is, and until the next of the hung is (-1: there is none); 1 if this finds
+--   out about the source; then the ids, and the state of each row (false: none); then four for each pack: its name, header, rows, and those that have left
 local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local source, lease, failures = KEYS[5], KEYS[6], KEYS[7]
+local source, lease, suspects, hung = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local batch, leaseMs, idleMs = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
-local isTouching, maxBackoffMs, canRetry = ARGV[4] == '1', tonumber(ARGV[5]), ARGV[6] == '1'
+local isTouching, maxBackoffMs = ARGV[4] == '1', tonumber(ARGV[5])
 
 -- Clocks of masters that differ by less are in order.
 local SKEW_MS = 1000
 -- Packs in one claim.
 local MAX_PACKS = 8
--- Rows together whose load failed once.
-local MAX_RETRIES = 16
--- How long rows are put off that failed and may not be taken.
-local RETRY_MS = 250
+-- How long single rows stand back.
+local GATHER_MS = 25
 -- How often rows are looked at that may lie too far ahead, and how many of them.
-local LOOK_MS, LOOK_ROWS, LOOK_PACKS = 1000, 100, 32
+local LOOK_MS, LOOK_ROWS, LOOK_PACKS, LOOK_FAILED = 1000, 100, 32, 500
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local nowText = string.format('%d', now)
 
-local down = redis.call('HMGET', source, 'opensAt', 'limit')
+-- All is well most of the time, and one command tells.
+local isWell = redis.call('EXISTS', source, suspects, hung) == 0
+local down = isWell and {} or redis.call('HMGET', source, 'opensAt', 'limit')
 local limit, isProbe = batch, false
 if down[1] then
   local opensIn = tonumber(down[1]) - now
   -- A pause that is longer than any is one that a clock of before has set.
   if opensIn > 0 and opensIn <= math.max(leaseMs, maxBackoffMs) + SKEW_MS then
-    return { '', nowText, nowText, 0, opensIn, 0, 0, {}, {}, {} }
+    return { '', nowText, nowText, 0, opensIn, -1, -1, 0, {}, {}, {} }
   end
   isProbe = true
   limit = math.min(limit, tonumber(down[2] or 1))
 end
+
+local failing = isWell and {} or { suspects, hung }
 
 local last = redis.call('GET', lease)
 local lastEnd, begin, rest = string.match(last or '', '^(%S+) (%d+)(.*)$')
@@ -101,20 +102,16 @@ if isLooking then
     local known = redis.call('HMGET', states, unpack(members))
     local lastScore, same = found[#found], 0
     for index, member in ipairs(members) do
-      local at, dueAt = tonumber(found[2 * index]), now
+      local at = tonumber(found[2 * index])
       local isMoved
       if at % 1 ~= 0 then
         isMoved = at <= tonumber(bound) and at > now + leaseMs + SKEW_MS
       else
         isMoved = at > now + (tonumber(string.match(known[index] or '', every) or nil) or 0) + SKEW_MS
       end
-      if isMoved and set == due and redis.call('HEXISTS', failures, member) == 1 then
-        dueAt = math.min(at, now + math.floor(maxBackoffMs))
-        isMoved = dueAt < at
-      end
       if isMoved then
-        isAny = isAny or dueAt == now
-        redis.call('ZADD', set, string.format('%d', dueAt), member)
+        isAny = true
+        redis.call('ZADD', set, nowText, member)
       elseif found[2 * index] == lastScore then
         same = same + 1
       end
@@ -124,6 +121,19 @@ if isLooking then
 
   dueFrom = look(due, rows, dueFrom, isSearching and batch or LOOK_ROWS, '^' .. string.rep('.', 29) .. '(%d+)$')
   packsFrom = look(packs, packed, packsFrom, LOOK_PACKS, ' (%d+) ')
+  -- Rows that failed are as far ahead as a pause or a lease, however rarely they are refreshed.
+  local farthest = string.format('(%.1f', now + math.max(leaseMs, maxBackoffMs) + SKEW_MS)
+  for _, set in ipairs(failing) do
+    local found = redis.call('ZRANGE', set, farthest, '+inf', 'BYSCORE', 'LIMIT', 0, LOOK_FAILED, 'WITHSCORES')
+    for index = 1, #found, 2 do
+      local at = tonumber(found[index + 1])
+      if at % 1 == 0 then
+        redis.call('ZADD', set, string.format('%d', now + maxBackoffMs), found[index])
+      elseif at <= tonumber(bound) then
+        redis.call('ZADD', set, nowText, found[index])
+      end
+    end
+  end
   if isAny then
     search = '2'
   end
@@ -196,75 +206,32 @@ local function headOf(set)
 end
 
 local firstRow = headOf(due)
-local retries, isRetry = {}, false
-local function takeRetries()
-  for _, retry in ipairs(retries) do
-    local isAlone = retry.failed > 1
-    if #ids == 0 or not isAlone and #ids < math.min(limit, MAX_RETRIES) then
-      ids[#ids + 1] = retry.id
-      if isAlone then
-        break
-      end
-    end
-  end
-  isRetry, room = #ids > 0, 0
-end
-
 local function takeRows()
-  retries = {}
   if room <= 0 or not (hasDissolved or (firstRow and tonumber(firstRow) <= now)) then
     return
   end
-  local hasFailures = redis.call('HLEN', failures) > 0
-  local count = hasFailures and batch or room
-  local found = redis.call('ZRANGE', due, '-inf', nowText, 'BYSCORE', 'LIMIT', 0, count)
-  if not hasFailures or #found == 0 then
-    ids = found
-    room = room - #ids
-    return
-  end
-  local putOff = {}
-  for index, failed in ipairs(redis.call('HMGET', failures, unpack(found))) do
-    if not failed then
-      if #ids < room then
-        ids[#ids + 1] = found[index]
-      end
-    elseif canRetry then
-      retries[#retries + 1] = { id = found[index], failed = tonumber(failed) }
-    else
-      putOff[#putOff + 1] = string.format('%d', now + RETRY_MS)
-      putOff[#putOff + 1] = found[index]
-    end
-  end
-  if #putOff > 0 then
-    redis.call('ZADD', due, unpack(putOff))
-  end
-  if #retries > 0 and #names == 0 and not isProbe then
-    ids = {}
-    takeRetries()
-  else
-    room = room - #ids
-  end
+  ids = redis.call('ZRANGE', due, '-inf', nowText, 'BYSCORE', 'LIMIT', 0, room)
+  room = room - #ids
 end
 
 local duePacks = redis.call('ZRANGE', packs, '-inf', nowText, 'BYSCORE', 'LIMIT', 0, MAX_PACKS, 'WITHSCORES')
 local firstPack = duePacks[2]
-local isRowFirst = firstRow and (not firstPack or tonumber(firstRow) < tonumber(firstPack))
+local isRowFirst = firstRow and (not firstPack or tonumber(firstRow) + GATHER_MS < tonumber(firstPack))
+if isProbe and firstRow and tonumber(firstRow) <= now then
+  -- It has no room for packs: what one was dissolved into comes before the next.
+  isRowFirst = true
+end
 if isRowFirst then
   takeRows()
 end
 for index = 1, #duePacks, 2 do
-  if room <= 0 or not takePack(duePacks[index], duePacks[index + 1]) then
+  -- The rows of one that is dissolved are more than may be taken.
+  if room <= 0 or hasDissolved or not takePack(duePacks[index], duePacks[index + 1]) then
     break
   end
 end
 if not isRowFirst or (hasDissolved and #ids + #names == 0) then
   takeRows()
-end
-
--- What failed before says less of the source than what did not.
-if isProbe and #ids + #names == 0 then
-  takeRetries()
 end
 
 local token, middle, lateMs = '', nowText, 0
@@ -307,7 +274,7 @@ if token ~= '' or isLooking then
   end
 end
 if isTouching then
-  for _, key in ipairs({ due, rows, packs, packed }) do
+  for _, key in ipairs({ due, rows, packs, packed, unpack(failing) }) do
     redis.call('PEXPIRE', key, idleMs)
   end
 end
@@ -321,5 +288,22 @@ for _, set in ipairs({ due, packs }) do
     nextInMs = nextInMs < 0 and inMs or math.min(nextInMs, inMs)
   end
 end
+local failingInMs = { -1, -1 }
+for index, set in ipairs(failing) do
+  local head = headOf(set)
+  failingInMs[index] = head and math.max(0, math.ceil(tonumber(head) - now)) or -1
+end
 local states = #ids > 0 and redis.call('HMGET', rows, unpack(ids)) or {}
-return { token, nowText, middle, lateMs, nextInMs, isProbe and 1 or 0, isRetry and 1 or 0, ids, states, taken }
+return {
+  token,
+  nowText,
+  middle,
+  lateMs,
+  nextInMs,
+  failingInMs[1],
+  failingInMs[2],
+  isProbe and 1 or 0,
+  ids,
+  states,
+  taken,
+}

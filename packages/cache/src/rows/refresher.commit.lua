@@ -14,6 +14,8 @@
 --   packed        HASH pack -> when its rows were loaded (13 digits), ' ', ms between refreshes, ' ', how many they were; <pack>:rows -> for
 --                 each row the head of its value (16) and its id, between them '\n'; <pack>:left -> '\n' and the id of each that has left; until idle
 --   failures      HASH row id -> failed loads in a row; until idle
+--   suspects      ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle
+--   hung          ZSET likewise, of rows whose query took long although it was for them alone; until idle
 --   source        HASH, there while the source is down: failures, opensAt (ms), limit (rows); until idle
 --   unloaded      STRING, the number of rows that were never loaded; until idle
 --   wake          channel of the refreshers that sleep; not a key
@@ -41,17 +43,19 @@
 --   tombstoneMs   ms until a row that stays gone is taken out
 --   packCount     the number of packs
 --   outcomes...   of the loaded rows: when each is due and its id; then the state of each; then the value of each that is stored.
---                 Of each other row: its id; when it is due; its state; and '-' (it is gone), '!' (loading it failed), or '?'
---                 (loading failed, which says nothing of this row).
+--                 Of each other row: its id; when it is due; its state; and '-' (it is gone), '!' (loading it failed), '~' (so it did, alone,
+--                 and that took long), or '?' (loading failed, which says nothing of this row).
 --                 Of each pack: its name; when it is due ('': its lease goes on); its header ('': stays as it is); its rows ('': stay
 --                 as they are; while the lease goes on, with heads that say that nobody knows the values); bytes of those that had left when it was claimed; the number of rows that this is the outcome of; renewed, stored,
 --                 checked and others as above; ms between refreshes; whether any row stays (1, or 0); then the values and the other rows, as above.
 --                 Of each new pack: its name; when it is due; its header; its rows; the number of packs that it is made of; these; the
 --                 number of its rows; their ids
 -- RETURNS
---   ms until the first row of the shard is due (-1: there is none), and the number of rows whose lease held
-local due, rows, packs, packed, failures = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local source, unloaded, wake = KEYS[6], KEYS[7], KEYS[8]
+--   ms until the first row of the shard is due (-1: there is none), the number of rows whose lease held, and ms until the first of the suspects
+--   is due, and of the hung
+local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local failures, suspects, hung = KEYS[5], KEYS[6], KEYS[7]
+local source, unloaded, wake = KEYS[8], KEYS[9], KEYS[10]
 local publish, lease, claimed, loaded = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local renewed, stored, checked = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local others, firsts, idAt = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
@@ -59,7 +63,7 @@ local idleMs, keepMs = ARGV[11], tonumber(ARGV[12])
 local minBackoffMs, maxBackoffMs, phase = tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15])
 local verdict, tombstone, tombstoneMs, packCount = ARGV[16], ARGV[17], tonumber(ARGV[18]), tonumber(ARGV[19])
 
-local keys, outcomes = { unpack(KEYS, 9) }, { unpack(ARGV, 20) }
+local keys, outcomes = { unpack(KEYS, 11) }, { unpack(ARGV, 20) }
 -- Of a state, and of the value: when it was loaded.
 local EVERY, HEAD, LOADED_AT = 30, 16, 29
 -- Steps of the golden ratio fill the unit interval evenly, however many they are.
@@ -69,7 +73,17 @@ local call, sub, format, max, min, tonumber = redis.call, string.sub, string.for
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
-local hasFailures = call('HLEN', failures) > 0
+local hasFailures = call('EXISTS', failures, suspects, hung) > 0
+-- Rows under this lease whose last load failed, which go on as all others until theirs fails again: id -> where they lay.
+local wereFailing = {}
+for _, set in ipairs(hasFailures and { suspects, hung } or {}) do
+  for _, id in ipairs(call('ZRANGE', set, lease, lease, 'BYSCORE')) do
+    wereFailing[id] = set
+    call('ZREM', set, id)
+    call('ZADD', due, lease, id)
+    call('PEXPIRE', due, idleMs)
+  end
+end
 -- What comes next of the keys and the outcomes; rows that failed or are gone so far; whether all was as it was at the claim.
 local keyAt, at, other, isWhole = 1, 1, 0, true
 local held = loaded + others
@@ -119,7 +133,8 @@ local function takeOthers(count, isHeld, isPacked)
     local id, dueAt, state, code, key = outcomes[at], outcomes[at + 1], outcomes[at + 2], outcomes[at + 3], keys[keyAt]
     keyAt, at, other = keyAt + 1, at + 4, other + 1
     if isHeld(key) then
-      if code == '!' then
+      local set = code == '?' and wereFailing[id] or code == '!' and suspects or code == '~' and hung or nil
+      if set and code ~= '?' then
         local failed, early = call('HINCRBY', failures, id, 1), (phase + other * GOLDEN) % 1
         local pause = (1 - early / 2) * min(maxBackoffMs, minBackoffMs * 2 ^ min(failed - 1, 60))
         dueAt = format('%d', now + max(1, pause))
@@ -149,9 +164,14 @@ local function takeOthers(count, isHeld, isPacked)
         call('ZREM', due, id)
         call('HDEL', rows, id)
         call('UNLINK', key)
-      elseif isPacked then
-        call('ZADD', due, dueAt, id)
-        call('HSET', rows, id, state)
+      elseif set or isPacked then
+        if set and not isPacked then
+          call('ZREM', due, id)
+        end
+        call('ZADD', set or due, dueAt, id)
+        if isPacked then
+          call('HSET', rows, id, state)
+        end
       else
         call('ZADD', due, 'XX', dueAt, id)
         if code == '-' then
@@ -303,8 +323,14 @@ end
 if firsts > 0 and call('DECRBY', unloaded, firsts) <= 0 then
   call('UNLINK', unloaded)
 end
+local failingInMs = { -1, -1 }
 if hasFailures or other > 0 then
   call('PEXPIRE', failures, idleMs)
+  for index, set in ipairs({ suspects, hung }) do
+    call('PEXPIRE', set, idleMs)
+    local head = call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]
+    failingInMs[index] = head and max(0, math.ceil(tonumber(head) - now)) or -1
+  end
 end
 
 if verdict == 'probe loaded' or verdict == 'back' then
@@ -314,7 +340,8 @@ if verdict == 'probe loaded' or verdict == 'back' then
     call('UNLINK', source)
     call(publish, wake, '*:')
   else
-    call('HSET', source, 'limit', limit, 'opensAt', 0)
+    -- What it answers it may answer once more, so the pauses begin anew.
+    call('HSET', source, 'limit', limit, 'opensAt', 0, 'failures', 1)
     call('PEXPIRE', source, idleMs)
   end
 elseif verdict ~= 'none' then
@@ -335,4 +362,4 @@ for _, set in ipairs({ due, packs }) do
     nextInMs = nextInMs < 0 and inMs or min(nextInMs, inMs)
   end
 end
-return { nextInMs, held }
+return { nextInMs, held, failingInMs[1], failingInMs[2] }

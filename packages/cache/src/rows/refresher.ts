@@ -3,13 +3,16 @@ import type { RedisClient } from '@mortise/redis';
 import { resolveRefresherOptions } from '../options.js';
 import type { RefresherOptions } from '../options.js';
 import { Tally } from '../telemetry/tally.js';
-import type { Claim } from './claims.js';
+import { MAX_RETRIES } from './max-queries.js';
 import { tableOf } from './refreshed-table.js';
 import type { RowCache } from './row-cache.js';
 import { ShardRefresher } from './shard-refresher.js';
 import type { RefreshCounts } from './shard-refresher.js';
 import { Slots } from './slots.js';
 import { TableLoader } from './table-loader.js';
+
+/** Of the batches of rows whose last load failed, rows that are known to hang. The rest is for those that failed beside them. */
+const MAX_HUNG = 2;
 
 /** What a refresher has done since it was made. */
 export type RefresherStats = Readonly<RefreshCounts>;
@@ -38,8 +41,15 @@ export class Refresher {
       if (names.has(shards[0]!.due)) throw new ArgumentTypeError(`table "${cache.table}" is named twice`);
       names.add(shards[0]!.due);
       const tally = Tally.for(options.telemetry, 'rows', cache.table);
-      const slots = new Slots(resolved.concurrency);
-      const work = { table, loader: new TableLoader(table), slots, retries: new Set<Claim>(), counts, tally };
+      const work = {
+        table,
+        loader: new TableLoader(table, resolved.leaseMs),
+        slots: new Slots(resolved.concurrency),
+        retrySlots: new Slots(MAX_RETRIES),
+        hungSlots: new Slots(MAX_HUNG),
+        counts,
+        tally,
+      };
       return shards.map((keys) => new ShardRefresher(redis, work, keys, resolved, onError));
     });
   }

@@ -7,12 +7,15 @@
 --   packs     ZSET pack -> when its rows are due, ms, or the end of their lease; until idle
 --   packed    HASH pack -> when its rows were loaded (13 digits), ...; until idle
 --   failures  HASH row id -> failed loads in a row; until idle
+--   suspects  ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle
+--   hung      ZSET likewise, of rows whose query hangs; until idle
 --   value     STRING, the value of the row; until it expires
 -- ARGV
 --   id        of the row
 -- RETURNS
 --   now (ms); its value, its state, when it is due (or the end of its lease) and its failures, each false if it has none
-local due, rows, packs, packed, failures, value = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local due, rows, packs, packed, failures = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local suspects, hung, value = KEYS[6], KEYS[7], KEYS[8]
 local id = ARGV[1]
 
 local state, score = redis.call('HGET', rows, id), nil
@@ -23,7 +26,7 @@ if pack then
   state = (string.match(header, '^%d+') or string.rep('0', 13)) .. string.rep('0', 16) .. every
   score = redis.call('ZSCORE', packs, pack)
 else
-  score = redis.call('ZSCORE', due, id)
+  score = redis.call('ZSCORE', due, id) or redis.call('ZSCORE', suspects, id) or redis.call('ZSCORE', hung, id)
 end
 
 local time = redis.call('TIME')

@@ -8,6 +8,8 @@
 --   packs     ZSET pack -> when its rows are due, ms, or the end of their lease; until idle
 --   packed    HASH pack -> when its rows were loaded (13 digits), ...; <pack>:left -> '\n' and the id of each that has left; until idle
 --   failures  HASH row id -> failed loads in a row; until idle
+--   suspects  ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle
+--   hung      ZSET likewise, of rows whose query hangs; until idle
 --   unloaded  STRING, the number of rows that were never loaded; until idle
 --   wake      channel of the refreshers that sleep; not a key
 --   values...  STRING, the value of each row of `plans`, in its order; until it expires
@@ -19,7 +21,7 @@
 -- RETURNS
 --   for each row: 1 if it was scheduled before, else 0
 local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local failures, unloaded, wake = KEYS[5], KEYS[6], KEYS[7]
+local failures, suspects, hung, unloaded, wake = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local publish, idleMs, keepMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 -- The state of a row that was never loaded has no time and no head.
@@ -33,7 +35,23 @@ for _, set in ipairs({ due, packs }) do
   local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]
   isAwake = isAwake or (head and tonumber(head) <= tonumber(now))
 end
-local hasDue, added = false, 0
+local failing = redis.call('EXISTS', suspects, hung) > 0 and { suspects, hung } or {}
+-- Where a row without a pack has its score. One whose last load failed stays apart from others until it is loaded.
+local function setOf(id)
+  for _, set in ipairs(failing) do
+    if redis.call('ZSCORE', set, id) then
+      return set
+    end
+  end
+  return due
+end
+local hasDue, hasFailingDue, added = false, false, 0
+-- Those that failed lie apart, for which refreshers may sleep while others are due.
+local function makeDue(id)
+  local set = setOf(id)
+  redis.call('ZADD', set, now, id)
+  hasDue, hasFailingDue = true, hasFailingDue or set ~= due
+end
 -- Of packs: the header (false: it is gone), and who leaves it.
 local headers, left = {}, {}
 local function headerOf(pack)
@@ -60,7 +78,7 @@ end
 
 local replies = {}
 for index = 4, #ARGV, 2 do
-  local id, plan, value = ARGV[index], ARGV[index + 1], KEYS[7 + (index - 2) / 2]
+  local id, plan, value = ARGV[index], ARGV[index + 1], KEYS[9 + (index - 2) / 2]
   local state = redis.call('HGET', rows, id)
   local isKnown = state and 1 or 0
   local pack, every = string.match(state or '', '^@(%S+) (%d+)$')
@@ -71,7 +89,7 @@ for index = 4, #ARGV, 2 do
     if state and string.sub(state, 1, 1) == '0' then
       added = added - 1
     end
-    redis.call('ZREM', due, id)
+    redis.call('ZREM', setOf(id), id)
     redis.call('HDEL', rows, id)
     redis.call('HDEL', failures, id)
     redis.call('UNLINK', value)
@@ -85,13 +103,12 @@ for index = 4, #ARGV, 2 do
       if string.sub(state, 14, 29) ~= NO_HEAD and redis.call('EXISTS', value) == 0 then
         redis.call('HSET', rows, id, string.sub(state, 1, 13) .. NO_HEAD .. string.sub(state, 30))
       end
-      redis.call('ZADD', due, now, id)
-      hasDue = true
+      makeDue(id)
     end
   elseif
     not state
     or (pack and (every ~= plan or not headerOf(pack)))
-    or (not pack and (string.sub(state, 30) ~= plan or not redis.call('ZSCORE', due, id)))
+    or (not pack and (string.sub(state, 30) ~= plan or not redis.call('ZSCORE', setOf(id), id)))
   then
     if pack then
       state = unpacked(id, pack, every, value)
@@ -104,8 +121,7 @@ for index = 4, #ARGV, 2 do
       known = string.sub(state, 1, 13) .. NO_HEAD
     end
     redis.call('HSET', rows, id, known .. plan)
-    redis.call('ZADD', due, now, id)
-    hasDue = true
+    makeDue(id)
   end
   replies[#replies + 1] = isKnown
 end
@@ -118,11 +134,11 @@ end
 if added ~= 0 and redis.call('INCRBY', unloaded, added) <= 0 then
   redis.call('UNLINK', unloaded)
 end
-for _, key in ipairs({ due, rows, packs, packed, unloaded }) do
+for _, key in ipairs({ due, rows, packs, packed, unloaded, unpack(failing) }) do
   redis.call('PEXPIRE', key, idleMs)
 end
 -- Refreshers sleep until the head is due; while it is, they are awake.
-if hasDue and not isAwake then
+if hasFailingDue or (hasDue and not isAwake) then
   redis.call(publish, wake, '*:')
 end
 return replies

@@ -31,7 +31,7 @@ export interface RowCacheStats {
   readonly failing: number;
   /** Shards whose source is down: their rows are served as they are, and a few are tried from time to time. */
   readonly shardsDown: number;
-  /** For how long the first due row has been waiting, in ms. Near 0 when the refreshers keep up. */
+  /** For how long the first due row has been waiting whose last load did not fail, in ms. Near 0 when the refreshers keep up. */
   readonly lagMs: number;
   /** Reads of this object that found their row, and that did not. */
   readonly hits: number;
@@ -77,12 +77,12 @@ export class RowCache<Row = unknown> {
     const publish = WaiterHub.of(redis).publishCommand;
     this.#plans = new Coalescer(
       async (shard, requests) => {
-        const { due, rows, packs, packed, failures, unloaded, wake } = shard;
+        const { due, rows, packs, packed, failures, suspects, hung, unloaded, wake } = shard;
         const values = requests.map(({ id }) => shard.row(id));
         const plans = requests.flatMap(({ id, plan }) => [encodeName(id), plan]);
         const counts = await rowCachePlan.run(
           redis,
-          { due, rows, packs, packed, failures, unloaded, wake, values },
+          { due, rows, packs, packed, failures, suspects, hung, unloaded, wake, values },
           { publish, idleMs, keepMs, plans },
         );
         return (counts as number[]).map((count) => count === 1);
@@ -191,11 +191,11 @@ export class RowCache<Row = unknown> {
    */
   async inspect(id: string): Promise<RowState<Row> | null> {
     const shard = this.#keys.of(requireName('id', id));
-    const { due, rows, packs, packed, failures } = shard;
+    const { due, rows, packs, packed, failures, suspects, hung } = shard;
     const value = shard.row(id);
     const reply = await rowCacheInspect.runBuffer(
       this.#redis,
-      { due, rows, packs, packed, failures, value },
+      { due, rows, packs, packed, failures, suspects, hung, value },
       { id: encodeName(id) },
     );
     return toRowState(reply as (Buffer | null)[], this.#codec);

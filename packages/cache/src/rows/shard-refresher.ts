@@ -1,8 +1,10 @@
 /**
  * Refreshes one shard of a table. A loop claims; each claimed batch is loaded and committed beside it, as far as there are slots.
  *
- *   due ──claim──▶ leased ──commit──▶ due again (loaded, or failed: after a pause) or out (gone)
+ *   due ──claim──▶ leased ──commit──▶ due again (loaded) or out (gone) or due apart from others (failed: after a pause)
  *                    └──lease ends: the refresher died──▶ due
+ *
+ * Rows that failed have a loop, claims and slots of their own (retries.ts), so they take nothing from others.
  *
  * The loop sleeps until the next row is due, as far as it knows: what it heard from its last claim and its commits. A row
  * that others make due earlier comes as a wake-up; one that a dead refresher leaves behind, or a lost wake-up, by the bounded re-check.
@@ -13,16 +15,16 @@ import type { ShardKeys } from '../keys.js';
 import type { RefreshOptions } from '../options.js';
 import type { BatchOutcome, Tally } from '../telemetry/tally.js';
 import { Claims } from './claims.js';
-import type { Claim, Outcome } from './claims.js';
+import type { Claim } from './claim.js';
+import type { Outcome } from './claims.js';
 import { Gathering } from './gathering.js';
 import type { RefreshedTable } from './refreshed-table.js';
+import { Retries } from './retries.js';
 import type { Slots } from './slots.js';
 import type { TableLoader } from './table-loader.js';
 
 /** The longest sleep of a refresher. */
 const RECHECK_MS = 5_000;
-/** Batches of rows whose last load failed that a process loads at once of a table: those that hang are not to hold up their like. */
-const MAX_RETRIES = 4;
 
 /** What a process has refreshed. */
 export interface RefreshCounts {
@@ -41,8 +43,10 @@ export interface TableWork {
   readonly table: RefreshedTable;
   readonly loader: TableLoader;
   readonly slots: Slots;
-  /** Claims of rows whose last load failed, as far as they are loaded: they take no slot, for they may hang. */
-  readonly retries: Set<Claim>;
+  /** Of batches of rows whose last load failed: they take no other slot, for they may hang. */
+  readonly retrySlots: Slots;
+  /** Of these, for rows that are known to hang. */
+  readonly hungSlots: Slots;
   readonly counts: RefreshCounts;
   readonly tally: Tally | undefined;
 }
@@ -58,6 +62,7 @@ export class ShardRefresher {
   readonly #claims: Claims;
   readonly #claiming: Loop;
   readonly #listening: Loop;
+  readonly #retries: Retries;
   readonly #running = new Set<Promise<void>>();
   /** When a row is due, on the clock of `performance.now()`; until then a claim would find nothing. */
   #dueAt = 0;
@@ -79,12 +84,17 @@ export class ShardRefresher {
     const name = `mortise refresher of table "${work.table.keys.table}"`;
     this.#claiming = new Loop(name, (signal) => this.#claim(signal), { onError });
     this.#listening = new Loop(name, (signal) => this.#listen(signal), { onError });
+    this.#retries = new Retries(this.#claims, work, {
+      onError,
+      run: (claim, claimedAt) => this.#run(claim, claimedAt),
+    });
   }
 
   start(): void {
     this.#expect(0);
     this.#listening.start();
     this.#claiming.start();
+    this.#retries.start();
   }
 
   /**
@@ -96,7 +106,7 @@ export class ShardRefresher {
     const leasesEnd = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, this.#options.leaseMs);
     });
-    const stopped = Promise.all([this.#claiming.stop(), this.#listening.stop()]);
+    const stopped = Promise.all([this.#claiming.stop(), this.#listening.stop(), this.#retries.stop()]);
     const done = stopped.then(() => Promise.all(this.#running));
     await Promise.race([done, leasesEnd]);
     clearTimeout(timer);
@@ -104,7 +114,7 @@ export class ShardRefresher {
 
   async #claim(signal: AbortSignal): Promise<number> {
     if (this.#pauseMs > 0) return this.#pauseMs;
-    const { slots, retries } = this.#work;
+    const { slots } = this.#work;
     await slots.take();
     let isRunning = false;
     try {
@@ -113,10 +123,11 @@ export class ShardRefresher {
       // Whatever is heard while the claim is under way only lowers this.
       this.#dueAt = Infinity;
       const claimedAt = performance.now();
-      const claim = await this.#claims.claim(retries.size < MAX_RETRIES);
-      isRunning = claim.ids.length > 0 && !claim.isRetry;
-      if (claim.ids.length > 0) this.#run(claim, claimedAt);
+      const claim = await this.#claims.claim();
+      isRunning = claim.ids.length > 0;
+      if (isRunning) void this.#run(claim, claimedAt).then(() => slots.free());
       this.#plan(claim, claimedAt, hasWaited);
+      this.#retries.expect(claim);
     } catch (error) {
       this.#dueAt = 0;
       throw error;
@@ -127,24 +138,20 @@ export class ShardRefresher {
   }
 
   /** When to claim again. */
-  #plan({ ids, isProbe, isRetry, lateMs, nextInMs }: Claim, claimedAt: number, hasWaited: boolean): void {
+  #plan({ ids, isProbe, lateMs, nextInMs }: Claim, claimedAt: number, hasWaited: boolean): void {
     // What is due and didn't fit is a pack as well: most batches of packs have a few rows less than they may.
     const isFull = ids.length === this.#options.batch || (ids.length > 0 && nextInMs === 0 && !isProbe);
     this.#gathering.claimed({ rows: ids.length, isFull, lateMs }, claimedAt, hasWaited);
-    if (isProbe || isRetry) this.#gathering.hurry();
+    if (isProbe) this.#gathering.hurry();
     // What a probe finds out is waited for, if it has found a row.
     this.#expect(isFull ? 0 : isProbe && ids.length > 0 ? RECHECK_MS : nextInMs);
   }
 
-  #run(claim: Claim, claimedAt: number): void {
-    const { slots, retries } = this.#work;
-    if (claim.isRetry) retries.add(claim);
-    const run = this.#refresh(claim, claimedAt).finally(() => {
-      this.#running.delete(run);
-      if (claim.isRetry) retries.delete(claim);
-      else slots.free();
-    });
+  /** Never rejects. */
+  #run(claim: Claim, claimedAt: number): Promise<void> {
+    const run = this.#refresh(claim, claimedAt).finally(() => this.#running.delete(run));
     this.#running.add(run);
+    return run;
   }
 
   /** Never rejects. */
@@ -152,12 +159,12 @@ export class ShardRefresher {
     const { loader, counts, tally } = this.#work;
     const { ids, isProbe } = claim;
     try {
-      const deadlineAt = claimedAt + 0.9 * this.#options.leaseMs;
       const startedAt = performance.now();
-      const loaded = await loader.load(claim, claim.claimedAt, deadlineAt);
+      const loaded = await loader.load(claim, claim.claimedAt, claimedAt);
       tally?.loaded(performance.now() - startedAt, loaded.isSourceDown);
       for (const error of loaded.errors) this.#report(error);
-      const { nextInMs, held, unchanged } = await this.#claims.commit(claim, loaded);
+      const committed = await this.#claims.commit(claim, loaded);
+      const { nextInMs, held, unchanged } = committed;
       counts.batches += 1;
       counts.rows += ids.length;
       counts.unchanged += unchanged;
@@ -168,6 +175,7 @@ export class ShardRefresher {
         lateMs: claim.lateMs,
       });
       this.#expect(isProbe || loaded.isSourceDown ? 0 : nextInMs);
+      this.#retries.expect(committed);
     } catch (error) {
       // The rows come back when their lease ends.
       this.#report(error);
@@ -184,6 +192,7 @@ export class ShardRefresher {
         // Also at the beginning: what was published before the subscription was not heard.
         this.#expect(0);
         this.#claiming.wake();
+        this.#retries.hurry();
         await waiter.next({ signal });
       }
     } finally {
@@ -216,7 +225,8 @@ function countsOf(
   const rows = { stored: -unchanged, unchanged, gone: 0, failed: 0, skipped: 0 };
   for (const id of ids) {
     const outcome = outcomes.get(id) ?? 'skipped';
-    rows[typeof outcome === 'string' ? outcome : 'stored'] += 1;
+    const count = typeof outcome === 'string' ? outcome : 'stored';
+    rows[count === 'hung' ? 'failed' : count] += 1;
   }
   return rows;
 }

@@ -18,6 +18,7 @@ export class Slots {
     });
   }
 
+  /** Gives one back. */
   free(): void {
     const next = this.#waiting.shift();
     if (next) next();

@@ -8,6 +8,8 @@
 --   rows       HASH row id -> its state, or '@', its pack, ' ' and ms between refreshes; until idle
 --   packs      ZSET pack -> when its rows are due, ms, or the end of their lease; until idle
 --   packed     HASH pack -> when its rows were loaded (13 digits), ...; <pack>:left -> '\n' and the id of each that has left; until idle
+--   suspects   ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle
+--   hung       ZSET likewise, of rows whose query hangs; until idle
 --   wake       channel of the refreshers that sleep; not a key
 --   values...  STRING, the value of each row, in their order; until it expires
 -- ARGV
@@ -16,7 +18,8 @@
 --   ids...     of the rows
 -- RETURNS
 --   for each row: 0 if it isn't scheduled, 1 if it is due, 2 if it is being loaded
-local due, rows, packs, packed, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local suspects, hung, wake = KEYS[5], KEYS[6], KEYS[7]
 local publish, idleMs = ARGV[1], ARGV[2]
 
 local time = redis.call('TIME')
@@ -28,13 +31,23 @@ for _, set in ipairs({ due, packs }) do
   local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]
   isAwake = isAwake or (head and tonumber(head) <= now)
 end
-local scores = redis.call('ZMSCORE', due, unpack(ARGV, 3))
+-- Rows whose last load failed lie apart, and stay there.
+local sets = redis.call('EXISTS', suspects, hung) > 0 and { due, suspects, hung } or { due }
+local scores = {}
+for index, set in ipairs(sets) do
+  scores[index] = redis.call('ZMSCORE', set, unpack(ARGV, 3))
+end
 local states
 -- Of packs: when they are due, and when they were loaded; '' if they are gone.
 local packScores, loadedAts = {}, {}
 local replies, marks, unpacked, left = {}, {}, {}, {}
-for index = 1, #scores do
-  local id, at = ARGV[index + 2], tonumber(scores[index] or nil)
+for index = 1, #scores[1] do
+  local id, at, setIndex = ARGV[index + 2], nil, 1
+  for each = 1, #sets do
+    if scores[each][index] then
+      at, setIndex = tonumber(scores[each][index]), each
+    end
+  end
   local pack, every
   if not at then
     states = states or redis.call('HMGET', rows, unpack(ARGV, 3))
@@ -53,10 +66,11 @@ for index = 1, #scores do
   else
     replies[index] = 1
     if at > now or at % 1 ~= 0 then
-      marks[#marks + 1] = nowText
-      marks[#marks + 1] = id
+      marks[setIndex] = marks[setIndex] or {}
+      table.insert(marks[setIndex], nowText)
+      table.insert(marks[setIndex], id)
       if pack then
-        local head = redis.call('GETRANGE', KEYS[index + 5], 0, 15)
+        local head = redis.call('GETRANGE', KEYS[index + 7], 0, 15)
         unpacked[#unpacked + 1] = id
         unpacked[#unpacked + 1] = loadedAts[pack] .. (#head == 16 and head or string.rep('0', 16)) .. every
         left[pack] = left[pack] or { '' }
@@ -72,8 +86,12 @@ if #unpacked > 0 then
     redis.call('HSET', packed, field, (redis.call('HGET', packed, field) or '') .. table.concat(ids, '\n'))
   end
 end
-if #marks > 0 then
-  redis.call('ZADD', due, unpack(marks))
+for index, marked in pairs(marks) do
+  redis.call('ZADD', sets[index], unpack(marked))
+  -- For those that failed they may sleep while others are due.
+  isAwake = isAwake and index == 1
+end
+if next(marks) then
   if #unpacked > 0 then
     redis.call('PEXPIRE', due, idleMs)
   end

@@ -48,6 +48,8 @@ export interface ChangeFeedStats {
 const DEFAULT_LEASE_MS = 10_000;
 /** Changes in one query, and rows in one script call. */
 const MAX_BATCH = 500;
+/** What the outbox misses is looked for that often at most. */
+const MIN_CHECK_MS = 1_000;
 /** Changes that come within so long of others are dealt with together. */
 const GATHER_MS = 20;
 const LOADING = 2;
@@ -60,12 +62,14 @@ export class ChangeFeed {
   readonly #lease: FeedLease;
   readonly #recheckMs: number;
   readonly #idleMs: number;
+  readonly #name: string;
+  readonly #onError: (error: unknown) => void;
   readonly #loop: Loop;
   readonly #counts = { isReading: false, changes: 0, refreshed: 0 };
 
   /**
    * Starts nothing. All processes may have one for the same rows. Two caches of one table need an outbox each: option `outbox` of the
-   * source. Throws TypeError or RangeError for options that are out of range.
+   * source. Throws TypeError or RangeError for options that are out of range, and for a source with a `pool` of one connection: a feed keeps one.
    */
   constructor(redis: RedisClient, source: ChangeSource, rows: RowCache, options: ChangeFeedOptions = {}) {
     this.#redis = requireClient(redis);
@@ -73,6 +77,7 @@ export class ChangeFeed {
     this.#keys = keys;
     this.#idleMs = tableOptions.idleMs;
     this.#outbox = outboxOf(source);
+    this.#outbox.requireRoom?.();
     const leaseMs = requireDuration('leaseMs', options.leaseMs ?? DEFAULT_LEASE_MS, {
       min: 100,
       max: 600_000,
@@ -82,10 +87,9 @@ export class ChangeFeed {
       max: 60_000,
     });
     this.#lease = new FeedLease(redis, this.#keys.shards[0]!.feed, Math.ceil(leaseMs));
-    const name = `mortise change feed of table "${this.#keys.table}"`;
-    this.#loop = new Loop(name, (signal) => this.#run(signal), {
-      ...(options.onError && { onError: options.onError }),
-    });
+    this.#name = `mortise change feed of table "${this.#keys.table}"`;
+    this.#onError = options.onError ?? ((error) => console.error(`${this.#name}:`, error));
+    this.#loop = new Loop(this.#name, (signal) => this.#run(signal), { onError: this.#onError });
   }
 
   /** Begins to read, or to wait until the feed that reads is gone. Does nothing while it runs; may be started again after `stop`. */
@@ -124,7 +128,16 @@ export class ChangeFeed {
   /** Until it is stopped, or another feed has the lease. */
   async #read(reader: OutboxReader, signal: AbortSignal): Promise<void> {
     const deferred = new Deferred();
+    let checkAt = 0;
+    let told = '';
     while (!signal.aborted && (await this.#lease.keep())) {
+      if (reader.gap && performance.now() >= checkAt) {
+        const gap = await reader.gap();
+        checkAt = performance.now() + Math.max(this.#recheckMs, MIN_CHECK_MS);
+        // Once, but again when it is another one.
+        if (gap && gap.message !== told) this.#report(gap);
+        told = gap?.message ?? '';
+      }
       const changes = await reader.read(MAX_BATCH, deferred.changes);
       this.#counts.changes += changes.length;
       await this.#apply(reader, changes, deferred);
@@ -169,14 +182,22 @@ export class ChangeFeed {
     return isLoading;
   }
 
+  #report(error: unknown): void {
+    try {
+      this.#onError(error);
+    } catch (thrown) {
+      console.error(`${this.#name}: onError threw`, thrown);
+    }
+  }
+
   async #send(shard: ShardKeys, ids: readonly string[]): Promise<number[]> {
-    const { due, rows, packs, packed, wake } = shard;
+    const { due, rows, packs, packed, suspects, hung, wake } = shard;
     const publish = WaiterHub.of(this.#redis).publishCommand;
     const values = ids.map((id) => shard.row(id));
     const args = { publish, idleMs: this.#idleMs, ids: ids.map(encodeName) };
     return (await changeFeedMark.run(
       this.#redis,
-      { due, rows, packs, packed, wake, values },
+      { due, rows, packs, packed, suspects, hung, wake, values },
       args,
     )) as number[];
   }

@@ -5,6 +5,8 @@
  * stands in it has not been read yet: a reader removes what it has dealt with, so nothing has to be remembered of how far it came.
  */
 import { ArgumentTypeError } from '@mortise/redis';
+import type { SqlOutboxError } from '../errors.js';
+
 /** One line of an outbox. */
 export interface Change {
   /** Of the row that has changed. */
@@ -18,6 +20,8 @@ export interface OutboxReader {
   /** Up to `limit` changes, but those of `except`. Also those that have become visible late, whatever was read before. */
   read(limit: number, except: readonly Change[]): Promise<readonly Change[]>;
   remove(changes: readonly Change[]): Promise<void>;
+  /** Tells which changes are not written here, if there are such; absent where all are. */
+  gap?(): Promise<SqlOutboxError | undefined>;
   /** After a `read` that found nothing: resolves when it makes sense to read again, or after `atMostMs`. */
   wait(atMostMs: number, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
@@ -26,6 +30,8 @@ export interface OutboxReader {
 export interface Outbox {
   /** The longest time until the outbox is read again, in ms, unless somebody says otherwise. */
   readonly recheckMs: number;
+  /** Throws RangeError where a reader would take the last connection from the loads. */
+  requireRoom?(): void;
   /** Throws SqlOutboxError when there is none. */
   open(signal: AbortSignal): Promise<OutboxReader>;
 }

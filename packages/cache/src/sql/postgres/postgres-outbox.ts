@@ -13,12 +13,11 @@
  */
 import { onAbort } from '@mortise/redis';
 import { SqlOutboxError } from '../../errors.js';
-import { quote } from '../identifier.js';
 import type { Change, Outbox, OutboxReader } from '../outbox.js';
 import type { SourceTable } from '../source-options.js';
-import { LISTENING, outboxName } from './postgres-outbox-sql.js';
-import type { PostgresClient, PostgresConnections } from './postgres-pool.js';
-import { schemaOf } from './postgres-table.js';
+import { LISTENING, outboxName, UNNOTED_SQL } from './postgres-outbox-sql.js';
+import type { PostgresClient, PostgresConnections, PostgresQuery } from './postgres-pool.js';
+import { schemaOf, tableName } from './postgres-table.js';
 
 const RECHECK_MS = 5_000;
 /** Where nobody notifies. */
@@ -48,15 +47,18 @@ export class PostgresOutbox implements Outbox {
     this.recheckMs = notifies ? RECHECK_MS : SILENT_RECHECK_MS;
   }
 
-  /** Takes a connection for the reader alone. */
+  requireRoom(): void {
+    this.#connections.requireRoomForReader();
+  }
+
+  /** Takes a connection for the reader alone, and asks nothing on another one: loads that hang may have them all. */
   async open(signal: AbortSignal): Promise<OutboxReader> {
     const { table } = this.#options;
     const name = outboxName(this.#options);
-    const schema = await schemaOf(this.#connections, this.#schema, table, signal);
-    const client = await this.#connections.connect(signal);
-    const reader = new PostgresOutboxReader(this.#connections, client, { schema, name }, this.#notifies);
+    const client = await this.#connections.connectReader(signal);
+    const reader = new PostgresOutboxReader(this.#connections, client, { table, name }, this.#notifies);
     try {
-      if (!(await reader.listen())) throw new SqlOutboxError(table, name);
+      if (!(await reader.listen(this.#schema, signal))) throw new SqlOutboxError(table, name);
       return reader;
     } catch (error) {
       await reader.close();
@@ -68,8 +70,12 @@ export class PostgresOutbox implements Outbox {
 class PostgresOutboxReader implements OutboxReader {
   readonly #connections: PostgresConnections;
   readonly #client: PostgresClient;
-  readonly #outbox: string;
-  readonly #bell: string;
+  readonly #table: string;
+  readonly #name: string;
+  /** As they stand in SQL. */
+  #from = '';
+  #outbox = '';
+  #bell = '';
   #channel = '';
   readonly #hasBell: boolean;
   /** Transactions before it have ended, and their lines have been read. */
@@ -88,21 +94,28 @@ class PostgresOutboxReader implements OutboxReader {
   constructor(
     connections: PostgresConnections,
     client: PostgresClient,
-    { schema, name }: { readonly schema: string; readonly name: string },
+    { table, name }: { readonly table: string; readonly name: string },
     hasBell: boolean,
   ) {
     this.#connections = connections;
     this.#client = client;
     this.#hasBell = hasBell;
-    this.#outbox = `${quote(schema)}.${quote(name)}`;
-    this.#bell = `${quote(schema)}.${quote(`${name}_bell`)}`;
+    this.#table = table;
+    this.#name = name;
     client.on('notification', this.#onNotification);
     client.on('error', this.#onError);
     client.on('end', this.#onEnd);
   }
 
   /** Returns false when there is no outbox. */
-  async listen(): Promise<boolean> {
+  async listen(schemaOption: string | undefined, signal: AbortSignal): Promise<boolean> {
+    const asking = {
+      query: (query: PostgresQuery) => this.#connections.queryOn(this.#client, query, signal),
+    };
+    const schema = await schemaOf(asking, schemaOption, this.#table);
+    this.#from = tableName(schema, this.#table);
+    this.#outbox = tableName(schema, this.#name);
+    this.#bell = tableName(schema, `${this.#name}_bell`);
     const [[oid, bell] = []] = await this.#query(
       'select to_regclass($1)::oid::text, to_regclass($2)::oid::text',
       [this.#outbox, this.#bell],
@@ -135,6 +148,16 @@ class PostgresOutboxReader implements OutboxReader {
     // There are more lines, and below them those of transactions that have not ended.
     if (last && changes.length === limit && BigInt(last.key[0]!) < this.#oldest) this.#floor = last.key[0]!;
     return changes;
+  }
+
+  async gap(): Promise<SqlOutboxError | undefined> {
+    const tables = await this.#query(UNNOTED_SQL, [this.#from, this.#name]);
+    if (tables.length === 0) return undefined;
+    return new SqlOutboxError(
+      this.#table,
+      this.#name,
+      tables.map(([name]) => name as string),
+    );
   }
 
   async remove(changes: readonly Change[]): Promise<void> {

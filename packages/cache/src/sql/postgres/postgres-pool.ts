@@ -3,7 +3,7 @@
  * the pool is ours; its connection is cut a little later in any case, for a server that cannot be reached ends nothing.
  */
 import pg from 'pg';
-import { onAbort } from '@mortise/redis';
+import { ArgumentRangeError, onAbort } from '@mortise/redis';
 import { SqlClosedError, SqlTimeoutError } from '../../errors.js';
 
 /** What is used of a `PoolClient` of `pg`. */
@@ -20,6 +20,7 @@ export interface PostgresClient {
 /** What is used of a `Pool` of `pg`. */
 export interface PostgresPool {
   connect(): Promise<PostgresClient>;
+  readonly options?: { readonly max?: number | undefined };
 }
 
 export interface PostgresQuery {
@@ -42,6 +43,8 @@ export interface PostgresTarget {
   readonly queryTimeoutMs: number;
 }
 
+/** A reader keeps one, and loads need another. */
+const MIN_SHARED_CONNECTIONS = 2;
 /** What the server has to end a query itself, before its connection is cut. */
 const GRACE_MS = 500;
 /** The server has ended a query: its statement_timeout, or somebody by hand. */
@@ -53,6 +56,8 @@ export class PostgresConnections {
   readonly #cutMs: number;
   readonly #pool: PostgresPool;
   readonly #own: pg.Pool | undefined;
+  /** Of readers, so that they take no connection from loads, nor wait for one. */
+  readonly #ofReaders: pg.Pool | undefined;
   #isClosed = false;
   #closing: Promise<void> | undefined;
 
@@ -61,16 +66,8 @@ export class PostgresConnections {
     this.#table = table;
     this.#limitMs = target.queryTimeoutMs;
     if (target.pool === undefined) {
-      this.#own = new pg.Pool({
-        connectionString: target.url,
-        max: target.maxConnections,
-        connectionTimeoutMillis: target.connectTimeoutMs,
-        statement_timeout: target.queryTimeoutMs,
-        keepAlive: true,
-        fallback_application_name: 'mortise',
-      });
-      // Of a connection that is lost while nobody uses it: the next query gets another one.
-      this.#own.on('error', () => undefined);
+      this.#own = poolOf(target, target.maxConnections);
+      this.#ofReaders = poolOf(target, Infinity);
     }
     this.#pool = this.#own ?? (target.pool as PostgresPool);
     this.#cutMs = target.queryTimeoutMs + (this.#own ? GRACE_MS : 0);
@@ -83,7 +80,7 @@ export class PostgresConnections {
 
   /** One query on any connection. Throws SqlTimeoutError, SqlClosedError, the reason of the signal, and errors of pg as they are. */
   async query(query: PostgresQuery, signal?: AbortSignal): Promise<PostgresResult> {
-    const client = await this.connect(signal);
+    const client = await this.#connect(this.#pool, signal);
     try {
       const result = await this.queryOn(client, query, signal);
       client.release();
@@ -95,11 +92,24 @@ export class PostgresConnections {
     }
   }
 
-  /** A connection for the caller alone, who releases it. */
-  async connect(signal?: AbortSignal): Promise<PostgresClient> {
+  /** Throws RangeError for a pool that was given and has one connection: a reader would keep it, and nothing could be loaded. */
+  requireRoomForReader(): void {
+    const max = this.#own ? undefined : this.#pool.options?.max;
+    if (max === undefined || max >= MIN_SHARED_CONNECTIONS) return;
+    throw new ArgumentRangeError(
+      `the pool of table ${JSON.stringify(this.#table)} must have at least ${MIN_SHARED_CONNECTIONS} connections, as a change feed keeps one, got ${max}`,
+    );
+  }
+
+  /** A connection that the caller keeps, and releases: beside `maxConnections`, or one of the pool that was given. */
+  connectReader(signal?: AbortSignal): Promise<PostgresClient> {
+    return this.#connect(this.#ofReaders ?? this.#pool, signal);
+  }
+
+  async #connect(pool: PostgresPool, signal?: AbortSignal): Promise<PostgresClient> {
     if (this.#isClosed) throw new SqlClosedError(this.#table);
     signal?.throwIfAborted();
-    const connecting = this.#pool.connect();
+    const connecting = pool.connect();
     try {
       return await this.#within(connecting, Infinity, signal);
     } catch (error) {
@@ -130,7 +140,7 @@ export class PostgresConnections {
   /** Ends our own connections when their queries have ended. A pool that was given stays open. Idempotent. */
   close(): Promise<void> {
     this.#isClosed = true;
-    this.#closing ??= this.#own?.end() ?? Promise.resolve();
+    this.#closing ??= Promise.all([this.#own?.end(), this.#ofReaders?.end()]).then(() => undefined);
     return this.#closing;
   }
 
@@ -149,6 +159,20 @@ export class PostgresConnections {
       unlisten?.();
     }
   }
+}
+
+function poolOf(target: PostgresTarget, max: number): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: target.url,
+    max,
+    connectionTimeoutMillis: target.connectTimeoutMs,
+    statement_timeout: target.queryTimeoutMs,
+    keepAlive: true,
+    fallback_application_name: 'mortise',
+  });
+  // Of a connection that is lost while nobody uses it: the next query gets another one.
+  pool.on('error', () => undefined);
+  return pool;
 }
 
 /** The five characters of an error that the server has told of; undefined for others. */

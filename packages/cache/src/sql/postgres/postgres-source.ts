@@ -1,5 +1,6 @@
 /** Rows of a PostgreSQL table, for `RowCache`. */
 import { ArgumentTypeError, requireDuration, requireInteger } from '@mortise/redis';
+import { maxQueriesOf } from '../../rows/max-queries.js';
 import { requireIdentifier } from '../identifier.js';
 import type { SqlRow } from '../json-value.js';
 import { setOutbox } from '../outbox.js';
@@ -18,11 +19,17 @@ import { jsonTypes } from './postgres-values.js';
 export interface PostgresSourceOptions extends SourceOptions {
   /** `postgres://user:password@host:port/database`: the source has a pool of its own. */
   readonly url?: string;
-  /** Instead of `url`: a `Pool` of `pg`, which the source uses as it is and never closes. */
+  /**
+   * Instead of `url`: a `Pool` of `pg`, which the source uses as it is and never closes. It needs as many connections as `maxConnections` says for each
+   * table that is loaded over it, and one for each `ChangeFeed`.
+   */
   readonly pool?: PostgresPool;
   /** The schema of the table. Default: the first of the `search_path` that has it. */
   readonly schema?: string;
-  /** Connections of the pool, 1 to 100. Default 4. With `url` alone. */
+  /**
+   * Connections for loads, 1 to 204; a `ChangeFeed` has one beside them. With fewer than `maxQueriesOf` the options of the `Refresher`, rows that hang keep others
+   * from being loaded. Default 8, which is what a `Refresher` with the default `concurrency` needs. They are made as they are needed. With `url` alone.
+   */
   readonly maxConnections?: number;
   /** How long connecting, or waiting for a connection, may take, in ms, up to 10 minutes. Default 5,000. With `url` alone. */
   readonly connectTimeoutMs?: number;
@@ -32,6 +39,9 @@ export interface PostgresSourceOptions extends SourceOptions {
    */
   readonly notify?: boolean;
 }
+
+/** What a refresher with the largest `concurrency` needs. */
+const MAX_CONNECTIONS = 204;
 
 /** Errors of data, of which a text that its type cannot read is one. */
 const DATA_ERROR = /^22/;
@@ -161,7 +171,7 @@ export class PostgresSource<Row extends object = SqlRow> {
 }
 
 function resolveTarget(options: PostgresSourceOptions, queryTimeoutMs: number): PostgresTarget {
-  const { url, pool, maxConnections = 4, connectTimeoutMs = 5_000 } = options;
+  const { url, pool, maxConnections = maxQueriesOf(), connectTimeoutMs = 5_000 } = options;
   if ((url === undefined) === (pool === undefined))
     throw new ArgumentTypeError('either url or pool must be given');
   if (url !== undefined && (typeof url !== 'string' || !/^postgres(ql)?:\/\//.test(url)))
@@ -171,7 +181,10 @@ function resolveTarget(options: PostgresSourceOptions, queryTimeoutMs: number): 
   return {
     url,
     pool,
-    maxConnections: requireInteger('maxConnections', maxConnections, { min: 1, max: 100 }),
+    maxConnections: requireInteger('maxConnections', maxConnections, {
+      min: 1,
+      max: MAX_CONNECTIONS,
+    }),
     connectTimeoutMs: requireDuration('connectTimeoutMs', connectTimeoutMs, { min: 1, max: 600_000 }),
     queryTimeoutMs,
   };

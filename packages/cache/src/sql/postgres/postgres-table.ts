@@ -48,7 +48,7 @@ where c.oid = pg_catalog.to_regclass($1)`;
 
 /** Where the table is. Throws SqlSchemaError when it is nowhere. */
 export async function schemaOf(
-  connections: PostgresConnections,
+  connections: Pick<PostgresConnections, 'query'>,
   schema: string | undefined,
   table: string,
   signal?: AbortSignal,

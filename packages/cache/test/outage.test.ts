@@ -1,0 +1,64 @@
+import { describe, expect, test } from '@jest/globals';
+import { until } from '@mortise/test-kit';
+import { Redis } from 'ioredis';
+import { Outage } from '../src/read-through/outage.js';
+import { pagesOf } from './cached.js';
+
+describe('Outage', () => {
+  test('counts bytes, and makes room by what came first', () => {
+    const outage = new Outage<string>({ entries: 10, bytes: 1_000 });
+    for (const key of ['a', 'b', 'c']) outage.set(key, key, { bytes: 200, ms: 60_000 });
+    expect(['a', 'b', 'c'].map((key) => outage.get(key))).toEqual([undefined, 'b', 'c']);
+    expect([outage.entries, outage.bytes]).toEqual([2, 804]);
+    outage.set('b', 'again', { bytes: 0, ms: 60_000 });
+    expect([outage.get('b'), outage.entries, outage.bytes]).toEqual(['again', 2, 604]);
+    outage.set('huge', 'huge', { bytes: 1_000, ms: 60_000 });
+    expect([outage.get('huge'), outage.entries]).toEqual([undefined, 2]);
+    outage.delete('c');
+    outage.clear();
+    expect([outage.entries, outage.bytes]).toEqual([0, 0]);
+  });
+
+  test('has no more entries than it may', () => {
+    const outage = new Outage<string>({ entries: 2, bytes: 100_000 });
+    for (const key of ['a', 'b', 'c']) outage.set(key, key, { bytes: 1, ms: 60_000 });
+    expect(['a', 'b', 'c'].map((key) => outage.get(key))).toEqual([undefined, 'b', 'c']);
+    outage.clear();
+  });
+
+  test('drops what has ended, also what nobody asks for', async () => {
+    const outage = new Outage<string>({ entries: 10, bytes: 100_000 });
+    outage.set('a', 'a', { bytes: 1, ms: 20 });
+    outage.set('b', 'b', { bytes: 1, ms: 40 });
+    outage.set('none', 'none', { bytes: 1, ms: 0 });
+    expect(outage.entries).toBe(2);
+    await until('the end of all', () => outage.entries === 0);
+    expect(outage.bytes).toBe(0);
+    outage.set('c', 'c', { bytes: 1, ms: 20 });
+    await until('the end of a later one', () => outage.entries === 0);
+  });
+});
+
+test('what a cache keeps while Redis is away has a bound in bytes', async () => {
+  const redis = new Redis({ lazyConnect: true });
+  redis.disconnect();
+  const { cache, errors } = pagesOf<string>(redis, { outageTtlMs: 60_000, maxValueBytes: 30_000_000 });
+  const loads = new Map<string, number>();
+  const read = (key: string, value: string): Promise<unknown> =>
+    cache.getOrLoad(key, () => {
+      loads.set(key, (loads.get(key) ?? 0) + 1);
+      return value;
+    });
+  const large = 'a'.repeat(25_000_000);
+  for (const key of ['a', 'b', 'c', 'c', 'b', 'a']) await read(key, large);
+  // There is room for two.
+  expect(Object.fromEntries(loads)).toEqual({ a: 2, b: 1, c: 1 });
+  expect(errors[0]).toMatchObject({ code: 'ERR_CACHE_UNAVAILABLE' });
+  // Nothing that would not be stored either.
+  const larger = 'a'.repeat(30_000_000);
+  for (let reads = 0; reads < 2; reads += 1) expect(await read('larger', larger)).toHaveLength(30_000_000);
+  expect(loads.get('larger')).toBe(2);
+  expect(errors).toContainEqual(
+    expect.objectContaining({ code: 'ERR_CACHE_VALUE_TOO_LARGE', key: 'larger' }),
+  );
+});
