@@ -55,7 +55,8 @@ describe('members', () => {
     let turn = 0;
     for (let cursor: string | null = ''; cursor !== null; turn += 1) {
       const page = await chats.members(chatId, { cursor, limit: 50 });
-      expect(page.members.length).toBeGreaterThan(0);
+      // Only the last page may have nobody: the scan before it had no way to know that nothing but empty places was left.
+      if (page.cursor !== null) expect(page.members.length).toBeGreaterThan(0);
       expect(page.members.length).toBeLessThan(100);
       for (const { member } of page.members) seen.add(member);
       cursor = page.cursor;

@@ -169,7 +169,8 @@ export class Chats<Body = unknown> {
 
   /**
    * The members of a chat with their cursors, which tell who has read what, a page at a time. Who is a member all the while is
-   * on one of the pages. One round trip. O(limit), up to some hundred members O(members). Refusal: ERR_UNKNOWN_CHAT.
+   * on one of the pages; of a chat with more than some hundred, the last one may be empty. One round trip. O(limit), up to some hundred
+   * members O(members). Refusal: ERR_UNKNOWN_CHAT.
    */
   async members(chatId: string, options: MembersOptions = {}): Promise<MembersPage> {
     return this.#members.list(chatId, options);
