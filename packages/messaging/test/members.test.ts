@@ -56,7 +56,7 @@ describe('members', () => {
     for (let cursor: string | null = ''; cursor !== null; turn += 1) {
       const page = await chats.members(chatId, { cursor, limit: 50 });
       // Only the last page may have nobody: the scan before it had no way to know that nothing but empty places was left.
-      if (page.cursor !== null) expect(page.members.length).toBeGreaterThan(0);
+      expect(page.cursor === null || page.members.length > 0).toBe(true);
       expect(page.members.length).toBeLessThan(100);
       for (const { member } of page.members) seen.add(member);
       cursor = page.cursor;
