@@ -1,34 +1,35 @@
 /**
  * Writes src/scripts.gen.ts in each package that has .lua files: the text of the scripts, so that nothing is read
  * from disk at run time and bundlers see plain modules, and the names of their keys and arguments, so that calls
- * are typed. `--check` only compares, for CI.
+ * are typed. Without an argument it makes those of all packages, else those of the folders that are named.
  */
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, join, relative } from 'node:path';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { includeParts } from './include.mjs';
 import { renderScripts } from './render.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const isCheck = process.argv.includes('--check');
-let stale = 0;
-let refused = 0;
+const folders =
+  process.argv.length > 2 ? process.argv.slice(2).map((folder) => resolve(folder)) : allFolders();
 
-for (const group of ['packages', 'apps', 'tooling']) {
-  for (const name of readdirSync(join(root, group))) {
-    const source = join(root, group, name, 'src');
-    if (!existsSync(source)) continue;
-    try {
-      generate(source);
-    } catch (error) {
-      // One package that is being worked on doesn't hold up the others.
-      console.error(`${relative(root, source)}: ${error.message}`);
-      refused += 1;
-    }
+for (const folder of folders) {
+  const source = join(folder, 'src');
+  if (!existsSync(source)) continue;
+  try {
+    generate(source);
+  } catch (error) {
+    // A package with a mistake doesn't hold up the others.
+    console.error(`${relative(root, source)}: ${error.message}`);
+    process.exitCode = 1;
   }
 }
-if (stale > 0) console.error('run `npm run scripts` and commit the result');
-if (stale + refused > 0) process.exitCode = 1;
+
+function allFolders() {
+  return ['packages', 'apps', 'tooling'].flatMap((group) =>
+    readdirSync(join(root, group)).map((name) => join(root, group, name)),
+  );
+}
 
 function generate(source) {
   const all = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) =>
@@ -44,15 +45,15 @@ function generate(source) {
   const wanted = files.length > 0 ? render(source, files, parts) : undefined;
   const present = existsSync(target) ? readFileSync(target, 'utf8') : undefined;
   if (wanted === present) return;
-  if (isCheck) {
-    console.error(`${relative(root, target)} is not what its .lua files give`);
-    stale += 1;
-  } else if (wanted === undefined) {
+  if (wanted === undefined) {
     rmSync(target);
-  } else {
-    writeFileSync(target, wanted);
-    console.log(`wrote ${relative(root, target)}: ${files.length} scripts`);
+    return;
   }
+  // Another task may read it right now: it finds the old text or the new one, never half of one.
+  const made = `${target}.${process.pid}.tmp`;
+  writeFileSync(made, wanted);
+  renameSync(made, target);
+  console.log(`wrote ${relative(root, target)}: ${files.length} scripts`);
 }
 
 function render(source, files, parts) {

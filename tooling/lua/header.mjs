@@ -16,6 +16,8 @@
  *   local leaseMs = tonumber(ARGV[1])
  */
 
+import { withoutComment } from './without-comment.mjs';
+
 const SHEBANG = /^#!lua(?: flags=([a-z,-]+))?$/;
 /** Those of Redis 7.0 but `allow-cross-slot-keys`: all keys of a script share a slot. */
 const FLAGS = ['no-writes', 'allow-oom', 'allow-stale', 'no-cluster'];
@@ -26,6 +28,7 @@ const FORBIDDEN = [
     /\bredis\.p?call\(\s*['"](KEYS|SCAN|RANDOMKEY|FLUSHALL|FLUSHDB)['"]/i,
     'a script works on the keys that it is given',
   ],
+  [/\[=*\[/, 'a long bracket may span lines, and the text is sent without its indentation'],
   [/\bos\.(time|clock)\b/, "time is redis.call('TIME')"],
 ];
 
@@ -137,9 +140,4 @@ function topLevelItems(list) {
     else items[items.length - 1] += character;
   }
   return items;
-}
-
-/** The line up to `--`, unless that stands in quotes. */
-function withoutComment(line) {
-  return /^(?:[^'"-]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-(?!-))*/.exec(line)[0];
 }

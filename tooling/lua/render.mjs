@@ -1,4 +1,5 @@
 /** The TypeScript module that holds the scripts of one package: one constant for each `.lua` file. */
+import { compact } from './compact.mjs';
 import { readHeader } from './header.mjs';
 
 const CONSTANT = /^[a-z][A-Za-z0-9]*$/;
@@ -24,11 +25,10 @@ export function renderScripts(scripts, from) {
       `args: ${JSON.stringify(args)}`,
       ...(restKey ? [`restKey: ${JSON.stringify(restKey)}`] : []),
       ...(restArg ? [`restArg: ${JSON.stringify(restArg)}`] : []),
-      `source: ${JSON.stringify(text)
-        .replaceAll('\\n', '\\n" +\n    "')
-        .replace(/ \+\n {4}""$/, '')}`,
+      `source: ${JSON.stringify(compact(text))}`,
     ];
-    return `export const ${constant} = new Script({\n  ${fields.join(',\n  ')},\n} as const);\n`;
+    // Without the mark, a bundler would keep the scripts of all classes for whoever imports one of them.
+    return `export const ${constant} = /* @__PURE__ */ new Script({\n  ${fields.join(',\n  ')},\n} as const);\n`;
   });
-  return `// Made from the .lua files of this folder by \`npm run scripts\`. Edit those.\nimport { Script } from '${from}';\n\n${parts.join('\n')}`;
+  return `// Made from the .lua files of this folder by \`npm run scripts\`, and not committed. Edit those.\nimport { Script } from '${from}';\n\n${parts.join('\n')}`;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { compact } from '../../../tooling/lua/compact.mjs';
 import { readHeader } from '../../../tooling/lua/header.mjs';
 import { includeParts } from '../../../tooling/lua/include.mjs';
 import { renderScripts } from '../../../tooling/lua/render.mjs';
@@ -181,7 +182,7 @@ describe('renderScripts', () => {
       '@mortise/redis',
     );
     expect(module).toMatch(
-      /^\/\/ Made from .*\nimport \{ Script \} from '@mortise\/redis';\n\nexport const queueMoveAll = /,
+      /^\/\/ Made from .*\nimport \{ Script \} from '@mortise\/redis';\n\nexport const queueMoveAll = \/\* @__PURE__ \*\/ new /,
     );
     const body = module
       .replace(/^import .*$/m, '')
@@ -203,8 +204,8 @@ describe('renderScripts', () => {
       restArg: 'ids',
     };
     expect(made(Script)).toEqual([
-      { name: 'queue.move-all', ...names, source: text },
-      { name: 'queue.get', ...names, source: GOOD },
+      { name: 'queue.move-all', ...names, source: compact(text) },
+      { name: 'queue.get', ...names, source: compact(GOOD) },
     ]);
   });
 
@@ -217,6 +218,14 @@ describe('renderScripts', () => {
   test.each([['delete'], ['queue.2nd'], ['Queue.move'], ['queue_move']])('refuses the name %s', (name) => {
     expect(() => renderScripts([{ name, text: GOOD }], './script.js')).toThrow(
       `${name}: a script is named <class>.<verb>, such as queue.enqueue`,
+    );
+  });
+});
+
+describe('compact', () => {
+  test('leaves the first line and the code, without comments, indentation and empty lines', () => {
+    expect(compact('#!lua\n-- KEYS\n\n  local a = \'--\' -- why\n\n    return a .. "--" -- so\n')).toBe(
+      '#!lua\nlocal a = \'--\'\nreturn a .. "--"\n',
     );
   });
 });
