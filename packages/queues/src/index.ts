@@ -1,7 +1,7 @@
 export type { ClaimedTask } from './claims/claimed-task.js';
 export { Claims } from './claims/claims.js';
 export type { ClaimOptions, ClaimsOptions, FailOptions, GiveBackOptions } from './claims/options.js';
-export type { TaskContext } from './worker/attempt.js';
+export type { TaskContext } from './work/attempt.js';
 export {
   BackoffFunctionError,
   Discard,
@@ -72,5 +72,5 @@ export type {
   HandlerObject,
   HandlerOptions,
   Handlers,
-} from './worker/handlers.js';
-export { Worker } from './worker/worker.js';
+} from './work/handlers.js';
+export { Worker } from './work/worker.js';

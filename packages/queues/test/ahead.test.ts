@@ -1,7 +1,7 @@
 /** When tasks are taken ahead of free slots, and for how long they may wait for one; the worker's part is in worker-ahead.test.ts. */
 import { describe, expect, test } from '@jest/globals';
-import { Ahead } from '../src/worker/ahead.js';
-import type { Attempt } from '../src/worker/attempt.js';
+import { Ahead } from '../src/work/ahead.js';
+import type { Attempt } from '../src/work/attempt.js';
 import { heldPatience } from './held-timers.js';
 import { until } from './until.js';
 

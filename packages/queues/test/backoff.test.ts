@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { backoffDelayMs } from '../src/worker/backoff.js';
+import { backoffDelayMs } from '../src/work/backoff.js';
 import { DEFAULTS, resolveBackoff } from '../src/options.js';
 
 const none = (): number => 0;

@@ -445,7 +445,7 @@ test('records of more bytes than a reply should have come in several replies, in
   await until(async () => (await queue.counts()).succeeded === 60);
 });
 
-test('more slots and settlements than one call carries', async () => {
+test('more slots and acks than one call carries', async () => {
   const { queue, prefix } = newQueue();
   const door = gate();
   let active = 0;

@@ -3,9 +3,9 @@ import { Queue } from '@mortise/queues';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import { Shard } from '../src/shard/shard.js';
 import { decodeTaskId, encodeTaskId } from '../src/task/task-id.js';
-import type { Exchanged } from '../src/worker/exchange.js';
-import { exchange } from '../src/worker/exchange.js';
-import { encodeSettlement, GIVEN_BACK, SUCCEEDED } from '../src/worker/settlement.js';
+import type { Exchanged } from '../src/work/exchange.js';
+import { exchange } from '../src/work/exchange.js';
+import { encodeAck, GIVEN_BACK, SUCCEEDED } from '../src/work/completion.js';
 
 const redis = connect();
 const KEEP = { keepSucceeded: 100, keepSucceededMs: 60_000, keepDead: 100 };
@@ -19,12 +19,12 @@ function newQueue(): {
   const queue = new Queue(redis, 'q', { prefix });
   const shard = new Shard(redis, 'q', prefix);
   const take = (want: number, leaseMs = 60_000, settled?: Exchanged): Promise<Exchanged> => {
-    const settlements = (settled?.taken ?? []).map(({ storedId, token }) => ({
+    const acks = (settled?.taken ?? []).map(({ storedId, token }) => ({
       storedId,
-      encoded: encodeSettlement(token, SUCCEEDED),
+      encoded: encodeAck(token, SUCCEEDED),
     }));
     const channel = shard.keys.wakeChannel('w');
-    return exchange(shard, KEEP, { channel, want, leaseMs, parkMs: 1_000, settlements });
+    return exchange(shard, KEEP, { channel, want, leaseMs, parkMs: 1_000, acks });
   };
   return { queue, shard, take };
 }
@@ -85,11 +85,11 @@ test('what goes back at once keeps its order, whatever the ids are, and goes bef
   const all = Array.from({ length: 300 }, (_, index) => `task ${(7 * index) % 300}`);
   await queue.enqueueMany(all.map((id) => ({ name: 't', payload: 1, options: { id } })));
   const giveBack = async (...replies: Exchanged[]): Promise<void> => {
-    const settlements = replies
+    const acks = replies
       .flatMap(({ taken }) => taken)
-      .map(({ storedId, token }) => ({ storedId, encoded: encodeSettlement(token, GIVEN_BACK) }));
+      .map(({ storedId, token }) => ({ storedId, encoded: encodeAck(token, GIVEN_BACK) }));
     const channel = shard.keys.wakeChannel('w');
-    await exchange(shard, KEEP, { channel, want: 0, leaseMs: 60_000, parkMs: 1_000, settlements });
+    await exchange(shard, KEEP, { channel, want: 0, leaseMs: 60_000, parkMs: 1_000, acks });
   };
   const [first, second, third] = [await take(8), await take(150), await take(8)];
   await Promise.all([giveBack(first), giveBack(second), giveBack(third)]);
@@ -121,7 +121,7 @@ test.each([
     })),
   );
   const channel = shard.keys.wakeChannel('w');
-  const most = { channel, leaseMs: 60_000, parkMs: 1_000, settlements: [] };
+  const most = { channel, leaseMs: 60_000, parkMs: 1_000, acks: [] };
   const takings: string[][] = [];
   for (const slots of [1, 1, 2, 0, 1]) {
     takings.push(ids(await exchange(shard, KEEP, { ...most, want: 8, slots })));
@@ -148,7 +148,7 @@ test('what falls due is asked for as long before it as the call was on its way',
   });
   const shard = new Shard(slow, 'q', prefix);
   const channel = shard.keys.wakeChannel('w');
-  const request = { channel, want: 1, leaseMs: 60_000, parkMs: 1_000, settlements: [] };
+  const request = { channel, want: 1, leaseMs: 60_000, parkMs: 1_000, acks: [] };
   const { sleepMs } = await exchange(shard, KEEP, request);
   expect(sleepMs).toBeGreaterThan(0);
   expect(sleepMs).toBeLessThanOrEqual(10_000 - SLOW_MS);

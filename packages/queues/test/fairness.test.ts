@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { resolveFairness } from '../src/options.js';
 import type { Fairness } from '../src/options.js';
-import type { Contender } from '../src/worker/fairness.js';
-import { FairShares } from '../src/worker/fairness.js';
+import type { Contender } from '../src/work/fairness.js';
+import { FairShares } from '../src/work/fairness.js';
 
 /** A shard of a queue that holds so many tasks. */
 class Shard implements Contender {

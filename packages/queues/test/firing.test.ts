@@ -7,7 +7,7 @@ import { QueueKeys } from '../src/keys.js';
 import { Firing } from '../src/schedule/firing.js';
 import { scheduleClaim } from '../src/scripts.gen.js';
 import { Shards } from '../src/shard/shards.js';
-import { Reporter } from '../src/worker/reporter.js';
+import { Reporter } from '../src/work/reporter.js';
 import { serverNow, setDue } from './set-due.js';
 import { gate } from './until.js';
 

@@ -4,9 +4,9 @@ import { connect, freshPrefix } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
 import { decodeTaskId } from '../src/task/task-id.js';
 import type { EnqueueOptions } from '@mortise/queues';
-import type { Handed } from '../src/worker/handed.js';
+import type { Handed } from '../src/work/handed.js';
 import { workerRenew } from '../src/scripts.gen.js';
-import { decodeHanded } from '../src/worker/handed.js';
+import { decodeHanded } from '../src/work/handed.js';
 import { launch } from './launch.js';
 import { gate, until } from './until.js';
 
@@ -117,7 +117,7 @@ describe('a single task', () => {
     expect(attempts).toEqual([1]);
   });
 
-  test('of which the settlement is all that the server hears has had an attempt', async () => {
+  test('of which the completion is all that the server hears has had an attempt', async () => {
     const { prefix, queue, keys } = newPlace();
     let runs = 0;
     const release = gate();

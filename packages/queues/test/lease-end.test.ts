@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
-import type { Attempt } from '../src/worker/attempt.js';
+import type { Attempt } from '../src/work/attempt.js';
 import { launch } from './launch.js';
 
 const redis = connect();

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { Pace } from '../src/worker/pace.js';
+import { Pace } from '../src/work/pace.js';
 
 function newPace(): { pace: Pace; run: (name: string, ms: number, times: number) => boolean } {
   const pace = new Pace();

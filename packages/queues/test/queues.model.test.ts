@@ -10,9 +10,9 @@ import { Script } from '@mortise/redis';
 import fc from 'fast-check';
 import { QueueKeys } from '../src/keys.js';
 import { operatorCancel, operatorRemove, workerExchange, workerRenew } from '../src/scripts.gen.js';
-import { packSettlements } from '../src/worker/exchange.js';
-import { encodeSettlement } from '../src/worker/settlement.js';
-import type { Settlement } from '../src/worker/settlement.js';
+import { packAcks } from '../src/work/exchange.js';
+import { encodeAck } from '../src/work/completion.js';
+import type { Completion } from '../src/work/completion.js';
 import { decodeTaskId, encodeTaskId } from '../src/task/task-id.js';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import { until } from './until.js';
@@ -34,7 +34,7 @@ for (const script of [operatorCancel, operatorRemove]) {
   Object.assign(script, new Script({ ...script.definition, source }));
 }
 
-type Verdict = Settlement['verdict'];
+type Verdict = Completion['verdict'];
 
 interface NewTask {
   readonly id: number;
@@ -277,9 +277,9 @@ class Subject {
     const chosen = new Map(
       settle.filter(({ which }) => which < held.length).map((one) => [held[one.which]!, one]),
     );
-    const settlements = Array.from(chosen, ([task, { verdict, delayMs }]) => ({
+    const acks = Array.from(chosen, ([task, { verdict, delayMs }]) => ({
       storedId: encodeTaskId(task.key),
-      encoded: encodeSettlement(isStale ? task.token - 1 : task.token, {
+      encoded: encodeAck(isStale ? task.token - 1 : task.token, {
         verdict,
         delayMs,
         // Every other success is one without a result, whose record is sealed when there is time for it.
@@ -289,12 +289,12 @@ class Subject {
     // The completion of a task that was cancelled on its way.
     const late = model.in('cancelled').slice(0, 1);
     for (const { key, token } of late) {
-      settlements.push({
+      acks.push({
         storedId: encodeTaskId(key),
-        encoded: encodeSettlement(token, { verdict: 'S', delayMs: 0, data: '' }),
+        encoded: encodeAck(token, { verdict: 'S', delayMs: 0, data: '' }),
       });
     }
-    const [settled, , nowUs, , ...fields] = await this.#call(settlements, want, leaseMs);
+    const [settled, , nowUs, , ...fields] = await this.#call(acks, want, leaseMs);
     const now = Math.floor(nowUs / 1_000);
     const token = nowUs % 2 ** 32;
 
@@ -446,7 +446,7 @@ class Subject {
   }
 
   async #call(
-    settlements: Parameters<typeof packSettlements>[0],
+    acks: Parameters<typeof packAcks>[0],
     want: number,
     leaseMs: number,
   ): Promise<[string, number, number, number, ...unknown[]]> {
@@ -478,8 +478,8 @@ class Subject {
         keepSucceededMs: 60_000,
         keepDead: KEEP_DEAD,
         isThorough: 1,
-        count: settlements.length,
-        settlements: packSettlements(settlements),
+        count: acks.length,
+        acks: packAcks(acks),
       },
     )) as [Buffer, number, number, number, ...unknown[]];
     return [settled.toString(), ...rest];
@@ -493,7 +493,7 @@ const newTask = fc.record({
   attempts: fc.integer({ min: 1, max: 3 }),
   payload: fc.constantFrom(0, 0, 0, 1),
 });
-const settlement = fc.record({
+const completion = fc.record({
   which: fc.integer({ min: 0, max: 15 }),
   verdict: fc.constantFrom<Verdict>('S', 'S', 'R', 'D', 'B', 'L'),
   delayMs: fc.constantFrom(0, 1, 3),
@@ -513,7 +513,7 @@ const core: fc.MaybeWeightedArbitrary<Operation>[] = [
     weight: 5,
     arbitrary: fc.record({
       type: fc.constant('exchange' as const),
-      settle: fc.uniqueArray(settlement, { selector: ({ which }) => which, maxLength: 8 }),
+      settle: fc.uniqueArray(completion, { selector: ({ which }) => which, maxLength: 8 }),
       isStale: fc.constantFrom(false, false, false, true),
       want: fc.integer({ min: 0, max: 10 }),
       leaseMs: fc.constantFrom<0 | 60_000>(0, 60_000, 60_000, 60_000),

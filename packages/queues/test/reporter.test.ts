@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { ClientClosedError } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
-import { Reporter } from '../src/worker/reporter.js';
+import { Reporter } from '../src/work/reporter.js';
 
 afterEach(() => {
   jest.restoreAllMocks();

@@ -5,7 +5,7 @@ import { QueueKeys } from '../src/keys.js';
 import { Firing } from '../src/schedule/firing.js';
 import * as scripts from '../src/scripts.gen.js';
 import { Shards } from '../src/shard/shards.js';
-import { Reporter } from '../src/worker/reporter.js';
+import { Reporter } from '../src/work/reporter.js';
 import { setDue } from './set-due.js';
 
 const redis = connect();

@@ -7,9 +7,9 @@ import { decodeRecord, RecordDraft } from '../src/task/record.js';
 import { isSealed } from '../src/task/seal.js';
 import { decodeTaskId, encodeTaskId } from '../src/task/task-id.js';
 import { Shard } from '../src/shard/shard.js';
-import type { Exchanged } from '../src/worker/exchange.js';
-import { exchange } from '../src/worker/exchange.js';
-import { encodeSettlement, SUCCEEDED } from '../src/worker/settlement.js';
+import type { Exchanged } from '../src/work/exchange.js';
+import { exchange } from '../src/work/exchange.js';
+import { encodeAck, SUCCEEDED } from '../src/work/completion.js';
 import { age, ageEnd } from './age.js';
 import { launch, stopWorkers } from './launch.js';
 import { until } from './until.js';
@@ -35,12 +35,12 @@ class Bench {
   }
 
   async exchange(want: number, keep: Partial<typeof KEEP> = {}, isLeaving = false): Promise<void> {
-    const settlements = this.#held.map(({ storedId, token }) => ({
+    const acks = this.#held.map(({ storedId, token }) => ({
       storedId,
-      encoded: encodeSettlement(token, SUCCEEDED),
+      encoded: encodeAck(token, SUCCEEDED),
     }));
     const channel = this.keys.wakeChannel('w');
-    const request = { channel, want, leaseMs: 60_000, parkMs: 1_000, settlements, isLeaving };
+    const request = { channel, want, leaseMs: 60_000, parkMs: 1_000, acks, isLeaving };
     ({ taken: this.#held } = await exchange(this.shard, { ...KEEP, ...keep }, request));
   }
 

@@ -1,7 +1,7 @@
 import { TaskExpiredError } from '../errors.js';
 import { decodeRecord } from '../task/record.js';
 import { decodeTaskId } from '../task/task-id.js';
-import type { Taken } from '../worker/attempt.js';
+import type { Taken } from '../work/attempt.js';
 import { writeLease } from './lease.js';
 
 /** A task that belongs to who has claimed it, until `leaseUntil`. */

@@ -13,11 +13,11 @@ import { describeError } from '../task/describe-error.js';
 import { decodeRecord } from '../task/record.js';
 import { encodeTaskId } from '../task/task-id.js';
 import type { TaskMap } from '../task/task.js';
-import { retryDelayMs } from '../worker/backoff.js';
-import { linesOf, progressJson } from '../worker/notes.js';
-import { Reporter } from '../worker/reporter.js';
-import type { Settlement } from '../worker/settlement.js';
-import { GIVEN_BACK, SUCCEEDED } from '../worker/settlement.js';
+import { retryDelayMs } from '../work/backoff.js';
+import { linesOf, progressJson } from '../work/notes.js';
+import { Reporter } from '../work/reporter.js';
+import type { Completion } from '../work/completion.js';
+import { GIVEN_BACK, SUCCEEDED } from '../work/completion.js';
 import { Ask } from './ask.js';
 import type { ClaimedTask } from './claimed-task.js';
 import { Desk } from './desk.js';
@@ -38,7 +38,7 @@ import {
   resolveLeaseMs,
 } from './options.js';
 
-/** How long `stop` waits for Redis to take the last settlements. */
+/** How long `stop` waits for Redis to take the last acks. */
 const FAREWELL_MS = 2_000;
 
 export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
@@ -201,9 +201,9 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     return { desk, held: { storedId, token } };
   }
 
-  async #settle(id: string, lease: string, settlement: Settlement): Promise<void> {
+  async #settle(id: string, lease: string, completion: Completion): Promise<void> {
     const { desk, held } = await this.#find(id, lease);
-    await desk.settle(held, settlement);
+    await desk.settle(held, completion);
   }
 
   async #note(id: string, lease: string, told: Pick<Note, 'progress' | 'lines'>): Promise<void> {

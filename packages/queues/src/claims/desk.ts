@@ -8,15 +8,15 @@
  */
 import { afterMicrotasks, WaiterHub } from '@mortise/redis';
 import type { Shard } from '../shard/shard.js';
-import type { Taken } from '../worker/attempt.js';
-import { Chores } from '../worker/chores.js';
-import type { Exchanged } from '../worker/exchange.js';
-import { exchange } from '../worker/exchange.js';
-import { leaseEnd } from '../worker/lease-end.js';
-import { Reporter } from '../worker/reporter.js';
-import type { Settlement } from '../worker/settlement.js';
-import { died, encodeSettlement, GIVEN_BACK } from '../worker/settlement.js';
-import { untilAborted } from '../worker/until-aborted.js';
+import type { Taken } from '../work/attempt.js';
+import { Chores } from '../work/chores.js';
+import type { Exchanged } from '../work/exchange.js';
+import { exchange } from '../work/exchange.js';
+import { leaseEnd } from '../work/lease-end.js';
+import { Reporter } from '../work/reporter.js';
+import type { Completion } from '../work/completion.js';
+import { died, encodeAck, GIVEN_BACK } from '../work/completion.js';
+import { untilAborted } from '../work/until-aborted.js';
 import type { Ask } from './ask.js';
 import type { ClaimedTask } from './claimed-task.js';
 import { readClaimed } from './claimed-task.js';
@@ -24,14 +24,14 @@ import type { Held } from './held.js';
 import { HeldTasks, refusalOf } from './held.js';
 import type { ResolvedClaimsOptions } from './options.js';
 
-interface PendingSettlement {
+interface PendingAck {
   readonly storedId: Buffer;
   readonly encoded: Buffer;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Tasks, and settlements, in one call: bounds how long it holds the server. */
+/** Tasks, and acks, in one call: bounds how long it holds the server. */
 const MAX_BATCH = 500;
 const MAX_SETTLED_BYTES = 4 * 1024 * 1024;
 /** A parked desk looks again after at most this. */
@@ -52,7 +52,7 @@ export class Desk {
   readonly #chores: Chores;
   /** Those who wait, the first one first, and whom to tell that there is nothing at present. */
   readonly #asks = new Map<Ask, () => void>();
-  #settlements: PendingSettlement[] = [];
+  #acks: PendingAck[] = [];
   #isScheduled = false;
   #isBusy = false;
   /** The shard may hold something to take. */
@@ -101,9 +101,9 @@ export class Desk {
   }
 
   /** Rejects with ERR_LEASE_LOST or ERR_TASK_CANCELLED. Shares a call with whatever is to be settled at the time. */
-  settle({ storedId, token }: Held, settlement: Settlement): Promise<void> {
+  settle({ storedId, token }: Held, completion: Completion): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#settlements.push({ storedId, encoded: encodeSettlement(token, settlement), resolve, reject });
+      this.#acks.push({ storedId, encoded: encodeAck(token, completion), resolve, reject });
       this.schedule();
     });
   }
@@ -142,11 +142,11 @@ export class Desk {
 
   async #exchange(): Promise<void> {
     if (this.#isBusy || this.#isStopped) return;
-    const settlements = this.#share();
+    const acks = this.#share();
     // A call that wants nothing would give up the place of those who wait.
-    const asks = this.#isHungry || settlements.length > 0 ? this.#next() : [];
+    const asks = this.#isHungry || acks.length > 0 ? this.#next() : [];
     const mustLeave = this.#asks.size === 0 && this.#isParked && this.#leaving === undefined;
-    if (asks.length === 0 && settlements.length === 0 && !mustLeave) {
+    if (asks.length === 0 && acks.length === 0 && !mustLeave) {
       if (this.#leaving === undefined) this.#onIdle?.();
       return;
     }
@@ -158,7 +158,7 @@ export class Desk {
     );
     const parkMs = RECHECK_MS + PARK_GRACE_MS;
     const wakes = this.#wakes;
-    const request = { channel: this.#channel, want, leaseMs, parkMs, settlements };
+    const request = { channel: this.#channel, want, leaseMs, parkMs, acks };
     const leaseEndsAt = leaseEnd(performance.now(), leaseMs);
     if (want > 0) this.#parkedUntil = Infinity;
     try {
@@ -166,13 +166,13 @@ export class Desk {
       const isParked = reply.taken.length < want;
       this.#parkedUntil = isParked ? performance.now() + parkMs : -Infinity;
       this.#isHungry = !isParked || reply.sleepMs === 0 || this.#wakes !== wakes;
-      this.#answer(settlements, reply.settled);
+      this.#answer(acks, reply.settled);
       this.#hand(asks, reply, leaseMs, leaseEndsAt);
       if (reply.chores !== 0) void this.#doChores(reply.chores);
       if (!this.#isHungry) this.#rest(reply.sleepMs);
     } catch (error) {
       if (this.#parkedUntil === Infinity) this.#parkedUntil = performance.now() + parkMs;
-      for (const { reject } of settlements) reject(error);
+      for (const { reject } of acks) reject(error);
       for (const ask of this.#asks.keys()) ask.fail(error);
       if (this.#isStopped) return;
       this.#leaving ??= setTimeout(() => {
@@ -184,22 +184,22 @@ export class Desk {
     this.schedule();
   }
 
-  /** The settlements of the next call; no id twice. */
-  #share(): PendingSettlement[] {
-    if (this.#settlements.length === 0) return [];
+  /** The acks of the next call; no id twice. */
+  #share(): PendingAck[] {
+    if (this.#acks.length === 0) return [];
     const ids = new Set<string>();
-    const later: PendingSettlement[] = [];
+    const later: PendingAck[] = [];
     let bytes = 0;
-    const now = this.#settlements.filter((settlement) => {
-      const id = settlement.storedId.toString('latin1');
+    const now = this.#acks.filter((completion) => {
+      const id = completion.storedId.toString('latin1');
       const isFit = ids.size < MAX_BATCH && bytes < MAX_SETTLED_BYTES && !ids.has(id);
       if (isFit) {
         ids.add(id);
-        bytes += settlement.encoded.length;
-      } else later.push(settlement);
+        bytes += completion.encoded.length;
+      } else later.push(completion);
       return isFit;
     });
-    this.#settlements = later;
+    this.#acks = later;
     return now;
   }
 
@@ -209,8 +209,8 @@ export class Desk {
     return [...this.#asks.keys()].filter(({ leaseMs }) => leaseMs === first!.leaseMs);
   }
 
-  #answer(settlements: readonly PendingSettlement[], settled: Buffer): void {
-    settlements.forEach(({ storedId, resolve, reject }, index) => {
+  #answer(acks: readonly PendingAck[], settled: Buffer): void {
+    acks.forEach(({ storedId, resolve, reject }, index) => {
       const refusal = refusalOf(this.shard, storedId, String.fromCharCode(settled[index]!));
       if (refusal) reject(refusal);
       else resolve();
@@ -239,8 +239,8 @@ export class Desk {
   }
 
   /** What nobody waits for. When the call fails, its lease will end. */
-  #putAway(held: Held, settlement: Settlement): void {
-    this.settle(held, settlement).catch((error: unknown) => this.#reporter.tellFailure(error));
+  #putAway(held: Held, completion: Completion): void {
+    this.settle(held, completion).catch((error: unknown) => this.#reporter.tellFailure(error));
   }
 
   /** Until something falls due, or the re-check; the jitter keeps a fleet from looking at the same moment. */

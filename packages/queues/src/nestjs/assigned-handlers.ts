@@ -3,8 +3,8 @@
  * that has no handler would only be noticed among the dead ones.
  */
 import { UnknownTaskError } from '../errors.js';
-import type { TaskContext } from '../worker/attempt.js';
-import type { Handler, Handlers } from '../worker/handlers.js';
+import type { TaskContext } from '../work/attempt.js';
+import type { Handler, Handlers } from '../work/handlers.js';
 import type { FoundHandler } from './found-handlers.js';
 import type { HandlerMark } from './task-handler.js';
 

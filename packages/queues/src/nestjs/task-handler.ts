@@ -1,8 +1,8 @@
 import { ArgumentTypeError } from '@mortise/redis';
 import { requireTaskName } from '../options.js';
 import { requireKnown, requireObject, requireOptions } from '../require-known.js';
-import type { TaskContext } from '../worker/attempt.js';
-import type { BatchHandler, BatchTask, HandlerOptions } from '../worker/handlers.js';
+import type { TaskContext } from '../work/attempt.js';
+import type { BatchHandler, BatchTask, HandlerOptions } from '../work/handlers.js';
 
 /** How a method runs the tasks of a name. */
 export interface TaskHandlerOptions extends HandlerOptions {

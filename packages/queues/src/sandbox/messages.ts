@@ -1,5 +1,5 @@
 /** What passes between the worker and a thread of a sandbox. `run` tells the calls of one thread apart. */
-import type { TaskContext } from '../worker/attempt.js';
+import type { TaskContext } from '../work/attempt.js';
 import type { ThrownFields } from './thrown.js';
 
 /** What is known of a task without asking. */

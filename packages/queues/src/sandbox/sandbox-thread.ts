@@ -1,7 +1,7 @@
 /** One thread, as the worker sees it: runs one task at a time, and ends for good when it crashes or does not obey. */
 import { Worker } from 'node:worker_threads';
 import { Discard, RetryLater, SandboxExitedError } from '../errors.js';
-import type { TaskContext } from '../worker/attempt.js';
+import type { TaskContext } from '../work/attempt.js';
 import type { ContextMethod, FromThread, ThreadData, ToThread } from './messages.js';
 import type { ResolvedSandboxOptions } from './options.js';
 import type { ThrownFields } from './thrown.js';

@@ -6,7 +6,7 @@
 import { ArgumentTypeError } from '@mortise/redis';
 import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { TaskContext } from '../worker/attempt.js';
+import type { TaskContext } from '../work/attempt.js';
 import type { SandboxOptions } from './options.js';
 import { resolveSandboxOptions } from './options.js';
 import { Threads } from './threads.js';

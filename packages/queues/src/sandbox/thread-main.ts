@@ -1,6 +1,6 @@
 /** Runs in a thread of a sandbox: loads the module, and calls its default export for one task after the other. */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { TaskContext } from '../worker/attempt.js';
+import type { TaskContext } from '../work/attempt.js';
 import type { FromThread, ThreadData, ToThread } from './messages.js';
 import { toError, toFields } from './thrown.js';
 

@@ -1,6 +1,6 @@
 /** The threads of one sandbox: at most so many, started when they are needed, ended when they are idle for long. */
-import { untilAborted } from '../worker/until-aborted.js';
-import type { TaskContext } from '../worker/attempt.js';
+import { untilAborted } from '../work/until-aborted.js';
+import type { TaskContext } from '../work/attempt.js';
 import type { ResolvedSandboxOptions } from './options.js';
 import { SandboxThread } from './sandbox-thread.js';
 

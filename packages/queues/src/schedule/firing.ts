@@ -17,7 +17,7 @@ import { Enqueuer } from '../queue/enqueuer.js';
 import { scheduleBusy, scheduleClaim, scheduleFire } from '../scripts.gen.js';
 import type { Shards } from '../shard/shards.js';
 import { encodeTaskId } from '../task/task-id.js';
-import type { Reporter } from '../worker/reporter.js';
+import type { Reporter } from '../work/reporter.js';
 import type { StoredSchedule } from './definition.js';
 import { decodeSchedule, HEAD_BYTES, taskIdOf, taskOptionsOf } from './definition.js';
 import { planFiring } from './plan.js';

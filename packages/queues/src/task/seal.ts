@@ -8,7 +8,7 @@
  * The fourth byte tells the two apart: it is below 64 here, and 66 in an instant of enqueuing. worker.seal.part.lua seals,
  * after the fact; scripts read what may be sealed through task.seal.part.lua, and hand it out as it was before. Tasks with a
  * result, children, parents, records of more than 256 bytes and whatever doesn't fit keep their entry. Rejected: sealing
- * with the settlement, which makes that a quarter dearer for records of which most are gone a moment later; the instant in
+ * with the completion, which makes that a quarter dearer for records of which most are gone a moment later; the instant in
  * the list of those that succeeded, where it can't be found from an id.
  */
 const MARK_AT = 3;

@@ -1,7 +1,7 @@
 /** What a worker tells: counters, how long tasks waited and ran, and a span for each call of a handler. */
 import type { SpanEnd, Telemetry, TraceContext } from '@mortise/redis';
 import { LeaseLostError } from '../errors.js';
-import type { Settlement } from '../worker/settlement.js';
+import type { Completion } from '../work/completion.js';
 import { metricAttributes, queueAttributes, spanAttributes } from './attributes.js';
 import { DEAD, FAILED, LEASE_LOST, RETRIED, RUN, SUCCEEDED, WAIT } from './metrics.js';
 import type { SafeSpan } from './safe-telemetry.js';
@@ -23,7 +23,7 @@ export interface Observed {
 
 type Outcome = 'succeeded' | 'failed' | 'dead' | 'later' | 'returned' | 'cancelled' | 'lost';
 
-const OUTCOMES: Readonly<Record<Settlement['verdict'], Outcome>> = {
+const OUTCOMES: Readonly<Record<Completion['verdict'], Outcome>> = {
   S: 'succeeded',
   R: 'failed',
   D: 'dead',
@@ -127,7 +127,7 @@ export class Call {
     this.#error = error;
   }
 
-  settled(attempt: Observed, { verdict }: Settlement): void {
+  settled(attempt: Observed, { verdict }: Completion): void {
     this.#end(attempt, OUTCOMES[verdict]);
   }
 

@@ -129,7 +129,7 @@ export class Leases {
     if (confirming) void this.#hear(attempt, confirming);
     else {
       afterMicrotasks(() => {
-        // Its settlement would say the same.
+        // Its completion would say the same.
         if (this.#held.has(attempt)) void this.#hear(attempt, this.confirm(attempt.taken));
       });
     }

@@ -7,7 +7,7 @@ local changed = {}
 local settled, left, finished, setAside, hasDied = {}, {}, {}, {}, false
 local isKept = keepSucceeded > 0 and keepSucceededMs > 0
 if count > 0 then
-  local told = { struct.unpack(count == 1 and '>Hc0Ic0' or '>' .. string.rep('Hc0Ic0', count), settlements) }
+  local told = { struct.unpack(count == 1 and '>Hc0Ic0' or '>' .. string.rep('Hc0Ic0', count), acks) }
   local ids = {}
   for i = 1, count do
     ids[i] = told[2 * i - 1]

@@ -1,7 +1,7 @@
 import { describeError } from '../task/describe-error.js';
 
 /** What becomes of an attempt that has ended. */
-export interface Settlement {
+export interface Completion {
   /** Succeeded, retry, dead, back at once, later; the last two do not count as attempts. */
   readonly verdict: 'S' | 'R' | 'D' | 'B' | 'L';
   readonly delayMs: number;
@@ -9,18 +9,18 @@ export interface Settlement {
   readonly data: string;
 }
 
-export const SUCCEEDED: Settlement = { verdict: 'S', delayMs: 0, data: '' };
-export const GIVEN_BACK: Settlement = { verdict: 'B', delayMs: 0, data: '' };
+export const SUCCEEDED: Completion = { verdict: 'S', delayMs: 0, data: '' };
+export const GIVEN_BACK: Completion = { verdict: 'B', delayMs: 0, data: '' };
 
 /** Among the dead tasks, with what was thrown as the reason. */
-export function died(error: unknown): Settlement {
+export function died(error: unknown): Completion {
   return { verdict: 'D', delayMs: 0, data: describeError(error) };
 }
 
 const HEAD_BYTES = 13;
 
 /** As worker.exchange.lua reads it: 1 character verdict · u32 token · f64 delay · data. */
-export function encodeSettlement(token: number, { verdict, delayMs, data }: Settlement): Buffer {
+export function encodeAck(token: number, { verdict, delayMs, data }: Completion): Buffer {
   const bytes = Buffer.allocUnsafe(data === '' ? HEAD_BYTES : HEAD_BYTES + Buffer.byteLength(data));
   bytes.write(verdict, 0, 'latin1');
   bytes.writeUInt32BE(token, 1);

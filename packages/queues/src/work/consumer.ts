@@ -22,10 +22,10 @@ import { Notes } from './notes.js';
 import type { ResolvedWorkerOptions } from '../options.js';
 import { ServerClock } from '../queue/server-clock.js';
 import { Reporter } from './reporter.js';
-import type { PendingSettlement } from './pending-settlements.js';
-import { PendingSettlements } from './pending-settlements.js';
-import type { Settlement } from './settlement.js';
-import { encodeSettlement, GIVEN_BACK } from './settlement.js';
+import type { PendingAck } from './pending-acks.js';
+import { PendingAcks } from './pending-acks.js';
+import type { Completion } from './completion.js';
+import { encodeAck, GIVEN_BACK } from './completion.js';
 import type { Reserved, Slots } from './slots.js';
 import { NOTHING } from './slots.js';
 import { decodeTaskId } from '../task/task-id.js';
@@ -62,7 +62,7 @@ export class Consumer {
   /** The worker has no other queue, whose tasks may have to go first. */
   readonly #isAlone: boolean;
   readonly #chores: Chores;
-  readonly #settlements = new PendingSettlements();
+  readonly #acks = new PendingAcks();
   /** Tasks that came with a message, and found no slot. */
   readonly #handed: Buffer[] = [];
   #inFlight = 0;
@@ -135,9 +135,9 @@ export class Consumer {
     this.#wake();
   }
 
-  settle({ storedId, token }: Taken, settlement: Settlement): void {
-    const isFirst = settlement.verdict !== 'B';
-    this.#settlements.add({ storedId, encoded: encodeSettlement(token, settlement), isFirst });
+  settle({ storedId, token }: Taken, completion: Completion): void {
+    const isFirst = completion.verdict !== 'B';
+    this.#acks.add({ storedId, encoded: encodeAck(token, completion), isFirst });
     this.schedule();
   }
 
@@ -174,7 +174,7 @@ export class Consumer {
     this.schedule();
   }
 
-  /** Resolves when every settlement is answered, or the time is over (then leases will end instead). */
+  /** Resolves when every completion is answered, or the time is over (then leases will end instead). */
   async stop(withinMs: number): Promise<void> {
     this.leave();
     await new Promise<void>((resolve) => {
@@ -243,14 +243,14 @@ export class Consumer {
 
   async #exchange(): Promise<void> {
     if (this.#isStopped || this.#inFlight >= MAX_IN_FLIGHT || this.#backingOff) return;
-    const { settlements, most } = this.#settlements.take(this.#inFlight === 0);
-    const isOffering = this.#isHungry || settlements.length > 0;
+    const { acks, most } = this.#acks.take(this.#inFlight === 0);
+    const isOffering = this.#isHungry || acks.length > 0;
     const mayAsk = isOffering && this.#isAnswering && !this.#isLate([...this.#asked]);
     const reserved = mayAsk ? this.#slots.reserve(this, most, true) : NOTHING;
     const { want, slots } = reserved;
     const isAway = this.#isLeaving || this.#isPaused;
     const hasReason = isAway ? !this.#hasLeft : this.#mustLook || (this.#isHungry && !this.#isAnswering);
-    if (want === 0 && settlements.length === 0 && !hasReason) {
+    if (want === 0 && acks.length === 0 && !hasReason) {
       if (this.#isLeaving && this.#inFlight === 0) this.#onDone?.();
       if (this.#isHungry && !isAway) this.#lookLater();
       return;
@@ -259,7 +259,7 @@ export class Consumer {
     this.#hasLeft = isAway;
     this.#inFlight += 1;
     if (want > 0) this.#asked.add(reserved);
-    if (!this.#settlements.isEmpty) this.schedule();
+    if (!this.#acks.isEmpty) this.schedule();
     const sentAt = performance.now();
     const leaseEndsAt = leaseEnd(sentAt, this.#options.leaseMs);
     const wakes = this.#wakes;
@@ -273,13 +273,13 @@ export class Consumer {
     let taken: Taken[] = [];
     let nowMs = 0;
     try {
-      const reply = await this.#call(want, slots, settlements);
+      const reply = await this.#call(want, slots, acks);
       ({ taken, nowMs } = reply);
       this.#clock.learn(sentAt, nowMs);
       if (reply.chores !== 0) void this.#doChores(reply.chores);
       this.#failures = 0;
       if (this.shard.settings.text !== this.#settings) this.#adapt();
-      this.#reportRefused(settlements, reply.settled);
+      this.#reportRefused(acks, reply.settled);
       const isLate = this.#isLate([reserved]);
       const isFull = taken.length === want;
       const isKept = !isFull && want > slots && taken.length >= slots && reply.sleepMs === 0;
@@ -292,7 +292,7 @@ export class Consumer {
     } catch (error) {
       this.#failures += 1;
       this.#hasLeft = false;
-      this.#settlements.putBack(settlements);
+      this.#acks.putBack(acks);
       if (!this.#isStopped) {
         this.#reporter.tellFailure(error);
         this.#backOff();
@@ -325,7 +325,7 @@ export class Consumer {
     if (isDone && !this.#isLeaving) this.#wake();
   }
 
-  #call(want: number, slots: number, settlements: readonly PendingSettlement[]): Promise<Exchanged> {
+  #call(want: number, slots: number, acks: readonly PendingAck[]): Promise<Exchanged> {
     const mayBeHanded = this.#isAlone && this.shard.settings.values.shards === 1;
     const parkMs = this.#recheckMs + PARK_GRACE_MS + (mayBeHanded ? MAY_BE_HANDED_MS : 0);
     return exchange(this.shard, this.#options, {
@@ -334,14 +334,14 @@ export class Consumer {
       slots,
       leaseMs: this.#options.leaseMs,
       parkMs,
-      settlements,
+      acks,
       isLeaving: this.#isLeaving,
     });
   }
 
   /** A handler may have blocked the event loop for longer than the lease: then nothing else has told of the loss. */
-  #reportRefused(settlements: readonly PendingSettlement[], settled: Buffer): void {
-    settlements.forEach(({ storedId, isFirst }, index) => {
+  #reportRefused(acks: readonly PendingAck[], settled: Buffer): void {
+    acks.forEach(({ storedId, isFirst }, index) => {
       if (isFirst && settled[index] === REFUSED) {
         this.#reporter.tell(new LeaseLostError(this.queue, decodeTaskId(storedId)));
       }

@@ -6,8 +6,8 @@ import type { Backoff, BackoffFunction } from '../options.js';
 import { failure, isA, success } from './outcome.js';
 import type { Reporter } from './reporter.js';
 import type { Schemas } from '../schema/schemas.js';
-import type { Settlement } from './settlement.js';
-import { GIVEN_BACK } from './settlement.js';
+import type { Completion } from './completion.js';
+import { GIVEN_BACK } from './completion.js';
 import type { Processing } from '../telemetry/processing.js';
 
 interface RunnerOptions {
@@ -51,7 +51,7 @@ export class Runner {
     const call = this.#processing?.begin([attempt], handler !== undefined);
     attempt.call = call;
     const startedAt = performance.now();
-    let settlement: Settlement;
+    let completion: Completion;
     try {
       if (!handler) throw new UnknownTaskError(attempt.queue, attempt.id, attempt.name);
       const payload: unknown = this.#schemas
@@ -60,12 +60,12 @@ export class Runner {
       const result = await (call
         ? call.run(() => handler.handle!(payload, attempt))
         : handler.handle!(payload, attempt));
-      settlement = success(attempt, result, this.#reporter);
+      completion = success(attempt, result, this.#reporter);
     } catch (error) {
-      settlement = this.#failed(attempt, handler, error);
+      completion = this.#failed(attempt, handler, error);
     }
     this.#onRan(attempt.name, performance.now() - startedAt);
-    this.#finish(attempt, settlement);
+    this.#finish(attempt, completion);
   }
 
   /** As `run`, in one call of a batch handler. */
@@ -92,7 +92,7 @@ export class Runner {
       for (const attempt of batch) this.#finish(attempt, GIVEN_BACK);
       return;
     }
-    let outcome: (attempt: Attempt, index: number) => Settlement;
+    let outcome: (attempt: Attempt, index: number) => Completion;
     try {
       const results: unknown = await (call
         ? call.run(() => handler.handleMany!(tasks))
@@ -134,28 +134,28 @@ export class Runner {
   #timeOut(attempt: Attempt, handler: ResolvedHandler | undefined, timeoutMs: number): void {
     if (attempt.isOver) return;
     const error = new TaskTimeoutError(attempt.queue, attempt.id, timeoutMs);
-    const settlement = this.#failed(attempt, handler, error);
-    attempt.call?.settled(attempt, settlement);
+    const completion = this.#failed(attempt, handler, error);
+    attempt.call?.settled(attempt, completion);
     // Before anybody who hears of the abort can do something.
     attempt.isOver = true;
     this.#end(attempt);
-    attempt.consumer.settle(attempt.taken, settlement);
+    attempt.consumer.settle(attempt.taken, completion);
     attempt.abandon(error);
     this.#onEnded();
   }
 
-  #failed(attempt: Attempt, handler: ResolvedHandler | undefined, error: unknown): Settlement {
+  #failed(attempt: Attempt, handler: ResolvedHandler | undefined, error: unknown): Completion {
     if (attempt.isOver) return GIVEN_BACK;
     attempt.call?.failed(error);
     return failure(attempt, error, handler?.backoff ?? this.#backoff, this.#reporter);
   }
 
-  #finish(attempt: Attempt, settlement: Settlement): void {
+  #finish(attempt: Attempt, completion: Completion): void {
     const { isOver } = attempt;
-    if (!isOver) attempt.call?.settled(attempt, settlement);
+    if (!isOver) attempt.call?.settled(attempt, completion);
     attempt.isOver = true;
     this.#end(attempt);
-    if (!isOver) attempt.consumer.settle(attempt.taken, settlement);
+    if (!isOver) attempt.consumer.settle(attempt.taken, completion);
     this.#onEnded();
   }
 

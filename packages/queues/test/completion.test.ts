@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
-import { died, encodeSettlement, SUCCEEDED } from '../src/worker/settlement.js';
+import { died, encodeAck, SUCCEEDED } from '../src/work/completion.js';
 
-test('a settlement without data takes 13 bytes', () => {
-  const bytes = encodeSettlement(4_294_967_295, SUCCEEDED);
+test('a completion without data takes 13 bytes', () => {
+  const bytes = encodeAck(4_294_967_295, SUCCEEDED);
   expect(bytes.toString('hex')).toBe(`53ffffffff${'00'.repeat(8)}`);
-  const retry = encodeSettlement(1, { verdict: 'R', delayMs: 1_500, data: 'é' });
+  const retry = encodeAck(1, { verdict: 'R', delayMs: 1_500, data: 'é' });
   expect([retry.toString('latin1', 0, 1), retry.readDoubleBE(5), retry.toString('utf8', 13)]).toEqual([
     'R',
     1_500,
@@ -18,7 +18,7 @@ test.each([
   [-5, 0],
   [0.2, 1],
 ])('a delay of %p becomes %p, since the script could not refuse it any more', (delayMs, stored) => {
-  expect(encodeSettlement(1, { verdict: 'L', delayMs, data: '' }).readDoubleBE(5)).toBe(stored);
+  expect(encodeAck(1, { verdict: 'L', delayMs, data: '' }).readDoubleBE(5)).toBe(stored);
 });
 
 test('what was thrown is the reason of death', () => {

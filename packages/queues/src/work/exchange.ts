@@ -12,7 +12,7 @@ const THOROUGH_EVERY_MS = 100;
 /** When it looked last, `performance.now()`. */
 const lookedAt = new WeakMap<Shard, number>();
 
-type Settlements = readonly { readonly storedId: Buffer; readonly encoded: Buffer }[];
+type Acks = readonly { readonly storedId: Buffer; readonly encoded: Buffer }[];
 
 export interface ExchangeRequest {
   /** On which whoever asks is woken. */
@@ -24,13 +24,13 @@ export interface ExchangeRequest {
   readonly leaseMs: number;
   /** How long whoever asks may sleep. */
   readonly parkMs: number;
-  readonly settlements: Settlements;
+  readonly acks: Acks;
   /** Nobody may come for a while to do what is not done with each call. */
   readonly isLeaving?: boolean;
 }
 
 export interface Exchanged {
-  /** One character a settlement. */
+  /** One character a completion. */
   readonly settled: Buffer;
   /**
    * How long to wait with the next call, whole ms, so that it comes to the server when something falls due, if it is as long on
@@ -48,7 +48,7 @@ export interface Exchanged {
 export async function exchange(
   shard: Shard,
   retention: Pick<ResolvedWorkerOptions, 'keepSucceeded' | 'keepSucceededMs' | 'keepDead'>,
-  { channel, want, slots = want, leaseMs, parkMs, settlements, isLeaving = false }: ExchangeRequest,
+  { channel, want, slots = want, leaseMs, parkMs, acks, isLeaving = false }: ExchangeRequest,
 ): Promise<Exchanged> {
   const { keepSucceeded, keepSucceededMs, keepDead } = retention;
   const { redis, keys, settings: known } = shard;
@@ -56,7 +56,7 @@ export async function exchange(
   const now = performance.now();
   const isThorough = isLeaving || now - (lookedAt.get(shard) ?? -Infinity) >= THOROUGH_EVERY_MS;
   if (isThorough) lookedAt.set(shard, now);
-  const packed = packSettlements(settlements);
+  const packed = packAcks(acks);
   let sentAt = now;
   const [settled, sleepUs, nowUs, chores, ...fields] = (await known.run(() => {
     sentAt = performance.now();
@@ -85,8 +85,8 @@ export async function exchange(
         keepSucceededMs,
         keepDead,
         isThorough: isThorough ? 1 : 0,
-        count: settlements.length,
-        settlements: packed,
+        count: acks.length,
+        acks: packed,
       },
     );
   })) as [Buffer, number, number, number, ...unknown[]];
@@ -108,12 +108,12 @@ export async function exchange(
 }
 
 /** As worker.exchange.lua takes them: each argument of a command of its own would cost more than what it says. */
-export function packSettlements(settlements: Settlements): Buffer {
+export function packAcks(acks: Acks): Buffer {
   let bytes = 0;
-  for (const { storedId, encoded } of settlements) bytes += 6 + storedId.length + encoded.length;
+  for (const { storedId, encoded } of acks) bytes += 6 + storedId.length + encoded.length;
   const packed = Buffer.allocUnsafe(bytes);
   let at = 0;
-  for (const { storedId, encoded } of settlements) {
+  for (const { storedId, encoded } of acks) {
     packed.writeUInt16BE(storedId.length, at);
     packed.set(storedId, at + 2);
     at += 2 + storedId.length;

@@ -6,8 +6,8 @@ import { DEFAULTS } from '../options.js';
 import type { Attempt } from './attempt.js';
 import { retryDelayMs } from './backoff.js';
 import type { Reporter } from './reporter.js';
-import type { Settlement } from './settlement.js';
-import { died, SUCCEEDED } from './settlement.js';
+import type { Completion } from './completion.js';
+import { died, SUCCEEDED } from './completion.js';
 
 /** @param policy The backoff of the handler, or else of the worker. */
 export function failure(
@@ -15,7 +15,7 @@ export function failure(
   error: unknown,
   policy: Required<Backoff> | BackoffFunction,
   reporter: Reporter,
-): Settlement {
+): Completion {
   if (isA(RetryLater, error)) return { verdict: 'L', delayMs: error.delayMs, data: '' };
   const isHopeless =
     isA(UnknownTaskError, error) || (isA(InvalidPayloadError, error) && error.taskId === attempt.id);
@@ -28,7 +28,7 @@ export function failure(
 }
 
 /** The work is done, so a result that cannot be kept is reported and left out, not a failure. */
-export function success(attempt: Attempt, result: unknown, reporter: Reporter): Settlement {
+export function success(attempt: Attempt, result: unknown, reporter: Reporter): Completion {
   if (result === undefined) return SUCCEEDED;
   try {
     const json = JSON.stringify(result) ?? '';

@@ -28,13 +28,13 @@ import { Reporter } from './reporter.js';
 import { requireOptions } from '../require-known.js';
 import { Runner } from './runner.js';
 import { Schemas } from '../schema/schemas.js';
-import { died, GIVEN_BACK } from './settlement.js';
+import { died, GIVEN_BACK } from './completion.js';
 import { Shard } from '../shard/shard.js';
 import { decodeRecord } from '../task/record.js';
 import type { TaskMap } from '../task/task.js';
 import { Processing } from '../telemetry/processing.js';
 
-/** How long `stop` waits for Redis to take the last settlements. */
+/** How long `stop` waits for Redis to take the last acks. */
 const FAREWELL_MS = 2_000;
 const STOP_OPTIONS = new Set(['graceMs']);
 

@@ -3,7 +3,7 @@
 -- Also puts back what dead workers held, removes what retention no longer covers, and parks the worker when there
 -- is nothing to take.
 --
--- A settlement counts only while the task is active under the same token; otherwise another worker has the task.
+-- An ack counts only while the task is active under the same token; otherwise another worker has the task.
 -- Within a lane, tasks that have fallen due go first, in the order in which they did, then ready ones in theirs.
 -- A token is the server's time in µs, cut to 32 bits, so that an id that is used again gets other ones.
 --
@@ -34,12 +34,12 @@
 --   keepSucceededMs  ms
 --   keepDead         count
 --   isThorough       1: looks for what dead workers held and for what is too old, which need not be done with each call; 0
---   count            of settlements, 500 at most
---   settlements      for each, no id twice: u16 length · id; u32 length · verdict, u32 token, f64 delay in ms, result or error
+--   count            of acks, 500 at most
+--   acks      for each, no id twice: u16 length · id; u32 length · verdict, u32 token, f64 delay in ms, result or error
 --                    verdicts: S succeeded, R retry after the delay, D dead, B back at once, L later (after the delay;
 --                    B and L do not count as attempts)
 -- RETURNS
---   { settled, sleepUs, nowUs, chores, id, attempt, record, … }: settled has one character a settlement, 1 done,
+--   { settled, sleepUs, nowUs, chores, id, attempt, record, … }: settled has one character an ack, 1 done,
 --   0 lease lost, C cancelled; sleepUs until something falls due, 0 when there is more to take already, -1 when another
 --   worker keeps the time or the worker is not parked; the server's time in µs, which modulo 2^32 is the token of all
 --   tasks taken; 1 when a schedule is due + 2 when the outbox holds something; then three for each task
@@ -49,7 +49,7 @@ local dead, idle, timekeeper = KEYS[6], KEYS[7], KEYS[8]
 local believed, publish, channel, want, slots = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local leaseMs, parkMs, keepSucceeded = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local keepSucceededMs, keepDead, isThorough = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11] == '1'
-local count, settlements = tonumber(ARGV[12]), ARGV[13]
+local count, acks = tonumber(ARGV[12]), ARGV[13]
 -- 3 does not divide the number of the keys beyond the core.
 local isExtended = (#KEYS - 8) % 3 ~= 0
 -- Ready, scheduled and retrying of lane 0 and so on, and what lies beyond the core behind them.
