@@ -1,13 +1,13 @@
 /**
  * `npm run bench -- [name …] [--repeats 3] [--seconds n] [--measured how] [--dry-run [--scale n]]`: measures, prints tables and
- * bars, writes results and remakes docs/BENCHMARKS.md; a dry run writes nothing. A name is that of a group, a scenario or some
+ * bars, writes results and remakes docs/BENCHMARKS.md and docs/benchmarks; a dry run writes nothing. A name is that of a group, a scenario or some
  * of one kind (`locks.hand-off`); without one all run. `--seconds` is for work of a fixed time; `--measured 'beside other work'`
  * is noted among the conditions; `--scale 0.01` takes a hundredth of the data where a scenario has much of it, to see that it
  * runs, and is for dry runs. Ends with code 1 when a bar is missed.
  */
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { writeDocument } from './document.js';
+import { writeDocuments } from './document.js';
 import { beside, table, verdict } from './report.js';
 import { store } from './results.js';
 import { run } from './run.js';
@@ -79,7 +79,7 @@ async function measureOne(scenario: Scenario): Promise<void> {
 
 for (const scenario of chosen.filter(({ isAtOnce }) => !isAtOnce)) await measureOne(scenario);
 await Promise.all(chosen.filter(({ isAtOnce }) => isAtOnce).map(measureOne));
-if (!values['dry-run']) writeDocument(scenarios, results, docs);
+if (!values['dry-run']) writeDocuments(scenarios, results, docs);
 console.log(
   `\n${((performance.now() - startedAt) / 1000).toFixed(0)} s. Bars, and the figures of all beside them:`,
 );

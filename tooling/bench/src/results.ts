@@ -1,26 +1,40 @@
-/** Results on disk, one JSON file for each scenario. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+/** Results on disk: a JSON file for each group, with a line for each scenario, so that a change shows as one. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Result } from './run.js';
 
-export function store(directory: string, result: Result): void {
-  mkdirSync(directory, { recursive: true });
-  const json = JSON.stringify(result, (_key, value: unknown) => (value === Infinity ? INFINITE : value), 2);
-  writeFileSync(join(directory, `${result.scenario}.json`), `${json}\n`);
+/** JSON has no Infinity, and makes NaN null. */
+const INFINITE = '∞';
+const DIGITS = 5;
+
+/** `queues` of `queues.latency`. */
+export function groupOf({ scenario }: Pick<Result, 'scenario'>): string {
+  return scenario.split('.', 1)[0]!;
 }
 
-const INFINITE = '∞';
+/** Replaces the result of the same scenario. */
+export function store(directory: string, result: Result): void {
+  mkdirSync(directory, { recursive: true });
+  const file = join(directory, `${groupOf(result)}.json`);
+  const others = existsSync(file) ? read(file).filter(({ scenario }) => scenario !== result.scenario) : [];
+  const all = [...others, result].toSorted((a, b) => (a.scenario < b.scenario ? -1 : 1));
+  writeFileSync(file, `[\n${all.map((one) => JSON.stringify(one, written)).join(',\n')}\n]\n`);
+}
 
-/** All of them, by name. JSON has no Infinity, and makes NaN null. */
+/** All of them, by group and name. */
 export function stored(directory: string): Result[] {
-  return readdirSync(directory)
-    .filter((file) => file.endsWith('.json'))
-    .toSorted()
-    .map(
-      (file) =>
-        JSON.parse(readFileSync(join(directory, file), 'utf8'), (_key, value: unknown) => {
-          if (value === INFINITE) return Infinity;
-          return value === null ? Number.NaN : value;
-        }) as Result,
-    );
+  const files = readdirSync(directory).filter((file) => file.endsWith('.json'));
+  return files.toSorted().flatMap((file) => read(join(directory, file)));
+}
+
+function read(file: string): Result[] {
+  return JSON.parse(readFileSync(file, 'utf8'), (_key, value: unknown) => {
+    if (value === INFINITE) return Infinity;
+    return value === null ? Number.NaN : value;
+  }) as Result[];
+}
+
+function written(_key: string, value: unknown): unknown {
+  if (value === Infinity) return INFINITE;
+  return typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(DIGITS)) : value;
 }
