@@ -1,6 +1,6 @@
 /**
- * A refusal with a stable code. Callers branch on `code`, never on the message; every code of a package stands in
- * its README. Errors of ioredis are not wrapped: they pass through as they are.
+ * A refusal with a stable code. Callers branch on `code`, never on the message. The README of a package lists its codes.
+ * Errors of ioredis pass through unwrapped.
  */
 export abstract class CodedError extends Error {
   abstract readonly code: `ERR_${string}`;
@@ -10,7 +10,7 @@ export abstract class CodedError extends Error {
   }
 }
 
-/** The client was closed (`quit`, `disconnect`) while something waited on it. Nothing can wake the waiter any more. */
+/** The client was closed (`quit`, `disconnect`) while a call waited on it, or before. */
 export class ClientClosedError extends CodedError {
   readonly code = 'ERR_CLIENT_CLOSED';
 
@@ -19,7 +19,39 @@ export class ClientClosedError extends CodedError {
   }
 }
 
-/** A script answered for fewer or more requests than it was given: a defect of the script, not of the caller. */
+/** Why a lease is over. `lost`: it expired or was taken over, and Redis doesn't say which. */
+export type LeaseEnd = 'expired' | 'taken' | 'released' | 'lost';
+
+const LEASE_ENDS: Record<LeaseEnd, string> = {
+  expired: 'expired before a renewal succeeded',
+  taken: 'was taken over: Redis no longer knows this holder',
+  released: 'has been released',
+  lost: 'is lost: it expired, or another holder took it over',
+};
+
+export interface LeaseLostOptions extends ErrorOptions {
+  /** Of the grant that is over, where grants have one. */
+  readonly fencingToken?: number | undefined;
+}
+
+/** A lease is over: another holder may have it. `cause` is the error of the last renewal, if it failed. */
+export class LeaseLostError extends CodedError {
+  readonly code = 'ERR_LEASE_LOST';
+  readonly fencingToken: number | undefined;
+
+  constructor(
+    /** What was held, as the message names it: `lock "invoice:42"`, `task "7f" of queue "mail"`. */
+    readonly held: string,
+    readonly reason: LeaseEnd = 'lost',
+    { fencingToken, ...options }: LeaseLostOptions = {},
+  ) {
+    const lease = fencingToken === undefined ? 'the lease' : `lease ${fencingToken}`;
+    super(`${lease} of ${held} ${LEASE_ENDS[reason]}`, options);
+    this.fencingToken = fencingToken;
+  }
+}
+
+/** A script replied for fewer or more requests than it was given: a defect of the script, not of the caller. */
 export class BatchReplyError extends CodedError {
   readonly code = 'ERR_BATCH_REPLY';
 

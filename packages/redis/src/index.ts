@@ -1,11 +1,17 @@
 export { afterMicrotasks } from './after-microtasks.js';
 export { ArgumentRangeError, ArgumentTypeError } from './argument-error.js';
+export type { Backoff, ResolvedBackoff } from './backoff.js';
+export { backoffDelayMs, resolveBackoff } from './backoff.js';
 export { isClosed, onClosed } from './closure.js';
 export type { CommandArgument, RedisClient, RedisConnection } from './client.js';
 export { requireClient } from './client.js';
 export type { CoalescerOptions, SendBatch, Settled } from './coalescer.js';
 export { Coalescer } from './coalescer.js';
-export { BatchReplyError, ClientClosedError, CodedError } from './coded-error.js';
+export type { LeaseEnd, LeaseLostOptions } from './coded-error.js';
+export { BatchReplyError, ClientClosedError, CodedError, LeaseLostError } from './coded-error.js';
+export { describeError } from './describe-error.js';
+export type { OnError } from './error-reporter.js';
+export { ErrorReporter } from './error-reporter.js';
 export { DEFAULT_PREFIX, decodeName, encodeName, EntityKeys, KeySpace } from './key-space.js';
 export { keySlot } from './key-slot.js';
 export type { Listener } from './listener.js';
@@ -14,9 +20,23 @@ export { Loop, LOOP_DEFAULTS } from './loop.js';
 export { onAbort } from './on-abort.js';
 export type { Read } from './read-many.js';
 export { readMany } from './read-many.js';
-export { MAX_NAME_BYTES, requireDuration, requireInteger, requireName, requireOneOf } from './require.js';
+export {
+  MAX_NAME_BYTES,
+  requireBoolean,
+  requireDuration,
+  requireFunction,
+  requireInteger,
+  requireKnown,
+  requireName,
+  requireObject,
+  requireOneOf,
+  requireOptions,
+  requireSignal,
+} from './require.js';
+export { SafeSpan, SafeTelemetry } from './safe-telemetry.js';
 export type { ScriptArgs, ScriptDefinition, ScriptKeys } from './script.js';
 export { Script } from './script.js';
+export { ServerClock } from './server-clock.js';
 export type {
   Metric,
   SpanEnd,
@@ -26,6 +46,8 @@ export type {
   TelemetrySpan,
   TraceContext,
 } from './telemetry.js';
+export type { WaitForOptions } from './wait-for.js';
+export { TIMED_OUT, waitFor } from './wait-for.js';
 export type { WaitOptions, Wake } from './waiter.js';
 export { Waiter } from './waiter.js';
 export { STRAYS, WaiterHub } from './waiter-hub.js';

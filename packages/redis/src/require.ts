@@ -1,6 +1,6 @@
 /**
- * Checks of options and names. A misuse is a TypeError or RangeError with the code ERR_INVALID_ARG at the call that makes it, and
- * says which option, which value and which limit.
+ * Checks of options and arguments. Each returns the value, or throws a TypeError or RangeError with the code ERR_INVALID_ARG
+ * that names the option, the value and the limit.
  */
 import { ArgumentRangeError, ArgumentTypeError } from './argument-error.js';
 
@@ -47,6 +47,60 @@ export function requireName(option: string, value: unknown): string {
     throw new ArgumentRangeError(`${option} must have 1 to ${MAX_NAME_BYTES} bytes, got ${bytes}`);
   }
   return value;
+}
+
+/** `true` or `false`; no other value is taken for one of them. */
+export function requireBoolean(option: string, value: unknown): boolean {
+  if (typeof value === 'boolean') return value;
+  throw new ArgumentTypeError(`${option} must be true or false, got ${describe(value)}`);
+}
+
+/** A function of any shape. */
+export function requireFunction<Callback>(option: string, value: Callback): Callback {
+  if (typeof value === 'function') return value;
+  throw new ArgumentTypeError(`${option} must be a function, got ${describe(value)}`);
+}
+
+/** An AbortSignal of any realm, or undefined. */
+export function requireSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
+  if (signal === undefined) return undefined;
+  const isSignal = typeof signal?.addEventListener === 'function' && typeof signal.aborted === 'boolean';
+  if (isSignal) return signal;
+  throw new ArgumentTypeError(`signal must be an AbortSignal, got ${describe(signal)}`);
+}
+
+/** An object that is neither null nor an array. */
+export function requireObject<Value extends object>(option: string, value: Value): Value {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw new ArgumentTypeError(`${option} must be an object, got ${describe(value)}`);
+}
+
+/**
+ * Options that are all known. An unknown one would be ignored in silence: a task that was to wait an hour would run at once
+ * because its delay was misspelled.
+ *
+ * @param what Whose options they are, in the error: `Queue`, `enqueue`.
+ */
+export function requireKnown<Options extends object>(
+  what: string,
+  options: Options,
+  known: ReadonlySet<string>,
+): Options {
+  for (const name in options) {
+    if (known.has(name)) continue;
+    const names = known.size === 0 ? 'none' : [...known].join(', ');
+    throw new ArgumentTypeError(`${what} has no option ${JSON.stringify(name)}; there are ${names}`);
+  }
+  return options;
+}
+
+/** The options of a constructor or a call: an object, and all of them known. */
+export function requireOptions<Options extends object>(
+  what: string,
+  options: Options,
+  known: ReadonlySet<string>,
+): Options {
+  return requireKnown(what, requireObject('options', options), known);
 }
 
 /** One of a few words. */

@@ -51,9 +51,9 @@ export class ShardedSubscriber implements Subscriber {
   readonly #shards = new Map<string, ShardConnection>();
   readonly #places = new Map<string, Place>();
   readonly #keeper = new Loop('mortise sharded subscriber', () => this.#keep(), {
-    // A slot without an owner is told to those who send commands to it; here it is only tried again.
+    // Commands to a slot without an owner fail for their callers. Here the subscription is only tried again.
     onError: () => undefined,
-    maxBackoffMs: 1_000,
+    backoff: { maxDelayMs: 1_000 },
   });
   /** Until this instant the slot map of the client may be behind. */
   #doubtEndsAt = 0;

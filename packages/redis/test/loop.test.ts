@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import type { LoopOptions } from '../src/index.js';
 import { LOOP_DEFAULTS, Loop } from '../src/index.js';
 import { gate } from './gate.js';
 
@@ -218,13 +219,13 @@ describe('wake', () => {
   });
 
   test('does not shorten the pause after an error: a failing loop never spins', async () => {
-    jest.spyOn(Math, 'random').mockReturnValue(1 - Number.EPSILON);
+    jest.spyOn(Math, 'random').mockReturnValue(0);
     const { loop, step } = looping(
       async () => {
         loop.wake();
         throw new Error('down');
       },
-      { onError: () => undefined, minBackoffMs: 100 },
+      { onError: () => undefined, backoff: { delayMs: 100 } },
     );
     loop.start();
     await settled();
@@ -276,8 +277,8 @@ describe('pauses', () => {
 });
 
 describe('errors', () => {
-  test('each is reported; the pause doubles up to maxBackoffMs, and a good step resets it', async () => {
-    jest.spyOn(Math, 'random').mockReturnValue(1 - Number.EPSILON);
+  test('each is reported; the pause doubles up to maxDelayMs, and a good step resets it', async () => {
+    jest.spyOn(Math, 'random').mockReturnValue(0);
     const onError = jest.fn();
     const pauses: number[] = [];
     let last = performance.now();
@@ -290,7 +291,7 @@ describe('errors', () => {
         if (left === 1) return 5;
         throw new Error(`failure ${left}`);
       },
-      { onError, minBackoffMs: 100, maxBackoffMs: 500 },
+      { onError, backoff: { delayMs: 100, maxDelayMs: 500 } },
     );
     loop.start();
     await settled();
@@ -303,7 +304,7 @@ describe('errors', () => {
   });
 
   test('the pause has full jitter, but is never none', async () => {
-    jest.spyOn(Math, 'random').mockReturnValue(0);
+    jest.spyOn(Math, 'random').mockReturnValue(1 - Number.EPSILON);
     const { loop, step } = looping(() => Promise.reject(new Error('down')), { onError: () => undefined });
     loop.start();
     await settled();
@@ -342,17 +343,20 @@ describe('errors', () => {
     });
     loop.start();
     await settled();
-    await jest.advanceTimersByTimeAsync(LOOP_DEFAULTS.minBackoffMs);
+    await jest.advanceTimersByTimeAsync(LOOP_DEFAULTS.backoff.delayMs);
     expect(step.mock.calls.length).toBeGreaterThan(1);
     expect(stderr.mock.calls[0]).toEqual(['a loop: onError threw', new Error('no logger')]);
   });
 
   test.each([
-    [{ minBackoffMs: 0 }, 'minBackoffMs must be from 1 to 60000 ms, got 0'],
-    [{ minBackoffMs: Number.NaN }, 'minBackoffMs must be from 1 to 60000 ms, got NaN'],
-    [{ minBackoffMs: 200, maxBackoffMs: 100 }, 'maxBackoffMs must be from 200 to 3600000 ms, got 100'],
-    [{ maxBackoffMs: Infinity }, 'maxBackoffMs must be from 100 to 3600000 ms, got Infinity'],
-  ])('refuses %j', (options, message) => {
-    expect(() => new Loop('a loop', async () => 0, options)).toThrow(new RangeError(message));
+    [
+      { backoff: { delayMs: Number.NaN } },
+      RangeError,
+      'backoff.delayMs must be from 0 to 315360000000 ms, got NaN',
+    ],
+    [{ minBackoffMs: 50 }, TypeError, 'Loop has no option "minBackoffMs"; there are onError, backoff'],
+    [{ onError: 'log' }, TypeError, 'onError must be a function, got string'],
+  ])('refuses %j', (options, Misuse, message) => {
+    expect(() => new Loop('a loop', async () => 0, options as LoopOptions)).toThrow(new Misuse(message));
   });
 });

@@ -2,11 +2,17 @@ import { describe, expect, test } from '@jest/globals';
 import type { RedisClient } from '../src/index.js';
 import {
   MAX_NAME_BYTES,
+  requireBoolean,
   requireClient,
   requireDuration,
+  requireFunction,
   requireInteger,
+  requireKnown,
   requireName,
+  requireObject,
   requireOneOf,
+  requireOptions,
+  requireSignal,
 } from '../src/index.js';
 
 const NO_NUMBERS: [string, unknown][] = [
@@ -113,7 +119,67 @@ describe('requireOneOf', () => {
   });
 });
 
+describe('checks of types', () => {
+  const { signal } = new AbortController();
+  const act = (): void => undefined;
+  const date = new Date(5);
+
+  test.each([
+    ['requireBoolean', requireBoolean('fair', false), false],
+    ['requireFunction', requireFunction('load', act), act],
+    ['requireObject', requireObject('near', date), date],
+    ['requireSignal', requireSignal(signal), signal],
+    ['requireSignal without one', requireSignal(undefined), undefined],
+  ])('%s gives the value back', (_, result, value) => {
+    expect(result).toBe(value);
+  });
+
+  test.each([
+    [() => requireBoolean('fair', 1), 'fair must be true or false, got number'],
+    [() => requireBoolean('fair', undefined), 'fair must be true or false, got undefined'],
+    [() => requireFunction('load', {}), 'load must be a function, got object'],
+    [() => requireObject('near', null as never), 'near must be an object, got null'],
+    [() => requireObject('near', [] as never), 'near must be an object, got an array'],
+    [() => requireObject('near', act), 'near must be an object, got function'],
+    [() => requireSignal(null as never), 'signal must be an AbortSignal, got null'],
+    [() => requireSignal(new EventTarget() as never), 'signal must be an AbortSignal, got object'],
+  ])('refuse other values (%#)', (check, message) => {
+    expect(check).toThrow(new TypeError(message));
+  });
+});
+
+describe('requireOptions', () => {
+  const known = new Set(['leaseMs', 'fair']);
+
+  test('gives known options back, whatever their values', () => {
+    const options = { leaseMs: undefined };
+    expect(requireOptions('Mutex', options, known)).toBe(options);
+    expect(requireKnown('Mutex', Object.create(null), known)).toEqual({});
+  });
+
+  test.each([
+    [() => requireOptions('Mutex', 5 as never, known), 'options must be an object, got number'],
+    [
+      () => requireOptions('Mutex', { leasems: 5 }, known),
+      'Mutex has no option "leasems"; there are leaseMs, fair',
+    ],
+    [
+      () => requireOptions('Mutex', { lease: undefined }, known),
+      'Mutex has no option "lease"; there are leaseMs, fair',
+    ],
+    [
+      () => requireOptions('Mutex', Object.create({ toString: 5 }), known),
+      'Mutex has no option "toString"; there are leaseMs, fair',
+    ],
+    [() => requireKnown('size', { exact: true }, new Set()), 'size has no option "exact"; there are none'],
+  ])('refuses other ones with the list of those that there are (%#)', (check, message) => {
+    expect(check).toThrow(new TypeError(message));
+  });
+});
+
 test.each([
+  ['TypeError', TypeError, () => requireBoolean('fair', 0)],
+  ['TypeError', TypeError, () => requireOptions('Mutex', { a: 1 }, new Set())],
   ['TypeError', TypeError, () => requireInteger('limit', '5', { min: 1 })],
   ['RangeError', RangeError, () => requireInteger('limit', 0, { min: 1 })],
   ['TypeError', TypeError, () => requireDuration('waitMs', '5', { min: 1, max: 2 })],

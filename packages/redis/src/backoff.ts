@@ -1,0 +1,53 @@
+import { ArgumentRangeError, ArgumentTypeError } from './argument-error.js';
+import { requireDuration, requireKnown, requireObject, requireOneOf } from './require.js';
+
+/** How long to wait before a failed attempt is made again. */
+export interface Backoff {
+  /** `exponential` doubles the delay after each failed attempt, `fixed` keeps it. */
+  readonly type?: 'exponential' | 'fixed' | undefined;
+  /** The delay after the first failed attempt, ms. 0 to 10 years. */
+  readonly delayMs?: number | undefined;
+  /** The delay grows up to this, ms. From `delayMs` to 10 years. */
+  readonly maxDelayMs?: number | undefined;
+  /** The share of the delay that is random, 0 to 1: with 0.5 from half the delay to all of it. */
+  readonly jitter?: number | undefined;
+}
+
+export interface ResolvedBackoff {
+  readonly type: 'exponential' | 'fixed';
+  readonly delayMs: number;
+  readonly maxDelayMs: number;
+  readonly jitter: number;
+}
+
+const TEN_YEARS_MS = 315_360_000_000;
+const KNOWN: ReadonlySet<string> = new Set<keyof Backoff>(['type', 'delayMs', 'maxDelayMs', 'jitter']);
+
+/**
+ * Checks a backoff and fills its gaps. Without `maxDelayMs` the limit is that of the defaults, or `delayMs` if longer. Throws
+ * TypeError or RangeError.
+ */
+export function resolveBackoff(backoff: Backoff | undefined, defaults: ResolvedBackoff): ResolvedBackoff {
+  if (backoff === undefined) return defaults;
+  requireKnown('backoff', requireObject('backoff', backoff), KNOWN);
+  const { type = defaults.type, delayMs = defaults.delayMs, jitter = defaults.jitter } = backoff;
+  requireOneOf('backoff.type', type, ['exponential', 'fixed']);
+  requireDuration('backoff.delayMs', delayMs, { min: 0, max: TEN_YEARS_MS });
+  const { maxDelayMs = Math.max(delayMs, defaults.maxDelayMs) } = backoff;
+  requireDuration('backoff.maxDelayMs', maxDelayMs, { min: delayMs, max: TEN_YEARS_MS });
+  if (typeof jitter !== 'number')
+    throw new ArgumentTypeError(`backoff.jitter must be a number, got ${typeof jitter}`);
+  if (!(jitter >= 0 && jitter <= 1))
+    throw new ArgumentRangeError(`backoff.jitter must be from 0 to 1, got ${jitter}`);
+  return { type, delayMs, maxDelayMs, jitter };
+}
+
+/** The delay in whole ms after `attempt` failed attempts; 1 is the first. */
+export function backoffDelayMs(
+  { type, delayMs, maxDelayMs, jitter }: ResolvedBackoff,
+  attempt: number,
+  random: () => number = Math.random,
+): number {
+  const full = type === 'fixed' ? delayMs : Math.min(maxDelayMs, delayMs * 2 ** Math.min(attempt - 1, 52));
+  return Math.round(full * (1 - jitter * random()));
+}

@@ -1,0 +1,58 @@
+import type { RedisClient } from './client.js';
+import { isClosed } from './closure.js';
+import { ClientClosedError } from './coded-error.js';
+import { describeError } from './describe-error.js';
+import { requireFunction } from './require.js';
+
+/** A failure that goes on is reported again after so long. */
+const REPEAT_MS = 60_000;
+const MAX_REMEMBERED = 100;
+
+/** The option `onError` of whatever runs in the background. It may be async. */
+export type OnError = (error: unknown) => unknown;
+
+/** Passes errors that no caller awaits to `onError`, and survives an `onError` that throws or rejects. */
+export class ErrorReporter {
+  readonly #name: string;
+  readonly #onError: OnError;
+  readonly #client: RedisClient | undefined;
+  /** When each failure was reported last, by the first line of its text. */
+  readonly #reportedAt = new Map<string, number>();
+
+  /**
+   * @param name Begins the line on stderr that is the default of `onError`: `mortise worker`.
+   * @param client While it is closed, every failure is reported as one ClientClosedError.
+   */
+  constructor(name: string, onError?: OnError, client?: RedisClient) {
+    this.#name = name;
+    this.#onError = requireFunction(
+      'onError',
+      onError ?? ((error: unknown) => console.error(`${name}:`, error)),
+    );
+    this.#client = client;
+  }
+
+  /** Reports an error of its own. */
+  report(error: unknown): void {
+    void this.#call(error);
+  }
+
+  /** Reports the failure of a call that is made again. The same failure is reported once a minute. */
+  reportRepeated(error: unknown): void {
+    const failure = this.#client && isClosed(this.#client) ? new ClientClosedError() : error;
+    const text = describeError(failure).split('\n', 1)[0]!;
+    const now = performance.now();
+    if (now - (this.#reportedAt.get(text) ?? -Infinity) < REPEAT_MS) return;
+    if (this.#reportedAt.size >= MAX_REMEMBERED) this.#reportedAt.clear();
+    this.#reportedAt.set(text, now);
+    this.report(failure);
+  }
+
+  async #call(error: unknown): Promise<void> {
+    try {
+      await this.#onError(error);
+    } catch (thrown) {
+      console.error(`${this.#name}: onError threw`, thrown);
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import { onAbort } from './on-abort.js';
+
+/** The result of `waitFor` when the limit comes first. */
+export const TIMED_OUT: unique symbol = Symbol('timed out');
+
+export interface WaitForOptions {
+  /** The limit in ms. Default: none. */
+  readonly waitMs?: number | undefined;
+  /** Ends the wait: it rejects with the reason of the signal. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The longest delay of a timer of Node. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * Settles as `work` does. Resolves to TIMED_OUT after `waitMs`, and rejects with the reason of the signal as soon as that is
+ * aborted. The work goes on, and its late end is ignored: whoever started it has to stop it.
+ *
+ * A reply that has arrived within the limit counts, even when a blocked event loop reads it later: after the limit the sockets
+ * are read once more.
+ */
+export function waitFor<Result>(
+  work: Promise<Result>,
+  options: WaitForOptions & { readonly waitMs?: undefined },
+): Promise<Result>;
+export function waitFor<Result>(
+  work: Promise<Result>,
+  options: WaitForOptions,
+): Promise<Result | typeof TIMED_OUT>;
+export function waitFor<Result>(
+  work: Promise<Result>,
+  { waitMs = Infinity, signal }: WaitForOptions,
+): Promise<Result | typeof TIMED_OUT> {
+  if (waitMs === Infinity && !signal) return work;
+  return new Promise((resolve, reject) => {
+    const deadlineAt = performance.now() + waitMs;
+    let timer: NodeJS.Timeout | undefined;
+    let lastLook: NodeJS.Immediate | undefined;
+    let unlisten: (() => void) | undefined;
+    const end = (settle: () => void): void => {
+      clearTimeout(timer);
+      clearImmediate(lastLook);
+      unlisten?.();
+      settle();
+    };
+    work.then(
+      (result) => end(() => resolve(result)),
+      (error: unknown) => end(() => reject(error)),
+    );
+    const abort = (): void => end(() => reject(signal!.reason as Error));
+    if (signal?.aborted) return abort();
+    unlisten = signal && onAbort(signal, abort);
+    const arm = (): void => {
+      const leftMs = deadlineAt - performance.now();
+      if (leftMs <= 0) lastLook = setImmediate(() => end(() => resolve(TIMED_OUT)));
+      else timer = setTimeout(arm, Math.min(Math.ceil(leftMs), MAX_TIMER_MS));
+    };
+    if (waitMs < Infinity) arm();
+  });
+}
