@@ -46,8 +46,7 @@ export class Tracking implements Coherence {
     this.#tier = tier;
     this.#loop = new Loop(`mortise near tier of cache "${cache}"`, () => this.#step(), {
       onError,
-      minBackoffMs: 50,
-      maxBackoffMs: 1_000,
+      backoff: { delayMs: 50, maxDelayMs: 1_000 },
     });
   }
 

@@ -44,7 +44,7 @@ export class Leases {
     this.#reporter = reporter;
     this.#renewing = new Loop('mortise leases', (signal) => this.#renewAll(signal), {
       onError: (error) => reporter.tellFailure(error),
-      maxBackoffMs: leaseMs / 6,
+      backoff: { maxDelayMs: leaseMs / 6 },
     });
   }
 
