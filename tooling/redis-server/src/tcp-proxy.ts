@@ -15,6 +15,8 @@ interface Link {
   replies: Lane;
   /** Whether it has known a mode that drops bytes. */
   isLossy: boolean;
+  /** Ends the connection in place of the next reply. */
+  loseReply: (() => void) | undefined;
 }
 
 const LISTEN_ATTEMPTS = 20;
@@ -45,6 +47,8 @@ export class TcpProxy {
   #server: Server | undefined;
   #modes: { requests: LaneMode; replies: LaneMode } = { requests: 'pass', replies: 'pass' };
   #delays = { requestsMs: 0, repliesMs: 0 };
+  /** How many requests pass before the one whose reply is lost, and whom to tell. */
+  #loss: { passes: number; lost: () => void } | undefined;
 
   /** For this package: users call {@link startProxy}. */
   constructor(port: number, target: number) {
@@ -75,6 +79,16 @@ export class TcpProxy {
   /** Requests reach the server, which executes them; what it answers is lost. */
   dropReplies(): void {
     this.#setModes('pass', 'drop');
+  }
+
+  /**
+   * The server executes the `nth` request from now on, and its connection ends in place of the reply. What a client sends in
+   * one piece counts as one request. Resolves when the server has replied; a later call replaces this one.
+   */
+  loseReply(nth = 1): Promise<void> {
+    return new Promise((resolve) => {
+      this.#loss = { passes: nth - 1, lost: resolve };
+    });
   }
 
   /** Requests are lost. */
@@ -153,12 +167,19 @@ export class TcpProxy {
 
   #accept(client: Socket): void {
     const upstream = connect({ host: this.host, port: this.#target, allowHalfOpen: true, noDelay: true });
-    const link = {
+    client.on('data', () => this.#requested(link));
+    upstream.on('data', () => {
+      if (link.loseReply === undefined) return;
+      this.#destroy(link);
+      link.loseReply();
+    });
+    const link: Link = {
       client,
       upstream,
       requests: new Lane(client, upstream),
       replies: new Lane(upstream, client),
       isLossy: false,
+      loseReply: undefined,
     };
     this.#links.add(link);
     this.#apply(link);
@@ -167,6 +188,17 @@ export class TcpProxy {
       socket.on('error', () => this.#failed(link));
       socket.on('close', () => this.#closed(link));
     }
+  }
+
+  #requested(link: Link): void {
+    if (this.#loss === undefined) return;
+    if (this.#loss.passes > 0) {
+      this.#loss.passes -= 1;
+      return;
+    }
+    link.loseReply = this.#loss.lost;
+    link.replies.mode = 'drop';
+    this.#loss = undefined;
   }
 
   /** An error of one side (reset, refused) reaches the other one only if bytes would. */

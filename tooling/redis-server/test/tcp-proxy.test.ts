@@ -47,6 +47,17 @@ describe('TcpProxy', () => {
   const counted = (n: number): Promise<boolean> =>
     until(async () => (await counter()) === n, { what: `n to be ${n}` });
 
+  it('loses the reply of one request, which the server has executed, and passes all others', async () => {
+    const [a, b] = await Promise.all([client(), client()]);
+    const lost = proxy.loseReply(2);
+
+    expect(await a.incr('n')).toBe(1);
+    const second = b.incr('n').catch((error: Error) => error.message);
+    await lost;
+    expect(await second).toBe('Connection is closed.');
+    expect(await a.incr('n')).toBe(3);
+  });
+
   it('passes what it is sent, and counts connections', async () => {
     const [a, b] = await Promise.all([client(), client()]);
     const large = 'x'.repeat(5_000_000);
