@@ -30,7 +30,8 @@
 --   buyerId
 --   requestKey   '': none
 -- RETURNS
---   {'sold', saleId, sale}, {'stale-token', the last token}, or {'changed'}: to be read and decided again
+--   {'sold', saleId, sale}, {'repeated', saleId, sale} when the reply of the first call was lost, {'stale-token', the
+--   last token}, or {'changed'}: to be read and decided again
 local fence = KEYS[1]
 local funds = KEYS[2]
 local owners = KEYS[3]
@@ -57,6 +58,10 @@ local requestKey = ARGV[9]
 -- include market.terms.part.lua
 -- include market.sell.part.lua
 
+local earlier = redis.call('HGET', sales, saleId)
+if earlier then
+  return { 'repeated', saleId, earlier }
+end
 local last = redis.call('GET', fence)
 if last and tonumber(last) > tonumber(token) then
   return { 'stale-token', last }

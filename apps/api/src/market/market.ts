@@ -186,8 +186,11 @@ export class Market {
     requirePrice('price', offer.price);
     requireTerms(offer);
     const numbered = { ...offer, id };
-    if (!isByLock(offer)) return await this.#offers.submit('main', numbered);
-    return settled(this.#listed(numbered, await this.#byLock.list(numbered)));
+    const { value, isRepeated } = isByLock(offer)
+      ? settled(this.#listed(numbered, await this.#byLock.list(numbered)))
+      : await this.#offers.submit('main', numbered);
+    // Under an id that was made here it is no earlier offer: its reply was lost, and the client sent it again.
+    return { value, isRepeated: isRepeated && offer.id !== undefined };
   }
 
   /** The listing, or null when it was never there, is sold or withdrawn. One round trip, O(1). Throws ERR_INVALID_ID. */
@@ -320,8 +323,10 @@ export class Market {
   }
 
   #sold(order: NumberedOrder, [status, detail = '', more = '']: Reply): Outcome<Receipt> | Error {
-    const isRepeated = status === 'repeated';
-    if (isRepeated || status === 'sold') return { value: readSale(detail, more), isRepeated };
+    if (status === 'sold' || status === 'repeated') {
+      // Under the id of this very call it is no earlier purchase: its reply was lost, and the client sent it again.
+      return { value: readSale(detail, more), isRepeated: detail !== order.saleId };
+    }
     return orderRefusal(status, order, [detail, more], this.#options.maxSales);
   }
 
