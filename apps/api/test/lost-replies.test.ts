@@ -52,6 +52,7 @@ const WRITES: Record<string, (market: Market, strategy: Strategy) => Promise<unk
     });
     return { price: value.price, isRepeated };
   },
+  withdraw: (market, strategy) => market.withdraw('offer', 'frank', { strategy }),
   list: async (market, strategy) => {
     const { value, isRepeated } = await market.list({
       sellerId: 'frank',
@@ -86,5 +87,19 @@ describe.each(STRATEGIES)('by %s', (strategy) => {
       expect(await told).toEqual(expected);
       expect(await stateOf(market)).toEqual(await stateOf(undisturbed.market));
     });
+  });
+
+  test('a withdrawal that is sent again takes back no later listing of the same id', async () => {
+    const { market, prefix } = await openShop(redis, { lockWaitMs: 10_000 });
+    const disturbed = await openResending(prefix);
+    const later = { id: 'offer', sellerId: 'frank', itemId: 'sword', price: 50 };
+    const lost = proxy.loseReply(strategy === 'lock' ? 3 : 1);
+    const told = disturbed.withdraw('offer', 'frank', { strategy });
+    await lost;
+    proxy.refuse();
+    await market.list(later);
+    await proxy.restore();
+    await told;
+    expect(await market.listing('offer')).toMatchObject({ price: 50 });
   });
 });

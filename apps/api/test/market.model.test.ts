@@ -127,6 +127,8 @@ class Model {
   readonly owners = new Map(ITEMS.map((id, index) => [id, PLAYERS[index % PLAYERS.length]!]));
   readonly listings = new Map<string, { sellerId: string; itemId: string; price: number }>();
   readonly sold = new Set<string>();
+  /** The seller of the last withdrawal, by listing. */
+  readonly withdrawn = new Map<string, string>();
   readonly requests = new Map<string, string>();
 
   run(it: Step): string {
@@ -152,9 +154,11 @@ class Model {
 
   #withdraw({ id, playerId }: Step & { do: 'withdraw' }): string {
     const present = this.listings.get(id);
-    if (!present) return this.sold.has(id) ? 'ERR_ALREADY_SOLD' : 'ERR_UNKNOWN_LISTING';
+    if (!present && this.sold.has(id)) return 'ERR_ALREADY_SOLD';
+    if (!present) return this.withdrawn.get(id) === playerId ? 'ok' : 'ERR_UNKNOWN_LISTING';
     if (present.sellerId !== playerId) return 'ERR_NOT_SELLER';
     this.listings.delete(id);
+    this.withdrawn.set(id, playerId);
     this.owners.set(present.itemId, playerId);
     return 'ok';
   }

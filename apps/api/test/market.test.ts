@@ -244,14 +244,17 @@ describe('listings', () => {
 });
 
 describe.each(STRATEGIES)('withdraw by %s', (strategy) => {
-  test('gives the item back, and forgets the listing', async () => {
-    const { market, refusalOf } = await openShop(redis, { lockWaitMs: 10_000 });
+  test('gives the item back; the seller may repeat it, and to everybody else the listing is unknown', async () => {
+    const { market, prefix, refusalOf } = await openShop(redis, { lockWaitMs: 10_000 });
     await market.withdraw('offer', 'frank', { strategy });
     expect(await market.listing('offer')).toBeNull();
     expect((await market.itemsOf('frank')).items).toEqual(['shield', 'sword']);
     expect(await market.listings()).toEqual({ items: [], nextCursor: null });
     const unknown = { code: 'ERR_UNKNOWN_LISTING', listingId: 'offer' };
-    expect(await refusalOf(() => market.withdraw('offer', 'frank', { strategy }))).toMatchObject(unknown);
+    const before = await dump(redis, prefix);
+    await market.withdraw('offer', 'frank', { strategy });
+    expect(await dump(redis, prefix)).toEqual(before);
+    expect(await refusalOf(() => market.withdraw('offer', 'bill', { strategy }))).toMatchObject(unknown);
     const order = { listingId: 'offer', buyerId: 'bill', expectedPrice: 97 };
     expect(await refusalOf(() => market.purchase(order))).toMatchObject(unknown);
   });

@@ -18,6 +18,7 @@
  * | `sold` | HASH listingId → saleId | purchase | with its sale |
  * | `requests` | HASH requestKey → saleId | purchase | with its sale |
  * | `outbox` | ZSET soldAt → saleId | purchase | member: when its mail is enqueued; a sale in it is never dropped |
+ * | `withdrawn:<listingId>` | STRING `sellerId withdrawalId` of its last withdrawal | withdraw | an hour after it |
  * | `fence:<listingId>` | STRING last fencing token that wrote the listing | what trades by lock | a day after that write |
  *
  * Who trades by lock holds the mutex `market:listing:<listingId>` of @mortise/locks meanwhile, whose keys stand there.
@@ -46,11 +47,16 @@ const PARTS = [
 ] as const;
 
 export type MarketKeys = Readonly<Record<(typeof PARTS)[number], string>> & {
+  readonly withdrawnOf: (listingId: string) => string;
   readonly fenceOf: (listingId: string) => string;
 };
 
 export function marketKeys(prefix: string | undefined): MarketKeys {
   const entity = new KeySpace('market', prefix).entity('main');
   const fixed = Object.fromEntries(PARTS.map((part) => [part, entity.key(part)]));
-  return { ...fixed, fenceOf: (listingId: string) => entity.key('fence', listingId) } as MarketKeys;
+  return {
+    ...fixed,
+    withdrawnOf: (listingId: string) => entity.key('withdrawn', listingId),
+    fenceOf: (listingId: string) => entity.key('fence', listingId),
+  } as MarketKeys;
 }

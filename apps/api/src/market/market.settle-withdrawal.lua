@@ -10,11 +10,15 @@
 --                sold or expired
 --   newest       ZSET of 'listedAt listingId', from when it opens; as listings
 --   prices       ZSET of 'price listingId', from when it opens; as listings
+--   withdrawn    STRING 'sellerId withdrawalId' of the last withdrawal of this listing; keepMs
 -- ARGV
 --   token        of the lease under which the listing was read
 --   fenceMs      ms
 --   listingId
 --   listing      as it was read
+--   playerId     its seller
+--   withdrawalId  of this call
+--   keepMs       how long a repeated withdrawal is recognised
 -- RETURNS
 --   {'withdrawn'}, {'stale-token', the last token}, or {'changed'}: to be read and decided again
 local fence = KEYS[1]
@@ -24,14 +28,21 @@ local listed = KEYS[4]
 local listings = KEYS[5]
 local newest = KEYS[6]
 local prices = KEYS[7]
+local withdrawn = KEYS[8]
 local token = ARGV[1]
 local fenceMs = ARGV[2]
 local listingId = ARGV[3]
 local listing = ARGV[4]
+local playerId = ARGV[5]
+local withdrawalId = ARGV[6]
+local keepMs = ARGV[7]
 
 -- include market.terms.part.lua
 -- include market.take-back.part.lua
 
+if redis.call('GET', withdrawn) == playerId .. ' ' .. withdrawalId then
+  return { 'withdrawn' } -- The reply of the first call was lost.
+end
 local last = redis.call('GET', fence)
 if last and tonumber(last) > tonumber(token) then
   return { 'stale-token', last }
@@ -41,4 +52,5 @@ if redis.call('HGET', listings, listingId) ~= listing then
 end
 redis.call('SET', fence, token, 'PX', fenceMs)
 takeBack(listingId, listing)
+redis.call('SET', withdrawn, playerId .. ' ' .. withdrawalId, 'PX', keepMs)
 return { 'withdrawn' }

@@ -27,7 +27,7 @@ import { requireId } from './ids.js';
 import type { MarketKeys } from './keys.js';
 import { marketKeys } from './keys.js';
 import type { MarketOptions, ResolvedMarketOptions } from './options.js';
-import { MAX_COINS, MAX_TERM_MS, MIN_TERM_MS, resolveMarketOptions } from './options.js';
+import { MAX_COINS, MAX_TERM_MS, MIN_TERM_MS, resolveMarketOptions, WITHDRAWN_MS } from './options.js';
 import { requireProfile } from './profile.js';
 import { idOf, readListing, readSale } from './records.js';
 import { itemRefusal, offerRefusal, orderRefusal, withdrawalRefusal } from './refusals.js';
@@ -79,6 +79,13 @@ export interface NumberedOffer extends Offer {
 
 export interface NumberedOrder extends Order {
   readonly saleId: string;
+}
+
+export interface Withdrawal {
+  readonly listingId: string;
+  readonly playerId: string;
+  /** Of this call: a client that sends it again withdraws no later listing of the same id. */
+  readonly withdrawalId: string;
 }
 
 const MAX_BATCH = 100;
@@ -226,8 +233,8 @@ export class Market {
   }
 
   /**
-   * Takes a listing back; the item returns to the inventory. Atomic, one round trip, O(log n). A repeated call throws
-   * ERR_UNKNOWN_LISTING. Throws ERR_INVALID_ID, ERR_UNKNOWN_LISTING, ERR_ALREADY_SOLD, ERR_NOT_SELLER, and RangeError for
+   * Takes a listing back; the item returns to the inventory. Atomic, one round trip, O(log n). The seller may repeat it
+   * for an hour; after that it throws ERR_UNKNOWN_LISTING. Throws ERR_INVALID_ID, ERR_UNKNOWN_LISTING, ERR_ALREADY_SOLD, ERR_NOT_SELLER, and RangeError for
    * the strategy. By lock four round trips; also ERR_LOCK_TIMEOUT and ERR_STALE_TOKEN.
    */
   async withdraw(
@@ -237,9 +244,10 @@ export class Market {
   ): Promise<void> {
     requireId('listingId', listingId);
     requireId('playerId', playerId);
+    const withdrawal = { listingId, playerId, withdrawalId: uuid() };
     const [status] = isByLock(options)
-      ? await this.#byLock.withdraw(listingId, playerId)
-      : [(await marketWithdraw.run(this.#redis, this.#keys, { listingId, playerId })) as string];
+      ? await this.#byLock.withdraw(withdrawal)
+      : [await this.#withdraw(withdrawal)];
     if (status !== 'withdrawn') throw withdrawalRefusal(status, { listingId, playerId });
   }
 
@@ -285,6 +293,12 @@ export class Market {
   async markMailed(saleIds: readonly string[]): Promise<void> {
     for (const id of saleIds) requireId('saleId', id);
     if (saleIds.length > 0) await this.#mailed.submit('main', saleIds);
+  }
+
+  async #withdraw(withdrawal: Withdrawal): Promise<string> {
+    const keys = { ...this.#keys, withdrawn: this.#keys.withdrawnOf(withdrawal.listingId) };
+    const status = await marketWithdraw.run(this.#redis, keys, { ...withdrawal, keepMs: WITHDRAWN_MS });
+    return status as string;
   }
 
   async #sendOffers(offers: readonly NumberedOffer[]): Promise<(Outcome<Listing> | Error)[]> {

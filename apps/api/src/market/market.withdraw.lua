@@ -1,5 +1,6 @@
 #!lua
--- Takes a listing back: the item returns to its seller's inventory.
+-- Takes a listing back: the item returns to its seller's inventory. The seller may repeat it, under the same or another
+-- id: the listing stays withdrawn. A repeated id never takes back a later listing of the same name.
 --
 -- KEYS
 --   owners       HASH itemId -> playerId; until listed
@@ -10,9 +11,12 @@
 --   newest       ZSET of 'listedAt listingId', from when it opens; as listings
 --   prices       ZSET of 'price listingId', from when it opens; as listings
 --   sold         HASH listingId -> saleId; as long as the sale is kept
+--   withdrawn    STRING 'sellerId withdrawalId' of the last withdrawal of this listing; keepMs
 -- ARGV
 --   listingId
---   playerId     who asks
+--   playerId     the caller
+--   withdrawalId  of this call
+--   keepMs       how long a repeated withdrawal is recognised
 -- RETURNS
 --   'withdrawn', 'unknown-listing', 'already-sold' or 'not-seller'
 local owners = KEYS[1]
@@ -22,18 +26,29 @@ local listings = KEYS[4]
 local newest = KEYS[5]
 local prices = KEYS[6]
 local sold = KEYS[7]
+local withdrawn = KEYS[8]
 local listingId = ARGV[1]
 local playerId = ARGV[2]
+local withdrawalId = ARGV[3]
+local keepMs = ARGV[4]
 
 -- include market.terms.part.lua
 -- include market.take-back.part.lua
 
+local last = redis.call('GET', withdrawn) or ''
+if last == playerId .. ' ' .. withdrawalId then
+  return 'withdrawn'
+end
 local listing = redis.call('HGET', listings, listingId)
 if not listing then
-  return redis.call('HEXISTS', sold, listingId) == 1 and 'already-sold' or 'unknown-listing'
+  if redis.call('HEXISTS', sold, listingId) == 1 then
+    return 'already-sold'
+  end
+  return string.match(last, '^%S+') == playerId and 'withdrawn' or 'unknown-listing'
 end
 if string.match(listing, '^%S+ (%S+)') ~= playerId then
   return 'not-seller'
 end
 takeBack(listingId, listing)
+redis.call('SET', withdrawn, playerId .. ' ' .. withdrawalId, 'PX', keepMs)
 return 'withdrawn'

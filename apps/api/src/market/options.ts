@@ -31,6 +31,8 @@ export const MAX_COINS = 1_000_000_000_000;
 /** How far ahead a listing may open, and how long it may stand, ms. */
 export const MAX_TERM_MS = 365 * 86_400_000;
 export const MIN_TERM_MS = 1_000;
+/** How long a withdrawal may be repeated after its listing is gone, ms. */
+export const WITHDRAWN_MS = 3_600_000;
 export const MAX_PAGE = 200;
 export const DEFAULT_PAGE = 50;
 

@@ -10,12 +10,13 @@ import {
   marketSettleOffer,
   marketSettlePurchase,
   marketSettleWithdrawal,
+  marketWithdrawal,
 } from '../scripts.gen.js';
 import type { MarketKeys } from './keys.js';
 import { FENCE_MS, ListingLock } from './listing-lock.js';
-import type { NumberedOffer, NumberedOrder } from './market.js';
+import type { NumberedOffer, NumberedOrder, Withdrawal } from './market.js';
 import type { ResolvedMarketOptions } from './options.js';
-import { MAX_COINS } from './options.js';
+import { MAX_COINS, WITHDRAWN_MS } from './options.js';
 import { readListing, readSale, termsOf } from './records.js';
 import type { Reply } from './types.js';
 
@@ -30,6 +31,9 @@ type OrderSight = readonly [
   isOutboxFull: number,
   nowMs: number,
 ];
+
+/** What `market.withdrawal.lua` reads. */
+type WithdrawalSight = readonly [listing: string | null, isSold: number, lastWithdrawal: string | null];
 
 /** What `market.offer.lua` reads. */
 type OfferSight = readonly [
@@ -71,18 +75,22 @@ export class TradeByLock {
     });
   }
 
-  withdraw(listingId: string, playerId: string): Promise<Reply> {
+  withdraw(withdrawal: Withdrawal): Promise<Reply> {
+    const { listingId, playerId, withdrawalId } = withdrawal;
     return this.#lock.hold(listingId, async (token) => {
-      const [listing, isSold] = await this.#readOrder(listingId, playerId, '');
-      if (listing === null) return [isSold ? 'already-sold' : 'unknown-listing'];
-      if (readListing(listingId, listing).sellerId !== playerId) return ['not-seller'];
-      const reply = await marketSettleWithdrawal.run(this.#redis, this.#keysOf(listingId), {
+      const keys = this.#keysOf(listingId);
+      const sight = (await marketWithdrawal.run(this.#redis, keys, { listingId })) as WithdrawalSight;
+      const reply = replyWithoutWrite(withdrawal, sight);
+      if (reply) return reply;
+      return (await marketSettleWithdrawal.run(this.#redis, keys, {
         token,
         fenceMs: FENCE_MS,
         listingId,
-        listing,
-      });
-      return reply as Reply;
+        listing: sight[0] as string,
+        playerId,
+        withdrawalId,
+        keepMs: WITHDRAWN_MS,
+      })) as Reply;
     });
   }
 
@@ -105,8 +113,9 @@ export class TradeByLock {
     });
   }
 
-  #keysOf(listingId: string): MarketKeys & { readonly fence: string } {
-    return { ...this.#keys, fence: this.#keys.fenceOf(listingId) };
+  #keysOf(listingId: string): MarketKeys & { readonly fence: string; readonly withdrawn: string } {
+    const { fenceOf, withdrawnOf } = this.#keys;
+    return { ...this.#keys, fence: fenceOf(listingId), withdrawn: withdrawnOf(listingId) };
   }
 
   async #readOrder(listingId: string, buyerId: string, requestKey: string): Promise<OrderSight> {
@@ -140,6 +149,19 @@ function refusalOfOrder(order: NumberedOrder, sight: OrderSight): Reply | undefi
   if (Number(buyersCoins) < price) return ['insufficient-funds', String(price), buyersCoins];
   if (Number(sellersCoins) + price > MAX_COINS) return ['funds-overflow', sellerId];
   return isOutboxFull ? ['outbox-full'] : undefined;
+}
+
+/** Why the listing cannot be withdrawn, or that it was before. */
+function replyWithoutWrite(
+  { listingId, playerId, withdrawalId }: Withdrawal,
+  [listing, isSold, lastWithdrawal]: WithdrawalSight,
+): Reply | undefined {
+  if (lastWithdrawal === `${playerId} ${withdrawalId}`) return ['withdrawn'];
+  if (listing === null) {
+    if (isSold) return ['already-sold'];
+    return [lastWithdrawal?.split(' ')[0] === playerId ? 'withdrawn' : 'unknown-listing'];
+  }
+  return readListing(listingId, listing).sellerId === playerId ? undefined : ['not-seller'];
 }
 
 /** Why the listing cannot be made, or that it was before. */
