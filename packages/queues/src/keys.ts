@@ -1,94 +1,95 @@
 /**
- * Keys of one queue; the queue is the hash tag, and a queue with shards has all of them once for each shard. `<lane>` is
- * the index of a priority, 0 first. What stands below the line is only given to scripts once the queue uses more than the
- * core (see `Settings.isExtended`): most queues never do, and each key of a call costs the server 0.4 µs.
+ * Keys of one queue. The hash tag is the queue's name, or name and index of the shard. `<priority>` is an index, 0 first.
+ * Keys below the line serve optional features. Scripts get them only after the first use of such a feature (see
+ * `Settings.usesOptional`): most queues never use one, and each key of a call costs the server 0.4 µs.
  *
- * | Key                | Type   | Content                                         | Written by           | Goes away                        |
- * |--------------------|--------|-------------------------------------------------|----------------------|----------------------------------|
- * | `settings`         | STRING | names of the priorities, limits, switches       | first enqueue        | never: one short string          |
- * | `tasks`            | HASH   | id -> record (options, name, payload)           | enqueue              | per field, when retention ends   |
- * | `attempts`         | HASH   | id -> last attempt: state, result or error      | exchange, enqueue    | with the record, or told by it   |
- * | `ready:<lane>`     | LIST   | ids, oldest first                               | enqueue              | when empty                       |
- * | `scheduled:<lane>` | ZSET   | id -> instant at which it falls due             | enqueue with a delay | when empty                       |
- * | `retrying:<lane>`  | ZSET   | id -> instant at which it is tried again        | exchange             | when empty                       |
- * | `active`           | ZSET   | id -> end of the lease                          | exchange, renew      | when empty                       |
- * | `succeeded`        | LIST   | ids in the order in which they finished         | exchange             | capped by count and age          |
- * | `dead`             | ZSET   | id -> instant of death                          | exchange             | capped by count                  |
- * | `idle`             | ZSET   | channel of a parked worker -> parked until      | exchange             | a minute after the last parked   |
- * | `timekeeper`       | STRING | next due instant, channel of who times it       | exchange             | a minute after the last parked   |
- * | ——————             |        |                                                 |                      |                                  |
- * | `holes`            | HASH   | id -> lane of each entry of it that is void     | cancel, remove       | when a worker comes across it    |
- * | `cancelled`        | ZSET   | id -> instant of cancellation                   | cancel               | capped by count                  |
- * | `grouped`          | ZSET   | group, lane, sequence, id; all with score 0     | enqueue, exchange    | when empty                       |
- * | `groups`           | HASH   | group -> waiting, active, rate; two counters    | enqueue, exchange    | per group, when it is idle       |
- * | `turns`            | ZSET   | group that may run -> lane and turn             | enqueue, exchange    | when empty                       |
- * | `resting`          | ZSET   | group under its rate limit -> until             | exchange             | when empty                       |
- * | `rate`             | STRING | instant at which the rate limit is used up      | exchange             | expires when it has no effect    |
- * | `progress`         | HASH   | id -> what the handler told last, JSON          | note                 | with the task's record           |
- * | `logs`             | HASH   | id -> lines, capped                             | note                 | with the task's record           |
- * | `watched`          | ZSET   | id -> until when a process waits for its end    | watch                | when it ended, or after a minute |
- * | `events`           | STREAM | what happened, a batch an entry                 | all that change      | capped by count                  |
- * | `flows`            | HASH   | parent -> children to come; child -> its result | flow                 | with the parent's record         |
- * | `outbox`           | HASH   | what other queues have to be told               | flow, exchange       | when it was told                 |
- * | `schedules`        | HASH   | key -> definition                               | schedule             | unschedule                       |
- * | `firing`           | ZSET   | key of a schedule -> when it fires next         | schedule             | unschedule                       |
- * | `remembered`       | ZSET   | id -> until when it is refused                  | enqueue              | per id, when the window is over  |
+ * | Key                    | Type   | Content                                       | Written by           | Goes away                      |
+ * |------------------------|--------|-----------------------------------------------|----------------------|--------------------------------|
+ * | `settings`             | STRING | names of the priorities, limits, switches     | first enqueue        | never: one short string        |
+ * | `tasks`                | HASH   | id -> record (options, name, payload)         | enqueue              | per field, by retention        |
+ * | `attempts`             | HASH   | id -> last attempt: state, result or error    | workers, enqueue     | with the record, or compacted  |
+ * | `ready:<priority>`     | LIST   | ids, oldest first                             | enqueue              | when empty                     |
+ * | `scheduled:<priority>` | ZSET   | id -> instant at which it falls due           | enqueue with a delay | when empty                     |
+ * | `retrying:<priority>`  | ZSET   | id -> instant of the next attempt             | workers              | when empty                     |
+ * | `active`               | ZSET   | id -> end of the lease                        | workers              | when empty                     |
+ * | `succeeded`            | LIST   | ids in the order in which they finished       | workers              | capped by count and age        |
+ * | `dead`                 | ZSET   | id -> instant of death                        | workers              | capped by count                |
+ * | `idle`                 | ZSET   | channel of an idle worker -> idle until       | workers              | a minute after its last change |
+ * | `timekeeper`           | STRING | next due instant, channel of the worker       | workers              | a minute after its last change |
+ * |                        |        | that has a timer for it                       |                      |                                |
+ * | ——————                 |        |                                               |                      |                                |
+ * | `tombstones`           | HASH   | id -> priorities in whose list it is void     | cancel, remove       | when a worker reaches the id   |
+ * | `cancelled`            | ZSET   | id -> instant of cancellation                 | cancel               | capped by count                |
+ * | `grouped`              | ZSET   | group, priority, sequence, id; scores are 0   | enqueue, workers     | when empty                     |
+ * | `groups`               | HASH   | group -> waiting, active, rate; a counter     | enqueue, workers     | per group, when it is idle     |
+ * | `runnableGroups`       | ZSET   | group that may run -> priority and order      | enqueue, workers     | when empty                     |
+ * | `limitedGroups`        | ZSET   | group over its rate limit -> until            | workers              | when empty                     |
+ * | `rate`                 | STRING | instant at which the rate limit is used up    | workers              | expires when it has no effect  |
+ * | `progress`             | HASH   | id -> last progress of the handler, JSON      | workers              | with the task's record         |
+ * | `logs`                 | HASH   | id -> lines, capped                           | workers              | with the task's record         |
+ * | `awaited`              | ZSET   | id -> until when a process waits for its end  | result               | at its end, or after a minute  |
+ * | `events`               | STREAM | events, a batch an entry                      | all that change      | capped by count                |
+ * | `flows`                | HASH   | parent -> pending children; child -> its end  | flow                 | with the parent's record       |
+ * | `outbox`               | HASH   | messages to other queues                      | flow, workers        | when they are delivered        |
+ * | `schedules`            | HASH   | key -> definition                             | schedule             | unschedule                     |
+ * | `dueSchedules`         | ZSET   | key of a schedule -> its next instant         | schedule             | unschedule                     |
+ * | `dedupIds`             | ZSET   | id -> until when it is refused                | enqueue              | per id, after its window       |
  *
- * Channels: `wake:<worker>`, one for each worker and queue. Three are called as a key is: `active` is heard by all workers of
- * the queue (cancellations), `watched` and `watched:<process>` by who waits for results, `events` by who reads events.
+ * Channels: `wake:<worker>`, one for each worker and queue, carries its wake-ups. Three channels have the name of a key: all
+ * workers subscribe to `active` (cancellations), `result()` to `awaited` and `awaited:<process>`, `events()` to `events`.
  *
- * Beside the queues stands `names`, a SET of the names of all queues of the prefix, written by their first use.
+ * `names`, a SET in a slot of its own, has the names of all queues of the prefix; the first use of a queue adds its name.
  */
 import type { EntityKeys } from '@mortise/redis';
 import { KeySpace } from '@mortise/redis';
 
 const PACKAGE = 'queues';
 
-/** In the order in which scripts take them; see `extended` in their headers. 3 does not divide how many there are. */
-const EXTENDED = [
-  'holes',
+/** In the order in which scripts take them behind the keys of the priorities. */
+const OPTIONAL = [
+  'tombstones',
   'cancelled',
   'grouped',
   'groups',
-  'turns',
-  'resting',
+  'runnableGroups',
+  'limitedGroups',
   'rate',
   'progress',
   'logs',
-  'watched',
+  'awaited',
   'events',
   'flows',
   'outbox',
   'schedules',
-  'firing',
-  'remembered',
+  'dueSchedules',
+  'dedupIds',
 ] as const;
 
 const CORE = ['settings', 'tasks', 'attempts', 'active', 'succeeded', 'dead', 'idle', 'timekeeper'] as const;
 
-type Part = (typeof CORE)[number] | (typeof EXTENDED)[number];
+type Part = (typeof CORE)[number] | (typeof OPTIONAL)[number];
 
 export class QueueKeys {
-  /** Every key that is there once. */
+  /** All keys except those of the priorities. */
   readonly of: Readonly<Record<Part, string>>;
-  /** Those that scripts take behind the lanes when the queue uses more than the core. */
-  readonly extended: readonly string[];
+  /** The keys of optional features. */
+  readonly optional: readonly string[];
   readonly #entity: EntityKeys;
 
   constructor(queue: string, prefix: string | undefined, shard = 0) {
     this.#entity = new KeySpace(PACKAGE, prefix).entity(queue, 'queue', shard);
     this.of = Object.fromEntries(
-      [...CORE, ...EXTENDED].map((part) => [part, this.#entity.key(part)]),
+      [...CORE, ...OPTIONAL].map((part) => [part, this.#entity.key(part)]),
     ) as Record<Part, string>;
-    this.extended = EXTENDED.map((part) => this.of[part]);
+    this.optional = OPTIONAL.map((part) => this.of[part]);
   }
 
-  /** The three keys of each priority, in the order that the scripts expect: ready, scheduled, retrying. */
-  lanes(count: number): string[] {
-    return Array.from({ length: count }, (_, lane) => [
-      this.#entity.key('ready', String(lane)),
-      this.#entity.key('scheduled', String(lane)),
-      this.#entity.key('retrying', String(lane)),
+  /** Three keys for each priority, in the order that the scripts expect: ready, scheduled, retrying. */
+  priorityKeys(count: number): string[] {
+    return Array.from({ length: count }, (_, priority) => [
+      this.#entity.key('ready', String(priority)),
+      this.#entity.key('scheduled', String(priority)),
+      this.#entity.key('retrying', String(priority)),
     ]).flat();
   }
 
@@ -97,7 +98,7 @@ export class QueueKeys {
   }
 }
 
-/** The SET with the names of all queues of a prefix. It stands in a slot of its own: a shard that no queue has. */
+/** The SET with the names of all queues of a prefix. It has a slot of its own: that of a shard that no queue has. */
 export function namesKey(prefix: string | undefined): string {
   return new KeySpace(PACKAGE, prefix).entity('-', 'queue', -1).key('names');
 }

@@ -137,7 +137,7 @@ describe('a batch handler', () => {
     await queue.enqueue('t', 2);
     const { tasks, ready } = {
       tasks: new QueueKeys('q', prefix).of.tasks,
-      ready: new QueueKeys('q', prefix).lanes(3)[3]!,
+      ready: new QueueKeys('q', prefix).priorityKeys(3)[3]!,
     };
     const [stored] = await redis.lrangeBuffer(ready, 0, 0);
     const record = await redis.hgetBuffer(tasks, stored!);

@@ -38,7 +38,7 @@ interface Run {
   readonly open: () => void;
 }
 
-async function newRun({ isExtended = true, concurrency = 50 } = {}): Promise<Run> {
+async function newRun({ usesOptional = true, concurrency = 50 } = {}): Promise<Run> {
   const prefix = freshPrefix();
   const queue = new Queue<Tasks>(redis, 'q', { prefix });
   const keys = new QueueKeys('q', prefix).of;
@@ -50,9 +50,9 @@ async function newRun({ isExtended = true, concurrency = 50 } = {}): Promise<Run
     await door.passed;
     return 'done all the same';
   };
-  if (isExtended) await queue.configure({ keepEvents: 10 });
+  if (usesOptional) await queue.configure({ keepEvents: 10 });
   await launch(redis, 'q', { t }, { prefix, concurrency, onError: (error) => errors.push(error) });
-  if (isExtended) await until(async () => (await subscribers(keys)) === 1);
+  if (usesOptional) await until(async () => (await subscribers(keys)) === 1);
   return { queue, prefix, keys, contexts, errors, open: () => door.open() };
 }
 
@@ -106,7 +106,7 @@ describe('a running task that is cancelled', () => {
 
   test('is aborted at once, also by the first cancellation of a queue whose workers are full', async () => {
     const { queue, keys, prefix, contexts, errors, open } = await newRun({
-      isExtended: false,
+      usesOptional: false,
       concurrency: 1,
     });
     await queue.enqueue('t', 1, { id: 'a' });

@@ -99,7 +99,7 @@ test('get and counts', async () => {
     'queue.counts',
     '  get settings',
     '  time',
-    '  exists holes',
+    '  exists tombstones',
     '  zcard grouped',
     '  zcount scheduled:0',
     '  zcount retrying:0',

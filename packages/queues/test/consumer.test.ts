@@ -283,7 +283,7 @@ describe('keeping the time', () => {
     // Nobody was told: it is the affair of the keeper, whose time comes first, and then is past.
     expect((await timekeeper(keys)).channel).toBe(gone);
     await redis.zrem(keys.of.idle, gone);
-    await redis.zadd(keys.lanes(3)[4]!, 'XX', Date.now() + 500, encodeTaskId(id));
+    await redis.zadd(keys.priorityKeys(3)[4]!, 'XX', Date.now() + 500, encodeTaskId(id));
     await quiet();
     expect(rechecks.fire()).toBe(1);
     await until(async () => isDone || (await timekeeper(keys)).channel === keys.wakeChannel(worker.id));

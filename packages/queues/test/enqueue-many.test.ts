@@ -27,7 +27,7 @@ describe('what goes in one script call is stored all or nothing', () => {
   test.each<[string, EnqueueOptions]>([
     ['ready', {}],
     ['delayed', { delayMs: 60_000 }],
-    ['of two lanes', { priority: 'high' }],
+    ['of two priorities', { priority: 'high' }],
     ['of a group', { group: 'g' }],
   ])('an id with another payload: tasks that are %s', async (_, options) => {
     const queue = newQueue();

@@ -158,7 +158,9 @@ test('a delayed task is not taken before its µs', async () => {
   const { queue, shard, take } = newQueue();
   for (let round = 0; round < 20; round += 1) {
     const { id } = await queue.enqueue('t', 1, { delayMs: 2 });
-    const dueUs = Math.round(1_000 * Number(await redis.zscore(shard.keys.lanes(3)[4]!, encodeTaskId(id))));
+    const dueUs = Math.round(
+      1_000 * Number(await redis.zscore(shard.keys.priorityKeys(3)[4]!, encodeTaskId(id))),
+    );
     let taken: Exchanged['taken'] = [];
     while (taken.length === 0) ({ taken } = await take(1));
     // Tokens are the server's time in µs, modulo 2^32.

@@ -27,7 +27,7 @@ function make(root: FlowTask) {
     storedId: encodeTaskId(id!),
     priority,
     group,
-    isExtended: true,
+    usesOptional: true,
     checking: undefined,
     record: new RecordDraft(
       { name, payload, attempts: 1, when: 0, extras: parent && { parent }, group, flags },

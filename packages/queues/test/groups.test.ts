@@ -27,7 +27,7 @@ function task(
 
 /** What groups have left behind, but for the counter of turns. */
 async function traces(prefix: string): Promise<string[]> {
-  const keys = ['grouped', 'turns', 'resting'].map((part) => `${prefix}:queues:{q}:${part}`);
+  const keys = ['grouped', 'runnableGroups', 'limitedGroups'].map((part) => `${prefix}:queues:{q}:${part}`);
   const left = await Promise.all(keys.map(async (key) => ((await redis.exists(key)) === 1 ? [key] : [])));
   const groups = await redis.hkeys(`${prefix}:queues:{q}:groups`);
   return [...left.flat(), ...groups.filter((group) => group !== '')];

@@ -43,7 +43,7 @@ test('a task is handed to one worker, whoever else hears of it', async () => {
     messages.some(({ length }) => length > WAKE_ONLY.length);
   // Nothing is handed over before the queue knows the time of the server.
   for (let time = 0; time < 20 && !Object.values(heard).some(isHandedOver); time += 1) {
-    await redis.del(keys.of.tasks, keys.of.active, keys.lanes(3)[3]!);
+    await redis.del(keys.of.tasks, keys.of.active, keys.priorityKeys(3)[3]!);
     const parkedUntil = Date.now() + LONG_MS + 0.5;
     await redis.zadd(
       keys.of.idle,

@@ -66,7 +66,7 @@ async function handed(
     await until(() => heard.length > 0);
     const message = heard.pop()!;
     if (message.length > 2) return { id, message };
-    await redis.del(keys.of.tasks, keys.lanes(3)[3]!);
+    await redis.del(keys.of.tasks, keys.priorityKeys(3)[3]!);
   }
 }
 
@@ -362,13 +362,13 @@ describe('is not handed over, but left to whoever asks', () => {
   type Before = (place: Place) => Promise<unknown>;
 
   const ready =
-    (lane: number): Before =>
+    (priority: number): Before =>
     ({ keys }) =>
-      redis.rpush(keys.lanes(3)[3 * lane]!, 'other');
+      redis.rpush(keys.priorityKeys(3)[3 * priority]!, 'other');
   const due =
     (place: number, inMs = -1): Before =>
     ({ keys }) =>
-      redis.zadd(keys.lanes(3)[place]!, Date.now() + inMs, 'other');
+      redis.zadd(keys.priorityKeys(3)[place]!, Date.now() + inMs, 'other');
 
   test.each<[string, boolean, Parameters<typeof told>]>([
     ['nothing before it', true, [async () => undefined]],
@@ -402,12 +402,12 @@ describe('is not handed over, but left to whoever asks', () => {
     const worker = await deaf(place);
     await handed(place, worker);
     await queue.enqueue('t', 1);
-    await redis.del(keys.lanes(3)[3]!);
+    await redis.del(keys.priorityKeys(3)[3]!);
     await worker.park();
     await queue.enqueue('t', 2);
     await until(() => worker.heard.length === 1);
     expect(worker.heard[0]!.toString()).toBe('w:');
-    await redis.del(keys.lanes(3)[3]!);
+    await redis.del(keys.priorityKeys(3)[3]!);
     // Now somebody was.
     worker.heard.pop();
     await handed(place, worker);

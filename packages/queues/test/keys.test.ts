@@ -64,7 +64,7 @@ test('whatever happens, the keys are those of the table, with its types, caps an
   const rows = new Map(table('src/keys.ts').map(({ part, type }) => [part, type]));
   const stem = `${prefix}:queues:{%7Dx}:`;
   const keys = await redis.keys(`${prefix}:queues:{%7Dx}*`);
-  const parts = keys.map((key) => key.slice(stem.length).replace(/:\d+$/, ':<lane>'));
+  const parts = keys.map((key) => key.slice(stem.length).replace(/:\d+$/, ':<priority>'));
   for (const [index, key] of keys.entries()) {
     expect(key.startsWith(stem)).toBe(true);
     expect(await redis.type(key)).toBe(rows.get(parts[index]!));
@@ -74,7 +74,7 @@ test('whatever happens, the keys are those of the table, with its types, caps an
   }
   // No task is ready, and every other kind of key is there.
   expect(new Set(parts)).toEqual(
-    new Set([...rows.keys()].slice(0, CORE).filter((part) => part !== 'ready:<lane>')),
+    new Set([...rows.keys()].slice(0, CORE).filter((part) => part !== 'ready:<priority>')),
   );
   const all = new QueueKeys('}x', prefix);
   const stored = Object.values(counts).reduce((a, b) => a + b);
@@ -94,7 +94,7 @@ test('what lies beyond the core has the keys of the table, too', async () => {
   const seen = new Set<string>();
   const look = async (): Promise<void> => {
     for (const key of await redis.keys(`${stem}*`)) {
-      const part = key.slice(stem.length).replace(/:\d+$/, ':<lane>');
+      const part = key.slice(stem.length).replace(/:\d+$/, ':<priority>');
       expect([part, await redis.type(key)]).toEqual([part, rows.get(part)]);
       seen.add(part);
     }
@@ -116,7 +116,7 @@ test('what lies beyond the core has the keys of the table, too', async () => {
   await queue.schedule('daily', { everyMs: 3_600_000 }, 't', 1);
   const abort = new AbortController();
   const result = queue.result('remembered', { signal: abort.signal }).catch((error: unknown) => error);
-  await until(async () => (await redis.exists(`${stem}watched`)) === 1);
+  await until(async () => (await redis.exists(`${stem}awaited`)) === 1);
   await look();
   const handler = async (_: unknown, ctx: TaskContext): Promise<void> => {
     await ctx.progress(50);

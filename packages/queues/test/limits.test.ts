@@ -206,7 +206,7 @@ describe('dedupMs', () => {
     expect((await queue.enqueue('t', 1, options)).isDuplicate).toBe(true);
     // Also for who names no window.
     expect((await queue.enqueue('t', 1, { id: 'order 7' })).isDuplicate).toBe(true);
-    const key = `${prefix}:queues:{q}:remembered`;
+    const key = `${prefix}:queues:{q}:dedupIds`;
     const [member] = await redis.zrangeBuffer(key, '0', '0');
     await redis.zadd(key, 1, member!);
     expect((await queue.enqueue('t', 1, { id: 'order 7' })).isDuplicate).toBe(false);

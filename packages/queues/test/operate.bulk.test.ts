@@ -18,7 +18,7 @@ const many = (count: number, of: string, options: object = {}): NewTask<Tasks>[]
   }));
 
 describe('drain', () => {
-  test('removes what is ready, in all lanes and groups, and nothing else', async () => {
+  test('removes what is ready, in all priorities and groups, and nothing else', async () => {
     const bench = new Bench({}, redis);
     await bench.work();
     await bench.task('active', 'running');
@@ -41,7 +41,7 @@ describe('drain', () => {
     expect(await bench.queue.drain()).toBe(1_380);
     await bench.expectCounts(left);
     expect(await redis.hlen(bench.keys.of.tasks)).toBe(24);
-    expect(await redis.exists(bench.keys.of.grouped, bench.keys.of.turns)).toBe(0);
+    expect(await redis.exists(bench.keys.of.grouped, bench.keys.of.runnableGroups)).toBe(0);
     await bench.queue.resume();
     await bench.task('succeeded', 'after', { group: 'a' });
   });
@@ -104,7 +104,7 @@ describe('drain', () => {
     await until(async () => (await bench.queue.counts()).succeeded === 4);
   });
 
-  test('fills holes, and knows what was enqueued again', async () => {
+  test('fills tombstones, and knows what was enqueued again', async () => {
     const bench = new Bench({}, redis);
     await bench.queue.enqueueMany(many(1_400, 'n'));
     for (let n = 600; n < 800; n += 1) await bench.queue.remove(`n${n}`);
@@ -115,7 +115,7 @@ describe('drain', () => {
     expect(await bench.keysLeft()).toEqual([]);
   });
 
-  test('a list of nothing but holes', async () => {
+  test('a list of nothing but tombstones', async () => {
     const bench = new Bench({}, redis);
     await bench.queue.enqueueMany(many(2_600, 'n'));
     const middle = many(2_600, 'n').slice(500, 2_100);
@@ -138,7 +138,7 @@ describe('drain', () => {
     const bench = new Bench({}, redis);
     const id = await bench.task('ready');
     const waiting = bench.queue.result(id, { waitMs: 10_000 }).catch((error: unknown) => error);
-    await until(async () => (await redis.zcard(bench.keys.of.watched)) === 1);
+    await until(async () => (await redis.zcard(bench.keys.of.awaited)) === 1);
     await bench.queue.drain();
     expect(await waiting).toMatchObject({ code: 'ERR_TASK_NOT_FOUND' });
   });
@@ -163,7 +163,7 @@ describe('clean', () => {
     await bench.expectCounts({ [state]: 250 });
     expect(await bench.queue.clean(state)).toBe(250);
     await bench.expectCounts({});
-    expect((await bench.keysLeft()).filter((key) => key !== 'holes')).toEqual([]);
+    expect((await bench.keysLeft()).filter((key) => key !== 'tombstones')).toEqual([]);
   });
 
   test('only those that ended so long ago', async () => {

@@ -57,7 +57,7 @@ describe('cancel', () => {
     expect(await bench.queue.cancel('a')).toBe(true);
     await bench.expectCounts({ ready: 1, cancelled: 2 });
     expect(await runAll(bench, 1)).toEqual(['c']);
-    expect(await redis.exists(bench.keys.of.grouped, bench.keys.of.turns)).toBe(0);
+    expect(await redis.exists(bench.keys.of.grouped, bench.keys.of.runnableGroups)).toBe(0);
   });
 
   test('a group whose running task is cancelled goes on', async () => {
@@ -176,24 +176,24 @@ describe('a task in the middle of a long list', () => {
   test('becomes a hole, which counts know and workers skip', async () => {
     const bench = await fill();
     for (const id of [MIDDLE, 'n701', 'n3', 'n1398']) expect(await bench.queue.cancel(id)).toBe(true);
-    expect(await redis.llen(bench.keys.lanes(3)[3]!)).toBe(COUNT - 2);
+    expect(await redis.llen(bench.keys.priorityKeys(3)[3]!)).toBe(COUNT - 2);
     await bench.expectCounts({ ready: COUNT - 4, cancelled: 4 });
     const ran = await runAll(bench, COUNT - 4);
     expect(ran).toHaveLength(COUNT - 4);
     expect(ran).not.toContain(MIDDLE);
     await bench.expectCounts({ succeeded: 1_000, cancelled: 4 });
-    expect(await redis.exists(bench.keys.of.holes)).toBe(0);
+    expect(await redis.exists(bench.keys.of.tombstones)).toBe(0);
   });
 
   test.each([
-    ['in the same lane', {}],
-    ['in another lane', { priority: 'high' }],
+    ['in the same priority', {}],
+    ['in another priority', { priority: 'high' }],
     ['with a delay', { delayMs: 1 }],
     ['with a group', { group: 'g' }],
   ])('removed and enqueued again %s, it is run once', async (_, options) => {
     const bench = await fill();
     expect(await bench.queue.remove(MIDDLE)).toBe(true);
-    expect(await redis.hget(bench.keys.of.holes, encodeTaskId(MIDDLE))).toBe('1');
+    expect(await redis.hget(bench.keys.of.tombstones, encodeTaskId(MIDDLE))).toBe('1');
     expect(await bench.queue.enqueue('ok', 'again', { id: MIDDLE, ...options })).toMatchObject({
       isDuplicate: false,
     });
@@ -201,7 +201,7 @@ describe('a task in the middle of a long list', () => {
     const ran = await runAll(bench, COUNT);
     expect(ran).toHaveLength(COUNT);
     expect(new Set(ran).size).toBe(COUNT);
-    expect(await redis.exists(bench.keys.of.holes)).toBe(0);
+    expect(await redis.exists(bench.keys.of.tombstones)).toBe(0);
   });
 
   test('removed and enqueued again and again, it is run once', async () => {
@@ -215,7 +215,7 @@ describe('a task in the middle of a long list', () => {
       await bench.queue.enqueue('ok', n, { id: MIDDLE });
       await more(n);
     }
-    expect(await redis.hget(bench.keys.of.holes, encodeTaskId(MIDDLE))).toBe('111');
+    expect(await redis.hget(bench.keys.of.tombstones, encodeTaskId(MIDDLE))).toBe('111');
     const total = COUNT + 1_800;
     await bench.expectCounts({ ready: total });
     const ran = await runAll(bench, total);
@@ -223,10 +223,10 @@ describe('a task in the middle of a long list', () => {
     expect(ran).toHaveLength(total);
     // Where it stands now: behind those of the second round.
     expect(ran.indexOf(MIDDLE)).toBe(COUNT - 1 + 1_200);
-    expect(await redis.exists(bench.keys.of.holes)).toBe(0);
+    expect(await redis.exists(bench.keys.of.tombstones)).toBe(0);
   });
 
-  test('holes near to what came again are told apart', async () => {
+  test('tombstones near to what came again are told apart', async () => {
     const bench = await fill();
     await bench.queue.remove(MIDDLE);
     await bench.queue.enqueue('ok', 'again', { id: MIDDLE });
@@ -240,6 +240,6 @@ describe('a task in the middle of a long list', () => {
     await until(async () => (await bench.queue.counts()).ready === 0);
     await until(() => ran.length === COUNT - 950);
     expect(ran).toContain(MIDDLE);
-    expect(await redis.exists(bench.keys.of.holes)).toBe(0);
+    expect(await redis.exists(bench.keys.of.tombstones)).toBe(0);
   });
 });

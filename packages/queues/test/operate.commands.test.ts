@@ -52,7 +52,7 @@ test('cancel', async () => {
     '  hset attempts',
     '  zadd cancelled',
     '  zcard cancelled',
-    '  exists watched',
+    '  exists awaited',
   ]);
   expect(await commands(prefix, () => Promise.all([queue.cancel('b'), queue.cancel('c')]))).toEqual([
     'operator.cancel',
@@ -75,7 +75,7 @@ test('cancel', async () => {
     '  hset attempts',
     '  zadd cancelled',
     '  zcard cancelled',
-    '  exists watched',
+    '  exists awaited',
   ]);
   expect(await commands(prefix, () => queue.cancel('later'))).toEqual([
     'operator.cancel',
@@ -88,7 +88,7 @@ test('cancel', async () => {
     '  hset attempts',
     '  zadd cancelled',
     '  zcard cancelled',
-    '  exists watched',
+    '  exists awaited',
   ]);
   expect(await commands(prefix, () => queue.cancel('nobody'))).toEqual([
     'operator.cancel',
@@ -119,7 +119,7 @@ test('cancel on a queue that used only the core', async () => {
     '  hset attempts',
     '  zadd cancelled',
     '  zcard cancelled',
-    '  exists watched',
+    '  exists awaited',
   ]);
 });
 
@@ -140,7 +140,7 @@ test('cancel of a running task', async () => {
     '  hset attempts',
     '  zadd cancelled',
     '  zcard cancelled',
-    '  exists watched',
+    '  exists awaited',
     '  zpopmin idle',
   ]);
 });
@@ -158,13 +158,13 @@ test('remove', async () => {
     '  zrem retrying:1',
     '  lpos ready:1',
     '  lrem ready:1',
-    '  zrem remembered',
+    '  zrem dedupIds',
     '  hdel tasks',
     '  hdel attempts',
     '  hdel progress',
     '  hdel logs',
     '  exists flows',
-    '  exists watched',
+    '  exists awaited',
   ]);
 });
 
@@ -232,7 +232,7 @@ test('drain and clean', async () => {
     'operator.drain',
     '  get settings',
     '  time',
-    '  exists holes',
+    '  exists tombstones',
     '  zrange scheduled:0',
     '  zrange retrying:0',
     '  lrange ready:0',
@@ -248,7 +248,7 @@ test('drain and clean', async () => {
     '  exists flows',
     '  lrange ready:1',
     '  zrange grouped',
-    '  exists watched',
+    '  exists awaited',
   ]);
   for (const id of ['a', 'b', 'c']) await bench.task('cancelled', id);
   expect(await commands(prefix, () => queue.clean('cancelled'))).toEqual([
@@ -276,11 +276,11 @@ test('list', async () => {
     '  time',
     '  zcount scheduled:0',
     '  zcount retrying:0',
-    '  exists holes',
+    '  exists tombstones',
     '  lrange ready:0',
     '  zcount scheduled:1',
     '  zcount retrying:1',
-    '  exists holes',
+    '  exists tombstones',
     '  lrange ready:1',
     '  hmget tasks',
     '  hmget attempts',

@@ -220,7 +220,7 @@ describe('going from page to page while tasks come and go', () => {
     await enqueue(bench, range(1_000));
     const { ids } = await walk(bench, 'ready', { limit: 100 }, async () => {
       // As a worker does: the first 70 go.
-      await redis.lpop(bench.keys.lanes(3)[3]!, 70);
+      await redis.lpop(bench.keys.priorityKeys(3)[3]!, 70);
       await enqueue(bench, [`new ${Math.random()}`]);
     });
     expect(new Set(ids).size).toBe(ids.length);
@@ -232,7 +232,7 @@ describe('going from page to page while tasks come and go', () => {
     const bench = new Bench({}, redis);
     await enqueue(bench, range(1_000));
     const { ids } = await walk(bench, 'ready', { limit: 100 }, (page) =>
-      page === 1 ? redis.lpop(bench.keys.lanes(3)[3]!, 250) : Promise.resolve(),
+      page === 1 ? redis.lpop(bench.keys.priorityKeys(3)[3]!, 250) : Promise.resolve(),
     );
     expect(ids).toEqual([...range(100), ...range(1_000).slice(250)]);
   });
@@ -246,7 +246,7 @@ describe('going from page to page while tasks come and go', () => {
     expect(new Set(ids)).toEqual(new Set(range(300)));
   });
 
-  test('holes are not shown', async () => {
+  test('tombstones are not shown', async () => {
     const bench = new Bench({}, redis);
     await enqueue(bench, range(1_400));
     const removed = range(1_400).slice(600, 800);

@@ -85,14 +85,14 @@ describe('remove', () => {
     expect(await bench.keysLeft()).toEqual([]);
   });
 
-  test('leaves no holes where tasks come and go at the ends of a long list', async () => {
+  test('leaves no tombstones where tasks come and go at the ends of a long list', async () => {
     const bench = new Bench({}, redis);
     await bench.queue.enqueueMany(Array.from({ length: 1_200 }, (_, n) => ({ name: 'ok', payload: n })));
     for (let n = 0; n < 20; n += 1) {
       await bench.task('ready', 'debounced');
       await bench.queue.remove('debounced');
     }
-    expect(await redis.exists(bench.keys.of.holes)).toBe(0);
+    expect(await redis.exists(bench.keys.of.tombstones)).toBe(0);
     await bench.expectCounts({ ready: 1_200 });
   });
 

@@ -105,7 +105,7 @@ describe('enqueue', () => {
     expect(await queue.get('a')).toMatchObject({ payload: { n: 1 } });
   });
 
-  test('tasks of one lane are first in, first out: one by one, in one tick, and over many batches', async () => {
+  test('tasks of one priority are first in, first out: one by one, in one tick, and over many batches', async () => {
     const { queue, prefix } = newQueue();
     for (let n = 0; n < 5; n += 1) await queue.enqueue('t', n);
     await Promise.all(Array.from({ length: 1_200 }, (_, index) => queue.enqueue('t', 5 + index)));
@@ -145,7 +145,7 @@ describe('enqueue', () => {
     ];
     await Promise.all(delays.map(([payload, options]) => queue.enqueue('t', payload, options)));
     // As if that had been two hours ago.
-    for (const key of new QueueKeys('q', prefix).lanes(3).filter((_, index) => index % 3 === 1)) {
+    for (const key of new QueueKeys('q', prefix).priorityKeys(3).filter((_, index) => index % 3 === 1)) {
       for (const stored of await redis.zrangeBuffer(key, '0', '-1'))
         await redis.zincrby(key, -2 * HOUR_MS, stored);
     }

@@ -28,7 +28,7 @@ const KEEP_CANCELLED = 8;
 /** How far the clock of the test and that of the server may be apart; both are of this machine. */
 const CLOCKS_MS = 2;
 
-// The lists of a model are short: entries become holes unless they are the first or the last one.
+// The lists of a model are short: entries become tombstones unless they are the first or the last one.
 for (const script of [operatorCancel, operatorRemove]) {
   const source = script.definition.source.replace('local REACH = 100', 'local REACH = 1');
   Object.assign(script, new Script({ ...script.definition, source }));
@@ -38,7 +38,7 @@ type Verdict = Completion['verdict'];
 
 interface NewTask {
   readonly id: number;
-  readonly lane: number;
+  readonly priority: number;
   readonly delayMs: number;
   readonly attempts: number;
   /** Another task under the same id is a conflict. */
@@ -92,7 +92,7 @@ const byBytes = (a: ModelTask, b: ModelTask): number =>
   Buffer.compare(encodeTaskId(a.key), encodeTaskId(b.key));
 
 class Model {
-  /** In the order in which they came, which is the order of the ready ones of a lane. */
+  /** In the order in which they came, which is the order of the ready ones of a priority. */
   tasks = new Map<string, ModelTask>();
   /** In the order in which they succeeded. */
   succeeded: string[] = [];
@@ -131,9 +131,9 @@ class Model {
   }
 
   /** Nothing goes before a task that comes now. */
-  isFirst(lane: number, now: number): boolean {
+  isFirst(priority: number, now: number): boolean {
     const isAhead = (task: ModelTask): boolean =>
-      isWaiting(task) && task.lane <= lane && (task.place === 'ready' || task.at <= now);
+      isWaiting(task) && task.priority <= priority && (task.place === 'ready' || task.at <= now);
     return ![...this.tasks.values()].some(isAhead);
   }
 
@@ -144,14 +144,14 @@ class Model {
   }
 
   take(want: number, now: number, token: number, isAbandoned: boolean): [string, number][] {
-    const order = [0, 1].flatMap((lane) => {
+    const order = [0, 1].flatMap((priority) => {
       const due = [...this.in('scheduled'), ...this.in('retrying')]
-        .filter((task) => task.lane === lane && task.at <= now)
+        .filter((task) => task.priority === priority && task.at <= now)
         .toSorted(
           (a, b) =>
             byInstant(a, b) || (a.place === b.place ? byBytes(a, b) : a.place === 'scheduled' ? -1 : 1),
         );
-      return [...due, ...this.in('ready').filter((task) => task.lane === lane)];
+      return [...due, ...this.in('ready').filter((task) => task.priority === priority)];
     });
     const places = this.isPaused ? 0 : Math.max(0, this.concurrency - this.in('active').length);
     return order.slice(0, Math.min(want, places)).map((task) => {
@@ -190,7 +190,7 @@ class Subject {
       await this.exchange({ type: 'exchange', settle: [], isStale: false, want: 100, leaseMs: 60_000 });
       const storedId = encodeTaskId(`task ${task.id}`);
       const isNew = !this.model.tasks.has(`task ${task.id}`);
-      const isExtended = await this.#isExtended();
+      const usesOptional = await this.#usesOptional();
       const from = Date.now() - CLOCKS_MS;
       await redis.zadd(idle, Date.now() + 60_000.5, channel);
       await this.enqueue({ type: 'enqueue', tasks: [task], upTo: 0 });
@@ -199,10 +199,10 @@ class Subject {
       const last = isNew ? await redis.hgetBuffer(attempts, storedId) : null;
       if (!last) continue;
       handedOver += 1;
-      expect([known.delayMs, isExtended]).toEqual([0, false]);
+      expect([known.delayMs, usesOptional]).toEqual([0, false]);
       // Before it came it was not there, and what fell due meanwhile may have done so behind it.
       known.place = 'active';
-      expect(this.model.isFirst(task.lane, from)).toBe(true);
+      expect(this.model.isFirst(task.priority, from)).toBe(true);
       const lease = Number(await redis.zscore(active, storedId)) - Date.now();
       expect(lease).toBeLessThanOrEqual(1_000 + CLOCKS_MS);
       expect(last.toString('latin1', 0, 1) + last.readUInt16BE(5)).toBe('A0');
@@ -235,15 +235,20 @@ class Subject {
       this.model.isPaused = one.type === 'pause';
     }
     if (this.model.isPaused || this.model.concurrency < Infinity) {
-      expect(await this.#isExtended()).toBe(true);
+      expect(await this.#usesOptional()).toBe(true);
     }
   }
 
   async enqueue({ tasks, upTo }: Operation & { type: 'enqueue' }): Promise<void> {
-    const given = tasks.map(({ id, lane, delayMs, attempts, payload }) => ({
+    const given = tasks.map(({ id, priority, delayMs, attempts, payload }) => ({
       name: 't',
       payload,
-      options: { id: `task ${id}`, priority: PRIORITIES[lane]!, attempts, ...(delayMs > 0 && { delayMs }) },
+      options: {
+        id: `task ${id}`,
+        priority: PRIORITIES[priority]!,
+        attempts,
+        ...(delayMs > 0 && { delayMs }),
+      },
     }));
     const [many, ...single] = await Promise.allSettled([
       this.#queue.enqueueMany(given.slice(0, upTo)),
@@ -261,7 +266,9 @@ class Subject {
       answers.push({ status: 'fulfilled', value: { id: key, isDuplicate: known !== undefined } });
       if (known) continue;
       const place = task.delayMs > 0 ? 'scheduled' : 'ready';
-      const at = Number(await redis.zscore(this.#keys.lanes(2)[3 * task.lane + 1]!, encodeTaskId(key)));
+      const at = Number(
+        await redis.zscore(this.#keys.priorityKeys(2)[3 * task.priority + 1]!, encodeTaskId(key)),
+      );
       this.model.tasks.set(key, { ...task, key, place, at, attempt: 0, token: 0, isAbandoned: false });
     }
     expect(single).toEqual(answers.slice(upTo));
@@ -367,7 +374,7 @@ class Subject {
       }
       const place = task.place === 'scheduled' ? 1 : 2;
       task.at = Number(
-        await redis.zscore(this.#keys.lanes(2)[3 * task.lane + place]!, encodeTaskId(task.key)),
+        await redis.zscore(this.#keys.priorityKeys(2)[3 * task.priority + place]!, encodeTaskId(task.key)),
       );
     }
   }
@@ -441,7 +448,7 @@ class Subject {
   }
 
   /** Whether the queue uses more than the core: only then does it have more than the keys of that. */
-  async #isExtended(): Promise<boolean> {
+  async #usesOptional(): Promise<boolean> {
     return (await redis.get(this.#keys.of.settings))?.includes(';') ?? false;
   }
 
@@ -462,12 +469,12 @@ class Subject {
         dead,
         idle,
         timekeeper,
-        lanes: (await this.#isExtended())
-          ? [...this.#keys.lanes(2), ...this.#keys.extended]
-          : this.#keys.lanes(2),
+        priorityKeys: (await this.#usesOptional())
+          ? [...this.#keys.priorityKeys(2), ...this.#keys.optional]
+          : this.#keys.priorityKeys(2),
       },
       {
-        believed: (await redis.get(settings)) ?? PRIORITIES.join(','),
+        expectedSettings: (await redis.get(settings)) ?? PRIORITIES.join(','),
         publish: 'PUBLISH',
         channel: this.#keys.wakeChannel('w'),
         want,
@@ -488,7 +495,7 @@ class Subject {
 
 const newTask = fc.record({
   id: fc.integer({ min: 0, max: 40 }),
-  lane: fc.integer({ min: 0, max: 1 }),
+  priority: fc.integer({ min: 0, max: 1 }),
   delayMs: fc.constantFrom(0, 0, 0, 1, 2, 5),
   attempts: fc.integer({ min: 1, max: 3 }),
   payload: fc.constantFrom(0, 0, 0, 1),
@@ -521,11 +528,11 @@ const core: fc.MaybeWeightedArbitrary<Operation>[] = [
   },
   {
     weight: 3,
-    // All at once and in one lane, as most calls are.
+    // All at once and in one priority, as most calls are.
     arbitrary: fc.record({
       type: fc.constant('enqueue' as const),
       tasks: fc.array(
-        newTask.map((task) => ({ ...task, lane: 1, delayMs: 0 })),
+        newTask.map((task) => ({ ...task, priority: 1, delayMs: 0 })),
         { minLength: 1, maxLength: 12 },
       ),
       upTo: fc.integer({ min: 0, max: 12 }),

@@ -6,8 +6,8 @@ import {
   GROUPED,
   PARENT,
   RecordDraft,
-  REMEMBERED,
-  setLane,
+  DEDUPLICATED,
+  setPriority,
 } from '../src/task/record.js';
 import type { NewRecord } from '../src/task/record.js';
 import { codePoint } from './code-points.js';
@@ -39,16 +39,16 @@ describe('RecordDraft', () => {
       flags: fc.constantFrom(0, CHILD, PARENT, CHILD | PARENT),
     });
     fc.assert(
-      fc.property(record, fc.integer({ min: 0, max: 15 }), (given, lane) => {
+      fc.property(record, fc.integer({ min: 0, max: 15 }), (given, priority) => {
         const bytes = encodeRecord(given, MAX_BYTES);
-        setLane(bytes, lane);
+        setPriority(bytes, priority);
         const { payload, ...rest } = decodeRecord(bytes);
         expect(rest).toEqual({
-          lane,
+          priority,
           flags:
             given.flags |
             (given.group === undefined ? 0 : GROUPED) |
-            (given.dedupMs === undefined ? 0 : REMEMBERED),
+            (given.dedupMs === undefined ? 0 : DEDUPLICATED),
           group: given.group,
           attempts: given.attempts,
           enqueuedAt: given.when,

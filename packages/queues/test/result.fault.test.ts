@@ -16,7 +16,7 @@ describe('result', () => {
     const tasks = Array.from({ length: 20 }, (_, payload) => ({ name: 't', payload }));
     const ids = (await queue.enqueueMany(tasks)).map(({ id }) => id);
     const results = ids.map((id) => queueOn(away).result(id));
-    await until(async () => (await redis.zcard(keys.of.watched)) === 20);
+    await until(async () => (await redis.zcard(keys.of.awaited)) === 20);
     proxy.refuse();
     opened.open();
     await until(async () => (await queue.counts()).succeeded === 20);
@@ -31,7 +31,7 @@ describe('result', () => {
     const queue = queueOn(away);
     const { id } = await queue.enqueue('t', 1);
     const waiting = queue.result(id, { waitMs: 1_000 });
-    await until(async () => (await away.zcard(keys.of.watched)) === 1);
+    await until(async () => (await away.zcard(keys.of.awaited)) === 1);
     proxy.refuse();
     await expect(waiting).rejects.toMatchObject({ code: 'ERR_RESULT_TIMEOUT' });
     await expect(queue.result(id, { waitMs: 100 })).rejects.toMatchObject({ code: 'ERR_RESULT_TIMEOUT' });
@@ -48,7 +48,7 @@ describe('result', () => {
     const queue = queueOn(closing);
     const { id } = await queue.enqueue('t', 1);
     const waiting = queue.result(id);
-    await until(async () => (await redis.zcard(keys.of.watched)) === 1);
+    await until(async () => (await redis.zcard(keys.of.awaited)) === 1);
     closing.disconnect();
     await expect(waiting).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
   });

@@ -19,7 +19,7 @@ function newQueue(options: QueueOptions = {}): { queue: Queue<Tasks>; prefix: st
 }
 
 const isWatched = (keys: QueueKeys, count: number) => async () =>
-  (await redis.zcard(keys.of.watched)) === count;
+  (await redis.zcard(keys.of.awaited)) === count;
 
 describe('result', () => {
   test('resolves with what the handler returns, whether it has ended before or ends later', async () => {
@@ -32,7 +32,7 @@ describe('result', () => {
     await launch(redis, 'q', { echo: (payload) => ({ payload }), nothing: () => undefined }, { prefix });
     expect(await Promise.all(results)).toEqual([...ids.map((payload) => ({ payload })), undefined]);
     expect(await queue.result(ids[0]!, { waitMs: 0 })).toEqual({ payload: ids[0] });
-    expect(await redis.exists(keys.of.watched)).toBe(0);
+    expect(await redis.exists(keys.of.awaited)).toBe(0);
   });
 
   test('rejects when the task is dead, cancelled, removed or unknown', async () => {
@@ -122,7 +122,7 @@ describe('result', () => {
     // They share: the score of those names no single process any more.
     await until(async () => {
       const scores = await redis.zmscore(
-        keys.of.watched,
+        keys.of.awaited,
         ...ids.slice(0, 10).map((id) => Buffer.from(id.replaceAll('-', ''), 'hex')),
       );
       return scores.every((score) => Number(score) % 2 ** 20 === 0);
@@ -160,10 +160,10 @@ describe('result', () => {
       await quiet();
       expect(sent.slice(first).map(({ what }) => what)).toEqual(['result.watch']);
       // Who ends the tasks finds nobody to tell.
-      await redis.del(keys.of.watched);
+      await redis.del(keys.of.awaited);
       const opened = gate();
       await launch(redis, 'q', { t: async (payload) => (await opened.passed, payload) }, { prefix });
-      await redis.del(keys.of.watched);
+      await redis.del(keys.of.awaited);
       opened.open();
       await until(async () => (await producer.counts()).succeeded === 50);
       looks.fire();

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
 import { connect, freshPrefix, transcript } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
-import { Firing } from '../src/schedule/firing.js';
+import { ScheduleRunner } from '../src/schedule/schedule-runner.js';
 import * as scripts from '../src/scripts.gen.js';
 import { Shards } from '../src/shard/shards.js';
 import { Reporter } from '../src/work/reporter.js';
@@ -21,16 +21,26 @@ async function commands(prefix: string, action: () => Promise<unknown>): Promise
 }
 
 /** Everything has been used once: scripts are known to the server, and the settings to this process. */
-async function used(): Promise<{ prefix: string; queue: Queue<Tasks>; firing: Firing; keys: QueueKeys }> {
+async function used(): Promise<{
+  prefix: string;
+  queue: Queue<Tasks>;
+  runner: ScheduleRunner;
+  keys: QueueKeys;
+}> {
   const prefix = freshPrefix();
   const queue = new Queue<Tasks>(redis, 'q', { prefix, priorities: ['high', 'low'] });
-  const firing = new Firing(redis, 'q', new Shards(redis, 'q', prefix), new Reporter(redis, console.error));
+  const runner = new ScheduleRunner(
+    redis,
+    'q',
+    new Shards(redis, 'q', prefix),
+    new Reporter(redis, console.error),
+  );
   const keys = new QueueKeys('q', prefix);
   await queue.schedule('first', { everyMs: 1_000 }, 't', 1);
   await setDue(redis, keys, 'first', 1_000);
-  await firing.run();
+  await runner.run();
   await queue.unschedule('first');
-  return { prefix, queue, firing, keys };
+  return { prefix, queue, runner, keys };
 }
 
 test('schedule', async () => {
@@ -46,7 +56,7 @@ test('schedule', async () => {
     '  hlen schedules',
     '  time',
     '  hset schedules',
-    '  zadd firing',
+    '  zadd dueSchedules',
     '  get timekeeper',
     '  zpopmin idle',
   ]);
@@ -60,18 +70,18 @@ test('schedules and unschedule', async () => {
   expect(await commands(prefix, () => queue.schedules())).toEqual(['hscan schedules']);
   expect(await commands(prefix, () => queue.unschedule('daily'))).toEqual([
     'schedule.remove',
-    '  zrem firing',
+    '  zrem dueSchedules',
     '  hdel schedules',
   ]);
 });
 
-test('firing: three round trips for all that is due together, one more to find that there is no more', async () => {
-  const { prefix, queue, firing, keys } = await used();
+test('runner: three round trips for all that is due together, one more to find that there is no more', async () => {
+  const { prefix, queue, runner, keys } = await used();
   for (const key of ['a', 'b', 'c']) {
     await queue.schedule(key, { everyMs: 3_600_000 }, 't', 1);
     await setDue(redis, keys, key, 1_000);
   }
-  const lines = await commands(prefix, () => firing.run());
+  const lines = await commands(prefix, () => runner.run());
   expect(lines.filter((line) => !line.startsWith(' '))).toEqual([
     'schedule.claim',
     'queue.enqueue',
@@ -81,21 +91,21 @@ test('firing: three round trips for all that is due together, one more to find t
   expect(lines.slice(0, 9)).toEqual([
     'schedule.claim',
     '  time',
-    '  zrange firing',
+    '  zrange dueSchedules',
     '  hget schedules',
-    '  zadd firing',
+    '  zadd dueSchedules',
     '  hget schedules',
-    '  zadd firing',
+    '  zadd dueSchedules',
     '  hget schedules',
-    '  zadd firing',
+    '  zadd dueSchedules',
   ]);
   expect(lines.slice(lines.indexOf('schedule.fire'))).toEqual([
     'schedule.fire',
     '  time',
-    ...['a', 'b', 'c'].flatMap(() => ['  hget schedules', '  hset schedules', '  zadd firing']),
+    ...['a', 'b', 'c'].flatMap(() => ['  hget schedules', '  hset schedules', '  zadd dueSchedules']),
     'schedule.claim',
     '  time',
-    '  zrange firing',
+    '  zrange dueSchedules',
   ]);
 });
 
@@ -108,11 +118,11 @@ test('the keys that schedules leave', async () => {
   expect(Object.fromEntries(types)).toEqual({
     [keys.of.settings]: 'string',
     [keys.of.schedules]: 'hash',
-    [keys.of.firing]: 'zset',
+    [keys.of.dueSchedules]: 'zset',
     [keys.of.tasks]: 'hash',
-    [keys.lanes(2)[3]!]: 'list',
-    [keys.of.remembered]: 'zset',
+    [keys.priorityKeys(2)[3]!]: 'list',
+    [keys.of.dedupIds]: 'zset',
   });
   await queue.unschedule('daily');
-  expect(await redis.exists(keys.of.schedules, keys.of.firing)).toBe(0);
+  expect(await redis.exists(keys.of.schedules, keys.of.dueSchedules)).toBe(0);
 });

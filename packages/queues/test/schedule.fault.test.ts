@@ -71,9 +71,9 @@ describe('schedules while workers are killed', () => {
     const dueAt = (Number((await redis.time())[0]) + 1) * 1_000;
     await queue.schedule('tick', { everyMs: 3_600_000, startAt: dueAt }, 't', 1);
     await claimed.passed;
-    expect(Number(await redis.zscore(keys.of.firing, 'tick'))).toBeGreaterThan(await serverNow(redis));
+    expect(Number(await redis.zscore(keys.of.dueSchedules, 'tick'))).toBeGreaterThan(await serverNow(redis));
     // As if the claim had ended.
-    await redis.zadd(keys.of.firing, 'XX', dueAt, 'tick');
+    await redis.zadd(keys.of.dueSchedules, 'XX', dueAt, 'tick');
     await launch(redis, 'q', handlers, { prefix });
     await until(() => run.length === 1);
     going.open();

@@ -49,7 +49,7 @@ describe('schedule', () => {
       runs: 0,
       definedAt: expect.any(Number),
     });
-    expect(Number(await redis.zscore(keys.of.firing, 'tick'))).toBe(nextAt);
+    expect(Number(await redis.zscore(keys.of.dueSchedules, 'tick'))).toBe(nextAt);
   });
 
   test('does not look at the clock of the client', async () => {
@@ -111,7 +111,7 @@ describe('schedule', () => {
     expect(await queue.schedule('old', rule, 't', 1)).toEqual({ key: 'old', isChanged: false });
     const [schedule] = await queue.schedules();
     expect(schedule).not.toHaveProperty('nextAt');
-    const forgetIn = Number(await redis.zscore(keys.of.firing, 'old')) - (await serverNow(redis));
+    const forgetIn = Number(await redis.zscore(keys.of.dueSchedules, 'old')) - (await serverNow(redis));
     expect(forgetIn).toBeGreaterThan(29 * 86_400_000);
     const { nextAt } = await queue.schedule('old', { everyMs: 1_000 }, 't', 1);
     expect(nextAt).toBeGreaterThan(0);
@@ -175,7 +175,7 @@ describe('schedule', () => {
     ];
     const refusal = queue.schedule(key, rule, name, payload, options);
     await expect(refusal).rejects.toMatchObject(expected);
-    expect(await redis.exists(keys.of.schedules, keys.of.firing, keys.of.settings)).toBe(0);
+    expect(await redis.exists(keys.of.schedules, keys.of.dueSchedules, keys.of.settings)).toBe(0);
   });
 
   test('a payload that does not fit its schema is refused, also by a schema that is asynchronous', async () => {
@@ -210,7 +210,7 @@ describe('unschedule', () => {
     await queue.schedule('x', NINE, 't', 1);
     expect(await queue.unschedule('x')).toBe(true);
     expect(await queue.unschedule('x')).toBe(false);
-    expect(await redis.exists(keys.of.schedules, keys.of.firing)).toBe(0);
+    expect(await redis.exists(keys.of.schedules, keys.of.dueSchedules)).toBe(0);
   });
 });
 

@@ -102,7 +102,7 @@ describe('a task', () => {
   test('with a delay is due to the µs, and not at the end of its ms', async () => {
     const prefix = freshPrefix();
     const exact = new Queue<Record<string, number>>(redis, 'q', { prefix, priorities: ['only'] });
-    const scheduled = new QueueKeys('q', prefix).lanes(1)[1]!;
+    const scheduled = new QueueKeys('q', prefix).priorityKeys(1)[1]!;
     const serverUs = async (): Promise<number> => {
       const [seconds, us] = await redis.time();
       return Number(seconds) * 1_000_000 + Number(us);

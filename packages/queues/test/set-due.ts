@@ -6,7 +6,7 @@ export async function setDue(redis: Redis, { of }: QueueKeys, key: string, dueAt
   const stored = (await redis.hgetBuffer(of.schedules, key))!;
   stored.writeDoubleBE(dueAt, 0);
   await redis.hset(of.schedules, key, stored);
-  await redis.zadd(of.firing, dueAt, key);
+  await redis.zadd(of.dueSchedules, dueAt, key);
 }
 
 /** The time of the server, ms. */

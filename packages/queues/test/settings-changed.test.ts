@@ -48,7 +48,7 @@ describe('what was used under a pause or a limit stays when that is lifted', () 
     await queue.configure({ concurrency: 1, keepEvents: 10 });
     await queue.enqueue('t', 1, { group: 'g' });
     await queue.configure({ concurrency: null, keepEvents: 0 });
-    expect(await queue.settings()).toMatchObject({ isUsed: true });
+    expect(await queue.settings()).toMatchObject({ hasOptional: true });
   });
 });
 

@@ -40,45 +40,45 @@ describe('the text', () => {
       isOrdered: true,
       maxTasks: 1_000_000_000,
       keepEvents: 10_000,
-      isUsed: true,
+      hasOptional: true,
     };
     const text = formatSettings(values);
     expect(text).toBe(
-      'a,b-c.d_e;shards=4;paused=1;conc=5;rate=100/60000/10;gconc=1;grate=10/1000/1;ordered=1;max=1000000000;events=10000;uses=1',
+      'a,b-c.d_e;shards=4;paused=1;conc=5;rate=100/60000/10;gconc=1;grate=10/1000/1;ordered=1;max=1000000000;events=10000;optional=1',
     );
     expect(parseSettings(text)).toEqual(values);
   });
 });
 
 describe('Settings', () => {
-  test('a priority is a lane, the first one first; the default is the middle one', () => {
+  test('the index of a priority, the first one first; the default is the middle one', () => {
     const { settings } = settingsOf({ priorities: ['a', 'b', 'c', 'd'] });
-    expect(['a', 'd', undefined].map((name) => settings.laneOf(name))).toEqual([0, 3, 2]);
-    expect(settingsOf({ priorities: ['only'] }).settings.laneOf(undefined)).toBe(0);
-    expect(settingsOf().settings.laneOf(undefined)).toBe(1);
+    expect(['a', 'd', undefined].map((name) => settings.priorityIndex(name))).toEqual([0, 3, 2]);
+    expect(settingsOf({ priorities: ['only'] }).settings.priorityIndex(undefined)).toBe(0);
+    expect(settingsOf().settings.priorityIndex(undefined)).toBe(1);
     for (const name of ['e', '', 'A', 0, null, 1n, {}]) {
-      expect(() => settings.laneOf(name as string)).toThrow(RangeError);
+      expect(() => settings.priorityIndex(name as string)).toThrow(RangeError);
     }
-    expect(() => settings.laneOf('e')).toThrow('priority must be one of a, b, c, d, got "e"');
+    expect(() => settings.priorityIndex('e')).toThrow('priority must be one of a, b, c, d, got "e"');
   });
 
-  test('scripts get three keys for each lane, and the others only of a queue that uses them', async () => {
+  test('scripts get three keys for each priority, and the others only of a queue that uses them', async () => {
     const { settings, keys } = settingsOf({ priorities: ['a', 'b'] });
-    expect(settings.keys).toEqual(keys.lanes(2));
+    expect(settings.keys).toEqual(keys.priorityKeys(2));
     expect(new Set(settings.keys).size).toBe(6);
-    expect(settings.isExtended).toBe(false);
-    await settings.extend(redis, 'PUBLISH');
-    expect(settings.isExtended).toBe(true);
-    expect(settings.keys).toEqual([...keys.lanes(2), ...keys.extended]);
+    expect(settings.usesOptional).toBe(false);
+    await settings.enableOptional(redis, 'PUBLISH');
+    expect(settings.usesOptional).toBe(true);
+    expect(settings.keys).toEqual([...keys.priorityKeys(2), ...keys.optional]);
     // Scripts tell the two by that.
-    expect(keys.extended.length % 3).not.toBe(0);
-    expect(await redis.get(keys.of.settings)).toBe('a,b;uses=1');
+    expect(keys.optional.length % 3).not.toBe(0);
+    expect(await redis.get(keys.of.settings)).toBe('a,b;optional=1');
   });
 
   test('shards alone need none of the other keys', () => {
     const { settings } = settingsOf({ shards: 4 });
     expect(settings.text).toBe('high,medium,low;shards=4');
-    expect(settings.isExtended).toBe(false);
+    expect(settings.usesOptional).toBe(false);
   });
 
   test('what is stored is taken over, and the call made again', async () => {

@@ -121,7 +121,7 @@ describe('a queue with shards', () => {
     const left = await Promise.all(
       [0, 1, 2].map(async (shard) => {
         const { QueueKeys } = await import('../src/keys.js');
-        return redis.llen(new QueueKeys('q', prefix, shard).lanes(3)[3]!);
+        return redis.llen(new QueueKeys('q', prefix, shard).priorityKeys(3)[3]!);
       }),
     );
     expect(Math.max(...left) - Math.min(...left)).toBeLessThan(15);

@@ -212,7 +212,11 @@ describe('failures', () => {
       { name: 't', payload: 'ready' },
     ]);
     expect(await queue.counts()).toMatchObject({ ready: 1, scheduled: 2, retrying: 1 });
-    const [, scheduled, retrying] = new QueueKeys('q', prefix).lanes(3).slice(3) as [string, string, string];
+    const [, scheduled, retrying] = new QueueKeys('q', prefix).priorityKeys(3).slice(3) as [
+      string,
+      string,
+      string,
+    ];
     for (const key of [scheduled, retrying]) {
       for (const stored of await redis.zrangeBuffer(key, '0', '-1'))
         await redis.zincrby(key, -90_000, stored);
@@ -302,7 +306,7 @@ describe('failures', () => {
     const { id } = await queue.enqueue('t', 1);
     await queue.enqueue('t', 2);
     const keys = new QueueKeys('q', prefix);
-    const [stored] = await redis.lrangeBuffer(keys.lanes(3)[3]!, 0, 0);
+    const [stored] = await redis.lrangeBuffer(keys.priorityKeys(3)[3]!, 0, 0);
     await redis.hset(keys.of.tasks, stored!, Buffer.from('\x01\0\x05 not a record'));
     const run: unknown[] = [];
     await launch(
@@ -321,7 +325,7 @@ describe('failures', () => {
     const { queue, prefix } = newQueue();
     const { id } = await queue.enqueue('t', 'abcdef', { attempts: 1 });
     const keys = new QueueKeys('q', prefix);
-    const [stored] = await redis.lrangeBuffer(keys.lanes(3)[3]!, 0, 0);
+    const [stored] = await redis.lrangeBuffer(keys.priorityKeys(3)[3]!, 0, 0);
     const record = await redis.hgetBuffer(keys.of.tasks, stored!);
     await redis.hset(keys.of.tasks, stored!, record!.subarray(0, -1));
     await launch(redis, 'q', { t: () => undefined }, { prefix });

@@ -213,8 +213,8 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   /** The attempt that the lease is of. */
   async #look(id: string, { shard }: Desk, { storedId, token }: Held) {
-    const reply = await shard.call((keys, { believed }) =>
-      queueGet.runBuffer(this.#redis, keys, { believed, id: storedId }),
+    const reply = await shard.call((keys, { expectedSettings }) =>
+      queueGet.runBuffer(this.#redis, keys, { expectedSettings, id: storedId }),
     );
     const [bytes, state, , last] = (reply ?? []) as Buffer[];
     const isHeld = last?.[0] === ACTIVE && last.readUInt32BE(1) === token;

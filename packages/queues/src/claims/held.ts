@@ -56,7 +56,7 @@ export class HeldTasks {
    * come of what is refused.
    */
   async note(note: Note, check: () => Promise<unknown>): Promise<void> {
-    if (this.#waiting === 0 && this.#shard.settings.isExtended) return this.#notes.submit(this, note);
+    if (this.#waiting === 0 && this.#shard.settings.usesOptional) return this.#notes.submit(this, note);
     const turn = this.#open(this.#turn, check);
     this.#turn = turn.catch(() => undefined);
     this.#waiting += 1;
@@ -70,8 +70,8 @@ export class HeldTasks {
 
   async #open(before: Promise<unknown>, check: () => Promise<unknown>): Promise<void> {
     await before;
-    if (!this.#shard.settings.isExtended) await check();
-    await this.#shard.extend();
+    if (!this.#shard.settings.usesOptional) await check();
+    await this.#shard.enableOptional();
   }
 
   async #sendRenewals(leaseMs: number, batch: readonly Held[]): Promise<(Error | undefined)[]> {

@@ -38,7 +38,7 @@ export class FlowQueues {
   async shardOf(queue: string, storedId: Buffer, group: string | undefined): Promise<Shard> {
     const all = await this.#reach(queue).shards.open();
     const shard = this.#place(queue, all, storedId, group);
-    await shard.extend();
+    await shard.enableOptional();
     return shard;
   }
 

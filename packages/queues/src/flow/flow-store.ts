@@ -13,8 +13,8 @@ import { PrioritiesMismatchError, QueueFullError, TaskConflictError } from '../e
 import { flowOpen, flowReport } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import type { ParentAddress } from '../task/record.js';
-import { decodeRecord, setLane } from '../task/record.js';
-import { isSealed } from '../task/seal.js';
+import { decodeRecord, setPriority } from '../task/record.js';
+import { isCompact } from '../task/compact-record.js';
 import { decodeTaskId, encodeTaskId } from '../task/task-id.js';
 import type { ChildIdentity } from './child.js';
 import { encodeChild, failureOf } from './child.js';
@@ -90,7 +90,7 @@ export class FlowStore {
     // It is gone: nobody can say any more.
     if (!stored) return;
     // Parents never are sealed.
-    const found = isSealed(stored) ? undefined : decodeRecord(stored).extras.tree;
+    const found = isCompact(stored) ? undefined : decodeRecord(stored).extras.tree;
     if (found !== tree) throw new TaskConflictError(queue, decodeTaskId(storedId), [], 'with other children');
   }
 
@@ -143,7 +143,7 @@ export class FlowStore {
       storedId,
       priority,
       group,
-      isExtended: true,
+      usesOptional: true,
       record,
       checking: undefined,
     };
@@ -162,7 +162,7 @@ export class FlowStore {
       return (await this.#isRemembered(queue, storedId, group)) ? 'others' : 'nobody';
     }
     // Children never are.
-    if (isSealed(stored)) return 'others';
+    if (isCompact(stored)) return 'others';
     const { parent: owner } = decodeRecord(stored).extras;
     return owner?.flow === parent.flow && owner.index === parent.index ? 'us' : 'others';
   }
@@ -175,7 +175,7 @@ export class FlowStore {
   /** Ids whose time is over are removed by each enqueue, so one that was refused just now is there if it is why. */
   async #isRemembered(queue: string, storedId: Buffer, group: string | undefined): Promise<boolean> {
     const shard = await this.queues.shardOf(queue, storedId, group);
-    return (await this.#redis.call('zscore', [shard.keys.of.remembered, storedId])) !== null;
+    return (await this.#redis.call('zscore', [shard.keys.of.dedupIds, storedId])) !== null;
   }
 
   #fail(identity: ChildIdentity, parent: ParentAddress, reason: string): Promise<void> {
@@ -208,7 +208,7 @@ export class FlowStore {
     const reply = await shard.call((keys, common) => {
       const parents = openings.flatMap(({ node, size, given }) => {
         const { storedId, priority, record, flow, policy, children } = node;
-        setLane(record, settings.laneOf(priority));
+        setPriority(record, settings.priorityIndex(priority));
         const near = [size, given.length, ...given];
         return [storedId, record, flow, policy, ...near, children.length, ...children];
       });

@@ -1,6 +1,6 @@
--- Whether the outbox holds something that nobody is sending. Expects outbox, now, isExtended.
+-- Whether the outbox holds something that nobody is sending. Expects outbox, now, usesOptional.
 local function isOutboxDue()
-  if not isExtended or redis.call('EXISTS', outbox) == 0 then
+  if not usesOptional or redis.call('EXISTS', outbox) == 0 then
     return false
   end
   -- l: f64 until when somebody sends, then who; p: f64 until when nothing is due.

@@ -4,49 +4,49 @@
 -- that is already stored is left alone.
 --
 -- KEYS
---   settings     STRING, see src/shard/settings-text.ts
---   tasks        HASH id -> record
---   attempts     HASH id -> W, f64 instant, u16 0
---   events       STREAM
---   flows        HASH id of a parent -> f64 when it may run (see record.ts), 8 bytes flow, u16 children, u16 still to end, u8 policy
---                (1: dead when a child fails, 0: runs all the same), u8 waiting; c, flow, u16 index of a child -> how it ended;
---                e, flow, u16 index -> what is to become the child; w -> how many parents wait
---   outbox       HASH l -> f64 until when somebody sends, then who; p -> f64 until when nothing is due; e, flow -> f64 when due,
---                u16 children, u16 how many of them were walked through, u8 walks that left some, f64 since when: they are to be
---                enqueued; n, f64 instant, id -> a child that has ended; g, flow -> u16 children: their fields in flows are to
---                be removed
---   remembered   ZSET id -> until when it is refused
+--   settings          STRING, see src/shard/settings-text.ts
+--   tasks             HASH id -> record
+--   attempts          HASH id -> W, f64 instant, u16 0
+--   events            STREAM
+--   flows             HASH id of a parent -> f64 when it may run (see record.ts), 8 bytes flow, u16 children, u16 still to end, u8 policy
+--                     (1: dead when a child fails, 0: runs all the same), u8 waiting; c, flow, u16 index of a child -> how it ended;
+--                     e, flow, u16 index -> what is to become the child; w -> how many parents wait
+--   outbox            HASH l -> f64 until when somebody sends, then who; p -> f64 until when nothing is due; e, flow -> f64 when due,
+--                     u16 children, u16 how many of them were walked through, u8 walks that left some, f64 since when: they are to be
+--                     enqueued; n, f64 instant, id -> a child that has ended; g, flow -> u16 children: their fields in flows are to
+--                     be removed
+--   dedupIds          ZSET id -> until when it is refused
 -- ARGV
---   believed     the settings that the caller believes to be stored
---   publish      PUBLISH or SPUBLISH
---   graceMs      how long the caller has for storing the children itself, before others do
---   parents...   for each: id, record, flow, policy; how many tasks of its flow will lie in this shard, 1 where that was asked
---                before; how many ids of these that must not be taken, and those; how many children, then each child as
---                flow-node.ts has it
+--   expectedSettings  the settings that the caller expects
+--   publish           PUBLISH or SPUBLISH
+--   graceMs           how long the caller has for storing the children itself, before others do
+--   parents...        for each: id, record, flow, policy; how many tasks of its flow will lie in this shard, 1 where that was asked
+--                     before; how many ids of these that must not be taken, and those; how many children, then each child as
+--                     flow-node.ts has it
 -- RETURNS
 --   { outcomes, id, … }: a character for each parent: 1 stored, 0 was there already, C is there with another name or payload, F
 --   there is no room for all of the flow that lies here, T an id is taken, which follows
 --   error SETTINGS <stored>: something else is stored; nothing is written
 local settings, tasks, attempts, events, flows, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local remembered = KEYS[7]
-local believed, publish, graceMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local dedupIds = KEYS[7]
+local expectedSettings, publish, graceMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local MAX_TASKS = 10000000
 
 local stored = redis.call('GET', settings)
-if stored and stored ~= believed then
+if stored and stored ~= expectedSettings then
   return redis.error_reply('SETTINGS ' .. stored)
 end
 if not stored then
-  redis.call('SET', settings, believed)
+  redis.call('SET', settings, expectedSettings)
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0
-local room = (tonumber(string.match(believed, ';max=(%d+)')) or MAX_TASKS) - redis.call('HLEN', tasks)
+local keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
+local room = (tonumber(string.match(expectedSettings, ';max=(%d+)')) or MAX_TASKS) - redis.call('HLEN', tasks)
 
 -- include task.events.part.lua
--- include task.essence.part.lua
--- include task.seal.part.lua
+-- include task.content.part.lua
+-- include task.compact.part.lua
 
 -- The children are the `count` arguments from `first` on.
 local function open(id, record, flow, policy, first, count)
@@ -59,8 +59,8 @@ local function open(id, record, flow, policy, first, count)
     redis.call('HSET', flows, 'e' .. flow .. struct.pack('>H', index), ARGV[first + index])
   end
   redis.call('HSET', outbox, 'e' .. flow, struct.pack('>dHHBd', now + graceMs, count, 0, 0, 0))
-  happen('E', id, record)
-  happen('W', id, mark)
+  recordEvent('E', id, record)
+  recordEvent('W', id, mark)
 end
 
 -- The first of the `count` arguments from `first` on that is the id of a task, or refused as that of one that is gone.
@@ -69,7 +69,7 @@ local function takenOf(first, count)
     if redis.call('HEXISTS', tasks, ARGV[i]) == 1 then
       return ARGV[i]
     end
-    local refusedUntil = redis.call('ZSCORE', remembered, ARGV[i])
+    local refusedUntil = redis.call('ZSCORE', dedupIds, ARGV[i])
     if refusedUntil and tonumber(refusedUntil) > now then
       return ARGV[i]
     end
@@ -86,7 +86,7 @@ while at <= #ARGV do
   local stored, outcome = redis.call('HGET', tasks, id), '1'
   local taken = not stored and takenOf(at + 6, given)
   if stored then
-    outcome = essence((unseal(stored))) == essence(record) and '0' or 'C'
+    outcome = contentOf((expandRecord(stored))) == contentOf(record) and '0' or 'C'
   elseif taken then
     outcome = 'T'
     reply[#reply + 1] = taken
@@ -101,6 +101,6 @@ while at <= #ARGV do
   outcomes[#outcomes + 1] = outcome
   at = first + count
 end
-tellEvents()
+publishEvents()
 reply[1] = table.concat(outcomes)
 return reply

@@ -3,35 +3,35 @@
 -- cannot do without is dead.
 --
 -- KEYS
---   settings     STRING, see src/shard/settings-text.ts
---   tasks        HASH id -> record
---   attempts     HASH id -> last attempt; W waits for its children
---   dead         ZSET id -> instant of death, ms
---   idle         ZSET channel of a parked worker -> parked until, ms
---   watched      ZSET id -> until when somebody waits for its end
---   events       STREAM
---   flows        HASH, see flow.open.lua
---   outbox       HASH, see flow.open.lua
---   lanes...     three for each priority: ready LIST, scheduled ZSET, retrying ZSET
+--   settings          STRING, see src/shard/settings-text.ts
+--   tasks             HASH id -> record
+--   attempts          HASH id -> last attempt; W waits for its children
+--   dead              ZSET id -> instant of death, ms
+--   idle              ZSET channel of a parked worker -> parked until, ms
+--   awaited           ZSET id -> until when somebody waits for its end
+--   events            STREAM
+--   flows             HASH, see flow.open.lua
+--   outbox            HASH, see flow.open.lua
+--   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
 -- ARGV
---   believed     the settings that the caller believes to be stored
---   publish      PUBLISH or SPUBLISH
---   reports...   five for each, 200 at most: id of the parent; 8 bytes flow, u16 index of the child; the state in which it ended:
---                S, D, C, X removed; why the parent is dead if it cannot do without it; what is kept of it: f64 instant, …
+--   expectedSettings  the settings that the caller expects
+--   publish           PUBLISH or SPUBLISH
+--   reports...        five for each, 200 at most: id of the parent; 8 bytes flow, u16 index of the child; the state in which it ended:
+--                     S, D, C, X removed; why the parent is dead if it cannot do without it; what is kept of it: f64 instant, …
 -- RETURNS
 --   how many were news
 --   error SETTINGS <stored>: something else is stored; nothing is written
 local settings, tasks, attempts, dead, idle = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local watched, events, flows, outbox = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local believed, publish = ARGV[1], ARGV[2]
-local isExtended = true
-local LANES = 16
+local awaited, events, flows, outbox = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local expectedSettings, publish = ARGV[1], ARGV[2]
+local usesOptional = true
+local PRIORITIES = 16
 local scheduled = {}
-for lane = 10, #KEYS, 3 do
-  scheduled[(lane - 10) / 3] = KEYS[lane + 1]
+for priority = 10, #KEYS, 3 do
+  scheduled[(priority - 10) / 3] = KEYS[priority + 1]
 end
 
--- include task.believed.part.lua
+-- include shard.settings.part.lua
 
 -- include task.wake.part.lua
 -- include task.events.part.lua
@@ -44,23 +44,23 @@ local function bury(id, record, reason)
   local last = 'D' .. struct.pack('>dH', now, 0) .. reason
   redis.call('HSET', attempts, id, last)
   redis.call('ZADD', dead, now, id)
-  finish(id, string.byte(record), last)
-  happen('D', id, last)
+  recordEnd(id, string.byte(record), last)
+  recordEvent('D', id, last)
 end
 
--- Due at once, or when it was asked for; what has fallen due is taken before the ready tasks of its lane.
+-- Due at once, or when it was asked for; what has fallen due is taken before the ready tasks of its priority.
 local function release(id, record, head)
   local at = struct.unpack('>d', head)
   if at < 0 then
     at = now - at
   end
   redis.call('HDEL', attempts, id)
-  redis.call('ZADD', scheduled[string.byte(record) % LANES], math.max(at, now), id)
+  redis.call('ZADD', scheduled[string.byte(record) % PRIORITIES], math.max(at, now), id)
   redis.call('HSET', flows, id, string.sub(head, 1, 21) .. '\0')
   if redis.call('HINCRBY', flows, 'w', -1) == 0 then
     redis.call('HDEL', flows, 'w')
   end
-  happen('Y', id, '')
+  recordEvent('Y', id, '')
   released = released + 1
 end
 
@@ -96,9 +96,9 @@ end
 for i = 3, #ARGV, 5 do
   report(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4])
 end
-tellEnded()
-tellEvents()
-if released > 0 or #notes > 0 then
+publishEnds()
+publishEvents()
+if released > 0 or #parentNotices > 0 then
   -- Notes: parents of what is dead now have to be told.
   wake(math.max(1, math.min(released, 4)))
 end

@@ -117,11 +117,11 @@ async function cleanShard(
   let upTo = -Math.ceil(olderThanMs);
   for (;;) {
     const most = Math.min(MAX_BATCH, limit - cleaned);
-    const reply = await shard.call((keys, { believed }) =>
+    const reply = await shard.call((keys, { expectedSettings }) =>
       operatorClean.run(
         shard.redis,
         { ...keys, ended: keys[state] },
-        { believed, state: ENDED[state], most, upTo },
+        { expectedSettings, state: ENDED[state], most, upTo },
       ),
     );
     const [removed, instant, isOver] = reply as [number, number, number];

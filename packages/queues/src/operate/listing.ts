@@ -80,9 +80,9 @@ async function listShard<Tasks extends TaskMap<Tasks>>(
   { state, limit, name = '', hasPayloads }: Wanted,
   { shard: index, section, at, after }: Cursor,
 ): Promise<{ found: Listed<Task<Tasks>>[]; next: Cursor | null }> {
-  const [nextSection, nextAt, nextAfter, ...fields] = (await shard.call((keys, { believed }) =>
+  const [nextSection, nextAt, nextAfter, ...fields] = (await shard.call((keys, { expectedSettings }) =>
     operatorList.runBuffer(shard.redis, keys, {
-      believed,
+      expectedSettings,
       state,
       limit,
       name,

@@ -2,28 +2,28 @@
 -- Removes tasks that have ended, the oldest first, a bounded number of them.
 --
 -- KEYS
---   settings     STRING, see src/shard/settings-text.ts
---   tasks        HASH id -> record
---   attempts     HASH id -> last attempt
---   ended        where ids of that state stand: LIST succeeded, or ZSET dead or cancelled with the instants
---   progress     HASH id -> JSON
---   logs         HASH id -> lines
---   flows        HASH
---   outbox       HASH
+--   settings          STRING, see src/shard/settings-text.ts
+--   tasks             HASH id -> record
+--   attempts          HASH id -> last attempt
+--   ended             where ids of that state stand: LIST succeeded, or ZSET dead or cancelled with the instants
+--   progress          HASH id -> JSON
+--   logs              HASH id -> lines
+--   flows             HASH
+--   outbox            HASH
 -- ARGV
---   believed     the settings that the caller believes to be stored
---   state        S, D or C
---   most         tasks to remove at most, 1 to 500
---   upTo         only those that ended up to this instant, ms; 0 or below: so many ms ago
+--   expectedSettings  the settings that the caller expects
+--   state             S, D or C
+--   most              tasks to remove at most, 1 to 500
+--   upTo              only those that ended up to this instant, ms; 0 or below: so many ms ago
 -- RETURNS
 --   { removed, upTo, isOver }: how many tasks are gone; the instant, for the next call; 1 when there is nothing more to remove
 --   error SETTINGS <stored>: something else is stored; nothing is written
 local settings, tasks, attempts, ended = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local progress, logs, flows, outbox = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local believed, state, most, upTo = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local expectedSettings, state, most, upTo = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local stored = redis.call('GET', settings)
-if stored and stored ~= believed then
+if stored and stored ~= expectedSettings then
   return redis.error_reply('SETTINGS ' .. stored)
 end
 local time = redis.call('TIME')
@@ -31,21 +31,21 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if upTo <= 0 then
   upTo = now + upTo
 end
-local isExtended = true
+local usesOptional = true
 -- Results are read in pieces; a call ends with the piece that makes it more bytes than this.
 local PIECE = 50
 local MOST_BYTES = 4194304
 
--- include flow.forget.part.lua
--- include task.forget.part.lua
--- include task.seal.part.lua
+-- include flow.delete.part.lua
+-- include task.delete.part.lua
+-- include task.compact.part.lua
 
 -- How many of the first ones succeeded up to then.
 local function countOld(ids)
   local bytes = 0
   for from = 1, #ids, PIECE do
     for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids, from, math.min(from + PIECE - 1, #ids)))) do
-      last = last or sealedEnd(ids[from + i - 1])
+      last = last or compactEnd(ids[from + i - 1])
       if last and struct.unpack('>d', last, 2) > upTo then
         return from + i - 2, true
       end
@@ -72,6 +72,6 @@ else
   end
 end
 if #ids > 0 then
-  forget(ids)
+  deleteTasks(ids)
 end
 return { #ids, upTo, isOver and 1 or 0 }

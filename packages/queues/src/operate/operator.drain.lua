@@ -2,46 +2,46 @@
 -- Removes waiting tasks that were enqueued up to an instant, a bounded number of them.
 --
 -- KEYS
---   settings     STRING, see src/shard/settings-text.ts
---   tasks        HASH id -> record
---   attempts     HASH id -> last attempt
---   idle         ZSET channel of a parked worker -> parked until, ms
---   holes        HASH id -> lane of each entry of it that is void
---   grouped      ZSET of waiting tasks with a group
---   groups       HASH group -> waiting, active, rate
---   turns        ZSET group that may run -> lane and turn
---   resting      ZSET group under its rate limit -> until
---   progress     HASH id -> JSON
---   logs         HASH id -> lines
---   watched      ZSET id -> until when somebody waits for its end
---   events       STREAM
---   flows        HASH
---   outbox       HASH
---   lanes...     three for each priority: ready LIST, scheduled ZSET, retrying ZSET
+--   settings          STRING, see src/shard/settings-text.ts
+--   tasks             HASH id -> record
+--   attempts          HASH id -> last attempt
+--   idle              ZSET channel of a parked worker -> parked until, ms
+--   tombstones        HASH id -> priority of each entry of it that is void
+--   grouped           ZSET of waiting tasks with a group
+--   groups            HASH group -> waiting, active, rate
+--   runnableGroups    ZSET group that may run -> priority and turn
+--   limitedGroups     ZSET group under its rate limit -> until
+--   progress          HASH id -> JSON
+--   logs              HASH id -> lines
+--   awaited           ZSET id -> until when somebody waits for its end
+--   events            STREAM
+--   flows             HASH
+--   outbox            HASH
+--   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
 -- ARGV
---   believed     the settings that the caller believes to be stored
---   publish      PUBLISH or SPUBLISH
---   most         how many entries to look at, 1 to 500
---   upTo         ms since the epoch; 0: now
---   isAll        1: also those that wait for their time
+--   expectedSettings  the settings that the caller expects
+--   publish           PUBLISH or SPUBLISH
+--   most              how many entries to look at, 1 to 500
+--   upTo              ms since the epoch; 0: now
+--   isAll             1: also those that wait for their time
 -- RETURNS
 --   { removed, upTo, isOver }: how many tasks are gone; the instant, for the next call; 1 when there is nothing more to remove
 --   error SETTINGS <stored>: something else is stored; nothing is written
-local settings, tasks, attempts, idle, holes, grouped = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local groups, turns, resting, progress, logs = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local watched, events, flows, outbox = KEYS[12], KEYS[13], KEYS[14], KEYS[15]
-local believed, publish, most, upTo, isAll = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == '1'
+local settings, tasks, attempts, idle, tombstones, grouped = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local groups, runnableGroups, limitedGroups, progress, logs = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local awaited, events, flows, outbox = KEYS[12], KEYS[13], KEYS[14], KEYS[15]
+local expectedSettings, publish, most, upTo, isAll = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == '1'
 local ready, scheduled, retrying = {}, {}, {}
-for lane = 16, #KEYS, 3 do
-  local index = (lane - 16) / 3
-  ready[index], scheduled[index], retrying[index] = KEYS[lane], KEYS[lane + 1], KEYS[lane + 2]
+for priority = 16, #KEYS, 3 do
+  local index = (priority - 16) / 3
+  ready[index], scheduled[index], retrying[index] = KEYS[priority], KEYS[priority + 1], KEYS[priority + 2]
 end
 
--- include task.believed.part.lua
+-- include shard.settings.part.lua
 if upTo == 0 then
   upTo = now
 end
-local isExtended = true
+local usesOptional = true
 -- Records are read in pieces; a call ends with the piece that makes it more bytes than this.
 local PIECE = 50
 local MOST_BYTES = 4194304
@@ -51,8 +51,8 @@ local left, bytes, removed, hasMoved = most, 0, 0, false
 -- include task.group.part.lua
 -- include task.events.part.lua
 -- include task.ended.part.lua
--- include flow.forget.part.lua
--- include task.forget.part.lua
+-- include flow.delete.part.lua
+-- include task.delete.part.lua
 -- include task.leave.part.lua
 
 local function isOver()
@@ -64,13 +64,13 @@ local function removeAll(ids, records)
   local gone = {}
   for i, id in ipairs(ids) do
     if records[i] then
-      finish(id, string.byte(records[i]), '')
-      happen('X', id, '')
+      recordEnd(id, string.byte(records[i]), '')
+      recordEvent('X', id, '')
       gone[#gone + 1] = id
     end
   end
   if #gone > 0 then
-    forget(gone)
+    deleteTasks(gone)
     removed = removed + #gone
   end
 end
@@ -116,27 +116,27 @@ local function drainSet(key, latest, isRetrying)
   end
 end
 
--- Whether the first entry of an id in the list of a lane is void; then it is so no longer.
-local hasHoles = redis.call('EXISTS', holes) == 1
-local function fillHole(id, char)
-  local void = hasHoles and redis.call('HGET', holes, id)
+-- Whether the first entry of an id in the list of a priority is void; then it is so no longer.
+local hasTombstones = redis.call('EXISTS', tombstones) == 1
+local function removeTombstone(id, char)
+  local void = hasTombstones and redis.call('HGET', tombstones, id)
   local at = void and string.find(void, char, 1, true)
   if not at then
     return false
   end
   if #void == 1 then
-    redis.call('HDEL', holes, id)
+    redis.call('HDEL', tombstones, id)
   else
-    redis.call('HSET', holes, id, string.sub(void, 1, at - 1) .. string.sub(void, at + 1))
+    redis.call('HSET', tombstones, id, string.sub(void, 1, at - 1) .. string.sub(void, at + 1))
   end
-  if redis.call('HINCRBY', holes, char, -1) == 0 then
-    redis.call('HDEL', holes, char)
+  if redis.call('HINCRBY', tombstones, char, -1) == 0 then
+    redis.call('HDEL', tombstones, char)
   end
   return true
 end
 
-local function drainList(key, lane)
-  local char = string.char(48 + lane)
+local function drainList(key, priority)
+  local char = string.char(48 + priority)
   while not isOver() do
     local ids = redis.call('LRANGE', key, 0, math.min(PIECE, left) - 1)
     if #ids == 0 then
@@ -144,7 +144,7 @@ local function drainList(key, lane)
     end
     local goneIds, goneRecords, count = {}, {}, 0
     for i, record in ipairs(recordsOf(ids)) do
-      if fillHole(ids[i], char) then
+      if removeTombstone(ids[i], char) then
         count = i
       elseif isOld(record) then
         count = i
@@ -183,7 +183,7 @@ local function drainGroups()
       else
         oldIds[#oldIds + 1], oldRecords[#oldRecords + 1] = ids[i], record
         if record then
-          quitGroup(groupOf(record), string.byte(record) % LANES, ids[i], lasts[i])
+          quitGroup(groupOf(record), string.byte(record) % PRIORITIES, ids[i], lasts[i])
         else
           redis.call('ZREM', grouped, entries[i])
         end
@@ -196,16 +196,16 @@ local function drainGroups()
   end
 end
 
-for lane = 0, #ready do
-  drainSet(scheduled[lane], isAll and 'inf' or now, false)
-  drainSet(retrying[lane], isAll and 'inf' or now, true)
-  drainList(ready[lane], lane)
+for priority = 0, #ready do
+  drainSet(scheduled[priority], isAll and 'inf' or now, false)
+  drainSet(retrying[priority], isAll and 'inf' or now, true)
+  drainList(ready[priority], priority)
 end
 drainGroups()
 placeGroups()
-tellEnded()
-tellEvents()
-if hasFreed or #notes > 0 then
+publishEnds()
+publishEvents()
+if hasFreed or #parentNotices > 0 then
   wake(1)
 end
 -- What is left may have come later, all of it.

@@ -3,42 +3,42 @@
 -- though there are more; the place to go on from is told.
 --
 -- KEYS
---   settings     STRING, see src/shard/settings-text.ts
---   tasks        HASH id -> record
---   attempts     HASH id -> last attempt
---   progress     HASH id -> JSON
---   active       ZSET id -> end of the lease, ms
---   succeeded    LIST ids, oldest first
---   dead         ZSET id -> instant of death, ms
---   holes        HASH id -> lane of each entry of it that is void
---   cancelled    ZSET id -> instant of cancellation, ms
---   grouped      ZSET of waiting tasks with a group
---   flows        HASH
---   lanes...     three for each priority: ready LIST, scheduled ZSET, retrying ZSET
+--   settings          STRING, see src/shard/settings-text.ts
+--   tasks             HASH id -> record
+--   attempts          HASH id -> last attempt
+--   progress          HASH id -> JSON
+--   active            ZSET id -> end of the lease, ms
+--   succeeded         LIST ids, oldest first
+--   dead              ZSET id -> instant of death, ms
+--   tombstones        HASH id -> priority of each entry of it that is void
+--   cancelled         ZSET id -> instant of cancellation, ms
+--   grouped           ZSET of waiting tasks with a group
+--   flows             HASH
+--   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
 -- ARGV
---   believed     the settings that the caller believes to be stored
---   state        scheduled, ready, active, retrying, succeeded, dead, cancelled or waiting
---   limit        tasks, 1 to 1,000
---   name         only tasks with this name; '' for all
---   hasPayloads  0: records end before the payload, and results are left out
---   section      where to go on, as the last call has told; 0, '' and '' to begin: which part of the state
---   at           instant, position or cursor in it
---   after        the id, or entry, after which to go on
+--   expectedSettings  the settings that the caller expects
+--   state             scheduled, ready, active, retrying, succeeded, dead, cancelled or waiting
+--   limit             tasks, 1 to 1,000
+--   name              only tasks with this name; '' for all
+--   hasPayloads       0: records end before the payload, and results are left out
+--   section           where to go on, as the last call has told; 0, '' and '' to begin: which part of the state
+--   at                instant, position or cursor in it
+--   after             the id, or entry, after which to go on
 -- RETURNS
 --   { section, at, after, id, record, last attempt, instant, progress, … }: where to go on, section -1 when there is
 --   nothing more; then five for each task, '' for what it doesn't have; the instant is the end of the lease of an active
 --   task and the due instant of a scheduled or retrying one
 --   error SETTINGS <stored>: something else is stored
 local settings, tasks, attempts, progress, active, succeeded = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local dead, holes, cancelled, grouped, flows = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local believed, state, limit, name, hasPayloads = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5] == '1'
+local dead, tombstones, cancelled, grouped, flows = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local expectedSettings, state, limit, name, hasPayloads = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5] == '1'
 local section, at, after = tonumber(ARGV[6]), ARGV[7], ARGV[8]
 local ready, scheduled, retrying = {}, {}, {}
-for lane = 12, #KEYS, 3 do
-  local index = (lane - 12) / 3
-  ready[index], scheduled[index], retrying[index] = KEYS[lane], KEYS[lane + 1], KEYS[lane + 2]
+for priority = 12, #KEYS, 3 do
+  local index = (priority - 12) / 3
+  ready[index], scheduled[index], retrying[index] = KEYS[priority], KEYS[priority + 1], KEYS[priority + 2]
 end
-local GROUPED, REMEMBERED, LANES = 16, 128, 16
+local GROUPED, DEDUPLICATED, PRIORITIES = 16, 128, 16
 -- Entries are looked at in pieces; a call ends with the piece that brings it to so many of them, or bytes.
 local PIECE = 50
 local MOST_SEEN = 1000
@@ -47,7 +47,7 @@ local MOST_BYTES = 4194304
 local REACH = 5000
 
 local stored = redis.call('GET', settings)
-if stored and stored ~= believed then
+if stored and stored ~= expectedSettings then
   return redis.error_reply('SETTINGS ' .. stored)
 end
 local time = redis.call('TIME')
@@ -55,7 +55,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local reply = { -1, '', '' }
 local found, seen, bytes = 0, 0, 0
 
--- include task.seal.part.lua
+-- include task.compact.part.lua
 
 local function isFull()
   return found >= limit or seen >= MOST_SEEN or bytes >= MOST_BYTES
@@ -76,7 +76,7 @@ local function nameOf(record)
   if math.floor(flags / GROUPED) % 2 == 1 then
     from = from + 2 + struct.unpack('>H', record, from)
   end
-  if flags >= REMEMBERED then
+  if flags >= DEDUPLICATED then
     from = from + 8
   end
   local own, extras = struct.unpack('>Hc0', record, from)
@@ -91,7 +91,7 @@ local function show(ids, instants, isThere)
   local told = redis.call('HMGET', progress, unpack(ids))
   for i, record in ipairs(records) do
     local last
-    record, last = unseal(record, lasts[i])
+    record, last = expandRecord(record, lasts[i])
     last = last or ''
     if record then
       bytes = bytes + #record + #last
@@ -187,8 +187,8 @@ end
 
 -- A list, oldest first. It loses its first entries while it is looked at, so the entry at which the last call ended stands
 -- further to the front now, if it still is there; if not, those before it are gone as well, as a rule.
-local function listReady(lane)
-  local key, char = ready[lane], string.char(48 + lane)
+local function listReady(priority)
+  local key, char = ready[priority], string.char(48 + priority)
   local index = tonumber(at) or 0
   if index > 0 and redis.call('LINDEX', key, index - 1) ~= after then
     local from, place = math.max(0, index - 1 - REACH), 0
@@ -200,14 +200,14 @@ local function listReady(lane)
     end
     index = place
   end
-  local hasHoles = redis.call('EXISTS', holes) == 1
-  -- An id with a hole may be somewhere else by now. (A task that was removed and came again to this lane is shown where
-  -- its hole is, too.)
+  local hasTombstones = redis.call('EXISTS', tombstones) == 1
+  -- An id with a tombstone may be somewhere else by now. (A task that was removed and came again to this priority is shown where
+  -- its tombstone is, too.)
   local function isThere(id, record, last)
-    if not hasHoles or not string.find(redis.call('HGET', holes, id) or '', char, 1, true) then
+    if not hasTombstones or not string.find(redis.call('HGET', tombstones, id) or '', char, 1, true) then
       return true
     end
-    return last == '' and string.byte(record) % LANES == lane and not redis.call('ZSCORE', scheduled[lane], id)
+    return last == '' and string.byte(record) % PRIORITIES == priority and not redis.call('ZSCORE', scheduled[priority], id)
   end
   while true do
     local ids = redis.call('LRANGE', key, index, index + pieceSize() - 1)
@@ -245,7 +245,7 @@ end
 -- The instant at which the task at a place of the list of those that succeeded did so; nil for one without.
 local function succeededAt(index)
   local id = redis.call('LINDEX', succeeded, index)
-  local last = id and (redis.call('HGET', attempts, id) or sealedEnd(id))
+  local last = id and (redis.call('HGET', attempts, id) or compactEnd(id))
   return last and #last >= 9 and struct.unpack('>d', last, 2) or nil
 end
 
@@ -326,21 +326,21 @@ local function inSections(count, list)
   end
 end
 
-local lanes = #ready + 1
+local priorities = #ready + 1
 if state == 'scheduled' or state == 'retrying' then
-  inSections(lanes, function(lane)
-    local key = state == 'scheduled' and scheduled[lane] or retrying[lane]
+  inSections(priorities, function(priority)
+    local key = state == 'scheduled' and scheduled[priority] or retrying[priority]
     listSet(key, redis.call('ZCOUNT', key, '-inf', now), redis.call('ZCARD', key), true)
   end)
 elseif state == 'ready' then
-  inSections(3 * lanes + 1, function(part)
-    local lane, kind = math.floor(part / 3), part % 3
-    if lane == lanes then
+  inSections(3 * priorities + 1, function(part)
+    local priority, kind = math.floor(part / 3), part % 3
+    if priority == priorities then
       listGroups()
     elseif kind == 2 then
-      listReady(lane)
+      listReady(priority)
     else
-      local key = kind == 0 and scheduled[lane] or retrying[lane]
+      local key = kind == 0 and scheduled[priority] or retrying[priority]
       listSet(key, 0, redis.call('ZCOUNT', key, '-inf', now), false)
     end
   end)

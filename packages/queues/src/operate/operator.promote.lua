@@ -2,27 +2,27 @@
 -- Makes tasks due now that wait for their time: scheduled ones, and those that are going to be tried again.
 --
 -- KEYS
---   settings     STRING, see src/shard/settings-text.ts
---   tasks        HASH id -> record
---   idle         ZSET channel of a parked worker -> parked until, ms
---   events       STREAM
---   lanes...     three for each priority: ready LIST, scheduled ZSET, retrying ZSET
+--   settings          STRING, see src/shard/settings-text.ts
+--   tasks             HASH id -> record
+--   idle              ZSET channel of a parked worker -> parked until, ms
+--   events            STREAM
+--   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
 -- ARGV
---   believed     the settings that the caller believes to be stored
---   publish      PUBLISH or SPUBLISH
---   ids...       100 at most
+--   expectedSettings  the settings that the caller expects
+--   publish           PUBLISH or SPUBLISH
+--   ids...            100 at most
 -- RETURNS
 --   a string with one character a task: 1 is due now, 0 does not wait for its time, - unknown
 --   error SETTINGS <stored>: something else is stored; nothing is written
 local settings, tasks, idle, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local believed, publish = ARGV[1], ARGV[2]
+local expectedSettings, publish = ARGV[1], ARGV[2]
 local delayed = {}
-for lane = 5, #KEYS, 3 do
-  delayed[#delayed + 1] = KEYS[lane + 1]
-  delayed[#delayed + 1] = KEYS[lane + 2]
+for priority = 5, #KEYS, 3 do
+  delayed[#delayed + 1] = KEYS[priority + 1]
+  delayed[#delayed + 1] = KEYS[priority + 2]
 end
 
--- include task.believed.part.lua
+-- include shard.settings.part.lua
 
 -- include task.wake.part.lua
 -- include task.events.part.lua
@@ -39,13 +39,13 @@ for i = 3, #ARGV do
   end
   if isPromoted then
     isAny = true
-    happen('Y', id, '')
+    recordEvent('Y', id, '')
     replies[#replies + 1] = '1'
   else
     replies[#replies + 1] = redis.call('HEXISTS', tasks, id) == 1 and '0' or '-'
   end
 end
-tellEvents()
+publishEvents()
 if isAny then
   wake(1)
 end

@@ -3,30 +3,30 @@
 -- tried again later, whose attempts stay counted.
 --
 -- KEYS
---   settings     STRING, see src/shard/settings-text.ts
---   tasks        HASH id -> record; f64 enqueued at is set anew
---   attempts     HASH id -> last attempt; becomes R, f64 instant, u16 0, why it died
---   dead         ZSET id -> instant of death, ms
---   idle         ZSET channel of a parked worker -> parked until, ms
---   cancelled    ZSET id -> instant of cancellation, ms
---   events       STREAM
---   lanes...     three for each priority: ready LIST, scheduled ZSET, retrying ZSET
+--   settings          STRING, see src/shard/settings-text.ts
+--   tasks             HASH id -> record; f64 enqueued at is set anew
+--   attempts          HASH id -> last attempt; becomes R, f64 instant, u16 0, why it died
+--   dead              ZSET id -> instant of death, ms
+--   idle              ZSET channel of a parked worker -> parked until, ms
+--   cancelled         ZSET id -> instant of cancellation, ms
+--   events            STREAM
+--   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
 -- ARGV
---   believed     the settings that the caller believes to be stored
---   publish      PUBLISH or SPUBLISH
---   entries...   two for each, 500 at most: id; the state in which it is to be retried, D or C, or * for any
+--   expectedSettings  the settings that the caller expects
+--   publish           PUBLISH or SPUBLISH
+--   entries...        two for each, 500 at most: id; the state in which it is to be retried, D or C, or * for any
 -- RETURNS
 --   a string with one character a task: 1 is due now, 0 is in another state, - unknown
 --   error SETTINGS <stored>: something else is stored; nothing is written
 local settings, tasks, attempts, dead, idle, cancelled, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local believed, publish = ARGV[1], ARGV[2]
-local LANES = 16
+local expectedSettings, publish = ARGV[1], ARGV[2]
+local PRIORITIES = 16
 local retrying = {}
-for lane = 8, #KEYS, 3 do
-  retrying[(lane - 8) / 3] = KEYS[lane + 2]
+for priority = 8, #KEYS, 3 do
+  retrying[(priority - 8) / 3] = KEYS[priority + 2]
 end
 
--- include task.believed.part.lua
+-- include shard.settings.part.lua
 local ended = { D = dead, C = cancelled }
 
 -- include task.wake.part.lua
@@ -44,12 +44,12 @@ for i = 3, #ARGV, 2 do
       redis.call('ZREM', ended[state], id)
       redis.call('HSET', tasks, id, string.sub(record, 1, 3) .. struct.pack('>d', now) .. string.sub(record, 12))
       redis.call('HSET', attempts, id, 'R' .. struct.pack('>dH', now, 0) .. (state == 'D' and string.sub(last, 12) or ''))
-      redis.call('ZADD', retrying[string.byte(record) % LANES], now, id)
+      redis.call('ZADD', retrying[string.byte(record) % PRIORITIES], now, id)
       reply = '1'
     end
   elseif (state == 'R' or state == 'H') and only == '*' then
     local record = redis.call('HGET', tasks, id)
-    local key = record and retrying[string.byte(record) % LANES]
+    local key = record and retrying[string.byte(record) % PRIORITIES]
     local at = key and redis.call('ZSCORE', key, id)
     if at and tonumber(at) > now then
       redis.call('ZADD', key, now, id)
@@ -61,11 +61,11 @@ for i = 3, #ARGV, 2 do
   end
   if reply == '1' then
     isAny = true
-    happen('Y', id, '')
+    recordEvent('Y', id, '')
   end
   replies[#replies + 1] = reply
 end
-tellEvents()
+publishEvents()
 if isAny then
   wake(1)
 end

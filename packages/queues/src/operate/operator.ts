@@ -1,8 +1,8 @@
 /**
  * What an operator, or a producer, does to single tasks by their ids. Calls of one tick and shard share a script call.
  *
- * A task that is cancelled or removed in the middle of the list of its lane stays there as an entry, since taking it out
- * would be O(n): it is a hole, which the hash `holes` remembers and workers skip (see task.leave.part.lua). Counts take
+ * A task that is cancelled or removed in the middle of the list of its priority stays there as an entry, since taking it out
+ * would be O(n): it is a tombstone, which the hash `tombstones` remembers and workers skip (see task.leave.part.lua). Counts take
  * them into account, and an id that is used again while its hole is still there is another entry.
  * Rejected: an entry that is recognised as void because its record is gone or says so, which fails for an id that is used
  * again; and a sorted set in place of the list, which costs every task 100 bytes.
@@ -94,7 +94,7 @@ export class Operator {
   }
 
   async #sendCancels(shard: Shard, batch: readonly Cancel[]): Promise<string[]> {
-    await shard.extend();
+    await shard.enableOptional();
     const entries = batch.flatMap<CommandArgument>(({ storedId, reason }) => [storedId, reason]);
     const reply = await shard.call((keys, common) =>
       operatorCancel.run(shard.redis, keys, { ...common, keepCancelled: this.#keepCancelled, entries }),
@@ -103,7 +103,7 @@ export class Operator {
   }
 
   async #sendRemovals(shard: Shard, ids: readonly Buffer[]): Promise<string[]> {
-    await shard.extend();
+    await shard.enableOptional();
     const reply = await shard.call((keys, common) =>
       operatorRemove.run(shard.redis, keys, { ...common, ids }),
     );

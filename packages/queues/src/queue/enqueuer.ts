@@ -51,7 +51,7 @@ export interface Enqueue {
   readonly priority: string | undefined;
   readonly group: string | undefined;
   /** Scripts need the keys of what lies beyond the core. */
-  readonly isExtended: boolean;
+  readonly usesOptional: boolean;
   readonly record: Writable;
   /** When a delay began (`performance.now()`); undefined where there is none. */
   readonly madeAt?: number | undefined;
@@ -99,7 +99,7 @@ export class Enqueuer {
   /** Shards in which no worker was parked when a task came last; none is handed over there. */
   readonly #busy = new Set<Shard>();
   /** Shards whose scripts are given the keys of what lies beyond the core. */
-  readonly #extended = new Set<Shard>();
+  readonly #optional = new Set<Shard>();
 
   constructor(redis: RedisClient, queue: string, shards: Shards, maxPayloadBytes: number, schemas?: Schemas) {
     this.#redis = redis;
@@ -136,10 +136,10 @@ export class Enqueuer {
       this.#maxPayloadBytes,
     );
     const storedId = id === undefined ? undefined : encodeTaskId(id);
-    const isExtended = group !== undefined || dedupMs !== undefined || flags > 0;
+    const usesOptional = group !== undefined || dedupMs !== undefined || flags > 0;
     const checking = this.#schemas?.check(name, record.payload);
     const madeAt = when < 0 ? performance.now() : undefined;
-    return { id, storedId, priority, group, isExtended, record, madeAt, checking, whole: undefined };
+    return { id, storedId, priority, group, usesOptional, record, madeAt, checking, whole: undefined };
   }
 
   /** The number of shards and the priorities are known; otherwise `open` first. */
@@ -157,7 +157,7 @@ export class Enqueuer {
 
   /** Throws RangeError for a priority that the queue doesn't have. */
   check({ priority }: Enqueue): void {
-    this.#shards.first.settings.laneOf(priority);
+    this.#shards.first.settings.priorityIndex(priority);
   }
 
   /** Resolves when Redis has accepted the task. `open` has to be over. Throws as `check` does. */
@@ -172,8 +172,8 @@ export class Enqueuer {
     if (!shards) return this.#shards.open().then(() => this.submit(request));
     const shard = this.#place(request, shards);
     // A promise more for each task would cost more than the script does.
-    return request.isExtended && !this.#extended.has(shard)
-      ? this.#extend(shard).then(() => this.#enqueues.submit(shard, request))
+    return request.usesOptional && !this.#optional.has(shard)
+      ? this.#enableOptional(shard).then(() => this.#enqueues.submit(shard, request))
       : this.#enqueues.submit(shard, request);
   }
 
@@ -195,7 +195,7 @@ export class Enqueuer {
       const part = parts.get(shard);
       if (part) part.push(index);
       else parts.set(shard, [index]);
-      if (request.isExtended && !this.#extended.has(shard)) await this.#extend(shard);
+      if (request.usesOptional && !this.#optional.has(shard)) await this.#enableOptional(shard);
     }
     const enqueued = Array.from<Enqueued>({ length: requests.length });
     const errors = new Map<number, unknown>();
@@ -218,9 +218,9 @@ export class Enqueuer {
     throw tellStored(error, enqueued);
   }
 
-  async #extend(shard: Shard): Promise<void> {
-    await shard.extend();
-    this.#extended.add(shard);
+  async #enableOptional(shard: Shard): Promise<void> {
+    await shard.enableOptional();
+    this.#optional.add(shard);
   }
 
   /** The shard of a task. */
@@ -239,12 +239,12 @@ export class Enqueuer {
     let entries!: Entries;
     let sentAt = 0;
     let isElsewhere = false;
-    const isExtended = batch.some((request) => request.isExtended);
+    const usesOptional = batch.some((request) => request.usesOptional);
     const reply = await settings.run(async () => {
       isElsewhere = settings.values.shards !== shards;
       if (isElsewhere) return null;
       // It was so before, but what is stored may be lost, by a failover say, and stored anew by somebody else.
-      if (isExtended && !settings.values.isUsed) await shard.extend();
+      if (usesOptional && !settings.values.hasOptional) await shard.enableOptional();
       sentAt = performance.now();
       entries = new Entries(batch, shard, clock, sentAt, !this.#busy.has(shard));
       if (entries.count === 0) return null;
@@ -258,7 +258,7 @@ export class Enqueuer {
           timekeeper: keys.of.timekeeper,
           places: entries.places,
         },
-        { believed: settings.text, publish: shard.publish, ...entries.operands },
+        { expectedSettings: settings.text, publish: shard.publish, ...entries.operands },
       );
     });
     if (isElsewhere) {

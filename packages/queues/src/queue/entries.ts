@@ -4,7 +4,7 @@
  */
 import type { Shard } from '../shard/shard.js';
 import { writeTaskId } from '../task/new-task-id.js';
-import { setEnqueuedAt, setLane, whenOf } from '../task/record.js';
+import { setEnqueuedAt, setPriority, whenOf } from '../task/record.js';
 import type { Enqueue, Whole } from './enqueuer.js';
 import type { ServerClock } from './server-clock.js';
 
@@ -15,12 +15,12 @@ const NO_DELAYS = Buffer.alloc(0);
 const RUN_BYTES = 4;
 /** In the first place of a run: ids of it were given. */
 const HAS_GIVEN = 0x8000;
-const FIRST_LANE = '0'.charCodeAt(0);
+const FIRST_PRIORITY = '0'.charCodeAt(0);
 /** A record that travels along with the message that wakes a worker: subscriptions are no place for big ones. */
 const MAX_HANDED_BYTES = 4096;
 
 export interface EntryOperands {
-  readonly lanes: string;
+  readonly priorities: string;
   readonly stamp: number;
   readonly delays: Buffer;
   readonly count: number;
@@ -44,7 +44,7 @@ export class Entries {
   /** Tasks that cannot be sent. */
   readonly refused = new Map<Enqueue, Error>();
   readonly operands: EntryOperands;
-  /** The keys of the lanes that occur, and those of what lies beyond the core, or of what a task that is handed over needs. */
+  /** The keys of the priorities that occur, and those of what lies beyond the core, or of what a task that is handed over needs. */
   readonly places: readonly string[];
 
   /**
@@ -72,12 +72,12 @@ export class Entries {
     const entries = Buffer.allocUnsafe(bytes);
     const runs: Run[] = [];
     let run: Run | undefined;
-    const lanes: number[] = [];
+    const priorities: number[] = [];
     const delays: Buffer[] = [];
     let at = 0;
     let count = 0;
     let lastPriority: string | undefined;
-    let lane = -1;
+    let priorityIndex = -1;
     for (const request of batch) {
       const { storedId, priority, record } = request;
       if (this.refused.size > 0 && this.refused.has(request)) continue;
@@ -92,9 +92,9 @@ export class Entries {
         };
         if (run) runs.push(run);
       }
-      if (lane < 0 || priority !== lastPriority) {
+      if (priorityIndex < 0 || priority !== lastPriority) {
         try {
-          lane = settings.laneOf(priority);
+          priorityIndex = settings.priorityIndex(priority);
         } catch (error) {
           // Others have come to be stored since it was checked.
           this.refused.set(request, error as Error);
@@ -109,7 +109,7 @@ export class Entries {
           continue;
         }
         lastPriority = priority;
-        if (!lanes.includes(lane)) lanes.push(lane);
+        if (!priorities.includes(priorityIndex)) priorities.push(priorityIndex);
       }
       count += 1;
       if (run) {
@@ -126,7 +126,7 @@ export class Entries {
       record.copy(entries, at + 4);
       const when = whenOf(entries, at + 4);
       if (when !== 0) delays.push(encodeDelay(count, when, sentAt - (request.madeAt ?? sentAt)));
-      setLane(entries, lane, at + 4);
+      setPriority(entries, priorityIndex, at + 4);
       setEnqueuedAt(entries, stamp, at + 4);
       at += 4 + length;
     }
@@ -139,16 +139,16 @@ export class Entries {
       at += RUN_BYTES;
     }
     this.count = count;
-    const laneKeys = settings.laneKeys;
-    const places = lanes.flatMap((one) => [laneKeys[3 * one]!, laneKeys[3 * one + 1]!]);
+    const priorityKeys = settings.priorityKeys;
+    const places = priorities.flatMap((one) => [priorityKeys[3 * one]!, priorityKeys[3 * one + 1]!]);
     const isHandable = mayHand && count === 1 && delays.length === 0 && end <= MAX_HANDED_BYTES;
-    if (!isHandable || settings.extendedKeys.length > 0) this.places = [...places, ...settings.extendedKeys];
+    if (!isHandable || settings.optionalKeys.length > 0) this.places = [...places, ...settings.optionalKeys];
     else {
-      const above = laneKeys.slice(0, 3 * lanes[0]!);
-      this.places = [...places, keys.of.active, laneKeys[3 * lanes[0]! + 2]!, ...above];
+      const above = priorityKeys.slice(0, 3 * priorities[0]!);
+      this.places = [...places, keys.of.active, priorityKeys[3 * priorities[0]! + 2]!, ...above];
     }
     this.operands = {
-      lanes: String.fromCharCode(...lanes.map((one) => FIRST_LANE + one)),
+      priorities: String.fromCharCode(...priorities.map((one) => FIRST_PRIORITY + one)),
       stamp,
       delays: delays.length === 0 ? NO_DELAYS : Buffer.concat([encodeInstant(clock.latest()), ...delays]),
       count,

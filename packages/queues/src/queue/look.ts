@@ -22,8 +22,8 @@ export async function lookUp<Tasks>(shard: Shard, id: string, storedId: Buffer):
   const reply = await settings.run(() =>
     queueGet.runBuffer(
       redis,
-      { ...keys.of, lanes: settings.laneKeys },
-      { believed: settings.text, id: storedId },
+      { ...keys.of, priorityKeys: settings.priorityKeys },
+      { expectedSettings: settings.text, id: storedId },
     ),
   );
   if (reply === null) return null;
@@ -43,7 +43,7 @@ export async function lookUp<Tasks>(shard: Shard, id: string, storedId: Buffer):
 export async function countAll(shards: readonly Shard[]): Promise<Counts> {
   const replies = await Promise.all(
     shards.map((shard) =>
-      shard.call((keys, { believed }) => queueCounts.run(shard.redis, keys, { believed })),
+      shard.call((keys, { expectedSettings }) => queueCounts.run(shard.redis, keys, { expectedSettings })),
     ),
   );
   const sums = STATES.map((state, index) => {

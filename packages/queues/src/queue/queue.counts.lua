@@ -2,40 +2,40 @@
 -- How many tasks are in each state. A delayed or retrying task that has fallen due counts as ready.
 --
 -- KEYS
---   settings     STRING, see src/shard/settings-text.ts
---   active       ZSET id -> end of the lease, ms
---   succeeded    LIST ids
---   dead         ZSET id -> instant of death, ms
---   cancelled    ZSET id -> instant of cancellation, ms
---   holes        HASH id -> lane of each entry of it that is void; a lane -> how many it has
---   grouped      ZSET of waiting tasks with a group
---   flows        HASH; in field w how many parents wait for their children
---   lanes...     three for each priority: ready LIST, scheduled ZSET, retrying ZSET
+--   settings          STRING, see src/shard/settings-text.ts
+--   active            ZSET id -> end of the lease, ms
+--   succeeded         LIST ids
+--   dead              ZSET id -> instant of death, ms
+--   cancelled         ZSET id -> instant of cancellation, ms
+--   tombstones        HASH id -> priority of each entry of it that is void; a priority -> how many it has
+--   grouped           ZSET of waiting tasks with a group
+--   flows             HASH; in field w how many parents wait for their children
+--   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
 -- ARGV
---   believed     the settings that the caller believes to be stored
+--   expectedSettings  the settings that the caller expects
 -- RETURNS
 --   { scheduled, ready, active, retrying, succeeded, dead, cancelled, waiting }
 --   error SETTINGS <stored>: something else is stored
 local settings, active, succeeded, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local cancelled, holes, grouped, flows = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local believed = ARGV[1]
+local cancelled, tombstones, grouped, flows = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local expectedSettings = ARGV[1]
 
 local stored = redis.call('GET', settings)
-if stored and stored ~= believed then
+if stored and stored ~= expectedSettings then
   return redis.error_reply('SETTINGS ' .. stored)
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local hasHoles = redis.call('EXISTS', holes) == 1
+local hasTombstones = redis.call('EXISTS', tombstones) == 1
 local scheduled, ready, retrying = 0, redis.call('ZCARD', grouped), 0
-for lane = 9, #KEYS, 3 do
-  local dueScheduled = redis.call('ZCOUNT', KEYS[lane + 1], '-inf', now)
-  local dueRetrying = redis.call('ZCOUNT', KEYS[lane + 2], '-inf', now)
-  ready = ready + redis.call('LLEN', KEYS[lane]) + dueScheduled + dueRetrying
-  scheduled = scheduled + redis.call('ZCARD', KEYS[lane + 1]) - dueScheduled
-  retrying = retrying + redis.call('ZCARD', KEYS[lane + 2]) - dueRetrying
-  if hasHoles then
-    ready = ready - tonumber(redis.call('HGET', holes, string.char(48 + (lane - 9) / 3)) or 0)
+for priority = 9, #KEYS, 3 do
+  local dueScheduled = redis.call('ZCOUNT', KEYS[priority + 1], '-inf', now)
+  local dueRetrying = redis.call('ZCOUNT', KEYS[priority + 2], '-inf', now)
+  ready = ready + redis.call('LLEN', KEYS[priority]) + dueScheduled + dueRetrying
+  scheduled = scheduled + redis.call('ZCARD', KEYS[priority + 1]) - dueScheduled
+  retrying = retrying + redis.call('ZCARD', KEYS[priority + 2]) - dueRetrying
+  if hasTombstones then
+    ready = ready - tonumber(redis.call('HGET', tombstones, string.char(48 + (priority - 9) / 3)) or 0)
   end
 end
 return {

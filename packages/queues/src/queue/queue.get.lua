@@ -2,34 +2,34 @@
 -- One task, and the state that follows from where its id stands.
 --
 -- KEYS
---   settings     STRING, see src/shard/settings-text.ts
---   tasks        HASH id -> record
---   attempts     HASH id -> last attempt
---   active       ZSET id -> end of the lease, ms
---   progress     HASH id -> JSON
---   logs         HASH id -> lines
---   lanes...     three for each priority: ready LIST, scheduled ZSET, retrying ZSET
+--   settings          STRING, see src/shard/settings-text.ts
+--   tasks             HASH id -> record
+--   attempts          HASH id -> last attempt
+--   active            ZSET id -> end of the lease, ms
+--   progress          HASH id -> JSON
+--   logs              HASH id -> lines
+--   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
 -- ARGV
---   believed     the settings that the caller believes to be stored
---   id           as stored
+--   expectedSettings  the settings that the caller expects
+--   id                as stored
 -- RETURNS
 --   nil: unknown; or { record, state, instant, last attempt, progress, logs }, "" for what it doesn't have; the instant is
 --   the end of the lease of an active task and the due instant of a scheduled or retrying one, ms
 --   error SETTINGS <stored>: something else is stored
 local settings, tasks, attempts, active, progress, logs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local believed, id = ARGV[1], ARGV[2]
-local FIRST_LANE = 7
-local LANES = 16
+local expectedSettings, id = ARGV[1], ARGV[2]
+local FIRST_PRIORITY = 7
+local PRIORITIES = 16
 local STATES = { A = 'active', S = 'succeeded', D = 'dead', C = 'cancelled', W = 'waiting', Q = 'ready' }
 
 local stored = redis.call('GET', settings)
-if stored and stored ~= believed then
+if stored and stored ~= expectedSettings then
   return redis.error_reply('SETTINGS ' .. stored)
 end
 
--- include task.seal.part.lua
+-- include task.compact.part.lua
 
-local record, last = unseal(redis.call('HGET', tasks, id), redis.call('HGET', attempts, id))
+local record, last = expandRecord(redis.call('HGET', tasks, id), redis.call('HGET', attempts, id))
 if not record then
   return nil
 end
@@ -44,12 +44,12 @@ if state then
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local lane = FIRST_LANE + 3 * (string.byte(record) % LANES)
-local retryAt = redis.call('ZSCORE', KEYS[lane + 2], id)
+local priority = FIRST_PRIORITY + 3 * (string.byte(record) % PRIORITIES)
+local retryAt = redis.call('ZSCORE', KEYS[priority + 2], id)
 if retryAt and tonumber(retryAt) > now then
   return { record, 'retrying', retryAt, last or '', told, lines }
 end
-local runAt = redis.call('ZSCORE', KEYS[lane + 1], id)
+local runAt = redis.call('ZSCORE', KEYS[priority + 1], id)
 if runAt and tonumber(runAt) > now then
   return { record, 'scheduled', runAt, last or '', told, lines }
 end

@@ -1,5 +1,5 @@
--- Hands the one task of a call to a parked worker, where nothing goes before it: then it is active, and `isTold` is true.
--- Expects: everything of the prologue of queue.enqueue.lua, places, isTold; task.wake.part.lua before it.
+-- Hands the one task of a call to a parked worker, where nothing goes before it: then it is active, and `isNotified` is true.
+-- Expects: everything of the prologue of queue.enqueue.lua, places, isNotified; task.wake.part.lua before it.
 local ready, scheduled, active, retrying = unpack(places)
 local lists, delayed = { ready, unpack(places, 5) }, { scheduled, retrying }
 local isFirst = redis.call('EXISTS', scheduled, retrying, unpack(lists)) == 0
@@ -18,8 +18,8 @@ end
 if isFirst then
   local id, record = fields[1], fields[2]
   local nowUs = time[1] * 1000000 + time[2]
-  isTold = wake(1, 'w:' .. struct.pack('>dIHc0', nowUs, CLAIM_MS, #id, id) .. record)
-  if isTold then
+  isNotified = wake(1, 'w:' .. struct.pack('>dIHc0', nowUs, CLAIM_MS, #id, id) .. record)
+  if isNotified then
     local mark = struct.pack('>c1IH', 'A', nowUs % 4294967296, 0) .. string.sub(record, 1, 3)
     redis.call('HSET', attempts, id, mark)
     redis.call('ZADD', active, string.format('%.0f', now + CLAIM_MS), id)

@@ -1,25 +1,25 @@
--- Stores tasks of which some may be stored or remembered already, have to wait, or lie in several lanes or in groups.
--- Expects: everything of the prologue of queue.enqueue.lua, laneKeys, beyond, runsAt; task.essence.part.lua, task.seal.part.lua
+-- Stores tasks of which some may be stored or remembered already, have to wait, or lie in several priorities or in groups.
+-- Expects: everything of the prologue of queue.enqueue.lua, priorityKeys, beyond, runsAt; task.content.part.lua, task.compact.part.lua
 -- before it.
-local GROUPED, REMEMBERED, LANES = 16, 128, 16
+local GROUPED, DEDUPLICATED, PRIORITIES = 16, 128, 16
 -- How many ids whose time is over are forgotten with each call.
 local MOST_FORGOTTEN = 200
 
 local refused = {}
-if isRemembering then
-  local old = redis.call('ZRANGE', remembered, '-inf', now, 'BYSCORE', 'LIMIT', 0, MOST_FORGOTTEN)
+if hasDedupIds then
+  local old = redis.call('ZRANGE', dedupIds, '-inf', now, 'BYSCORE', 'LIMIT', 0, MOST_FORGOTTEN)
   if #old > 0 then
-    redis.call('ZREM', remembered, unpack(old))
+    redis.call('ZREM', dedupIds, unpack(old))
   end
   -- Ids that are refused though their tasks may be gone.
-  refused = redis.call('ZMSCORE', remembered, unpack(ids))
+  refused = redis.call('ZMSCORE', dedupIds, unpack(ids))
 end
 
 local enqueuedAt = isTimely and stamp or now
 local packedAt = struct.pack('>d', enqueuedAt)
 local places, dueAt = {}, {}
-for i = 1, #lanes do
-  places[string.byte(lanes, i) - 48] = 2 * i - 1
+for i = 1, #priorities do
+  places[string.byte(priorities, i) - 48] = 2 * i - 1
 end
 -- Delays are counted from when the tasks were sent, or a little later, never from before that: by the time at which that was
 -- at the latest, unless the caller is wrong about the time, or they have just come.
@@ -57,9 +57,9 @@ local function leaveOut(first, last)
   local mine, free, isWhole, found = {}, room, true, {}
   for i = first, last do
     local id, record = ids[i], fields[2 * i]
-    local other = seen[id] or mine[id] or known[i] and unseal(known[i])
+    local other = seen[id] or mine[id] or known[i] and expandRecord(known[i])
     if other then
-      found[i] = essence(other) == essence(record) and '0' or 'C'
+      found[i] = contentOf(other) == contentOf(record) and '0' or 'C'
     elseif refused[i] and tonumber(refused[i]) > now then
       found[i] = '0'
     elseif free <= 0 then
@@ -82,12 +82,12 @@ for i = 1, count do
   if mayLeaveOut and lastOfRun[i] then
     leaveOut(i, lastOfRun[i])
   end
-  local other = seen[id] or known[i] and unseal(known[i])
+  local other = seen[id] or known[i] and expandRecord(known[i])
   if mayLeaveOut and outcomes[i] then
     -- It is left out with its run.
     other = nil
   elseif other then
-    outcomes[i] = essence(other) == essence(record) and '0' or 'C'
+    outcomes[i] = contentOf(other) == contentOf(record) and '0' or 'C'
   elseif refused[i] and tonumber(refused[i]) > now then
     outcomes[i] = '0'
   elseif room <= 0 then
@@ -103,7 +103,7 @@ for i = 1, count do
     fields[written + 1], fields[written + 2] = id, record
     written = written + 2
     local head, at = string.byte(record), dueAt[i]
-    local place, isGrouped = places[head % LANES], math.floor(head / GROUPED) % 2 == 1
+    local place, isGrouped = places[head % PRIORITIES], math.floor(head / GROUPED) % 2 == 1
     if at then
       local operands = scheduled[place] or {}
       scheduled[place] = operands
@@ -115,7 +115,7 @@ for i = 1, count do
         isReady = true
       end
     elseif isGrouped then
-      beyond.joinGroup(struct.unpack('>Hc0', record, 12), head % LANES, id, 0)
+      beyond.joinGroup(struct.unpack('>Hc0', record, 12), head % PRIORITIES, id, 0)
       isReady = true
     else
       local list = ready[place] or {}
@@ -124,19 +124,19 @@ for i = 1, count do
       isReady = true
     end
     if beyond then
-      if head >= REMEMBERED then
+      if head >= DEDUPLICATED then
         local windowMs = struct.unpack('>d', record, isGrouped and 14 + struct.unpack('>H', record, 12) or 12)
-        redis.call('ZADD', remembered, string.format('%.0f', now + windowMs), id)
+        redis.call('ZADD', dedupIds, string.format('%.0f', now + windowMs), id)
       end
-      beyond.happen('E', id, record)
+      beyond.recordEvent('E', id, record)
     end
   end
 end
 for place, list in pairs(ready) do
-  redis.call('RPUSH', laneKeys[place], unpack(list))
+  redis.call('RPUSH', priorityKeys[place], unpack(list))
 end
 for place, operands in pairs(scheduled) do
-  redis.call('ZADD', laneKeys[place + 1], unpack(operands))
+  redis.call('ZADD', priorityKeys[place + 1], unpack(operands))
 end
 if written > 0 then
   redis.call('HSET', tasks, unpack(fields, 1, written))

@@ -130,12 +130,12 @@ export class ResultLine {
   }
 
   async #watch(ids: readonly Buffer[]): Promise<(End | null)[]> {
-    const { tasks, attempts, watched } = this.#shard.keys.of;
+    const { tasks, attempts, awaited } = this.#shard.keys.of;
     // Scripts that end tasks have to know the key.
-    await this.#shard.extend();
+    await this.#shard.enableOptional();
     return (await resultWatch.runBuffer(
       this.#shard.redis,
-      { tasks, attempts, watched },
+      { tasks, attempts, awaited },
       { process: this.#process, waitS: WATCH_S, ids },
     )) as (End | null)[];
   }
@@ -143,7 +143,7 @@ export class ResultLine {
   async #listen(): Promise<void> {
     lines += 1;
     const hub = WaiterHub.of(this.#shard.redis);
-    const channel = this.#shard.keys.of.watched;
+    const channel = this.#shard.keys.of.awaited;
     const opening = [channel, `${channel}:${this.#process}`].map((name) => hub.waiter(name, `line-${lines}`));
     const opened = await Promise.allSettled(opening);
     for (const result of opened) {

@@ -4,16 +4,16 @@
 -- KEYS
 --   tasks        HASH id -> record
 --   attempts     HASH id -> last attempt: S succeeded, D dead, C cancelled: f64 instant, u16 attempt, data
---   watched      ZSET id -> second until which somebody waits · 2^20 + number of the process; expires a minute after the
+--   awaited      ZSET id -> second until which somebody waits · 2^20 + number of the process; expires a minute after the
 --                last call
 -- ARGV
---   process      number of who waits, 1 to 2^20 - 1: messages come on the channel <watched>:<process>; on <watched> when
+--   process      number of who waits, 1 to 2^20 - 1: messages come on the channel <awaited>:<process>; on <awaited> when
 --                several processes wait for the task
 --   waitS        for how many seconds this holds
 --   ids...       1,000 at most
 -- RETURNS
 --   one for each id: what attempts says of its end, '' when the task is unknown, nil when it has not ended
-local tasks, attempts, watched = KEYS[1], KEYS[2], KEYS[3]
+local tasks, attempts, awaited = KEYS[1], KEYS[2], KEYS[3]
 local process, waitS = tonumber(ARGV[1]), tonumber(ARGV[2])
 local SOLE = 1048576
 local KEY_MS = 60000
@@ -23,15 +23,15 @@ for i = 3, #ARGV do
   ids[#ids + 1] = ARGV[i]
 end
 
--- include task.seal.part.lua
+-- include task.compact.part.lua
 
 local nowS = tonumber(redis.call('TIME')[1])
-redis.call('ZREMRANGEBYSCORE', watched, '-inf', string.format('(%.0f', nowS * SOLE))
-local scores = redis.call('ZMSCORE', watched, unpack(ids))
+redis.call('ZREMRANGEBYSCORE', awaited, '-inf', string.format('(%.0f', nowS * SOLE))
+local scores = redis.call('ZMSCORE', awaited, unpack(ids))
 local replies, waits = {}, {}
 for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids))) do
   local id = ids[i]
-  local told = last or sealedEnd(id)
+  local told = last or compactEnd(id)
   local state = told and string.sub(told, 1, 1)
   if state == 'S' or state == 'D' or state == 'C' then
     replies[i] = told
@@ -50,7 +50,7 @@ for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids))) do
   end
 end
 if #waits > 0 then
-  redis.call('ZADD', watched, unpack(waits))
-  redis.call('PEXPIRE', watched, KEY_MS)
+  redis.call('ZADD', awaited, unpack(waits))
+  redis.call('PEXPIRE', awaited, KEY_MS)
 end
 return replies

@@ -19,7 +19,7 @@ export interface Plan {
 }
 
 /** `runs`: how often it has fired. `isBusy`: the task of the last instant has not ended. */
-export function planFiring(rule: Rule, dueAt: number, runs: number, now: number, isBusy = false): Plan {
+export function planRun(rule: Rule, dueAt: number, runs: number, now: number, isBusy = false): Plan {
   const { missed, overlap, limit = Infinity } = rule;
   // The clock of the server was set back.
   if (dueAt > now) return { fire: [], nextAt: dueAt };

@@ -11,10 +11,10 @@
 local tasks, attempts = KEYS[1], KEYS[2]
 local id = ARGV[1]
 
--- include task.seal.part.lua
+-- include task.compact.part.lua
 
 if redis.call('HEXISTS', tasks, id) == 0 then
   return nil
 end
-local state = string.sub(redis.call('HGET', attempts, id) or sealedEnd(id) or '', 1, 1)
+local state = string.sub(redis.call('HGET', attempts, id) or compactEnd(id) or '', 1, 1)
 return (state == 'S' or state == 'D' or state == 'C') and 0 or 1

@@ -3,16 +3,16 @@
 -- schedule that was changed, removed or fired by somebody else meanwhile is left alone.
 --
 -- KEYS
---   schedules    HASH key -> head of 32 bytes: f64 due at (ms), f64 last fired for (ms), f64 runs, f64 defined at (µs);
---                then the definition
---   firing       ZSET key -> instant at which a worker looks at it, ms
+--   schedules     HASH key -> head of 32 bytes: f64 due at (ms), f64 last fired for (ms), f64 runs, f64 defined at (µs);
+--                 then the definition
+--   dueSchedules  ZSET key -> instant at which a worker looks at it, ms
 -- ARGV
---   keepEndedMs  for how long an ended schedule is remembered, ms
---   changes...   five for each schedule: key; the head that was claimed; due at, ms, 0: it has ended, below 0: look again
---                after so many ms, the head stays; last fired for, ms; runs
+--   keepEndedMs   for how long an ended schedule is remembered, ms
+--   changes...    five for each schedule: key; the head that was claimed; due at, ms, 0: it has ended, below 0: look again
+--                 after so many ms, the head stays; last fired for, ms; runs
 -- RETURNS
 --   a string with one character a schedule: 1 done, 0 left alone
-local schedules, firing = KEYS[1], KEYS[2]
+local schedules, dueSchedules = KEYS[1], KEYS[2]
 local keepEndedMs = tonumber(ARGV[1])
 local HEAD = 32
 
@@ -26,12 +26,12 @@ for i = 2, #ARGV, 5 do
     done[#done + 1] = '0'
   else
     if dueAt < 0 then
-      redis.call('ZADD', firing, now - dueAt, key)
+      redis.call('ZADD', dueSchedules, now - dueAt, key)
     else
       local definedAt = string.sub(stored, 25, HEAD)
       local head = struct.pack('>ddd', dueAt, tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])) .. definedAt
       redis.call('HSET', schedules, key, head .. string.sub(stored, HEAD + 1))
-      redis.call('ZADD', firing, dueAt > 0 and dueAt or now + keepEndedMs, key)
+      redis.call('ZADD', dueSchedules, dueAt > 0 and dueAt or now + keepEndedMs, key)
     end
     done[#done + 1] = '1'
   end

@@ -3,33 +3,33 @@
 -- it falls due earlier than anything else.
 --
 -- KEYS
---   settings     STRING, see src/shard/settings-text.ts
---   schedules    HASH key -> head of 32 bytes: f64 due at (ms), f64 last fired for (ms), f64 runs, f64 defined at (µs);
---                then the definition
---   firing       ZSET key -> instant at which a worker looks at it, ms
---   idle         ZSET channel of a parked worker -> parked until, ms
---   timekeeper   STRING "<next due, ms> <channel>"
+--   settings          STRING, see src/shard/settings-text.ts
+--   schedules         HASH key -> head of 32 bytes: f64 due at (ms), f64 last fired for (ms), f64 runs, f64 defined at (µs);
+--                     then the definition
+--   dueSchedules      ZSET key -> instant at which a worker looks at it, ms
+--   idle              ZSET channel of a parked worker -> parked until, ms
+--   timekeeper        STRING "<next due, ms> <channel>"
 -- ARGV
---   believed     the settings that the caller believes to be stored
---   publish      PUBLISH or SPUBLISH
---   most         how many schedules there may be
---   key          of the schedule
---   seen         the head that the caller has seen; empty: there was no schedule
---   dueAt        ms; 0: it has ended
---   lastAt       ms
---   runs         count
---   keepEndedMs  for how long an ended schedule is remembered, ms
---   definition   bytes
+--   expectedSettings  the settings that the caller expects
+--   publish           PUBLISH or SPUBLISH
+--   most              how many schedules there may be
+--   key               of the schedule
+--   seen              the head that the caller has seen; empty: there was no schedule
+--   dueAt             ms; 0: it has ended
+--   lastAt            ms
+--   runs              count
+--   keepEndedMs       for how long an ended schedule is remembered, ms
+--   definition        bytes
 -- RETURNS
 --   1 stored; 0 something else is stored; -1 there are too many
 --   error SETTINGS <stored>: other settings are stored; nothing is written
-local settings, schedules, firing, idle, timekeeper = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local believed, publish, most, key, seen = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
+local settings, schedules, dueSchedules, idle, timekeeper = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local expectedSettings, publish, most, key, seen = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local dueAt, lastAt, runs = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local keepEndedMs, definition = tonumber(ARGV[9]), ARGV[10]
 
 local stored = redis.call('GET', settings)
-if stored and stored ~= believed then
+if stored and stored ~= expectedSettings then
   return redis.error_reply('SETTINGS ' .. stored)
 end
 local before = redis.call('HGET', schedules, key)
@@ -44,11 +44,11 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- include task.wake.part.lua
 if not stored then
-  redis.call('SET', settings, believed)
+  redis.call('SET', settings, expectedSettings)
 end
 local head = struct.pack('>dddd', dueAt, lastAt, runs, time[1] * 1000000 + time[2])
 redis.call('HSET', schedules, key, head .. definition)
-redis.call('ZADD', firing, dueAt > 0 and dueAt or now + keepEndedMs, key)
+redis.call('ZADD', dueSchedules, dueAt > 0 and dueAt or now + keepEndedMs, key)
 if dueAt > 0 then
   local due, channel = string.match(redis.call('GET', timekeeper) or '', '^(%S+) (.*)$')
   if not due or tonumber(due) <= now then

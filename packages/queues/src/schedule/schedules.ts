@@ -129,8 +129,8 @@ export class Schedules {
 
   async remove(key: string): Promise<boolean> {
     requireKey(key);
-    const { schedules, firing } = this.#shards.first.keys.of;
-    return (await scheduleRemove.run(this.#redis, { schedules, firing }, { key })) === 1;
+    const { schedules, dueSchedules } = this.#shards.first.keys.of;
+    return (await scheduleRemove.run(this.#redis, { schedules, dueSchedules }, { key })) === 1;
   }
 
   async #read(key: string): Promise<{ now: number; stored: Buffer | undefined }> {
@@ -142,14 +142,14 @@ export class Schedules {
 
   async #write(key: string, stored: Buffer | undefined, head: Head, definition: string): Promise<number> {
     const shard = this.#shards.first;
-    await shard.extend();
-    const { settings, schedules, firing, idle, timekeeper } = shard.keys.of;
+    await shard.enableOptional();
+    const { settings, schedules, dueSchedules, idle, timekeeper } = shard.keys.of;
     return (await shard.settings.run(() =>
       scheduleSet.run(
         this.#redis,
-        { settings, schedules, firing, idle, timekeeper },
+        { settings, schedules, dueSchedules, idle, timekeeper },
         {
-          believed: shard.settings.text,
+          expectedSettings: shard.settings.text,
           publish: shard.publish,
           most: MAX_SCHEDULES,
           key,

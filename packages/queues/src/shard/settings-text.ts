@@ -2,7 +2,7 @@
  * The settings of a queue as Redis has them: one short string, which every script compares with the one that its caller
  * knows. So a call costs one GET, whatever there is to set; who knows other settings is told, and takes them over.
  *
- *   high,medium,low;shards=4;paused=1;conc=5;rate=100/60000/1;gconc=1;grate=10/1000/1;ordered=1;max=1000;events=10000;uses=1
+ *   high,medium,low;shards=4;paused=1;conc=5;rate=100/60000/1;gconc=1;grate=10/1000/1;ordered=1;max=1000;events=10000;optional=1
  *
  * Scripts of a queue with limits read the numbers out of it; nobody else takes it apart.
  */
@@ -31,7 +31,7 @@ export interface SettingsValues {
   /** Events that are kept; 0: none are written. */
   readonly keepEvents: number;
   /** Something beyond the core was used: cancellation, groups, progress, waiting for results, flows, schedules. */
-  readonly isUsed: boolean;
+  readonly hasOptional: boolean;
 }
 
 export const PLAIN = {
@@ -44,7 +44,7 @@ export const PLAIN = {
   isOrdered: false,
   maxTasks: undefined,
   keepEvents: 0,
-  isUsed: false,
+  hasOptional: false,
 } as const satisfies Omit<SettingsValues, 'priorities'>;
 
 export function formatSettings(values: SettingsValues): string {
@@ -59,7 +59,7 @@ export function formatSettings(values: SettingsValues): string {
     values.isOrdered && 'ordered=1',
     maxTasks !== undefined && `max=${maxTasks}`,
     keepEvents > 0 && `events=${keepEvents}`,
-    values.isUsed && 'uses=1',
+    values.hasOptional && 'optional=1',
   ].filter((field) => typeof field === 'string');
   return [values.priorities.join(','), ...fields].join(';');
 }
@@ -80,7 +80,7 @@ export function parseSettings(text: string): SettingsValues {
     isOrdered: values.has('ordered'),
     maxTasks: count('max'),
     keepEvents: count('events') ?? 0,
-    isUsed: values.has('uses'),
+    hasOptional: values.has('optional'),
   };
 }
 

@@ -28,9 +28,9 @@ export class Settings {
   readonly #named: NamedSettings;
   #text: string;
   #values: SettingsValues;
-  #laneKeys!: readonly string[];
+  #priorityKeys!: readonly string[];
   #allKeys!: readonly string[];
-  #extendedKeys!: readonly string[];
+  #optionalKeys!: readonly string[];
   #isKnown = false;
   #learning: Promise<void> | undefined;
 
@@ -57,22 +57,22 @@ export class Settings {
   }
 
   /** The queue uses more than the core, so the scripts are given the keys for that. */
-  get isExtended(): boolean {
+  get usesOptional(): boolean {
     const { shards, priorities } = this.#values;
     return this.#text !== formatSettings({ ...PLAIN, priorities, shards });
   }
 
-  /** Ready, scheduled and retrying keys of each lane in turn. */
-  get laneKeys(): readonly string[] {
-    return this.#laneKeys;
+  /** Ready, scheduled and retrying keys of each priority in turn. */
+  get priorityKeys(): readonly string[] {
+    return this.#priorityKeys;
   }
 
   /** The keys of what lies beyond the core, if it is used. */
-  get extendedKeys(): readonly string[] {
-    return this.#extendedKeys;
+  get optionalKeys(): readonly string[] {
+    return this.#optionalKeys;
   }
 
-  /** `laneKeys`, and behind them the keys of what lies beyond the core if it is used. */
+  /** `priorityKeys`, and behind them the keys of what lies beyond the core if it is used. */
   get keys(): readonly string[] {
     return this.#allKeys;
   }
@@ -90,8 +90,8 @@ export class Settings {
     return this.#learning;
   }
 
-  /** The lane of a priority. Default: the middle one. Throws RangeError for an unknown name. */
-  laneOf(priority: string | undefined): number {
+  /** The index of a priority. Default: the middle one. Throws RangeError for an unknown name. */
+  priorityIndex(priority: string | undefined): number {
     const { priorities } = this.#values;
     if (priority === undefined) return Math.floor(priorities.length / 2);
     return priorities.indexOf(requireOneOf('priority', priority, priorities));
@@ -127,7 +127,11 @@ export class Settings {
     await this.run(async () => {
       wanted = formatSettings(change(this.#values));
       const { settings, idle, events } = this.#keys.of;
-      await shardConfigure.run(redis, { settings, idle, events }, { believed: this.#text, wanted, publish });
+      await shardConfigure.run(
+        redis,
+        { settings, idle, events },
+        { expectedSettings: this.#text, wanted, publish },
+      );
       // A call that fails is somebody else's that succeeded, so this comes to an end.
     }, Infinity);
     this.#adopt(wanted);
@@ -137,10 +141,10 @@ export class Settings {
    * Sees to it that scripts are given the keys of what lies beyond the core, from now on: a limit or a pause, which do so as
    * well, may be lifted. No round trip when it is so already.
    */
-  async extend(redis: RedisClient, publish: string): Promise<void> {
+  async enableOptional(redis: RedisClient, publish: string): Promise<void> {
     if (!this.#isKnown) await this.learn(redis);
-    if (this.#values.isUsed) return;
-    await this.change(redis, publish, (values) => ({ ...values, isUsed: true }));
+    if (this.#values.hasOptional) return;
+    await this.change(redis, publish, (values) => ({ ...values, hasOptional: true }));
   }
 
   async #look(redis: RedisClient): Promise<void> {
@@ -166,10 +170,10 @@ export class Settings {
   }
 
   #setKeys(): void {
-    const lanes = this.#keys.lanes(this.#values.priorities.length);
-    this.#laneKeys = lanes;
-    this.#extendedKeys = this.isExtended ? this.#keys.extended : [];
-    this.#allKeys = [...lanes, ...this.#extendedKeys];
+    const priorityKeys = this.#keys.priorityKeys(this.#values.priorities.length);
+    this.#priorityKeys = priorityKeys;
+    this.#optionalKeys = this.usesOptional ? this.#keys.optional : [];
+    this.#allKeys = [...priorityKeys, ...this.#optionalKeys];
   }
 }
 

@@ -3,21 +3,21 @@
 -- something to take now.
 --
 -- KEYS
---   settings     STRING
---   idle         ZSET channel of a parked worker -> parked until, ms
---   events       STREAM
+--   settings          STRING
+--   idle              ZSET channel of a parked worker -> parked until, ms
+--   events            STREAM
 -- ARGV
---   believed     the settings that the caller believes to be stored
---   wanted       what shall be stored
---   publish      PUBLISH or SPUBLISH
+--   expectedSettings  the settings that the caller expects
+--   wanted            what shall be stored
+--   publish           PUBLISH or SPUBLISH
 -- RETURNS
 --   1
 --   error SETTINGS <stored>: something else is stored; nothing is written
 local settings, idle, events = KEYS[1], KEYS[2], KEYS[3]
-local believed, wanted, publish = ARGV[1], ARGV[2], ARGV[3]
+local expectedSettings, wanted, publish = ARGV[1], ARGV[2], ARGV[3]
 
 local stored = redis.call('GET', settings)
-if stored and stored ~= believed then
+if stored and stored ~= expectedSettings then
   return redis.error_reply('SETTINGS ' .. stored)
 end
 local keepEvents = tonumber(string.match(wanted, ';events=(%d+)') or 0)
@@ -28,9 +28,9 @@ if stored ~= wanted then
   redis.call('SET', settings, wanted)
   local isPaused = string.find(wanted, ';paused=1', 1, true)
   if not isPaused ~= not string.find(stored or '', ';paused=1', 1, true) then
-    happen(isPaused and 'Z' or 'U', '', '')
+    recordEvent(isPaused and 'Z' or 'U', '', '')
   end
-  tellEvents()
+  publishEvents()
   if keepEvents == 0 and string.find(stored or '', ';events=', 1, true) then
     redis.call('UNLINK', events)
   end

@@ -3,28 +3,28 @@
 -- run before, must not wait for the next event of its group.
 --
 -- KEYS
---   settings     STRING, see src/shard/settings-text.ts
---   attempts     HASH id -> last attempt
---   idle         ZSET channel of a parked worker -> parked until, ms
---   grouped      ZSET of waiting tasks with a group
---   groups       HASH group -> waiting, active, rate
---   turns        ZSET group that may run -> lane and turn
---   resting      ZSET group under its rate limit -> until
+--   settings          STRING, see src/shard/settings-text.ts
+--   attempts          HASH id -> last attempt
+--   idle              ZSET channel of a parked worker -> parked until, ms
+--   grouped           ZSET of waiting tasks with a group
+--   groups            HASH group -> waiting, active, rate
+--   runnableGroups    ZSET group that may run -> priority and turn
+--   limitedGroups     ZSET group under its rate limit -> until
 -- ARGV
---   believed     the settings that the caller believes to be stored
---   publish      PUBLISH or SPUBLISH
---   cursor       0 to begin, then what the last call has returned
+--   expectedSettings  the settings that the caller expects
+--   publish           PUBLISH or SPUBLISH
+--   cursor            0 to begin, then what the last call has returned
 -- RETURNS
 --   the cursor for the next call; 0 when all were looked at
 --   error SETTINGS <stored>: something else is stored; nothing is written
 local settings, attempts, idle, grouped = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local groups, turns, resting = KEYS[5], KEYS[6], KEYS[7]
-local believed, publish, cursor = ARGV[1], ARGV[2], ARGV[3]
-local isExtended = true
+local groups, runnableGroups, limitedGroups = KEYS[5], KEYS[6], KEYS[7]
+local expectedSettings, publish, cursor = ARGV[1], ARGV[2], ARGV[3]
+local usesOptional = true
 local MANY = 200
 
 local stored = redis.call('GET', settings)
-if stored and stored ~= believed then
+if stored and stored ~= expectedSettings then
   return redis.error_reply('SETTINGS ' .. stored)
 end
 local time = redis.call('TIME')
@@ -36,12 +36,12 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local nextCursor, fields = unpack(redis.call('HSCAN', groups, cursor, 'COUNT', MANY))
 for i = 1, #fields, 2 do
   if fields[i] ~= '' then
-    redis.call('ZREM', resting, fields[i])
+    redis.call('ZREM', limitedGroups, fields[i])
     placeGroup(fields[i], false)
   end
 end
-saveTurns()
-if redis.call('EXISTS', turns) == 1 then
+saveGroupOrder()
+if redis.call('EXISTS', runnableGroups) == 1 then
   wake(1)
 end
 return nextCursor

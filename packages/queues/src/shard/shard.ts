@@ -8,13 +8,13 @@ import { Settings } from './settings.js';
 import type { SettingsValues } from './settings-text.js';
 
 /** What scripts can be given. */
-export type ShardKeys = QueueKeys['of'] & { readonly lanes: readonly string[] };
+export type ShardKeys = QueueKeys['of'] & { readonly priorityKeys: readonly string[] };
 
 export class Shard {
   readonly keys: QueueKeys;
   readonly settings: Settings;
   /** This process uses what lies beyond the core. */
-  #isExtended = false;
+  #usesOptional = false;
 
   constructor(
     readonly redis: RedisClient,
@@ -49,23 +49,26 @@ export class Shard {
   }
 
   /** To be awaited before the first use of what lies beyond the core; see `Settings.extend`. */
-  extend(): Promise<void> {
-    this.#isExtended = true;
-    return this.settings.extend(this.redis, this.publish);
+  enableOptional(): Promise<void> {
+    this.#usesOptional = true;
+    return this.settings.enableOptional(this.redis, this.publish);
   }
 
-  /** Makes a call of a script that takes some keys by their names, and the lanes behind them; see `Settings.run`. */
+  /** Makes a call of a script that takes some keys by their names, and the priorities behind them; see `Settings.run`. */
   call<Reply>(
     make: (
       keys: ShardKeys,
-      common: { readonly believed: string; readonly publish: string },
+      common: { readonly expectedSettings: string; readonly publish: string },
     ) => Promise<Reply>,
   ): Promise<Reply> {
     const { keys, settings, publish } = this;
     return settings.run(async () => {
       // What is stored may have been lost, by a failover say, and stored anew by somebody who uses less.
-      if (this.#isExtended && !settings.values.isUsed) await this.extend();
-      return make({ ...keys.of, lanes: settings.laneKeys }, { believed: settings.text, publish });
+      if (this.#usesOptional && !settings.values.hasOptional) await this.enableOptional();
+      return make(
+        { ...keys.of, priorityKeys: settings.priorityKeys },
+        { expectedSettings: settings.text, publish },
+      );
     });
   }
 }

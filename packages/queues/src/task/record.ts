@@ -1,12 +1,12 @@
 /**
  * A task as the hash `tasks` holds it; to Lua it is bytes but for the head.
  *
- *   u8 lane + flags · u16 attempts · f64 enqueued at (ms) | u16 length · group, if GROUPED | f64 ms, if REMEMBERED |
+ *   u8 priority + flags · u16 attempts · f64 enqueued at (ms) | u16 length · group, if GROUPED | f64 ms, if DEDUPLICATED |
  *   u16 length · name | u16 length · extras as JSON | payload as JSON
  *
- * The low four bits of the first byte are the lane; the flags are those that Lua asks for. On its way to the enqueue script
+ * The low four bits of the first byte are the index of the priority; the flags are those that Lua asks for. On its way to the enqueue script
  * the f64 says when the task may run. Extras (headers, a backoff of its own) are empty for most tasks and then take two
- * bytes. A task that has succeeded without a result comes to have its end before all this: see seal.ts.
+ * bytes. A task that has succeeded without a result comes to have its end before all this: see compact-record.ts.
  */
 import { PayloadTooLargeError } from '../errors.js';
 import type { Backoff } from '../options.js';
@@ -19,8 +19,8 @@ export const CHILD = 0x20;
 /** The task has children. */
 export const PARENT = 0x40;
 /** The id is refused for a time, also when the task is gone. */
-export const REMEMBERED = 0x80;
-const LANE = 0x0f;
+export const DEDUPLICATED = 0x80;
+const PRIORITY = 0x0f;
 
 /** Whom a child has to tell of its end. */
 export interface ParentAddress {
@@ -48,7 +48,7 @@ export interface Extras {
 }
 
 export interface TaskRecord {
-  readonly lane: number;
+  readonly priorityIndex: number;
   readonly flags: number;
   readonly group: string | undefined;
   readonly attempts: number;
@@ -84,7 +84,7 @@ export interface Writable {
 }
 
 /**
- * A record that has been checked, with lane 0; `setLane` sets another. Its bytes come about where they are sent from: an array for
+ * A record that has been checked, with priority 0; `setPriority` sets another. Its bytes come about where they are sent from: an array for
  * each task would cost a tenth of an enqueue, and in a call of many the server works while the others are written.
  */
 export class RecordDraft implements Writable {
@@ -115,7 +115,7 @@ export class RecordDraft implements Writable {
     const nameBytes = 2 + Buffer.byteLength(name);
     this.length = HEAD_BYTES + groupBytes + windowBytes + nameBytes + 2 + Buffer.byteLength(more) + bytes;
     this.payload = json;
-    this.#flags = flags | (group === undefined ? 0 : GROUPED) | (dedupMs === undefined ? 0 : REMEMBERED);
+    this.#flags = flags | (group === undefined ? 0 : GROUPED) | (dedupMs === undefined ? 0 : DEDUPLICATED);
     this.#attempts = attempts;
     this.#when = when;
     this.#group = group;
@@ -150,8 +150,8 @@ function writeText(target: Buffer, text: string, at: number): number {
 }
 
 /** `at`: where the record begins. */
-export function setLane(record: Buffer, lane: number, at = 0): void {
-  record[at] = (record[at]! & ~LANE) | lane;
+export function setPriority(record: Buffer, priorityIndex: number, at = 0): void {
+  record[at] = (record[at]! & ~PRIORITY) | priorityIndex;
 }
 
 /** When the task may run, as `resolveWhen` gives it: only before it is stored. */
@@ -165,14 +165,14 @@ export function setEnqueuedAt(record: Buffer, instant: number, at = 0): void {
 }
 
 export function decodeRecord(record: Buffer): TaskRecord {
-  const flags = record.readUInt8(0) & ~LANE;
+  const flags = record.readUInt8(0) & ~PRIORITY;
   const groupEnd = HEAD_BYTES + (flags & GROUPED ? 2 + record.readUInt16BE(HEAD_BYTES) : 0);
-  const nameAt = groupEnd + (flags & REMEMBERED ? 8 : 0) + 2;
+  const nameAt = groupEnd + (flags & DEDUPLICATED ? 8 : 0) + 2;
   const nameEnd = nameAt + record.readUInt16BE(nameAt - 2);
   const extrasEnd = nameEnd + 2 + record.readUInt16BE(nameEnd);
   const extras = record.toString('utf8', nameEnd + 2, extrasEnd);
   return {
-    lane: record.readUInt8(0) & LANE,
+    priorityIndex: record.readUInt8(0) & PRIORITY,
     flags,
     group: flags & GROUPED ? record.toString('utf8', HEAD_BYTES + 2, groupEnd) : undefined,
     attempts: record.readUInt16BE(1),

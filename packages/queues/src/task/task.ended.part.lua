@@ -1,13 +1,13 @@
--- Tells those who wait for a task that it has ended for good. Expects tasks, watched, flows, outbox, publish, isExtended.
--- Call finish while the record is still in tasks. Beside it: flow.forget.part.lua for who removes records (`forgetFlows(ids)`), and
+-- Tells those who wait for a task that it has ended for good. Expects tasks, awaited, flows, outbox, publish, usesOptional.
+-- Call finish while the record is still in tasks. Beside it: flow.delete.part.lua for who removes records (`deleteFlows(ids)`), and
 -- flow.due.part.lua for who tells workers of the outbox (`isOutboxDue()`: bit 2 of the exchange's chores). Others wake a worker when
 -- there are `notes`: it asks for chores.
-local endedIds, endedValues, endedCount, notes = {}, {}, 0, {}
+local endedIds, endedValues, endedCount, parentNotices = {}, {}, 0, {}
 
 -- flags is the first byte of the record. value is what attempts says of the end (S…, D…, C…), or '' for a task that is
 -- removed before it has ended.
-local function finish(id, flags, value)
-  if not isExtended then
+local function recordEnd(id, flags, value)
+  if not usesOptional then
     return
   end
   endedCount = endedCount + 1
@@ -22,7 +22,7 @@ local function finish(id, flags, value)
         at = at + 2 + struct.unpack('>H', record, at)
       end
       if flags >= 128 then
-        -- For how long the id is remembered.
+        -- For how long the id is refused.
         at = at + 8
       end
       at = at + 2 + struct.unpack('>H', record, at)
@@ -30,8 +30,8 @@ local function finish(id, flags, value)
       local time = redis.call('TIME')
       local told = value ~= '' and value or 'X' .. struct.pack('>dH', time[1] * 1000 + math.floor(time[2] / 1000), 0)
       -- The instant keeps apart the ends of a task that is run again after it has ended.
-      notes[#notes + 1] = 'n' .. string.sub(told, 2, 9) .. id
-      notes[#notes + 1] = struct.pack('>I', at - 1) .. string.sub(record, 1, at - 1) .. told
+      parentNotices[#parentNotices + 1] = 'n' .. string.sub(told, 2, 9) .. id
+      parentNotices[#parentNotices + 1] = struct.pack('>I', at - 1) .. string.sub(record, 1, at - 1) .. told
     end
   end
   if kin >= 2 then
@@ -47,35 +47,35 @@ local function finish(id, flags, value)
     if head and (state == 'S' or state == '') then
       -- It won't ask for the results of its children again; there may be many, so they are removed step by step.
       redis.call('HDEL', flows, id)
-      notes[#notes + 1] = 'g' .. string.sub(head, 9, 16)
-      notes[#notes + 1] = string.sub(head, 17, 18)
+      parentNotices[#parentNotices + 1] = 'g' .. string.sub(head, 9, 16)
+      parentNotices[#parentNotices + 1] = string.sub(head, 17, 18)
     end
   end
 end
 
 -- Once, at the end of the script.
-local function tellEnded()
+local function publishEnds()
   if endedCount == 0 then
     return
   end
-  if #notes > 0 then
-    redis.call('HSET', outbox, unpack(notes))
+  if #parentNotices > 0 then
+    redis.call('HSET', outbox, unpack(parentNotices))
     -- Whoever has found that nothing was due yet has not seen these.
     redis.call('HDEL', outbox, 'p')
   end
-  if redis.call('EXISTS', watched) == 0 then
+  if redis.call('EXISTS', awaited) == 0 then
     return
   end
   -- The score is the second until which somebody waits · 2^20, plus the number of the process; 0 stands for several.
   local SOLE = 1048576
   for from = 1, endedCount, 1000 do
     local upTo = math.min(from + 999, endedCount)
-    for i, score in ipairs(redis.call('ZMSCORE', watched, unpack(endedIds, from, upTo))) do
+    for i, score in ipairs(redis.call('ZMSCORE', awaited, unpack(endedIds, from, upTo))) do
       if score then
         local id, process = endedIds[from + i - 1], tonumber(score) % SOLE
-        local channel = process == 0 and watched or watched .. ':' .. string.format('%.0f', process)
+        local channel = process == 0 and awaited or awaited .. ':' .. string.format('%.0f', process)
         redis.call(publish, channel, '*:' .. struct.pack('>H', #id) .. id .. endedValues[from + i - 1])
-        redis.call('ZREM', watched, id)
+        redis.call('ZREM', awaited, id)
       end
     end
   end

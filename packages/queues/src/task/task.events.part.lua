@@ -4,7 +4,7 @@
 -- a stream is begun anew. Behind the `-` of each id stands that first number, which costs nothing, since it is the same in all of
 -- them: who has seen less has seen another stream (0: it was begun by an older version). An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,
 -- u16 length · text.
-local happened, happenings = {}, 0
+local newEvents, eventCount = {}, 0
 
 -- Kinds, and what detail is for each; the text is cut after 512 bytes.
 --   E enqueued: the record (text: the name)        P progress: JSON (text, if it isn't longer)
@@ -12,7 +12,7 @@ local happened, happenings = {}, 0
 --     the value in attempts (text: the reason; results are not told)
 --   Y ready again (by hand), X removed, Z paused, U resumed, and whatever comes: '' or the text. What
 --     concerns the queue and no task has the id ''.
-local function happen(kind, id, detail)
+local function recordEvent(kind, id, detail)
   if keepEvents == 0 then
     return
   end
@@ -24,7 +24,7 @@ local function happen(kind, id, detail)
       at = 14 + struct.unpack('>H', detail, 12)
     end
     if flags >= 128 then
-      -- For how long the id is remembered.
+      -- For how long the id is refused.
       at = at + 8
     end
     text = string.sub(detail, at + 2, at + 1 + struct.unpack('>H', detail, at))
@@ -37,13 +37,13 @@ local function happen(kind, id, detail)
     text = ''
   end
   text = string.sub(text, 1, MOST_TEXT)
-  happenings = happenings + 1
-  happened[happenings] = kind .. struct.pack('>H', #id) .. id .. struct.pack('>HH', attempt, #text) .. text
+  eventCount = eventCount + 1
+  newEvents[eventCount] = kind .. struct.pack('>H', #id) .. id .. struct.pack('>HH', attempt, #text) .. text
 end
 
 -- Once, at the end of the script.
-local function tellEvents()
-  if happenings == 0 then
+local function publishEvents()
+  if eventCount == 0 then
     return
   end
   local time = redis.call('TIME')
@@ -55,9 +55,9 @@ local function tellEvents()
     begun = string.format('%.0f', time[1] * 1000000 + time[2])
     before = begun
   end
-  local last = string.format('%.0f', before + happenings)
+  local last = string.format('%.0f', before + eventCount)
   local instant = struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000))
-  local oldest = string.format('%.0f', math.max(0, before + happenings - keepEvents + 1))
-  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-' .. begun, 'e', instant .. table.concat(happened))
+  local oldest = string.format('%.0f', math.max(0, before + eventCount - keepEvents + 1))
+  redis.call('XADD', events, 'MINID', '~', oldest, last .. '-' .. begun, 'e', instant .. table.concat(newEvents))
   redis.call(publish, events, '*:' .. last)
 end

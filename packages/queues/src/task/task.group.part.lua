@@ -1,41 +1,41 @@
 -- Groups. A waiting task with a group stands in the sorted set `grouped`, all scores 0, as
 --
---   u16 length · group · u8 lane · f64 sequence · id
+--   u16 length · group · u8 priority · f64 sequence · id
 --
--- so that the tasks of a group are next to each other, by lane and then in order; `attempts` has the sequence (state Q), so
+-- so that the tasks of a group are next to each other, by priority and then in order; `attempts` has the sequence (state Q), so
 -- that it can be found from its id. `groups` has for each group how many wait, how many run, and until when its rate is
 -- used up (GCRA); its field '' is the counter of sequences and turns. A group that may run stands in `turns` under its turn,
--- that of a lane before those of later lanes; one that has used up its rate stands in `resting`. Who was served goes to the
--- end of its lane, so groups take turns however much each has waiting.
--- Expects: isExtended, attempts, grouped, groups, turns, resting, believed, now.
-local LANE_TURNS = 35184372088832
+-- that of a priority before those of later priorities; one that has used up its rate stands in `limitedGroups`. Who was served goes to the
+-- end of its priority, so groups take turns however much each has waiting.
+-- Expects: usesOptional, attempts, grouped, groups, runnableGroups, limitedGroups, expectedSettings, now.
+local ORDERS_PER_PRIORITY = 35184372088832
 local groupConcurrency, isOrdered, groupInterval, groupSlack
-if isExtended then
-  groupConcurrency = tonumber(string.match(believed, ';gconc=(%d+)'))
-  isOrdered = string.find(believed, ';ordered=1', 1, true) ~= nil
+if usesOptional then
+  groupConcurrency = tonumber(string.match(expectedSettings, ';gconc=(%d+)'))
+  isOrdered = string.find(expectedSettings, ';ordered=1', 1, true) ~= nil
   if isOrdered then
     groupConcurrency = 1
   end
-  local limit, period, burst = string.match(believed, ';grate=(%d+)/(%d+)/(%d+)')
+  local limit, period, burst = string.match(expectedSettings, ';grate=(%d+)/(%d+)/(%d+)')
   if limit then
     groupInterval = period / limit
     groupSlack = (burst - 1) * groupInterval
   end
 end
 
-local groupStates, touchedGroups, nextTurn, lastTurn = {}, {}, nil, nil
+local groupStates, touchedGroups, nextOrder, lastOrder = {}, {}, nil, nil
 
--- Turns are drawn from memory; `saveTurns` writes the last one.
-local function drawTurn()
-  nextTurn = nextTurn or tonumber(redis.call('HGET', groups, '') or 0)
-  nextTurn = nextTurn + 1
-  lastTurn = nextTurn
-  return nextTurn
+-- Turns are drawn from memory; `saveGroupOrder` writes the last one.
+local function nextGroupOrder()
+  nextOrder = nextOrder or tonumber(redis.call('HGET', groups, '') or 0)
+  nextOrder = nextOrder + 1
+  lastOrder = nextOrder
+  return nextOrder
 end
 
-local function saveTurns()
-  if lastTurn then
-    redis.call('HSET', groups, '', string.format('%.0f', lastTurn))
+local function saveGroupOrder()
+  if lastOrder then
+    redis.call('HSET', groups, '', string.format('%.0f', lastOrder))
   end
 end
 
@@ -64,7 +64,7 @@ local function headOf(group)
 end
 
 -- Whether the limits of groups say that none of it may start now.
-local function isHeldUp(state)
+local function isGroupLimited(state)
   return groupConcurrency and state[2] >= groupConcurrency or groupInterval and state[3] - groupSlack > now
 end
 
@@ -79,45 +79,45 @@ local function placeGroup(group, wasServed)
   local restUntil = groupInterval and usedUntil - groupSlack or 0
   if waiting == 0 and running == 0 and restUntil <= now then
     redis.call('HDEL', groups, group)
-    redis.call('ZREM', turns, group)
-    redis.call('ZREM', resting, group)
+    redis.call('ZREM', runnableGroups, group)
+    redis.call('ZREM', limitedGroups, group)
     return
   end
   redis.call('HSET', groups, group, struct.pack('>IId', waiting, running, usedUntil))
   if restUntil > now then
     -- Also where nothing waits: the state is dropped when the rest is over.
-    redis.call('ZADD', resting, restUntil, group)
-    redis.call('ZREM', turns, group)
+    redis.call('ZADD', limitedGroups, restUntil, group)
+    redis.call('ZREM', runnableGroups, group)
   elseif waiting == 0 or groupConcurrency and running >= groupConcurrency then
-    redis.call('ZREM', turns, group)
+    redis.call('ZREM', runnableGroups, group)
   else
     local head = headOf(group)
-    local lane = head and string.byte(head, #group + 3) or 0
+    local priority = head and string.byte(head, #group + 3) or 0
     if wasServed then
-      redis.call('ZADD', turns, string.format('%.0f', lane * LANE_TURNS + drawTurn()), group)
+      redis.call('ZADD', runnableGroups, string.format('%.0f', priority * ORDERS_PER_PRIORITY + nextGroupOrder()), group)
     else
-      local score = redis.call('ZSCORE', turns, group)
-      if not score or math.floor(score / LANE_TURNS) ~= lane then
-        redis.call('ZADD', turns, string.format('%.0f', lane * LANE_TURNS + drawTurn()), group)
+      local score = redis.call('ZSCORE', runnableGroups, group)
+      if not score or math.floor(score / ORDERS_PER_PRIORITY) ~= priority then
+        redis.call('ZADD', runnableGroups, string.format('%.0f', priority * ORDERS_PER_PRIORITY + nextGroupOrder()), group)
       end
     end
   end
 end
 
 -- A task begins to wait in its group. `ahead`: the instant at which it fell due; it goes before those that came without.
-local function joinGroup(group, lane, id, attempt, ahead)
-  local sequence = ahead and ahead / 9007199254740992 or drawTurn()
-  redis.call('ZADD', grouped, 0, groupPrefix(group) .. struct.pack('>Bd', lane, sequence) .. id)
+local function joinGroup(group, priority, id, attempt, ahead)
+  local sequence = ahead and ahead / 9007199254740992 or nextGroupOrder()
+  redis.call('ZADD', grouped, 0, groupPrefix(group) .. struct.pack('>Bd', priority, sequence) .. id)
   redis.call('HSET', attempts, id, struct.pack('>c1dH', 'Q', sequence, attempt))
   local state = groupState(group)
   state[1] = state[1] + 1
 end
 
 -- A waiting task (state Q, `last` of `attempts`) is taken out of its group.
-local function quitGroup(group, lane, id, last)
+local function quitGroup(group, priority, id, last)
   local sequence = struct.unpack('>d', last, 2)
   local state = groupState(group)
-  if redis.call('ZREM', grouped, groupPrefix(group) .. struct.pack('>Bd', lane, sequence) .. id) == 1 then
+  if redis.call('ZREM', grouped, groupPrefix(group) .. struct.pack('>Bd', priority, sequence) .. id) == 1 then
     state[1] = math.max(0, state[1] - 1)
   end
 end
@@ -133,5 +133,5 @@ local function placeGroups()
   for _, group in ipairs(touchedGroups) do
     placeGroup(group, false)
   end
-  saveTurns()
+  saveGroupOrder()
 end

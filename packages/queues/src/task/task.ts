@@ -100,7 +100,7 @@ export interface StoredTask {
 
 export function readTask<Tasks>(id: string, priorities: readonly string[], stored: StoredTask): Task<Tasks> {
   const { state, instant, last, progress, logs } = stored;
-  const { name, payload, extras, lane, group, attempts, enqueuedAt } = decodeRecord(stored.record);
+  const { name, payload, extras, priorityIndex, group, attempts, enqueuedAt } = decodeRecord(stored.record);
   const { timeoutMs, expiresInMs, parent } = extras;
   const fields = {
     id,
@@ -108,7 +108,7 @@ export function readTask<Tasks>(id: string, priorities: readonly string[], store
     ...(payload !== '' && { payload: JSON.parse(payload) as unknown }),
     headers: extras.headers ?? {},
     state,
-    priority: priorities[lane] ?? String(lane),
+    priority: priorities[priorityIndex] ?? String(priorityIndex),
     ...(group !== undefined && { group }),
     attempt: 0,
     attempts,

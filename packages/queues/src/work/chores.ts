@@ -7,7 +7,7 @@ import { Shards } from '../shard/shards.js';
 import { FlowQueues } from '../flow/flow-queues.js';
 import { FlowStore } from '../flow/flow-store.js';
 import { Relay } from '../flow/relay.js';
-import { Firing } from '../schedule/firing.js';
+import { ScheduleRunner } from '../schedule/schedule-runner.js';
 import type { Reporter } from './reporter.js';
 
 /** Bits of `chores` in the reply of worker.exchange.lua. */
@@ -53,11 +53,11 @@ export class Chores {
   /** Made when there is something to do: most queues have no schedules and no flows. */
   #make(): Chore[] {
     const { redis, queue, prefix } = this.#shard;
-    const firing = new Firing(redis, queue, new Shards(redis, queue, prefix), this.#reporter);
+    const runner = new ScheduleRunner(redis, queue, new Shards(redis, queue, prefix), this.#reporter);
     const store = new FlowStore(redis, new FlowQueues(redis, prefix));
     const relay = new Relay(this.#shard, store);
     return [
-      { bit: SCHEDULES, run: () => firing.run() },
+      { bit: SCHEDULES, run: () => runner.run() },
       {
         bit: OUTBOX,
         run: () => relay.run().catch((error: unknown) => this.#reporter.tellFailure(error)),

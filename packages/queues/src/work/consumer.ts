@@ -223,7 +223,7 @@ export class Consumer {
   #takeHanded(body: Buffer): void {
     const { task, mostAttempts, nowMs, claimMs } = decodeHanded(body);
     const heardAt = performance.now();
-    // Not the best guess: what is believed younger than it is outlives its lease.
+    // Not the best guess: what is expectedSettings younger than it is outlives its lease.
     const ageMs = Math.max(0, this.#clock.latest() - nowMs);
     if (this.#isStopped || this.#redis.status !== 'ready' || ageMs > claimMs / 2) return;
     const { want } = this.#isAnswering ? this.#slots.reserve(this, 1, false) : NOTHING;
@@ -357,7 +357,7 @@ export class Consumer {
 
   /** A full worker has no reason to call, but schedules and flows, which may be new to the queue, must not wait for a slot. */
   #lookLater(): void {
-    const ms = this.shard.settings.isExtended ? FULL_LOOK_MS : this.#recheckMs;
+    const ms = this.shard.settings.usesOptional ? FULL_LOOK_MS : this.#recheckMs;
     this.#looking ??= setTimeout(() => {
       this.#looking = undefined;
       this.#mustLook = true;

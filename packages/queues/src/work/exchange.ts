@@ -71,10 +71,10 @@ export async function exchange(
         dead,
         idle,
         timekeeper,
-        lanes: known.keys,
+        priorityKeys: known.keys,
       },
       {
-        believed: known.text,
+        expectedSettings: known.text,
         publish: shard.publish,
         channel,
         want,

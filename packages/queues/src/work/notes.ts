@@ -41,7 +41,7 @@ export class Notes {
 
   /** Resolves with whether it was stored; an attempt that has lost its lease is abandoned. */
   async add(note: Note): Promise<boolean> {
-    await this.#shard.extend();
+    await this.#shard.enableOptional();
     return this.#notes.submit(this, note);
   }
 

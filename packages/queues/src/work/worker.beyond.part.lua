@@ -4,22 +4,22 @@ beyond.isOrdered = isOrdered
 beyond.leaveGroup = leaveGroup
 beyond.joinGroup = joinGroup
 beyond.placeGroup = placeGroup
-beyond.finish = finish
-beyond.happen = happen
-beyond.forget = forget
+beyond.recordEnd = recordEnd
+beyond.recordEvent = recordEvent
+beyond.deleteTasks = deleteTasks
 
 -- Groups whose rest is over may run again. Returns whether any may.
 function beyond.placeRested()
-  for _, group in ipairs(redis.call('ZRANGE', resting, '-inf', now, 'BYSCORE', 'LIMIT', 0, MOST_RECOVERED)) do
-    redis.call('ZREM', resting, group)
+  for _, group in ipairs(redis.call('ZRANGE', limitedGroups, '-inf', now, 'BYSCORE', 'LIMIT', 0, MOST_RECOVERED)) do
+    redis.call('ZREM', limitedGroups, group)
     groupState(group)
   end
   placeGroups()
-  return redis.call('EXISTS', turns) == 1
+  return redis.call('EXISTS', runnableGroups) == 1
 end
 
 -- Void entries that one call goes over.
-local MOST_HOLES = 1000
+local MOST_TOMBSTONES = 1000
 
 -- How many of `want` tasks the limits of the queue allow now.
 local rateInterval, rateBurst, usedUntil
@@ -29,14 +29,14 @@ local function saveRate()
 end
 
 function beyond.allowed(want)
-  if string.find(believed, ';paused=1', 1, true) then
+  if string.find(expectedSettings, ';paused=1', 1, true) then
     want = 0
   end
-  local concurrency = tonumber(string.match(believed, ';conc=(%d+)'))
+  local concurrency = tonumber(string.match(expectedSettings, ';conc=(%d+)'))
   if concurrency then
     want = math.max(0, math.min(want, concurrency - redis.call('ZCARD', active)))
   end
-  local limit, period, burst = string.match(believed, ';rate=(%d+)/(%d+)/(%d+)')
+  local limit, period, burst = string.match(expectedSettings, ';rate=(%d+)/(%d+)/(%d+)')
   if limit then
     rateInterval, rateBurst = period / limit, tonumber(burst)
     usedUntil = math.max(tonumber(redis.call('GET', rate) or 0), nowUs / 1000)
@@ -65,15 +65,15 @@ function beyond.started(taken, isBlocked)
   return isBlocked and freeAt > now and freeAt or math.huge
 end
 
-local hasHoles = redis.call('EXISTS', holes) == 1
+local hasTombstones = redis.call('EXISTS', tombstones) == 1
 
--- Pops ids of a lane, but for the entries that cancelling or removing has made void; and whether there are so many of these
+-- Pops ids of a priority, but for the entries that cancelling or removing has made void; and whether there are so many of these
 -- that the next call has to go on.
-function beyond.popReady(key, lane, most)
-  local char, kept, filled = string.char(48 + lane), {}, 0
+function beyond.popReady(key, priority, most)
+  local char, kept, filled = string.char(48 + priority), {}, 0
   while true do
     local ids = redis.call('LPOP', key, most - #kept) or {}
-    if not hasHoles then
+    if not hasTombstones then
       for _, id in ipairs(ids) do
         kept[#kept + 1] = id
       end
@@ -82,49 +82,49 @@ function beyond.popReady(key, lane, most)
     if #ids == 0 then
       return kept, false
     end
-    -- The same id may come twice: as a hole, and as a task that was enqueued later.
+    -- The same id may come twice: as a tombstone, and as a task that was enqueued later.
     local voids, before = {}, filled
-    for i, lanes in ipairs(redis.call('HMGET', holes, unpack(ids))) do
-      voids[ids[i]] = lanes
+    for i, priorities in ipairs(redis.call('HMGET', tombstones, unpack(ids))) do
+      voids[ids[i]] = priorities
     end
     for _, id in ipairs(ids) do
-      local lanes = voids[id]
-      local at = lanes and string.find(lanes, char, 1, true)
+      local priorities = voids[id]
+      local at = priorities and string.find(priorities, char, 1, true)
       if at then
         filled = filled + 1
-        voids[id] = string.sub(lanes, 1, at - 1) .. string.sub(lanes, at + 1)
+        voids[id] = string.sub(priorities, 1, at - 1) .. string.sub(priorities, at + 1)
         if voids[id] == '' then
-          redis.call('HDEL', holes, id)
+          redis.call('HDEL', tombstones, id)
         else
-          redis.call('HSET', holes, id, voids[id])
+          redis.call('HSET', tombstones, id, voids[id])
         end
       else
         kept[#kept + 1] = id
       end
     end
-    if filled > before and redis.call('HINCRBY', holes, char, before - filled) <= 0 then
-      redis.call('HDEL', holes, char)
-      hasHoles = redis.call('EXISTS', holes) == 1
+    if filled > before and redis.call('HINCRBY', tombstones, char, before - filled) <= 0 then
+      redis.call('HDEL', tombstones, char)
+      hasTombstones = redis.call('EXISTS', tombstones) == 1
     end
     if #kept == most then
       return kept, false
-    elseif filled >= MOST_HOLES then
+    elseif filled >= MOST_TOMBSTONES then
       return kept, true
     end
   end
 end
 
--- The next group whose turn it is in this lane gives its first task: returns its id, its record, how often it was tried, and
+-- The next group whose turn it is in this priority gives its first task: returns its id, its record, how often it was tried, and
 -- the group. nil when there is none.
-function beyond.nextOfGroups(lane)
+function beyond.nextOfGroups(priority)
   while true do
-    local first = redis.call('ZRANGE', turns, 0, 0, 'WITHSCORES')
-    if not first[1] or math.floor(first[2] / LANE_TURNS) ~= lane then
+    local first = redis.call('ZRANGE', runnableGroups, 0, 0, 'WITHSCORES')
+    if not first[1] or math.floor(first[2] / ORDERS_PER_PRIORITY) ~= priority then
       return nil
     end
     local group = first[1]
     local state, head, id, record, before = groupState(group), headOf(group), nil, nil, 0
-    if isHeldUp(state) then
+    if isGroupLimited(state) then
       -- It was placed under other limits.
       head = nil
     elseif not head then
@@ -155,9 +155,9 @@ end
 
 -- Tells of all that has happened. Returns what there is to do beside tasks: 1 a schedule is due, 2 the outbox holds something.
 function beyond.tell()
-  saveTurns()
-  tellEnded()
-  tellEvents()
-  local due = redis.call('ZRANGE', firing, 0, 0, 'WITHSCORES')[2]
+  saveGroupOrder()
+  publishEnds()
+  publishEvents()
+  local due = redis.call('ZRANGE', dueSchedules, 0, 0, 'WITHSCORES')[2]
   return (due and tonumber(due) <= now and 1 or 0) + (isOutboxDue() and 2 or 0)
 end

@@ -51,7 +51,7 @@ for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids))) do
     if entry.progress ~= '' then
       told[#told + 1] = id
       told[#told + 1] = entry.progress
-      happen('P', id, entry.progress)
+      recordEvent('P', id, entry.progress)
     end
     if entry.lines ~= '' then
       local stamped = string.gsub(entry.lines, '([^\n]*)\n', stamp)
@@ -68,5 +68,5 @@ end
 if #lines > 0 then
   redis.call('HSET', logs, unpack(lines))
 end
-tellEvents()
+publishEvents()
 return table.concat(replies)

@@ -13,8 +13,8 @@ local function nextInstant()
     end
   end
   look(active)
-  if isExtended then
-    local fires = redis.call('ZRANGE', firing, 0, 0, 'WITHSCORES')[2]
+  if usesOptional then
+    local fires = redis.call('ZRANGE', dueSchedules, 0, 0, 'WITHSCORES')[2]
     -- Of schedules that are due this worker is told below, and asks again when it has fired them.
     if fires and tonumber(fires) > now then
       earliest = math.min(earliest, tonumber(fires))
@@ -24,12 +24,12 @@ local function nextInstant()
       -- What falls due has to wait for something else, whose end is an exchange of whoever ends it.
       return earliest
     end
-    look(resting)
+    look(limitedGroups)
   end
   if hasDelayed then
-    for lane = 0, laneCount - 1 do
-      look(laneKeys[3 * lane + 2])
-      look(laneKeys[3 * lane + 3])
+    for priority = 0, priorityCount - 1 do
+      look(priorityKeys[3 * priority + 2])
+      look(priorityKeys[3 * priority + 3])
     end
   end
   return earliest
@@ -67,13 +67,13 @@ else
     due = math.huge
   end
   local hasMore = false
-  for lane = 0, isBlocked and -1 or laneCount - 1 do
-    hasMore = hasMore or redis.call('EXISTS', laneKeys[3 * lane + 1]) == 1
+  for priority = 0, isBlocked and -1 or priorityCount - 1 do
+    hasMore = hasMore or redis.call('EXISTS', priorityKeys[3 * priority + 1]) == 1
   end
-  if isExtended then
-    local fires = redis.call('ZRANGE', firing, '0', '0', 'WITHSCORES')[2]
+  if usesOptional then
+    local fires = redis.call('ZRANGE', dueSchedules, '0', '0', 'WITHSCORES')[2]
     hasMore = hasMore
-      or not isBlocked and redis.call('EXISTS', turns) == 1
+      or not isBlocked and redis.call('EXISTS', runnableGroups) == 1
       -- Who leaves fires no schedules.
       or fires and tonumber(fires) <= now
   end

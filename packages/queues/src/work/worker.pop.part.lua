@@ -1,10 +1,10 @@
--- Takes ready tasks, those of earlier lanes first: where nothing is delayed and no more than the core is used.
+-- Takes ready tasks, those of earlier priorities first: where nothing is delayed and no more than the core is used.
 -- Expects: everything of the prologue of worker.exchange.lua, and the parts before it. What a task is taken with is said in
 -- worker.take.part.lua.
-local lane, headBefore, mark, isOnly = 1, nil, nil, false
-while taken < want and bytes < MOST_BYTES and lane <= 3 * laneCount do
-  local ready, ids = laneKeys[lane], nil
-  lane = lane + 3
+local priority, headBefore, mark, isOnly = 1, nil, nil, false
+while taken < want and bytes < MOST_BYTES and priority <= 3 * priorityCount do
+  local ready, ids = priorityKeys[priority], nil
+  priority = priority + 3
   if want == 1 then
     ids = { redis.call('LPOP', ready) or nil }
   else

@@ -1,5 +1,5 @@
 -- Retention: by count at least as many as came, by age a few more.
--- Expects: everything of the prologue of worker.exchange.lua, and the parts before it; when it is thorough, task.seal.part.lua.
+-- Expects: everything of the prologue of worker.exchange.lua, and the parts before it; when it is thorough, task.compact.part.lua.
 local MOST_AGED = 200
 local gone = isKept and {} or finished
 local kept = 0
@@ -21,7 +21,7 @@ for _ = 1, isThorough and MOST_AGED or 0 do
   gone[#gone + 1] = redis.call('LPOP', succeeded)
 end
 -- Where there is more than the core, parents die of their children in other calls.
-if hasDied or isExtended then
+if hasDied or usesOptional then
   local surplus = redis.call('ZCARD', dead) - keepDead
   if surplus > 0 then
     -- At most 600 have died above; an operator may have lowered the limit.
@@ -33,8 +33,8 @@ if hasDied or isExtended then
   end
 end
 if #gone > 0 then
-  if isExtended then
-    beyond.forget(gone)
+  if usesOptional then
+    beyond.deleteTasks(gone)
   else
     redis.call('HDEL', tasks, unpack(gone))
     redis.call('HDEL', attempts, unpack(gone))

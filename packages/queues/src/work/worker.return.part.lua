@@ -1,4 +1,4 @@
--- What has not succeeded: it is dead, or goes back to its lane, with what dead workers held.
+-- What has not succeeded: it is dead, or goes back to its priority, with what dead workers held.
 -- Expects: everything of the prologue of worker.exchange.lua, and the parts before it; expired.
 -- In these, `flags` is the first byte of the record, `group` is '' for a task without one.
 local function bury(id, flags, group, attempt, reason)
@@ -11,8 +11,8 @@ local function bury(id, flags, group, attempt, reason)
     if group ~= '' then
       beyond.leaveGroup(group)
     end
-    beyond.finish(id, flags, last)
-    beyond.happen('D', id, last)
+    beyond.recordEnd(id, flags, last)
+    beyond.recordEvent('D', id, last)
   end
 end
 
@@ -28,9 +28,9 @@ local function putBack(id, flags, group, at, attempt, reason)
   local last = struct.pack('>c1dH', state, now, attempt) .. reason
   changed[#changed + 1] = id
   changed[#changed + 1] = last
-  redis.call('ZADD', laneKeys[3 * (flags % LANES) + 3], string.format('%.3f', at), id)
+  redis.call('ZADD', priorityKeys[3 * (flags % PRIORITIES) + 3], string.format('%.3f', at), id)
   if beyond then
-    beyond.happen(state, id, last)
+    beyond.recordEvent(state, id, last)
   end
 end
 
@@ -46,7 +46,7 @@ for i, one in ipairs(setAside) do
   end
 end
 
--- Due now, so ahead of the ready tasks of their lane.
+-- Due now, so ahead of the ready tasks of their priority.
 if #expired > 0 then
   redis.call('ZREM', active, unpack(expired))
   for i, last in ipairs(redis.call('HMGET', attempts, unpack(expired))) do

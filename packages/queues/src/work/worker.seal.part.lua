@@ -1,4 +1,4 @@
--- Seals records, see task/seal.ts. That costs half of what it costs to run a task, and where much goes on most records are gone
+-- Seals records, see task/compact-record.ts. That costs half of what it costs to run a task, and where much goes on most records are gone
 -- before long: so it is done where there is nothing to take.
 -- Expects: everything of the prologue of worker.exchange.lua, and the parts before it.
 local PIECE = 20

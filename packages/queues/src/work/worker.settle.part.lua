@@ -44,8 +44,8 @@ if count > 0 then
           if group ~= '' then
             beyond.leaveGroup(group)
           end
-          beyond.finish(id, flags, success)
-          beyond.happen('S', id, success)
+          beyond.recordEnd(id, flags, success)
+          beyond.recordEvent('S', id, success)
         end
       else
         setAside[#setAside + 1] = { id, flags, group, attempt, verdict, delay, data }

@@ -1,14 +1,14 @@
--- Takes tasks: in each lane those that have fallen due, in the order in which they did, then groups and ready tasks in turn.
+-- Takes tasks: in each priority those that have fallen due, in the order in which they did, then groups and ready tasks in turn.
 -- Expects: everything of the prologue of worker.exchange.lua, and the parts before it.
 local GROUPED = 16
 local firstMarks = {}
 local hasGroups = false
-if isExtended then
+if usesOptional then
   hasGroups = beyond.placeRested() or hasDelayed
   want = beyond.allowed(want)
 end
 
--- What stands in attempts while a task is active; one string for all first attempts of a lane.
+-- What stands in attempts while a task is active; one string for all first attempts of a priority.
 local function markOf(attempt, head)
   if attempt > 1 then
     return struct.pack('>c1IH', 'A', token, attempt) .. head
@@ -31,8 +31,8 @@ local function give(id, attempt, head, record)
   reply[at + 1], reply[at + 2], reply[at + 3] = id, attempt, record
   taken = taken + 1
   bytes = bytes + #record
-  if isExtended then
-    beyond.happen('A', id, mark)
+  if usesOptional then
+    beyond.recordEvent('A', id, mark)
   end
 end
 
@@ -53,7 +53,7 @@ local function hand(ids, dueAt)
           local _
           state, _, before = struct.unpack('>c1dH', last)
         end
-        local flags = isExtended and string.byte(record) or 0
+        local flags = usesOptional and string.byte(record) or 0
         if taken >= slots and before + 1 >= struct.unpack('>H', record, 2) then
           -- Nobody may die of having waited for a slot: the reply ends here, and there is more to take.
           bytes, upTo = MOST_BYTES, from + i - 2
@@ -66,7 +66,7 @@ local function hand(ids, dueAt)
           if state == 'H' then
             give(id, before + 1, string.sub(record, 1, 3) .. group, record)
           else
-            beyond.joinGroup(group, flags % LANES, id, before, dueAt[from + i - 1])
+            beyond.joinGroup(group, flags % PRIORITIES, id, before, dueAt[from + i - 1])
             joined[#joined + 1] = group
           end
         end
@@ -89,7 +89,7 @@ end
 
 -- To the µs, as delays end.
 local dueUpTo = string.format('%.3f', nowUs / 1000)
--- Takes due ids from the schedule and the retries of a lane, merged by the instant at which they fell due.
+-- Takes due ids from the schedule and the retries of a priority, merged by the instant at which they fell due.
 local function takeDue(scheduled, retrying)
   local most = want - taken
   local a = redis.call('ZRANGE', scheduled, '-inf', dueUpTo, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
@@ -121,10 +121,10 @@ local function takeDue(scheduled, retrying)
   end
 end
 
-local function takeReady(lane)
-  local key, ids, isCut = laneKeys[3 * lane + 1], nil, false
-  if isExtended then
-    ids, isCut = beyond.popReady(key, lane, want - taken)
+local function takeReady(priority)
+  local key, ids, isCut = priorityKeys[3 * priority + 1], nil, false
+  if usesOptional then
+    ids, isCut = beyond.popReady(key, priority, want - taken)
   else
     ids = redis.call('LPOP', key, want - taken) or {}
   end
@@ -138,9 +138,9 @@ local function takeReady(lane)
 end
 
 -- One task of each group whose turn it is, until there are `most`.
-local function takeGrouped(lane, most)
+local function takeGrouped(priority, most)
   while most > 0 and taken < want and bytes < MOST_BYTES do
-    local id, record, before, group = beyond.nextOfGroups(lane)
+    local id, record, before, group = beyond.nextOfGroups(priority)
     if not id then
       return
     end
@@ -149,26 +149,26 @@ local function takeGrouped(lane, most)
   end
 end
 
-local function takeLane(lane)
+local function takeLane(priority)
   if taken < want and bytes < MOST_BYTES and hasDelayed then
-    takeDue(laneKeys[3 * lane + 2], laneKeys[3 * lane + 3])
+    takeDue(priorityKeys[3 * priority + 2], priorityKeys[3 * priority + 3])
   end
   if hasGroups and taken < want then
     -- Of what is left, half for the groups and half for the others, or all for the ones where there are none of the others.
     -- A worker that has one free slot at a time asks for one task: the µs decide whose it is, as a coin would.
-    local isBoth = redis.call('EXISTS', laneKeys[3 * lane + 1]) == 1
-    takeGrouped(lane, isBoth and math.floor((want - taken + nowUs % 2) / 2) or want)
+    local isBoth = redis.call('EXISTS', priorityKeys[3 * priority + 1]) == 1
+    takeGrouped(priority, isBoth and math.floor((want - taken + nowUs % 2) / 2) or want)
   end
   if taken < want and bytes < MOST_BYTES then
-    takeReady(lane)
+    takeReady(priority)
   end
   if hasGroups and taken < want then
-    takeGrouped(lane, want)
+    takeGrouped(priority, want)
   end
 end
 
-for lane = 0, laneCount - 1 do
+for priority = 0, priorityCount - 1 do
   if taken < want then
-    takeLane(lane)
+    takeLane(priority)
   end
 end

@@ -20,7 +20,7 @@ import { encodeTaskId } from '../task/task-id.js';
 import type { Reporter } from '../work/reporter.js';
 import type { StoredSchedule } from './definition.js';
 import { decodeSchedule, HEAD_BYTES, taskIdOf, taskOptionsOf } from './definition.js';
-import { planFiring } from './plan.js';
+import { planRun } from './plan.js';
 import { KEEP_ENDED_MS } from './schedules.js';
 
 const CLAIM_MS = 5_000;
@@ -40,7 +40,7 @@ interface Claimed {
   readonly stored: Buffer;
 }
 
-export class Firing {
+export class ScheduleRunner {
   readonly #redis: RedisClient;
   readonly #shards: Shards;
   readonly #enqueuer: Enqueuer;
@@ -79,11 +79,11 @@ export class Firing {
   /** Resolves with whether there may be more. */
   async #round(): Promise<boolean> {
     await this.#enqueuer.open();
-    const { schedules, firing } = this.#shards.first.keys.of;
+    const { schedules, dueSchedules } = this.#shards.first.keys.of;
     const claimEndsAt = performance.now() + CLAIM_MS;
     const [now, ...fields] = (await scheduleClaim.runBuffer(
       this.#redis,
-      { schedules, firing },
+      { schedules, dueSchedules },
       { claimMs: CLAIM_MS, most: MOST },
     )) as [number, ...Buffer[]];
     const claimed: Claimed[] = [];
@@ -94,7 +94,7 @@ export class Firing {
     const changes = await Promise.all(claimed.map((one) => this.#fire(one, now, claimEndsAt)));
     await scheduleFire.run(
       this.#redis,
-      { schedules, firing },
+      { schedules, dueSchedules },
       { keepEndedMs: KEEP_ENDED_MS, changes: changes.flat() },
     );
     return true;
@@ -108,7 +108,7 @@ export class Firing {
     try {
       const schedule = decodeSchedule(key, stored);
       const { rule, dueAt, runs, lastAt, name, payload, options } = schedule;
-      const { fire, nextAt = 0 } = planFiring(rule, dueAt, runs, now, await this.#isBusy(key, schedule));
+      const { fire, nextAt = 0 } = planRun(rule, dueAt, runs, now, await this.#isBusy(key, schedule));
       // Another worker may have it by now.
       if (performance.now() >= claimEndsAt) return [];
       const tasks = fire.map((instant) =>

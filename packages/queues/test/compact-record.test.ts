@@ -4,7 +4,7 @@ import type { QueueOptions, TaskState, WorkerOptions } from '@mortise/queues';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import fc from 'fast-check';
 import { decodeRecord, RecordDraft } from '../src/task/record.js';
-import { isSealed } from '../src/task/seal.js';
+import { isCompact } from '../src/task/compact-record.js';
 import { decodeTaskId, encodeTaskId } from '../src/task/task-id.js';
 import { Shard } from '../src/shard/shard.js';
 import type { Exchanged } from '../src/work/exchange.js';
@@ -58,17 +58,17 @@ class Bench {
     await this.exchange(0, keep, true);
   }
 
-  async isSealed(id: string): Promise<boolean> {
+  async isCompact(id: string): Promise<boolean> {
     const [record, last] = await Promise.all([
       redis.hgetBuffer(this.keys.of.tasks, encodeTaskId(id)),
       redis.hgetBuffer(this.keys.of.attempts, encodeTaskId(id)),
     ]);
-    expect(isSealed(record!)).toBe(last === null);
-    return isSealed(record!);
+    expect(isCompact(record!)).toBe(last === null);
+    return isCompact(record!);
   }
 
   async sealed(ids: readonly string[]): Promise<string[]> {
-    const are = await Promise.all(ids.map((id) => this.isSealed(id)));
+    const are = await Promise.all(ids.map((id) => this.isCompact(id)));
     return ids.filter((_, index) => are[index]);
   }
 
@@ -287,7 +287,7 @@ describe('what does not fit keeps its entry', () => {
     await age(redis, bench.keys, 'a', ms);
     const before = await bench.queue.get('a');
     await bench.seal();
-    expect(await bench.isSealed('a')).toBe(isFit);
+    expect(await bench.isCompact('a')).toBe(isFit);
     expect(await bench.queue.get('a')).toEqual(before);
   });
 
@@ -303,7 +303,7 @@ describe('what does not fit keeps its entry', () => {
     last.writeUInt16BE(attempt, 9);
     await redis.hset(bench.keys.of.attempts, key, last);
     await bench.seal();
-    expect(await bench.isSealed('a')).toBe(isFit);
+    expect(await bench.isCompact('a')).toBe(isFit);
     expect(await bench.queue.get('a')).toMatchObject({ state: 'succeeded', attempt });
   });
 });
@@ -315,7 +315,7 @@ test('a record on its way to become sealed is never taken for one that is', () =
         { name: 't', payload: 1, attempts: 5, when, extras: undefined },
         100,
       ).encode();
-      expect(isSealed(record)).toBe(false);
+      expect(isCompact(record)).toBe(false);
       expect(decodeRecord(record).enqueuedAt).toBe(when);
     }),
   );

@@ -1,9 +1,9 @@
--- What became of a task: attempts says so, or its record, which is sealed then (see seal.ts). Whoever finds no entry in attempts
+-- What became of a task: attempts says so, or its record, which is sealed then (see compact-record.ts). Whoever finds no entry in attempts
 -- has to ask here. Expects: tasks.
 
 -- The record as it was enqueued, whether it is sealed or not, and what attempts says of the task, or would say: S, f64
 -- instant, u16 attempt. `last` is what it has of the task, if anything.
-local function unseal(record, last)
+local function expandRecord(record, last)
   if not record or #record < 16 or string.byte(record, 4) >= 64 then
     return record, last
   end
@@ -16,12 +16,12 @@ end
 
 -- What attempts would say of a task that has no entry there; false when there is nothing to say, since it has not been taken;
 -- nil for a task that is unknown. Reads no big record.
-local function sealedEnd(id)
+local function compactEnd(id)
   local MOST_BYTES = 512
   local bytes = redis.call('HSTRLEN', tasks, id)
   if bytes == 0 then
     return nil
   end
-  local _, last = unseal(bytes <= MOST_BYTES and redis.call('HGET', tasks, id), false)
+  local _, last = expandRecord(bytes <= MOST_BYTES and redis.call('HGET', tasks, id), false)
   return last
 end

@@ -4,7 +4,7 @@ import type { QueueOptions } from '@mortise/queues';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 import { QueueKeys } from '../src/keys.js';
-import { Firing } from '../src/schedule/firing.js';
+import { ScheduleRunner } from '../src/schedule/schedule-runner.js';
 import { scheduleClaim } from '../src/scripts.gen.js';
 import { Shards } from '../src/shard/shards.js';
 import { Reporter } from '../src/work/reporter.js';
@@ -21,7 +21,7 @@ interface Bench {
   readonly keys: QueueKeys;
   readonly errors: unknown[];
   /** What a worker does when the exchange script says that a schedule is due. */
-  readonly newFiring: (client?: Redis) => Firing;
+  readonly newRunner: (client?: Redis) => ScheduleRunner;
   /** Makes a schedule fall due at this instant. */
   readonly makeDue: (key: string, dueAt: number) => Promise<void>;
   /** The instants of all tasks that are stored, of all shards. */
@@ -36,8 +36,8 @@ function newBench(options: QueueOptions = {}): Bench {
     queue: new Queue<Tasks>(redis, 'q', { prefix, ...options }),
     keys,
     errors,
-    newFiring: (client = redis) =>
-      new Firing(
+    newRunner: (client = redis) =>
+      new ScheduleRunner(
         client,
         'q',
         new Shards(client, 'q', prefix),
@@ -79,11 +79,11 @@ const EVERY_SECOND = { everyMs: 1_000 } as const;
 
 describe('run', () => {
   test('makes the task of the instant, which knows it, and sets the next one', async () => {
-    const { queue, newFiring, makeDue, errors } = newBench();
+    const { queue, newRunner, makeDue, errors } = newBench();
     await queue.schedule('tick', EVERY_SECOND, 't', { a: 1 }, { priority: 'low', headers: { own: 'x' } });
     const dueAt = await secondsAgo(0);
     await makeDue('tick', dueAt);
-    await newFiring().run();
+    await newRunner().run();
     const instant = new Date(dueAt).toISOString();
     expect(await queue.get(`tick@${instant}`)).toMatchObject({
       name: 't',
@@ -99,21 +99,21 @@ describe('run', () => {
   });
 
   test('does nothing before the instant', async () => {
-    const { queue, newFiring, fired } = newBench();
+    const { queue, newRunner, fired } = newBench();
     await queue.schedule('tick', { everyMs: 1_000, startAt: (await serverNow(redis)) + 60_000 }, 't', 1);
-    await newFiring().run();
+    await newRunner().run();
     expect(await fired('tick')).toEqual([]);
   });
 
   test.each([1, 3])('many workers at once make each task once, in %i shards', async (shards) => {
-    const { queue, newFiring, makeDue, fired, errors } = newBench({ shards });
+    const { queue, newRunner, makeDue, fired, errors } = newBench({ shards });
     const dueAt = await secondsAgo(5);
     const keys = Array.from({ length: 120 }, (_, index) => `s${index}`);
     for (const key of keys) {
       await queue.schedule(key, { everyMs: 1_000, missed: 'all' }, 't', key);
       await makeDue(key, dueAt);
     }
-    await Promise.all(Array.from({ length: 8 }, () => newFiring().run()));
+    await Promise.all(Array.from({ length: 8 }, () => newRunner().run()));
     // Who came last may have found the others' claims.
     const schedules = await queue.schedules();
     for (const { key, runs, lastAt } of schedules) {
@@ -127,83 +127,83 @@ describe('run', () => {
   });
 
   test('a worker that died after its claim loses nothing: the next one has it when the claim ends', async () => {
-    const { queue, keys, newFiring, makeDue, fired } = newBench();
+    const { queue, keys, newRunner, makeDue, fired } = newBench();
     await queue.schedule('tick', EVERY_SECOND, 't', 1);
     const dueAt = await secondsAgo(3);
     await makeDue('tick', dueAt);
-    const { schedules, firing } = keys.of;
-    const claim = () => scheduleClaim.run(redis, { schedules, firing }, { claimMs: 60_000, most: 10 });
+    const { schedules, dueSchedules } = keys.of;
+    const claim = () => scheduleClaim.run(redis, { schedules, dueSchedules }, { claimMs: 60_000, most: 10 });
     expect(await claim()).toHaveLength(3);
     expect(await claim()).toHaveLength(1);
-    await newFiring().run();
+    await newRunner().run();
     expect(await fired('tick')).toEqual([]);
-    expect(Number(await redis.zscore(firing, 'tick'))).toBeGreaterThan(await serverNow(redis));
+    expect(Number(await redis.zscore(dueSchedules, 'tick'))).toBeGreaterThan(await serverNow(redis));
     // As if that had ended.
-    await redis.zadd(firing, await serverNow(redis), 'tick');
-    await newFiring().run();
+    await redis.zadd(dueSchedules, await serverNow(redis), 'tick');
+    await newRunner().run();
     expect(await fired('tick')).toEqual([dueAt]);
   });
 
   test('a worker that died between enqueue and commit costs no second task', async () => {
-    const { queue, keys, newFiring, makeDue, fired, errors } = newBench();
+    const { queue, keys, newRunner, makeDue, fired, errors } = newBench();
     await queue.schedule('tick', EVERY_SECOND, 't', 1);
     const dueAt = await secondsAgo(3);
     await makeDue('tick', dueAt);
     const before = (await redis.hgetBuffer(keys.of.schedules, 'tick'))!;
-    await newFiring().run();
+    await newRunner().run();
     // The task is there, the schedule says that it is due: as that worker left it. The payload has changed since.
     await redis.hset(keys.of.schedules, 'tick', before);
-    await redis.zadd(keys.of.firing, dueAt, 'tick');
+    await redis.zadd(keys.of.dueSchedules, dueAt, 'tick');
     await queue.schedule('tick', EVERY_SECOND, 't', 2);
-    await newFiring().run();
+    await newRunner().run();
     expect(await fired('tick')).toEqual([dueAt]);
     expect(await queue.schedules()).toMatchObject([{ runs: 1, lastAt: dueAt, payload: 2 }]);
     expect(errors).toEqual([]);
   });
 
   test('nor when the task has ended and is forgotten', async () => {
-    const { queue, keys, newFiring, makeDue, fired } = newBench();
+    const { queue, keys, newRunner, makeDue, fired } = newBench();
     await queue.schedule('tick', EVERY_SECOND, 't', 1);
     const dueAt = await secondsAgo(3);
     await makeDue('tick', dueAt);
     const before = (await redis.hgetBuffer(keys.of.schedules, 'tick'))!;
-    await newFiring().run();
-    await redis.del(keys.of.tasks, keys.lanes(3)[3]!);
+    await newRunner().run();
+    await redis.del(keys.of.tasks, keys.priorityKeys(3)[3]!);
     await redis.hset(keys.of.schedules, 'tick', before);
-    await redis.zadd(keys.of.firing, dueAt, 'tick');
-    await newFiring().run();
+    await redis.zadd(keys.of.dueSchedules, dueAt, 'tick');
+    await newRunner().run();
     expect(await fired('tick')).toEqual([]);
     expect(await queue.schedules()).toMatchObject([{ runs: 1, lastAt: dueAt }]);
   });
 
   test('nor when it is remembered by nothing but the task itself', async () => {
-    const { queue, keys, newFiring, makeDue, fired, errors } = newBench();
+    const { queue, keys, newRunner, makeDue, fired, errors } = newBench();
     await queue.schedule('tick', EVERY_SECOND, 't', 1);
     const dueAt = await secondsAgo(3);
     await makeDue('tick', dueAt);
     const before = (await redis.hgetBuffer(keys.of.schedules, 'tick'))!;
-    await newFiring().run();
-    await redis.del(keys.of.remembered);
+    await newRunner().run();
+    await redis.del(keys.of.dedupIds);
     await redis.hset(keys.of.schedules, 'tick', before);
-    await redis.zadd(keys.of.firing, dueAt, 'tick');
+    await redis.zadd(keys.of.dueSchedules, dueAt, 'tick');
     await queue.schedule('tick', EVERY_SECOND, 't', 'another payload');
-    await newFiring().run();
+    await newRunner().run();
     expect(await fired('tick')).toEqual([dueAt]);
     expect(await queue.schedules()).toMatchObject([{ runs: 1, lastAt: dueAt }]);
     expect(errors).toEqual([]);
   });
 
   test('a worker that was held up does not undo what came after its claim', async () => {
-    const { queue, keys, newFiring, makeDue, fired, errors } = newBench();
+    const { queue, keys, newRunner, makeDue, fired, errors } = newBench();
     await queue.schedule('tick', EVERY_SECOND, 't', 1);
     const dueAt = await secondsAgo(3);
     await makeDue('tick', dueAt);
     const { client, hasClaimed, goOn } = heldUp();
-    const running = newFiring(client).run();
+    const running = newRunner(client).run();
     await hasClaimed;
     // Its claim ends, and another one fires.
-    await redis.zadd(keys.of.firing, dueAt, 'tick');
-    await newFiring().run();
+    await redis.zadd(keys.of.dueSchedules, dueAt, 'tick');
+    await newRunner().run();
     const schedules = await queue.schedules();
     goOn();
     await running;
@@ -214,26 +214,26 @@ describe('run', () => {
   });
 
   test('nor what was defined anew meanwhile', async () => {
-    const { queue, keys, newFiring, makeDue } = newBench();
+    const { queue, keys, newRunner, makeDue } = newBench();
     await queue.schedule('tick', EVERY_SECOND, 't', 1);
     await makeDue('tick', await secondsAgo(3));
     const { client, hasClaimed, goOn } = heldUp();
-    const running = newFiring(client).run();
+    const running = newRunner(client).run();
     await hasClaimed;
     await queue.unschedule('tick');
     const { nextAt } = await queue.schedule('tick', { cron: '0 0 1 1 *' }, 't', 2);
     goOn();
     await running;
     expect(await queue.schedules()).toMatchObject([{ nextAt, payload: 2, runs: 0 }]);
-    expect(Number(await redis.zscore(keys.of.firing, 'tick'))).toBe(nextAt);
+    expect(Number(await redis.zscore(keys.of.dueSchedules, 'tick'))).toBe(nextAt);
   });
 
   test('when its claim has ended, it makes no task at all', async () => {
-    const { queue, newFiring, makeDue, fired, errors } = newBench();
+    const { queue, newRunner, makeDue, fired, errors } = newBench();
     await queue.schedule('tick', EVERY_SECOND, 't', 1);
     await makeDue('tick', await secondsAgo(3));
     const { client, hasClaimed, goOn } = heldUp();
-    const running = newFiring(client).run();
+    const running = newRunner(client).run();
     await hasClaimed;
     const late = jest.spyOn(performance, 'now').mockReturnValue(performance.now() + 6_000);
     goOn();
@@ -244,12 +244,12 @@ describe('run', () => {
   });
 
   test('the clock of the client does not matter', async () => {
-    const { queue, newFiring, makeDue, fired } = newBench();
+    const { queue, newRunner, makeDue, fired } = newBench();
     await queue.schedule('tick', { everyMs: 60_000, missed: 'skip' }, 't', 1);
     const dueAt = await secondsAgo(1);
     await makeDue('tick', dueAt);
     const skewed = jest.spyOn(Date, 'now').mockReturnValue(Date.now() - 86_400_000);
-    await newFiring().run();
+    await newRunner().run();
     skewed.mockRestore();
     expect(await fired('tick')).toEqual([dueAt]);
     const [{ nextAt }] = (await queue.schedules()) as unknown as [{ nextAt: number }];
@@ -264,11 +264,11 @@ describe('what was missed', () => {
     // A few seconds may pass meanwhile.
     ['all', 250, 260],
   ] as const)('%s', async (missed, least, most) => {
-    const { queue, newFiring, makeDue, fired } = newBench();
+    const { queue, newRunner, makeDue, fired } = newBench();
     const dueAt = await secondsAgo(249);
     await queue.schedule('tick', { everyMs: 1_000, missed }, 't', 1);
     await makeDue('tick', dueAt);
-    await newFiring().run();
+    await newRunner().run();
     const instants = await fired('tick');
     expect(instants.length).toBeGreaterThanOrEqual(least);
     expect(instants.length).toBeLessThanOrEqual(most);
@@ -280,11 +280,11 @@ describe('what was missed', () => {
 
 describe('limit and until', () => {
   test('it fires so often and has ended; the same definition does not begin it anew', async () => {
-    const { queue, newFiring, makeDue, fired } = newBench();
+    const { queue, newRunner, makeDue, fired } = newBench();
     const rule = { everyMs: 1_000, missed: 'all', limit: 3 } as const;
     await queue.schedule('tick', rule, 't', 1);
     await makeDue('tick', await secondsAgo(10));
-    await newFiring().run();
+    await newRunner().run();
     expect(await fired('tick')).toHaveLength(3);
     const [schedule] = await queue.schedules();
     expect(schedule).toMatchObject({ runs: 3 });
@@ -298,30 +298,30 @@ describe('limit and until', () => {
   });
 
   test('an ended one is removed when it is no longer remembered', async () => {
-    const { queue, keys, newFiring } = newBench();
+    const { queue, keys, newRunner } = newBench();
     await queue.schedule('tick', { everyMs: 1_000, until: 1 }, 't', 1);
-    await redis.zadd(keys.of.firing, 1, 'tick');
-    await newFiring().run();
+    await redis.zadd(keys.of.dueSchedules, 1, 'tick');
+    await newRunner().run();
     expect(await queue.schedules()).toEqual([]);
-    expect(await redis.exists(keys.of.schedules, keys.of.firing)).toBe(0);
+    expect(await redis.exists(keys.of.schedules, keys.of.dueSchedules)).toBe(0);
   });
 });
 
 describe('overlap: skip', () => {
   test('drops instants while the last task has not ended, and goes on by itself', async () => {
-    const { queue, keys, newFiring, makeDue, fired } = newBench();
+    const { queue, keys, newRunner, makeDue, fired } = newBench();
     await queue.schedule('tick', { everyMs: 1_000, overlap: 'skip' }, 't', 1);
     const first = await secondsAgo(9);
     await makeDue('tick', first);
-    await newFiring().run();
+    await newRunner().run();
     await makeDue('tick', first + 1_000);
-    await newFiring().run();
+    await newRunner().run();
     expect(await fired('tick')).toEqual([first]);
     expect(await queue.schedules()).toMatchObject([{ runs: 1, lastAt: first }]);
     const [id] = (await redis.hkeysBuffer(keys.of.tasks)) as [Buffer];
     await redis.hset(keys.of.attempts, id, Buffer.concat([Buffer.from('S'), Buffer.alloc(10)]));
     await makeDue('tick', first + 2_000);
-    await newFiring().run();
+    await newRunner().run();
     expect(await fired('tick')).toEqual([first, first + 2_000]);
   });
 });
@@ -339,7 +339,7 @@ describe('what cannot be fired', () => {
       JSON.stringify({ version: 1, rule: EVERY_SECOND, name: 't', payload: 1, options: { priority: 'x' } }),
     ],
   ])('%s is reported once, put off for an hour, and holds up nobody', async (_, definition) => {
-    const { queue, keys, newFiring, makeDue, fired, errors } = newBench();
+    const { queue, keys, newRunner, makeDue, fired, errors } = newBench();
     for (const key of ['bad', 'good']) {
       await queue.schedule(key, EVERY_SECOND, 't', 1);
       const head = (await redis.hgetBuffer(keys.of.schedules, key))!.subarray(0, 32);
@@ -347,49 +347,49 @@ describe('what cannot be fired', () => {
         await redis.hset(keys.of.schedules, key, Buffer.concat([head, Buffer.from(definition)]));
       await makeDue(key, await secondsAgo(1));
     }
-    await newFiring().run();
-    await newFiring().run();
+    await newRunner().run();
+    await newRunner().run();
     expect(errors).toMatchObject([{ code: 'ERR_INVALID_SCHEDULE', key: 'bad' }]);
     expect((await fired('good')).length).toBeGreaterThan(0);
     expect(await fired('bad')).toEqual([]);
-    const offMs = Number(await redis.zscore(keys.of.firing, 'bad')) - (await serverNow(redis));
+    const offMs = Number(await redis.zscore(keys.of.dueSchedules, 'bad')) - (await serverNow(redis));
     expect(offMs).toBeGreaterThan(3_500_000);
   });
 
   test('neither does one without a head', async () => {
-    const { queue, keys, newFiring, errors } = newBench();
+    const { queue, keys, newRunner, errors } = newBench();
     await queue.schedule('bad', EVERY_SECOND, 't', 1);
     await redis.hset(keys.of.schedules, 'bad', 'x');
-    await redis.zadd(keys.of.firing, 1, 'bad');
-    await newFiring().run();
+    await redis.zadd(keys.of.dueSchedules, 1, 'bad');
+    await newRunner().run();
     expect(errors).toMatchObject([{ code: 'ERR_INVALID_SCHEDULE' }]);
-    expect(Number(await redis.zscore(keys.of.firing, 'bad'))).toBeGreaterThan(await serverNow(redis));
+    expect(Number(await redis.zscore(keys.of.dueSchedules, 'bad'))).toBeGreaterThan(await serverNow(redis));
   });
 
   test('keys of another type: it is told, and not tried again at once', async () => {
-    const { queue, keys, newFiring, makeDue, errors } = newBench();
+    const { queue, keys, newRunner, makeDue, errors } = newBench();
     await queue.schedule('tick', EVERY_SECOND, 't', 1);
     await makeDue('tick', await secondsAgo(2));
     await redis.set(keys.of.schedules, 'x');
     const startedAt = performance.now();
-    await newFiring().run();
+    await newRunner().run();
     expect(performance.now() - startedAt).toBeGreaterThan(900);
     expect(errors.map(String)).toEqual([expect.stringContaining('WRONGTYPE')]);
   });
 
   test('a full queue: it is told, nothing is lost, and the instant comes again', async () => {
-    const { queue, keys, newFiring, makeDue, fired, errors } = newBench();
+    const { queue, keys, newRunner, makeDue, fired, errors } = newBench();
     await queue.configure({ maxTasks: 1 });
     await queue.enqueue('t', 1, { id: 'only' });
     await queue.schedule('tick', EVERY_SECOND, 't', 1);
     const dueAt = await secondsAgo(2);
     await makeDue('tick', dueAt);
-    await newFiring().run();
+    await newRunner().run();
     expect(errors).toMatchObject([{ code: 'ERR_QUEUE_FULL' }]);
     expect(await queue.schedules()).toMatchObject([{ nextAt: dueAt, runs: 0 }]);
     await queue.configure({ maxTasks: null });
-    await redis.zadd(keys.of.firing, dueAt, 'tick');
-    await newFiring().run();
+    await redis.zadd(keys.of.dueSchedules, dueAt, 'tick');
+    await newRunner().run();
     expect(await fired('tick')).toEqual([dueAt]);
   });
 });

@@ -1,6 +1,6 @@
--- Removes what is kept of the children of tasks that are forgotten. Expects flows, outbox, isExtended.
-local function forgetFlows(ids)
-  if not isExtended or #ids == 0 or redis.call('EXISTS', flows) == 0 then
+-- Removes what is kept of the children of tasks that are forgotten. Expects flows, outbox, usesOptional.
+local function deleteFlows(ids)
+  if not usesOptional or #ids == 0 or redis.call('EXISTS', flows) == 0 then
     return
   end
   local garbage, parents = {}, {}

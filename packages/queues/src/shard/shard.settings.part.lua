@@ -1,9 +1,9 @@
 -- Refuses who believes in other settings than the stored ones; the time, and how many events are kept.
--- Expects: settings, believed.
+-- Expects: settings, expectedSettings.
 local stored = redis.call('GET', settings)
-if stored and stored ~= believed then
+if stored and stored ~= expectedSettings then
   return redis.error_reply('SETTINGS ' .. stored)
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local keepEvents = tonumber(string.match(believed, ';events=(%d+)')) or 0
+local keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0

@@ -1,5 +1,5 @@
 -- Where the name begins in a record.
-local function nameAt(record)
+local function nameOffset(record)
   local flags, at = string.byte(record), 12
   if math.floor(flags / 16) % 2 == 1 then
     at = at + 2 + struct.unpack('>H', record, at)
@@ -8,8 +8,8 @@ local function nameAt(record)
 end
 
 -- Name and payload; what else a record has may differ from call to call, as trace context does.
-local function essence(record)
-  local name, at = struct.unpack('>Hc0', record, nameAt(record))
+local function contentOf(record)
+  local name, at = struct.unpack('>Hc0', record, nameOffset(record))
   local length = struct.unpack('>H', record, at)
   return name .. '\0' .. string.sub(record, at + 2 + length)
 end
