@@ -104,11 +104,6 @@ export function encodeMember(option: string, name: string): string {
   return encodeName(requireName(option, name));
 }
 
-/** The payload of a message. */
-export function encodePayload(from: string, json: string): string {
-  return from + SEPARATOR + json;
-}
-
 /** The range, or undefined when it is empty. */
 export function toRange(fromId: number, toId: number): IdRange | undefined {
   return fromId > 0 && fromId <= toId ? { fromId, toId } : undefined;

@@ -12,9 +12,6 @@ export const ROLES: readonly Role[] = ['owner', 'member', 'reader'];
 
 /** Names of the parts of a head, in the set of the chat or mailbox. See `src/keys.ts`. */
 export const HEAD = { bytes: '\0b', epoch: '\0e', lastId: '\0l', lastAt: '\0t' } as const;
-/** How many members of the set are no members. */
-export const HEAD_SIZE = 4;
-
 /** The last id that the member acked. */
 export function ackedIdOf(score: number | string): number {
   return Math.floor(Number(score));

@@ -39,9 +39,6 @@ export type Sabotage =
 /** What a process is told over IPC: end when the present post is accepted. */
 export type Order = 'stop';
 
-/** What it tells. */
-export type ActorMessage = 'ready';
-
 /** What is posted: which message of its sender in this chat it is, from 1. */
 export interface Numbered {
   readonly n: number;

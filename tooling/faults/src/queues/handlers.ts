@@ -51,5 +51,3 @@ export const BEHAVIOURS = {
     if (does === 'fail') throw new Error('fails late');
   },
 } satisfies Record<string, Behaviour>;
-
-export type BehaviourName = keyof typeof BEHAVIOURS;

@@ -98,26 +98,6 @@ export async function fetchPendingMessages(
   return found;
 }
 
-export async function joinChat(conn: Redis, chatId: string, user: string): Promise<void> {
-  const messageId = Number(await conn.get(`ids:${chatId}`));
-  await conn.multi().zadd(`chat:${chatId}`, messageId, user).zadd(`seen:${user}`, messageId, chatId).exec();
-}
-
-export async function leaveChat(conn: Redis, chatId: string, user: string): Promise<void> {
-  const replies = await conn
-    .multi()
-    .zrem(`chat:${chatId}`, user)
-    .zrem(`seen:${user}`, chatId)
-    .zcard(`chat:${chatId}`)
-    .exec();
-  if (replies!.at(-1)![1] === 0) {
-    await conn.multi().del(`msgs:${chatId}`).del(`ids:${chatId}`).exec();
-    return;
-  }
-  const [, oldest] = await conn.zrange(`chat:${chatId}`, '0', '0', 'WITHSCORES');
-  await conn.zremrangebyscore(`msgs:${chatId}`, 0, oldest!);
-}
-
 function pairs(flat: readonly string[]): [string, string][] {
   return Array.from({ length: flat.length / 2 }, (_, index) => [flat[2 * index]!, flat[2 * index + 1]!]);
 }
