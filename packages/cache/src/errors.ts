@@ -1,7 +1,7 @@
 import { CodedError } from '@mortise/redis';
 import { textOf } from './text-of.js';
 
-/** The loader failed for a batch. Its rows keep their cached values and are tried again after a pause. */
+/** `load` failed for these rows. They keep their cached values and are retried after a backoff. */
 export class LoadFailedError extends CodedError {
   readonly code = 'ERR_LOAD_FAILED';
 
@@ -14,7 +14,7 @@ export class LoadFailedError extends CodedError {
   }
 }
 
-/** The loader took nearly as long as the lease of its batch; its result is no longer wanted. */
+/** `load` exceeded its time limit, which is below the lease of its batch; its result is ignored. */
 export class LoadTimeoutError extends CodedError {
   readonly code = 'ERR_LOAD_TIMEOUT';
 
@@ -26,7 +26,7 @@ export class LoadTimeoutError extends CodedError {
   }
 }
 
-/** A row is larger, as JSON in UTF-8, than `maxRowBytes`. Its cached value stays, as after a load that failed. */
+/** An encoded row exceeds `maxRowBytes`. Its cached value stays, as after a failed load. */
 export class RowTooLargeError extends CodedError {
   readonly code = 'ERR_ROW_TOO_LARGE';
 
@@ -40,10 +40,7 @@ export class RowTooLargeError extends CodedError {
   }
 }
 
-/**
- * Redis has not answered in time, or is known to be away. What was to be changed may or may not have been changed. Reads
- * don't end with this: they load.
- */
+/** Redis did not answer in time or is known to be unavailable. The change may or may not have been made. Reads load instead of rejecting with this. */
 export class CacheUnavailableError extends CodedError {
   readonly code = 'ERR_CACHE_UNAVAILABLE';
 
@@ -56,7 +53,7 @@ export class CacheUnavailableError extends CodedError {
   }
 }
 
-/** A loader, or the one of another process, took longer than `loadTimeoutMs`. */
+/** A load, possibly in another process, took longer than `loadTimeoutMs`. */
 export class CacheLoadTimeoutError extends CodedError {
   readonly code = 'ERR_CACHE_LOAD_TIMEOUT';
 
@@ -69,7 +66,7 @@ export class CacheLoadTimeoutError extends CodedError {
   }
 }
 
-/** What `load` gave back is no Map, or has a key that it was not asked for. */
+/** `load` returned no Map, or a key that was not requested. */
 export class CacheLoadResultError extends CodedError {
   readonly code = 'ERR_CACHE_LOAD_RESULT';
 
@@ -82,8 +79,8 @@ export class CacheLoadResultError extends CodedError {
 }
 
 /**
- * A value, or its tags, cannot be stored: the codec or `tags` threw. From `set`; after a load it is reported, and the value returned.
- * Reported as well when the codec cannot read what is stored, which is loaded anew then.
+ * The codec or `tags` threw. Thrown by `set`; after a load it is reported and the value returned.
+ * Also reported when the codec cannot decode a stored value, which is then loaded anew.
  */
 export class CacheValueError extends CodedError {
   readonly code = 'ERR_CACHE_VALUE';
@@ -98,7 +95,7 @@ export class CacheValueError extends CodedError {
   }
 }
 
-/** A value has more than `maxValueBytes`, encoded. From `set`; after a load it is reported, and the value returned. */
+/** An encoded value exceeds `maxValueBytes`. Thrown by `set`; after a load it is reported and the value returned. */
 export class CacheValueTooLargeError extends CodedError {
   readonly code = 'ERR_CACHE_VALUE_TOO_LARGE';
 
@@ -114,7 +111,7 @@ export class CacheValueTooLargeError extends CodedError {
   }
 }
 
-/** A load in the background failed; readers get the stale value until its end. Reported. */
+/** Reported: a background refresh failed. Readers get the stale value until its end. */
 export class CacheRefreshError extends CodedError {
   readonly code = 'ERR_CACHE_REFRESH';
 
@@ -127,7 +124,7 @@ export class CacheRefreshError extends CodedError {
   }
 }
 
-/** A name that no table or column can have. */
+/** The name is impossible for a table or column. */
 export class SqlIdentifierError extends CodedError {
   readonly code = 'ERR_SQL_IDENTIFIER';
 
@@ -140,7 +137,7 @@ export class SqlIdentifierError extends CodedError {
   }
 }
 
-/** The database does not have what the options of a source name: found out with its first query. */
+/** A table or column named in the options of a source is missing or unusable. */
 export class SqlSchemaError extends CodedError {
   readonly code = 'ERR_SQL_SCHEMA';
 
@@ -152,7 +149,7 @@ export class SqlSchemaError extends CodedError {
   }
 }
 
-/** A query, or waiting for the database, took longer than `queryTimeoutMs`. */
+/** A query, or the wait for the database, took longer than `queryTimeoutMs`. */
 export class SqlTimeoutError extends CodedError {
   readonly code = 'ERR_SQL_TIMEOUT';
 
@@ -165,7 +162,7 @@ export class SqlTimeoutError extends CodedError {
   }
 }
 
-/** `load` after `close`. */
+/** `load` was called after `close`. */
 export class SqlClosedError extends CodedError {
   readonly code = 'ERR_SQL_CLOSED';
 
@@ -175,8 +172,8 @@ export class SqlClosedError extends CodedError {
 }
 
 /**
- * A `ChangeFeed` does not find the outbox of its source: `installOutbox` has not been called, nor its SQL been run. Or the outbox does not hear
- * of all changes, since the table has got heirs or has become a partition after that: then the feed goes on.
+ * Reported by a `ChangeFeed` whose source has no outbox: run `installOutbox` or its SQL first. Also reported when the outbox misses
+ * changes, because child tables or partitions were added later; then the feed goes on.
  */
 export class SqlOutboxError extends CodedError {
   readonly code = 'ERR_SQL_OUTBOX';
@@ -184,7 +181,7 @@ export class SqlOutboxError extends CodedError {
   constructor(
     readonly table: string,
     readonly outbox: string,
-    /** The tables whose changes are missed; none when there is no outbox. */
+    /** The tables whose changes are missed; empty without an outbox. */
     readonly missed: readonly string[] = [],
   ) {
     super(

@@ -112,9 +112,9 @@ test('goes on through a failover, and what it then serves is what is there', asy
     near: {},
     leaseMs: 500,
     commandTimeoutMs: 500,
-    outageTtlMs: 0,
+    fallbackTtlMs: 0,
   });
-  const there = pagesOf<string>(other, { prefix, commandTimeoutMs: 500, outageTtlMs: 0 }).cache;
+  const there = pagesOf<string>(other, { prefix, commandTimeoutMs: 500, fallbackTtlMs: 0 }).cache;
   await there.set('page', 'old');
   await until('the near tier', async () => {
     await here.get('page');

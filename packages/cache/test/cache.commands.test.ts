@@ -40,7 +40,7 @@ test('a hit is one GET, hits of a tick are one MGET', async () => {
   expect(await lines(() => cache.get('t'))).toEqual([`get ${value('t')}`, `get ${tag('x')}`]);
 });
 
-test('a miss is a read, a claim and a store, for all misses of a tick', async () => {
+test('a miss is a read, a lease request and a store, for all misses of a tick', async () => {
   const prefix = freshPrefix();
   const cache = await warm(redis, prefix);
   const lines = await transcript(redis, { prefix, scripts }, () =>
@@ -53,7 +53,7 @@ test('a miss is a read, a claim and a store, for all misses of a tick', async ()
   const claimed = [`  get ${seq}`, `  set ${seq}`];
   expect(lines).toEqual([
     `mget ${value('a')} ${value('b')} ${tag('x')}`,
-    `evalsha cache.claim ${seq} ${value('a')} ${lease('a')} ${value('b')} ${lease('b')} ${tag('x')}`,
+    `evalsha cache.lease ${seq} ${value('a')} ${lease('a')} ${value('b')} ${lease('b')} ${tag('x')}`,
     '  time',
     `  get ${value('a')}`,
     `  get ${lease('a')}`,

@@ -171,7 +171,7 @@ describe('a cut', () => {
         commandTimeoutMs: 50,
         leaseMs: 600_000,
         // Its value is not to be found before that.
-        outageTtlMs: 0,
+        fallbackTtlMs: 0,
       });
       await cache.get('warm');
       proxy.delay({ repliesMs: 150 });
@@ -197,7 +197,7 @@ describe('a cut', () => {
         near: {},
         commandTimeoutMs: 200,
         leaseMs: 200,
-        outageTtlMs: 1,
+        fallbackTtlMs: 1,
       }).cache;
       const direct = pagesOf<number>(connect(server.url), { prefix, leaseMs: 200 }).cache;
       let version = 0;
@@ -228,7 +228,7 @@ describe('a Redis that is gone', () => {
     try {
       const { cache, errors } = pagesOf<string>(redis, {
         near: {},
-        outageTtlMs: 60_000,
+        fallbackTtlMs: 60_000,
         commandTimeoutMs: 2_000,
       });
       await cache.set('tools', 'saws');
@@ -261,7 +261,7 @@ describe('a Redis that is gone', () => {
     const own = await startSingle();
     const redis = connect(own.url);
     try {
-      const { cache } = pagesOf<string>(redis, { commandTimeoutMs: 30, outageTtlMs: 0 });
+      const { cache } = pagesOf<string>(redis, { commandTimeoutMs: 30, fallbackTtlMs: 0 });
       await cache.get('warm');
       own.pause();
       for (let read = 0; read < 5; read += 1)
@@ -285,7 +285,7 @@ describe('a Redis that answers reads and refuses writes', () => {
     const own = await startSingle();
     const redis = connect(own.url);
     try {
-      const { cache, errors } = pagesOf<string>(redis, { outageTtlMs: 60_000 });
+      const { cache, errors } = pagesOf<string>(redis, { fallbackTtlMs: 60_000 });
       await cache.set('warm', 'the scripts are known from now on');
       await redis.replicaof('127.0.0.1', 1);
       let loads = 0;
@@ -321,7 +321,7 @@ describe('a Redis that answers reads and refuses writes', () => {
     const own = await startSingle();
     const redis = connect(own.url);
     try {
-      const { cache } = pagesOf<string>(redis, { outageTtlMs: 60_000 });
+      const { cache } = pagesOf<string>(redis, { fallbackTtlMs: 60_000 });
       await cache.get('warm');
       await redis.replicaof('127.0.0.1', 1);
       const loader = new HeldLoader<string>();
@@ -340,7 +340,7 @@ describe('a Redis that answers reads and refuses writes', () => {
     const own = await startSingle();
     const [redis, admin] = [connect(own.url), connect(own.url)];
     try {
-      const { cache, prefix } = pagesOf<string>(redis, { outageTtlMs: 60_000, leaseMs: 600_000 });
+      const { cache, prefix } = pagesOf<string>(redis, { fallbackTtlMs: 60_000, leaseMs: 600_000 });
       const lease = `${prefix}:cache:{pages}:lease:tools`;
       let loads = 0;
       const read = (): Promise<string | null> =>
@@ -371,7 +371,7 @@ describe('a Redis that stands still', () => {
     const own = await startSingle();
     const redis = connect(own.url);
     try {
-      const { cache } = pagesOf<string>(redis, { commandTimeoutMs: 100, outageTtlMs: 60_000 });
+      const { cache } = pagesOf<string>(redis, { commandTimeoutMs: 100, fallbackTtlMs: 60_000 });
       await cache.get('warm');
       own.pause();
       const loads = new Map<string, number>();

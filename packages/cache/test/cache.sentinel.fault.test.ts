@@ -32,7 +32,7 @@ afterAll(async () => {
 
 test.each(['asked to', 'the master was killed'])('a failover (%s)', async (why) => {
   const prefix = freshPrefix();
-  const options = { prefix, near: {}, leaseMs: 500, commandTimeoutMs: 500, outageTtlMs: 1 };
+  const options = { prefix, near: {}, leaseMs: 500, commandTimeoutMs: 500, fallbackTtlMs: 1 };
   const here = pagesOf<string>(connect(), options).cache;
   const there = pagesOf<string>(connect(), options).cache;
   const loader = new HeldLoader<string>();

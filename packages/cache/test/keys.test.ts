@@ -24,7 +24,7 @@ test('every key expires: rows when nobody loads them, the schedule when nobody t
   await until('the rows', async () => (await rows.getMany(['}x', 'often'])).size === 2);
   await until('the third to be taken out', async () => (await rows.stats()).scheduled === 2);
   await rows.schedule('often', { everyMs: 1_000 });
-  database.failure = new Error('away');
+  database.failure = new Error('unavailable');
   await rows.refresh('often');
   // A load that was under way already may fail, too, but its result is refused.
   await until('the failure', async () => errors.length > 0 && (await rows.stats()).failing > 0);

@@ -213,24 +213,27 @@ describe('a break', () => {
     }
   });
 
-  test.each(['reads', 'news'])('of the connection of the %s alone empties it as well', async (which) => {
-    const prefix = freshPrefix();
-    const named = connect();
-    (named.options as { connectionName?: string }).connectionName = prefix;
-    const { cache } = pagesOf<string>(named, { prefix, near });
-    const there = pagesOf<string>(other, { prefix }).cache;
-    for (let round = 0; round < 3; round += 1) {
-      await there.set('tools', `saws ${round}`);
-      await nearby(cache, 'tools', `saws ${round}`);
-      const list = (await other.call('client', ['list'])) as string;
-      const line = list.split('\n').find((one) => one.includes(`name=${prefix}:mortise-near-${which}`));
-      await other.call('client', ['kill', 'id', /^id=(\d+)/.exec(line ?? '')?.[1] ?? '']);
-      await there.set('tools', `planes ${round}`);
-      await until('the near tier to close, or the news', () => cache.peek('tools') !== `saws ${round}`);
-      await nearby(cache, 'tools', `planes ${round}`);
-    }
-    expect(cache.stats().nearEntries).toBe(1);
-  });
+  test.each(['reads', 'invalidations'])(
+    'of the connection of the %s alone empties it as well',
+    async (which) => {
+      const prefix = freshPrefix();
+      const named = connect();
+      (named.options as { connectionName?: string }).connectionName = prefix;
+      const { cache } = pagesOf<string>(named, { prefix, near });
+      const there = pagesOf<string>(other, { prefix }).cache;
+      for (let round = 0; round < 3; round += 1) {
+        await there.set('tools', `saws ${round}`);
+        await nearby(cache, 'tools', `saws ${round}`);
+        const list = (await other.call('client', ['list'])) as string;
+        const line = list.split('\n').find((one) => one.includes(`name=${prefix}:mortise-near-${which}`));
+        await other.call('client', ['kill', 'id', /^id=(\d+)/.exec(line ?? '')?.[1] ?? '']);
+        await there.set('tools', `planes ${round}`);
+        await until('the near tier to close, or the news', () => cache.peek('tools') !== `saws ${round}`);
+        await nearby(cache, 'tools', `planes ${round}`);
+      }
+      expect(cache.stats().nearEntries).toBe(1);
+    },
+  );
 
   test('without a sign shows by silence', async () => {
     const proxy = await startProxy({ port: redis.options.port ?? 6379 });

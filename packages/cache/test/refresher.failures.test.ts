@@ -340,7 +340,7 @@ describe('a source that is down', () => {
     );
     await rows.scheduleAll(ids, HOUR);
     await until('all rows', async () => (await rows.getMany(ids)).size === 40);
-    for (const database of databases) database.failure = new Error('away');
+    for (const database of databases) database.failure = new Error('unavailable');
     queries.length = 0;
     await Promise.all(ids.map((id) => rows.refresh(id)));
     // What was under way when it went down is 7 queries for each; then there are probes.

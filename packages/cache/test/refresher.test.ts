@@ -161,7 +161,7 @@ describe('a load that fails', () => {
   test('waits at least half of a pause that doubles, and not longer than the longest', async () => {
     const prefix = freshPrefix();
     const database = new Database();
-    database.failure = new Error('away');
+    database.failure = new Error('unavailable');
     const rows = cacheOf(redis, database, { prefix });
     const { errors } = await refresh(redis, rows, { minBackoffMs: 400_000, maxBackoffMs: 1_000_000 });
     await rows.schedule('42', HOUR);
@@ -242,7 +242,7 @@ describe('a load that fails', () => {
 
   test('does no harm when the listener fails as well', async () => {
     const database = new Database().put('42');
-    database.failure = new Error('away');
+    database.failure = new Error('unavailable');
     const rows = cacheOf(redis, database);
     const onError = (): void => {
       database.failure = undefined;

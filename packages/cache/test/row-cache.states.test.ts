@@ -48,7 +48,7 @@ describe('inspect', () => {
     const { errors } = await refresh(redis, rows, { minBackoffMs: 10, maxBackoffMs: 10 });
     await rows.schedule('42', HOUR);
     await until('the row', async () => (await rows.get('42')) !== null);
-    database.failure = new Error('away');
+    database.failure = new Error('unavailable');
     await rows.refresh('42');
     await until('failures', () => errors.length >= 3);
     const state = await rows.inspect('42');

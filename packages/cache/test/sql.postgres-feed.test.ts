@@ -47,10 +47,10 @@ async function begin(
   return { client, commit };
 }
 
-/** Resolves when the bell is set: the feed has found nothing and is about to sleep. */
+/** Resolves when the feed is idle. */
 async function untilAsleep(pool: Pool): Promise<void> {
-  await until('the bell to be set', async () => {
-    const { rows } = await pool.query('select last_value from items_mortise_outbox_bell');
+  await until('an idle feed', async () => {
+    const { rows } = await pool.query('select last_value from items_mortise_outbox_idle');
     return rows[0].last_value === '1';
   });
 }
@@ -117,7 +117,7 @@ describe('an outbox', () => {
   test('lets transactions of two phases be, where it does not notify', async () => {
     const { url, pool, source, waiting } = await fresh();
     const twoPhases = `begin; update items set name = 'two phases' where id = 1; prepare transaction 'sale'`;
-    await pool.query(`select setval('items_mortise_outbox_bell', 1)`);
+    await pool.query(`select setval('items_mortise_outbox_idle', 1)`);
     const client = await pool.connect();
     // What the README warns of, and this option is for.
     await expect(client.query(twoPhases)).rejects.toMatchObject({ code: '0A000' });
@@ -127,7 +127,7 @@ describe('an outbox', () => {
     await silent.installOutbox();
     const { has, errors } = await watch(redis, silent);
 
-    await pool.query(`select setval('items_mortise_outbox_bell', 1)`);
+    await pool.query(`select setval('items_mortise_outbox_idle', 1)`);
     await client.query(twoPhases);
     await client.query(`commit prepared 'sale'`);
 
@@ -137,10 +137,10 @@ describe('an outbox', () => {
     // And back again.
     await source.installOutbox();
     await pool.query(
-      `select setval('items_mortise_outbox_bell', 1); update items set name = 'x' where id = 2`,
+      `select setval('items_mortise_outbox_idle', 1); update items set name = 'x' where id = 2`,
     );
-    await until('the bell', async () => {
-      const { rows } = await pool.query('select last_value from items_mortise_outbox_bell');
+    await until('an idle feed', async () => {
+      const { rows } = await pool.query('select last_value from items_mortise_outbox_idle');
       return rows[0].last_value === '2';
     });
     client.release();
@@ -243,7 +243,7 @@ describe('a feed', () => {
 
   test('loses no change of a transaction that saw it awake and commits when it sleeps', async () => {
     const { pool, source } = await fresh();
-    await pool.query(`select setval('items_mortise_outbox_bell', 2)`);
+    await pool.query(`select setval('items_mortise_outbox_idle', 2)`);
     const early = await begin(
       pool,
       'set constraints all immediate',

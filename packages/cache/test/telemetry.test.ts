@@ -56,7 +56,7 @@ test('so are those of the near tier, and those that find Redis away', async () =
   const closed = connect();
   await closed.quit();
   await pagesOf<string>(closed, { telemetry }).cache.getOrLoad('tools', () => 'saws');
-  expect(counted['reads entries pages away']).toBe(1);
+  expect(counted['reads entries pages unavailable']).toBe(1);
 });
 
 test('reads of rows are counted, and what becomes of the rows of a batch', async () => {

@@ -1,8 +1,8 @@
-/** What brings the news of changes to a near tier. */
+/** How a near tier learns of changes. */
 import type { RedisConnection } from '@mortise/redis';
 
-/** The side of a near tier that news go to. */
-export interface Newsroom {
+/** The near tier as its source of invalidations sees it. */
+export interface CoherentTier {
   readonly epoch: number;
   readonly isOpen: boolean;
   open(): void;
@@ -12,12 +12,12 @@ export interface Newsroom {
 }
 
 export interface Coherence {
-  /** Begins, if it hasn't. Opens the tier when news come, and closes it whenever they don't. */
+  /** Starts unless started. Opens the tier while invalidations arrive and closes it while they cannot. */
   start(): void;
-  /** Closes the tier and what was opened for it. Idempotent; it may be started again. */
+  /** Closes the tier and its connections. Idempotent; `start` may be called again. */
   stop(): Promise<void>;
-  /** Where reads have to go while the tier is open, if not over the client. */
+  /** The connection for reads while the tier is open; undefined: the client itself. */
   connection(): RedisConnection | undefined;
-  /** That connection has failed. */
-  doubt(): void;
+  /** A read on that connection has failed. */
+  onConnectionFailed(): void;
 }

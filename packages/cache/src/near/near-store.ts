@@ -1,14 +1,14 @@
 /**
- * Values in the memory of the process, bounded by number and bytes. What makes room is a second-chance queue: the oldest
- * goes, unless it was read since it came to the front; then it goes to the back once. A hit only sets a mark; moving
- * the entry at each hit, as LRU does, takes longer than the rest of the hit.
+ * Values in the memory of the process, bounded by number and bytes. A second-chance queue makes room: the oldest entry
+ * is dropped, unless it was read since it reached the front; then it moves to the back once. A hit only sets a mark.
+ * LRU would move the entry at each hit, which takes longer than the rest of the hit.
  */
 
 export interface Cell<Value> {
   readonly value: Value;
   readonly bytes: number;
   readonly tags: readonly string[];
-  /** The bytes by which Redis knows the value. */
+  /** The first bytes of the stored value, by which Redis tells it from another one. */
   readonly seen: Buffer;
   /** Instants of `performance.now()`. */
   readonly freshUntil: number;
@@ -17,7 +17,7 @@ export interface Cell<Value> {
   isRead: boolean;
 }
 
-/** What an entry takes beside its value, and a tag of it, about. */
+/** Estimated overhead of an entry, and of each of its tags. */
 const ENTRY_BYTES = 200;
 const TAG_BYTES = 150;
 
@@ -41,7 +41,7 @@ export class NearStore<Value> {
     return this.#bytes;
   }
 
-  /** O(1). A cell that is not fresh any more is dropped. @param now Of `performance.now()`. */
+  /** O(1). Drops a cell that is not fresh any more. @param now From `performance.now()`. */
   get(key: string, now: number): Cell<Value> | undefined {
     const cell = this.#cells.get(key);
     if (cell === undefined) return undefined;
@@ -53,7 +53,7 @@ export class NearStore<Value> {
     return cell;
   }
 
-  /** One that is larger than all room is not kept. */
+  /** Ignores a cell that is larger than the whole store. */
   set(key: string, cell: Cell<Value>): void {
     this.delete(key);
     const bytes = sizeOf(key, cell);

@@ -1,22 +1,21 @@
 /**
- * The tier inside the process, and the rule by which it stays coherent: a value is kept only if nothing that it was read
- * from was changed between the moment before the read was sent and the moment at which it is kept. News of changes
- * come over another connection than values do, so either may come first. While news cannot come, the tier is closed and
- * empty.
+ * The tier inside the process, and the rule that keeps it coherent. A value is kept only if none of its keys changed
+ * between sending the read and keeping the value. Invalidations come over another connection than values,
+ * so either may arrive first. While invalidations cannot arrive, the tier is closed and empty.
  */
-import { namedBy } from '../read-through/cache-keys.js';
-import type { Newsroom } from './coherence.js';
+import { namedBy } from '../read-through/keys.js';
+import type { CoherentTier } from './coherence.js';
 import { NearStore } from './near-store.js';
 import type { Cell } from './near-store.js';
 
-/** One read that is under way. */
+/** A read under way. */
 export interface ReadMark {
   readonly redisKeys: Set<string>;
   readonly epoch: number;
   isDirty: boolean;
 }
 
-export class NearTier<Value> implements Newsroom {
+export class NearTier<Value> implements CoherentTier {
   readonly store: NearStore<Value>;
   readonly #marks = new Set<ReadMark>();
   #epoch = 0;
@@ -26,7 +25,7 @@ export class NearTier<Value> implements Newsroom {
     this.store = new NearStore(bounds);
   }
 
-  /** Changes when news may have been missed. */
+  /** Changes whenever invalidations may have been missed. */
   get epoch(): number {
     return this.#epoch;
   }
@@ -35,24 +34,24 @@ export class NearTier<Value> implements Newsroom {
     return this.#isOpen;
   }
 
-  /** News come from now on. */
+  /** Invalidations arrive from now on. */
   open(): void {
     this.#isOpen = true;
   }
 
-  /** News may be missing. */
+  /** Invalidations may be missing. */
   close(): void {
     this.#isOpen = false;
     this.clear();
   }
 
-  /** Drops everything, and what is being read. */
+  /** Drops all values, and those that are being read. */
   clear(): void {
     this.#epoch += 1;
     this.store.clear();
   }
 
-  /** Before a read is sent. Undefined while the tier is closed. */
+  /** Called before a read is sent. Returns undefined while the tier is closed. */
   mark(redisKeys: readonly string[]): ReadMark | undefined {
     if (!this.#isOpen) return undefined;
     const mark = { redisKeys: new Set(redisKeys), epoch: this.#epoch, isDirty: false };
@@ -60,7 +59,7 @@ export class NearTier<Value> implements Newsroom {
     return mark;
   }
 
-  /** The read is over. */
+  /** The read has ended. */
   unmark(mark: ReadMark | undefined): void {
     if (mark) this.#marks.delete(mark);
   }
@@ -69,7 +68,7 @@ export class NearTier<Value> implements Newsroom {
     if (mark && !mark.isDirty && mark.epoch === this.#epoch) this.store.set(key, cell);
   }
 
-  /** Something was changed in Redis. */
+  /** A key has changed in Redis. */
   onChanged(redisKey: string): void {
     const named = namedBy(redisKey);
     if (named?.part === 'value') this.store.delete(named.name);

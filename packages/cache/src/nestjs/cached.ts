@@ -5,24 +5,23 @@ import { getCacheToken } from './tokens.js';
 
 type Method<Args extends unknown[], Result> = (...args: Args) => Promise<Result>;
 
-/** Where the result of a method goes. */
+/** How the result of a method is cached. */
 export interface CachedOptions<Args extends unknown[]> extends Pick<EntryOptions, 'ttlMs' | 'staleMs'> {
-  /** The key, of the arguments: whatever the result depends on has to be in it, also who asks. */
+  /** The key, or a function of the arguments. It must contain everything the result depends on, such as the user. */
   readonly key: string | ((...args: Args) => string);
   readonly tags?: readonly string[] | ((...args: Args) => readonly string[]) | undefined;
 }
 
-/** What is not true any more when a method has run. */
+/** The entries that a method makes obsolete. */
 export interface EvictsOptions<Args extends unknown[]> {
   readonly keys?: readonly string[] | ((...args: Args) => readonly string[]) | undefined;
   readonly tags?: readonly string[] | ((...args: Args) => readonly string[]) | undefined;
 }
 
 /**
- * Runs a method of a provider only if the cache doesn't have its result: `getOrLoad` with the method as the loader. What
- * it throws goes to the caller, and is not cached; null is, and undefined comes back as null. Results
- * have to be what the codec of the cache keeps, and may be shared by callers. The boot fails if `CachesModule` names
- * no such cache.
+ * Caches the result of a method: `getOrLoad` with the method as the loader. Errors go to the caller and are not cached.
+ * Null is cached; undefined is returned as null. The codec must preserve the result, and callers may share one object.
+ * The boot fails if the module has no cache of that name.
  */
 export function Cached<Args extends unknown[] = []>(
   cache: string,
@@ -37,9 +36,9 @@ export function Cached<Args extends unknown[] = []>(
 }
 
 /**
- * Removes entries when a method has run, and has not thrown: by key, by tag, or both. The caller gets its result, or
- * CacheUnavailableError when it is done but Redis could not be told. The boot fails if `CachesModule` names no such
- * cache.
+ * Removes entries by key, by tag, or both after the method has succeeded. The caller gets the result of the method, or
+ * CacheUnavailableError if the method succeeded but Redis is unavailable. The boot fails if the module has no cache
+ * of that name.
  */
 export function Evicts<Args extends unknown[] = []>(
   cache: string,
@@ -78,7 +77,7 @@ function wrapping<Args extends unknown[]>(
       const run = (): Promise<unknown> => method.apply(this, args);
       return around(this[property], args as unknown as Args, run) as Promise<Result>;
     };
-    // What the decorators below have left on the method (a route, a guard, a schedule) is looked for on what replaces it.
+    // Other decorators keep metadata on the method (a route, an interceptor, a schedule): copy it to the replacement.
     for (const key of Reflect.getOwnMetadataKeys(method)) {
       Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, method), wrapped);
     }

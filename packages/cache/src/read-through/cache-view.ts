@@ -2,22 +2,22 @@ import { ArgumentRangeError, ArgumentTypeError, Coalescer, requireName } from '@
 import type { Cell } from '../near/near-store.js';
 import { CacheLoadResultError, CacheLoadTimeoutError } from '../errors.js';
 import type { Core } from './core.js';
-import type { Wanted } from './flights.js';
+import type { LoadRequest } from './in-flight-loads.js';
 import { requireKey, requireKeys, requireOptions, requireTag, requireTags, RESERVED } from './options.js';
 import type { EntryOptions, LoadMany, LoadOptions } from './options.js';
 import { within } from './within.js';
 
 /**
- * Loads one value; null or undefined: there is none. The signal is aborted after `loadTimeoutMs`. What it throws goes, as
- * it is, to everybody in the process who waits for this load.
+ * Loads one value; null or undefined means that there is none. The signal is aborted after `loadTimeoutMs`. An error of the
+ * loader is passed on unchanged to every caller in this process that waits for the load.
  */
 export type Loader<Value> = (
   signal: AbortSignal,
 ) => Promise<Value | null | undefined> | Value | null | undefined;
 
-/** Where the keys of a cache or a namespace lie. */
+/** The key prefix and the tags of a cache or a namespace. */
 export interface CacheScope {
-  readonly stem: string;
+  readonly keyPrefix: string;
   readonly ownTags: readonly string[];
 }
 
@@ -26,7 +26,7 @@ const MAX_LOAD = 500;
 const NO_OPTIONS: LoadOptions = {};
 const RESERVED_CODE = RESERVED.charCodeAt(0);
 
-/** What a cache and a namespace of it have in common. */
+/** The calls that a cache and its namespaces share. */
 export abstract class CacheView<Value> {
   readonly #core: Core<Value>;
   readonly #scope: CacheScope;
@@ -41,8 +41,8 @@ export abstract class CacheView<Value> {
   }
 
   /**
-   * What the near tier holds, without asking anybody: the value, null if it is known that there is none, undefined if nothing is
-   * known here. The same object each time: don't change it. Throws TypeError or RangeError for a key that cannot be used. O(1).
+   * Returns what the near tier holds, synchronously: the value, null for a known absence, undefined if nothing is known here.
+   * Each call returns the same object: don't change it. Throws TypeError or RangeError for an invalid key. O(1).
    */
   peek(key: string): Value | null | undefined {
     const cell = this.#peek(key);
@@ -52,18 +52,18 @@ export abstract class CacheView<Value> {
   }
 
   /**
-   * What the cache holds, fresh or stale: the value, null if it is known that there is none, undefined if it has nothing or
-   * Redis is away. Loads nothing. One round trip, which all reads of a tick share, and one more for an entry with tags;
-   * none for what the near tier holds. O(1).
+   * Returns what the cache holds, fresh or stale: the value, null for a known absence, undefined if nothing is cached or Redis
+   * is unavailable. Loads nothing. One round trip, shared with all reads of the tick; one more for an entry with tags;
+   * none for a near hit. O(1).
    */
   async get(key: string): Promise<Value | null | undefined> {
-    const cell = this.#core.peek(this.#scope.stem + requireKey(key));
+    const cell = this.#core.peek(this.#scope.keyPrefix + requireKey(key));
     if (cell !== undefined) return cell.value;
-    const { found } = await this.#core.read(this.#scope.stem + key, this.#scope.ownTags);
+    const { found } = await this.#core.read(this.#scope.keyPrefix + key, this.#scope.ownTags);
     return found?.value;
   }
 
-  /** As `get` for each of many keys; the Map has those that the cache knows. */
+  /** `get` for many keys; the Map contains the keys that the cache knows. */
   async getMany(keys: readonly string[]): Promise<Map<string, Value | null>> {
     requireKeys(keys);
     const values = await Promise.all(keys.map((key) => this.get(key)));
@@ -76,13 +76,14 @@ export abstract class CacheView<Value> {
   }
 
   /**
-   * The value, loaded if the cache has none: by one process, while all others wait for it. A stale value is given at once and
-   * loaded in the background. Null: there is none. While Redis is away each process loads for itself.
+   * Returns the value and loads it if the cache has none. One process loads while all others wait for it. A stale value is
+   * returned at once and refreshed in the background. Null means that there is no value. While Redis is unavailable,
+   * each process loads for itself.
    *
-   * Rejects with what the loader throws, with CacheLoadTimeoutError after `loadTimeoutMs`, with the reason of an aborted
-   * signal, and with TypeError or RangeError for a key or an option that cannot be used; never because of Redis. A hit is as
-   * `get`; a miss has two more round trips, before the load and behind it, shared with others of the tick. What is
-   * returned may be an object that others get as well: don't change it.
+   * Rejects with the error of the loader, with CacheLoadTimeoutError after `loadTimeoutMs`, with the reason of an aborted
+   * signal, and with TypeError or RangeError for an invalid key or option; never because of Redis. A hit costs as much as
+   * `get`. A miss costs two more round trips, shared with other calls of the tick: one before the load and one after it.
+   * Other callers may get the same object: don't change it.
    *
    * @param loader Default: the option `load`.
    */
@@ -102,12 +103,12 @@ export abstract class CacheView<Value> {
     const isGiven = typeof loader === 'function';
     const isPlain = (isGiven ? options : loader) === undefined && (isGiven || this.#loads !== undefined);
     const isDue = cell.earlyFrom < cell.freshUntil && performance.now() >= cell.earlyFrom;
-    // Hits are many: what has nothing to be checked, and nothing to be done, takes no second function.
+    // Hits are frequent: one without options to check and without a refresh to start ends here.
     if (isPlain && !isDue) return Promise.resolve(cell.value);
     return this.#getNear(cell, isDue, key, loader, options);
   }
 
-  /** As `getOrLoad` with the option `load` for each of many keys; the Map has those that have a value. */
+  /** `getOrLoad` with the option `load` for many keys; the Map contains the keys that have a value. */
   async getOrLoadMany(keys: readonly string[], options?: LoadOptions<Value>): Promise<Map<string, Value>> {
     requireKeys(keys);
     const values = await Promise.all(keys.map((key) => this.getOrLoad(key, options)));
@@ -120,35 +121,35 @@ export abstract class CacheView<Value> {
   }
 
   /**
-   * Stores a value; null: there is none. A load that is under way is not stored over it. Rejects with CacheValueError,
-   * CacheValueTooLargeError, and CacheUnavailableError: then it may or may not be stored. One round trip, shared with others of
-   * the tick. Repeating it is safe.
+   * Stores a value; null stores a known absence. A load that is under way will not overwrite it. Rejects with CacheValueError,
+   * and with CacheUnavailableError, after which the value may or may not be stored. One round trip, shared with other calls
+   * of the tick. Repeating it is safe.
    */
   async set(key: string, value: Value | null, options: EntryOptions<Value> = {}): Promise<void> {
-    await this.#core.set(this.#scope.stem + requireKey(key), value, options, this.#scope.ownTags);
+    await this.#core.set(this.#scope.keyPrefix + requireKey(key), value, options, this.#scope.ownTags);
   }
 
   /**
-   * Removes an entry, and returns whether it was there. A load that is under way is not stored, and who calls `getOrLoad`
-   * after this has resolved doesn't get its value, in any process. Rejects with CacheUnavailableError: then
-   * it may or may not be removed. One round trip, shared with others of the tick. Repeating it is safe.
+   * Removes an entry and returns whether it existed. A load that is under way is not stored, and no `getOrLoad` that starts
+   * after this call has resolved gets its value, in any process. Rejects with CacheUnavailableError, after which the
+   * entry may or may not be removed. One round trip, shared with other calls of the tick. Repeating it is safe.
    */
   async delete(key: string): Promise<boolean> {
-    return this.#core.delete(this.#scope.stem + requireKey(key));
+    return this.#core.delete(this.#scope.keyPrefix + requireKey(key));
   }
 
   /**
-   * Invalidates all entries that have the tag, in this cache and its namespaces, and loads of such that are under way; as
-   * `delete` for each of them. One round trip for each shard, O(1) however many they are.
+   * Invalidates all entries that have the tag, in this cache and its namespaces, and the loads of such entries under way.
+   * One round trip for each shard, O(1) for any number of entries.
    */
   async invalidateTag(tag: string): Promise<void> {
     await this.#core.invalidate([requireTag(tag)]);
   }
 
-  /** Of a key that cannot be used nothing is there: one with a NUL in front could be that of a namespace. */
+  /** Undefined for an invalid key: one that begins with NUL could be the key of a namespace. */
   #peek(key: string): Cell<Value | null> | undefined {
     if (typeof key !== 'string' || key.charCodeAt(0) === RESERVED_CODE) return undefined;
-    return this.#core.peek(this.#scope.stem + key);
+    return this.#core.peek(this.#scope.keyPrefix + key);
   }
 
   async #getNear(
@@ -158,9 +159,9 @@ export abstract class CacheView<Value> {
     loader: Loader<Value> | LoadOptions<Value> | undefined,
     options: LoadOptions<Value> | undefined,
   ): Promise<Value | null> {
-    const wanted = this.#wanted(key, loader, options);
-    this.#core.check(wanted.options);
-    if (isDue) this.#core.refresh(wanted, cell.seen);
+    const request = this.#request(key, loader, options);
+    this.#core.check(request.options);
+    if (isDue) this.#core.refresh(request, cell.seen);
     return cell.value;
   }
 
@@ -170,30 +171,30 @@ export abstract class CacheView<Value> {
     options: LoadOptions<Value> | undefined,
   ): Promise<Value | null> {
     requireKey(key);
-    return this.#core.getOrLoad(this.#wanted(key, loader, options));
+    return this.#core.getOrLoad(this.#request(key, loader, options));
   }
 
-  #wanted(
+  #request(
     key: string,
     loader: Loader<Value> | LoadOptions<Value> | undefined,
     given: LoadOptions<Value> | undefined,
-  ): Omit<Wanted<Value>, 'shard' | 'wakeups'> {
+  ): Omit<LoadRequest<Value>, 'shard' | 'wakeups'> {
     const isGiven = typeof loader === 'function';
     const own = isGiven ? given : loader;
     const options = own === undefined ? NO_OPTIONS : requireOptions(own);
     const { tags } = options;
-    const { stem, ownTags } = this.#scope;
+    const { keyPrefix, ownTags } = this.#scope;
     const expectedTags =
       tags === undefined || typeof tags === 'function' ? ownTags : [...requireTags(tags), ...ownTags];
     const loads = this.#loads;
     if (!isGiven && !loads)
       throw new ArgumentTypeError('getOrLoad needs a loader, or the cache the option load');
     const load = isGiven ? loader : () => loads!.submit('loads', key);
-    return { key: stem + key, load, isLimited: !isGiven, options, ownTags, expectedTags };
+    return { key: keyPrefix + key, load, isLimited: !isGiven, options, ownTags, expectedTags };
   }
 }
 
-/** A name that is part of a key. */
+/** Checks a name that becomes part of a key. */
 export function requireNamespace(name: unknown): string {
   const checked = requireName('namespace', name);
   if (checked.includes('\0')) throw new ArgumentRangeError('namespace must not have a NUL character');
@@ -212,7 +213,7 @@ async function loadMany<Value>(
   if (!(loaded instanceof Map)) throw new CacheLoadResultError(name, 'no Map of values by key');
   const asked = new Set<unknown>(unique);
   for (const key of loaded.keys() as IterableIterator<unknown>) {
-    // Numbers for keys, say, would otherwise look as if nothing were there.
+    // A loader that returns numbers as keys would otherwise look like one that finds nothing.
     if (!asked.has(key))
       throw new CacheLoadResultError(name, `a value for ${JSON.stringify(key)}, which it was not asked for`);
   }

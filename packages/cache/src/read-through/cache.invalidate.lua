@@ -1,18 +1,18 @@
 #!lua flags=allow-oom
--- Gives tags a new version: entries with an older token are not read any more, and loads under an older lease not stored.
+-- Gives tags a new version: entries with an older token read as absent, and loads under an older lease are not stored.
 --
 -- KEYS
---   seq         STRING, the latest token; until a day after it
---   changes     STRING, the number of the latest announcement; until a day after it
---   heard       channel of near tiers; not a key
---   tags...     STRING, a token as the version; until no entry or lease can be older
+--   seq          STRING, the latest token; until a day after it
+--   changes      STRING, the number of the latest invalidation message; until a day after it
+--   nearChannel  channel of near tiers; not a key
+--   tags...      STRING, a token as the version; until no entry or lease can be older
 -- ARGV
---   publish     PUBLISH or SPUBLISH
---   announces   1 if near tiers are told of changes by message
---   keepMs      ms, longer than any lease
+--   publish      PUBLISH or SPUBLISH
+--   announces    1 if near tiers learn of changes by message
+--   keepMs       ms, longer than any lease
 -- RETURNS
 --   the server's time, ms
-local seq, changes, heard = KEYS[1], KEYS[2], KEYS[3]
+local seq, changes, nearChannel = KEYS[1], KEYS[2], KEYS[3]
 local publish, announces, keepMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 local time = redis.call('TIME')

@@ -1,5 +1,5 @@
 #!lua
--- Lets leases run on whose loads still run.
+-- Renews the leases of running loads.
 --
 -- KEYS
 --   leases...   STRING: the token, then channels to wake; until leaseMs
@@ -7,7 +7,7 @@
 --   leaseMs     ms
 --   tokens...   of each lease
 -- RETURNS
---   for each lease 1 if it held, else 0
+--   for each lease 1 if it was still held, else 0
 local leaseMs = ARGV[1]
 
 local replies = {}

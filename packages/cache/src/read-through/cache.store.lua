@@ -1,34 +1,34 @@
 #!lua
--- Stores entries: those that were loaded only while their lease holds and none of their tags was invalidated after it was
--- given, others whatever the lease. Either way the lease ends, or rests, and who waited for it is woken.
+-- Stores entries. A loaded entry is stored only while its lease is held and none of its tags was invalidated after the lease was
+-- granted; an entry without a lease always. Either way the lease ends, or pauses, and its waiters are woken.
 --
 -- KEYS
---   seq         STRING, the latest token; until a day after it
---   changes     STRING, the number of the latest announcement; until a day after it
---   heard       channel of near tiers; not a key
---   entries...  for each entry: its value (STRING: token, time of storing, body; until keepMs), its lease (STRING, until
---               leaseMs) and its tags (STRING: a token as their version; until twice the keepMs of the entry that lasts longest)
+--   seq          STRING, the latest token; until a day after it
+--   changes      STRING, the number of the latest invalidation message; until a day after it
+--   nearChannel  channel of near tiers; not a key
+--   entries...   for each entry: its value (STRING: token, time of storing, body; until keepMs), its lease (STRING, until
+--                leaseMs) and its tags (STRING: a token as their version; until twice the keepMs of the entry that lasts longest)
 -- ARGV
---   publish     PUBLISH or SPUBLISH
---   announces   1 if near tiers are told of changes by message
---   entries...  for each entry five: the token of its lease, or '' for one without; keepMs, or 0 to store nothing; restMs, for
---               how long nobody who has a value to serve gets the lease when nothing is stored; the body; the number of its tags
+--   publish      PUBLISH or SPUBLISH
+--   announces    1 if near tiers learn of changes by message
+--   entries...   for each entry five: the token of its lease, or ''; keepMs, or 0 to store nothing; pauseMs, how long readers with a
+--                stale value get no lease when nothing is stored; the body; the number of its tags
 -- RETURNS
 --   the server's time (ms), then for each entry 1 if it was stored, else 0
-local seq, changes, heard = KEYS[1], KEYS[2], KEYS[3]
+local seq, changes, nearChannel = KEYS[1], KEYS[2], KEYS[3]
 local publish, announces = ARGV[1], ARGV[2]
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 -- include cache.token.part.lua
 -- include cache.announce.part.lua
--- include cache.wake.part.lua
+-- include cache.end-lease.part.lua
 
 local replies, changed = { now }, {}
 local key = 4
 for index = 3, #ARGV, 5 do
   local value, lease = KEYS[key], KEYS[key + 1]
-  local token, keepMs, restMs = ARGV[index], tonumber(ARGV[index + 1]), tonumber(ARGV[index + 2])
+  local token, keepMs, pauseMs = ARGV[index], tonumber(ARGV[index + 1]), tonumber(ARGV[index + 2])
   local body, tags = ARGV[index + 3], tonumber(ARGV[index + 4])
   local held = redis.call('GET', lease)
   local isHeld = token == '' or (held and string.sub(held, 1, #token + 1) == token .. '\n')
@@ -53,10 +53,10 @@ for index = 3, #ARGV, 5 do
     changed[#changed + 1] = value
   end
   if isHeld and held then
-    wake(value, lease, held)
-    if not isStored and restMs > 0 then
-      -- Instead of channels: claim knows it by that.
-      redis.call('SET', lease, token .. '\n-\n', 'PX', restMs)
+    endLease(value, lease, held)
+    if not isStored and pauseMs > 0 then
+      -- The dash in place of channels marks a pause, see cache.lease.lua.
+      redis.call('SET', lease, token .. '\n-\n', 'PX', pauseMs)
     end
   end
   replies[#replies + 1] = isStored and 1 or 0

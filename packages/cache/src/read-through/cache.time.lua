@@ -2,7 +2,7 @@
 -- Reads the clock that the expiries of a shard run by.
 --
 -- KEYS
---   seq  STRING, the latest token, which is not read: it says which node is asked
+--   seq  STRING, the latest token; not read, it only selects the node
 -- RETURNS
 --   the server's time, ms
 local seq = KEYS[1]

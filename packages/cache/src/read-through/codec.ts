@@ -1,14 +1,14 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 
-/** How values become bytes. `encode` must give the same bytes for what `decode` gives back; either may throw. */
+/** Converts values to bytes and back. Equal values must give equal bytes. Either function may throw. */
 export interface Codec<Value> {
   encode(value: Value): Buffer | string;
   decode(bytes: Buffer): Value;
 }
 
 /**
- * JSON: a `Date` comes back as text. What has no JSON form is refused with TypeError, as is what has that of null, such as NaN, which would
- * read as if there were nothing.
+ * JSON: a `Date` comes back as text. Refuses with TypeError a value without a JSON form and one whose JSON is `null`, such as
+ * NaN, which would read like a known absence.
  */
 export const jsonCodec: Codec<unknown> = {
   encode: (value) => {
@@ -26,7 +26,7 @@ export function compress(bytes: Buffer): Buffer {
   return deflateRawSync(bytes, { level: 1 });
 }
 
-/** Throws RangeError for what would become larger than `maxBytes`. */
+/** Throws RangeError if the result would exceed `maxBytes`. */
 export function decompress(bytes: Buffer, maxBytes: number): Buffer {
   return inflateRawSync(bytes, { maxOutputLength: maxBytes });
 }

@@ -1,18 +1,19 @@
 /**
- * What a value looks like in Redis. The first 16 bytes are the script's, which knows the token and the time:
+ * The bytes of a value in Redis. The script writes the first 16, because it knows the token and the time:
+ *
  *
  *   0  float64  token of the lease, or of `set`
  *   8  float64  when it was stored, ms of the server
  *  16  uint8    version of this format
  *  17  uint8    flags: 1 the value is null, 2 it is compressed
  *  18  uint16   version of the values, chosen by the user
- *  20  float64  for how long it is fresh, ms
- *  28  float64  for how long after that it may be served while it is loaded again, ms
+ *  20  float64  how long it is fresh, ms
+ *  28  float64  how long it may be served stale after that, ms
  *  36  uint32   how long it took to load, ms
  *  40  uint8    number of tags, then for each its length (uint16) and its bytes in UTF-8
  *      the value, encoded
  *
- * Bytes of another version, or of somebody else, read as absent, and the next load replaces them.
+ * Bytes of another version or of another program read as absent, and the next load replaces them.
  */
 const FORMAT = 1;
 const IS_NULL = 1;
@@ -20,7 +21,7 @@ const IS_COMPRESSED = 2;
 const STAMP_BYTES = 16;
 const HEAD_BYTES = 41;
 
-/** What a stored value says of itself. */
+/** A stored value and its header. */
 export interface Entry {
   readonly token: number;
   readonly storedAt: number;
@@ -33,12 +34,12 @@ export interface Entry {
   readonly payload: Buffer;
 }
 
-/** What the process that stores a value knows. */
+/** The part that the storing process knows. */
 export type EntryBody = Omit<Entry, 'token' | 'storedAt'>;
 
 const MAX_LOAD_MS = 2 ** 32 - 1;
 
-/** The bytes from 16 on. */
+/** The bytes from offset 16. */
 export function encodeEntry(
   { isNull, isCompressed, ttlMs, staleMs, loadMs, tags, payload }: EntryBody,
   version: number,
@@ -61,7 +62,7 @@ export function encodeEntry(
   return Buffer.concat([head, ...names, payload]);
 }
 
-/** Undefined for bytes of another format or version. */
+/** Returns undefined for bytes of another format or version. */
 export function decodeEntry(bytes: Buffer, version: number): Entry | undefined {
   if (bytes.length < HEAD_BYTES || bytes[16] !== FORMAT || bytes.readUInt16BE(18) !== version)
     return undefined;

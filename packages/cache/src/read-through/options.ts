@@ -10,81 +10,81 @@ import { jsonCodec } from './codec.js';
 import type { Codec } from './codec.js';
 
 /**
- * Loads values by key, all in one query. A key that is missing in the result, or null, has no value. A key that was not asked
- * for is a mistake and fails the load. The signal is aborted after `loadTimeoutMs`.
+ * Loads values by key, all in one query. A key that is absent from the result, or null, has no value. A key that was not
+ * requested fails the load. The signal is aborted after `loadTimeoutMs`.
  */
 export type LoadMany<Value> = (
   keys: readonly string[],
   signal: AbortSignal,
 ) => Promise<ReadonlyMap<string, Value | null | undefined>>;
 
-/** The tier inside the process. It holds whichever bound is reached first. */
+/** Limits of the near tier; the first one reached applies. */
 export interface NearOptions {
   /** The most entries, 1 to 10,000,000. Default 10,000. */
   readonly entries?: number;
-  /** The most bytes of values as encoded, with 200 for each entry, 1 KiB to 16 GiB. Default 64 MiB. */
+  /** The most bytes of values as encoded, plus 200 for each entry, 1 KiB to 16 GiB. Default 64 MiB. */
   readonly bytes?: number;
 }
 
-/** How long a value lives, and by what it can be invalidated. */
+/** The lifetime of a value and its tags. */
 export interface EntryOptions<Value = unknown> {
-  /** For how long it is fresh, in ms, 1 ms to 365 days. Default: of the cache. */
+  /** How long it is fresh, in ms, 1 ms to 365 days. Default: that of the cache. */
   readonly ttlMs?: number | undefined;
-  /** For how long after that it is served while one process loads it again, in ms, up to 365 days. Default: of the cache. */
+  /** How long it is served stale after that while one process refreshes it, in ms, up to 365 days. Default: that of the cache. */
   readonly staleMs?: number | undefined;
-  /** Up to 16 tags of 1 to 1,024 bytes, or what makes them of the value. */
+  /** Up to 16 tags of 1 to 1,024 bytes, or a function that derives them from the value. */
   readonly tags?: readonly string[] | ((value: Value | null) => readonly string[]) | undefined;
 }
 
-/** Of one read. */
+/** Options of one read. */
 export interface LoadOptions<Value = unknown> extends EntryOptions<Value> {
-  /** Ends the waiting of this caller; a load that others may wait for as well goes on. */
+  /** Ends the wait of this caller; the load goes on for others. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface CacheOptions<Value = unknown> {
-  /** For how long a value is fresh, in ms, 1 ms to 365 days. Default 1 minute. */
+  /** How long a value is fresh, in ms, 1 ms to 365 days. Default 1 minute. */
   readonly ttlMs?: number;
-  /** For how long after that it is served while one process loads it again, in ms, up to 365 days. Default 0. */
+  /** How long it is served stale after that while one process refreshes it, in ms, up to 365 days. Default 0. */
   readonly staleMs?: number;
-  /** For how long it is known that there is no value, in ms; 0: not at all. Default 10 s, at most `ttlMs`. */
+  /** How long a known absence is cached, in ms; 0: not at all. Default 10 s, at most `ttlMs`. */
   readonly negativeTtlMs?: number;
-  /** A value is fresh for up to this part of `ttlMs` less, so that values stored together don't end together; 0 to 0.5. Default 0.1. */
+  /** The random part by which `ttlMs` is shortened, so that values stored together don't end together; 0 to 0.5. Default 0.1. */
   readonly jitter?: number;
   /**
-   * How eagerly a value without `staleMs` is loaded again before its end: by so many times what its load took, and about as much
-   * at random, but not in the first half of its life; 0: not before. Up to 10. Default 1.
+   * How early a value without `staleMs` is refreshed, as a multiple of the duration of its load (plus about as much at random),
+   * but never in the first half of its life. 0 disables it. Up to 10. Default 1.
    */
   readonly earlyRefresh?: number;
-  /** Loads what `getOrLoad` finds missing when it is given no loader, up to 500 keys of a tick in one call. */
+  /** Loads what `getOrLoad` without a loader finds missing, up to 500 keys of a tick in one call. */
   readonly load?: LoadMany<Value>;
-  /** What a load may take, and waiting for another process that loads, in ms, up to 10 minutes. Default 30 s. */
+  /** The time limit of a load, and of waiting for the load of another process, in ms, up to 10 minutes. Default 30 s. */
   readonly loadTimeoutMs?: number;
-  /** After so long, in ms, others load what a process was loading that died; 100 ms to 10 minutes. Default 3 s. */
+  /** How soon another process loads after the death of one that was loading, in ms, 100 ms to 10 minutes. Default 3 s. */
   readonly leaseMs?: number;
-  /** After a load that failed while a stale value is there, nobody tries again for so long, in ms, up to 1 hour. Default 1 s. */
+  /** The pause after a failed load while a stale value is served, in ms, up to 1 hour. Default 1 s. */
   readonly retryMs?: number;
-  /** What a command of Redis may take, in ms, 1 ms to 1 minute; then the cache goes on without it. Default 1 s. */
+  /** The time limit of a Redis command, in ms, 1 ms to 1 minute; after that the cache works without Redis. Default 1 s. */
   readonly commandTimeoutMs?: number;
-  /** While Redis is away, or refuses to store, this process keeps what it has loaded for so long, in ms, up to 1 minute. Default 1 s. */
-  readonly outageTtlMs?: number;
+  /** How long this process keeps a loaded value that Redis could not store, in ms, up to 1 minute. Default 1 s. */
+  readonly fallbackTtlMs?: number;
   /** The most bytes of one value, encoded, up to 64 MiB. Default 1 MiB. */
   readonly maxValueBytes?: number;
   /** Default: JSON. */
   readonly codec?: Codec<Value>;
-  /** Values are compressed from so many bytes on. Default: none is. */
+  /** Values of this size or more are compressed. Default: none. */
   readonly compressFromBytes?: number;
-  /** Of the shape of the values, 0 to 65,535: values of another version read as absent. Default 0. */
+  /** The version of the values' shape, 0 to 65,535: values of another version read as absent. Default 0. */
   readonly version?: number;
   /** The tier inside the process. Default: none. */
   readonly near?: NearOptions;
-  /** Cluster slots over which the entries spread, 1 to 64. All users of a cache have to agree. Default 1. */
+  /** Cluster slots over which the entries spread, 1 to 64. All users of a cache must agree. Default 1. */
   readonly shards?: number;
-  /** Keeps several applications apart in one Redis. Default `mortise`. */
+  /** Keeps applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string;
-  /** Is told what is counted and measured, see the README. Default: nobody. */
+  /** Receives counters and durations, see the README. Default: none. */
   readonly telemetry?: Telemetry;
-  /** Hears of what failed without a caller who could be told. Default: one line on stderr. */
+  /** Receives failures that no caller awaits. Default: one line on stderr. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -103,7 +103,7 @@ export const CACHE_DEFAULTS = {
   leaseMs: 3_000,
   retryMs: 1_000,
   commandTimeoutMs: 1_000,
-  outageTtlMs: 1_000,
+  fallbackTtlMs: 1_000,
   maxValueBytes: MIB,
   version: 0,
   shards: 1,
@@ -121,7 +121,7 @@ export interface ResolvedCacheOptions<Value> {
   readonly leaseMs: number;
   readonly retryMs: number;
   readonly commandTimeoutMs: number;
-  readonly outageTtlMs: number;
+  readonly fallbackTtlMs: number;
   readonly maxValueBytes: number;
   readonly codec: Codec<Value>;
   readonly compressFromBytes: number;
@@ -156,7 +156,7 @@ export function resolveCacheOptions<Value>(options: CacheOptions<Value>): Resolv
     leaseMs: duration('leaseMs', 100, 600_000),
     retryMs: duration('retryMs', 0, 3_600_000),
     commandTimeoutMs: duration('commandTimeoutMs', 1, 60_000),
-    outageTtlMs: duration('outageTtlMs', 0, 60_000),
+    fallbackTtlMs: duration('fallbackTtlMs', 0, 60_000),
     maxValueBytes: requireInteger('maxValueBytes', options.maxValueBytes ?? CACHE_DEFAULTS.maxValueBytes, {
       min: 1,
       max: 64 * MIB,
@@ -174,7 +174,7 @@ export function resolveCacheOptions<Value>(options: CacheOptions<Value>): Resolv
   };
 }
 
-/** What it throws shall fail neither a read nor the process. */
+/** An `onError` that throws fails neither a read nor the process. */
 function resolveOnError(onError: CacheOptions['onError']): (error: unknown) => void {
   if (onError === undefined) return (error) => console.error('mortise cache:', error);
   if (typeof onError !== 'function')
@@ -210,14 +210,14 @@ function part(name: string, value: unknown, max: number): number {
   return value;
 }
 
-/** What one entry is stored with. */
-export interface Life {
+/** How long an entry lives. */
+export interface Lifetime {
   readonly ttlMs: number;
   readonly staleMs: number;
 }
 
 /** Throws TypeError or RangeError. */
-export function resolveLife(options: EntryOptions<never>, of: Life): Life {
+export function resolveLifetime(options: EntryOptions<never>, of: Lifetime): Lifetime {
   const { ttlMs, staleMs } = requireOptions(options);
   return {
     ttlMs:
@@ -240,14 +240,14 @@ export function requireSignal(signal: unknown): void {
     throw new ArgumentTypeError('signal must be an AbortSignal');
 }
 
-/** Names that begin with this are those of namespaces. */
+/** The first character of the keys and tags of namespaces. */
 export const RESERVED = '\0';
 
 export function requireKey(key: unknown): string {
   return unreserved('key', requireName('key', key));
 }
 
-/** Each of them is checked where it is used. */
+/** Checks the array only; each key is checked where it is used. */
 export function requireKeys(keys: unknown): void {
   if (!Array.isArray(keys)) throw new ArgumentTypeError('keys must be an array of strings');
 }

@@ -1,4 +1,4 @@
-/** Reads entries, from Redis, and says what they are worth. */
+/** Reads entries from Redis and judges whether they can be served. */
 import type { NearTier, ReadMark } from '../near/near-tier.js';
 import { decodeEntry } from './envelope.js';
 import type { Entry } from './envelope.js';
@@ -7,28 +7,28 @@ import type { ResolvedCacheOptions } from './options.js';
 import type { Shard } from './shard.js';
 import type { Values } from './values.js';
 
-/** What was read. */
+/** The result of a read. */
 export interface ReadResult<Value> {
-  /** What lies there, if anything does: whoever loads says that this was not good enough. */
+  /** The stored bytes, if any; a later lease request says that these were not good enough. */
   readonly seen: Buffer | undefined;
   readonly found: Found<Value> | undefined;
-  /** Redis has not answered, or was not asked. */
-  readonly isAway?: boolean;
+  /** Redis did not answer or was not asked. */
+  readonly isUnavailable?: boolean;
 }
 
 /** A value that may be served. */
 export interface Found<Value> {
   readonly value: Value | null;
   readonly isFresh: boolean;
-  /** It is to be loaded again. */
+  /** The value is to be refreshed. */
   readonly isDue: boolean;
 }
 
-/** Gets the lease, and the versions of the expected tags, of the same moment as the value. */
+/** Receives the lease and the versions of the expected tags as of the moment of the read. */
 export type OnLease = (lease: Buffer | null, versions: readonly (Buffer | null)[]) => void;
 
 const SEEN_BYTES = 8;
-/** Clocks that differ by less are in order. */
+/** Clock differences below this are normal. */
 const SKEW_MS = 1_000;
 const NONE: ReadonlyMap<string, null> = new Map();
 const NOTHING = { seen: undefined, found: undefined };
@@ -49,7 +49,7 @@ export class Reader<Value> {
   }
 
   /**
-   * One round trip, shared with other reads of the tick; one more for an entry with tags that are not among those expected.
+   * One round trip, shared with other reads of the tick; one more for an entry with tags that were not expected.
    * Rejects with CacheUnavailableError.
    */
   read(
@@ -64,7 +64,7 @@ export class Reader<Value> {
     const mark = this.#near?.mark(redisKeys);
     if (onLease) redisKeys.push(shard.keys.lease(key));
     const reading = shard.read(redisKeys).then((replies) => {
-      // Behind the read: it opens no connection that isn't open.
+      // After the read, so that this command opens no connection.
       if (shard.clock.isDue) shard.sync().catch(() => undefined);
       const known =
         expectedTags.length === 0
@@ -76,7 +76,7 @@ export class Reader<Value> {
     return mark ? reading.finally(() => this.#near?.unmark(mark)) : reading;
   }
 
-  /** Judges bytes that were read. A promise only for tags. @param known Versions of tags that were read with or after them. */
+  /** Judges bytes that were read. Returns a promise only for an entry with tags. @param known Versions of tags read with the bytes or later. */
   check(
     shard: Shard,
     key: string,
@@ -102,14 +102,14 @@ export class Reader<Value> {
   ): ReadResult<Value> {
     const now = clock.now();
     const leftMs = entry.storedAt + entry.ttlMs - now;
-    // The server's clock has run back, as behind a failover: its end would come too late.
+    // The server's clock has gone back, as after a failover: the entry would end too late.
     if (entry.storedAt > now + SKEW_MS) return { seen, found: undefined };
     if (leftMs + entry.staleMs <= 0) return { seen, found: undefined };
     let decoded: ReturnType<Values<Value>['fromEntry']>;
     try {
       decoded = this.#values.fromEntry(key, entry, mark !== undefined);
     } catch (error) {
-      // What nobody can read is loaded anew.
+      // An unreadable value is loaded anew.
       this.#options.onError(error);
       return { seen, found: undefined };
     }
@@ -130,7 +130,7 @@ export class Reader<Value> {
     return { seen, found: { value, isFresh: leftMs > 0, isDue: now >= dueAt } };
   }
 
-  /** A tag that has no version any more counts as invalidated: it may have been, and was evicted then. */
+  /** A tag without a version counts as invalidated: its version may have been evicted after an invalidation. */
   async #hasValidTags(
     shard: Shard,
     { tags, token }: Entry,

@@ -1,21 +1,21 @@
 /**
- * Reads of one slot. What is asked for in one tick is one command: a GET for a single key, else one MGET. This is what
- * each hit goes through, so a lone one has no more than the promise of the client and its own between it and Redis.
+ * Reads of one slot. All reads of a tick are one command: a GET for a single key, otherwise one MGET. Each hit passes here,
+ * so a lone read adds a single promise to that of the client.
  *
- * While an answer is awaited, what is asked for until the next turn of the event loop is one command. Readers whom as many
- * callbacks of one turn wake would have a command each otherwise: 125 readers of a hot key cost 16 µs of CPU for each read, and
- * 5 µs so. A turn is far shorter than the way to Redis, and a reader alone has no answer awaited.
+ * While an answer is awaited, all reads until the next turn of the event loop are one command. Otherwise readers woken by
+ * separate callbacks of one turn would send a command each: 125 readers of a hot key cost 16 µs of CPU per read that way, and
+ * 5 µs this way. A turn is far shorter than a round trip, and a lone reader has no answer awaited.
  */
 import { afterMicrotasks } from '@mortise/redis';
 import type { RedisConnection } from '@mortise/redis';
 import type { CacheUnavailableError } from '../errors.js';
-import type { Guard } from './guard.js';
+import type { TimedCommands } from './timed-commands.js';
 
-/** A connection whose reads are tracked, while there is one. */
+/** The tracked connection, while there is one. */
 export interface TrackedReads {
   connection(): RedisConnection | undefined;
-  /** It has failed. */
-  doubt(): void;
+  /** The connection has failed. */
+  onConnectionFailed(): void;
 }
 
 type Replies = (Buffer | null)[];
@@ -31,26 +31,26 @@ const MAX_KEYS = 500;
 
 export class Reads {
   readonly #connection: RedisConnection;
-  readonly #guard: Guard;
+  readonly #commands: TimedCommands;
   readonly #tracked: TrackedReads | undefined;
-  readonly #trackedGuard: Guard;
+  readonly #trackedCommands: TimedCommands;
   readonly #flush = (): void => this.#sendAll();
   #pending: Request[] = [];
-  /** Commands that were sent and not answered. */
+  /** Commands without an answer so far. */
   #inFlight = 0;
 
   constructor(
     connection: RedisConnection,
-    guard: Guard,
-    tracked: { readonly reads: TrackedReads; readonly guard: Guard } | undefined,
+    commands: TimedCommands,
+    tracked: { readonly reads: TrackedReads; readonly commands: TimedCommands } | undefined,
   ) {
     this.#connection = connection;
-    this.#guard = guard;
+    this.#commands = commands;
     this.#tracked = tracked?.reads;
-    this.#trackedGuard = tracked?.guard ?? guard;
+    this.#trackedCommands = tracked?.commands ?? commands;
   }
 
-  /** The bytes of keys of Redis, all in one command. Rejects with CacheUnavailableError. */
+  /** Reads all keys in one command. Rejects with CacheUnavailableError. */
   read(redisKeys: readonly string[]): Promise<Replies> {
     return new Promise((resolve, reject) => {
       if (this.#pending.push({ redisKeys, resolve, reject }) > 1) return;
@@ -119,16 +119,16 @@ export class Reads {
     const fetch = (): Promise<unknown> => this.#connection.callBuffer(command, keys);
     const near = this.#tracked?.connection();
     if (!near) {
-      this.#guard.call(fetch, onReply, onError);
+      this.#commands.call(fetch, onReply, onError);
       return;
     }
-    this.#trackedGuard.call(
+    this.#trackedCommands.call(
       () => near.callBuffer(command, keys),
       onReply,
       (error) => {
-        // A refusal is an answer: what is wrong is the key.
-        if (!isReply(error.cause)) this.#tracked?.doubt();
-        this.#trackedGuard.call(fetch, onReply, onError);
+        // An error reply concerns the key, not the connection.
+        if (!isReply(error.cause)) this.#tracked?.onConnectionFailed();
+        this.#trackedCommands.call(fetch, onReply, onError);
       },
     );
   }

@@ -1,26 +1,26 @@
 /**
- * The clock of a server as a process sees it. Entries carry instants of the server's clock, so that the clocks of
- * processes, which may be wrong, don't matter. What a reply says is compared with the moment at which the command was sent:
- * the estimate is never behind the server, so nothing is taken for fresh that is not; it is ahead by less than a round trip.
+ * The server's clock as seen by this process. Entries contain instants of the server's clock, so wrong clocks of
+ * processes don't matter. The time in a reply is compared with the moment at which the command was sent: the
+ * estimate is never behind the server, so nothing expired counts as fresh. It is ahead by less than a round trip.
  */
 
-/** An estimate that is older is renewed by whoever reads next, who doesn't wait for that. Quartz drifts by 1 ms in that time. */
+/** The next reader renews an older estimate in the background. Quartz drifts by 1 ms in this time. */
 const RENEW_MS = 10_000;
 
 export class ServerClock {
   #offsetMs = Number.NaN;
-  #heardAt = -Infinity;
+  #updatedAt = -Infinity;
 
-  /** @param sentAt Of the command, an instant of `performance.now()`. */
-  heard(serverMs: number, sentAt: number): void {
+  /** @param sentAt When the command was sent, an instant of `performance.now()`. */
+  update(serverMs: number, sentAt: number): void {
     this.#offsetMs = serverMs - sentAt;
-    this.#heardAt = sentAt;
+    this.#updatedAt = sentAt;
   }
 
   /** The server may be another one now. */
   forget(): void {
     this.#offsetMs = Number.NaN;
-    this.#heardAt = -Infinity;
+    this.#updatedAt = -Infinity;
   }
 
   get isKnown(): boolean {
@@ -28,7 +28,7 @@ export class ServerClock {
   }
 
   get isDue(): boolean {
-    return performance.now() - this.#heardAt > RENEW_MS;
+    return performance.now() - this.#updatedAt > RENEW_MS;
   }
 
   /** The server's time. */
@@ -36,7 +36,7 @@ export class ServerClock {
     return performance.now() + this.#offsetMs;
   }
 
-  /** An instant of the server on the clock of `performance.now()`. */
+  /** Converts an instant of the server to the clock of `performance.now()`. */
   local(serverMs: number): number {
     return serverMs - this.#offsetMs;
   }

@@ -1,41 +1,41 @@
-/** One slot of a cache: what is sent to Redis for its entries. Calls of a tick share a round trip. */
+/** One slot of a cache: the commands for its entries. Calls of a tick share a round trip. */
 import { Coalescer, WaiterHub } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import {
-  cacheClaim,
+  cacheLease,
   cacheDelete,
   cacheInvalidate,
   cacheRenew,
   cacheStore,
   cacheTime,
 } from '../scripts.gen.js';
-import type { CacheKeys } from './cache-keys.js';
-import type { Guard } from './guard.js';
+import type { CacheKeys } from './keys.js';
+import type { TimedCommands } from './timed-commands.js';
 import { Reads } from './reads.js';
 import type { TrackedReads } from './reads.js';
 import { ServerClock } from './server-clock.js';
 
-/** What a reader without a usable value has to do. */
-export type Claim =
+/** The answer to a reader without a usable value. */
+export type LeaseReply =
   | { readonly do: 'take'; readonly value: Buffer }
   | { readonly do: 'load'; readonly token: string }
-  /** `holder`: the token of the lease that somebody has. */
+  /** `holder`: the token of the lease of another process. */
   | { readonly do: 'wait'; readonly ms: number; readonly holder: string };
 
-/** An entry to be stored, or the end of a lease. */
+/** An entry to store, or the end of a lease without a value. */
 export interface StoreRequest {
   readonly key: string;
-  /** Of the lease; '' stores whatever the lease. */
+  /** The token of the lease; '' stores without a lease. */
   readonly token: string;
-  /** 0: nothing is stored. */
+  /** 0: store nothing. */
   readonly keepMs: number;
-  /** For how long nobody who has a value to serve gets the lease when nothing is stored. */
-  readonly restMs: number;
+  /** After a lease without a value: how long readers with a stale value get no lease. */
+  readonly pauseMs: number;
   readonly body: Buffer;
   readonly tags: readonly string[];
 }
 
-interface ClaimRequest {
+interface LeaseRequest {
   readonly key: string;
   readonly seen: Buffer;
   readonly isServed: boolean;
@@ -44,16 +44,16 @@ interface ClaimRequest {
 
 export interface ShardOptions {
   readonly leaseMs: number;
-  readonly guard: Guard;
-  readonly tracked: { readonly reads: TrackedReads; readonly guard: Guard } | undefined;
+  readonly commands: TimedCommands;
+  readonly tracked: { readonly reads: TrackedReads; readonly commands: TimedCommands } | undefined;
 }
 
 /** Entries in one script call: about 1 ms of the server. */
 const MAX_BATCH = 250;
 const MAX_BATCH_BYTES = 4_194_304;
-/** Longer than any lease, so that a load which began before an invalidation finds it. */
+/** Longer than any lease, so that a load which began before an invalidation finds its version. */
 const TAG_MS = 3_600_000;
-/** By these a value is known again. */
+/** The length of the token, which tells one stored value from another. */
 const SEEN_BYTES = 8;
 const NOTHING = Buffer.alloc(0);
 
@@ -65,7 +65,7 @@ export class Shard {
   readonly #publish: 'PUBLISH' | 'SPUBLISH';
   readonly #announces: 0 | 1;
   readonly #reads: Reads;
-  readonly #claims: Coalescer<string, ClaimRequest, Claim>;
+  readonly #leases: Coalescer<string, LeaseRequest, LeaseReply>;
   readonly #stores: Coalescer<'stores', StoreRequest, boolean>;
   readonly #deletes: Coalescer<'deletes', string, boolean>;
   readonly #invalidations: Coalescer<'invalidations', string, true>;
@@ -77,8 +77,8 @@ export class Shard {
     this.#options = options;
     this.#publish = WaiterHub.of(redis).publishCommand;
     this.#announces = redis.isCluster ? 1 : 0;
-    this.#reads = new Reads(redis, options.guard, options.tracked);
-    this.#claims = new Coalescer((channel, requests) => this.#sendClaims(channel, requests), {
+    this.#reads = new Reads(redis, options.commands, options.tracked);
+    this.#leases = new Coalescer((channel, requests) => this.#sendLeases(channel, requests), {
       maxBatch: MAX_BATCH,
     });
     this.#stores = new Coalescer((_, requests) => this.#sendStores(requests), {
@@ -90,22 +90,22 @@ export class Shard {
     this.#invalidations = new Coalescer((_, tags) => this.#sendInvalidations(tags), { maxBatch: MAX_BATCH });
   }
 
-  /** The bytes of keys of Redis, all in one command with what others read in this tick. */
+  /** Reads keys of Redis, in one command with all reads of this tick. */
   read(redisKeys: readonly string[]): Promise<(Buffer | null)[]> {
     return this.#reads.read(redisKeys);
   }
 
   /**
-   * @param seen The value that was not good enough, or its first bytes. @param isServed It is served meanwhile: where a load has just
-   * failed, another can wait. @param tags That the value is known to get. @param channel Where a wake-up is heard, or ''.
+   * @param seen The value that was not good enough, or its first bytes. @param isServed Whether readers have a stale value meanwhile,
+   * so that a failed load need not be repeated at once. @param tags The tags known before the load. @param channel The wake-up channel, or ''.
    */
-  claim(
+  requestLease(
     key: string,
     { seen, isServed }: { readonly seen: Buffer | undefined; readonly isServed: boolean },
     tags: readonly string[],
     channel: string,
-  ): Promise<Claim> {
-    return this.#claims.submit(channel, {
+  ): Promise<LeaseReply> {
+    return this.#leases.submit(channel, {
       key,
       tags,
       isServed,
@@ -113,14 +113,14 @@ export class Shard {
     });
   }
 
-  /** Returns whether it was stored. */
+  /** Returns whether the entry was stored. */
   store(request: StoreRequest): Promise<boolean> {
     return this.#stores.submit('stores', request);
   }
 
   /** Ends a lease without a value. */
-  abandon(key: string, token: string, restMs: number): Promise<boolean> {
-    return this.store({ key, token, restMs, keepMs: 0, body: NOTHING, tags: [] });
+  abandon(key: string, token: string, pauseMs: number): Promise<boolean> {
+    return this.store({ key, token, pauseMs, keepMs: 0, body: NOTHING, tags: [] });
   }
 
   /** Returns whether there was a value. */
@@ -133,8 +133,8 @@ export class Shard {
   }
 
   async renew(leases: ReadonlyMap<string, string>): Promise<void> {
-    const { guard, leaseMs } = this.#options;
-    await guard.run(() =>
+    const { commands, leaseMs } = this.#options;
+    await commands.run(() =>
       cacheRenew.run(
         this.#redis,
         { leases: Array.from(leases.keys(), (key) => this.keys.lease(key)) },
@@ -143,7 +143,7 @@ export class Shard {
     );
   }
 
-  /** Waits until the server's time is known. */
+  /** Asks for the server's time. */
   sync(): Promise<void> {
     this.#syncing ??= this.#askTime().finally(() => {
       this.#syncing = undefined;
@@ -153,9 +153,9 @@ export class Shard {
 
   async #askTime(): Promise<void> {
     const sentAt = performance.now();
-    const { guard } = this.#options;
-    const now = await guard.run(() => cacheTime.run(this.#redis, { seq: this.keys.seq }, {}));
-    this.clock.heard(now as number, sentAt);
+    const { commands } = this.#options;
+    const now = await commands.run(() => cacheTime.run(this.#redis, { seq: this.keys.seq }, {}));
+    this.clock.update(now as number, sentAt);
   }
 
   #keysOf(key: string, tags: readonly string[]): string[] {
@@ -163,18 +163,18 @@ export class Shard {
     return [keys.value(key), keys.lease(key), ...tags.map((tag) => keys.tag(tag))];
   }
 
-  async #sendClaims(channel: string, requests: readonly ClaimRequest[]): Promise<Claim[]> {
+  async #sendLeases(channel: string, requests: readonly LeaseRequest[]): Promise<LeaseReply[]> {
     const { keys } = this;
-    const { guard, leaseMs } = this.#options;
+    const { commands, leaseMs } = this.#options;
     const sentAt = performance.now();
-    const parse = (reply: unknown): Claim[] => {
+    const parse = (reply: unknown): LeaseReply[] => {
       const [now, ...answers] = reply as [number, ...(number | Buffer)[]];
-      this.clock.heard(now, sentAt);
-      return requests.map((_, index) => claimOf(answers[2 * index] as number, answers[2 * index + 1]!));
+      this.clock.update(now, sentAt);
+      return requests.map((_, index) => leaseReplyOf(answers[2 * index] as number, answers[2 * index + 1]!));
     };
-    const reply = await guard.run(
+    const reply = await commands.run(
       () =>
-        cacheClaim.runBuffer(
+        cacheLease.runBuffer(
           this.#redis,
           { seq: keys.seq, entries: requests.flatMap(({ key, tags }) => this.#keysOf(key, tags)) },
           {
@@ -183,10 +183,11 @@ export class Shard {
             entries: requests.flatMap(({ seen, isServed, tags }) => [seen, isServed ? 1 : 0, tags.length]),
           },
         ),
-      // Nobody would use the leases.
+      // The callers have given up: these leases would block others.
       (late) => {
-        for (const [index, claim] of parse(late).entries()) {
-          if (claim.do === 'load') this.abandon(requests[index]!.key, claim.token, 0).catch(() => undefined);
+        for (const [index, answer] of parse(late).entries()) {
+          if (answer.do === 'load')
+            this.abandon(requests[index]!.key, answer.token, 0).catch(() => undefined);
         }
       },
     );
@@ -196,22 +197,22 @@ export class Shard {
   async #sendStores(requests: readonly StoreRequest[]): Promise<boolean[]> {
     const { keys } = this;
     const sentAt = performance.now();
-    const reply = await this.#options.guard.run(() =>
+    const reply = await this.#options.commands.run(() =>
       cacheStore.run(
         this.#redis,
         {
           seq: keys.seq,
           changes: keys.changes,
-          heard: keys.changed,
+          nearChannel: keys.changed,
           entries: requests.flatMap(({ key, tags }) => this.#keysOf(key, tags)),
         },
         {
           publish: this.#publish,
           announces: this.#announces,
-          entries: requests.flatMap(({ token, keepMs, restMs, body, tags }) => [
+          entries: requests.flatMap(({ token, keepMs, pauseMs, body, tags }) => [
             token,
             keepMs,
-            restMs,
+            pauseMs,
             body,
             tags.length,
           ]),
@@ -219,18 +220,18 @@ export class Shard {
       ),
     );
     const [now, ...stored] = reply as [number, ...number[]];
-    this.clock.heard(now, sentAt);
+    this.clock.update(now, sentAt);
     return stored.map((one) => one === 1);
   }
 
   async #sendDeletes(names: readonly string[]): Promise<boolean[]> {
     const { keys } = this;
-    const reply = await this.#options.guard.run(() =>
+    const reply = await this.#options.commands.run(() =>
       cacheDelete.run(
         this.#redis,
         {
           changes: keys.changes,
-          heard: keys.changed,
+          nearChannel: keys.changed,
           entries: names.flatMap((key) => [keys.value(key), keys.lease(key)]),
         },
         { publish: this.#publish, announces: this.#announces },
@@ -241,13 +242,13 @@ export class Shard {
 
   async #sendInvalidations(tags: readonly string[]): Promise<true[]> {
     const { keys } = this;
-    await this.#options.guard.run(() =>
+    await this.#options.commands.run(() =>
       cacheInvalidate.run(
         this.#redis,
         {
           seq: keys.seq,
           changes: keys.changes,
-          heard: keys.changed,
+          nearChannel: keys.changed,
           tags: tags.map((tag) => keys.tag(tag)),
         },
         { publish: this.#publish, announces: this.#announces, keepMs: TAG_MS },
@@ -257,7 +258,7 @@ export class Shard {
   }
 }
 
-function claimOf(what: number, detail: number | Buffer): Claim {
+function leaseReplyOf(what: number, detail: number | Buffer): LeaseReply {
   if (what === 1) return { do: 'take', value: detail as Buffer };
   if (what === 2) return { do: 'load', token: detail.toString() };
   const [ms, holder] = detail.toString().split(' ');

@@ -1,26 +1,26 @@
-/** Between what a program has and what is stored: codec, compression, limits, tags and lives. */
+/** Converts values to stored entries and back: codec, compression, limits, tags and lifetimes. */
 import { CacheValueError, CacheValueTooLargeError } from '../errors.js';
 import { compress, decompress, jsonCodec } from './codec.js';
 import { encodeEntry } from './envelope.js';
 import type { Entry } from './envelope.js';
 import { requireTags } from './options.js';
-import type { EntryOptions, Life, ResolvedCacheOptions } from './options.js';
+import type { EntryOptions, Lifetime, ResolvedCacheOptions } from './options.js';
 import type { StoreRequest } from './shard.js';
 
-/** What a value is stored with. */
-export interface Storing<Value> {
+/** How a value is stored. */
+export interface StoreOptions<Value> {
   readonly key: string;
   readonly token: string;
-  readonly life: Life;
+  readonly life: Lifetime;
   readonly tags: EntryOptions<Value>['tags'];
-  /** Tags that the entry has anyway. */
+  /** The tags of the namespace. */
   readonly ownTags: readonly string[];
   readonly loadMs: number;
 }
 
 const NOTHING = Buffer.alloc(0);
 
-/** Of its own: a value that has its bytes would keep all that came from Redis with them. */
+/** A copy of its own: a slice would keep the whole reply of Redis in memory. */
 function copyOf(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length);
   bytes.copy(copy);
@@ -36,8 +36,8 @@ export class Values<Value> {
     this.#options = options;
   }
 
-  /** Throws CacheValueError or CacheValueTooLargeError. `keepMs` is 0 for a value that isn't to be stored. */
-  toRequest(value: Value | null | undefined, storing: Storing<Value>): StoreRequest {
+  /** Throws CacheValueError. `keepMs` is 0 for a value that is not to be stored. */
+  toRequest(value: Value | null | undefined, storing: StoreOptions<Value>): StoreRequest {
     const { version, jitter, negativeTtlMs, compressFromBytes } = this.#options;
     const { key, token, ownTags, loadMs } = storing;
     const isNull = value === null || value === undefined;
@@ -55,10 +55,10 @@ export class Values<Value> {
     const isCompressed = !isNull && payload.length >= compressFromBytes;
     if (isCompressed) payload = compress(payload);
     const body = encodeEntry({ isNull, isCompressed, ttlMs, staleMs, loadMs, tags, payload }, version);
-    return { key, token, keepMs: ttlMs + staleMs, restMs: 0, body, tags };
+    return { key, token, keepMs: ttlMs + staleMs, pauseMs: 0, body, tags };
   }
 
-  /** Before it is compressed. Throws CacheValueError or CacheValueTooLargeError. */
+  /** Encodes without compression. Throws CacheValueError. */
   encode(key: string, value: Value): Buffer {
     const { codec, maxValueBytes } = this.#options;
     let bytes: Buffer;
@@ -71,7 +71,7 @@ export class Values<Value> {
     throw new CacheValueTooLargeError(this.#cache, key, bytes.length, maxValueBytes);
   }
 
-  /** The value, and its bytes as encoded. Throws CacheValueError. @param isKept The process may keep it for long. */
+  /** Returns the value and its encoded size. Throws CacheValueError. @param isKept Whether the process may keep it for long. */
   fromEntry(
     key: string,
     { isNull, isCompressed, payload }: Entry,
@@ -84,7 +84,7 @@ export class Values<Value> {
       if (isCompressed) bytes = decompress(payload, maxValueBytes);
       else if (isKept && codec !== jsonCodec) bytes = copyOf(payload);
       const value = codec.decode(bytes);
-      // It would read as if there were none.
+      // It would read like a known absence.
       if (value === null || value === undefined)
         throw new TypeError(`the codec decodes it as ${String(value)}`);
       return { value, bytes: bytes.length };

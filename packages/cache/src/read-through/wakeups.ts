@@ -1,15 +1,15 @@
 /**
- * Where a process hears that entries it waits for are loaded: one channel for each process and shard, which it notes in the
- * leases it finds. So a load that nobody waits for publishes nothing, and one that somebody waits for only to those.
+ * The wake-ups of readers that wait for loads: one channel for each process and shard, which the process notes in the
+ * leases that it waits for. So a load without waiting readers publishes nothing, and others wake only their waiters.
  */
 import { WaiterHub } from '@mortise/redis';
 import type { Listener, RedisClient } from '@mortise/redis';
 
-/** A place kept for a message from before the claim was sent: the message may overtake the reply. */
+/** Expects a wake-up from before the lease request is sent: the message may overtake the reply. */
 export interface Ticket {
-  /** Resolves at the message, or after so long; messages that came since the ticket was made count. */
+  /** Resolves at the wake-up or after `ms`; earlier wake-ups since the ticket was made count. */
   wait(ms: number): Promise<void>;
-  /** Counts as a message. */
+  /** Acts like a wake-up. */
   readonly call: () => void;
   close(): void;
 }
@@ -26,12 +26,12 @@ export class Wakeups implements Listener {
     this.#channel = channel;
   }
 
-  /** What to note in leases: '' while nothing would be heard. */
+  /** The channel to note in leases; '' while this process is not subscribed. */
   get channel(): string {
     return this.#stop ? this.#channel : '';
   }
 
-  /** Resolves to whether messages are heard from now on, after `ms` at the latest. */
+  /** Subscribes; resolves to whether wake-ups arrive from now on, after `ms` at the latest. */
   async listen(ms: number): Promise<boolean> {
     this.#listening ??= WaiterHub.of(this.#redis).listen(this.#channel, this);
     const listening = this.#listening;
@@ -93,7 +93,7 @@ export class Wakeups implements Listener {
     this.onResync();
   }
 
-  /** Hears nothing more; may listen again. */
+  /** Ends the subscription; `listen` may be called again. */
   stop(): void {
     this.#stop?.();
     this.#stop = undefined;

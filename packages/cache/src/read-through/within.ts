@@ -1,4 +1,4 @@
-/** Runs a loader within a time limit; its signal is aborted with the error that the caller gets. What it does later is ignored. */
+/** Runs a loader with a time limit. Its signal is aborted with the error that the caller gets; a later result is ignored. */
 export async function within<Result>(
   limitMs: number,
   toError: () => Error,

@@ -2,7 +2,7 @@ import { ArgumentTypeError, requireClient } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import { resolveRefresherOptions } from '../options.js';
 import type { RefresherOptions } from '../options.js';
-import { Tally } from '../telemetry/tally.js';
+import { CacheTelemetry } from '../telemetry/cache-telemetry.js';
 import { MAX_RETRIES } from './max-queries.js';
 import { tableOf } from './refreshed-table.js';
 import type { RowCache } from './row-cache.js';
@@ -40,7 +40,7 @@ export class Refresher {
       const { shards } = table.keys;
       if (names.has(shards[0]!.due)) throw new ArgumentTypeError(`table "${cache.table}" is named twice`);
       names.add(shards[0]!.due);
-      const tally = Tally.for(options.telemetry, 'rows', cache.table);
+      const telemetry = CacheTelemetry.for(options.telemetry, 'rows', cache.table);
       const work = {
         table,
         loader: new TableLoader(table, resolved.leaseMs),
@@ -48,7 +48,7 @@ export class Refresher {
         retrySlots: new Slots(MAX_RETRIES),
         hungSlots: new Slots(MAX_HUNG),
         counts,
-        tally,
+        telemetry,
       };
       return shards.map((keys) => new ShardRefresher(redis, work, keys, resolved, onError));
     });

@@ -13,7 +13,7 @@ import type { ShardKeys } from '../keys.js';
 import { resolveEveryMs, resolveRowCacheOptions } from '../options.js';
 import type { RowCacheOptions, ScheduleAllOptions, ScheduleOptions } from '../options.js';
 import { rowCacheInspect, rowCachePlan, rowCacheStats } from '../scripts.gen.js';
-import { Tally } from '../telemetry/tally.js';
+import { CacheTelemetry } from '../telemetry/cache-telemetry.js';
 import { setTable } from './refreshed-table.js';
 import { RowCodec } from './row-codec.js';
 import type { RowState } from './row-state.js';
@@ -56,7 +56,7 @@ export class RowCache<Row = unknown> {
   readonly #codec: RowCodec<Row>;
   readonly #plans: Coalescer<ShardKeys, Plan, boolean>;
   readonly #reads: Coalescer<ShardKeys, string, Buffer | null>;
-  readonly #tally: Tally | undefined;
+  readonly #telemetry: CacheTelemetry | undefined;
   #hits = 0;
   #misses = 0;
 
@@ -71,7 +71,7 @@ export class RowCache<Row = unknown> {
     const { idleMs, keepMs, shards } = resolved;
     const keys = new TableKeys(table, options.prefix, shards);
     this.#keys = keys;
-    this.#tally = Tally.for(options.telemetry, 'rows', table);
+    this.#telemetry = CacheTelemetry.for(options.telemetry, 'rows', table);
     this.#codec = new RowCodec(resolved.codec, resolved.version);
     setTable(this, { keys, options: resolved, codec: this.#codec });
     const publish = WaiterHub.of(redis).publishCommand;
@@ -171,7 +171,7 @@ export class RowCache<Row = unknown> {
     const row = this.#codec.decode(await this.#reads.submit(this.#keys.of(id), id));
     if (row === null) this.#misses += 1;
     else this.#hits += 1;
-    this.#tally?.read(row === null ? 'miss' : 'hit');
+    this.#telemetry?.read(row === null ? 'miss' : 'hit');
     return row;
   }
 

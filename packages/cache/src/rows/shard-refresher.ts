@@ -13,7 +13,7 @@ import { Loop, WaiterHub } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import type { ShardKeys } from '../keys.js';
 import type { RefreshOptions } from '../options.js';
-import type { BatchOutcome, Tally } from '../telemetry/tally.js';
+import type { BatchOutcome, CacheTelemetry } from '../telemetry/cache-telemetry.js';
 import { Claims } from './claims.js';
 import type { Claim } from './claim.js';
 import type { Outcome } from './claims.js';
@@ -48,7 +48,7 @@ export interface TableWork {
   /** Of these, for rows that are known to hang. */
   readonly hungSlots: Slots;
   readonly counts: RefreshCounts;
-  readonly tally: Tally | undefined;
+  readonly telemetry: CacheTelemetry | undefined;
 }
 
 let refreshers = 0;
@@ -156,12 +156,12 @@ export class ShardRefresher {
 
   /** Never rejects. */
   async #refresh(claim: Claim, claimedAt: number): Promise<void> {
-    const { loader, counts, tally } = this.#work;
+    const { loader, counts, telemetry } = this.#work;
     const { ids, isProbe } = claim;
     try {
       const startedAt = performance.now();
       const loaded = await loader.load(claim, claim.claimedAt, claimedAt);
-      tally?.loaded(performance.now() - startedAt, loaded.isSourceDown);
+      telemetry?.loaded(performance.now() - startedAt, loaded.isSourceDown);
       for (const error of loaded.errors) this.#report(error);
       const committed = await this.#claims.commit(claim, loaded);
       const { nextInMs, held, unchanged } = committed;
@@ -169,7 +169,7 @@ export class ShardRefresher {
       counts.rows += ids.length;
       counts.unchanged += unchanged;
       counts.refused += ids.length - held;
-      tally?.refreshed({
+      telemetry?.refreshed({
         rows: countsOf(ids, loaded.outcomes, unchanged),
         refused: ids.length - held,
         lateMs: claim.lateMs,

@@ -1,12 +1,12 @@
 /**
- * Makes rows due as soon as they change in the database, by what triggers have written into an outbox.
+ * Refreshes rows as soon as they change in the database, from an outbox that triggers fill.
  *
  *   outbox ──read──▶ changes ──mark in Redis──▶ removed from the outbox
- *                       └── the row is being loaded: marked again when that is over, removed then
+ *                       └── the row is being loaded: marked again after that load, then removed
  *
- * A change is removed only after its row is marked, so a feed may die anywhere: the next one marks some rows twice. Rejected: the
- * position of the reader in Redis. A transaction may become visible behind it, and a Redis that has lost its last writes has
- * another one (docs/decisions/0015).
+ * A change is removed only after its row is marked. So a feed may die at any point: the next one marks some rows twice.
+ * Rejected: the position of the reader in Redis. A transaction may become visible behind that position, and a Redis that
+ * lost its last writes has an older position (docs/decisions/0015).
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { encodeName, Loop, MAX_NAME_BYTES, requireClient, requireDuration, WaiterHub } from '@mortise/redis';
@@ -24,37 +24,37 @@ import type { Change, ChangeSource, Outbox, OutboxReader } from './outbox.js';
 export type { ChangeSource } from './outbox.js';
 
 export interface ChangeFeedOptions {
-  /** Another feed takes over when one has been silent for so long, in ms, from 100 to 10 minutes. Default 10,000. */
+  /** Another feed takes over after this time without a renewal, in ms, from 100 to 10 minutes. Default 10,000. */
   readonly leaseMs?: number;
   /**
-   * The longest time until the outbox is looked at, in ms, up to 1 minute. Default 5,000 with PostgreSQL, which tells of changes, and 50
-   * with SQLite, which cannot.
+   * The longest interval between two reads of the outbox, in ms, up to 1 minute. Default 5,000 with PostgreSQL, which sends
+   * notifications, and 50 with SQLite, which cannot.
    */
   readonly recheckMs?: number;
-  /** Hears of everything that failed in the background. Default: one line on stderr. */
+  /** Receives failures of the background work. Default: one line on stderr. */
   readonly onError?: (error: unknown) => void;
 }
 
-/** What a feed has done since it was made. */
+/** Counters of a feed. */
 export interface ChangeFeedStats {
-  /** Whether this is the one of all feeds of the table that reads. */
+  /** Whether this feed holds the lease of the table and reads the outbox. */
   readonly isReading: boolean;
-  /** Changes that were read. */
+  /** Changes read. */
   readonly changes: number;
-  /** Rows that were made due, each as often as that. */
+  /** Rows made due, counted each time. */
   readonly refreshed: number;
 }
 
 const DEFAULT_LEASE_MS = 10_000;
 /** Changes in one query, and rows in one script call. */
 const MAX_BATCH = 500;
-/** What the outbox misses is looked for that often at most. */
+/** The shortest interval between two searches for changes that the outbox misses. */
 const MIN_CHECK_MS = 1_000;
-/** Changes that come within so long of others are dealt with together. */
+/** Changes within this time of others are handled together. */
 const GATHER_MS = 20;
 const LOADING = 2;
 
-/** Refreshes the rows of a table when they change, beside any number of others: one of them reads, the next takes over when it dies. */
+/** Refreshes the rows of a table when they change. Any number of feeds may run: one reads, and another takes over when it dies. */
 export class ChangeFeed {
   readonly #redis: RedisClient;
   readonly #keys: TableKeys;
@@ -68,8 +68,8 @@ export class ChangeFeed {
   readonly #counts = { isReading: false, changes: 0, refreshed: 0 };
 
   /**
-   * Starts nothing. All processes may have one for the same rows. Two caches of one table need an outbox each: option `outbox` of the
-   * source. Throws TypeError or RangeError for options that are out of range, and for a source with a `pool` of one connection: a feed keeps one.
+   * Starts nothing. Every process may have a feed for the same rows. Two caches of one table need an outbox each: option `outbox` of the
+   * source. Throws TypeError or RangeError for invalid options, and for a source with a `pool` of one connection, because a feed keeps one.
    */
   constructor(redis: RedisClient, source: ChangeSource, rows: RowCache, options: ChangeFeedOptions = {}) {
     this.#redis = requireClient(redis);
@@ -92,17 +92,17 @@ export class ChangeFeed {
     this.#loop = new Loop(this.#name, (signal) => this.#run(signal), { onError: this.#onError });
   }
 
-  /** Begins to read, or to wait until the feed that reads is gone. Does nothing while it runs; may be started again after `stop`. */
+  /** Starts to read, or to wait for the lease of another feed. Does nothing while it runs; may be called again after `stop`. */
   async start(): Promise<void> {
     this.#loop.start();
   }
 
-  /** Resolves when the changes at hand are dealt with, and lets another feed take over. Idempotent, legal before `start`. */
+  /** Handles the changes read so far, resolves, and lets another feed take over. Idempotent, legal before `start`. */
   async stop(): Promise<void> {
     await this.#loop.stop();
   }
 
-  /** Counts of this object. Sends nothing. */
+  /** Counters of this object. Sends nothing. */
   stats(): ChangeFeedStats {
     return { ...this.#counts };
   }
@@ -119,13 +119,13 @@ export class ChangeFeed {
         await reader.close();
       }
     } finally {
-      // Also after an error: perhaps another process reaches the database. Where Redis is away, the lease ends by itself.
+      // Also after an error, since another process may reach the database. While Redis is unavailable, the lease ends by itself.
       await this.#lease.release().catch(() => undefined);
     }
     return 0;
   }
 
-  /** Until it is stopped, or another feed has the lease. */
+  /** Reads until `stop` or until another feed has the lease. */
   async #read(reader: OutboxReader, signal: AbortSignal): Promise<void> {
     const deferred = new Deferred();
     let checkAt = 0;
@@ -134,7 +134,7 @@ export class ChangeFeed {
       if (reader.gap && performance.now() >= checkAt) {
         const gap = await reader.gap();
         checkAt = performance.now() + Math.max(this.#recheckMs, MIN_CHECK_MS);
-        // Once, but again when it is another one.
+        // Each gap is reported once.
         if (gap && gap.message !== told) this.#report(gap);
         told = gap?.message ?? '';
       }
@@ -157,7 +157,7 @@ export class ChangeFeed {
     const loading: Change[] = [];
     for (const [id, isLoading] of await this.#mark([...byId.keys()])) {
       const own = byId.get(id)!;
-      // One of them is enough to remember.
+      // One deferred change for each row is enough.
       if (isLoading) loading.push(own.pop()!);
       done.push(...own);
     }
@@ -165,7 +165,7 @@ export class ChangeFeed {
     if (done.length > 0) await reader.remove(done);
   }
 
-  /** Makes rows due; returns for each whether that has to wait for the load under way. A round trip for each shard and 500 rows. */
+  /** Makes rows due; returns for each whether that must wait for the load under way. One round trip for each shard and 500 rows. */
   async #mark(ids: readonly string[]): Promise<Map<string, boolean>> {
     const isLoading = new Map(ids.map((id) => [id, false]));
     const shards = groupBy(ids.filter(canBeScheduled), (id) => this.#keys.of(id));

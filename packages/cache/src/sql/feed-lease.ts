@@ -6,8 +6,8 @@ import { changeFeedRelease, changeFeedTake } from '../scripts.gen.js';
 let feeds = 0;
 
 /**
- * The right to read an outbox, which one feed of a table has at a time. It saves work, and guards nothing: what two feeds read at once
- * is refreshed twice.
+ * The right to read an outbox, which one feed of a table has at a time. It only saves work: rows of changes that two feeds
+ * read are refreshed twice.
  */
 export class FeedLease {
   readonly #redis: RedisClient;
@@ -22,14 +22,14 @@ export class FeedLease {
     this.#leaseMs = leaseMs;
   }
 
-  /** Resolves when this one has it: at once when the last holder gives it back, or when the lease of one that died ends. */
+  /** Resolves when this feed has the lease: at once after a `release`, or when the lease of a dead feed ends. */
   async wait(signal: AbortSignal): Promise<void> {
     if ((await this.#take()) === 0) return;
     feeds += 1;
     const waiter = await WaiterHub.of(this.#redis).waiter(this.#key, String(feeds));
     try {
       for (;;) {
-        // Again before the first wait: what was published before the subscription was not heard.
+        // Also before the first wait: a message before the subscription was missed.
         const ms = await this.#take();
         if (ms === 0) return;
         await waiter.next({ deadlineAt: performance.now() + ms, signal });
@@ -39,12 +39,12 @@ export class FeedLease {
     }
   }
 
-  /** When it is to be renewed, in ms from now. */
+  /** When the lease is to be renewed, in ms from now. */
   get renewInMs(): number {
     return this.#renewAt - performance.now();
   }
 
-  /** Renews it when that is due; returns false when another one has it meanwhile. */
+  /** Renews the lease when due; returns false when another feed has it. */
   async keep(): Promise<boolean> {
     return this.renewInMs > 0 || (await this.#take()) === 0;
   }

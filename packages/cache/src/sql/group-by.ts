@@ -1,4 +1,4 @@
-/** Values by key, each group in their order. `Map.groupBy` needs Node 21. */
+/** Groups values by key, in their order. `Map.groupBy` needs Node 21. */
 export function groupBy<Key, Value>(
   values: Iterable<Value>,
   keyOf: (value: Value) => Key,

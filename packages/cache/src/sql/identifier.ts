@@ -1,33 +1,33 @@
 /**
- * Names of tables and columns come from configuration, and stand in SQL text, where nothing can be bound. Each is quoted, so
- * none can end its quotes; and each table and column is looked up in the catalogue of the database before it is used.
+ * Names of tables and columns come from configuration and become part of SQL text, where parameters are impossible. Each
+ * name is quoted, so it cannot end its quotes, and is looked up in the catalogue of the database before it is used.
  */
 import { ArgumentTypeError } from '@mortise/redis';
 import { SqlIdentifierError } from '../errors.js';
 
-/** Both databases refuse the first; the others have no place in a name, and in logs they lie. */
+/** Both databases refuse NUL; the others make log lines unreadable. */
 // oxlint-disable-next-line no-control-regex -- these are what is looked for
 const UNUSABLE = /[\u0000-\u001F\u007F\u2028\u2029]|\p{Cs}/u;
 
-/** A name of 1 to `maxBytes` bytes of UTF-8 without control characters. Throws SqlIdentifierError; TypeError for no string. */
+/** A name of 1 to `maxBytes` bytes of UTF-8 without control characters. Throws SqlIdentifierError; TypeError for a non-string. */
 export function requireIdentifier(option: string, value: unknown, maxBytes: number): string {
   if (typeof value !== 'string')
     throw new ArgumentTypeError(`${option} must be a string, got ${typeof value}`);
   if (value === '') throw new SqlIdentifierError(option, value, 'it is empty');
   if (UNUSABLE.test(value)) throw new SqlIdentifierError(option, value, 'it has a control character');
   const bytes = Buffer.byteLength(value);
-  // PostgreSQL would cut it off, and take another table.
+  // PostgreSQL would truncate it and use another table.
   if (bytes > maxBytes)
     throw new SqlIdentifierError(option, value, `it has ${bytes} bytes, the limit is ${maxBytes}`);
   return value;
 }
 
-/** The name as it stands in SQL. */
+/** The name as an SQL identifier. */
 export function quote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** A text as it stands in SQL, for PostgreSQL with standard_conforming_strings and for SQLite. */
+/** A text as an SQL literal, for PostgreSQL with standard_conforming_strings and for SQLite. */
 export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }

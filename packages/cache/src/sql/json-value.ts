@@ -1,4 +1,4 @@
-/** What has a JSON form that is read back as it was. */
+/** Values that JSON returns unchanged. */
 export type JsonValue =
   | string
   | number
@@ -7,12 +7,12 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue };
 
-/** A row as a source gives it: its columns by name. */
+/** A row of a source: its columns by name. */
 export type SqlRow = Readonly<Record<string, JsonValue>>;
 
 /**
- * What a driver gives, as JSON can hold it: a whole number that a double cannot hold exactly becomes its digits, NaN and the infinities
- * their names, bytes base64, an instant ISO 8601 in UTC; undefined becomes null. Lists and objects are walked through.
+ * Converts a driver's value to JSON: a whole number that a double cannot hold exactly becomes its digits, NaN and infinities
+ * their names, bytes base64, an instant ISO 8601 in UTC, undefined null. Arrays and objects are converted recursively.
  */
 export function toJsonValue(value: unknown): JsonValue {
   switch (typeof value) {

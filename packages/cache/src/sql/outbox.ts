@@ -1,46 +1,46 @@
 /**
- * What a change feed needs of a database, kept off the public face of the sources.
+ * The interface between a change feed and a database, hidden from the public types of the sources.
  *
- * An outbox is a table into which triggers write the id of each row that changes, in the transaction that changes it. What
- * stands in it has not been read yet: a reader removes what it has dealt with, so nothing has to be remembered of how far it came.
+ * An outbox is a table: triggers insert the id of each changed row, in the transaction of the change. Readers remove
+ * what they have handled, so the outbox contains exactly the unread changes and no reader has a position.
  */
 import { ArgumentTypeError } from '@mortise/redis';
 import type { SqlOutboxError } from '../errors.js';
 
-/** One line of an outbox. */
+/** One entry of an outbox. */
 export interface Change {
-  /** Of the row that has changed. */
+  /** The id of the changed row. */
   readonly id: string;
-  /** The place of the line in the outbox. */
+  /** The primary key of the entry. */
   readonly key: readonly string[];
 }
 
-/** One reader of an outbox, with what it has learned since it began. Calls come one after the other. */
+/** A reader of an outbox. Calls come one after another. */
 export interface OutboxReader {
-  /** Up to `limit` changes, but those of `except`. Also those that have become visible late, whatever was read before. */
+  /** Returns up to `limit` changes except `except`, including those that became visible late. */
   read(limit: number, except: readonly Change[]): Promise<readonly Change[]>;
   remove(changes: readonly Change[]): Promise<void>;
-  /** Tells which changes are not written here, if there are such; absent where all are. */
+  /** Returns the error for tables whose changes are not recorded, if any; absent where all are. */
   gap?(): Promise<SqlOutboxError | undefined>;
-  /** After a `read` that found nothing: resolves when it makes sense to read again, or after `atMostMs`. */
+  /** Called after a `read` without result: resolves when another read makes sense, or after `atMostMs`. */
   wait(atMostMs: number, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface Outbox {
-  /** The longest time until the outbox is read again, in ms, unless somebody says otherwise. */
+  /** The default interval between two reads, in ms. */
   readonly recheckMs: number;
-  /** Throws RangeError where a reader would take the last connection from the loads. */
+  /** Throws RangeError if a reader would take the last connection from the loads. */
   requireRoom?(): void;
   /** Throws SqlOutboxError when there is none. */
   open(signal: AbortSignal): Promise<OutboxReader>;
 }
 
-/** How an outbox is made and removed, as SQL: for a migration, or for a look at what `installOutbox` does. */
+/** The SQL that makes and removes an outbox, for a migration or for review. */
 export interface OutboxSql {
-  /** May be run again. */
+  /** May be run repeatedly. */
   readonly install: string;
-  /** May be run where there is none. */
+  /** May be run without an outbox. */
   readonly remove: string;
 }
 

@@ -1,22 +1,22 @@
 import { ArgumentTypeError, requireDuration } from '@mortise/redis';
 import { quote, requireIdentifier } from './identifier.js';
 
-/** Which rows a source loads. */
+/** The rows that a source loads. */
 export interface SourceOptions {
-  /** The table, or a view. It is quoted: capitals and blanks are what they are. */
+  /** The table or view. The name is quoted: capitals and spaces are kept. */
   readonly table: string;
-  /** The column whose text is the id of a row; unique. Default `id`. */
+  /** The unique column whose text is the row id. Default `id`. */
   readonly id?: string;
-  /** The columns that a row has. Default: all, as they are at each load. */
+  /** The columns of a row. Default: all columns at the time of each load. */
   readonly columns?: readonly string[];
   /**
-   * A condition in SQL, such as `deleted_at is null`; rows that don't meet it count as gone. It is put into the query as it is: your own
-   * text, never a user's.
+   * A condition in SQL, such as `deleted_at is null`; other rows count as missing. It becomes part of the query unchanged: your own
+   * text, never that of a user.
    */
   readonly where?: string;
-  /** The most that one query may take, in ms, up to 1 hour. Default 5,000. */
+  /** The time limit of one query, in ms, up to 1 hour. Default 5,000. */
   readonly queryTimeoutMs?: number;
-  /** The outbox of a `ChangeFeed`. Default: the name of the table and `_mortise_outbox`. */
+  /** The outbox of a `ChangeFeed`. Default: the table name followed by `_mortise_outbox`. */
   readonly outbox?: string;
 }
 
@@ -57,8 +57,8 @@ export function resolveSourceOptions(options: SourceOptions, maxNameBytes: numbe
 /**
  * The query of a batch. Its first column is the id as text, the others are the row.
  *
- * @param from The table as it stands in SQL.
- * @param among The condition on the id, behind it. @param isByText Whether it is one on its text.
+ * @param from The table as an SQL identifier.
+ * @param among The condition on the id. @param isByText Whether it compares the id as text.
  */
 export function loadQuery(
   { columns, where }: SourceTable,
@@ -73,7 +73,7 @@ export function loadQuery(
   const key = `${from}.${quote(id)}`;
   const keyText = `cast(${key} as ${keyType})`;
   const selected = columns?.map((column) => `${from}.${quote(column)}`) ?? [`${from}.*`];
-  // A comment at the end of the condition must not swallow the bracket.
+  // A comment at the end of the condition must not hide the bracket.
   const condition = where === undefined ? '' : ` and (${where}\n)`;
   return `select ${keyText}, ${selected.join(', ')} from ${from} where ${isByText ? keyText : key} ${among}${condition}`;
 }

@@ -49,7 +49,7 @@ async function start(near: boolean): Promise<void> {
       leaseMs: 300,
       commandTimeoutMs: 100,
       // What a process keeps for itself in an outage is older than a change by as much.
-      outageTtlMs: 0,
+      fallbackTtlMs: 0,
       onError: () => undefined,
       ...(near && { near: {} }),
     });

@@ -1,2 +1,2 @@
-/** Of a name: the server cuts longer ones off. */
+/** Limit of a name: the server truncates longer ones. */
 export const MAX_NAME_BYTES = 63;

@@ -1,30 +1,30 @@
 /**
  * The outbox of a PostgreSQL table.
  *
- * Lines become visible when their transactions commit, not in the order of their numbers: one with a lower number may come after one
- * that has been read. So nothing is ever skipped by number. A reader removes the lines that it has dealt with, and sees all others
- * each time. It only passes over transactions that had all ended at an earlier read (`pg_snapshot_xmin`): of these nothing can come any more, but their removed
- * lines may lie there for hours, while an old snapshot (a backup) keeps VACUUM away.
+ * Entries become visible when their transactions commit, not in the order of their numbers: an entry may appear below one that
+ * was read before. So nothing is skipped by number. A reader removes the entries that it has handled, and sees all others
+ * each time. It only skips transactions that had all ended at an earlier read (`pg_snapshot_xmin`). They can add nothing,
+ * but their removed entries may stay for hours while an old snapshot (a backup) blocks VACUUM.
  *
- * A notification takes a lock of the whole database at commit, so there is one only where a reader is asleep. Before it sleeps, it sets the bell, a
- * sequence; the first transaction that commits after that finds it set, rings (it sets it back and notifies), and those behind it
- * don't. A transaction that looked at the bell just before it was set may commit after the last read: the reader takes a transaction id after
- * setting the bell, and until all older transactions have ended it reads again from time to time.
+ * A notification takes a database-wide lock at commit, so there is one only for an idle reader. Before it sleeps, the reader
+ * sets the sequence `_idle`. The first transaction to commit after that resets the sequence and notifies; those after it do
+ * not. A transaction that read the sequence just before it was set may commit after the last read. So the reader takes a
+ * transaction id after setting it, and reads again from time to time until all older transactions have ended.
  */
 import { onAbort } from '@mortise/redis';
 import { SqlOutboxError } from '../../errors.js';
 import type { Change, Outbox, OutboxReader } from '../outbox.js';
 import type { SourceTable } from '../source-options.js';
-import { LISTENING, outboxName, UNNOTED_SQL } from './postgres-outbox-sql.js';
+import { IDLE, outboxName, UNRECORDED_SQL } from './postgres-outbox-sql.js';
 import type { PostgresClient, PostgresConnections, PostgresQuery } from './postgres-pool.js';
 import { schemaOf, tableName } from './postgres-table.js';
 
 const RECHECK_MS = 5_000;
-/** Where nobody notifies. */
+/** Without notifications. */
 const SILENT_RECHECK_MS = 100;
-/** The bell is set that often at most: so often, at most, is the lock of notifications taken. */
-const SET_EVERY_MS = 100;
-/** The first pause while older transactions have not ended; it doubles. */
+/** The shortest interval between two notifications, which take a database-wide lock. */
+const MARK_EVERY_MS = 100;
+/** The first pause while older transactions run; it doubles. */
 const UNSETTLED_MS = 20;
 
 export class PostgresOutbox implements Outbox {
@@ -51,7 +51,7 @@ export class PostgresOutbox implements Outbox {
     this.#connections.requireRoomForReader();
   }
 
-  /** Takes a connection for the reader alone, and asks nothing on another one: loads that hang may have them all. */
+  /** Uses one connection for everything: slow loads may occupy all others. */
   async open(signal: AbortSignal): Promise<OutboxReader> {
     const { table } = this.#options;
     const name = outboxName(this.#options);
@@ -72,34 +72,34 @@ class PostgresOutboxReader implements OutboxReader {
   readonly #client: PostgresClient;
   readonly #table: string;
   readonly #name: string;
-  /** As they stand in SQL. */
+  /** Names as SQL identifiers. */
   #from = '';
   #outbox = '';
-  #bell = '';
+  #idle = '';
   #channel = '';
-  readonly #hasBell: boolean;
-  /** Transactions before it have ended, and their lines have been read. */
+  readonly #notifies: boolean;
+  /** All earlier transactions have ended, and their entries were read. */
   #floor = '0';
-  /** The oldest transaction that had not ended at the last read. */
+  /** The oldest transaction running at the last read. */
   #oldest = 0n;
-  /** The transaction that was the next one when the bell was set; undefined: it isn't. */
-  #setAt: bigint | undefined;
-  #setAgainAt = 0;
+  /** The next transaction id at the time `_idle` was set; undefined: it is not set. */
+  #idleSince: bigint | undefined;
+  #markAgainAt = 0;
   #unsettledMs = UNSETTLED_MS;
-  #isRung = false;
+  #isNotified = false;
   #failure: Error | undefined;
   #wake: (() => void) | undefined;
 
-  /** @param hasBell Whether somebody rings it. */
+  /** @param notifies Whether writers send notifications. */
   constructor(
     connections: PostgresConnections,
     client: PostgresClient,
     { table, name }: { readonly table: string; readonly name: string },
-    hasBell: boolean,
+    notifies: boolean,
   ) {
     this.#connections = connections;
     this.#client = client;
-    this.#hasBell = hasBell;
+    this.#notifies = notifies;
     this.#table = table;
     this.#name = name;
     client.on('notification', this.#onNotification);
@@ -107,7 +107,7 @@ class PostgresOutboxReader implements OutboxReader {
     client.on('end', this.#onEnd);
   }
 
-  /** Returns false when there is no outbox. */
+  /** Returns false without an outbox. */
   async listen(schemaOption: string | undefined, signal: AbortSignal): Promise<boolean> {
     const asking = {
       query: (query: PostgresQuery) => this.#connections.queryOn(this.#client, query, signal),
@@ -115,43 +115,43 @@ class PostgresOutboxReader implements OutboxReader {
     const schema = await schemaOf(asking, schemaOption, this.#table);
     this.#from = tableName(schema, this.#table);
     this.#outbox = tableName(schema, this.#name);
-    this.#bell = tableName(schema, `${this.#name}_bell`);
-    const [[oid, bell] = []] = await this.#query(
+    this.#idle = tableName(schema, `${this.#name}_idle`);
+    const [[oid, idle] = []] = await this.#query(
       'select to_regclass($1)::oid::text, to_regclass($2)::oid::text',
-      [this.#outbox, this.#bell],
+      [this.#outbox, this.#idle],
     );
-    if (typeof oid !== 'string' || typeof bell !== 'string') return false;
+    if (typeof oid !== 'string' || typeof idle !== 'string') return false;
     this.#channel = `mortise_${oid}`;
-    if (this.#hasBell) await this.#query(`listen ${this.#channel}`, []);
+    if (this.#notifies) await this.#query(`listen ${this.#channel}`, []);
     return true;
   }
 
   async read(limit: number, except: readonly Change[]): Promise<readonly Change[]> {
-    const lines = await this.#query(
-      `select pg_snapshot_xmin(now.snapshot)::text, (select last_value from ${this.#bell})::text, line.tx, line.seq, line.id
+    const entries = await this.#query(
+      `select pg_snapshot_xmin(now.snapshot)::text, (select last_value from ${this.#idle})::text, entry.tx, entry.seq, entry.id
        from (select pg_current_snapshot() as snapshot) as now left join lateral (
          select tx::text, seq::text, id from ${this.#outbox} as outbox
          where outbox.tx >= $1::xid8 and outbox.seq <> all ($3::bigint[])
          order by outbox.tx, outbox.seq limit $2
-       ) as line on true`,
+       ) as entry on true`,
       [this.#floor, limit, except.map(({ key }) => key[1])],
     );
-    const [oldest, bell] = lines[0] as [string, string];
-    // Another transaction has rung, or one that has rung was rolled back.
-    if (bell !== String(LISTENING)) this.#setAt = undefined;
+    const [oldest, state] = entries[0] as [string, string];
+    // A transaction has notified, possibly one that was rolled back.
+    if (state !== String(IDLE)) this.#idleSince = undefined;
     this.#oldest = BigInt(oldest);
-    const changes = lines
+    const changes = entries
       .filter(([, , , seq]) => seq !== null)
       .map(([, , tx, seq, id]) => ({ id: id as string, key: [tx as string, seq as string] }));
     const last = changes.at(-1);
     this.#floor = oldest;
-    // There are more lines, and below them those of transactions that have not ended.
+    // There are more entries, some of them older than the running transactions.
     if (last && changes.length === limit && BigInt(last.key[0]!) < this.#oldest) this.#floor = last.key[0]!;
     return changes;
   }
 
   async gap(): Promise<SqlOutboxError | undefined> {
-    const tables = await this.#query(UNNOTED_SQL, [this.#from, this.#name]);
+    const tables = await this.#query(UNRECORDED_SQL, [this.#from, this.#name]);
     if (tables.length === 0) return undefined;
     return new SqlOutboxError(
       this.#table,
@@ -170,18 +170,18 @@ class PostgresOutboxReader implements OutboxReader {
 
   async wait(atMostMs: number, signal: AbortSignal): Promise<void> {
     if (this.#failure) throw this.#failure;
-    if (this.#isRung) {
-      this.#isRung = false;
+    if (this.#isNotified) {
+      this.#isNotified = false;
       return;
     }
-    if (!this.#hasBell) return this.#sleep(atMostMs, signal);
-    if (this.#setAt === undefined) {
-      const pauseMs = this.#setAgainAt - performance.now();
+    if (!this.#notifies) return this.#sleep(atMostMs, signal);
+    if (this.#idleSince === undefined) {
+      const pauseMs = this.#markAgainAt - performance.now();
       if (pauseMs > 0) return this.#sleep(Math.min(pauseMs, atMostMs), signal);
-      await this.#set();
+      await this.#markIdle();
       return;
     }
-    const isSettled = this.#oldest >= this.#setAt;
+    const isSettled = this.#oldest >= this.#idleSince;
     await this.#sleep(isSettled ? atMostMs : Math.min(this.#unsettledMs, atMostMs), signal);
     this.#unsettledMs *= 2;
   }
@@ -190,18 +190,18 @@ class PostgresOutboxReader implements OutboxReader {
     this.#client.off('notification', this.#onNotification);
     this.#client.off('error', this.#onError);
     this.#client.off('end', this.#onEnd);
-    // It listens, and where it came from nobody expects that.
+    // The connection listens, which its pool does not expect.
     this.#client.on('error', () => undefined);
     this.#client.release(true);
   }
 
-  async #set(): Promise<void> {
-    this.#isRung = false;
-    await this.#query('select setval($1::regclass, $2)', [this.#bell, LISTENING]);
-    // Another statement, so that its transaction begins after the bell was set.
+  async #markIdle(): Promise<void> {
+    this.#isNotified = false;
+    await this.#query('select setval($1::regclass, $2)', [this.#idle, IDLE]);
+    // A separate statement, so that its transaction begins after the sequence was set.
     const [[next] = []] = await this.#query('select pg_current_xact_id()::text', []);
-    this.#setAt = BigInt(next as string);
-    this.#setAgainAt = performance.now() + SET_EVERY_MS;
+    this.#idleSince = BigInt(next as string);
+    this.#markAgainAt = performance.now() + MARK_EVERY_MS;
     this.#unsettledMs = UNSETTLED_MS;
   }
 
@@ -211,9 +211,9 @@ class PostgresOutboxReader implements OutboxReader {
     return rows;
   }
 
-  /** Ends early when it rings or the connection is lost. */
+  /** Ends early after a notification or when the connection is lost. */
   #sleep(ms: number, signal: AbortSignal): Promise<void> {
-    if (this.#isRung || this.#failure || signal.aborted) return Promise.resolve();
+    if (this.#isNotified || this.#failure || signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const end = (): void => {
         clearTimeout(timer);
@@ -229,8 +229,8 @@ class PostgresOutboxReader implements OutboxReader {
 
   readonly #onNotification = ({ channel }: { channel: string }): void => {
     if (channel !== this.#channel) return;
-    this.#setAt = undefined;
-    this.#isRung = true;
+    this.#idleSince = undefined;
+    this.#isNotified = true;
     this.#wake?.();
   };
 

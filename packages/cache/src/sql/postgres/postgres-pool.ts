@@ -1,12 +1,12 @@
 /**
- * Connections to PostgreSQL: of a pool of our own, or of one that was given. A query that takes too long is ended by the server, where
- * the pool is ours; its connection is cut a little later in any case, for a server that cannot be reached ends nothing.
+ * Connections to PostgreSQL, from a pool of our own or a given one. The server ends slow queries of our own pool. A
+ * little later the connection is closed in any case, because an unreachable server ends nothing.
  */
 import pg from 'pg';
 import { ArgumentRangeError, onAbort } from '@mortise/redis';
 import { SqlClosedError, SqlTimeoutError } from '../../errors.js';
 
-/** What is used of a `PoolClient` of `pg`. */
+/** The part of `PoolClient` of `pg` that is used. */
 export interface PostgresClient {
   // oxlint-disable-next-line typescript/no-explicit-any -- pg has overloads for queries that are objects
   query(query: any): Promise<any>;
@@ -17,7 +17,7 @@ export interface PostgresClient {
   off(event: string, listener: (...args: any[]) => void): unknown;
 }
 
-/** What is used of a `Pool` of `pg`. */
+/** The part of `Pool` of `pg` that is used. */
 export interface PostgresPool {
   connect(): Promise<PostgresClient>;
   readonly options?: { readonly max?: number | undefined };
@@ -29,7 +29,7 @@ export interface PostgresQuery {
   readonly types?: object;
 }
 
-/** Rows as lists, with the names of their columns. */
+/** Rows as arrays, with the column names. */
 export interface PostgresResult {
   readonly rows: readonly (readonly unknown[])[];
   readonly fields: readonly { readonly name: string }[];
@@ -43,11 +43,11 @@ export interface PostgresTarget {
   readonly queryTimeoutMs: number;
 }
 
-/** A reader keeps one, and loads need another. */
+/** A reader keeps one connection, and loads need another. */
 const MIN_SHARED_CONNECTIONS = 2;
-/** What the server has to end a query itself, before its connection is cut. */
+/** How long the server may take to end a query before its connection is closed. */
 const GRACE_MS = 500;
-/** The server has ended a query: its statement_timeout, or somebody by hand. */
+/** The server ended a query: by statement_timeout, or an administrator did. */
 const QUERY_CANCELED = '57014';
 
 export class PostgresConnections {
@@ -56,12 +56,12 @@ export class PostgresConnections {
   readonly #cutMs: number;
   readonly #pool: PostgresPool;
   readonly #own: pg.Pool | undefined;
-  /** Of readers, so that they take no connection from loads, nor wait for one. */
+  /** Connections of readers, so that readers and loads don't wait for each other. */
   readonly #ofReaders: pg.Pool | undefined;
   #isClosed = false;
   #closing: Promise<void> | undefined;
 
-  /** Connects to nothing yet. @param table For errors. */
+  /** Connects to nothing. @param table Used in errors. */
   constructor(table: string, target: PostgresTarget) {
     this.#table = table;
     this.#limitMs = target.queryTimeoutMs;
@@ -73,12 +73,12 @@ export class PostgresConnections {
     this.#cutMs = target.queryTimeoutMs + (this.#own ? GRACE_MS : 0);
   }
 
-  /** Statements without parameters, which are one transaction. */
+  /** Runs statements without parameters, in one transaction. */
   async run(statements: string): Promise<void> {
     await this.query({ text: statements });
   }
 
-  /** One query on any connection. Throws SqlTimeoutError, SqlClosedError, the reason of the signal, and errors of pg as they are. */
+  /** Runs one query on any connection. Throws SqlTimeoutError, SqlClosedError, the reason of the signal, and errors of pg unchanged. */
   async query(query: PostgresQuery, signal?: AbortSignal): Promise<PostgresResult> {
     const client = await this.#connect(this.#pool, signal);
     try {
@@ -86,13 +86,13 @@ export class PostgresConnections {
       client.release();
       return result;
     } catch (error) {
-      // An error that the server has told of leaves the connection as it was.
+      // An error reported by the server leaves the connection usable.
       client.release(!hasSqlState(error));
       throw error;
     }
   }
 
-  /** Throws RangeError for a pool that was given and has one connection: a reader would keep it, and nothing could be loaded. */
+  /** Throws RangeError for a given pool of one connection: a reader would keep it, and nothing could be loaded. */
   requireRoomForReader(): void {
     const max = this.#own ? undefined : this.#pool.options?.max;
     if (max === undefined || max >= MIN_SHARED_CONNECTIONS) return;
@@ -101,7 +101,7 @@ export class PostgresConnections {
     );
   }
 
-  /** A connection that the caller keeps, and releases: beside `maxConnections`, or one of the pool that was given. */
+  /** A connection for the caller to release: beside `maxConnections`, or from the given pool. */
   connectReader(signal?: AbortSignal): Promise<PostgresClient> {
     return this.#connect(this.#ofReaders ?? this.#pool, signal);
   }
@@ -121,7 +121,7 @@ export class PostgresConnections {
     }
   }
 
-  /** One query on a connection that the caller has. After an error without SQL state the connection is of no use any more. */
+  /** Runs one query on a connection of the caller. After an error without SQL state the connection is unusable. */
   async queryOn(client: PostgresClient, query: PostgresQuery, signal?: AbortSignal): Promise<PostgresResult> {
     const { text, values, types } = query;
     const running = client.query({
@@ -137,7 +137,7 @@ export class PostgresConnections {
     }
   }
 
-  /** Ends our own connections when their queries have ended. A pool that was given stays open. Idempotent. */
+  /** Closes our own connections after their queries. A given pool stays open. Idempotent. */
   close(): Promise<void> {
     this.#isClosed = true;
     this.#closing ??= Promise.all([this.#own?.end(), this.#ofReaders?.end()]).then(() => undefined);
@@ -170,18 +170,18 @@ function poolOf(target: PostgresTarget, max: number): pg.Pool {
     keepAlive: true,
     fallback_application_name: 'mortise',
   });
-  // Of a connection that is lost while nobody uses it: the next query gets another one.
+  // An idle connection was lost: the next query gets another one.
   pool.on('error', () => undefined);
   return pool;
 }
 
-/** The five characters of an error that the server has told of; undefined for others. */
+/** The SQL state of an error reported by the server; undefined for other errors. */
 export function sqlStateOf(error: unknown): string | undefined {
   const code: unknown = (error as { code?: unknown } | undefined)?.code;
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
 
-/** Whether the connection is usable after this error. Class 57P: the server is going down. */
+/** Whether the connection is usable after this error. Class 57P: the server is shutting down. */
 export function hasSqlState(error: unknown): boolean {
   const code = sqlStateOf(error instanceof SqlTimeoutError ? error.cause : error);
   return code !== undefined && !code.startsWith('57P') && !code.startsWith('08');

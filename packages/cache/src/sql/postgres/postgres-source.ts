@@ -17,43 +17,43 @@ import type { PostgresTable } from './postgres-table.js';
 import { jsonTypes } from './postgres-values.js';
 
 export interface PostgresSourceOptions extends SourceOptions {
-  /** `postgres://user:password@host:port/database`: the source has a pool of its own. */
+  /** `postgres://user:password@host:port/database`: the source has its own pool. */
   readonly url?: string;
   /**
-   * Instead of `url`: a `Pool` of `pg`, which the source uses as it is and never closes. It needs as many connections as `maxConnections` says for each
-   * table that is loaded over it, and one for each `ChangeFeed`.
+   * In place of `url`: a `Pool` of `pg`, which the source uses as it is and never closes. It needs `maxConnections` connections for each
+   * table loaded through it, and one for each `ChangeFeed`.
    */
   readonly pool?: PostgresPool;
-  /** The schema of the table. Default: the first of the `search_path` that has it. */
+  /** The schema of the table. Default: the first schema of the `search_path` that contains it. */
   readonly schema?: string;
   /**
-   * Connections for loads, 1 to 204; a `ChangeFeed` has one beside them. With fewer than `maxQueriesOf` the options of the `Refresher`, rows that hang keep others
-   * from being loaded. Default 8, which is what a `Refresher` with the default `concurrency` needs. They are made as they are needed. With `url` alone.
+   * Connections for loads, 1 to 204, opened when needed; a `ChangeFeed` has one beside them. With fewer than `maxQueriesOf` the options of
+   * the `Refresher`, rows that time out delay the loads of others. Default 8, enough for the default `concurrency`. With `url` only.
    */
   readonly maxConnections?: number;
-  /** How long connecting, or waiting for a connection, may take, in ms, up to 10 minutes. Default 5,000. With `url` alone. */
+  /** The time limit of connecting, or of waiting for a connection, in ms, up to 10 minutes. Default 5,000. With `url` only. */
   readonly connectTimeoutMs?: number;
   /**
-   * Whether the outbox wakes its feed by a notification. False for a table that is written by transactions of two phases (PREPARE TRANSACTION), which
-   * PostgreSQL refuses after one; its feed looks at the outbox every `recheckMs`, by default 100 ms. Default true.
+   * Whether the outbox notifies its feed. Use false for a table written by two-phase commit (PREPARE TRANSACTION), which PostgreSQL
+   * refuses after a notification; its feed then reads the outbox every `recheckMs`, by default 100 ms. Default true.
    */
   readonly notify?: boolean;
 }
 
-/** What a refresher with the largest `concurrency` needs. */
+/** The need of a refresher with the largest `concurrency`. */
 const MAX_CONNECTIONS = 204;
 
-/** Errors of data, of which a text that its type cannot read is one. */
+/** Class 22: data errors, such as a text that its type cannot parse. */
 const DATA_ERROR = /^22/;
 
 interface Prepared {
   readonly table: PostgresTable;
   readonly text: string;
-  /** The same with ids compared as texts; undefined where no id that is asked for fails the query. */
+  /** The same query with ids compared as text; undefined if no requested id can fail the query. */
   readonly byText: string | undefined;
 }
 
-/** Loads rows by id from PostgreSQL 13 or later, a batch by one query. */
+/** Loads rows by id from PostgreSQL 13 or later, one query for a batch. */
 export class PostgresSource<Row extends object = SqlRow> {
   readonly #options: SourceTable;
   readonly #schema: string | undefined;
@@ -62,8 +62,8 @@ export class PostgresSource<Row extends object = SqlRow> {
   #prepared: Prepared | undefined;
 
   /**
-   * Connects to nothing. Throws TypeError or RangeError for options that are out of range, SqlIdentifierError (ERR_SQL_IDENTIFIER) for
-   * names that no table can have.
+   * Connects to nothing. Throws TypeError or RangeError for invalid options, SqlIdentifierError (ERR_SQL_IDENTIFIER) for
+   * impossible names.
    */
   constructor(options: PostgresSourceOptions) {
     this.#options = resolveSourceOptions(options, MAX_NAME_BYTES);
@@ -78,13 +78,13 @@ export class PostgresSource<Row extends object = SqlRow> {
   }
 
   /**
-   * The rows that are there, by id; bound, so it can be handed to a `RowCache` as it is. One query (`= any($1)` with the id's own type);
-   * the first one is preceded by a look into the catalogue. Where the id is no whole number, UUID or text, and one that is asked for cannot be of its
-   * type, the query fails, and a second one compares texts, without the index. Values become JSON: an int8 a number, or its digits where a number would
-   * not be exact; numeric, date, time and interval their text, a timestamptz ISO 8601 in UTC; bytea base64; NaN and infinities
-   * their names; the rest as `pg` reads it. Rejects with SqlSchemaError (ERR_SQL_SCHEMA) when the table or a column isn't there,
+   * Returns the existing rows by id; bound, so that a `RowCache` can use it directly. One query (`= any($1)` with the type of the id);
+   * the first one also reads the catalogue. If the id is not a whole number, UUID or text, and a requested id is invalid for its
+   * type, the query fails and a second one compares text, without the index. Values become JSON: an int8 a number, or its digits where
+   * a number would be inexact; numeric, date, time and interval their text, a timestamptz ISO 8601 in UTC; bytea base64; NaN and
+   * infinities their names; all others as `pg` parses them. Rejects with SqlSchemaError (ERR_SQL_SCHEMA) for a missing table or column,
    * SqlTimeoutError (ERR_SQL_TIMEOUT) after `queryTimeoutMs`, SqlClosedError (ERR_SQL_CLOSED) after `close`, with the reason of the
-   * signal, and with errors of pg as they are. O(ids · log rows).
+   * signal, and with errors of pg unchanged. O(ids · log rows).
    */
   readonly load = async (ids: readonly string[], signal?: AbortSignal): Promise<Map<string, Row>> => {
     const rows = new Map<string, Row>();
@@ -96,24 +96,24 @@ export class PostgresSource<Row extends object = SqlRow> {
       const found = await this.#find(this.#prepared, [...asked], signal);
       const names = found.fields.map(({ name }) => name);
       for (const [id, ...columns] of found.rows) {
-        // Types like citext find "A" for "a" too, which isn't its id.
+        // Types such as citext find "A" for "a" too, which is not its id.
         if (!asked.has(id as string)) continue;
         const row = columns.map((value, index) => [names[index + 1], value] as const);
         rows.set(id as string, Object.fromEntries(row) as Row);
       }
       return rows;
     } catch (error) {
-      // The table may have become another one.
+      // The table may have been replaced.
       this.#prepared = undefined;
       throw error;
     }
   };
 
   /**
-   * Makes the outbox and its triggers where they are missing, by what `postgresOutboxSql` prints, in the schema of the table. May be repeated, also
-   * by several processes at once; needs the rights of the table's owner. Without a `ChangeFeed` that reads it the outbox grows. Rejects with
-   * SqlSchemaError (ERR_SQL_SCHEMA) when the table or its id isn't there, it is a view, or the outbox would be a table of something else:
-   * then nothing is made, for a trigger that fails would fail every writer.
+   * Makes the outbox and its triggers where they are missing, with the SQL of `postgresOutboxSql`, in the schema of the table. May be
+   * repeated, also by several processes at once; needs the rights of the table's owner. Without a `ChangeFeed` that reads it, the outbox grows.
+   * Rejects with SqlSchemaError (ERR_SQL_SCHEMA) for a missing table or id, for a view, or if another table has the name of the outbox.
+   * Then it makes nothing, because a failing trigger would fail every writer.
    */
   async installOutbox(): Promise<void> {
     const options = await this.#outboxOptions();
@@ -129,7 +129,7 @@ export class PostgresSource<Row extends object = SqlRow> {
     await this.#connections.run(remove);
   }
 
-  /** Resolves when the running queries have ended. A pool that was given stays open. Idempotent. */
+  /** Resolves when the running queries have ended. A given pool stays open. Idempotent. */
   async close(): Promise<void> {
     await this.#connections.close();
   }
@@ -153,7 +153,7 @@ export class PostgresSource<Row extends object = SqlRow> {
     try {
       return await this.#connections.query({ ...query, text }, signal);
     } catch (error) {
-      // Only the server knows which texts are dates, say, and it doesn't tell beforehand.
+      // Only the server knows which texts are valid dates, for example.
       if (byText === undefined || !DATA_ERROR.test(sqlStateOf(error) ?? '')) throw error;
       return this.#connections.query({ ...query, text: byText }, signal);
     }

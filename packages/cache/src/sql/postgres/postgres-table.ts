@@ -1,18 +1,18 @@
-/** What PostgreSQL's catalogue knows of a table, asked once. */
+/** What the catalogue of PostgreSQL knows of a table, read once. */
 import { SqlSchemaError } from '../../errors.js';
 import { quote } from '../identifier.js';
 import type { SourceTable } from '../source-options.js';
 import type { PostgresConnections } from './postgres-pool.js';
 
-/** A table as queries use it. */
+/** A table as used in queries. */
 export interface PostgresTable {
-  /** Quoted, with its schema if that was given. */
+  /** Quoted, with its schema if one was given. */
   readonly name: string;
   /** The type of the id, quoted. */
   readonly idType: string;
-  /** Whether a text can be an id of that type. The others are not asked for: one of them would fail the whole query. */
+  /** Whether a text can be an id of that type. Other texts are not queried: one of them would fail the whole query. */
   readonly isId: (id: string) => boolean;
-  /** Whether nothing that `isId` lets pass fails the query. */
+  /** Whether no text accepted by `isId` can fail the query. */
   readonly isChecked: boolean;
 }
 
@@ -24,11 +24,11 @@ const LIMITS: Readonly<Record<string, bigint>> = {
   oid: 2n ** 32n,
 };
 const WHOLE = /^(0|-?[1-9]\d{0,18})$/;
-/** Any text without NUL is one of these. */
+/** Types that accept any text without NUL. */
 const TEXTS = new Set(['text', 'varchar', 'bpchar', 'name', 'citext']);
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
-// A domain stands for the type that it is made from.
+// A domain counts as its base type.
 const DESCRIBE = `
 select attname, typnspname, typname from (
   select a.attname, n.nspname as typnspname, t.typname, a.attnum
@@ -46,7 +46,7 @@ export function tableName(schema: string | undefined, table: string): string {
 const SCHEMA = `select n.nspname from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 where c.oid = pg_catalog.to_regclass($1)`;
 
-/** Where the table is. Throws SqlSchemaError when it is nowhere. */
+/** The schema of the table. Throws SqlSchemaError if there is no such table. */
 export async function schemaOf(
   connections: Pick<PostgresConnections, 'query'>,
   schema: string | undefined,
@@ -59,7 +59,7 @@ export async function schemaOf(
   return found[0] as string;
 }
 
-/** Throws SqlSchemaError for a table or column that isn't there. */
+/** Throws SqlSchemaError for a missing table or column. */
 export async function describeTable(
   connections: PostgresConnections,
   schema: string | undefined,
@@ -83,10 +83,10 @@ select (select relkind::text from pg_catalog.pg_class where oid = pg_catalog.to_
   array(select attname::text from pg_catalog.pg_attribute
     where attrelid = pg_catalog.to_regclass($2) and attnum > 0 and not attisdropped order by attnum)`;
 
-/** What an outbox has, as `postgresOutboxSql` makes it. */
-const OUTBOX_COLUMNS = ['tx', 'seq', 'id', 'rings'];
+/** The columns of an outbox made by `postgresOutboxSql`. */
+const OUTBOX_COLUMNS = ['tx', 'seq', 'id', 'notifies'];
 
-/** Throws SqlSchemaError for a table that cannot have such triggers, and where the outbox would be a table that is none. */
+/** Throws SqlSchemaError for a relation without triggers, and if another table has the name of the outbox. */
 export async function requireOutboxTable(
   connections: PostgresConnections,
   { schema, table, outbox }: { readonly schema?: string; readonly table: string; readonly outbox: string },

@@ -1,6 +1,6 @@
 /**
- * How values of PostgreSQL become JSON. What the driver would make a `Date` of in the zone of this machine, or a number that has lost
- * digits, is read from the text of the server; everything else as `pg` reads it.
+ * How PostgreSQL values become JSON. Types that the driver would convert to a `Date` in the local time zone, or to a number
+ * with fewer digits, are parsed from the server's text; all others as `pg` does.
  */
 import pg from 'pg';
 import { toJsonValue, toSafeNumber } from '../json-value.js';
@@ -19,7 +19,7 @@ const SCALARS: Readonly<Record<number, Parse>> = {
   1700: asText, // numeric
 };
 
-/** The arrays of these. */
+/** The array types of these. */
 const ARRAYS: Readonly<Record<number, Parse>> = {
   1016: SCALARS[20]!,
   1182: SCALARS[1082]!,
@@ -33,7 +33,7 @@ const TEXT_ARRAY = 1009;
 
 const parserOf = pg.types.getTypeParser as (oid: number, format?: string) => (value: string) => unknown;
 
-/** For the option `types` of a query. */
+/** The option `types` of a query. */
 export const jsonTypes = {
   getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => JsonValue {
     const scalar = SCALARS[oid];
@@ -53,11 +53,11 @@ function eachText(value: unknown, element: Parse): JsonValue {
   return typeof value === 'string' ? element(value) : null;
 }
 
-/** `2026-11-22 21:22:03.123456+02` as `2026-11-22T19:22:03.123456Z`: equal instants are equal texts, whatever the zone of a session. */
+/** `2026-11-22 21:22:03.123456+02` as `2026-11-22T19:22:03.123456Z`: equal instants give equal texts in every session time zone. */
 function toUtc(text: string): string {
   const [, day, time, fraction = '', sign, hours, minutes = '00'] =
     /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(\.\d+)?([+-])(\d\d)(?::(\d\d))?$/.exec(text) ?? [];
-  // Infinity, and what lies outside the years of four digits.
+  // Infinity, and years without exactly four digits.
   if (day === undefined) return text;
   const instant = new Date(`${day}T${time}${sign}${hours}:${minutes}`);
   return instant.toISOString().replace('.000Z', `${fraction}Z`);

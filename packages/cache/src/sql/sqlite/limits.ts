@@ -1,2 +1,2 @@
-/** Of a name. SQLite has no limit of its own. */
+/** Limit of a name. SQLite has none of its own. */
 export const MAX_NAME_BYTES = 1_024;

@@ -1,13 +1,13 @@
 /**
- * One connection to a SQLite file, on which one statement runs at a time: libsql runs statements in threads of its own, and a
- * prepared statement that is begun twice gives the rows of neither. The event loop is free meanwhile, also while the file is locked.
+ * One connection to a SQLite file that runs one statement at a time: libsql uses threads of its own, and a prepared
+ * statement that is started twice returns the rows of neither. The event loop stays free, also while the file is locked.
  */
 import Libsql from 'libsql/promise';
 import { SqlClosedError, SqlTimeoutError } from '../../errors.js';
 
-/** What is used of a statement of libsql or libsql/promise. */
+/** The part of a statement of libsql or libsql/promise that is used. */
 export interface SqliteStatement {
-  /** Whether it gives rows. */
+  /** Whether it returns rows. */
   readonly reader: boolean;
   run(...parameters: unknown[]): unknown;
   raw(): unknown;
@@ -16,7 +16,7 @@ export interface SqliteStatement {
   columns(): readonly { readonly name: string }[];
 }
 
-/** What is used of a `Database` of libsql or libsql/promise. */
+/** The part of `Database` of libsql or libsql/promise that is used. */
 export interface SqliteDatabase {
   // oxlint-disable-next-line typescript/no-explicit-any -- libsql/promise has no type for it
   prepare(sql: string): any;
@@ -28,7 +28,7 @@ interface OwnDatabase extends SqliteDatabase {
   close(): void;
 }
 
-/** An interrupt that comes before its statement has begun is lost; so it is sent again until that has ended. */
+/** An interrupt before the start of its statement is lost, so it is repeated until the statement has ended. */
 const INTERRUPT_EVERY_MS = 20;
 
 export interface SqliteTarget {
@@ -45,15 +45,15 @@ export class SqliteConnection {
   #last: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
-  /** Opens nothing yet. @param table For errors. */
+  /** Opens nothing. @param table Used in errors. */
   constructor(table: string, target: SqliteTarget) {
     this.#table = table;
     this.#target = target;
   }
 
   /**
-   * Runs `work` alone on the connection. Throws SqlTimeoutError when it takes too long, the reason of the signal, SqlClosedError, and
-   * what the driver throws. After an error the connection, if it is ours, is opened anew by the next call.
+   * Runs `work` alone on the connection. Throws SqlTimeoutError after `limitMs`, the reason of the signal, SqlClosedError, and
+   * errors of the driver. After an error the next call reopens the connection if it is our own.
    */
   run<Result>(
     work: (query: SqliteQueries) => Promise<Result>,
@@ -65,7 +65,7 @@ export class SqliteConnection {
     return run;
   }
 
-  /** Resolves when the running statement has ended; those that wait are refused. Idempotent. A database that was given stays open. */
+  /** Resolves when the running statement has ended; waiting ones are refused. Idempotent. A given database stays open. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#last;
@@ -116,9 +116,9 @@ export class SqliteConnection {
   async #open(): Promise<OwnDatabase> {
     const { path, busyTimeoutMs } = this.#target;
     const database = new Libsql(path as string, { timeout: busyTimeoutMs }) as OwnDatabase;
-    // Readers and the one writer of a file don't wait for each other then. It stays with the file.
+    // WAL lets readers and the one writer of a file run side by side. The mode stays with the file.
     await database.exec('pragma journal_mode = wal');
-    // All that we write can be lost with the power: then a change is noticed twice.
+    // A power failure may lose our writes, after which a change is noticed twice.
     await database.exec('pragma synchronous = normal');
     return database;
   }
@@ -143,23 +143,23 @@ export class SqliteConnection {
   }
 }
 
-/** What can be done while one has the connection. */
+/** The calls available during `SqliteConnection.run`. */
 export interface SqliteQueries {
-  /** Prepared once for each text; its rows are lists, its integers bigints. */
+  /** Prepared once for each text; rows are arrays, integers bigints. */
   prepare(sql: string): Promise<SqliteStatement>;
   all(sql: string, ...parameters: unknown[]): Promise<readonly unknown[][]>;
-  /** As `all`, for a statement that gives no rows. */
+  /** `all` for a statement without rows. */
   run(sql: string, ...parameters: unknown[]): Promise<void>;
-  /** Any number of statements: all or none of them, while nobody else writes. */
+  /** Runs all statements or none, while no other connection writes. */
   transact(sql: string): Promise<void>;
 }
 
-/** How SQLite says that somebody else has begun one on a connection that was given. */
+/** The error of SQLite when a transaction is already open on a given connection. */
 const IS_NESTED = /within a transaction/;
 
 async function transact(database: SqliteDatabase, sql: string): Promise<void> {
   try {
-    // One call: the threads of libsql are few, and while others wait in all of them for our lock, a second one would wait for them.
+    // One call: libsql has few threads, and they may all wait for our lock, so a second call would wait for them.
     await database.exec(`begin immediate; ${sql} commit`);
   } catch (error) {
     if (!IS_NESTED.test(String(error))) await rollBack(database);
@@ -171,6 +171,6 @@ async function rollBack(database: SqliteDatabase): Promise<void> {
   try {
     await database.exec('rollback');
   } catch {
-    // It had not begun, or SQLite has done it itself, as when the disk is full.
+    // No transaction had begun, or SQLite rolled it back itself, as with a full disk.
   }
 }

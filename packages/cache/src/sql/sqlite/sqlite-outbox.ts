@@ -1,7 +1,7 @@
 /**
- * The outbox of a SQLite table. SQLite has one writer at a time, so lines appear in the order of their numbers. No process can tell
- * another that it has written: the outbox is looked at in short intervals. That look costs no more than `pragma data_version`, which
- * would only say that a look is worth while.
+ * The outbox of a SQLite table. SQLite has one writer at a time, so entries appear in the order of their numbers. A process
+ * cannot notify another, so the reader looks at short intervals. That costs no more than `pragma data_version`,
+ * which would only say whether a look is worthwhile.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { SqlOutboxError, SqlSchemaError } from '../../errors.js';
@@ -12,9 +12,9 @@ import type { SqliteConnection, SqliteQueries } from './sqlite-connection.js';
 
 export interface SqliteOutboxOptions {
   readonly table: string;
-  /** The column whose text is the id of a row. Default `id`. */
+  /** The unique column whose text is the row id. Default `id`. */
   readonly id?: string;
-  /** The name of the outbox. Default: the name of the table and `_mortise_outbox`. */
+  /** Default: the table name followed by `_mortise_outbox`. */
   readonly outbox?: string;
 }
 
@@ -25,8 +25,8 @@ export function outboxName({ table, outbox }: { table: string; outbox?: string |
 }
 
 /**
- * The outbox of a table and its triggers, as SQL for SQLite. Rows that are inserted, updated or deleted are noted, those that
- * `replace` removes because of another column are not, unless `recursive_triggers` is on. Throws SqlIdentifierError (ERR_SQL_IDENTIFIER).
+ * The SQL of an outbox and its triggers. Inserted, updated and deleted rows are recorded. Rows that `replace` removes because of
+ * another column are recorded only with `recursive_triggers` on. Throws SqlIdentifierError (ERR_SQL_IDENTIFIER).
  */
 export function sqliteOutboxSql(options: SqliteOutboxOptions): OutboxSql {
   const table = quote(requireIdentifier('table', options.table, MAX_NAME_BYTES));
@@ -57,7 +57,7 @@ drop table if exists ${outbox};
   };
 }
 
-/** Throws SqlSchemaError for a table that cannot have such triggers, and where the outbox would be a table that is none. */
+/** Throws SqlSchemaError for a relation without triggers, and if another table has the name of the outbox. */
 export async function requireOutboxTable(
   queries: SqliteQueries,
   table: string,
@@ -78,7 +78,7 @@ export class SqliteOutbox implements Outbox {
   readonly #connect: () => SqliteConnection;
   readonly #queryTimeoutMs: number;
 
-  /** @param connect Gives a connection for a reader alone, which closes it. */
+  /** @param connect Opens a connection for one reader, which closes it. */
   constructor(
     options: { readonly table: string; readonly outbox?: string | undefined },
     connect: () => SqliteConnection,
@@ -148,7 +148,7 @@ class SqliteOutboxReader implements OutboxReader {
   }
 }
 
-/** Not as numbers of JavaScript, which end at 2^53. */
+/** As text: numbers of JavaScript are exact only up to 2^53. */
 function numbersOf(changes: readonly Change[]): string {
   return `[${changes.map(({ key }) => key[0]).join(',')}]`;
 }

@@ -14,28 +14,28 @@ import type { SqliteDatabase, SqliteQueries, SqliteTarget } from './sqlite-conne
 import { outboxName, requireOutboxTable, SqliteOutbox, sqliteOutboxSql } from './sqlite-outbox.js';
 
 export interface SqliteSourceOptions extends SourceOptions {
-  /** The file. The source opens it at its first query, in WAL mode, which stays with the file, and shares it with any number of processes. */
+  /** The file. The source opens it at its first query, in WAL mode, which stays with the file. Any number of processes may share it. */
   readonly path?: string;
   /**
-   * Instead of `path`: a `Database` of libsql or libsql/promise, which the source uses as it is and never closes. Its
-   * queries cannot be interrupted, and unless it is of libsql/promise they hold up the event loop.
+   * In place of `path`: a `Database` of libsql or libsql/promise, which the source uses as it is and never closes. Its
+   * queries cannot be interrupted, and without libsql/promise they block the event loop.
    */
   readonly database?: SqliteDatabase;
-  /** For how long a query waits while the file is locked, in ms, up to 1 minute. Default 5,000. With `path` alone. */
+  /** How long a query waits for a locked file, in ms, up to 1 minute. Default 5,000. With `path` only. */
   readonly busyTimeoutMs?: number;
 }
 
 const DEFAULT_BUSY_TIMEOUT_MS = 5_000;
 
-/** Loads rows by id from SQLite, a batch by one query. */
+/** Loads rows by id from SQLite, one query for a batch. */
 export class SqliteSource<Row extends object = SqlRow> {
   readonly #options: SourceTable;
   readonly #connection: SqliteConnection;
   #loadSql: string | undefined;
 
   /**
-   * Opens nothing. Throws TypeError or RangeError for options that are out of range, SqlIdentifierError (ERR_SQL_IDENTIFIER) for
-   * names that no table can have.
+   * Opens nothing. Throws TypeError or RangeError for invalid options, SqlIdentifierError (ERR_SQL_IDENTIFIER) for
+   * impossible names.
    */
   constructor(options: SqliteSourceOptions) {
     this.#options = resolveSourceOptions(options, MAX_NAME_BYTES);
@@ -47,10 +47,10 @@ export class SqliteSource<Row extends object = SqlRow> {
   }
 
   /**
-   * The rows that are there, by id; bound, so it can be handed to a `RowCache` as it is. One query, prepared once. Values become
-   * JSON: an INTEGER a number, or its digits where a number would not be exact; a BLOB base64; an infinite REAL its name. Rejects with
-   * SqlSchemaError (ERR_SQL_SCHEMA) when the table or a column isn't there, SqlTimeoutError (ERR_SQL_TIMEOUT) after `queryTimeoutMs`,
-   * SqlClosedError (ERR_SQL_CLOSED) after `close`, with the reason of the signal, and with errors of the driver as they are. O(ids · log rows).
+   * Returns the existing rows by id; bound, so that a `RowCache` can use it directly. One query, prepared once. Values become
+   * JSON: an INTEGER a number, or its digits where a number would be inexact; a BLOB base64; an infinite REAL its name. Rejects with
+   * SqlSchemaError (ERR_SQL_SCHEMA) for a missing table or column, SqlTimeoutError (ERR_SQL_TIMEOUT) after `queryTimeoutMs`,
+   * SqlClosedError (ERR_SQL_CLOSED) after `close`, with the reason of the signal, and with errors of the driver unchanged. O(ids · log rows).
    */
   readonly load = async (ids: readonly string[], signal?: AbortSignal): Promise<Map<string, Row>> => {
     if (ids.length === 0) return new Map();
@@ -61,11 +61,11 @@ export class SqliteSource<Row extends object = SqlRow> {
           this.#loadSql ??= await loadSqlOf(queries, this.#options);
           const statement = await queries.prepare(this.#loadSql);
           const found = (await statement.all(JSON.stringify(ids))) as readonly unknown[][];
-          // Asked for only now: a table that was altered has other columns than when the statement was prepared.
+          // Read after the query: an altered table has other columns than at the time of preparation.
           const names = statement.columns().map(({ name }) => name);
           const rows = new Map<string, Row>();
           for (const [id, ...values] of found) {
-            // SQLite finds 42 for "042" too, which isn't its id.
+            // SQLite also finds 42 for "042", which is not its id.
             if (!asked.has(id as string)) continue;
             const columns = values.map((value, index) => [names[index + 1], toJsonValue(value)] as const);
             rows.set(id as string, Object.fromEntries(columns) as Row);
@@ -82,9 +82,9 @@ export class SqliteSource<Row extends object = SqlRow> {
   };
 
   /**
-   * Makes the outbox and its triggers where they are missing: what `sqliteOutboxSql` prints. May be repeated, also by several processes
-   * at once. Without a `ChangeFeed` that reads it the outbox grows. Rejects with SqlSchemaError (ERR_SQL_SCHEMA) when the table or its id isn't
-   * there, it is a view, or the outbox would be a table of something else: then nothing is made, for a trigger that fails would fail every writer.
+   * Makes the outbox and its triggers where they are missing, with the SQL of `sqliteOutboxSql`. May be repeated, also by several
+   * processes at once. Without a `ChangeFeed` that reads it, the outbox grows. Rejects with SqlSchemaError (ERR_SQL_SCHEMA) for a missing table
+   * or id, for a view, or if another table has the name of the outbox. Then it makes nothing, because a failing trigger would fail every writer.
    */
   async installOutbox(): Promise<void> {
     const { table, id, queryTimeoutMs } = this.#options;
@@ -102,7 +102,7 @@ export class SqliteSource<Row extends object = SqlRow> {
     await this.#connection.run((queries) => queries.transact(remove), this.#options.queryTimeoutMs);
   }
 
-  /** Resolves when the running query has ended; those behind it are refused. Idempotent. */
+  /** Resolves when the running query has ended; waiting ones are refused. Idempotent. */
   async close(): Promise<void> {
     await this.#connection.close();
   }
@@ -141,7 +141,7 @@ function resolveTarget({ path, database, busyTimeoutMs }: SqliteSourceOptions): 
   };
 }
 
-/** The declared types of the columns of a table. Throws SqlSchemaError when it, or one of those that are needed, isn't there. */
+/** The declared column types of a table. Throws SqlSchemaError for a missing table or needed column. */
 async function typesOf(
   queries: SqliteQueries,
   table: string,
@@ -175,7 +175,7 @@ async function loadSqlOf(queries: SqliteQueries, options: SourceTable): Promise<
   });
 }
 
-/** Whether ids as text find their rows: SQLite turns them into what the column has, if that is declared as text or as a whole number. */
+/** Whether ids given as text match their rows: SQLite converts them if the column is declared as text or as a whole number. */
 function isComparedByText(declared: string): boolean {
   const type = declared.toUpperCase();
   if (/INT|CHAR|CLOB|TEXT/.test(type)) return true;

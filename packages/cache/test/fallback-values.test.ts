@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import { until } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
-import { Outage } from '../src/read-through/outage.js';
+import { FallbackValues } from '../src/read-through/fallback-values.js';
 import { pagesOf } from './cached.js';
 
-describe('Outage', () => {
+describe('FallbackValues', () => {
   test('counts bytes, and makes room by what came first', () => {
-    const outage = new Outage<string>({ entries: 10, bytes: 1_000 });
+    const outage = new FallbackValues<string>({ entries: 10, bytes: 1_000 });
     for (const key of ['a', 'b', 'c']) outage.set(key, key, { bytes: 200, ms: 60_000 });
     expect(['a', 'b', 'c'].map((key) => outage.get(key))).toEqual([undefined, 'b', 'c']);
     expect([outage.entries, outage.bytes]).toEqual([2, 804]);
@@ -20,14 +20,14 @@ describe('Outage', () => {
   });
 
   test('has no more entries than it may', () => {
-    const outage = new Outage<string>({ entries: 2, bytes: 100_000 });
+    const outage = new FallbackValues<string>({ entries: 2, bytes: 100_000 });
     for (const key of ['a', 'b', 'c']) outage.set(key, key, { bytes: 1, ms: 60_000 });
     expect(['a', 'b', 'c'].map((key) => outage.get(key))).toEqual([undefined, 'b', 'c']);
     outage.clear();
   });
 
   test('drops what has ended, also what nobody asks for', async () => {
-    const outage = new Outage<string>({ entries: 10, bytes: 100_000 });
+    const outage = new FallbackValues<string>({ entries: 10, bytes: 100_000 });
     outage.set('a', 'a', { bytes: 1, ms: 20 });
     outage.set('b', 'b', { bytes: 1, ms: 40 });
     outage.set('none', 'none', { bytes: 1, ms: 0 });
@@ -42,7 +42,7 @@ describe('Outage', () => {
 test('what a cache keeps while Redis is away has a bound in bytes', async () => {
   const redis = new Redis({ lazyConnect: true });
   redis.disconnect();
-  const { cache, errors } = pagesOf<string>(redis, { outageTtlMs: 60_000, maxValueBytes: 30_000_000 });
+  const { cache, errors } = pagesOf<string>(redis, { fallbackTtlMs: 60_000, maxValueBytes: 30_000_000 });
   const loads = new Map<string, number>();
   const read = (key: string, value: string): Promise<unknown> =>
     cache.getOrLoad(key, () => {

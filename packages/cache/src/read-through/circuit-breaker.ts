@@ -1,35 +1,35 @@
 /**
- * Whether it makes sense to ask Redis. A reader that waits for a server which doesn't answer is worse off than without a cache,
- * and with ioredis it waits long: commands queue up until the connection is back. So each command has a time limit,
- * a client that says itself that it is away is not asked, and after several silences in a row nobody asks for a while but one
- * probe at a time (a circuit breaker). What one cache learns all caches on the same client know.
+ * Decides whether Redis is asked at all. A reader that waits for a server which does not answer is worse off than without a
+ * cache, and with ioredis it waits long: commands queue up until the connection is back. So each command has a time limit,
+ * a client that is not connected is not asked, and after several timeouts in a row the breaker opens: then only one half-open
+ * probe at a time is sent. All caches on the same client share one breaker.
  */
 import { onClosed } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 
-/** Silences in a row that open the breaker. */
+/** Timeouts in a row that open the breaker. */
 const MAX_FAILURES = 5;
-/** Between two probes while it is open. */
+/** The interval between two half-open probes. */
 const PROBE_MS = 1_000;
 
 const AWAY = new Set(['reconnecting', 'close', 'end', 'disconnecting']);
 
-const healths = new WeakMap<object, Health>();
+const breakers = new WeakMap<object, CircuitBreaker>();
 
-export class Health {
+export class CircuitBreaker {
   readonly #client: RedisClient;
   readonly #onReady = new Set<() => void>();
   readonly #onClosed = new Set<() => void>();
   #failures = 0;
   #probeAt = 0;
 
-  static of(client: RedisClient): Health {
-    let health = healths.get(client);
-    if (!health) {
-      health = new Health(client);
-      healths.set(client, health);
+  static of(client: RedisClient): CircuitBreaker {
+    let breaker = breakers.get(client);
+    if (!breaker) {
+      breaker = new CircuitBreaker(client);
+      breakers.set(client, breaker);
     }
-    return health;
+    return breaker;
   }
 
   private constructor(client: RedisClient) {
@@ -43,19 +43,19 @@ export class Health {
     });
   }
 
-  /** Calls back when the client is connected (again). Returns what ends that. */
+  /** Calls back when the client is connected (again). Returns the function that ends this. */
   onReady(callback: () => void): () => void {
     this.#onReady.add(callback);
     return () => this.#onReady.delete(callback);
   }
 
-  /** Calls back when its owner has closed the client. Returns what ends that. */
+  /** Calls back when the owner closes the client. Returns the function that ends this. */
   onClosed(callback: () => void): () => void {
     this.#onClosed.add(callback);
     return () => this.#onClosed.delete(callback);
   }
 
-  /** Why Redis is not to be asked now, or undefined. The first caller after a while becomes the probe. */
+  /** The reason not to ask Redis now, or undefined. The first caller after a pause becomes the half-open probe. */
   refusal(): string | undefined {
     if (AWAY.has(this.#client.status)) return `the client is ${this.#client.status}`;
     if (this.#failures < MAX_FAILURES) return undefined;
@@ -69,7 +69,7 @@ export class Health {
     this.#failures = 0;
   }
 
-  silent(): void {
+  unanswered(): void {
     this.#failures += 1;
     if (this.#failures >= MAX_FAILURES) this.#probeAt = performance.now() + PROBE_MS;
   }

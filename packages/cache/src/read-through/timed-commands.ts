@@ -1,47 +1,47 @@
 /**
- * Sends commands of one cache within a time limit. All have the same one, so those under way are late in the order in which
- * they were sent, and one timer for all of them is enough: it is set for the first, and looks again as long as there are
- * any. A timer for each takes more than a microsecond per command.
+ * Sends the commands of one cache with a time limit. All commands have the same limit, so they expire in the order in which
+ * they were sent, and one timer serves them all: it is set for the first command and set again while any are under way.
+ * A timer for each command would cost more than a microsecond.
  */
 import type { RedisClient } from '@mortise/redis';
 import { CacheUnavailableError } from '../errors.js';
-import { Health } from './health.js';
+import { CircuitBreaker } from './circuit-breaker.js';
 
-/** A command that is under way. */
+/** A command under way. */
 interface Call {
   readonly deadlineAt: number;
   readonly onError: (error: CacheUnavailableError) => void;
 }
 
-export class Guard {
+export class TimedCommands {
   readonly #cache: string;
   readonly #limitMs: number;
-  readonly #health: Health;
+  readonly #breaker: CircuitBreaker;
   readonly #calls = new Set<Call>();
   #isWatching = false;
 
   constructor(client: RedisClient, cache: string, limitMs: number) {
     this.#cache = cache;
     this.#limitMs = limitMs;
-    this.#health = Health.of(client);
+    this.#breaker = CircuitBreaker.of(client);
   }
 
   /**
-   * The reply. Rejects with CacheUnavailableError when Redis is away, does not answer in time or refuses. A reply that
-   * comes later goes to `onLate`.
+   * Resolves to the reply. Rejects with CacheUnavailableError when Redis is unavailable, does not answer in time or refuses.
+   * A later reply goes to `onLate`.
    */
   run<Reply>(send: () => Promise<Reply>, onLate?: (reply: Reply) => void): Promise<Reply> {
     return new Promise((resolve, reject) => this.call(send, resolve, reject, onLate));
   }
 
-  /** As `run`, without a promise: one of the two callbacks is called, once. */
+  /** `run` without a promise: calls exactly one of the two callbacks. */
   call<Reply>(
     send: () => Promise<Reply>,
     onReply: (reply: Reply) => void,
     onError: (error: CacheUnavailableError) => void,
     onLate?: (reply: Reply) => void,
   ): void {
-    const refusal = this.#health.refusal();
+    const refusal = this.#breaker.refusal();
     if (refusal !== undefined) {
       onError(new CacheUnavailableError(this.#cache, refusal));
       return;
@@ -51,7 +51,7 @@ export class Guard {
     this.#calls.add(call);
     this.#watch(this.#limitMs);
     const onSettled = (reply: Reply): void => {
-      this.#health.answered();
+      this.#breaker.answered();
       if (this.#calls.delete(call)) onReply(reply);
       else onLate?.(reply);
     };
@@ -60,21 +60,21 @@ export class Guard {
 
   #onFailed(call: Call, error: unknown): void {
     const isInTime = this.#calls.delete(call);
-    // A refusal is an answer.
-    if (error instanceof Error && error.name === 'ReplyError') this.#health.answered();
-    else if (isInTime) this.#health.silent();
+    // An error reply is an answer.
+    if (error instanceof Error && error.name === 'ReplyError') this.#breaker.answered();
+    else if (isInTime) this.#breaker.unanswered();
     if (!isInTime) return;
     const reason = error instanceof Error ? error.message : String(error);
     call.onError(new CacheUnavailableError(this.#cache, reason, error));
   }
 
-  /** The process need not live for it: what it waits for comes over a connection, which keeps the process. */
+  /** The timer does not keep the process alive: the connection does. */
   #watch(ms: number): void {
     if (this.#isWatching) return;
     this.#isWatching = true;
     setTimeout(() => {
       const now = performance.now();
-      // After a blocked event loop timers come first: let the answers in that may have arrived meanwhile.
+      // After a blocked event loop timers run first: answers that have arrived already count.
       setImmediate(() => this.#giveUp(now));
     }, ms).unref();
   }
@@ -87,7 +87,7 @@ export class Guard {
         return;
       }
       this.#calls.delete(call);
-      this.#health.silent();
+      this.#breaker.unanswered();
       call.onError(new CacheUnavailableError(this.#cache, `no answer within ${this.#limitMs} ms`));
     }
   }

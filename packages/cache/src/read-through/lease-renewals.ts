@@ -1,9 +1,9 @@
-/** Keeps the leases of loads that run, so that they can be short: a process that dies holds others up for one lease. */
+/** Renews the leases of running loads, so that leases can be short: the death of a process delays others by one lease. */
 import type { Shard } from './shard.js';
 
 const MAX_BATCH = 500;
 
-export class Renewals {
+export class LeaseRenewals {
   readonly #everyMs: number;
   readonly #held = new Map<Shard, Map<string, string>>();
   #timer: NodeJS.Timeout | undefined;
@@ -12,7 +12,7 @@ export class Renewals {
     this.#everyMs = leaseMs / 3;
   }
 
-  /** Renews the lease until the function is called that is returned. */
+  /** Renews the lease until the returned function is called. */
   hold(shard: Shard, key: string, token: string): () => void {
     const held = this.#held.get(shard) ?? new Map<string, string>();
     this.#held.set(shard, held.set(key, token));
@@ -31,7 +31,7 @@ export class Renewals {
     for (const [shard, held] of this.#held) {
       const leases = [...held];
       for (let from = 0; from < leases.length; from += MAX_BATCH) {
-        // A renewal that is lost costs a second load at most: the next one is due before the lease ends.
+        // A lost renewal costs a second load at most: the next one comes before the lease ends.
         shard.renew(new Map(leases.slice(from, from + MAX_BATCH))).catch(() => undefined);
       }
     }

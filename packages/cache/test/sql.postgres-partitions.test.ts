@@ -1,4 +1,4 @@
-/** Tables whose rows have several names: partitions and heirs. Triggers of a statement know only the name that it used. */
+/** Tables whose rows have several names: partitions and children. Triggers of a statement know only the name that it used. */
 import { describe, expect, test } from '@jest/globals';
 import { ChangeFeed, SqlOutboxError } from '@mortise/cache';
 import { PostgresSource } from '@mortise/cache/postgres';
@@ -17,7 +17,7 @@ const PARTITIONED = `create table items (id int primary key, name text) partitio
   create table highest partition of high for values from (500) to (1000);
   create table rest partition of high default;`;
 const INHERITED = `create table items (id int, name text); create table other (extra int);
-  create table heirs (more int) inherits (items); create table grandheirs () inherits (other, heirs);`;
+  create table children (more int) inherits (items); create table grandchildren () inherits (other, children);`;
 
 interface Fresh {
   readonly url: string;
@@ -69,19 +69,19 @@ describe('an outbox', () => {
     await pool.query(`update new set name = 'j'; update items set name = 'k'`);
   });
 
-  test('notes what is written to heirs, by whatever name, and no null', async () => {
+  test('notes what is written to children, by whatever name, and no null', async () => {
     const { pool, source, noted } = await fresh(INHERITED);
-    await pool.query(`insert into items values (1, 'a'); insert into heirs values (2, 'b', 0), (null, 'n', 0);
-      insert into grandheirs (id, name) values (3, 'c')`);
+    await pool.query(`insert into items values (1, 'a'); insert into children values (2, 'b', 0), (null, 'n', 0);
+      insert into grandchildren (id, name) values (3, 'c')`);
     expect(await noted()).toEqual(['1', '2', '3']);
     await pool.query(`update items set name = 'd'`);
     expect(await noted()).toEqual(['1', '2', '3']);
     await pool.query(
-      `update heirs set id = 4 where id = 2; update other set extra = 5; delete from only heirs`,
+      `update children set id = 4 where id = 2; update other set extra = 5; delete from only children`,
     );
     expect(await noted()).toEqual(['2', '3', '4', '4']);
     await source.removeOutbox();
-    await pool.query(`update items set name = 'e'; insert into grandheirs (id, name) values (6, 'f')`);
+    await pool.query(`update items set name = 'e'; insert into grandchildren (id, name) values (6, 'f')`);
   });
 
   test('of a partition notes what is written to the whole table', async () => {
@@ -92,19 +92,19 @@ describe('an outbox', () => {
     expect(await noted()).toEqual(['1']);
   });
 
-  test('that is there notes rows when the table has got heirs and it is installed again', async () => {
+  test('that is there notes rows when the table has got children and it is installed again', async () => {
     const { pool, source, noted } = await fresh('create table items (id int primary key, name text)');
-    await pool.query(`create table heirs () inherits (items); insert into heirs values (1, 'a')`);
+    await pool.query(`create table children () inherits (items); insert into children values (1, 'a')`);
     expect(await noted()).toEqual([]);
     await source.installOutbox();
     await pool.query(
-      `update heirs set name = 'b'; update items set name = 'c'; insert into items values (2, 'd')`,
+      `update children set name = 'b'; update items set name = 'c'; insert into items values (2, 'd')`,
     );
     expect(await noted()).toEqual(['1', '1', '2']);
     const { rows } = await pool.query(`select tgrelid::regclass::text as table, tgname as name from pg_trigger
-      where tgname like 'notes%' and tgname <> 'notes_ring' order by 1`);
+      where tgname like 'notes%' and tgname <> 'notes_notify' order by 1`);
     expect(rows).toEqual([
-      { table: 'heirs', name: 'notes_row' },
+      { table: 'children', name: 'notes_row' },
       { table: 'items', name: 'notes_row' },
     ]);
   });
@@ -121,28 +121,28 @@ describe('a feed', () => {
     expect(errors).toEqual([]);
   });
 
-  test('tells once which heirs the outbox misses, and goes on', async () => {
+  test('tells once which children the outbox misses, and goes on', async () => {
     const { pool, source } = await fresh(`create table items (id int primary key, name text);
       insert into items select n, 'item ' || n from generate_series(1, ${MANY_ITEMS}) as n;`);
     const { has, errors, feed } = await watch(redis, source, { recheckMs: 10 });
     expect(errors).toEqual([]);
 
-    await pool.query('create table "other heirs" () inherits (items)');
+    await pool.query('create table "other children" () inherits (items)');
 
     await until('a report', () => errors.length > 0);
-    const missed = ['"other heirs"', 'items'];
+    const missed = ['"other children"', 'items'];
     expect(errors).toEqual([expect.any(SqlOutboxError)]);
     expect(errors[0]).toMatchObject({ code: 'ERR_SQL_OUTBOX', table: 'items', outbox: 'notes', missed });
     await pool.query(`update items set name = 'new' where id = 1`);
     await has('1', 'new');
     await pool.query('create table latest () inherits (items)');
     await until('another report', () => errors.length > 1);
-    expect(errors[1]).toMatchObject({ missed: ['"other heirs"', 'items', 'latest'] });
+    expect(errors[1]).toMatchObject({ missed: ['"other children"', 'items', 'latest'] });
     await source.installOutbox();
     await feed.stop();
     await feed.start();
     await until('the feed to read', () => feed.stats().isReading);
-    await pool.query(`insert into latest values (2, 'heir')`);
+    await pool.query(`insert into latest values (2, 'child')`);
     await until('the change', () => feed.stats().changes === 2);
     expect(errors).toHaveLength(2);
   });

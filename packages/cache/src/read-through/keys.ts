@@ -2,19 +2,19 @@
  * | Key | Type | Written by | Goes away |
  * |---|---|---|---|
  * | `<prefix>:cache:{<cache>}:value:<key>` | STRING: the entry | `set`, loads | at the end of its `ttlMs` and `staleMs`, or by `delete` |
- * | `<prefix>:cache:{<cache>}:lease:<key>` | STRING: token, channels to wake, or a dash | loads | with the load, or `leaseMs` after its process died; `retryMs` after one that failed |
+ * | `<prefix>:cache:{<cache>}:lease:<key>` | STRING: token, channels to wake, or a dash during a pause | loads | with the load, or `leaseMs` after its process died; `retryMs` after a failed load |
  * | `<prefix>:cache:{<cache>}:tag:<tag>` | STRING: its version | `invalidateTag`, loads with tags | an hour after an invalidation, or twice the life of its longest entry |
  * | `<prefix>:cache:{<cache>}:seq` | STRING: the latest token | loads, `set`, `invalidateTag` | a day after the last of them |
- * | `<prefix>:cache:{<cache>}:changes` | STRING: number of the latest announcement, on Cluster only | each change | a day after the last of them |
+ * | `<prefix>:cache:{<cache>}:changes` | STRING: number of the latest invalidation message, on Cluster only | each change | a day after the last of them |
  * | `<prefix>:cache:{<cache>}:changed` | channel of near tiers, on Cluster only | each change | holds nothing |
- * | `<prefix>:cache:{<cache>}:loaded:<process>` | channel of the readers of one process that wait | loads, `set`, `delete` | holds nothing |
+ * | `<prefix>:cache:{<cache>}:loaded:<process>` | channel of the waiting readers of one process | loads, `set`, `delete` | holds nothing |
  *
- * With `shards`, all of them but for shard 0 have the tag `{<cache>%%<shard>}`.
+ * With `shards`, each shard but the first has the tag `{<cache>%%<shard>}`.
  */
 import { decodeName, KeySpace } from '@mortise/redis';
 import type { EntityKeys } from '@mortise/redis';
 
-/** What a key of Redis stands for. */
+/** The meaning of a Redis key. */
 export interface Named {
   readonly part: 'value' | 'tag';
   readonly name: string;
@@ -46,7 +46,7 @@ export class CacheKeys {
     return this.#entity.key('tag', tag);
   }
 
-  /** Where a process hears of entries that it waits for. */
+  /** The wake-up channel of a process. */
   loaded(process: string): string {
     return this.#entity.key('loaded', process);
   }

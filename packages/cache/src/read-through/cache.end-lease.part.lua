@@ -1,5 +1,5 @@
--- Expects: publish. Ends a lease, and wakes the processes that have noted their channels in it.
-local function wake(value, lease, held)
+-- Expects: publish. Ends a lease and wakes the processes that noted their channels in it.
+local function endLease(value, lease, held)
   redis.call('DEL', lease)
   local isToken = true
   for channel in string.gmatch(held, '[^\n]+') do

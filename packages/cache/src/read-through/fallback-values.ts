@@ -1,20 +1,20 @@
 /**
- * What was loaded and could not be stored, for a short while. What came first goes first, when its time is over, whether or not
- * anybody asks for it again, and when there is no room.
+ * Loaded values that Redis could not store, kept for a short time. The oldest is dropped first: when its time is over,
+ * whether or not it is read again, and when there is no room.
  */
 
-interface Entry<Kept> {
-  readonly kept: Kept;
+interface Entry<FallbackValue> {
+  readonly kept: FallbackValue;
   readonly bytes: number;
-  /** Instant of `performance.now()`. */
+  /** An instant of `performance.now()`. */
   readonly until: number;
 }
 
-/** What an entry takes beside its value, about. */
+/** Estimated overhead of an entry. */
 const ENTRY_BYTES = 200;
 
-export class Outage<Kept> {
-  readonly #entries = new Map<string, Entry<Kept>>();
+export class FallbackValues<FallbackValue> {
+  readonly #entries = new Map<string, Entry<FallbackValue>>();
   readonly #maxEntries: number;
   readonly #maxBytes: number;
   #bytes = 0;
@@ -33,13 +33,13 @@ export class Outage<Kept> {
     return this.#bytes;
   }
 
-  get(key: string): Kept | undefined {
+  get(key: string): FallbackValue | undefined {
     const entry = this.#entries.get(key);
     return entry && performance.now() < entry.until ? entry.kept : undefined;
   }
 
-  /** One that is larger than all room is not kept. @param of Its value as encoded, and for how long. */
-  set(key: string, kept: Kept, of: { readonly bytes: number; readonly ms: number }): void {
+  /** Ignores a value that is larger than the whole room. @param of Its size as encoded, and how long to keep it. */
+  set(key: string, kept: FallbackValue, of: { readonly bytes: number; readonly ms: number }): void {
     this.delete(key);
     const bytes = ENTRY_BYTES + 2 * key.length + of.bytes;
     if (of.ms <= 0 || bytes > this.#maxBytes) return;
@@ -66,12 +66,12 @@ export class Outage<Kept> {
     this.#timer = undefined;
   }
 
-  /** The process need not live for it. */
+  /** The timer does not keep the process alive. */
   #watch(ms: number): void {
     this.#timer ??= setTimeout(() => this.#sweep(), ms).unref();
   }
 
-  /** One with a shorter life behind one with a longer one waits for that: none is longer than `outageTtlMs`. */
+  /** A shorter-lived entry waits for a longer-lived one before it; the difference is below `fallbackTtlMs`. */
   #sweep(): void {
     this.#timer = undefined;
     const now = performance.now();

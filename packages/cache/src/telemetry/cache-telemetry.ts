@@ -1,29 +1,29 @@
-/** Counts for a `Telemetry`, so that nothing it throws harms a read or a refresh; the first of it is printed. */
+/** The counters and histograms of caches and refreshers. A telemetry that throws harms neither a read nor a refresh. */
 import { ArgumentTypeError } from '@mortise/redis';
 import type { Metric, Telemetry, TelemetryAttributes } from '@mortise/redis';
 import { LATE, LOADS, READS, REFUSED, ROWS } from './metrics.js';
 
 type Kind = 'entries' | 'rows';
-/** `near`: in the process; `stale`: past its time; `away`: Redis did not answer. */
-export type ReadResult = 'near' | 'hit' | 'stale' | 'miss' | 'away';
+/** `near`: from the near tier; `stale`: past its `ttlMs`; `unavailable`: Redis did not answer. */
+export type ReadResult = 'near' | 'hit' | 'stale' | 'miss' | 'unavailable';
 
-/** What became of the rows of a batch. */
+/** The outcome of a batch. */
 export interface BatchOutcome {
   readonly rows: Readonly<Record<'stored' | 'unchanged' | 'gone' | 'failed' | 'skipped', number>>;
   readonly refused: number;
   readonly lateMs: number;
 }
 
-export class Tally {
+export class CacheTelemetry {
   readonly #telemetry: Telemetry;
   readonly #attributes: TelemetryAttributes;
-  /** Made once for each value, as reads are many. */
+  /** Cached attributes, because reads are frequent. */
   readonly #byResult = new Map<string, TelemetryAttributes>();
-  #isTold = false;
+  #hasReported = false;
 
-  /** Undefined where nobody wants it. Throws TypeError for what is no telemetry. */
-  static for(telemetry: Telemetry | undefined, kind: Kind, name: string): Tally | undefined {
-    return telemetry === undefined ? undefined : new Tally(telemetry, kind, name);
+  /** Undefined without a telemetry. Throws TypeError for an invalid one. */
+  static for(telemetry: Telemetry | undefined, kind: Kind, name: string): CacheTelemetry | undefined {
+    return telemetry === undefined ? undefined : new CacheTelemetry(telemetry, kind, name);
   }
 
   private constructor(telemetry: Telemetry, kind: Kind, name: string) {
@@ -33,7 +33,7 @@ export class Tally {
       );
     }
     this.#telemetry = telemetry;
-    // Caches and tables are few; their keys and rows are too many for a metric.
+    // Names of caches and tables only: keys and rows are too many for a metric.
     this.#attributes = { 'mortise.cache.kind': kind, 'mortise.cache.name': name };
   }
 
@@ -76,8 +76,8 @@ export class Tally {
     try {
       act();
     } catch (error) {
-      if (!this.#isTold) console.error('mortise: telemetry threw', error);
-      this.#isTold = true;
+      if (!this.#hasReported) console.error('mortise: telemetry threw', error);
+      this.#hasReported = true;
     }
   }
 }

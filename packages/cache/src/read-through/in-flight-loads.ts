@@ -1,0 +1,375 @@
+/**
+ * The loads of one process, one for each key at a time. A load first asks for the lease of its key. Then it runs the loader,
+ * takes a value that another process has stored, or waits for the process that has the lease.
+ *
+ *   requested ──lease──▶ loading ──stored under the lease──▶ done
+ *       ├── stored by another process ──▶ done
+ *       └── leased by another process ──▶ waiting ──wake-up, or end of the lease──▶ requested
+ *
+ * A caller may join a load that began before the caller came. The value may then be older than a change that the caller has
+ * seen done. So a caller accepts a value only if it came before the value was sent to Redis, and Redis has stored it: then
+ * nothing was invalidated until that moment. Otherwise the caller starts a load of its own. To avoid waiting for a load that will
+ * not be stored, a caller also reads the lease: a load whose lease is gone, or is older than the version of a tag,
+ * is left to its present callers.
+ */
+import { onAbort } from '@mortise/redis';
+import { CacheLoadTimeoutError, CacheRefreshError, CacheUnavailableError } from '../errors.js';
+import { resolveLifetime } from './options.js';
+import type { LoadOptions, ResolvedCacheOptions } from './options.js';
+import type { OnLease, Reader } from './reader.js';
+import type { LeaseRenewals } from './lease-renewals.js';
+import type { Shard } from './shard.js';
+import type { Values } from './values.js';
+import type { Wakeups } from './wakeups.js';
+import { within } from './within.js';
+
+/** What a reader asks to have loaded. */
+export interface LoadRequest<Value> {
+  readonly key: string;
+  readonly shard: Shard;
+  readonly wakeups: Wakeups;
+  readonly load: (signal: AbortSignal) => Promise<Value | null | undefined> | Value | null | undefined;
+  /** Whether `load` has a time limit of its own. */
+  readonly isLimited: boolean;
+  readonly options: LoadOptions<Value>;
+  /** The tags of the namespace. */
+  readonly ownTags: readonly string[];
+  /** The tags known before the load: those of the namespace and of the options. */
+  readonly expectedTags: readonly string[];
+}
+
+type Outcome<Value> =
+  /** `validAt`: the value includes every change before this moment, which is the start of its load or the moment it was sent to Redis. */
+  | { readonly value: Value | null; readonly validAt: number }
+  /** Another process loads the value. */
+  | 'elsewhere';
+
+class InFlightLoad<Value> {
+  outcome!: Promise<Outcome<Value>>;
+  /** The token of the lease that it has or waits for; undefined before the reply to its lease request, and while it stores. */
+  holder: string | undefined;
+  /** While it waits: asks for the lease again. */
+  retry: (() => void) | undefined;
+  /** Callers that have not given up. Without any, no loader is started, and the next caller asks anew. */
+  readers = 0;
+
+  constructor(readonly request: LoadRequest<Value>) {}
+
+  /** Resolves to the outcome for one caller, whose signal only ends its own interest. */
+  async outcomeFor(signal: AbortSignal | undefined): Promise<Outcome<Value>> {
+    this.readers += 1;
+    const forget = signal && onAbort(signal, () => this.#leave());
+    try {
+      return await this.outcome;
+    } finally {
+      forget?.();
+    }
+  }
+
+  #leave(): void {
+    this.readers -= 1;
+    if (this.readers === 0) this.retry?.();
+  }
+}
+
+export interface LoadEvents<Value> {
+  onLoad(): void;
+  onLoaded(ms: number, isFailed: boolean): void;
+  /** Redis could not store the value, so only this process knows it. */
+  onUnstored(
+    key: string,
+    fallback: FallbackValue<Value>,
+    of: { readonly bytes: number; readonly ttlMs: number },
+  ): void;
+  /** A value that could not be stored, for a while. */
+  fallback(key: string): FallbackValue<Value> | undefined;
+  onUnavailable(error: CacheUnavailableError): void;
+}
+
+/** A loaded value that Redis could not store. */
+export interface FallbackValue<Value> {
+  readonly value: Value | null;
+  /** The token of its lease, if Redis granted one and then refused the value. */
+  readonly token: string | undefined;
+}
+
+/** Numbers the events of this process, to tell their order. */
+let moments = 0;
+
+export class InFlightLoads<Value> {
+  readonly #cache: string;
+  readonly #options: ResolvedCacheOptions<Value>;
+  readonly #reader: Reader<Value>;
+  readonly #values: Values<Value>;
+  readonly #renewals: LeaseRenewals;
+  readonly #events: LoadEvents<Value>;
+  readonly #loads = new Map<string, InFlightLoad<Value>>();
+
+  constructor(
+    cache: string,
+    options: ResolvedCacheOptions<Value>,
+    parts: {
+      readonly reader: Reader<Value>;
+      readonly values: Values<Value>;
+      readonly renewals: LeaseRenewals;
+      readonly events: LoadEvents<Value>;
+    },
+  ) {
+    this.#cache = cache;
+    this.#options = options;
+    this.#reader = parts.reader;
+    this.#values = parts.values;
+    this.#renewals = parts.renewals;
+    this.#events = parts.events;
+  }
+
+  /** The moment at which a caller arrives, for `get`. */
+  static moment(): number {
+    moments += 1;
+    return moments;
+  }
+
+  /** Resolves to the loaded value. @param seen The stored bytes that were not good enough. @param arrivedAt From `moment`. */
+  async get(request: LoadRequest<Value>, seen: Buffer | undefined, arrivedAt: number): Promise<Value | null> {
+    const { signal } = request.options;
+    for (;;) {
+      signal?.throwIfAborted();
+      const inFlight = this.#loads.get(request.key) ?? this.#start(request, seen, false);
+      const outcome = await inFlight.outcomeFor(signal);
+      if (outcome === 'elsewhere') continue;
+      if (outcome.validAt > arrivedAt) return outcome.value;
+    }
+  }
+
+  /** `get` while Redis is known to be unavailable: the caller has already waited for it once. */
+  async getWithoutRedis(request: LoadRequest<Value>, arrivedAt: number): Promise<Value | null> {
+    const { signal } = request.options;
+    for (;;) {
+      signal?.throwIfAborted();
+      const inFlight =
+        this.#loads.get(request.key) ?? this.#launch(request, (own) => this.#loadWithoutRedis(own));
+      const outcome = await inFlight.outcomeFor(signal);
+      if (outcome !== 'elsewhere' && outcome.validAt > arrivedAt) return outcome.value;
+    }
+  }
+
+  /** Loads in the background unless a load is under way. Failures go to `onError`. */
+  refresh(request: LoadRequest<Value>, seen: Buffer | undefined): void {
+    if (this.#loads.has(request.key)) return;
+    this.#start(request, seen, true).outcome.catch((error: unknown) => {
+      this.#options.onError(new CacheRefreshError(this.#cache, request.key, error));
+    });
+  }
+
+  /**
+   * Returns a callback for the lease that is read with the value, or undefined if no load is under way and the lease
+   * need not be read.
+   */
+  onLease(key: string): OnLease | undefined {
+    const inFlight = this.#loads.get(key);
+    const holder = inFlight?.holder;
+    if (holder === undefined) return undefined;
+    return (lease, versions) => {
+      const isHeld = lease?.toString('latin1').split('\n', 1)[0] === holder;
+      const isOutdated = versions.some((version) => Number(version) > Number(holder));
+      if ((isHeld && !isOutdated) || inFlight?.holder !== holder) return;
+      if (inFlight.retry) inFlight.retry();
+      else if (this.#loads.get(key) === inFlight) this.#loads.delete(key);
+    };
+  }
+
+  /** Before a change: callers from now on must not join the load of this key. */
+  detach(key: string): void {
+    this.#loads.delete(key);
+  }
+
+  /** `detach` for all loads whose values may have the tag. */
+  detachTag(tag: string): void {
+    for (const [key, { request }] of this.#loads) {
+      if (typeof request.options.tags === 'function' || request.expectedTags.includes(tag)) this.detach(key);
+    }
+  }
+
+  #start(request: LoadRequest<Value>, seen: Buffer | undefined, isRefresh: boolean): InFlightLoad<Value> {
+    return this.#launch(request, (inFlight) => this.#run(inFlight, seen, isRefresh));
+  }
+
+  #launch(
+    request: LoadRequest<Value>,
+    run: (inFlight: InFlightLoad<Value>) => Promise<Outcome<Value>>,
+  ): InFlightLoad<Value> {
+    const { key } = request;
+    const inFlight = new InFlightLoad(request);
+    inFlight.outcome = run(inFlight).finally(() => {
+      if (this.#loads.get(key) === inFlight) this.#loads.delete(key);
+    });
+    this.#loads.set(key, inFlight);
+    return inFlight;
+  }
+
+  async #run(
+    inFlight: InFlightLoad<Value>,
+    seenAtFirst: Buffer | undefined,
+    isRefresh: boolean,
+  ): Promise<Outcome<Value>> {
+    const { request } = inFlight;
+    const { key, shard, wakeups, expectedTags } = request;
+    const { loadTimeoutMs } = this.#options;
+    const deadlineAt = performance.now() + loadTimeoutMs;
+    let seen = seenAtFirst;
+    try {
+      for (;;) {
+        const ticket = wakeups.expect(shard.keys.value(key));
+        try {
+          const validAt = InFlightLoads.moment();
+          const reply = await shard.requestLease(
+            key,
+            { seen, isServed: isRefresh },
+            expectedTags,
+            wakeups.channel,
+          );
+          if (reply.do === 'load') {
+            if (!isRefresh && inFlight.readers === 0) {
+              await shard.abandon(key, reply.token, 0).catch(() => undefined);
+              return 'elsewhere';
+            }
+            const fallback = isRefresh ? undefined : this.#events.fallback(key);
+            if (fallback?.token === undefined)
+              return await this.#loadUnderLease(inFlight, reply.token, isRefresh);
+            // A full Redis may accept leases and refuse values: don't load for each reader.
+            await shard.abandon(key, reply.token, 0).catch(() => undefined);
+            return { value: fallback.value, validAt };
+          }
+          if (reply.do === 'take') {
+            const read = await this.#reader.check(shard, key, reply.value, new Map());
+            if (read.found) return { value: read.found.value, validAt };
+            seen = read.seen;
+            continue;
+          }
+          if (isRefresh || inFlight.readers === 0) return 'elsewhere';
+          const fallback = this.#events.fallback(key);
+          // The lease of this process, which it could not give back either.
+          if (fallback?.token === reply.holder) return { value: fallback.value, validAt };
+          const leftMs = deadlineAt - performance.now();
+          if (leftMs <= 0) throw new CacheLoadTimeoutError(this.#cache, [key], loadTimeoutMs);
+          const waitMs = Math.min(reply.ms, leftMs);
+          // This process was not subscribed yet: the next lease request notes its channel.
+          if (wakeups.channel === '' && (await wakeups.listen(waitMs))) continue;
+          inFlight.holder = reply.holder;
+          inFlight.retry = ticket.call;
+          await ticket.wait(waitMs);
+          if (inFlight.readers === 0) return 'elsewhere';
+        } finally {
+          inFlight.holder = undefined;
+          inFlight.retry = undefined;
+          ticket.close();
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof CacheUnavailableError)) throw error;
+      this.#events.onUnavailable(error);
+      if (isRefresh || inFlight.readers === 0) return 'elsewhere';
+      // A replica or a full Redis answers reads and refuses all else, so every reader gets here.
+      const fallback = this.#events.fallback(key);
+      if (fallback) return { value: fallback.value, validAt: InFlightLoads.moment() };
+      return await this.#loadWithoutRedis(inFlight);
+    }
+  }
+
+  async #loadUnderLease(
+    inFlight: InFlightLoad<Value>,
+    token: string,
+    isRefresh: boolean,
+  ): Promise<Outcome<Value>> {
+    const { request } = inFlight;
+    const { key, shard, options, ownTags } = request;
+    const startedLoadAt = InFlightLoads.moment();
+    const release = this.#renewals.hold(shard, key, token);
+    const startedAt = performance.now();
+    let pauseMs = 0;
+    inFlight.holder = token;
+    try {
+      let value: Value | null;
+      try {
+        value = await this.#load(request);
+      } catch (error) {
+        // Another process may try at once, unless readers have a stale value.
+        if (isRefresh) pauseMs = this.#options.retryMs;
+        throw error;
+      }
+      const loadMs = performance.now() - startedAt;
+      const life = resolveLifetime(options, this.#options);
+      const storing = { key, token, life, tags: options.tags, ownTags, loadMs };
+      let storeRequest;
+      try {
+        storeRequest = this.#values.toRequest(value, storing);
+      } catch (error) {
+        this.#options.onError(error);
+        return { value, validAt: startedLoadAt };
+      }
+      if (storeRequest.keepMs === 0) return { value, validAt: startedLoadAt };
+      token = '';
+      inFlight.holder = undefined;
+      try {
+        const sentAt = InFlightLoads.moment();
+        return { value, validAt: (await shard.store(storeRequest)) ? sentAt : startedLoadAt };
+      } catch (error) {
+        if (!(error instanceof CacheUnavailableError)) throw error;
+        this.#events.onUnavailable(error);
+        if (isRefusal(error)) {
+          // Redis has refused: the lease is still held and must not block others.
+          ({ token } = storeRequest);
+          if (isRefresh) pauseMs = this.#options.retryMs;
+        }
+        this.#keep(inFlight, value, token === '' ? undefined : token);
+        return { value, validAt: startedLoadAt };
+      }
+    } finally {
+      release();
+      // Nothing was stored, so the lease is still held.
+      if (token !== '') await shard.abandon(key, token, pauseMs).catch(() => undefined);
+    }
+  }
+
+  async #loadWithoutRedis(inFlight: InFlightLoad<Value>): Promise<Outcome<Value>> {
+    const validAt = InFlightLoads.moment();
+    const value = await this.#load(inFlight.request);
+    this.#keep(inFlight, value, undefined);
+    return { value, validAt };
+  }
+
+  /** Keeps the value unless this process has changed the entry meanwhile. */
+  #keep(inFlight: InFlightLoad<Value>, value: Value | null, token: string | undefined): void {
+    const { key, options } = inFlight.request;
+    if (this.#loads.get(key) !== inFlight) return;
+    const { ttlMs } = resolveLifetime(options, this.#options);
+    try {
+      const bytes = value === null ? 0 : this.#values.encode(key, value).length;
+      this.#events.onUnstored(key, { value, token }, { bytes, ttlMs });
+    } catch (error) {
+      this.#options.onError(error);
+    }
+  }
+
+  async #load({ key, load, isLimited }: LoadRequest<Value>): Promise<Value | null> {
+    this.#events.onLoad();
+    const { loadTimeoutMs } = this.#options;
+    const toError = (): Error => new CacheLoadTimeoutError(this.#cache, [key], loadTimeoutMs);
+    const startedAt = performance.now();
+    let isFailed = true;
+    try {
+      const value = isLimited
+        ? await load(new AbortController().signal)
+        : await within(loadTimeoutMs, toError, async (signal) => load(signal));
+      isFailed = false;
+      return value ?? null;
+    } finally {
+      this.#events.onLoaded(performance.now() - startedAt, isFailed);
+    }
+  }
+}
+
+/** Whether Redis answered with an error, as a full server or a replica does. */
+function isRefusal({ cause }: CacheUnavailableError): boolean {
+  return cause instanceof Error && cause.name === 'ReplyError';
+}
