@@ -14,18 +14,18 @@ export class LockTimeoutError extends CodedError {
 }
 
 /**
- * Why a lease is over: `expired`: it ended before a renewal succeeded. `taken`: Redis knows another holder or none
- * (forced release, lost data). `released`: the holder gave it back itself.
+ * Why a lease has ended. `expired`: before a renewal succeeded. `taken`: Redis has another holder or none (forced
+ * release, lost data). `released`: by its holder.
  */
 export type LeaseEnd = 'expired' | 'taken' | 'released';
 
 const EXPLANATIONS: Record<LeaseEnd, string> = {
   expired: 'ended before a renewal succeeded',
-  taken: 'was taken away: Redis does not know this holder any more',
+  taken: 'was taken away: Redis has another holder or none',
   released: 'has been released',
 };
 
-/** The lease is over: somebody else may hold the lock. `cause` is what the last renewal failed with, if it failed. */
+/** The lease has ended: another holder may have come. `cause` is the error of the last renewal, if it failed. */
 export class LeaseLostError extends CodedError {
   readonly code = 'ERR_LEASE_LOST';
 
@@ -39,7 +39,7 @@ export class LeaseLostError extends CodedError {
   }
 }
 
-/** Too few replicas acknowledged a grant in time: it was given back. `cause` is why it could not even be confirmed, if so. */
+/** Too few replicas acknowledged a grant in time: it was given back. `cause` is the error of its confirmation, if it failed. */
 export class LockReplicationError extends CodedError {
   readonly code = 'ERR_LOCK_REPLICAS';
 
@@ -57,7 +57,7 @@ export class LockReplicationError extends CodedError {
   }
 }
 
-/** The latch did not open in time. `cause` is what the last look at it failed with, if it failed. */
+/** The latch did not open in time. `cause` is the error of the last check, if it failed. */
 export class LatchTimeoutError extends CodedError {
   readonly code = 'ERR_LATCH_TIMEOUT';
 
@@ -70,46 +70,46 @@ export class LatchTimeoutError extends CodedError {
   }
 }
 
-/** What was counted is gone: the latch was reset, or its keys were deleted or evicted. Counting begins anew. */
+/** The count is gone: the latch was reset, or its keys were deleted or evicted. The next count-down begins a new latch. */
 export class LatchLostError extends CodedError {
   readonly code = 'ERR_LATCH_LOST';
 
   constructor(readonly latchName: string) {
-    super(`latch ${JSON.stringify(latchName)} was reset or lost while somebody waited for it`);
+    super(`latch ${JSON.stringify(latchName)} was reset or lost during the wait`);
   }
 }
 
-/** Others use the latch with another count. Nothing was counted. */
+/** The latch has another count. Nothing was counted. */
 export class LatchCountError extends CodedError {
   readonly code = 'ERR_LATCH_COUNT';
 
   constructor(
     readonly latchName: string,
-    /** The caller's. */
+    /** Of the caller. */
     readonly count: number,
-    /** The one that the latch began with. */
+    /** The count of the latch in Redis. */
     readonly knownCount: number,
   ) {
     super(`latch ${JSON.stringify(latchName)} has the count ${knownCount}, not ${count}`);
   }
 }
 
-/** Others use the semaphore with another limit. Nothing was acquired; a waiter has left the queue. */
+/** The semaphore has another limit. Nothing was acquired; a waiter has left the queue. */
 export class SemaphoreLimitError extends CodedError {
   readonly code = 'ERR_SEMAPHORE_LIMIT';
 
   constructor(
     readonly semaphoreName: string,
-    /** The caller's. */
+    /** Of the caller. */
     readonly limit: number,
-    /** The one that the semaphore has in Redis. */
+    /** The limit of the semaphore in Redis. */
     readonly knownLimit: number,
   ) {
     super(`semaphore ${JSON.stringify(semaphoreName)} has the limit ${knownLimit}, not ${limit}`);
   }
 }
 
-/** Too few of the nodes of a quorum answered to decide anything. */
+/** Too few nodes of a quorum replied to decide. */
 export class QuorumUnreachableError extends CodedError {
   readonly code = 'ERR_QUORUM_UNREACHABLE';
 
@@ -118,7 +118,7 @@ export class QuorumUnreachableError extends CodedError {
     readonly nodes: number,
     /** How many votes are a majority. */
     readonly needed: number,
-    /** What kept nodes from answering, by the index of the client. */
+    /** The errors of the nodes that failed, by the index of the client. */
     readonly causes: ReadonlyMap<number, unknown>,
   ) {
     const reasons = Array.from(causes, ([index, cause]) => `${index}: ${(cause as Error)?.message ?? cause}`);
@@ -129,11 +129,11 @@ export class QuorumUnreachableError extends CodedError {
   }
 }
 
-/** One node of a quorum did not answer in time, or still owes an answer from before: a cause of ERR_QUORUM_UNREACHABLE. */
+/** A node of a quorum did not reply in time, or has an overdue reply: a cause of ERR_QUORUM_UNREACHABLE. */
 export class QuorumNodeTimeoutError extends CodedError {
   readonly code = 'ERR_QUORUM_NODE_TIMEOUT';
 
   constructor(readonly nodeTimeoutMs: number) {
-    super(`the node did not answer within ${nodeTimeoutMs} ms`);
+    super(`the node did not reply within ${nodeTimeoutMs} ms`);
   }
 }

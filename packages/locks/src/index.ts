@@ -11,7 +11,7 @@ export {
   QuorumUnreachableError,
   SemaphoreLimitError,
 } from './errors.js';
-export type { Lease } from './lease.js';
+export type { Lease } from './lease/lease.js';
 export type { MultiLease } from './multi-lock/multi-lease.js';
 export { MultiLock } from './multi-lock/multi-lock.js';
 export type { MutexState } from './mutex/mutex.js';
@@ -29,8 +29,8 @@ export type {
   SemaphoreOptions,
   TryAcquirePermitsOptions,
 } from './options.js';
-export type { QuorumMutexState } from './quorum-mutex/quorum-mutex.js';
-export { QuorumMutex } from './quorum-mutex/quorum-mutex.js';
+export type { QuorumMutexState } from './quorum/quorum-mutex.js';
+export { QuorumMutex } from './quorum/quorum-mutex.js';
 export type { TakeResult } from './rate-limiter/rate-limiter.js';
 export { RateLimiter } from './rate-limiter/rate-limiter.js';
 export type { LockSide, ReadWriteLockState } from './read-write-lock/lock-side.js';

@@ -5,8 +5,8 @@ import type { ReplicationOptions } from './replication/replication-options.js';
 /** How a Mutex or MultiLock is held, and where it lies. */
 export interface MutexOptions extends ReplicationOptions {
   /**
-   * How long the lock stays with a holder that was not heard of any more, in ms: a whole number from 10 to 86,400,000
-   * (one day). Default 10,000.
+   * How long the lock stays with a holder that no longer renews it, in ms: a whole number from 10 to 86,400,000 (one
+   * day). Default 10,000.
    */
   readonly leaseMs?: number | undefined;
   /**
@@ -194,8 +194,8 @@ export interface SemaphoreOptions {
   /** How many permits there are: a whole number from 1 to 1,000,000. All users of a semaphore agree. */
   readonly permits: number;
   /**
-   * How long permits stay with a holder that was not heard of any more, in ms: a whole number from 10 to 86,400,000
-   * (one day). Default 10,000.
+   * How long permits stay with a holder that no longer renews them, in ms: a whole number from 10 to 86,400,000 (one
+   * day). Default 10,000.
    */
   readonly leaseMs?: number | undefined;
   /** Whether leases are renewed in the background, a third into each, until they are released. Default `true`. */
@@ -242,8 +242,8 @@ export function resolvePermits(options: TryAcquirePermitsOptions, limit: number)
 /** How a ReadWriteLock is held, on both of its sides. */
 export interface ReadWriteLockOptions {
   /**
-   * How long the lock stays with a reader or writer that was not heard of any more, in ms: a whole number from 10 to
-   * 86,400,000 (one day). Default 10,000. All users of a lock should agree: after the loss of its keys they rely on it.
+   * How long the lock stays with a reader or writer that no longer renews it, in ms: a whole number from 10 to 86,400,000
+   * (one day). Default 10,000. All users of a lock should agree: after a loss of its keys they rely on it.
    */
   readonly leaseMs?: number | undefined;
   /** Whether leases are renewed in the background, a third into each, until they are released. Default `true`. */
@@ -274,8 +274,8 @@ export function requireNames(names: readonly string[]): string[] {
 /** How a QuorumMutex is held, and what is expected of its nodes. */
 export interface QuorumMutexOptions {
   /**
-   * How long the lock stays with a holder that was not heard of any more, in ms: a whole number from 10 to 86,400,000
-   * (one day). Default 10,000. The holder may rely on it for less: without what the nodes took to answer, and without the
+   * How long the lock stays with a holder that no longer renews it, in ms: a whole number from 10 to 86,400,000 (one
+   * day). Default 10,000. The holder may rely on it for less: without what the nodes took to answer, and without the
    * drift.
    */
   readonly leaseMs?: number | undefined;

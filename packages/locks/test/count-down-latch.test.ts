@@ -17,7 +17,7 @@ const keyOf = (prefix: string, part = 'latch'): string => `${prefix}:locks:{impo
 
 /** Resolves when so many connections wait. */
 function waiting(prefix: string, connections: number): Promise<boolean> {
-  const channel = keyOf(prefix, 'latch-news');
+  const channel = keyOf(prefix, 'latch-updates');
   return until(`${connections} waiting connections`, async () => {
     const [, subscribers] = (await redis.pubsub('NUMSUB', channel)) as [string, number];
     return subscribers === connections && (await redis.exists(keyOf(prefix))) === 1;
@@ -185,7 +185,7 @@ describe('wait', () => {
     let isOpen = false;
     void wait.then(() => (isOpen = true));
     for (const message of ['*:', '*:1', 'x', '', 'line-1:1', '*:*']) {
-      await other.publish(keyOf(prefix, 'latch-news'), message);
+      await other.publish(keyOf(prefix, 'latch-updates'), message);
     }
     await redis.ping();
     expect(isOpen).toBe(false);
@@ -407,7 +407,7 @@ describe('commands', () => {
     const gate = latch(5, prefix);
     await latch(1).countDown();
     await latch(1).reset();
-    const count = 'evalsha count-down-latch.count latch latch-ids latch-news';
+    const count = 'evalsha count-down-latch.count latch latch-ids latch-updates';
     expect(await commands(prefix, () => gate.countDown({ id: 'a' }))).toEqual([
       count,
       '  hmget latch',
@@ -433,14 +433,14 @@ describe('commands', () => {
       '  hset latch',
       '  pexpire latch',
       '  unlink latch-ids',
-      '  publish latch-news',
+      '  publish latch-updates',
     ]);
     expect(await commands(prefix, () => gate.countDown())).toEqual([count, '  hmget latch']);
     expect(await commands(prefix, () => gate.reset())).toEqual([
-      'evalsha count-down-latch.reset latch latch-ids latch-news',
+      'evalsha count-down-latch.reset latch latch-ids latch-updates',
       '  unlink latch',
       '  unlink latch-ids',
-      '  publish latch-news',
+      '  publish latch-updates',
     ]);
   });
 
@@ -465,7 +465,7 @@ describe('commands', () => {
     const look = 'evalsha count-down-latch.watch latch latch-ids';
     const short = lines.map((line) => line.replaceAll(/locks:\{[^}]*\}:/g, ''));
     const [subscription, ...looks] = short.filter((line) => /^(evalsha|subscribe)/.test(line));
-    expect(subscription).toBe('subscribe latch-news');
+    expect(subscription).toBe('subscribe latch-updates');
     expect(new Set(looks)).toEqual(new Set([look]));
     expect(looks.length).toBeGreaterThanOrEqual(2);
     expect(looks.length).toBeLessThanOrEqual(2 + Math.floor((performance.now() - startedAt) / 2_000));

@@ -26,7 +26,7 @@ describe('errors', () => {
       fencingToken: 7,
     });
     expect(lost.message).toBe(
-      'lease 7 of lock "invoice:42" was taken away: Redis does not know this holder any more',
+      'lease 7 of lock "invoice:42" was taken away: Redis has another holder or none',
     );
     expect('cause' in lost).toBe(false);
   });

@@ -5,7 +5,7 @@ import { startCluster } from '@mortise/redis-server';
 import type { RedisCluster, RedisServer } from '@mortise/redis-server';
 import { disconnect, freshPrefix, until } from '@mortise/test-kit';
 import { Cluster, Redis } from 'ioredis';
-import { TIMED_OUT, within } from '../src/waiting/within.js';
+import { TIMED_OUT, within } from '../src/acquire/within.js';
 
 let servers: RedisCluster;
 let redis: Cluster;

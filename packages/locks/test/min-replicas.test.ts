@@ -9,7 +9,7 @@ import type { SeenCommand } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
 import { Confirmations } from '../src/replication/confirmations.js';
 import { replicationConfirm } from '../src/scripts.gen.js';
-import { TIMED_OUT, within } from '../src/waiting/within.js';
+import { TIMED_OUT, within } from '../src/acquire/within.js';
 import { queued } from './queued.js';
 
 let master: RedisServer;
@@ -298,7 +298,7 @@ describe('the connection', () => {
       return lease !== undefined;
     });
     expect(await lease!.release()).toBe(true);
-    // While it waits, whoever waits hears of it at once, and the lock is free.
+    // While it waits, the next waiter learns it at once, and the lock is free.
     const refused = new Mutex(client, 'lock', { prefix, minReplicas: 2, replicasWaitMs: 5_000 })
       .acquire()
       .catch((error: unknown) => error);

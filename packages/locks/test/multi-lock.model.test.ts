@@ -24,18 +24,18 @@ afterAll(async () => {
 interface Actor {
   readonly client: number;
   readonly names: readonly string[];
-  readonly patience: 'endless' | 'short' | 'aborted' | 'none';
+  readonly waits: 'endless' | 'short' | 'aborted' | 'none';
   readonly turns: number;
 }
 
 const actor: fc.Arbitrary<Actor> = fc.record({
   client: fc.nat(CLIENTS - 1),
   names: fc.shuffledSubarray(NAMES, { minLength: 1 }),
-  patience: fc.constantFrom('endless', 'endless', 'endless', 'short', 'aborted', 'none'),
+  waits: fc.constantFrom('endless', 'endless', 'endless', 'short', 'aborted', 'none'),
   turns: fc.integer({ min: 1, max: 3 }),
 });
 
-interface Held {
+interface Taken {
   readonly names: ReadonlyMap<string, number>;
   readonly isValid: boolean;
   release(): Promise<boolean>;
@@ -54,9 +54,9 @@ class Scene {
     this.#prefix = prefix;
   }
 
-  async play(id: string, { client, names, patience, turns }: Actor): Promise<void> {
+  async play(id: string, { client, names, waits, turns }: Actor): Promise<void> {
     for (let turn = 0; turn < turns; turn += 1) {
-      const held = await this.#take(this.#clients[client]!, names, patience);
+      const held = await this.#take(this.#clients[client]!, names, waits);
       if (!held) continue;
       this.sections += 1;
       if (held.names.size !== names.length) this.violations.push(`${id} has ${held.names.size} names`);
@@ -74,24 +74,24 @@ class Scene {
     }
   }
 
-  async #take(redis: Redis, names: readonly string[], patience: Actor['patience']): Promise<Held | null> {
+  async #take(redis: Redis, names: readonly string[], waits: Actor['waits']): Promise<Taken | null> {
     const options = { prefix: this.#prefix };
     const terms = {
-      waitMs: patience === 'short' ? 3 : 30_000,
-      ...(patience === 'aborted' && { signal: AbortSignal.timeout(2) }),
+      waitMs: waits === 'short' ? 3 : 30_000,
+      ...(waits === 'aborted' && { signal: AbortSignal.timeout(2) }),
     };
     try {
       // One name of one actor in three is taken by a mutex.
       if (names.length === 1) {
         const mutex = new Mutex(redis, names[0]!, options);
-        const lease = patience === 'none' ? await mutex.tryAcquire() : await mutex.acquire(terms);
+        const lease = waits === 'none' ? await mutex.tryAcquire() : await mutex.acquire(terms);
         return lease && heldBy(lease, new Map([[names[0]!, lease.fencingToken]]));
       }
       const lock = new MultiLock(redis, names, options);
-      const lease = patience === 'none' ? await lock.tryAcquire() : await lock.acquire(terms);
+      const lease = waits === 'none' ? await lock.tryAcquire() : await lock.acquire(terms);
       return lease && heldBy(lease, lease.fencingTokens);
     } catch (error) {
-      if (patience === 'short' || patience === 'aborted') return null;
+      if (waits === 'short' || waits === 'aborted') return null;
       throw error;
     }
   }
@@ -100,7 +100,7 @@ class Scene {
 function heldBy(
   lease: { readonly isValid: boolean; release(): Promise<boolean> },
   names: ReadonlyMap<string, number>,
-): Held {
+): Taken {
   return {
     names,
     get isValid() {
@@ -124,7 +124,7 @@ describe.each([
       expect(scene.violations).toEqual([]);
       sections += scene.sections;
       const owed = actors
-        .filter(({ patience }) => patience === 'endless')
+        .filter(({ waits }) => waits === 'endless')
         .reduce((sum, { turns }) => sum + turns, 0);
       expect(scene.sections).toBeGreaterThanOrEqual(owed);
       await until('nothing to be left', async () => {

@@ -10,7 +10,7 @@ import { abortOf } from './abort-of.js';
 import { fastestOf } from './fastest-of.js';
 import { queued } from './queued.js';
 import * as scripts from '../src/scripts.gen.js';
-import { TIMED_OUT, within } from '../src/waiting/within.js';
+import { TIMED_OUT, within } from '../src/acquire/within.js';
 
 let server: RedisServer;
 let proxy: TcpProxy;
@@ -140,7 +140,7 @@ describe('a server that does not answer', () => {
     });
     expect(lease!.isValid).toBe(true);
     expect(lease!.expiresAt).toBeGreaterThan(resumedAt + 900);
-    // It asked again at once, and heard of the release: for the end of the lease it would have looked a second time.
+    // It asked again at once, and learned of the release: for the end of the lease it would have looked a second time.
     const sent = (script: string): number =>
       lines.filter((line) => line.startsWith(`evalsha ${script} `)).length;
     expect([sent('mutex.acquire'), sent('mutex.release')]).toEqual([2, 1]);
@@ -242,7 +242,7 @@ describe('a connection that breaks', () => {
     });
   });
 
-  test('who waits is told when the client is closed', async () => {
+  test('a waiter is rejected when the client is closed', async () => {
     const prefix = freshPrefix();
     const client = connect(server.url);
     const mutex = new Mutex(redis, 'lock', { prefix });

@@ -28,7 +28,7 @@ test('behaves like a holder and an array of waiters, whoever asks', async () => 
       expect(state.seen).toEqual(state.expected);
     }
     await model.end();
-    // Who gave up says so on a connection of its own.
+    // A waiter that gave up leaves the queue on another connection.
     const keys = ['queue', 'lease'].map((part) => `${prefix}:locks:{lock}:${part}`);
     await until('nothing to be left', async () => (await redis.exists(keys)) === 0);
   });

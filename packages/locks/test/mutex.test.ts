@@ -475,7 +475,7 @@ describe('forceRelease', () => {
     expect((await mutex.inspect()).holder).toBeNull();
   });
 
-  test('gives the lock to the first waiter, and the former holder hears of it at its next renewal', async () => {
+  test('gives the lock to the first waiter, and the former holder learns it at its next renewal', async () => {
     const [mutex, second] = shared({ leaseMs: 4_000 });
     const former = await mutex.acquire();
     const isOver = until('the signal', () => former.signal.aborted);

@@ -258,7 +258,7 @@ describe('@Locked', () => {
     (await new Mutex(redis, name, { prefix }).inspect()).holder !== null;
 
   /** How many calls run at the same time, in all applications that count here. */
-  class Tally {
+  class Counter {
     running = 0;
     most = 0;
   }
@@ -267,15 +267,15 @@ describe('@Locked', () => {
   class Invoices {
     readonly #paid: string[] = [];
 
-    constructor(readonly tally: Tally) {}
+    constructor(readonly counter: Counter) {}
 
     @Locked((id: string) => `invoice:${id}`)
     async pay(id: string, amount: number): Promise<string> {
-      this.tally.running += 1;
-      this.tally.most = Math.max(this.tally.most, this.tally.running);
+      this.counter.running += 1;
+      this.counter.most = Math.max(this.counter.most, this.counter.running);
       const isAlone = await isHeld(`invoice:${id}`);
       this.#paid.push(id);
-      this.tally.running -= 1;
+      this.counter.running -= 1;
       return `${isAlone} ${id} ${amount} ${this.#paid.length}`;
     }
 
@@ -290,8 +290,11 @@ describe('@Locked', () => {
   @Injectable()
   class ForeignInvoices extends Invoices {}
 
-  async function start(service = Invoices, tally = new Tally()): Promise<Invoices> {
-    const app = await boot({ imports: [root], providers: [service, { provide: Tally, useValue: tally }] });
+  async function start(service = Invoices, counter = new Counter()): Promise<Invoices> {
+    const app = await boot({
+      imports: [root],
+      providers: [service, { provide: Counter, useValue: counter }],
+    });
     return app.get(service);
   }
 
@@ -303,19 +306,19 @@ describe('@Locked', () => {
   });
 
   test('one call at a time, in all applications, also of a subclass', async () => {
-    const tally = new Tally();
-    const all = await Promise.all([start(Invoices, tally), start(ForeignInvoices, tally)]);
+    const counter = new Counter();
+    const all = await Promise.all([start(Invoices, counter), start(ForeignInvoices, counter)]);
     const results = await Promise.all(
       all.flatMap((invoices) => [1, 2, 3, 4].map((n) => invoices.pay('9', n))),
     );
     expect(results.every((result) => result.startsWith('true 9'))).toBe(true);
-    expect(tally).toEqual({ running: 0, most: 1 });
+    expect(counter).toEqual({ running: 0, most: 1 });
   });
 
   test('calls under different names run side by side', async () => {
     const invoices = await start();
     await Promise.all(['1', '2', '3'].map((id) => invoices.pay(id, 1)));
-    expect(invoices.tally.most).toBeGreaterThan(1);
+    expect(invoices.counter.most).toBeGreaterThan(1);
   });
 
   test('passes on what the method throws, and releases; rejects when the wait is over', async () => {
@@ -353,7 +356,7 @@ describe('@Locked', () => {
   });
 
   test('lets the boot fail without a LocksModule', async () => {
-    await expect(boot({ providers: [Invoices, Tally] })).rejects.toThrow(
+    await expect(boot({ providers: [Invoices, Counter] })).rejects.toThrow(
       /dependencies of the Invoices.*Locks/s,
     );
   });

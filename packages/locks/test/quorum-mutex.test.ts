@@ -3,9 +3,9 @@ import { LockTimeoutError, Mutex, QuorumMutex } from '@mortise/locks';
 import type { QuorumMutexOptions } from '@mortise/locks';
 import { connect, freshPrefix, transcript, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
-import { count, majorityOf } from '../src/quorum-mutex/ballot.js';
-import { driftOf } from '../src/quorum-mutex/candidacy.js';
-import { LocalLine } from '../src/quorum-mutex/local-line.js';
+import { countVotes, majorityOf } from '../src/quorum/count-votes.js';
+import { driftOf } from '../src/quorum/candidate.js';
+import { LocalQueue } from '../src/quorum/local-queue.js';
 import * as scripts from '../src/scripts.gen.js';
 import { abortOf } from './abort-of.js';
 import { fastestOf } from './fastest-of.js';
@@ -89,7 +89,7 @@ describe('arithmetic', () => {
       if (answer === '-') return silent;
       return answer === 'e' ? Promise.reject(new Error('down')) : Promise.resolve(answer === 'y');
     });
-    const decided = count(asks, Boolean).then(({ isWon, isLost }) => {
+    const decided = countVotes(asks, Boolean).then(({ isWon, isLost }) => {
       if (isWon) return 'won';
       return isLost ? 'lost' : 'unknown';
     });
@@ -161,7 +161,7 @@ describe('acquire', () => {
       `evalsha quorum-mutex.withdraw ${key}`,
       `  get ${key}`,
       `  del ${key}`,
-      `  publish ${key}-news`,
+      `  publish ${key}-updates`,
     ]);
     await allFree(mutex);
     for (const client of nodes.clients) expect(await client.keys(`${prefix}:*`)).toEqual([]);
@@ -404,7 +404,7 @@ describe('using', () => {
 test('a line calls one after the other, whoever leaves', () => {
   const client = nodes.clients[0]!;
   const called: string[] = [];
-  const enter = (id: string): (() => void) => LocalLine.of(client, 'line').enter(() => called.push(id));
+  const enter = (id: string): (() => void) => LocalQueue.of(client, 'line').enter(() => called.push(id));
   const [a, b, c, d] = [enter('a'), enter('b'), enter('c'), enter('d')];
   expect(called).toEqual(['a']);
   b();

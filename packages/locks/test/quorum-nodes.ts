@@ -66,7 +66,7 @@ export class QuorumNodes {
   }
 }
 
-/** Who has the vote of each node. */
+/** The holder of each node's vote. */
 export async function votesOf(mutex: QuorumMutex): Promise<(string | null | undefined)[]> {
   return (await mutex.inspect()).votes.map((vote) => vote?.holder);
 }

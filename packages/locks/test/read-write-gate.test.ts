@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import { ReadWriteLockKeys } from '../src/keys.js';
 import { ReadWriteGate } from '../src/read-write-lock/read-write-gate.js';
-import type { AcquireMode, AcquireReply } from '../src/waiting/gate.js';
+import type { AcquireMode, AcquireReply } from '../src/acquire/gate.js';
 
 const redis = connect();
 

@@ -6,7 +6,7 @@ import { connect, freshPrefix, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 import { abortOf } from './abort-of.js';
 import { queued } from './queued.js';
-import { TIMED_OUT, within } from '../src/waiting/within.js';
+import { TIMED_OUT, within } from '../src/acquire/within.js';
 
 let server: RedisServer;
 let proxy: TcpProxy;
@@ -152,7 +152,7 @@ test('waiters whose connection is killed while they are let in get in all the sa
   expect(await lock.read.inspect()).toMatchObject({ writer: null, readers: 0, queueLength: 0 });
 });
 
-test('who waits is told when the client is closed, and keeps nobody waiting', async () => {
+test('a waiter is rejected when the client is closed, and keeps nobody waiting', async () => {
   const prefix = freshPrefix();
   const client = connect(server.url);
   const lock = new ReadWriteLock(redis, 'lock', { prefix });

@@ -34,7 +34,7 @@ test('behaves like those who are in and an array of those who wait, whoever asks
       expect(state.seen).toEqual(state.expected);
     }
     await model.end();
-    // Who gave up says so on a connection of its own.
+    // A waiter that gave up leaves the queue on another connection.
     await until('nothing to be left', async () =>
       (await redis.keys(`${prefix}:*`)).every((key) => key.endsWith(':rw-token')),
     );

@@ -284,7 +284,7 @@ test.concurrent('a holder that died before the keys were lost costs its lease, o
 });
 
 test.concurrent.each(['read', 'write'] as const)(
-  'a holder (%s) that was overtaken after the keys were lost is not believed',
+  'a holder (%s) that was overtaken after the keys were lost does not come back',
   async (side) => {
     const { prefix, write, readers, token } = fresh();
     const [redis, other] = [connect(), connect()];

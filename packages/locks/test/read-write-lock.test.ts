@@ -22,7 +22,7 @@ function shared(options: ReadWriteLockOptions = {}): [ReadWriteLock, ReadWriteLo
   return [of(redis), of(other), of(third)];
 }
 
-/** Who has got in so far, and how each leaves. */
+/** The holders so far, and how each of them leaves. */
 class Visitors {
   readonly inside: string[] = [];
   readonly tokens: number[] = [];

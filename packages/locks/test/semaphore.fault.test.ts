@@ -6,7 +6,7 @@ import { connect, freshPrefix, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 import { abortOf } from './abort-of.js';
 import { queued } from './queued.js';
-import { TIMED_OUT, within } from '../src/waiting/within.js';
+import { TIMED_OUT, within } from '../src/acquire/within.js';
 
 let server: RedisServer;
 let redis: Redis;

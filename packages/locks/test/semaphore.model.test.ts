@@ -42,7 +42,7 @@ test('behaves like holders, a queue and a limit, whoever asks', async () => {
       expect(state.seen).toEqual(state.expected);
     }
     await model.end();
-    // Who gave up says so on a connection of its own.
+    // A waiter that gave up leaves the queue on another connection.
     const keys = ['permits-queue', 'permits'].map((part) => `${prefix}:locks:{pool}:${part}`);
     await until('nothing to be left', async () => (await redis.exists(keys)) === 0);
   });

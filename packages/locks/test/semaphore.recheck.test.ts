@@ -76,7 +76,7 @@ test.concurrent('a waiter that does not take its grant costs one claim', async (
   expect(await lease.release()).toBe(true);
 });
 
-test.concurrent('a waiter for more than the limit that does not look holds up nobody, and is told', async () => {
+test.concurrent('a waiter for more than the limit that does not look holds up nobody, and is refused', async () => {
   const { redis, mine, theirs, prefix, queue } = pool(2);
   const deaf = connect();
   const held = await mine.acquire({ permits: 2 });
@@ -147,7 +147,7 @@ test.concurrent('FLUSHALL and SCRIPT FLUSH amid 50 waiters: holders come back, a
     await redis.script('FLUSH');
     await queued(mine, 50);
     expect(order).toEqual([]);
-    // Two come back by their renewals; the third one is heard of when it releases.
+    // Two come back by their renewals; the third one reports when it releases.
     const back = await until('two holders', async () => {
       const { holders } = await mine.inspect();
       return holders.length >= 2 && holders;
@@ -222,7 +222,7 @@ test.concurrent('what was granted to newcomers after a loss leaves less for the 
   await lost[1]!.renew();
   await expect(lost[2]!.renew()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST', reason: 'taken' });
   expect(await mine.inspect()).toMatchObject({ used: 3 });
-  // All three have been heard of, so nothing is kept back any more.
+  // All three have reported, so nothing is kept back any more.
   expect(await newcomer.release()).toBe(true);
   const next = await theirs.tryAcquire();
   expect(next?.fencingToken).toBeGreaterThan(newcomer.fencingToken);
@@ -317,7 +317,7 @@ test.concurrent('commands that ioredis sends again, because the reply was lost, 
     const renewed = await semaphoreRenew.run(
       redis,
       { permits, state },
-      { holders: [holder, 60_000, token!] },
+      { renewals: [holder, 60_000, token!] },
     );
     expect(renewed).toEqual([1]);
     await semaphoreRecheck.run(redis, keys, {
@@ -331,7 +331,7 @@ test.concurrent('commands that ioredis sends again, because the reply was lost, 
   const release = (): Promise<unknown> =>
     semaphoreRelease.run(redis, keys, {
       publish: 'PUBLISH',
-      leavers: [holder, token!, 10_000, waiter, 0, 10_000],
+      releases: [holder, token!, 10_000, waiter, 0, 10_000],
     });
   expect(await release()).toEqual([0, 1, 0]);
   expect(await release()).toEqual([0, 0, 0]);

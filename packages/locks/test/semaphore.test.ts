@@ -299,7 +299,7 @@ describe('releaseFor and renewFor', () => {
     expect(await semaphore.inspect()).toMatchObject({ used: 0, holders: [] });
   });
 
-  test('a holder that was released hears of it, and its permits go to those who wait', async () => {
+  test('a holder whose permits were released learns it, and its permits go to the waiters', async () => {
     const [semaphore, second] = fresh(1);
     const lost = await semaphore.acquire();
     const wait = second.acquire();

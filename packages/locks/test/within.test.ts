@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { expect, test } from '@jest/globals';
-import { TIMED_OUT, within } from '../src/waiting/within.js';
+import { TIMED_OUT, within } from '../src/acquire/within.js';
 
 const never = new Promise<never>(() => undefined);
 

@@ -20,8 +20,8 @@ export function withoutLaterRechecks(lines: readonly string[]): string[] {
 }
 
 /**
- * How many commands more than usual processes may have sent that took turns for so long: whoever waits for a second looks
- * again, and a grant that was under way for half a second is asked for again.
+ * How many extra commands `processes` may have sent in `tookMs`: a waiter re-checks after a second, and asks again for a grant
+ * that was on its way for half a second.
  */
 export function mostExtras(processes: number, tookMs: number): number {
   return 2 * processes * Math.floor(tookMs / 500);

@@ -1,19 +1,19 @@
 #!lua
--- Counts down, in the order of the count-downs. The one that reaches 0 opens the latch and tells those who wait. An open
--- latch changes no more. If the latch began with another count, nothing is counted. O(count-downs).
+-- Counts down, in the order of the count-downs. The one that reaches 0 opens the latch and notifies the waiters. An open
+-- latch doesn't change. If the latch has another count, nothing is counted. O(count-downs).
 --
 -- KEYS
 --   latch        HASH epoch (µs when it began), count, remaining; ttlMs from the last call, or from its opening
 --   ids          SET ids that have counted; until the latch opens, or ends. No more than `count`
---   news         channel of those who wait; not a key
+--   updates      channel of the waiters; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   count        of the latch, if it begins here
+--   count        of a latch that begins here
 --   ttlMs        ms
 --   downs...     two for each count-down: id ('' for none), by
 -- RETURNS
 --   the count with which the latch began; then, if that is `count`, what remains after each count-down
-local latch, ids, news = KEYS[1], KEYS[2], KEYS[3]
+local latch, ids, updates = KEYS[1], KEYS[2], KEYS[3]
 local publish, count, ttlMs = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 
 local known = redis.call('HMGET', latch, 'epoch', 'count', 'remaining')
@@ -25,7 +25,7 @@ if not epoch then
   local time = redis.call('TIME')
   epoch = string.format('%.0f', time[1] * 1000000 + time[2])
   redis.call('HSET', latch, 'epoch', epoch, 'count', count)
-  -- Those of a latch that was evicted.
+  -- The ids of a latch that was evicted.
   redis.call('UNLINK', ids)
 end
 local replies = {count}
@@ -43,7 +43,7 @@ if not wasOpen then
     redis.call('PEXPIRE', ids, ttlMs)
   else
     redis.call('UNLINK', ids)
-    redis.call(publish, news, '*:' .. epoch)
+    redis.call(publish, updates, '*:' .. epoch)
   end
 end
 return replies

@@ -1,5 +1,6 @@
 import type { RedisClient } from '@mortise/redis';
 import { requireName } from '@mortise/redis';
+import { LatchTimeoutError } from '../errors.js';
 import { CountDownLatchKeys } from '../keys.js';
 import { resolveAcquireOptions, resolveCountDownLatchOptions, resolveCountDownOptions } from '../options.js';
 import type { CountDownLatchOptions, CountDownOptions, LatchWaitOptions } from '../options.js';
@@ -7,12 +8,12 @@ import type { LatchTerms } from './latches.js';
 import { Latches } from './latches.js';
 
 /**
- * A gate that opens when `count` count-downs have come, from any processes; those who wait for it go on together then.
- * It opens once. `CountDownLatch` of Java, with `remaining` for `getCount` and `wait` for `await`.
+ * A latch that opens after `count` count-downs from any processes; then all waiters go on together. It opens once. It is
+ * `CountDownLatch` of Java, with `remaining` for `getCount` and `wait` for `await`.
  *
  * It begins with the first count-down or wait and is forgotten `ttlMs` after the last; then the same name is a new latch.
- * So give each use a name of its own: `import 2026-11-20`. An object is cheap, has no connection of its own and needs no
- * closing; objects with the same name and prefix are the same latch.
+ * So give each use its own name: `import 2026-11-20`. An object is cheap, has no connection of its own and needs no closing.
+ * Objects with the same name and prefix are the same latch.
  */
 export class CountDownLatch {
   readonly name: string;
@@ -30,10 +31,10 @@ export class CountDownLatch {
   }
 
   /**
-   * Counts down by `by`, at most to 0, and resolves to what remains. The one that reaches 0 opens the latch and wakes all
-   * who wait, in the same script. With an `id` it counts once, however often it is repeated; without one, a
-   * repetition after an error of ioredis may count twice, and so open the latch too early. Rejects with LatchCountError
-   * if the latch has another count. One round trip, O(1); count-downs of one latch and tick share it, in their order.
+   * Counts down by `by`, at most to 0, and resolves to the remaining count. The call that reaches 0 opens the latch and
+   * wakes all waiters, in the same script. With an `id` it counts once, however often it is repeated. Without one, a
+   * repetition after an error of ioredis may count twice, and open the latch too early. Rejects with LatchCountError if the
+   * latch has another count. One round trip, O(1); count-downs of one latch and tick share it, in their order.
    */
   async countDown(options: CountDownOptions = {}): Promise<number> {
     const { id, by } = resolveCountDownOptions(options, this.count);
@@ -43,18 +44,19 @@ export class CountDownLatch {
   /**
    * Resolves when the latch is open. Rejects with LatchTimeoutError after `waitMs`, with the reason of `signal` when that is
    * aborted, with LatchLostError when the latch was reset or its keys are gone, with LatchCountError if it has another
-   * count, and with ERR_CLIENT_CLOSED when the client is closed. Errors of ioredis pass through from the first look;
-   * later ones become the cause of LatchTimeoutError. Two round trips for the first of a process, none for further ones
-   * meanwhile; then one command a second for each process and latch. Repeating it is safe.
+   * count, and with ERR_CLIENT_CLOSED when the client is closed. Errors of ioredis pass through from the first check;
+   * later ones become the cause of LatchTimeoutError. Two round trips for the first waiter of a process, none for further
+   * ones meanwhile; then one command a second for each process and latch. With `waitMs: 0` one round trip. Safe to repeat.
    */
   async wait(options: LatchWaitOptions = {}): Promise<void> {
     const { waitMs, signal } = resolveAcquireOptions(options);
     signal?.throwIfAborted();
-    await this.#latches.line(this.#terms).wait(waitMs, signal);
+    if (waitMs > 0) await this.#latches.waiters(this.#terms).wait(waitMs, signal);
+    else if ((await this.remaining()) > 0) throw new LatchTimeoutError(this.name, waitMs);
   }
 
   /**
-   * What is left to count; 0 when the latch is open, `count` before it begins. Rejects with LatchCountError if it has
+   * The remaining count: 0 when the latch is open, `count` before it begins. Rejects with LatchCountError if it has
    * another count. One round trip, O(1).
    */
   async remaining(): Promise<number> {
@@ -62,8 +64,8 @@ export class CountDownLatch {
   }
 
   /**
-   * Forgets the latch, whatever its count: the next count-down or wait begins a new one. Who waits gets LatchLostError.
-   * Resolves to whether it had begun. Repeating it is safe. One round trip, O(1).
+   * Deletes the latch, whatever its count: the next count-down or wait begins a new one. Waiters get LatchLostError.
+   * Resolves to whether it had begun. Safe to repeat. One round trip, O(1).
    */
   async reset(): Promise<boolean> {
     return this.#latches.reset(this.#terms);

@@ -1,16 +1,16 @@
 #!lua flags=allow-oom
--- Looks at a latch for those who wait for it, and keeps it from ending under them. The first look makes a latch begin, so
--- that a later one can tell whether counts were lost. O(1).
+-- The state of a latch for its waiters. It extends the life of the latch while somebody waits. The first check begins a
+-- latch, so that a later one can tell whether counts were lost. O(1).
 --
 -- KEYS
 --   latch        HASH epoch (µs when it began), count, remaining; ttlMs from the last call, or from its opening
 --   ids          SET ids that have counted; until the latch opens, or ends
 -- ARGV
---   count        of the latch, if it begins here
+--   count        of a latch that begins here
 --   ttlMs        ms
---   epoch        of the latch that is waited for; '' at the first look
+--   epoch        of the latch that the caller waits for; '' at the first check
 -- RETURNS
---   its epoch, count and remaining; three nulls if the latch that is waited for is gone
+--   its epoch, count and remaining; three nulls if there is no latch
 local latch, ids = KEYS[1], KEYS[2]
 local count, ttlMs, epoch = ARGV[1], ARGV[2], ARGV[3]
 

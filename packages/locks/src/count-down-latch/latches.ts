@@ -1,17 +1,14 @@
-/**
- * What the latches of one client send, and who waits for them. Count-downs of the same tick for the same latch travel
- * together.
- */
+/** The script calls and the waiters of the latches of one client. Count-downs of one tick for one latch share a call. */
 import type { RedisClient } from '@mortise/redis';
 import { Coalescer, WaiterHub } from '@mortise/redis';
+import { MAX_BATCH } from '../acquire/gate.js';
 import { LatchCountError } from '../errors.js';
 import type { CountDownLatchKeys } from '../keys.js';
+import { perClient } from '../per-client.js';
 import { countDownLatchCount, countDownLatchReset, countDownLatchWatch } from '../scripts.gen.js';
-import { MAX_BATCH } from '../waiting/gate.js';
-import { perClient } from '../waiting/per-client.js';
-import { LatchLine } from './latch-line.js';
+import { LatchWaiters } from './latch-waiters.js';
 
-/** One latch, as its objects see it. */
+/** One latch, with the count that its user knows. */
 export interface LatchTerms {
   readonly name: string;
   readonly keys: CountDownLatchKeys;
@@ -19,7 +16,7 @@ export interface LatchTerms {
   readonly ttlMs: number;
 }
 
-/** What a look sees; the epoch is another one when the latch began anew. */
+/** The epoch tells a latch from an earlier one of the same name. */
 export interface LatchState {
   readonly epoch: string;
   readonly remaining: number;
@@ -33,11 +30,11 @@ interface CountDown {
 
 /** All latches of one client. */
 export class Latches {
-  /** Those of a client. The same client always gives the same ones. */
+  /** The same client always gives the same object. */
   static readonly of = perClient((client) => new Latches(client));
   readonly #redis: RedisClient;
   readonly #hub: WaiterHub;
-  readonly #lines = new Map<string, LatchLine>();
+  readonly #waiters = new Map<string, LatchWaiters>();
   readonly #countDowns = new Coalescer<string, CountDown, number>((_, downs) => this.#send(downs), {
     maxBatch: MAX_BATCH,
   });
@@ -52,7 +49,7 @@ export class Latches {
     return this.#countDowns.submit(`${keyOf(terms)} ${terms.ttlMs}`, { terms, id, by });
   }
 
-  /** Null when the latch of that epoch is gone; '' asks for any, and makes it begin. */
+  /** Null when the latch of that epoch is gone. The epoch '' means any, and begins a latch. */
   async watch(terms: LatchTerms, epoch: string): Promise<LatchState | null> {
     const { name, keys, count, ttlMs } = terms;
     const reply = await countDownLatchWatch.run(this.#redis, keys, { count, ttlMs, epoch });
@@ -75,23 +72,21 @@ export class Latches {
   async reset(terms: LatchTerms): Promise<boolean> {
     const publish = this.#hub.publishCommand;
     const hadBegun = (await countDownLatchReset.run(this.#redis, terms.keys, { publish })) === 1;
-    // The message may come later than this reply; who waits from now on waits for the next latch.
-    if (hadBegun) this.#lines.get(keyOf(terms))?.lose();
+    // The message may come later than this reply, and later waiters wait for the next latch.
+    if (hadBegun) this.#waiters.get(keyOf(terms))?.lose();
     return hadBegun;
   }
 
-  /** The line of a latch; a new one subscribes. */
-  line(terms: LatchTerms): LatchLine {
+  /** The waiters of a latch. New ones subscribe. */
+  waiters(terms: LatchTerms): LatchWaiters {
     const key = keyOf(terms);
-    let line = this.#lines.get(key);
-    if (!line) {
-      const opened = new LatchLine(terms, this, this.#hub, () => {
-        if (this.#lines.get(key) === opened) this.#lines.delete(key);
-      });
-      line = opened;
-      this.#lines.set(key, line);
-    }
-    return line;
+    const known = this.#waiters.get(key);
+    if (known) return known;
+    const waiters = new LatchWaiters(terms, this, this.#hub, () => {
+      if (this.#waiters.get(key) === waiters) this.#waiters.delete(key);
+    });
+    this.#waiters.set(key, waiters);
+    return waiters;
   }
 
   async #send(downs: readonly CountDown[]): Promise<(number | Error)[]> {
@@ -108,7 +103,7 @@ export class Latches {
   }
 }
 
-/** Users of one latch that disagree about its count are kept apart: some of them will be refused. */
+/** Users with different counts share nothing: some of them will be refused. */
 function keyOf({ keys, count }: LatchTerms): string {
   return `${keys.latch} ${count}`;
 }

@@ -1,78 +1,81 @@
 /**
- * What the multi-locks of one client send. Locks that may travel together are taken by one script call, which takes none
- * of them past one that is not free; renewals and releases are those of the single locks, which travel together anyway.
+ * What the MultiLocks of one client send. One script call takes the locks that may share one, and none past a lock that is
+ * not free. Renewals and releases are those of the single locks, which share calls anyway.
  */
 import type { RedisClient } from '@mortise/redis';
 import { Coalescer } from '@mortise/redis';
+import type { AcquireMode, Moment, RenewReply } from '../acquire/gate.js';
+import { MAX_BATCH } from '../acquire/gate.js';
+import { isOfOneKey, sendEach, SlotGroups } from '../acquire/slot-groups.js';
 import { MutexKeys } from '../keys.js';
 import { MutexGate } from '../mutex/mutex-gate.js';
+import { perClient } from '../per-client.js';
 import { multiLockAcquire } from '../scripts.gen.js';
-import type { AcquireMode, Moment, RenewReply } from '../waiting/gate.js';
-import { MAX_BATCH } from '../waiting/gate.js';
-import { Grouping, isOfOneKey, sendEach } from '../waiting/grouping.js';
-import { perClient } from '../waiting/per-client.js';
 
-/** One of the locks of a multi-lock: the same that a Mutex of this name is. */
-export interface Part {
+/** One of the locks of a MultiLock. A Mutex of this name is the same lock. */
+export interface NamedLock {
   readonly name: string;
   readonly keys: MutexKeys;
-  readonly slot: number;
   readonly gate: MutexGate;
 }
 
-/** One holder of many locks. */
-export interface PartsHolder {
+/** A holder of many locks. */
+export interface MultiHolder {
   readonly member: string;
-  /** One for each lock; none for a lease that is over in its holder's eyes, or that is not fenced. */
+  /** One for each lock. Undefined for a lease without tokens, and for one that has ended on this side. */
   readonly tokens: readonly number[] | undefined;
 }
 
 export interface TakeRequest {
   /** Of one group, in their order. */
-  readonly parts: readonly Part[];
+  readonly locks: readonly NamedLock[];
   readonly member: string;
   readonly leaseMs: number;
   readonly mode: AcquireMode;
   readonly isFenced: boolean;
-  /** How many of the first ones the member has already. */
+  /** How many of the first locks the member holds already. */
   readonly held: number;
 }
 
 export interface TakeReply extends Moment {
-  /** `lost`: a lock that the member should have is gone, and nothing was done. */
+  /** `lost`: the member has lost a lock that it should hold. Nothing was done. */
   readonly outcome: 'held' | 'queued' | 'refused' | 'lost';
-  /** How many of the first ones are free, or the member's. */
+  /** How many of the first locks are free, or held by the member. */
   readonly taken: number;
-  /** The place of a waiter in the queue of the next one. */
+  /** The place in the queue of the next lock. */
   readonly place: number;
-  /** When the next one may be given up by its holder at the latest; negative: it is free. */
+  /** When the lease of the next lock ends; negative if it is free. */
   readonly remainingMs: number;
-  /** Of all that the member has. */
+  /** Of all locks that the member holds. */
   readonly tokens: readonly number[];
 }
 
 const OUTCOMES = ['refused', 'held', 'queued', 'lost'] as const;
 
 /**
- * The parts in the order in which everybody takes them, so that nobody waits in a circle. Slots come first: whoever has to
- * take one slot after the other agrees with who can take all at once. Twice the same name is one part.
+ * The locks in the order in which everybody takes them, so that nobody waits in a circle: by slot, then by name. A caller
+ * who takes one slot after the other agrees with a caller who takes all at once. A repeated name counts once.
  */
-export function partsOf(redis: RedisClient, names: readonly string[], prefix: string | undefined): Part[] {
-  const parts = Array.from(new Set(names), (name) => {
+export function locksOf(
+  redis: RedisClient,
+  names: readonly string[],
+  prefix: string | undefined,
+): NamedLock[] {
+  const locks = Array.from(new Set(names), (name) => {
     const keys = new MutexKeys(name, prefix);
-    return { name, keys, slot: keys.slot, gate: new MutexGate(redis, keys) };
+    return { name, keys, gate: new MutexGate(redis, keys) };
   });
-  return parts.toSorted((a, b) => a.slot - b.slot || (a.keys.lease < b.keys.lease ? -1 : 1));
+  return locks.toSorted((a, b) => a.keys.slot - b.keys.slot || (a.keys.lease < b.keys.lease ? -1 : 1));
 }
 
-/** The open batches of one client. */
+/** The batches of one client. */
 class Takes {
   static readonly of = perClient((client) => new Takes(client));
   readonly #redis: RedisClient;
   readonly #coalescer = new Coalescer<number, TakeRequest, TakeReply>((_, requests) => this.#send(requests), {
     maxBatch: MAX_BATCH,
     maxBytes: MAX_BATCH,
-    bytesOf: ({ parts }) => parts.length,
+    bytesOf: ({ locks }) => locks.length,
   });
 
   private constructor(redis: RedisClient) {
@@ -83,7 +86,7 @@ class Takes {
     return this.#coalescer.submit(group, request);
   }
 
-  /** When one key is of a foreign type, each request is sent again by itself, so that only those fail that have to. */
+  /** If one key has a foreign type, each request gets a call of its own, so only the requests for that key fail. */
   async #send(requests: readonly TakeRequest[]): Promise<readonly (TakeReply | Error)[]> {
     try {
       return await this.#sendTogether(requests);
@@ -102,90 +105,83 @@ class Takes {
     const [now, ...replies] = (await multiLockAcquire.run(
       this.#redis,
       {
-        locks: requests.flatMap(({ parts }) =>
-          parts.flatMap(({ keys: { lease, token, queue } }) => [lease, token, queue]),
+        locks: requests.flatMap(({ locks }) =>
+          locks.flatMap(({ keys: { lease, token, queue } }) => [lease, token, queue]),
         ),
       },
       {
-        requests: requests.flatMap(({ member, leaseMs, mode, isFenced, parts, held }) => [
+        requests: requests.flatMap(({ member, leaseMs, mode, isFenced, locks, held }) => [
           member,
           leaseMs,
           mode,
           isFenced ? '1' : '0',
-          parts.length,
+          locks.length,
           held,
         ]),
       },
     )) as [string, ...(string | number)[][]];
+    const serverUs = Number(now);
     return replies.map((reply) => {
-      const [outcome, taken, place, remainingMs, ...tokens] = reply.map(Number) as [
+      const [code, taken, place, remainingMs, ...tokens] = reply.map(Number) as [
         number,
         number,
         number,
         number,
+        ...number[],
       ];
-      return {
-        sentAt,
-        serverUs: Number(now),
-        outcome: OUTCOMES[outcome]!,
-        taken,
-        place,
-        remainingMs,
-        tokens,
-      };
+      return { sentAt, serverUs, outcome: OUTCOMES[code]!, taken, place, remainingMs, tokens };
     });
   }
 }
 
-/** The locks of one multi-lock, in their order. */
+/** The locks of one MultiLock, in their order. */
 export class MultiGate {
-  readonly parts: readonly Part[];
-  readonly #grouping: Grouping;
+  readonly locks: readonly NamedLock[];
+  readonly #groups: SlotGroups;
   readonly #takes: Takes;
 
-  constructor(redis: RedisClient, parts: readonly Part[]) {
-    this.parts = parts;
-    this.#grouping = Grouping.of(redis);
+  constructor(redis: RedisClient, locks: readonly NamedLock[]) {
+    this.locks = locks;
+    this.#groups = SlotGroups.of(redis);
     this.#takes = Takes.of(redis);
   }
 
-  /** The parts from `start` on that can be taken by one call. */
-  groupAt(start: number): readonly Part[] {
-    const { parts } = this;
-    const group = this.#grouping.groupOf(parts[start]!);
+  /** The locks from `start` on that one call can take. */
+  groupAt(start: number): readonly NamedLock[] {
+    const groupOf = ({ keys }: NamedLock): number => this.#groups.groupOf(keys.slot);
+    const group = groupOf(this.locks[start]!);
     let end = start + 1;
-    while (end < parts.length && this.#grouping.groupOf(parts[end]!) === group) end += 1;
-    return parts.slice(start, end);
+    while (end < this.locks.length && groupOf(this.locks[end]!) === group) end += 1;
+    return this.locks.slice(start, end);
   }
 
-  /** Takes the parts of a group. Resolves to undefined when the group is too large for this server: ask for it again. */
+  /** Takes the locks of a group. Resolves to undefined if the group is too large for this server: get its group anew. */
   async take(request: TakeRequest): Promise<TakeReply | undefined> {
-    const { parts } = request;
     try {
-      return await this.#takes.submit(this.#grouping.groupOf(parts[0]!), request);
+      return await this.#takes.submit(this.#groups.groupOf(request.locks[0]!.keys.slot), request);
     } catch (error) {
-      // Nothing was done yet. A group of one slot may have travelled with others that were not of it.
-      if (this.#grouping.learn(error)) return undefined;
+      // The server did nothing. The call may also have failed because of other requests in it.
+      if (this.#groups.learn(error)) return undefined;
       throw error;
     }
   }
 
-  /** Hands on, in reverse order, the first `count` parts, or leaves their queues. Resolves to whether all were held. */
-  async release(holder: PartsHolder, isFair: boolean, count = this.parts.length): Promise<boolean> {
+  /** Releases the first `count` locks in reverse order, or leaves their queues. Resolves to whether all were held. */
+  async release(holder: MultiHolder, isFair: boolean, count = this.locks.length): Promise<boolean> {
     const { member, tokens } = holder;
     const releases: Promise<boolean>[] = [];
     for (let index = count - 1; index >= 0; index -= 1) {
       const fencingToken = tokens?.[index] ?? 0;
-      releases.push(this.parts[index]!.gate.release({ member, fencingToken }, isFair));
+      releases.push(this.locks[index]!.gate.release({ member, fencingToken }, isFair));
     }
     return (await Promise.all(releases)).every(Boolean);
   }
 
-  /** Lengthens the leases of the first `count` parts. It is held if all of them are. */
-  async renew(holder: PartsHolder, leaseMs: number, count = this.parts.length): Promise<RenewReply> {
+  /** Extends the leases of the first `count` locks. */
+  async renew(holder: MultiHolder, leaseMs: number, count = this.locks.length): Promise<RenewReply> {
     const { member, tokens } = holder;
-    const renewals = this.parts.slice(0, count).map((part, index) => {
-      return part.gate.renew({ member, fencingToken: tokens?.[index] ?? 0 }, leaseMs);
+    const renewals = this.locks.slice(0, count).map(({ gate }, index) => {
+      return gate.renew({ member, fencingToken: tokens?.[index] ?? 0 }, leaseMs);
     });
     const replies = await Promise.all(renewals);
     return {

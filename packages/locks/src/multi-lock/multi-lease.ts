@@ -1,63 +1,66 @@
-import { Lease } from '../lease.js';
-import type { MultiGrant, MultiTerms } from './multi-turn.js';
+import type { Holder } from '../acquire/gate.js';
+import { Lease } from '../lease/lease.js';
+import type { MultiHolder } from './multi-gate.js';
+import type { MultiLockGrant, MultiLockTerms } from './multi-lock-request.js';
 
-/** Several locks that are held together, as one lease: it is over when the lease of any of them is. */
+/** Several locks that are held together, as one lease. It ends when the lease of any of them ends. */
 export class MultiLease implements AsyncDisposable {
   /**
-   * The fencing token of each name, greater than every token that this lock ever gave before. Let the resource that a
-   * name protects refuse smaller ones. 0 without fencing.
+   * The fencing token of each name. It is greater than every earlier token of this lock. Let the resource that the name
+   * protects refuse smaller ones. 0 without fencing.
    */
   readonly fencingTokens: ReadonlyMap<string, number>;
-  /** The id of this lease, which `inspect` shows as the holder of each lock. */
+  /** The id of this lease. `inspect` shows it as the holder of each lock. */
   readonly holder: string;
   readonly #lease: Lease;
 
   /** @internal Made by MultiLock. */
-  constructor({ gate, ...terms }: MultiTerms, { tokens, ...grant }: MultiGrant) {
-    const known = gate.parts.map(({ name }, index) => [name, terms.isFenced ? tokens[index]! : 0] as const);
+  constructor({ gate, ...terms }: MultiLockTerms, { tokens, ...grant }: MultiLockGrant) {
+    const known = gate.locks.map(({ name }, index) => [name, terms.isFenced ? tokens[index]! : 0] as const);
     this.fencingTokens = new Map(known);
     this.holder = grant.member;
-    // A lease that is over in its holder's eyes has no token: then none of its locks may come back in Redis.
-    const parts = {
-      release: ({ member, fencingToken }: { member: string; fencingToken: number }, isFair: boolean) =>
-        gate.release({ member, tokens: fencingToken > 0 ? tokens : undefined }, isFair),
-      renew: ({ member, fencingToken }: { member: string; fencingToken: number }, leaseMs: number) =>
-        gate.renew({ member, tokens: fencingToken > 0 ? tokens : undefined }, leaseMs),
+    // A lease that has ended on this side has no token: then Redis must restore none of its locks.
+    const holderOf = ({ member, fencingToken }: Holder): MultiHolder => ({
+      member,
+      tokens: fencingToken > 0 ? tokens : undefined,
+    });
+    const all = {
+      release: (holder: Holder, isFair: boolean) => gate.release(holderOf(holder), isFair),
+      renew: (holder: Holder, leaseMs: number) => gate.renew(holderOf(holder), leaseMs),
     };
-    this.#lease = new Lease({ ...terms, gate: parts }, grant);
+    this.#lease = new Lease({ ...terms, gate: all }, grant);
   }
 
-  /** Whether all locks are held for certain, by a look at the clock: right even after the event loop was blocked. */
+  /** Whether all locks are held for certain, by a comparison of clocks: right even after the event loop was blocked. */
   get isValid(): boolean {
     return this.#lease.isValid;
   }
 
-  /** When the first of the leases ends unless it is renewed: an instant on the clock of `performance.now()`. */
+  /** When the first lease ends unless it is renewed: an instant on the clock of `performance.now()`. */
   get expiresAt(): number {
     return this.#lease.expiresAt;
   }
 
   /**
-   * Aborted when any of the locks is lost without having been released, by a timer of this process, whether the server
-   * can be reached or not. The reason is a LeaseLostError. The others stay held until `release` or the end of their
-   * leases.
+   * Aborted when one of the locks is lost before its release. A timer of this process does it, whether the server can be
+   * reached or not. The reason is a LeaseLostError. The other locks stay held until `release` or the end of their leases.
    */
   get signal(): AbortSignal {
     return this.#lease.signal;
   }
 
   /**
-   * Lengthens all leases to `leaseMs` from now. Throws LeaseLostError when one of them is over; errors of ioredis
-   * pass through, and the lease then lasts until `expiresAt`. One command; on Cluster one for each slot.
+   * Extends all leases to `leaseMs` from now. Throws LeaseLostError when one of them has ended. Errors of ioredis pass
+   * through, and the lease then lasts until `expiresAt`. One command; on Cluster one for each slot.
    */
   renew(): Promise<void> {
     return this.#lease.renew();
   }
 
   /**
-   * Gives each lock to its first waiter, or frees it, the last one first. Resolves to whether all were held: those
-   * that were not do not change. Idempotent. One command; on Cluster one for each slot, all at once. Safe to repeat after
-   * an error of ioredis, when `false` may also mean that the first call had been carried out.
+   * Releases all locks, the last one first: each is granted to its first waiter, or becomes free. Resolves to whether all
+   * were held; a lock that was not held does not change. Idempotent. One command; on Cluster one for each slot, all at
+   * once. Safe to repeat after an error of ioredis: then `false` may also mean that the first call was carried out.
    */
   release(): Promise<boolean> {
     return this.#lease.release();

@@ -1,8 +1,8 @@
 #!lua
--- Takes the locks of each request, in their order, as far as they are free and nobody queues for them. At the first that
--- is not, a request that waits keeps those before it and joins the queue; one that does not wait takes nothing at all.
--- What the member has already is lengthened, so the same request goes on when its lock was granted, and may be repeated.
--- Fair requests leave a free lock to those who queue already: then remainingMs is -2, and the caller has to re-check.
+-- Takes the locks of each request, in their order, up to the first lock that is held or has waiters. There, a request that
+-- waits keeps the locks before it and joins the queue; a request that does not wait takes nothing. Leases that the member
+-- holds are extended, so the request may be repeated, and goes on after a grant. A fair request leaves a free lock to the
+-- waiters in its queue: then the remaining lease is -2, and the caller has to re-check.
 -- O(locks · log waiters).
 --
 -- KEYS
@@ -10,17 +10,17 @@
 --                7 days; ZSET waiter -> its place, 60 s from the last arrival or re-check
 -- ARGV
 --   requests...  six for each: member, leaseMs (ms), mode, isFenced ('1' or '0'), how many locks, how many of the first
---                ones it has. Fair modes are 'wait' and 'try'; 'barge' and 'grab' do the same past those who queue
+--                locks it holds. Fair modes are 'wait' and 'try'; 'barge' and 'grab' do the same past the queue
 -- RETURNS
---   now (µs), then for each request: outcome, taken, place, remaining lease (ms, -2 if free), fencing tokens of all
---   that it has now (0 if they are not fenced). Outcomes:
---     1    it has all locks
---     2    it has so many of the first, and waits for the next; the place is max(now, last place + 1)
---     0    refused, by the lock after so many of the first
---     3    refused: it has lost a lock that it should have, the one after so many of the first
+--   now (µs), then for each request: outcome, taken, place, remaining lease (ms, -2 if free), the fencing tokens of all
+--   locks that it holds now (0 without fencing). `taken` counts the first locks. Outcomes:
+--     1    it holds all locks
+--     2    it holds the taken locks, and waits for the next; the place is max(now, last place + 1)
+--     0    refused, because of the lock after the taken ones
+--     3    refused: it has lost a lock that it should hold, the one after the taken ones
 local QUEUE_MS = '60000'
 
--- include mutex.mint.part.lua
+-- include mutex.next-fencing-token.part.lua
 
 local function join(queue, member)
   local lastPlace = redis.call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')[2] or '0'
@@ -37,13 +37,13 @@ for i = 1, #ARGV, 6 do
   local member, leaseMs, mode, isFenced = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3] == '1'
   local last, held = first + 3 * ARGV[i + 4] - 3, tonumber(ARGV[i + 5])
   local isFair, isPatient = mode == 'wait' or mode == 'try', mode == 'wait' or mode == 'barge'
-  -- One command tells that all are free, which is the case to be quick in.
-  local signs = {}
+  -- One command for the usual case, in which all are free.
+  local leasesAndQueues = {}
   for n = first, last, 3 do
-    signs[#signs + 1] = KEYS[n]
-    signs[#signs + 1] = KEYS[n + 2]
+    leasesAndQueues[#leasesAndQueues + 1] = KEYS[n]
+    leasesAndQueues[#leasesAndQueues + 1] = KEYS[n + 2]
   end
-  local isAllFree = held == 0 and redis.call('EXISTS', unpack(signs)) == 0
+  local isAllFree = held == 0 and redis.call('EXISTS', unpack(leasesAndQueues)) == 0
   local isOwn = {}
   local blocked = last + 3
   if not isAllFree then
@@ -72,7 +72,7 @@ for i = 1, #ARGV, 6 do
       end
       local value = 0
       if isFenced then
-        value = isOwn[n] and redis.call('GET', KEYS[n + 1]) or mint(KEYS[n + 1])
+        value = isOwn[n] and redis.call('GET', KEYS[n + 1]) or nextFencingToken(KEYS[n + 1])
       end
       reply[#reply + 1] = value
     end

@@ -1,92 +1,58 @@
-/** What the mutexes of one client send. Calls of the same tick travel in one script call, on Cluster one for each slot. */
 import type { RedisClient } from '@mortise/redis';
-import { Coalescer, WaiterHub } from '@mortise/redis';
-import type { MutexKeys } from '../keys.js';
-import { mutexAcquire, mutexInspect, mutexRecheck, mutexRelease, mutexRenew } from '../scripts.gen.js';
+import { WaiterHub } from '@mortise/redis';
 import type {
   AcquireReply,
   AcquireRequest,
   Gate,
   Holder,
+  QueueEntry,
   RecheckReply,
+  ReleaseRequest,
   RenewReply,
-  Waiting,
-} from '../waiting/gate.js';
-import { MAX_BATCH } from '../waiting/gate.js';
-import { Grouping } from '../waiting/grouping.js';
-import { perClient } from '../waiting/per-client.js';
+  RenewRequest,
+} from '../acquire/gate.js';
+import type { For, Locked, LockScripts } from '../acquire/script-batches.js';
+import { ScriptBatches } from '../acquire/script-batches.js';
+import type { MutexKeys } from '../keys.js';
+import { perClient } from '../per-client.js';
+import { mutexAcquire, mutexInspect, mutexRecheck, mutexRelease, mutexRenew } from '../scripts.gen.js';
 
 export interface InspectReply {
   readonly holder: string | null;
   readonly fencingToken: number;
   readonly remainingMs: number;
   readonly queueLength: number;
-  /** Of the member asked for, from 0; null if it does not wait. */
+  /** The rank of the given waiter, from 0; null if it does not wait. */
   readonly rank: number | null;
 }
 
-interface Keyed {
+interface KeyedLock extends Locked {
   readonly keys: MutexKeys;
-  readonly slot: number;
 }
-type Acquisition = AcquireRequest & Keyed;
-type Leaving = Holder & Keyed & { readonly isFair: boolean };
-type Lengthening = Holder & Keyed & { readonly leaseMs: number };
 
-/** Whoever holds the lock, where a member is asked for. No member has this form. */
+/** Releases whoever holds the lock. No member has this form. */
 export const ANY_HOLDER = '*';
 
 const OUTCOMES = ['refused', 'held', 'queued'] as const;
 const MODES = { wait: 'w', try: 't', barge: 'b', grab: 'g' } as const;
 
-/** The open batches of one client. */
-class Batches {
-  static readonly of = perClient((client) => new Batches(client));
-  readonly publish: string;
-  readonly #redis: RedisClient;
-  readonly #grouping: Grouping;
-  readonly #acquisitions = new Coalescer<number, Acquisition, AcquireReply>(
-    (_, requests) => this.#grouping.send(requests, lockOf, (group) => this.#sendAcquisitions(group)),
-    { maxBatch: MAX_BATCH },
-  );
-  readonly #leavings = new Coalescer<number, Leaving, boolean>(
-    (_, requests) => this.#grouping.send(requests, lockOf, (group) => this.#sendLeavings(group)),
-    { maxBatch: MAX_BATCH },
-  );
-  readonly #lengthenings = new Coalescer<number, Lengthening, RenewReply>(
-    (_, requests) => this.#grouping.send(requests, lockOf, (group) => this.#sendLengthenings(group)),
-    { maxBatch: MAX_BATCH },
-  );
+class MutexScripts implements LockScripts<KeyedLock> {
+  constructor(
+    readonly redis: RedisClient,
+    readonly publish: string,
+  ) {}
 
-  private constructor(redis: RedisClient) {
-    this.#redis = redis;
-    this.#grouping = Grouping.of(redis);
-    this.publish = WaiterHub.of(redis).publishCommand;
-  }
-
-  acquire(request: Acquisition): Promise<AcquireReply> {
-    return this.#acquisitions.submit(this.#grouping.groupOf(request), request);
-  }
-
-  release(request: Leaving): Promise<boolean> {
-    return this.#leavings.submit(this.#grouping.groupOf(request), request);
-  }
-
-  renew(request: Lengthening): Promise<RenewReply> {
-    return this.#lengthenings.submit(this.#grouping.groupOf(request), request);
-  }
-
-  async #sendAcquisitions(requests: readonly Acquisition[]): Promise<AcquireReply[]> {
+  readonly acquire = async (requests: readonly For<KeyedLock, AcquireRequest>[]): Promise<AcquireReply[]> => {
     const locks = new Map<string, { readonly keys: MutexKeys; readonly indexes: number[] }>();
-    for (const [index, { keys }] of requests.entries()) {
-      const lock = locks.get(keys.lease);
-      if (lock) lock.indexes.push(index);
-      else locks.set(keys.lease, { keys, indexes: [index] });
+    for (const [index, { lock }] of requests.entries()) {
+      const known = locks.get(lock.id);
+      if (known) known.indexes.push(index);
+      else locks.set(lock.id, { keys: lock.keys, indexes: [index] });
     }
     const all = [...locks.values()];
     const sentAt = performance.now();
     const reply = (await mutexAcquire.run(
-      this.#redis,
+      this.redis,
       { locks: all.flatMap(({ keys }) => keysOf(keys)) },
       {
         requests: all.flatMap(({ indexes }) => [
@@ -110,37 +76,40 @@ class Batches {
       at += 3;
     }
     return replies;
-  }
+  };
 
-  async #sendLeavings(requests: readonly Leaving[]): Promise<(boolean | Error)[]> {
+  readonly release = async (
+    requests: readonly For<KeyedLock, ReleaseRequest>[],
+  ): Promise<(boolean | Error)[]> => {
     const reply = (await mutexRelease.run(
-      this.#redis,
-      { locks: requests.flatMap(({ keys }) => keysOf(keys)) },
+      this.redis,
+      { locks: requests.flatMap(({ lock }) => keysOf(lock.keys)) },
       {
         publish: this.publish,
-        leavers: requests.flatMap(({ member, isFair, fencingToken }) => [
+        releases: requests.flatMap(({ member, isFair, fencingToken }) => [
           member,
           isFair ? fencingToken : `-${fencingToken}`,
         ]),
       },
     )) as number | (number | Error)[];
     return [reply].flat().map((held) => (held instanceof Error ? held : held === 1));
-  }
+  };
 
-  async #sendLengthenings(requests: readonly Lengthening[]): Promise<RenewReply[]> {
+  readonly renew = async (requests: readonly For<KeyedLock, RenewRequest>[]): Promise<RenewReply[]> => {
     const sentAt = performance.now();
     const reply = (await mutexRenew.run(
-      this.#redis,
-      { leases: requests.flatMap(({ keys }) => [keys.lease, keys.token]) },
-      { terms: requests.flatMap(({ member, leaseMs, fencingToken }) => [member, leaseMs, fencingToken]) },
+      this.redis,
+      { leases: requests.flatMap(({ lock: { keys } }) => [keys.lease, keys.token]) },
+      { renewals: requests.flatMap(({ member, leaseMs, fencingToken }) => [member, leaseMs, fencingToken]) },
     )) as number[];
     return reply.map((held) => ({ isHeld: held === 1, sentAt }));
-  }
+  };
 }
 
-function lockOf({ keys }: Keyed): string {
-  return keys.lease;
-}
+const batchesOf = perClient((redis) => {
+  const scripts = new MutexScripts(redis, WaiterHub.of(redis).publishCommand);
+  return new ScriptBatches(redis, scripts, { acquire: 'slot', release: 'slot', renew: 'slot' });
+});
 
 function keysOf({ lease, token, queue }: MutexKeys): string[] {
   return [lease, token, queue];
@@ -151,33 +120,33 @@ export class MutexGate implements Gate {
   readonly id: string;
   readonly channels: string;
   readonly #redis: RedisClient;
-  readonly #lock: Keyed;
-  readonly #batches: Batches;
+  readonly #lock: KeyedLock;
+  readonly #batches: ScriptBatches<KeyedLock>;
 
   constructor(redis: RedisClient, keys: MutexKeys) {
     this.id = keys.lease;
     this.channels = keys.channels;
     this.#redis = redis;
-    this.#lock = { keys, slot: keys.slot };
-    this.#batches = Batches.of(redis);
+    this.#lock = { id: keys.lease, slot: keys.slot, keys };
+    this.#batches = batchesOf(redis);
   }
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
-    return this.#batches.acquire({ ...this.#lock, ...request });
+    return this.#batches.acquire({ ...request, lock: this.#lock });
   }
 
   release(holder: Holder, isFair: boolean): Promise<boolean> {
-    return this.#batches.release({ ...this.#lock, ...holder, isFair });
+    return this.#batches.release({ ...holder, isFair, lock: this.#lock });
   }
 
   renew(holder: Holder, leaseMs: number): Promise<RenewReply> {
-    return this.#batches.renew({ ...this.#lock, ...holder, leaseMs });
+    return this.#batches.renew({ ...holder, leaseMs, lock: this.#lock });
   }
 
-  async recheck(waiters: readonly Waiting[], quarantineMs: number): Promise<RecheckReply> {
+  async recheck(waiters: readonly QueueEntry[], quarantineMs: number): Promise<RecheckReply> {
     const sentAt = performance.now();
     const reply = await mutexRecheck.run(this.#redis, this.#lock.keys, {
-      publish: this.#batches.publish,
+      publish: WaiterHub.of(this.#redis).publishCommand,
       quarantineMs,
       waiters: waiters.flatMap(({ place, member }) => [place, member]),
     });
@@ -192,7 +161,7 @@ export class MutexGate implements Gate {
     await this.#redis.call('zrem', [this.#lock.keys.queue, ...members]);
   }
 
-  /** @param waiter A member whose rank is wanted. */
+  /** @param waiter The member to rank. */
   async inspect(waiter = ''): Promise<InspectReply> {
     const reply = await mutexInspect.run(this.#redis, this.#lock.keys, { waiter });
     const [holder, fencingToken, remainingMs, queueLength, rank] = reply as [

@@ -1,7 +1,7 @@
 #!lua
--- Gives each free lock to the first request that may have it; the others join the queue in their order, or are
--- refused. A fair request leaves a free lock to those who queue already: then remainingMs is -2, and the caller
--- has to re-check. Repeating a request is safe: the holder gets a token again, a waiter keeps its place.
+-- Grants each free lock to the first request that may have it. The other requests join the queue in their order, or are
+-- refused. A fair request leaves a free lock to the waiters in its queue: then the remaining lease is -2, and the caller
+-- has to re-check. Repeating a request is safe: the holder gets a new token, a waiter keeps its place.
 -- O(requests · log waiters).
 --
 -- KEYS
@@ -9,17 +9,17 @@
 --                ZSET waiter -> its place, 60 s from the last arrival or re-check
 -- ARGV
 --   requests...  for each lock: how many requests, then three for each of them: member, leaseMs (ms), mode. Fair modes
---                are 'W' (waits) and 'T' (tries); 'B' and 'G' do the same past those who queue. In small letters:
+--                are 'W' (wait) and 'T' (try); 'B' (barge) and 'G' (grab) do the same past the queue. Lower case:
 --                without a fencing token
 -- RETURNS
 --   now (µs; 0 if no request needed it), then three for each request:
---     1, fencing token, 0            it holds the lock; the token is 0 if none was wanted
+--     1, fencing token, 0            it holds the lock; the token is 0 if the request wants none
 --     2, place, remaining lease      it waits; the place is max(now, last place + 1)
 --     0, 0, remaining lease          refused; ms, -2 if the lock is free
 --   or, when the only request holds the lock, nothing but the fencing token
 local QUEUE_MS = '60000'
 
--- include mutex.mint.part.lua
+-- include mutex.next-fencing-token.part.lua
 
 local replies
 local size, at = 1, 1
@@ -36,10 +36,10 @@ for n = 1, #KEYS, 3 do
     local outcome, value, remaining = 0, 0, 0
     if isTaken or redis.call('GET', lease) == member then
       outcome, ttl = 1, nil
-      if mode == 'W' or mode == 'T' or mode == 'B' or mode == 'G' then value = mint(token) end
+      if mode == 'W' or mode == 'T' or mode == 'B' or mode == 'G' then value = nextFencingToken(token) end
       if not isTaken then redis.call('PEXPIRE', lease, ARGV[i + 1], 'GT') end
       if isQueued then redis.call('ZREM', queue, member) end
-      -- The usual case. Redis spends more on a table than on two commands.
+      -- The usual case. A table costs Redis more than two commands.
       if #ARGV == 4 then return value end
     else
       if mode == 'W' or mode == 'B' or mode == 'w' or mode == 'b' then

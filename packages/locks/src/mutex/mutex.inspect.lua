@@ -6,7 +6,7 @@
 --   token        STRING last fencing token
 --   queue        ZSET waiter -> its place
 -- ARGV
---   waiter       whose rank is wanted; may be empty
+--   waiter       the member to rank; may be empty
 -- RETURNS
 --   the holder or nil, the last fencing token or 0, remaining lease (ms, -2 if the lock is free), waiters,
 --   the waiter's rank from 0 or nil

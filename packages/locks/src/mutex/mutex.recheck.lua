@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Repairs what a lost message, a lost queue or a dead holder left behind: waiters that are missing from the queue get
--- their old places back, a waiter that was granted the lock and doesn't know it has its claim lengthened and is told,
--- and a lock without a holder goes to the first waiter. When all keys of the lock were lost, its holder may still rely on
--- it: then it is kept for that one until it renews or releases, or until its lease must be over.
+-- Repairs a lost message, a lost queue, or a lock whose holder died: missing waiters get their old places back; a waiter
+-- that holds the lock without knowing it is notified, and gets a new time to confirm; a lock without a holder is granted
+-- to the first waiter. When all keys of the lock were lost, its holder may still rely on it: then the lock stays reserved
+-- until that holder renews or releases, or until its lease must have ended.
 -- Repeating a call is safe. O((waiters + dead) · log queue).
 --
 -- KEYS
@@ -11,7 +11,7 @@
 --   queue        ZSET waiter -> its place; 60 s from the last arrival or re-check
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   quarantineMs  how long a lost holder may still be there (ms; 0 if nobody can tell that one was lost)
+--   quarantineMs  how long a lost holder may still rely on the lock (ms; 0: nobody can tell that one was lost)
 --   waiters...   two for each: place, member
 -- RETURNS
 --   now (µs), remaining lease (ms, -2 if the lock is free), how many waiters were missing,
@@ -20,11 +20,11 @@ local lease, token, queue = KEYS[1], KEYS[2], KEYS[3]
 local publish, quarantineMs = ARGV[1], ARGV[2]
 local QUEUE_MS = '60000'
 
--- include mutex.mint.part.lua
+-- include mutex.next-fencing-token.part.lua
 
--- include waiting.is-heard.part.lua
+-- include acquire.is-listening.part.lua
 
--- include mutex.hand-on.part.lua
+-- include mutex.grant-next.part.lua
 
 local holder = redis.call('GET', lease)
 local missing, granted, grantedToken = 0, 0, 0
@@ -33,18 +33,18 @@ for i = 3, #ARGV, 2 do
   if member == holder then
     granted = (i - 1) / 2
     redis.call('PEXPIRE', lease, string.match(member, '%d+$'), 'GT')
-    grantedToken = redis.call('GET', token) or mint(token)
+    grantedToken = redis.call('GET', token) or nextFencingToken(token)
   else
     missing = missing + redis.call('ZADD', queue, 'NX', place, member)
   end
 end
 if #ARGV > 2 then redis.call('PEXPIRE', queue, QUEUE_MS) end
 if not holder then
-  -- Whoever was granted the lock with a token left that token behind, unless all keys were lost.
+  -- A grant with a token leaves the token behind, unless all keys were lost.
   if missing > 0 and quarantineMs ~= '0' and redis.call('EXISTS', token) == 0 then
     redis.call('SET', lease, 'lost', 'PX', quarantineMs)
   elseif redis.call('EXISTS', queue) == 1 then
-    handOn(lease, token, queue, true)
+    grantNext(lease, token, queue, true)
   end
 end
 return {clockText(), redis.call('PTTL', lease), missing, granted, grantedToken}

@@ -1,36 +1,36 @@
 #!lua flags=allow-oom
--- Takes out those who leave: a waiter leaves the queue, the holder hands the lock on. A holder that is fair makes the
--- first waiter the holder, here and now: the message is the grant. One that is not frees the lock and only wakes the
--- first waiter, so that whoever comes first takes it. When the lock's keys were lost, whoever says so is the holder.
--- Repeating a call is safe. O((leavers + dead) · log waiters).
+-- Releases locks, and removes waiters from queues. A fair release makes the first waiter the holder: its message is the
+-- grant. Another one frees the lock and only wakes the first waiter: the first request takes the lock. When all keys of the
+-- lock were lost, a member with a plausible token counts as the holder.
+-- Repeating a call is safe. O((releases + dead) · log waiters).
 --
 -- KEYS
---   locks...     three for each leaver: STRING holder, or 'lost', until the lease ends; STRING last fencing token, 7 days;
+--   locks...     three for each release: STRING holder, or 'lost', until the lease ends; STRING last fencing token, 7 days;
 --                ZSET waiter -> its place, 60 s from the last arrival or re-check
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   leavers...   two for each: member ('*': whoever holds the lock); its fencing token (0: none), with a '-' before it
---                if the leaver is not fair
+--   releases...  two for each: member ('*': whoever holds the lock); its fencing token (0: none), after a '-' if the
+--                release is not fair
 -- RETURNS
---   for each leaver: 1 if it held the lock, else 0, or an error of its own; of a single one that held it, not in a list
+--   for each release: 1 if the member held the lock, else 0, or an error of its own; for a single holder 1, not in a list
 local publish = ARGV[1]
-local replies, left
+local replies, waited
 for i = 1, #KEYS / 3 do
   local lease, token, queue = KEYS[3 * i - 2], KEYS[3 * i - 1], KEYS[3 * i]
   local member, how = ARGV[2 * i], ARGV[2 * i + 1]
   local isHolder, waiters, reply = false, nil, 0
-  if not (left and left[lease]) then
+  if not (waited and waited[lease]) then
     local holder = redis.pcall('GET', lease)
     waiters = redis.pcall('ZCARD', queue)
     isHolder = holder == member or (holder and member == '*')
     if type(holder) == 'table' or type(waiters) == 'table' then
-      -- Somebody else has put something of another type there: the other leavers must not hear of it.
+      -- Somebody else wrote a value of another type: only this release must fail.
       isHolder, reply = false, type(holder) == 'table' and holder or waiters
     elseif not isHolder and (not holder or holder == 'lost') and how ~= '0' and how ~= '-0' then
--- include waiting.is-plausible.part.lua
+-- include acquire.is-plausible.part.lua
       local fencingToken = string.gsub(how, '^-', '')
       isHolder = redis.call('EXISTS', token) == 0 and isPlausible(fencingToken)
-      -- What is granted from here on has a greater token.
+      -- All later tokens are greater.
       if isHolder then redis.call('SET', token, fencingToken, 'PX', '604800000') end
     end
   end
@@ -38,35 +38,35 @@ for i = 1, #KEYS / 3 do
     if reply == 0 then redis.call('ZREM', queue, member) end
   elseif member ~= '*' and waiters == 0 then
     redis.call('DEL', lease)
-    -- The usual case. Redis spends as much on a table as on a command.
+    -- The usual case. A table costs Redis as much as a command.
     if #KEYS == 3 then return 1 end
     reply = 1
   else
-    left = left or {}
-    left[lease] = {token, queue, string.byte(how) ~= 45, member == '*', i}
+    waited = waited or {}
+    waited[lease] = {token, queue, string.byte(how) ~= 45, member == '*', i}
     reply = 1
   end
   replies = replies or {}
   replies[i] = reply
 end
 -- Most releases end here. The functions below would cost them a sixth more.
-if not left then return replies end
+if not waited then return replies end
 
--- include mutex.mint.part.lua
+-- include mutex.next-fencing-token.part.lua
 
--- include waiting.is-heard.part.lua
+-- include acquire.is-listening.part.lua
 
--- include mutex.hand-on.part.lua
+-- include mutex.grant-next.part.lua
 
-for lease, rest in pairs(left) do
+for lease, release in pairs(waited) do
   local isDone, problem = pcall(function()
-    local token, queue, isFair, isForced = rest[1], rest[2], rest[3], rest[4]
-    -- The holder believes that it has the lock, and gets it back where no token stands for those who came later.
-    if isForced and redis.call('EXISTS', token) == 0 then mint(token) end
-    handOn(lease, token, queue, isFair)
+    local token, queue, isFair, isForced = release[1], release[2], release[3], release[4]
+    -- Without a token of a later grant, the former holder would get the lock back.
+    if isForced and redis.call('EXISTS', token) == 0 then nextFencingToken(token) end
+    grantNext(lease, token, queue, isFair)
   end)
   if not isDone then
-    replies[rest[5]] = type(problem) == 'table' and problem or {err = problem}
+    replies[release[5]] = type(problem) == 'table' and problem or {err = problem}
   end
 end
 return replies

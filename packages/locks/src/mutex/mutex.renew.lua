@@ -1,17 +1,17 @@
 #!lua flags=allow-oom
--- Lengthens the leases of holders that still hold their locks; it never shortens one, so a repeated or overtaken call
--- does no harm. When all keys of a lock were lost (FLUSHALL, a failover), a holder with a token gets it back.
+-- Extends the leases of holders that still hold their locks. It never shortens a lease, so a repeated or overtaken call
+-- does no harm. When all keys of a lock were lost (FLUSHALL, a failover), a holder with a token gets its lock back.
 -- O(leases).
 --
 -- KEYS
 --   leases...    two for each lock: STRING holder or 'lost', until the lease ends; STRING last fencing token, 7 days
 -- ARGV
---   terms...     three for each lock: member, leaseMs (ms from now), its fencing token (0: none)
+--   renewals...  three for each lock: member, leaseMs (ms from now), its fencing token (0: none)
 -- RETURNS
 --   for each lock: 1 if the member holds it, else 0
 local TOKEN_MS = '604800000'
 
--- include waiting.is-plausible.part.lua
+-- include acquire.is-plausible.part.lua
 
 local replies = {}
 for i = 1, #KEYS / 2 do

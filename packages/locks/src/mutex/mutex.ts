@@ -1,7 +1,11 @@
 import type { RedisClient } from '@mortise/redis';
 import { requireClient, requireInteger, requireName } from '@mortise/redis';
+import { acquire, tryAcquire } from '../acquire/acquire.js';
+import { LockClient } from '../acquire/lock-client.js';
+import { SingleLockRequest } from '../acquire/single-lock-request.js';
 import { MutexKeys } from '../keys.js';
-import { Lease } from '../lease.js';
+import { Lease } from '../lease/lease.js';
+import { runUnder } from '../lease/using.js';
 import type { AcquireOptions, MutexOptions } from '../options.js';
 import {
   requireHolder,
@@ -12,22 +16,19 @@ import {
 } from '../options.js';
 import { Replicated } from '../replication/replicated.js';
 import { resolveReplicationOptions } from '../replication/replication-options.js';
-import { runUnder } from '../using.js';
-import { acquire, tryAcquire } from '../waiting/acquire.js';
-import { Contender } from '../waiting/contender.js';
 import { ANY_HOLDER, MutexGate } from './mutex-gate.js';
 
-/** What `inspect` sees. */
+/** The state of a lock, from `inspect`. */
 export interface MutexState {
   /** The `holder` of the lease that holds the lock, or null. */
   readonly holder: string | null;
-  /** The last fencing token that was given: the holder's, if there is one. Null if none is known. */
+  /** The last fencing token: the holder's, if there is a holder. Null if none is known. */
   readonly fencingToken: number | null;
-  /** What is left of the holder's lease, ms; 0 if nobody holds the lock. */
+  /** The rest of the holder's lease, ms; 0 if nobody holds the lock. */
   readonly remainingMs: number;
-  /** How many wait. */
+  /** How many waiters there are. */
   readonly queueLength: number;
-  /** Where the first of those that wait with this client stands in the queue, from 1. Null if none of them waits. */
+  /** The position in the queue, from 1, of the first waiter of this client. Null if none waits. */
   readonly position: number | null;
 }
 
@@ -39,15 +40,15 @@ interface Terms extends ResolvedMutexOptions {
 /**
  * An exclusive lock with a lease, a fencing token and, unless `fair` is false, one queue for all processes.
  *
- * Not reentrant: who holds it and acquires it again waits for itself. An object is cheap, has no connection of its
- * own and needs no closing; objects with the same name and prefix are the same lock. With `minReplicas`, all those of a client
+ * Not reentrant: a holder that acquires it again waits for itself. An object is cheap, has no connection of its own and
+ * needs no closing. Objects with the same name and prefix are the same lock. With `minReplicas`, the locks of a client
  * share one more connection (on Cluster, one for each master), which is closed after 30 s without use.
  */
 export class Mutex {
   readonly name: string;
-  readonly #contender: Contender;
+  readonly #client: LockClient;
   readonly #terms: Terms;
-  /** Undefined where grants wait for no replica. */
+  /** Undefined if grants wait for no replica. */
   readonly #replicated: Replicated | undefined;
 
   /** Throws TypeError or RangeError for a client, name or option that cannot be used. Sends nothing. */
@@ -55,49 +56,49 @@ export class Mutex {
     this.name = requireName('name', name);
     const resolved = resolveMutexOptions(options);
     const gate = new MutexGate(requireClient(redis), new MutexKeys(name, options.prefix));
-    this.#contender = Contender.of(redis);
+    this.#client = LockClient.of(redis);
     this.#terms = { name, gate, ...resolved };
     const replication = resolveReplicationOptions(options, resolved.leaseMs);
     if (replication.minReplicas > 0) {
-      this.#replicated = new Replicated(redis, this.#contender, { ...this.#terms, ...replication });
+      this.#replicated = new Replicated(redis, this.#client, { ...this.#terms, ...replication });
     }
   }
 
   /**
-   * Waits for its turn and resolves with the lock. Rejects with LockTimeoutError after `waitMs`, with the reason of
-   * `signal` when that is aborted, and with ERR_CLIENT_CLOSED when the client is closed meanwhile; it leaves the queue
-   * then. Errors of ioredis pass through, also that of a client which was closed before. A reply that comes after the
+   * Waits in the queue and resolves with the lock. Rejects with LockTimeoutError after `waitMs`, with the reason of
+   * `signal` when that is aborted, and with ERR_CLIENT_CLOSED when the client is closed meanwhile; then it leaves the
+   * queue. Errors of ioredis pass through, also that of a client which was closed before. A reply that arrives after the
    * end of its lease is not an acquired lock: it is given back, and the wait goes on. One round trip when the lock is
-   * free; while there is contention one command for each acquisition, besides one for each process and second.
-   * O(log waiters).
+   * free. Under contention one command for each acquisition, and one for each process and second. O(log waiters).
    *
-   * With `minReplicas`, a grant is confirmed by a write and acknowledged by so many replicas first, which takes two more
-   * round trips and theirs. Rejects with LockReplicationError when they don't follow in time; it is given back then.
+   * With `minReplicas`, a write confirms the grant and that many replicas acknowledge it first, which takes two more
+   * round trips and theirs. If they are too few or too late, the grant is given back and the call rejects with
+   * LockReplicationError.
    */
   async acquire(options: AcquireOptions = {}): Promise<Lease> {
     const resolved = resolveAcquireOptions(options);
     const grant = this.#replicated
       ? await this.#replicated.acquire(resolved)
-      : await acquire(this.#contender, this.#terms, resolved);
+      : await acquire(this.#client, (waits) => this.#request(waits), resolved);
     return new Lease(this.#terms, grant);
   }
 
   /**
    * Resolves with the lock if it is free and nobody waits for it, else with null. Errors of ioredis pass through. One
-   * round trip; three when a holder died and those who wait for it have not noticed yet. With `minReplicas` as `acquire`.
+   * round trip; three when a holder died and the waiters have not noticed it yet. With `minReplicas` as `acquire`.
    */
   async tryAcquire(): Promise<Lease | null> {
     const grant = this.#replicated
       ? await this.#replicated.tryAcquire()
-      : await tryAcquire(this.#contender, this.#terms);
+      : await tryAcquire(this.#request(false));
     return grant && new Lease(this.#terms, grant);
   }
 
   /**
-   * Acquires the lock, runs `section` with it and releases it. The signal that the section gets is aborted when the
-   * lease ends too early, and when `signal` is aborted. Rejects as `acquire` does, with what the section throws, and
-   * with LeaseLostError when the lease was over before the section was: then it may not have been alone. A release
-   * that fails does not hide the result: the lease ends by itself. Two commands.
+   * Acquires the lock, runs `section` and releases the lock. The signal of the section is aborted when the lease ends too
+   * early, and when `signal` is aborted. Rejects as `acquire` does, with the error of the section, and with LeaseLostError
+   * when the lease ended before the section: then another holder may have come. A release that fails does not hide the
+   * result: the lease ends by itself. Two commands.
    */
   async using<Result>(
     section: (signal: AbortSignal, lease: Lease) => Promise<Result> | Result,
@@ -106,12 +107,10 @@ export class Mutex {
     return runUnder(this, section, options);
   }
 
-  /** The state of the lock at one moment. It may have changed when it arrives. One round trip, O(log waiters). */
+  /** The state of the lock at one instant. It may have changed when it arrives. One round trip, O(log waiters). */
   async inspect(): Promise<MutexState> {
     const { gate } = this.#terms;
-    const { fencingToken, remainingMs, rank, ...rest } = await gate.inspect(
-      this.#contender.firstWaiting(gate),
-    );
+    const { fencingToken, remainingMs, rank, ...rest } = await gate.inspect(this.#client.firstWaiting(gate));
     return {
       ...rest,
       fencingToken: fencingToken > 0 ? fencingToken : null,
@@ -121,19 +120,19 @@ export class Mutex {
   }
 
   /**
-   * Takes the lock away from whoever holds it and gives it to the first waiter. Resolves to whether somebody held it.
-   * The former holder is not asked, and hears of it at its next renewal: only fencing tokens protect what it does
-   * until then. One round trip, O(log waiters). Repeating it takes the lock from whoever got it meanwhile.
+   * Takes the lock away from its holder and grants it to the first waiter. Resolves to whether there was a holder. The
+   * former holder learns it at its next renewal: until then, only fencing tokens protect the resource. One round trip,
+   * O(log waiters). A repeated call takes the lock from the next holder.
    */
   forceRelease(): Promise<boolean> {
     return this.#terms.gate.release({ member: ANY_HOLDER, fencingToken: 0 }, true);
   }
 
   /**
-   * Lengthens, to `leaseMs` from now, the lease of a holder that somebody else keeps, such as a client of a service that
-   * takes locks for others. With the `fencingToken` of the lease it comes back when the lock's keys were lost; give it only
-   * while the lease isn't over. Resolves to false when that holder does not have the lock (any more). Throws TypeError for
-   * what is no `holder` of a lease. Safe to repeat. One round trip.
+   * Extends the lease of a holder to `leaseMs` from now, for a service that takes locks for its clients. With the
+   * `fencingToken` of the lease, Redis restores the lease when the keys of the lock were lost; pass it only before the end of
+   * the lease. Resolves to false when that holder does not hold the lock. Throws TypeError for a value that is not the
+   * `holder` of a lease. Safe to repeat. One round trip.
    */
   async renewFor(
     holder: string,
@@ -147,12 +146,16 @@ export class Mutex {
   }
 
   /**
-   * Releases the lock for a holder that somebody else keeps. Resolves to false when that holder does not have the lock
-   * (any more): nothing changes then. Throws TypeError for what is no `holder` of a lease. Safe to repeat, when `false` may
-   * also mean that the first call had been carried out. One round trip.
+   * Releases the lock of a holder, for a service that takes locks for its clients. Resolves to false when that holder does
+   * not hold the lock: then nothing changes. Throws TypeError for a value that is not the `holder` of a lease. Safe to
+   * repeat: then `false` may also mean that the first call was carried out. One round trip.
    */
   async releaseFor(holder: string): Promise<boolean> {
     const { gate, isFair } = this.#terms;
     return gate.release({ member: requireHolder(holder), fencingToken: 0 }, isFair);
+  }
+
+  #request(waits: boolean): SingleLockRequest {
+    return new SingleLockRequest(this.#client, this.#terms, waits);
   }
 }

@@ -1,28 +1,28 @@
 #!lua
--- The generic cell rate algorithm. A limiter that gives `limit` permits in a period gives one in each interval of
--- period / limit. It keeps one instant, its debt's end: each permit moves that one interval on, and a take is refused
--- if it would move it beyond `burst` intervals from now. An instant that is over counts as now: permits that nobody
--- takes are not saved up beyond the burst. Takes are carried out in their order; a refused one changes nothing.
+-- The generic cell rate algorithm. A limiter of `limit` permits in a period gives one permit in each interval of
+-- period / limit. Its state is one instant, at which the whole burst is available again. Each permit moves the instant by
+-- one interval. A take that would move it beyond `burst` intervals from now is refused. A past instant counts as now:
+-- unused permits don't add up beyond the burst. Takes run in their order; a refused one changes nothing.
 --
--- No rounding: an instant is whole µs and a rest in parts of 1/limit µs, both far below 2^53.
+-- No rounding: an instant is whole µs and a remainder in parts of 1/limit µs, both far below 2^53.
 --
--- No take leaves an instant beyond `burst` intervals from now. Where one is found, the clock went back, or the burst
--- was larger. It is cut and kept: cut only in the reply, it would stay out of reach until the clock is where it was.
+-- No take moves the instant beyond `burst` intervals from now. If it lies there, the clock went back or the burst was
+-- larger: it is cut and stored. Cut only in the reply, it would stay out of reach until the clock is where it was.
 --
 -- O(limiters + takes).
 --
 -- KEYS
---   limiters...  STRING the instant: '<µs>', or '<µs>:<parts>' with a rest; until that instant. One key may stand twice
+--   limiters...  STRING the instant: '<µs>', or '<µs>:<parts>' with a remainder; until that instant. A key may occur twice
 -- ARGV
 --   operands...  three for each limiter: periodUs (µs), limit, burst; then two for each take: the number of its limiter
---                (from 1), cost (0 looks, -1 gives the whole burst back)
+--                (from 1), cost (0 takes nothing, -1 restores the whole burst)
 -- RETURNS
 --   four integers for each take: 1 if it is allowed, else 0; permits that remain; µs until it would be allowed; µs until
 --   the whole burst remains
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
--- The instant (us, parts) moved on by so many intervals.
+-- The instant (us, parts) moved by `permits` intervals.
 local function later(limiter, us, parts, permits)
   parts = parts + permits * limiter.parts
   local carry = math.floor(parts / limiter.limit)
@@ -44,7 +44,7 @@ for i = 1, #KEYS do
   local us = math.floor(periodUs / limit)
   local limiter = {state = state, limit = limit, us = us, parts = periodUs - us * limit}
   limiter.endUs, limiter.endParts = later(limiter, now, 0, burst)
-  -- A rest that another limit has left is less than 1 µs.
+  -- The remainder of another limit is less than 1 µs.
   if state.parts >= limit then state.us, state.parts = state.us + 1, 0 end
   limiters[i] = limiter
   operand = operand + 3
@@ -81,7 +81,7 @@ for i = operand, #ARGV, 2 do
     end
   end
   state.us, state.parts = us, parts
-  -- The quotient may be off by its last bits: rounded, it is the number looked for or that plus one.
+  -- The quotient may be wrong in its last bits: rounded, it is right or one too many.
   local leftUs = limiter.endUs - us + (limiter.endParts - parts) / limit
   local remaining = math.floor(leftUs / (limiter.us + limiter.parts / limit) + 0.5)
   if not isWithin(limiter, later(limiter, us, parts, remaining)) then remaining = remaining - 1 end
@@ -102,7 +102,7 @@ for i = 1, #KEYS do
     else
       local instant = string.format('%.0f', state.us)
       if state.parts > 0 then instant = instant .. string.format(':%.0f', state.parts) end
-      -- In the first ms that is all behind the instant.
+      -- The first whole ms after the instant.
       redis.call('SET', key, instant, 'PXAT', string.format('%.0f', math.floor(state.us / 1000) + 1))
     end
   end

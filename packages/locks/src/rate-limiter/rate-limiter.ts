@@ -1,9 +1,9 @@
 /**
- * How many calls, bytes or mails may pass in a time, counted for all processes together.
+ * A rate limit for calls, bytes or mails, counted for all processes together.
  *
- * GCRA, the "leaky bucket as a meter" of ATM networks (ITU-T I.371), keeps one number for each limiter, where a fixed
- * window lets twice the limit pass around its edge and a log of all takes needs memory for each of them. What happens
- * when the server's clock is set stands at the head of `rate-limiter.take.lua`.
+ * GCRA, the "leaky bucket as a meter" of ATM networks (ITU-T I.371), keeps one number for each limiter. Rejected: a fixed
+ * window, which lets twice the limit pass around its edge, and a log of all takes, which needs memory for each of them.
+ * `rate-limiter.take.lua` describes what happens when the server's clock is set.
  */
 import type { RedisClient } from '@mortise/redis';
 import { requireInteger, requireName } from '@mortise/redis';
@@ -13,23 +13,23 @@ import type { RateLimiterOptions } from '../options.js';
 import type { RateLimiterTerms } from './takes.js';
 import { Takes } from './takes.js';
 
-/** What became of a take. */
+/** The result of a take. */
 export interface TakeResult {
   /** Whether the permits were taken. If not, nothing was. */
   readonly isAllowed: boolean;
-  /** How many permits could be taken now. */
+  /** How many permits are available now. */
   readonly remaining: number;
-  /** When the same take would be allowed if nobody else took anything, in whole ms from now; 0 if it was allowed. */
+  /** In how many whole ms the same take would be allowed if nobody else took any permits; 0 if it was allowed. */
   readonly retryAfterMs: number;
-  /** When `remaining` would be `burst` again if nobody took anything, in whole ms from now. */
+  /** In how many whole ms `remaining` would be `burst` again if nobody took any permits. */
   readonly resetAfterMs: number;
 }
 
 /**
  * At most `limit` permits in each period, `burst` of them at once.
  *
- * An object is cheap, has no connection of its own and needs no closing; objects with the same name and prefix are the
- * same limiter. They should have the same options: a changed limit is in force from the next take on.
+ * An object is cheap, has no connection of its own and needs no closing. Objects with the same name and prefix are the
+ * same limiter. They should have the same options: a changed limit applies from the next take on.
  */
 export class RateLimiter {
   readonly name: string;
@@ -51,11 +51,11 @@ export class RateLimiter {
   }
 
   /**
-   * Takes `cost` permits at once, or none. Never waits. In any time t, at most `burst` + `limit` · t / `periodMs` permits
-   * are given; one that is due is never held back. Rejects with RangeError for a cost that is no whole number from 0
-   * to `burst`, as more can never be allowed; 0 only looks. One round trip, O(1); takes of one tick from limiters of one
-   * slot share it, in the order of the calls. Errors of ioredis pass through: the permits may have been taken then,
-   * and a repetition takes further ones, never too many.
+   * Takes `cost` permits at once, or none. Never waits. In any time t it gives at most `burst` + `limit` · t / `periodMs`
+   * permits, and never fewer than are due. A cost of 0 takes nothing and returns the state. Rejects with RangeError for a cost
+   * that is no whole number from 0 to `burst`. One round trip, O(1); takes of one tick from limiters of one slot share it,
+   * in the order of the calls. Errors of ioredis pass through: the permits may have been taken then, and a repetition takes
+   * further ones, never too many.
    */
   async take(cost = 1): Promise<TakeResult> {
     requireInteger('cost', cost, { min: 0, max: this.burst });
@@ -69,8 +69,7 @@ export class RateLimiter {
   }
 
   /**
-   * Gives the whole burst back, as if nothing had been taken. Travels with takes of the same tick, and in their order.
-   * Repeating it is safe.
+   * Restores the whole burst. Shares the call of takes of the same tick, in the order of the calls. Safe to repeat.
    */
   async reset(): Promise<void> {
     await this.#takes.submit(this.#terms, -1);

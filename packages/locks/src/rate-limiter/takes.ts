@@ -1,12 +1,12 @@
-/** What the rate limiters of one client send. Takes of the same tick from limiters of one slot travel together. */
+/** The script calls of the rate limiters of one client. Takes of one tick from limiters of one slot share a call. */
 import type { RedisClient } from '@mortise/redis';
 import { Coalescer } from '@mortise/redis';
+import { MAX_BATCH } from '../acquire/gate.js';
 import type { RateLimiterKeys } from '../keys.js';
+import { perClient } from '../per-client.js';
 import { rateLimiterTake } from '../scripts.gen.js';
-import { MAX_BATCH } from '../waiting/gate.js';
-import { perClient } from '../waiting/per-client.js';
 
-/** One limiter, as the script wants it. */
+/** One limiter, as the script needs it. */
 export interface RateLimiterTerms {
   readonly keys: RateLimiterKeys;
   readonly periodMs: number;
@@ -25,13 +25,13 @@ export interface TakeReply {
 
 interface TakeRequest {
   readonly terms: RateLimiterTerms;
-  /** As the script takes it: 0 looks, -1 gives everything back. */
+  /** The script's operand: 0 takes nothing, -1 restores the whole burst. */
   readonly cost: number;
 }
 
 /** All takes on one client. */
 export class Takes {
-  /** Those of a client. The same client always gives the same ones. */
+  /** The same client always gives the same object. */
   static readonly of = perClient((client) => new Takes(client));
   readonly #redis: RedisClient;
   readonly #takes = new Coalescer<number, TakeRequest, TakeReply>((_, requests) => this.#send(requests), {

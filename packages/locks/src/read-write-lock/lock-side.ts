@@ -1,28 +1,29 @@
 import { requireInteger } from '@mortise/redis';
-import type { Lease, LeaseTerms } from '../lease.js';
+import { acquire, tryAcquire } from '../acquire/acquire.js';
+import type { Grant } from '../acquire/acquisition.js';
+import type { LockClient } from '../acquire/lock-client.js';
+import { SingleLockRequest } from '../acquire/single-lock-request.js';
+import type { Lease, LeaseTerms } from '../lease/lease.js';
+import { runUnder } from '../lease/using.js';
 import type { AcquireOptions } from '../options.js';
 import { requireHolder, requireLeaseMs, resolveAcquireOptions } from '../options.js';
-import { runUnder } from '../using.js';
-import { acquire, tryAcquire } from '../waiting/acquire.js';
-import type { Contender } from '../waiting/contender.js';
-import type { Grant } from '../waiting/turn.js';
 import type { ReadWriteGate, Role } from './read-write-gate.js';
 
-/** What `inspect` sees, whichever side is asked. */
+/** The state of the whole lock, from `inspect` of either side. */
 export interface ReadWriteLockState {
-  /** The `holder` of the lease of the writer that holds the lock, or null. */
+  /** The `holder` of the writer's lease, or null. */
   readonly writer: string | null;
   /** How many readers hold the lock. */
   readonly readers: number;
-  /** The `holder`s of the leases of readers, those that end first first: 100 at most. */
+  /** The `holder`s of up to 100 readers' leases, by the ends of the leases. */
   readonly firstReaders: readonly string[];
-  /** The last fencing token that was given, to a reader or a writer. Null if none is known. */
+  /** The last fencing token of a reader or writer. Null if none is known. */
   readonly fencingToken: number | null;
   /** The time until the last of the leases ends, ms; 0 if nobody holds the lock. */
   readonly remainingMs: number;
-  /** How many wait, readers and writers. */
+  /** How many readers and writers wait. */
   readonly queueLength: number;
-  /** Where the first of those that wait with this client, to read or to write, stands in the queue, from 1; null if none. */
+  /** The position in the queue, from 1, of the first reader or writer of this client. Null if none waits. */
   readonly position: number | null;
 }
 
@@ -34,44 +35,46 @@ export interface SideTerms extends LeaseTerms {
 
 const MAX_NAMED_READERS = 100;
 
-/** One of the two ways to hold a read-write lock: `read`, or `write`. */
+/** One of the two sides of a read-write lock: `read` or `write`. */
 export class LockSide<L extends Lease = Lease> {
-  readonly #contender: Contender;
+  readonly #client: LockClient;
   readonly #terms: SideTerms;
   readonly #lease: (grant: Grant) => L;
 
   /** @internal Made by ReadWriteLock. */
-  constructor(contender: Contender, terms: SideTerms, lease: (grant: Grant) => L) {
-    this.#contender = contender;
+  constructor(client: LockClient, terms: SideTerms, lease: (grant: Grant) => L) {
+    this.#client = client;
     this.#terms = terms;
     this.#lease = lease;
   }
 
   /**
-   * Waits for its turn and resolves with the lock: readers beside other readers, a writer alone. Rejects with
+   * Waits in the queue and resolves with the lock: readers beside other readers, a writer alone. Rejects with
    * LockTimeoutError after `waitMs`, with the reason of `signal` when that is aborted, and with ERR_CLIENT_CLOSED when
-   * the client is closed meanwhile; it leaves the queue then. Errors of ioredis pass through, also that of a client which
-   * was closed before. A reply that comes after the end of its lease is not an acquired lock: it is given back, and the
-   * wait goes on. One round trip when nobody is in the way; while there is contention one command for each acquisition,
-   * besides one for each process and second. O(log (readers + waiters)).
+   * the client is closed meanwhile; then it leaves the queue. Errors of ioredis pass through, also that of a client which
+   * was closed before. A reply that arrives after the end of its lease is not an acquired lock: it is given back, and the
+   * wait goes on. One round trip when nobody is in the way. Under contention one command for each acquisition, and one for
+   * each process and second. O(log (readers + waiters)).
    */
   async acquire(options: AcquireOptions = {}): Promise<L> {
-    return this.#lease(await acquire(this.#contender, this.#terms, resolveAcquireOptions(options)));
+    const resolved = resolveAcquireOptions(options);
+    return this.#lease(await acquire(this.#client, (waits) => this.#request(waits), resolved));
   }
 
   /**
-   * Resolves with the lock if it can be had at once, ahead of nobody who waits, else with null. Errors of ioredis pass
-   * through. One round trip; three when a holder died and those who wait for it have not noticed yet.
+   * Resolves with the lock if nobody is in the way and nobody waits, else with null. Errors of ioredis pass through. One
+   * round trip; three when a holder died and the waiters have not noticed it yet.
    */
   async tryAcquire(): Promise<L | null> {
-    const grant = await tryAcquire(this.#contender, this.#terms);
+    const grant = await tryAcquire(this.#request(false));
     return grant && this.#lease(grant);
   }
 
   /**
-   * Acquires the lock, runs `section` and releases the lock, whatever the section does. Resolves with the section's
-   * result. The signal of the section is aborted when the lease is lost or the given `signal` is aborted; rejects with
-   * LeaseLostError if the lease was lost by the time the section ended. Two commands.
+   * Acquires the lock, runs `section` and releases the lock. The signal of the section is aborted when the lease ends too
+   * early, and when `signal` is aborted. Rejects as `acquire` does, with the error of the section, and with LeaseLostError
+   * when the lease ended before the section. A release that fails does not hide the result: the lease ends by itself. Two
+   * commands.
    */
   async using<Result>(
     section: (signal: AbortSignal, lease: L) => Promise<Result> | Result,
@@ -80,12 +83,12 @@ export class LockSide<L extends Lease = Lease> {
     return runUnder(this, section, options);
   }
 
-  /** Who holds the lock and who waits for it. One round trip; O(log (readers + waiters)). */
+  /** The state of the lock at one instant. One round trip, O(log (readers + waiters)). */
   async inspect(): Promise<ReadWriteLockState> {
     const { gate } = this.#terms;
     const { rank, fencingToken, remainingMs, ...rest } = await gate.inspect(
       MAX_NAMED_READERS,
-      this.#contender.firstWaiting(gate),
+      this.#client.firstWaiting(gate),
     );
     return {
       ...rest,
@@ -96,19 +99,19 @@ export class LockSide<L extends Lease = Lease> {
   }
 
   /**
-   * Takes the lock away from those who hold it on this side, from all readers or from the writer, and lets in who is next.
-   * Resolves to whether anybody held it. The former holders are not asked, and hear of it at their next renewal: only
-   * fencing tokens protect what they do until then. One round trip.
+   * Takes the lock away from the holders of this side, all readers or the writer, and grants it to the next waiters.
+   * Resolves to whether there was a holder. The former holders learn it at their next renewal: until then, only fencing
+   * tokens protect the resource. One round trip.
    */
   forceRelease(): Promise<boolean> {
     return this.#terms.gate.release({ member: `*.${this.#terms.role}`, fencingToken: 0 });
   }
 
   /**
-   * Lengthens, to `leaseMs` from now, the lease of a holder that somebody else keeps, such as a client of a service that
-   * takes locks for others. With the `fencingToken` of the lease it comes back when the lock's keys were lost; give it only
-   * while the lease isn't over. Resolves to false when that holder does not have the lock (any more). Throws TypeError for
-   * what is no `holder` of a lease of this side. Safe to repeat. One round trip.
+   * Extends the lease of a holder to `leaseMs` from now, for a service that takes locks for its clients. With the
+   * `fencingToken` of the lease, Redis restores the lease when the keys of the lock were lost; pass it only before the end of
+   * the lease. Resolves to false when that holder does not hold the lock. Throws TypeError for a value that is not the
+   * `holder` of a lease of this side. Safe to repeat. One round trip.
    */
   async renewFor(holder: string, leaseMs: number = this.#terms.leaseMs, fencingToken = 0): Promise<boolean> {
     requireInteger('fencingToken', fencingToken, { min: 0 });
@@ -118,9 +121,9 @@ export class LockSide<L extends Lease = Lease> {
   }
 
   /**
-   * Releases the lock for a holder that somebody else keeps. Resolves to false when that holder does not have the lock
-   * (any more): nothing changes then. Throws TypeError for what is no `holder` of a lease of this side. Safe to repeat, when
-   * `false` may also mean that the first call had been carried out. One round trip.
+   * Releases the lock of a holder, for a service that takes locks for its clients. Resolves to false when that holder does
+   * not hold the lock: then nothing changes. Throws TypeError for a value that is not the `holder` of a lease of this side.
+   * Safe to repeat: then `false` may also mean that the first call was carried out. One round trip.
    */
   async releaseFor(holder: string): Promise<boolean> {
     return this.#terms.gate.release({ member: this.#requireHolder(holder), fencingToken: 0 });
@@ -130,5 +133,9 @@ export class LockSide<L extends Lease = Lease> {
     if (requireHolder(holder).endsWith(`.${this.#terms.role}`)) return holder;
     const side = this.#terms.role === 'r' ? 'reader' : 'writer';
     throw new TypeError(`holder must be that of a ${side}'s lease, got ${JSON.stringify(holder)}`);
+  }
+
+  #request(waits: boolean): SingleLockRequest {
+    return new SingleLockRequest(this.#client, this.#terms, waits);
   }
 }

@@ -1,7 +1,20 @@
-/** What the read-write locks of one client send. Calls of the same tick for the same lock travel in one script call. */
 import type { RedisClient } from '@mortise/redis';
-import { Coalescer, WaiterHub } from '@mortise/redis';
+import { WaiterHub } from '@mortise/redis';
+import type {
+  AcquireReply,
+  AcquireRequest,
+  Gate,
+  Holder,
+  QueueEntry,
+  RecheckReply,
+  ReleaseRequest,
+  RenewReply,
+  RenewRequest,
+} from '../acquire/gate.js';
+import type { For, Locked, LockScripts } from '../acquire/script-batches.js';
+import { ScriptBatches } from '../acquire/script-batches.js';
 import type { ReadWriteLockKeys } from '../keys.js';
+import { perClient } from '../per-client.js';
 import {
   readWriteLockAcquire,
   readWriteLockDowngrade,
@@ -10,19 +23,8 @@ import {
   readWriteLockRelease,
   readWriteLockRenew,
 } from '../scripts.gen.js';
-import type {
-  AcquireReply,
-  AcquireRequest,
-  Gate,
-  Holder,
-  RecheckReply,
-  RenewReply,
-  Waiting,
-} from '../waiting/gate.js';
-import { MAX_BATCH } from '../waiting/gate.js';
-import { perClient } from '../waiting/per-client.js';
 
-/** What a member of a read-write lock wants of it. */
+/** Reader or writer: the last part of a member. */
 export type Role = 'r' | 'w';
 
 export interface DowngradeReply {
@@ -36,46 +38,25 @@ export interface InspectReply {
   readonly fencingToken: number;
   readonly remainingMs: number;
   readonly queueLength: number;
-  /** Of the member asked for, from 0; null if it does not wait. */
+  /** The rank of the given waiter, from 0; null if it does not wait. */
   readonly rank: number | null;
   readonly readers: number;
   readonly firstReaders: readonly string[];
 }
 
-interface Place {
-  readonly gate: ReadWriteGate;
+interface KeyedLock extends Locked {
   readonly keys: ReadWriteLockKeys;
+  readonly gate: ReadWriteGate;
 }
-
-type Placed<Request> = Request & Place;
 
 const OUTCOMES = ['refused', 'held', 'queued'] as const;
 
-/** The open batches of one client. */
-class Batches {
-  static readonly of = perClient((client) => new Batches(client));
-  readonly acquires = new Coalescer<string, Placed<AcquireRequest>, AcquireReply>(
-    (_, requests) => this.#sendAcquires(requests),
-    { maxBatch: MAX_BATCH },
-  );
-  readonly releases = new Coalescer<string, Placed<Holder>, boolean>(
-    (_, requests) => this.#sendReleases(requests),
-    { maxBatch: MAX_BATCH },
-  );
-  /** Leases of one slot travel together. */
-  readonly renewals = new Coalescer<number, Placed<Holder & { readonly leaseMs: number }>, RenewReply>(
-    (_, requests) => this.#sendRenewals(requests),
-    { maxBatch: MAX_BATCH },
-  );
-  readonly #redis: RedisClient;
+class ReadWriteScripts implements LockScripts<KeyedLock> {
+  constructor(readonly redis: RedisClient) {}
 
-  private constructor(redis: RedisClient) {
-    this.#redis = redis;
-  }
-
-  async #sendAcquires(requests: readonly Placed<AcquireRequest>[]): Promise<AcquireReply[]> {
+  readonly acquire = async (requests: readonly For<KeyedLock, AcquireRequest>[]): Promise<AcquireReply[]> => {
     const sentAt = performance.now();
-    const reply = (await readWriteLockAcquire.run(this.#redis, requests[0]!.keys, {
+    const reply = (await readWriteLockAcquire.run(this.redis, requests[0]!.lock.keys, {
       requests: requests.flatMap(({ member, leaseMs, mode }) => [member, leaseMs, mode]),
     })) as number[];
     const [serverUs = 0, remainingMs = 0] = reply;
@@ -86,42 +67,49 @@ class Batches {
       outcome: OUTCOMES[reply[2 + 2 * index]!]!,
       value: reply[3 + 2 * index]!,
     }));
-  }
+  };
 
-  async #sendReleases(requests: readonly Placed<Holder>[]): Promise<boolean[]> {
-    const [{ gate, keys }] = requests as [Placed<Holder>];
-    const [more, ...held] = (await readWriteLockRelease.run(this.#redis, keys, {
+  readonly release = async (requests: readonly For<KeyedLock, ReleaseRequest>[]): Promise<boolean[]> => {
+    const { gate, keys } = requests[0]!.lock;
+    const [more, ...held] = (await readWriteLockRelease.run(this.redis, keys, {
       publish: gate.publish,
       quarantineMs: gate.leaseMs,
-      leavers: requests.flatMap(({ member, fencingToken }) => [member, fencingToken]),
+      releases: requests.flatMap(({ member, fencingToken }) => [member, fencingToken]),
     })) as number[];
-    await gate.letInMore(more!);
+    await gate.grantMore(more!);
     return held.map((answer) => answer === 1);
-  }
+  };
 
-  async #sendRenewals(
-    requests: readonly Placed<Holder & { readonly leaseMs: number }>[],
-  ): Promise<RenewReply[]> {
+  readonly renew = async (requests: readonly For<KeyedLock, RenewRequest>[]): Promise<RenewReply[]> => {
     const sentAt = performance.now();
     const reply = (await readWriteLockRenew.run(
-      this.#redis,
-      { locks: requests.flatMap(({ keys }) => [keys.write, keys.readers, keys.token]) },
-      { terms: requests.flatMap(({ member, leaseMs, fencingToken }) => [member, leaseMs, fencingToken]) },
+      this.redis,
+      { locks: requests.flatMap(({ lock: { keys } }) => [keys.write, keys.readers, keys.token]) },
+      { renewals: requests.flatMap(({ member, leaseMs, fencingToken }) => [member, leaseMs, fencingToken]) },
     )) as number[];
     return reply.map((held) => ({ isHeld: held === 1, sentAt }));
-  }
+  };
 }
 
-/** One lock that readers share and a writer has alone. */
+const batchesOf = perClient(
+  (redis) =>
+    new ScriptBatches(redis, new ReadWriteScripts(redis), {
+      acquire: 'lock',
+      release: 'lock',
+      renew: 'slot',
+    }),
+);
+
+/** One lock that readers share, or a writer holds alone. */
 export class ReadWriteGate implements Gate {
   readonly id: string;
   readonly channels: string;
   readonly publish: string;
   readonly #redis: RedisClient;
-  readonly #keys: ReadWriteLockKeys;
-  readonly #batches: Batches;
+  readonly #lock: KeyedLock;
+  readonly #batches: ScriptBatches<KeyedLock>;
 
-  /** @param leaseMs How long readers may still be there that Redis has forgotten. */
+  /** @param leaseMs How long readers may still rely on the lock after Redis has forgotten them. */
   constructor(
     redis: RedisClient,
     keys: ReadWriteLockKeys,
@@ -131,41 +119,36 @@ export class ReadWriteGate implements Gate {
     this.channels = keys.channels;
     this.publish = WaiterHub.of(redis).publishCommand;
     this.#redis = redis;
-    this.#keys = keys;
-    this.#batches = Batches.of(redis);
+    this.#lock = { id: keys.write, slot: keys.slot, keys, gate: this };
+    this.#batches = batchesOf(redis);
   }
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
-    return this.#batches.acquires.submit(this.id, { gate: this, keys: this.#keys, ...request });
+    return this.#batches.acquire({ ...request, lock: this.#lock });
   }
 
   release(holder: Holder): Promise<boolean> {
-    return this.#batches.releases.submit(this.id, { gate: this, keys: this.#keys, ...holder });
+    return this.#batches.release({ ...holder, isFair: true, lock: this.#lock });
   }
 
   renew(holder: Holder, leaseMs: number): Promise<RenewReply> {
-    return this.#batches.renewals.submit(this.#keys.slot, {
-      gate: this,
-      keys: this.#keys,
-      ...holder,
-      leaseMs,
-    });
+    return this.#batches.renew({ ...holder, leaseMs, lock: this.#lock });
   }
 
-  async recheck(waiters: readonly Waiting[], quarantineMs: number): Promise<RecheckReply> {
+  async recheck(waiters: readonly QueueEntry[], quarantineMs: number): Promise<RecheckReply> {
     const { more, ...reply } = await this.#recheck(waiters, quarantineMs);
-    await this.letInMore(more);
+    await this.grantMore(more);
     return reply;
   }
 
   async forget(members: readonly string[]): Promise<void> {
-    await this.#redis.call('zrem', [this.#keys.queue, ...members]);
+    await this.#redis.call('zrem', [this.#lock.keys.queue, ...members]);
   }
 
   /** Makes a reader of a writer. Safe to repeat. */
   async downgrade(writer: Holder, reader: string, leaseMs: number): Promise<DowngradeReply> {
     const sentAt = performance.now();
-    const reply = await readWriteLockDowngrade.run(this.#redis, this.#keys, {
+    const reply = await readWriteLockDowngrade.run(this.#redis, this.#lock.keys, {
       publish: this.publish,
       member: writer.member,
       reader,
@@ -173,22 +156,22 @@ export class ReadWriteGate implements Gate {
       fencingToken: writer.fencingToken,
     });
     const [fencingToken, more] = reply as [number, number];
-    await this.letInMore(more);
+    await this.grantMore(more);
     return { fencingToken, sentAt };
   }
 
-  /** One script call lets in so many only; what it left is let in by the next. */
-  async letInMore(more: number): Promise<void> {
+  /** A script call grants the lock to a bounded number of waiters. This grants it to the others. */
+  async grantMore(more: number): Promise<void> {
     try {
       for (let left = more; left > 0;) left = (await this.#recheck([], 0)).more;
     } catch {
-      // What was asked for has been done. Those who wait re-check for themselves.
+      // The caller's own request was carried out. The re-checks of the waiters go on.
     }
   }
 
-  /** @param waiter A member whose rank is wanted. */
+  /** @param waiter The member to rank. */
   async inspect(maxReaders: number, waiter = ''): Promise<InspectReply> {
-    const reply = await readWriteLockInspect.run(this.#redis, this.#keys, { waiter, maxReaders });
+    const reply = await readWriteLockInspect.run(this.#redis, this.#lock.keys, { waiter, maxReaders });
     const [writer, fencingToken, remainingMs, queueLength, rank, readers, ...firstReaders] = reply as [
       string | null,
       number,
@@ -202,11 +185,11 @@ export class ReadWriteGate implements Gate {
   }
 
   async #recheck(
-    waiters: readonly Waiting[],
+    waiters: readonly QueueEntry[],
     quarantineMs: number,
   ): Promise<RecheckReply & { readonly more: number }> {
     const sentAt = performance.now();
-    const reply = await readWriteLockRecheck.run(this.#redis, this.#keys, {
+    const reply = await readWriteLockRecheck.run(this.#redis, this.#lock.keys, {
       publish: this.publish,
       quarantineMs,
       waiters: waiters.flatMap(({ place, member }) => [place, member]),

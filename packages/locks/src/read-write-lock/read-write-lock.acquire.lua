@@ -1,7 +1,7 @@
 #!lua
--- Lets a reader in when no writer holds the lock and nobody waits, and a writer when nobody at all holds it or waits;
--- the others join the one queue in their order, or are refused. Repeating a request is safe: who holds the lock gets
--- a token again, a waiter keeps its place. O(requests · log (readers + waiters) + readers that expired).
+-- Grants the lock to a reader if no writer holds it and nobody waits, and to a writer if nobody holds it or waits. The
+-- other requests join the one queue in their order, or are refused. Repeating a request is safe: a holder gets a new
+-- token, a waiter keeps its place. O(requests · log (readers + waiters) + expired readers).
 --
 -- KEYS
 --   write        STRING the writer, or 'lost'; until the lease ends
@@ -11,7 +11,7 @@
 -- ARGV
 --   requests...  three for each: member, leaseMs (ms), mode ('wait' or 'try')
 -- RETURNS
---   now (µs), the time until a lease ends that is in the way (ms, -2 if none is), then two for each request:
+--   now (µs), the time until the end of the lease that is in the way (ms, -2 if none is), then two for each request:
 --     1, fencing token    it holds the lock
 --     2, place            it waits; the place is max(now, last place + 1)
 --     0, 0                refused
@@ -25,7 +25,7 @@ if redis.call('EXISTS', write, queue) > 0 then
   writer = redis.call('GET', write)
   isQueued = redis.call('EXISTS', queue) == 1
 end
-local hasMinted, isAhead, hasReaders
+local hasToken, isAhead, hasReaders
 local hasArrivals, isRefused, lastPlace, longestMs = false, false, nil, 0
 
 local function areReadersIn()
@@ -39,16 +39,16 @@ local function areReadersIn()
   return hasReaders
 end
 
--- A token that follows the clock goes on rising when its key was lost. `now` never falls behind it, so a lease does
--- not end early when the clock is set back and forth.
-local function mint()
-  if hasMinted then
+-- Makes `now` the next fencing token. A token that follows the clock still rises after its key was lost. `now` is never
+-- less than the last token, so no lease ends early when the clock is set back and forth.
+local function takeFencingToken()
+  if hasToken then
     now, isAhead = now + 1, true
     return
   end
   local last = tonumber(redis.call('SET', token, now, 'PX', TOKEN_MS, 'GET') or 0)
   if last >= now then now, isAhead = last + 1, true end
-  hasMinted = true
+  hasToken = true
 end
 
 local replies = {0, 0}
@@ -58,7 +58,7 @@ for i = 1, #ARGV, 3 do
   local isFree = not writer and not isQueued and (isReader or not areReadersIn())
   local outcome, value = 0, 0
   if isFree or (isReader and redis.call('ZSCORE', readers, member)) or member == writer then
-    mint()
+    takeFencingToken()
     outcome, value = 1, now
     if isReader then
       redis.call('ZADD', readers, 'GT', now + leaseMs * 1000, member)
@@ -95,7 +95,7 @@ replies[1] = now
 if isRefused then
   replies[2] = redis.call('PTTL', write)
   if replies[2] < 0 then
-    -- The first in the queue waits for the readers, unless it is one.
+    -- The first waiter waits for the readers, unless it is a reader.
     local head = redis.call('ZRANGE', queue, 0, 0)[1]
     local next = tonumber(redis.call('ZRANGE', readers, 0, 0, 'WITHSCORES')[2] or 0)
     if next > now and string.sub(head or 'w', -1) == 'w' then replies[2] = math.ceil((next - now) / 1000) end

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Makes a reader of the writer without letting go of the lock, and lets in the readers that stand first. Repeating a call
--- is safe. O(64 · log (readers + waiters)).
+-- Makes a reader of the writer without releasing the lock, and grants the lock to the readers at the head of the queue.
+-- Repeating a call is safe. O(64 · log (readers + waiters)).
 --
 -- KEYS
 --   write        STRING the writer, or 'lost'; until the lease ends
@@ -10,19 +10,19 @@
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
 --   member       the writer
---   reader       what it is called from now on
+--   reader       the member that the writer becomes
 --   leaseMs      ms from now
 --   fencingToken  of the writer; 0 if it has none
 -- RETURNS
---   the fencing token of the reader, or 0 if the writer did not hold the lock; 1 if there may be more to let in, else 0
+--   the fencing token of the reader, or 0 if the writer did not hold the lock; 1 if there may be more to grant, else 0
 local write, readers, token, queue = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local publish, member, reader, leaseMs, fencingToken = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local TOKEN_MS = '604800000'
 
--- include waiting.is-heard.part.lua
+-- include acquire.is-listening.part.lua
 
--- include read-write-lock.hand-on.part.lua
--- include waiting.is-plausible.part.lua
+-- include read-write-lock.grant-next.part.lua
+-- include acquire.is-plausible.part.lua
 
 -- include read-write-lock.restore.part.lua
 
@@ -36,4 +36,4 @@ redis.call('ZADD', readers, 'GT', now + leaseMs * 1000, reader)
 if redis.call('PEXPIRE', readers, leaseMs, 'NX') == 0 then redis.call('PEXPIRE', readers, leaseMs, 'GT') end
 if isDone then return {now, 0} end
 redis.call('DEL', write)
-return {now, redis.call('EXISTS', queue) == 1 and handOn(false) or 0}
+return {now, redis.call('EXISTS', queue) == 1 and grantNext(false) or 0}

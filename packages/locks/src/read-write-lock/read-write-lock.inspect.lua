@@ -7,7 +7,7 @@
 --   token        STRING last fencing token
 --   queue        ZSET waiter -> its place
 -- ARGV
---   waiter       whose rank is wanted; may be empty
+--   waiter       the member to rank; may be empty
 --   maxReaders   how many readers to name
 -- RETURNS
 --   the writer or nil, the last fencing token or 0, the time until the last lease ends (ms, -2 if there is none), waiters,

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Repairs what a lost message, a lost queue or a dead holder left behind: waiters that are missing from the queue get
--- their old places back, those that were let in and don't know it have their claims lengthened and are told, and who is
--- first is let in if nobody is in the way any more. When all keys of the lock were lost, its holders may still rely on
--- it: then it is kept for them until one renews or releases, or until their leases must be over.
+-- Repairs a lost message, a lost queue, or a lock whose holder died: missing waiters get their old places back; waiters
+-- that hold the lock without knowing it are notified, and get a new time to confirm; the first waiter gets the lock if
+-- nobody is in the way. When all keys of the lock were lost, its holders may still rely on it: then the lock stays
+-- reserved until one of them renews or releases, or until their leases must have ended.
 -- Repeating a call is safe. O((waiters + 64) · log (readers + queue)).
 --
 -- KEYS
@@ -12,18 +12,18 @@
 --   queue        ZSET waiter -> its place; 60 s from the last arrival or re-check
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   quarantineMs  how long holders that were lost may still be there (ms; 0 if nobody can tell that any was lost)
+--   quarantineMs  how long lost holders may still rely on the lock (ms; 0: nobody can tell that one was lost)
 --   waiters...   two for each: place, member
 -- RETURNS
---   now (µs), the time until a lease ends that is in the way (ms, -2 if none is), how many waiters were missing, 1 if there
---   may be more to let in, else 0; then two for each waiter that holds the lock: its number (from 1), its fencing token
+--   now (µs), the time until the end of the lease that is in the way (ms, -2 if none is), how many waiters were missing, 1 if
+--   there may be more to grant, else 0; then two for each waiter that holds the lock: its number (from 1), its fencing token
 local write, readers, token, queue = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local publish, quarantineMs = ARGV[1], ARGV[2]
 local TOKEN_MS, QUEUE_MS = '604800000', '60000'
 
--- include waiting.is-heard.part.lua
+-- include acquire.is-listening.part.lua
 
--- include read-write-lock.hand-on.part.lua
+-- include read-write-lock.grant-next.part.lua
 
 local time = redis.call('TIME')
 local last = tonumber(redis.call('GET', token) or 0)
@@ -35,16 +35,16 @@ local writer = redis.call('GET', write)
 local missing, more, grants = 0, 0, {}
 for i = 3, #ARGV, 2 do
   local place, member = ARGV[i], ARGV[i + 1]
-  local claimMs, role = string.match(member, '(%d+)%.([rw])$')
+  local confirmMs, role = string.match(member, '(%d+)%.([rw])$')
   local isReader = role == 'r' and hasReaders and redis.call('ZSCORE', readers, member)
   if isReader or member == writer then
     if isReader then
-      redis.call('ZADD', readers, 'GT', now + claimMs * 1000, member)
-      redis.call('PEXPIRE', readers, claimMs, 'GT')
+      redis.call('ZADD', readers, 'GT', now + confirmMs * 1000, member)
+      redis.call('PEXPIRE', readers, confirmMs, 'GT')
     else
-      redis.call('PEXPIRE', write, claimMs, 'GT')
+      redis.call('PEXPIRE', write, confirmMs, 'GT')
     end
-    -- The last token is that of the writer. Which one is a reader's, nobody knows.
+    -- The last token is the writer's. The token of a reader is not stored.
     if isReader or last == 0 then
       last = math.max(now, last + 1)
       redis.call('SET', token, last, 'PX', TOKEN_MS)
@@ -57,11 +57,11 @@ for i = 3, #ARGV, 2 do
 end
 if #ARGV > 2 then redis.call('PEXPIRE', queue, QUEUE_MS) end
 if not writer then
-  -- Whoever was let in left a token behind, unless all keys were lost.
+  -- Every grant leaves a token behind, unless all keys were lost.
   if missing > 0 and quarantineMs ~= '0' and not hasReaders and not isKnown then
     redis.call('SET', write, 'lost', 'PX', quarantineMs)
   else
-    more = handOn(true)
+    more = grantNext(true)
   end
 end
 local remainingMs = redis.call('PTTL', write)

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Takes out those who leave, whether they hold the lock or wait for it, and lets in who fits then: the message is the
--- grant. When the lock's keys were lost, whoever says so is a holder; where that was a reader, others may have been in as
--- well, and no writer gets in until their leases must be over. Repeating a call is safe.
--- O((leavers + 64) · log (readers + waiters)).
+-- Removes holders and waiters, and grants the lock to the next waiters: the message is the grant. When all keys of the lock
+-- were lost, a member with a plausible token counts as a holder. If it is a reader, others may have held the lock as well,
+-- and no writer gets it until their leases must have ended. Repeating a call is safe.
+-- O((releases + 64) · log (readers + waiters)).
 --
 -- KEYS
 --   write        STRING the writer, or 'lost'; until the lease ends
@@ -11,17 +11,17 @@
 --   queue        ZSET waiter -> its place; 60 s from the last arrival or re-check
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   quarantineMs  how long readers that were lost may still be there (ms)
---   leavers...   two for each: member ('*.r': all readers, '*.w': any writer), its fencing token (0: none)
+--   quarantineMs  how long lost readers may still rely on the lock (ms)
+--   releases...  two for each: member ('*.r': all readers, '*.w': any writer), its fencing token (0: none)
 -- RETURNS
---   1 if there may be more to let in, else 0; then for each leaver: 1 if it held the lock, else 0
+--   1 if there may be more to grant, else 0; then for each release: 1 if the member held the lock, else 0
 local write, readers, token, queue = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local publish, quarantineMs = ARGV[1], ARGV[2]
 
--- include waiting.is-heard.part.lua
+-- include acquire.is-listening.part.lua
 
--- include read-write-lock.hand-on.part.lua
--- include waiting.is-plausible.part.lua
+-- include read-write-lock.grant-next.part.lua
+-- include acquire.is-plausible.part.lua
 
 -- include read-write-lock.restore.part.lua
 
@@ -45,5 +45,5 @@ for i = 3, #ARGV, 2 do
   if not isHolder then redis.call('ZREM', queue, member) end
   replies[#replies + 1] = isHolder and 1 or 0
 end
-if redis.call('EXISTS', queue) == 1 and redis.call('EXISTS', write) == 0 then replies[1] = handOn(false) end
+if redis.call('EXISTS', queue) == 1 and redis.call('EXISTS', write) == 0 then replies[1] = grantNext(false) end
 return replies

@@ -1,18 +1,18 @@
 #!lua flags=allow-oom
--- Lengthens the leases of readers and writers that still hold their locks; it never shortens one, so a repeated or
--- overtaken call does no harm. When all keys of a lock were lost (FLUSHALL, a failover), a holder with a token gets it
--- back. O(leases · log readers).
+-- Extends the leases of readers and writers that still hold their locks. It never shortens a lease, so a repeated or
+-- overtaken call does no harm. When all keys of a lock were lost (FLUSHALL, a failover), a holder with a token gets its
+-- lock back. O(leases · log readers).
 --
 -- KEYS
 --   locks...     three for each lock: STRING the writer or 'lost', until the lease ends; ZSET reader or 'lost' -> end of its
 --                lease (µs), until the last lease ends; STRING last fencing token, 7 days
 -- ARGV
---   terms...     three for each lock: member, leaseMs (ms from now), its fencing token (0: none)
+--   renewals...  three for each lock: member, leaseMs (ms from now), its fencing token (0: none)
 -- RETURNS
 --   for each lock: 1 if the member holds it, else 0
 local write, readers, token
 
--- include waiting.is-plausible.part.lua
+-- include acquire.is-plausible.part.lua
 
 -- include read-write-lock.restore.part.lua
 

@@ -1,19 +1,19 @@
--- When all keys of the lock were lost (FLUSHALL, a failover), a holder that has its fencing token is believed: nothing can
--- have been granted since as long as there is no token. Expects write, readers, token, isPlausible.
+-- Restores holders after all keys of the lock were lost (FLUSHALL, a failover). A member with a plausible token counts as a
+-- holder: while the token key is missing, nothing was granted since. Expects write, readers, token, isPlausible.
 
 local function isLost(fencingToken)
   return isPlausible(fencingToken) and redis.call('EXISTS', token, readers) == 0
     and (redis.call('GET', write) or 'lost') == 'lost'
 end
 
--- A writer was alone.
+-- A writer held the lock alone.
 local function isLostWriter(fencingToken)
   if not isLost(fencingToken) then return false end
   redis.call('SET', token, fencingToken, 'PX', '604800000')
   return true
 end
 
--- A reader may have had others beside it. They may come back for as long as 'lost' stands for them among the readers.
+-- A reader may have shared the lock. The entry 'lost' stands for the other readers: while it lives, they may come back.
 local function restoreReaders(fencingToken, quarantineMs)
   if not isPlausible(fencingToken) then return false end
   if redis.call('ZSCORE', readers, 'lost') then

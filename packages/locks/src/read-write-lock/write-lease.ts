@@ -1,18 +1,19 @@
-import { Lease } from '../lease.js';
-import type { LeaseTerms } from '../lease.js';
-import type { Holder } from '../waiting/gate.js';
-import type { Grant } from '../waiting/turn.js';
+import type { Grant } from '../acquire/acquisition.js';
+import type { Holder } from '../acquire/gate.js';
+import { Lease } from '../lease/lease.js';
+import type { LeaseTerms } from '../lease/lease.js';
 import type { ReadWriteGate } from './read-write-gate.js';
 
 export interface WriteLeaseTerms extends LeaseTerms {
   readonly gate: ReadWriteGate;
 }
 
-/** A lease on a read-write lock that nobody else holds, not even a reader. */
+/** A lease of a writer: nobody else holds the read-write lock, not even a reader. */
 export class WriteLease extends Lease {
   readonly #terms: WriteLeaseTerms;
+  /** The member that `downgrade` makes of this writer. */
   readonly #reader: string;
-  /** What this lease was when it was handed over. */
+  /** This writer, once `downgrade` was called. */
   #writer: Holder | undefined;
   #downgrade: Promise<Lease> | undefined;
 
@@ -25,22 +26,22 @@ export class WriteLease extends Lease {
 
   /**
    * Makes a reader of this writer: no other writer gets in between, and the readers at the head of the queue come in
-   * with it. Resolves with the lease of the reader, which has a fencing token of its own and has to be released; this one
-   * is over from the call on, and releasing it changes nothing. Idempotent: further calls give the same lease. Throws
-   * LeaseLostError when this lease is over already. After an error of ioredis, which passes through, the call may have
-   * been carried out: it is safe to repeat, and `release` gives back whichever of the two there is. Atomic, one round trip.
+   * with it. Resolves with the lease of the reader, which has its own fencing token and its own `release`. This lease has
+   * ended from the call on; releasing it changes nothing. Idempotent: further calls give the same lease. Throws
+   * LeaseLostError when this lease had ended before. After an error of ioredis, which passes through, the call may have
+   * been carried out: it is safe to repeat, and `release` then releases writer or reader. Atomic, one round trip.
    */
   downgrade(): Promise<Lease> {
-    return (this.#downgrade ??= this.#handOver());
+    return (this.#downgrade ??= this.#becomeReader());
   }
 
   override release(): Promise<boolean> {
     return this.#writer ? this.#releaseEither() : super.release();
   }
 
-  async #handOver(): Promise<Lease> {
+  async #becomeReader(): Promise<Lease> {
     const { gate, leaseMs } = this.#terms;
-    this.#writer ??= this.handOver();
+    this.#writer ??= this.detach();
     if (performance.now() >= this.expiresAt) throw this.lose('expired');
     const { fencingToken, sentAt } = await gate
       .downgrade(this.#writer, this.#reader, leaseMs)

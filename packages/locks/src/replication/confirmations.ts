@@ -1,15 +1,15 @@
 /**
- * All leases of one client, or on Cluster of one master, that wait for replicas. Rounds follow each other on one connection: the leases that were
- * asked for meanwhile are confirmed by a write each, then one WAIT covers them and all that are still open. WAIT asks for the
- * fewest replicas that any of them wants, so nobody is held up by one that wants more than there are.
+ * The leases of one client, or on Cluster of one master, that wait for replicas. Rounds follow each other on one connection. A
+ * round writes the new leases, then sends one WAIT for them and for all that are still open. WAIT asks for the smallest
+ * number of replicas that any of them wants, so a lease that wants more replicas than there are delays no other.
  *
- * A WAIT in vain holds up those who come meanwhile, so it begins short. It doubles as long as replicas don't follow,
- * or else one whose answers take longer than that would never count while new leases keep coming.
+ * A WAIT in vain delays the leases that come meanwhile, so the first one is short. Its time doubles while the replicas
+ * don't acknowledge: otherwise a slow replica would never count while new leases keep coming.
  */
 import type { RedisClient } from '@mortise/redis';
 import { afterMicrotasks } from '@mortise/redis';
-import { perClient } from '../waiting/per-client.js';
-import { TIMED_OUT, within } from '../waiting/within.js';
+import { TIMED_OUT, within } from '../acquire/within.js';
+import { perClient } from '../per-client.js';
 import { ReplicaLink } from './replica-link.js';
 
 export interface Confirmation {
@@ -24,9 +24,9 @@ export interface Confirmation {
 export interface Acknowledgement {
   /** How many replicas have the lease; 0 if it could not be confirmed. */
   readonly acknowledged: number;
-  /** On the clock of `performance.now()`: before the lease was lengthened to `leaseMs`. */
+  /** On the clock of `performance.now()`: before the write that extended the lease to `leaseMs`. */
   readonly sentAt: number;
-  /** Why it could not be confirmed, if that is known. */
+  /** Why it could not be confirmed, if known. */
   readonly cause?: unknown;
 }
 
@@ -37,7 +37,7 @@ interface Pending extends Confirmation {
 }
 
 const FIRST_WAIT_MS = 100;
-/** How much later than its limit a WAIT may be answered: then the connection is taken for dead. */
+/** A connection is dead when the reply of a WAIT is later than its limit by more than this. */
 const LATE_MS = 250;
 /** How long the connection is kept for the next lease. */
 const IDLE_MS = 30_000;
@@ -55,7 +55,7 @@ export class Confirmations {
     client.on('end', () => this.#close());
   }
 
-  /** Resolves when so many replicas have the lease, or after `replicasWaitMs`. Never rejects. */
+  /** Resolves when `minReplicas` replicas have the lease, or after `replicasWaitMs`. Never rejects. */
   async confirm(confirmation: Confirmation): Promise<Acknowledgement> {
     const { replicasWaitMs } = confirmation;
     const sentAt = performance.now();
@@ -65,11 +65,11 @@ export class Confirmations {
     });
     if (!this.#isRunning) {
       this.#isRunning = true;
-      // Grants of one reply are told one after the other.
+      // The grants of one reply arrive one after the other.
       afterMicrotasks(() => void this.#run());
     }
     let reply = await within(settled, replicasWaitMs + LATE_MS, undefined);
-    // After a blocked event loop timers come first: an answer that has arrived meanwhile is let in.
+    // After a blocked event loop, timers run before I/O: read a reply that has arrived meanwhile.
     if (reply === TIMED_OUT) reply = await Promise.race([settled, afterIo()]);
     if (reply !== TIMED_OUT) return reply;
     if (this.#link?.hasBeenReady) this.#close();
@@ -89,7 +89,7 @@ export class Confirmations {
         if (open.length === 0) continue;
         const replicas = least(open, ({ minReplicas }) => minReplicas);
         const leftMs = Math.ceil(least(open, ({ limitAt }) => limitAt) - performance.now());
-        // 0 would mean for ever.
+        // For WAIT, 0 means no limit.
         const acknowledged = await link.wait(replicas, Math.max(1, Math.min(leftMs, longestMs)));
         longestMs = acknowledged >= replicas ? FIRST_WAIT_MS : longestMs * 2;
         open = open.filter(({ minReplicas, limitAt, sentAt, settle }) => {
@@ -120,12 +120,12 @@ export class Confirmations {
   }
 }
 
-/** Writes the leases of those who still have time; resolves to the ones that are held. All are sent at once. */
+/** Writes the leases that still have time, all at once. Resolves to those that are still held. */
 async function confirmAll(link: ReplicaLink, asked: readonly Pending[]): Promise<Pending[]> {
   const held = await Promise.all(
     asked.map(async (pending) => {
       const { lease, member, leaseMs, limitAt, settle } = pending;
-      let cause: unknown = new Error('the connection for replicas was not there in time');
+      let cause: unknown = new Error('the connection for replicas was not ready in time');
       if (performance.now() < limitAt) {
         pending.sentAt = performance.now();
         try {

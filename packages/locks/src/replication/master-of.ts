@@ -1,7 +1,7 @@
 import type { RedisClient } from '@mortise/redis';
 import { keySlot } from '@mortise/redis';
 
-/** What `Cluster` of ioredis offers beyond a client. */
+/** The members of ioredis' `Cluster` that a client lacks. */
 interface ClusterClient extends RedisClient {
   /** By slot: the master as `host:port`, then its replicas. */
   readonly slots: readonly (readonly string[] | undefined)[];
@@ -9,8 +9,8 @@ interface ClusterClient extends RedisClient {
 }
 
 /**
- * The client of the server that a key is written on: the one that was given, or that of a Cluster master. Whoever
- * was just granted a lock has been sent to it. Throws an Error if the master isn't known or not connected.
+ * The client that writes a key: the given client, or on Cluster the client of the key's master. The master is known and
+ * connected right after a grant; otherwise this throws an Error.
  */
 export function masterOf(redis: RedisClient, key: string): RedisClient {
   if (!redis.isCluster) return redis;

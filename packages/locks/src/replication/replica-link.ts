@@ -1,12 +1,12 @@
 /**
- * A connection of our own, because WAIT blocks the connection that it is sent on and counts only that one's writes. It
- * doesn't reconnect: a WAIT that were sent again elsewhere would count replicas that know nothing of the write.
+ * A connection of its own, because WAIT blocks its connection and counts only the writes of that connection. It doesn't
+ * reconnect: a WAIT that is sent again to another master would count replicas without the write.
  */
 import type { RedisClient, RedisConnection } from '@mortise/redis';
 import { ClientClosedError } from '@mortise/redis';
 import { replicationConfirm } from '../scripts.gen.js';
 
-/** What ioredis knows about the present connection. */
+/** The state of the connection in ioredis. */
 interface Condition {
   readonly select?: number;
 }
@@ -30,11 +30,11 @@ export class ReplicaLink {
       enableOfflineQueue: true,
       enableAutoPipelining: false,
       readOnly: false,
-      // See above: once lost it stays lost, and the next confirmation opens another one.
+      // It never reconnects: the next confirmation opens another connection.
       retryStrategy: null,
       sentinelRetryStrategy: null,
       reconnectOnError: null,
-      // A WAIT may last for longer than other commands; whoever asks for a confirmation bounds it.
+      // A WAIT may take longer than other commands. `Confirmations` bounds it.
       commandTimeout: undefined,
       socketTimeout: undefined,
       db: client.condition?.select ?? db,
@@ -56,23 +56,23 @@ export class ReplicaLink {
     this.isReady.catch(() => undefined);
   }
 
-  /** Whether it answered once. One that is only being opened has the time that ioredis gives it. */
+  /** Whether it was ever ready. Until then ioredis bounds the time to connect. */
   get hasBeenReady(): boolean {
     return this.#hasBeenReady;
   }
 
-  /** Resolves to whether the member holds the lock: then its lease lasts for `leaseMs` from now. */
+  /** Resolves to whether the member holds the lock. If so, its lease lasts for `leaseMs` from now. */
   async confirm(lease: string, member: string, leaseMs: number): Promise<boolean> {
     return (await replicationConfirm.run(this.#connection, { lease }, { member, leaseMs })) === 1;
   }
 
-  /** Resolves to how many replicas have all that was confirmed here: as soon as `replicas` have it, or after `waitMs`. */
+  /** Resolves to how many replicas have all writes of this link: as soon as `replicas` have them, or after `waitMs`. */
   async wait(replicas: number, waitMs: number): Promise<number> {
     return Number(await this.#connection.call('wait', [replicas, waitMs]));
   }
 
   close(): void {
-    // ioredis would give a connection that has ended two more seconds to end, and hold the process for so long.
+    // ioredis would wait two more seconds for the end of a connection that has ended, and keep the process alive.
     if (this.#connection.status !== 'end') this.#connection.disconnect();
   }
 }

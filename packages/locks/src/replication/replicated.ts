@@ -1,43 +1,48 @@
 /**
- * `acquire` and `tryAcquire` of a lock whose grants have to be acknowledged by replicas. A grant is given to the caller only
- * then; another one is given back. Renewals wait for nobody: a failover that loses one takes the lease back to an end that
- * is a third of a lease earlier, and the next renewal, due before that, lengthens it again.
+ * `acquire` and `tryAcquire` of a Mutex with `minReplicas`: the caller gets a grant when that many replicas have acknowledged
+ * it; otherwise it is given back. Renewals wait for no replica: a failover that loses one moves the end of the lease back
+ * by a third of a lease, and the next renewal, due before that end, extends it again.
  */
 import type { RedisClient } from '@mortise/redis';
-import { LockReplicationError } from '../errors.js';
+import type { PendingGrant } from '../acquire/acquire.js';
+import { acquireBy, isInTime, tryAcquire } from '../acquire/acquire.js';
+import type { Grant } from '../acquire/acquisition.js';
+import { Acquisition } from '../acquire/acquisition.js';
+import type { LockClient } from '../acquire/lock-client.js';
+import type { LockTerms } from '../acquire/single-lock-request.js';
+import { SingleLockRequest } from '../acquire/single-lock-request.js';
+import { LockReplicationError, LockTimeoutError } from '../errors.js';
 import type { ResolvedAcquireOptions } from '../options.js';
-import type { AcquireTerms, Attempt } from '../waiting/acquire.js';
-import { acquireBy, isInTime, tryAcquire } from '../waiting/acquire.js';
-import type { Contender } from '../waiting/contender.js';
-import type { Grant } from '../waiting/turn.js';
-import { Turn } from '../waiting/turn.js';
 import type { Acknowledgement, Confirmation } from './confirmations.js';
 import { Confirmations } from './confirmations.js';
 import { masterOf } from './master-of.js';
 import type { ReplicationTerms } from './replication-options.js';
 
-export interface ReplicatedTerms extends AcquireTerms, ReplicationTerms {}
+export interface ReplicatedTerms extends LockTerms, ReplicationTerms {}
 
 export class Replicated {
-  readonly #contender: Contender;
+  readonly #client: LockClient;
   readonly #terms: ReplicatedTerms;
   readonly #redis: RedisClient;
 
-  constructor(redis: RedisClient, contender: Contender, terms: ReplicatedTerms) {
-    this.#contender = contender;
+  constructor(redis: RedisClient, client: LockClient, terms: ReplicatedTerms) {
+    this.#client = client;
     this.#terms = terms;
     this.#redis = redis;
   }
 
-  /** Waits for its turn, and then for the replicas. Rejects with LockReplicationError when these don't follow. */
+  /** Waits in the queue, then for the replicas. Rejects with LockReplicationError when too few acknowledge in time. */
   async acquire(options: ResolvedAcquireOptions): Promise<Grant> {
-    const grant = await acquireBy(() => this.#begin(), options);
-    return this.#terms.isFenced ? grant : { ...grant, fencingToken: 0 };
+    if (options.waitMs > 0) return acquireBy(() => this.#begin(), options);
+    options.signal?.throwIfAborted();
+    const grant = await this.tryAcquire();
+    if (!grant) throw new LockTimeoutError(this.#terms.name, options.waitMs);
+    return grant;
   }
 
-  /** Asks once, and then waits for the replicas. Rejects with LockReplicationError when these don't follow. */
+  /** Asks once, then waits for the replicas. Rejects with LockReplicationError when too few acknowledge in time. */
   async tryAcquire(): Promise<Grant | null> {
-    const grant = await tryAcquire(this.#contender, this.#terms);
+    const grant = await tryAcquire(new SingleLockRequest(this.#client, this.#terms, false));
     if (!grant) return null;
     const confirmed = await this.#confirm(grant);
     if (isInTime(confirmed)) return confirmed;
@@ -45,19 +50,19 @@ export class Replicated {
     return null;
   }
 
-  #begin(): Attempt<Grant> {
-    const turn = new Turn(this.#contender, this.#terms);
+  #begin(): PendingGrant<Grant> {
+    const acquisition = new Acquisition(this.#client, new SingleLockRequest(this.#client, this.#terms, true));
     return {
-      granted: turn.granted.then((grant) => grant && this.#confirm(grant)),
-      waitsFor: turn.waitsFor,
+      granted: acquisition.granted.then((grant) => grant && this.#confirm(grant)),
+      waitsFor: acquisition.waitsFor,
       get failure() {
-        return turn.failure;
+        return acquisition.failure;
       },
-      leave: () => turn.leave(),
+      leave: () => acquisition.leave(),
     };
   }
 
-  /** The grant as a whole lease, counted from before it was confirmed. One that isn't acknowledged is given back first. */
+  /** The grant as a whole lease, counted from before the write that confirms it. Gives a grant back that is not acknowledged. */
   async #confirm(grant: Grant): Promise<Grant> {
     const { name, gate, leaseMs, minReplicas, replicasWaitMs } = this.#terms;
     const { member } = grant;
@@ -81,7 +86,7 @@ export class Replicated {
     try {
       await this.#terms.gate.release({ member, fencingToken: 0 }, this.#terms.isFair);
     } catch {
-      // Without a connection nothing can be given back: the lease runs out by itself.
+      // Without a connection nothing can be given back: the lease expires by itself.
     }
   }
 }

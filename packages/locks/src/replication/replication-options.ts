@@ -1,18 +1,18 @@
 import { requireInteger } from '@mortise/redis';
 
-/** How many replicas have to know of a grant before the caller gets it. */
+/** How many replicas acknowledge a grant before the caller gets it. */
 export interface ReplicationOptions {
   /**
-   * How many replicas have to acknowledge a grant before it is given to the caller: from 0 to 100. If fewer do so in
-   * `replicasWaitMs`, the lock is given back and the call rejects with LockReplicationError. It makes it less likely that a
-   * failover gives the lock to a second holder, and doesn't rule it out: Redis may promote a replica that lacks the
-   * grant. Renewals wait for nobody. Costs a connection for each client, on Cluster for each master, a write and a part of
-   * a WAIT. Of Mutex only. Default 0: no replica is asked.
+   * How many replicas have to acknowledge a grant before the caller gets it: from 0 to 100. If fewer do so within
+   * `replicasWaitMs`, the lock is given back and the call rejects with LockReplicationError. A failover is then less likely
+   * to give the lock to a second holder, but still may: Redis may promote a replica without the grant. Renewals wait for
+   * no replica. Costs a connection for each client (on Cluster for each master), a write, and a share of a WAIT. Only
+   * Mutex has it. Default 0: no replica is asked.
    */
   readonly minReplicas?: number | undefined;
   /**
-   * How long to wait for them, in ms: a whole number from 1 to half of `leaseMs`. Default 1,000, or half of `leaseMs` if
-   * that is less. It is a part of the lease, and of `waitMs`.
+   * How long to wait for the replicas, in ms: a whole number from 1 to half of `leaseMs`. Default 1,000, or half of
+   * `leaseMs` if that is less. It counts against the lease and against `waitMs`.
    */
   readonly replicasWaitMs?: number | undefined;
 }
@@ -33,7 +33,7 @@ export function resolveReplicationOptions(options: ReplicationOptions, leaseMs: 
   return { minReplicas, replicasWaitMs };
 }
 
-/** Refuses a lock that cannot wait for replicas to those who rely on it. Throws TypeError. */
+/** Throws TypeError for `minReplicas` of a lock that cannot wait for replicas. */
 export function requireNoReplicas({ minReplicas = 0 }: ReplicationOptions): void {
   if (minReplicas !== 0) throw new TypeError('minReplicas is an option of Mutex only');
 }

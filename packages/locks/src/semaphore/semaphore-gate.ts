@@ -1,8 +1,21 @@
-/** What the semaphores of one client send. Calls of the same tick for the same semaphore travel in one script call. */
 import type { RedisClient } from '@mortise/redis';
-import { Coalescer, WaiterHub } from '@mortise/redis';
+import { WaiterHub } from '@mortise/redis';
+import type {
+  AcquireReply,
+  AcquireRequest,
+  Gate,
+  Holder,
+  QueueEntry,
+  RecheckReply,
+  ReleaseRequest,
+  RenewReply,
+  RenewRequest,
+} from '../acquire/gate.js';
+import type { For, Locked, LockScripts } from '../acquire/script-batches.js';
+import { ScriptBatches } from '../acquire/script-batches.js';
 import { SemaphoreLimitError } from '../errors.js';
 import type { SemaphoreKeys } from '../keys.js';
+import { perClient } from '../per-client.js';
 import {
   semaphoreAcquire,
   semaphoreInspect,
@@ -11,19 +24,8 @@ import {
   semaphoreRenew,
   semaphoreSetPermits,
 } from '../scripts.gen.js';
-import type {
-  AcquireReply,
-  AcquireRequest,
-  Gate,
-  Holder,
-  RecheckReply,
-  RenewReply,
-  Waiting,
-} from '../waiting/gate.js';
-import { MAX_BATCH } from '../waiting/gate.js';
-import { perClient } from '../waiting/per-client.js';
 
-/** One semaphore, as one of its users knows it. */
+/** A semaphore with the limit that one of its users knows. */
 export interface SemaphoreIdentity {
   readonly name: string;
   readonly keys: SemaphoreKeys;
@@ -39,127 +41,114 @@ export interface PermitHolderReply {
 export interface SemaphoreReply {
   readonly limit: number;
   readonly used: number;
-  /** For how long nothing is granted, because what was known of the holders was lost. */
+  /** For how long nothing is granted, because the state with the holders was lost. */
   readonly quarantineMs: number;
   readonly queueLength: number;
-  /** Of the member asked for, from 0; null if it does not wait. */
+  /** The rank of the given waiter, from 0; null if it does not wait. */
   readonly rank: number | null;
   readonly holders: readonly PermitHolderReply[];
 }
 
-type Of<Request> = Request & { readonly semaphore: SemaphoreIdentity };
+interface KeyedSemaphore extends Locked, SemaphoreIdentity {}
 
 const OUTCOMES = ['refused', 'held', 'queued'] as const;
-/** The outcome of a request by a caller with another limit. */
+/** The outcome for a caller with another limit. */
 const OTHER_LIMIT = 3;
-/** What `remainingMs` is when a call did all that one call may do, and there is more. */
+/** The value of `remainingMs` when a call did as much as one call may do, and there is more to do. */
 const HAS_MORE = -1;
 
-/** The open batches of one client. */
-class Batches {
-  static readonly of = perClient((client) => new Batches(client));
-  readonly publish: string;
-  readonly acquires = new Coalescer<string, Of<AcquireRequest>, AcquireReply>(
-    (_, requests) => this.#sendAcquires(requests),
-    { maxBatch: MAX_BATCH },
-  );
-  readonly releases = new Coalescer<string, Of<Holder>, boolean>(
-    (_, requests) => this.#sendReleases(requests),
-    { maxBatch: MAX_BATCH },
-  );
-  readonly renewals = new Coalescer<string, Of<Holder & { readonly termMs: number }>, RenewReply>(
-    (_, requests) => this.#sendRenewals(requests),
-    { maxBatch: MAX_BATCH },
-  );
-  readonly #redis: RedisClient;
+class SemaphoreScripts implements LockScripts<KeyedSemaphore> {
+  constructor(
+    readonly redis: RedisClient,
+    readonly publish: string,
+  ) {}
 
-  private constructor(redis: RedisClient) {
-    this.#redis = redis;
-    this.publish = WaiterHub.of(redis).publishCommand;
-  }
-
-  async #sendAcquires(requests: readonly Of<AcquireRequest>[]): Promise<(AcquireReply | Error)[]> {
-    const { keys, limit: callerLimit } = requests[0]!.semaphore;
+  readonly acquire = async (
+    requests: readonly For<KeyedSemaphore, AcquireRequest>[],
+  ): Promise<(AcquireReply | Error)[]> => {
+    const { keys, limit: callerLimit } = requests[0]!.lock;
     const sentAt = performance.now();
-    const reply = (await semaphoreAcquire.run(this.#redis, keys, {
+    const reply = (await semaphoreAcquire.run(this.redis, keys, {
       publish: this.publish,
       callerLimit,
-      requests: requests.flatMap(({ member, leaseMs, mode, semaphore }) => [
-        member,
-        leaseMs,
-        mode,
-        semaphore.limit,
-      ]),
+      requests: requests.flatMap(({ member, leaseMs, mode, lock }) => [member, leaseMs, mode, lock.limit]),
     })) as number[];
     const [serverUs = 0, remainingMs = 0] = reply;
-    return requests.map(({ semaphore: { name, limit } }, index) => {
+    return requests.map(({ lock: { name, limit } }, index) => {
       const outcome = reply[2 + 2 * index]!;
       const value = reply[3 + 2 * index]!;
       if (outcome === OTHER_LIMIT) return new SemaphoreLimitError(name, limit, value);
       return { sentAt, serverUs, remainingMs, outcome: OUTCOMES[outcome]!, value };
     });
-  }
+  };
 
-  async #sendReleases(requests: readonly Of<Holder>[]): Promise<boolean[]> {
-    const { semaphore } = requests[0]!;
-    const [more, ...replies] = (await semaphoreRelease.run(this.#redis, semaphore.keys, {
+  readonly release = async (requests: readonly For<KeyedSemaphore, ReleaseRequest>[]): Promise<boolean[]> => {
+    const { lock } = requests[0]!;
+    const [more, ...replies] = (await semaphoreRelease.run(this.redis, lock.keys, {
       publish: this.publish,
-      leavers: requests.flatMap(({ member, fencingToken, semaphore: { leaseMs } }) => [
+      releases: requests.flatMap(({ member, fencingToken, lock: { leaseMs } }) => [
         member,
         fencingToken,
         leaseMs,
       ]),
     })) as number[];
-    if (more === 1) await this.grantOn(semaphore);
+    if (more === 1) await this.grantMore(lock);
     return replies.map((held) => held === 1);
-  }
+  };
 
-  async #sendRenewals(requests: readonly Of<Holder & { readonly termMs: number }>[]): Promise<RenewReply[]> {
-    const { keys } = requests[0]!.semaphore;
+  readonly renew = async (requests: readonly For<KeyedSemaphore, RenewRequest>[]): Promise<RenewReply[]> => {
     const sentAt = performance.now();
-    const reply = (await semaphoreRenew.run(this.#redis, keys, {
-      holders: requests.flatMap(({ member, termMs, fencingToken }) => [member, termMs, fencingToken]),
+    const reply = (await semaphoreRenew.run(this.redis, requests[0]!.lock.keys, {
+      renewals: requests.flatMap(({ member, leaseMs, fencingToken }) => [member, leaseMs, fencingToken]),
     })) as number[];
     return reply.map((held) => ({ isHeld: held === 1, sentAt }));
-  }
-
-  /** Grants what a call left over. What has been done stays done when this fails: the re-checks of others go on. */
-  async grantOn(semaphore: SemaphoreIdentity): Promise<void> {
-    try {
-      while ((await this.recheck(semaphore, [], 0))[1] === HAS_MORE);
-    } catch {
-      // See above.
-    }
-  }
+  };
 
   async recheck(
     { keys, limit }: SemaphoreIdentity,
-    waiters: readonly Waiting[],
+    waiters: readonly QueueEntry[],
     quarantineMs: number,
   ): Promise<number[]> {
-    return (await semaphoreRecheck.run(this.#redis, keys, {
+    return (await semaphoreRecheck.run(this.redis, keys, {
       publish: this.publish,
       callerLimit: limit,
       quarantineMs,
       waiters: waiters.flatMap(({ place, member }) => [place, member]),
     })) as number[];
   }
+
+  /** A script call grants a bounded number of permits. This grants the others. */
+  async grantMore(semaphore: SemaphoreIdentity): Promise<void> {
+    try {
+      while ((await this.recheck(semaphore, [], 0))[1] === HAS_MORE);
+    } catch {
+      // The caller's own request was carried out. The re-checks of the waiters go on.
+    }
+  }
 }
 
-/** A semaphore with one limit: after `setPermits` its user has another gate, which leads to the same queue. */
+const scriptsOf = perClient((redis) => new SemaphoreScripts(redis, WaiterHub.of(redis).publishCommand));
+const batchesOf = perClient(
+  (redis) => new ScriptBatches(redis, scriptsOf(redis), { acquire: 'lock', release: 'lock', renew: 'lock' }),
+);
+
+/** A semaphore with one limit. After `setPermits` its user has another gate, which leads to the same queue. */
 export class SemaphoreGate implements Gate {
   readonly id: string;
   readonly channels: string;
   readonly #redis: RedisClient;
-  readonly #semaphore: SemaphoreIdentity;
-  readonly #batches: Batches;
+  readonly #semaphore: KeyedSemaphore;
+  readonly #scripts: SemaphoreScripts;
+  readonly #batches: ScriptBatches<KeyedSemaphore>;
 
   constructor(redis: RedisClient, semaphore: SemaphoreIdentity) {
-    this.id = semaphore.keys.permits;
-    this.channels = semaphore.keys.channels;
+    const { permits, slot, channels } = semaphore.keys;
+    this.id = permits;
+    this.channels = channels;
     this.#redis = redis;
-    this.#semaphore = semaphore;
-    this.#batches = Batches.of(redis);
+    this.#semaphore = { ...semaphore, id: permits, slot };
+    this.#scripts = scriptsOf(redis);
+    this.#batches = batchesOf(redis);
   }
 
   get limit(): number {
@@ -167,23 +156,22 @@ export class SemaphoreGate implements Gate {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
-    return this.#batches.acquires.submit(this.id, { semaphore: this.#semaphore, ...request });
+    return this.#batches.acquire({ ...request, lock: this.#semaphore });
   }
 
-  release({ member, fencingToken }: Holder): Promise<boolean> {
-    return this.#batches.releases.submit(this.id, { semaphore: this.#semaphore, member, fencingToken });
+  release(holder: Holder): Promise<boolean> {
+    return this.#batches.release({ ...holder, isFair: true, lock: this.#semaphore });
   }
 
-  renew({ member, fencingToken }: Holder, termMs: number): Promise<RenewReply> {
-    const semaphore = this.#semaphore;
-    return this.#batches.renewals.submit(this.id, { semaphore, member, fencingToken, termMs });
+  renew(holder: Holder, leaseMs: number): Promise<RenewReply> {
+    return this.#batches.renew({ ...holder, leaseMs, lock: this.#semaphore });
   }
 
-  async recheck(waiters: readonly Waiting[], quarantineMs: number): Promise<RecheckReply> {
+  async recheck(waiters: readonly QueueEntry[], quarantineMs: number): Promise<RecheckReply> {
     const sentAt = performance.now();
-    const reply = await this.#batches.recheck(this.#semaphore, waiters, quarantineMs);
+    const reply = await this.#scripts.recheck(this.#semaphore, waiters, quarantineMs);
     const [serverUs = 0, remainingMs = 0, limit = 0, missing = 0, ...ended] = reply;
-    if (remainingMs === HAS_MORE) await this.#batches.grantOn(this.#semaphore);
+    if (remainingMs === HAS_MORE) await this.#scripts.grantMore(this.#semaphore);
     const grants: { index: number; fencingToken: number }[] = [];
     const refusals: { index: number; detail: string }[] = [];
     for (let at = 0; at < ended.length; at += 2) {
@@ -203,15 +191,15 @@ export class SemaphoreGate implements Gate {
     return new SemaphoreLimitError(this.#semaphore.name, this.limit, Number(detail));
   }
 
-  /** Makes this gate's limit that of the semaphore. */
+  /** Makes this gate's limit the limit of the semaphore. */
   async setLimit(): Promise<void> {
-    const { publish } = this.#batches;
     const { keys, limit: callerLimit } = this.#semaphore;
+    const { publish } = this.#scripts;
     const more = await semaphoreSetPermits.run(this.#redis, keys, { publish, callerLimit });
-    if (more === 1) await this.#batches.grantOn(this.#semaphore);
+    if (more === 1) await this.#scripts.grantMore(this.#semaphore);
   }
 
-  /** @param waiter A member whose rank is wanted. */
+  /** @param waiter The member to rank. */
   async inspect(maxHolders: number, waiter = ''): Promise<SemaphoreReply> {
     const { keys, limit: callerLimit } = this.#semaphore;
     const reply = await semaphoreInspect.run(this.#redis, keys, { callerLimit, maxHolders, waiter });

@@ -1,7 +1,7 @@
 #!lua
--- Gives permits to the requests that may have them: those that fit while nobody waits. The others join the queue in their
--- order, or are refused. Who waits already and fits goes first. Repeating a request is safe: a holder gets a token again,
--- a waiter keeps its place. O((requests + expired + granted) · log n).
+-- Grants permits to the waiters that fit, then to the requests that fit while nobody waits. The other requests join the
+-- queue in their order, or are refused. Repeating a request is safe: a holder gets a new token, a waiter keeps its place.
+-- O((requests + expired + granted) · log n).
 --
 -- KEYS
 --   permits      ZSET holder -> end of its lease (µs); 7 days from the last grant or renewal
@@ -10,10 +10,10 @@
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
 --   callerLimit  the limit of a semaphore that has none yet
---   requests...  four for each: member, leaseMs (ms), mode ('wait' or 'try'), limit that the caller knows
+--   requests...  four for each: member, leaseMs (ms), mode ('wait' or 'try'), the limit of the caller
 -- RETURNS
---   now (µs), when the next permit may come free (ms; -1: more to do, call recheck; -2: all are free; 0 if nobody has
---   to wait), then two for each request:
+--   now (µs), the time until the next permit may become free (ms; -1: more to do, call recheck; -2: all are free; 0 if
+--   nobody has to wait), then two for each request:
 --     1, fencing token    it holds its permits
 --     2, place            it waits; the place is max(now, last place + 1)
 --     3, limit            refused: this is the limit, and the caller has another
@@ -27,8 +27,8 @@ local QUEUE_MS = '60000'
 
 local isQueued
 -- include semaphore.expire.part.lua
--- include waiting.is-heard.part.lua
--- include semaphore.pump.part.lua
+-- include acquire.is-listening.part.lua
+-- include semaphore.grant-waiters.part.lua
 
 local hasArrivals, mustWait, lastPlace
 local replies = {now, 0}
@@ -40,12 +40,12 @@ for i = 3, #ARGV, 4 do
   if tonumber(ARGV[i + 3]) ~= limit then
     outcome, value = 3, limit
   elseif fits and hold(member, ends, weight) then
-    outcome, value = 1, mint()
+    outcome, value = 1, nextFencingToken()
   elseif used > 0 and redis.call('ZSCORE', permits, member) then
-    -- It asks again, because it did not hear the answer.
+    -- It asks again because the reply was lost.
     redis.call('ZADD', permits, 'GT', ends, member)
     isChanged, hasNewPermits = true, true
-    outcome, value = 1, mint()
+    outcome, value = 1, nextFencingToken()
   else
     mustWait = true
     if ARGV[i + 2] == 'wait' then

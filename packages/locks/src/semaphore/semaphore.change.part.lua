@@ -1,21 +1,21 @@
--- What those scripts begin with that change a semaphore; semaphore.save.part.lua ends them. Expects permits, and what
--- semaphore.state.part.lua declares. Parts that are needed once are no functions: nine closures cost 1.3 µs a call.
+-- The beginning of the scripts that change a semaphore; semaphore.save.part.lua is their end. Expects permits and the
+-- locals of semaphore.state.part.lua. Other parts are not functions, because nine closures cost 1.3 µs a call.
 local KEEP_MS = '604800000'
--- What one call may free or grant; callers go on while there is more.
+-- How many permits one call may free or grant. Callers go on while there is more.
 local MAX_MOVES = 100
 -- `hasNewPermits`: leases are new or longer.
 local isChanged, hasNewPermits, hasMore = false, false, false
--- When the first lease ends, if that is known.
+-- When the first lease ends, if known.
 local firstEnd
--- Those that were not counted would be held for nothing; they come back as lost ones do.
+-- Permits that were not counted would be held in vain. Their holders come back as lost ones do.
 if isNew and used > 0 then redis.call('ZREMRANGEBYRANK', permits, MAX_COUNTED, '-1') end
 
-local function mint()
+local function nextFencingToken()
   token = math.max(now, token) + 1
   return token
 end
 
--- Returns false for one that holds already.
+-- Returns false for a member that is a holder already.
 local function hold(member, ends, weight)
   if redis.call('ZADD', permits, 'NX', ends, member) == 0 then return false end
   used, isChanged, hasNewPermits = used + weight, true, true

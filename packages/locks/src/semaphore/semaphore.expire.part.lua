@@ -1,9 +1,9 @@
--- Frees the permits whose leases are over. Expects permits, and what semaphore.change.part.lua declares.
+-- Frees expired permits. Expects permits and the locals of semaphore.change.part.lua.
 clock()
 firstEnd = used > 0 and tonumber(redis.call('ZRANGE', permits, '0', '0', 'WITHSCORES')[2])
 if firstEnd == nil then
-  -- The permits are gone without the state: nothing is granted for the default lease, or until they were heard of.
-  used, began, lostUntil, heard, isChanged = 0, now, now + 10000000, 0, true
+  -- The permits were lost, the state was not: nothing is granted for a default lease, or until their holders reported.
+  used, began, lostUntil, reported, isChanged = 0, now, now + 10000000, 0, true
 elseif firstEnd and firstEnd <= now then
   firstEnd = nil
   local ended = redis.call('ZRANGE', permits, '-inf', now, 'BYSCORE', 'LIMIT', '0', MAX_MOVES)

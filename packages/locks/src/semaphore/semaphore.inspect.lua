@@ -1,6 +1,6 @@
 #!lua flags=no-writes
--- The state of a semaphore. O(maxHolders + expired + log n); of more than 1,000 permits that have expired and nobody
--- has noticed, the others count as used.
+-- The state of a semaphore. Of permits that expired and were not freed yet, it notices 1,000; further ones count as used.
+-- O(maxHolders + expired + log n).
 --
 -- KEYS
 --   permits      ZSET holder -> end of its lease (µs)
@@ -9,7 +9,7 @@
 -- ARGV
 --   callerLimit  the limit of a semaphore that has none yet
 --   maxHolders   the most holders in the reply
---   waiter       whose rank is wanted; may be empty
+--   waiter       the member to rank; may be empty
 -- RETURNS
 --   limit, used permits, ms for which nothing is granted because the state was lost (0: none), waiters, the waiter's
 --   rank from 0 or nil, then two for each holder, by the ends of their leases: member, remaining lease (ms)

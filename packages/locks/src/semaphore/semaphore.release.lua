@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Takes out those who leave, holders and waiters, and grants what came free to the first who wait. Repeating a call
--- is safe. O((leavers + expired + granted) · log n).
+-- Removes holders and waiters, and grants free permits to the first waiters. Repeating a call is safe.
+-- O((releases + expired + granted) · log n).
 --
 -- KEYS
 --   permits      ZSET holder -> end of its lease (µs); 7 days from the last grant or renewal
@@ -8,23 +8,23 @@
 --   state        STRING, see semaphore.state.part.lua; 7 days from the last grant, renewal or new limit
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   leavers...   three for each: member, its fencing token (0: none, or its lease is over in its own eyes), leaseMs (ms)
+--   releases...  three for each: member, its fencing token (0: none, or its lease has ended on its side), leaseMs (ms)
 -- RETURNS
---   1 if there is more to grant (call recheck), else 0; then for each leaver: 1 if it held its permits, else 0
+--   1 if there is more to grant (call recheck), else 0; then for each release: 1 if the member held its permits, else 0
 local permits, queue, state = KEYS[1], KEYS[2], KEYS[3]
 local publish = ARGV[1]
 local callerLimit = '0'
 
 -- include semaphore.state.part.lua
 -- include semaphore.change.part.lua
--- include semaphore.witness.part.lua
+-- include semaphore.proves-loss.part.lua
 
 local hasLeft, isQueued
 local replies = {0}
 for i = 2, #ARGV, 3 do
   local member, isSure = ARGV[i], ARGV[i + 1] ~= '0'
   local isHolder
-  -- A permit may be past its end and nobody has noticed: who isn't sure to have it has lost it.
+  -- A permit may have expired without being freed. Without a token, its holder has lost it.
   local ends = not isSure and redis.call('ZSCORE', permits, member)
   if redis.call('ZREM', permits, member) == 1 then
     used, isChanged, hasLeft = math.max(0, used - weightOf(member)), true, true
@@ -32,15 +32,15 @@ for i = 2, #ARGV, 3 do
   elseif redis.call('ZREM', queue, member) == 1 then
     hasLeft = true
   else
-    isHolder = isWitness(tonumber(ARGV[i + 1]), ARGV[i + 2], weightOf(member))
+    isHolder = provesLoss(tonumber(ARGV[i + 1]), ARGV[i + 2], weightOf(member))
     hasLeft = hasLeft or isHolder
   end
   replies[#replies + 1] = isHolder and 1 or 0
 end
 if hasLeft and redis.call('EXISTS', queue) == 1 then
 -- include semaphore.expire.part.lua
--- include waiting.is-heard.part.lua
--- include semaphore.pump.part.lua
+-- include acquire.is-listening.part.lua
+-- include semaphore.grant-waiters.part.lua
 end
 -- include semaphore.save.part.lua
 

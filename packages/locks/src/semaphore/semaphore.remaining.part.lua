@@ -1,5 +1,5 @@
--- When the next permit may come free: ms, -1 if this call left something to do, -2 if all are free. Expects permits, and
--- what semaphore.change.part.lua declares.
+-- The time until the next permit may become free: ms, -1 if this call left something to do, -2 if all are free. Expects
+-- permits and the locals of semaphore.change.part.lua.
 local remainingMs = -2
 if hasMore then
   remainingMs = -1

@@ -1,13 +1,13 @@
 #!lua flags=allow-oom
--- Lengthens the leases of holders that still have their permits; it never shortens one, so a repeated or overtaken call
+-- Extends the leases of holders that still have their permits. It never shortens a lease, so a repeated or overtaken call
 -- does no harm. When the state of the semaphore was lost (FLUSHALL, a failover), a holder with a token gets its permits
--- back as long as they fit. Grants nothing: those who wait look themselves when a lease ends. O(holders · log n).
+-- back as long as they fit. It grants nothing: waiters re-check at the end of a lease. O(holders · log n).
 --
 -- KEYS
 --   permits      ZSET holder -> end of its lease (µs); 7 days from the last grant or renewal
 --   state        STRING, see semaphore.state.part.lua; 7 days from the last grant, renewal or new limit
 -- ARGV
---   holders...   three for each: member, leaseMs (ms from now), its fencing token (0: none)
+--   renewals...  three for each: member, leaseMs (ms from now), its fencing token (0: none)
 -- RETURNS
 --   for each holder: 1 if it has its permits, else 0
 local permits, state = KEYS[1], KEYS[2]
@@ -15,26 +15,26 @@ local callerLimit = '0'
 
 -- include semaphore.state.part.lua
 -- include semaphore.change.part.lua
--- include semaphore.witness.part.lua
+-- include semaphore.proves-loss.part.lua
 
 clock()
-local hasLooked
+local hasExpired
 local replies = {}
 for i = 1, #ARGV, 3 do
-  local member, leaseMs, stamp = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
+  local member, leaseMs, fencingToken = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
   local ends = now + leaseMs * 1000
   local heldUntil = redis.call('ZSCORE', permits, member)
   local isHolder = heldUntil and tonumber(heldUntil) > now
   if isHolder then
     redis.call('ZADD', permits, 'GT', ends, member)
     isChanged, hasNewPermits = true, true
-  elseif not heldUntil and stamp > 0 then
-    if not hasLooked then
+  elseif not heldUntil and fencingToken > 0 then
+    if not hasExpired then
 -- include semaphore.expire.part.lua
-      hasLooked = true
+      hasExpired = true
     end
     local weight = weightOf(member)
-    isHolder = isWitness(stamp, leaseMs, weight) and (limit == 0 or used + weight <= limit)
+    isHolder = provesLoss(fencingToken, leaseMs, weight) and (limit == 0 or used + weight <= limit)
     if isHolder then hold(member, ends, weight) end
   end
   replies[#replies + 1] = isHolder and 1 or 0

@@ -1,6 +1,6 @@
--- Ends what semaphore.change.part.lua began. Expects permits, state.
+-- The end of the scripts that change a semaphore; see semaphore.change.part.lua. Expects permits and state.
 if isChanged then
-  local packed = cmsgpack.pack(limit, used, token, at, ahead, began, lostUntil, heard)
+  local packed = cmsgpack.pack(limit, used, token, at, ahead, began, lostUntil, reported)
   if hasNewPermits or isNew then
     redis.call('SET', state, packed, 'PX', KEEP_MS)
   else

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Sets the limit, and grants what fits now. Below the number of used permits nobody loses any, and nothing is granted
--- until it fits. Those who wait for more than the limit are refused when they come to the head of the queue, or by
--- their next re-check. Repeating a call is safe. O((expired + granted) · log n).
+-- Sets the limit, and grants permits to the waiters that fit now. Below the number of used permits nobody loses any, and
+-- nothing is granted until it fits. Waiters for more than the limit are refused at the head of the queue, or by their next
+-- re-check. Repeating a call is safe. O((expired + granted) · log n).
 --
 -- KEYS
 --   permits      ZSET holder -> end of its lease (µs); 7 days from the last grant or renewal
@@ -21,8 +21,8 @@ local publish, callerLimit = ARGV[1], ARGV[2]
 limit, isChanged = tonumber(callerLimit), true
 local isQueued
 -- include semaphore.expire.part.lua
--- include waiting.is-heard.part.lua
--- include semaphore.pump.part.lua
+-- include acquire.is-listening.part.lua
+-- include semaphore.grant-waiters.part.lua
 -- include semaphore.save.part.lua
 
 redis.call('PEXPIRE', state, KEEP_MS)

@@ -1,32 +1,34 @@
 -- The state of a semaphore, and its clock. Expects permits, state, callerLimit ('0': the caller knows none).
--- The state is a STRING of eight numbers: limit, used permits, the last fencing token, the last instant of the clock and
--- what it runs ahead of the server's, when the state began, until when nothing is granted because what was known before
--- it was lost, how many permits of lost holders were heard of since; instants in µs. MessagePack takes 32 bytes and
--- 0.4 µs, text 60 bytes and 2.5 µs, and a HASH needs an EXPIRE of its own.
--- Anchored at the front, a pattern is found in half the time.
+-- The state is a STRING of eight numbers, instants in µs:
+--   limit, used (permits), token (the last fencing token)
+--   at (the last instant of the clock), ahead (how far the clock runs ahead of the server's)
+--   began (when this state began), lostUntil (until when nothing is granted, because an earlier state was lost),
+--   reported (how many permits lost holders have reported since)
+-- MessagePack takes 32 bytes and 0.4 µs, text 60 bytes and 2.5 µs, and a HASH needs an EXPIRE of its own.
+-- Anchored at the front, a pattern matches in half the time.
 local function weightOf(member)
   return tonumber(string.match(member, '^[^.]*%.[^.]*%.[^.]*%.(%d+)$') or 1)
 end
 
 local MAX_COUNTED = 10000
-local limit, used, token, at, ahead, began, lostUntil, heard = cmsgpack.unpack(redis.call('GET', state) or '')
+local limit, used, token, at, ahead, began, lostUntil, reported = cmsgpack.unpack(redis.call('GET', state) or '')
 local isNew = not limit
 local isFresh = isNew
 if isNew then
-  limit, used, token, at, ahead, began, lostUntil, heard = 0, 0, 0, 0, 0, 0, 0, 0
-  -- The state may be gone without the permits (evicted): nobody is lost then.
+  limit, used, token, at, ahead, began, lostUntil, reported = 0, 0, 0, 0, 0, 0, 0, 0
+  -- The state may be evicted and the permits not: then no holder is lost.
   for _, member in ipairs(redis.call('ZRANGE', permits, '0', MAX_COUNTED - 1)) do used = used + weightOf(member) end
   isFresh = used == 0
 end
--- Who renews or releases may have come under an earlier limit; one that was lost is set by the next who acquires.
+-- Only requests to acquire set a lost limit: renewals and releases may come from users of an earlier limit.
 if limit == 0 and callerLimit ~= '0' then
   limit = tonumber(callerLimit)
-  if heard >= limit then lostUntil = 0 end
+  if reported >= limit then lostUntil = 0 end
 end
 
 local now = 0
--- The server's clock, but that it never goes back: when that of the server does, permits would outlast their leases by
--- as much. It then goes on from where it was.
+-- The server's clock, except that it never goes back: then permits would outlast their leases. When the server's clock is
+-- set back, this one goes on from where it was.
 local function clock()
   if now > 0 then return now end
   local time = redis.call('TIME')

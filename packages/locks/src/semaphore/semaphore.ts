@@ -1,15 +1,20 @@
 /**
  * A counting semaphore: at most so many permits at once, among all processes, each with its own lease.
  *
- * Every permit has its own end on the server's clock, in one sorted set, and every decision is one script that first
- * frees what has expired. Rejected: the clocks of clients (a host that is 10 s ahead takes permits that are held), and
- * one expiry for the whole set (the short lease of one who died ends the long leases of all others). Rejected as well:
- * letting light requests past a heavy one that doesn't fit yet; under load the heavy one would never fit.
+ * Every permit has its own end on the server's clock, in one sorted set. Every decision is one script that first frees
+ * expired permits. Rejected: the clocks of clients (a host whose clock is 10 s ahead takes permits that are held), and one
+ * expiry for the whole set (a dead holder's short lease ends the long leases of the others). Also rejected: granting a
+ * light request before a heavy one that doesn't fit yet; under load, the heavy one would never fit.
  */
 import type { RedisClient } from '@mortise/redis';
 import { requireClient, requireInteger, requireName } from '@mortise/redis';
+import { acquire, tryAcquire } from '../acquire/acquire.js';
+import type { Grant } from '../acquire/acquisition.js';
+import { LockClient } from '../acquire/lock-client.js';
+import { SingleLockRequest } from '../acquire/single-lock-request.js';
 import { SemaphoreKeys } from '../keys.js';
-import { Lease } from '../lease.js';
+import { Lease } from '../lease/lease.js';
+import { runUnder } from '../lease/using.js';
 import type {
   AcquirePermitsOptions,
   ResolvedSemaphoreOptions,
@@ -24,32 +29,28 @@ import {
   resolvePermits,
   resolveSemaphoreOptions,
 } from '../options.js';
-import { runUnder } from '../using.js';
-import type { AcquireTerms } from '../waiting/acquire.js';
-import { acquire, tryAcquire } from '../waiting/acquire.js';
-import { Contender } from '../waiting/contender.js';
 import { SemaphoreGate } from './semaphore-gate.js';
 
-/** One that holds permits. */
+/** A holder of permits. */
 export interface PermitHolder {
   /** The `holder` of its lease. */
   readonly holder: string;
   readonly permits: number;
-  /** What is left of its lease, ms. */
+  /** The rest of its lease, ms. */
   readonly remainingMs: number;
 }
 
-/** What `inspect` sees. */
+/** The state of a semaphore, from `inspect`. */
 export interface SemaphoreState {
   /** The limit in Redis; that of this object if there is none. */
   readonly limit: number;
-  /** How many permits are held: more than the limit only after `setPermits`. */
+  /** How many permits are held. More than the limit only after `setPermits`. */
   readonly used: number;
-  /** The first 100 of those who hold permits, by the ends of their leases. */
+  /** Up to 100 holders, by the ends of their leases. */
   readonly holders: readonly PermitHolder[];
-  /** How many wait. */
+  /** How many waiters there are. */
   readonly queueLength: number;
-  /** Where the first of those that wait with this client stands in the queue, from 1. Null if none of them waits. */
+  /** The position in the queue, from 1, of the first waiter of this client. Null if none waits. */
   readonly position: number | null;
 }
 
@@ -58,15 +59,14 @@ const MAX_HOLDERS = 100;
 /**
  * A semaphore with leases, fencing tokens and one queue for all processes.
  *
- * The limit lies in Redis: that of whoever acquires first, until `setPermits`. It is forgotten when nothing was
- * granted or renewed for 7 days. An object is cheap, has no connection of its own and needs no closing; objects with
- * the same name and prefix are the same semaphore. A semaphore and a Mutex of the same name have nothing to do with
- * each other.
+ * The limit lies in Redis: the limit of the first caller, until `setPermits`. It is forgotten when nothing was granted or
+ * renewed for 7 days. An object is cheap, has no connection of its own and needs no closing. Objects with the same name
+ * and prefix are the same semaphore. A Mutex of that name is independent of it.
  */
 export class Semaphore {
   readonly name: string;
   readonly #redis: RedisClient;
-  readonly #contender: Contender;
+  readonly #client: LockClient;
   readonly #keys: SemaphoreKeys;
   readonly #options: ResolvedSemaphoreOptions;
   #gate: SemaphoreGate;
@@ -75,42 +75,42 @@ export class Semaphore {
   constructor(redis: RedisClient, name: string, options: SemaphoreOptions) {
     this.name = requireName('name', name);
     this.#redis = requireClient(redis);
-    this.#contender = Contender.of(redis);
+    this.#client = LockClient.of(redis);
     this.#options = resolveSemaphoreOptions(options);
     this.#keys = new SemaphoreKeys(name, options.prefix);
     this.#gate = this.#gateFor(this.#options.limit);
   }
 
   /**
-   * Waits for its turn and resolves with permits, all that were asked for at once. First come, first served: a
-   * request that doesn't fit yet holds up those behind it, so it is never overtaken by lighter ones. Rejects with
-   * LockTimeoutError after `waitMs`, with the reason of `signal` when that is aborted, with SemaphoreLimitError when
-   * the semaphore has another limit (or gets one that is less than what it waits for), and with ERR_CLIENT_CLOSED
-   * when the client is closed meanwhile; it leaves the queue then. Errors of ioredis pass through, also that of a client
-   * which was closed before. A reply that comes after the end of its lease is given back, and the wait goes on. One
-   * round trip when permits are free; while there is contention one command for each acquisition, besides one for each
-   * process and second. O(log n) of holders and waiters.
+   * Waits in the queue and resolves with all permits at once. First come, first served: a request that doesn't fit yet
+   * holds up the requests after it, so lighter ones never overtake it. Rejects with LockTimeoutError after `waitMs`, with
+   * the reason of `signal` when that is aborted, with SemaphoreLimitError when the semaphore has another limit (or gets a
+   * limit below the requested permits), and with ERR_CLIENT_CLOSED when the client is closed meanwhile; then it leaves the
+   * queue. Errors of ioredis pass through, also that of a client which was closed before. A reply that arrives after the
+   * end of its lease is given back, and the wait goes on. One round trip when permits are free. Under contention one
+   * command for each acquisition, and one for each process and second. O(log n) of holders and waiters.
    */
   async acquire(options: AcquirePermitsOptions = {}): Promise<Lease> {
-    const terms = this.#terms(options);
-    return this.#lease(terms, await acquire(this.#contender, terms, resolveAcquireOptions(options)));
+    const gate = this.#gate;
+    const request = this.#request(options, gate);
+    return this.#lease(gate, await acquire(this.#client, request, resolveAcquireOptions(options)));
   }
 
   /**
-   * Resolves with permits if they are free and nobody waits, else with null. Rejects with SemaphoreLimitError when the
-   * semaphore has another limit; errors of ioredis pass through. One round trip.
+   * Resolves with the permits if they are free and nobody waits, else with null. Rejects with SemaphoreLimitError when the
+   * semaphore has another limit. Errors of ioredis pass through. One round trip.
    */
   async tryAcquire(options: TryAcquirePermitsOptions = {}): Promise<Lease | null> {
-    const terms = this.#terms(options);
-    const grant = await tryAcquire(this.#contender, terms);
-    return grant && this.#lease(terms, grant);
+    const gate = this.#gate;
+    const grant = await tryAcquire(this.#request(options, gate)(false));
+    return grant && this.#lease(gate, grant);
   }
 
   /**
-   * Acquires permits, runs `section` with them and releases them. The signal that the section gets is aborted when the
-   * lease ends too early, and when `signal` is aborted. Rejects as `acquire` does, with what the section throws, and
-   * with LeaseLostError when the lease was over before the section was: then there may have been too many. A
-   * release that fails does not hide the result: the lease ends by itself. Two commands.
+   * Acquires permits, runs `section` and releases the permits. The signal of the section is aborted when the lease ends too
+   * early, and when `signal` is aborted. Rejects as `acquire` does, with the error of the section, and with LeaseLostError
+   * when the lease ended before the section: then there may have been too many holders. A release that fails does not hide
+   * the result: the lease ends by itself. Two commands.
    */
   async using<Result>(
     section: (signal: AbortSignal, lease: Lease) => Promise<Result> | Result,
@@ -120,17 +120,17 @@ export class Semaphore {
   }
 
   /**
-   * How many permits are free at this moment. `tryAcquire` may fail all the same: those who wait come first. 0 while
-   * nothing is granted because the state of the semaphore was lost. One round trip.
+   * How many permits are free at this instant. `tryAcquire` may fail all the same: waiters come first. 0 while nothing is
+   * granted because the state of the semaphore was lost. One round trip.
    */
   async available(): Promise<number> {
     const { limit, used, quarantineMs } = await this.#gate.inspect(0);
     return quarantineMs > 0 ? 0 : Math.max(0, limit - used);
   }
 
-  /** The state of the semaphore at one moment. It may have changed when it arrives. One round trip, O(log n + 100). */
+  /** The state of the semaphore at one instant. It may have changed when it arrives. One round trip, O(log n + 100). */
   async inspect(): Promise<SemaphoreState> {
-    const waiter = this.#contender.firstWaiting(this.#gate);
+    const waiter = this.#client.firstWaiting(this.#gate);
     const { limit, used, queueLength, rank, holders } = await this.#gate.inspect(MAX_HOLDERS, waiter);
     return {
       limit,
@@ -146,25 +146,25 @@ export class Semaphore {
   }
 
   /**
-   * Changes the limit, for all. This object goes on with it; others that were made with another limit are refused
-   * with SemaphoreLimitError from now on, but what they hold they keep and may renew, and what they wait for they
-   * get. Below the number of used permits nobody loses any, and nothing is granted until it fits. Waiters for more
-   * than the new limit are refused by their next re-check, within about 1.6 s (of one process the first 100 of the
-   * queue, and whoever comes to its head). Safe to repeat; after an error of ioredis, repeat it: this object goes on
-   * with the old limit until then. One round trip, and one more for each 100 waiters that are granted permits.
+   * Changes the limit for all users. This object goes on with it. Objects with another limit are refused with
+   * SemaphoreLimitError from now on, but they keep and renew what they hold, and get what they wait for. Below the number of
+   * used permits nobody loses any, and nothing is granted until it fits. Waiters for more than the new limit are refused by
+   * their next re-check, within about 1.6 s (of one process the first 100 of the queue, and the waiter at its head). Safe
+   * to repeat. After an error of ioredis, repeat it: this object goes on with the old limit until then. One round trip, and
+   * one more for each 100 waiters that are granted permits.
    */
   async setPermits(permits: number): Promise<void> {
     const gate = this.#gateFor(requireLimit(permits));
     await gate.setLimit();
     this.#gate = gate;
-    this.#contender.openLine(gate)?.use(gate);
+    this.#client.openQueue(gate)?.use(gate);
   }
 
   /**
-   * Lengthens, to `leaseMs` from now, the lease of a holder that somebody else keeps, such as a client of a service
-   * that takes permits for others. With the `fencingToken` of the lease it comes back when the semaphore's keys were
-   * lost; give it only while the lease isn't over. Resolves to false when that holder has no permits (any more). Throws
-   * TypeError for what is no `holder` of a lease. Safe to repeat. One round trip.
+   * Extends the lease of a holder to `leaseMs` from now, for a service that takes permits for its clients. With the
+   * `fencingToken` of the lease, Redis restores the lease when the keys of the semaphore were lost; pass it only before the
+   * end of the lease. Resolves to false when that holder has no permits. Throws TypeError for a value that is not the
+   * `holder` of a lease. Safe to repeat. One round trip.
    */
   async renewFor(
     holder: string,
@@ -178,11 +178,10 @@ export class Semaphore {
   }
 
   /**
-   * Takes the permits of one holder away and grants them to those who wait: for a service that keeps permits for
-   * others, and for operators. A holder that was not asked hears of it at its next renewal: only fencing tokens
-   * protect what it does until then. Resolves to false when that holder has no permits (any more). Throws TypeError
-   * for what is no `holder` of a lease. Safe to repeat, when `false` may also mean that the first call had been
-   * carried out. One round trip.
+   * Takes the permits of one holder away and grants them to the next waiters, for operators and for a service that takes
+   * permits for its clients. The holder learns it at its next renewal: until then, only fencing tokens protect the resource.
+   * Resolves to false when that holder has no permits. Throws TypeError for a value that is not the `holder` of a lease.
+   * Safe to repeat: then `false` may also mean that the first call was carried out. One round trip.
    */
   async releaseFor(holder: string): Promise<boolean> {
     return this.#gate.release({ member: requireHolder(holder), fencingToken: 0 });
@@ -193,13 +192,15 @@ export class Semaphore {
     return new SemaphoreGate(this.#redis, { name: this.name, keys: this.#keys, limit, leaseMs });
   }
 
-  #terms(options: TryAcquirePermitsOptions): AcquireTerms {
-    const gate = this.#gate;
+  #request(options: TryAcquirePermitsOptions, gate: SemaphoreGate): (waits: boolean) => SingleLockRequest {
+    const { leaseMs } = this.#options;
     const role = resolvePermits(options, gate.limit);
-    return { name: this.name, gate, role, leaseMs: this.#options.leaseMs, isFair: true, isFenced: true };
+    const terms = { name: this.name, gate, role, leaseMs, isFair: true, isFenced: true };
+    return (waits) => new SingleLockRequest(this.#client, terms, waits);
   }
 
-  #lease(terms: AcquireTerms, grant: Awaited<ReturnType<typeof acquire>>): Lease {
-    return new Lease({ ...terms, keepMs: this.#options.keepMs }, grant);
+  #lease(gate: SemaphoreGate, grant: Grant): Lease {
+    const { leaseMs, keepMs } = this.#options;
+    return new Lease({ name: this.name, gate, leaseMs, keepMs, isFair: true }, grant);
   }
 }

@@ -13,12 +13,12 @@ const CHANGES: Record<Sabotage, { readonly find: RegExp; readonly replacement: s
     replacement: 'isHolder = holder',
   },
   'grant is not recorded': {
-    find: /redis\.call\('SET', lease, head, 'PX', claimMs\)/,
+    find: /redis\.call\('SET', lease, head, 'PX', confirmMs\)/,
     replacement: "redis.call('DEL', lease)",
   },
   'token does not rise': {
-    find: /minted = isFair and mint\(token\)/,
-    replacement: "minted = isFair and string.format('%.0f', clockText() - 1000000)",
+    find: /fencingToken = isFair and nextFencingToken\(token\)/,
+    replacement: "fencingToken = isFair and string.format('%.0f', clockText() - 1000000)",
   },
 };
 

@@ -1,0 +1,7 @@
+-- Whether a fencing token that a holder presents can be its own: 16 digits, and at most a day ahead of the clock, which
+-- may have been set back. All later tokens are greater, so a wrong one would spoil them or exhaust them.
+local function isPlausible(fencingToken)
+  if #fencingToken ~= 16 or string.find(fencingToken, '%D') then return false end
+  local time = redis.call('TIME')
+  return fencingToken - time[1] * 1000000 <= 86400000000
+end

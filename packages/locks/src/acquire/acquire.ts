@@ -1,0 +1,90 @@
+/** `acquire` and `tryAcquire` of every lock. */
+import { LockTimeoutError } from '../errors.js';
+import type { ResolvedAcquireOptions } from '../options.js';
+import type { Grant, LockRequest } from './acquisition.js';
+import { Acquisition } from './acquisition.js';
+import type { LockClient } from './lock-client.js';
+import { TIMED_OUT, within } from './within.js';
+
+/** A grant that the caller waits for. The caller ends it with `leave` if the grant is of no use. */
+export interface PendingGrant<G extends Grant> {
+  /** Null: begin anew. */
+  readonly granted: Promise<G | null>;
+  /** The name of the lock that is in the way. */
+  readonly waitsFor: string;
+  /** Why the state of the lock is not known, if it isn't. */
+  readonly failure: unknown;
+  leave(): void;
+}
+
+/** Waits for the lock in its queue. `waitMs: 0` doesn't join the queue. */
+export async function acquire<G extends Grant>(
+  client: LockClient,
+  request: (waits: boolean) => LockRequest<G>,
+  options: ResolvedAcquireOptions,
+): Promise<G> {
+  const { waitMs, signal } = options;
+  if (waitMs > 0) return acquireBy(() => new Acquisition(client, request(true)), options);
+  signal?.throwIfAborted();
+  const attempt = request(false);
+  const grant = await tryAcquire(attempt);
+  if (!grant) throw new LockTimeoutError(attempt.waitsFor, waitMs);
+  return grant;
+}
+
+/** Begins anew until it gets a grant. A grant that arrives after the end of its lease is given back. */
+export async function acquireBy<G extends Grant>(
+  begin: () => PendingGrant<G>,
+  { waitMs, signal }: ResolvedAcquireOptions,
+): Promise<G> {
+  const deadlineAt = performance.now() + waitMs;
+  for (;;) {
+    signal?.throwIfAborted();
+    const pending = begin();
+    try {
+      const grant = await within(pending.granted, deadlineAt - performance.now(), signal);
+      if (grant === TIMED_OUT) throw timeout(pending, waitMs);
+      if (grant && isInTime(grant)) return grant;
+    } catch (error) {
+      pending.leave();
+      throw error;
+    }
+    pending.leave();
+    if (performance.now() >= deadlineAt) throw timeout(pending, waitMs);
+  }
+}
+
+/**
+ * Asks once. If a lock is free and yet refused, the waiters in its queue may be dead: then it re-checks the queue and
+ * asks again, once for each lock.
+ */
+export async function tryAcquire<G extends Grant>(request: LockRequest<G>): Promise<G | null> {
+  const rechecked = new Set<unknown>();
+  try {
+    for (;;) {
+      const step = await request.send();
+      if (step.outcome === 'held' && isInTime(step.grant)) return step.grant;
+      if (step.outcome === 'refused') {
+        if (step.reply.remainingMs >= 0 || rechecked.has(step.gate.id)) break;
+        rechecked.add(step.gate.id);
+        await step.gate.recheck([], 0);
+      } else if (step.outcome !== 'next') {
+        break;
+      }
+    }
+  } catch (error) {
+    // Redis may have run the command all the same. What cannot be given back expires by itself.
+    request.giveBack().catch(() => undefined);
+    throw error;
+  }
+  await request.giveBack();
+  return null;
+}
+
+export function isInTime({ startsAt, termMs }: Grant): boolean {
+  return performance.now() < startsAt + termMs;
+}
+
+function timeout({ waitsFor, failure }: PendingGrant<Grant>, waitMs: number): LockTimeoutError {
+  return new LockTimeoutError(waitsFor, waitMs, failure === undefined ? undefined : { cause: failure });
+}

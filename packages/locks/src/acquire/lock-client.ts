@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto';
+import type { RedisClient } from '@mortise/redis';
+import { WaiterHub } from '@mortise/redis';
+import { perClient } from '../per-client.js';
+import type { Gate } from './gate.js';
+import { WaitQueue } from './wait-queue.js';
+
+/** What all locks of one client share: an id, one channel for each lock, one wait queue for each lock. */
+export class LockClient {
+  /** 96 random bits, without `.` and `:`. */
+  readonly id = randomBytes(12).toString('base64url');
+  /** The same client always gives the same one. */
+  static readonly of = perClient((client) => new LockClient(client));
+  readonly #hub: WaiterHub;
+  readonly #queues = new Map<string, WaitQueue>();
+  #acquisitions = 0;
+
+  private constructor(client: RedisClient) {
+    this.#hub = WaiterHub.of(client);
+  }
+
+  /** The id of one acquisition: unique in this client, made of digits and letters. */
+  nextId(): string {
+    this.#acquisitions += 1;
+    return this.#acquisitions.toString(36);
+  }
+
+  /** The wait queue of a lock, if one is open. */
+  openQueue(gate: Gate): WaitQueue | undefined {
+    return this.#queues.get(gate.id);
+  }
+
+  /** The wait queue of a lock. A new one subscribes. */
+  queue(gate: Gate): WaitQueue {
+    const open = this.#queues.get(gate.id);
+    if (open) {
+      open.use(gate);
+      return open;
+    }
+    const queue = new WaitQueue(gate, this.id, this.#hub, () => {
+      if (this.#queues.get(gate.id) === queue) this.#queues.delete(gate.id);
+    });
+    this.#queues.set(gate.id, queue);
+    return queue;
+  }
+
+  /** The member of this client with the first place in the queue, if one waits. */
+  firstWaiting(gate: Gate): string | undefined {
+    return this.#queues.get(gate.id)?.first;
+  }
+}

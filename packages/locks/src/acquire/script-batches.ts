@@ -1,0 +1,57 @@
+/** The script calls of one kind of lock on one client. Requests of one tick that may travel together share a call. */
+import type { RedisClient } from '@mortise/redis';
+import { Coalescer } from '@mortise/redis';
+import type { AcquireReply, AcquireRequest, ReleaseRequest, RenewReply, RenewRequest } from './gate.js';
+import { MAX_BATCH } from './gate.js';
+import { SlotGroups } from './slot-groups.js';
+
+/** One lock, as the scripts of its kind need it. */
+export interface Locked {
+  /** No other lock has it. */
+  readonly id: string;
+  readonly slot: number;
+}
+
+/** A request for one lock. */
+export type For<Lock, Request> = Request & { readonly lock: Lock };
+
+/** Sends requests in one script call. Resolves to one reply for each request; an Error rejects only its own request. */
+export type Send<Lock, Request, Reply> = (
+  requests: readonly For<Lock, Request>[],
+) => Promise<readonly (Reply | Error)[]>;
+
+export interface LockScripts<Lock extends Locked> {
+  readonly acquire: Send<Lock, AcquireRequest, AcquireReply>;
+  readonly release: Send<Lock, ReleaseRequest, boolean>;
+  readonly renew: Send<Lock, RenewRequest, RenewReply>;
+}
+
+/** Which requests share a call: those of one lock, or those of all locks that may share one (`SlotGroups`). */
+type Span = 'lock' | 'slot';
+
+type Submit<Lock, Request, Reply> = (request: For<Lock, Request>) => Promise<Reply>;
+
+export class ScriptBatches<Lock extends Locked> {
+  readonly acquire: Submit<Lock, AcquireRequest, AcquireReply>;
+  readonly release: Submit<Lock, ReleaseRequest, boolean>;
+  readonly renew: Submit<Lock, RenewRequest, RenewReply>;
+  readonly #groups: SlotGroups;
+
+  constructor(redis: RedisClient, scripts: LockScripts<Lock>, spans: Record<keyof LockScripts<Lock>, Span>) {
+    this.#groups = SlotGroups.of(redis);
+    this.acquire = this.#batch(scripts.acquire, spans.acquire);
+    this.release = this.#batch(scripts.release, spans.release);
+    this.renew = this.#batch(scripts.renew, spans.renew);
+  }
+
+  #batch<Request, Reply>(send: Send<Lock, Request, Reply>, span: Span): Submit<Lock, Request, Reply> {
+    const coalescer = new Coalescer<string | number, For<Lock, Request>, Reply>(
+      (_, requests) => this.#groups.send(requests, send),
+      { maxBatch: MAX_BATCH },
+    );
+    return (request) => {
+      const { lock } = request;
+      return coalescer.submit(span === 'lock' ? lock.id : this.#groups.groupOf(lock.slot), request);
+    };
+  }
+}

@@ -1,0 +1,213 @@
+/**
+ * A lock that is held. This process knows the end of the lease without the server: an instant on the monotonic clock,
+ * counted from before the command was sent. So a holder that cannot reach the server, or whose event loop was blocked,
+ * learns no later than Redis that another holder may come.
+ */
+import type { Grant } from '../acquire/acquisition.js';
+import type { Gate, Holder } from '../acquire/gate.js';
+import * as liveMembers from '../acquire/live-members.js';
+import { LeaseLostError } from '../errors.js';
+import type { LeaseEnd } from '../errors.js';
+import { SharedTimer } from '../shared-timer.js';
+
+export interface LeaseTerms {
+  readonly name: string;
+  readonly gate: Pick<Gate, 'release' | 'renew'>;
+  readonly leaseMs: number;
+  readonly isFair: boolean;
+  /** How long background renewals keep the lease. */
+  readonly keepMs: number;
+}
+
+/** Renews all leases of the process. */
+const watchdog = new SharedTimer(50);
+
+/** A failed renewal is repeated after this part of the lease: six more attempts fit before the end. */
+const RETRY_PART = 0.1;
+
+/**
+ * A lock, or permits, held until `release` or until `expiresAt`. A watchdog renews it at a third of each lease, unless
+ * its lock was made with `renew: false`; leases of a Cluster slot that are due together share one command. `await using`
+ * releases it.
+ */
+export class Lease implements AsyncDisposable {
+  /**
+   * Greater than every earlier token of this lock. Let the protected resource refuse smaller ones (M. Kleppmann, How to do
+   * distributed locking, 2016). 0 for a lock without fencing: the resource refuses it.
+   */
+  readonly fencingToken: number;
+  /** The id of this lease. `inspect` shows it as the holder. */
+  readonly holder: string;
+  readonly #terms: LeaseTerms;
+  readonly #keepUntil: number;
+  readonly #onRenewalDue = (): void => void this.#renewInBackground();
+  #endsAt: number;
+  #lostBy: LeaseLostError | undefined;
+  /** The error of the last renewal, if it failed. */
+  #failure: unknown;
+  #isReleased = false;
+  #isOver = false;
+  #release: Promise<boolean> | undefined;
+  #controller: AbortController | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @internal Made by the locks. */
+  constructor(terms: LeaseTerms, { member, fencingToken, startsAt, termMs }: Grant) {
+    this.#terms = terms;
+    this.holder = member;
+    this.fencingToken = fencingToken;
+    this.#keepUntil = startsAt + terms.keepMs;
+    this.#endsAt = startsAt + termMs;
+    // The watchdog references leases without an end, so they are never collected.
+    if (terms.keepMs === Infinity) liveMembers.add(member);
+    else liveMembers.addFor(this, member);
+    this.#planRenewal(startsAt, termMs);
+  }
+
+  /** Whether the lock is held for certain, by a comparison of clocks: right even after the event loop was blocked. */
+  get isValid(): boolean {
+    return !this.#isReleased && !this.#lostBy && performance.now() < this.#endsAt;
+  }
+
+  /** When the lease ends unless it is renewed: an instant on the clock of `performance.now()`. */
+  get expiresAt(): number {
+    return this.#endsAt;
+  }
+
+  /**
+   * Aborted when the lease ends before its release. A timer of this process does it, whether the server can be reached or
+   * not. The reason is a LeaseLostError.
+   */
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#lostBy) this.#controller.abort(this.#lostBy);
+      else if (this.isValid) this.#watchEnd();
+    }
+    // After the event loop was blocked, the timer is late. The clock is not.
+    if (!this.isValid && !this.#isReleased) this.#lose('expired');
+    return this.#controller.signal;
+  }
+
+  /**
+   * Extends the lease to `leaseMs` from now, whether the watchdog renews it or not. Throws LeaseLostError when it has
+   * ended. Errors of ioredis pass through, and the lease then lasts until `expiresAt`. One round trip.
+   */
+  async renew(): Promise<void> {
+    if (this.#isReleased) throw this.#error('released');
+    if (!this.isValid) throw this.#lose('expired');
+    await this.#renewFor(this.#terms.leaseMs);
+  }
+
+  /**
+   * Grants the lock to the first waiter, or frees it. Resolves to false when the lease was lost before: then nothing
+   * changes. Idempotent: further calls give the result of the first. One round trip, O(log waiters). Safe to repeat after
+   * an error of ioredis: then `false` may also mean that the first call was carried out.
+   */
+  release(): Promise<boolean> {
+    const { gate, isFair } = this.#terms;
+    const holder = this.#identity();
+    this.#isReleased = true;
+    this.#end();
+    this.#release ??= gate.release(holder, isFair).catch((error: unknown) => {
+      this.#release = undefined;
+      throw error;
+    });
+    return this.#release;
+  }
+
+  /** Releases the lock. A release that fails does not hide the result of the block: the lease ends by itself. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await this.release();
+    } catch {
+      // The lease ends by itself.
+    }
+  }
+
+  /** Ends this object but not the lease, which goes on as another object. Throws LeaseLostError when it has ended. */
+  protected detach(): Holder {
+    if (this.#isReleased) throw this.#error('released');
+    if (!this.isValid) throw this.#lose('expired');
+    const holder = this.#identity();
+    this.#isReleased = true;
+    this.#end();
+    return holder;
+  }
+
+  /** Marks the lease as lost. */
+  protected lose(reason: LeaseEnd): LeaseLostError {
+    return this.#lose(reason);
+  }
+
+  /** A lease that has ended on this side must not come back in Redis. Redis restores none without a token. */
+  #identity(): Holder {
+    return { member: this.holder, fencingToken: this.isValid ? this.fencingToken : 0 };
+  }
+
+  #planRenewal(startsAt: number, termMs: number): void {
+    if (this.#keepUntil - this.#endsAt < 1) {
+      watchdog.delete(this.#onRenewalDue);
+      return;
+    }
+    // The short lease of a fresh grant is confirmed at its half: many holders release before that.
+    const part = termMs < this.#terms.leaseMs ? 1 / 2 : 1 / 3;
+    watchdog.set(this.#onRenewalDue, startsAt + termMs * part);
+  }
+
+  async #renewInBackground(): Promise<void> {
+    const { leaseMs } = this.#terms;
+    try {
+      if (!this.isValid) throw this.#lose('expired');
+      const termMs = Math.floor(Math.min(leaseMs, this.#keepUntil - performance.now()));
+      await this.#renewFor(termMs, this.#keepUntil);
+    } catch (error) {
+      if (this.#isReleased || this.#lostBy) return;
+      this.#failure = error;
+      watchdog.set(this.#onRenewalDue, performance.now() + leaseMs * RETRY_PART);
+    }
+  }
+
+  /** @param notBeyond The lease ends by then, however long the client kept the request before it sent it. */
+  async #renewFor(termMs: number, notBeyond = Infinity): Promise<void> {
+    const { isHeld, sentAt } = await this.#terms.gate.renew(this.#identity(), termMs);
+    if (this.#isReleased) throw this.#error('released');
+    // A reply after the end cannot undo it: the signal is aborted already.
+    if (!this.isValid) throw this.#lose('expired');
+    if (!isHeld) throw this.#lose('taken');
+    this.#failure = undefined;
+    this.#endsAt = Math.max(this.#endsAt, Math.min(sentAt + termMs, notBeyond));
+    this.#planRenewal(sentAt, termMs);
+  }
+
+  /** Idempotent. */
+  #end(): void {
+    watchdog.delete(this.#onRenewalDue);
+    clearTimeout(this.#timer);
+    if (this.#isOver) return;
+    this.#isOver = true;
+    if (this.#terms.keepMs === Infinity) liveMembers.remove(this.holder);
+    else liveMembers.removeFor(this, this.holder);
+  }
+
+  #watchEnd(): void {
+    const left = this.#endsAt - performance.now();
+    if (left <= 0) this.#lose('expired');
+    else this.#timer = setTimeout(() => this.#watchEnd(), Math.ceil(left)).unref();
+  }
+
+  #lose(reason: LeaseEnd): LeaseLostError {
+    if (!this.#lostBy) {
+      this.#lostBy = this.#error(reason);
+      this.#end();
+      this.#controller?.abort(this.#lostBy);
+    }
+    return this.#lostBy;
+  }
+
+  #error(reason: LeaseEnd): LeaseLostError {
+    const cause = this.#failure;
+    const options = cause === undefined ? undefined : { cause };
+    return new LeaseLostError(this.#terms.name, this.fencingToken, reason, options);
+  }
+}

@@ -1,9 +1,0 @@
-#!lua flags=no-writes
--- Who has the vote of this node. O(1).
---
--- KEYS
---   vote         STRING member; until its lease ends
--- RETURNS
---   the member or nil, its remaining lease (ms, -2 if the vote is free)
-local vote = KEYS[1]
-return {redis.call('GET', vote), redis.call('PTTL', vote)}

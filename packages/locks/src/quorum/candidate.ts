@@ -1,0 +1,125 @@
+/**
+ * One member and its votes on all nodes. It asks the nodes in parallel, each with a time limit. A vote that is still on its
+ * way when the candidate withdraws is given back when its reply arrives, however late.
+ */
+import type { RenewReply } from '../acquire/gate.js';
+import { QuorumUnreachableError } from '../errors.js';
+import type { QuorumMutexKeys } from '../keys.js';
+import type { VoteCount } from './count-votes.js';
+import { countVotes, majorityOf } from './count-votes.js';
+import type { QuorumNode, VoteReply } from './quorum-node.js';
+
+export interface QuorumTerms {
+  readonly name: string;
+  readonly nodes: readonly QuorumNode[];
+  readonly keys: QuorumMutexKeys;
+  readonly leaseMs: number;
+  /** How long background renewals keep a lease. */
+  readonly keepMs: number;
+  readonly nodeTimeoutMs: number;
+  readonly driftFactor: number;
+}
+
+/** The resolution of both clocks, and of the ends of leases in Redis. */
+const CLOCK_GRAIN_MS = 2;
+
+/** How much earlier than on the slowest clock a lease may end on the fastest one. */
+export function driftOf(leaseMs: number, driftFactor: number): number {
+  return leaseMs * driftFactor + CLOCK_GRAIN_MS;
+}
+
+/** The error when too few nodes replied. */
+export function unreachable(name: string, { causes, replies }: VoteCount<unknown>): QuorumUnreachableError {
+  return new QuorumUnreachableError(name, replies.length, majorityOf(replies.length), causes);
+}
+
+export class Candidate {
+  readonly member: string;
+  readonly #terms: QuorumTerms;
+  /** Nodes that may have given their votes. */
+  readonly #asked: Set<QuorumNode>;
+  /** Votes on their way. */
+  readonly #votes = new Map<QuorumNode, Promise<unknown>>();
+  #hasWithdrawn = false;
+
+  /** @param isNew Whether no node knows the member yet. */
+  constructor(terms: QuorumTerms, member: string, isNew: boolean) {
+    this.#terms = terms;
+    this.member = member;
+    this.#asked = new Set(isNew ? [] : terms.nodes);
+  }
+
+  /** Asks all nodes for their votes. */
+  requestVotes(): Promise<VoteCount<VoteReply>> {
+    return countVotes(this.#ask(this.#terms.leaseMs, true, this.#terms.nodes), isOwn);
+  }
+
+  /** Extends the lease on a majority. Rejects when too few nodes replied to decide. */
+  async renew(_: unknown, termMs: number): Promise<RenewReply> {
+    const { name, nodes, leaseMs, driftFactor } = this.#terms;
+    // For the last renewal before `maxHoldMs`, the nodes give a lease that is longer by the drift.
+    const roomyMs = termMs + Math.ceil(driftOf(leaseMs, driftFactor));
+    const givenMs = termMs < leaseMs ? Math.min(leaseMs, roomyMs) : termMs;
+    const sentAt = performance.now() + Math.min(0, givenMs - driftOf(givenMs, driftFactor) - termMs);
+    const requests = this.#ask(givenMs, false, nodes);
+    const count = await countVotes(requests, isOwn);
+    if (!count.isWon && !count.isLost) throw unreachable(name, count);
+    if (count.isWon) {
+      for (const [index, request] of requests.entries()) void this.#regain(nodes[index]!, request, givenMs);
+    }
+    return { isHeld: count.isWon, sentAt };
+  }
+
+  /** Gives all votes back and notifies the waiters. Rejects when too few nodes replied to tell whether it had a majority. */
+  async release(): Promise<boolean> {
+    const count = await this.withdraw(true);
+    if (!count.isWon && !count.isLost) throw unreachable(this.#terms.name, count);
+    return count.isWon;
+  }
+
+  /** Gives all votes back, also those of nodes that it doesn't wait for. */
+  withdraw(notifies: boolean): Promise<VoteCount<boolean>> {
+    const { nodes, keys, nodeTimeoutMs } = this.#terms;
+    const request = { keys, member: this.member, notifies };
+    this.#hasWithdrawn = true;
+    const requests = nodes.map((node) => {
+      if (!this.#asked.has(node)) return Promise.resolve(false);
+      const send = (): Promise<boolean> => node.withdraw(request);
+      const reply = this.#votes.get(node)?.then(send, send) ?? send();
+      // Without a connection nothing can be given back: the lease expires by itself.
+      reply.catch(() => undefined);
+      return node.limit(() => reply, nodeTimeoutMs);
+    });
+    return countVotes(requests, Boolean);
+  }
+
+  /** Takes a free vote of a node that was restarted or unreachable. It makes up for the next node that fails. */
+  async #regain(node: QuorumNode, request: Promise<VoteReply>, leaseMs: number): Promise<void> {
+    try {
+      const { holder } = await request;
+      if (holder === '' && !this.#hasWithdrawn) await Promise.all(this.#ask(leaseMs, true, [node]));
+    } catch {
+      // The next renewal tries again.
+    }
+  }
+
+  #ask(leaseMs: number, isNew: boolean, nodes: readonly QuorumNode[]): Promise<VoteReply>[] {
+    const { keys, nodeTimeoutMs } = this.#terms;
+    return nodes.map((node) =>
+      node.limit(() => {
+        const vote = node.vote({ keys, member: this.member, leaseMs, isNew });
+        this.#asked.add(node);
+        this.#votes.set(node, vote);
+        const forget = (): void => {
+          if (this.#votes.get(node) === vote) this.#votes.delete(node);
+        };
+        vote.then(forget, forget);
+        return vote;
+      }, nodeTimeoutMs),
+    );
+  }
+}
+
+function isOwn(reply: VoteReply): boolean {
+  return reply.isOwn;
+}

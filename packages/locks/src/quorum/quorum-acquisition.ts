@@ -1,0 +1,152 @@
+/**
+ * How a caller gets a majority: it asks all nodes. If another member has a majority, it waits until votes are given back. If
+ * nobody has one, it tries again after a random pause that grows, so that one candidate is alone at last.
+ *
+ * Rejected: queues on the nodes. The nodes don't agree on an order, so the heads of their queues would block each other,
+ * and a restarted node forgets its queue.
+ */
+import type { PendingGrant } from '../acquire/acquire.js';
+import type { Grant } from '../acquire/acquisition.js';
+import type { LockClient } from '../acquire/lock-client.js';
+import { memberOf } from '../acquire/single-lock-request.js';
+import type { QuorumTerms } from './candidate.js';
+import { Candidate, driftOf, unreachable } from './candidate.js';
+import type { VoteCount } from './count-votes.js';
+import { majorityOf } from './count-votes.js';
+import type { LocalQueue } from './local-queue.js';
+import type { VoteReply } from './quorum-node.js';
+import { ReleaseListener } from './release-listener.js';
+
+export interface QuorumGrant extends Grant {
+  readonly candidate: Candidate;
+}
+
+/** A lost message delays a waiter by no more than this. */
+const RECHECK_MS = 1_000;
+/** The first random pause of candidates that were woken together, or that split the votes. It doubles with each split. */
+const JITTER_MS = 8;
+const MAX_JITTER_MS = 512;
+
+export class QuorumAcquisition implements PendingGrant<QuorumGrant> {
+  readonly waitsFor: string;
+  readonly granted: Promise<QuorumGrant>;
+  readonly #client: LockClient;
+  readonly #terms: QuorumTerms;
+  readonly #exitQueue: () => void;
+  #listener: ReleaseListener | undefined;
+  #candidate: Candidate | undefined;
+  #failure: unknown;
+  #hasLeft = false;
+
+  constructor(client: LockClient, terms: QuorumTerms, queue: LocalQueue) {
+    this.#client = client;
+    this.#terms = terms;
+    this.waitsFor = terms.name;
+    let begin!: () => void;
+    const isFirst = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    this.#exitQueue = queue.enter(begin);
+    this.granted = isFirst.then(() => this.#run());
+  }
+
+  /** A QuorumUnreachableError if too few nodes replied to the last request. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  leave(): void {
+    if (this.#hasLeft) return;
+    this.#hasLeft = true;
+    this.#listener?.close();
+    this.#exitQueue();
+    void this.#candidate?.withdraw(true);
+  }
+
+  async #run(): Promise<QuorumGrant> {
+    let failures = 0;
+    try {
+      for (;;) {
+        this.#listener?.reset();
+        const { grant, count } = await requestOnce(this.#client, this.#terms, (candidate) => {
+          this.#candidate = candidate;
+        });
+        if (grant) return grant;
+        this.#candidate = undefined;
+        if (this.#hasLeft) throw new Error('the caller has left');
+        this.#failure = count.isLost || count.isWon ? undefined : unreachable(this.#terms.name, count);
+        this.#giveUpIfClosed();
+        if (!this.#listener) {
+          // The next request finds the votes that were given back before the subscription.
+          await this.#listen();
+        } else if (count.isLost && this.#isHeldByOther(count)) {
+          failures = 0;
+          await this.#listener.heard(Math.min(RECHECK_MS, this.#freeInMs(count)));
+          await pause(Math.random() * JITTER_MS);
+        } else {
+          await pause(Math.random() * Math.min(MAX_JITTER_MS, JITTER_MS * 2 ** failures));
+          failures += 1;
+        }
+        if (this.#hasLeft) throw new Error('the caller has left');
+      }
+    } finally {
+      this.#listener?.close();
+      this.#exitQueue();
+    }
+  }
+
+  async #listen(): Promise<void> {
+    const { nodes, keys, nodeTimeoutMs } = this.#terms;
+    this.#listener = new ReleaseListener(nodes, keys.updates, this.#client.nextId());
+    await Promise.race([this.#listener.opened, pause(nodeTimeoutMs)]);
+  }
+
+  /** Whether another member has a majority. */
+  #isHeldByOther({ replies }: VoteCount<VoteReply>): boolean {
+    const votes = new Map<string, number>();
+    for (const reply of replies) {
+      if (reply && !reply.isOwn) votes.set(reply.holder, (votes.get(reply.holder) ?? 0) + 1);
+    }
+    return Math.max(...votes.values()) >= majorityOf(replies.length);
+  }
+
+  /** When the votes of a majority expire if nobody renews them. */
+  #freeInMs({ replies }: VoteCount<VoteReply>): number {
+    const ends = replies
+      .map((reply) => (reply?.isOwn ? 0 : (reply?.remainingMs ?? Infinity)))
+      .toSorted((a, b) => a - b);
+    return Math.max(1, ends[majorityOf(replies.length) - 1]!);
+  }
+
+  #giveUpIfClosed(): void {
+    const { nodes } = this.#terms;
+    const open = nodes.filter((node) => !node.isClosed).length;
+    if (this.#failure && open < majorityOf(nodes.length)) throw this.#failure;
+  }
+}
+
+/** Asks all nodes once. Without a majority, it gives the votes back on all nodes. */
+export async function requestOnce(
+  client: LockClient,
+  terms: QuorumTerms,
+  onBegin?: (candidate: Candidate) => void,
+): Promise<{ grant: QuorumGrant | null; count: VoteCount<VoteReply> }> {
+  const { leaseMs, driftFactor } = terms;
+  // A new member for each request: a late reply or withdrawal of an earlier one must not count for this one.
+  const member = memberOf(client, client.nextId(), terms);
+  const candidate = new Candidate(terms, member, true);
+  onBegin?.(candidate);
+  const startsAt = performance.now() - driftOf(leaseMs, driftFactor);
+  const count = await candidate.requestVotes();
+  if (count.isWon && performance.now() < startsAt + leaseMs) {
+    return { grant: { candidate, member, fencingToken: 0, startsAt, termMs: leaseMs }, count };
+  }
+  void candidate.withdraw(count.isWon);
+  return { grant: null, count };
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}

@@ -1,0 +1,179 @@
+import type { RedisClient } from '@mortise/redis';
+import { requireName } from '@mortise/redis';
+import { acquireBy } from '../acquire/acquire.js';
+import { LockClient } from '../acquire/lock-client.js';
+import { LockTimeoutError, QuorumUnreachableError } from '../errors.js';
+import { QuorumMutexKeys } from '../keys.js';
+import { Lease } from '../lease/lease.js';
+import { runUnder } from '../lease/using.js';
+import type { AcquireOptions, QuorumMutexOptions } from '../options.js';
+import {
+  requireHolder,
+  requireLeaseMs,
+  requireNodes,
+  resolveAcquireOptions,
+  resolveQuorumMutexOptions,
+} from '../options.js';
+import type { QuorumTerms } from './candidate.js';
+import { Candidate, unreachable } from './candidate.js';
+import { countVotes, majorityOf } from './count-votes.js';
+import { LocalQueue } from './local-queue.js';
+import type { QuorumGrant } from './quorum-acquisition.js';
+import { QuorumAcquisition, requestOnce } from './quorum-acquisition.js';
+import { QuorumNode } from './quorum-node.js';
+
+/** The state of the lock, from `inspect`. */
+export interface QuorumMutexState {
+  /** The `holder` of the lease that has a majority of the votes, or null. */
+  readonly holder: string | null;
+  /** The reply of each node, in the order of the clients; null for a node that did not reply in time. */
+  readonly votes: readonly ({ readonly holder: string | null; readonly remainingMs: number } | null)[];
+}
+
+/** Releases the votes of whoever has them. No member has this form. */
+const ANY_HOLDER = '*';
+
+/**
+ * An exclusive lock that a majority of independent Redis servers grants (Redlock, by Salvatore Sanfilippo,
+ * https://redis.io/docs/latest/develop/use/patterns/distributed-locks/). It outlives the failure of a minority of them.
+ *
+ * Its leases have no fencing tokens (`fencingToken` is 0), so nothing protects a resource from a holder that was paused for
+ * longer than its lease. Use a Mutex on one primary with fencing unless you know that you need this. A Mutex of the same
+ * name is another lock. Waiters are served in order within a process, and at random among processes.
+ */
+export class QuorumMutex {
+  readonly name: string;
+  readonly #redis: RedisClient;
+  readonly #terms: QuorumTerms;
+
+  /**
+   * Throws TypeError or RangeError for clients, a name or options that cannot be used. Sends nothing.
+   *
+   * @param clients Of 3 to 15 servers, an odd number, that share nothing: no replicas of each other, no common host. All
+   * users of a lock need the same servers.
+   */
+  constructor(clients: readonly RedisClient[], name: string, options: QuorumMutexOptions = {}) {
+    this.name = requireName('name', name);
+    const nodes = requireNodes(clients).map((client) => QuorumNode.of(client));
+    this.#redis = clients[0]!;
+    this.#terms = {
+      ...resolveQuorumMutexOptions(options),
+      name,
+      nodes,
+      keys: new QuorumMutexKeys(name, options.prefix),
+    };
+  }
+
+  /**
+   * Waits until a majority of the nodes has granted the lock. Rejects with LockTimeoutError after `waitMs`, with
+   * QuorumUnreachableError if too few nodes replied to the last request or too few clients are open, and with the reason of
+   * `signal` when that is aborted. It never rejects because a minority of the nodes fails, and doesn't wait for it. Votes
+   * that come too late, or are no majority, are given back.
+   *
+   * One command on each node when the lock is free, all at once. A waiter sends one command a second to each node, and asks
+   * again after a release, after a random pause of up to 8 ms.
+   */
+  async acquire(options: AcquireOptions = {}): Promise<Lease> {
+    const resolved = resolveAcquireOptions(options);
+    if (resolved.waitMs === 0) return this.#acquireNow(resolved.signal);
+    const { keys } = this.#terms;
+    const client = LockClient.of(this.#redis);
+    const begin = (): QuorumAcquisition => {
+      return new QuorumAcquisition(client, this.#terms, LocalQueue.of(this.#redis, keys.vote));
+    };
+    try {
+      return this.#lease(await acquireBy(begin, resolved));
+    } catch (error) {
+      const isUnreachable =
+        error instanceof LockTimeoutError && error.cause instanceof QuorumUnreachableError;
+      throw isUnreachable ? error.cause : error;
+    }
+  }
+
+  /**
+   * Resolves with the lock if a majority of the nodes grants it at once, else with null. Callers that try at the same time
+   * may all get null, because none has a majority. Rejects with QuorumUnreachableError if too few nodes replied. One command
+   * on each node.
+   */
+  async tryAcquire(): Promise<Lease | null> {
+    const { grant, count } = await requestOnce(LockClient.of(this.#redis), this.#terms);
+    if (!grant && !count.isWon && !count.isLost) throw unreachable(this.name, count);
+    return grant && this.#lease(grant);
+  }
+
+  /**
+   * Acquires the lock, runs `section` and releases the lock. The signal of the section is aborted when the lease ends too
+   * early, and when `signal` is aborted. Rejects as `acquire` does, with the error of the section, and with LeaseLostError
+   * when the lease ended before the section: then another holder may have come. A release that fails does not hide the
+   * result: the lease ends by itself. The commands of `acquire`, and one on each node.
+   */
+  async using<Result>(
+    section: (signal: AbortSignal, lease: Lease) => Promise<Result> | Result,
+    options: AcquireOptions = {},
+  ): Promise<Result> {
+    return runUnder(this, section, options);
+  }
+
+  /**
+   * The state on each node, each at its own instant. Rejects with QuorumUnreachableError if too few nodes replied. One
+   * command on each node.
+   */
+  async inspect(): Promise<QuorumMutexState> {
+    const { nodes, keys, nodeTimeoutMs } = this.#terms;
+    const requests = nodes.map((node) => node.limit(() => node.inspect(keys), nodeTimeoutMs));
+    const results = await Promise.allSettled(requests);
+    const votes = results.map((result) => (result.status === 'fulfilled' ? result.value : null));
+    if (votes.filter(Boolean).length < majorityOf(nodes.length)) {
+      throw unreachable(this.name, await countVotes(requests, () => true));
+    }
+    const holders = votes.map((vote) => vote?.holder ?? null);
+    const hasMajority = (holder: string | null): boolean =>
+      holder !== null && holders.filter((other) => other === holder).length >= majorityOf(nodes.length);
+    return { holder: holders.find(hasMajority) ?? null, votes };
+  }
+
+  /**
+   * Takes all votes away from their holders and wakes the waiters. Resolves to whether a majority of the nodes had given its
+   * vote. The former holder learns it at its next renewal; until then nothing protects the resource. Rejects with
+   * QuorumUnreachableError if too few nodes replied. One command on each node.
+   */
+  forceRelease(): Promise<boolean> {
+    return new Candidate(this.#terms, ANY_HOLDER, false).release();
+  }
+
+  /**
+   * Extends the lease of a holder to `leaseMs` from now, for a service that takes locks for its clients. Resolves to false
+   * when that holder has no majority. Throws TypeError for a value that is not the `holder` of a lease. Rejects with
+   * QuorumUnreachableError if too few nodes replied. Safe to repeat. One command on each node.
+   */
+  async renewFor(holder: string, leaseMs: number = this.#terms.leaseMs): Promise<boolean> {
+    const candidate = new Candidate(this.#terms, requireHolder(holder), false);
+    const { isHeld, sentAt } = await candidate.renew(undefined, requireLeaseMs(leaseMs));
+    return isHeld && performance.now() < sentAt + leaseMs;
+  }
+
+  /**
+   * Releases the lock of a holder, for a service that takes locks for its clients. Resolves to false when that holder had no
+   * majority. Throws TypeError for a value that is not the `holder` of a lease. Rejects with QuorumUnreachableError if too
+   * few nodes replied. Safe to repeat: then `false` may also mean that the first call was carried out. One command on each
+   * node.
+   */
+  async releaseFor(holder: string): Promise<boolean> {
+    return new Candidate(this.#terms, requireHolder(holder), false).release();
+  }
+
+  async #acquireNow(signal: AbortSignal | undefined): Promise<Lease> {
+    signal?.throwIfAborted();
+    const lease = await this.tryAcquire();
+    if (!lease) throw new LockTimeoutError(this.name, 0);
+    return lease;
+  }
+
+  #lease({ candidate, ...grant }: QuorumGrant): Lease {
+    const gate = {
+      renew: (holder: unknown, termMs: number) => candidate.renew(holder, termMs),
+      release: () => candidate.release(),
+    };
+    return new Lease({ ...this.#terms, gate, isFair: true }, grant);
+  }
+}

@@ -1,0 +1,128 @@
+/** One of the independent servers of a quorum. Requests of one tick for locks of one slot share a script call. */
+import type { RedisClient, Waiter } from '@mortise/redis';
+import { Coalescer, WaiterHub } from '@mortise/redis';
+import { MAX_BATCH } from '../acquire/gate.js';
+import { QuorumNodeTimeoutError } from '../errors.js';
+import type { QuorumMutexKeys } from '../keys.js';
+import { perClient } from '../per-client.js';
+import { quorumMutexInspect, quorumMutexVote, quorumMutexWithdraw } from '../scripts.gen.js';
+
+export interface VoteReply {
+  readonly isOwn: boolean;
+  /** Negative: nobody has the vote. */
+  readonly remainingMs: number;
+  /** '' if nobody has it. */
+  readonly holder: string;
+}
+
+export interface VoteRequest {
+  readonly keys: QuorumMutexKeys;
+  readonly member: string;
+  readonly leaseMs: number;
+  /** Whether to take a free vote. Otherwise only a vote that the member has is extended. */
+  readonly isNew: boolean;
+}
+
+export interface WithdrawRequest {
+  readonly keys: QuorumMutexKeys;
+  readonly member: string;
+  /** Whether to notify the waiters. */
+  readonly notifies: boolean;
+}
+
+export class QuorumNode {
+  /** The node behind a client. The same client always gives the same one. */
+  static readonly of = perClient((client) => new QuorumNode(client));
+  readonly #redis: RedisClient;
+  readonly #hub: WaiterHub;
+  readonly #votes = new Coalescer<number, VoteRequest, VoteReply>(
+    (_, requests) => this.#sendVotes(requests),
+    { maxBatch: MAX_BATCH },
+  );
+  readonly #withdrawals = new Coalescer<number, WithdrawRequest, boolean>(
+    (_, requests) => this.#sendWithdrawals(requests),
+    { maxBatch: MAX_BATCH },
+  );
+  /** Requests without a reply whose time is up. */
+  #overdue = 0;
+
+  private constructor(redis: RedisClient) {
+    this.#redis = redis;
+    this.#hub = WaiterHub.of(redis);
+  }
+
+  /** Whether the owner has closed the client: no reply can come. */
+  get isClosed(): boolean {
+    return this.#redis.status === 'end';
+  }
+
+  vote(request: VoteRequest): Promise<VoteReply> {
+    return this.#votes.submit(request.keys.slot, request);
+  }
+
+  withdraw(request: WithdrawRequest): Promise<boolean> {
+    return this.#withdrawals.submit(request.keys.slot, request);
+  }
+
+  async inspect({ vote }: QuorumMutexKeys): Promise<{ holder: string | null; remainingMs: number }> {
+    const reply = await quorumMutexInspect.run(this.#redis, { vote }, {});
+    const [holder, remainingMs] = reply as [string | null, number];
+    return { holder, remainingMs: Math.max(0, remainingMs) };
+  }
+
+  /** An inbox on a channel of this node. */
+  waiter(channel: string, id: string): Promise<Waiter> {
+    return this.#hub.waiter(channel, id);
+  }
+
+  /**
+   * The result of `send`, if it arrives in time. A node with an overdue reply is not asked again: a client without a
+   * connection keeps its commands, and they would pile up.
+   */
+  limit<Reply>(send: () => Promise<Reply>, timeoutMs: number): Promise<Reply> {
+    if (this.#overdue > 0) return Promise.reject(new QuorumNodeTimeoutError(timeoutMs));
+    return new Promise((resolve, reject) => {
+      let isOver = false;
+      const timer = setTimeout(() => {
+        // After a blocked event loop, timers run before I/O: read a reply that has arrived meanwhile.
+        setImmediate(() => {
+          if (isOver) return;
+          isOver = true;
+          this.#overdue += 1;
+          reject(new QuorumNodeTimeoutError(timeoutMs));
+        });
+      }, timeoutMs);
+      const settle = (end: () => void): void => {
+        clearTimeout(timer);
+        if (isOver) this.#overdue -= 1;
+        isOver = true;
+        end();
+      };
+      send().then(
+        (reply) => settle(() => resolve(reply)),
+        (error: unknown) => settle(() => reject(error)),
+      );
+    });
+  }
+
+  async #sendVotes(requests: readonly VoteRequest[]): Promise<VoteReply[]> {
+    const replies = (await quorumMutexVote.run(
+      this.#redis,
+      { votes: requests.map(({ keys }) => keys.vote) },
+      { requests: requests.flatMap(({ member, leaseMs, isNew }) => [member, leaseMs, isNew ? '1' : '0']) },
+    )) as [number, number, string][];
+    return replies.map(([own, remainingMs, holder]) => ({ isOwn: own === 1, remainingMs, holder }));
+  }
+
+  async #sendWithdrawals(requests: readonly WithdrawRequest[]): Promise<boolean[]> {
+    const replies = (await quorumMutexWithdraw.run(
+      this.#redis,
+      { votes: requests.map(({ keys }) => keys.vote) },
+      {
+        publish: this.#hub.publishCommand,
+        withdrawals: requests.flatMap(({ member, notifies }) => [member, notifies ? '1' : '0']),
+      },
+    )) as number[];
+    return replies.map((held) => held === 1);
+  }
+}

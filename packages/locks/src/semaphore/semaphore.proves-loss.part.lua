@@ -1,0 +1,14 @@
+-- Whether a token or a place proves that an earlier state was lost. Then there may be holders that this state doesn't
+-- know: nothing is granted until as many permits as the limit were reported (`weight` of them by this call), or until the
+-- leases of those holders must have ended, if they were as long as this one. Expects the locals of
+-- semaphore.change.part.lua.
+local function provesLoss(instant, leaseMs, weight)
+  if instant == 0 or not (isFresh or instant < began) then return false end
+  -- All later tokens are greater, so an impossible one is refused. The clock may have been set back by a day.
+  if instant < 1000000000000000 or instant - clock() > 86400000000 then return false end
+  local till = began + leaseMs * 1000
+  if till <= now then return false end
+  token, reported, isChanged = math.max(token, instant), reported + weight, true
+  lostUntil = (limit == 0 or reported < limit) and math.max(lostUntil, till) or 0
+  return true
+end
