@@ -252,7 +252,7 @@ export class TooManyReceiversError extends CodedError {
 
 /**
  * A member of gzip is larger than what the window of the file can hold, so reading could not go on within it after a restart. Nothing of it
- * was freed. The sender can have a larger window, or `gzip: true`, which makes small members.
+ * was freed. Give the sender a larger window, or send the text.
  */
 export class GzipMemberTooLargeError extends CodedError {
   readonly code = 'ERR_GZIP_MEMBER_TOO_LARGE';

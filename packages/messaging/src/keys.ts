@@ -39,7 +39,7 @@
  * | `<prefix>:messaging:{<channel>}:files-listed` | HASH number → `<bytes reserved>:<instant>:<ttlMs>:<epoch>:<fileId>:<name>` | `send`, `done`, `fail` | a file when all receivers are done with it; all as `file-channel` |
  * | `<prefix>:messaging:{<channel>}:files-done` | SET of `<number>:<receiver>` | `done`, `fail` | with their files |
  * | `<prefix>:messaging:{<channel>}:file-receivers` | ZSET receiver → end of its lease, ms | `send`, `files`, `join`, `leave` | with the last file of a channel that has ended, or as `file-channel` |
- * | `<prefix>:messaging:{<channel>}:files-sent` | HASH host, device, inode and birth of a path → how far it was sent, see `src/files/path-records.ts`; `id:<id>` → SHA-256 and name of what was sent under it | `send` of a path, or with an `id` | as `files`; a field with the id in there |
+ * | `<prefix>:messaging:{<channel>}:files-sent` | HASH id → SHA-256 and name of what was sent under it | `send` with an `id` | as `files`; a field with the id in there |
  * | `<prefix>:messaging:{<channel>}:files-events` | channel: something has changed | `send`, `done`, `fail`, `end` | holds nothing |
  * | `<prefix>:messaging:{<channel>%%<number>}:file:<fileId>` | HASH: the head of a file, see `src/files/file-state.ts` | `send`, `ack`, `done`, `fail` | when all receivers are done, or `ttlMs` after the last chunk |
  * | `<prefix>:messaging:{<channel>%%<number>}:file-cursors:<fileId>` | ZSET receiver → chunk · 2^23 + bytes of it | `send`, `ack`, `done`, `fail` | with its last receiver, or as `file` |

@@ -18,7 +18,6 @@ export const SMALL = {
   budgetBytes: 64 * KIB,
   leaseMs: 300,
   graceMs: 200,
-  quietMs: 100,
 };
 
 export class Channel {

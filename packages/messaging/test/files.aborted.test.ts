@@ -6,6 +6,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { connect, until } from '@mortise/test-kit';
 import { Channel, first, freshDirectory, lines, textOf } from './files-fixture.js';
+import { DeathError, stepwise } from './stepwise-client.js';
 
 const redis = connect();
 const [directory, removeDirectory] = freshDirectory();
@@ -47,12 +48,12 @@ describe('what was aborted is sent anew', () => {
     const path = join(directory, 'away.log');
     writeFileSync(path, lines(2_000));
     const sender = channel.sender({ deadReceivers: 'fail', graceMs: 0 });
-    await expect(sender.send(path)).rejects.toMatchObject({ code: 'ERR_RECEIVER_DEAD' });
+    await expect(sender.send(path, { id: 'a' })).rejects.toMatchObject({ code: 'ERR_RECEIVER_DEAD' });
     const files = channel.receiver('r1', redis, 10_000).files();
     const { value: aborted } = await files.next();
     await expect(textOf(aborted!)).rejects.toMatchObject({ code: 'ERR_FILE_ABORTED' });
     await aborted!.fail();
-    const sending = sender.send(path);
+    const sending = sender.send(path, { id: 'a' });
     const { value: file } = await files.next();
     expect(await textOf(file!)).toBe(lines(2_000));
     expect(await sending).toMatchObject({ isDuplicate: false, resumedAt: 0 });
@@ -177,4 +178,23 @@ test('a file that is waited for longer than it is kept ends with a message that 
   const channel = new Channel(redis);
   const sending = channel.sender({ ttlMs: 1_000 }).send(Readable.from([lines(2_000)]), { name: 'a' });
   await expect(sending).rejects.toThrow(/lost: another has it, or ttlMs is over/);
+});
+
+test('a sender that dies between aborting a file and freeing its id: the id can be sent again', async () => {
+  const channel = new Channel(redis);
+  const isDead = new AbortController();
+  const client = stepwise(redis, async (_, send, [command]) => {
+    if (command === 'zremrangebyscore') isDead.abort(new DeathError('died'));
+    isDead.signal.throwIfAborted();
+    return send();
+  });
+  const options = { name: 'a', id: 'a' };
+  const dead = channel.sender({}, client).send(breaksOff(), { ...options, signal: isDead.signal });
+  await expect(dead).rejects.toThrow(/EIO|died/);
+  const [file, leave] = await first(channel.receiver());
+  await expect(textOf(file)).rejects.toMatchObject({ code: 'ERR_FILE_ABORTED' });
+  await file.fail();
+  await leave();
+  const sent = await channel.sender().send(Buffer.from('one\ntwo\n'), options);
+  expect(sent).toMatchObject({ bytes: 8, isDuplicate: false });
 });

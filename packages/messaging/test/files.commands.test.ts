@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import { expect, test } from '@jest/globals';
 import { connect, transcript, until } from '@mortise/test-kit';
 import * as scripts from '../src/scripts.gen.js';
@@ -48,31 +47,6 @@ test('send: four for a file, two for each chunk, two for its end', async () => {
   "hget {c}:files-listed",
   "evalsha file.close {c%%1}:file {c%%1}:file-cursors {c%%1}:file-events {c%%1}:chunk:1.2",
   "evalsha files.shrink {c}:file-channel {c}:files {c}:files-listed {c}:files-sent {c}:files-events",
-]
-`);
-});
-
-test('send, for a path: one read to find what was left, then one script to look it up, and one to note how far it was sent', async () => {
-  const channel = await warm();
-  const path = fileURLToPath(import.meta.url);
-  await channel.sender().send(path);
-  const sender = channel.sender({ leaseMs: 60_000 });
-  expect(await sentBy(channel, () => sender.send(path))).toMatchInlineSnapshot(`
-[
-  "hgetall {c}:files-listed",
-  "evalsha_ro files.left {c}:files {c}:files-sent",
-  "hget {c%%1}:file",
-  "evalsha_ro files.path {c}:file-channel {c}:files {c}:files-listed {c}:files-sent",
-  "hmget {c%%1}:file",
-]
-`);
-  const other = fileURLToPath(new URL('files-fixture.ts', import.meta.url));
-  const seen = await sentBy(channel, () => sender.send(other));
-  expect(seen.filter((line) => !/ (file\.|files\.(open|finish))|^(set|subscribe|hmget|hget) /.test(line)))
-    .toMatchInlineSnapshot(`
-[
-  "evalsha_ro files.path {c}:file-channel {c}:files {c}:files-listed {c}:files-sent",
-  "evalsha files.note {c}:files-sent",
 ]
 `);
 });

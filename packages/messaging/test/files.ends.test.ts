@@ -1,5 +1,5 @@
 /** Redis forgets the end of a file that its sender has heard of, as in a failover: nobody waits for it in vain. */
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, expect, test } from '@jest/globals';
@@ -137,32 +137,43 @@ test('the end of a stream is forgotten: its sender is told when it waits, keeps 
     const [key] = await redis.keys(`${channel.prefix}:*:file:*`);
     return Number(await redis.hget(key!, 'lease')) < Date.now();
   });
-  await expect(sender.send(next)).rejects.toMatchObject(told);
+  await expect(sender.send(next, { id: 'next' })).rejects.toMatchObject(told);
   await expect(sender.received()).rejects.toMatchObject(told);
   await sender.send(Readable.from([TEXT]), options);
   const reading = readAll(channel.receiver());
-  await sender.send(next);
+  await sender.send(next, { id: 'next' });
   await sender.end();
   expect(await reading).toEqual({ stream: TEXT, behind: LONG_TEXT });
   await sender.received();
   expect(await leftOf(channel)).toEqual([]);
 });
 
-test('a path is gone that would have to be sent again: its sender is told why', async () => {
+test.each([
+  { what: 'is gone', change: (path: string) => rmSync(path), cause: { code: 'ENOENT' } },
+  {
+    what: 'names another file',
+    change: (path: string) => {
+      renameSync(path, `${path}.1`);
+      writeFileSync(path, TEXT);
+    },
+    cause: { code: 'ERR_SOURCE_CHANGED' },
+  },
+  {
+    what: 'is shorter than what was sent',
+    change: (path: string) => truncateSync(path, 5_000),
+    cause: { code: 'ERR_SOURCE_CHANGED' },
+  },
+])('a path that would have to be sent again $what: its sender is told why', async ({ change, cause }) => {
   const channel = new Channel(redis);
   const options = { name: 'gone', id: 'gone' };
   const forget = await opened(channel, options);
   const sender = channel.sender();
-  const path = pathOf('gone', TEXT);
+  const path = pathOf(`gone ${performance.now()}`, TEXT);
   await sender.send(path, options);
   await forget();
-  rmSync(path);
-  await expect(sender.received()).rejects.toMatchObject({
-    code: 'ERR_FILE_FORGOTTEN',
-    file: 'gone',
-    cause: { code: 'ENOENT' },
-  });
-  expect(await sender.abort('gone')).toBe(true);
+  change(path);
+  await expect(sender.received()).rejects.toMatchObject({ code: 'ERR_FILE_FORGOTTEN', file: 'gone', cause });
+  await sender.abort('gone');
   const [file, leave] = await first(channel.receiver());
   await expect(textOf(file)).rejects.toMatchObject({ code: 'ERR_FILE_ABORTED' });
   await file.fail();

@@ -62,12 +62,12 @@ test('a sender that dies at any step is taken up by the next one: nothing lost, 
     const dead = channel.sender({ leaseMs: 100 }, client);
     const isAlive = await survives(
       (async () => {
-        await dead.send(path, { signal: isDead.signal });
+        await dead.send(path, { id: 'a', signal: isDead.signal });
         await dead.end();
       })(),
     );
     const sender = channel.sender();
-    const sent = await sender.send(path);
+    const sent = await sender.send(path, { id: 'a' });
     const digest = createHash('sha256').update(text).digest('hex');
     expect(sent.isDuplicate ? digest : sent.sha256).toBe(digest);
     await sender.end();
@@ -198,7 +198,7 @@ describe('leases', () => {
     const path = join(directory, 'two.log');
     writeFileSync(path, lines(2_000));
     const sending = Promise.all(
-      Array.from({ length: 3 }, () => channel.sender({ leaseMs: 5_000 }).send(path)),
+      Array.from({ length: 3 }, () => channel.sender({ leaseMs: 5_000 }).send(path, { id: 'two' })),
     );
     const reading = readAll(channel.receiver());
     const sent = await sending;

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { Readable } from 'node:stream';
 import { expect, test } from '@jest/globals';
 import { FileReceiver, FileSender } from '@mortise/messaging';
@@ -14,7 +13,6 @@ test('every key of files is in the table of keys.ts, and expires', async () => {
   const sender = new FileSender(redis, '}{%\n', options);
   const sent = await sender.send(Readable.from([lines(100)]), { name: '}:\0', id: '{}' });
   expect(sent).toMatchObject({ name: '}:\0', id: '{}', number: 1 });
-  await sender.send(fileURLToPath(import.meta.url));
   const stop = new AbortController();
   const open = sender.send(Readable.from([lines(400)]), {
     name: 'open',

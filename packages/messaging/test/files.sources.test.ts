@@ -14,35 +14,61 @@ const keysOf = async ({ prefix }: Channel): Promise<string[]> =>
   (await redis.keys(`${prefix}:*`)).map((key) => key.slice(key.indexOf('}:') + 2)).toSorted();
 
 describe('sources that change', () => {
-  test('a log that is rotated while it is followed is sent to its end, and the next one is another file', async () => {
+  test('a sender follows the log that it has opened, through a rename, until the caller ends it', async () => {
     const channel = new Channel(redis);
     const path = join(directory, 'rotated.log');
     writeFileSync(path, 'one\n');
     const sender = channel.sender({ lingerMs: 5 });
     const follow = new AbortController();
-    const sending = sender.send(path, { follow: follow.signal });
+    const sending = sender.send(path, { id: 'day 1', follow: follow.signal });
     const files = channel.receiver().files();
     const { value: file } = await files.next();
     const reading = file!.lines()[Symbol.asyncIterator]();
     expect(await reading.next()).toMatchObject({ value: 'one' });
     // Whoever writes the log has it open still, and writes its last line after it was renamed.
-    appendFileSync(path, 'two\n');
     renameSync(path, `${path}.1`);
-    appendFileSync(`${path}.1`, 'three\n');
-    writeFileSync(path, 'four\n');
+    writeFileSync(path, 'three\n');
+    appendFileSync(`${path}.1`, 'two\n');
     expect(await reading.next()).toMatchObject({ value: 'two' });
-    expect(await reading.next()).toMatchObject({ value: 'three' });
+    follow.abort();
     expect(await reading.next()).toMatchObject({ done: true });
-    const sent = await sending;
-    expect(sent).toMatchObject({ bytes: 14, isDuplicate: false });
+    expect(await sending).toMatchObject({ bytes: 8, isDuplicate: false });
     await file!.done();
-    const again = await sender.send(path);
-    expect(again).toMatchObject({ name: 'rotated.log', number: 2, bytes: 5, isDuplicate: false });
-    expect(again.id).not.toBe(sent.id);
+    expect(await sender.send(path, { id: 'day 2' })).toMatchObject({ number: 2, bytes: 6 });
+    expect(await sender.send(`${path}.1`, { id: 'day 1' })).toMatchObject({ number: 1, isDuplicate: true });
     const { value: next } = await files.next();
-    expect(await textOf(next!)).toBe('four\n');
+    expect(await textOf(next!)).toBe('three\n');
     await next!.done();
     await files.return();
+  });
+
+  test('a path without an id is another file each time', async () => {
+    const channel = new Channel(redis);
+    const path = join(directory, 'twice.log');
+    writeFileSync(path, 'text');
+    const sent = [await channel.sender().send(path), await channel.sender().send(path)];
+    expect(sent.map(({ number, isDuplicate }) => [number, isDuplicate])).toEqual([
+      [1, false],
+      [2, false],
+    ]);
+  });
+
+  test('a name that is not UTF-8 is replaced for receivers, and is not mixed up with another one', async () => {
+    const channel = new Channel(redis);
+    const [logs, removeLogs] = freshDirectory();
+    for (const byte of [0xfe, 0xff]) {
+      writeFileSync(Buffer.concat([Buffer.from(`${logs}/`), Buffer.from([byte])]), String(byte));
+    }
+    const sender = channel.sender();
+    await sender.sendDirectory(logs);
+    await sender.end();
+    const found: string[] = [];
+    for await (const file of channel.receiver().files()) {
+      found.push(`${file.name} ${await textOf(file)}`);
+      await file.done();
+    }
+    expect(found.toSorted()).toEqual(['\uFFFD 254', '\uFFFD 255']);
+    removeLogs();
   });
 
   test('a log that is truncated while it is followed is whole as far as it was sent', async () => {
@@ -81,7 +107,7 @@ describe('sources that change', () => {
     await file.fail();
     await leave();
     await channel.sender().end();
-    expect(await keysOf(channel)).toEqual(['file-channel', 'files-sent']);
+    expect(await keysOf(channel)).toEqual(['file-channel']);
   });
 
   test('a source that is not what was sent before is aborted', async () => {

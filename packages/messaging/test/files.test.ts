@@ -33,7 +33,7 @@ describe('a file', () => {
     await sender.end();
     expect(await Promise.all(reading)).toEqual(Array.from({ length: 3 }, () => ({ 'access.log': text })));
     await sender.received();
-    expect(await keysOf(channel)).toEqual(['file-channel', 'files', 'files-sent']);
+    expect(await keysOf(channel)).toEqual(['file-channel', 'files']);
     for (const key of await redis.keys(`${channel.prefix}:*`)) {
       expect(await redis.pttl(key)).toBeLessThanOrEqual(60_000);
     }

@@ -41,14 +41,10 @@ export class ChannelList {
     this.#sent = sent;
   }
 
-  /**
-   * Lists a file, when there is room for it. Undefined when its path has another record by now, or it was aborted; with `isNow` also when there is no room.
-   * One script. Throws as `FileSender.send`.
-   */
+  /** Lists a file, when there is room for it. Undefined when it was aborted. One script. Throws as `FileSender.send`. */
   async add(
-    { id, name, fileId, reserve, path }: WantedFile,
+    { id, name, fileId, reserve }: WantedFile,
     signal: AbortSignal | undefined,
-    isNow = false,
   ): Promise<Listed | undefined> {
     const { redis, channel, channelKeys, hub } = this.#context;
     const { receivers, budgetBytes, ttlMs } = this.#limits;
@@ -67,15 +63,10 @@ export class ChannelList {
           ttlMs,
           newEpoch: drawn(),
           newFileId: fileId,
-          path: path?.key ?? '',
-          seen: path?.seen ?? '',
-          record: path?.record ?? '',
           names: all,
         })) as [string, string?, number?, number?, string?, string?, ...string[]];
-      if (answer === 'changed') return 'changed';
       if (answer === 'ended') throw new ChannelEndedError(channel);
       if (answer === 'differ') throw new ReceiversDifferError(channel);
-      if (answer === 'full' && isNow) return 'changed';
       if (answer === 'full') {
         fullAt ??= performance.now();
         return undefined;
@@ -94,10 +85,10 @@ export class ChannelList {
         redis.call('hexists', [channelKeys.listed, number]),
         redis.call('zscore', [channelKeys.files, encodeName(id)]),
       ])) as [number, string | number | null];
-      if (known === null || Number(known) !== number) return 'changed';
+      if (known === null || Number(known) !== number) return 'aborted';
       return { ...file, receivers: [], reserved, isFinished: isListed === 0 };
     }, signal);
-    return listed === 'changed' ? undefined : listed;
+    return listed === 'aborted' ? undefined : listed;
   }
 
   /**

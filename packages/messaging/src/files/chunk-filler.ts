@@ -94,11 +94,6 @@ export function pieceOf(value: Uint8Array | string): Buffer {
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 }
 
-/** The pieces of a source as Buffers. */
-export async function* bytesOf(source: AsyncIterable<Uint8Array | string>): AsyncGenerator<Buffer> {
-  for await (const piece of source) yield pieceOf(piece);
-}
-
 async function within<Value>(
   promise: Promise<Value>,
   ms: number,

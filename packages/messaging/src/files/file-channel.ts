@@ -275,7 +275,7 @@ export class FileChannel {
     const { redis, channelKeys } = this.#context;
     const [number, sent] = (await Promise.all([
       redis.call('zscore', [channelKeys.files, encodeName(id)]),
-      redis.call('hget', [channelKeys.sent, `id:${encodeName(id)}`]),
+      redis.call('hget', [channelKeys.sent, encodeName(id)]),
     ])) as [string | null, string | null];
     if (number === null) return undefined;
     const entry = (await redis.call('hget', [channelKeys.listed, number])) as string | null;

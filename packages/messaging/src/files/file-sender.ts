@@ -1,32 +1,31 @@
 /**
  * Files that travel through Redis while they are being written.
  *
- * A channel has a fixed set of receivers, and each gets every file. A file is listed in the channel's slot before its first byte is sent, and
- * is cut into chunks, which lie in a slot of the file's own. What all receivers have passed is freed at once; the sender waits while
- * its window is full, so a file may be larger than Redis' memory. The list is a small log of the channel and not a chat: a file's place,
- * its reservation in the budget, who is done with it and the end of the channel have to change together and in any order, and nothing
- * may be dropped by age; a chat has one cursor for each member, and caps.
+ * A channel has a fixed set of receivers, and each of them gets every file. A file is listed in the slot of the channel before its first byte
+ * is sent. Its chunks lie in a slot of its own. A chunk is freed as soon as all receivers have passed it, and the sender waits while its
+ * window is full, so a file may be larger than the memory of Redis.
+ *
+ * The list of files is not a chat: a file's place, its reservation in the budget, the receivers that are done with it and the end of the
+ * channel change together and in any order, and nothing may be dropped by age. A chat has one cursor for each member, and caps.
  */
 import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
 import type { RedisClient } from '@mortise/redis';
 import { encodeName, requireClient, requireInteger, requireName, WaiterHub } from '@mortise/redis';
-import { FileAbortedError } from '../errors.js';
-import { inTime } from '../in-time.js';
+import { FileAbortedError, FileForgottenError, SourceChangedError } from '../errors.js';
 import { MessagingKeys } from '../keys.js';
 import { Tally } from '../telemetry/tally.js';
 import { ChannelList } from './channel-list.js';
+import { CHUNK_HEADER_BYTES } from './chunk.js';
+import { filesIn } from './directory.js';
 import { FileSending } from './file-sending.js';
 import { FileWriter } from './file-writer.js';
 import type { FilesContext } from './files-context.js';
-import { filesIn } from './files-in.js';
-import { memberBytesFor } from './gzip-members.js';
 import { entryOf } from './listed-file.js';
 import type { FileSenderLimits, FileSenderOptions, SendFileOptions } from './options.js';
 import { resolveFileSenderOptions } from './options.js';
-import { packed, packingOf } from './packing.js';
-import { PathSending, storedBytesOf } from './path-sending.js';
-import type { Path } from './paths.js';
+import type { Path } from './path-source.js';
+import { PathSource } from './path-source.js';
 import { RunningSends } from './running-sends.js';
 import type { SentFile } from './sent-file.js';
 import { drawn } from './sent-file.js';
@@ -34,6 +33,21 @@ import { SentFiles } from './sent-files.js';
 import { Settling } from './settling.js';
 import type { StreamSource } from './stream-source.js';
 import { hearFailure, piecesOf } from './stream-source.js';
+
+/** One file of this sender: its id, whether the caller gave that, and what receivers see. */
+interface NamedFile {
+  readonly id: string;
+  readonly isNamed: boolean;
+  readonly name: string;
+}
+
+/** A path that was sent: which file it was, and how far it was sent. */
+interface SentPath {
+  readonly identity: string;
+  readonly to: number;
+}
+
+type SendStops = Pick<SendFileOptions, 'signal' | 'onListed' | 'onProgress'>;
 
 /** The sender of a channel. Several processes may send to one channel; each file has one writer at a time. */
 export class FileSender {
@@ -43,7 +57,6 @@ export class FileSender {
   readonly #sent: SentFiles;
   readonly #list: ChannelList;
   readonly #sending: FileSending;
-  readonly #paths: PathSending;
   readonly #running = new RunningSends();
   readonly #holder = randomUUID();
 
@@ -65,83 +78,52 @@ export class FileSender {
     this.#sent = new SentFiles(context, this.#settling, limits.ttlMs);
     this.#list = new ChannelList(context, limits, this.#settling, this.#sent);
     this.#sending = new FileSending(context, limits, this.#list, this.#settling, this.#sent, this.#holder);
-    this.#paths = new PathSending(
-      context,
-      limits,
-      this.#sending,
-      this.#running,
-      this.#sent,
-      async (id, reason, signal) => this.#abort(id, reason, signal),
-    );
   }
 
   /**
    * Sends a file; receivers see it from its first bytes on. Resolves when its end is in Redis, which is as soon as the slowest receiver is
-   * a window behind. Waits while the budget of the channel is used up, and while another writer has the lease of the file. What was sent
-   * of it before is read again (for the SHA-256, and to compare) but not sent. Two commands in one round trip for each chunk.
+   * a window behind. Waits while the budget of the channel is used up, and while another writer has the lease of the file. Two commands in
+   * one round trip for each chunk.
    *
-   * A path without an `id` is told by what it is, whatever its name: `host`, device, inode, birth, and what stands at the beginning and at the end of what was
-   * sent of it. Sent whole, and as it was, it is a duplicate, which with `follow` is waited for until it grows. What it has grown by is sent as a file of its
-   * own, from the byte on at which the one before has ended; what is truncated, or written anew, is sent from its beginning. Files that a sender of the same
-   * `host` has left open, and whose paths name something else now, are seen to first: sent on from where they were renamed to (the directory, or one below), or aborted. While a call lasts they are looked for again once in each lease, in the background; that aborts what it has not found twice.
+   * With an `id`, sending the same source again continues the file after what was sent of it, or does nothing if it was sent whole. What
+   * was sent is read again, for the SHA-256 and to compare. When the process dies or `signal` is aborted, the file stays open for that.
+   * When the source fails, is truncated or differs from what was sent, the file is aborted, its receivers are told, and its id is free.
    *
-   * When the process dies, the file stays open, and `send` with the same source goes on. When the source fails, is
-   * truncated or is not what was sent before, the file is aborted, receivers are told, and its id is free. When Redis has forgotten that the file was listed, or
-   * chunks that were sent, as after a failover, a path is sent again, under the same `fileId` in the first case; of anything else `send` rejects with
-   * ERR_FILE_FORGOTTEN, and goes on when it is called again. That is seen within a third of the lease; of files before, whose end is forgotten,
-   * when a `send` waits for room: paths are sent again meanwhile, and for anything else it rejects with ERR_FILE_FORGOTTEN, which names
-   * that file. Rejects with the error of the source, also of a stream that fails before it is read, ERR_SOURCE_CHANGED, ERR_FILE_ABORTED (by `abort`, or all
-   * receivers have given it up before its end), ERR_FILE_LEASE_LOST, ERR_RECEIVER_DEAD, ERR_RECEIVERS_DIFFER, ERR_CHANNEL_ENDED.
+   * A failover may forget that the file was listed, or its chunks. A path is then sent again, and anything else rejects with
+   * ERR_FILE_FORGOTTEN and can be sent again by the caller. So it is with files that this sender has sent before, when it waits for room:
+   * paths are sent again meanwhile, and ERR_FILE_FORGOTTEN names any other file.
+   *
+   * Rejects with the error of the source, also of a stream that fails before it is read, ERR_SOURCE_CHANGED, ERR_FILE_ABORTED (by `abort`,
+   * or all receivers gave the file up before its end), ERR_FILE_LEASE_LOST, ERR_RECEIVER_DEAD, ERR_RECEIVERS_DIFFER, ERR_CHANNEL_ENDED.
    */
   async send(source: string | StreamSource, options: SendFileOptions = {}): Promise<SentFile> {
-    if (typeof source === 'string') return this.#sendPath(source, basename(source), options);
+    const file = namedFile(options, typeof source === 'string' ? basename(source) : undefined);
+    if (typeof source === 'string') return this.#sendPath(source, file, options);
     const failure = new AbortController();
     hearFailure(source, (error) => failure.abort(error));
-    const { name, packing } = namesOf(options.name, options);
-    const id = requireName('id', options.id ?? randomUUID());
     const known = source instanceof Uint8Array ? source.length : options.sizeBytes;
     const sizeBytes = known === undefined ? undefined : requireInteger('sizeBytes', known, { min: 0 });
-    const { windowBytes, chunkBytes } = this.#limits;
-    const isSized = sizeBytes !== undefined && packing === 'plain';
-    const reserve = isSized ? Math.min(windowBytes, storedBytesOf(sizeBytes, chunkBytes)) : windowBytes;
-    const pieces = (): AsyncIterable<Uint8Array | string> =>
-      packed(piecesOf(source, sizeBytes, name), packing, name, memberBytesFor(this.#limits));
-    this.#sent.remove(id);
-    const { signal, onListed, onProgress } = options;
-    const isNamed = options.id !== undefined;
-    const stops = { signal, failure: failure.signal, onListed, onProgress };
-    const run = async (): Promise<SentFile> => {
-      for (;;) {
-        const found = await this.#sending.send(
-          { name, id, isNamed, fileId: drawn(), reserve },
-          { pieces },
-          stops,
-        );
-        // Undefined: an aborted file had the id.
-        if (found) return found;
-      }
-    };
-    const sent = await this.#paths.during(async () => this.#running.run({ id, name }, failure, run));
+    const pieces = (): AsyncIterable<Uint8Array | string> => piecesOf(source, sizeBytes, file.name);
+    const sent = await this.#sendPieces(file, drawn(), this.#reserveFor(sizeBytes), pieces, failure, options);
     this.#sent.add(sent, undefined);
     return sent;
   }
 
   /**
-   * Sends the files of a directory and of those below it, one after the other, sorted by their paths; the names have `/`
-   * between their parts. What is neither a file nor a directory is left out, and of several names of one file all but the first. Bytes of a name that are no
-   * UTF-8 are replaced in it. When receivers give a file up, the others are sent before ERR_FILE_ABORTED is thrown. Costs and rejections as for `send`.
+   * Sends the files of a directory and of its subdirectories, one after the other, sorted by their paths. The path below the directory, with
+   * `/` between its components, is the name and the `id` of a file: sending the directory again continues what was not sent whole, and
+   * sends no file twice. What is neither a file nor a directory is left out. Bytes of a name that are not UTF-8 are replaced in it. When
+   * receivers give a file up, the others are sent before ERR_FILE_ABORTED is thrown. Costs and rejections as for `send`.
    */
   async sendDirectory(
     directory: string,
-    options: Omit<SendFileOptions, 'name' | 'id' | 'follow' | 'sizeBytes'> = {},
+    options: Pick<SendFileOptions, 'signal' | 'onListed' | 'onProgress'> = {},
   ): Promise<SentFile[]> {
     const sent: SentFile[] = [];
     let refused: FileAbortedError | undefined;
-    const files = await filesIn(directory);
-    const places = files.map(({ path }) => path);
-    for (const { path, name } of files) {
+    for (const { path, name, id } of await filesIn(directory)) {
       try {
-        sent.push(await this.#sendPath(path, name, options, places));
+        sent.push(await this.#sendPath(path, namedFile({ name, id }), options));
       } catch (error) {
         if (!(error instanceof FileAbortedError)) throw error;
         refused ??= error;
@@ -153,37 +135,33 @@ export class FileSender {
   }
 
   /**
-   * No more files: receivers that are done with all that were sent come to an end. Files that are being sent are still
-   * delivered. When all receivers are done with all files, nothing is left of the channel, but for what tells
-   * latecomers, for a minute, that it has ended. What a failover has forgotten is sent again before, and what is seen to in the background is listed, for
-   * which its log has to be quiet for `quietMs` at most. Repeating it is safe. Three round trips. Throws ERR_FILE_FORGOTTEN, and then the channel goes on.
+   * No more files: receivers that are done with all that were sent come to an end. Files that are being sent are still delivered. When all
+   * receivers are done with all files, nothing is left of the channel, except for what tells latecomers, for a minute, that it has ended.
+   * What a failover has forgotten is sent again before. Repeating it is safe. Three round trips. Throws ERR_FILE_FORGOTTEN, and then the
+   * channel goes on.
    */
   async end(): Promise<void> {
-    do await this.#sent.whole(undefined);
-    while (await this.#paths.listed());
+    await this.#sent.whole(undefined);
     await this.#settling.remove([], true);
   }
 
   /**
-   * Resolves when all receivers are done with all files that were sent, here or elsewhere. Finishes what receivers that died have
-   * left half done, and treats those who are missing as `deadReceivers` says.
+   * Resolves when all receivers are done with all files that were sent, here or elsewhere. Finishes what receivers that died have left
+   * half done, and treats missing receivers as `deadReceivers` says.
    */
   async received({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
     const { redis, channelKeys } = this.#context;
     const isReceived = async (): Promise<true | undefined> => {
-      do {
-        if ((await redis.call('exists', [channelKeys.listed])) !== 0) return undefined;
-        // What is about to be listed isn't yet.
-      } while (await inTime(this.#paths.listed(), Infinity, signal));
+      if ((await redis.call('exists', [channelKeys.listed])) !== 0) return undefined;
       return (await this.#sent.look(signal)) || undefined;
     };
-    await this.#paths.during(async () => this.#list.whileBlocked(isReceived, signal));
+    await this.#list.whileBlocked(isReceived, signal);
   }
 
   /**
    * Gives up a file that was not sent to its end, by its id: frees what is stored, and the id, and tells its receivers, who get
-   * ERR_FILE_ABORTED. A `send` of this sender that is at it ends at once, with ERR_FILE_ABORTED; for the lease of another writer, who
-   * may still be there, it waits until the signal. Returns whether there was such a file.
+   * ERR_FILE_ABORTED. A `send` of this sender that writes it ends at once, with ERR_FILE_ABORTED. Another writer, who may still be alive,
+   * is waited for until its lease ends, or until the signal. Returns whether there was such a file.
    */
   async abort(
     id: string,
@@ -196,13 +174,64 @@ export class FileSender {
 
   async #sendPath(
     path: Path,
-    last: string,
-    options: SendFileOptions,
-    places?: readonly Path[],
+    file: NamedFile,
+    { follow, ...stops }: SendStops & Pick<SendFileOptions, 'follow'>,
+    before?: SentPath,
   ): Promise<SentFile> {
-    const { name, packing } = namesOf(options.name ?? last, options);
-    const send = async (): Promise<SentFile> => this.#paths.send(path, name, packing, options, places);
-    return this.#paths.during(send, places ?? [path]);
+    const source = await PathSource.open(path);
+    try {
+      if (before && before.identity !== source.identity) {
+        throw new SourceChangedError(file.name, 'its path names another file');
+      }
+      const reserve = this.#reserveFor(follow ? undefined : source.size);
+      const pieces = (): AsyncIterable<Buffer> => source.read(file.name, { follow, to: before?.to });
+      // One that is sent again because it was forgotten is the same file.
+      const fileId = drawn();
+      for (;;) {
+        try {
+          const failure = new AbortController();
+          const sent = await this.#sendPieces(file, fileId, reserve, pieces, failure, stops);
+          const whole = {
+            identity: source.identity,
+            to: sent.isDuplicate ? (before?.to ?? Infinity) : source.position,
+          };
+          this.#sent.add(sent, async (again) => this.#sendPath(path, file, again, whole));
+          return sent;
+        } catch (error) {
+          if (!(error instanceof FileForgottenError) || this.#sent.hasTold(error)) throw error;
+        }
+      }
+    } finally {
+      await source.close();
+    }
+  }
+
+  async #sendPieces(
+    { id, isNamed, name }: NamedFile,
+    firstId: string,
+    reserve: number,
+    pieces: () => AsyncIterable<Uint8Array | string>,
+    failure: AbortController,
+    { signal, onListed, onProgress }: SendStops,
+  ): Promise<SentFile> {
+    this.#sent.remove(id);
+    const stops = { signal, failure: failure.signal, onListed, onProgress };
+    return this.#running.run({ id, name }, failure, async () => {
+      for (let fileId = firstId; ; fileId = drawn()) {
+        const wanted = { name, id, isNamed, fileId, reserve };
+        const sent = await this.#sending.send(wanted, pieces, stops);
+        // Undefined: an aborted file had the id.
+        if (sent) return sent;
+      }
+    });
+  }
+
+  /** The bytes of the budget that a file needs, headers of chunks included; a window where its size is not known. */
+  #reserveFor(sizeBytes: number | undefined): number {
+    const { windowBytes, chunkBytes } = this.#limits;
+    if (sizeBytes === undefined) return windowBytes;
+    const chunks = Math.ceil(sizeBytes / (chunkBytes - CHUNK_HEADER_BYTES));
+    return Math.min(windowBytes, sizeBytes + CHUNK_HEADER_BYTES * chunks);
   }
 
   async #abort(id: string, reason: string, signal: AbortSignal | undefined): Promise<boolean> {
@@ -232,17 +261,16 @@ export class FileSender {
       return isAborted;
     } finally {
       await writer.release();
-      // Those who were done before it was opened have a cursor again.
+      // Receivers that were done before it was opened have a cursor again.
       await this.#settling.finish(file, [], '');
     }
   }
 }
 
-/** What receivers see, and how it is packed. */
-function namesOf(
-  given: string | undefined,
-  { gzip }: SendFileOptions,
-): { name: string; packing: ReturnType<typeof packingOf> } {
-  const packing = packingOf(gzip, requireName('name', given));
-  return { name: packing === 'gzip' ? requireName('name', `${given}.gz`) : given!, packing };
+function namedFile({ id, name }: Pick<SendFileOptions, 'id' | 'name'>, last?: string): NamedFile {
+  return {
+    id: requireName('id', id ?? randomUUID()),
+    isNamed: id !== undefined,
+    name: requireName('name', name ?? last),
+  };
 }

@@ -2,7 +2,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { encodeName } from '@mortise/redis';
 import { FileAbortedError, FileForgottenError, FileLeaseLostError, SourceChangedError } from '../errors.js';
-import { persist } from '../persist.js';
 import { FILE_BYTES, FILE_CHUNKS, FILE_WAITS } from '../telemetry/metrics.js';
 import type { ChannelList, Listed } from './channel-list.js';
 import { ChunkFiller } from './chunk-filler.js';
@@ -11,7 +10,6 @@ import { readHead } from './file-state.js';
 import { FileWriter } from './file-writer.js';
 import type { FileId, FilesContext } from './files-context.js';
 import type { FileSenderLimits, SendFileOptions } from './options.js';
-import { lookUp } from './path-records.js';
 import { PrefixCheck } from './prefix-check.js';
 import type { SentFile, WantedFile } from './sent-file.js';
 import type { SentFiles } from './sent-files.js';
@@ -23,20 +21,14 @@ const FOR_WINDOW = { 'mortise.messaging.room': 'window' };
 /** Beside what a file is known to have: a chunk that is being filled, and one that it may grow by. */
 const SPARE_CHUNKS = 2;
 
-export interface Content {
-  /** The bytes of the file, from its first one; asked for once. */
-  readonly pieces: () => AsyncIterable<Uint8Array | string>;
-  /** All of it is in Redis, and it will be ended. */
-  readonly onEnd?: () => Promise<void>;
-}
+/** The bytes of the file, from its first one on; called once. */
+export type Pieces = () => AsyncIterable<Uint8Array | string>;
 
 export interface SendingStops {
   /** The caller's: the file stays open. */
   readonly signal?: AbortSignal | undefined;
   /** The reason is one of the file's: it is aborted. */
   readonly failure: AbortSignal;
-  /** Ends who waits for the lease of another writer. */
-  readonly waiting?: AbortSignal | undefined;
   readonly onListed?: SendFileOptions['onListed'] | undefined;
   readonly onProgress?: SendFileOptions['onProgress'] | undefined;
 }
@@ -65,16 +57,11 @@ export class FileSending {
     this.#holder = holder;
   }
 
-  /** Lists a file that will be sent: whether it is. Waits for no room. */
-  async list(wanted: WantedFile, signal: AbortSignal | undefined): Promise<boolean> {
-    return (await this.#list.add(wanted, signal, true)) !== undefined;
-  }
-
   /**
-   * Resolves when it is sent, or was; undefined when it has to be looked at again: its path has another record, an aborted file had
-   * its id, or its path is not what was sent of it. Throws as `FileSender.send`.
+   * Resolves when the file is sent, or was; undefined when it has to be tried again, since an aborted file had its id. Throws as
+   * `FileSender.send`.
    */
-  async send(wanted: WantedFile, content: Content, stops: SendingStops): Promise<SentFile | undefined> {
+  async send(wanted: WantedFile, pieces: Pieces, stops: SendingStops): Promise<SentFile | undefined> {
     const { id } = wanted;
     const { signal, failure } = stops;
     const stop = signal ? AbortSignal.any([signal, failure]) : failure;
@@ -95,16 +82,14 @@ export class FileSending {
       holder: `${this.#holder}:${randomUUID()}`,
       isForgotten: asked,
     };
-    const waiting = stops.waiting ? AbortSignal.any([stop, stops.waiting]) : stop;
-    const writer = await FileWriter.open(this.#context, this.#limits, written, signal, waiting);
+    const writer = await FileWriter.open(this.#context, this.#limits, written, signal, stop);
     if (!writer) return (await this.#isAborted(listed, wanted)) ? undefined : sent;
     const resumedAt = writer.bytes;
     try {
       if (await this.#isOver(writer, listed, wanted)) return sent;
-      const sha256 = await this.#write(writer, listed, wanted, content, stop, stops);
+      const sha256 = await this.#write(writer, listed, wanted, pieces, stop, stops);
       return { ...sent, bytes: writer.bytes, sha256, isDuplicate: false, resumedAt };
     } catch (error) {
-      if (error instanceof SourceChangedError && wanted.path && writer.bytes === resumedAt) return undefined;
       const isDoubtful = error instanceof FileLeaseLostError || error instanceof FileForgottenError;
       if (!isDoubtful || this.#sent.hasTold(error) || !(await asked())) throw error;
       await this.#clear(writer, file);
@@ -147,12 +132,9 @@ export class FileSending {
   }
 
   /** By another sender, which has found it listed. */
-  async #wasSent({ id, isNamed, path }: WantedFile): Promise<boolean> {
-    if (path) return (await lookUp(this.#context, path.key))?.record.to !== undefined;
+  async #wasSent({ id, isNamed }: WantedFile): Promise<boolean> {
     const { redis, channelKeys } = this.#context;
-    return (
-      isNamed === true && (await redis.call('hexists', [channelKeys.sent, `id:${encodeName(id)}`])) === 1
-    );
+    return isNamed && (await redis.call('hexists', [channelKeys.sent, encodeName(id)])) === 1;
   }
 
   async #givenUp(writer: FileWriter, listed: Listed, wanted: WantedFile): Promise<FileAbortedError> {
@@ -190,11 +172,11 @@ export class FileSending {
     writer: FileWriter,
     listed: Listed,
     wanted: WantedFile,
-    { pieces, onEnd }: Content,
+    pieces: Pieces,
     stop: AbortSignal,
     { signal, onProgress }: SendingStops,
   ): Promise<string> {
-    const { tally, redis } = this.#context;
+    const { tally } = this.#context;
     const { name } = wanted;
     const hash = createHash('sha256');
     const filler = new ChunkFiller(pieces(), this.#limits.chunkBytes, this.#limits.lingerMs);
@@ -227,8 +209,6 @@ export class FileSending {
       }
       await writer.flush();
       if (writer.isUnread) throw await this.#givenUp(writer, listed, wanted);
-      const isWanted = (): boolean => !signal?.aborted && redis.status !== 'end';
-      if (onEnd) await persist(isWanted, onEnd);
       const sha256 = hash.digest('hex');
       await writer.close('closed', sha256);
       await this.#list.shrink(listed, writer.storedBytes, wanted, sha256).catch(() => undefined);

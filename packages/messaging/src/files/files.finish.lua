@@ -7,7 +7,7 @@
 --   listed       HASH number -> entry
 --   done         SET of <number>:<receiver>
 --   receivers    ZSET receiver -> end of its lease
---   sent         HASH host and identity of a path -> record of it
+--   sent         HASH id -> SHA-256 and name of what was sent
 -- ARGV
 --   number       of the file
 --   token        of the receiver's lease; empty: not asked for

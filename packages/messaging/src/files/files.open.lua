@@ -7,7 +7,7 @@
 --   listed       HASH number -> entry
 --   done         SET of <number>:<receiver>
 --   receivers    ZSET receiver -> end of its lease
---   sent         HASH host and identity of a path -> record of it, see src/files/path-records.ts; `id:` and an id -> SHA-256 and name of what was sent
+--   sent         HASH id -> SHA-256 and name of what was sent
 --   events       channel; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
@@ -20,24 +20,17 @@
 --   ttlMs        ms; the channel expires so long after its last use
 --   newEpoch     of the channel, if this call makes it
 --   newFileId    of the file, if this call lists it
---   path         host and identity of the path that it is a part of; empty: of none
---   seen         the record of the path that the caller has seen; empty: none
---   record       what it is to be
 --   names...     the receivers, encoded
 -- RETURNS
 --   { 'listed', epoch, number, bytes reserved, id of the file, its name, who is not done... }, { 'finished', epoch, number }, { 'full' }, { 'ended' }, { 'differ' }: the
---   channel has other receivers, { 'changed' }: the path has another record, look again
+--   channel has other receivers
 local head, files, listed, done, receivers, sent, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local publish, id, name, reserve, budget = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local maxListed, remembered, ttlMs, newEpoch, newFileId = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9], ARGV[10]
-local path, seen, record = ARGV[11], ARGV[12], ARGV[13]
 
 local names = {}
-for i = 14, #ARGV do
+for i = 11, #ARGV do
   names[#names + 1] = ARGV[i]
-end
-if path ~= '' and (redis.call('HGET', sent, path) or '') ~= seen then
-  return { 'changed' }
 end
 local epoch = redis.call('HGET', head, 'epoch')
 local number = redis.call('ZSCORE', files, id)
@@ -90,12 +83,7 @@ if not number then
       if surplus > 0 and redis.call('HEXISTS', listed, oldest[i + 1]) == 0 then
         redis.call('ZREM', files, oldest[i])
         surplus = surplus - 1
-        redis.call('HDEL', sent, 'id:' .. oldest[i])
-        local of = oldest[i]:match('^(%x+%-%d+%-%d+%-%d+):')
-        local recorded = of and redis.call('HGET', sent, of)
-        if recorded and recorded:match('^%S+') == oldest[i] then
-          redis.call('HDEL', sent, of)
-        end
+        redis.call('HDEL', sent, oldest[i])
       end
     end
   end
@@ -105,18 +93,6 @@ elseif reserve > tonumber(entry:match('^%d+')) then
   redis.call('HINCRBY', head, 'reserved', string.format('%d', reserve - entry:match('^%d+')))
   entry = string.format('%d%s', reserve, entry:match('^%d+(.*)$'))
   redis.call('HSET', listed, number, entry)
-end
-if path ~= '' and record ~= seen then
-  redis.call('HSET', sent, path, record)
-  -- Of files that were aborted, and whose sources have never come again.
-  if redis.call('HLEN', sent) > 2 * remembered then
-    local some = redis.call('HRANDFIELD', sent, '20', 'WITHVALUES')
-    for i = 1, #some, 2 do
-      if not redis.call('ZSCORE', files, some[i]:match('^id:(.*)$') or some[i + 1]:match('^%S+')) then
-        redis.call('HDEL', sent, some[i])
-      end
-    end
-  end
 end
 redis.call('HSET', head, 'ttlMs', ttlMs)
 -- include files.keep.part.lua

@@ -6,7 +6,7 @@
 --   head         HASH, see src/keys.ts
 --   files        ZSET id -> number
 --   listed       HASH number -> entry
---   sent         HASH, of which `id:` and an id has the SHA-256 and the name of what was sent
+--   sent         HASH id -> SHA-256 and name of what was sent
 --   events       channel; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
@@ -21,7 +21,7 @@ local head, files, listed, sent, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KE
 local publish, number, fileId, stored, id, what = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]
 
 if id ~= '' and redis.call('ZSCORE', files, id) == number then
-  redis.call('HSETNX', sent, 'id:' .. id, what)
+  redis.call('HSETNX', sent, id, what)
   redis.call('PEXPIREAT', sent, redis.call('PEXPIRETIME', files))
 end
 

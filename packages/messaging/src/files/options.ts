@@ -1,4 +1,3 @@
-import { hostname } from 'node:os';
 import type { Telemetry } from '@mortise/redis';
 import { requireDuration, requireInteger, requireName, requireOneOf } from '@mortise/redis';
 
@@ -31,17 +30,6 @@ export interface FileSenderOptions {
   readonly deadReceivers?: 'wait' | 'drop' | 'fail';
   /** With `drop` and `fail`: how long a receiver may be away, in ms, counted from when its absence is seen. Default 30,000. */
   readonly graceMs?: number;
-  /**
-   * Whose paths they are, 1 to 1,024 bytes: a path that was sent is known again by senders of the same name only, and these see to files that one before
-   * has begun and left, and whose paths name something else by now. Give one where the name of the host changes, as in containers, or
-   * where hosts share it. Default: the name of the host.
-   */
-  readonly host?: string;
-  /**
-   * Whoever writes a log learns late that it was rotated. So it is read on until the next one is written, and then until nothing was written to it for so
-   * long, in ms: with `follow`; where a sender that is gone has left it, the next one is not waited for. Default 1,000.
-   */
-  readonly quietMs?: number;
   /** Is told what is counted. Default: nobody is. */
   readonly telemetry?: Telemetry;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
@@ -62,23 +50,19 @@ export interface SendFileOptions {
   /** What receivers see; 1 to 1,024 bytes. Default: the last part of the path. */
   readonly name?: string;
   /**
-   * Tells files apart: what is sent again with the same id goes on where it was, or does nothing if it was sent; what was aborted is sent anew. Default:
-   * a path is told by what it is (`host`, device, inode, birth, and what stands at the beginning and the end of what was sent), whatever its name, and what it has
-   * grown by since it was sent is another file; for anything else a new UUID.
+   * Tells files apart. Sending again with the same id continues the file, or does nothing if it was sent whole; what was aborted is sent
+   * anew. Default: a new UUID, which is another file each time.
    */
   readonly id?: string;
-  /** How many bytes the source has, if it is no path and that is known: no more room is reserved than these need. Others are ERR_SOURCE_CHANGED. */
+  /**
+   * How many bytes the source has, if it is not a path and that is known: the file reserves no more room than these need. A source with
+   * more or fewer bytes is ERR_SOURCE_CHANGED.
+   */
   readonly sizeBytes?: number | undefined;
   /**
-   * Compresses it: as members of gzip of 256 KiB of text each, or less for a window below 1 MiB, so that receivers can go on anywhere, whatever the window. The name gets
-   * `.gz`; a source that has it already is inflated first, and made of such members. What is written slowly is seen when it has so many
-   * bytes. `bytes` and `sha256` are of what is sent. Default false.
-   */
-  readonly gzip?: boolean;
-  /**
-   * Reads on at the end of the file, as it grows, until this signal; or until the file is truncated; or was rotated (its path names another file, to which
-   * something was written, or it was removed) and is quiet for `quietMs`. What the path names then is for the next `send`, also if it is rotated in its turn
-   * before that. A path that names nothing is waited for; when this signal comes first, `send` rejects with ENOENT.
+   * Of a path: reads on at the end of the file, as it grows, until this signal, or until the file is truncated. A sender follows the file
+   * that it has opened, whatever its path names meanwhile: a program that rotates a log ends `follow`, and sends the next log with an id
+   * of its own.
    */
   readonly follow?: AbortSignal;
   /** Stops: `send` rejects with its reason, and the file stays open, to be sent on later. */
@@ -129,7 +113,6 @@ export const FILE_DEFAULTS = {
   lingerMs: 100,
   leaseMs: 10_000,
   ttlMs: DAY_MS,
-  quietMs: 1_000,
   deadReceivers: 'wait',
   graceMs: 30_000,
   maxLineBytes: MIB,
@@ -150,8 +133,6 @@ export interface FileSenderLimits {
   readonly ttlMs: number;
   readonly deadReceivers: 'wait' | 'drop' | 'fail';
   readonly graceMs: number;
-  readonly host: string;
-  readonly quietMs: number;
 }
 
 export function resolveFileSenderOptions(options: FileSenderOptions): FileSenderLimits {
@@ -197,8 +178,6 @@ export function resolveFileSenderOptions(options: FileSenderOptions): FileSender
       'fail',
     ]),
     graceMs: requireDuration('graceMs', options.graceMs ?? FILE_DEFAULTS.graceMs, { min: 0, max: DAY_MS }),
-    host: requireName('host', options.host ?? (hostname() || 'localhost')),
-    quietMs: requireDuration('quietMs', options.quietMs ?? FILE_DEFAULTS.quietMs, { min: 0, max: HOURS_MS }),
   };
 }
 

@@ -9,10 +9,6 @@ interface RunningSend {
 export class RunningSends {
   readonly #running = new Map<string, Set<RunningSend>>();
 
-  has(id: string): boolean {
-    return this.#running.has(id);
-  }
-
   async run<Result>(
     { id, name }: { readonly id: string; readonly name: string },
     failure: AbortController,

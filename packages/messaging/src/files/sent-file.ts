@@ -15,7 +15,7 @@ export interface SentFile {
   readonly bytes: number;
   /** Of the whole file, in hex. Empty when it had been sent before. */
   readonly sha256: string;
-  /** It had been sent before: by this id, or as it is from this path. Nothing was sent. */
+  /** It had been sent before under this id. Nothing was sent. */
   readonly isDuplicate: boolean;
   /** How many bytes had been sent by an earlier `send`, on which this one went on. */
   readonly resumedAt: number;
@@ -26,11 +26,9 @@ export interface WantedFile extends Pick<FileId, 'fileId'> {
   readonly name: string;
   readonly id: string;
   /** The caller has given the id: what was sent under it is kept. */
-  readonly isNamed?: boolean;
+  readonly isNamed: boolean;
   /** Bytes of the budget. */
   readonly reserve: number;
-  /** Of a path: what it is known by, the record of it that was seen, and what it is to be. */
-  readonly path?: { readonly key: string; readonly seen: string; readonly record: string } | undefined;
 }
 
 /** So many random ones are no other channel's, and no other file's. */
