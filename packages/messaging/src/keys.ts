@@ -30,8 +30,9 @@
  * | `<prefix>:messaging:{<chatId>}:ids` | HASH: sender and their id → id | `create`, `post`, `edit`, `delete` | twice `dedupMs` after its first id |
  * | `<prefix>:messaging:{<chatId>}:ids-before` | HASH: the generation before | `post`, `edit`, `delete` | as `ids` |
  * | `<prefix>:messaging:{<chatId>}:ended` | STRING: the epoch of the chat of this name that ended last | `leave` of the last member | an hour after that, or after its epoch where that is later |
+ * | `<prefix>:messaging:{<chatId>}:left` | ZSET member → instant of the index entry that goes with their leaving, ms: a slower `join` or `create` under that entry is refused and indexes again | `leave`; `join`, `create` that were refused | a minute after the last of them |
  * | `<prefix>:messaging:{<chatId>}:events` | channel of frames, see `src/follow/frame.ts` | `create`, `post`, `edit`, `delete`, `join`, `leave`; `typing`, `presence` | holds nothing |
- * | `<prefix>:messaging:{<member>}:chats` | ZSET chat → instant of joining, ms: a superset of the chats that have the member | `create`, `join`; whoever reads it cleans it | with its last chat |
+ * | `<prefix>:messaging:{<member>}:chats` | ZSET chat → instant of joining, ms: a superset of the chats that have the member | `create`, `join`, `leave`; readers remove entries that a crash left | with its last chat |
  * | `<prefix>:messaging:{<member>}:mutes` | HASH chat → muted until, ms; 0: for ever | `mute`, `unmute`, `leave`, `create`, `join` | with its last chat |
  * | `<prefix>:messaging:{<member>}:member-events` | channel: `c` and a chat that was added; `u`, mutes were changed | `create`, `join`; `mute`, `unmute` | holds nothing |
  * | `<prefix>:messaging:{<channel>}:file-channel` | HASH: epoch (of this making of the channel), last number, bytes reserved, whether it has ended, `ttlMs`, leases of receivers, and who has left while files were listed | `send`, `end`, `files`, `join`, `leave` | a minute after the last file of a channel that has ended, or `ttlMs` after its last use by a sender or receiver |
@@ -70,6 +71,7 @@ export interface ChatKeys {
   readonly ids: string;
   readonly oldIds: string;
   readonly ended: string;
+  readonly left: string;
   readonly events: string;
 }
 
@@ -132,6 +134,7 @@ export class MessagingKeys {
       ids: entity.key('ids'),
       oldIds: entity.key('ids-before'),
       ended: entity.key('ended'),
+      left: entity.key('left'),
       events: entity.key('events'),
     };
   }

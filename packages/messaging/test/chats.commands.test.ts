@@ -10,7 +10,7 @@ const chats = new Chats(redis, { prefix });
 const guild = 'messaging:{guild}';
 const post = `${guild}:chat ${guild}:log ${guild}:ids ${guild}:ids-before ${guild}:events`;
 const revise = `${guild}:chat ${guild}:log ${guild}:uncounted ${guild}:ids ${guild}:ids-before ${guild}:events`;
-const all = `${guild}:chat ${guild}:log ${guild}:uncounted ${guild}:joined ${guild}:ids ${guild}:ids-before ${guild}:ended ${guild}:events`;
+const all = `${guild}:chat ${guild}:log ${guild}:uncounted ${guild}:joined ${guild}:ids ${guild}:ids-before ${guild}:ended ${guild}:left ${guild}:events`;
 
 /** Scripts that a server doesn't know are sent as text, once. */
 async function warm(): Promise<void> {
@@ -37,23 +37,23 @@ test('each method is one round trip, create and join are two; calls of a tick an
     `evalsha chat.create ${all}`,
     '  time',
     `  exists ${guild}:chat`,
+    `  zrange ${guild}:left`,
     `  get ${guild}:ended`,
     `  unlink ${guild}:log ${guild}:uncounted ${guild}:joined ${guild}:ids ${guild}:ids-before`,
     `  zadd ${guild}:chat`,
     `  rpush ${guild}:log`,
     `  pexpire ${guild}:log`,
+    `  hset ${guild}:ids`,
+    `  pexpire ${guild}:ids`,
     `  publish ${guild}:events`,
   ]);
 
-  // The first id of a generation.
   expect(await see(() => chats.post('guild', 'bob', 2))).toEqual([
     `evalsha chat.post ${post}`,
     `  zmscore ${guild}:chat`,
     '  time',
     `  hmget ${guild}:ids`,
     `  hmget ${guild}:ids-before`,
-    `  hset ${guild}:ids`,
-    `  pexpire ${guild}:ids`,
     `  hset ${guild}:ids`,
     `  rpush ${guild}:log`,
     `  zadd ${guild}:chat`,
@@ -135,13 +135,14 @@ test('each method is one round trip, create and join are two; calls of a tick an
 
   const joined = await see(() => chats.join('guild', 'carl'));
   expect(joined.filter((line) => line.startsWith('evalsha member.index'))).toHaveLength(1);
-  const join = `evalsha chat.join ${guild}:chat ${guild}:log ${guild}:joined ${guild}:events`;
+  const join = `evalsha chat.join ${guild}:chat ${guild}:log ${guild}:joined ${guild}:left ${guild}:events`;
   const added = [
     join,
     `  zscore ${guild}:chat`,
     '  time',
     `  zcard ${guild}:chat`,
     `  zscore ${guild}:chat`,
+    `  zscore ${guild}:left`,
     `  zadd ${guild}:chat`,
     `  llen ${guild}:log`,
   ];
@@ -176,28 +177,50 @@ test('each method is one round trip, create and join are two; calls of a tick an
     `  zmscore ${guild}:chat`,
     `  zadd ${guild}:chat`,
   ]);
-  expect(await see(() => Promise.all(['carl', 'dora'].map((name) => chats.leave('guild', name))))).toEqual([
-    'hdel messaging:{carl}:mutes',
-    'hdel messaging:{dora}:mutes',
+  const begun = (name: string): string[] => [
+    `evalsha member.begin-leave messaging:{${name}}:chats messaging:{${name}}:mutes`,
+    `  hdel messaging:{${name}}:mutes`,
+    `  zscore messaging:{${name}}:chats`,
+    '  time',
+  ];
+  const left = [
+    '  time',
+    `  zremrangebyscore ${guild}:left`,
+    `  zadd ${guild}:left`,
+    `  pexpire ${guild}:left`,
+  ];
+  const removed = (name: string): string[] => [
+    `evalsha member.forget messaging:{${name}}:chats messaging:{${name}}:mutes`,
+    '  time',
+    `  zscore messaging:{${name}}:chats`,
+    `  zrem messaging:{${name}}:chats`,
+    `  hdel messaging:{${name}}:mutes`,
+  ];
+  expect(await see(() => chats.leave('guild', 'carl'))).toEqual([
+    ...begun('carl'),
     `evalsha chat.leave ${all}`,
+    ...left,
     `  zmscore ${guild}:chat`,
     `  zrem ${guild}:chat`,
     `  zrange ${guild}:chat`,
     `  zrem ${guild}:joined`,
     `  unlink ${guild}:log ${guild}:uncounted`,
     `  publish ${guild}:events`,
+    ...removed('carl'),
   ]);
-  expect(await see(() => Promise.all(['anna', 'bob'].map((name) => chats.leave('guild', name))))).toEqual([
-    'hdel messaging:{anna}:mutes',
-    'hdel messaging:{bob}:mutes',
+  // A join that is older than a minute cannot be on its way any more.
+  await redis.zadd(`${prefix}:messaging:{bob}:chats`, 'XX', Date.now() - 61_000, 'guild');
+  await chats.leave('guild', 'anna');
+  expect(await see(() => chats.leave('guild', 'bob'))).toEqual([
+    ...begun('bob'),
     `evalsha chat.leave ${all}`,
     `  zmscore ${guild}:chat`,
-    `  zrem ${guild}:chat`,
     `  zrem ${guild}:chat`,
     `  zrange ${guild}:chat`,
     `  unlink ${guild}:chat ${guild}:log ${guild}:uncounted ${guild}:joined ${guild}:ids ${guild}:ids-before`,
     '  time',
     `  set ${guild}:ended`,
     `  publish ${guild}:events`,
+    ...removed('bob'),
   ]);
 });

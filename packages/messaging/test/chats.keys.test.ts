@@ -54,10 +54,16 @@ test('every key of a chat is in the table of keys.ts, and goes away when it says
   }
   await Promise.all(['anna', 'bob', 'carl'].map((member) => chats.leave(chatId, member)));
   const left = Object.entries(await timesToLive(prefix)).filter(([key]) => key.startsWith('{%7Dx}'));
-  expect(left).toEqual([['{%7Dx}:ended', expect.any(Number)]]);
+  expect(left).toEqual([
+    ['{%7Dx}:ended', expect.any(Number)],
+    ['{%7Dx}:left', expect.any(Number)],
+  ]);
+  expect(left[1]![1]).toBeLessThanOrEqual(60_000);
+  expect(await redis.keys(`${prefix}:*:{chats,mutes}`)).toEqual([]);
   expect(left[0]![1]).toBeGreaterThan(3_500_000);
   expect(left[0]![1]).toBeLessThanOrEqual(3_600_000);
-  expect(table).toContain('| `<prefix>:messaging:{<chatId>}:ended` |');
+  for (const key of ['ended', 'left'])
+    expect(table).toContain(`| \`<prefix>:messaging:{<chatId>}:${key}\` |`);
 });
 
 test('a chat in which nobody posts any more is emptied when its time is over, and lives on', async () => {

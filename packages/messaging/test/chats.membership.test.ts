@@ -246,7 +246,8 @@ describe('join', () => {
     });
     for (const member of ['anna', 'bob', 'carl']) await chats.leave('guild', member);
     await expect(chats.join('guild', 'anna')).rejects.toMatchObject({ code: 'ERR_UNKNOWN_CHAT' });
-    expect((await keys()).filter((name) => !name.endsWith('}:chats'))).toEqual(['{guild}:ended']);
+    expect(await keys()).toEqual(['{guild}:ended', '{guild}:left', '{other}:left']);
+    expect(await redis.pttl(`${prefix}:messaging:{other}:left`)).toBeGreaterThan(0);
   });
 
   test('many that join at once are all in, once each', async () => {
@@ -302,7 +303,7 @@ describe('leave', () => {
     expect(await redis.exists(`${prefix}:messaging:{other}:chat`)).toBe(0);
   });
 
-  test('with the last member all keys of the chat go, but for its epoch', async () => {
+  test('with the last member all keys of the chat go, but for its epoch and who left', async () => {
     const chats = await openChat();
     await chats.post('guild', 'anna', 1, { id: 'x' });
     await chats.edit('guild', 'anna', 1, 2);
@@ -312,7 +313,7 @@ describe('leave', () => {
       ['chat', 'ids', 'ids-before', 'log', 'uncounted'].map((part) => `{guild}:${part}`),
     );
     await Promise.all(['anna', 'bob', 'carl'].map((member) => chats.leave('guild', member)));
-    expect((await keys()).filter((name) => name.startsWith('{guild}'))).toEqual(['{guild}:ended']);
+    expect(await keys()).toEqual(['{guild}:ended', '{guild}:left']);
   });
 
   test('who comes back begins behind the newest message', async () => {

@@ -148,7 +148,7 @@ describe('post', () => {
     expect(await keys()).toEqual(before);
     for (const member of ['anna', 'bob', 'carl']) await chats.leave('guild', member);
     const left = await keys();
-    expect(left.filter((name) => name.startsWith('{guild}'))).toEqual(['{guild}:ended']);
+    expect(left).toEqual(['{guild}:ended', '{guild}:left']);
     await expect(chats.post('guild', 'anna', 1)).rejects.toBeInstanceOf(UnknownChatError);
     expect(await keys()).toEqual(left);
   });

@@ -215,7 +215,7 @@ test.each([
     await reader.hasText('guild:1');
     const keys = { ...new MessagingKeys(prefix).chat('guild'), events: 'nobody listens' };
     const publish = 'PUBLISH';
-    await chatLeave.run(redis, keys, { publish, keepAcked: 0, leavers: ['bob'] });
+    await chatLeave.run(redis, keys, { publish, keepAcked: 0, leavers: ['bob', ''] });
     const message = { author: 'anna', field: Buffer.from('2'), json: '2', jsonBytes: 1 };
     await chatPost.run(redis, keys, {
       publish,
@@ -224,7 +224,7 @@ test.each([
       ...packIncoming([message]),
     });
     if (what !== 'left') {
-      const joins = ['bob', 0, Date.now() + 60_000];
+      const joins = ['bob', 0, Date.now() + 60_000, Date.now()];
       await chatJoin.run(redis, keys, { publish, maxMembers: 10, retentionMs: 60_000, joins });
     }
     await chats.post('guild', 'anna', 3);

@@ -13,8 +13,8 @@ describe('the second step of joining and creating', () => {
     const log: string[] = [];
     const now = [1_000, 2_000];
     const result = await enterIndexed(
-      () => {
-        log.push('index');
+      (notBefore) => {
+        log.push(`index from ${notBefore}`);
         return Promise.resolve([
           { joinedAt: 5, now: now.shift()!, isMuted: false },
           { joinedAt: 6, now: 9_000, isMuted: false },
@@ -23,12 +23,12 @@ describe('the second step of joining and creating', () => {
       (indexed, notAfter) => {
         log.push(`enter by ${notAfter}`);
         expect(indexed).toHaveLength(2);
-        return Promise.resolve(log.length < 3 ? { tooLateAt: 500_000 } : { result: 'in' });
+        return Promise.resolve(log.length < 3 ? { tooLateAt: 500_000, leftAt: 7 } : { result: 'in' });
       },
     );
     expect(result).toBe('in');
     // By the clock of the chat's server the second time, whatever that of the members' servers shows.
-    expect(log).toEqual(['index', 'enter by 31000', 'index', 'enter by 530000']);
+    expect(log).toEqual(['index from 0', 'enter by 31000', 'index from 8', 'enter by 530000']);
   });
 
   test('gives up where it never arrives in time', async () => {
@@ -37,7 +37,7 @@ describe('the second step of joining and creating', () => {
       () => Promise.resolve([{ joinedAt: 1, now: 1, isMuted: false }]),
       () => {
         tries += 1;
-        return Promise.resolve({ tooLateAt: 1 });
+        return Promise.resolve({ tooLateAt: 1, leftAt: 0 });
       },
     );
     await expect(entering).rejects.toThrow('30 s');
@@ -55,10 +55,10 @@ describe('the second step of joining and creating', () => {
       publish: 'PUBLISH',
       maxMembers: 10,
       retentionMs: 60_000,
-      joins: ['carl', 0, late, 'bob', 0, late],
+      joins: ['carl', 0, late, late, 'bob', 0, late, late],
     })) as number[];
     // Who is in it already need not be let in.
-    expect(joined).toEqual([expect.any(Number), -2, 2, 0, 0]);
+    expect(joined).toEqual([expect.any(Number), -2, 0, 0, 0]);
     expect(joined[0]).toBeGreaterThan(late);
     expect(await describeChat(redis, prefix, 'guild')).toEqual(before);
     const created = await chatCreate.run(redis, keys.chat('other'), {
@@ -68,6 +68,7 @@ describe('the second step of joining and creating', () => {
       keepAcked: 0,
       notAfter: late,
       notBefore: late,
+      indexedFrom: late,
       field: '',
       body: '1',
       sender: 'anna',
@@ -88,6 +89,7 @@ describe('the second step of joining and creating', () => {
       keepAcked: 0,
       notAfter: notBefore,
       notBefore,
+      indexedFrom: notBefore,
       field: '',
       body: '1',
       sender: 'anna',

@@ -3,6 +3,7 @@ import { Chats } from '@mortise/messaging';
 import type { ChatsOptions } from '@mortise/messaging';
 import { connect, freshPrefix, transcript, until } from '@mortise/test-kit';
 import * as scripts from '../src/scripts.gen.js';
+import { slowlyAfter } from './stepwise-client.js';
 
 const redis = connect();
 
@@ -43,15 +44,18 @@ describe('the index of a member', () => {
     expect(await joinedAt('c')).toBe(ahead + 2);
   });
 
-  test('keeps what dangles for a minute, then whoever reads it cleans it, mute and all', async () => {
+  /** As a crash between the two steps of a join leaves it. */
+  test('keeps what a crash left for a minute, then whoever reads it cleans it, mute and all', async () => {
     const { prefix, chats, index, age } = create();
     const mutes = `${prefix}:messaging:{ben}:mutes`;
     for (const chatId of ['gone', 'left', 'kept']) {
       await chats.create({ sender: 'anna', members: ['ben'], chatId, body: 'x' });
-      await chats.mute('ben', chatId);
     }
     await chats.leave('left', 'ben');
     await Promise.all([chats.leave('gone', 'ben'), chats.leave('gone', 'anna')]);
+    expect(await redis.zrange(index, '0', '-1')).toEqual(['kept']);
+    for (const chatId of ['gone', 'left']) await redis.zadd(index, Date.now(), chatId);
+    for (const chatId of ['gone', 'left', 'kept']) await redis.hset(mutes, chatId, '0');
     expect((await chats.chatsOf('ben')).map(({ chatId }) => chatId)).toEqual(['kept']);
     expect(await redis.zcard(index)).toBe(3);
     for (const chatId of ['gone', 'left', 'kept']) await age(chatId);
@@ -87,6 +91,7 @@ describe('the index of a member', () => {
     for (const chatId of ['a', 'b', 'c'])
       await chats.create({ sender: 'anna', members: ['ben'], chatId, body: 'x' });
     await chats.leave('a', 'ben');
+    await redis.zadd(index, Date.now() - 1_000, 'a');
     const pull = (): Promise<unknown> => chats.pull('ben');
     await pull();
     await chats.ack('ben', 'c', 1);
@@ -138,26 +143,17 @@ describe('maxChats', () => {
 
   test('what dangles and is old is cleaned away for others', async () => {
     const { chats, index, age } = create({ maxChats: 2 });
-    for (const chatId of ['a', 'b']) {
-      await chats.create({ sender: 'ben', members: [], chatId });
-      await chats.leave(chatId, 'ben');
-    }
+    for (const chatId of ['a', 'b']) await redis.zadd(index, Date.now(), chatId);
     await age('a');
     await chats.create({ sender: 'ben', members: [], chatId: 'c' });
     expect(await redis.zrange(index, '0', '-1')).toEqual(['b', 'c']);
   });
 
-  test('what was left a moment ago, or named by a create that found the chat there, takes no place', async () => {
+  test('an entry without a membership takes no place, up to as many as there may be chats', async () => {
     const { chats, index } = create({ maxChats: 2 });
-    for (const chatId of ['a', 'b', 'c', 'd'])
+    for (const chatId of ['a', 'b', 'c', 'd', 'e'])
       await chats.create({ sender: `${chatId}'s`, members: [], chatId });
-    for (const chatId of ['a', 'b']) {
-      await chats.join(chatId, 'ben');
-      await chats.leave(chatId, 'ben');
-    }
-    expect(await chats.create({ sender: "c's", members: ['ben'], chatId: 'c' })).toMatchObject({
-      isNew: false,
-    });
+    for (const chatId of ['a', 'b']) await redis.zadd(index, Date.now(), chatId);
     for (const chatId of ['c', 'd']) expect(await chats.join(chatId, 'ben')).toMatchObject({ isNew: true });
     await expect(chats.join('a', 'ben')).rejects.toMatchObject({ code: 'ERR_TOO_MANY_CHATS' });
     // A chat that the member is in already needs no place.
@@ -165,18 +161,84 @@ describe('maxChats', () => {
     expect((await chats.chatsOf('ben')).map(({ chatId }) => chatId)).toEqual(['c', 'd']);
     expect(await redis.zcard(index)).toBe(4);
     await chats.leave('c', 'ben');
-    expect(await chats.join('a', 'ben')).toMatchObject({ isNew: true });
+    expect(await chats.join('e', 'ben')).toMatchObject({ isNew: true });
   });
 
-  test('who comes and goes may leave as many entries as there may be chats', async () => {
+  test('a member who comes and goes is never refused', async () => {
     const { chats, index } = create({ maxChats: 2 });
-    const chatIds = ['a', 'b', 'c', 'd', 'e'];
-    for (const chatId of chatIds) await chats.create({ sender: `${chatId}'s`, members: [], chatId });
-    for (const chatId of chatIds.slice(0, 4)) {
+    const chatIds = ['a', 'b', 'c', 'd', 'e', 'f'];
+    for (const chatId of chatIds) {
+      await chats.create({ sender: `${chatId}'s`, members: [], chatId });
       await chats.join(chatId, 'ben');
       await chats.leave(chatId, 'ben');
     }
-    await expect(chats.join('e', 'ben')).rejects.toMatchObject({ code: 'ERR_TOO_MANY_CHATS' });
-    expect(await redis.zcard(index)).toBe(4);
+    expect(await redis.exists(index)).toBe(0);
+  });
+});
+
+describe('the last chat of a member', () => {
+  test('goes with its index: guests who join, post and leave keep no key', async () => {
+    const { prefix, chats } = create();
+    await chats.create({ sender: 'anna', members: [], chatId: 'lobby' });
+    const guests = Array.from({ length: 50 }, (_, index) => `guest-${index}`);
+    await Promise.all(
+      guests.map(async (guest) => {
+        await chats.join('lobby', guest);
+        await chats.post('lobby', guest, 'hello');
+        await chats.mute(guest, 'lobby');
+        expect(await chats.leave('lobby', guest)).toBe(true);
+      }),
+    );
+    expect((await redis.keys(`${prefix}:messaging:{guest-*`)).toSorted()).toEqual([]);
+    const left = `${prefix}:messaging:{lobby}:left`;
+    expect(await redis.zcard(left)).toBe(50);
+    expect(await redis.pttl(left)).toBeGreaterThan(0);
+  });
+
+  test('refused joins and creates leave no entry to those who are not in the chat', async () => {
+    const { prefix, chats, index } = create({ maxMembers: 2, maxChats: 2 });
+    const refused = (code: string) => ({ code });
+    await expect(chats.join('none', 'ben')).rejects.toMatchObject(refused('ERR_UNKNOWN_CHAT'));
+    await chats.create({ sender: 'anna', members: ['carl'], chatId: 'full' });
+    await expect(chats.join('full', 'ben')).rejects.toMatchObject(refused('ERR_TOO_MANY_MEMBERS'));
+    expect(await chats.create({ sender: 'anna', members: ['ben'], chatId: 'full' })).toMatchObject({
+      isNew: false,
+    });
+    await chats.create({ sender: 'anna', members: [], chatId: 'second' });
+    await expect(chats.create({ sender: 'anna', members: ['ben'], chatId: 'third' })).rejects.toMatchObject(
+      refused('ERR_TOO_MANY_CHATS'),
+    );
+    expect(await redis.exists(index)).toBe(0);
+    expect(await redis.zrange(`${prefix}:messaging:{anna}:chats`, '0', '-1')).toEqual(['full', 'second']);
+    expect(await redis.zrange(`${prefix}:messaging:{carl}:chats`, '0', '-1')).toEqual(['full']);
+  });
+
+  test('a join that a leave overtakes indexes again: no membership is without an entry', async () => {
+    const { prefix, chats, index, joinedAt } = create();
+    await chats.create({ sender: 'anna', members: [], chatId: 'c' });
+    const { slow, release } = slowlyAfter(redis, 1);
+    const joining = new Chats(slow, { prefix }).join('c', 'ben');
+    await until('the index', async () => (await redis.zcard(index)) === 1);
+    // An instant that the clock of the server reaches later.
+    const ahead = (await joinedAt('c')) + 5_000;
+    await redis.zadd(index, ahead, 'c');
+    expect(await chats.leave('c', 'ben')).toBe(false);
+    expect(await redis.exists(index)).toBe(0);
+    release();
+    expect(await joining).toMatchObject({ isNew: true });
+    expect(await joinedAt('c')).toBe(ahead + 1);
+    expect((await chats.chatsOf('ben')).map(({ chatId }) => chatId)).toEqual(['c']);
+  });
+
+  test('a create that a leave overtakes indexes again', async () => {
+    const { prefix, chats, index } = create();
+    const { slow, release } = slowlyAfter(redis, 2);
+    const creating = new Chats(slow, { prefix }).create({ sender: 'anna', members: ['ben'], chatId: 'c' });
+    await until('the index', async () => (await redis.zcard(index)) === 1);
+    expect(await chats.leave('c', 'ben')).toBe(false);
+    expect(await redis.exists(index)).toBe(0);
+    release();
+    expect(await creating).toMatchObject({ isNew: true });
+    expect((await chats.chatsOf('ben')).map(({ chatId }) => chatId)).toEqual(['c']);
   });
 });

@@ -9,6 +9,7 @@
 --   ids          HASH what a message is known by -> id; PEXPIRE
 --   oldIds       HASH, the generation before
 --   ended        STRING, the epoch of the chat of this name that ended last; see chat.leave.lua
+--   left         ZSET member -> instant of an index entry that went, ms; only read
 --   events       channel of the chat; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
@@ -17,17 +18,19 @@
 --   keepAcked    how many of the newest messages are kept when all have acked them
 --   notAfter     the instant (ms) from which on the entries of the chat in the members' indexes may have been cleaned away
 --   notBefore    ms; the epoch is not less: an earlier chat, of which this server knows nothing any more, had a lower one
---   field        what the first message is known by; '' when nothing was given
+--   indexedFrom  the lowest instant (ms) of the entries in the members' indexes
+--   field        what the first message is known by; '' when there is none
 --   body         of the first message; '' when there is none
 --   sender       as stored
 --   others...    the other members, as stored, none twice
 -- RETURNS
 --   1 created, 0 it was there, -1 too late; the id of the first message or of the one that was known, 0 when there is
---   none; the server's time, ms
+--   none, or when too late the highest instant of an entry that went; the server's time, ms
 local chat, log, uncounted, joined = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local ids, oldIds, ended, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ids, oldIds, ended, left, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local publish, retentionMs, dedupMs, keepAcked = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local notAfter, notBefore, field, body, sender = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], ARGV[8], ARGV[9]
+local notAfter, notBefore, indexedFrom = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local field, body, sender = ARGV[8], ARGV[9], ARGV[10]
 local OWNER, WINDOWS, MOST_OPERANDS = 0.5, 64, 1000
 
 local time = redis.call('TIME')
@@ -36,15 +39,17 @@ if redis.call('EXISTS', chat) == 1 then
   local id = field ~= '' and (redis.call('HGET', ids, field) or redis.call('HGET', oldIds, field)) or 0
   return { 0, tonumber(id), now }
 end
-if now > notAfter then
-  return { -1, 0, now }
+-- Whose they are doesn't matter: it costs one more round trip at most.
+local leftAt = tonumber(redis.call('ZRANGE', left, -1, -1, 'WITHSCORES')[2]) or 0
+if now > notAfter or leftAt >= indexedFrom then
+  return { -1, leftAt, now }
 end
 
 -- Not the clock alone: two chats may be made in one ms, and a clock may be set back, or be that of a new master.
 local epoch = math.max(now, notBefore, (redis.call('GET', ended) or 0) + 1)
 -- Parts of a chat whose head is gone (evicted, deleted by hand) would mix with new ids.
 redis.call('UNLINK', log, uncounted, joined, ids, oldIds)
-local others = #ARGV - 9
+local others = #ARGV - 10
 local last = body == '' and 0 or 1
 local entry = '1:0:' .. sender .. '\0' .. body
 local isStored = last == 1 and (others > 0 or keepAcked > 0)
@@ -52,7 +57,7 @@ local written = {
   isStored and -#entry or 0, '\0b', -epoch, '\0e', 0 - last, '\0l', 0, '\0t', last + OWNER, sender,
 }
 local frames = { struct.pack('>c1Ic0', 'j', #sender, sender) }
-for i = 10, #ARGV do
+for i = 11, #ARGV do
   local name = ARGV[i]
   written[#written + 1] = 0
   written[#written + 1] = name

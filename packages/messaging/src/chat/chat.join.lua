@@ -5,18 +5,19 @@
 --   chat         ZSET, see src/keys.ts
 --   log          LIST of entries
 --   joined       ZSET member -> id; PEXPIRE
+--   left         ZSET member -> instant of an index entry that went, ms; only read
 --   events       channel of the chat; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
 --   maxMembers   count
 --   retentionMs  ms until a message may be dropped
 --   joins...     for each: the member as stored, the fraction of their role, the instant (ms) from which on the entry of the
---                chat in their index may have been cleaned away
+--                chat in their index may have been cleaned away; the instant of that entry
 -- RETURNS
---   the server's time, ms, then for each two: 1 new, 0 there before, -1 too many members, -2 too late; their cursor, or how
---   many members there are
+--   the server's time, ms, then for each two: 1 new, 0 there before, -1 too many members, -2 too late; their cursor, how
+--   many members there are, or the instant of the entry that went, 0 for none
 --   nil: there is no such chat
-local chat, log, joined, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local chat, log, joined, left, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local publish, maxMembers, retentionMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local HEAD_SIZE, WINDOWS = 4, 64
 
@@ -29,14 +30,15 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local members = redis.call('ZCARD', chat) - HEAD_SIZE
 local replies, written, ids, frames, seen = { now }, {}, {}, {}, {}
-for i = 4, #ARGV, 3 do
+for i = 4, #ARGV, 4 do
   local name = ARGV[i]
   local score = seen[name] or redis.call('ZSCORE', chat, name)
+  local leftAt = not score and tonumber(redis.call('ZSCORE', left, name)) or 0
   local outcome, detail = 1, last
   if score then
     outcome, detail = 0, math.floor(tonumber(score))
-  elseif now > tonumber(ARGV[i + 2]) then
-    outcome, detail = -2, members
+  elseif now > tonumber(ARGV[i + 2]) or leftAt >= tonumber(ARGV[i + 3]) then
+    outcome, detail = -2, leftAt
   elseif members >= maxMembers then
     outcome, detail = -1, members
   else

@@ -9,34 +9,45 @@
 --   ids          HASH what a message is known by -> id
 --   oldIds       HASH, the generation before
 --   ended        STRING, the epoch of the chat that ended: for the next one of its name, and for who is about to read the log; SET PXAT
+--   left         ZSET member -> instant of the index entry that goes, ms; PEXPIRE a minute
 --   events       channel of the chat; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
 --   keepAcked    how many of the newest messages are kept when all have acked them
---   leavers...   as stored
+--   leavers...   for each: the member as stored; the instant of the index entry that goes, if a join may be on its way under it, or ''
 -- RETURNS
 --   for each: 1, or 0 for who was no member
 local chat, log, uncounted, joined = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local ids, oldIds, ended, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ids, oldIds, ended, left, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local publish, keepAcked = ARGV[1], tonumber(ARGV[2])
 local HEAD_SIZE = 4
 -- Longer than clocks of masters differ, are set back, and than a reader stands still.
 local REMEMBERED_MS = 3600000
 
-local scores = redis.call('ZMSCORE', chat, '\0l', '\0e', unpack(ARGV, 3))
+local leavers, gone = {}, {}
+for i = 3, #ARGV, 2 do
+  leavers[#leavers + 1] = ARGV[i]
+  if ARGV[i + 1] ~= '' then
+    gone[#gone + 1] = ARGV[i + 1]
+    gone[#gone + 1] = ARGV[i]
+  end
+end
+-- include chat.left.part.lua
+
+local scores = redis.call('ZMSCORE', chat, '\0l', '\0e', unpack(leavers))
 if not scores[1] then
   scores = {}
 end
 local last = 0 - (scores[1] or 0)
-local replies, frames, gone = {}, {}, {}
-for i = 3, #ARGV do
-  local name, score = ARGV[i], scores[i]
+local replies, frames, removals = {}, {}, {}
+for i = 1, #leavers do
+  local name, score = leavers[i], scores[i + 2]
   local removed = score and redis.call('ZREM', chat, name) or 0
-  replies[i - 2] = removed
+  replies[i] = removed
   if removed == 1 then
     local text = name .. string.format('\0%.0f\0%.0f', last, math.floor(tonumber(score)))
     frames[#frames + 1] = struct.pack('>c1Ic0', 'l', #text, text)
-    gone[#gone + 1] = name
+    removals[#removals + 1] = name
   end
 end
 if #frames > 0 then
@@ -49,7 +60,7 @@ if #frames > 0 then
     redis.call('SET', ended, epoch, 'PXAT', math.max(now, epoch) + REMEMBERED_MS)
     frames[#frames + 1] = struct.pack('>c1I', 'x', 0)
   else
-    redis.call('ZREM', joined, unpack(gone))
+    redis.call('ZREM', joined, unpack(removals))
     local cursors, floor = chat, math.floor(tonumber(lowest))
 -- include log.trim.part.lua
   end

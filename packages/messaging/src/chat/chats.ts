@@ -78,13 +78,13 @@ export class Chats<Body = unknown> {
     const index = new MemberIndex(context);
     this.#follower = new Follower(context, index);
     this.#mutes = new Mutes(context, index);
-    this.#founder = new Founder(context, this.#mutes);
+    this.#founder = new Founder(context, index, this.#mutes);
     this.#poster = new Poster(context);
     // Tokens of followers in this process needn't hold what was acked here.
     this.#acks = new Acks(context, (chatId, member, ackedId) => {
       this.#follower.acked(chatId, member, ackedId);
     });
-    this.#membership = new Membership(context, this.#mutes);
+    this.#membership = new Membership(context, index, this.#mutes);
     this.#reviser = new Reviser(context);
     this.#puller = new Puller(context, index, this.#acks);
     this.#overview = new Overview(context, index);
@@ -152,8 +152,8 @@ export class Chats<Body = unknown> {
 
   /**
    * Takes a member out, and frees what all others have acked; with the last member the chat goes away. Returns whether they were in
-   * it. Two round trips: the member's mute of the chat ends, then they leave; the leaves of a tick and chat share the second, one
-   * atomic script. O(log(members) + freed). Repeating it is safe.
+   * it. Three round trips: the member's mute of the chat ends, they leave, and their index entry goes. The leaves of a tick and
+   * chat share the second, one atomic script. O(log(members) + freed). Repeating it is safe.
    */
   async leave(chatId: string, member: string): Promise<boolean> {
     return this.#membership.leave(chatId, member);

@@ -3,6 +3,7 @@ import { v7 as uuid } from 'uuid';
 import { TooManyMembersError } from '../errors.js';
 import { encodeBody, encodeMember } from '../log/entry.js';
 import { encodeSenderId } from '../log/sender-id.js';
+import type { MemberIndex } from '../member/member-index.js';
 import type { Mutes } from '../member/mutes.js';
 import type { CreateOptions } from '../options.js';
 import { chatCreate } from '../scripts.gen.js';
@@ -25,16 +26,18 @@ const TOO_LATE = -1;
 /** Creates chats. */
 export class Founder {
   readonly #context: ChatsContext;
+  readonly #index: MemberIndex;
   readonly #mutes: Mutes;
 
-  constructor(context: ChatsContext, mutes: Mutes) {
+  constructor(context: ChatsContext, index: MemberIndex, mutes: Mutes) {
     this.#context = context;
+    this.#index = index;
     this.#mutes = mutes;
   }
 
-  async create({ sender, members, body, id, chatId = uuid() }: CreateOptions): Promise<CreateResult> {
+  async create({ sender, members, body, id, chatId: givenId }: CreateOptions): Promise<CreateResult> {
     const { redis, keys, limits, hub, tally } = this.#context;
-    requireName('chatId', chatId);
+    const chatId = requireName('chatId', givenId ?? uuid());
     const author = encodeMember('sender', sender);
     if (!Array.isArray(members)) throw new TypeError('members must be an array of names');
     const names = [...new Set([sender, ...(members as string[])])];
@@ -43,25 +46,31 @@ export class Founder {
       throw new TooManyMembersError(chatId, names.length, limits.maxMembers);
     }
     const json = body === undefined ? '' : encodeBody(chatId, body, limits.maxBodyBytes);
-    const field = id === undefined ? '' : encodeSenderId(author, id);
+    const field = body === undefined ? '' : encodeSenderId(author, id);
+    // What only this call can have made is new, also where ioredis sent it twice since the first reply was lost.
+    const isOwnMessage = body !== undefined && id === undefined;
     return enterIndexed(
-      () => this.#mutes.enter(chatId, names),
+      (notBefore) => this.#mutes.enter(chatId, names, notBefore),
       async (indexed, notAfter) => {
+        const instants = indexed.map(({ joinedAt }) => joinedAt);
         const [outcome, firstId, now] = (await chatCreate.run(redis, keys.chat(chatId), {
           publish: hub.publishCommand,
           retentionMs: limits.retentionMs,
           dedupMs: limits.dedupMs,
           keepAcked: limits.keepAcked,
           notAfter,
-          notBefore: Math.max(...indexed.map(({ joinedAt }) => joinedAt)),
+          notBefore: instants.reduce((highest, instant) => Math.max(highest, instant)),
+          indexedFrom: instants.reduce((lowest, instant) => Math.min(lowest, instant)),
           field,
           body: json,
           sender: author,
           others,
         })) as [number, number, number];
-        if (outcome === TOO_LATE) return { tooLateAt: now };
+        if (outcome === TOO_LATE) return { tooLateAt: now, leftAt: firstId };
         if (outcome === CREATED && firstId > 0) tally?.count(POSTED, 1);
-        return { result: { chatId, isNew: outcome === CREATED, ...(firstId > 0 && { id: firstId }) } };
+        if (outcome !== CREATED) await this.#index.withdraw(chatId, names, indexed);
+        const isNew = outcome === CREATED || givenId === undefined || (isOwnMessage && firstId > 0);
+        return { result: { chatId, isNew, ...(firstId > 0 && { id: firstId }) } };
       },
     );
   }

@@ -1,7 +1,8 @@
-import { Coalescer, requireName, requireOneOf } from '@mortise/redis';
+import { CodedError, Coalescer, requireName, requireOneOf } from '@mortise/redis';
 import { NotAllowedError, NotAMemberError, TooManyMembersError, UnknownChatError } from '../errors.js';
 import { encodeMember } from '../log/entry.js';
 import { fractionOf, ROLES } from '../log/standing.js';
+import type { MemberIndex } from '../member/member-index.js';
 import type { Mutes } from '../member/mutes.js';
 import type { Role, SetRoleOptions } from '../options.js';
 import { chatJoin, chatLeave, chatRole } from '../scripts.gen.js';
@@ -21,6 +22,14 @@ interface Join {
   readonly member: string;
   readonly role: Role;
   readonly notAfter: number;
+  readonly indexedAt: number;
+}
+
+interface Leaver {
+  /** As stored. */
+  readonly name: string;
+  /** The index entry that goes, where a join may be on its way under it. */
+  readonly indexedAt: string;
 }
 
 const MAX_BATCH = 200;
@@ -30,18 +39,20 @@ const TOO_LATE = -2;
 /** Who is in a chat, and as what: joins and leaves of one tick and chat are one script call each. */
 export class Membership {
   readonly #context: ChatsContext;
+  readonly #index: MemberIndex;
   readonly #mutes: Mutes;
   readonly #joins = new Coalescer<string, Join, Outcome<JoinResult>>(
     (chatId, joins) => this.#sendJoins(chatId, joins),
     { maxBatch: MAX_BATCH },
   );
-  readonly #leaves = new Coalescer<string, string, boolean>(
-    (chatId, members) => this.#sendLeaves(chatId, members),
+  readonly #leaves = new Coalescer<string, Leaver, boolean>(
+    (chatId, leavers) => this.#sendLeaves(chatId, leavers),
     { maxBatch: MAX_BATCH },
   );
 
-  constructor(context: ChatsContext, mutes: Mutes) {
+  constructor(context: ChatsContext, index: MemberIndex, mutes: Mutes) {
     this.#context = context;
+    this.#index = index;
     this.#mutes = mutes;
   }
 
@@ -50,18 +61,29 @@ export class Membership {
     requireName('member', member);
     requireOneOf('role', role, ROLES);
     return enterIndexed(
-      () => this.#mutes.enter(chatId, [member]),
-      async (_, notAfter) => this.#joins.submit(chatId, { member, role, notAfter }),
+      (notBefore) => this.#mutes.enter(chatId, [member], notBefore),
+      async (indexed, notAfter) => {
+        const { joinedAt } = indexed[0]!;
+        try {
+          return await this.#joins.submit(chatId, { member, role, notAfter, indexedAt: joinedAt });
+        } catch (error) {
+          if (error instanceof CodedError) await this.#index.withdraw(chatId, [member], indexed);
+          throw error;
+        }
+      },
     );
   }
 
   /** Returns whether the member was in the chat. */
   async leave(chatId: string, member: string): Promise<boolean> {
     requireName('chatId', chatId);
-    const leaver = encodeMember('member', member);
-    // First: a crash in between leaves a member who is told too much. What is muted until they are out, `enter` ends.
-    await this.#mutes.forget(member, chatId);
-    return this.#leaves.submit(chatId, leaver);
+    const name = encodeMember('member', member);
+    // The mute ends first: a crash after this step leaves a member who hears too much, and never too little.
+    const entry = await this.#index.beginLeave(member, chatId);
+    const indexedAt = entry?.isYoung ? entry.indexedAt : '';
+    const hasLeft = await this.#leaves.submit(chatId, { name, indexedAt });
+    if (entry) await this.#index.remove(member, chatId, entry.indexedAt);
+    return hasLeft;
   }
 
   async setRole(chatId: string, member: string, role: Role, { by }: SetRoleOptions): Promise<void> {
@@ -83,10 +105,11 @@ export class Membership {
       publish: hub.publishCommand,
       maxMembers: limits.maxMembers,
       retentionMs: limits.retentionMs,
-      joins: joins.flatMap(({ member, role, notAfter }) => [
+      joins: joins.flatMap(({ member, role, notAfter, indexedAt }) => [
         encodeMember('member', member),
         fractionOf(role),
         notAfter,
+        indexedAt,
       ]),
     })) as number[] | null;
     if (replies === null) return joins.map(() => new UnknownChatError(chatId));
@@ -95,17 +118,17 @@ export class Membership {
       const outcome = replies[2 * index + 1]!;
       const detail = replies[2 * index + 2]!;
       if (outcome === FULL) return new TooManyMembersError(chatId, detail + 1, limits.maxMembers);
-      if (outcome === TOO_LATE) return { tooLateAt: now };
+      if (outcome === TOO_LATE) return { tooLateAt: now, leftAt: detail };
       return { result: { isNew: outcome === 1, ackedId: detail } };
     });
   }
 
-  async #sendLeaves(chatId: string, leavers: readonly string[]): Promise<boolean[]> {
+  async #sendLeaves(chatId: string, leavers: readonly Leaver[]): Promise<boolean[]> {
     const { redis, keys, limits, hub } = this.#context;
     const replies = (await chatLeave.run(redis, keys.chat(chatId), {
       publish: hub.publishCommand,
       keepAcked: limits.keepAcked,
-      leavers,
+      leavers: leavers.flatMap(({ name, indexedAt }) => [name, indexedAt]),
     })) as number[];
     return replies.map((removed) => removed === 1);
   }

@@ -3,7 +3,7 @@ import { Coalescer, decodeName, encodeName, readMany, requireName } from '@morti
 import type { ChatsContext } from '../chat/chats-context.js';
 import { TooManyChatsError } from '../errors.js';
 import { SlotRule } from '../log/slot-rule.js';
-import { memberForget, memberIndex } from '../scripts.gen.js';
+import { chatWithdraw, memberBeginLeave, memberForget, memberIndex } from '../scripts.gen.js';
 
 /** An entry of the index: that a member may be in a chat. */
 export interface Indexed {
@@ -47,6 +47,13 @@ export interface Known {
   readonly isLeftOut: (chatId: string) => boolean;
 }
 
+/** A chat, encoded, that gets an entry. */
+interface Addition {
+  readonly chat: string;
+  /** The instant that its entry has to reach, ms. */
+  readonly notBefore: number;
+}
+
 /** A chat of the index that may be looked at. */
 interface Entered {
   readonly chatId: string;
@@ -60,6 +67,14 @@ interface Useless {
   /** Chats, encoded, and the instants at which their mutes ended, as stored. */
   readonly endedMutes: readonly (readonly [string, string])[];
   readonly now: number;
+}
+
+/** An entry of an index that goes when its member has left the chat. */
+export interface LeavingEntry {
+  /** Its instant, as stored. */
+  readonly indexedAt: string;
+  /** Whether a join under it may still be on its way. */
+  readonly isYoung: boolean;
 }
 
 type Time = readonly [seconds: string, microseconds: string];
@@ -83,14 +98,14 @@ const NOTHING_KNOWN: Known = { quiet: [], isLeftOut: () => false };
 export class MemberIndex {
   readonly #context: ChatsContext;
   readonly #slotRule: SlotRule;
-  readonly #additions: Coalescer<string, string, Indexed>;
+  readonly #additions: Coalescer<string, Addition, Indexed>;
   /** Members whose indexes are being cleaned. */
   readonly #cleaned = new Set<string>();
 
   constructor(context: ChatsContext) {
     this.#context = context;
     this.#slotRule = SlotRule.of(context.redis);
-    this.#additions = new Coalescer((member, chats) => this.#addBatch(member, chats), {
+    this.#additions = new Coalescer((member, added) => this.#addBatch(member, added), {
       maxBatch: MAX_BATCH,
     });
   }
@@ -98,14 +113,67 @@ export class MemberIndex {
   /**
    * Adds the chat to the index of each member, or refreshes the entry; the results are in their order. One round trip for all;
    * more when an index is full, and it has to be seen which of its chats have the member. Rejects with ERR_TOO_MANY_CHATS when a
-   * member is in `maxChats`; others may have been added, which does nothing.
+   * member is in `maxChats`; then nobody keeps an entry of a chat that they aren't in.
    *
    * @param members By their names, not encoded.
    */
-  async add(chatId: string, members: readonly string[]): Promise<Indexed[]> {
+  async add(chatId: string, members: readonly string[], notBefore = 0): Promise<Indexed[]> {
     const chat = encodeName(requireName('chatId', chatId));
     for (const member of members) requireName('member', member);
-    return Promise.all(members.map((member) => this.#add(member, chat)));
+    const outcomes = await Promise.allSettled(
+      members.map((member) => this.#add(member, { chat, notBefore })),
+    );
+    const added = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
+    const refused = outcomes.find((outcome) => outcome.status === 'rejected');
+    if (!refused) return added;
+    const inIndex = members.filter((_, index) => outcomes[index]!.status === 'fulfilled');
+    await this.withdraw(chatId, inIndex, added);
+    throw refused.reason;
+  }
+
+  /**
+   * The first step of `leave`: ends the member's mute of the chat, and returns the entry that goes with the last step;
+   * undefined when there is none. Followers of the member are not told: the chat is silent for them until it is left.
+   */
+  async beginLeave(member: string, chatId: string): Promise<LeavingEntry | undefined> {
+    const { redis, keys } = this.#context;
+    const reply = (await memberBeginLeave.run(redis, keys.member(member), {
+      chat: encodeName(chatId),
+      youngMs: MIN_AGE_MS,
+    })) as [string, number] | null;
+    return reply ? { indexedAt: reply[0], isYoung: reply[1] === 1 } : undefined;
+  }
+
+  /** The last step of `leave`: removes the entry, unless somebody has refreshed it since. */
+  async remove(member: string, chatId: string, indexedAt: string | number): Promise<void> {
+    const { redis, keys } = this.#context;
+    await memberForget.run(redis, keys.member(member), {
+      minAgeMs: MIN_AGE_MS,
+      seen: ['left', encodeName(chatId), String(indexedAt)],
+    });
+  }
+
+  /**
+   * Removes the entries that a refused join or create has made, except those of members of the chat. Two round trips. A
+   * failure is not reported: the caller learns of the refusal, and a reader removes the entries when they are a minute old.
+   */
+  async withdraw(chatId: string, members: readonly string[], indexed: readonly Indexed[]): Promise<void> {
+    const { redis, keys } = this.#context;
+    try {
+      for (let from = 0; from < members.length; from += MAX_FORGOTTEN) {
+        const some = members.slice(from, from + MAX_FORGOTTEN);
+        const replies = (await chatWithdraw.run(redis, keys.chat(chatId), {
+          entries: some.flatMap((member, index) => [indexed[from + index]!.joinedAt, encodeName(member)]),
+        })) as number[];
+        await Promise.all(
+          some.map(async (member, index) => {
+            if (replies[index] === 1) await this.remove(member, chatId, indexed[from + index]!.joinedAt);
+          }),
+        );
+      }
+    } catch {
+      // See above.
+    }
   }
 
   /**
@@ -257,9 +325,10 @@ export class MemberIndex {
     return (await memberForget.run(redis, memberKeys, { minAgeMs: MIN_AGE_MS, seen })) as number;
   }
 
-  async #add(member: string, chat: string): Promise<Indexed> {
+  async #add(member: string, addition: Addition): Promise<Indexed> {
+    const { chat } = addition;
     try {
-      return await this.#additions.submit(member, chat);
+      return await this.#additions.submit(member, addition);
     } catch (error) {
       if (!(error instanceof TooManyChatsError)) throw error;
       let found = await this.find(member, []);
@@ -270,20 +339,20 @@ export class MemberIndex {
       let spare = Math.min(dangling.length, this.#context.limits.maxChats);
       if (found.standings.some((standing) => standing.chatId === chatId)) spare = Infinity;
       else if (dangling.includes(chat)) spare = dangling.length - 1;
-      const [added] = await this.#addBatch(member, [chat], spare);
+      const [added] = await this.#addBatch(member, [addition], spare);
       if (added instanceof Error) throw added;
       return added!;
     }
   }
 
   /** @param spare Entries that take no place. */
-  async #addBatch(member: string, added: readonly string[], spare = 0): Promise<(Indexed | Error)[]> {
+  async #addBatch(member: string, added: readonly Addition[], spare = 0): Promise<(Indexed | Error)[]> {
     const { redis, keys, limits, hub } = this.#context;
     const { maxChats } = limits;
     const reply = await memberIndex.run(redis, keys.member(member), {
       publish: hub.publishCommand,
       maxChats: Math.min(maxChats + spare, MAX_ENTRIES),
-      added,
+      added: added.flatMap(({ chat, notBefore }) => [chat, notBefore]),
     });
     const [now = 0, ...found] = reply as number[];
     return added.map((_, index) => {

@@ -1,13 +1,13 @@
 #!lua flags=allow-oom
--- Removes what the readers of an index found to be of no use, unless it has changed since they looked: chats that don't have
--- the member, once so old that nobody can be about to add them there, and mutes that are over.
+-- Removes useless entries of an index, unless they have changed since they were seen: chats that the member has left, chats
+-- that don't have the member and are so old that no join can be on its way, and mutes that are over.
 --
 -- KEYS
 --   chats        ZSET chat -> instant of joining, ms; until its last chat is forgotten
 --   mutes        HASH chat -> muted until, ms, 0 for ever; until its last chat is unmuted or forgotten
 -- ARGV
 --   minAgeMs     ms that an entry of the index has to be old
---   seen...      for each: 'chat' or 'mute', the chat, encoded, and the value that was seen
+--   seen...      for each: 'chat', 'left' (of any age) or 'mute'; the chat, encoded; the value that was seen
 -- RETURNS
 --   how many entries of the index were removed
 local chats, mutes = KEYS[1], KEYS[2]
@@ -22,7 +22,10 @@ for index = 2, #ARGV, 3 do
     if tonumber(value) <= now and redis.call('HGET', mutes, chat) == value then
       redis.call('HDEL', mutes, chat)
     end
-  elseif tonumber(value) <= now - minAgeMs and redis.call('ZSCORE', chats, chat) == value then
+  elseif
+    (ARGV[index] == 'left' or tonumber(value) <= now - minAgeMs)
+    and redis.call('ZSCORE', chats, chat) == value
+  then
     redis.call('ZREM', chats, chat)
     redis.call('HDEL', mutes, chat)
     forgotten = forgotten + 1

@@ -52,20 +52,11 @@ export class Mutes {
   }
 
   /**
-   * For who is about to leave the chat. Tells nobody: to those who follow the member, the chat is silent until it is left. One round trip,
-   * and nothing that needs memory.
-   */
-  async forget(member: string, chatId: string): Promise<void> {
-    const { redis, keys } = this.#context;
-    await redis.call('hdel', [keys.member(member).mutes, encodeName(chatId)]);
-  }
-
-  /**
    * Adds the chat to the indexes of members who are about to be added to it, see `MemberIndex.add`, and ends the mutes of those
    * among them whom it doesn't have: they are of an earlier time. One round trip; two more where there is a mute, which is rare.
    */
-  async enter(chatId: string, members: readonly string[]): Promise<Indexed[]> {
-    const indexed = await this.#index.add(chatId, members);
+  async enter(chatId: string, members: readonly string[], notBefore: number): Promise<Indexed[]> {
+    const indexed = await this.#index.add(chatId, members, notBefore);
     const muted = members.filter((_, place) => indexed[place]!.isMuted);
     await Promise.all(
       muted.map(async (member) => {
