@@ -18,6 +18,9 @@ if not scores[1] then
   return 0
 elseif by ~= '' and not scores[3] then
   return -2
+elseif by == member and tonumber(scores[3]) % 1 == fraction then
+  -- An owner who gave up their own role is told so, also where the first reply was lost.
+  return 1
 elseif by ~= '' and tonumber(scores[3]) % 1 ~= OWNER then
   return -3
 elseif not scores[2] then

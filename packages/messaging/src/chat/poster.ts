@@ -25,6 +25,8 @@ export interface PostResult {
 
 interface Post extends Incoming {
   readonly sender: string;
+  /** Whether the sender gave it an id. Without one, what was stored before was stored by the same call. */
+  readonly hasId: boolean;
 }
 
 /** Messages, and bytes, in one script call: some 0.5 ms of the server. */
@@ -50,7 +52,8 @@ export class Poster {
     const author = encodeMember('sender', sender);
     const json = encodeBody(chatId, body, this.#context.limits.maxBodyBytes);
     const field = encodeSenderId(author, id);
-    return this.#posts.submit(chatId, { sender, author, field, json, jsonBytes: Buffer.byteLength(json) });
+    const jsonBytes = Buffer.byteLength(json);
+    return this.#posts.submit(chatId, { sender, author, field, json, jsonBytes, hasId: id !== undefined });
   }
 
   async #send(chatId: string, posts: readonly Post[]): Promise<(PostResult | Error)[]> {
@@ -65,11 +68,11 @@ export class Poster {
     })) as (number | null)[] | null;
     if (replies === null) return posts.map(() => new UnknownChatError(chatId));
     const dropped = toRange(replies[posts.length] ?? 0, replies[posts.length + 1] ?? 0);
-    const results = posts.map(({ sender }, index) => {
+    const results = posts.map(({ sender, hasId }, index) => {
       const id = replies[index] ?? null;
       if (id === null) return new NotAMemberError(chatId, sender);
       if (id === 0) return new ReadOnlyMemberError(chatId, sender);
-      return { id: Math.abs(id), isDuplicate: id < 0, ...(dropped && { dropped }) };
+      return { id: Math.abs(id), isDuplicate: id < 0 && hasId, ...(dropped && { dropped }) };
     });
     tally?.posted(results, dropped);
     return results;

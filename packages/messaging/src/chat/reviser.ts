@@ -65,7 +65,11 @@ export class Reviser {
     if (eventId !== 0) {
       const dropped = toRange(Number(more[0] ?? 0), Number(more[1] ?? 0));
       if (dropped) tally?.count(DROPPED, dropped.toId + 1 - dropped.fromId);
-      return { id: Math.abs(eventId), isDuplicate: eventId < 0, ...(dropped && { dropped }) };
+      return {
+        id: Math.abs(eventId),
+        isDuplicate: eventId < 0 && (kind === 'D' || id !== undefined),
+        ...(dropped && { dropped }),
+      };
     }
     if (more[0] === 'N') throw new NotAMemberError(chatId, sender);
     if (more[0] === 'R') throw new ReadOnlyMemberError(chatId, sender);

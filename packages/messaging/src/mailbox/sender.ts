@@ -30,6 +30,8 @@ export interface SendResult {
 }
 
 interface Request extends Incoming {
+  /** Whether the sender gave it an id. Without one, what was stored before was stored by the same call. */
+  readonly hasId: boolean;
   readonly from: string;
   /** 0: it doesn't expire. */
   readonly ttlMs: number;
@@ -87,7 +89,8 @@ export class Sender<Body> {
     const json = encodeBody(recipient, body, this.#context.limits.maxBodyBytes);
     const field = encodeSenderId(author, id);
     const ttlMs = resolveTtlMs(message);
-    return { from, author, field, json, jsonBytes: Buffer.byteLength(json), ttlMs };
+    const jsonBytes = Buffer.byteLength(json);
+    return { from, author, field, json, jsonBytes, ttlMs, hasId: id !== undefined };
   }
 
   async #sendBatch(recipient: string, requests: readonly Request[]): Promise<(SendResult | Error)[]> {
@@ -102,10 +105,10 @@ export class Sender<Body> {
       senders,
     })) as (number | null)[];
     const dropped = toRange(replies[requests.length] ?? 0, replies[requests.length + 1] ?? 0);
-    const results = requests.map(({ from }, index) => {
+    const results = requests.map(({ from, hasId }, index) => {
       const id = replies[index] ?? null;
       if (id === null) return new SenderBlockedError(recipient, from);
-      return { id: Math.abs(id), isDuplicate: id < 0, ...(dropped && { dropped }) };
+      return { id: Math.abs(id), isDuplicate: id < 0 && hasId, ...(dropped && { dropped }) };
     });
     tally?.posted(results, dropped);
     return results;
