@@ -1,4 +1,4 @@
-const PATIENCE_MS = 60_000;
+const GRACE_MS = 60_000;
 
 /**
  * Ends a run whose tests are over but whose process stays alive, because something was left open (by a test that failed half
@@ -9,8 +9,8 @@ module.exports = class EndReporter {
     // Without `unref` the timer itself would keep the process alive.
     setTimeout(() => {
       const open = process.getActiveResourcesInfo().join(', ');
-      console.error(`\nThe tests ended ${PATIENCE_MS / 1000} s ago, but something is still open: ${open}`);
+      console.error(`\nThe tests ended ${GRACE_MS / 1000} s ago, but something is still open: ${open}`);
       process.exit(1);
-    }, PATIENCE_MS).unref();
+    }, GRACE_MS).unref();
   }
 };

@@ -63,7 +63,7 @@ const environment = z
     ALLOWED_ORIGINS: origins.optional(),
     MAX_STREAMS: z.coerce.number('must be a number').int().min(1).max(100_000).default(1_000),
     STREAM_HEARTBEAT_MS: timeoutMs.default(15_000),
-    STREAM_PATIENCE_MS: timeoutMs.default(10_000),
+    STREAM_TIMEOUT_MS: timeoutMs.default(10_000),
     MAX_TRANSFERS: z.coerce.number('must be a number').int().min(1).max(100_000).default(100),
     FILE_MAX_BYTES: bytes.min(0).default(2_048 * MIB),
     FILE_WINDOW_BYTES: bytes
@@ -71,7 +71,7 @@ const environment = z
       .max(16_384 * MIB)
       .default(32 * MIB),
     FILE_BUDGET_BYTES: bytes.min(MIB).default(128 * MIB),
-    FILE_PATIENCE_MS: spanMs.default(30_000),
+    FILE_TIMEOUT_MS: spanMs.default(30_000),
     FILE_RESUME_MS: spanMs.default(60_000),
     FILE_TTL_MS: z.coerce
       .number('must be a number of milliseconds')

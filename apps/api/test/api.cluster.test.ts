@@ -4,7 +4,7 @@ import type { RedisCluster, RedisSentinel } from '@mortise/redis-server';
 import { startCluster, startSentinel } from '@mortise/redis-server';
 
 import type { Answer, Api } from './fixture/api.js';
-import { IMPATIENT, openShop, startApi } from './fixture/api.js';
+import { DEFAULT_TIMEOUTS, openShop, startApi } from './fixture/api.js';
 import { until } from './fixture/redis.js';
 
 let cluster: RedisCluster;
@@ -121,7 +121,7 @@ describe('the API', () => {
     await expectLocksOfAllMasters(api);
     await expectClaims(api);
 
-    const impatient = await start({ ...env, ...IMPATIENT });
+    const impatient = await start({ ...env, ...DEFAULT_TIMEOUTS });
     const owner = await cluster.ownerOf('mortise:market:{main}:players');
     // What is not with its replica yet is gone with the master, and the players with it.
     await cluster.replicated();
@@ -145,7 +145,7 @@ describe('the API', () => {
     expect((await sell(api)).status).toBe(201);
     await expectMails(api, 1);
 
-    const impatient = await start({ ...env, ...IMPATIENT });
+    const impatient = await start({ ...env, ...DEFAULT_TIMEOUTS });
     await sentinel.replicated();
     await (await sentinel.master()).kill();
     await Promise.all([impatient, api].map(expectRecovery));

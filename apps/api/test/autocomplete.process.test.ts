@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 import { afterAll, expect, test } from '@jest/globals';
 
-import { PATIENT } from './fixture/api.js';
+import { LONG_TIMEOUTS } from './fixture/api.js';
 import { REDIS_URL } from './fixture/redis.js';
 
 const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -19,7 +19,7 @@ afterAll(() => {
 
 test('the example completes, picks and refuses as it says', async () => {
   child = spawn(process.execPath, [fileOf('../dist/examples/guild-mentions.js')], {
-    env: { ...process.env, REDIS_URL, ...PATIENT },
+    env: { ...process.env, REDIS_URL, ...LONG_TIMEOUTS },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [printed, [code]] = await Promise.all([text(child.stdout!), once(child, 'exit')]);

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from '@jest/globals';
 import { connect, freshPrefix } from '@mortise/test-kit';
 
-import { PATIENT, send } from './fixture/api.js';
+import { LONG_TIMEOUTS, send } from './fixture/api.js';
 import { digestOf, MIB, numbered, RemoteChannel } from './fixture/files.js';
 import { keysOf, REDIS_URL, until } from './fixture/redis.js';
 
@@ -29,7 +29,7 @@ interface Program {
 
 async function boot(prefix: string, env: Record<string, string> = {}): Promise<Program> {
   const child = spawn(process.execPath, [MAIN], {
-    env: { REDIS_URL, PORT: '0', MORTISE_PREFIX: prefix, ...PATIENT, ...env },
+    env: { REDIS_URL, PORT: '0', MORTISE_PREFIX: prefix, ...LONG_TIMEOUTS, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   children.add(child);
@@ -138,7 +138,7 @@ test('SIGTERM ends uploads and downloads that are under way, with 503, and the p
 test('a log that is larger than its window arrives whole at both receivers when the API is killed', async () => {
   const file = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
   const child = spawn(process.execPath, [file('../dist/examples/log-delivery.js')], {
-    env: { REDIS_URL, ...PATIENT },
+    env: { REDIS_URL, ...LONG_TIMEOUTS },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   children.add(child);

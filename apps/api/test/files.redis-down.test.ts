@@ -4,7 +4,7 @@ import type { RedisServer } from '@mortise/redis-server';
 import { startSingle } from '@mortise/redis-server';
 
 import type { Api } from './fixture/api.js';
-import { IMPATIENT, startApi } from './fixture/api.js';
+import { DEFAULT_TIMEOUTS, startApi } from './fixture/api.js';
 import { digestOf, MIB, numbered, RemoteChannel } from './fixture/files.js';
 import { until } from './fixture/redis.js';
 
@@ -16,9 +16,9 @@ let hasty: Api;
 
 beforeAll(async () => {
   server = await startSingle({ isCluster: true, appendFsync: 'always' });
-  const env = { REDIS_URL: server.url, STREAM_PATIENCE_MS: '60000' };
+  const env = { REDIS_URL: server.url, STREAM_TIMEOUT_MS: '60000' };
   api = await startApi({ ...env, REDIS_COMMAND_TIMEOUT_MS: '2000' });
-  hasty = await startApi({ ...env, ...IMPATIENT, FILE_PATIENCE_MS: '500' });
+  hasty = await startApi({ ...env, ...DEFAULT_TIMEOUTS, FILE_TIMEOUT_MS: '500' });
 });
 afterAll(async () => {
   await Promise.all([api.app.close(), hasty.app.close()]);

@@ -24,15 +24,15 @@ beforeAll(async () => {
     MORTISE_PREFIX: prefix,
     FILE_WINDOW_BYTES: String(4 * MIB),
     FILE_BUDGET_BYTES: String(8 * MIB),
-    FILE_PATIENCE_MS: '300',
+    FILE_TIMEOUT_MS: '300',
     FILE_RESUME_MS: '500',
-    STREAM_PATIENCE_MS: '60000',
+    STREAM_TIMEOUT_MS: '60000',
   });
   patient = await startApi({
     MORTISE_PREFIX: prefix,
     FILE_WINDOW_BYTES: String(4 * MIB),
     FILE_MAX_BYTES: String(16 * MIB),
-    STREAM_PATIENCE_MS: '60000',
+    STREAM_TIMEOUT_MS: '60000',
   });
 });
 afterAll(() => Promise.all([api.app.close(), patient.app.close()]));
@@ -517,7 +517,7 @@ describe('time', () => {
   }, 60_000);
 
   test('ends one that stands still, and a download that nobody takes', async () => {
-    const hasty = await startApi({ MORTISE_PREFIX: prefix, STREAM_PATIENCE_MS: '200' });
+    const hasty = await startApi({ MORTISE_PREFIX: prefix, STREAM_TIMEOUT_MS: '200' });
     const { channel } = await open('ann');
     const logs = new RemoteChannel(hasty, channel);
     const uploading = logs.begin();

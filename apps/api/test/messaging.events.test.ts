@@ -237,7 +237,7 @@ test('HEAD opens none', async () => {
 });
 
 test('a client that takes nothing is dropped with a reason, and resumes', async () => {
-  const strict = await start({ STREAM_PATIENCE_MS: '200', STREAM_HEARTBEAT_MS: '50' });
+  const strict = await start({ STREAM_TIMEOUT_MS: '200', STREAM_HEARTBEAT_MS: '50' });
   await create('slow', 'sam');
   const reader = await follow('sam', { at: strict });
   reader.response.pause();

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from '@jest/globals';
 import { freshPrefix } from '@mortise/test-kit';
 
-import { PATIENT, send } from './fixture/api.js';
+import { LONG_TIMEOUTS, send } from './fixture/api.js';
 import { REDIS_URL, until } from './fixture/redis.js';
 import { EventReader, SocketClient } from './fixture/streams.js';
 
@@ -32,7 +32,12 @@ function run(path: string, env: Record<string, string>): ChildProcess {
 }
 
 async function boot(): Promise<{ child: ChildProcess; url: string }> {
-  const child = run('../dist/main.js', { REDIS_URL, PORT: '0', MORTISE_PREFIX: freshPrefix(), ...PATIENT });
+  const child = run('../dist/main.js', {
+    REDIS_URL,
+    PORT: '0',
+    MORTISE_PREFIX: freshPrefix(),
+    ...LONG_TIMEOUTS,
+  });
   for await (const line of createInterface({ input: child.stdout! })) {
     const { msg, url } = JSON.parse(line) as { msg: string; url: string };
     if (msg !== 'listening') continue;
@@ -85,7 +90,7 @@ test('SIGTERM ends 200 streams of each kind, also those that nobody reads, and t
 }, 200_000);
 
 test('two clients of the Fake Garage lose nothing and see nothing twice when the API is killed', async () => {
-  const child = run('../dist/examples/fake-garage.js', { REDIS_URL, ...PATIENT });
+  const child = run('../dist/examples/fake-garage.js', { REDIS_URL, ...LONG_TIMEOUTS });
   const [printed, [code]] = await Promise.all([text(child.stdout!), once(child, 'exit')]);
   const [, output = ''] = readFileSync(fileOf('../examples/fake-garage.ts'), 'utf8').split('// Output:\n');
   expect(

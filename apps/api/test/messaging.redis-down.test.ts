@@ -4,7 +4,7 @@ import type { RedisServer } from '@mortise/redis-server';
 import { startSingle } from '@mortise/redis-server';
 
 import type { Answer, Api, Sent } from './fixture/api.js';
-import { IMPATIENT, startApi } from './fixture/api.js';
+import { DEFAULT_TIMEOUTS, startApi } from './fixture/api.js';
 import { until } from './fixture/redis.js';
 import { EventReader, SocketClient } from './fixture/streams.js';
 
@@ -17,7 +17,7 @@ let patient: Api;
 beforeAll(async () => {
   server = await startSingle({ isCluster: true, appendFsync: 'always' });
   patient = await startApi({ REDIS_URL: server.url });
-  api = await startApi({ REDIS_URL: server.url, ...IMPATIENT });
+  api = await startApi({ REDIS_URL: server.url, ...DEFAULT_TIMEOUTS });
 });
 afterAll(async () => {
   await Promise.all([api.app.close(), patient.app.close()]);

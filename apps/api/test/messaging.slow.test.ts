@@ -77,7 +77,7 @@ async function create(chatId: string, ...members: string[]): Promise<void> {
 
 describe.each<Kind>(['sse', 'ws'])('over %s', (kind) => {
   test('a client that takes little at a time gets everything, however long the server hears nothing of it', async () => {
-    const strict = await start({ STREAM_PATIENCE_MS: '1000', STREAM_HEARTBEAT_MS: '100' });
+    const strict = await start({ STREAM_TIMEOUT_MS: '1000', STREAM_HEARTBEAT_MS: '100' });
     const streams = strict.app.get(LiveStreams);
     const chatId = `steady-${kind}`;
     await create(chatId, `sue-${kind}`);
@@ -106,7 +106,7 @@ describe.each<Kind>(['sse', 'ws'])('over %s', (kind) => {
   }, 90_000);
 
   test('a client that takes nothing is dropped, also when little waits for it and nothing more comes', async () => {
-    const strict = await start({ STREAM_PATIENCE_MS: '300', STREAM_HEARTBEAT_MS: '1000' });
+    const strict = await start({ STREAM_TIMEOUT_MS: '300', STREAM_HEARTBEAT_MS: '1000' });
     const streams = strict.app.get(LiveStreams);
     const sockets: Socket[] = [];
     strict.app.getHttpServer().on('connection', (socket: Socket) => sockets.push(socket));
@@ -130,7 +130,7 @@ describe.each<Kind>(['sse', 'ws'])('over %s', (kind) => {
 
 describe('a WebSocket whose client sends', () => {
   test('and whose answers to pings wait behind what it has sent, on a slow way, lives', async () => {
-    const strict = await start({ STREAM_PATIENCE_MS: '1000', STREAM_HEARTBEAT_MS: '100' });
+    const strict = await start({ STREAM_TIMEOUT_MS: '1000', STREAM_HEARTBEAT_MS: '100' });
     const streams = strict.app.get(LiveStreams);
     await create('uphill', 'uma');
     const uplink = await startUplink(strict.url);
@@ -154,7 +154,7 @@ describe('a WebSocket whose client sends', () => {
   }, 60_000);
 
   test('and never reads is dropped all the same', async () => {
-    const strict = await start({ STREAM_PATIENCE_MS: '100', STREAM_HEARTBEAT_MS: '20' });
+    const strict = await start({ STREAM_TIMEOUT_MS: '100', STREAM_HEARTBEAT_MS: '20' });
     const streams = strict.app.get(LiveStreams);
     await create('monologue', 'mona');
     const clock = await EventReader.open(strict.url, '/v1/members/nobody/events');

@@ -169,7 +169,7 @@ describe('a frame', () => {
 });
 
 test('who does not subscribe is closed, as is who does not answer a ping', async () => {
-  const strict = await start({ STREAM_PATIENCE_MS: '100', STREAM_HEARTBEAT_MS: '100' });
+  const strict = await start({ STREAM_TIMEOUT_MS: '100', STREAM_HEARTBEAT_MS: '100' });
   const idle = await SocketClient.open(strict.url);
   expect(await idle.close()).toEqual({ code: 1_008, reason: 'nobody was subscribed to' });
   const lively = await SocketClient.subscribe(strict.url, 'bill');
@@ -215,7 +215,7 @@ test('a client that reads slowly and steadily gets everything, however many beat
 }, 60_000);
 
 test('a client that takes nothing is dropped with a reason, and resumes', async () => {
-  const strict = await start({ STREAM_PATIENCE_MS: '1000' });
+  const strict = await start({ STREAM_TIMEOUT_MS: '1000' });
   await create('slow', 'sam');
   const sam = await SocketClient.subscribe(strict.url, 'sam');
   sam.socket.pause();

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { freshPrefix } from '@mortise/test-kit';
 
-import { PATIENT } from './fixture/api.js';
+import { LONG_TIMEOUTS } from './fixture/api.js';
 import { REDIS_URL, until } from './fixture/redis.js';
 
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
@@ -92,13 +92,13 @@ describe('the program', () => {
   // They start side by side, because most of a start is waiting for a core to load the modules.
   beforeAll(async () => {
     const envs: Record<string, string>[] = [
-      PATIENT,
+      LONG_TIMEOUTS,
       { REQUEST_DEADLINE_MS: '4000' },
       {},
       { REDIS_URL: 'redis://127.0.0.1:1' },
-      { ...PATIENT, SHUTDOWN_DELAY_MS: '3000' },
-      PATIENT,
-      PATIENT,
+      { ...LONG_TIMEOUTS, SHUTDOWN_DELAY_MS: '3000' },
+      LONG_TIMEOUTS,
+      LONG_TIMEOUTS,
     ];
     programs.push(...(await Promise.all(envs.map(boot))));
   }, BOOT_DEADLINE_MS);

@@ -4,7 +4,7 @@ import type { RedisServer } from '@mortise/redis-server';
 import { startProxy, startSingle } from '@mortise/redis-server';
 
 import type { Answer, Api, Sent } from './fixture/api.js';
-import { IMPATIENT, openShop, startApi } from './fixture/api.js';
+import { DEFAULT_TIMEOUTS, openShop, startApi } from './fixture/api.js';
 import { until } from './fixture/redis.js';
 
 let server: RedisServer;
@@ -17,7 +17,7 @@ const opened: { stop(): Promise<unknown> }[] = [];
 beforeAll(async () => {
   server = await startSingle({ isCluster: true, appendFsync: 'always' });
   patient = await startApi({ REDIS_URL: server.url });
-  api = await startApi({ REDIS_URL: server.url, ...IMPATIENT });
+  api = await startApi({ REDIS_URL: server.url, ...DEFAULT_TIMEOUTS });
   await openShop(patient);
 });
 afterAll(async () => {
@@ -210,7 +210,7 @@ test('a stall of Redis leaves no lock and no permits with those who were refused
 test('a sale is made once though its reply was lost, and its mail comes from the outbox', async () => {
   const proxy = await startProxy(server);
   opened.push({ stop: () => proxy.stop() });
-  const far = await startApi({ REDIS_URL: proxy.url, ...IMPATIENT });
+  const far = await startApi({ REDIS_URL: proxy.url, ...DEFAULT_TIMEOUTS });
   opened.push({ stop: () => far.app.close() });
   const sent = {
     method: 'POST',

@@ -5,7 +5,7 @@ import { connect } from '@mortise/test-kit';
 
 import type { Order } from '../src/market/index.js';
 import { lockNameOf, Market, MAX_COINS } from '../src/market/index.js';
-import { marketSettleOffer, marketSettlePurchase, marketSettleWithdrawal } from '../src/scripts.gen.js';
+import { marketWriteOffer, marketWritePurchase, marketWriteWithdrawal } from '../src/scripts.gen.js';
 import { pauseBefore } from './fixture/pausing.js';
 import { dump, keysOf, until } from './fixture/redis.js';
 import type { Shop } from './fixture/shop.js';
@@ -32,7 +32,7 @@ async function interrupt(
   { lockLeaseMs = 60_000, maxSales = 100 } = {},
 ): Promise<Interrupted> {
   const shop = await openShop(redis, { ...patient, maxSales });
-  const { client, reached, resume } = pauseBefore(connect(), marketSettlePurchase);
+  const { client, reached, resume } = pauseBefore(connect(), marketWritePurchase);
   const market = new Market(client, { prefix: shop.prefix, ...patient, lockLeaseMs, maxSales });
   const purchase = market.purchase({ ...order, ...change }).catch((error: unknown) => error);
   await reached;
@@ -155,7 +155,7 @@ describe('while a purchase by lock is under way', () => {
 describe('a withdrawal by lock', () => {
   test('whose holder was paused past its lease cannot write when another one has', async () => {
     const shop = await openShop(redis, patient);
-    const { client, reached, resume } = pauseBefore(connect(), marketSettleWithdrawal);
+    const { client, reached, resume } = pauseBefore(connect(), marketWriteWithdrawal);
     const slow = new Market(client, { prefix: shop.prefix, ...patient, lockLeaseMs: 1_000 });
     const withdrawal = slow.withdraw('offer', 'frank', byLock).catch(codeOf);
     await reached;
@@ -169,7 +169,7 @@ describe('a withdrawal by lock', () => {
 
   test('decides again when the listing was bought without a lock', async () => {
     const shop = await openShop(redis, patient);
-    const { client, reached, resume } = pauseBefore(connect(), marketSettleWithdrawal);
+    const { client, reached, resume } = pauseBefore(connect(), marketWriteWithdrawal);
     const slow = new Market(client, { prefix: shop.prefix, ...patient });
     const withdrawal = slow.withdraw('offer', 'frank', byLock).catch(codeOf);
     await reached;
@@ -194,7 +194,7 @@ describe('an offer by lock', () => {
 
   async function interruptOffer(lockLeaseMs = 60_000): Promise<Shop & { outcome: () => Promise<unknown> }> {
     const shop = await openShop(redis, patient);
-    const { client, reached, resume } = pauseBefore(connect(), marketSettleOffer);
+    const { client, reached, resume } = pauseBefore(connect(), marketWriteOffer);
     const slow = new Market(client, { prefix: shop.prefix, ...patient, lockLeaseMs });
     const made = slow.list(offer).then(({ isRepeated }) => isRepeated, codeOf);
     await reached;

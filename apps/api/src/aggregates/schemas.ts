@@ -1,4 +1,4 @@
-/** What the routes of the aggregates take and give. */
+/** Requests and responses of the routes of the aggregates. */
 import { z } from 'zod';
 
 import { digits } from '../http/digits.js';

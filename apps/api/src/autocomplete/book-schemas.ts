@@ -1,4 +1,4 @@
-/** What the routes of address books take and give. */
+/** Requests and responses of the routes of address books. */
 import { normalize } from '@mortise/autocomplete';
 import { z } from 'zod';
 

@@ -1,4 +1,4 @@
-/** What the routes of recent contacts take and give. */
+/** Requests and responses of the routes of recent contacts. */
 import { z } from 'zod';
 
 import { isDotSegment } from '../http/dot-segment.js';

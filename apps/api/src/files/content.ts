@@ -10,7 +10,7 @@ export interface ContentOptions {
   readonly from: number;
   readonly end: number | undefined;
   /** How long the client may take nothing, ms. */
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
   /** With automatic acks: how far they stay behind what has left the process, bytes. */
   readonly ackBehindBytes: number | undefined;
   readonly signal: AbortSignal;
@@ -24,14 +24,14 @@ export async function writeContent(
   part: FilePart,
   blocks: AsyncIterable<Buffer>,
   response: ServerResponse,
-  { from, end = Infinity, patienceMs, ackBehindBytes, signal }: ContentOptions,
+  { from, end = Infinity, timeoutMs, ackBehindBytes, signal }: ContentOptions,
 ): Promise<void> {
   let offset = from;
   if (offset < end) {
     for await (const block of blocks) {
       const bytes = block.subarray(0, Math.min(block.length, end - offset));
       offset += bytes.length;
-      if (!response.write(bytes)) await drained(response, patienceMs, signal);
+      if (!response.write(bytes)) await drained(response, timeoutMs, signal);
       const safe = offset - (ackBehindBytes ?? Infinity);
       if (safe > from && part.isAckDue(safe)) await part.ack(safe);
       if (offset >= end) break;
@@ -41,12 +41,12 @@ export async function writeContent(
   if (end === Infinity && part.sha256 !== undefined)
     response.addTrailers({ 'repr-digest': formatDigest(part.sha256) });
   response.end();
-  if (!response.writableFinished) await drained(response, patienceMs, signal, 'finish');
+  if (!response.writableFinished) await drained(response, timeoutMs, signal, 'finish');
 }
 
 async function drained(
   response: ServerResponse,
-  patienceMs: number,
+  timeoutMs: number,
   signal: AbortSignal,
   event: 'drain' | 'finish' = 'drain',
 ): Promise<void> {
@@ -56,7 +56,7 @@ async function drained(
   try {
     await new Promise<void>((resolve, reject) => {
       settle = resolve;
-      timer = setTimeout(() => reject(new StallError()), patienceMs);
+      timer = setTimeout(() => reject(new StallError()), timeoutMs);
       response.once(event, settle);
       signal.addEventListener('abort', settle, { once: true });
     });

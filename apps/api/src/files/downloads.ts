@@ -140,7 +140,7 @@ export class Downloads {
       await writeContent(part, blocks, response, {
         from: extent?.from ?? 0,
         end: extent?.end,
-        patienceMs: this.config.STREAM_PATIENCE_MS,
+        timeoutMs: this.config.STREAM_TIMEOUT_MS,
         ackBehindBytes: autoAck ? this.#ackBehindBytes : undefined,
         signal,
       });

@@ -1,4 +1,4 @@
-/** What the routes of files take and give. */
+/** Requests and responses of the routes of files. */
 import { z } from 'zod';
 
 import { count, digits, flag, instant, limit, name, nameSchema, waitMs } from '../messaging/schemas.js';

@@ -12,7 +12,7 @@ export interface UploadLimits {
   /** How long the client may send nothing, ms. */
   readonly stallMs: number;
   /** How long the channel may have no room, ms. */
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
   /** What the SHA-256 of the whole has to be, in hex. */
   readonly sha256: string | undefined;
 }
@@ -92,7 +92,7 @@ export class UploadBody implements AsyncIterable<Uint8Array> {
   #awaitRoom(): void {
     if (this.#isClosed) return;
     const exhausted = (): void => this.#transfer.abort(new Problem('budget-exhausted'));
-    this.#timer = setTimeout(exhausted, this.#limits.patienceMs);
+    this.#timer = setTimeout(exhausted, this.#limits.timeoutMs);
   }
 
   readonly #onClose = (): void => {

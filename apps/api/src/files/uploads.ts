@@ -42,11 +42,7 @@ export class Uploads {
    * FILE_RESUME_MS, and the same request goes on with it. Throws problems.
    */
   async run(upload: Upload, request: FastifyRequest, reply: FastifyReply): Promise<SentFile> {
-    const {
-      FILE_MAX_BYTES: maxBytes,
-      STREAM_PATIENCE_MS: stallMs,
-      FILE_PATIENCE_MS: patienceMs,
-    } = this.config;
+    const { FILE_MAX_BYTES: maxBytes, STREAM_TIMEOUT_MS: stallMs, FILE_TIMEOUT_MS: timeoutMs } = this.config;
     drainAfterAnswer(request, reply);
     const length = request.headers['content-length'];
     const sizeBytes = length === undefined ? undefined : Number(length);
@@ -56,7 +52,7 @@ export class Uploads {
     const files = this.files.channel(upload.channel, CHANNEL_OPTIONS);
     await requireSame(files, upload);
     const transfer = this.transfers.open();
-    const limits = { maxBytes, stallMs, patienceMs, sha256: upload.sha256 };
+    const limits = { maxBytes, stallMs, timeoutMs, sha256: upload.sha256 };
     const body = new UploadBody(request.raw, limits, transfer);
     let listed: FileRef | undefined;
     try {

@@ -1,6 +1,6 @@
 /**
- * A cursor names a list and the last position of a page of it, in base64url. A page begins behind that position by its
- * bytes, so a listing that is sold between two pages neither shifts the next page nor breaks the cursor.
+ * A cursor is the name of a list and the last position of a page, in base64url. The next page begins after that position in
+ * byte order. A listing that is sold between two pages neither shifts the next page nor breaks the cursor.
  */
 import { requireInteger } from '@mortise/redis';
 
@@ -14,7 +14,7 @@ const POSITION = /^[A-Za-z0-9._~@:-]{1,128}(?: [A-Za-z0-9._~@:-]{1,128})?$/;
 /** The longest cursor there is: an inventory's, with two ids. */
 export const MAX_CURSOR_LENGTH = 400;
 
-/** The position behind which the page begins; undefined for the first page. Throws ERR_INVALID_CURSOR. */
+/** The position after which the page begins; undefined for the first page. Throws ERR_INVALID_CURSOR. */
 export function readCursor(list: string, cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined;
   const text = Buffer.from(cursor, 'base64url').toString('latin1');
@@ -32,7 +32,7 @@ export function requireLimit(limit = DEFAULT_PAGE): number {
   return requireInteger('limit', limit, { min: 1, max: MAX_PAGE });
 }
 
-/** The page, given one item and position more than the limit if there are more. */
+/** Makes a page. Callers pass one item and position beyond the limit when more exist. */
 export function pageOf<T>(
   list: string,
   positions: readonly string[],

@@ -1,7 +1,6 @@
-/** Every refusal of the market. Nothing has changed when one is thrown. */
+/** Every refusal of the market. A call that throws one has changed nothing. */
 import { CodedError } from '@mortise/redis';
 
-/** What all of them are. */
 export abstract class MarketRefusal extends CodedError {}
 
 export class InvalidIdError extends MarketRefusal {
@@ -36,7 +35,7 @@ export class UnknownItemError extends MarketRefusal {
   }
 }
 
-/** The item is another player's, or in a listing. */
+/** The item belongs to another player, or it is listed. */
 export class ItemTakenError extends MarketRefusal {
   readonly code = 'ERR_ITEM_TAKEN';
 
@@ -67,7 +66,7 @@ export class ItemListedError extends MarketRefusal {
   }
 }
 
-/** There never was such a listing, or its seller has withdrawn it. */
+/** The listing never existed, or its seller has withdrawn it. */
 export class UnknownListingError extends MarketRefusal {
   readonly code = 'ERR_UNKNOWN_LISTING';
 
@@ -106,7 +105,7 @@ export class OwnListingError extends MarketRefusal {
   }
 }
 
-/** The listing is for sale later. */
+/** The listing opens later. */
 export class NotOpenError extends MarketRefusal {
   readonly code = 'ERR_NOT_OPEN';
 
@@ -118,7 +117,7 @@ export class NotOpenError extends MarketRefusal {
   }
 }
 
-/** The time of the listing is over; its item is about to go back to the seller. */
+/** The listing has expired; its item is about to return to the seller. */
 export class ListingExpiredError extends MarketRefusal {
   readonly code = 'ERR_LISTING_EXPIRED';
 
@@ -166,7 +165,7 @@ export class FundsOverflowError extends MarketRefusal {
   }
 }
 
-/** The same request key, or the same listing id, came before with other content. */
+/** An earlier request had the same request key or listing id, and other content. */
 export class RequestReusedError extends MarketRefusal {
   readonly code = 'ERR_REQUEST_REUSED';
 
@@ -175,7 +174,7 @@ export class RequestReusedError extends MarketRefusal {
   }
 }
 
-/** The lock of the listing was lost on the way, and somebody who got it later has written already. */
+/** The caller lost the lock of the listing, and a later holder has written already. */
 export class StaleTokenError extends MarketRefusal {
   readonly code = 'ERR_STALE_TOKEN';
 
@@ -199,7 +198,7 @@ export class MarketFullError extends MarketRefusal {
   }
 }
 
-/** The oldest receipt would have to go, and its mail is not enqueued yet: the queue has refused mails for very long. */
+/** The oldest receipt should be dropped, but its mail is not enqueued yet: the queue has refused mails for a long time. */
 export class OutboxFullError extends MarketRefusal {
   readonly code = 'ERR_OUTBOX_FULL';
 

@@ -1,4 +1,4 @@
-/** The market without any framework: what the worker, tests and other programs import as `@mortise/api/market`. */
+/** The market without a framework. The worker, tests and other programs import it as `@mortise/api/market`. */
 export {
   AlreadySoldError,
   FundsOverflowError,

@@ -1,5 +1,5 @@
 /**
- * The whole market is one entity, hence one slot, because a purchase touches two players, an item and a listing at once.
+ * The whole market is one entity, hence one slot, because one purchase changes two players, an item and a listing.
  *
  * | Key | Type | Written by | Goes away |
  * |---|---|---|---|
@@ -19,12 +19,12 @@
  * | `requests` | HASH requestKey → saleId | purchase | with its sale |
  * | `outbox` | ZSET soldAt → saleId | purchase | member: when its mail is enqueued; a sale in it is never dropped |
  * | `withdrawn:<listingId>` | STRING `sellerId withdrawalId` of its last withdrawal | withdraw | an hour after it |
- * | `fence:<listingId>` | STRING last fencing token that wrote the listing | what trades by lock | a day after that write |
+ * | `fence:<listingId>` | STRING last fencing token that wrote the listing | trades by lock | a day after that write |
  *
- * Who trades by lock holds the mutex `market:listing:<listingId>` of @mortise/locks meanwhile, whose keys stand there.
+ * A trade by lock holds the mutex `market:listing:<listingId>`; the keys of a mutex stand in @mortise/locks.
  *
- * Ids have no space (see `ids.ts`), so fields are joined by one. The sorted sets are ordered by their bytes: numbers stand
- * in 13 digits, and a page begins behind the last member of the page before, whether that still exists or not.
+ * Ids contain no space (see `ids.ts`), so a space joins fields. The sorted sets are ordered by their bytes, so numbers have
+ * 13 digits. A page begins after the last member of the previous page, whether that member still exists or not.
  */
 import { KeySpace } from '@mortise/redis';
 

@@ -1,10 +1,10 @@
 /**
- * The lock of one listing: what `strategy: 'lock'` holds from its first look at the listing to its last write.
+ * The lock of one listing. `strategy: 'lock'` holds it from its first read of the listing to its last write.
  *
- * Fine-grained: those who trade in different listings never wait for each other. It does not cover the purses, the
- * items and the request keys that listings share. To lock them as well would bring all who trade with one popular
- * seller into one line, and who trades without a lock would still not stand in it; so the scripts that write check
- * what was decided by once more, and a decision that no longer holds is made again.
+ * The lock is fine-grained: trades in different listings never wait for each other. It does not cover the funds, items and
+ * request keys that listings share. Locking those too would queue all trades with a popular seller behind each other, and
+ * trades by script would still ignore that queue. So the writing scripts check what the decision rests on, and a decision
+ * that no longer holds is made again.
  */
 import type { RedisClient } from '@mortise/redis';
 import { LockTimeoutError, Mutex } from '@mortise/locks';
@@ -13,7 +13,7 @@ import { StaleTokenError } from './errors.js';
 import type { ResolvedMarketOptions } from './options.js';
 import type { Reply } from './types.js';
 
-/** How long the last fencing token of a listing is kept: longer than any process is paused that still has its socket. */
+/** How long the last fencing token of a listing is kept: longer than a paused process can keep its socket. */
 export const FENCE_MS = 86_400_000;
 
 export class ListingLock {
@@ -26,10 +26,10 @@ export class ListingLock {
   }
 
   /**
-   * Runs `trade` with the fencing token of the lock, and once more as long as what it read has changed before it could
-   * write. Throws ERR_LOCK_TIMEOUT when the lock was not acquired or, then, the changes did not end within `lockWaitMs`, and
-   * ERR_STALE_TOKEN when the lease was lost and somebody else has written since. Two round trips besides those of
-   * `trade`. A holder that dies blocks the listing for the rest of `lockLeaseMs`.
+   * Runs `trade` with the fencing token of the lock. Runs it again when its data changed between its read and its write.
+   * Throws ERR_LOCK_TIMEOUT when it gets no lock, or no quiet moment, within `lockWaitMs`. Throws ERR_STALE_TOKEN when the
+   * lease was lost and a later holder has written. Two round trips besides those of `trade`. A holder that dies blocks the
+   * listing for the rest of `lockLeaseMs`.
    */
   async hold(listingId: string, trade: (fencingToken: number) => Promise<Reply>): Promise<Reply> {
     const { prefix, lockLeaseMs: leaseMs, lockWaitMs: waitMs } = this.#options;
@@ -37,7 +37,7 @@ export class ListingLock {
     await using lease = await mutex.acquire({ waitMs });
     const deadlineAt = performance.now() + waitMs;
     for (;;) {
-      // The end of the lease is not looked at: it could pass between the look and the write. The write judges.
+      // No check of the lease here: it could expire between the check and the write. The writing script decides.
       const reply = await trade(lease.fencingToken);
       const [status, detail] = reply;
       if (status === 'stale-token') throw new StaleTokenError(listingId, lease.fencingToken, Number(detail));
@@ -47,7 +47,7 @@ export class ListingLock {
   }
 }
 
-/** The name of the lock, for other programs that want the same listing for themselves. */
+/** The name of the lock, for other programs that need exclusive access to the listing. */
 export function lockNameOf(listingId: string): string {
   return `market:listing:${listingId}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Brings the tasks of listings that open or expire by themselves into the queue. Such a listing stands among the timers from the
- * step that makes it until its tasks are enqueued, as a sale stands in the outbox; see outbox-relay.ts.
+ * Enqueues the tasks that open and expire listings. The script that makes such a listing also puts it among the timers, and it
+ * stays there until its tasks are enqueued, as a sale stays in the outbox; see outbox-relay.ts.
  */
 import type { OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
@@ -28,7 +28,7 @@ export class ListingTimers implements OnApplicationBootstrap, OnModuleDestroy {
     @InjectQueue(MARKET_QUEUE) private readonly queue: Queue<MarketTasks>,
     @Inject(LOG) private readonly log: Logger,
   ) {
-    const onError = (err: unknown): void => log.warn({ err }, 'listings wait for their timers');
+    const onError = (err: unknown): void => log.warn({ err }, 'the timers of listings could not be enqueued');
     this.#loop = new Loop('listing timers', () => this.#step(), { onError });
   }
 
@@ -40,14 +40,17 @@ export class ListingTimers implements OnApplicationBootstrap, OnModuleDestroy {
     await this.#loop.stop();
   }
 
-  /** Enqueues the tasks of a listing just made. Never rejects: what fails here stays, and the loop wakes. */
-  async handOver(listing: Listing): Promise<void> {
+  /** Enqueues the tasks of a new listing. Never rejects: after a failure the loop enqueues them. */
+  async enqueueTasks(listing: Listing): Promise<void> {
     if (listing.opensAt === undefined && listing.expiresAt === undefined) return;
     try {
       await this.#enqueue([listing]);
       await this.market.timed.markTimed([placeOf({ listingId: listing.id, listedAt: listing.listedAt })]);
     } catch (err) {
-      this.log.warn({ err, listingId: listing.id }, 'the timers of a listing are left for later');
+      this.log.warn(
+        { err, listingId: listing.id },
+        'the timers of a listing could not be enqueued; trying again',
+      );
       this.#loop.wake();
     }
   }

@@ -58,14 +58,14 @@ export class ListingsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Listing> {
     const { value, isRepeated } = await this.market.list({ id, ...body });
-    if (!isRepeated) await this.timers.handOver(value);
+    if (!isRepeated) await this.timers.enqueueTasks(value);
     reply.status(isRepeated ? HttpStatus.OK : HttpStatus.CREATED);
     reply.header('location', `/v1/market/listings/${value.id}`);
     return value;
   }
 
   @Get()
-  @ApiOperation({ summary: 'List what is for sale', description: 'The newest or the cheapest first.' })
+  @ApiOperation({ summary: 'List open listings', description: 'The newest or the cheapest first.' })
   @ApiResponse({ status: 200, standardSchema: listingsPage, description: 'A page of listings.' })
   @Problems('invalid-query', 'invalid-cursor')
   async listings(

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 
 import { DEFAULTS } from './index.js';
 
-/** A trade by lock has the time to wait for its listing besides. */
+/** A trade by lock may take longer by the wait for its listing. */
 export function lockWaitOf({ body, query }: FastifyRequest): number {
   return isByLock(body) || isByLock(query) ? DEFAULTS.lockWaitMs : 0;
 }

@@ -1,8 +1,8 @@
 /**
  * One mail, one recipient. A mail library takes "a string with addresses": a list, a group, a display name, a
  * comment, a quoted local part, and some let a line break through to the wire, where it becomes a second RCPT TO.
- * So nothing but a bare addr-spec of the everyday kind passes here, and what passes is a type of its own. The API checks
- * by it when an address is given, the worker again when a mail is sent.
+ * So this parser accepts a bare addr-spec of the everyday kind only, and returns a type of its own. The API calls it when
+ * an address is given, and the worker calls it again when a mail is sent.
  *
  * Accepted: `local@domain`, ASCII, at most 254 bytes (RFC 5321, 4.5.3.1.3, less the angle brackets).
  * - local: 1 to 64 bytes, dot-atom (RFC 5322), without `%` and `!`, by which old relays route to another host.

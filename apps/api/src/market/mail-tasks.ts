@@ -1,7 +1,7 @@
-/** The contract between who enqueues mails, the API and the worker, and the worker, which sends them. */
+/** The tasks of mails: the API and the worker enqueue them, the worker sends them. */
 export const MAIL_QUEUE = 'mail';
 
-/** Strict: who cannot get in goes before who has earned something, and that before what has not been sold. */
+/** Strict: a password reset precedes the mail of a sale, which precedes the mail of an expired listing. */
 export const MAIL_PRIORITIES = ['high', 'medium', 'low'] as const;
 
 export type MailTasks = {
@@ -19,5 +19,5 @@ export const MAIL_TASKS = [
   'mail.expired',
 ] as const satisfies readonly (keyof MailTasks)[];
 
-/** With the doubling backoff of the queue about nine hours: a mail server that is down overnight loses no mail. */
+/** About nine hours, with the doubling backoff of the queue: a mail server that is down overnight loses no mail. */
 export const MAIL_ATTEMPTS = 20;

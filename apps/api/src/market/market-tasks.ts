@@ -1,15 +1,15 @@
 /**
- * What happens to listings by itself. The truth is the listing, in Redis: a task only has the market look at it, so running one
- * twice, late or for a listing that is gone changes nothing. Ids tell of which listing a task is, so none is there twice.
+ * The tasks that open and expire listings. The listing in Redis is the truth, and a task only makes the market check it. So a
+ * task that runs twice, late or for a listing that is gone changes nothing. Its id names the listing, so no task exists twice.
  */
 import type { Listing, ListingRef } from './types.js';
 
 export const MARKET_QUEUE = 'market';
 
 export type MarketTasks = {
-  /** Shows a listing whose time has come. */
+  /** Opens a listing that is due. */
   'market.open': ListingRef;
-  /** Takes a listing back whose time is over, and has its seller told. */
+  /** Removes an expired listing, and enqueues the mail to its seller. */
   'market.expire': ListingRef;
 };
 
@@ -26,7 +26,7 @@ export interface MarketTask {
   readonly runAt: number;
 }
 
-/** The tasks of a listing that opens or expires by itself. */
+/** The tasks of a listing that opens or expires. */
 export function tasksOf({ id, listedAt, opensAt, expiresAt }: Listing): MarketTask[] {
   const payload = { listingId: id, listedAt };
   const tasks: MarketTask[] = [];
@@ -39,7 +39,7 @@ export function tasksOf({ id, listedAt, opensAt, expiresAt }: Listing): MarketTa
   return tasks;
 }
 
-/** The task that tells the seller. */
+/** The id of the mail to the seller. */
 export function expiredMailId({ listingId, listedAt }: ListingRef): string {
   return `expired:${listingId}:${listedAt}`;
 }

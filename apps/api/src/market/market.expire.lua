@@ -26,7 +26,7 @@ local expired = KEYS[7]
 local listingId = ARGV[1]
 local listedAt = ARGV[2]
 
--- include market.terms.part.lua
+-- include market.listing.part.lua
 -- include market.take-back.part.lua
 
 local place = listedAt .. ' ' .. listingId

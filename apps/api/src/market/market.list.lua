@@ -28,7 +28,7 @@ local prices = KEYS[7]
 local sold = KEYS[8]
 local timers = KEYS[9]
 
--- include market.terms.part.lua
+-- include market.listing.part.lua
 -- include market.put-up.part.lua
 
 local function offer(listingId, sellerId, itemId, price, opensAt, expiresInMs)

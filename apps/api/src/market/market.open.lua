@@ -17,7 +17,7 @@ local prices = KEYS[3]
 local listingId = ARGV[1]
 local listedAt = ARGV[2]
 
--- include market.terms.part.lua
+-- include market.listing.part.lua
 
 local listing = redis.call('HGET', listings, listingId)
 if not listing then

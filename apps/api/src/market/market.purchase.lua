@@ -40,7 +40,7 @@ local outbox = KEYS[12]
 local maxCoins = tonumber(ARGV[1])
 local maxSales = tonumber(ARGV[2])
 
--- include market.terms.part.lua
+-- include market.listing.part.lua
 -- include market.sell.part.lua
 
 local function buy(saleId, listingId, buyerId, expectedPrice, requestKey)

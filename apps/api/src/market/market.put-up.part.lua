@@ -1,5 +1,5 @@
 -- Makes a listing of an item, for scripts that have checked that it may be made. It expects the locals owners, inventory,
--- listed, listings, newest, prices and timers, and market.terms.part.lua before it.
+-- listed, listings, newest, prices and timers, and market.listing.part.lua before it.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local listedAt = string.format('%013.0f', now)

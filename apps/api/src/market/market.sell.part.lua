@@ -1,5 +1,5 @@
 -- The sale itself, for scripts that have checked that it may be made. It expects the locals funds, owners, inventory,
--- listed, listings, newest, prices, sales, saleOrder, sold, requests, outbox and maxSales, and market.terms.part.lua before it.
+-- listed, listings, newest, prices, sales, saleOrder, sold, requests, outbox and maxSales, and market.listing.part.lua before it.
 
 -- More than one receipt goes only after maxSales was lowered; the bound keeps a purchase short.
 local MAX_DROPS = 8

@@ -1,5 +1,5 @@
 -- Gives the item of a listing back to its seller, for scripts that have checked that it may be. It expects the locals owners,
--- inventory, listed, listings, newest and prices, and market.terms.part.lua before it.
+-- inventory, listed, listings, newest and prices, and market.listing.part.lua before it.
 local function takeBack(listingId, listing)
   local itemId, sellerId = readListing(listing)
   local newestMember, pricesMember = membersOf(listingId, listing)

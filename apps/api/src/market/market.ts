@@ -1,11 +1,11 @@
 /**
  * The book's marketplace: players, items, listings, purchases. Each change is one Lua script, hence one atomic step and
  * one round trip; the book's WATCH retries under contention and its locks cost three more round trips. Offers and
- * purchases of the same tick travel together. Those who rather decide in TypeScript than in Lua take the lock of the
- * listing (`trade-by-lock.ts`); both may be done at once.
+ * purchases of the same tick share a script call. Programs that decide in TypeScript instead of Lua take the lock of the
+ * listing (`trade-by-lock.ts`); both strategies may run at the same time.
  *
- * Coins are neither made nor lost by a purchase. A sale stands in the outbox from the step that makes it until
- * `markMailed`, so a process that dies between selling and enqueuing the mail loses neither.
+ * A purchase neither makes nor loses coins. A sale stays in the outbox from the step that makes it until `markMailed`, so
+ * a process that dies between the sale and the enqueue of its mail loses neither.
  */
 import type { RedisClient } from '@mortise/redis';
 import { Coalescer, requireClient, requireInteger, requireOneOf } from '@mortise/redis';
@@ -54,9 +54,9 @@ export interface Offer {
   readonly itemId: string;
   /** 1 to 10^12 coins. */
   readonly price: number;
-  /** For sale from then on, ms since the epoch; up to a year ahead. Default: at once. */
+  /** When the sale begins, ms since the epoch; up to a year ahead. Default: at once. */
   readonly opensAt?: number | undefined;
-  /** Until so long after it has opened, ms: a second to a year. Default: until it is sold or withdrawn. */
+  /** How long the listing stays open, ms: a second to a year. Default: until it is sold or withdrawn. */
   readonly expiresInMs?: number | undefined;
   /** Default `script`. */
   readonly strategy?: Strategy | undefined;
@@ -65,9 +65,9 @@ export interface Offer {
 export interface Order {
   readonly listingId: string;
   readonly buyerId: string;
-  /** What the buyer has seen; the purchase is refused when the listing costs something else. */
+  /** The price that the buyer saw. A listing with another price refuses the purchase. */
   readonly expectedPrice: number;
-  /** Repeating a purchase under the same key gives the first one's receipt, as long as that is kept. */
+  /** Repeating a purchase under the same key returns the first receipt, as long as it is kept. */
   readonly requestKey?: string | undefined;
   /** Default `script`. */
   readonly strategy?: Strategy | undefined;
@@ -84,7 +84,7 @@ export interface NumberedOrder extends Order {
 export interface Withdrawal {
   readonly listingId: string;
   readonly playerId: string;
-  /** Of this call: a client that sends it again withdraws no later listing of the same id. */
+  /** The id of this call: when the client sends it again, it withdraws no later listing with the same id. */
   readonly withdrawalId: string;
 }
 
@@ -92,7 +92,7 @@ const MAX_BATCH = 100;
 const MAX_OUTBOX_READ = 1_000;
 
 export class Market {
-  /** What becomes of listings that open or expire by themselves. */
+  /** Opens and expires listings. */
   readonly timed: TimedListings;
   readonly #redis: RedisClient;
   readonly #keys: MarketKeys;
@@ -179,9 +179,10 @@ export class Market {
   }
 
   /**
-   * Offers an item: it leaves the seller's inventory and becomes a listing. One with `opensAt` is for sale from then on, but in
-   * no list until `timed.open`; one with `expiresInMs` is for sale until then, but there until `timed.expire`: tasks do both. Atomic, one round trip for all offers of a
-   * tick, O(log n) each. Repeating it under the same id is safe until the listing is withdrawn.
+   * Offers an item: it leaves the seller's inventory and becomes a listing. A listing with `opensAt` can be bought from then
+   * on, and `timed.open` puts it into the lists. A listing with `expiresInMs` can be bought until then, and `timed.expire`
+   * removes it. Tasks call both. Atomic, one round trip for all offers of a tick, O(log n) each. Repeating it under the same
+   * id is safe until the listing is withdrawn.
    * Throws ERR_INVALID_ID, ERR_UNKNOWN_PLAYER, ERR_UNKNOWN_ITEM, ERR_NOT_OWNER, ERR_ITEM_LISTED, ERR_REQUEST_REUSED,
    * ERR_ALREADY_SOLD (a repeated offer, after the sale), and TypeError or RangeError for price and strategy. By lock four
    * round trips for each offer; also ERR_LOCK_TIMEOUT and ERR_STALE_TOKEN.
@@ -194,13 +195,13 @@ export class Market {
     requireTerms(offer);
     const numbered = { ...offer, id };
     const { value, isRepeated } = isByLock(offer)
-      ? settled(this.#listed(numbered, await this.#byLock.list(numbered)))
+      ? valueOf(this.#listed(numbered, await this.#byLock.list(numbered)))
       : await this.#offers.submit('main', numbered);
-    // Under an id that was made here it is no earlier offer: its reply was lost, and the client sent it again.
+    // A listing with an id made here is no earlier offer: its reply was lost, and the client sent it again.
     return { value, isRepeated: isRepeated && offer.id !== undefined };
   }
 
-  /** The listing, or null when it was never there, is sold or withdrawn. One round trip, O(1). Throws ERR_INVALID_ID. */
+  /** The listing, or null when it never existed, is sold or withdrawn. One round trip, O(1). Throws ERR_INVALID_ID. */
   async listing(id: string): Promise<Listing | null> {
     requireId('listingId', id);
     const record = (await this.#redis.call('hget', [this.#keys.listings, id])) as string | null;
@@ -252,12 +253,12 @@ export class Market {
   }
 
   /**
-   * Buys a listing: coins, item and receipt change hands in one step, and the sale enters the outbox. Atomic, one round
-   * trip for all purchases of a tick, O(log n) each; by lock four round trips for each. A lost reply may mean that the purchase is made: repeat it under
-   * the same request key. Of two buyers at once one wins; the other gets ERR_ALREADY_SOLD.
+   * Buys a listing: one step moves the coins and the item, writes the receipt, and puts the sale into the outbox. Atomic, one
+   * round trip for all purchases of a tick, O(log n) each; by lock four round trips each. After a lost reply the purchase may
+   * be made: repeat it under the same request key. Of two simultaneous buyers one wins; the other gets ERR_ALREADY_SOLD.
    * Throws ERR_INVALID_ID, ERR_UNKNOWN_LISTING, ERR_ALREADY_SOLD, ERR_UNKNOWN_PLAYER, ERR_OWN_LISTING, ERR_PRICE_CHANGED,
-   * ERR_INSUFFICIENT_FUNDS, ERR_FUNDS_OVERFLOW, ERR_REQUEST_REUSED, ERR_OUTBOX_FULL, ERR_NOT_OPEN, ERR_LISTING_EXPIRED, and TypeError or RangeError for price and
-   * strategy; by lock also ERR_LOCK_TIMEOUT and ERR_STALE_TOKEN.
+   * ERR_INSUFFICIENT_FUNDS, ERR_FUNDS_OVERFLOW, ERR_REQUEST_REUSED, ERR_OUTBOX_FULL, ERR_NOT_OPEN, ERR_LISTING_EXPIRED, and
+   * TypeError or RangeError for price and strategy; by lock also ERR_LOCK_TIMEOUT and ERR_STALE_TOKEN.
    */
   async purchase(order: Order): Promise<Outcome<Receipt>> {
     requireId('listingId', order.listingId);
@@ -266,17 +267,17 @@ export class Market {
     if (order.requestKey !== undefined) requireId('requestKey', order.requestKey);
     const numbered = { ...order, saleId: uuid() };
     if (!isByLock(order)) return await this.#orders.submit('main', numbered);
-    return settled(this.#sold(numbered, await this.#byLock.purchase(numbered)));
+    return valueOf(this.#sold(numbered, await this.#byLock.purchase(numbered)));
   }
 
-  /** The receipt of a sale, or null when it was never made or newer ones have taken its place. One round trip, O(1). */
+  /** The receipt of a sale, or null when the sale never happened or its receipt was dropped. One round trip, O(1). */
   async sale(id: string): Promise<Receipt | null> {
     requireId('saleId', id);
     const record = (await this.#redis.call('hget', [this.#keys.sales, id])) as string | null;
     return record === null ? null : readSale(id, record);
   }
 
-  /** The oldest sales that `markMailed` has not been called for, at most 1,000. One round trip, O(log n + limit). */
+  /** The oldest sales without a call of `markMailed`, at most 1,000. One round trip, O(log n + limit). */
   async outbox(limit = 100): Promise<Receipt[]> {
     requireInteger('limit', limit, { min: 1, max: MAX_OUTBOX_READ });
     const [ids, records] = (await marketOutbox.run(this.#redis, this.#keys, { limit })) as [
@@ -287,7 +288,7 @@ export class Market {
   }
 
   /**
-   * Takes sales out of the outbox, once their mails are enqueued. One round trip for all calls of a tick, O(n log n).
+   * Removes sales from the outbox, once their mails are enqueued. One round trip for all calls of a tick, O(n log n).
    * Repeating it is safe.
    */
   async markMailed(saleIds: readonly string[]): Promise<void> {
@@ -338,7 +339,7 @@ export class Market {
 
   #sold(order: NumberedOrder, [status, detail = '', more = '']: Reply): Outcome<Receipt> | Error {
     if (status === 'sold' || status === 'repeated') {
-      // Under the id of this very call it is no earlier purchase: its reply was lost, and the client sent it again.
+      // A sale with the id of this call is no earlier purchase: its reply was lost, and the client sent it again.
       return { value: readSale(detail, more), isRepeated: detail !== order.saleId };
     }
     return orderRefusal(status, order, [detail, more], this.#options.maxSales);
@@ -350,12 +351,12 @@ export class Market {
   }
 }
 
-/** Throws RangeError for a strategy that there isn't. */
+/** Throws RangeError for an unknown strategy. */
 function isByLock({ strategy = 'script' }: { readonly strategy?: Strategy | undefined }): boolean {
   return requireOneOf('strategy', strategy, STRATEGIES) === 'lock';
 }
 
-function settled<T>(outcome: T | Error): T {
+function valueOf<T>(outcome: T | Error): T {
   if (outcome instanceof Error) throw outcome;
   return outcome;
 }

@@ -32,7 +32,7 @@ local playerId = ARGV[2]
 local withdrawalId = ARGV[3]
 local keepMs = ARGV[4]
 
--- include market.terms.part.lua
+-- include market.listing.part.lua
 -- include market.take-back.part.lua
 
 local last = redis.call('GET', withdrawn) or ''

@@ -5,11 +5,11 @@ export interface MarketOptions {
   readonly prefix?: string | undefined;
   /** The most players. Default 1,000,000. */
   readonly maxPlayers?: number | undefined;
-  /** The most items, those that are listed included. Default 10,000,000. */
+  /** The most items, including listed ones. Default 10,000,000. */
   readonly maxItems?: number | undefined;
-  /** How many of the newest receipts, and the request keys that led to them, are kept. Default 100,000. */
+  /** How many of the newest receipts are kept, with their request keys. Default 100,000. */
   readonly maxSales?: number | undefined;
-  /** How long a listing stays locked when the process that trades by lock dies, ms: 10 to 60,000. Default 2,000. */
+  /** How long a listing stays locked after the process that trades by lock dies, ms: 10 to 60,000. Default 2,000. */
   readonly lockLeaseMs?: number | undefined;
   /** How long a trade by lock waits for its listing, ms: 1 to 60,000. Default 800. */
   readonly lockWaitMs?: number | undefined;
@@ -26,7 +26,7 @@ export const DEFAULTS = {
   lockWaitMs: 800,
 };
 
-/** The most coins that anything costs and that anybody has: exact in Lua's numbers, thirteen digits in the indexes. */
+/** The highest price, and the most coins of a player: exact in Lua's numbers, thirteen digits in the indexes. */
 export const MAX_COINS = 1_000_000_000_000;
 /** How far ahead a listing may open, and how long it may stand, ms. */
 export const MAX_TERM_MS = 365 * 86_400_000;
@@ -39,7 +39,7 @@ export const DEFAULT_PAGE = 50;
 const MAX_COUNT = 1_000_000_000;
 const MAX_LOCK_MS = 60_000;
 
-/** Throws TypeError or RangeError for a limit that is no whole number from 1 to 10^9, or another time than it may be. */
+/** Throws TypeError or RangeError for a count outside 1 to 10^9 or a time outside its bounds. */
 export function resolveMarketOptions(options: MarketOptions): ResolvedMarketOptions {
   const limit = (name: 'maxPlayers' | 'maxItems' | 'maxSales'): number =>
     requireInteger(name, options[name] ?? DEFAULTS[name], { min: 1, max: MAX_COUNT });

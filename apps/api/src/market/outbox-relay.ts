@@ -1,7 +1,7 @@
 /**
- * Brings the mail of every sale into the queue. The sale enters the outbox in the step that makes it; whoever made it
- * enqueues the mail at once and takes it out again; the relay does the same for what stayed: the process had died, or
- * the queue had refused. A mail's task has the id of its sale, so to enqueue it again stores nothing.
+ * Enqueues the mail of every sale. The script that makes a sale also puts it into the outbox. The process that called it
+ * enqueues the mail and removes the sale from the outbox. The relay does the same for the sales that stayed there, because
+ * that process died or the queue refused the mail. The task of a mail has the id of its sale, so a repetition stores nothing.
  */
 import type { OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
@@ -26,7 +26,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnModuleDestroy {
     @InjectQueue(MAIL_QUEUE) private readonly mails: Queue<MailTasks>,
     @Inject(LOG) private readonly log: Logger,
   ) {
-    const onError = (err: unknown): void => log.warn({ err }, 'the outbox waits');
+    const onError = (err: unknown): void => log.warn({ err }, 'the outbox could not be emptied');
     this.#loop = new Loop('outbox relay', () => this.#step(), { onError });
   }
 
@@ -38,12 +38,15 @@ export class OutboxRelay implements OnApplicationBootstrap, OnModuleDestroy {
     await this.#loop.stop();
   }
 
-  /** Enqueues the mail of a sale just made. Never rejects: what fails here stays in the outbox, and the relay wakes. */
-  async handOver(receipt: Receipt): Promise<void> {
+  /** Enqueues the mail of a new sale. Never rejects: after a failure the sale stays in the outbox, and the relay runs. */
+  async enqueueMail(receipt: Receipt): Promise<void> {
     try {
       await this.#enqueue([receipt]);
     } catch (err) {
-      this.log.warn({ err, saleId: receipt.id }, 'the mail of a sale is left to the outbox');
+      this.log.warn(
+        { err, saleId: receipt.id },
+        'the mail of a sale could not be enqueued; it stays in the outbox',
+      );
       this.#loop.wake();
     }
   }

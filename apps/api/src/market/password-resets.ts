@@ -10,12 +10,12 @@ import { CONFIG, REDIS } from '../tokens.js';
 import type { MailTasks } from './index.js';
 import { MAIL_ATTEMPTS, MAIL_QUEUE, Market, UnknownPlayerError } from './index.js';
 
-/** Of one player. */
+/** For one player. */
 const LIMIT = { limit: 3, periodMs: 3_600_000, burst: 3 } as const;
-/** Later nobody waits for it any more. */
+/** After that nobody waits for the mail. */
 const EXPIRES_IN_MS = 1_800_000;
 
-/** The mails of players who cannot get in. Others can ask in their name, so there are few. */
+/** Mails to players who forgot their password. Anybody can request one in their name, so a rate limit bounds them. */
 @Injectable()
 export class PasswordResets {
   readonly #redis: RedisClient;
@@ -32,7 +32,7 @@ export class PasswordResets {
   }
 
   /**
-   * Enqueues the mail; gives the id of its task, the same one for the same request key. Three round trips. Throws
+   * Enqueues the mail and returns the id of its task; the same request key returns the same id. Three round trips. Throws
    * ERR_UNKNOWN_PLAYER and the problem `rate-limited`, at more than three an hour for one player.
    */
   async ask(playerId: string, requestKey: string | undefined): Promise<string> {

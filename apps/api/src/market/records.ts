@@ -23,7 +23,7 @@ export function readListing(id: string, record: string): Listing {
   };
 }
 
-/** What of a listing its seller has chosen. */
+/** The terms of a listing that its seller chose. */
 export function termsOf({ itemId, sellerId, price, listedAt, opensAt = 0, expiresAt }: Listing): string {
   const expiresInMs = expiresAt === undefined ? 0 : expiresAt - Math.max(listedAt, opensAt);
   return [itemId, sellerId, price, opensAt, expiresInMs].join(' ');
@@ -41,7 +41,7 @@ export function readSale(id: string, record: string): Receipt {
   return { id, listingId, itemId, sellerId, buyerId, price: Number(price), soldAt: Number(soldAt) };
 }
 
-/** The id that an index member ends in. */
+/** The id at the end of an index member. */
 export function idOf(member: string): string {
   return member.slice(member.indexOf(' ') + 1);
 }

@@ -1,4 +1,4 @@
-/** Turns the words with which the scripts refuse into errors. */
+/** Turns the statuses with which scripts refuse into errors. */
 import * as errors from './errors.js';
 import type { Offer, Order } from './market.js';
 import { MAX_COINS } from './options.js';

@@ -27,11 +27,11 @@ export class SalesController {
   @ApiOperation({
     summary: 'Buy a listing',
     description:
-      'Coins, item and receipt change hands in one step, and a mail to the seller is enqueued. By lock the listing ' +
-      'is waited for, at most 0.8 s.',
+      'One atomic step moves the coins and the item and writes the receipt; then a mail to the seller is enqueued. By lock ' +
+      'the purchase waits at most 0.8 s for the listing.',
   })
   @Waits(lockWaitOf)
-  @TakesIdempotencyKey('The same purchase again gives the same receipt, as long as that is kept.')
+  @TakesIdempotencyKey('Repeating the purchase returns the same receipt, as long as it is kept.')
   @ApiResponse({
     status: 200,
     standardSchema: receiptSchema,
@@ -66,7 +66,7 @@ export class SalesController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ReceiptDocument> {
     const { value, isRepeated } = await this.market.purchase({ listingId, requestKey, ...body });
-    if (!isRepeated) await this.relay.handOver(value);
+    if (!isRepeated) await this.relay.enqueueMail(value);
     reply.status(isRepeated ? HttpStatus.OK : HttpStatus.CREATED);
     reply.header('location', `/v1/market/sales/${value.id}`);
     return document(value);

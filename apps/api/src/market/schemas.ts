@@ -1,4 +1,4 @@
-/** What the routes of the market take and give; the OpenAPI document is made from the same schemas. */
+/** Requests and responses of the market's routes; the OpenAPI document is made from the same schemas. */
 import { z } from 'zod';
 
 import { isDotSegment } from '../http/dot-segment.js';
@@ -48,7 +48,7 @@ export const playerBody = z
 
 export const playerSchema = z
   .object({ id: id('frank'), ...profile, funds: coins(0) })
-  .meta({ id: 'Player', description: 'A player and what they have to spend.' });
+  .meta({ id: 'Player', description: 'A player and their funds.' });
 
 export const itemSchema = z.object({ id: id('sword-1'), ownerId: id('frank') }).meta({ id: 'Item' });
 

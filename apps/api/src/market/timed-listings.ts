@@ -1,7 +1,6 @@
 /**
- * Listings that open or expire by themselves. Both instants stand in the listing, and what may be bought follows from them and the
- * clock of the server; what happens here is only what others see of it: the lists, and the item that goes back. So it may happen
- * late, and twice.
+ * Opens and expires listings. A purchase compares both instants, which stand in the listing, with the server's clock. The steps
+ * here only change what others see: the lists, and the item that returns to the seller. So they may run late, and twice.
  */
 import type { RedisClient } from '@mortise/redis';
 import { requireInteger } from '@mortise/redis';
@@ -23,30 +22,30 @@ export class TimedListings {
     this.#keys = keys;
   }
 
-  /** Shows a listing, if its time has come. Atomic, one round trip, O(log n). Repeating it is safe. Throws ERR_INVALID_ID. */
+  /** Puts a listing into the lists, if it is due. Atomic, one round trip, O(log n). Repeating it is safe. Throws ERR_INVALID_ID. */
   async open(ref: ListingRef): Promise<Timed> {
     const [status, detail] = (await marketOpen.run(this.#redis, this.#keys, refArgs(ref))) as Reply;
-    return status === 'opened' ? { status: 'done' } : untimely(status, detail);
+    return status === 'opened' ? { status: 'done' } : notDone(status, detail);
   }
 
   /**
-   * Takes a listing back, if its time is over: the item returns to the inventory. It stays among the expired listings, and
-   * repeated calls tell of it, until `markExpiryMailed`. Atomic, one round trip, O(log n). Throws ERR_INVALID_ID.
+   * Removes a listing that has expired: the item returns to the inventory. The listing stays among the expired ones, and
+   * repeated calls return it, until `markExpiryMailed`. Atomic, one round trip, O(log n). Throws ERR_INVALID_ID.
    */
   async expire(ref: ListingRef): Promise<Timed> {
     const [status, detail = ''] = (await marketExpire.run(this.#redis, this.#keys, refArgs(ref))) as Reply;
-    if (status !== 'expired') return untimely(status, detail);
+    if (status !== 'expired') return notDone(status, detail);
     return { status: 'done', listing: readListing(ref.listingId, detail) };
   }
 
-  /** The mail to the seller of an expired listing is enqueued. One round trip. Repeating it is safe. */
+  /** Marks the mail to the seller of an expired listing as enqueued. One round trip. Repeating it is safe. */
   async markExpiryMailed(ref: ListingRef): Promise<void> {
     await this.#redis.call('hdel', [this.#keys.expired, placeOf(ref)]);
   }
 
   /**
-   * Listings that open or expire by themselves and that `markTimed` has not been called for, the oldest first, at most 1,000;
-   * those that are gone as their ids alone. One round trip, O(log n + limit).
+   * Listings that open or expire, without a call of `markTimed`, the oldest first, at most 1,000. `listing` is null for one
+   * that is gone. One round trip, O(log n + limit).
    */
   async timers(limit = 100): Promise<{ readonly place: string; readonly listing: Listing | null }[]> {
     requireInteger('limit', limit, { min: 1, max: MAX_TIMERS_READ });
@@ -60,13 +59,13 @@ export class TimedListings {
     });
   }
 
-  /** The tasks of these listings are enqueued. @param places As `timers` tells them. One round trip. Repeating it is safe. */
+  /** Marks the tasks of these listings as enqueued. @param places From `timers`. One round trip. Repeating it is safe. */
   async markTimed(places: readonly string[]): Promise<void> {
     if (places.length > 0) await this.#redis.call('zrem', [this.#keys.timers, ...places]);
   }
 }
 
-/** Where a listing stands in `timers` and `expired`. */
+/** The field of a listing in `timers` and `expired`. */
 export function placeOf({ listingId, listedAt }: ListingRef): string {
   return `${String(listedAt).padStart(13, '0')} ${listingId}`;
 }
@@ -77,6 +76,6 @@ function refArgs({ listingId, listedAt }: ListingRef): { listingId: string; list
   return { listingId, listedAt: String(listedAt).padStart(13, '0') };
 }
 
-function untimely(status: string, detail: string | undefined): Timed {
+function notDone(status: string, detail: string | undefined): Timed {
   return status === 'early' ? { status, inMs: Number(detail) } : { status: 'gone' };
 }

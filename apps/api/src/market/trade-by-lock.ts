@@ -1,16 +1,16 @@
 /**
- * What `strategy: 'lock'` does: it holds the listing, reads, decides here, and writes if the decision still stands. The
- * rules are those of the scripts without a lock, in their order, and replies are as theirs.
+ * Trades with `strategy: 'lock'`: each holds the lock of its listing, reads, decides here, and writes if the decision still
+ * holds. The rules, their order and the replies are those of the scripts of `strategy: 'script'`.
  */
 import type { RedisClient } from '@mortise/redis';
 
 import {
-  marketOffer,
-  marketOrder,
-  marketSettleOffer,
-  marketSettlePurchase,
-  marketSettleWithdrawal,
-  marketWithdrawal,
+  marketReadOffer,
+  marketReadOrder,
+  marketWriteOffer,
+  marketWritePurchase,
+  marketWriteWithdrawal,
+  marketReadWithdrawal,
 } from '../scripts.gen.js';
 import type { MarketKeys } from './keys.js';
 import { FENCE_MS, ListingLock } from './listing-lock.js';
@@ -20,8 +20,8 @@ import { MAX_COINS, WITHDRAWN_MS } from './options.js';
 import { readListing, readSale, termsOf } from './records.js';
 import type { Reply } from './types.js';
 
-/** What `market.order.lua` reads. */
-type OrderSight = readonly [
+/** The reply of `market.read-order.lua`. */
+type OrderState = readonly [
   listing: string | null,
   isSold: number,
   buyersCoins: string | null,
@@ -32,11 +32,11 @@ type OrderSight = readonly [
   nowMs: number,
 ];
 
-/** What `market.withdrawal.lua` reads. */
-type WithdrawalSight = readonly [listing: string | null, isSold: number, lastWithdrawal: string | null];
+/** The reply of `market.read-withdrawal.lua`. */
+type WithdrawalState = readonly [listing: string | null, isSold: number, lastWithdrawal: string | null];
 
-/** What `market.offer.lua` reads. */
-type OfferSight = readonly [
+/** The reply of `market.read-offer.lua`. */
+type OfferState = readonly [
   listing: string | null,
   isSold: number,
   hasSeller: number,
@@ -61,12 +61,12 @@ export class TradeByLock {
     const { saleId, listingId, buyerId, requestKey = '' } = order;
     const { maxSales } = this.#options;
     return this.#lock.hold(listingId, async (token) => {
-      const sight = await this.#readOrder(listingId, buyerId, requestKey);
-      const refusal = refusalOfOrder(order, sight);
-      if (refusal) return refusal;
+      const state = await this.#readOrder(listingId, buyerId, requestKey);
+      const early = replyToOrder(order, state);
+      if (early) return early;
       const bounds = { fenceMs: FENCE_MS, maxCoins: MAX_COINS, maxSales };
-      const sale = { saleId, listingId, listing: sight[0] as string, buyerId, requestKey };
-      const reply = await marketSettlePurchase.run(this.#redis, this.#keysOf(listingId), {
+      const sale = { saleId, listingId, listing: state[0] as string, buyerId, requestKey };
+      const reply = await marketWritePurchase.run(this.#redis, this.#keysOf(listingId), {
         token,
         ...bounds,
         ...sale,
@@ -79,14 +79,14 @@ export class TradeByLock {
     const { listingId, playerId, withdrawalId } = withdrawal;
     return this.#lock.hold(listingId, async (token) => {
       const keys = this.#keysOf(listingId);
-      const sight = (await marketWithdrawal.run(this.#redis, keys, { listingId })) as WithdrawalSight;
-      const reply = replyWithoutWrite(withdrawal, sight);
-      if (reply) return reply;
-      return (await marketSettleWithdrawal.run(this.#redis, keys, {
+      const state = (await marketReadWithdrawal.run(this.#redis, keys, { listingId })) as WithdrawalState;
+      const early = replyToWithdrawal(withdrawal, state);
+      if (early) return early;
+      return (await marketWriteWithdrawal.run(this.#redis, keys, {
         token,
         fenceMs: FENCE_MS,
         listingId,
-        listing: sight[0] as string,
+        listing: state[0] as string,
         playerId,
         withdrawalId,
         keepMs: WITHDRAWN_MS,
@@ -97,9 +97,9 @@ export class TradeByLock {
   list(offer: NumberedOffer): Promise<Reply> {
     const { id: listingId, sellerId, itemId, price, opensAt = 0, expiresInMs = 0 } = offer;
     return this.#lock.hold(listingId, async (token) => {
-      const refusal = refusalOfOffer(offer, await this.#readOffer(offer));
-      if (refusal) return refusal;
-      const reply = await marketSettleOffer.run(this.#redis, this.#keysOf(listingId), {
+      const early = replyToOffer(offer, await this.#readOffer(offer));
+      if (early) return early;
+      const reply = await marketWriteOffer.run(this.#redis, this.#keysOf(listingId), {
         token,
         fenceMs: FENCE_MS,
         listingId,
@@ -118,21 +118,21 @@ export class TradeByLock {
     return { ...this.#keys, fence: fenceOf(listingId), withdrawn: withdrawnOf(listingId) };
   }
 
-  async #readOrder(listingId: string, buyerId: string, requestKey: string): Promise<OrderSight> {
+  async #readOrder(listingId: string, buyerId: string, requestKey: string): Promise<OrderState> {
     const { maxSales } = this.#options;
     const args = { maxSales, listingId, buyerId, requestKey };
-    return (await marketOrder.run(this.#redis, this.#keys, args)) as OrderSight;
+    return (await marketReadOrder.run(this.#redis, this.#keys, args)) as OrderState;
   }
 
-  async #readOffer({ id: listingId, sellerId, itemId }: NumberedOffer): Promise<OfferSight> {
+  async #readOffer({ id: listingId, sellerId, itemId }: NumberedOffer): Promise<OfferState> {
     const args = { listingId, sellerId, itemId };
-    return (await marketOffer.run(this.#redis, this.#keys, args)) as OfferSight;
+    return (await marketReadOffer.run(this.#redis, this.#keys, args)) as OfferState;
   }
 }
 
-/** Why the order cannot be carried out, or that it was before. */
-function refusalOfOrder(order: NumberedOrder, sight: OrderSight): Reply | undefined {
-  const [listing, isSold, buyersCoins, sellersCoins, earlierId, earlierSale, isOutboxFull, nowMs] = sight;
+/** The reply to an order that is refused or was carried out before; undefined when it may be written. */
+function replyToOrder(order: NumberedOrder, state: OrderState): Reply | undefined {
+  const [listing, isSold, buyersCoins, sellersCoins, earlierId, earlierSale, isOutboxFull, nowMs] = state;
   if (earlierId !== null && earlierSale !== null) {
     const { listingId, buyerId, price } = readSale(earlierId, earlierSale);
     const isSame =
@@ -151,10 +151,10 @@ function refusalOfOrder(order: NumberedOrder, sight: OrderSight): Reply | undefi
   return isOutboxFull ? ['outbox-full'] : undefined;
 }
 
-/** Why the listing cannot be withdrawn, or that it was before. */
-function replyWithoutWrite(
+/** The reply to a withdrawal that is refused or was made before; undefined when it may be written. */
+function replyToWithdrawal(
   { listingId, playerId, withdrawalId }: Withdrawal,
-  [listing, isSold, lastWithdrawal]: WithdrawalSight,
+  [listing, isSold, lastWithdrawal]: WithdrawalState,
 ): Reply | undefined {
   if (lastWithdrawal === `${playerId} ${withdrawalId}`) return ['withdrawn'];
   if (listing === null) {
@@ -164,9 +164,9 @@ function replyWithoutWrite(
   return readListing(listingId, listing).sellerId === playerId ? undefined : ['not-seller'];
 }
 
-/** Why the listing cannot be made, or that it was before. */
-function refusalOfOffer(offer: NumberedOffer, sight: OfferSight): Reply | undefined {
-  const [listing, isSold, hasSeller, owner, otherListing] = sight;
+/** The reply to an offer that is refused or was made before; undefined when it may be written. */
+function replyToOffer(offer: NumberedOffer, state: OfferState): Reply | undefined {
+  const [listing, isSold, hasSeller, owner, otherListing] = state;
   if (listing !== null) {
     const { itemId, sellerId, price, opensAt = 0, expiresInMs = 0 } = offer;
     const isSame =

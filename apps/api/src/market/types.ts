@@ -1,7 +1,7 @@
 /**
- * Words of the market. A *player* has funds and an inventory of *items*; an item that is offered at a price leaves
- * the inventory and becomes a *listing*; a purchase turns the listing into a *sale*, and its receipt is kept.
- * Money is a whole number of coins; instants are ms since the epoch, on the clock of the Redis server.
+ * Terms of the market. A *player* has funds and an inventory of *items*. An item that is offered at a price leaves the
+ * inventory and becomes a *listing*. A purchase turns the listing into a *sale*, and its receipt is kept.
+ * Money is a whole number of coins. Instants are ms since the epoch, on the clock of the Redis server.
  */
 export interface Profile {
   readonly name: string;
@@ -20,13 +20,13 @@ export interface Listing {
   readonly sellerId: string;
   readonly price: number;
   readonly listedAt: number;
-  /** Nobody buys it before; it is in no list until then. */
+  /** Nobody can buy it before then, and no list shows it. */
   readonly opensAt?: number;
-  /** Nobody buys it from then on; the item goes back to the seller. */
+  /** Nobody can buy it from then on; the item returns to the seller. */
   readonly expiresAt?: number;
 }
 
-/** What became of a listing whose time had come: `gone` when it was sold or withdrawn, or is another one under its id. */
+/** The outcome of opening or expiring a listing: `gone` when it was sold or withdrawn, or its id names another one now. */
 export type Timed =
   | { readonly status: 'done'; readonly listing?: Listing }
   | { readonly status: 'gone' }
@@ -43,31 +43,31 @@ export interface Receipt {
   readonly soldAt: number;
 }
 
-/** Names a listing for good: its id may come to be used again when it is withdrawn or expired. */
+/** Identifies a listing. Its id alone does not: another listing may get it after a withdrawal or an expiry. */
 export interface ListingRef {
   readonly listingId: string;
   readonly listedAt: number;
 }
 
-/** What a mutating call did, and whether an earlier call with the same id had done it already. */
+/** The result of a mutating call, and whether an earlier call with the same id had made it. */
 export interface Outcome<T> {
   readonly value: T;
   readonly isRepeated: boolean;
 }
 
 /**
- * How a change is made. `script`: one script reads, decides and writes. `lock`: the book's fine-grained lock; the
- * process reads and decides while it holds the listing, and a script writes unless the lock was lost. Same results;
- * `lock` costs four round trips instead of one, and is for decisions that cannot be made in Lua.
+ * How a change is made. `script`: one script reads, decides and writes. `lock`: the book's fine-grained lock; the process
+ * reads and decides while it holds the listing, and a script writes unless the lock was lost. The results are the same.
+ * `lock` costs four round trips instead of one, and suits decisions that cannot be made in Lua.
  */
 export type Strategy = 'script' | 'lock';
 
 export const STRATEGIES = ['script', 'lock'] as const satisfies readonly Strategy[];
 
-/** What a script that changes the market replies: a status, and what belongs to it. */
+/** The reply of a script that changes the market: a status and its details. */
 export type Reply = readonly [status: string, detail?: string, more?: string];
 
-/** A part of a longer list, and where the next part begins; `null` at the end. */
+/** A page of a list, and the cursor of the next page; `null` at the end. */
 export interface Page<T> {
   readonly items: readonly T[];
   readonly nextCursor: string | null;

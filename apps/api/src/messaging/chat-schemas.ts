@@ -1,4 +1,4 @@
-/** What the routes of chats and their members take and give. */
+/** Requests and responses of the routes of chats and their members. */
 import { z } from 'zod';
 
 import {

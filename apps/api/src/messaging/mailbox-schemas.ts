@@ -1,4 +1,4 @@
-/** What the routes of mailboxes take and give. */
+/** Requests and responses of the routes of mailboxes. */
 import { z } from 'zod';
 
 import {

@@ -1,4 +1,4 @@
-/** What the routes of claims take and give. */
+/** Requests and responses of the routes of claims. */
 import { z } from 'zod';
 
 import { MAX_WAIT_MS } from '../http/wait-of.js';

@@ -1,4 +1,4 @@
-/** What the routes of schedules and of results take and give. */
+/** Requests and responses of the routes of schedules and of results. */
 import { z } from 'zod';
 
 import { digits } from '../http/digits.js';

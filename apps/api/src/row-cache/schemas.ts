@@ -1,4 +1,4 @@
-/** What the routes of cached rows take and give. */
+/** Requests and responses of the routes of cached rows. */
 import { z } from 'zod';
 
 import { isDotSegment } from '../http/dot-segment.js';

@@ -2,11 +2,11 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 
 import type { ChatEvent } from '@mortise/messaging';
 
-import { cutMsOf } from './cut.js';
+import { closeTimeoutMs } from './close-timeout.js';
 import type { EndReason, LiveStream } from './live-streams.js';
-import { Patience } from './patience.js';
-import type { Outlet } from './pump.js';
-import { HIGH_WATER_BYTES } from './pump.js';
+import { ClientTimeout } from './client-timeout.js';
+import type { Outlet } from './forward-events.js';
+import { HIGH_WATER_BYTES } from './forward-events.js';
 
 /** A client that is told to comes again after so long, ms. */
 const RETRY_MS = 1_000;
@@ -19,7 +19,7 @@ const HEADERS = {
 export interface EventStreamOptions {
   readonly headers: OutgoingHttpHeaders;
   /** How long the client may take for `STEP_BYTES`, ms. */
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
   /** Aborted when the stream is over. */
   readonly closed: AbortController;
 }
@@ -28,16 +28,16 @@ export interface EventStreamOptions {
 export class EventStream implements LiveStream, Outlet {
   readonly #response: ServerResponse;
   readonly #closed: AbortController;
-  readonly #patience: Patience;
+  readonly #timeout: ClientTimeout;
   #sentBytes = 0;
   #onRoom: (() => void) | undefined;
   #isOver = false;
 
   /** Writes the head. */
-  constructor(response: ServerResponse, { headers, patienceMs, closed }: EventStreamOptions) {
+  constructor(response: ServerResponse, { headers, timeoutMs, closed }: EventStreamOptions) {
     this.#response = response;
     this.#closed = closed;
-    this.#patience = new Patience(patienceMs, () => this.end('too-slow'));
+    this.#timeout = new ClientTimeout(timeoutMs, () => this.end('too-slow'));
     response.writeHead(200, { ...headers, ...HEADERS });
     response.write(`retry: ${RETRY_MS}\n\n`);
     response.once('close', () => this.#leave());
@@ -65,29 +65,29 @@ export class EventStream implements LiveStream, Outlet {
     if (this.#isOver) return;
     this.#leave();
     this.#response.end(`event: dropped\ndata: ${JSON.stringify({ reason })}\n\n`);
-    const cut = setTimeout(() => this.#response.destroy(), cutMsOf(reason));
+    const cut = setTimeout(() => this.#response.destroy(), closeTimeoutMs(reason));
     this.#response.once('close', () => clearTimeout(cut));
   }
 
   #send(text: string): void {
     this.#sentBytes += Buffer.byteLength(text);
     this.#response.write(text, () => this.#onFlushed());
-    if (!this.#patience.isRunning) this.#patience.begin(this.#sentBytes);
+    if (!this.#timeout.isRunning) this.#timeout.begin(this.#sentBytes);
   }
 
   /** Something has left the process. */
   #onFlushed(): void {
     if (this.#isOver) return;
     const { writableLength } = this.#response;
-    if (writableLength === 0) this.#patience.stop();
+    if (writableLength === 0) this.#timeout.stop();
     // The buffer of the system is full, of what was sent before at most.
-    else this.#patience.begin(this.#sentBytes);
+    else this.#timeout.begin(this.#sentBytes);
     if (writableLength <= HIGH_WATER_BYTES) this.#onRoom?.();
   }
 
   #leave(): void {
     this.#isOver = true;
-    this.#patience.stop();
+    this.#timeout.stop();
     this.#closed.abort();
     this.#onRoom?.();
   }

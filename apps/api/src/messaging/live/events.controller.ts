@@ -26,7 +26,7 @@ import { EventStream } from './event-stream.js';
 import { Follows } from './follows.js';
 import { LiveStreams } from './live-streams.js';
 import { Origins } from './origins.js';
-import { pump } from './pump.js';
+import { forwardEvents } from './forward-events.js';
 
 @ApiTags('members')
 @Controller('v1/members/:member/events')
@@ -92,8 +92,8 @@ export class EventsController {
       ...(reply.getHeaders() as OutgoingHttpHeaders),
       ...(origin !== undefined && { 'access-control-allow-origin': origin, vary: 'origin' }),
     };
-    const patienceMs = this.config.STREAM_PATIENCE_MS;
-    const stream = new EventStream(reply.raw, { headers, patienceMs, closed: controller });
+    const timeoutMs = this.config.STREAM_TIMEOUT_MS;
+    const stream = new EventStream(reply.raw, { headers, timeoutMs, closed: controller });
     if (request.method === 'HEAD') {
       reply.raw.end();
       return;
@@ -116,7 +116,9 @@ export class EventsController {
     signal: AbortSignal,
     reqId: string,
   ): Promise<void> {
-    const reason = await pump(events, stream, signal, (err) => this.log.error({ err, reqId }, 'events'));
+    const reason = await forwardEvents(events, stream, signal, (err) =>
+      this.log.error({ err, reqId }, 'events'),
+    );
     if (reason) stream.end(reason);
   }
 }

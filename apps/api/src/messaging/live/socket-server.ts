@@ -74,8 +74,8 @@ export class SocketServer implements OnApplicationBootstrap {
   #open(webSocket: WebSocket, connection: Socket, reqId: string): void {
     const { chats, follows, log, streams } = this;
     const startedAt = performance.now();
-    const patienceMs = this.config.STREAM_PATIENCE_MS;
-    const session = new SocketSession(webSocket, { connection, chats, follows, log, patienceMs, reqId });
+    const timeoutMs = this.config.STREAM_TIMEOUT_MS;
+    const session = new SocketSession(webSocket, { connection, chats, follows, log, timeoutMs, reqId });
     streams.add(session);
     webSocket.once('close', (code) => {
       streams.remove(session);

@@ -6,14 +6,14 @@ import type { RawData, WebSocket } from 'ws';
 
 import { problemOf } from '../../problems/problem-of.js';
 import { Problem } from '../../problems/problem.js';
-import { cutMsOf } from './cut.js';
+import { closeTimeoutMs } from './close-timeout.js';
 import type { Follows } from './follows.js';
 import type { Frame, Ref, ServerFrame } from './frames.js';
 import { checkFrame, parseFrame, refOf } from './frames.js';
 import type { EndReason, LiveStream } from './live-streams.js';
-import { Patience, STEP_BYTES } from './patience.js';
-import type { Outlet } from './pump.js';
-import { HIGH_WATER_BYTES, pump } from './pump.js';
+import { ClientTimeout, STEP_BYTES } from './client-timeout.js';
+import type { Outlet } from './forward-events.js';
+import { forwardEvents, HIGH_WATER_BYTES } from './forward-events.js';
 
 export interface SessionContext {
   /** What the frames come over. */
@@ -22,7 +22,7 @@ export interface SessionContext {
   readonly follows: Follows;
   readonly log: Logger;
   /** How long a client may take to subscribe, or to take what it was sent, ms. */
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
   /** The id of the request that became this connection. */
   readonly reqId: string;
 }
@@ -64,7 +64,7 @@ export class SocketSession implements LiveStream, Outlet {
   #member: string | undefined;
   #underWay = 0;
   #invalid = 0;
-  readonly #patience: Patience;
+  readonly #timeout: ClientTimeout;
   /** Of frames: that were sent, that came before the last ping, and before the last ping that was answered. */
   #sentBytes = 0;
   #pingedBytes = 0;
@@ -80,7 +80,7 @@ export class SocketSession implements LiveStream, Outlet {
   constructor(socket: WebSocket, context: SessionContext) {
     this.#socket = socket;
     this.#context = context;
-    this.#patience = new Patience(context.patienceMs, () => this.#onStill());
+    this.#timeout = new ClientTimeout(context.timeoutMs, () => this.#onStill());
     this.#expectSubscription();
     socket.on('message', (data, isBinary) => void this.#hear(data, isBinary));
     socket.on('pong', (data) => this.#onPong(Number(data.toString())));
@@ -110,15 +110,15 @@ export class SocketSession implements LiveStream, Outlet {
   }
 
   end(reason: EndReason): void {
-    this.#close(...CLOSING[reason], cutMsOf(reason));
+    this.#close(...CLOSING[reason], closeTimeoutMs(reason));
   }
 
   #expectSubscription(): void {
-    const { patienceMs } = this.#context;
-    this.#idle = setTimeout(() => this.#close(POLICY, 'nobody was subscribed to'), patienceMs);
+    const { timeoutMs } = this.#context;
+    this.#idle = setTimeout(() => this.#close(POLICY, 'nobody was subscribed to'), timeoutMs);
   }
 
-  #close(code: number, reason: string, cutMs = cutMsOf()): void {
+  #close(code: number, reason: string, cutMs = closeTimeoutMs()): void {
     // It may be closing already, with time that a server which ends doesn't have.
     clearTimeout(this.#cut);
     this.#cut = setTimeout(() => this.#socket.terminate(), cutMs);
@@ -131,7 +131,7 @@ export class SocketSession implements LiveStream, Outlet {
   #leave(): void {
     this.#isOver = true;
     clearTimeout(this.#idle);
-    this.#patience.stop();
+    this.#timeout.stop();
     this.#closed.abort();
     this.#onRoom?.();
   }
@@ -210,7 +210,7 @@ export class SocketSession implements LiveStream, Outlet {
   async #serve(events: AsyncIterable<ChatEvent>): Promise<void> {
     const { log, reqId } = this.#context;
     const { signal } = this.#closed;
-    const reason = await pump(events, this, signal, (err) => log.error({ err, reqId }, 'events'));
+    const reason = await forwardEvents(events, this, signal, (err) => log.error({ err, reqId }, 'events'));
     if (reason) this.end(reason);
   }
 
@@ -239,7 +239,7 @@ export class SocketSession implements LiveStream, Outlet {
     this.#pingedBytes = this.#sentBytes;
     this.#pings.push(this.#sentBytes);
     this.#socket.ping(String(this.#sentBytes));
-    if (!this.#patience.isRunning) this.#await(this.#sentBytes - this.#takenBytes);
+    if (!this.#timeout.isRunning) this.#await(this.#sentBytes - this.#takenBytes);
   }
 
   #onPong(takenBytes: number): void {
@@ -248,7 +248,7 @@ export class SocketSession implements LiveStream, Outlet {
     this.#pings = this.#pings.filter((bytes) => bytes > takenBytes);
     this.#takenBytes = takenBytes;
     this.#renewals = 0;
-    if (this.#pings.length === 0) this.#patience.stop();
+    if (this.#pings.length === 0) this.#timeout.stop();
     else this.#await(this.#sentBytes - takenBytes);
     this.#checkRoom();
   }
@@ -267,7 +267,7 @@ export class SocketSession implements LiveStream, Outlet {
   /** @param bytes Those that it has to take until that shows. */
   #await(bytes: number): void {
     this.#heardBytes = this.#context.connection.bytesRead;
-    this.#patience.begin(bytes);
+    this.#timeout.begin(bytes);
   }
 
   get #hasRoom(): boolean {

@@ -9,7 +9,7 @@ export const STEP_BYTES = 65_536;
 /** More than a third of the buffer, and than what the other side may take before it says so. */
 const MAX_STEPS = 32;
 
-export class Patience {
+export class ClientTimeout {
   readonly #stepMs: number;
   readonly #onEnd: () => void;
   #timer: NodeJS.Timeout | undefined;

@@ -5,6 +5,6 @@ const CUT_MS = 10_000;
 /** And from a server that ends. */
 const CUT_AFTER_SHUTDOWN_MS = 500;
 
-export function cutMsOf(reason?: EndReason): number {
+export function closeTimeoutMs(reason?: EndReason): number {
   return reason === 'shutting-down' ? CUT_AFTER_SHUTDOWN_MS : CUT_MS;
 }

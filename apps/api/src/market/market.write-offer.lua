@@ -1,5 +1,6 @@
 #!lua
--- Writes the withdrawal that somebody decided on under the lock of the listing; see market.settle-purchase.lua.
+-- Writes the offer that somebody decided on under the lock of the listing; see market.write-purchase.lua. The item may
+-- have been offered under another id meanwhile, or sold and bought.
 --
 -- KEYS
 --   fence        STRING the last fencing token that wrote this listing; fenceMs from then
@@ -10,17 +11,19 @@
 --                sold or expired
 --   newest       ZSET of 'listedAt listingId', from when it opens; as listings
 --   prices       ZSET of 'price listingId', from when it opens; as listings
---   withdrawn    STRING 'sellerId withdrawalId' of the last withdrawal of this listing; keepMs
+--   sold         HASH listingId -> saleId; as long as the sale is kept
+--   timers       ZSET of 'listedAt listingId'; until its tasks are enqueued
 -- ARGV
---   token        of the lease under which the listing was read
+--   token        of the lease under which it was decided
 --   fenceMs      ms
 --   listingId
---   listing      as it was read
---   playerId     its seller
---   withdrawalId  of this call
---   keepMs       how long a repeated withdrawal is recognised
+--   sellerId
+--   itemId
+--   price        coins
+--   opensAt      ms; 0: at once
+--   expiresInMs  0: never
 -- RETURNS
---   {'withdrawn'}, {'stale-token', the last token}, or {'changed'}: to be read and decided again
+--   {'listed', listing}, {'stale-token', the last token}, or {'changed'}: to be read and decided again
 local fence = KEYS[1]
 local owners = KEYS[2]
 local inventory = KEYS[3]
@@ -28,29 +31,30 @@ local listed = KEYS[4]
 local listings = KEYS[5]
 local newest = KEYS[6]
 local prices = KEYS[7]
-local withdrawn = KEYS[8]
+local sold = KEYS[8]
+local timers = KEYS[9]
 local token = ARGV[1]
 local fenceMs = ARGV[2]
 local listingId = ARGV[3]
-local listing = ARGV[4]
-local playerId = ARGV[5]
-local withdrawalId = ARGV[6]
-local keepMs = ARGV[7]
+local sellerId = ARGV[4]
+local itemId = ARGV[5]
+local price = ARGV[6]
+local opensAt = ARGV[7]
+local expiresInMs = ARGV[8]
 
--- include market.terms.part.lua
--- include market.take-back.part.lua
+-- include market.listing.part.lua
+-- include market.put-up.part.lua
 
-if redis.call('GET', withdrawn) == playerId .. ' ' .. withdrawalId then
-  return { 'withdrawn' } -- The reply of the first call was lost.
-end
 local last = redis.call('GET', fence)
 if last and tonumber(last) > tonumber(token) then
   return { 'stale-token', last }
 end
-if redis.call('HGET', listings, listingId) ~= listing then
+if
+  redis.call('HEXISTS', listings, listingId) == 1
+  or redis.call('HEXISTS', sold, listingId) == 1
+  or redis.call('HGET', owners, itemId) ~= sellerId
+then
   return { 'changed' }
 end
 redis.call('SET', fence, token, 'PX', fenceMs)
-takeBack(listingId, listing)
-redis.call('SET', withdrawn, playerId .. ' ' .. withdrawalId, 'PX', keepMs)
-return { 'withdrawn' }
+return { 'listed', putUp(listingId, sellerId, itemId, price, opensAt, expiresInMs) }

@@ -20,7 +20,7 @@ export const HIGH_WATER_BYTES = 65_536;
  *
  * @param signal Aborted when the stream is over: has to end the events, too.
  */
-export async function pump(
+export async function forwardEvents(
   events: AsyncIterable<ChatEvent>,
   outlet: Outlet,
   signal: AbortSignal,

@@ -55,7 +55,7 @@ local listing = ARGV[7]
 local buyerId = ARGV[8]
 local requestKey = ARGV[9]
 
--- include market.terms.part.lua
+-- include market.listing.part.lua
 -- include market.sell.part.lua
 
 local earlier = redis.call('HGET', sales, saleId)
