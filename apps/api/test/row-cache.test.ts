@@ -1,6 +1,6 @@
 /** Rows of a database over HTTP: the API schedules and reads, a refresher beside it loads. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { Refresher, RowCache } from '@mortise/cache';
+import { Refresher, RowCache } from '@mortise/cache/rows';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 
 import type { Answer, Api } from './fixture/api.js';
@@ -18,15 +18,14 @@ const stock = new RowCache(redis, 'stock', {
     return new Map(ids.map((id) => [id, database.get(id)]));
   },
 });
-const prices = new RowCache(redis, 'prices', { prefix, vanished: 'tombstone', load: async () => new Map() });
+const prices = new RowCache(redis, 'prices', { prefix, missing: 'tombstone', load: async () => new Map() });
 let refresher: Refresher;
 let api: Api;
 
 beforeAll(async () => {
   api = await startApi({ MORTISE_PREFIX: prefix, CACHE_TABLES: 'stock,prices:sku' });
   refresher = new Refresher(redis, [stock, prices], {
-    minBackoffMs: 10,
-    maxBackoffMs: 20,
+    backoff: { delayMs: 10, maxDelayMs: 20 },
     onError: () => undefined,
   });
   await refresher.start();

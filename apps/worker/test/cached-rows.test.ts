@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { RowCache } from '@mortise/cache';
+import { RowCache } from '@mortise/cache/rows';
 import { postgresOutboxSql } from '@mortise/cache/postgres';
 import { SqliteSource } from '@mortise/cache/sqlite';
 import { type PostgresServer, startPostgres } from '@mortise/postgres-server';

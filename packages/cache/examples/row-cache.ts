@@ -1,5 +1,5 @@
 import { setInterval as ticks } from 'node:timers/promises';
-import { Refresher, RowCache } from '@mortise/cache';
+import { Refresher, RowCache } from '@mortise/cache/rows';
 import { Redis } from 'ioredis';
 
 const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379');

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setInterval as ticks } from 'node:timers/promises';
-import { ChangeFeed, Refresher, RowCache } from '@mortise/cache';
+import { ChangeFeed, Refresher, RowCache } from '@mortise/cache/rows';
 import { SqliteSource } from '@mortise/cache/sqlite';
 import { Redis } from 'ioredis';
 import Database from 'libsql';

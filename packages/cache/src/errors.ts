@@ -26,7 +26,7 @@ export class LoadTimeoutError extends CodedError {
   }
 }
 
-/** An encoded row exceeds `maxRowBytes`. Its cached value stays, as after a failed load. */
+/** An encoded row exceeds `maxPayloadBytes`. Its cached value stays, as after a failed load. */
 export class RowTooLargeError extends CodedError {
   readonly code = 'ERR_ROW_TOO_LARGE';
 

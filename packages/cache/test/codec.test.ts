@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { connect, until } from '@mortise/test-kit';
-import { jsonCodec } from '../src/read-through/codec.js';
+import { jsonCodec } from '../src/codec.js';
 import { cacheOf, Database, refresh } from './fixture.js';
 
 const redis = connect();

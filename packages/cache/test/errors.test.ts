@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { Cache, ChangeFeed, Refresher, RowCache } from '@mortise/cache';
+import { Cache } from '@mortise/cache';
+import { ChangeFeed, Refresher, RowCache } from '@mortise/cache/rows';
 import { PostgresSource } from '@mortise/cache/postgres';
 import { SqliteSource } from '@mortise/cache/sqlite';
 import { connect, errorCodes, freshPrefix } from '@mortise/test-kit';

@@ -1,9 +1,9 @@
 import { afterEach } from '@jest/globals';
-import { Refresher, RowCache } from '@mortise/cache';
-import type { LoadRows, RefresherOptions, RowCacheOptions } from '@mortise/cache';
+import { Refresher, RowCache } from '@mortise/cache/rows';
+import type { LoadRows, RefresherOptions, RowCacheOptions } from '@mortise/cache/rows';
 import { freshPrefix } from '@mortise/test-kit';
 import type { Cluster, Redis } from 'ioredis';
-import type { ShardKeys } from '../src/keys.js';
+import type { ShardKeys } from '../src/rows/keys.js';
 
 export interface Item {
   readonly name: string;
@@ -67,7 +67,7 @@ export async function refresh(
 }
 
 /** As after a failover to a master whose clock is so much behind. The scores of rows are the caller's. */
-export async function shiftLease(redis: Redis, { lease }: ShardKeys, aheadMs: number): Promise<void> {
-  const [end, begin] = (await redis.get(lease))!.split(' ').map(Number) as [number, number];
-  await redis.set(lease, `${(end + aheadMs).toFixed(1)} ${begin + aheadMs}`);
+export async function shiftLease(redis: Redis, { latest }: ShardKeys, aheadMs: number): Promise<void> {
+  const [end, begin] = (await redis.get(latest))!.split(' ').map(Number) as [number, number];
+  await redis.set(latest, `${(end + aheadMs).toFixed(1)} ${begin + aheadMs}`);
 }

@@ -17,7 +17,7 @@ test('every key expires: rows when nobody loads them, the schedule when nobody t
   const prefix = freshPrefix();
   const database = new Database().put('}x', 'often');
   const rows = cacheOf(redis, database, { prefix, keepMs: 10 * MINUTE_MS });
-  const { refresher, errors } = await refresh(redis, rows, { minBackoffMs: MINUTE_MS });
+  const { refresher, errors } = await refresh(redis, rows, { backoff: { delayMs: MINUTE_MS } });
   await rows.schedule('}x', { everyMs: 2 * MINUTE_MS });
   await rows.schedule('often', { everyMs: 1_000_000 });
   await rows.schedule('never there', { everyMs: 1_000 });
@@ -38,13 +38,13 @@ test('every key expires: rows when nobody loads them, the schedule when nobody t
   const times = await timesToLive(prefix);
   const promised = {
     ':cache:{items}:due': 30 * DAY_MS,
+    ':cache:{items}:failed': 30 * DAY_MS,
     ':cache:{items}:failures': 30 * DAY_MS,
-    ':cache:{items}:lease': 30 * DAY_MS,
+    ':cache:{items}:latest': 30 * DAY_MS,
     ':cache:{items}:row:%7Dx': 20 * MINUTE_MS,
     ':cache:{items}:row:often': 10_000_000,
     ':cache:{items}:rows': 30 * DAY_MS,
     ':cache:{items}:source': 30 * DAY_MS,
-    ':cache:{items}:suspects': 30 * DAY_MS,
     ':cache:{items}:unloaded': 30 * DAY_MS,
   };
   expect(Object.keys(times)).toEqual(Object.keys(promised));
@@ -62,5 +62,5 @@ test('nothing stays of a row that is taken out', async () => {
   await until('the row', async () => (await rows.get('1')) !== null);
   await rows.unschedule('1');
   await refresher.stop();
-  expect(Object.keys(await timesToLive(prefix))).toEqual([':cache:{items}:lease']);
+  expect(Object.keys(await timesToLive(prefix))).toEqual([':cache:{items}:latest']);
 });

@@ -1,7 +1,7 @@
 /** How many queries a refresher has under way at once: so many connections it needs. */
 import { expect, test } from '@jest/globals';
-import { maxQueriesOf } from '@mortise/cache';
-import type { LoadRows } from '@mortise/cache';
+import { maxQueriesOf } from '@mortise/cache/rows';
+import type { LoadRows } from '@mortise/cache/rows';
 import { connect, until } from '@mortise/test-kit';
 import { cacheOf, refresh } from './fixture.js';
 import type { Item } from './fixture.js';
@@ -44,7 +44,7 @@ test.each([1, 2, 3])(
     const rows = cacheOf(redis, database);
     const ids = Array.from({ length: 1_000 }, (_, index) => `row ${index}`);
     await rows.scheduleAll(ids, { everyMs: 50 });
-    const options = { concurrency, batch: BATCH, leaseMs: 2_000, minBackoffMs: 1, maxBackoffMs: 100 };
+    const options = { concurrency, batch: BATCH, leaseMs: 2_000, backoff: { delayMs: 1, maxDelayMs: 100 } };
     await refresh(redis, rows, options);
     await until('all rows', async () => (await rows.stats()).loaded === ids.length);
     database.isWorsening = true;

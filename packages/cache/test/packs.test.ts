@@ -1,12 +1,12 @@
 import { describe, expect, jest, test } from '@jest/globals';
-import type { RowCache } from '@mortise/cache';
+import type { RowCache } from '@mortise/cache/rows';
 import { connect, until } from '@mortise/test-kit';
-import type { ShardKeys } from '../src/keys.js';
-import { DEFAULTS } from '../src/options.js';
-import type { RefreshOptions } from '../src/options.js';
-import { Claims } from '../src/rows/claims.js';
-import type { Claim } from '../src/rows/claim.js';
-import type { Committed, Outcome } from '../src/rows/claims.js';
+import type { ShardKeys } from '../src/rows/keys.js';
+import { DEFAULTS } from '../src/rows/options.js';
+import type { ResolvedRefresherOptions } from '../src/rows/options.js';
+import { RowLeases } from '../src/rows/row-leases.js';
+import type { LeasedRows } from '../src/rows/leased-rows.js';
+import type { Committed, Outcome } from '../src/rows/row-leases.js';
 import { tableOf } from '../src/rows/refreshed-table.js';
 import { changeFeedMark } from '../src/scripts.gen.js';
 import { cacheOf, Database, refresh, shiftLease } from './fixture.js';
@@ -16,43 +16,43 @@ const redis = connect();
 const HOUR = { everyMs: 3_600_000 };
 const IDS = [...Array.from({ length: 18 }, (_, index) => `row ${index}`), 'é1', '1'];
 
-interface Options extends Partial<RefreshOptions> {
-  readonly vanished?: 'tombstone';
+interface Options extends Partial<ResolvedRefresherOptions> {
+  readonly missing?: 'tombstone';
 }
 
 /** Rows that were loaded once, together. */
 class Packed {
   readonly rows: RowCache<Item>;
   readonly keys: ShardKeys;
-  readonly claims: Claims;
+  readonly leases: RowLeases;
 
-  private constructor({ vanished, ...options }: Options) {
-    this.rows = cacheOf(redis, new Database(), { ...(vanished && { vanished }) });
+  private constructor({ missing, ...options }: Options) {
+    this.rows = cacheOf(redis, new Database(), { ...(missing && { missing }) });
     this.keys = tableOf(this.rows).keys.shards[0]!;
-    this.claims = this.claimsWith(options);
+    this.leases = this.claimsWith(options);
   }
 
   static async make(options: Options = {}): Promise<Packed> {
     const made = new Packed(options);
     await Promise.all(IDS.map((id) => made.rows.schedule(id, HOUR)));
-    await made.commit(await made.claims.claim(), 'first');
+    await made.commit(await made.leases.lease(), 'first');
     expect(await made.packs()).toHaveLength(1);
     expect(await redis.exists(made.keys.due)).toBe(0);
     return made;
   }
 
-  claimsWith(options: Partial<RefreshOptions>): Claims {
-    return new Claims(redis, tableOf(this.rows), this.keys, { ...DEFAULTS, ...options });
+  claimsWith(options: Partial<ResolvedRefresherOptions>): RowLeases {
+    return new RowLeases(redis, tableOf(this.rows), this.keys, { ...DEFAULTS, ...options });
   }
 
   value(name: string): Outcome {
     return tableOf(this.rows).codec.encode({ name }, '1700000000000');
   }
 
-  /** All rows of the claim with that name, but for those with an outcome of their own. */
-  commit(claim: Claim, name: string, others: Record<string, Outcome> = {}): Promise<Committed> {
-    const outcomes = new Map(claim.ids.map((id) => [id, others[id] ?? this.value(name)]));
-    return this.claims.commit(claim, { outcomes, isSourceDown: false });
+  /** All rows of the lease with that name, but for those with an outcome of their own. */
+  commit(leased: LeasedRows, name: string, others: Record<string, Outcome> = {}): Promise<Committed> {
+    const outcomes = new Map(leased.ids.map((id) => [id, others[id] ?? this.value(name)]));
+    return this.leases.commit(leased, { outcomes, isSourceDown: false });
   }
 
   packs(): Promise<string[]> {
@@ -64,9 +64,9 @@ class Packed {
     for (const pack of await this.packs()) await redis.zadd(this.keys.packs, at, pack);
   }
 
-  async claimDue(claims = this.claims): Promise<Claim> {
+  async leaseDue(leases = this.leases): Promise<LeasedRows> {
     await this.makeDue();
-    return claims.claim();
+    return leases.lease();
   }
 
   /** The names of the rows, with how many have each. */
@@ -78,7 +78,7 @@ class Packed {
 }
 
 describe('a pack', () => {
-  test('is claimed and committed as one, and each of its rows tells where it stands', async () => {
+  test('is leased and committed as one, and each of its rows tells where it stands', async () => {
     const packed = await Packed.make();
     const { rows } = packed;
     expect(await rows.stats()).toMatchObject({ scheduled: 20, loaded: 20, due: 0, lagMs: 0 });
@@ -90,17 +90,17 @@ describe('a pack', () => {
     await packed.makeDue();
     expect(await rows.stats()).toMatchObject({ scheduled: 20, due: 20 });
     expect((await rows.stats()).lagMs).toBeGreaterThan(1_000_000);
-    const claim = await packed.claims.claim();
-    expect(claim.ids.toSorted()).toEqual(IDS.toSorted());
-    expect(await packed.claims.claim()).toMatchObject({ ids: [], packs: [] });
+    const leased = await packed.leases.lease();
+    expect(leased.ids.toSorted()).toEqual(IDS.toSorted());
+    expect(await packed.leases.lease()).toMatchObject({ ids: [], packs: [] });
     expect(await rows.stats()).toMatchObject({ due: 0 });
-    const { held, unchanged, nextInMs } = await packed.commit(claim, 'first', {
+    const { held, unchanged, nextInMs } = await packed.commit(leased, 'first', {
       'row 5': packed.value('changed'),
     });
     expect([held, unchanged]).toEqual([20, 19]);
     expect(nextInMs).toBeGreaterThan(HOUR.everyMs - 60_000);
     expect(await packed.names()).toEqual({ first: 19, changed: 1 });
-    const { unchanged: again } = await packed.commit(await packed.claimDue(), 'first', {
+    const { unchanged: again } = await packed.commit(await packed.leaseDue(), 'first', {
       'row 5': packed.value('changed'),
     });
     expect(again).toBe(20);
@@ -108,15 +108,15 @@ describe('a pack', () => {
 
   test('is given again when its lease has ended, and the result of the old lease is refused', async () => {
     const packed = await Packed.make({ leaseMs: 500 });
-    const old = await packed.claimDue();
+    const old = await packed.leaseDue();
     const current = await until('the lease to end', async () => {
-      const claim = await packed.claims.claim();
-      return claim.ids.length > 0 && claim;
+      const leased = await packed.leases.lease();
+      return leased.ids.length > 0 && leased;
     });
     expect(current.ids).toHaveLength(20);
-    for (const outcome of ['gone', 'failed', packed.value('old')] as const) {
+    for (const outcome of ['missing', 'failed', packed.value('old')] as const) {
       const outcomes = new Map(IDS.map((id) => [id, outcome]));
-      expect(await packed.claims.commit(old, { outcomes, isSourceDown: false })).toMatchObject({ held: 0 });
+      expect(await packed.leases.commit(old, { outcomes, isSourceDown: false })).toMatchObject({ held: 0 });
     }
     expect(await packed.names()).toEqual({ first: 20 });
     expect(await packed.commit(current, 'new')).toMatchObject({ held: 20 });
@@ -128,33 +128,33 @@ describe('a pack', () => {
   test('loses rows that are changed while they are loaded, whose results are not stored', async () => {
     const packed = await Packed.make();
     const { rows } = packed;
-    const claim = await packed.claimDue();
+    const leased = await packed.leaseDue();
     expect(await rows.unschedule('row 2')).toBe(true);
     expect(await rows.refresh('row 3')).toBe(true);
     await rows.schedule('row 4', { everyMs: 1_000 });
     await rows.schedule('row 5', HOUR);
     await rows.unschedule('row 6');
     await rows.schedule('row 6', HOUR);
-    const { held, nextInMs } = await packed.commit(claim, 'late', {
+    const { held, nextInMs } = await packed.commit(leased, 'late', {
       'row 2': packed.value('no'),
-      'row 3': 'gone',
+      'row 3': 'missing',
     });
     expect([held, nextInMs]).toEqual([16, 0]);
     expect(await packed.names()).toEqual({ late: 16, first: 2 });
     expect(await rows.stats()).toMatchObject({ scheduled: 19, loaded: 18, due: 3 });
-    const second = await packed.claims.claim();
+    const second = await packed.leases.lease();
     expect(second.ids.toSorted()).toEqual(['row 3', 'row 4', 'row 6']);
     expect(await packed.commit(second, 'new')).toMatchObject({ held: 3 });
     expect(await rows.inspect('row 4')).toMatchObject({ row: { name: 'new' }, everyMs: 1_000 });
-    // What has left is not claimed with the pack again.
-    expect((await packed.claimDue()).ids).toHaveLength(16);
+    // What has left is not leased with the pack again.
+    expect((await packed.leaseDue()).ids).toHaveLength(16);
   });
 
   test('loses rows that are gone or failed, and keeps the others', async () => {
     const packed = await Packed.make();
     const { rows } = packed;
-    const others = { 'row 1': 'gone', 'row 2': 'failed', 'row 3': 'skipped' } as const;
-    const { held } = await packed.commit(await packed.claimDue(), 'new', others);
+    const others = { 'row 1': 'missing', 'row 2': 'failed', 'row 3': 'skipped' } as const;
+    const { held } = await packed.commit(await packed.leaseDue(), 'new', others);
     expect(held).toBe(20);
     expect(await rows.get('row 1')).toBeNull();
     expect(await packed.names()).toEqual({ new: 17, first: 2 });
@@ -162,9 +162,9 @@ describe('a pack', () => {
     expect(await rows.stats()).toMatchObject({ scheduled: 19, loaded: 19, failing: 1 });
     expect(await redis.pttl(packed.keys.due)).toBeGreaterThan(0);
     await redis.zadd(packed.keys.due, 'XX', 1, 'row 3');
-    await redis.zadd(packed.keys.suspects, 'XX', 1, 'row 2');
+    await redis.zadd(packed.keys.failed, 'XX', 1, 'row 2');
     for (const id of ['row 2', 'row 3']) {
-      const rest = await (id === 'row 2' ? packed.claims.retry(false) : packed.claims.claim());
+      const rest = await (id === 'row 2' ? packed.leases.leaseFailed() : packed.leases.lease());
       expect(rest.ids).toEqual([id]);
       expect(rest.states[0]!.everyMs).toBe(HOUR.everyMs);
       await packed.commit(rest, 'new');
@@ -174,37 +174,37 @@ describe('a pack', () => {
   });
 
   test('keeps no tombstone', async () => {
-    const packed = await Packed.make({ vanished: 'tombstone' });
-    await packed.commit(await packed.claimDue(), 'first', { 'row 1': 'gone' });
+    const packed = await Packed.make({ missing: 'tombstone' });
+    await packed.commit(await packed.leaseDue(), 'first', { 'row 1': 'missing' });
     expect(await packed.rows.get('row 1')).toBeNull();
     expect(await packed.rows.stats()).toMatchObject({ scheduled: 20, due: 0 });
-    expect((await packed.claimDue()).ids).toHaveLength(19);
+    expect((await packed.leaseDue()).ids).toHaveLength(19);
     expect(await redis.zcard(packed.keys.due)).toBe(1);
   });
 
   test('of which no row is left goes away', async () => {
     const packed = await Packed.make();
-    const all = Object.fromEntries(IDS.map((id) => [id, 'gone'] as const));
-    await packed.commit(await packed.claimDue(), 'first', all);
+    const all = Object.fromEntries(IDS.map((id) => [id, 'missing'] as const));
+    await packed.commit(await packed.leaseDue(), 'first', all);
     expect(await redis.exists(packed.keys.packs, packed.keys.packed, packed.keys.rows, packed.keys.due)).toBe(
       0,
     );
     const second = await Packed.make();
     await Promise.all(IDS.map((id) => second.rows.unschedule(id)));
-    expect(await second.claimDue()).toMatchObject({ ids: [], nextInMs: Infinity });
+    expect(await second.leaseDue()).toMatchObject({ ids: [], nextInMs: Infinity });
     expect(await redis.exists(second.keys.packs, second.keys.packed, second.keys.rows)).toBe(0);
   });
 
   test('stays as it is while the source is down, and a probe takes a single row', async () => {
-    const packed = await Packed.make({ minBackoffMs: 1, maxBackoffMs: 1 });
+    const packed = await Packed.make({ backoff: { ...DEFAULTS.backoff, delayMs: 1, maxDelayMs: 1 } });
     const { rows } = packed;
     const failed = { outcomes: new Map(), isSourceDown: true };
-    expect(await packed.claims.commit(await packed.claimDue(), failed)).toMatchObject({ held: 20 });
+    expect(await packed.leases.commit(await packed.leaseDue(), failed)).toMatchObject({ held: 20 });
     expect(await packed.packs()).toHaveLength(1);
     expect(await rows.stats()).toMatchObject({ shardsDown: 1, due: 20, scheduled: 20, failing: 0 });
     const probe = await until('the end of the pause', async () => {
-      const claim = await packed.claims.claim();
-      return claim.ids.length > 0 && claim;
+      const leased = await packed.leases.lease();
+      return leased.ids.length > 0 && leased;
     });
     expect(probe).toMatchObject({ isProbe: true, nextInMs: 0 });
     expect(probe.ids).toHaveLength(1);
@@ -215,12 +215,12 @@ describe('a pack', () => {
 
   test('that is larger than a batch is dissolved, without those that have left', async () => {
     const packed = await Packed.make();
-    const claims = packed.claimsWith({ batch: 6 });
+    const leases = packed.claimsWith({ batch: 6 });
     await packed.rows.unschedule('row 7');
     await packed.makeDue();
     const sizes: number[] = [];
     for (;;) {
-      const { ids } = await claims.claim();
+      const { ids } = await leases.lease();
       if (ids.length === 0) break;
       sizes.push(ids.length);
     }
@@ -235,19 +235,19 @@ describe('a pack', () => {
 
   test('stays whole where another one has given a probe its row', async () => {
     const packed = await Packed.make();
-    const { keys, claims } = packed;
+    const { keys, leases } = packed;
     const more = Array.from({ length: 30 }, (_, index) => `more ${index}`);
     await Promise.all(more.map((id) => packed.rows.schedule(id, HOUR)));
-    await packed.commit(await claims.claim(), 'first');
+    await packed.commit(await leases.lease(), 'first');
     await packed.makeDue();
     expect(await packed.packs()).toHaveLength(2);
     await redis.hset(keys.source, 'failures', 1, 'opensAt', 1, 'limit', 1);
-    const probe = await claims.claim();
+    const probe = await leases.lease();
     expect(probe).toMatchObject({ isProbe: true });
     expect(probe.ids).toHaveLength(1);
     expect(await packed.packs()).toHaveLength(1);
     await packed.commit(probe, 'again');
-    expect((await claims.claim()).ids).toHaveLength(2);
+    expect((await leases.lease()).ids).toHaveLength(2);
     expect(await packed.packs()).toHaveLength(1);
   });
 
@@ -261,32 +261,32 @@ describe('a pack', () => {
     const at = Date.now() - 10_000;
     for (const pack of await packed.packs()) await redis.zadd(keys.packs, at, pack);
     await redis.zadd(keys.due, at - earlierMs, 'single');
-    const claims = packed.claimsWith({ batch: 20 });
-    expect([(await claims.claim()).ids.length, (await claims.claim()).ids.length]).toEqual(expected);
+    const leases = packed.claimsWith({ batch: 20 });
+    expect([(await leases.lease()).ids.length, (await leases.lease()).ids.length]).toEqual(expected);
   });
 
   test('keeps a row whose id ends like that of one beyond ASCII that has left', async () => {
     const packed = await Packed.make();
     expect(await packed.rows.unschedule('é1')).toBe(true);
-    const claim = await packed.claimDue();
-    expect(claim.ids).toHaveLength(19);
-    expect(await packed.commit(claim, 'new')).toMatchObject({ held: 19 });
+    const leased = await packed.leaseDue();
+    expect(leased.ids).toHaveLength(19);
+    expect(await packed.commit(leased, 'new')).toMatchObject({ held: 19 });
     expect(await packed.names()).toEqual({ new: 19 });
-    expect((await packed.claimDue()).ids).toContain('1');
+    expect((await packed.leaseDue()).ids).toContain('1');
   });
 
-  test('under a lease that has ended is dissolved without it: who had it holds none of the rows', async () => {
+  test('under a lease that has ended is dissolved without it: its former holder holds none of the rows', async () => {
     const packed = await Packed.make({ leaseMs: 300 });
     await packed.rows.schedule('single', HOUR);
-    const old = await packed.claimDue();
+    const old = await packed.leaseDue();
     expect([old.ids.length, old.packs.length]).toEqual([21, 1]);
     await packed.rows.unschedule('single');
     const others = packed.claimsWith({ batch: 19 });
     const taken = await until('the lease to end', async () => {
-      const { ids } = await others.claim();
+      const { ids } = await others.lease();
       return ids.length > 0 && ids;
     });
-    // One is left with the score that all were given: as many as the old claim had without a pack.
+    // One is left with the score that all were given: as many as the old lease had without a pack.
     expect(taken).toHaveLength(19);
     expect(await packed.commit(old, 'late')).toMatchObject({ held: 0 });
     expect(await packed.rows.get('single')).toBeNull();
@@ -297,13 +297,13 @@ describe('a pack', () => {
     const packed = await Packed.make({ batch: 100 });
     const more = Array.from({ length: 10 }, (_, index) => `more ${index}`);
     await Promise.all(more.map((id) => packed.rows.schedule(id, HOUR)));
-    await packed.commit(await packed.claims.claim(), 'first');
+    await packed.commit(await packed.leases.lease(), 'first');
     expect(await packed.packs()).toHaveLength(2);
-    const both = await packed.claimDue();
+    const both = await packed.leaseDue();
     expect(both.packs).toHaveLength(2);
     expect(await packed.commit(both, 'second')).toMatchObject({ held: 30 });
     expect(await packed.packs()).toHaveLength(1);
-    expect((await packed.claimDue()).ids.toSorted()).toEqual([...IDS, ...more].toSorted());
+    expect((await packed.leaseDue()).ids.toSorted()).toEqual([...IDS, ...more].toSorted());
     expect(await redis.hlen(packed.keys.packed)).toBe(2);
   });
 
@@ -311,13 +311,13 @@ describe('a pack', () => {
     const packed = await Packed.make({ batch: 100 });
     const more = Array.from({ length: 10 }, (_, index) => `more ${index}`);
     await Promise.all(more.map((id) => packed.rows.schedule(id, HOUR)));
-    await packed.commit(await packed.claims.claim(), 'first');
-    const both = await packed.claimDue();
+    await packed.commit(await packed.leases.lease(), 'first');
+    const both = await packed.leaseDue();
     await packed.rows.unschedule('more 3');
     expect(await packed.commit(both, 'second')).toMatchObject({ held: 29 });
     expect(await packed.packs()).toHaveLength(2);
     expect(await redis.hexists(packed.keys.rows, 'more 3')).toBe(0);
-    const again = await packed.claimDue();
+    const again = await packed.leaseDue();
     expect(again.ids).toHaveLength(29);
     await packed.commit(again, 'third');
     expect(await packed.packs()).toHaveLength(1);
@@ -329,31 +329,31 @@ describe('a pack', () => {
     const due = Array.from({ length: 25 }, (_, index) => `single ${index}`);
     await Promise.all(due.map((id) => packed.rows.schedule(id, HOUR)));
     await packed.makeDue(Date.now() + 1_000_000);
-    const first = await packed.claims.claim();
+    const first = await packed.leases.lease();
     expect(first.ids).toHaveLength(20);
     expect(first.packs).toEqual([]);
-    const pack = await packed.claimDue();
+    const pack = await packed.leaseDue();
     expect(pack.ids).toHaveLength(20);
     expect(pack.packs).toHaveLength(1);
     expect(pack.nextInMs).toBe(0);
-    expect((await packed.claims.claim()).ids).toHaveLength(5);
+    expect((await packed.leases.lease()).ids).toHaveLength(5);
   });
 
   test('of more than a MiB is stored in several scripts', async () => {
     const packed = await Packed.make();
-    const claim = await packed.claimDue();
+    const leased = await packed.leaseDue();
     await packed.rows.unschedule('row 4');
     const large = packed.value('x'.repeat(200_000));
     const outcomes = new Map(IDS.map((id) => [id, large]));
     const calls = jest.spyOn(redis, 'call');
-    expect(await packed.claims.commit(claim, { outcomes, isSourceDown: false })).toMatchObject({ held: 19 });
+    expect(await packed.leases.commit(leased, { outcomes, isSourceDown: false })).toMatchObject({ held: 19 });
     expect(calls.mock.calls.filter(([command]) => command === 'evalsha')).toHaveLength(4);
     calls.mockRestore();
     expect((await packed.rows.getMany(IDS)).size).toBe(19);
-    const again = await packed.claimDue();
+    const again = await packed.leaseDue();
     expect(again.ids).toHaveLength(19);
     const same = new Map(IDS.map((id) => [id, large]));
-    expect(await packed.claims.commit(again, { outcomes: same, isSourceDown: false })).toMatchObject({
+    expect(await packed.leases.commit(again, { outcomes: same, isSourceDown: false })).toMatchObject({
       unchanged: 19,
     });
   });
@@ -361,8 +361,8 @@ describe('a pack', () => {
   test('whose values were stored in part is stored again, also where it is what it was before', async () => {
     const packed = await Packed.make();
     const text = 'x'.repeat(200_000);
-    await packed.commit(await packed.claimDue(), `${text}5`);
-    const claim = await packed.claimDue();
+    await packed.commit(await packed.leaseDue(), `${text}5`);
+    const leased = await packed.leaseDue();
     const call = redis.call.bind(redis);
     let scripts = 0;
     const dying = jest.spyOn(redis, 'call').mockImplementation(async (...given: Parameters<typeof call>) => {
@@ -370,11 +370,11 @@ describe('a pack', () => {
       if (scripts > 1) throw new Error('killed');
       return call(...given);
     });
-    await expect(packed.commit(claim, `${text}4`)).rejects.toThrow('killed');
+    await expect(packed.commit(leased, `${text}4`)).rejects.toThrow('killed');
     dying.mockRestore();
     const mixed = await packed.names();
     expect(Object.keys(mixed)).toHaveLength(2);
-    await packed.commit(await packed.claimDue(), `${text}5`);
+    await packed.commit(await packed.leaseDue(), `${text}5`);
     expect(await packed.names()).toEqual({ [`${text}5`]: 20 });
   });
 
@@ -383,35 +383,35 @@ describe('a pack', () => {
     const { keys, rows } = packed;
     await redis.del(keys.row('row 1'), keys.row('row 2'));
     await rows.refresh('row 1');
-    await packed.commit(await packed.claims.claim(), 'first');
+    await packed.commit(await packed.leases.lease(), 'first');
     expect(await rows.get('row 1')).toEqual({ name: 'first' });
     const [name] = await packed.packs();
     const header = (await redis.hget(keys.packed, name!))!;
     await redis.hset(keys.packed, name!, String(Number(header.slice(0, 13)) - 16_000) + header.slice(13));
-    expect(await packed.commit(await packed.claimDue(), 'first')).toMatchObject({ nextInMs: 0 });
-    const lost = await packed.claims.claim();
+    expect(await packed.commit(await packed.leaseDue(), 'first')).toMatchObject({ nextInMs: 0 });
+    const lost = await packed.leases.lease();
     expect(lost.ids).toEqual(['row 2']);
     await packed.commit(lost, 'first');
     expect(await packed.names()).toEqual({ first: 20 });
-    expect((await packed.claimDue()).ids).toHaveLength(18);
+    expect((await packed.leaseDue()).ids).toHaveLength(18);
   });
 
   test('does not wait for a clock that has run back', async () => {
     const packed = await Packed.make();
-    const { keys, claims } = packed;
+    const { keys, leases } = packed;
     const aheadMs = 6 * HOUR.everyMs;
     for (const pack of await packed.packs()) await redis.zincrby(keys.packs, aheadMs, pack);
     await shiftLease(redis, keys, aheadMs);
-    expect((await claims.claim()).ids).toHaveLength(20);
+    expect((await leases.lease()).ids).toHaveLength(20);
   });
 });
 
 /** As a change feed does. */
 function markWith(keys: ShardKeys, ids: readonly string[]): Promise<unknown> {
-  const { due, rows, packs, packed, suspects, hung, wake } = keys;
+  const { due, rows, packs, packed, failed, wake } = keys;
   return changeFeedMark.run(
     redis,
-    { due, rows, packs, packed, suspects, hung, wake, values: ids.map((id) => keys.row(id)) },
+    { due, rows, packs, packed, failed, wake, values: ids.map((id) => keys.row(id)) },
     { publish: 'publish', idleMs: DEFAULTS.idleMs, ids: [...ids] },
   );
 }
@@ -423,7 +423,7 @@ test.each([
   const packed = await Packed.make({ leaseMs: 100 });
   // Before the change; who has read it stands still.
   await Promise.all(IDS.slice(0, alone === 1 ? 0 : alone).map((id) => packed.rows.refresh(id)));
-  const old = await (alone === 1 ? packed.claimDue() : packed.claims.claim());
+  const old = await (alone === 1 ? packed.leaseDue() : packed.leases.lease());
   expect(old.ids).toHaveLength(20);
   await until('the end of the lease', async () => {
     const [seconds] = await redis.time();
@@ -432,9 +432,9 @@ test.each([
   expect(await markWith(packed.keys, ['row 4'])).toEqual([1]);
   expect(await packed.commit(old, 'before')).toMatchObject({ held: 19 });
   expect(await packed.names()).toEqual({ before: 19, first: 1 });
-  const claim = await packed.claims.claim();
-  expect(claim.ids).toEqual(['row 4']);
-  expect(await packed.commit(claim, 'after')).toMatchObject({ held: 1 });
+  const leased = await packed.leases.lease();
+  expect(leased.ids).toEqual(['row 4']);
+  expect(await packed.commit(leased, 'after')).toMatchObject({ held: 1 });
   expect(await packed.rows.get('row 4')).toEqual({ name: 'after' });
 });
 
@@ -442,18 +442,18 @@ test('a change feed leaves a row of a pack alone while it is loaded, then takes 
   const packed = await Packed.make();
   const { packs, packed: hash } = packed.keys;
   const mark = (...ids: string[]): Promise<unknown> => markWith(packed.keys, ids);
-  const claim = await packed.claimDue();
+  const leased = await packed.leaseDue();
   expect(await mark('row 1', 'unknown')).toEqual([2, 0]);
-  expect(await packed.commit(claim, 'new')).toMatchObject({ held: 20 });
+  expect(await packed.commit(leased, 'new')).toMatchObject({ held: 20 });
   expect(await mark('unknown', 'row 1', 'row 2')).toEqual([0, 1, 1]);
-  const marked = await packed.claims.claim();
+  const marked = await packed.leases.lease();
   expect(marked.ids).toEqual(['row 1', 'row 2']);
   // Their values are known, so what has not changed isn't stored again.
   expect(await packed.commit(marked, 'new', { 'row 2': packed.value('changed') })).toMatchObject({
     unchanged: 1,
   });
   expect(await packed.names()).toEqual({ new: 19, changed: 1 });
-  expect((await packed.claimDue()).ids).toHaveLength(18);
+  expect((await packed.leaseDue()).ids).toHaveLength(18);
   await packed.makeDue();
   expect(await mark('row 5')).toEqual([1]);
   await redis.del(packs, hash);
@@ -466,7 +466,7 @@ describe('what an evicted key leaves of a pack', () => {
     await redis.del(packed.keys.rows);
     await packed.rows.schedule('row 1', HOUR);
     await packed.makeDue();
-    expect((await packed.claims.claim()).ids).toEqual(['row 1']);
+    expect((await packed.leases.lease()).ids).toEqual(['row 1']);
     expect(await packed.packs()).toEqual([]);
     expect(await redis.exists(packed.keys.packed)).toBe(0);
   });
@@ -478,9 +478,9 @@ describe('what an evicted key leaves of a pack', () => {
     await packed.rows.refresh('row 2');
     await packed.rows.unschedule('row 3');
     await packed.makeDue();
-    const claim = await packed.claims.claim();
-    expect(claim.ids).toEqual(['row 1', 'row 2']);
-    await packed.commit(claim, 'new');
+    const leased = await packed.leases.lease();
+    expect(leased.ids).toEqual(['row 1', 'row 2']);
+    await packed.commit(leased, 'new');
     expect(await packed.names()).toEqual({ new: 2, first: 17 });
     expect(await packed.rows.stats()).toMatchObject({ scheduled: 19, loaded: 19, due: 0 });
   });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Refresher, RowCache } from '@mortise/cache';
+import { Refresher, RowCache } from '@mortise/cache/rows';
 import { startCluster } from '@mortise/redis-server';
 import type { RedisCluster } from '@mortise/redis-server';
 import { until } from '@mortise/test-kit';

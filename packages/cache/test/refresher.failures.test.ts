@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { LoadFailedError, LoadRows, RowCache } from '@mortise/cache';
+import type { LoadFailedError, LoadRows, RowCache } from '@mortise/cache/rows';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { cacheOf, Database, refresh } from './fixture.js';
 import type { Item } from './fixture.js';
@@ -38,7 +38,7 @@ describe('rows that fail every query they are in', () => {
     for (const id of ids.slice(-count)) database.poison.add(id);
     const rows = cacheOf(redis, database);
     await rows.scheduleAll(ids, HOUR);
-    const { errors } = await refresh(redis, rows, { minBackoffMs: 60_000, maxBackoffMs: 60_000 });
+    const { errors } = await refresh(redis, rows, { backoff: { delayMs: 60_000, maxDelayMs: 60_000 } });
     await until('the good rows', async () => (await rows.getMany(ids)).size === 200 - count);
     await until('the bad rows', async () => (await rows.stats()).failing === count);
     expect(await rows.stats()).toMatchObject({ scheduled: 200, loaded: 200 - count, shardsDown: 0 });
@@ -53,7 +53,7 @@ describe('rows that fail every query they are in', () => {
     for (const [index, id] of ids.entries()) if (index % 4 === 0) database.poison.add(id);
     const rows = cacheOf(redis, database);
     await rows.scheduleAll(ids, HOUR);
-    await refresh(redis, rows, { minBackoffMs: 20, maxBackoffMs: 40 });
+    await refresh(redis, rows, { backoff: { delayMs: 20, maxDelayMs: 40 } });
     await until('the good rows', async () => (await rows.getMany(ids)).size === 48);
     // Those that fail hold up nobody who comes later.
     database.put('late');
@@ -95,7 +95,7 @@ describe('a row whose query hangs', () => {
     const rows = cacheOf(redis, database);
     if (!isFilled) database.hanging.add('row 7');
     await rows.scheduleAll(ids, { everyMs: 50 });
-    const options = { leaseMs: 1_000, minBackoffMs: 100, maxBackoffMs: 200, concurrency: 1 };
+    const options = { leaseMs: 1_000, backoff: { delayMs: 100, maxDelayMs: 200 }, concurrency: 1 };
     const { errors } = await refresh(redis, rows, options);
     if (isFilled) {
       await until('all rows', async () => (await rows.getMany(ids)).size === 60);
@@ -136,8 +136,7 @@ describe('a row whose query hangs', () => {
     await rows.scheduleAll(ids, HOUR);
     const { errors } = await refresh(redis, rows, {
       leaseMs: 3_000,
-      minBackoffMs: 60_000,
-      maxBackoffMs: 60_000,
+      backoff: { delayMs: 60_000, maxDelayMs: 60_000 },
       concurrency: 1,
     });
     await until('the failure', async () => (await rows.stats()).failing > 0);
@@ -188,7 +187,7 @@ describe('a row whose query hangs', () => {
     const rows = cacheOf(redis, database);
     await rows.scheduleAll(ids, HOUR);
     await rows.scheduleAll(often, { everyMs: 50 });
-    const options = { leaseMs: 1_000, minBackoffMs: 20, maxBackoffMs: 100, batch: 200 };
+    const options = { leaseMs: 1_000, backoff: { delayMs: 20, maxDelayMs: 100 }, batch: 200 };
     await refresh(redis, rows, options);
     await until('all rows', async () => (await rows.getMany([...ids, ...often])).size === 220);
     for (const [index, id] of ids.entries()) if (index % 5 === 2) database.hanging.add(id);
@@ -248,7 +247,7 @@ describe('a row whose query hangs', () => {
       database.hanging.add(id);
       await rows.schedule(id, HOUR);
     }
-    await refresh(redis, rows, { leaseMs: 1_000, minBackoffMs: 60_000, maxBackoffMs: 60_000 });
+    await refresh(redis, rows, { leaseMs: 1_000, backoff: { delayMs: 60_000, maxDelayMs: 60_000 } });
     await until('its query', () => database.queries.length === 1);
     await rows.schedule('3', HOUR);
     await until('the other row', async () => (await rows.get('3')) !== null);
@@ -262,7 +261,7 @@ describe('a row whose query hangs', () => {
     for (const id of ids) database.hanging.add(id);
     const rows = cacheOf(redis, database);
     await rows.scheduleAll(ids, HOUR);
-    await refresh(redis, rows, { leaseMs: 500, minBackoffMs: 100, maxBackoffMs: 200 });
+    await refresh(redis, rows, { leaseMs: 500, backoff: { delayMs: 100, maxDelayMs: 200 } });
     await until('the end of the query', async () => (await rows.stats()).shardsDown === 1);
     await until('probes', () => database.queries.length >= 3);
     expect(database.queries.slice(1).map(({ length }) => length)).toEqual(
@@ -289,7 +288,7 @@ describe('a loader', () => {
       },
     });
     await rows.scheduleAll(ids, HOUR);
-    const { errors } = await refresh(redis, rows, { minBackoffMs: 60_000, maxBackoffMs: 60_000 });
+    const { errors } = await refresh(redis, rows, { backoff: { delayMs: 60_000, maxDelayMs: 60_000 } });
     await until('the good rows', async () => (await rows.getMany(ids)).size === 39);
     await until('the bad row', async () => (await rows.stats()).failing === 1);
     expect(await rows.stats()).toMatchObject({ scheduled: 40, loaded: 39 });
@@ -317,7 +316,7 @@ describe('a loader', () => {
       },
     });
     await rows.scheduleAll(ids, HOUR);
-    const { errors } = await refresh(redis, rows, { minBackoffMs: 60_000, maxBackoffMs: 60_000 });
+    const { errors } = await refresh(redis, rows, { backoff: { delayMs: 60_000, maxDelayMs: 60_000 } });
     await until('the good rows', async () => (await rows.getMany(ids)).size === 9);
     await until('the bad row', async () => (await rows.stats()).failing === 1);
     expect(errors).toHaveLength(1);
@@ -335,7 +334,7 @@ describe('a source that is down', () => {
     const [rows] = caches as [RowCache<Item>];
     await Promise.all(
       caches.map((cache, index) =>
-        refresh(others[index]!, cache, { minBackoffMs: 50, maxBackoffMs: 200, concurrency: 1 }),
+        refresh(others[index]!, cache, { backoff: { delayMs: 50, maxDelayMs: 200 }, concurrency: 1 }),
       ),
     );
     await rows.scheduleAll(ids, HOUR);
@@ -370,7 +369,7 @@ describe('a source that is down', () => {
     const database = new Poisoned().put('1', '2');
     database.poison.add('1');
     const rows = cacheOf(redis, database);
-    const { errors } = await refresh(redis, rows, { minBackoffMs: 5, maxBackoffMs: 5 });
+    const { errors } = await refresh(redis, rows, { backoff: { delayMs: 5, maxDelayMs: 5 } });
     await rows.schedule('1', HOUR);
     await until('failures', () => errors.length >= 3);
     expect(await rows.stats()).toMatchObject({ failing: 1, shardsDown: 0 });

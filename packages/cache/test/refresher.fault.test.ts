@@ -1,6 +1,6 @@
 /** Connections of a refresher break between any two of its steps: rows are refreshed on, by it and by others, and nothing comes back. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { LoadRows } from '@mortise/cache';
+import type { LoadRows } from '@mortise/cache/rows';
 import { startProxy, startSingle } from '@mortise/redis-server';
 import type { RedisServer, TcpProxy } from '@mortise/redis-server';
 import { connect, freshPrefix, until } from '@mortise/test-kit';

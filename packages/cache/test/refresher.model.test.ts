@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { Refresher, RowCache } from '@mortise/cache';
+import { Refresher, RowCache } from '@mortise/cache/rows';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import * as fc from 'fast-check';
 import { tableOf } from '../src/rows/refreshed-table.js';
@@ -68,15 +68,14 @@ test('readers end up with the newest rows of what is scheduled, and nothing else
         return rows;
       };
       const caches = [redis, other].map(
-        (client) => new RowCache<number>(client, 'rows', { prefix, load, shards, vanished: 'tombstone' }),
+        (client) => new RowCache<number>(client, 'rows', { prefix, load, shards, missing: 'tombstone' }),
       );
       const refreshers = caches.map(
         (rows, index) =>
           new Refresher(index === 0 ? redis : other, [rows], {
             batch: batches[index]!,
             concurrency: 2,
-            minBackoffMs: 1,
-            maxBackoffMs: 2,
+            backoff: { delayMs: 1, maxDelayMs: 2 },
             onError: () => undefined,
           }),
       );

@@ -1,6 +1,12 @@
 import { describe, expect, jest, test } from '@jest/globals';
-import { LoadFailedError, LoadTimeoutError, Refresher, RowCache, RowTooLargeError } from '@mortise/cache';
-import type { LoadRows, RefresherOptions } from '@mortise/cache';
+import {
+  LoadFailedError,
+  LoadTimeoutError,
+  Refresher,
+  RowCache,
+  RowTooLargeError,
+} from '@mortise/cache/rows';
+import type { LoadRows, RefresherOptions } from '@mortise/cache/rows';
 import { Waiter } from '@mortise/redis';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { cacheOf, Database, refresh } from './fixture.js';
@@ -139,7 +145,7 @@ describe('a load that fails', () => {
   test('keeps the cached value, is reported, and is tried again after growing pauses', async () => {
     const database = new Database().put('42');
     const rows = cacheOf(redis, database);
-    const { errors } = await refresh(redis, rows, { minBackoffMs: 20, maxBackoffMs: 200 });
+    const { errors } = await refresh(redis, rows, { backoff: { delayMs: 20, maxDelayMs: 200 } });
     await rows.schedule('42', HOUR);
     await until('the row', async () => (await rows.get('42')) !== null);
 
@@ -163,13 +169,13 @@ describe('a load that fails', () => {
     const database = new Database();
     database.failure = new Error('unavailable');
     const rows = cacheOf(redis, database, { prefix });
-    const { errors } = await refresh(redis, rows, { minBackoffMs: 400_000, maxBackoffMs: 1_000_000 });
+    const { errors } = await refresh(redis, rows, { backoff: { delayMs: 400_000, maxDelayMs: 1_000_000 } });
     await rows.schedule('42', HOUR);
     const pauses: number[] = [];
     for (const failures of [1, 2, 3, 4]) {
       await rows.refresh('42');
       const due = await until('the failure', async () => {
-        const score = Number(await redis.zscore(`${prefix}:cache:{items}:suspects`, '42'));
+        const score = Number(await redis.zscore(`${prefix}:cache:{items}:failed`, '42'));
         return errors.length >= failures && Number.isInteger(score) && score > Date.now() + 1_000 && score;
       });
       pauses.push(due - Date.now());
@@ -194,7 +200,7 @@ describe('a load that fails', () => {
     ];
     const { length } = results;
     const rows = cacheOf(redis, { load: async () => results.shift() as Map<string, Item> });
-    const { errors } = await refresh(redis, rows, { minBackoffMs: 1, maxBackoffMs: 10 });
+    const { errors } = await refresh(redis, rows, { backoff: { delayMs: 1, maxDelayMs: 10 } });
     await rows.schedule('42', HOUR);
     await until('the failures', async () => errors.length >= length);
     expect(errors.slice(0, length).map((error) => (error as LoadFailedError).cause)).toEqual(
@@ -208,8 +214,8 @@ describe('a load that fails', () => {
     const odd = { name: 1n as unknown as string };
     const database = new Database().put('1', '2', '3');
     database.items.set('2', big).set('3', odd);
-    const rows = cacheOf(redis, database, { maxRowBytes: 50 });
-    const { errors } = await refresh(redis, rows, { minBackoffMs: 60_000 });
+    const rows = cacheOf(redis, database, { maxPayloadBytes: 50 });
+    const { errors } = await refresh(redis, rows, { backoff: { delayMs: 60_000 } });
     await scheduleAll(rows, ['1', '2', '3']);
     await until('the row', async () => (await rows.get('1')) !== null);
     expect(await rows.stats()).toMatchObject({ scheduled: 3, failing: 2 });
@@ -228,7 +234,7 @@ describe('a load that fails', () => {
   test('is one that takes as long as the lease; its signal is aborted', async () => {
     const gate = new Gate();
     const rows = cacheOf(redis, gate);
-    const { errors } = await refresh(redis, rows, { leaseMs: 100, minBackoffMs: 60_000 });
+    const { errors } = await refresh(redis, rows, { leaseMs: 100, backoff: { delayMs: 60_000 } });
     await rows.schedule('42', HOUR);
     const { signal } = await gate.call(0);
     await until('the time-out', async () => errors.length > 0);
@@ -249,7 +255,7 @@ describe('a load that fails', () => {
       throw new Error('so does the listener');
     };
     const log = jest.spyOn(console, 'error').mockImplementation(() => undefined);
-    await refresh(redis, rows, { minBackoffMs: 1, onError });
+    await refresh(redis, rows, { backoff: { delayMs: 1 }, onError });
     await rows.schedule('42', HOUR);
     await until('the row', async () => (await rows.get('42')) !== null);
     expect(log).toHaveBeenCalledTimes(1);
@@ -444,8 +450,8 @@ describe('options', () => {
     [{ batch: Number.NaN }],
     [{ leaseMs: 99 }],
     [{ leaseMs: Number.POSITIVE_INFINITY }],
-    [{ minBackoffMs: 0 }],
-    [{ minBackoffMs: 100, maxBackoffMs: 99 }],
+    [{ backoff: { delayMs: -1 } }],
+    [{ backoff: { delayMs: 100, maxDelayMs: 99 } }],
   ] as [RefresherOptions][])('%j is refused', (options) => {
     expect(() => new Refresher(redis, [rows], options)).toThrow(RangeError);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { RowCache } from '@mortise/cache';
-import type { Codec, RowCacheOptions } from '@mortise/cache';
+import { RowCache } from '@mortise/cache/rows';
+import type { Codec, RowCacheOptions } from '@mortise/cache/rows';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { tableOf } from '../src/rows/refreshed-table.js';
 import { cacheOf, Database, refresh } from './fixture.js';
@@ -45,7 +45,7 @@ describe('inspect', () => {
   test('counts failures, and the age grows on', async () => {
     const database = new Database().put('42');
     const rows = cacheOf(redis, database);
-    const { errors } = await refresh(redis, rows, { minBackoffMs: 10, maxBackoffMs: 10 });
+    const { errors } = await refresh(redis, rows, { backoff: { delayMs: 10, maxDelayMs: 10 } });
     await rows.schedule('42', HOUR);
     await until('the row', async () => (await rows.get('42')) !== null);
     database.failure = new Error('unavailable');
@@ -58,7 +58,7 @@ describe('inspect', () => {
 });
 
 describe('a row that vanishes, with tombstones', () => {
-  const options = { vanished: 'tombstone' } as const;
+  const options = { missing: 'tombstone' } as const;
 
   test('leaves the cache, is asked for again, and comes back', async () => {
     const database = new Database().put('42');
@@ -107,7 +107,7 @@ describe('a codec', () => {
       },
     };
     const rows = cacheOf(redis, new Database().put('1', '2'), { codec });
-    const { errors } = await refresh(redis, rows, { minBackoffMs: 60_000 });
+    const { errors } = await refresh(redis, rows, { backoff: { delayMs: 60_000 } });
     await Promise.all(['1', '2'].map((id) => rows.schedule(id, HOUR)));
     await until('the row', async () => (await rows.get('1')) !== null);
     expect(await rows.stats()).toMatchObject({ failing: 1, shardsDown: 0 });
@@ -200,7 +200,7 @@ describe('options', () => {
     [{ load, keepMs: 59_999 }],
     [{ load, keepMs: Number.POSITIVE_INFINITY }],
     [{ load, tombstoneMs: -1 }],
-    [{ load, vanished: 'forget' as 'remove' }],
+    [{ load, missing: 'forget' as 'remove' }],
     [{ load, version: 65_536 }],
     [{ load, version: 1.5 }],
     [{ load, shards: 0 }],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { Refresher, RowCache } from '@mortise/cache';
-import type { RowCacheOptions, ScheduleOptions } from '@mortise/cache';
+import { Refresher, RowCache } from '@mortise/cache/rows';
+import type { RowCacheOptions, ScheduleOptions } from '@mortise/cache/rows';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { cacheOf, Database, refresh } from './fixture.js';
 import type { Item } from './fixture.js';
@@ -204,7 +204,7 @@ describe('any name', () => {
 
 describe('options', () => {
   test.each([
-    [{ load, maxRowBytes: 0 }],
+    [{ load, maxPayloadBytes: 0 }],
     [{ load, jitter: -0.1 }],
     [{ load, jitter: 0.6 }],
     [{ load, jitter: Number.NaN }],

@@ -1,5 +1,5 @@
 // A process with a change feed, which says when it reads. What changes, it doesn't load.
-import { ChangeFeed, RowCache } from '@mortise/cache';
+import { ChangeFeed, RowCache } from '@mortise/cache/rows';
 import { PostgresSource } from '@mortise/cache/postgres';
 import { SqliteSource } from '@mortise/cache/sqlite';
 import { Redis } from 'ioredis';

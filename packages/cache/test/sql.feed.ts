@@ -3,8 +3,14 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterEach } from '@jest/globals';
-import { ChangeFeed, RowCache } from '@mortise/cache';
-import type { ChangeFeedOptions, ChangeSource, ChangeFeedStats, LoadRows, Refresher } from '@mortise/cache';
+import { ChangeFeed, RowCache } from '@mortise/cache/rows';
+import type {
+  ChangeFeedOptions,
+  ChangeSource,
+  ChangeFeedStats,
+  LoadRows,
+  Refresher,
+} from '@mortise/cache/rows';
 import { freshPrefix, until } from '@mortise/test-kit';
 import type { Cluster, Redis } from 'ioredis';
 import { refresh } from './fixture.js';

@@ -1,6 +1,6 @@
 /** Tables whose rows have several names: partitions and children. Triggers of a statement know only the name that it used. */
 import { describe, expect, test } from '@jest/globals';
-import { ChangeFeed, SqlOutboxError } from '@mortise/cache';
+import { ChangeFeed, SqlOutboxError } from '@mortise/cache/rows';
 import { PostgresSource } from '@mortise/cache/postgres';
 import type { PostgresSourceOptions } from '@mortise/cache/postgres';
 import { connect, until } from '@mortise/test-kit';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { SqlClosedError, SqlIdentifierError, SqlSchemaError, SqlTimeoutError } from '@mortise/cache';
+import { SqlClosedError, SqlIdentifierError, SqlSchemaError, SqlTimeoutError } from '@mortise/cache/rows';
 import { PostgresSource } from '@mortise/cache/postgres';
 import { until } from '@mortise/test-kit';
 import { closed, freshDatabase, poolOf, postgres } from './sql.databases.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { ChangeFeed } from '@mortise/cache';
+import { ChangeFeed } from '@mortise/cache/rows';
 import { SqliteSource, sqliteOutboxSql } from '@mortise/cache/sqlite';
 import { connect, transcript, until } from '@mortise/test-kit';
 import type Database from 'libsql';
@@ -197,11 +197,11 @@ describe('a feed', () => {
       'evalsha change-feed.take cache:{items}:feed',
       '  get cache:{items}:feed',
       '  set cache:{items}:feed',
-      `evalsha change-feed.mark ${['due', 'rows', 'packs', 'packed', 'suspects', 'hung', 'wake'].map((key) => `cache:{items}:${key}`).join(' ')} ${values.join(' ')}`,
+      `evalsha change-feed.mark ${['due', 'rows', 'packs', 'packed', 'failed', 'wake'].map((key) => `cache:{items}:${key}`).join(' ')} ${values.join(' ')}`,
       '  time',
       '  zrange cache:{items}:due',
       '  zrange cache:{items}:packs',
-      '  exists cache:{items}:suspects cache:{items}:hung',
+      '  exists cache:{items}:failed',
       '  zmscore cache:{items}:due',
       '  hmget cache:{items}:rows',
       // They are a pack, which each of them leaves.

@@ -5,7 +5,7 @@ import {
   SqlIdentifierError,
   SqlSchemaError,
   SqlTimeoutError,
-} from '@mortise/cache';
+} from '@mortise/cache/rows';
 import { SqliteSource } from '@mortise/cache/sqlite';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import Database from 'libsql';

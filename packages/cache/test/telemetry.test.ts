@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, jest, test } from '@jest/globals';
-import { Cache, RowCache } from '@mortise/cache';
+import { Cache } from '@mortise/cache';
+import { RowCache } from '@mortise/cache/rows';
 import type { Telemetry } from '@mortise/redis';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { pagesOf } from './cached.js';
@@ -63,15 +64,15 @@ test('reads of rows are counted, and what becomes of the rows of a batch', async
   const { telemetry, counted } = counting();
   const database = new Database().put('1', '2');
   const rows = cacheOf(redis, database, { telemetry });
-  await rows.scheduleAll(['1', '2', 'gone'], { everyMs: 3_600_000 });
+  await rows.scheduleAll(['1', '2', 'missing'], { everyMs: 3_600_000 });
   const { refresher } = await refresh(redis, rows, { telemetry });
   await until('a batch', () => refresher.stats().batches === 1);
   await rows.refresh('1');
   await until('another one', () => refresher.stats().batches === 2);
-  await rows.getMany(['1', '2', 'gone']);
+  await rows.getMany(['1', '2', 'missing']);
   expect(counted).toEqual({
     'rows rows items stored': 2,
-    'rows rows items gone': 1,
+    'rows rows items missing': 1,
     'rows rows items unchanged': 1,
     'load rows items loaded': 2,
     'late rows items': 2,

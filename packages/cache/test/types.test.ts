@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { Refresher, RowCache } from '@mortise/cache';
-import type { RefresherOptions, RowCacheStats } from '@mortise/cache';
+import { Refresher, RowCache } from '@mortise/cache/rows';
+import type { RefresherOptions, RowCacheStats } from '@mortise/cache/rows';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import { Cluster } from 'ioredis';
 import { Database } from './fixture.js';

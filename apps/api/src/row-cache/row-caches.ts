@@ -1,5 +1,5 @@
-import type { RowCacheStats } from '@mortise/cache';
-import { RowCache } from '@mortise/cache';
+import type { RowCacheStats } from '@mortise/cache/rows';
+import { RowCache } from '@mortise/cache/rows';
 import type { RedisClient } from '@mortise/redis';
 
 import { Problem } from '../problems/problem.js';

@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Post, Put, Res } from '@nestjs/common';
 import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
-import type { RowState } from '@mortise/cache';
+import type { RowState } from '@mortise/cache/rows';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 

@@ -1,6 +1,6 @@
 /** Keeps rows of the database fresh in Redis: those that somebody has scheduled, by the API or by `RowCache` itself. */
 import type { CachedTable } from '@mortise/api/row-cache';
-import { ChangeFeed, maxQueriesOf, Refresher, RowCache } from '@mortise/cache';
+import { ChangeFeed, maxQueriesOf, Refresher, RowCache } from '@mortise/cache/rows';
 import { PostgresSource } from '@mortise/cache/postgres';
 import { SqliteSource } from '@mortise/cache/sqlite';
 import type { RedisClient } from '@mortise/redis';

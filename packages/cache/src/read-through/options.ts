@@ -6,8 +6,8 @@ import {
   requireName,
 } from '@mortise/redis';
 import type { Telemetry } from '@mortise/redis';
-import { jsonCodec } from './codec.js';
-import type { Codec } from './codec.js';
+import { jsonCodec, requireCodec } from '../codec.js';
+import type { Codec } from '../codec.js';
 
 /**
  * Loads values by key, all in one query. A key that is absent from the result, or null, has no value. A key that was not
@@ -195,12 +195,6 @@ function resolveNear(near: NearOptions): Required<NearOptions> {
     entries: requireInteger('near.entries', entries, { min: 1, max: 10_000_000 }),
     bytes: requireInteger('near.bytes', bytes, { min: 1_024, max: 16_384 * MIB }),
   };
-}
-
-function requireCodec<Value>(codec: Codec<Value>): Codec<Value> {
-  if (typeof codec?.encode !== 'function' || typeof codec.decode !== 'function')
-    throw new ArgumentTypeError('codec must have the functions encode and decode');
-  return codec;
 }
 
 function part(name: string, value: unknown, max: number): number {

@@ -1,6 +1,6 @@
 /** Converts values to stored entries and back: codec, compression, limits, tags and lifetimes. */
 import { CacheValueError, CacheValueTooLargeError } from '../errors.js';
-import { compress, decompress, jsonCodec } from './codec.js';
+import { compress, decompress, jsonCodec } from '../codec.js';
 import { encodeEntry } from './envelope.js';
 import type { Entry } from './envelope.js';
 import { requireTags } from './options.js';

@@ -1,10 +1,10 @@
-/** What one call of the commit script is told, in the order that it wants. */
+/** The arguments of one call of the commit script, in its order. */
 import { encodeName } from '@mortise/redis';
 import type { CommandArgument } from '@mortise/redis';
-import type { ShardKeys } from '../keys.js';
-import type { ClaimedPack } from './pack.js';
+import type { ShardKeys } from './keys.js';
+import type { LeasedPack } from './pack.js';
 
-/** How a loaded row is told to the script. */
+/** How a loaded row is committed, in the order of the script. */
 const KINDS = ['renewed', 'changed', 'checked', 'confirmed'] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -12,7 +12,7 @@ export interface LoadedRow {
   readonly id: string;
   readonly head: string;
   readonly everyMs: number;
-  /** Empty for a row of a pack, which has one of both. */
+  /** Empty for a row of a pack, which has one for all its rows. */
   readonly dueAt: number | '';
   readonly state: string;
   readonly value: string | Buffer;
@@ -25,11 +25,11 @@ export interface OtherRow {
   readonly code: string;
 }
 
-/** Rows of one pack, or those without a pack. */
+/** The rows of one pack, or the single rows. */
 export class Rows {
   readonly #rows: Record<Kind, LoadedRow[]> = { renewed: [], changed: [], checked: [], confirmed: [] };
   readonly others: OtherRow[] = [];
-  /** Of the values that are stored. */
+  /** The size of the values to store. */
   bytes = 0;
 
   add(kind: Kind, row: LoadedRow): void {
@@ -37,7 +37,7 @@ export class Rows {
     if (kind === 'renewed' || kind === 'changed') this.bytes += row.value.length;
   }
 
-  /** All but the rows whose values are stored, which stay here alone. */
+  /** Moves all rows except those whose values are stored to a new object. */
   withoutStored(): Rows {
     const rest = new Rows();
     for (const kind of ['checked', 'confirmed'] as const) {
@@ -74,7 +74,7 @@ export class Rows {
     };
   }
 
-  /** Of the stored, the checked and the others. */
+  /** The value keys of the stored, the checked and the other rows. */
   keys(keys: ShardKeys): string[] {
     return [...this.stored, ...this.#rows.checked, ...this.others].map(({ id }) => keys.row(id));
   }
@@ -84,15 +84,15 @@ export class Rows {
   }
 }
 
-/** How a pack goes on. */
+/** The state of a pack after the commit. */
 export interface PackEnd {
   readonly dueAt: number;
-  /** '': stays as it is. */
+  /** '': unchanged. */
   readonly header: string;
-  /** '': stay as they are. */
+  /** '': unchanged. */
   readonly rows: string;
   readonly stays: boolean;
-  /** Rows that it has been claimed with, without those that had left. */
+  /** The rows leased with it. */
   readonly size: number;
 }
 
@@ -101,23 +101,23 @@ export interface NewPack {
   readonly dueAt: number;
   readonly header: string;
   readonly rows: string;
-  /** Packs that it is made of, beside rows without a pack. */
+  /** The packs that it absorbs, beside single rows. */
   readonly parts: readonly string[];
   readonly ids: readonly string[];
 }
 
-/** Values of a pack, and how it goes on; without that, more of its values follow under the same lease. */
+/** The outcome of a pack; without `end`, more of its values follow under the same lease. */
 interface PackPart {
-  readonly pack: ClaimedPack;
+  readonly pack: LeasedPack;
   readonly rows: Rows;
   readonly end: PackEnd | undefined;
-  /** Its rows until then: values that were stored before the end may never get their heads. '': as they are. */
+  /** Its rows until the last part: the heads of values stored before are unknown until then. '': unchanged. */
   readonly meanwhile: string;
 }
 
-/** What one call commits. */
+/** The content of one call. */
 export class CommitPart {
-  /** Those without a pack. */
+  /** The single rows. */
   readonly rows = new Rows();
   readonly packs: PackPart[] = [];
   readonly made: NewPack[] = [];

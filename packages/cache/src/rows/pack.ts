@@ -1,44 +1,44 @@
 /**
- * A pack: rows that are refreshed together, at the price of one. Claim and commit cost Redis for each row that is moved in a ZSET, and
- * for each state of a row that is read and written; a pack has one score and one state for all of its rows, and the heads of their
- * values in one string. Nearly all of what a refresh costs is gone with that (docs/decisions/0014).
+ * A pack: rows that are refreshed together for the price of one. Lease and commit cost Redis for each row that moves in a ZSET, and
+ * for each state of a row that is read and written. A pack has one score and one state for all its rows, and the heads of their
+ * values in one string. That removes nearly the whole cost of a refresh (docs/decisions/0014).
  *
- *   rows of one batch ──commit──▶ pack ──claim──▶ leased ──commit──▶ pack
- *                                  └── a row is changed, gone or failed: it leaves, and has a score of its own
+ *   rows of one batch ──commit──▶ pack ──lease──▶ leased ──commit──▶ pack
+ *                                  └── a row is changed, missing or failed: it leaves and has a score of its own
  *
- * Nothing is written into the rows of a pack when one leaves: the id goes into a list beside it, and the next commit writes the rest anew.
+ * The rows of a pack are not rewritten when one leaves: its id is added to a list, and the next commit writes the remaining rows.
  */
 import { decodeName, encodeName } from '@mortise/redis';
 import type { ScheduleState } from './schedule-state.js';
 
-/** A pack under a lease. Its rows are those of the claim from `from` to `to`. */
-export interface ClaimedPack {
+/** A pack under a lease. Its rows are those of the batch from `from` to `to`. */
+export interface LeasedPack {
   readonly name: string;
   readonly everyMs: number;
   readonly from: number;
   readonly to: number;
-  /** Characters of the list of those that had left it. */
+  /** Bytes of the list of rows that had left it. */
   readonly seen: number;
 }
 
-/** A row of a pack, as it was loaded. */
+/** A row of a pack and the head of its value. */
 export interface PackedRow {
   readonly id: string;
   readonly head: string;
 }
 
-/** Rows that were not packed before make a pack if they are so many. */
+/** The fewest single rows that become a pack. */
 export const MIN_PACK_ROWS = 8;
 
 const HEAD_LENGTH = 16;
 
-/** What the claim script tells of packs, added to the rows that are in none. */
+/** Appends the rows of packs to the single rows. */
 export function unpack(
   parts: readonly string[],
   ids: string[],
   states: (ScheduleState | null)[],
-): ClaimedPack[] {
-  const packs: ClaimedPack[] = [];
+): LeasedPack[] {
+  const packs: LeasedPack[] = [];
   for (let at = 0; at < parts.length; at += 4) {
     const [name, header, rows, left] = parts.slice(at, at + 4) as [string, string, string, string];
     const [loadedAt, everyMs] = header.split(' ').map(Number) as [number, number];
@@ -50,7 +50,7 @@ export function unpack(
       ids.push(decodeName(id));
       states.push({ loadedAt, head: row.slice(0, HEAD_LENGTH), everyMs });
     }
-    // As the script counts it: ids are not ASCII alone.
+    // In bytes, as the script counts.
     packs.push({ name, everyMs, from, to: ids.length, seen: Buffer.byteLength(left) });
   }
   return packs;
@@ -65,12 +65,12 @@ export function formatRows(rows: readonly PackedRow[]): string {
   return rows.map(({ id, head }) => head + encodeName(id)).join('\n');
 }
 
-/** Of rows whose stored values nobody knows: whatever is loaded next is stored. */
+/** Rows with unknown values: whatever is loaded next is stored. */
 export function formatUnknown(ids: readonly string[]): string {
   return formatRows(ids.map((id) => ({ id, head: '0'.repeat(HEAD_LENGTH) })));
 }
 
-/** No other claim of the shard has this lease, so no other pack has this name. */
+/** A unique name, because no other batch of the shard has this lease. */
 export function packName(lease: string, index: number): string {
   return `${Math.floor(Number(lease)).toString(36)}.${index}`;
 }

@@ -1,7 +1,7 @@
-/** What a refresher needs of a `RowCache`, kept off its public face. */
+/** The parts of a `RowCache` that refreshers and change feeds use, hidden from its public type. */
 import { ArgumentTypeError } from '@mortise/redis';
-import type { TableKeys } from '../keys.js';
-import type { TableOptions } from '../options.js';
+import type { TableKeys } from './keys.js';
+import type { TableOptions } from './options.js';
 import type { RowCodec } from './row-codec.js';
 
 export interface RefreshedTable {
@@ -16,7 +16,7 @@ export function setTable(rows: object, table: RefreshedTable): void {
   tables.set(rows, table);
 }
 
-/** Throws TypeError for something else than a `RowCache`. */
+/** Throws TypeError for anything but a `RowCache`. */
 export function tableOf(rows: object): RefreshedTable {
   const table = tables.get(rows);
   if (!table) throw new ArgumentTypeError('rows must be RowCache objects');

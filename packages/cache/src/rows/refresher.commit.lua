@@ -1,70 +1,72 @@
 #!lua
--- Stores what was loaded for rows under a lease and says when each is due again. A row whose score is no longer the lease
--- is left alone: it was changed, or somebody else has it since. So is a row that has left its pack since the claim, and one whose
--- pack has another score. A value that is stored already is not touched.
+-- Stores the rows that were loaded under a lease and sets when each is due again. A row whose score is no longer the lease is left
+-- alone: it was changed, or another lease was granted since. So is a row that has left its pack since the lease was granted, and
+-- one whose pack has another score. A value that is already stored is not touched.
 --
--- Redis hashes each string that comes into Lua, byte by byte. So a value that has not changed isn't sent, nothing is sent
--- twice, and while all leases hold, what is sent goes on as it is: the caller has made the scores and the states. Of a pack whose
--- rows were all loaded there is one score and one state.
+-- Redis hashes each string that enters Lua, byte by byte. So an unchanged value is not sent, nothing is sent twice, and while
+-- all leases hold, arguments are passed on unchanged: the caller formats scores and states. A pack whose rows were all loaded has
+-- one score and one state.
 --
 -- KEYS
 --   due           ZSET row id -> when it is due, ms, or the end of its lease; until idle
 --   rows          HASH row id -> when it was loaded (13 digits), head of its value (16), ms between refreshes, or '@', its pack, ' ' and these; until idle
 --   packs         ZSET pack -> when its rows are due, ms, or the end of their lease; until idle
---   packed        HASH pack -> when its rows were loaded (13 digits), ' ', ms between refreshes, ' ', how many they were; <pack>:rows -> for
---                 each row the head of its value (16) and its id, between them '\n'; <pack>:left -> '\n' and the id of each that has left; until idle
+--   packed        HASH pack -> when its rows were loaded (13 digits), ' ', ms between refreshes, ' ', their number; <pack>:rows -> for
+--                 each row the head of its value (16) and its id, joined by '\n'; <pack>:left -> '\n' and the id of each row that left; until idle
 --   failures      HASH row id -> failed loads in a row; until idle
---   suspects      ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle
---   hung          ZSET likewise, of rows whose query took long although it was for them alone; until idle
---   source        HASH, there while the source is down: failures, opensAt (ms), limit (rows); until idle
+--   failed        ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle
+--   source        HASH, exists while the source is down: failures, opensAt (ms), limit (rows); until idle
 --   unloaded      STRING, the number of rows that were never loaded; until idle
---   wake          channel of the refreshers that sleep; not a key
---   values...     STRING, the values of the stored, the checked and the other rows, in their order, first of the rows without a pack, then of each
---                 pack; until keepMs, or 10 times its delay, after their expiry was last put off
+--   wake          channel of idle refreshers; not a key
+--   values...     STRING, the values of the stored, the checked and the other rows, in this order, first of the single rows, then of each
+--                 pack; until keepMs, or 10 times the delay of the row, after their expiry was last renewed
 -- ARGV
 --   publish       PUBLISH or SPUBLISH
---   lease         its end, as the claim gave it
---   claimed       the number of rows without a pack under it that were not committed before
---   loaded        the number of rows without a pack that were loaded: first those whose value is renewed, then those whose value has
---                 changed, those whose value is looked for, and those whose value is there
---   renewed       of these, the number of rows whose value is stored and its expiry put off
---   stored        the number of rows whose value is stored, with the renewed ones; the others keep their expiry
---   checked       the number of rows behind these whose value is looked for
---   others        the number of other rows without a pack
+--   lease         its end, as the lease script returned it
+--   leased        the number of single rows under it that were not committed before
+--   loaded        the number of loaded single rows: first those whose value is renewed, then those whose value has changed, those
+--                 whose value is checked, and those that are confirmed
+--   renewed       of these, the number of rows whose value and expiry are stored
+--   stored        the number of rows whose value is stored, including the renewed ones; the others keep their expiry
+--   checked       the number of rows after these whose value must exist
+--   others        the number of other single rows
 --   firsts        of the loaded, the number of rows that were never loaded before
 --   idAt          where the id of a row begins in the key of its value
---   idleMs        ms until a schedule that nobody touches goes away
+--   idleMs        ms until an unused schedule expires
 --   keepMs        ms that a value is kept without being loaded again
---   minBackoffMs  ms, the pause after one failure; it doubles with each
---   maxBackoffMs  ms
+--   isFixed       '1': each pause after a failure is delayMs, '0': it doubles up to maxDelayMs
+--   delayMs       ms, the pause after the first failure
+--   maxDelayMs    ms
+--   jitter        the random share of a pause, 0 to 1
 --   phase         a random number below 1
---   verdict       of the source: 'failed', 'probe failed', 'probe loaded', 'back' (and no rows wait for it), or 'none'
---   tombstone     the value of a row that is gone; '' if such a row is taken out
---   tombstoneMs   ms until a row that stays gone is taken out
+--   verdict       on the source: 'down', 'probe failed', 'probe loaded', 'up' (without rows waiting for it), or 'none'
+--   tombstone     the value of a missing row; '' if such a row is removed
+--   tombstoneMs   ms until a row that stays missing is removed
 --   packCount     the number of packs
 --   outcomes...   of the loaded rows: when each is due and its id; then the state of each; then the value of each that is stored.
---                 Of each other row: its id; when it is due; its state; and '-' (it is gone), '!' (loading it failed), '~' (so it did, alone,
---                 and that took long), or '?' (loading failed, which says nothing of this row).
---                 Of each pack: its name; when it is due ('': its lease goes on); its header ('': stays as it is); its rows ('': stay
---                 as they are; while the lease goes on, with heads that say that nobody knows the values); bytes of those that had left when it was claimed; the number of rows that this is the outcome of; renewed, stored,
---                 checked and others as above; ms between refreshes; whether any row stays (1, or 0); then the values and the other rows, as above.
+--                 Of each other row: its id; when it is due; its state; and '-' (missing), '!' (loading it failed), or '?' (loading failed for
+--                 a reason that is not its own).
+--                 Of each pack: its name; when it is due ('': its lease goes on); its header ('': unchanged); its rows ('': unchanged; while
+--                 the lease goes on, with heads of unknown values); bytes of the ids that had left it when it was leased; the number of rows that this
+--                 is the outcome of; renewed, stored, checked and others as above; ms between refreshes; whether any row stays (1, or 0);
+--                 then the values and the other rows, as above.
 --                 Of each new pack: its name; when it is due; its header; its rows; the number of packs that it is made of; these; the
 --                 number of its rows; their ids
 -- RETURNS
---   ms until the first row of the shard is due (-1: there is none), the number of rows whose lease held, and ms until the first of the suspects
---   is due, and of the hung
+--   ms until the first row of the shard is due (-1: none), the number of rows whose lease held, and ms until the first failed row is due
 local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local failures, suspects, hung = KEYS[5], KEYS[6], KEYS[7]
-local source, unloaded, wake = KEYS[8], KEYS[9], KEYS[10]
-local publish, lease, claimed, loaded = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local failures, failed = KEYS[5], KEYS[6]
+local source, unloaded, wake = KEYS[7], KEYS[8], KEYS[9]
+local publish, lease, leased, loaded = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local renewed, stored, checked = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local others, firsts, idAt = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 local idleMs, keepMs = ARGV[11], tonumber(ARGV[12])
-local minBackoffMs, maxBackoffMs, phase = tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15])
-local verdict, tombstone, tombstoneMs, packCount = ARGV[16], ARGV[17], tonumber(ARGV[18]), tonumber(ARGV[19])
+local isFixed, delayMs, maxDelayMs = ARGV[13] == '1', tonumber(ARGV[14]), tonumber(ARGV[15])
+local jitter, phase = tonumber(ARGV[16]), tonumber(ARGV[17])
+local verdict, tombstone, tombstoneMs, packCount = ARGV[18], ARGV[19], tonumber(ARGV[20]), tonumber(ARGV[21])
 
-local keys, outcomes = { unpack(KEYS, 11) }, { unpack(ARGV, 20) }
--- Of a state, and of the value: when it was loaded.
+local keys, outcomes = { unpack(KEYS, 10) }, { unpack(ARGV, 22) }
+-- Offsets in a state; in a value: the end of its head, and of the time when it was loaded.
 local EVERY, HEAD, LOADED_AT = 30, 16, 29
 -- Steps of the golden ratio fill the unit interval evenly, however many they are.
 local GOLDEN = 0.6180339887498949
@@ -73,18 +75,22 @@ local call, sub, format, max, min, tonumber = redis.call, string.sub, string.for
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
-local hasFailures = call('EXISTS', failures, suspects, hung) > 0
--- Rows under this lease whose last load failed, which go on as all others until theirs fails again: id -> where they lay.
-local wereFailing = {}
-for _, set in ipairs(hasFailures and { suspects, hung } or {}) do
-  for _, id in ipairs(call('ZRANGE', set, lease, lease, 'BYSCORE')) do
-    wereFailing[id] = set
-    call('ZREM', set, id)
-    call('ZADD', due, lease, id)
-    call('PEXPIRE', due, idleMs)
-  end
+-- The pause after so many failures in a row. `random` is below 1.
+local function pauseOf(count, random)
+  local full = isFixed and delayMs or min(maxDelayMs, delayMs * 2 ^ min(count - 1, 60))
+  return max(1, (1 - jitter * random) * full)
 end
--- What comes next of the keys and the outcomes; rows that failed or are gone so far; whether all was as it was at the claim.
+
+local hasFailures = call('EXISTS', failures, failed) > 0
+-- Failed rows under this lease. They go on like all others until their load fails again.
+local wereFailed = {}
+for _, id in ipairs(hasFailures and call('ZRANGE', failed, lease, lease, 'BYSCORE') or {}) do
+  wereFailed[id] = true
+  call('ZREM', failed, id)
+  call('ZADD', due, lease, id)
+  call('PEXPIRE', due, idleMs)
+end
+-- The next key and outcome; the number of other rows so far; whether nothing has changed since the lease was granted.
 local keyAt, at, other, isWhole = 1, 1, 0, true
 local held = loaded + others
 
@@ -98,7 +104,7 @@ local function keepOf(every)
   return keep
 end
 
--- Stores the values that come next where isHeld says so. An expiry is dear: it makes half of what a SET costs.
+-- Stores the next values where the lease is held. An expiry is half the cost of a SET.
 local function store(count, renewals, isHeld, everyOf)
   for row = 1, count do
     local key, value = keys[keyAt + row - 1], outcomes[at + row - 1]
@@ -109,7 +115,7 @@ local function store(count, renewals, isHeld, everyOf)
   keyAt, at = keyAt + count, at + count
 end
 
--- Looks for the values that come next; `mend` gets the place and the id of each that is gone although it was to be there.
+-- Checks that the next values exist; `mend` gets the index and the id of each that does not.
 local function check(count, isHeld, mend)
   if count > 0 and call('EXISTS', unpack(keys, keyAt, keyAt + count - 1)) < count then
     for row = 1, count do
@@ -127,27 +133,26 @@ local function withoutHead(loadedAt, every)
   return loadedAt .. string.rep('0', HEAD) .. every
 end
 
--- Takes the rows that come next on from the lease, or out. Those of a pack leave it.
+-- Ends the lease of the next rows, which were not loaded. Those of a pack leave it.
 local function takeOthers(count, isHeld, isPacked)
   for _ = 1, count do
     local id, dueAt, state, code, key = outcomes[at], outcomes[at + 1], outcomes[at + 2], outcomes[at + 3], keys[keyAt]
     keyAt, at, other = keyAt + 1, at + 4, other + 1
     if isHeld(key) then
-      local set = code == '?' and wereFailing[id] or code == '!' and suspects or code == '~' and hung or nil
-      if set and code ~= '?' then
-        local failed, early = call('HINCRBY', failures, id, 1), (phase + other * GOLDEN) % 1
-        local pause = (1 - early / 2) * min(maxBackoffMs, minBackoffMs * 2 ^ min(failed - 1, 60))
-        dueAt = format('%d', now + max(1, pause))
+      local isFailed = code == '!' or (code == '?' and wereFailed[id])
+      if code == '!' then
+        local count = call('HINCRBY', failures, id, 1)
+        dueAt = format('%d', now + pauseOf(count, (phase + other * GOLDEN) % 1))
       end
       local isOut = false
       if code == '-' then
         local was = call('HGET', rows, id)
-        -- A row without a state is what an evicted key leaves behind.
+        -- The state of the row was evicted.
         isOut = tombstone == '' or not was
         if not isOut then
           local old = call('GET', key)
           if not old or sub(old, 1, HEAD) ~= sub(tombstone, 1, HEAD) then
-            -- Never written again, so that it tells since when the row has been gone.
+            -- Written only once: it contains the time since which the row is missing.
             call('SET', key, tombstone, 'PX', format('%d', tombstoneMs + tonumber(keepOf(sub(state, EVERY)))))
           else
             isOut = now - tonumber(sub(old, HEAD + 1, LOADED_AT)) >= tombstoneMs
@@ -164,11 +169,11 @@ local function takeOthers(count, isHeld, isPacked)
         call('ZREM', due, id)
         call('HDEL', rows, id)
         call('UNLINK', key)
-      elseif set or isPacked then
-        if set and not isPacked then
+      elseif isFailed or isPacked then
+        if isFailed and not isPacked then
           call('ZREM', due, id)
         end
-        call('ZADD', set or due, dueAt, id)
+        call('ZADD', isFailed and failed or due, dueAt, id)
         if isPacked then
           call('HSET', rows, id, state)
         end
@@ -182,9 +187,9 @@ local function takeOthers(count, isHeld, isPacked)
   end
 end
 
--- Only rows of this claim have this score, so that they are counted is enough, as long as none is missing.
+-- Only rows of this lease have this score, so counting them is enough while none is missing.
 local heldRows
-if claimed > 0 and call('ZCOUNT', due, lease, lease) ~= claimed then
+if leased > 0 and call('ZCOUNT', due, lease, lease) ~= leased then
   heldRows, firsts, isWhole = {}, 0, false
   for _, id in ipairs(call('ZRANGE', due, lease, lease, 'BYSCORE')) do
     heldRows[id] = true
@@ -245,7 +250,7 @@ for _ = 1, packCount do
   local score = call('ZSCORE', packs, name)
   local isLost = not score or tonumber(score) ~= tonumber(lease)
   local left = not isLost and call('HGET', packed, name .. ':left') or ''
-  -- Of those that have left since the claim.
+  -- The rows that have left since the lease was granted.
   local more, hasLeft = sub(left, tonumber(seen) + 1), nil
   held = held + (isLost and 0 or tonumber(count))
   if more ~= '' then
@@ -289,7 +294,7 @@ for _ = 1, packCount do
         end
       end
     end
-    -- A set of which all had been in packs has lost its expiry.
+    -- A set that was empty, because all rows were in packs, has lost its expiry.
     if tonumber(ownOthers) > 0 or more ~= '' then
       call('PEXPIRE', due, idleMs)
     end
@@ -323,34 +328,31 @@ end
 if firsts > 0 and call('DECRBY', unloaded, firsts) <= 0 then
   call('UNLINK', unloaded)
 end
-local failingInMs = { -1, -1 }
+local failedInMs = -1
 if hasFailures or other > 0 then
   call('PEXPIRE', failures, idleMs)
-  for index, set in ipairs({ suspects, hung }) do
-    call('PEXPIRE', set, idleMs)
-    local head = call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]
-    failingInMs[index] = head and max(0, math.ceil(tonumber(head) - now)) or -1
-  end
+  call('PEXPIRE', failed, idleMs)
+  local head = call('ZRANGE', failed, 0, 0, 'WITHSCORES')[2]
+  failedInMs = head and max(0, math.ceil(tonumber(head) - now)) or -1
 end
 
-if verdict == 'probe loaded' or verdict == 'back' then
-  -- Twice as many next time, so that what has gathered doesn't fall upon a source that has just come back.
+if verdict == 'probe loaded' or verdict == 'up' then
+  -- Twice as many rows next time, so that the rows that became due meanwhile don't overload a source that has just come back.
   local limit = 2 * tonumber(call('HGET', source, 'limit') or 1)
-  if limit > 500 or verdict == 'back' then
+  if limit > 500 or verdict == 'up' then
     call('UNLINK', source)
     call(publish, wake, '*:')
   else
-    -- What it answers it may answer once more, so the pauses begin anew.
+    -- After an answer the pauses start anew.
     call('HSET', source, 'limit', limit, 'opensAt', 0, 'failures', 1)
     call('PEXPIRE', source, idleMs)
   end
 elseif verdict ~= 'none' then
-  -- Batches that were under way when it went down fail as well, and count as one.
+  -- The batches under way when the source went down fail as well, and count once.
   local isDown = call('EXISTS', source) == 1
   if not isDown or verdict == 'probe failed' then
-    local failed = call('HINCRBY', source, 'failures', 1)
-    local pause = max(1, (1 - phase / 2) * min(maxBackoffMs, minBackoffMs * 2 ^ min(failed - 1, 60)))
-    call('HSET', source, 'opensAt', format('%d', now + pause), 'limit', 1)
+    local count = call('HINCRBY', source, 'failures', 1)
+    call('HSET', source, 'opensAt', format('%d', now + pauseOf(count, phase)), 'limit', 1)
     call('PEXPIRE', source, idleMs)
   end
 end
@@ -362,4 +364,4 @@ for _, set in ipairs({ due, packs }) do
     nextInMs = nextInMs < 0 and inMs or min(nextInMs, inMs)
   end
 end
-return { nextInMs, held, failingInMs[1], failingInMs[2] }
+return { nextInMs, held, failedInMs }

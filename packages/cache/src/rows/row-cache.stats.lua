@@ -5,18 +5,17 @@
 --   due       ZSET row id -> when it is due, ms, or the end of its lease; until idle
 --   rows      HASH row id -> its state; until idle
 --   packs     ZSET pack -> when its rows are due, ms, or the end of their lease; until idle
---   packed    HASH pack -> when its rows were loaded (13 digits), ' ', ms between refreshes, ' ', how many they were; <pack>:left -> '\n'
---             and the id of each that has left; until idle
+--   packed    HASH pack -> when its rows were loaded (13 digits), ' ', ms between refreshes, ' ', their number; <pack>:left -> '\n'
+--             and the id of each row that left; until idle
+--   failed    ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle
 --   failures  HASH row id -> failed loads in a row; until idle
---   suspects  ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle
---   hung      ZSET likewise, of rows whose query hangs; until idle
---   source    HASH, there while the source is down; until idle
+--   source    HASH, exists while the source is down; until idle
 --   unloaded  STRING, the number of rows that were never loaded; until idle
 -- RETURNS
---   the number of rows; of rows that are due (where more than 1,000 packs are, by the size of these); of rows whose last load failed; of rows never loaded; for how long the first
---   has been due whose last load did not fail (ms); failures of the source in a row
+--   the number of rows; of due rows (estimated beyond 1,000 due packs); of rows whose last load failed; of rows never loaded;
+--   how long the first other row has been due (ms); failures of the source in a row
 local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local failures, suspects, hung, source, unloaded = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local failed, failures, source, unloaded = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 
 local MAX_PACKS = 1000
 
@@ -24,7 +23,7 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local nowText = string.format('%.0f', now)
 local overdue, lagMs = 0, 0
-for _, set in ipairs({ due, suspects, hung }) do
+for _, set in ipairs({ due, failed }) do
   overdue = overdue + redis.call('ZCOUNT', set, '-inf', nowText)
 end
 for _, set in ipairs({ due, packs }) do

@@ -1,60 +1,60 @@
 /**
- * Rows of a database table, kept in Redis and refreshed on schedule rather than on reading.
+ * Rows of a database table, kept in Redis and refreshed on schedule instead of on reads.
  *
- * A ZSET says when each row is due, a HASH how often it is refreshed and when it was last loaded, a STRING per row holds it.
- * Refreshers, any number of them in any process, claim due rows in batches; readers only ever read. A shard of a table is
- * one slot, because a claim has to see all its due rows; one slot serves some 100,000 refreshes per second, so on a single
- * node one shard is enough.
+ * A ZSET contains when each row is due, a HASH how often it is refreshed and when it was last loaded, a STRING the row.
+ * Refreshers, any number of them in any process, lease due rows in batches; readers only read. A shard of a table is
+ * one slot, because a lease must see all its due rows. One slot serves some 100,000 refreshes per second, so one shard is
+ * enough on a single node.
  */
 import { Coalescer, encodeName, requireClient, requireName, WaiterHub } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
-import { TableKeys } from '../keys.js';
-import type { ShardKeys } from '../keys.js';
-import { resolveEveryMs, resolveRowCacheOptions } from '../options.js';
-import type { RowCacheOptions, ScheduleAllOptions, ScheduleOptions } from '../options.js';
-import { rowCacheInspect, rowCachePlan, rowCacheStats } from '../scripts.gen.js';
+import { TableKeys } from './keys.js';
+import type { ShardKeys } from './keys.js';
+import { resolveRowCacheOptions, resolveSchedule, resolveScheduleAll } from './options.js';
+import type { RowCacheOptions, ScheduleAllOptions, ScheduleOptions } from './options.js';
+import { rowCacheInspect, rowCacheSchedule, rowCacheStats } from '../scripts.gen.js';
 import { CacheTelemetry } from '../telemetry/cache-telemetry.js';
 import { setTable } from './refreshed-table.js';
 import { RowCodec } from './row-codec.js';
 import type { RowState } from './row-state.js';
 import { toRowState } from './row-state.js';
 
-/** A table in numbers. */
+/** Counters of a table. */
 export interface RowCacheStats {
   /** Rows in the schedule. */
   readonly scheduled: number;
-  /** Rows of these that were loaded at least once: how far a first fill has come. */
+  /** Scheduled rows that were loaded at least once: the progress of a first fill. */
   readonly loaded: number;
   /** Rows that are due and not being loaded. */
   readonly due: number;
   /** Rows whose last load failed. */
   readonly failing: number;
-  /** Shards whose source is down: their rows are served as they are, and a few are tried from time to time. */
+  /** Shards whose source is down: their rows are served as they are, and half-open probes are sent. */
   readonly shardsDown: number;
-  /** For how long the first due row has been waiting whose last load did not fail, in ms. Near 0 when the refreshers keep up. */
+  /** How long the first due row has waited, without failed rows, in ms. Near 0 when the refreshers keep up. */
   readonly lagMs: number;
-  /** Reads of this object that found their row, and that did not. */
+  /** Reads of this object, by whether they found a row. */
   readonly hits: number;
   readonly misses: number;
 }
 
-interface Plan {
+interface Change {
   readonly id: string;
-  /** ms between refreshes; 0: take the row out; 'now': only make it due. */
-  readonly plan: number | 'now';
+  /** ms between refreshes; 0: remove the row; 'now': make it due. */
+  readonly change: number | 'now';
 }
 
-/** Rows in one script call, or one MGET: about 1 ms of the server. */
+/** Rows in one script call or one MGET: about 1 ms of the server. */
 const MAX_BATCH = 500;
-/** Calls of `scheduleAll` that are under way at once. */
+/** Concurrent script calls of `scheduleAll`. */
 const MAX_CALLS = 4;
 
-/** The cached rows of one table; `Row` is what its loader gives. */
+/** The cached rows of one table; `Row` is the result of its loader. */
 export class RowCache<Row = unknown> {
   readonly #redis: RedisClient;
   readonly #keys: TableKeys;
   readonly #codec: RowCodec<Row>;
-  readonly #plans: Coalescer<ShardKeys, Plan, boolean>;
+  readonly #changes: Coalescer<ShardKeys, Change, boolean>;
   readonly #reads: Coalescer<ShardKeys, string, Buffer | null>;
   readonly #telemetry: CacheTelemetry | undefined;
   #hits = 0;
@@ -63,7 +63,7 @@ export class RowCache<Row = unknown> {
   /**
    * Sends nothing.
    *
-   * @param table Names the rows in Redis; the loader knows which table of the database that is. 1 to 1,024 bytes.
+   * @param table Names the rows in Redis; only the loader knows the table of the database. 1 to 1,024 bytes.
    */
   constructor(redis: RedisClient, table: string, options: RowCacheOptions<Row> = {}) {
     this.#redis = requireClient(redis);
@@ -75,15 +75,15 @@ export class RowCache<Row = unknown> {
     this.#codec = new RowCodec(resolved.codec, resolved.version);
     setTable(this, { keys, options: resolved, codec: this.#codec });
     const publish = WaiterHub.of(redis).publishCommand;
-    this.#plans = new Coalescer(
+    this.#changes = new Coalescer(
       async (shard, requests) => {
-        const { due, rows, packs, packed, failures, suspects, hung, unloaded, wake } = shard;
+        const { due, rows, packs, packed, failed, failures, unloaded, wake } = shard;
         const values = requests.map(({ id }) => shard.row(id));
-        const plans = requests.flatMap(({ id, plan }) => [encodeName(id), plan]);
-        const counts = await rowCachePlan.run(
+        const changes = requests.flatMap(({ id, change }) => [encodeName(id), change]);
+        const counts = await rowCacheSchedule.run(
           redis,
-          { due, rows, packs, packed, failures, suspects, hung, unloaded, wake, values },
-          { publish, idleMs, keepMs, plans },
+          { due, rows, packs, packed, failed, failures, unloaded, wake, values },
+          { publish, idleMs, keepMs, changes },
         );
         return (counts as number[]).map((count) => count === 1);
       },
@@ -99,38 +99,38 @@ export class RowCache<Row = unknown> {
     );
   }
 
-  /** The name that the constructor was given. */
+  /** The name given to the constructor. */
   get table(): string {
     return this.#keys.table;
   }
 
   /**
-   * Refreshes the row every `everyMs` from now on, beginning at once; with 0 or less takes it out of cache and schedule.
-   * A row that is scheduled so already is left as it is, so every process may schedule at its start. Calls of one
+   * Refreshes the row every `everyMs` from now on, first at once; 0 or less removes it from cache and schedule.
+   * A row that has this schedule already is unchanged, so every process may call this at its start. Calls of one
    * tick share a round trip and are atomic together, up to 500 rows. O(log n). Repeating it is safe.
    */
   async schedule(id: string, options: ScheduleOptions): Promise<void> {
-    await this.#plan(id, resolveEveryMs(options));
+    await this.#change(id, resolveSchedule(options));
   }
 
   /**
-   * As `schedule` for each of many ids, such as those of a whole table from a cursor: holds only a few thousand at a time. Resolves to
-   * their number. `stats` tells how far the refreshers are with loading them.
+   * `schedule` for many ids, such as those of a whole table from a cursor: keeps a few thousand in memory. Resolves to
+   * their number. `stats` shows how many of them are loaded.
    */
   async scheduleAll(
     ids: Iterable<string> | AsyncIterable<string>,
     options: ScheduleAllOptions,
   ): Promise<number> {
-    const plan = resolveEveryMs(options);
+    const everyMs = resolveScheduleAll(options);
     const { signal } = options;
     const calls = new Set<Promise<void>>();
     let chunk: string[] = [];
     let count = 0;
     const send = async (): Promise<void> => {
-      const call = this.#planAll(chunk, plan);
+      const call = this.#changeAll(chunk, everyMs);
       chunk = [];
       calls.add(call);
-      // A rejection is seen below, also if something else ends the walk first.
+      // A rejection is handled below, even if something else ends the iteration first.
       call.then(
         () => calls.delete(call),
         () => undefined,
@@ -148,23 +148,22 @@ export class RowCache<Row = unknown> {
     return count;
   }
 
-  /** Takes the row out of cache and schedule; returns whether it was scheduled. Costs as `schedule`. */
+  /** Removes the row from cache and schedule; returns whether it was scheduled. Costs as much as `schedule`. */
   async unschedule(id: string): Promise<boolean> {
-    return this.#plan(id, 0);
+    return this.#change(id, 0);
   }
 
   /**
-   * Makes a scheduled row due now, as after a change in the database; a load that has begun before is not stored.
-   * Resolves when that is noted, not when the row is loaded. Returns false for a row that isn't scheduled. Costs as
-   * `schedule`.
+   * Makes a scheduled row due now, as after a change in the database; a load that began before is not stored.
+   * Resolves before the row is loaded. Returns false for a row that isn't scheduled. Costs as much as `schedule`.
    */
   async refresh(id: string): Promise<boolean> {
-    return this.#plan(id, 'now');
+    return this.#change(id, 'now');
   }
 
   /**
-   * The row as it was last loaded, or null: it isn't scheduled, isn't loaded yet, or is gone. Reads of a tick share one MGET for each
-   * shard.
+   * Returns the row as last loaded, or null: it isn't scheduled, isn't loaded yet, or is missing. Reads of a tick share one
+   * MGET for each shard.
    */
   async get(id: string): Promise<Row | null> {
     requireName('id', id);
@@ -175,7 +174,7 @@ export class RowCache<Row = unknown> {
     return row;
   }
 
-  /** The rows that are there, by id. One round trip for each 500 of a shard. */
+  /** Returns the cached rows by id. One round trip for each 500 of a shard. */
   async getMany(ids: readonly string[]): Promise<Map<string, Row>> {
     const rows = await Promise.all(ids.map((id) => this.get(id)));
     const found = new Map<string, Row>();
@@ -186,22 +185,22 @@ export class RowCache<Row = unknown> {
   }
 
   /**
-   * The row with its age, its etag and when it is refreshed next; null for one that is neither scheduled nor cached. One round
+   * Returns the row with its age, its etag and its next refresh; null for a row that is neither scheduled nor cached. One round
    * trip, read-only. O(log n).
    */
   async inspect(id: string): Promise<RowState<Row> | null> {
     const shard = this.#keys.of(requireName('id', id));
-    const { due, rows, packs, packed, failures, suspects, hung } = shard;
+    const { due, rows, packs, packed, failed, failures } = shard;
     const value = shard.row(id);
     const reply = await rowCacheInspect.runBuffer(
       this.#redis,
-      { due, rows, packs, packed, failures, suspects, hung, value },
+      { due, rows, packs, packed, failed, failures, value },
       { id: encodeName(id) },
     );
     return toRowState(reply as (Buffer | null)[], this.#codec);
   }
 
-  /** Counts of the schedule, and of the reads of this object. One round trip for each shard, read-only. O(log n). */
+  /** Counters of the schedule and of the reads of this object. One round trip for each shard, read-only. O(log n). */
   async stats(): Promise<RowCacheStats> {
     const total = { scheduled: 0, loaded: 0, due: 0, failing: 0, shardsDown: 0, lagMs: 0 };
     const replies = await Promise.all(
@@ -226,11 +225,11 @@ export class RowCache<Row = unknown> {
     return { ...total, hits: this.#hits, misses: this.#misses };
   }
 
-  async #planAll(ids: readonly string[], plan: number): Promise<void> {
-    await Promise.all(ids.map((id) => this.#plan(id, plan)));
+  async #changeAll(ids: readonly string[], change: number): Promise<void> {
+    await Promise.all(ids.map((id) => this.#change(id, change)));
   }
 
-  async #plan(id: string, plan: number | 'now'): Promise<boolean> {
-    return this.#plans.submit(this.#keys.of(requireName('id', id)), { id, plan });
+  async #change(id: string, change: number | 'now'): Promise<boolean> {
+    return this.#changes.submit(this.#keys.of(requireName('id', id)), { id, change });
   }
 }

@@ -1,25 +1,25 @@
 /**
- * A cached row is a head of ASCII, then what the codec gives:
+ * A cached row: a head in ASCII, then the encoded row:
  *
  *   2 vvvv hhhhhhhhhhh ttttttttttttt …
  *   │ │    │           └ when it was loaded: 13 digits, ms of the server's clock
- *   │ │    └ hash of what follows, 66 bits in base64url; dashes: the row is gone
+ *   │ │    └ hash of the encoded row, 66 bits in base64url; dashes: the row is missing
  *   │ └ version of the rows' shape, hexadecimal
  *   └ version of this format
  *
- * The first 16 bytes are kept in the schedule as well, and tell a row that has changed from one that hasn't. A value of
- * another version reads as absent, so old and new code may share a table while a deployment rolls.
+ * The schedule also contains the first 16 bytes, which show whether a row has changed. A value of another version
+ * reads as absent, so old and new code may share a table during a deployment.
  */
 import { hash } from 'node:crypto';
-import type { Codec } from '../read-through/codec.js';
+import type { Codec } from '../codec.js';
 
 const FORMAT = '2';
 const HASH_AT = 5;
 const LOADED_AT = 16;
 const ROW_AT = 29;
-const GONE = '-'.repeat(LOADED_AT - HASH_AT);
+const MISSING = '-'.repeat(LOADED_AT - HASH_AT);
 
-/** A value as it is stored, and the bytes of the row in it. */
+/** A value to store, and the size of the row in it. */
 export interface EncodedRow {
   /** Its first 16 characters. */
   readonly head: string;
@@ -29,11 +29,11 @@ export interface EncodedRow {
 
 /** A row as it was stored. */
 export interface StoredRow<Row> {
-  /** Null: it is gone. */
+  /** Null: it is missing. */
   readonly row: Row | null;
   /** Equal for equal rows. */
   readonly etag: string;
-  /** When the value was loaded that is stored; it may have been found unchanged since. */
+  /** When the stored value was loaded; later loads may have found it unchanged. */
   readonly loadedAt: number;
 }
 
@@ -49,7 +49,7 @@ export class RowCodec<Row> {
     this.#headBytes = Buffer.from(this.#head);
   }
 
-  /** @param loadedAt 13 digits. Throws what the codec throws: TypeError for what has no JSON form. */
+  /** @param loadedAt 13 digits. Throws the error of the codec: TypeError for a row without a JSON form. */
   encode(row: Row, loadedAt: string): EncodedRow {
     const encoded = this.#codec.encode(row);
     const head = this.#head + hash('sha1', encoded, 'base64url').slice(0, LOADED_AT - HASH_AT);
@@ -60,17 +60,17 @@ export class RowCodec<Row> {
     return { head, value, bytes: encoded.length };
   }
 
-  /** The value of a row that is gone. */
+  /** The value of a missing row. */
   tombstone(loadedAt: string): string {
-    return this.#head + GONE + loadedAt;
+    return this.#head + MISSING + loadedAt;
   }
 
-  /** Null for what is absent, also by its version. Throws what the codec throws. */
+  /** Null for an absent value, or one of another version. Throws the error of the codec. */
   decode(value: Buffer | null): Row | null {
-    return this.#isOurs(value) && !isGone(value) ? this.#codec.decode(value.subarray(ROW_AT)) : null;
+    return this.#isOurs(value) && !isMissing(value) ? this.#codec.decode(value.subarray(ROW_AT)) : null;
   }
 
-  /** As `decode`, with what the head tells. */
+  /** `decode` with the content of the head. */
   read(value: Buffer | null): StoredRow<Row> | null {
     if (!this.#isOurs(value)) return null;
     return {
@@ -85,11 +85,11 @@ export class RowCodec<Row> {
   }
 }
 
-function isGone(value: Buffer): boolean {
-  return value.toString('latin1', HASH_AT, LOADED_AT) === GONE;
+function isMissing(value: Buffer): boolean {
+  return value.toString('latin1', HASH_AT, LOADED_AT) === MISSING;
 }
 
-/** Whether a row of the first head has a value, of the same format and version as that of the second. */
+/** Whether the first head belongs to a value of the same format and version as the second. */
 export function hasValueLike(first: string, second: string): boolean {
-  return first.slice(0, HASH_AT) === second.slice(0, HASH_AT) && first.slice(HASH_AT) !== GONE;
+  return first.slice(0, HASH_AT) === second.slice(0, HASH_AT) && first.slice(HASH_AT) !== MISSING;
 }

@@ -1,23 +1,23 @@
 import type { RowCodec } from './row-codec.js';
 import { parseState } from './schedule-state.js';
 
-/** A row and where it stands in the schedule. */
+/** A row and its place in the schedule. */
 export interface RowState<Row> {
-  /** Null: it was not loaded yet, or is gone. */
+  /** Null: it was not loaded yet, or is missing. */
   readonly row: Row | null;
   /** Equal for equal rows; null without a row. */
   readonly etag: string | null;
-  /** For how long, in ms, the row may have been another in the database: since the load began that last found it so. Null: never loaded. */
+  /** How long the row may have differed from the database, in ms: since the start of its last load. Null: never loaded. */
   readonly ageMs: number | null;
   /** ms between refreshes; null: not scheduled. */
   readonly everyMs: number | null;
-  /** When it is due, in ms from now: 0 when it is, or is being loaded. Null: not scheduled. */
+  /** When it is due, in ms from now; 0: it is due or being loaded. Null: not scheduled. */
   readonly nextInMs: number | null;
-  /** Loads of this row in a row that failed. */
+  /** Failed loads in a row. */
   readonly failures: number;
 }
 
-/** Of what `row-cache.inspect.lua` replies. */
+/** Parses the reply of `row-cache.inspect.lua`. */
 export function toRowState<Row>(
   reply: readonly (Buffer | null)[],
   codec: RowCodec<Row>,

@@ -1,6 +1,6 @@
 /**
- * What the HASH `rows` has of a row: when it was loaded (13 digits, ms of the server's clock; zeros: never), the head of its
- * value (16 characters; zeros: there is none) and `everyMs`. Of a row that is in a pack it has only that.
+ * The field of a single row in the HASH `rows`: when it was loaded (13 digits, ms of the server's clock; zeros: never), the head of
+ * its value (16 characters; zeros: none) and `everyMs`.
  */
 export interface ScheduleState {
   readonly loadedAt: number;
@@ -11,7 +11,7 @@ export interface ScheduleState {
 const HEAD_AT = 13;
 const EVERY_AT = 29;
 
-/** NaN and '' where there is none. */
+/** NaN and '' without a state. */
 export function parseState(state: string): ScheduleState {
   return {
     loadedAt: Number(state.slice(0, HEAD_AT)),

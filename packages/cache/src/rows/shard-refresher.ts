@@ -1,52 +1,51 @@
 /**
- * Refreshes one shard of a table. A loop claims; each claimed batch is loaded and committed beside it, as far as there are slots.
+ * Refreshes one shard of a table. A loop leases batches; each batch is loaded and committed beside the loop, as far as there
+ * are free slots.
  *
- *   due ──claim──▶ leased ──commit──▶ due again (loaded) or out (gone) or due apart from others (failed: after a pause)
- *                    └──lease ends: the refresher died──▶ due
+ *   due ──lease──▶ leased ──commit──▶ due again (loaded), removed (missing), or failed (after a pause)
+ *                    └──the lease ends: the refresher died──▶ due
  *
- * Rows that failed have a loop, claims and slots of their own (retries.ts), so they take nothing from others.
+ * Failed rows have a loop, leases and slots of their own (failed-rows.ts), so they take nothing from others.
  *
- * The loop sleeps until the next row is due, as far as it knows: what it heard from its last claim and its commits. A row
- * that others make due earlier comes as a wake-up; one that a dead refresher leaves behind, or a lost wake-up, by the bounded re-check.
+ * The loop sleeps until the next row is due, as far as its last lease and its commits know. A wake-up announces a row that
+ * another process makes due earlier. The bounded recheck finds the rows of a dead refresher, and repairs a lost wake-up.
  */
-import { Loop, WaiterHub } from '@mortise/redis';
-import type { RedisClient } from '@mortise/redis';
-import type { ShardKeys } from '../keys.js';
-import type { RefreshOptions } from '../options.js';
+import { Loop, waitFor, WaiterHub } from '@mortise/redis';
+import type { ErrorReporter, RedisClient } from '@mortise/redis';
+import type { ShardKeys } from './keys.js';
 import type { BatchOutcome, CacheTelemetry } from '../telemetry/cache-telemetry.js';
-import { Claims } from './claims.js';
-import type { Claim } from './claim.js';
-import type { Outcome } from './claims.js';
-import { Gathering } from './gathering.js';
+import { BatchWindow } from './batch-window.js';
+import { FailedRows } from './failed-rows.js';
+import type { LeasedRows } from './leased-rows.js';
+import type { ResolvedRefresherOptions } from './options.js';
 import type { RefreshedTable } from './refreshed-table.js';
-import { Retries } from './retries.js';
+import { RowLeases } from './row-leases.js';
+import type { Outcome } from './row-leases.js';
 import type { Slots } from './slots.js';
 import type { TableLoader } from './table-loader.js';
 
 /** The longest sleep of a refresher. */
 const RECHECK_MS = 5_000;
 
-/** What a process has refreshed. */
+/** Counters of a refresher. */
 export interface RefreshCounts {
-  /** Batches that were claimed. */
+  /** Batches leased. */
   batches: number;
   /** Rows in them. */
   rows: number;
   /** Rows whose value had not changed. */
   unchanged: number;
-  /** Rows whose result came too late: changed meanwhile, or somebody else's since. */
+  /** Rows whose result came too late: changed meanwhile, or leased by another refresher. */
   refused: number;
 }
 
-/** What the shards of a table share in a process. */
+/** The parts that the shards of a table share in a process. */
 export interface TableWork {
   readonly table: RefreshedTable;
   readonly loader: TableLoader;
   readonly slots: Slots;
-  /** Of batches of rows whose last load failed: they take no other slot, for they may hang. */
-  readonly retrySlots: Slots;
-  /** Of these, for rows that are known to hang. */
-  readonly hungSlots: Slots;
+  /** For batches of failed rows. */
+  readonly failedSlots: Slots;
   readonly counts: RefreshCounts;
   readonly telemetry: CacheTelemetry | undefined;
 }
@@ -57,113 +56,112 @@ export class ShardRefresher {
   readonly #redis: RedisClient;
   readonly #work: TableWork;
   readonly #keys: ShardKeys;
-  readonly #options: RefreshOptions;
-  readonly #onError: (error: unknown) => void;
-  readonly #claims: Claims;
-  readonly #claiming: Loop;
+  readonly #options: ResolvedRefresherOptions;
+  readonly #reporter: ErrorReporter;
+  readonly #leases: RowLeases;
+  readonly #leasing: Loop;
   readonly #listening: Loop;
-  readonly #retries: Retries;
+  readonly #failedRows: FailedRows;
   readonly #running = new Set<Promise<void>>();
-  /** When a row is due, on the clock of `performance.now()`; until then a claim would find nothing. */
+  readonly #window = new BatchWindow();
+  /** When a row is due, an instant of `performance.now()`; a lease before that would find nothing. */
   #dueAt = 0;
-  readonly #gathering = new Gathering();
 
   constructor(
     redis: RedisClient,
     work: TableWork,
     keys: ShardKeys,
-    options: RefreshOptions,
-    onError: (error: unknown) => void,
+    options: ResolvedRefresherOptions,
+    reporter: ErrorReporter,
   ) {
     this.#redis = redis;
     this.#work = work;
     this.#keys = keys;
     this.#options = options;
-    this.#onError = onError;
-    this.#claims = new Claims(redis, work.table, keys, options);
-    const name = `mortise refresher of table "${work.table.keys.table}"`;
-    this.#claiming = new Loop(name, (signal) => this.#claim(signal), { onError });
+    this.#reporter = reporter;
+    this.#leases = new RowLeases(redis, work.table, keys, options);
+    const { table } = work.table.keys;
+    const name = `mortise refresher of table "${table}"`;
+    const onError = (error: unknown): void => reporter.reportRepeated(error);
+    this.#leasing = new Loop(name, (signal) => this.#lease(signal), { onError });
     this.#listening = new Loop(name, (signal) => this.#listen(signal), { onError });
-    this.#retries = new Retries(this.#claims, work, {
+    this.#failedRows = new FailedRows(this.#leases, {
+      name: table,
+      slots: work.failedSlots,
       onError,
-      run: (claim, claimedAt) => this.#run(claim, claimedAt),
+      run: (leased, sentAt) => this.#run(leased, sentAt),
     });
   }
 
   start(): void {
     this.#expect(0);
     this.#listening.start();
-    this.#claiming.start();
-    this.#retries.start();
+    this.#leasing.start();
+    this.#failedRows.start();
   }
 
   /**
-   * Claims nothing more, and waits until what is claimed is loaded and committed, but not longer than any lease: while Redis is
-   * away, a claim or a commit may never be answered, and rows of leases that have ended are somebody else's.
+   * Leases nothing more, and waits until all leased rows are loaded and committed, but not longer than a lease: while Redis is
+   * unavailable, a command may never be answered, and the rows of an ended lease belong to others.
    */
   async stop(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const leasesEnd = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, this.#options.leaseMs);
-    });
-    const stopped = Promise.all([this.#claiming.stop(), this.#listening.stop(), this.#retries.stop()]);
-    const done = stopped.then(() => Promise.all(this.#running));
-    await Promise.race([done, leasesEnd]);
-    clearTimeout(timer);
+    const loops = [this.#leasing.stop(), this.#listening.stop(), this.#failedRows.stop()];
+    const drained = Promise.all(loops).then(() => Promise.all(this.#running));
+    await waitFor(drained, { waitMs: this.#options.leaseMs });
   }
 
-  async #claim(signal: AbortSignal): Promise<number> {
+  async #lease(signal: AbortSignal): Promise<number> {
     if (this.#pauseMs > 0) return this.#pauseMs;
     const { slots } = this.#work;
     await slots.take();
     let isRunning = false;
     try {
       if (signal.aborted) return 0;
-      const hasWaited = this.#dueAt < this.#gathering.untilAt;
-      // Whatever is heard while the claim is under way only lowers this.
+      const hasWaited = this.#dueAt < this.#window.endsAt;
+      // While the call is under way, `#expect` only lowers this.
       this.#dueAt = Infinity;
-      const claimedAt = performance.now();
-      const claim = await this.#claims.claim();
-      isRunning = claim.ids.length > 0;
-      if (isRunning) void this.#run(claim, claimedAt).then(() => slots.free());
-      this.#plan(claim, claimedAt, hasWaited);
-      this.#retries.expect(claim);
+      const sentAt = performance.now();
+      const leased = await this.#leases.lease();
+      isRunning = leased.ids.length > 0;
+      if (isRunning) void this.#run(leased, sentAt).then(() => slots.release());
+      this.#plan(leased, sentAt, hasWaited);
+      this.#failedRows.expect(leased);
     } catch (error) {
       this.#dueAt = 0;
       throw error;
     } finally {
-      if (!isRunning) slots.free();
+      if (!isRunning) slots.release();
     }
     return this.#pauseMs;
   }
 
-  /** When to claim again. */
-  #plan({ ids, isProbe, lateMs, nextInMs }: Claim, claimedAt: number, hasWaited: boolean): void {
-    // What is due and didn't fit is a pack as well: most batches of packs have a few rows less than they may.
+  /** Decides when to lease again. */
+  #plan({ ids, isProbe, lateMs, nextInMs }: LeasedRows, sentAt: number, hasWaited: boolean): void {
+    // More rows are due that did not fit: most batches of packs have a few rows less than `batch`.
     const isFull = ids.length === this.#options.batch || (ids.length > 0 && nextInMs === 0 && !isProbe);
-    this.#gathering.claimed({ rows: ids.length, isFull, lateMs }, claimedAt, hasWaited);
-    if (isProbe) this.#gathering.hurry();
-    // What a probe finds out is waited for, if it has found a row.
+    this.#window.leased({ rows: ids.length, isFull, lateMs }, sentAt, hasWaited);
+    if (isProbe) this.#window.end();
+    // The end of a half-open probe wakes the loop, if the probe has a row.
     this.#expect(isFull ? 0 : isProbe && ids.length > 0 ? RECHECK_MS : nextInMs);
   }
 
   /** Never rejects. */
-  #run(claim: Claim, claimedAt: number): Promise<void> {
-    const run = this.#refresh(claim, claimedAt).finally(() => this.#running.delete(run));
+  #run(leased: LeasedRows, sentAt: number): Promise<void> {
+    const run = this.#refresh(leased, sentAt).finally(() => this.#running.delete(run));
     this.#running.add(run);
     return run;
   }
 
   /** Never rejects. */
-  async #refresh(claim: Claim, claimedAt: number): Promise<void> {
+  async #refresh(leased: LeasedRows, sentAt: number): Promise<void> {
     const { loader, counts, telemetry } = this.#work;
-    const { ids, isProbe } = claim;
+    const { ids, isProbe } = leased;
     try {
       const startedAt = performance.now();
-      const loaded = await loader.load(claim, claim.claimedAt, claimedAt);
+      const loaded = await loader.load(leased, leased.leasedAt, sentAt);
       telemetry?.loaded(performance.now() - startedAt, loaded.isSourceDown);
-      for (const error of loaded.errors) this.#report(error);
-      const committed = await this.#claims.commit(claim, loaded);
+      for (const error of loaded.errors) this.#reporter.report(error);
+      const committed = await this.#leases.commit(leased, loaded);
       const { nextInMs, held, unchanged } = committed;
       counts.batches += 1;
       counts.rows += ids.length;
@@ -172,27 +170,27 @@ export class ShardRefresher {
       telemetry?.refreshed({
         rows: countsOf(ids, loaded.outcomes, unchanged),
         refused: ids.length - held,
-        lateMs: claim.lateMs,
+        lateMs: leased.lateMs,
       });
       this.#expect(isProbe || loaded.isSourceDown ? 0 : nextInMs);
-      this.#retries.expect(committed);
+      this.#failedRows.expect(committed);
     } catch (error) {
-      // The rows come back when their lease ends.
-      this.#report(error);
+      // The rows are due again when their lease ends.
+      this.#reporter.reportRepeated(error);
     }
-    this.#claiming.wake();
+    this.#leasing.wake();
   }
 
-  /** Hears of rows that became due earlier than expected, until it is stopped. */
+  /** Receives wake-ups until `stop`. */
   async #listen(signal: AbortSignal): Promise<never> {
     refreshers += 1;
     const waiter = await WaiterHub.of(this.#redis).waiter(this.#keys.wake, String(refreshers));
     try {
       for (;;) {
-        // Also at the beginning: what was published before the subscription was not heard.
+        // Also at the start: a wake-up before the subscription was missed.
         this.#expect(0);
-        this.#claiming.wake();
-        this.#retries.hurry();
+        this.#leasing.wake();
+        this.#failedRows.recheck();
         await waiter.next({ signal });
       }
     } finally {
@@ -201,19 +199,11 @@ export class ShardRefresher {
   }
 
   get #pauseMs(): number {
-    return Math.max(this.#dueAt, this.#gathering.untilAt) - performance.now();
+    return Math.max(this.#dueAt, this.#window.endsAt) - performance.now();
   }
 
   #expect(inMs: number): void {
     this.#dueAt = Math.min(this.#dueAt, performance.now() + Math.min(inMs, RECHECK_MS));
-  }
-
-  #report(error: unknown): void {
-    try {
-      this.#onError(error);
-    } catch (thrown) {
-      console.error('onError threw', thrown);
-    }
   }
 }
 
@@ -222,11 +212,10 @@ function countsOf(
   outcomes: ReadonlyMap<string, Outcome>,
   unchanged: number,
 ): BatchOutcome['rows'] {
-  const rows = { stored: -unchanged, unchanged, gone: 0, failed: 0, skipped: 0 };
+  const rows = { stored: -unchanged, unchanged, missing: 0, failed: 0, skipped: 0 };
   for (const id of ids) {
     const outcome = outcomes.get(id) ?? 'skipped';
-    const count = typeof outcome === 'string' ? outcome : 'stored';
-    rows[count === 'hung' ? 'failed' : count] += 1;
+    rows[typeof outcome === 'string' ? outcome : 'stored'] += 1;
   }
   return rows;
 }

@@ -1,26 +1,25 @@
-/** A number of things that may be under way at once; who comes when all are taken waits in order. */
+/** A limit of things under way at once. Waiters are served in order. */
 export class Slots {
   #free: number;
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiters: (() => void)[] = [];
 
   constructor(count: number) {
     this.#free = count;
   }
 
-  /** Resolves when there is one; give it back with `free`. */
+  /** Resolves when a slot is taken; `release` returns it. */
   take(): Promise<void> {
     if (this.#free > 0) {
       this.#free -= 1;
       return Promise.resolve();
     }
     return new Promise((resolve) => {
-      this.#waiting.push(resolve);
+      this.#waiters.push(resolve);
     });
   }
 
-  /** Gives one back. */
-  free(): void {
-    const next = this.#waiting.shift();
+  release(): void {
+    const next = this.#waiters.shift();
     if (next) next();
     else this.#free += 1;
   }

@@ -1,118 +1,106 @@
 /**
- * Runs a table's loader for a batch and turns whatever happens into an outcome for each row.
+ * Runs the loader of a table for a batch and turns whatever happens into an outcome for each row.
  *
- * A batch that fails is halved until the rows that fail are alone, so that one poisoned row doesn't hold up 249 others. If
- * nothing at all loads in the first three rounds (7 queries), it is the source that is down, and nothing is said about
- * the rows. A single row leaves that open; so there the source is down if the load before, of another row, failed as well.
+ * A batch that fails is bisected until the failing rows are alone, so that one bad row doesn't delay 249 others. If
+ * nothing loads in the first three rounds (7 queries), the source is down, and the rows are skipped. A single row leaves that
+ * open: then the source is down if the load before, of another row, failed as well.
  *
- * A query that hangs may be the fault of the source, or of one row. So when it has taken an eighth of its time, and eight times as long as
- * usual, its rows are asked for a few at a time beside it: first one, then twice as many while that is answered, up to 16. What is loaded so
- * is loaded, and when all rows were tried, the first query is given up. If it is answered after all, it was only slow. Three
- * parts that hang, and none that is loaded, end the search: then it is the source. Rejected: to give the batch half of the
- * time and its parts the rest, as that would fail queries that are only slow.
+ * A slow query is the fault of the source or of one row. After an eighth of its time, and eight times the usual time, its rows
+ * are loaded in small parts beside it: first one row, then twice as many after each success, up to 16. Whatever loads
+ * is stored. When all parts were tried, the slow query is abandoned; if it is answered before, it was only slow. Three
+ * parts that time out without any success end the search: the source is slow. Rejected: half of the time for the batch
+ * and the rest for its parts, which would fail queries that are only slow.
  *
- * If nothing of a batch is loaded in its time, both is said: the source is to be tried, unless it has answered another query meanwhile, and
- * each of the rows failed. Rows that failed are claimed apart from others, first a few together and then alone, so that the one which
- * hangs holds up nobody else. Most of them are good, and a good row answers soon, so they have as long as a part above. A row that has not
- * answered by then, alone, is known to hang: it has all of the time from then on, and so is loaded after all if it was only slow.
+ * If nothing of a batch loads in its time, all its rows failed, and the source is down unless it answered another query
+ * meanwhile. Failed rows are leased apart from all others. Most of them are healthy and load soon, so they have a short time
+ * at first, which doubles with each failure up to the whole time: a row that is only slow loads in the end.
  */
-import { ArgumentTypeError } from '@mortise/redis';
+import { ArgumentTypeError, onAbort, TIMED_OUT, waitFor } from '@mortise/redis';
 import { LoadFailedError, LoadTimeoutError, RowTooLargeError } from '../errors.js';
-import type { LoadRows } from '../options.js';
-import type { Outcome } from './claims.js';
+import type { LeasedRows } from './leased-rows.js';
+import type { LoadRows } from './options.js';
 import type { RefreshedTable } from './refreshed-table.js';
+import type { Outcome } from './row-leases.js';
 
 export interface Loaded {
-  /** Rows that are missing here were skipped. */
+  /** Rows without an outcome were skipped. */
   readonly outcomes: Map<string, Outcome>;
   readonly isSourceDown: boolean;
-  /** What has to be reported. */
+  /** The errors to report. */
   readonly errors: unknown[];
 }
 
-/** Rounds without a single row that end the search for rows that fail. */
+/** Rounds of the bisection without a loaded row after which the source is down. */
 const MAX_DEAD_ROUNDS = 3;
-/** Queries that the search may cost. */
+/** Queries of one bisection. */
 const MAX_QUERIES = 64;
 
-/** Of the lease, what a loader has. */
+/** The part of the lease that a loader has. */
 const LOAD_PART = 0.9;
-/** Of that, what a query has in which a row is searched for that hangs, but at least so many ms, and so many times what is usual. */
-const SEARCH_PART = 1 / 8;
-const MIN_SEARCH_MS = 250;
+/** A query is slow after this part of that, at least so many ms, and so many times the usual duration. */
+const SLOW_PART = 1 / 8;
+const MIN_SLOW_MS = 250;
 const USUAL_TIMES = 8;
-/** Queries of which the usual time is about the mean. */
+/** The usual duration is a moving average over about so many queries. */
 const USUAL_OF = 8;
-/** The most rows that are asked for together beside a query that hangs. */
-const MAX_SEARCHED = 16;
-/** So many parts that fail, and none that is loaded, end that. */
+/** The most rows in a query beside a slow one. */
+const MAX_PART_ROWS = 16;
+/** Parts beside a slow query that fail, without any success, before the source counts as slow. */
 const MAX_DEAD_PARTS = 3;
-/** A row that fails alone after this part of the time of a search is one that hangs: it would take time from those that are searched for. */
-const HUNG_PART = 1 / 4;
 
-/** What a load has come to so far. */
+/** The progress of a load. */
 interface Work {
   readonly loadedAt: string;
   readonly outcomes: Map<string, Outcome>;
   readonly errors: unknown[];
 }
 
-interface Failed {
+interface FailedQuery {
   readonly ids: readonly string[];
   readonly error: unknown;
-  readonly tookMs: number;
 }
 
-/** What is known of a batch beforehand. */
-export interface Batch {
-  readonly ids: readonly string[];
-  /** The source was down: this finds out whether it is back. */
-  readonly isProbe: boolean;
-  /** The last load of each of these rows failed. That it fails again says nothing of the source. */
-  readonly isRetry: boolean;
-  /** It failed on its own, and that took long. */
-  readonly isHung: boolean;
-}
+export type Batch = Pick<LeasedRows, 'ids' | 'isProbe' | 'failures'>;
 
 /** The loads of one table by one process. */
 export class TableLoader {
   readonly #table: RefreshedTable;
   readonly #load: LoadRows<unknown>;
-  /** The single row whose load failed last, if no load has succeeded since. */
-  #suspect: string | undefined;
-  /** When the latest query began that the source has answered, on the clock of `performance.now()`. */
-  #answeredAt = -Infinity;
-  /** How long a query takes that is answered, in ms. */
-  #usualMs = 0;
   readonly #limitMs: number;
+  /** The single row whose load failed last, if no load has succeeded since. */
+  #failedAlone: string | undefined;
+  /** The start of the latest query that was answered, an instant of `performance.now()`. */
+  #answeredAt = -Infinity;
+  /** The usual duration of a query, in ms. */
+  #usualMs = 0;
 
   /** Throws TypeError for a table without a loader. */
   constructor(table: RefreshedTable, leaseMs: number) {
-    this.#limitMs = LOAD_PART * leaseMs;
     const { load } = table.options;
     if (!load)
       throw new ArgumentTypeError(`table "${table.keys.table}" has no load, which a refresher needs`);
     this.#table = table;
     this.#load = load;
+    this.#limitMs = LOAD_PART * leaseMs;
   }
 
   /**
-   * Never rejects. The loader's signal is aborted when its time is over.
+   * Never rejects. Aborts the signal of the loader when its time is over.
    *
-   * @param loadedAt Goes into the values: ms of the server's clock, 13 digits.
-   * @param claimedAt When the rows were claimed, an instant of `performance.now()`.
+   * @param loadedAt Part of the stored values: ms of the server's clock, 13 digits.
+   * @param leasedAt When the lease was requested, an instant of `performance.now()`.
    */
-  async load(batch: Batch, loadedAt: string, claimedAt: number): Promise<Loaded> {
+  async load(batch: Batch, loadedAt: string, leasedAt: number): Promise<Loaded> {
     const { ids } = batch;
-    const deadlineAt = claimedAt + (isSearch(batch) ? this.#searchMs : this.#limitMs);
+    const deadlineAt = leasedAt + this.#limitOf(batch);
     const startedAt = performance.now();
     const outcomes = new Map<string, Outcome>();
     const errors: unknown[] = [];
-    const name = this.#table.keys.table;
     const work = { loadedAt, outcomes, errors };
-    let failed = isSearch(batch)
-      ? await this.#attempt([ids], deadlineAt, work)
-      : await this.#attemptWhole(ids, deadlineAt, work);
+    let failed =
+      isShort(batch) || batch.failures > 0
+        ? await this.#queryEach([ids], deadlineAt, work)
+        : await this.#queryWhole(ids, deadlineAt, work);
     let queries = 1;
     for (let round = 1; ; round += 1) {
       const parts = failed.flatMap(({ ids: part }) => halves(part));
@@ -120,46 +108,53 @@ export class TableLoader {
       if (queries + parts.length > MAX_QUERIES || isOver(failed, deadlineAt)) break;
       const alone = failed.filter(({ ids: part }) => part.length === 1);
       queries += parts.length;
-      failed = [...alone, ...(await this.#attempt(parts, deadlineAt, work))];
+      failed = [...alone, ...(await this.#queryEach(parts, deadlineAt, work))];
     }
-    const hasHung = outcomes.size === 0 && isOver(failed, deadlineAt);
-    const isAnswering = hasHung && this.#answeredAt > startedAt;
+    const hasTimedOut = outcomes.size === 0 && isOver(failed, deadlineAt);
+    const isAnswering = hasTimedOut && this.#answeredAt > startedAt;
     const isSourceDown = outcomes.size === 0 && !isAnswering && this.#isDown(batch);
-    if (outcomes.size > 0) this.#suspect = undefined;
-    if (isSourceDown && ids.length > 1 && !hasHung && !batch.isRetry) {
-      return { outcomes, isSourceDown, errors: [new LoadFailedError(name, ids, failed[0]?.error)] };
+    if (outcomes.size > 0) this.#failedAlone = undefined;
+    const { table } = this.#table.keys;
+    if (isSourceDown && ids.length > 1 && !hasTimedOut && batch.failures === 0) {
+      return { outcomes, isSourceDown, errors: [new LoadFailedError(table, ids, failed[0]?.error)] };
     }
-    for (const { ids: part, error, tookMs } of failed) {
-      const isHung = part.length === 1 && tookMs >= HUNG_PART * this.#searchMs;
-      for (const id of part) outcomes.set(id, isHung ? 'hung' : 'failed');
-      errors.push(new LoadFailedError(name, part, error));
+    for (const { ids: part, error } of failed) {
+      for (const id of part) outcomes.set(id, 'failed');
+      errors.push(new LoadFailedError(table, part, error));
     }
     return { outcomes, isSourceDown, errors };
   }
 
-  get #searchMs(): number {
-    const leastMs = Math.max(SEARCH_PART * this.#limitMs, MIN_SEARCH_MS, USUAL_TIMES * this.#usualMs);
-    return Math.min(this.#limitMs, leastMs);
+  /** The time of a batch: short after its first and second failure, then twice as long after each further one. */
+  #limitOf(batch: Batch): number {
+    if (isShort(batch)) return this.#slowMs;
+    if (batch.failures === 0) return this.#limitMs;
+    return Math.min(this.#limitMs, this.#slowMs * 2 ** (Math.min(batch.failures, 10) - 2));
   }
 
-  #isDown({ ids, isProbe, isRetry }: Batch): boolean {
-    if (isRetry) return isProbe;
+  get #slowMs(): number {
+    const slowMs = Math.max(SLOW_PART * this.#limitMs, MIN_SLOW_MS, USUAL_TIMES * this.#usualMs);
+    return Math.min(this.#limitMs, slowMs);
+  }
+
+  #isDown({ ids, isProbe, failures }: Batch): boolean {
+    if (failures > 0) return isProbe;
     if (ids.length > 1) return true;
     const [id] = ids;
-    const isDown = this.#suspect !== undefined && this.#suspect !== id;
-    this.#suspect = id;
+    const isDown = this.#failedAlone !== undefined && this.#failedAlone !== id;
+    this.#failedAlone = id;
     return isDown;
   }
 
-  /** One query; and when it takes long, queries for parts of it, one after the other beside it. Returns what failed. */
-  async #attemptWhole(ids: readonly string[], deadlineAt: number, work: Work): Promise<Failed[]> {
-    const giveUp = new AbortController();
+  /** Runs one query, and while it is slow, queries for parts of it, one after another. Returns the failed ones. */
+  async #queryWhole(ids: readonly string[], deadlineAt: number, work: Work): Promise<FailedQuery[]> {
+    const abandon = new AbortController();
     const state = { isSettled: false };
-    const whole = this.#query(ids, deadlineAt, work, giveUp.signal).finally(() => {
+    const whole = this.#query(ids, deadlineAt, work, abandon.signal).finally(() => {
       state.isSettled = true;
     });
-    if (ids.length > 1) await settledWithin(whole, this.#searchMs);
-    const failed: Failed[] = [];
+    if (ids.length > 1) await waitFor(whole, { waitMs: this.#slowMs });
+    const failed: FailedQuery[] = [];
     const { outcomes } = work;
     let at = 0;
     let size = 1;
@@ -167,12 +162,8 @@ export class TableLoader {
       if (outcomes.size === 0 && failed.length === MAX_DEAD_PARTS) break;
       const part = ids.slice(at, at + size);
       const isDone = new AbortController();
-      const query = this.#query(
-        part,
-        Math.min(deadlineAt, performance.now() + this.#searchMs),
-        work,
-        isDone.signal,
-      );
+      const partDeadlineAt = Math.min(deadlineAt, performance.now() + this.#slowMs);
+      const query = this.#query(part, partDeadlineAt, work, isDone.signal);
       const failure = await Promise.race([query, whole]);
       if (state.isSettled) {
         isDone.abort(new Error('the query of the whole batch has ended'));
@@ -180,23 +171,27 @@ export class TableLoader {
       }
       if (failure) failed.push(failure);
       at += part.length;
-      size = failure ? 1 : Math.min(2 * size, MAX_SEARCHED);
+      size = failure ? 1 : Math.min(2 * size, MAX_PART_ROWS);
     }
     if (at === ids.length && !state.isSettled) {
-      giveUp.abort(new Error('each part of the batch was asked for'));
+      abandon.abort(new Error('each part of the batch was queried'));
       await whole;
       return failed;
     }
     const failure = await whole;
     if (!failure) return [];
     if (outcomes.size === 0) return [failure];
-    const rest = ids.slice(at);
-    return rest.length > 0 ? [...failed, { ...failure, ids: rest }] : failed;
+    const remainder = ids.slice(at);
+    return remainder.length > 0 ? [...failed, { ...failure, ids: remainder }] : failed;
   }
 
-  /** One query for each part, one after the other; returns those that failed. */
-  async #attempt(parts: readonly (readonly string[])[], deadlineAt: number, work: Work): Promise<Failed[]> {
-    const failed: Failed[] = [];
+  /** Runs one query for each part, one after another, and returns the failed ones. */
+  async #queryEach(
+    parts: readonly (readonly string[])[],
+    deadlineAt: number,
+    work: Work,
+  ): Promise<FailedQuery[]> {
+    const failed: FailedQuery[] = [];
     for (const ids of parts) {
       const failure = await this.#query(ids, deadlineAt, work);
       if (failure) failed.push(failure);
@@ -204,22 +199,22 @@ export class TableLoader {
     return failed;
   }
 
-  /** Notes what it loads, unless that was loaded before; never rejects. */
+  /** Sets the outcomes of rows that have none. Never rejects. */
   async #query(
     ids: readonly string[],
     deadlineAt: number,
     { loadedAt, outcomes, errors }: Work,
     end?: AbortSignal,
-  ): Promise<Failed | undefined> {
-    const { keys } = this.#table;
+  ): Promise<FailedQuery | undefined> {
+    const { table } = this.#table.keys;
     const startedAt = performance.now();
     let rows: ReadonlyMap<string, unknown>;
     try {
-      // A loader may sort its ids, or take them away.
-      rows = await within(keys.table, deadlineAt, (signal) => this.#load([...ids], signal), end);
-      requireAskedFor(rows, ids);
+      // A copy, because a loader may modify its ids.
+      rows = await loadWithin(table, deadlineAt, (signal) => this.#load([...ids], signal), end);
+      requireRequested(rows, ids);
     } catch (error) {
-      return { ids, error, tookMs: performance.now() - startedAt };
+      return { ids, error };
     }
     this.#answeredAt = Math.max(this.#answeredAt, startedAt);
     this.#usualMs += (performance.now() - startedAt - this.#usualMs) / USUAL_OF;
@@ -230,84 +225,72 @@ export class TableLoader {
       } catch (error) {
         outcomes.set(id, 'failed');
         const isOurs = error instanceof RowTooLargeError;
-        errors.push(isOurs ? error : new LoadFailedError(keys.table, [id], error));
+        errors.push(isOurs ? error : new LoadFailedError(table, [id], error));
       }
     }
     return undefined;
   }
 
   #outcome(id: string, row: unknown, loadedAt: string): Outcome {
-    if (row === undefined || row === null) return 'gone';
+    if (row === undefined || row === null) return 'missing';
     const { keys, options, codec } = this.#table;
     const encoded = codec.encode(row, loadedAt);
     const { bytes } = encoded;
-    if (bytes > options.maxRowBytes) throw new RowTooLargeError(keys.table, id, bytes, options.maxRowBytes);
+    const { maxPayloadBytes } = options;
+    if (bytes > maxPayloadBytes) throw new RowTooLargeError(keys.table, id, bytes, maxPayloadBytes);
     return encoded;
   }
 }
 
-/** A source that is back has answered a single row before it is asked for several. */
-function isSearch({ ids, isProbe, isRetry, isHung }: Batch): boolean {
-  return (isRetry && !isHung) || (isProbe && ids.length > 1);
+/** A batch with a short time: failed rows at first, and several rows as a probe, of which one was answered before. */
+function isShort({ ids, isProbe, failures }: Batch): boolean {
+  return failures === 1 || (failures === 0 && isProbe && ids.length > 1);
 }
 
-/** A timer may be a millisecond early. */
-function isOver(failed: readonly Failed[], deadlineAt: number): boolean {
+/** Also true after a timeout: a timer may be a millisecond early. */
+function isOver(failed: readonly FailedQuery[], deadlineAt: number): boolean {
   return performance.now() >= deadlineAt || failed.some(({ error }) => error instanceof LoadTimeoutError);
 }
 
-/** Nothing for a single row: it is alone already. */
+/** Empty for a single row, which is alone already. */
 function halves(ids: readonly string[]): readonly (readonly string[])[] {
   if (ids.length === 1) return [];
   const half = Math.ceil(ids.length / 2);
   return [ids.slice(0, half), ids.slice(half)];
 }
 
-/** Resolves when the promise is settled, at the latest after so many ms. */
-async function settledWithin(promise: Promise<unknown>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLong = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([promise, tooLong]);
-  clearTimeout(timer);
-}
-
-async function within<Result>(
+/** Aborts the signal of the load with the error that the caller gets. */
+async function loadWithin<Result>(
   table: string,
   deadlineAt: number,
   load: (signal: AbortSignal) => Promise<Result>,
   end?: AbortSignal,
 ): Promise<Result> {
   const controller = new AbortController();
-  const limitMs = Math.max(0, Math.round(deadlineAt - performance.now()));
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_, reject) => {
-    const stop = (error: unknown): void => {
-      controller.abort(error);
-      reject(error);
-    };
-    timer = setTimeout(() => stop(new LoadTimeoutError(table, limitMs)), limitMs);
-    end?.addEventListener('abort', () => stop(end.reason), { once: true });
-  });
+  const forget = end && onAbort(end, () => controller.abort(end.reason));
+  const waitMs = Math.max(0, Math.round(deadlineAt - performance.now()));
   try {
-    return await Promise.race([load(controller.signal), tooLate]);
+    const rows = await waitFor(load(controller.signal), { waitMs, signal: controller.signal });
+    if (rows !== TIMED_OUT) return rows;
+    const error = new LoadTimeoutError(table, waitMs);
+    controller.abort(error);
+    throw error;
   } finally {
-    clearTimeout(timer);
+    forget?.();
   }
 }
 
-/** A loader that answers with numbers for ids would otherwise look as if all its rows were gone. */
-function requireAskedFor(
+/** Refuses unknown ids: a loader that returns numbers as ids would otherwise look like a table without rows. */
+function requireRequested(
   rows: unknown,
   ids: readonly string[],
 ): asserts rows is ReadonlyMap<string, unknown> {
   if (!(rows instanceof Map)) throw new TypeError('load must return a Map of rows by id');
-  const asked = new Set<unknown>(ids);
+  const requested = new Set<unknown>(ids);
   for (const id of rows.keys()) {
-    if (!asked.has(id))
+    if (!requested.has(id))
       throw new TypeError(
-        `load returned a row with the ${typeof id} id ${String(id)}, which it was not asked for`,
+        `load returned a row with the ${typeof id} id ${String(id)}, which was not requested`,
       );
   }
 }

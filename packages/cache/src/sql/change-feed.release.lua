@@ -1,13 +1,13 @@
 #!lua
--- Gives the lease of a change feed back, so that another one need not wait for its end.
+-- Releases the lease of a change feed, so that another feed need not wait for its end.
 --
 -- KEYS
---   feed  STRING, the token of the holder; and the channel of those that wait
+--   feed  STRING, the token of the holder; and the channel of waiting feeds
 -- ARGV
 --   publish  PUBLISH or SPUBLISH
---   token    of the one that had it
+--   token    of the releasing feed
 -- RETURNS
---   1 if it still had it, else 0
+--   1 if it was the holder, else 0
 local feed = KEYS[1]
 local publish, token = ARGV[1], ARGV[2]
 

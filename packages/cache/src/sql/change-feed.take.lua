@@ -4,10 +4,10 @@
 -- KEYS
 --   feed  STRING, the token of the holder; for leaseMs
 -- ARGV
---   token    of the one that asks
+--   token    of the requesting feed
 --   leaseMs  ms
 -- RETURNS
---   0 if it has the lease now, else the ms that another one has it for
+--   0 if it is the holder now, else ms until the end of the lease of another feed
 local feed = KEYS[1]
 local token, leaseMs = ARGV[1], ARGV[2]
 

@@ -11,7 +11,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { encodeName, Loop, MAX_NAME_BYTES, requireClient, requireDuration, WaiterHub } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
-import type { ShardKeys, TableKeys } from '../keys.js';
+import type { ShardKeys, TableKeys } from '../rows/keys.js';
 import { tableOf } from '../rows/refreshed-table.js';
 import type { RowCache } from '../rows/row-cache.js';
 import { changeFeedMark } from '../scripts.gen.js';
@@ -191,13 +191,13 @@ export class ChangeFeed {
   }
 
   async #send(shard: ShardKeys, ids: readonly string[]): Promise<number[]> {
-    const { due, rows, packs, packed, suspects, hung, wake } = shard;
+    const { due, rows, packs, packed, failed, wake } = shard;
     const publish = WaiterHub.of(this.#redis).publishCommand;
     const values = ids.map((id) => shard.row(id));
     const args = { publish, idleMs: this.#idleMs, ids: ids.map(encodeName) };
     return (await changeFeedMark.run(
       this.#redis,
-      { due, rows, packs, packed, suspects, hung, wake, values },
+      { due, rows, packs, packed, failed, wake, values },
       args,
     )) as number[];
   }

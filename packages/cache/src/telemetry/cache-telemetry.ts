@@ -9,7 +9,7 @@ export type ReadResult = 'near' | 'hit' | 'stale' | 'miss' | 'unavailable';
 
 /** The outcome of a batch. */
 export interface BatchOutcome {
-  readonly rows: Readonly<Record<'stored' | 'unchanged' | 'gone' | 'failed' | 'skipped', number>>;
+  readonly rows: Readonly<Record<'stored' | 'unchanged' | 'missing' | 'failed' | 'skipped', number>>;
   readonly refused: number;
   readonly lateMs: number;
 }

@@ -1,6 +1,6 @@
 /** A process that refreshes rows from a source whose faults are chosen from outside; killed, stopped and resumed by tests. */
-import { Refresher, RowCache } from '@mortise/cache';
-import type { LoadRows } from '@mortise/cache';
+import { Refresher, RowCache } from '@mortise/cache/rows';
+import type { LoadRows } from '@mortise/cache/rows';
 import { connectTo } from '../connect.js';
 import type { DaemonConfig, Fault, Loaded } from './config.js';
 import { faultKey, sourceKey, TABLE } from './config.js';
@@ -41,12 +41,11 @@ const load: LoadRows<string> = async (ids, signal) => {
   return rows;
 };
 
-const rows = new RowCache<string>(redis, TABLE, { prefix, load, vanished: 'tombstone' });
+const rows = new RowCache<string>(redis, TABLE, { prefix, load, missing: 'tombstone' });
 const refresher = new Refresher(redis, [rows], {
   leaseMs,
   batch: 50,
-  minBackoffMs: 50,
-  maxBackoffMs: 500,
+  backoff: { delayMs: 50, maxDelayMs: 500 },
   onError: () => undefined,
 });
 await refresher.start();

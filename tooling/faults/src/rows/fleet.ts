@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
-import { RowCache } from '@mortise/cache';
+import { RowCache } from '@mortise/cache/rows';
 import { Child } from '../child.js';
 import { connectTo } from '../connect.js';
 import type { RedisAddress } from '../locks/config.js';

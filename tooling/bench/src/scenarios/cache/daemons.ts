@@ -1,6 +1,6 @@
 /** Daemons that refresh rows on schedule. */
-import { Refresher, RowCache } from '@mortise/cache';
-import type { RefresherOptions } from '@mortise/cache';
+import { Refresher, RowCache } from '@mortise/cache/rows';
+import type { RefresherOptions } from '@mortise/cache/rows';
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Pool } from 'pg';

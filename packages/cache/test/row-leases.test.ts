@@ -2,14 +2,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, jest, test } from '@jest/globals';
 import type { CommandArgument, RedisConnection } from '@mortise/redis';
 import { connect, freshPrefix, transcript, until } from '@mortise/test-kit';
-import { Claims } from '../src/rows/claims.js';
-import type { Outcome, Outcomes } from '../src/rows/claims.js';
-import type { RowCache } from '@mortise/cache';
-import type { ShardKeys } from '../src/keys.js';
-import { DEFAULTS } from '../src/options.js';
-import type { RefreshOptions } from '../src/options.js';
-import { jsonCodec } from '../src/read-through/codec.js';
-import type { Codec } from '../src/read-through/codec.js';
+import { RowLeases } from '../src/rows/row-leases.js';
+import type { Outcome, Outcomes } from '../src/rows/row-leases.js';
+import type { RowCache } from '@mortise/cache/rows';
+import type { ShardKeys } from '../src/rows/keys.js';
+import { DEFAULTS } from '../src/rows/options.js';
+import type { ResolvedRefresherOptions } from '../src/rows/options.js';
+import { jsonCodec } from '../src/codec.js';
+import type { Codec } from '../src/codec.js';
 import { tableOf } from '../src/rows/refreshed-table.js';
 import { RowCodec } from '../src/rows/row-codec.js';
 import type { EncodedRow } from '../src/rows/row-codec.js';
@@ -37,8 +37,8 @@ function keysOf(rows: RowCache<Item>): ShardKeys {
   return tableOf(rows).keys.shards[0]!;
 }
 
-function claimsOf(rows: RowCache<Item>, options: RefreshOptions = DEFAULTS): Claims {
-  return new Claims(redis, tableOf(rows), keysOf(rows), options);
+function leasesOf(rows: RowCache<Item>, options: ResolvedRefresherOptions = DEFAULTS): RowLeases {
+  return new RowLeases(redis, tableOf(rows), keysOf(rows), options);
 }
 
 /** As if the row had been confirmed so much earlier. */
@@ -48,93 +48,93 @@ async function confirmedEarlier(rows: RowCache<Item>, id: string, ms: number): P
   await redis.hset(states, id, String(Number(state.slice(0, 13)) - ms) + state.slice(13));
 }
 
-describe('a claim', () => {
+describe('a lease', () => {
   test('gives each due row to one, and says when the next is due', async () => {
     const rows = cacheOf(redis, new Database());
-    const claims = claimsOf(rows, { ...DEFAULTS, batch: 2 });
-    expect(await claims.claim()).toMatchObject({ lease: '', ids: [], nextInMs: Infinity });
+    const leases = leasesOf(rows, { ...DEFAULTS, batch: 2 });
+    expect(await leases.lease()).toMatchObject({ lease: '', ids: [], nextInMs: Infinity });
     await Promise.all(['1', '2', '3'].map((id) => rows.schedule(id, HOUR)));
-    const first = await claims.claim();
+    const first = await leases.lease();
     expect(first.ids).toEqual(['1', '2']);
     expect(first.nextInMs).toBe(0);
-    const second = await claims.claim();
+    const second = await leases.lease();
     expect(second.ids).toEqual(['3']);
     expect(second.nextInMs).toBeGreaterThan(10_000);
     expect(second.nextInMs).toBeLessThanOrEqual(30_001);
-    expect((await claims.claim()).ids).toEqual([]);
+    expect((await leases.lease()).ids).toEqual([]);
   });
 
   test('gives a row again when its lease has ended, and the result of the old lease is refused', async () => {
     const rows = cacheOf(redis, new Database());
-    const claims = claimsOf(rows, { ...DEFAULTS, leaseMs: 500 });
+    const leases = leasesOf(rows, { ...DEFAULTS, leaseMs: 500 });
     await rows.schedule('42', HOUR);
-    const old = await claims.claim();
+    const old = await leases.lease();
     const current = await until('the lease to end', async () => {
-      const claim = await claims.claim();
-      return claim.ids.length > 0 && claim;
+      const leased = await leases.lease();
+      return leased.ids.length > 0 && leased;
     });
     expect(Number(current.lease)).toBeGreaterThan(Number(old.lease));
 
-    await claims.commit(old, outcome('42', stored('old')));
-    await claims.commit(old, outcome('42', 'gone'));
-    await claims.commit(old, outcome('42', 'failed'));
+    await leases.commit(old, outcome('42', stored('old')));
+    await leases.commit(old, outcome('42', 'missing'));
+    await leases.commit(old, outcome('42', 'failed'));
     expect(await rows.get('42')).toBeNull();
     expect(await rows.stats()).toMatchObject({ scheduled: 1, failing: 0 });
 
-    await claims.commit(current, outcome('42', stored('new')));
-    await claims.commit(current, outcome('42', stored('again')));
+    await leases.commit(current, outcome('42', stored('new')));
+    await leases.commit(current, outcome('42', stored('again')));
     expect(await rows.get('42')).toBe('new');
   });
 
   test('is followed by another even if the clock stands still or runs back', async () => {
     const rows = cacheOf(redis, new Database());
-    const claims = claimsOf(rows);
-    const { lease: leaseKey } = keysOf(rows);
+    const leases = leasesOf(rows);
+    const { latest: leaseKey } = keysOf(rows);
     await rows.schedule('42', HOUR);
-    const first = await claims.claim();
-    // As a claim by a master whose clock was a minute ahead.
+    const first = await leases.lease();
+    // As a lease by a master whose clock was a minute ahead.
     const ahead = (Number(first.lease) + 60_000).toFixed(1);
     await redis.set(leaseKey, `${ahead} 1700000000000`);
     await rows.refresh('42');
-    const second = await claims.claim();
+    const second = await leases.lease();
     expect(Number(second.lease)).toBe(Number(ahead) + 1);
   });
 });
 
-describe('a clock that has run back', () => {
+describe('a clock that went back', () => {
   test('leaves no row waiting for the time at which it would have been due', async () => {
     const rows = cacheOf(redis, new Database());
-    const claims = claimsOf(rows);
-    const { due, lease: leaseKey } = keysOf(rows);
+    const leases = leasesOf(rows);
+    const { due, latest: leaseKey } = keysOf(rows);
     const ids = ['1', '2', 'a day'];
     await Promise.all(ids.map((id) => rows.schedule(id, { everyMs: id === 'a day' ? 86_400_000 : 1_000 })));
-    await claims.commit(await claims.claim(), all(ids, stored('x')));
+    await leases.commit(await leases.lease(), all(ids, stored('x')));
     const aheadMs = 3_600_000;
     for (const id of ['1', '2']) await redis.zincrby(due, aheadMs, id);
     const end = Number((await redis.get(leaseKey))!.split(' ')[0]);
     await shiftLease(redis, keysOf(rows), aheadMs);
-    const claim = await claims.claim();
-    expect(claim.ids).toEqual(['1', '2']);
-    expect(Number(claim.lease)).toBeGreaterThan(end + aheadMs);
-    await claims.commit(claim, all(claim.ids, stored('y')));
+    const leased = await leases.lease();
+    expect(leased.ids).toEqual(['1', '2']);
+    expect(Number(leased.lease)).toBeGreaterThan(end + aheadMs);
+    await leases.commit(leased, all(leased.ids, stored('y')));
     const scores = (await redis.zmscore(due, '1', '2')).map(Number);
-    for (const score of scores) expect(score - Number(claim.claimedAt)).toBeLessThanOrEqual(60_000);
+    for (const score of scores) expect(score - Number(leased.leasedAt)).toBeLessThanOrEqual(60_000);
   });
 
-  /** Rows of a claim each, with how many claims it takes until all are there. Each is committed. */
-  async function claimAll(
-    claims: Claims,
+  /** Rows of a lease each, with how many leases it takes until all are there. Each is committed. */
+  async function leaseAll(
+    leases: RowLeases,
     ids: ReadonlySet<string>,
-  ): Promise<{ claims: number; others: string[] }> {
+  ): Promise<{ leases: number; others: string[] }> {
     const missing = new Set(ids);
     const others: string[] = [];
     for (let count = 1; count <= 60; count += 1) {
-      const claim = await claims.claim();
-      for (const id of claim.ids) if (!missing.delete(id) && !ids.has(id)) others.push(id);
-      await claims.commit(claim, all(claim.ids, stored('y')));
-      if (missing.size === 0) return { claims: count, others };
+      const leased = await leases.lease();
+      for (const id of leased.ids) if (!missing.delete(id) && !ids.has(id)) others.push(id);
+      await leases.commit(leased, all(leased.ids, stored('y')));
+      if (missing.size === 0) return { leases: count, others };
     }
-    throw new Error(`never claimed: ${[...missing].join(', ')}`);
+    throw new Error(`never leased: ${[...missing].join(', ')}`);
   }
 
   test.each([
@@ -143,18 +143,18 @@ describe('a clock that has run back', () => {
     ['packs', 8, 600_000],
   ])('leaves none of %s waiting, also beside rows that are due', async (_, batch, aheadMs) => {
     const rows = cacheOf(redis, new Database());
-    const claims = claimsOf(rows, { ...DEFAULTS, batch });
+    const leases = leasesOf(rows, { ...DEFAULTS, batch });
     const keys = keysOf(rows);
     const ids = Array.from({ length: 40 }, (_each, index) => `row ${index}`);
     await Promise.all(ids.map((id) => rows.schedule(id, { everyMs: 10_000 })));
-    await claimAll(claims, new Set(ids));
+    await leaseAll(leases, new Set(ids));
     for (const set of [keys.due, keys.packs])
       for (const member of await redis.zrange(set, '0', '-1')) await redis.zincrby(set, aheadMs, member);
     await shiftLease(redis, keys, aheadMs);
     await Promise.all(['a', 'b'].map((id) => rows.schedule(id, HOUR)));
-    const found = await claimAll(claims, new Set([...ids, 'a', 'b']));
+    const found = await leaseAll(leases, new Set([...ids, 'a', 'b']));
     // With as many looked at in each.
-    expect(found.claims).toBeLessThanOrEqual(24);
+    expect(found.leases).toBeLessThanOrEqual(24);
     const planned = await Promise.all([
       redis.zmscore(keys.due, ...ids),
       ...(await redis.zrange(keys.packs, '0', '-1')).map((pack) => redis.zmscore(keys.packs, pack)),
@@ -162,19 +162,19 @@ describe('a clock that has run back', () => {
     const scores = planned.flat().filter((score) => score !== null);
     expect(Math.max(...scores.map(Number)) - Date.now()).toBeLessThanOrEqual(11_000);
     // And the search comes to its end.
-    for (let count = 0; count < 60 && (await claims.claim()).nextInMs === 0; count += 1);
-    expect((await claims.claim()).nextInMs).toBeGreaterThan(0);
+    for (let count = 0; count < 60 && (await leases.lease()).nextInMs === 0; count += 1);
+    expect((await leases.lease()).nextInMs).toBeGreaterThan(0);
   });
 
-  test('is noticed although no claim knows of it, behind rows that are due at one time', async () => {
+  test('is noticed although no lease knows of it, behind rows that are due at one time', async () => {
     const rows = cacheOf(redis, new Database());
-    const claims = claimsOf(rows, { ...DEFAULTS, batch: 2 });
-    const { due, lease: leaseKey } = keysOf(rows);
+    const leases = leasesOf(rows, { ...DEFAULTS, batch: 2 });
+    const { due, latest: leaseKey } = keysOf(rows);
     const far = Array.from({ length: 9 }, (_, index) => `far ${index}`);
     const near = ['1', '2', '3', '4'];
     await Promise.all(far.map((id) => rows.schedule(id, { everyMs: 86_400_000 })));
     await Promise.all(near.map((id) => rows.schedule(id, { everyMs: 1_000 })));
-    await claimAll(claims, new Set([...far, ...near]));
+    await leaseAll(leases, new Set([...far, ...near]));
     const now = Date.now();
     for (const id of far) await redis.zadd(due, now + 500_000, id);
     for (const id of near) await redis.zadd(due, now + 600_000, id);
@@ -182,34 +182,34 @@ describe('a clock that has run back', () => {
     const [end, begin] = (await redis.get(leaseKey))!.split(' ') as [string, string];
     // Rows were last looked at long ago.
     await redis.set(leaseKey, `${end} ${begin} 0 0 0/0 0/0 0`);
-    expect(await claimAll(claims, new Set(near))).toMatchObject({ others: [] });
+    expect(await leaseAll(leases, new Set(near))).toMatchObject({ others: [] });
   });
 
   test('ends the leases of before, and none of those that are given since', async () => {
     const rows = cacheOf(redis, new Database());
-    const claims = claimsOf(rows, { ...DEFAULTS, batch: 1 });
+    const leases = leasesOf(rows, { ...DEFAULTS, batch: 1 });
     const keys = keysOf(rows);
     await Promise.all(['1', '2'].map((id) => rows.schedule(id, { everyMs: 1_000 })));
-    const old = await claims.claim();
+    const old = await leases.lease();
     const aheadMs = 10 * 3_600_000;
     await redis.zincrby(keys.due, aheadMs, old.ids[0]!);
     await shiftLease(redis, keys, aheadMs);
     const given = [];
-    for (let count = 0; count < 10; count += 1) given.push(...(await claims.claim()).ids);
+    for (let count = 0; count < 10; count += 1) given.push(...(await leases.lease()).ids);
     expect(given.toSorted()).toEqual(['1', '2']);
   });
 
   test('tries a row that failed after the longest pause', async () => {
     const rows = cacheOf(redis, new Database());
-    const claims = claimsOf(rows, { ...DEFAULTS, maxBackoffMs: 5_000 });
+    const leases = leasesOf(rows, { ...DEFAULTS, backoff: { ...DEFAULTS.backoff, maxDelayMs: 5_000 } });
     const keys = keysOf(rows);
     await rows.schedule('42', { everyMs: 1_000 });
-    await claims.commit(await claims.claim(), outcome('42', 'failed'));
-    await redis.zincrby(keys.suspects, 600_000, '42');
+    await leases.commit(await leases.lease(), outcome('42', 'failed'));
+    await redis.zincrby(keys.failed, 600_000, '42');
     await shiftLease(redis, keys, 600_000);
-    const { ids, claimedAt } = await claims.claim();
+    const { ids, leasedAt } = await leases.lease();
     expect(ids).toEqual([]);
-    expect(Number(await redis.zscore(keys.suspects, '42')) - Number(claimedAt)).toBe(5_000);
+    expect(Number(await redis.zscore(keys.failed, '42')) - Number(leasedAt)).toBe(5_000);
   });
 });
 
@@ -217,12 +217,12 @@ describe('a commit', () => {
   test('stores more than a MiB in several scripts', async () => {
     const ids = Array.from({ length: 5 }, (_, index) => `row ${index}`);
     const rows = cacheOf(redis, new Database());
-    const claims = claimsOf(rows);
+    const leases = leasesOf(rows);
     await Promise.all(ids.map((id) => rows.schedule(id, HOUR)));
     const value = stored('x'.repeat(600_000));
-    const claim = await claims.claim();
+    const leased = await leases.lease();
     const calls = jest.spyOn(redis, 'call');
-    const { nextInMs } = await claims.commit(claim, all(ids, value));
+    const { nextInMs } = await leases.commit(leased, all(ids, value));
     expect(calls.mock.calls.filter(([command]) => command === 'evalsha')).toHaveLength(3);
     calls.mockRestore();
     expect(nextInMs).toBeGreaterThan(HOUR.everyMs - 60_000);
@@ -233,42 +233,42 @@ describe('a commit', () => {
   test('keeps the step of a batch that is on time, and drops the beats that one has missed', async () => {
     const rows = cacheOf(redis, new Database());
     const { due } = keysOf(rows);
-    const claims = claimsOf(rows, { ...DEFAULTS, batch: 1 });
+    const leases = leasesOf(rows, { ...DEFAULTS, batch: 1 });
     await Promise.all(['on time', 'late'].map((id) => rows.schedule(id, { everyMs: 10_000 })));
     const now = Number(await redis.zscore(due, 'on time'));
     await redis.zadd(due, now - 3_000, 'on time', now - 400_000, 'late');
-    for (const id of ['late', 'on time']) await claims.commit(await claims.claim(), outcome(id, stored('x')));
+    for (const id of ['late', 'on time']) await leases.commit(await leases.lease(), outcome(id, stored('x')));
     const [onTime, late] = (await redis.zmscore(due, 'on time', 'late')).map(Number);
     expect(onTime).toBe(now + 7_000);
     expect(late! - now).toBeGreaterThanOrEqual(10_000);
     expect(late! - now).toBeLessThan(60_000);
   });
 
-  test('makes no row due later because the claim was long on its way', async () => {
+  test('makes no row due later because the lease was long on its way', async () => {
     const rows = cacheOf(redis, new Database());
-    const claims = claimsOf(rows);
+    const leases = leasesOf(rows);
     await rows.schedule('42', { everyMs: 1_000 });
     const call = redis.call.bind(redis) as (command: string, args: CommandArgument[]) => Promise<unknown>;
-    // As a process that is frozen before it has sent the claim, or a connection that is lost.
+    // As a process that is frozen before it has sent the leased, or a connection that is lost.
     const send = jest
       .spyOn(redis as RedisConnection, 'call')
       .mockImplementationOnce(async (command, args) => {
         await pause(5_000);
         return call(command, args);
       });
-    const claim = await claims.claim();
+    const leased = await leases.lease();
     send.mockRestore();
-    await claims.commit(claim, outcome('42', stored('x')));
+    await leases.commit(leased, outcome('42', stored('x')));
     const dueAt = Number(await redis.zscore(keysOf(rows).due, '42'));
-    expect(dueAt - Number(claim.claimedAt)).toBeLessThan(4_000);
+    expect(dueAt - Number(leased.leasedAt)).toBeLessThan(4_000);
   });
 
   test('does not send or touch a value that has not changed, but notes that it was loaded', async () => {
     const prefix = freshPrefix();
     const rows = cacheOf(redis, new Database(), { prefix });
-    const claims = claimsOf(rows);
+    const leases = leasesOf(rows);
     await rows.schedule('42', HOUR);
-    expect(await claims.commit(await claims.claim(), outcome('42', stored('x')))).toMatchObject({
+    expect(await leases.commit(await leases.lease(), outcome('42', stored('x')))).toMatchObject({
       unchanged: 0,
     });
     const { rows: states } = keysOf(rows);
@@ -276,7 +276,7 @@ describe('a commit', () => {
     const [value, state] = [await redis.get(row), await redis.hget(states, '42')];
     await rows.refresh('42');
     const lines = await transcript(redis, { prefix, scripts }, async () => {
-      expect(await claims.commit(await claims.claim(), outcome('42', stored('x')))).toMatchObject({
+      expect(await leases.commit(await leases.lease(), outcome('42', stored('x')))).toMatchObject({
         held: 1,
         unchanged: 1,
       });
@@ -289,7 +289,7 @@ describe('a commit', () => {
     expect(Number(confirmed!.slice(0, 13))).toBeGreaterThanOrEqual(Number(state!.slice(0, 13)));
     expect(confirmed!.slice(13)).toBe(state!.slice(13));
     await rows.refresh('42');
-    expect(await claims.commit(await claims.claim(), outcome('42', stored('y')))).toMatchObject({
+    expect(await leases.commit(await leases.lease(), outcome('42', stored('y')))).toMatchObject({
       unchanged: 0,
     });
     expect(await rows.get('42')).toBe('y');
@@ -297,11 +297,11 @@ describe('a commit', () => {
 
   test('loads a value again that has not changed, but was lost, when it has not been looked for in 16 s', async () => {
     const rows = cacheOf(redis, new Database());
-    const claims = claimsOf(rows);
+    const leases = leasesOf(rows);
     await Promise.all(['1', '2', '3'].map((id) => rows.schedule(id, HOUR)));
     const commit = async (): Promise<number> => {
-      const claim = await claims.claim();
-      return (await claims.commit(claim, all(claim.ids, stored('x')))).nextInMs;
+      const leased = await leases.lease();
+      return (await leases.commit(leased, all(leased.ids, stored('x')))).nextInMs;
     };
     await commit();
     const { due } = keysOf(rows);
@@ -316,23 +316,23 @@ describe('a commit', () => {
 
   test('stores a value that has not changed, but was lost before refresh was called', async () => {
     const rows = cacheOf(redis, new Database());
-    const claims = claimsOf(rows);
+    const leases = leasesOf(rows);
     await rows.schedule('42', HOUR);
-    await claims.commit(await claims.claim(), outcome('42', stored('x')));
+    await leases.commit(await leases.lease(), outcome('42', stored('x')));
     await redis.del(keysOf(rows).row('42'));
     await rows.refresh('42');
-    await claims.commit(await claims.claim(), outcome('42', stored('x')));
+    await leases.commit(await leases.lease(), outcome('42', stored('x')));
     expect(await rows.get('42')).toBe('x');
   });
 
   test('stores a value again that has not changed for half the time it is kept', async () => {
     const rows = cacheOf(redis, new Database(), { keepMs: 60_000 });
-    const claims = claimsOf(rows);
+    const leases = leasesOf(rows);
     await rows.schedule('42', { everyMs: 1_000 });
-    await claims.commit(await claims.claim(), outcome('42', stored('x')));
+    await leases.commit(await leases.lease(), outcome('42', stored('x')));
     await confirmedEarlier(rows, '42', 30_000);
     await rows.refresh('42');
-    expect(await claims.commit(await claims.claim(), outcome('42', stored('x')))).toMatchObject({
+    expect(await leases.commit(await leases.lease(), outcome('42', stored('x')))).toMatchObject({
       held: 1,
       unchanged: 0,
     });
@@ -340,11 +340,11 @@ describe('a commit', () => {
 
   test('puts the expiry of a value that changes off once in half the time it is kept', async () => {
     const rows = cacheOf(redis, new Database(), { keepMs: 36_000_000 });
-    const claims = claimsOf(rows);
+    const leases = leasesOf(rows);
     const key = keysOf(rows).row('42');
     const store = async (row: string): Promise<number> => {
       await rows.refresh('42');
-      await claims.commit(await claims.claim(), outcome('42', stored(row)));
+      await leases.commit(await leases.lease(), outcome('42', stored(row)));
       expect(await rows.get('42')).toBe(row);
       return redis.pttl(key);
     };
@@ -358,24 +358,24 @@ describe('a commit', () => {
     expect(await store('c')).toBeGreaterThan(35_000_000);
     // What is lost has no expiry to keep.
     await rows.refresh('42');
-    const claim = await claims.claim();
+    const leased = await leases.lease();
     await redis.del(key);
-    await claims.commit(claim, outcome('42', stored('d')));
+    await leases.commit(leased, outcome('42', stored('d')));
     expect(await redis.pttl(key)).toBeGreaterThan(35_000_000);
   });
 
   test('gives a row that comes back its own expiry, not that of its tombstone', async () => {
     const rows = cacheOf(redis, new Database(), {
-      vanished: 'tombstone',
+      missing: 'tombstone',
       tombstoneMs: 7_200_000,
       keepMs: 60_000,
     });
-    const claims = claimsOf(rows);
+    const leases = leasesOf(rows);
     await rows.schedule('42', { everyMs: 1_000 });
-    await claims.commit(await claims.claim(), outcome('42', stored('x')));
-    for (const value of ['gone', stored('x')] as const) {
+    await leases.commit(await leases.lease(), outcome('42', stored('x')));
+    for (const value of ['missing', stored('x')] as const) {
       await rows.refresh('42');
-      await claims.commit(await claims.claim(), outcome('42', value));
+      await leases.commit(await leases.lease(), outcome('42', value));
     }
     expect(await rows.get('42')).toBe('x');
     expect(await redis.pttl(keysOf(rows).row('42'))).toBeLessThanOrEqual(60_000);
@@ -383,11 +383,11 @@ describe('a commit', () => {
 
   test('stores a value again that has not changed when its row is refreshed more rarely than it would live', async () => {
     const rows = cacheOf(redis, new Database(), { keepMs: 60_000 });
-    const claims = claimsOf(rows);
+    const leases = leasesOf(rows);
     await rows.schedule('42', { everyMs: 1_000 });
     for (const everyMs of [1_000, 3_600_000, 1_800_000]) {
       await rows.schedule('42', { everyMs });
-      const { unchanged } = await claims.commit(await claims.claim(), outcome('42', stored('x')));
+      const { unchanged } = await leases.commit(await leases.lease(), outcome('42', stored('x')));
       expect(unchanged).toBe(everyMs === 1_800_000 ? 1 : 0);
       expect(await redis.pttl(keysOf(rows).row('42'))).toBeGreaterThan(
         everyMs === 1_000 ? 50_000 : 35_000_000,
@@ -397,13 +397,13 @@ describe('a commit', () => {
 
   test('leaves rows of the batch alone that were changed meanwhile', async () => {
     const rows = cacheOf(redis, new Database());
-    const claims = claimsOf(rows);
+    const leases = leasesOf(rows);
     const ids = ['1', '2', '3', '4'];
     await Promise.all(ids.map((id) => rows.schedule(id, HOUR)));
-    const claim = await claims.claim();
+    const leased = await leases.lease();
     await rows.unschedule('2');
     await rows.refresh('3');
-    const { held, nextInMs } = await claims.commit(claim, all(ids, stored('x')));
+    const { held, nextInMs } = await leases.commit(leased, all(ids, stored('x')));
     expect([held, nextInMs]).toEqual([2, 0]);
     expect([...(await rows.getMany(ids)).keys()]).toEqual(['1', '4']);
     expect(await rows.stats()).toMatchObject({ scheduled: 3, loaded: 2, due: 1 });
@@ -414,10 +414,10 @@ describe('what an evicted key leaves behind', () => {
   test('is taken out by a commit, or mended by schedule', async () => {
     const rows = cacheOf(redis, new Database());
     const { due, rows: states } = keysOf(rows);
-    const claims = claimsOf(rows);
+    const leases = leasesOf(rows);
     await rows.schedule('42', HOUR);
     await redis.del(states);
-    await claims.commit(await claims.claim(), outcome('42', stored('x')));
+    await leases.commit(await leases.lease(), outcome('42', stored('x')));
     expect(await rows.stats()).toMatchObject({ scheduled: 0 });
     await rows.schedule('42', HOUR);
     await redis.del(due);

@@ -1,90 +1,88 @@
 #!lua
--- Takes rows that are due under a lease: until it ends, their score is its end, and nobody else gets them. The score is
--- the fencing token as well, so leases end at half a millisecond, where no due time lies, and each ends later than the last.
--- While the source is down, one claim in the time of a pause gets a few rows to find out whether it is back.
+-- Leases due rows: until the lease ends, the score of a row is the end of the lease, and no other call gets the row. The score is
+-- also the fencing token. So leases end at half a millisecond, where no due time lies, and each ends later than the one before.
+-- While the source is down, one call in each pause gets a few rows as a half-open probe.
 --
--- Rows whose last load failed lie in sets of their own and have claims of their own (refresher.retry.lua). Here is only told when they are due.
+-- Failed rows have a set and a script of their own (refresher.lease-failed.lua). This script only returns when they are due.
 --
--- A clock that runs back, as after a failover, leaves rows further ahead than they are ever planned; leases as well. When that is seen,
--- each claim looks at some rows and packs behind the last ones that were looked at, and makes due what is too far ahead, until a whole round
--- has found nothing. Once in a second some are looked at in any case: what the clock has been is known only from claims.
+-- A clock that goes back, as after a failover, leaves rows and leases further ahead than they are ever planned. After that, each
+-- call checks some rows and packs and makes due what is too far ahead, until one whole round has found nothing. Once a second a
+-- few are checked in any case, because only leases record what the clock was.
 --
--- Rows that were refreshed together are a pack, which is claimed as a whole; what has been due for longest comes first. But single rows stand
--- back for a moment: beside a full pack there is no room, and they gather meanwhile. A pack with more rows than may be taken is dissolved, one in a claim.
+-- Rows that were refreshed together form a pack, which is leased as a whole. What has been due for longest comes first. Single rows
+-- wait a moment for others to become due with them: beside a full pack there is no room for them. A pack with more rows than
+-- requested is dissolved, one in a call.
 --
 -- KEYS
 --   due           ZSET row id -> when it is due, ms, or the end of its lease; until idle
 --   rows          HASH row id -> when it was loaded (13 digits), head of its value (16), ms between refreshes, or '@', its pack, ' ' and these; until idle
 --   packs         ZSET pack -> when its rows are due, ms, or the end of their lease; until idle
---   packed        HASH pack -> when its rows were loaded (13 digits), ' ', ms between refreshes, ' ', how many they were; <pack>:rows -> for
---                 each row the head of its value (16) and its id, between them '\n'; <pack>:left -> '\n' and the id of each that has left; until idle
---   source        HASH, there while the source is down: failures, opensAt (ms), limit (rows); until idle
---   lease         STRING, the end of the latest lease; when a claim last wrote this; when rows were last looked at; 2 or 1 while a clock that has run
---                 back is made up for (0: not); where to look on in due and in packs (a score, '/', how many with it were looked at; '-': all were);
---                 the last lease of the clock of before; until idle
---   suspects      ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle
---   hung          ZSET likewise, of rows whose query took long although it was for them alone; until idle
+--   packed        HASH pack -> when its rows were loaded (13 digits), ' ', ms between refreshes, ' ', their number; <pack>:rows -> for
+--                 each row the head of its value (16) and its id, joined by '\n'; <pack>:left -> '\n' and the id of each row that left; until idle
+--   source        HASH, exists while the source is down: failures, opensAt (ms), limit (rows); until idle
+--   latest        STRING, the end of the latest lease; when it was written; when rows were last checked; 2 or 1 while the check after a
+--                 clock that went back runs (0: not); where it goes on in due and in packs (a score, '/', how many with it were checked; '-': all
+--                 were); the last lease of the earlier clock; until idle
+--   failed        ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle
 -- ARGV
---   batch         the most rows to take
+--   batch         the most rows to lease
 --   leaseMs       ms
---   idleMs        ms until a schedule that nobody touches goes away
---   isTouching    '1': put that off, '0': leave it as it is
---   maxBackoffMs  ms, the longest pause of a row that failed
+--   idleMs        ms until an unused schedule expires
+--   isTouching    '1': renew that expiry, '0': leave it
+--   maxDelayMs    ms, the longest pause of a failed row
 -- RETURNS
---   the end of the lease; now; when the row in the middle was due; for how long the first has been due; ms until the next
---   row is due (-1: no further row), until the next of the suspects is, and until the next of the hung is (-1: there is none); 1 if this finds
---   out about the source; then the ids, and the state of each row (false: none); then four for each pack: its name, header, rows, and those that have left
+--   the end of the lease; now; when the median row was due; ms since the first row was due; ms until the next row is due and ms until the
+--   next failed row is due (-1: none); 1 for a half-open probe; 0, the failures of these rows; their ids; the state of each (false: none);
+--   then four for each pack: its name, header, rows, and those that left
 local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local source, lease, suspects, hung = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local source, latest, failed = KEYS[5], KEYS[6], KEYS[7]
 local batch, leaseMs, idleMs = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
-local isTouching, maxBackoffMs = ARGV[4] == '1', tonumber(ARGV[5])
+local isTouching, maxDelayMs = ARGV[4] == '1', tonumber(ARGV[5])
 
--- Clocks of masters that differ by less are in order.
+-- Clock differences between masters below this are normal.
 local SKEW_MS = 1000
--- Packs in one claim.
+-- Packs in one call.
 local MAX_PACKS = 8
--- How long single rows stand back.
-local GATHER_MS = 25
--- How often rows are looked at that may lie too far ahead, and how many of them.
-local LOOK_MS, LOOK_ROWS, LOOK_PACKS, LOOK_FAILED = 1000, 100, 32, 500
+-- How long single rows wait for others.
+local WINDOW_MS = 25
+-- The interval of the check for rows too far ahead, and the rows in one check.
+local CHECK_MS, CHECK_ROWS, CHECK_PACKS, CHECK_FAILED = 1000, 100, 32, 500
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local nowText = string.format('%d', now)
 
--- All is well most of the time, and one command tells.
-local isWell = redis.call('EXISTS', source, suspects, hung) == 0
+-- Usually neither exists, which one command tells.
+local isWell = redis.call('EXISTS', source, failed) == 0
 local down = isWell and {} or redis.call('HMGET', source, 'opensAt', 'limit')
 local limit, isProbe = batch, false
 if down[1] then
   local opensIn = tonumber(down[1]) - now
-  -- A pause that is longer than any is one that a clock of before has set.
-  if opensIn > 0 and opensIn <= math.max(leaseMs, maxBackoffMs) + SKEW_MS then
-    return { '', nowText, nowText, 0, opensIn, -1, -1, 0, {}, {}, {} }
+  -- A longer pause than any was set by an earlier clock.
+  if opensIn > 0 and opensIn <= math.max(leaseMs, maxDelayMs) + SKEW_MS then
+    return { '', nowText, nowText, 0, opensIn, -1, 0, 0, {}, {}, {} }
   end
   isProbe = true
   limit = math.min(limit, tonumber(down[2] or 1))
 end
 
-local failing = isWell and {} or { suspects, hung }
-
-local last = redis.call('GET', lease)
+local last = redis.call('GET', latest)
 local lastEnd, begin, rest = string.match(last or '', '^(%S+) (%d+)(.*)$')
-local lookedAt, search = string.match(rest or '', '^ (%d+) (%d)')
+local checkedAt, search = string.match(rest or '', '^ (%d+) (%d)')
 local hasRunBack = begin and tonumber(begin) > now + SKEW_MS
 if hasRunBack or not search then
-  lookedAt, search = nowText, hasRunBack and '2' or '0'
+  checkedAt, search = nowText, hasRunBack and '2' or '0'
   rest = ' ' .. nowText .. ' ' .. search .. ' 0/0 0/0 ' .. (hasRunBack and lastEnd or '0')
 end
 
-local isLooking = lastEnd and (search ~= '0' or now - tonumber(lookedAt) >= LOOK_MS)
-if isLooking then
+local isChecking = lastEnd and (search ~= '0' or now - tonumber(checkedAt) >= CHECK_MS)
+if isChecking then
   local dueFrom, packsFrom, bound = string.match(rest, '(%S+) (%S+) (%S+)$')
   local isSearching, isAny = search ~= '0', false
 
-  -- Makes those due of the next `count` of a set that lie further ahead than rows with their delay are ever planned. Leases that were given
-  -- since the clock ran back are far ahead as well, as each ends later than the last. `every` finds the delay. Returns where to go on.
-  local function look(set, states, from, count, every)
+  -- Makes due those of the next `count` of a set that are further ahead than rows with their delay are ever planned. Leases granted
+  -- since the clock went back are far ahead too, since each ends later than the one before. `every` matches the delay. Returns where to go on.
+  local function check(set, states, from, count, every)
     local score, skip = string.match(from, '^(.+)/(%d+)$')
     if not score then
       return from
@@ -119,18 +117,18 @@ if isLooking then
     return #members < count and '-' or lastScore .. '/' .. (same + (lastScore == score and skip or 0))
   end
 
-  dueFrom = look(due, rows, dueFrom, isSearching and batch or LOOK_ROWS, '^' .. string.rep('.', 29) .. '(%d+)$')
-  packsFrom = look(packs, packed, packsFrom, LOOK_PACKS, ' (%d+) ')
-  -- Rows that failed are as far ahead as a pause or a lease, however rarely they are refreshed.
-  local farthest = string.format('(%.1f', now + math.max(leaseMs, maxBackoffMs) + SKEW_MS)
-  for _, set in ipairs(failing) do
-    local found = redis.call('ZRANGE', set, farthest, '+inf', 'BYSCORE', 'LIMIT', 0, LOOK_FAILED, 'WITHSCORES')
+  dueFrom = check(due, rows, dueFrom, isSearching and batch or CHECK_ROWS, '^' .. string.rep('.', 29) .. '(%d+)$')
+  packsFrom = check(packs, packed, packsFrom, CHECK_PACKS, ' (%d+) ')
+  -- Failed rows are at most a pause or a lease ahead, however rarely they are refreshed.
+  local farthest = string.format('(%.1f', now + math.max(leaseMs, maxDelayMs) + SKEW_MS)
+  if not isWell then
+    local found = redis.call('ZRANGE', failed, farthest, '+inf', 'BYSCORE', 'LIMIT', 0, CHECK_FAILED, 'WITHSCORES')
     for index = 1, #found, 2 do
       local at = tonumber(found[index + 1])
       if at % 1 == 0 then
-        redis.call('ZADD', set, string.format('%d', now + maxBackoffMs), found[index])
+        redis.call('ZADD', failed, string.format('%d', now + maxDelayMs), found[index])
       elseif at <= tonumber(bound) then
-        redis.call('ZADD', set, nowText, found[index])
+        redis.call('ZADD', failed, nowText, found[index])
       end
     end
   end
@@ -153,7 +151,7 @@ local function drop(pack)
 end
 
 local ids, names, taken, room, firstTaken, hasDissolved = {}, {}, {}, limit, nil, false
--- Returns false for a pack that there is no room for. The rows of the first are read at once.
+-- Returns false for a pack without room. The rows of the first pack are read in the same command.
 local function takePack(pack, score)
   local fields = { pack, pack .. ':left', room == limit and pack .. ':rows' or nil }
   local found = redis.call('HMGET', packed, unpack(fields))
@@ -167,7 +165,7 @@ local function takePack(pack, score)
     hasLeft[id] = true
   end
   local known = '@' .. pack .. ' ' .. (every or '')
-  -- One row that is still in it proves that the schedule was not evicted since: no row is loaded that nobody could take out.
+  -- One row that is still in it proves that the schedule was not evicted meanwhile: no row is loaded that `unschedule` cannot remove.
   local isThere = false
   for entry in string.gmatch(body or '', '[^\n]+') do
     local id = string.sub(entry, 17)
@@ -183,7 +181,7 @@ local function takePack(pack, score)
       local id = string.sub(entry, 17)
       if not hasLeft[id] then
         redis.call('HSET', rows, id, string.sub(found[1], 1, 13) .. string.sub(entry, 1, 16) .. every)
-        -- Not its lease, if it was under one: whoever had that would take these rows for those that it has claimed.
+        -- The score must not equal a former lease: its holder would take these rows for its own.
         redis.call('ZADD', due, string.format('%d', math.floor(tonumber(score))), id)
       end
     end
@@ -216,16 +214,16 @@ end
 
 local duePacks = redis.call('ZRANGE', packs, '-inf', nowText, 'BYSCORE', 'LIMIT', 0, MAX_PACKS, 'WITHSCORES')
 local firstPack = duePacks[2]
-local isRowFirst = firstRow and (not firstPack or tonumber(firstRow) + GATHER_MS < tonumber(firstPack))
+local isRowFirst = firstRow and (not firstPack or tonumber(firstRow) + WINDOW_MS < tonumber(firstPack))
 if isProbe and firstRow and tonumber(firstRow) <= now then
-  -- It has no room for packs: what one was dissolved into comes before the next.
+  -- It has no room for packs: the rows of a dissolved one come before the next pack.
   isRowFirst = true
 end
 if isRowFirst then
   takeRows()
 end
 for index = 1, #duePacks, 2 do
-  -- The rows of one that is dissolved are more than may be taken.
+  -- A dissolved pack has more rows than requested.
   if room <= 0 or hasDissolved or not takePack(duePacks[index], duePacks[index + 1]) then
     break
   end
@@ -265,34 +263,31 @@ if #ids + #names > 0 then
     redis.call('HSET', source, 'opensAt', string.format('%d', now + leaseMs))
   end
 end
-if token ~= '' or isLooking then
+if token ~= '' or isChecking then
   local text = lastEnd .. ' ' .. nowText .. rest
   if last and not isTouching then
-    redis.call('SET', lease, text, 'KEEPTTL')
+    redis.call('SET', latest, text, 'KEEPTTL')
   else
-    redis.call('SET', lease, text, 'PX', idleMs)
+    redis.call('SET', latest, text, 'PX', idleMs)
   end
 end
 if isTouching then
-  for _, key in ipairs({ due, rows, packs, packed, unpack(failing) }) do
+  for _, key in ipairs({ due, rows, packs, packed, failed }) do
     redis.call('PEXPIRE', key, idleMs)
   end
 end
--- What lies too far ahead is looked for without a pause.
+-- The check after a clock that went back runs without a pause.
 local nextInMs = search == '0' and -1 or 0
 for _, set in ipairs({ due, packs }) do
-  -- Of rows without a pack there are none if there were none.
+  -- There are no single rows if there were none before.
   local head = (set == packs or firstRow or hasDissolved) and headOf(set)
   if head then
     local inMs = math.max(0, math.ceil(tonumber(head) - now))
     nextInMs = nextInMs < 0 and inMs or math.min(nextInMs, inMs)
   end
 end
-local failingInMs = { -1, -1 }
-for index, set in ipairs(failing) do
-  local head = headOf(set)
-  failingInMs[index] = head and math.max(0, math.ceil(tonumber(head) - now)) or -1
-end
+local failedHead = not isWell and headOf(failed)
+local failedInMs = failedHead and math.max(0, math.ceil(tonumber(failedHead) - now)) or -1
 local states = #ids > 0 and redis.call('HMGET', rows, unpack(ids)) or {}
 return {
   token,
@@ -300,9 +295,9 @@ return {
   middle,
   lateMs,
   nextInMs,
-  failingInMs[1],
-  failingInMs[2],
+  failedInMs,
   isProbe and 1 or 0,
+  0,
   ids,
   states,
   taken,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { Gathering } from '../src/rows/gathering.js';
+import { BatchWindow } from '../src/rows/batch-window.js';
 
 interface Source {
   /** Rows that become due in a ms. */
@@ -8,22 +8,22 @@ interface Source {
   readonly batch: number;
 }
 
-/** What one process sees of a table whose rows are due one after the other, on a clock of its own. */
-function claimsOf({ perMs, batch }: Source): { sizes: number[]; lateMs: number[] } {
-  const gathering = new Gathering();
-  const claims: { sizes: number[]; lateMs: number[] } = { sizes: [], lateMs: [] };
+/** The batches of one process from a table whose rows are due one after another, on a simulated clock. */
+function leasesOf({ perMs, batch }: Source): { sizes: number[]; lateMs: number[] } {
+  const window = new BatchWindow();
+  const found: { sizes: number[]; lateMs: number[] } = { sizes: [], lateMs: [] };
   let [now, taken] = [0, 0];
-  for (let claim = 0; claim < 1_000; claim += 1) {
+  for (let round = 0; round < 1_000; round += 1) {
     const rows = Math.min(batch, Math.floor(now * perMs) - taken);
     const lateMs = rows === 0 ? 0 : Math.floor(now - taken / perMs);
     taken += rows;
-    gathering.claimed({ rows, isFull: rows === batch, lateMs }, now, true);
-    claims.sizes.push(rows);
-    claims.lateMs.push(lateMs);
-    // The reply takes a ms, and nobody asks before a row is due.
-    now = Math.max(now + 1, gathering.untilAt, (taken + 1) / perMs);
+    window.leased({ rows, isFull: rows === batch, lateMs }, now, true);
+    found.sizes.push(rows);
+    found.lateMs.push(lateMs);
+    // The reply takes a ms, and there is no call before a row is due.
+    now = Math.max(now + 1, window.endsAt, (taken + 1) / perMs);
   }
-  return claims;
+  return found;
 }
 
 function mean(values: readonly number[]): number {
@@ -32,19 +32,19 @@ function mean(values: readonly number[]): number {
 
 describe('rows that are due one after the other', () => {
   test('are claimed some 25 ms later, together', () => {
-    const { sizes, lateMs } = claimsOf({ perMs: 2, batch: 250 });
+    const { sizes, lateMs } = leasesOf({ perMs: 2, batch: 250 });
     expect(mean(sizes)).toBeGreaterThan(45);
     expect(Math.max(...lateMs)).toBeLessThanOrEqual(30);
   });
 
   test('make full batches where a batch is a little less than what gathers, and wait no longer than twice as long', () => {
-    const { sizes, lateMs } = claimsOf({ perMs: 10.5, batch: 250 });
+    const { sizes, lateMs } = leasesOf({ perMs: 10.5, batch: 250 });
     expect(mean(sizes)).toBeGreaterThan(245);
     expect(Math.max(...lateMs)).toBeLessThanOrEqual(55);
   });
 
   test('make full batches without a pause where there are far more', () => {
-    const { sizes, lateMs } = claimsOf({ perMs: 100, batch: 250 });
+    const { sizes, lateMs } = leasesOf({ perMs: 100, batch: 250 });
     expect(mean(sizes)).toBeGreaterThan(245);
     expect(Math.max(...lateMs)).toBeLessThanOrEqual(80);
   });

@@ -1,4 +1,5 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { ArgumentTypeError } from '@mortise/redis';
 
 /** Converts values to bytes and back. Equal values must give equal bytes. Either function may throw. */
 export interface Codec<Value> {
@@ -29,4 +30,10 @@ export function compress(bytes: Buffer): Buffer {
 /** Throws RangeError if the result would exceed `maxBytes`. */
 export function decompress(bytes: Buffer, maxBytes: number): Buffer {
   return inflateRawSync(bytes, { maxOutputLength: maxBytes });
+}
+
+/** Throws TypeError. */
+export function requireCodec<Value>(codec: Codec<Value>): Codec<Value> {
+  if (typeof codec?.encode === 'function' && typeof codec.decode === 'function') return codec;
+  throw new ArgumentTypeError('codec must have the functions encode and decode');
 }

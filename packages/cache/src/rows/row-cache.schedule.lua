@@ -1,27 +1,26 @@
 #!lua
--- Changes the schedule of rows: adds them, takes them out together with their values, or makes them due now. A row that is
--- being loaded loses its lease by that, so a result from before the change is not stored. A row that is changed leaves its pack.
+-- Changes the schedule of rows: adds them, removes them with their values, or makes them due now. A row that is being loaded
+-- loses its lease, so a result from before the change is not stored. A changed row leaves its pack.
 --
 -- KEYS
 --   due       ZSET row id -> when it is due, ms, or the end of its lease; until idle
 --   rows      HASH row id -> when it was loaded (13 digits, 0: never), head of its value (16), ms between refreshes, or '@', its pack, ' ' and these; until idle
 --   packs     ZSET pack -> when its rows are due, ms, or the end of their lease; until idle
---   packed    HASH pack -> when its rows were loaded (13 digits), ...; <pack>:left -> '\n' and the id of each that has left; until idle
+--   packed    HASH pack -> when its rows were loaded (13 digits), ...; <pack>:left -> '\n' and the id of each row that left; until idle
+--   failed    ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle
 --   failures  HASH row id -> failed loads in a row; until idle
---   suspects  ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle
---   hung      ZSET likewise, of rows whose query hangs; until idle
 --   unloaded  STRING, the number of rows that were never loaded; until idle
---   wake      channel of the refreshers that sleep; not a key
---   values...  STRING, the value of each row of `plans`, in its order; until it expires
+--   wake      channel of idle refreshers; not a key
+--   values...  STRING, the value of each row of `changes`, in its order; until it expires
 -- ARGV
 --   publish   PUBLISH or SPUBLISH
---   idleMs    ms until a schedule that nobody touches goes away
+--   idleMs    ms until an unused schedule expires
 --   keepMs    ms that a value is kept without being loaded again, unless 10 times its delay is more
---   plans...  for each row: its id, then 'now' or ms between refreshes (0: take it out)
+--   changes...  for each row: its id, then 'now' or ms between refreshes (0: remove it)
 -- RETURNS
 --   for each row: 1 if it was scheduled before, else 0
 local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local failures, suspects, hung, unloaded, wake = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local failed, failures, unloaded, wake = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local publish, idleMs, keepMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 -- The state of a row that was never loaded has no time and no head.
@@ -35,24 +34,19 @@ for _, set in ipairs({ due, packs }) do
   local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]
   isAwake = isAwake or (head and tonumber(head) <= tonumber(now))
 end
-local failing = redis.call('EXISTS', suspects, hung) > 0 and { suspects, hung } or {}
--- Where a row without a pack has its score. One whose last load failed stays apart from others until it is loaded.
+local hasFailed = redis.call('EXISTS', failed) > 0
+-- The set with the score of a single row. A failed row stays apart until it is loaded.
 local function setOf(id)
-  for _, set in ipairs(failing) do
-    if redis.call('ZSCORE', set, id) then
-      return set
-    end
-  end
-  return due
+  return hasFailed and redis.call('ZSCORE', failed, id) and failed or due
 end
-local hasDue, hasFailingDue, added = false, false, 0
--- Those that failed lie apart, for which refreshers may sleep while others are due.
+local hasDue, hasFailedDue, added = false, false, 0
+-- Refreshers may sleep until the next failed row while others are due.
 local function makeDue(id)
   local set = setOf(id)
   redis.call('ZADD', set, now, id)
-  hasDue, hasFailingDue = true, hasFailingDue or set ~= due
+  hasDue, hasFailedDue = true, hasFailedDue or set ~= due
 end
--- Of packs: the header (false: it is gone), and who leaves it.
+-- For each pack: its header (false: it does not exist), and the rows that leave it.
 local headers, left = {}, {}
 local function headerOf(pack)
   if headers[pack] == nil then
@@ -64,7 +58,7 @@ local function leave(pack, id)
   left[pack] = left[pack] or { '' }
   table.insert(left[pack], id)
 end
--- The state of a row that leaves its pack. Its value tells the head; without a value it has none.
+-- The state of a row that leaves its pack. Its head comes from its value, if there is one.
 local function unpacked(id, pack, every, value)
   local header = headerOf(pack)
   if not header then
@@ -78,11 +72,11 @@ end
 
 local replies = {}
 for index = 4, #ARGV, 2 do
-  local id, plan, value = ARGV[index], ARGV[index + 1], KEYS[9 + (index - 2) / 2]
+  local id, change, value = ARGV[index], ARGV[index + 1], KEYS[8 + (index - 2) / 2]
   local state = redis.call('HGET', rows, id)
   local isKnown = state and 1 or 0
   local pack, every = string.match(state or '', '^@(%S+) (%d+)$')
-  if plan == '0' then
+  if change == '0' then
     if pack then
       leave(pack, id)
     end
@@ -93,13 +87,13 @@ for index = 4, #ARGV, 2 do
     redis.call('HDEL', rows, id)
     redis.call('HDEL', failures, id)
     redis.call('UNLINK', value)
-  elseif plan == 'now' then
+  elseif change == 'now' then
     if pack then
       redis.call('HSET', rows, id, unpacked(id, pack, every, value))
       redis.call('ZADD', due, now, id)
       hasDue = true
     elseif state then
-      -- Refreshers look for a value that has not changed only from time to time; without a head it is stored anew.
+      -- Refreshers rarely check an unchanged value; without a head it is stored anew.
       if string.sub(state, 14, 29) ~= NO_HEAD and redis.call('EXISTS', value) == 0 then
         redis.call('HSET', rows, id, string.sub(state, 1, 13) .. NO_HEAD .. string.sub(state, 30))
       end
@@ -107,8 +101,8 @@ for index = 4, #ARGV, 2 do
     end
   elseif
     not state
-    or (pack and (every ~= plan or not headerOf(pack)))
-    or (not pack and (string.sub(state, 30) ~= plan or not redis.call('ZSCORE', setOf(id), id)))
+    or (pack and (every ~= change or not headerOf(pack)))
+    or (not pack and (string.sub(state, 30) ~= change or not redis.call('ZSCORE', setOf(id), id)))
   then
     if pack then
       state = unpacked(id, pack, every, value)
@@ -116,11 +110,11 @@ for index = 4, #ARGV, 2 do
       added = added + 1
     end
     local known = state and string.sub(state, 1, 29) or NEVER
-    if state and 10 * tonumber(plan) > math.max(keepMs, 10 * tonumber(string.sub(state, 30))) then
-      -- Its value would expire before its expiry is put off: without a head it is stored anew.
+    if state and 10 * tonumber(change) > math.max(keepMs, 10 * tonumber(string.sub(state, 30))) then
+      -- Its value would expire before its expiry is renewed: without a head it is stored anew.
       known = string.sub(state, 1, 13) .. NO_HEAD
     end
-    redis.call('HSET', rows, id, known .. plan)
+    redis.call('HSET', rows, id, known .. change)
     makeDue(id)
   end
   replies[#replies + 1] = isKnown
@@ -134,11 +128,11 @@ end
 if added ~= 0 and redis.call('INCRBY', unloaded, added) <= 0 then
   redis.call('UNLINK', unloaded)
 end
-for _, key in ipairs({ due, rows, packs, packed, unloaded, unpack(failing) }) do
+for _, key in ipairs({ due, rows, packs, packed, unloaded, hasFailed and failed or nil }) do
   redis.call('PEXPIRE', key, idleMs)
 end
--- Refreshers sleep until the head is due; while it is, they are awake.
-if hasFailingDue or (hasDue and not isAwake) then
+-- Refreshers sleep until the first row is due; while it is, they are awake.
+if hasFailedDue or (hasDue and not isAwake) then
   redis.call(publish, wake, '*:')
 end
 return replies

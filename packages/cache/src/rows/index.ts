@@ -1,0 +1,27 @@
+/** Rows of a database that are refreshed on schedule: `@mortise/cache/rows`. */
+export type { Codec } from '../codec.js';
+export {
+  LoadFailedError,
+  LoadTimeoutError,
+  RowTooLargeError,
+  SqlClosedError,
+  SqlIdentifierError,
+  SqlOutboxError,
+  SqlSchemaError,
+  SqlTimeoutError,
+} from '../errors.js';
+export { maxQueriesOf } from './max-queries.js';
+export type {
+  LoadRows,
+  RefresherOptions,
+  RowCacheOptions,
+  ScheduleAllOptions,
+  ScheduleOptions,
+} from './options.js';
+export type { RefresherStats } from './refresher.js';
+export { Refresher } from './refresher.js';
+export type { RowCacheStats } from './row-cache.js';
+export { RowCache } from './row-cache.js';
+export type { RowState } from './row-state.js';
+export type { ChangeFeedOptions, ChangeFeedStats, ChangeSource } from '../sql/change-feed.js';
+export { ChangeFeed } from '../sql/change-feed.js';

@@ -1,0 +1,211 @@
+import {
+  ArgumentRangeError,
+  ArgumentTypeError,
+  requireDuration,
+  requireFunction,
+  requireInteger,
+  requireOneOf,
+  requireOptions,
+  requireSignal,
+  resolveBackoff,
+} from '@mortise/redis';
+import type { Backoff, OnError, ResolvedBackoff, Telemetry } from '@mortise/redis';
+import { jsonCodec, requireCodec } from '../codec.js';
+import type { Codec } from '../codec.js';
+
+/**
+ * Loads rows by id, all in one query. A row that is absent from the result, or null, is missing: see `missing`. An id that
+ * was not requested fails the batch. The signal is aborted when the time of the load is over.
+ */
+export type LoadRows<Row> = (
+  ids: readonly string[],
+  signal: AbortSignal,
+) => Promise<ReadonlyMap<string, Row | null | undefined>>;
+
+/** The loader and the limits of a table. */
+export interface RowCacheOptions<Row> {
+  /** Required by a `Refresher`. A process that only reads and schedules needs none. */
+  readonly load?: LoadRows<Row>;
+  /** The most bytes of one row, encoded, up to 16 MiB. Default 1 MiB. */
+  readonly maxPayloadBytes?: number;
+  /** The part of `everyMs` by which a row may be refreshed early, so that rows scheduled together spread; 0 to 0.5. Default 0.1. */
+  readonly jitter?: number;
+  /**
+   * How long a value is kept without being loaded again, in ms, from 1 minute, and at least 10 × `everyMs`: so long a
+   * source may be down until reads find nothing. Half of it is certain. Default 2 days.
+   */
+  readonly keepMs?: number;
+  /**
+   * The treatment of a row that `load` does not return. `remove`: it leaves cache and schedule. `tombstone`: it leaves the cache
+   * and is queried again each `everyMs`, until it has been missing for `tombstoneMs`. Default `remove`.
+   */
+  readonly missing?: 'remove' | 'tombstone';
+  /** In ms, up to 3,650 days. Default 1 hour. */
+  readonly tombstoneMs?: number;
+  /** Converts rows to bytes. Default: JSON. */
+  readonly codec?: Codec<Row>;
+  /** The version of the rows' shape, 0 to 65,535: rows of another version read as absent until they are loaded again. Default 0. */
+  readonly version?: number;
+  /**
+   * Slots over which the rows spread, 1 to 64. All users of a table must agree, for as long as it exists. Default 16 on
+   * Cluster, else 1.
+   */
+  readonly shards?: number;
+  /** The schedule expires after this time without refreshers and changes, in ms, from 1 minute. Default 30 days. */
+  readonly idleMs?: number;
+  /** Keeps applications apart in one Redis. Default `mortise`. */
+  readonly prefix?: string;
+  /** Receives the results of reads, see the README. Default: none. */
+  readonly telemetry?: Telemetry;
+}
+
+/** The schedule of one row. */
+export interface ScheduleOptions {
+  /** How often the row is refreshed, in ms, finite, up to 3,650 days. 0 or less removes it from cache and schedule. */
+  readonly everyMs: number;
+}
+
+/** The schedule of many rows. */
+export interface ScheduleAllOptions extends ScheduleOptions {
+  /** Ends the iteration of the ids: the call rejects with the reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** How a process refreshes; processes may differ. */
+export interface RefresherOptions {
+  /**
+   * Batches of one table that this process loads at once, 1 to 100. Beside them it loads up to four small batches of failed rows, and a
+   * small part of each batch whose query is slow. Default 2.
+   */
+  readonly concurrency?: number;
+  /** Rows in one batch, 1 to 500. Default 250. */
+  readonly batch?: number;
+  /** The rows of a batch are leased anew after this time, in ms; its loader has 90 % of it. Default 30,000. */
+  readonly leaseMs?: number;
+  /**
+   * The pause of a failed row, and of a source that is down. Default `{ type: 'exponential', delayMs: 500, maxDelayMs: 60_000, jitter: 0.5 }`.
+   */
+  readonly backoff?: Backoff;
+  /** Receives counters and durations, see the README. Default: none. */
+  readonly telemetry?: Telemetry;
+  /** Receives failures of the background work. Default: one line on stderr. */
+  readonly onError?: OnError;
+}
+
+const DAY_MS = 86_400_000;
+const MIB = 1_048_576;
+const MAX_MS = 3_650 * DAY_MS;
+const CLUSTER_SHARDS = 16;
+
+export const DEFAULTS = {
+  maxPayloadBytes: MIB,
+  jitter: 0.1,
+  keepMs: 2 * DAY_MS,
+  missing: 'remove',
+  tombstoneMs: 3_600_000,
+  version: 0,
+  idleMs: 30 * DAY_MS,
+  concurrency: 2,
+  batch: 250,
+  leaseMs: 30_000,
+  backoff: { type: 'exponential', delayMs: 500, maxDelayMs: 60_000, jitter: 0.5 },
+} as const;
+
+const CACHE_OPTIONS: ReadonlySet<string> = new Set<keyof RowCacheOptions<unknown>>([
+  'load',
+  'maxPayloadBytes',
+  'jitter',
+  'keepMs',
+  'missing',
+  'tombstoneMs',
+  'codec',
+  'version',
+  'shards',
+  'idleMs',
+  'prefix',
+  'telemetry',
+]);
+const SCHEDULE_OPTIONS: ReadonlySet<string> = new Set<keyof ScheduleOptions>(['everyMs']);
+const SCHEDULE_ALL_OPTIONS: ReadonlySet<string> = new Set<keyof ScheduleAllOptions>(['everyMs', 'signal']);
+const REFRESHER_OPTIONS: ReadonlySet<string> = new Set<keyof RefresherOptions>([
+  'concurrency',
+  'batch',
+  'leaseMs',
+  'backoff',
+  'telemetry',
+  'onError',
+]);
+
+/** The options of a table that a refresher needs. */
+export interface TableOptions<Row> extends Required<
+  Omit<RowCacheOptions<Row>, 'load' | 'prefix' | 'telemetry'>
+> {
+  readonly load: LoadRows<Row> | undefined;
+}
+
+export function resolveRowCacheOptions<Row>(
+  options: RowCacheOptions<Row>,
+  isCluster: boolean,
+): TableOptions<Row> {
+  requireOptions('RowCache', options, CACHE_OPTIONS);
+  const { load, jitter = DEFAULTS.jitter, version = DEFAULTS.version } = options;
+  const { maxPayloadBytes = DEFAULTS.maxPayloadBytes, missing = DEFAULTS.missing } = options;
+  if (load !== undefined) requireFunction('load', load);
+  if (typeof jitter !== 'number')
+    throw new ArgumentTypeError(`jitter must be a number, got ${typeof jitter}`);
+  if (!(jitter >= 0 && jitter <= 0.5))
+    throw new ArgumentRangeError(`jitter must be from 0 to 0.5, got ${jitter}`);
+  const duration = (option: 'keepMs' | 'tombstoneMs' | 'idleMs', min: number): number =>
+    Math.ceil(requireDuration(option, options[option] ?? DEFAULTS[option], { min, max: MAX_MS }));
+  return {
+    load,
+    maxPayloadBytes: requireInteger('maxPayloadBytes', maxPayloadBytes, { min: 1, max: 16 * MIB }),
+    jitter,
+    keepMs: duration('keepMs', 60_000),
+    missing: requireOneOf('missing', missing, ['remove', 'tombstone']),
+    tombstoneMs: duration('tombstoneMs', 0),
+    codec: requireCodec(options.codec ?? (jsonCodec as Codec<Row>)),
+    version: requireInteger('version', version, { min: 0, max: 65_535 }),
+    shards: requireInteger('shards', options.shards ?? (isCluster ? CLUSTER_SHARDS : 1), {
+      min: 1,
+      max: 64,
+    }),
+    idleMs: duration('idleMs', 60_000),
+  };
+}
+
+/** Whole ms; 0 removes the row. */
+export function resolveSchedule(options: ScheduleOptions): number {
+  return resolveEveryMs(requireOptions('schedule', options, SCHEDULE_OPTIONS));
+}
+
+/** As `resolveSchedule`; also checks the signal. */
+export function resolveScheduleAll(options: ScheduleAllOptions): number {
+  requireSignal(requireOptions('scheduleAll', options, SCHEDULE_ALL_OPTIONS).signal);
+  return resolveEveryMs(options);
+}
+
+function resolveEveryMs(options: ScheduleOptions): number {
+  const everyMs = requireDuration('everyMs', options.everyMs, { min: -Infinity, max: MAX_MS });
+  // More likely a wrong calculation than the wish to remove a row.
+  if (everyMs === -Infinity) throw new ArgumentRangeError('everyMs must be finite, got -Infinity');
+  return Math.max(0, Math.ceil(everyMs));
+}
+
+export interface ResolvedRefresherOptions {
+  readonly concurrency: number;
+  readonly batch: number;
+  readonly leaseMs: number;
+  readonly backoff: ResolvedBackoff;
+}
+
+export function resolveRefresherOptions(options: RefresherOptions): ResolvedRefresherOptions {
+  requireOptions('Refresher', options, REFRESHER_OPTIONS);
+  const { concurrency = DEFAULTS.concurrency, batch = DEFAULTS.batch, leaseMs = DEFAULTS.leaseMs } = options;
+  return {
+    concurrency: requireInteger('concurrency', concurrency, { min: 1, max: 100 }),
+    batch: requireInteger('batch', batch, { min: 1, max: 500 }),
+    leaseMs: Math.ceil(requireDuration('leaseMs', leaseMs, { min: 100, max: 3_600_000 })),
+    backoff: resolveBackoff(options.backoff, DEFAULTS.backoff),
+  };
+}
