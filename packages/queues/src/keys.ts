@@ -14,7 +14,7 @@
  * | `active`               | ZSET   | id -> end of the lease                        | workers              | when empty                     |
  * | `succeeded`            | LIST   | ids in the order in which they finished       | workers              | capped by count and age        |
  * | `dead`                 | ZSET   | id -> instant of death                        | workers              | capped by count                |
- * | `idle`                 | ZSET   | channel of an idle worker -> idle until       | workers              | a minute after its last change |
+ * | `idle`                 | ZSET   | lease and channel of an idle worker -> until  | workers              | a minute after its last look   |
  * | `timekeeper`           | STRING | next due instant, channel of the worker       | workers              | a minute after its last change |
  * |                        |        | that has a timer for it                       |                      |                                |
  * | ——————                 |        |                                               |                      |                                |
@@ -95,6 +95,11 @@ export class QueueKeys {
 
   wakeChannel(worker: string): string {
     return this.#entity.key('wake', worker);
+  }
+
+  /** A worker as a member of `idle`. `handOffMs`: the lease of a task that the enqueue script may hand to it; 0 takes none. */
+  idleMember(worker: string, handOffMs = 0): string {
+    return `${handOffMs} ${this.wakeChannel(worker)}`;
   }
 }
 

@@ -3,7 +3,7 @@ import { Claims, Queue } from '@mortise/queues';
 import { connect, freshPrefix, transcript } from '@mortise/test-kit';
 import * as scripts from '../src/scripts.gen.js';
 import { until } from './until.js';
-import { withoutLooks } from './without-looks.js';
+import { withoutMaintenance } from './without-maintenance.js';
 
 const redis = connect();
 const prefix = freshPrefix();
@@ -22,12 +22,12 @@ async function commands(
     await until(isOver);
   });
   const sent = lines.filter((line) => !line.startsWith('zcard '));
-  return withoutLooks(
+  return withoutMaintenance(
     sent.map((line) =>
       line
         .replaceAll('queues:{q}:', '')
         .replace(/^evalsha(?:_ro)? (\S+) .*/, '$1')
-        .replace(/idle wake:\S+/, 'idle'),
+        .replace(/idle \d+ \S+wake:\S+/, 'idle'),
     ),
   );
 }
@@ -54,9 +54,10 @@ test('claim, complete, fail and the others', async () => {
   expect(lines).toMatchInlineSnapshot(`
 {
   "claim": [
-    "worker.exchange",
+    "fetcher.fetch-and-ack",
     "  get settings",
     "  time",
+    "  exists ready:0 scheduled:0 retrying:0",
     "  exists scheduled:0 retrying:0",
     "  lpop ready:0",
     "  hmget tasks",
@@ -65,11 +66,12 @@ test('claim, complete, fail and the others', async () => {
     "  exists idle",
   ],
   "complete": [
-    "worker.exchange",
+    "fetcher.fetch-and-ack",
     "  get settings",
     "  time",
     "  hmget attempts",
     "  zrem active",
+    "  exists ready:0 scheduled:0 retrying:0",
     "  exists scheduled:0 retrying:0",
     "  hset attempts",
     "  rpush succeeded",
@@ -83,38 +85,33 @@ test('claim, complete, fail and the others', async () => {
     "  hget progress",
     "  hget logs",
     "  zscore active",
-    "worker.exchange",
+    "fetcher.fetch-and-ack",
     "  get settings",
     "  time",
     "  hmget attempts",
     "  zrem active",
     "  zadd dead",
-    "  exists scheduled:0 retrying:0",
+    "  exists ready:0 scheduled:0 retrying:0",
     "  hset attempts",
     "  zcard dead",
     "  exists idle",
   ],
   "heartbeat": [
-    "worker.renew",
+    "heartbeater.renew",
     "  time",
     "  hmget attempts",
     "  zadd active",
   ],
   "nothing to claim": [
-    "worker.exchange",
+    "fetcher.fetch-and-ack",
     "  get settings",
     "  time",
-    "  exists scheduled:0 retrying:0",
-    "  lpop ready:0",
-    "  zremrangebyscore idle",
+    "  exists ready:0 scheduled:0 retrying:0",
     "  zadd idle",
-    "  pexpire idle",
-    "  zrange active",
-    "  get timekeeper",
-    "worker.exchange",
+    "fetcher.fetch-and-ack",
     "  get settings",
     "  time",
-    "  exists scheduled:0 retrying:0",
+    "  exists ready:0 scheduled:0 retrying:0",
     "  exists idle",
     "  zrem idle",
     "  zrange active",

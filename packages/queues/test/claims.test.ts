@@ -108,7 +108,7 @@ describe('claim', () => {
     const { client, sent } = await watched();
     const claims = newClaims(prefix, {}, client);
     const claim = claims.claim({ waitMs: 30_000 });
-    await until(() => sent.filter(({ what }) => what === 'worker.exchange').length > 0);
+    await until(() => sent.filter(({ what }) => what === 'fetcher.fetch-and-ack').length > 0);
     await queue.enqueue('t', 'x');
     expect((await claim).map(({ payload }) => payload as unknown)).toEqual(['x']);
   });
@@ -151,14 +151,15 @@ describe('claim', () => {
     const { client, sent } = await watched();
     const claims = newClaims(prefix, {}, client);
     await claims.claim();
-    await until(() => sent.some(({ what }) => what === 'worker.exchange'));
+    await until(() => sent.some(({ what }) => what === 'fetcher.fetch-and-ack'));
     sent.length = 0;
     const tasks = await Promise.all(Array.from({ length: 10 }, () => claims.claim({ max: 2 })));
     expect(tasks.flat().map(({ payload }) => payload as unknown)).toEqual(
       Array.from({ length: 20 }, (_, n) => n + 1),
     );
     await until(() => sent.length > 0);
-    expect(sent.map(({ what }) => what)).toEqual(['worker.exchange']);
+    const calls = sent.map(({ what }) => what).filter((what) => what !== 'maintainer.maintain');
+    expect(calls).toEqual(['fetcher.fetch-and-ack']);
   });
 
   test('an expired task is dead and given to nobody', async () => {

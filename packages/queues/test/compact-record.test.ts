@@ -7,8 +7,9 @@ import { decodeRecord, RecordDraft } from '../src/task/record.js';
 import { isCompact } from '../src/task/compact-record.js';
 import { decodeTaskId, encodeTaskId } from '../src/task/task-id.js';
 import { Shard } from '../src/shard/shard.js';
-import type { Exchanged } from '../src/work/exchange.js';
-import { exchange } from '../src/work/exchange.js';
+import type { FetchReply } from '../src/work/fetch-and-ack.js';
+import { fetchAndAck } from '../src/work/fetch-and-ack.js';
+import { maintain } from '../src/work/maintainer.js';
 import { encodeAck, SUCCEEDED } from '../src/work/completion.js';
 import { age, ageEnd } from './age.js';
 import { launch, stopWorkers } from './launch.js';
@@ -28,34 +29,34 @@ class Bench {
   readonly shard = new Shard(redis, 'q', this.prefix);
   readonly keys = this.shard.keys;
   /** What workers hold. */
-  #held: Exchanged['taken'] = [];
+  #held: FetchReply['fetched'] = [];
 
   constructor(options: QueueOptions = {}) {
     this.queue = new Queue<Tasks>(redis, 'q', { prefix: this.prefix, ...options });
   }
 
-  async exchange(want: number, keep: Partial<typeof KEEP> = {}, isLeaving = false): Promise<void> {
+  async fetch(want: number, keep: Partial<typeof KEEP> = {}): Promise<void> {
     const acks = this.#held.map(({ storedId, token }) => ({
       storedId,
       encoded: encodeAck(token, SUCCEEDED),
     }));
-    const channel = this.keys.wakeChannel('w');
-    const request = { channel, want, leaseMs: 60_000, parkMs: 1_000, acks, isLeaving };
-    ({ taken: this.#held } = await exchange(this.shard, { ...KEEP, ...keep }, request));
+    const member = this.keys.idleMember('w');
+    const request = { member, want, leaseMs: 60_000, idleMs: 1_000, keepsTime: true, acks };
+    ({ fetched: this.#held } = await fetchAndAck(this.shard, { ...KEEP, ...keep }, request));
   }
 
-  /** Each of these succeeds without a result, in a call that takes the next ones: nothing is sealed for want of time. */
+  /** Each of these succeeds without a result, in a call that fetches the next ones. */
   async succeed(ids: readonly string[], perCall = 1): Promise<void> {
     for (const id of ids) await this.queue.enqueue('t', id, { id });
     await this.queue.enqueue('t', 'last', { id: 'last', delayMs: 0 });
-    for (let count = 0; count <= ids.length; count += perCall) await this.exchange(perCall);
+    for (let count = 0; count <= ids.length; count += perCall) await this.fetch(perCall);
     // `last` is held, and never settled.
     this.#held = [];
   }
 
-  /** What a worker does that finds nothing to take, or leaves. */
   async seal(keep: Partial<typeof KEEP> = {}): Promise<void> {
-    await this.exchange(0, keep, true);
+    await this.fetch(0, keep);
+    await maintain(this.shard, { ...KEEP, ...keep });
   }
 
   async isCompact(id: string): Promise<boolean> {
@@ -176,7 +177,7 @@ test('sealing changes nothing that can be seen', async () => {
   expect(await bench.view(ids)).toEqual(before);
 });
 
-test('a worker that is busy seals nothing; one that finds nothing to take, or leaves, does', async () => {
+test('maintenance compacts where nothing is ready; a worker does so by itself', async () => {
   const bench = new Bench();
   const ids = Array.from({ length: 30 }, (_, index) => `task ${index}`);
   await bench.succeed(ids);
@@ -196,8 +197,8 @@ test('one call seals the latest thousand', async () => {
   const ids = Array.from({ length: 1_100 }, (_, index) => `task ${index}`);
   await bench.queue.enqueueMany(ids.map((id) => ({ name: 't', payload: 1, options: { id } })));
   // Calls that take something, up to the last one.
-  for (let index = 0; index < 11; index += 1) await bench.exchange(100);
-  await bench.exchange(0, {}, true);
+  for (let index = 0; index < 11; index += 1) await bench.fetch(100);
+  await bench.seal();
   const order = (await redis.lrangeBuffer(bench.keys.of.succeeded, 0, -1)).map((id) => decodeTaskId(id));
   expect(await bench.sealed(order)).toEqual(order.slice(-1_000));
 });
@@ -266,11 +267,11 @@ describe('a sealed task', () => {
     const ids = ['a', 'b', 'c', 'd'];
     const bench = await newBench(ids);
     for (const id of ids.slice(0, 2)) await ageEnd(redis, bench.keys, id, 3_600_000);
-    await bench.exchange(0, { keepSucceededMs: 1_800_000 }, true);
+    await bench.seal({ keepSucceededMs: 1_800_000 });
     expect(await bench.queue.counts()).toMatchObject({ succeeded: 2 });
     await bench.queue.enqueue('t', 1, { id: 'e' });
-    await bench.exchange(1);
-    await bench.exchange(0, { keepSucceeded: 1 });
+    await bench.fetch(1);
+    await bench.fetch(0, { keepSucceeded: 1 });
     expect((await bench.queue.list('succeeded')).tasks.map(({ id }) => id)).toEqual(['e']);
   });
 });

@@ -211,7 +211,7 @@ describe('a flow for which there is no room', () => {
 
 describe('a parked worker is woken to tell parents', () => {
   async function park(keys: QueueKeys): Promise<void> {
-    await redis.zadd(keys.of.idle, Date.now() + 60_000, keys.wakeChannel('parked'));
+    await redis.zadd(keys.of.idle, Date.now() + 60_000, keys.idleMember('idle'));
   }
 
   test.each(['cancel', 'remove', 'drain'] as const)('of a child that waits, by %s', async (how) => {

@@ -60,7 +60,7 @@ describe('progress', () => {
     );
     const commands = lines.map((line) => line.replaceAll('queues:{q}:', ''));
     expect(commands.map((line) => line.trim().split(' ').slice(0, 2).join(' '))).toEqual([
-      expect.stringContaining('worker.note'),
+      expect.stringContaining('heartbeater.report'),
       'time',
       'hmget attempts',
       'hget logs',

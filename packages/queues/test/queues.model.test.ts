@@ -9,8 +9,14 @@ import type { TaskState } from '@mortise/queues';
 import { Script } from '@mortise/redis';
 import fc from 'fast-check';
 import { QueueKeys } from '../src/keys.js';
-import { operatorCancel, operatorRemove, workerExchange, workerRenew } from '../src/scripts.gen.js';
-import { packAcks } from '../src/work/exchange.js';
+import {
+  fetcherFetchAndAck,
+  heartbeaterRenew,
+  maintainerMaintain,
+  operatorCancel,
+  operatorRemove,
+} from '../src/scripts.gen.js';
+import { packAcks } from '../src/work/fetch-and-ack.js';
 import { encodeAck } from '../src/work/completion.js';
 import type { Completion } from '../src/work/completion.js';
 import { decodeTaskId, encodeTaskId } from '../src/task/task-id.js';
@@ -27,6 +33,8 @@ const KEEP_DEAD = 6;
 const KEEP_CANCELLED = 8;
 /** How far the clock of the test and that of the server may be apart; both are of this machine. */
 const CLOCKS_MS = 2;
+/** The lease of a task that is handed off. */
+const HAND_OFF_MS = 5_000;
 
 // The lists of a model are short: entries become tombstones unless they are the first or the last one.
 for (const script of [operatorCancel, operatorRemove]) {
@@ -65,6 +73,7 @@ type Operation =
    * What is handed over stays under its claim, or, when that `isOver`, is nobody's.
    */
   | { readonly type: 'hand'; readonly tasks: readonly NewTask[]; readonly isOver: boolean }
+  | { readonly type: 'maintain' }
   /** Of those that are held, by position. */
   | { readonly type: 'renew'; readonly which: readonly number[]; readonly isStale: boolean }
   | { readonly type: 'limit'; readonly concurrency: number | null }
@@ -116,8 +125,6 @@ class Model {
 
   /** `backAt`: where it stands when it goes back at once. */
   settle(task: ModelTask, verdict: Verdict, delayMs: number, now: number, backAt: number): void {
-    // Of one that was handed over this may be the first that is heard.
-    task.attempt = Math.max(1, task.attempt);
     if (verdict === 'S') {
       task.place = 'succeeded';
       this.succeeded.push(task.key);
@@ -135,12 +142,6 @@ class Model {
     const isAhead = (task: ModelTask): boolean =>
       isWaiting(task) && task.priority <= priority && (task.place === 'ready' || task.at <= now);
     return ![...this.tasks.values()].some(isAhead);
-  }
-
-  recover(now: number): void {
-    for (const task of this.in('active').filter(({ isAbandoned }) => isAbandoned)) {
-      Object.assign(task, { place: task.attempt >= task.attempts ? 'dead' : 'retrying', at: now });
-    }
   }
 
   take(want: number, now: number, token: number, isAbandoned: boolean): [string, number][] {
@@ -161,7 +162,7 @@ class Model {
   }
 
   retain(finished: number, haveDied: boolean): void {
-    const over = Math.min(2 * finished + 8, this.succeeded.length - KEEP_SUCCEEDED);
+    const over = Math.min(2 * finished + 72, this.succeeded.length - KEEP_SUCCEEDED);
     if (finished > 0 && over > 0) for (const key of this.succeeded.splice(0, over)) this.tasks.delete(key);
     const dead = this.in('dead').toSorted((a, b) => byInstant(a, b) || byBytes(a, b));
     if (haveDied)
@@ -192,7 +193,7 @@ class Subject {
       const isNew = !this.model.tasks.has(`task ${task.id}`);
       const usesOptional = await this.#usesOptional();
       const from = Date.now() - CLOCKS_MS;
-      await redis.zadd(idle, Date.now() + 60_000.5, channel);
+      await redis.zadd(idle, Date.now() + 60_000, this.#keys.idleMember('deaf', HAND_OFF_MS));
       await this.enqueue({ type: 'enqueue', tasks: [task], upTo: 0 });
       await redis.del(idle);
       const known = this.model.tasks.get(`task ${task.id}`)!;
@@ -204,9 +205,11 @@ class Subject {
       known.place = 'active';
       expect(this.model.isFirst(task.priority, from)).toBe(true);
       const lease = Number(await redis.zscore(active, storedId)) - Date.now();
-      expect(lease).toBeLessThanOrEqual(1_000 + CLOCKS_MS);
-      expect(last.toString('latin1', 0, 1) + last.readUInt16BE(5)).toBe('A0');
-      Object.assign(known, { token: last.readUInt32BE(1), isAbandoned: isOver });
+      expect(lease).toBeLessThanOrEqual(HAND_OFF_MS + CLOCKS_MS);
+      expect(lease).toBeGreaterThan(HAND_OFF_MS - 1_000);
+      expect(last.toString('latin1', 0, 1) + last.readUInt16BE(5)).toBe('A1');
+      expect(known.attempts).toBeGreaterThan(1);
+      Object.assign(known, { attempt: 1, token: last.readUInt32BE(1), isAbandoned: isOver });
       // However long this test takes.
       await redis.zadd(active, 'XX', isOver ? 0 : Date.now() + 60_000, storedId);
     }
@@ -219,11 +222,10 @@ class Subject {
     if (chosen.length === 0) return;
     const { attempts, active } = this.#keys.of;
     const leases = chosen.flatMap((task) => [encodeTaskId(task.key), isStale ? task.token - 1 : task.token]);
-    const answers = await workerRenew.run(redis, { attempts, active }, { leaseMs: 60_000, leases });
+    const answers = await heartbeaterRenew.run(redis, { attempts, active }, { leaseMs: 60_000, leases });
     expect(answers).toBe((isStale ? '0' : '1').repeat(chosen.length));
     if (isStale) return;
-    for (const task of chosen)
-      Object.assign(task, { attempt: Math.max(1, task.attempt), isAbandoned: false });
+    for (const task of chosen) Object.assign(task, { isAbandoned: false });
   }
 
   async configure(one: Operation & { type: 'limit' | 'pause' | 'resume' }): Promise<void> {
@@ -315,7 +317,6 @@ class Subject {
       const backAt = Number((now - 2 + ((nowUs % 1_000) + back) / 1_000).toFixed(3));
       model.settle(task, verdict, delayMs, now, backAt);
     }
-    model.recover(now);
     const expected = model.take(want, nowUs / 1_000, token, leaseMs === 0);
     const taken = Array.from({ length: fields.length / 3 }, (_, index) => [
       decodeTaskId(fields[3 * index] as Buffer),
@@ -326,6 +327,35 @@ class Subject {
       accepted.filter(([, { verdict }]) => verdict === 'S').length,
       model.in('dead').some((task) => !before.has(task)),
     );
+  }
+
+  /** Puts back what was abandoned. */
+  async maintain(): Promise<void> {
+    const { settings, tasks, attempts, active, succeeded, dead, idle } = this.#keys.of;
+    const usesOptional = await this.#usesOptional();
+    const lost = this.model.in('active').filter(({ isAbandoned }) => isAbandoned);
+    const reply = await maintainerMaintain.run(
+      redis,
+      { settings, tasks, attempts, active, succeeded, dead, idle, priorityKeys: await this.#priorityKeys() },
+      {
+        expectedSettings: (await redis.get(settings)) ?? PRIORITIES.join(','),
+        publish: 'PUBLISH',
+        priorityCount: PRIORITIES.length,
+        usesOptional: usesOptional ? 1 : 0,
+        keepSucceeded: KEEP_SUCCEEDED,
+        keepSucceededMs: 60_000,
+        keepDead: KEEP_DEAD,
+      },
+    );
+    expect(reply).toEqual([lost.length, 0]);
+    for (const task of lost) {
+      const isDead = task.attempt >= task.attempts;
+      const key = isDead ? dead : this.#keys.priorityKeys(2)[3 * task.priority + 2]!;
+      const at = await redis.zscore(key, encodeTaskId(task.key));
+      // Of the dead, the oldest may be gone.
+      Object.assign(task, { place: isDead ? 'dead' : 'retrying', at: Number(at ?? 0) });
+    }
+    this.model.retain(1_000, true);
   }
 
   /** One operation on some tasks. The model does first what it expects of Redis, and learns the instants after that. */
@@ -452,13 +482,18 @@ class Subject {
     return (await redis.get(this.#keys.of.settings))?.includes(';') ?? false;
   }
 
+  async #priorityKeys(): Promise<string[]> {
+    const keys = this.#keys.priorityKeys(2);
+    return (await this.#usesOptional()) ? [...keys, ...this.#keys.optional] : keys;
+  }
+
   async #call(
     acks: Parameters<typeof packAcks>[0],
     want: number,
     leaseMs: number,
   ): Promise<[string, number, number, number, ...unknown[]]> {
     const { settings, tasks, attempts, active, succeeded, dead, idle, timekeeper } = this.#keys.of;
-    const [settled, ...rest] = (await workerExchange.runBuffer(
+    const [settled, ...rest] = (await fetcherFetchAndAck.runBuffer(
       redis,
       {
         settings,
@@ -469,22 +504,21 @@ class Subject {
         dead,
         idle,
         timekeeper,
-        priorityKeys: (await this.#usesOptional())
-          ? [...this.#keys.priorityKeys(2), ...this.#keys.optional]
-          : this.#keys.priorityKeys(2),
+        priorityKeys: await this.#priorityKeys(),
       },
       {
         expectedSettings: (await redis.get(settings)) ?? PRIORITIES.join(','),
         publish: 'PUBLISH',
-        channel: this.#keys.wakeChannel('w'),
+        priorityCount: PRIORITIES.length,
+        usesOptional: (await this.#usesOptional()) ? 1 : 0,
+        member: this.#keys.idleMember('w'),
         want,
         slots: want,
         leaseMs,
-        parkMs: 1_000,
+        idleMs: 1_000,
+        keepsTime: 1,
         keepSucceeded: KEEP_SUCCEEDED,
-        keepSucceededMs: 60_000,
         keepDead: KEEP_DEAD,
-        isThorough: 1,
         count: acks.length,
         acks: packAcks(acks),
       },
@@ -526,6 +560,7 @@ const core: fc.MaybeWeightedArbitrary<Operation>[] = [
       leaseMs: fc.constantFrom<0 | 60_000>(0, 60_000, 60_000, 60_000),
     }),
   },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant('maintain' as const) }) },
   {
     weight: 3,
     // All at once and in one priority, as most calls are.
@@ -597,6 +632,7 @@ async function play(steps: readonly Operation[]): Promise<void> {
   for (const one of steps) {
     if (one.type === 'enqueue') await subject.enqueue(one);
     else if (one.type === 'exchange') await subject.exchange(one);
+    else if (one.type === 'maintain') await subject.maintain();
     else if (one.type === 'hand') await subject.hand(one);
     else if (one.type === 'renew') await subject.renew(one);
     else if (one.type === 'limit' || one.type === 'pause' || one.type === 'resume')

@@ -185,7 +185,7 @@ describe('tasks that were taken ahead', () => {
       open();
       await until(async () => (await queue.counts()).succeeded === QUICK_ONES + 1 + 200);
       await watching.quiet();
-      const calls = watching.sent.slice(before).filter(({ what }) => what === 'worker.exchange').length;
+      const calls = watching.sent.slice(before).filter(({ what }) => what === 'fetcher.fetch-and-ack').length;
       expect(begun).toEqual(numbers(200));
       // A handler that the machine has held up starts over.
       if (calls > 60 && round < ROUNDS) continue;
@@ -236,7 +236,7 @@ describe('tasks that were taken ahead', () => {
     });
     const before = watching.sent.length;
     expect(await queue.cancel(ids[2]!)).toBe(true);
-    await until(() => watching.sent.slice(before).some(({ what }) => what === 'worker.renew'));
+    await until(() => watching.sent.slice(before).some(({ what }) => what === 'heartbeater.renew'));
     await watching.quiet();
     timeouts.fire();
     await until(async () => (await queue.counts()).succeeded === QUICK_ONES + BEHIND - 1);

@@ -61,7 +61,7 @@ describe('pause and resume', () => {
       await until(async () => (await queue.counts()).succeeded === n);
     }
     expect(new Set(run)).toEqual(new Set(['other']));
-    expect(sent.slice(before).filter(({ what }) => what === 'worker.exchange')).toEqual([]);
+    expect(sent.slice(before).filter(({ what }) => what === 'fetcher.fetch-and-ack')).toEqual([]);
   });
 
   test('legal before start and after stop', async () => {

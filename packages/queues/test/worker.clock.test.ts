@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/global
 import { Queue, Worker } from '@mortise/queues';
 import type { TaskContext } from '@mortise/queues';
 import { connect, freshPrefix } from '@mortise/test-kit';
-import { workerExchange, workerRenew } from '../src/scripts.gen.js';
+import { fetcherFetchAndAck, heartbeaterRenew } from '../src/scripts.gen.js';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
 type Tasks = Record<string, any>;
@@ -99,7 +99,7 @@ async function launch(
 }
 
 test('an attempt whose lease cannot be renewed is aborted at its earliest end, to the ms', async () => {
-  const { client, hold } = holding(workerRenew);
+  const { client, hold } = holding(heartbeaterRenew);
   const contexts: TaskContext[] = [];
   const { queue, errors } = await launch(client, (_, context) => {
     contexts.push(context);
@@ -139,13 +139,14 @@ test('leases are renewed at a third of them, while handlers run', async () => {
 });
 
 test('a task whose reply comes after its lease is not begun, and is taken again', async () => {
-  const { client, hold } = holding(workerExchange);
+  const { client, hold } = holding(fetcherFetchAndAck);
   const run: boolean[] = [];
   const { queue, errors } = await launch(client, (_, { signal }) => void run.push(signal.aborted));
   // Parked, and with nothing under way.
   await settle();
   const first = hold();
-  const { id } = await queue.enqueue('t', 1);
+  // A task with one attempt is not handed off.
+  const { id } = await queue.enqueue('t', 1, { attempts: 1 });
   await until(async () => (await queue.get(id))?.state === 'active');
   await jest.advanceTimersByTimeAsync(LEASE_MS);
   const second = hold();

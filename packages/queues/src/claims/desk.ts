@@ -9,10 +9,10 @@
 import { afterMicrotasks, WaiterHub } from '@mortise/redis';
 import type { Shard } from '../shard/shard.js';
 import type { Taken } from '../work/attempt.js';
-import { Chores } from '../work/chores.js';
-import type { Exchanged } from '../work/exchange.js';
-import { exchange } from '../work/exchange.js';
+import type { FetchReply } from '../work/fetch-and-ack.js';
+import { fetchAndAck } from '../work/fetch-and-ack.js';
 import { leaseEnd } from '../work/lease-end.js';
+import { Maintainer } from '../work/maintainer.js';
 import { Reporter } from '../work/reporter.js';
 import type { Completion } from '../work/completion.js';
 import { died, encodeAck, GIVEN_BACK } from '../work/completion.js';
@@ -49,7 +49,8 @@ export class Desk {
   readonly #options: ResolvedClaimsOptions;
   readonly #reporter: Reporter;
   readonly #channel: string;
-  readonly #chores: Chores;
+  readonly #maintainer: Maintainer;
+  readonly #member: string;
   /** Those who wait, the first one first, and whom to tell that there is nothing at present. */
   readonly #asks = new Map<Ask, () => void>();
   #acks: PendingAck[] = [];
@@ -73,7 +74,9 @@ export class Desk {
     this.#options = options;
     this.#reporter = new Reporter(shard.redis, options.onError);
     this.#channel = shard.keys.wakeChannel(id);
-    this.#chores = new Chores(shard, this.#reporter);
+    this.#member = shard.keys.idleMember(id);
+    this.#maintainer = new Maintainer(shard, options, this.#reporter, () => this.#wake());
+    this.#maintainer.start();
   }
 
   /** Resolves when the ask is over, or when the shard was asked and has nothing at present. Never rejects. */
@@ -125,7 +128,7 @@ export class Desk {
       const timer = setTimeout(resolve, isClosed ? 0 : withinMs);
       this.#onIdle = () => {
         clearTimeout(timer);
-        resolve(this.#chores.idle());
+        resolve(this.#maintainer.stop());
       };
       this.schedule();
     });
@@ -158,17 +161,18 @@ export class Desk {
     );
     const parkMs = RECHECK_MS + PARK_GRACE_MS;
     const wakes = this.#wakes;
-    const request = { channel: this.#channel, want, leaseMs, parkMs, acks };
+    const request = { member: this.#member, want, leaseMs, idleMs: parkMs, keepsTime: true, acks };
     const leaseEndsAt = leaseEnd(performance.now(), leaseMs);
     if (want > 0) this.#parkedUntil = Infinity;
     try {
-      const reply = await exchange(this.shard, this.#options, request);
-      const isParked = reply.taken.length < want;
+      const reply = await fetchAndAck(this.shard, this.#options, request);
+      const isParked = reply.fetched.length < want;
       this.#parkedUntil = isParked ? performance.now() + parkMs : -Infinity;
       this.#isHungry = !isParked || reply.sleepMs === 0 || this.#wakes !== wakes;
-      this.#answer(acks, reply.settled);
+      this.#answer(acks, reply.answers);
       this.#hand(asks, reply, leaseMs, leaseEndsAt);
-      if (reply.chores !== 0) void this.#doChores(reply.chores);
+      this.#maintainer.run(reply.maintenance);
+      if (reply.fetched.length > 0 || acks.length > 0) this.#maintainer.noteWork();
       if (!this.#isHungry) this.#rest(reply.sleepMs);
     } catch (error) {
       if (this.#parkedUntil === Infinity) this.#parkedUntil = performance.now() + parkMs;
@@ -217,10 +221,10 @@ export class Desk {
     });
   }
 
-  #hand(asks: readonly Ask[], { taken, nowMs }: Exchanged, leaseMs: number, leaseEndsAt: number): void {
+  #hand(asks: readonly Ask[], { fetched, nowMs }: FetchReply, leaseMs: number, leaseEndsAt: number): void {
     const isVoid = performance.now() >= leaseEndsAt;
     const tasks: { readonly held: Taken; readonly task: ClaimedTask }[] = [];
-    for (const held of taken) {
+    for (const held of fetched) {
       if (isVoid) this.#putAway(held, GIVEN_BACK);
       else {
         try {
@@ -262,12 +266,6 @@ export class Desk {
     this.#wakes += 1;
     this.#isHungry = true;
     this.schedule();
-  }
-
-  async #doChores(chores: number): Promise<void> {
-    if (this.#isStopped) return;
-    const isDone = await this.#chores.run(chores);
-    if (isDone && !this.#isStopped) this.#wake();
   }
 
   #listen(): void {

@@ -2,7 +2,7 @@
 import type { CommandArgument } from '@mortise/redis';
 import { Coalescer } from '@mortise/redis';
 import { LeaseLostError, TaskCancelledError } from '../errors.js';
-import { workerNote, workerRenew } from '../scripts.gen.js';
+import { heartbeaterReport, heartbeaterRenew } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import { decodeTaskId } from '../task/task-id.js';
 
@@ -78,7 +78,7 @@ export class HeldTasks {
     const { redis, keys } = this.#shard;
     const { attempts, active } = keys.of;
     const leases = batch.flatMap<CommandArgument>(({ storedId, token }) => [storedId, token]);
-    const reply = (await workerRenew.run(redis, { attempts, active }, { leaseMs, leases })) as string;
+    const reply = (await heartbeaterRenew.run(redis, { attempts, active }, { leaseMs, leases })) as string;
     return batch.map(({ storedId }, index) => refusalOf(this.#shard, storedId, reply[index]));
   }
 
@@ -101,7 +101,7 @@ export class HeldTasks {
     ]);
     const { redis, keys } = this.#shard;
     const { attempts, progress, logs, events } = keys.of;
-    const reply = (await workerNote.run(
+    const reply = (await heartbeaterReport.run(
       redis,
       { attempts, progress, logs, events },
       { keepEvents: this.#shard.settings.values.keepEvents, publish: this.#shard.publish, entries },

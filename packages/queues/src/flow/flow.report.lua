@@ -7,7 +7,7 @@
 --   tasks             HASH id -> record
 --   attempts          HASH id -> last attempt; W waits for its children
 --   dead              ZSET id -> instant of death, ms
---   idle              ZSET channel of a parked worker -> parked until, ms
+--   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms
 --   awaited           ZSET id -> until when somebody waits for its end
 --   events            STREAM
 --   flows             HASH, see flow.open.lua

@@ -6,7 +6,7 @@
 --   tasks             HASH id -> record
 --   attempts          HASH id -> last attempt; becomes C, f64 instant, u16 attempt, reason
 --   active            ZSET id -> end of the lease, ms; also the channel that all workers of the queue hear
---   idle              ZSET channel of a parked worker -> parked until, ms
+--   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms
 --   tombstones        HASH id -> priority of each entry of it that is void
 --   cancelled         ZSET id -> instant of cancellation, ms
 --   grouped           ZSET of waiting tasks with a group

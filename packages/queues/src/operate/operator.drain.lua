@@ -5,7 +5,7 @@
 --   settings          STRING, see src/shard/settings-text.ts
 --   tasks             HASH id -> record
 --   attempts          HASH id -> last attempt
---   idle              ZSET channel of a parked worker -> parked until, ms
+--   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms
 --   tombstones        HASH id -> priority of each entry of it that is void
 --   grouped           ZSET of waiting tasks with a group
 --   groups            HASH group -> waiting, active, rate

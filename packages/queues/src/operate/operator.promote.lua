@@ -4,7 +4,7 @@
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
 --   tasks             HASH id -> record
---   idle              ZSET channel of a parked worker -> parked until, ms
+--   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms
 --   events            STREAM
 --   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
 -- ARGV

@@ -7,7 +7,7 @@
 --   attempts          HASH id -> last attempt
 --   succeeded         LIST ids
 --   dead              ZSET id -> instant of death, ms
---   idle              ZSET channel of a parked worker -> parked until, ms
+--   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms
 --   tombstones        HASH id -> priority of each entry of it that is void
 --   cancelled         ZSET id -> instant of cancellation, ms
 --   grouped           ZSET of waiting tasks with a group

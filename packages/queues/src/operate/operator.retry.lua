@@ -7,7 +7,7 @@
 --   tasks             HASH id -> record; f64 enqueued at is set anew
 --   attempts          HASH id -> last attempt; becomes R, f64 instant, u16 0, why it died
 --   dead              ZSET id -> instant of death, ms
---   idle              ZSET channel of a parked worker -> parked until, ms
+--   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms
 --   cancelled         ZSET id -> instant of cancellation, ms
 --   events            STREAM
 --   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET

@@ -16,10 +16,12 @@ const RUN_BYTES = 4;
 /** In the first place of a run: ids of it were given. */
 const HAS_GIVEN = 0x8000;
 const FIRST_PRIORITY = '0'.charCodeAt(0);
-/** A record that travels along with the message that wakes a worker: subscriptions are no place for big ones. */
-const MAX_HANDED_BYTES = 4096;
+/** Of a task that is handed off: a subscription is no place for a big record. */
+const MAX_HANDED_OFF_BYTES = 4096;
 
 export interface EntryOperands {
+  readonly usesOptional: 0 | 1;
+  readonly mayHandOff: 0 | 1;
   readonly priorities: string;
   readonly stamp: number;
   readonly delays: Buffer;
@@ -44,20 +46,20 @@ export class Entries {
   /** Tasks that cannot be sent. */
   readonly refused = new Map<Enqueue, Error>();
   readonly operands: EntryOperands;
-  /** The keys of the priorities that occur, and those of what lies beyond the core, or of what a task that is handed over needs. */
+  /** The keys of the priorities that occur, then those of optional features, or those that a hand-off needs. */
   readonly places: readonly string[];
 
   /**
    * @param clock Of the server: what is to be written as the time of enqueuing, unless nothing is known of it.
    * @param sentAt `performance.now()`
-   * @param mayHand A worker is parked, as far as is known: a single task may be handed to it.
+   * @param seemsIdle A worker was idle at the last call: a single small task may be handed off to it.
    */
   constructor(
     batch: readonly Enqueue[],
     { index, settings, keys }: Shard,
     clock: ServerClock,
     sentAt: number,
-    mayHand: boolean,
+    seemsIdle: boolean,
   ) {
     const { shards } = settings.values;
     const stamp = clock.now();
@@ -141,13 +143,17 @@ export class Entries {
     this.count = count;
     const priorityKeys = settings.priorityKeys;
     const places = priorities.flatMap((one) => [priorityKeys[3 * one]!, priorityKeys[3 * one + 1]!]);
-    const isHandable = mayHand && count === 1 && delays.length === 0 && end <= MAX_HANDED_BYTES;
-    if (!isHandable || settings.optionalKeys.length > 0) this.places = [...places, ...settings.optionalKeys];
-    else {
-      const above = priorityKeys.slice(0, 3 * priorities[0]!);
-      this.places = [...places, keys.of.active, priorityKeys[3 * priorities[0]! + 2]!, ...above];
-    }
+    const { optionalKeys } = settings;
+    const usesOptional = optionalKeys.length > 0;
+    const mayHandOff =
+      seemsIdle && !usesOptional && count === 1 && delays.length === 0 && end <= MAX_HANDED_OFF_BYTES;
+    if (mayHandOff) {
+      const higher = priorityKeys.slice(0, 3 * priorities[0]!);
+      this.places = [...places, keys.of.active, priorityKeys[3 * priorities[0]! + 2]!, ...higher];
+    } else this.places = [...places, ...optionalKeys];
     this.operands = {
+      usesOptional: usesOptional ? 1 : 0,
+      mayHandOff: mayHandOff ? 1 : 0,
       priorities: String.fromCharCode(...priorities.map((one) => FIRST_PRIORITY + one)),
       stamp,
       delays: delays.length === 0 ? NO_DELAYS : Buffer.concat([encodeInstant(clock.latest()), ...delays]),

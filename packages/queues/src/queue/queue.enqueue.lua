@@ -3,9 +3,9 @@
 -- one waits in its priority's schedule. An id that is already stored, or remembered, is left alone. Wakes one parked worker when
 -- there is something to run, and the timekeeper when something falls due earlier than it thinks.
 --
--- A single task that nothing is ahead of goes to a parked worker along with the message that wakes it, which saves the worker
--- a round trip: it is active under a lease of CLAIM_MS, with attempt 0, until the worker's renewal says that its attempt has
--- begun. A message that is lost costs that time, and no attempt.
+-- Direct hand-off: a single task that nothing is ahead of goes to an idle worker together with the message that wakes it, which saves
+-- the worker a round trip. The task is active as its first attempt, under a lease of that worker. A lost message costs this attempt
+-- and the time of the lease; a task with one attempt is never handed off.
 --
 -- All tasks come in one argument: each string that a client sends costs it 0.6 µs, and the server half of that. For the same
 -- reason only the keys of those priorities are sent that the tasks are in.
@@ -13,15 +13,17 @@
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts; written by the first call
 --   tasks             HASH id -> record: u8 priority + flags, u16 attempts, f64 enqueued at (ms), then what the client wrote
---   attempts          HASH id -> last attempt; only where it waits in a group, or is handed over
---   idle              ZSET channel of a parked worker -> parked until, ms; half a ms more where it may be handed a task
---   timekeeper        STRING "<next due, ms> <channel>"
---   places...         two for each of `priorities`: ready LIST, scheduled ZSET; behind them, for a queue that uses more than the
---                     core, the 16 keys of OPTIONAL in src/keys.ts; or, for one task that may be handed over: active, the retrying
---                     ZSET of its priority, then ready, scheduled and retrying of each priority above
+--   attempts          HASH id -> last attempt; written where a task waits in its group, or is handed off
+--   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms; lease 0: the worker takes no hand-off
+--   timekeeper        STRING "<next due, ms> <member of idle>"
+--   places...         two for each of `priorities`: ready LIST, scheduled ZSET; then, with usesOptional, the keys of the optional
+--                     features in the order of src/keys.ts; with mayHandOff, the active ZSET, the retrying ZSET of the task's
+--                     priority, and ready, scheduled and retrying of each higher priority
 -- ARGV
 --   expectedSettings  the settings that the caller expects
 --   publish           PUBLISH or SPUBLISH
+--   usesOptional      1: the queue uses optional features; 0
+--   mayHandOff        1: this is one small task of a plain queue, and a worker seems to be idle; 0
 --   priorities        a byte for each priority that the tasks are in
 --   stamp             the instant that the records name as that of their enqueuing, ms: what the caller takes the server's time to
 --                     be, or 0. Where the server's time is another one it is written instead
@@ -32,18 +34,13 @@
 --                     or none: u16 first, u16 last, counted from 1; 32,768 more in the first where ids were given, which may
 --                     belong to other tasks
 -- RETURNS
---   the server's time, ms, below 0 when a parked worker was told: all are stored
+--   the server's time, ms, below 0 when an idle worker was notified: all are stored
 --   { outcomes, the server's time }: a character for each task: 1 stored, 0 was there already, C is there with another name
 --   or payload, F the queue is full, N not stored since another one of its run is not
 --   error SETTINGS <stored>: something else is stored; nothing is written
 local settings, tasks, attempts, idle, timekeeper = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local expectedSettings, publish, priorities, stamp, delays = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
-local count, entries = tonumber(ARGV[6]), ARGV[7]
-local more = #KEYS - 5 - 2 * #priorities
--- 2, 5, 8 and so on for a task that may be handed over.
-local usesOptional, mayHand = more == 16, more % 3 == 2
--- How long a worker may take to say that it has the task.
-local CLAIM_MS = 1000
+local expectedSettings, publish, usesOptional, mayHandOff = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4] == '1'
+local priorities, stamp, delays, count, entries = ARGV[5], tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8]), ARGV[9]
 local MAX_TASKS = 10000000
 -- The first byte of a record without flags is less.
 local FLAGS = 16
@@ -70,9 +67,61 @@ for i = 1, count do
   ids[i] = fields[2 * i - 1]
 end
 
+local isTimely = stamp >= now - MOST_BEHIND and stamp <= now + MOST_AHEAD
+
+if mayHandOff and struct.unpack('>H', fields[2], 2) > 1 then
+  local places = { unpack(KEYS, 6) }
+  local ready, scheduled, active, retrying = unpack(places)
+  local id, record = fields[1], fields[2]
+  -- Nothing of this priority or a higher one is ready or due.
+  local lists, delayed = { ready, unpack(places, 5) }, { scheduled, retrying }
+  local isFirst = redis.call('EXISTS', scheduled, retrying, unpack(lists)) == 0
+  if not isFirst then
+    lists = { ready }
+    for i = 5, #places, 3 do
+      lists[#lists + 1] = places[i]
+      delayed[#delayed + 1], delayed[#delayed + 2] = places[i + 1], places[i + 2]
+    end
+    isFirst = redis.call('EXISTS', unpack(lists)) == 0
+    local dueUpTo = string.format('%.3f', time[1] * 1000 + time[2] / 1000)
+    for _, key in ipairs(delayed) do
+      isFirst = isFirst and redis.call('ZCOUNT', key, '-inf', dueUpTo) == 0
+    end
+  end
+  if not isTimely then
+    record = string.sub(record, 1, 3) .. struct.pack('>d', now) .. string.sub(record, 12)
+  end
+  if isFirst and redis.call('HSETNX', tasks, id, record) == 1 then
+    for _ = 1, 16 do
+      local first = redis.call('ZPOPMIN', idle)
+      if #first == 0 then
+        break
+      end
+      local leaseMs, channel = string.match(first[1], '^(%d+) (.*)$')
+      -- A message also reaches workers that subscribe at a replica, or still at a former master, and PUBLISH doesn't count them.
+      -- Such a worker and the next one would both run the task. So only a subscriber of this server gets it.
+      local isHere = leaseMs ~= '0'
+        and tonumber(first[2]) >= now
+        and redis.call('PUBSUB', publish == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB', channel)[2] > 0
+      if isHere then
+        local nowUs = time[1] * 1000000 + time[2]
+        redis.call('HSET', attempts, id, struct.pack('>c1IH', 'A', nowUs % 4294967296, 1) .. string.sub(record, 1, 3))
+        redis.call('ZADD', active, string.format('%.0f', now + leaseMs), id)
+        redis.call(publish, channel, 'w:' .. struct.pack('>dHc0', nowUs, #id, id) .. record)
+        return -now
+      end
+      if tonumber(first[2]) >= now and redis.call(publish, channel, 'w:') > 0 then
+        redis.call('RPUSH', ready, id)
+        return -now
+      end
+    end
+    redis.call('RPUSH', ready, id)
+    return now
+  end
+end
+
 local known = redis.call('HMGET', tasks, unpack(ids))
 local size = redis.call('HLEN', tasks)
-local isTimely = stamp >= now - MOST_BEHIND and stamp <= now + MOST_AHEAD
 local reply, isReady, earliest = now, true, nil
 local maxTasks, isPaused, dedupIds, hasDedupIds, keepEvents = MAX_TASKS, false, nil, false, 0
 if usesOptional then
@@ -98,15 +147,7 @@ if isPlain then
   end
 end
 -- include task.wake.part.lua
-local isNotified
-if isPlain and mayHand then
-  local places = { unpack(KEYS, 6) }
--- include queue.hand.part.lua
-end
-if isNotified then
-  -- Its place is with the worker.
-  redis.call('HSET', tasks, unpack(fields))
-elseif isPlain then
+if isPlain then
   local ready = unpack(KEYS, 6)
   -- In this order: an id without a record is dropped, a record without a place would be lost.
   redis.call('RPUSH', ready, unpack(ids))
@@ -128,14 +169,159 @@ else
   end
 -- include task.content.part.lua
 -- include task.compact.part.lua
--- include queue.place.part.lua
+
+  -- Some may be stored or refused already, have to wait, or lie in several priorities or in groups.
+  local GROUPED, DEDUPLICATED, PRIORITIES = 16, 128, 16
+  -- How many ids whose time is over are forgotten with each call.
+  local MOST_FORGOTTEN = 200
+
+  local refused = {}
+  if hasDedupIds then
+    local old = redis.call('ZRANGE', dedupIds, '-inf', now, 'BYSCORE', 'LIMIT', 0, MOST_FORGOTTEN)
+    if #old > 0 then
+      redis.call('ZREM', dedupIds, unpack(old))
+    end
+    -- Ids that are refused though their tasks may be gone.
+    refused = redis.call('ZMSCORE', dedupIds, unpack(ids))
+  end
+
+  local enqueuedAt = isTimely and stamp or now
+  local packedAt = struct.pack('>d', enqueuedAt)
+  local places, dueAt = {}, {}
+  for i = 1, #priorities do
+    places[string.byte(priorities, i) - 48] = 2 * i - 1
+  end
+  -- Delays are counted from when the tasks were sent, or a little later, never from before that: by the time at which that was
+  -- at the latest, unless the caller is wrong about the time, or they have just come.
+  local sentAt = time[1] * 1000 + time[2] / 1000
+  if isTimely and delays ~= '' then
+    sentAt = math.min(sentAt, (struct.unpack('>d', delays)))
+  end
+  for at = 9, #delays, 10 do
+    local i, due = struct.unpack('>Hd', delays, at)
+    if due < 0 then
+      -- To the µs, and up: in whole ms it would be late by half of one. It may be over by now, and goes before those that came
+      -- without.
+      dueAt[i] = math.ceil((sentAt - due) * 1000) / 1000
+    elseif due > now then
+      dueAt[i] = due
+    end
+  end
+
+  local room = maxTasks - size
+  local outcomes, seen, ready, scheduled, written = {}, {}, {}, {}, 0
+
+  -- Runs of which all are stored or none, by their first tasks; only those that may have to be left out. None of their records
+  -- has been moved when they are looked at.
+  local lastOfRun = {}
+  for at = runsAt, #entries, 4 do
+    local first, last = struct.unpack('>HH', entries, at)
+    if first >= 32768 or room < count then
+      lastOfRun[first % 32768] = last
+    end
+  end
+  local mayLeaveOut = next(lastOfRun) ~= nil
+
+  -- Leaves a run out where one of its tasks cannot be stored: its outcomes are settled then.
+  local function leaveOut(first, last)
+    local mine, free, isWhole, found = {}, room, true, {}
+    for i = first, last do
+      local id, record = ids[i], fields[2 * i]
+      local other = seen[id] or mine[id] or known[i] and expandRecord(known[i])
+      if other then
+        found[i] = contentOf(other) == contentOf(record) and '0' or 'C'
+      elseif refused[i] and tonumber(refused[i]) > now then
+        found[i] = '0'
+      elseif free <= 0 then
+        found[i] = 'F'
+      else
+        found[i] = 'N'
+        mine[id] = record
+        free = free - 1
+      end
+      isWhole = isWhole and (found[i] == 'N' or found[i] == '0')
+    end
+    for i = first, isWhole and 0 or last do
+      outcomes[i] = found[i]
+    end
+  end
+
+  isReady = false
+  for i = 1, count do
+    local id, record = ids[i], fields[2 * i]
+    if mayLeaveOut and lastOfRun[i] then
+      leaveOut(i, lastOfRun[i])
+    end
+    local other = seen[id] or known[i] and expandRecord(known[i])
+    if mayLeaveOut and outcomes[i] then
+      -- It is left out with its run.
+      other = nil
+    elseif other then
+      outcomes[i] = contentOf(other) == contentOf(record) and '0' or 'C'
+    elseif refused[i] and tonumber(refused[i]) > now then
+      outcomes[i] = '0'
+    elseif room <= 0 then
+      outcomes[i] = 'F'
+    else
+      outcomes[i] = '1'
+      seen[id] = record
+      room = room - 1
+      if not isTimely then
+        record = string.sub(record, 1, 3) .. packedAt .. string.sub(record, 12)
+      end
+      -- Those that are stored move up to the front.
+      fields[written + 1], fields[written + 2] = id, record
+      written = written + 2
+      local head, at = string.byte(record), dueAt[i]
+      local place, isGrouped = places[head % PRIORITIES], math.floor(head / GROUPED) % 2 == 1
+      if at then
+        local operands = scheduled[place] or {}
+        scheduled[place] = operands
+        operands[#operands + 1] = string.format('%.3f', at)
+        operands[#operands + 1] = id
+        if at > now then
+          earliest = math.min(earliest or at, at)
+        else
+          isReady = true
+        end
+      elseif isGrouped then
+        beyond.joinGroup(struct.unpack('>Hc0', record, 12), head % PRIORITIES, id, 0)
+        isReady = true
+      else
+        local list = ready[place] or {}
+        ready[place] = list
+        list[#list + 1] = id
+        isReady = true
+      end
+      if beyond then
+        if head >= DEDUPLICATED then
+          local windowMs = struct.unpack('>d', record, isGrouped and 14 + struct.unpack('>H', record, 12) or 12)
+          redis.call('ZADD', dedupIds, string.format('%.0f', now + windowMs), id)
+        end
+        beyond.recordEvent('E', id, record)
+      end
+    end
+  end
+  for place, list in pairs(ready) do
+    redis.call('RPUSH', priorityKeys[place], unpack(list))
+  end
+  for place, operands in pairs(scheduled) do
+    redis.call('ZADD', priorityKeys[place + 1], unpack(operands))
+  end
+  if written > 0 then
+    redis.call('HSET', tasks, unpack(fields, 1, written))
+  end
+  if written < 2 * count then
+    reply = { table.concat(outcomes), now }
+  end
+  if beyond then
+    beyond.tell()
+  end
 end
 
-if isReady and not isPaused and isNotified == nil then
-  isNotified = wake(1)
-end
+local isNotified = isReady and not isPaused and wake(1) > 0
 if earliest then
-  local due, channel = string.match(redis.call('GET', timekeeper) or '', '^(%S+) (.*)$')
+  local due, channel = string.match(redis.call('GET', timekeeper) or '', '^(%S+) %d+ (.*)$')
   if not due or tonumber(due) <= now then
     wake(1)
   elseif earliest < tonumber(due) and redis.call(publish, channel, 'w:') == 0 then
@@ -143,4 +329,4 @@ if earliest then
     wake(1)
   end
 end
-return isNotified ~= nil and reply == now and -now or reply
+return isNotified and reply == now and -now or reply

@@ -7,8 +7,8 @@
 --   schedules         HASH key -> head of 32 bytes: f64 due at (ms), f64 last fired for (ms), f64 runs, f64 defined at (µs);
 --                     then the definition
 --   dueSchedules      ZSET key -> instant at which a worker looks at it, ms
---   idle              ZSET channel of a parked worker -> parked until, ms
---   timekeeper        STRING "<next due, ms> <channel>"
+--   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms
+--   timekeeper        STRING "<next due, ms> <member of idle>"
 -- ARGV
 --   expectedSettings  the settings that the caller expects
 --   publish           PUBLISH or SPUBLISH
@@ -50,7 +50,7 @@ local head = struct.pack('>dddd', dueAt, lastAt, runs, time[1] * 1000000 + time[
 redis.call('HSET', schedules, key, head .. definition)
 redis.call('ZADD', dueSchedules, dueAt > 0 and dueAt or now + keepEndedMs, key)
 if dueAt > 0 then
-  local due, channel = string.match(redis.call('GET', timekeeper) or '', '^(%S+) (.*)$')
+  local due, channel = string.match(redis.call('GET', timekeeper) or '', '^(%S+) %d+ (.*)$')
   if not due or tonumber(due) <= now then
     wake(1)
   elseif dueAt < tonumber(due) and redis.call(publish, channel, 'w:') == 0 then

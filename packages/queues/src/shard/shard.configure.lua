@@ -4,7 +4,7 @@
 --
 -- KEYS
 --   settings          STRING
---   idle              ZSET channel of a parked worker -> parked until, ms
+--   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms
 --   events            STREAM
 -- ARGV
 --   expectedSettings  the settings that the caller expects
@@ -34,8 +34,8 @@ if stored ~= wanted then
   if keepEvents == 0 and string.find(stored or '', ';events=', 1, true) then
     redis.call('UNLINK', events)
   end
-  for _, channel in ipairs(redis.call('ZRANGE', idle, 0, 999)) do
-    redis.call(publish, channel, 'w:')
+  for _, member in ipairs(redis.call('ZRANGE', idle, 0, 999)) do
+    redis.call(publish, string.match(member, ' (.*)$'), 'w:')
   end
 end
 return 1

@@ -1,26 +1,19 @@
--- Tells parked workers, those that have waited longest first, that there may be something to take. `message`: for the one who
--- may be handed a task along with it. Returns whether the last who was told was such; nil when nobody was told.
+-- Notifies idle workers, the longest idle ones first, that there may be something to fetch. Returns how many were notified.
 -- Expects: idle, publish, now.
-local function wake(most, message)
-  local isHanded
+local function wake(most)
+  local count = 0
   for _ = 1, 16 do
-    if most == 0 then
+    if count == most then
       break
     end
-    local parked = redis.call('ZPOPMIN', idle)
-    if #parked == 0 then
+    local first = redis.call('ZPOPMIN', idle)
+    if #first == 0 then
       break
     end
-    -- What is published to somebody who listens to a replica, or still to a former master, arrives there but isn't counted: the next
-    -- one would be handed the same task. So whoever isn't heard here gets none.
-    local takes = message ~= nil
-      and parked[2] % 1 > 0
-      and redis.call('PUBSUB', publish == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB', parked[1])[2] > 0
-    -- Not those that are gone, or whose parking time is over.
-    if tonumber(parked[2]) >= now and redis.call(publish, parked[1], takes and message or 'w:') > 0 then
-      most = most - 1
-      isHanded = takes
+    -- Not workers that are gone, or whose time in the set is over.
+    if tonumber(first[2]) >= now and redis.call(publish, string.match(first[1], ' (.*)$'), 'w:') > 0 then
+      count = count + 1
     end
   end
-  return isHanded
+  return count
 end

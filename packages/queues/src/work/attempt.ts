@@ -1,7 +1,6 @@
 /** One run of one task by this worker: what the handler sees of it, and the lease that it stands under. */
 import { LeaseLostError } from '../errors.js';
 import type { Consumer } from './consumer.js';
-import type { Confirmation } from './leases.js';
 import { linesOf, progressJson } from './notes.js';
 import type { TaskRecord } from '../task/record.js';
 import type { Child } from '../flow/child.js';
@@ -47,15 +46,13 @@ export interface TaskContext {
   readonly children: () => Promise<Child[]>;
 }
 
-/** A task as the exchange script hands it out. */
+/** A task as the fetch-and-ack script returns it, or as a hand-off brings it. */
 export interface Taken {
   /** The id as Redis has it. */
   readonly storedId: Buffer;
   readonly token: number;
   readonly attempt: number;
   readonly record: Buffer;
-  /** Of a task that came along with the message that woke the worker: the server has to be told that its attempt has begun. */
-  readonly handed?: { readonly confirming: Promise<Confirmation> | undefined };
 }
 
 export class Attempt implements TaskContext {

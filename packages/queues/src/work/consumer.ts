@@ -12,12 +12,12 @@ import type { Taken } from './attempt.js';
 import { Cancellations } from './cancellations.js';
 import { LeaseLostError } from '../errors.js';
 import type { Shard } from '../shard/shard.js';
-import { Chores } from './chores.js';
-import type { Exchanged } from './exchange.js';
-import { exchange } from './exchange.js';
-import { decodeHanded } from './handed.js';
+import type { FetchReply } from './fetch-and-ack.js';
+import { fetchAndAck } from './fetch-and-ack.js';
+import { decodeHandOff } from './hand-off.js';
 import { leaseEnd } from './lease-end.js';
 import { Leases } from './leases.js';
+import { Maintainer } from './maintainer.js';
 import { Notes } from './notes.js';
 import type { ResolvedWorkerOptions } from '../options.js';
 import { ServerClock } from '../queue/server-clock.js';
@@ -36,10 +36,8 @@ const MAX_IN_FLIGHT = 2;
 /** A parked worker looks again after at most this, or 0.4 leases: sooner than anything it backs up would be missed. */
 const MAX_RECHECK_MS = 4_000;
 const PARK_GRACE_MS = 1_000;
-/** Says that the worker may be handed a task along with the message that wakes it. */
-const MAY_BE_HANDED_MS = 0.5;
-/** A full worker looks for schedules that are due, and for what flows have to be told, after so long. */
-const FULL_LOOK_MS = 1_000;
+/** An idle worker looks when a lease ends next, at most this often. */
+const LOOK_MS = 1_000;
 const MAX_BACKOFF_MS = 5_000;
 /** While stopping there is little time left. */
 const MAX_LEAVING_BACKOFF_MS = 200;
@@ -56,15 +54,18 @@ export class Consumer {
   readonly #slots: Slots;
   readonly #reporter: Reporter;
   readonly #channel: string;
+  readonly #workerId: string;
   readonly #recheckMs: number;
   readonly #listening: Loop;
   readonly #clock = new ServerClock();
   /** The worker has no other queue, whose tasks may have to go first. */
   readonly #isAlone: boolean;
-  readonly #chores: Chores;
+  readonly #maintainer: Maintainer;
   readonly #acks = new PendingAcks();
   /** Tasks that came with a message, and found no slot. */
   readonly #handed: Buffer[] = [];
+  /** A call has registered the worker as idle though a hand-off came meanwhile. */
+  #isOverRegistered = false;
   #inFlight = 0;
   /** Of the calls under way that ask for tasks. */
   readonly #asked = new Set<Reserved>();
@@ -81,9 +82,7 @@ export class Consumer {
   #wakes = 0;
   #failures = 0;
   #sleeping: NodeJS.Timeout | undefined;
-  #looking: NodeJS.Timeout | undefined;
-  /** A call is to be made though there is nothing to say, and no slot to fill. */
-  #mustLook = false;
+  #lookedAt = -Infinity;
   #backingOff: NodeJS.Timeout | undefined;
   #onDone: (() => void) | undefined;
 
@@ -102,10 +101,11 @@ export class Consumer {
     this.#slots = slots;
     this.#isAlone = isAlone;
     this.#reporter = reporter;
+    this.#workerId = workerId;
     this.#channel = keys.wakeChannel(workerId);
     this.#recheckMs = Math.min(MAX_RECHECK_MS, Math.max(1_000, Math.round(0.4 * options.leaseMs)));
     this.leases = new Leases(redis, keys, options.leaseMs, reporter);
-    this.#chores = new Chores(shard, reporter);
+    this.#maintainer = new Maintainer(shard, options, reporter, () => this.#wake());
     this.notes = new Notes(shard, this.leases);
     this.#cancellations = new Cancellations(shard, workerId, this.leases, reporter);
     this.#listening = new Loop(`mortise worker on queue ${queue}`, (signal) => this.#listen(signal), {
@@ -131,6 +131,7 @@ export class Consumer {
   start(): void {
     this.leases.start();
     this.#cancellations.start();
+    this.#maintainer.start();
     this.#listening.start();
     this.#wake();
   }
@@ -168,7 +169,6 @@ export class Consumer {
   leave(): void {
     this.#isLeaving = true;
     clearTimeout(this.#sleeping);
-    clearTimeout(this.#looking);
     clearTimeout(this.#backingOff);
     this.#backingOff = undefined;
     this.schedule();
@@ -181,7 +181,7 @@ export class Consumer {
       // Nothing can be sent with a closed client.
       const timer = setTimeout(resolve, this.#redis.status === 'end' ? 0 : withinMs);
       const end = async (): Promise<void> => {
-        await this.#chores.idle();
+        await this.#maintainer.stop();
         clearTimeout(timer);
         resolve();
       };
@@ -189,7 +189,6 @@ export class Consumer {
     });
     this.#isStopped = true;
     clearTimeout(this.#sleeping);
-    clearTimeout(this.#looking);
     clearTimeout(this.#backingOff);
     await Promise.all([this.#listening.stop(), this.#cancellations.stop(), this.leases.stop()]);
   }
@@ -221,24 +220,17 @@ export class Consumer {
    * be answered, is left: its lease ends soon, and the attempt does not count.
    */
   #takeHanded(body: Buffer): void {
-    const { task, mostAttempts, nowMs, claimMs } = decodeHanded(body);
+    const { task, nowMs } = decodeHandOff(body);
     const heardAt = performance.now();
-    // Not the best guess: what is expectedSettings younger than it is outlives its lease.
+    // Not the best guess: a hand-off that is taken for younger than it is outlives its lease.
     const ageMs = Math.max(0, this.#clock.latest() - nowMs);
-    if (this.#isStopped || this.#redis.status !== 'ready' || ageMs > claimMs / 2) return;
+    const leaseEndsAt = leaseEnd(heardAt, this.#options.leaseMs) - ageMs;
+    if (this.#isStopped) return;
     const { want } = this.#isAnswering ? this.#slots.reserve(this, 1, false) : NOTHING;
-    if (want === 0) {
-      // A call that is under way may have reserved all slots, and bring nothing.
-      if (this.#inFlight > 0) this.#handed.push(body);
-      else this.settle(task, GIVEN_BACK);
-      return;
-    }
-    // Handlers that nobody knows to be quick may hold up the thread for longer than the lease, or end the process.
-    const confirming = mostAttempts > 1 && this.#slots.isQuick(task) ? undefined : this.leases.confirm(task);
-    // Whoever holds the attempt hears of it; there may be none.
-    confirming?.catch(() => undefined);
-    const leaseEndsAt = heardAt + claimMs - ageMs;
-    this.#slots.fill(this, want, [{ ...task, handed: { confirming } }], leaseEndsAt, nowMs);
+    if (want > 0) this.#slots.fill(this, want, [task], leaseEndsAt, nowMs);
+    // A call that is under way may have reserved all slots, and bring nothing.
+    else if (this.#inFlight > 0) this.#handed.push(body);
+    else this.settle(task, GIVEN_BACK);
   }
 
   async #exchange(): Promise<void> {
@@ -249,14 +241,16 @@ export class Consumer {
     const reserved = mayAsk ? this.#slots.reserve(this, most, true) : NOTHING;
     const { want, slots } = reserved;
     const isAway = this.#isLeaving || this.#isPaused;
-    const hasReason = isAway ? !this.#hasLeft : this.#mustLook || (this.#isHungry && !this.#isAnswering);
+    const hasReason = isAway
+      ? !this.#hasLeft
+      : this.#isOverRegistered || (this.#isHungry && !this.#isAnswering);
     if (want === 0 && acks.length === 0 && !hasReason) {
       if (this.#isLeaving && this.#inFlight === 0) this.#onDone?.();
-      if (this.#isHungry && !isAway) this.#lookLater();
+      if (this.#isHungry && !isAway) this.#maintainer.noteWork(true);
       return;
     }
-    this.#mustLook = false;
     this.#hasLeft = isAway;
+    this.#isOverRegistered = false;
     this.#inFlight += 1;
     if (want > 0) this.#asked.add(reserved);
     if (!this.#acks.isEmpty) this.schedule();
@@ -274,12 +268,13 @@ export class Consumer {
     let nowMs = 0;
     try {
       const reply = await this.#call(want, slots, acks);
-      ({ taken, nowMs } = reply);
+      ({ fetched: taken, nowMs } = reply);
       this.#clock.learn(sentAt, nowMs);
-      if (reply.chores !== 0) void this.#doChores(reply.chores);
+      if (!this.#isLeaving) this.#maintainer.run(reply.maintenance);
+      if (taken.length > 0 || acks.length > 0) this.#maintainer.noteWork();
       this.#failures = 0;
       if (this.shard.settings.text !== this.#settings) this.#adapt();
-      this.#reportRefused(acks, reply.settled);
+      this.#reportRefused(acks, reply.answers);
       const isLate = this.#isLate([reserved]);
       const isFull = taken.length === want;
       const isKept = !isFull && want > slots && taken.length >= slots && reply.sleepMs === 0;
@@ -288,7 +283,7 @@ export class Consumer {
       // Who finds a task for each free slot is not parked.
       this.#isHungry = taken.length >= slots || reply.sleepMs === 0 || this.#wakes !== wakes;
       if (isLate) for (const task of taken.splice(0)) this.settle(task, GIVEN_BACK);
-      if (!this.#isHungry) this.#sleep(reply.sleepMs);
+      if (taken.length < slots) this.#sleep(reply.sleepMs);
     } catch (error) {
       this.#failures += 1;
       this.#hasLeft = false;
@@ -303,6 +298,10 @@ export class Consumer {
     this.#asked.delete(reserved);
     if (isOverdue) this.#overdue -= 1;
     this.#slots.fill(this, isOverdue ? 0 : want, taken, leaseEndsAt, nowMs);
+    if (this.#handed.length > 0) {
+      this.#isOverRegistered = true;
+      this.#isHungry = true;
+    }
     for (const body of this.#handed.splice(0)) this.#takeHanded(body);
     this.schedule();
   }
@@ -318,24 +317,20 @@ export class Consumer {
     this.#slots.adapt(this);
   }
 
-  /** The next exchange finds out what falls due next. */
-  async #doChores(chores: number): Promise<void> {
-    if (this.#isLeaving) return;
-    const isDone = await this.#chores.run(chores);
-    if (isDone && !this.#isLeaving) this.#wake();
-  }
-
-  #call(want: number, slots: number, acks: readonly PendingAck[]): Promise<Exchanged> {
-    const mayBeHanded = this.#isAlone && this.shard.settings.values.shards === 1;
-    const parkMs = this.#recheckMs + PARK_GRACE_MS + (mayBeHanded ? MAY_BE_HANDED_MS : 0);
-    return exchange(this.shard, this.#options, {
-      channel: this.#channel,
+  #call(want: number, slots: number, acks: readonly PendingAck[]): Promise<FetchReply> {
+    const mayHandOff = this.#isAlone && this.shard.settings.values.shards === 1;
+    const { leaseMs } = this.#options;
+    const now = performance.now();
+    const keepsTime = now - this.#lookedAt >= LOOK_MS;
+    if (keepsTime) this.#lookedAt = now;
+    return fetchAndAck(this.shard, this.#options, {
+      member: this.shard.keys.idleMember(this.#workerId, mayHandOff ? leaseMs : 0),
       want,
       slots,
-      leaseMs: this.#options.leaseMs,
-      parkMs,
+      leaseMs,
+      idleMs: this.#recheckMs + PARK_GRACE_MS,
+      keepsTime,
       acks,
-      isLeaving: this.#isLeaving,
     });
   }
 
@@ -348,21 +343,17 @@ export class Consumer {
     });
   }
 
-  /** Until something falls due, or the re-check; the jitter keeps a fleet from looking at the same moment. */
+  /** Until something falls due, or the recheck; the jitter keeps a fleet from looking at the same moment. */
   #sleep(ms: number): void {
+    // Nobody looked: the timer of the last look still holds.
+    if (ms === -2 || ms === 0) return;
     const recheckMs = this.#recheckMs * (0.75 + 0.25 * Math.random());
     clearTimeout(this.#sleeping);
-    this.#sleeping = setTimeout(() => this.#wake(), ms < 0 ? recheckMs : Math.min(ms, recheckMs));
-  }
-
-  /** A full worker has no reason to call, but schedules and flows, which may be new to the queue, must not wait for a slot. */
-  #lookLater(): void {
-    const ms = this.shard.settings.usesOptional ? FULL_LOOK_MS : this.#recheckMs;
-    this.#looking ??= setTimeout(() => {
-      this.#looking = undefined;
-      this.#mustLook = true;
-      this.schedule();
-    }, ms);
+    const look = (): void => {
+      this.#lookedAt = -Infinity;
+      this.#wake();
+    };
+    this.#sleeping = setTimeout(look, ms < 0 ? recheckMs : Math.min(ms, recheckMs));
   }
 
   #backOff(): void {

@@ -4,23 +4,16 @@
  * its own, so that a node of a Cluster that doesn't answer costs no lease of other nodes.
  */
 import type { CommandArgument, RedisClient } from '@mortise/redis';
-import { afterMicrotasks, Coalescer, Loop } from '@mortise/redis';
-import type { Attempt, Taken } from './attempt.js';
+import { Coalescer, Loop } from '@mortise/redis';
+import type { Attempt } from './attempt.js';
 import { LeaseLostError, TaskCancelledError } from '../errors.js';
 import type { QueueKeys } from '../keys.js';
 import { leaseEnd } from './lease-end.js';
 import type { Reporter } from './reporter.js';
-import { workerRenew } from '../scripts.gen.js';
+import { heartbeaterRenew } from '../scripts.gen.js';
 import { untilAborted } from './until-aborted.js';
 
 const MAX_BATCH = 500;
-
-/** What the server said of the lease of a task that was handed over. */
-export interface Confirmation {
-  /** As of `judge`. */
-  readonly answer: string;
-  readonly leaseEndsAt: number;
-}
 
 export class Leases {
   readonly #redis: RedisClient;
@@ -34,8 +27,6 @@ export class Leases {
   readonly #renewing: Loop;
   #expiry: NodeJS.Timeout | undefined;
   #expiryAt = Infinity;
-  /** The connection whose server has run the script. */
-  #knownBy: unknown;
 
   constructor(redis: RedisClient, keys: QueueKeys, leaseMs: number, reporter: Reporter) {
     this.#redis = redis;
@@ -60,28 +51,12 @@ export class Leases {
   add(attempt: Attempt): void {
     this.#held.add(attempt);
     this.#arm(attempt.leaseEndsAt);
-    const { handed } = attempt.taken;
-    if (handed) this.#await(attempt, handed.confirming);
     // The reply took so long that the next renewal of all may come too late.
-    else if (attempt.leaseEndsAt - performance.now() < this.#leaseMs / 2) this.#renewing.wake();
+    if (attempt.leaseEndsAt - performance.now() < this.#leaseMs / 2) this.#renewing.wake();
   }
 
   delete(attempt: Attempt): void {
     this.#held.delete(attempt);
-  }
-
-  /**
-   * Renews the lease of a task that was handed over, which says that its attempt has begun. It is written before this
-   * returns, so a handler that ends the process does not end it unseen. So a server that may not know the script, after a restart
-   * or a failover, is sent its text: nobody might be there to do so when it asks for it.
-   */
-  async confirm({ storedId, token }: Taken): Promise<Confirmation> {
-    const leaseEndsAt = leaseEnd(performance.now(), this.#leaseMs);
-    const connection = connectionOf(this.#redis);
-    const isKnown = connection !== undefined && connection === this.#knownBy;
-    const answer = (await this.#run([storedId, token], isKnown ? 'run' : 'runWhole')) as string;
-    this.#knownBy = connection;
-    return { answer, leaseEndsAt };
   }
 
   /** Resolves with whether the lease was renewed; an attempt that has lost it is abandoned. */
@@ -112,37 +87,17 @@ export class Leases {
     const leases: CommandArgument[] = [];
     for (const { taken } of attempts) leases.push(taken.storedId, taken.token);
     const sentAt = performance.now();
-    const reply = (await this.#run(leases)) as string;
+    const { attempts: last, active } = this.#keys.of;
+    const reply = (await heartbeaterRenew.run(
+      this.#redis,
+      { attempts: last, active },
+      { leaseMs: this.#leaseMs, leases },
+    )) as string;
     return attempts.map((attempt, index) => {
       const isRenewed = this.judge(attempt, reply[index]);
       if (isRenewed) attempt.leaseEndsAt = leaseEnd(sentAt, this.#leaseMs);
       return isRenewed;
     });
-  }
-
-  #run(leases: readonly CommandArgument[], how: 'run' | 'runWhole' = 'run'): Promise<unknown> {
-    const { attempts, active } = this.#keys.of;
-    return workerRenew[how](this.#redis, { attempts, active }, { leaseMs: this.#leaseMs, leases });
-  }
-
-  #await(attempt: Attempt, confirming: Promise<Confirmation> | undefined): void {
-    if (confirming) void this.#hear(attempt, confirming);
-    else {
-      afterMicrotasks(() => {
-        // Its completion would say the same.
-        if (this.#held.has(attempt)) void this.#hear(attempt, this.confirm(attempt.taken));
-      });
-    }
-  }
-
-  async #hear(attempt: Attempt, confirming: Promise<Confirmation>): Promise<void> {
-    try {
-      const { answer, leaseEndsAt } = await confirming;
-      if (this.judge(attempt, answer)) attempt.leaseEndsAt = leaseEndsAt;
-    } catch {
-      // The next one is told of, if it fails.
-      this.#renewing.wake();
-    }
   }
 
   async #renewAll(signal: AbortSignal): Promise<number> {
@@ -186,9 +141,4 @@ export class Leases {
     attempt.abandon(error);
     this.#reporter.tell(error);
   }
-}
-
-/** Another one whenever it was connected anew; undefined for a Cluster, whose slots move from node to node without that. */
-function connectionOf(redis: RedisClient): unknown {
-  return (redis as { readonly stream?: unknown }).stream;
 }

@@ -5,7 +5,7 @@
 import type { CommandArgument } from '@mortise/redis';
 import { ArgumentRangeError, ArgumentTypeError, Coalescer } from '@mortise/redis';
 import { describeError } from '../task/describe-error.js';
-import { workerNote } from '../scripts.gen.js';
+import { heartbeaterReport } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import type { Attempt } from './attempt.js';
 import type { Leases } from './leases.js';
@@ -22,7 +22,7 @@ const MAX_BATCH = 200;
 const MAX_BATCH_BYTES = 1024 * 1024;
 const MAX_PROGRESS_BYTES = 16_384;
 const MAX_LINE_CHARACTERS = 1_000;
-/** As in worker.note.lua: there is no use in sending more. */
+/** As in heartbeater.report.lua: there is no use in sending more. */
 const MAX_LINES = 100;
 
 export class Notes {
@@ -58,7 +58,7 @@ export class Notes {
     const shard = this.#shard;
     const { redis, keys } = shard;
     const { attempts, progress, logs, events } = keys.of;
-    const reply = (await workerNote.run(
+    const reply = (await heartbeaterReport.run(
       redis,
       { attempts, progress, logs, events },
       { keepEvents: shard.settings.values.keepEvents, publish: shard.publish, entries },

@@ -16,8 +16,8 @@ interface RunnerOptions {
   readonly reporter: Reporter;
   readonly schemas: Schemas | undefined;
   readonly processing: Processing | undefined;
-  /** Called with the name of a task and how long its handler took, before its attempt has ended; not for batches. */
-  readonly onRan: (name: string, ms: number) => void;
+  /** Called with how long a handler took, before its attempt has ended; not for batches. */
+  readonly onRan: (ms: number) => void;
   /** Called whenever an attempt has ended. */
   readonly onEnded: () => void;
 }
@@ -27,7 +27,7 @@ export class Runner {
   readonly #reporter: Reporter;
   readonly #schemas: Schemas | undefined;
   readonly #processing: Processing | undefined;
-  readonly #onRan: (name: string, ms: number) => void;
+  readonly #onRan: (ms: number) => void;
   readonly #onEnded: () => void;
   readonly #running = new Set<Attempt>();
 
@@ -64,7 +64,7 @@ export class Runner {
     } catch (error) {
       completion = this.#failed(attempt, handler, error);
     }
-    this.#onRan(attempt.name, performance.now() - startedAt);
+    this.#onRan(performance.now() - startedAt);
     this.#finish(attempt, completion);
   }
 

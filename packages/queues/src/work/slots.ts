@@ -15,8 +15,6 @@ export const NOTHING: Reserved = { want: 0, slots: 0, round: 0 };
 
 /** The worker, as a consumer sees it. */
 export interface Slots {
-  /** The handler of this task is known to take little time. */
-  isQuick(task: Taken): boolean;
   /**
    * Sets aside slots for what this consumer may take now; none while another queue goes first or none is free. `mayWait`: also
    * for tasks that wait for a slot here.

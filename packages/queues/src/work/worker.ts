@@ -23,14 +23,12 @@ import { resolveHandlers } from './handlers.js';
 import { Line } from './line.js';
 import type { ResolvedWorkerOptions, WorkerOptions } from '../options.js';
 import { DEFAULTS, resolveFairness, resolveWorkerOptions } from '../options.js';
-import { Pace } from './pace.js';
 import { Reporter } from './reporter.js';
 import { requireOptions } from '../require-known.js';
 import { Runner } from './runner.js';
 import { Schemas } from '../schema/schemas.js';
 import { died, GIVEN_BACK } from './completion.js';
 import { Shard } from '../shard/shard.js';
-import { decodeRecord } from '../task/record.js';
 import type { TaskMap } from '../task/task.js';
 import { Processing } from '../telemetry/processing.js';
 
@@ -46,7 +44,6 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly #handlers: ReadonlyMap<string, ResolvedHandler>;
   readonly #lines = new Map<ResolvedHandler, Line>();
   readonly #ahead: Ahead;
-  readonly #pace = new Pace();
   /** One for each shard of each queue. */
   readonly #consumers: Consumer[] = [];
   readonly #shares: FairShares<Consumer>;
@@ -87,10 +84,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
       reporter: this.#reporter,
       schemas: options.schemas && new Schemas(options.schemas),
       processing: this.#processing,
-      onRan: (name, ms) => {
-        this.#ahead.ran(ms);
-        if (this.#handlers.has(name)) this.#pace.ran(name, ms);
-      },
+      onRan: (ms) => this.#ahead.ran(ms),
       onEnded: () => {
         this.#beginNext();
         this.#offer();
@@ -105,7 +99,6 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     this.#isAlone = queues.length === 1;
     this.#shares = new FairShares(queues, resolveFairness(options.fairness, queues));
     this.#slots = {
-      isQuick: (task) => this.#isQuick(task),
       round: () => this.#ahead.round,
       reserve: (...asked) => this.#reserve(...asked),
       answered: (...answer) => this.#ahead.answered(...answer),
@@ -244,15 +237,6 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     this.#shares.charge(consumer, want);
     this.#reserved += want;
     return { want, slots: Math.min(want, Math.max(0, free)), round: this.#ahead.round };
-  }
-
-  /** A record that cannot be read says so where it is run. */
-  #isQuick({ record }: Taken): boolean {
-    try {
-      return this.#pace.isQuick(decodeRecord(record).name);
-    } catch {
-      return false;
-    }
   }
 
   #fill(

@@ -41,16 +41,16 @@ test('a task is handed to one worker, whoever else hears of it', async () => {
   }
   const isHandedOver = (messages: string[]): boolean =>
     messages.some(({ length }) => length > WAKE_ONLY.length);
-  // Nothing is handed over before the queue knows the time of the server.
+  // The first enqueue doesn't know yet that a worker is idle.
   for (let time = 0; time < 20 && !Object.values(heard).some(isHandedOver); time += 1) {
     await redis.del(keys.of.tasks, keys.of.active, keys.priorityKeys(3)[3]!);
-    const parkedUntil = Date.now() + LONG_MS + 0.5;
+    const idleUntil = Date.now() + LONG_MS;
     await redis.zadd(
       keys.of.idle,
-      parkedUntil,
-      keys.wakeChannel('gone'),
-      parkedUntil + 1,
-      keys.wakeChannel('here'),
+      idleUntil,
+      keys.idleMember('gone', LONG_MS),
+      idleUntil + 1,
+      keys.idleMember('here', LONG_MS),
     );
     await queue.enqueue('t', 1);
     await until(() => heard['gone']!.length > time);

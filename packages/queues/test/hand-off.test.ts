@@ -1,17 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
-import { LeaseLostError, Queue } from '@mortise/queues';
+import { Queue } from '@mortise/queues';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
 import { decodeTaskId } from '../src/task/task-id.js';
 import type { EnqueueOptions } from '@mortise/queues';
-import type { Handed } from '../src/work/handed.js';
-import { workerRenew } from '../src/scripts.gen.js';
-import { decodeHanded } from '../src/work/handed.js';
+import type { HandOff } from '../src/work/hand-off.js';
+import { decodeHandOff } from '../src/work/hand-off.js';
 import { launch } from './launch.js';
 import { gate, until } from './until.js';
 
 const redis = connect();
 const LONG_MS = 60_000;
+/** The lease of tasks that are handed off. */
+const SHORT_LEASE_MS = 1_000;
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
 type Tasks = Record<string, any>;
@@ -29,10 +30,10 @@ function newPlace(): Place {
 
 interface Deaf {
   readonly heard: Buffer[];
-  readonly park: (isHandable?: boolean) => Promise<void>;
+  readonly park: (leaseMs?: number) => Promise<void>;
 }
 
-/** A worker that is parked, and does nothing with what it is told. */
+/** An idle worker that does nothing with the messages that it gets. */
 async function deaf({ keys }: Place, name = 'deaf'): Promise<Deaf> {
   const own = connect();
   const heard: Buffer[] = [];
@@ -41,20 +42,17 @@ async function deaf({ keys }: Place, name = 'deaf'): Promise<Deaf> {
   await own.subscribe(channel);
   return {
     heard,
-    park: async (isHandable = true) => {
-      await redis.zadd(keys.of.idle, Date.now() + LONG_MS + (isHandable ? 0.5 : 0), channel);
+    park: async (leaseMs = SHORT_LEASE_MS) => {
+      await redis.zadd(keys.of.idle, Date.now() + LONG_MS, keys.idleMember(name, leaseMs));
     },
   };
 }
 
-function taskOf(message: Buffer): Handed {
-  return decodeHanded(message.subarray(2));
+function taskOf(message: Buffer): HandOff {
+  return decodeHandOff(message.subarray(2));
 }
 
-/**
- * Enqueues until a task is handed over: not before the queue knows the time of the server, nor when a busy machine holds a call
- * up for 20 ms.
- */
+/** Enqueues until a task is handed off: the first enqueue doesn't know yet that a worker is idle. */
 async function handed(
   { queue, keys }: Place,
   { heard, park }: Deaf,
@@ -75,20 +73,16 @@ describe('a single task', () => {
     const place = newPlace();
     const { queue, keys } = place;
     const { id, message } = await handed(place, await deaf(place), { attempts: 7 });
-    const { task, mostAttempts, nowMs, claimMs } = taskOf(message);
-    expect({ id: decodeTaskId(task.storedId), mostAttempts, claimMs }).toEqual({
-      id,
-      mostAttempts: 7,
-      claimMs: 1_000,
-    });
+    const { task, nowMs } = taskOf(message);
+    expect(decodeTaskId(task.storedId)).toBe(id);
     expect(await redis.hgetBuffer(keys.of.tasks, task.storedId)).toEqual(task.record);
-    expect(Number(await redis.zscore(keys.of.active, task.storedId))).toBe(nowMs + claimMs);
-    expect(await queue.get(id)).toMatchObject({ state: 'active', attempt: 0 });
+    expect(Number(await redis.zscore(keys.of.active, task.storedId))).toBe(nowMs + SHORT_LEASE_MS);
+    expect(await queue.get(id)).toMatchObject({ state: 'active', attempt: 1, attempts: 7 });
     expect(await queue.counts()).toMatchObject({ ready: 0, active: 1 });
     expect(await redis.zcard(keys.of.idle)).toBe(0);
   });
 
-  test('is run as its first attempt, and the worker is parked again', async () => {
+  test('is run as its first attempt, and the worker is idle again', async () => {
     const { prefix, queue, keys } = newPlace();
     const release = gate();
     const attempts: number[] = [];
@@ -105,8 +99,7 @@ describe('a single task', () => {
     );
     await until(async () => (await redis.zcard(keys.of.idle)) === 1);
     const { id } = await queue.enqueue('t', 1);
-    // The server knows that it has begun, and its lease is a whole one.
-    await until(async () => (await queue.get(id))?.attempt === 1);
+    await until(() => attempts.length === 1);
     const { state, leaseUntil } = (await queue.get(id))!;
     expect(state).toBe('active');
     expect(leaseUntil! - Date.now()).toBeGreaterThan(30_000);
@@ -116,162 +109,33 @@ describe('a single task', () => {
     expect(await queue.get(id)).toMatchObject({ state: 'succeeded', attempt: 1 });
     expect(attempts).toEqual([1]);
   });
-
-  test('of which the completion is all that the server hears has had an attempt', async () => {
-    const { prefix, queue, keys } = newPlace();
-    let runs = 0;
-    const release = gate();
-    const t = async (payload: unknown): Promise<void> => {
-      runs += 1;
-      if (payload === 'fails') throw new Error(payload);
-      if (payload === 'waits') await release.passed;
-    };
-    await launch(redis, 'q', { t }, { prefix });
-    // Many quick ones first: what is over at once is not told to have begun.
-    for (let index = 0; index < 20; index += 1) {
-      await until(async () => (await redis.zcard(keys.of.idle)) === 1);
-      await queue.enqueue('t', index);
-      await until(() => runs === index + 1);
-    }
-    await until(async () => (await redis.zcard(keys.of.idle)) === 1);
-    const { id } = await queue.enqueue('t', 'fails', {
-      attempts: 2,
-      backoff: { type: 'fixed', delayMs: LONG_MS },
-    });
-    await until(async () => (await queue.get(id))?.state === 'retrying');
-    expect(await queue.get(id)).toMatchObject({ attempt: 1 });
-    // And what isn't over at once is told.
-    await until(async () => (await redis.zcard(keys.of.idle)) === 1);
-    const waiting = await queue.enqueue('t', 'waits');
-    await until(async () => (await queue.get(waiting.id))?.attempt === 1);
-    expect((await queue.get(waiting.id))!.leaseUntil! - Date.now()).toBeGreaterThan(30_000);
-    release.open();
-  });
-});
-
-describe('is confirmed before it begins', () => {
-  /** How this worker has sent renewals since `sent` was emptied. */
-  function renewals(client: ReturnType<typeof connect>): string[] {
-    const sent: string[] = [];
-    const call = client.call.bind(client);
-    client.call = ((command: string, [script, ...operands]: string[]) => {
-      const isRenewal = [workerRenew.sha1, workerRenew.definition.source].includes(script!);
-      if (isRenewal) sent.push(command);
-      return call(command, [script!, ...operands]);
-    }) as typeof call;
-    return sent;
-  }
-
-  /** Whether the server has been told of the attempt when the handler begins, behind many quick tasks named `t`. */
-  async function isTold(name: string, options: EnqueueOptions): Promise<boolean> {
-    const { prefix, queue, keys } = newPlace();
-    const client = connect();
-    const sent = renewals(client);
-    const told: boolean[] = [];
-    const t = (): void => void told.push(sent.length > 0);
-    await launch(client, 'q', { t, u: t }, { prefix });
-    const once = async (...enqueue: Parameters<typeof queue.enqueue>): Promise<void> => {
-      await until(async () => (await redis.zcard(keys.of.idle)) === 1);
-      const wanted = told.length + 1;
-      sent.length = 0;
-      await queue.enqueue(...enqueue);
-      await until(() => told.length === wanted);
-    };
-    for (let n = 0; n < 30; n += 1) await once('t', n);
-    await once(name, 'last', options);
-    return told.at(-1)!;
-  }
-
-  test.each<[string, boolean, string, EnqueueOptions]>([
-    ['not where its handler is known to be quick', false, 't', {}],
-    ['where it is the only attempt', true, 't', { attempts: 1 }],
-    ['where nobody knows its handler, though others are quick', true, 'u', {}],
-  ])('%s', async (_, expected, name, options) => {
-    // A busy machine may make handlers slow, or a task one that is not handed over.
-    const isAsExpected = await until(async () => (await isTold(name, options)) === expected, 20_000);
-    expect(isAsExpected).toBe(true);
-  });
-
-  test('with the text of the script, as long as the server of this connection may not know it', async () => {
-    const { prefix, queue, keys } = newPlace();
-    const client = connect();
-    const sent = renewals(client);
-    await launch(client, 'q', { t: () => undefined }, { prefix });
-    const once = async (): Promise<void> => {
-      // Until one is handed over.
-      await until(async () => {
-        await until(async () => (await redis.zcard(keys.of.idle)) === 1);
-        sent.length = 0;
-        const { succeeded } = await queue.counts();
-        await queue.enqueue('t', 1, { attempts: 1 });
-        await until(async () => (await queue.counts()).succeeded > succeeded);
-        return sent.length > 0;
-      });
-    };
-    await once();
-    expect(sent).toEqual(['eval']);
-    await once();
-    expect(sent).toEqual(['evalsha']);
-    client.disconnect(true);
-    await client.ping();
-    await once();
-    expect(sent).toEqual(['eval']);
-  });
 });
 
 describe('a message that is lost', () => {
-  test('costs a second, and no attempt', async () => {
+  test('costs one attempt and the time of its lease', async () => {
     const place = newPlace();
     const { prefix, queue } = place;
-    const { id } = await handed(place, await deaf(place), { attempts: 1 });
+    const { id } = await handed(place, await deaf(place), { attempts: 2 });
     const attempts: number[] = [];
     await launch(redis, 'q', { t: (_, { attempt }) => void attempts.push(attempt) }, { prefix });
     await until(async () => (await queue.counts()).succeeded === 1);
-    expect(attempts).toEqual([1]);
-    expect(await queue.get(id)).toMatchObject({ state: 'succeeded', attempt: 1 });
+    expect(attempts).toEqual([2]);
+    expect(await queue.get(id)).toMatchObject({ state: 'succeeded', attempt: 2 });
   });
 
-  test('comes too late', async () => {
+  test('comes too late: the task is not run again', async () => {
     const place = newPlace();
     const { prefix, queue, keys } = place;
     const { message } = await handed(place, await deaf(place));
     const runs: number[] = [];
-    const worker = await launch(redis, 'q', { t: (_, { attempt }) => void runs.push(attempt) }, { prefix });
+    const t = (_: unknown, { attempt }: { attempt: number }): void => void runs.push(attempt);
+    const worker = await launch(redis, 'q', { t }, { prefix, leaseMs: SHORT_LEASE_MS });
     await until(async () => (await queue.counts()).succeeded === 1);
     await redis.publish(keys.wakeChannel(worker.id), message);
-    // What comes behind it shows that it was heard.
+    // The next task shows that the message has come.
     await queue.enqueue('t', 2);
     await until(async () => (await queue.counts()).succeeded === 2);
-    expect(runs).toEqual([1, 1]);
-  });
-
-  test('of a task that somebody else has: the attempt is abandoned', async () => {
-    const place = newPlace();
-    const { prefix, keys } = place;
-    const aborted: unknown[] = [];
-    const reported: unknown[] = [];
-    const { id: worker } = await launch(
-      redis,
-      'q',
-      {
-        t: async (_, { signal }) => {
-          await new Promise((resolve) => signal.addEventListener('abort', resolve));
-          aborted.push(signal.reason);
-        },
-      },
-      { prefix, onError: (error) => reported.push(error) },
-    );
-    await until(async () => (await redis.zcard(keys.of.idle)) === 1);
-    await redis.del(keys.of.idle);
-    const { id, message } = await handed(place, await deaf(place));
-    const { storedId, token } = taskOf(message).task;
-    const other = Buffer.from((await redis.hgetBuffer(keys.of.attempts, storedId))!);
-    other.writeUInt32BE((token + 1) % 2 ** 32, 1);
-    await redis.call('hset', keys.of.attempts, storedId, other);
-    await redis.publish(keys.wakeChannel(worker), message);
-    await until(() => aborted.length === 1);
-    expect(aborted).toEqual([new LeaseLostError('q', id)]);
-    expect(reported).toEqual(aborted);
+    expect(runs).toEqual([2, 1]);
   });
 });
 
@@ -287,8 +151,8 @@ test('a worker without a free slot gives it back', async () => {
   await queue.enqueue('t', 1);
   await until(() => started.length === 1);
   await until(async () => (await redis.zcard(keys.of.idle)) === 0);
-  await redis.zadd(keys.of.idle, Date.now() + LONG_MS + 0.5, keys.wakeChannel(id));
-  await queue.enqueue('t', 2, { attempts: 1 });
+  await redis.zadd(keys.of.idle, Date.now() + LONG_MS, keys.idleMember(id, LONG_MS));
+  await queue.enqueue('t', 2, { attempts: 2 });
   await until(async () => (await queue.counts()).retrying + (await queue.counts()).ready === 1);
   release.open();
   await until(async () => (await queue.counts()).succeeded === 2);
@@ -335,8 +199,7 @@ test('a worker of several queues takes none, since others of them may go first',
   const { prefix, queue, keys } = newPlace();
   const worker = await launch(redis, ['q', 'other'], { t: () => undefined }, { prefix });
   await until(async () => (await redis.zcard(keys.of.idle)) === 1);
-  const parkedUntil = await redis.zscore(keys.of.idle, keys.wakeChannel(worker.id));
-  expect(Number(parkedUntil) % 1).toBe(0);
+  expect(await redis.zrange(keys.of.idle, '0', '-1')).toEqual([keys.idleMember(worker.id, 0)]);
   await queue.enqueue('t', 1);
   await until(async () => (await queue.counts()).succeeded === 1);
 });
@@ -346,14 +209,14 @@ describe('is not handed over, but left to whoever asks', () => {
   async function told(
     before: Before,
     enqueue: Before = ({ queue }) => queue.enqueue('t', 1),
-    isHandable = true,
+    leaseMs = SHORT_LEASE_MS,
   ): Promise<boolean> {
     const place = newPlace();
     const worker = await deaf(place);
     const { heard, park } = worker;
     await handed(place, worker);
     await before(place);
-    await park(isHandable);
+    await park(leaseMs);
     await enqueue(place);
     const message = await until(() => heard[0]!);
     return message.length > 2;
@@ -380,7 +243,12 @@ describe('is not handed over, but left to whoever asks', () => {
     ['one that is to be tried again, of its own priority', false, [due(5)]],
     ['one that is to be tried again, of a lower priority', true, [due(8)]],
     ['a queue that uses more than the core', false, [({ queue }) => queue.cancel('none')]],
-    ['a worker that takes none', false, [async () => undefined, undefined, false]],
+    ['a worker that takes none', false, [async () => undefined, undefined, 0]],
+    [
+      'a task with one attempt',
+      false,
+      [async () => undefined, ({ queue }) => queue.enqueue('t', 1, { attempts: 1 })],
+    ],
     ['a big record', false, [async () => undefined, ({ queue }) => queue.enqueue('t', 'x'.repeat(5_000))]],
     [
       'several in one call',
@@ -390,8 +258,8 @@ describe('is not handed over, but left to whoever asks', () => {
         ({ queue }) => queue.enqueueMany([1, 2].map((payload) => ({ name: 't', payload }))),
       ],
     ],
-  ])('%s: %s', async (_, isHanded, [before, enqueue, isHandable]) => {
-    const once = (): Promise<boolean> => told(before, enqueue, isHandable);
+  ])('%s: %s', async (_, isHanded, [before, enqueue, leaseMs]) => {
+    const once = (): Promise<boolean> => told(before, enqueue, leaseMs);
     // A busy machine may hold up the one call that counts.
     expect(await (isHanded ? until(once) : once())).toBe(isHanded);
   });
@@ -418,7 +286,7 @@ test('a worker that is gone is passed over, and the task stays ready when all ar
   const place = newPlace();
   const { queue, keys } = place;
   const nobody = async (inMs: number): Promise<void> => {
-    await redis.zadd(keys.of.idle, Date.now() + inMs + 0.5, keys.wakeChannel('nobody'));
+    await redis.zadd(keys.of.idle, Date.now() + inMs, keys.idleMember('nobody', SHORT_LEASE_MS));
   };
   const worker = await deaf(place);
   await handed(place, worker);

@@ -3,8 +3,9 @@ import { Queue } from '@mortise/queues';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import { Shard } from '../src/shard/shard.js';
 import { decodeTaskId, encodeTaskId } from '../src/task/task-id.js';
-import type { Exchanged } from '../src/work/exchange.js';
-import { exchange } from '../src/work/exchange.js';
+import type { FetchReply } from '../src/work/fetch-and-ack.js';
+import { fetchAndAck } from '../src/work/fetch-and-ack.js';
+import { maintain } from '../src/work/maintainer.js';
 import { encodeAck, GIVEN_BACK, SUCCEEDED } from '../src/work/completion.js';
 
 const redis = connect();
@@ -13,23 +14,23 @@ const KEEP = { keepSucceeded: 100, keepSucceededMs: 60_000, keepDead: 100 };
 function newQueue(): {
   queue: Queue;
   shard: Shard;
-  take: (want: number, leaseMs?: number, settled?: Exchanged) => Promise<Exchanged>;
+  take: (want: number, leaseMs?: number, settled?: FetchReply) => Promise<FetchReply>;
 } {
   const prefix = freshPrefix();
   const queue = new Queue(redis, 'q', { prefix });
   const shard = new Shard(redis, 'q', prefix);
-  const take = (want: number, leaseMs = 60_000, settled?: Exchanged): Promise<Exchanged> => {
-    const acks = (settled?.taken ?? []).map(({ storedId, token }) => ({
+  const take = (want: number, leaseMs = 60_000, settled?: FetchReply): Promise<FetchReply> => {
+    const acks = (settled?.fetched ?? []).map(({ storedId, token }) => ({
       storedId,
       encoded: encodeAck(token, SUCCEEDED),
     }));
-    const channel = shard.keys.wakeChannel('w');
-    return exchange(shard, KEEP, { channel, want, leaseMs, parkMs: 1_000, acks });
+    const member = shard.keys.idleMember('w');
+    return fetchAndAck(shard, KEEP, { member, want, leaseMs, idleMs: 1_000, keepsTime: true, acks });
   };
   return { queue, shard, take };
 }
 
-const ids = ({ taken }: Exchanged): string[] => taken.map(({ storedId }) => decodeTaskId(storedId));
+const ids = ({ fetched }: FetchReply): string[] => fetched.map(({ storedId }) => decodeTaskId(storedId));
 
 function names(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `task ${index}`);
@@ -48,7 +49,7 @@ test('big records end a reply early; the others stay in their order', async () =
   const all = names(40);
   const payload = 'x'.repeat(250_000);
   await queue.enqueueMany(all.map((id) => ({ name: 't', payload, options: { id } })));
-  const replies: Exchanged[] = [];
+  const replies: FetchReply[] = [];
   const given = (): string[] => replies.flatMap((reply) => ids(reply));
   while (given().length < all.length && replies.length < 10) replies.push(await take(40));
   expect(given()).toEqual(all);
@@ -56,16 +57,16 @@ test('big records end a reply early; the others stay in their order', async () =
   expect(replies[0]).toMatchObject({ sleepMs: 0 });
 });
 
-test('a task whose lease has ended is given to the next but one who asks, at the latest', async () => {
-  const { queue, take } = newQueue();
+test('an idle worker learns that a lease has ended; maintenance puts the task back', async () => {
+  const { queue, shard, take } = newQueue();
   await queue.enqueue('t', 1, { id: 'lost' });
   expect(ids(await take(1, 0))).toEqual(['lost']);
-  const next = await take(1);
-  // Nobody looks with each call, but it says that there is something to look for.
-  expect(next.taken.length === 1 || next.sleepMs === 0).toBe(true);
-  const again = next.taken.length === 0 ? await take(1) : next;
+  expect(await take(1)).toMatchObject({ fetched: [], maintenance: 4 });
+  expect(await maintain(shard, KEEP)).toEqual({ putBack: 1, maintenance: 0 });
+  const again = await take(1);
   expect(ids(again)).toEqual(['lost']);
-  expect(again.taken[0]!.attempt).toBe(2);
+  expect(again.fetched[0]!.attempt).toBe(2);
+  expect(await maintain(shard, KEEP)).toEqual({ putBack: 0, maintenance: 0 });
 });
 
 test('small hashes are no lists, which Redis would go through for each task', async () => {
@@ -73,6 +74,7 @@ test('small hashes are no lists, which Redis would go through for each task', as
   const { tasks, attempts } = shard.keys.of;
   await queue.enqueueMany(names(5).map((id) => ({ name: 't', payload: 1, options: { id } })));
   const first = await take(3);
+  await maintain(shard, KEEP);
   expect(await redis.object('ENCODING', tasks)).toBe('hashtable');
   expect(await redis.object('ENCODING', attempts)).toBe('hashtable');
   await take(2, 60_000, first);
@@ -84,12 +86,19 @@ test('what goes back at once keeps its order, whatever the ids are, and goes bef
   const { queue, shard, take } = newQueue();
   const all = Array.from({ length: 300 }, (_, index) => `task ${(7 * index) % 300}`);
   await queue.enqueueMany(all.map((id) => ({ name: 't', payload: 1, options: { id } })));
-  const giveBack = async (...replies: Exchanged[]): Promise<void> => {
+  const giveBack = async (...replies: FetchReply[]): Promise<void> => {
     const acks = replies
-      .flatMap(({ taken }) => taken)
+      .flatMap(({ fetched }) => fetched)
       .map(({ storedId, token }) => ({ storedId, encoded: encodeAck(token, GIVEN_BACK) }));
-    const channel = shard.keys.wakeChannel('w');
-    await exchange(shard, KEEP, { channel, want: 0, leaseMs: 60_000, parkMs: 1_000, acks });
+    const member = shard.keys.idleMember('w');
+    await fetchAndAck(shard, KEEP, {
+      member,
+      want: 0,
+      leaseMs: 60_000,
+      idleMs: 1_000,
+      keepsTime: true,
+      acks,
+    });
   };
   const [first, second, third] = [await take(8), await take(150), await take(8)];
   await Promise.all([giveBack(first), giveBack(second), giveBack(third)]);
@@ -103,7 +112,7 @@ test('what goes back at once keeps its order, whatever the ids are, and goes bef
   expect(listed).toEqual(all);
   const again = await take(300);
   expect(ids(again)).toEqual(all);
-  expect(new Set(again.taken.map(({ attempt }) => attempt))).toEqual(new Set([1]));
+  expect(new Set(again.fetched.map(({ attempt }) => attempt))).toEqual(new Set([1]));
 });
 
 test.each([
@@ -120,11 +129,11 @@ test.each([
       options: { id: `task ${index}`, attempts: isOnly ? 1 : 5 },
     })),
   );
-  const channel = shard.keys.wakeChannel('w');
-  const most = { channel, leaseMs: 60_000, parkMs: 1_000, acks: [] };
+  const member = shard.keys.idleMember('w');
+  const most = { member, leaseMs: 60_000, idleMs: 1_000, keepsTime: true, acks: [] };
   const takings: string[][] = [];
   for (const slots of [1, 1, 2, 0, 1]) {
-    takings.push(ids(await exchange(shard, KEEP, { ...most, want: 8, slots })));
+    takings.push(ids(await fetchAndAck(shard, KEEP, { ...most, want: 8, slots })));
   }
   expect(takings).toEqual([['task 0'], ['task 1', 'task 2'], ['task 3', 'task 4', 'task 5'], [], []]);
   expect(await queue.counts()).toMatchObject({ ready: 0, active: 6 });
@@ -147,9 +156,9 @@ test('what falls due is asked for as long before it as the call was on its way',
     },
   });
   const shard = new Shard(slow, 'q', prefix);
-  const channel = shard.keys.wakeChannel('w');
-  const request = { channel, want: 1, leaseMs: 60_000, parkMs: 1_000, acks: [] };
-  const { sleepMs } = await exchange(shard, KEEP, request);
+  const member = shard.keys.idleMember('w');
+  const request = { member, want: 1, leaseMs: 60_000, idleMs: 1_000, keepsTime: true, acks: [] };
+  const { sleepMs } = await fetchAndAck(shard, KEEP, request);
   expect(sleepMs).toBeGreaterThan(0);
   expect(sleepMs).toBeLessThanOrEqual(10_000 - SLOW_MS);
 });
@@ -161,8 +170,8 @@ test('a delayed task is not taken before its µs', async () => {
     const dueUs = Math.round(
       1_000 * Number(await redis.zscore(shard.keys.priorityKeys(3)[4]!, encodeTaskId(id))),
     );
-    let taken: Exchanged['taken'] = [];
-    while (taken.length === 0) ({ taken } = await take(1));
+    let taken: FetchReply['fetched'] = [];
+    while (taken.length === 0) ({ fetched: taken } = await take(1));
     // Tokens are the server's time in µs, modulo 2^32.
     expect((taken[0]!.token - (dueUs % 2 ** 32) + 2 ** 32) % 2 ** 32).toBeLessThan(60_000_000);
   }

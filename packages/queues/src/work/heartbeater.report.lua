@@ -1,11 +1,11 @@
 #!lua flags=allow-oom
--- Keeps what running tasks tell of themselves. What comes from an attempt that no longer holds its lease is refused. It is
--- bounded, so memory that is full is no reason to fail the attempts of whoever tells something.
+-- Stores progress and log lines of running tasks. A report from an attempt that no longer holds its lease is refused. Reports
+-- are bounded, so they are accepted while memory is full.
 --
 -- KEYS
 --   attempts     HASH id -> last attempt; A u32 token … while active, C … cancelled
 --   progress     HASH id -> JSON; as long as the task's record
---   logs         HASH id -> lines "<ms since the epoch> <text>\n", the last 100 and 16,384 bytes; likewise
+--   logs         HASH id -> lines "<ms since the epoch> <text>\n", the last 100 and 16,384 bytes; as long as the task's record
 --   events       STREAM
 -- ARGV
 --   keepEvents   how many events are kept; 0: none are written
@@ -20,7 +20,7 @@ local MOST_BYTES = 16384
 
 local time = redis.call('TIME')
 local stamp = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)) .. ' %1\n'
-local entries, ids, replies, told = {}, {}, {}, {}
+local entries, ids, replies, operands = {}, {}, {}, {}
 for i = 3, #ARGV, 4 do
   ids[#ids + 1] = ARGV[i]
   entries[#entries + 1] = { token = tonumber(ARGV[i + 1]), progress = ARGV[i + 2], lines = ARGV[i + 3] }
@@ -28,7 +28,7 @@ end
 
 -- include task.events.part.lua
 
--- Without the lines, from the first one on, that are too many.
+-- Drops the oldest lines beyond the limits.
 local function trim(text)
   local _, count = string.gsub(text, '\n', '')
   local from = 1
@@ -49,8 +49,8 @@ for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids))) do
   if state == 'A' and token == entry.token then
     replies[i] = '1'
     if entry.progress ~= '' then
-      told[#told + 1] = id
-      told[#told + 1] = entry.progress
+      operands[#operands + 1] = id
+      operands[#operands + 1] = entry.progress
       recordEvent('P', id, entry.progress)
     end
     if entry.lines ~= '' then
@@ -62,8 +62,8 @@ for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids))) do
     replies[i] = state == 'C' and 'C' or '0'
   end
 end
-if #told > 0 then
-  redis.call('HSET', progress, unpack(told))
+if #operands > 0 then
+  redis.call('HSET', progress, unpack(operands))
 end
 if #lines > 0 then
   redis.call('HSET', logs, unpack(lines))

@@ -1,0 +1,113 @@
+/** The call of fetcher.fetch-and-ack.lua. */
+import type { ResolvedWorkerOptions } from '../options.js';
+import { fetcherFetchAndAck } from '../scripts.gen.js';
+import type { Shard } from '../shard/shard.js';
+import type { Taken } from './attempt.js';
+
+type Acks = readonly { readonly storedId: Buffer; readonly encoded: Buffer }[];
+
+export interface FetchRequest {
+  /** The worker as a member of `idle`; see `QueueKeys.idleMember`. */
+  readonly member: string;
+  /** The most tasks to fetch. */
+  readonly want: number;
+  /** A worker that gets fewer tasks becomes idle. Default: `want`. */
+  readonly slots?: number;
+  readonly leaseMs: number;
+  /** How long the worker may be idle without another call. */
+  readonly idleMs: number;
+  /** Also look when a lease ends next. */
+  readonly keepsTime: boolean;
+  readonly acks: Acks;
+}
+
+export interface FetchReply {
+  /** One character an ack. */
+  readonly answers: Buffer;
+  /**
+   * How long to wait with the next call, whole ms, so that it reaches the server when something falls due, if it travels as long
+   * as this one did; 0 when there is more to fetch already, -1 when there is nothing to wait for, -2 when nobody looked.
+   */
+  readonly sleepMs: number;
+  /** A bit for each kind of maintenance that is due; see `Maintainer`. */
+  readonly maintenance: number;
+  /** The server's time, ms since the epoch. */
+  readonly nowMs: number;
+  readonly fetched: Taken[];
+}
+
+/** @param retention How many ended tasks are kept. */
+export async function fetchAndAck(
+  shard: Shard,
+  retention: Pick<ResolvedWorkerOptions, 'keepSucceeded' | 'keepSucceededMs' | 'keepDead'>,
+  { member, want, slots = want, leaseMs, idleMs, keepsTime, acks }: FetchRequest,
+): Promise<FetchReply> {
+  const { keepSucceeded, keepSucceededMs, keepDead } = retention;
+  const { redis, keys, settings: known } = shard;
+  const { settings, tasks, attempts, active, succeeded, dead, idle, timekeeper } = keys.of;
+  const packed = packAcks(acks);
+  let sentAt = 0;
+  const [answers, sleepUs, nowUs, maintenance, ...fields] = (await known.run(() => {
+    sentAt = performance.now();
+    return fetcherFetchAndAck.runBuffer(
+      redis,
+      {
+        settings,
+        tasks,
+        attempts,
+        active,
+        succeeded,
+        dead,
+        idle,
+        timekeeper,
+        priorityKeys: known.keys,
+      },
+      {
+        expectedSettings: known.text,
+        publish: shard.publish,
+        priorityCount: known.values.priorities.length,
+        usesOptional: known.usesOptional ? 1 : 0,
+        member,
+        want,
+        slots,
+        leaseMs,
+        idleMs,
+        keepsTime: keepsTime ? 1 : 0,
+        keepSucceeded: keepSucceededMs > 0 ? keepSucceeded : 0,
+        keepDead,
+        count: acks.length,
+        acks: packed,
+      },
+    );
+  })) as [Buffer, number, number, number, ...unknown[]];
+  const sleepMs =
+    sleepUs <= 0 ? sleepUs : Math.max(1, Math.ceil(sleepUs / 1_000 - (performance.now() - sentAt)));
+  const token = nowUs % 2 ** 32;
+  const fetched: Taken[] = [];
+  for (let index = 0; index < fields.length; index += 3) {
+    fetched.push({
+      storedId: fields[index] as Buffer,
+      token,
+      attempt: fields[index + 1] as number,
+      record: fields[index + 2] as Buffer,
+    });
+  }
+  return { answers, sleepMs, maintenance, nowMs: Math.floor(nowUs / 1_000), fetched };
+}
+
+/** As the script reads them. An argument for each ack would cost more than the ack. */
+export function packAcks(acks: Acks): Buffer {
+  let bytes = 0;
+  for (const { storedId, encoded } of acks) bytes += 6 + storedId.length + encoded.length;
+  const packed = Buffer.allocUnsafe(bytes);
+  let at = 0;
+  for (const { storedId, encoded } of acks) {
+    packed.writeUInt16BE(storedId.length, at);
+    packed.set(storedId, at + 2);
+    at += 2 + storedId.length;
+    packed.writeUInt32BE(encoded.length, at);
+    packed.set(encoded, at + 4);
+    at += 4 + encoded.length;
+  }
+  return packed;
+}

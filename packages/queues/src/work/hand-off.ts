@@ -1,0 +1,22 @@
+/** What queue.enqueue.lua publishes with a task that it hands off: f64 now, µs · u16 length · id · record. */
+import type { Taken } from './attempt.js';
+
+const ID_AT = 10;
+
+export interface HandOff {
+  readonly task: Taken;
+  /** The server's time at the hand-off, ms since the epoch. */
+  readonly nowMs: number;
+}
+
+export function decodeHandOff(body: Buffer): HandOff {
+  const nowUs = body.readDoubleBE(0);
+  const recordAt = ID_AT + body.readUInt16BE(8);
+  const task: Taken = {
+    storedId: body.subarray(ID_AT, recordAt),
+    token: nowUs % 2 ** 32,
+    attempt: 1,
+    record: body.subarray(recordAt),
+  };
+  return { task, nowMs: Math.floor(nowUs / 1_000) };
+}

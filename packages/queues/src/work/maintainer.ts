@@ -1,0 +1,195 @@
+/**
+ * The housekeeping of one shard: puts back tasks whose lease has ended, applies retention, runs due schedules and delivers the
+ * outbox. Any worker of the queue may do each part; short leases of their own keep two from doing it twice.
+ *
+ *   stopped ──start──► waiting ──a timer, or `run`──► running ──► waiting     stop ends all
+ *
+ * While the shard has work the timer is a second; a shard without work is looked at rarely, since an idle fetcher learns from
+ * its replies what is due.
+ */
+import { FlowQueues } from '../flow/flow-queues.js';
+import { FlowStore } from '../flow/flow-store.js';
+import { Relay } from '../flow/relay.js';
+import type { ResolvedWorkerOptions } from '../options.js';
+import { ScheduleRunner } from '../schedule/schedule-runner.js';
+import { maintainerMaintain } from '../scripts.gen.js';
+import type { Shard } from '../shard/shard.js';
+import { Shards } from '../shard/shards.js';
+import type { Reporter } from './reporter.js';
+
+/** Bits of `maintenance` in the replies of the scripts. */
+const SCHEDULES = 1;
+const OUTBOX = 2;
+const LEASES = 4;
+
+const BUSY_PERIOD_MS = 1_000;
+/** A queue without optional features: a worker that is full all the time still learns of the first schedule. */
+const PLAIN_PERIOD_MS = 4_000;
+const MAX_IDLE_PERIOD_MS = 60_000;
+/** As many leases as one call of the script looks at. */
+const MOST_RECOVERED = 100;
+
+type Retention = Pick<ResolvedWorkerOptions, 'keepSucceeded' | 'keepSucceededMs' | 'keepDead'>;
+
+interface Maintained {
+  /** How many leases had ended. */
+  readonly putBack: number;
+  /** What else is due. */
+  readonly maintenance: number;
+}
+
+export class Maintainer {
+  readonly #shard: Shard;
+  readonly #retention: Retention;
+  readonly #reporter: Reporter;
+  readonly #onDone: () => void;
+  #state: 'stopped' | 'waiting' | 'running' = 'stopped';
+  #running: Promise<void> | undefined;
+  /** Bits of what is running, and of what comes after that. */
+  #current = 0;
+  #next = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #timerAt = Infinity;
+  /** Tasks were fetched or acked since the script was called last. */
+  #hasWork = false;
+  #calledAt = -Infinity;
+  #runner: ScheduleRunner | undefined;
+  #relay: Relay | undefined;
+
+  /** @param onDone Called when there may be something to fetch. */
+  constructor(shard: Shard, retention: Retention, reporter: Reporter, onDone: () => void) {
+    this.#shard = shard;
+    this.#retention = retention;
+    this.#reporter = reporter;
+    this.#onDone = onDone;
+  }
+
+  start(): void {
+    if (this.#state !== 'stopped') return;
+    this.#state = 'waiting';
+    // What a dead worker had goes before what the first fetch finds.
+    this.run(LEASES);
+  }
+
+  /** Waits for what is running, and calls the script once more when there was work: nobody may do so for a while. */
+  async stop(): Promise<void> {
+    if (this.#state === 'stopped') return;
+    this.#state = 'stopped';
+    clearTimeout(this.#timer);
+    this.#timerAt = Infinity;
+    void this.#relay?.stop();
+    await this.#running;
+    // The next worker does what fails here.
+    if (this.#hasWork) await this.#maintain().catch(() => undefined);
+  }
+
+  /** The shard has work: tasks come and go, or the worker is full. */
+  noteWork(isFull = false): void {
+    this.#hasWork = true;
+    const isQuiet = isFull && !this.#shard.settings.usesOptional;
+    const dueAt = this.#calledAt + (isQuiet ? PLAIN_PERIOD_MS : BUSY_PERIOD_MS);
+    this.#callIn(dueAt - performance.now());
+  }
+
+  /** Does what a reply of a script says is due, now or after what is running. Never throws. */
+  run(maintenance: number): void {
+    if (maintenance === 0 || this.#state === 'stopped') return;
+    // What runs already ends with another fetch, whose reply says whether it is due again.
+    this.#next |= maintenance & ~this.#current;
+    if (this.#state === 'running' || this.#next === 0) return;
+    this.#state = 'running';
+    this.#running = this.#runAll().finally(() => {
+      if (this.#state === 'running') this.#state = 'waiting';
+      this.#running = undefined;
+    });
+  }
+
+  get #idlePeriodMs(): number {
+    return Math.min(MAX_IDLE_PERIOD_MS, Math.max(BUSY_PERIOD_MS, this.#retention.keepSucceededMs / 10));
+  }
+
+  /** Sets the timer, unless it goes off earlier. */
+  #callIn(ms: number): void {
+    const at = performance.now() + Math.max(0, ms);
+    if (this.#state === 'stopped' || at >= this.#timerAt) return;
+    clearTimeout(this.#timer);
+    this.#timerAt = at;
+    this.#timer = setTimeout(
+      () => {
+        this.#timerAt = Infinity;
+        if (this.#state === 'waiting') this.run(LEASES);
+        else this.#callIn(BUSY_PERIOD_MS);
+      },
+      Math.max(0, ms),
+    ).unref();
+  }
+
+  async #runAll(): Promise<void> {
+    while (this.#next !== 0 && this.#state === 'running') {
+      this.#current = this.#next;
+      this.#next = 0;
+      const hasMore = await this.#run().catch((error: unknown) => this.#reporter.tellFailure(error));
+      this.#current = 0;
+      this.#callIn(this.#idlePeriodMs);
+      if (hasMore !== false && this.#state === 'running') this.#onDone();
+    }
+  }
+
+  /** Resolves with whether another fetch has to find out what falls due next. */
+  async #run(): Promise<boolean> {
+    let hasMore = this.#current !== LEASES;
+    while ((this.#current & LEASES) !== 0 && this.#state === 'running') {
+      const { putBack, maintenance } = await this.#maintain();
+      hasMore ||= putBack > 0 || maintenance > 0;
+      this.#current = (this.#current & ~LEASES) | maintenance | (putBack === MOST_RECOVERED ? LEASES : 0);
+    }
+    const runs = [];
+    if ((this.#current & SCHEDULES) !== 0) runs.push(this.#runSchedules());
+    if ((this.#current & OUTBOX) !== 0) runs.push(this.#deliver());
+    await Promise.all(runs);
+    return hasMore;
+  }
+
+  #maintain(): Promise<Maintained> {
+    this.#hasWork = false;
+    this.#calledAt = performance.now();
+    return maintain(this.#shard, this.#retention);
+  }
+
+  #runSchedules(): Promise<void> {
+    const { redis, queue, prefix } = this.#shard;
+    this.#runner ??= new ScheduleRunner(redis, queue, new Shards(redis, queue, prefix), this.#reporter);
+    return this.#runner.run();
+  }
+
+  #deliver(): Promise<void> {
+    const { redis, prefix } = this.#shard;
+    this.#relay ??= new Relay(this.#shard, new FlowStore(redis, new FlowQueues(redis, prefix)));
+    return this.#relay.run();
+  }
+}
+
+/** Calls the script once. */
+export async function maintain(
+  { redis, keys, settings, publish }: Shard,
+  { keepSucceeded, keepSucceededMs, keepDead }: Retention,
+): Promise<Maintained> {
+  const { settings: stored, tasks, attempts, active, succeeded, dead, idle } = keys.of;
+  const reply = await settings.run(() =>
+    maintainerMaintain.run(
+      redis,
+      { settings: stored, tasks, attempts, active, succeeded, dead, idle, priorityKeys: settings.keys },
+      {
+        expectedSettings: settings.text,
+        publish,
+        priorityCount: settings.values.priorities.length,
+        usesOptional: settings.usesOptional ? 1 : 0,
+        keepSucceeded,
+        keepSucceededMs,
+        keepDead,
+      },
+    ),
+  );
+  const [putBack, maintenance] = reply as [number, number];
+  return { putBack, maintenance };
+}
