@@ -15,32 +15,32 @@ interface Change {
 
 const CHANGES: Record<Sabotage, Change> = {
   'completion without a look at the token': {
-    script: 'worker.exchange',
+    script: 'fetcher.fetch-and-ack',
     find: /state == 'A' and held == given/,
     replacement: "state == 'A'",
   },
   'tasks of dead workers stay': {
-    script: 'worker.exchange',
-    find: /local expired = isThorough/,
-    replacement: 'local expired = false',
+    script: 'maintainer.maintain',
+    find: /if #expired > 0 then/,
+    replacement: 'expired = {} if false then',
   },
   'renewal is not stored': {
-    script: 'worker.renew',
+    script: 'heartbeater.renew',
     find: /redis\.call\('ZADD', active, unpack\(renewed\)\)/,
     replacement: '',
   },
   'taken tasks stay in the list': {
-    script: 'worker.exchange',
-    find: /redis\.call\('LPOP', ready, want - taken\)/,
-    replacement: "redis.call('LRANGE', ready, 0, want - taken - 1)",
+    script: 'fetcher.fetch-and-ack',
+    find: /redis\.call\('LPOP', ready, want - fetched\)/,
+    replacement: "redis.call('LRANGE', ready, 0, want - fetched - 1)",
   },
   'succeeded tasks vanish': {
-    script: 'worker.exchange',
-    find: /kept = isKept and redis\.call\('RPUSH', succeeded, unpack\(finished\)\)/,
-    replacement: "redis.call('HDEL', tasks, unpack(finished)) kept = isKept and 0",
+    script: 'fetcher.fetch-and-ack',
+    find: /local surplus = redis\.call\('RPUSH', succeeded, unpack\(finished\)\)/,
+    replacement: "redis.call('HDEL', tasks, unpack(finished)) local surplus = 0",
   },
   'groups take no turns': {
-    script: 'worker.exchange',
+    script: 'fetcher.fetch-and-ack',
     find: /groupConcurrency = 1$/m,
     replacement: 'groupConcurrency = 1000',
   },
