@@ -3,7 +3,7 @@ import { connect as connectTo } from 'node:net';
 import { text as textOf } from 'node:stream/consumers';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { FileReceiver } from '@mortise/messaging';
+import { FileReceiver } from '@mortise/messaging/files';
 import { connect, freshPrefix } from '@mortise/test-kit';
 
 import { Transfers } from '../src/files/transfers.js';

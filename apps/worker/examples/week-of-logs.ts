@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { DailyAggregates } from '@mortise/api/aggregates';
-import { FileSender } from '@mortise/messaging';
+import { FileSender } from '@mortise/messaging/files';
 import { LogCollector, parseRangeCsv } from '@mortise/worker/log-aggregation';
 import { Redis } from 'ioredis';
 

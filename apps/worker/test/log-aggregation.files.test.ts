@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from '@jest/globals';
 import { DailyAggregates } from '@mortise/api/aggregates';
-import { FileSender } from '@mortise/messaging';
+import { FileSender } from '@mortise/messaging/files';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 
 import type { FileReport } from '../src/log-aggregation/index.js';

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { dayKeys } from '@mortise/api/aggregates';
-import { FileSender } from '@mortise/messaging';
+import { FileSender } from '@mortise/messaging/files';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 

@@ -5,36 +5,20 @@ export type { JoinResult } from './chat/membership.js';
 export type { PostResult } from './chat/poster.js';
 export {
   BodyTooLargeError,
-  ChannelEndedError,
   ChatUnreadableError,
-  FileAbortedError,
-  FileCorruptError,
-  FileExpiredError,
-  FileForgottenError,
-  FileLeaseLostError,
-  FileNotResumableError,
-  GzipMemberTooLargeError,
   InvalidBodyError,
-  LineTooLongError,
   NotAllowedError,
   NotAMemberError,
   ReadOnlyMemberError,
   ReadTimeoutError,
-  ReceiverBusyError,
-  ReceiverDeadError,
-  ReceiversDifferError,
   SenderBlockedError,
-  SourceChangedError,
   TooManyBlockedError,
   TooManyChatsError,
   TooManyDevicesError,
   TooManyMembersError,
-  TooManyReceiversError,
   UnknownChatError,
   UnknownDeviceError,
-  UnknownFileError,
   UnknownMessageError,
-  UnknownReceiverError,
 } from './errors.js';
 export type {
   ChatEvent,
@@ -47,23 +31,6 @@ export type {
   ResetEvent,
   TypingEvent,
 } from './follow/chat-event.js';
-export { FileChannel } from './files/file-channel.js';
-export type { FileRef } from './files/file-channel.js';
-export { FilePart } from './files/file-part.js';
-export { FileReceiver } from './files/file-receiver.js';
-export { FileSender } from './files/file-sender.js';
-export type { SentFile } from './files/sent-file.js';
-export { IncomingFile } from './files/incoming-file.js';
-export type { ReceiverLease } from './files/receiver-lease.js';
-export type { ChannelReceiver, FileChannelOptions, ListedFile, SentUnderId } from './files/listed-file.js';
-export type {
-  FileProgress,
-  FileReceiverOptions,
-  FileSenderOptions,
-  FilesOptions,
-  ReadOptions,
-  SendFileOptions,
-} from './files/options.js';
 export type { IdRange } from './log/entry.js';
 export type { AddDeviceResult } from './mailbox/devices.js';
 export { Mailboxes } from './mailbox/mailboxes.js';

@@ -1,6 +1,6 @@
 /**
- * Five entities: a mailbox by its recipient, a chat, a member (what is kept for them over all chats), a channel of files, and each
- * file, which has a slot of its own. Their parts have names of their own, so that all may be called alike.
+ * Three entities: a mailbox by its recipient, a chat, and a member (what is kept for them over all chats). Their parts have names of
+ * their own, so that all may be called alike. Keys of files are in `src/files/keys.ts`.
  *
  * The head of a chat and the cursors of its members are one sorted set, since each key costs 100 B. Four members with
  * scores of at most 0 are the head and sort before all others; names are encoded, so none begins with a control character:
@@ -35,17 +35,6 @@
  * | `<prefix>:messaging:{<member>}:chats` | ZSET chat → instant of joining, ms: a superset of the chats that have the member | `create`, `join`, `leave`; readers remove entries that a crash left | with its last chat |
  * | `<prefix>:messaging:{<member>}:mutes` | HASH chat → muted until, ms; 0: for ever | `mute`, `unmute`, `leave`, `create`, `join` | with its last chat |
  * | `<prefix>:messaging:{<member>}:member-events` | channel: `c` and a chat that was added; `u`, mutes were changed | `create`, `join`; `mute`, `unmute` | holds nothing |
- * | `<prefix>:messaging:{<channel>}:file-channel` | HASH: epoch (of this making of the channel), last number, bytes reserved, whether it has ended, `ttlMs`, leases of receivers, and who has left while files were listed | `send`, `end`, `files`, `join`, `leave` | a minute after the last file of a channel that has ended, or `ttlMs` after its last use by a sender or receiver |
- * | `<prefix>:messaging:{<channel>}:files` | ZSET id → number: files that are listed, and the last 10,000 before them | `send` | as `file-channel` |
- * | `<prefix>:messaging:{<channel>}:files-listed` | HASH number → `<bytes reserved>:<instant>:<ttlMs>:<epoch>:<fileId>:<name>` | `send`, `done`, `fail` | a file when all receivers are done with it; all as `file-channel` |
- * | `<prefix>:messaging:{<channel>}:files-done` | SET of `<number>:<receiver>` | `done`, `fail` | with their files |
- * | `<prefix>:messaging:{<channel>}:file-receivers` | ZSET receiver → end of its lease, ms | `send`, `files`, `join`, `leave` | with the last file of a channel that has ended, or as `file-channel` |
- * | `<prefix>:messaging:{<channel>}:files-sent` | HASH id → SHA-256 and name of what was sent under it | `send` with an `id` | as `files`; a field with the id in there |
- * | `<prefix>:messaging:{<channel>}:files-events` | channel: something has changed | `send`, `done`, `fail`, `end` | holds nothing |
- * | `<prefix>:messaging:{<channel>%%<number>}:file:<fileId>` | HASH: the head of a file, see `src/files/file-state.ts` | `send`, `ack`, `done`, `fail` | when all receivers are done, or `ttlMs` after the last chunk |
- * | `<prefix>:messaging:{<channel>%%<number>}:file-cursors:<fileId>` | ZSET receiver → chunk · 2^23 + bytes of it | `send`, `ack`, `done`, `fail` | with its last receiver, or as `file` |
- * | `<prefix>:messaging:{<channel>%%<number>}:chunk:<fileId>.<token>.<n>` | STRING, see `src/files/chunk.ts`; empty until it is written | `send` | when all receivers have passed it, or after `ttlMs` |
- * | `<prefix>:messaging:{<channel>%%<number>}:file-events:<fileId>` | channel: how far the file is written and freed | `send`, `ack`, `done`, `fail` | holds nothing |
  */
 import { KeySpace } from '@mortise/redis';
 
@@ -80,26 +69,6 @@ export interface MemberKeys {
   readonly chats: string;
   readonly mutes: string;
   readonly events: string;
-}
-
-/** The keys of one channel of files. The channel is the entity: one channel, one slot. */
-export interface FileChannelKeys {
-  readonly head: string;
-  readonly files: string;
-  readonly listed: string;
-  readonly done: string;
-  readonly receivers: string;
-  readonly sent: string;
-  readonly events: string;
-}
-
-/** The keys of one file of a channel. The file is the entity: one file, one slot. */
-export interface FileKeys {
-  readonly file: string;
-  readonly cursors: string;
-  readonly events: string;
-  /** Of the chunk `index`, as the writer with that token wrote it. */
-  chunk(token: number, index: number): string;
 }
 
 export class MessagingKeys {
@@ -145,33 +114,6 @@ export class MessagingKeys {
       chats: entity.key('chats'),
       mutes: entity.key('mutes'),
       events: entity.key('member-events'),
-    };
-  }
-
-  fileChannel(channel: string): FileChannelKeys {
-    const entity = this.#space.entity(channel, 'channel');
-    return {
-      head: entity.key('file-channel'),
-      files: entity.key('files'),
-      listed: entity.key('files-listed'),
-      done: entity.key('files-done'),
-      receivers: entity.key('file-receivers'),
-      sent: entity.key('files-sent'),
-      events: entity.key('files-events'),
-    };
-  }
-
-  /**
-   * Numbers begin at 1 again when a channel is forgotten, and a failover that forgets a listed file gives its number to another one; with what its
-   * sender has drawn for it, no two files ever have the same keys.
-   */
-  file(channel: string, number: number, fileId: string): FileKeys {
-    const entity = this.#space.entity(channel, 'channel', number);
-    return {
-      file: entity.key('file', fileId),
-      cursors: entity.key('file-cursors', fileId),
-      events: entity.key('file-events', fileId),
-      chunk: (token, index) => entity.key('chunk', `${fileId}.${token}.${index}`),
     };
   }
 }

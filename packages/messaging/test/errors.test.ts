@@ -2,8 +2,12 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { errorCodes } from '@mortise/test-kit';
 
-test('the README lists the codes that exist', () => {
+test('the documents list the codes that exist', () => {
   const { declared, listed } = errorCodes(join(import.meta.dirname, '..'));
-  expect(declared).toHaveLength(31);
+  expect(declared).toHaveLength(15);
   expect(listed).toEqual(declared);
+  const files = { source: 'src/files/errors.ts', document: 'docs/files.md' };
+  const ofFiles = errorCodes(join(import.meta.dirname, '..'), files);
+  expect(ofFiles.declared).toHaveLength(15);
+  expect(ofFiles.listed).toEqual(ofFiles.declared);
 });

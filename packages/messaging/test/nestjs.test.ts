@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
-import { Chats, FileChannel, FileReceiver, FileSender, Mailboxes } from '@mortise/messaging';
+import { Chats, Mailboxes } from '@mortise/messaging';
+import { FileChannel, FileReceiver, FileSender } from '@mortise/messaging/files';
 import type { MessagingModuleOptions, MessagingOptionsFactory } from '@mortise/messaging/nestjs';
 import {
   Files,
@@ -102,7 +103,9 @@ describe('MessagingModule.forRoot', () => {
     const telemetry = { count: ({ name }: { name: string }): unknown => counted.push(name) };
     const options = { leaseMs: 60_000, holder: 'http', telemetry: telemetry as Telemetry };
     const app = await boot({
-      imports: [MessagingModule.forRoot({ redis, prefix, files: { ...options, ttlMs: undefined as never } })],
+      imports: [
+        MessagingModule.forRoot({ redis, prefix, files: { ...options, keepMs: undefined as never } }),
+      ],
       providers: [Logs],
     });
     const { files, sameFiles } = app.get(Logs);

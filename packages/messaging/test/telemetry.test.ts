@@ -6,7 +6,7 @@ import { Chats, Mailboxes } from '@mortise/messaging';
 import type { Telemetry } from '@mortise/redis';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { METRICS } from '../src/telemetry/metrics.js';
-import { Channel, lines, textOf } from './files-fixture.js';
+import { Channel, lines, textOf } from './files/fixture.js';
 
 const redis = connect();
 

@@ -1,10 +1,10 @@
 /**
- * Finds a dead peer of a subscriber's connection: a pulled cable, a firewall that dropped the connection, a stopped process.
- * A subscriber sends nothing, so TCP would need many minutes to notice, or never would. A regular PING with a time limit
- * bounds that.
+ * A subscriber only listens, so nothing tells it that its peer has vanished without a word (a pulled cable, a
+ * firewall that forgot the connection, a stopped process): TCP would take many minutes, or for ever. A PING now and
+ * then, with a time limit, bounds that.
  *
- * Only connections that we open are checked. We may not close the caller's own connection. The bounded recheck of every
- * waiter uses that connection anyway, under the caller's `commandTimeout` or `socketTimeout`.
+ * Connections that we open ourselves are watched. The caller's own connection isn't: we may not close it, and the
+ * bounded re-check of every waiter passes over it anyway, where the caller's `commandTimeout` or `socketTimeout` rule.
  */
 import type { RedisConnection } from './client.js';
 
@@ -12,35 +12,35 @@ const EVERY_MS = 10_000;
 const LIMIT_MS = 5_000;
 
 /**
- * Calls `onDead` when a connection that looks up leaves a PING unanswered for 5 s: at most 15 s after the loss of the peer.
- * Sends one PING each 10 s. Returns a function that ends the checks.
+ * Calls `onDead` when the connection seems to be up and has not answered for 5 s; that is at most 15 s after its peer
+ * vanished. One PING each 10 s. Returns the end of the watch.
  */
 export function watchLiveness(connection: RedisConnection, onDead: () => void): () => void {
   let limit: NodeJS.Timeout | undefined;
-  const clear = (): void => {
+  const relax = (): void => {
     clearTimeout(limit);
     limit = undefined;
   };
   const check = (): void => {
-    // During connecting the connectTimeout of ioredis applies.
+    // While it is connecting, the connectTimeout of ioredis rules.
     const isUp = connection.status === 'ready' || connection.status === 'connect';
     if (limit || !isUp) return;
-    const timeout = setTimeout(() => {
-      // After a blocked event loop timers run before sockets are read: an answer may have arrived.
+    const armed = setTimeout(() => {
+      // After a blocked event loop timers come first: let the answer in that may have arrived meanwhile.
       setImmediate(() => {
-        if (limit !== timeout) return;
-        clear();
+        if (limit !== armed) return;
+        relax();
         onDead();
       });
     }, LIMIT_MS).unref();
-    limit = timeout;
-    connection.call('ping', []).then(clear, clear);
+    limit = armed;
+    connection.call('ping', []).then(relax, relax);
   };
   const timer = setInterval(check, EVERY_MS).unref();
-  connection.on('close', clear);
+  connection.on('close', relax);
   return () => {
     clearInterval(timer);
-    clear();
-    connection.off('close', clear);
+    relax();
+    connection.off('close', relax);
   };
 }

@@ -1,7 +1,7 @@
 /** Writes a part of a file to a client, as fast as the client takes it. */
 import type { ServerResponse } from 'node:http';
 
-import type { FilePart } from '@mortise/messaging';
+import type { FileSegment } from '@mortise/messaging/files';
 
 import { formatDigest } from './content-digest.js';
 
@@ -21,7 +21,7 @@ export class StallError extends Error {}
 
 /** Ends the response. Throws what the part throws, the reason of the signal, and StallError. */
 export async function writeContent(
-  part: FilePart,
+  part: FileSegment,
   blocks: AsyncIterable<Buffer>,
   response: ServerResponse,
   { from, end = Infinity, timeoutMs, ackBehindBytes, signal }: ContentOptions,

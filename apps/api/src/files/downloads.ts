@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 
-import type { FileChannel, FilePart, ListedFile } from '@mortise/messaging';
+import type { FileChannel, FileSegment, ListedFile } from '@mortise/messaging/files';
 import { Files, InjectFiles } from '@mortise/messaging/nestjs';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -30,7 +30,7 @@ export interface Download extends FileId {
 
 /** A part of a file that can be sent now. */
 interface Opened {
-  readonly part: FilePart;
+  readonly part: FileSegment;
   readonly blocks: AsyncGenerator<Buffer>;
   /** Undefined: all of it, to an end that is not known yet. */
   readonly extent: Extent | undefined;
@@ -155,7 +155,7 @@ export class Downloads {
     }
   }
 
-  async #close(transfer: AbortController, part: FilePart | undefined): Promise<void> {
+  async #close(transfer: AbortController, part: FileSegment | undefined): Promise<void> {
     this.transfers.close(transfer);
     await part?.close();
   }

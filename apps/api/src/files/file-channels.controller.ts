@@ -16,7 +16,7 @@ import {
 } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiBody, ApiConsumes, ApiHeader, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
-import type { FileChannel } from '@mortise/messaging';
+import type { FileChannel } from '@mortise/messaging/files';
 import { Files, InjectFiles } from '@mortise/messaging/nestjs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
@@ -93,7 +93,7 @@ export class FileChannelsController {
     'receivers-differ',
     'channel-ended',
     'file-aborted',
-    'file-lease-lost',
+    'lease-lost',
     'file-forgotten',
     'upload-running',
     'request-reused',
@@ -208,6 +208,6 @@ export class FileChannelsController {
   }
 
   #of(channel: string): FileChannel {
-    return this.files.channel(channel, { ...CHANNEL_OPTIONS, ttlMs: this.config.FILE_TTL_MS });
+    return this.files.channel(channel, { ...CHANNEL_OPTIONS, keepMs: this.config.FILE_TTL_MS });
   }
 }

@@ -14,7 +14,7 @@ import {
   Res,
 } from '@nestjs/common';
 import { ApiHeader, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
-import type { FileChannel } from '@mortise/messaging';
+import type { FileChannel } from '@mortise/messaging/files';
 import { Files, InjectFiles } from '@mortise/messaging/nestjs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
@@ -144,7 +144,7 @@ export class FilesController {
   }
 
   #channelOf({ channel }: FileId): FileChannel {
-    return this.files.channel(channel, { ...CHANNEL_OPTIONS, ttlMs: this.config.FILE_TTL_MS });
+    return this.files.channel(channel, { ...CHANNEL_OPTIONS, keepMs: this.config.FILE_TTL_MS });
   }
 }
 

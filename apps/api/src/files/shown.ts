@@ -1,4 +1,4 @@
-import type { ListedFile } from '@mortise/messaging';
+import type { ListedFile } from '@mortise/messaging/files';
 import type { z } from 'zod';
 
 import { formatFileId } from './file-id.js';

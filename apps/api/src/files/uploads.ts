@@ -1,5 +1,5 @@
-import { FileAbortedError, ReceiversDifferError } from '@mortise/messaging';
-import type { FileChannel, FileRef, SentFile } from '@mortise/messaging';
+import { FileAbortedError, ReceiversDifferError } from '@mortise/messaging/files';
+import type { FileChannel, FileRef, SentFile } from '@mortise/messaging/files';
 import { Files, InjectFiles } from '@mortise/messaging/nestjs';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';

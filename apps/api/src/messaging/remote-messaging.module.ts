@@ -26,7 +26,7 @@ import { MembersController } from './members.controller.js';
         files: {
           windowBytes: config.FILE_WINDOW_BYTES,
           budgetBytes: config.FILE_BUDGET_BYTES,
-          ttlMs: config.FILE_TTL_MS,
+          keepMs: config.FILE_TTL_MS,
         },
       }),
     }),

@@ -98,10 +98,6 @@ export const CATALOGUE = {
   'too-many-receivers': { status: 409, title: 'The channel has as many receivers as it may have' },
   'channel-ended': { status: 409, title: 'The channel has ended' },
   'upload-running': { status: 409, title: 'Another upload with this Idempotency-Key is under way' },
-  'file-lease-lost': {
-    status: 409,
-    title: 'Another upload has taken the file, or another process the receiver',
-  },
   'file-forgotten': { status: 409, title: 'Redis has forgotten what it was told of the file' },
   'file-aborted': { status: 409, title: 'The file was given up before it was whole' },
   'file-expired': { status: 410, title: 'This part of the file is not stored any more' },

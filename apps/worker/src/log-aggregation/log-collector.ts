@@ -1,4 +1,4 @@
-import { FileReceiver } from '@mortise/messaging';
+import { FileReceiver } from '@mortise/messaging/files';
 import type { RedisClient } from '@mortise/redis';
 import { Loop } from '@mortise/redis';
 

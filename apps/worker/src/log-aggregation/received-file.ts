@@ -1,4 +1,4 @@
-import type { IncomingFile } from '@mortise/messaging';
+import type { IncomingFile } from '@mortise/messaging/files';
 
 import type { FileLease, LogFile } from './log-file.js';
 

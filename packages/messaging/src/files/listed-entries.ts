@@ -1,4 +1,4 @@
-import type { FilesContext } from './files-context.js';
+import type { FilesContext } from './context.js';
 import type { ListedEntry } from './listed-file.js';
 import { entryOf } from './listed-file.js';
 

@@ -1,23 +1,8 @@
-import type { Telemetry } from '@mortise/redis';
 import { decodeName } from '@mortise/redis';
-import type { FileHead } from './file-state.js';
+import type { FileHead } from './file-head.js';
 
 /** More files than these wait for room in the list, as if the budget were used up. */
 export const MAX_LISTED = 1_000;
-
-/** Of a channel of files, for services that hand its files on. */
-export interface FileChannelOptions {
-  /** Who holds the leases of receivers: processes that say the same share them. Default: a UUID. */
-  readonly holder?: string;
-  /** For so long after each call nobody else may be the receiver, in ms. Default 10,000. */
-  readonly leaseMs?: number;
-  /** The channel expires so long after its last use, in ms, unless a sender has said otherwise. Default 24 hours. */
-  readonly ttlMs?: number;
-  /** Is told what is counted. Default: nobody is. */
-  readonly telemetry?: Telemetry;
-  /** Keeps several applications apart in one Redis. Default `mortise`. */
-  readonly prefix?: string;
-}
 
 export interface ChannelReceiver {
   readonly receiver: string;
@@ -42,7 +27,7 @@ export interface ListedEntry {
   readonly fileId: string;
   readonly name: string;
   readonly listedAt: number;
-  readonly ttlMs: number;
+  readonly keepMs: number;
 }
 
 /** A file of a channel that somebody is not done with. */
@@ -64,16 +49,16 @@ export interface ListedFile {
   readonly reason?: string;
 }
 
-/** An entry of the list, `<bytes reserved>:<instant>:<ttlMs>:<epoch>:<fileId>:<name>`. */
+/** An entry of the list, `<bytes reserved>:<instant>:<keepMs>:<epoch>:<fileId>:<name>`. */
 export function entryOf(number: number, entry: string): ListedEntry {
-  const [, listedAt, ttlMs, epoch, fileId, ...name] = entry.split(':');
+  const [, listedAt, keepMs, epoch, fileId, ...name] = entry.split(':');
   return {
     number,
     epoch: epoch!,
     fileId: fileId!,
     name: decodeName(name.join(':')),
     listedAt: Number(listedAt),
-    ttlMs: Number(ttlMs),
+    keepMs: Number(keepMs),
   };
 }
 

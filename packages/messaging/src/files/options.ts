@@ -1,9 +1,18 @@
 import type { Telemetry } from '@mortise/redis';
-import { requireDuration, requireInteger, requireName, requireOneOf } from '@mortise/redis';
+import {
+  requireBoolean,
+  requireDuration,
+  requireFunction,
+  requireInteger,
+  requireName,
+  requireOneOf,
+  requireOptions,
+  requireSignal,
+} from '@mortise/redis';
 
 /** Of a channel of files, for its sender. */
 export interface FileSenderOptions {
-  /** Who gets every file: 1 to 1,000 names of 1 to 1,024 bytes. All senders of a channel name the same ones. */
+  /** The receivers of every file: 1 to 1,000 names of 1 to 1,024 bytes. All senders of a channel name the same ones. */
   readonly receivers: readonly string[];
   /**
    * The most bytes of one file that are in Redis at once, headers included; at least four chunks. The sender waits while the slowest
@@ -13,24 +22,24 @@ export interface FileSenderOptions {
   /** The most bytes of all files of the channel that are in Redis at once; at least `windowBytes`. Default 128 MiB. */
   readonly budgetBytes?: number;
   /**
-   * A power of two, from 4 KiB to 8 MiB; a chunk takes 64 bytes less, so that it fits the allocator of Redis.
-   * Default 1 MiB, or a 32nd of the window if that is less.
+   * A power of two, from 4 KiB to 8 MiB. A chunk takes 64 bytes less, so that it fits the allocator of Redis. Default 1 MiB, or a 32nd of
+   * the window if that is less.
    */
   readonly chunkBytes?: number;
-  /** A part of a chunk is sent when its source has been silent for so long, in ms. Default 100. */
+  /** A chunk that is not full is sent when its source has been silent for this time, in ms. Default 100. */
   readonly lingerMs?: number;
-  /** Another process may go on with a file when its sender was silent for so long, in ms. Default 10,000. */
+  /** Another process may continue a file when its sender was silent for this time, in ms. Default 10,000. */
   readonly leaseMs?: number;
-  /** A chunk is kept for so long at most, in ms; and a channel after its last file. Default 24 hours. */
-  readonly ttlMs?: number;
+  /** How long a chunk is kept at most, and a channel after its last use, in ms. Default 24 hours. */
+  readonly keepMs?: number;
   /**
-   * What happens when room is needed and a receiver has no lease (it never came, or its process died): `wait` for it; `drop` it
-   * from the files that are listed, so that the others go on; `fail` the `send`. Default `wait`.
+   * What happens when room is needed and a receiver has no lease (it never came, or its process died): `wait` for it; `drop` it from the
+   * files that are listed, so that the others go on; `fail` the `send`. Default `wait`.
    */
   readonly deadReceivers?: 'wait' | 'drop' | 'fail';
   /** With `drop` and `fail`: how long a receiver may be away, in ms, counted from when its absence is seen. Default 30,000. */
   readonly graceMs?: number;
-  /** Is told what is counted. Default: nobody is. */
+  /** Receives counts and histograms. Default: none. */
   readonly telemetry?: Telemetry;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string;
@@ -47,7 +56,7 @@ export interface FileProgress {
 
 /** Of one `send`. */
 export interface SendFileOptions {
-  /** What receivers see; 1 to 1,024 bytes. Default: the last part of the path. */
+  /** What receivers see; 1 to 1,024 bytes. Default: the last component of the path. */
   readonly name?: string;
   /**
    * Tells files apart. Sending again with the same id continues the file, or does nothing if it was sent whole; what was aborted is sent
@@ -65,9 +74,9 @@ export interface SendFileOptions {
    * of its own.
    */
   readonly follow?: AbortSignal;
-  /** Stops: `send` rejects with its reason, and the file stays open, to be sent on later. */
+  /** Stops: `send` rejects with its reason, and the file stays open, to be continued later. */
   readonly signal?: AbortSignal;
-  /** Called when the file is listed, before its first byte is sent; again when that was forgotten. */
+  /** Called when the file is listed, before its first byte is sent; again when a failover has lost that. */
   readonly onListed?: (file: { readonly number: number; readonly epoch: string }) => void;
   /** Called after each chunk. What it throws ends the `send` as an error of the source does. */
   readonly onProgress?: (progress: FileProgress) => void;
@@ -75,9 +84,23 @@ export interface SendFileOptions {
 
 /** Of a receiver. */
 export interface FileReceiverOptions {
-  /** Another process may be the receiver when this one was silent for so long, in ms. Default 10,000. */
+  /** Another process may be the receiver when this one was silent for this time, in ms. Default 10,000. */
   readonly leaseMs?: number;
-  /** Is told what is counted. Default: nobody is. */
+  /** Receives counts and histograms. Default: none. */
+  readonly telemetry?: Telemetry;
+  /** Keeps several applications apart in one Redis. Default `mortise`. */
+  readonly prefix?: string;
+}
+
+/** Of a channel of files, for services that hand its files on. */
+export interface FileChannelOptions {
+  /** Has the leases of receivers: processes with the same holder share them. Default: a UUID. */
+  readonly holder?: string;
+  /** Nobody else may be the receiver for this time after each call, in ms. Default 10,000. */
+  readonly leaseMs?: number;
+  /** The channel expires this long after its last use, in ms, unless a sender has said otherwise. Default 24 hours. */
+  readonly keepMs?: number;
+  /** Receives counts and histograms. Default: none. */
   readonly telemetry?: Telemetry;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string;
@@ -93,9 +116,9 @@ export interface FilesOptions {
 export interface ReadOptions {
   /** Whether gzip is undone. Default: when the name of the file ends with `.gz`. */
   readonly gunzip?: boolean;
-  /** Acks what came before when more is asked for, once for each chunk. With false only `ack` and `done` do. Default true. */
+  /** Acks what came before when more is asked for, about once for two chunks. With false only `ack` and `done` do. Default true. */
   readonly autoAck?: boolean;
-  /** Blocks end with a line feed, all but the last one. Default false. */
+  /** Blocks end with a line feed, except for the last one. Default false. */
   readonly wholeLines?: boolean;
   /** With lines: the most bytes of one. Default 1 MiB; 64 MiB at most, and what the window of the file can hold. */
   readonly maxLineBytes?: number;
@@ -104,7 +127,7 @@ export interface ReadOptions {
 const KIB = 1_024;
 const MIB = 1_024 * KIB;
 const DAY_MS = 86_400_000;
-const HOURS_MS = 3_600_000;
+const HOUR_MS = 3_600_000;
 
 export const FILE_DEFAULTS = {
   windowBytes: 32 * MIB,
@@ -112,15 +135,60 @@ export const FILE_DEFAULTS = {
   chunkBytes: MIB,
   lingerMs: 100,
   leaseMs: 10_000,
-  ttlMs: DAY_MS,
+  keepMs: DAY_MS,
   deadReceivers: 'wait',
   graceMs: 30_000,
   maxLineBytes: MIB,
 } as const;
 
+export const MAX_RECEIVERS = 1_000;
+
 const MIN_CHUNK_BYTES = 4 * KIB;
-/** What the allocator of Redis and the head of a value need beside a chunk, so that it takes no more than a power of two. */
+/** The allocator of Redis and the header of a value need these beside a chunk, so that it takes no more than a power of two. */
 const SPARE_BYTES = 64;
+
+export const SENDER_OPTIONS: ReadonlySet<string> = new Set<keyof FileSenderOptions>([
+  'receivers',
+  'windowBytes',
+  'budgetBytes',
+  'chunkBytes',
+  'lingerMs',
+  'leaseMs',
+  'keepMs',
+  'deadReceivers',
+  'graceMs',
+  'telemetry',
+  'prefix',
+]);
+export const RECEIVER_OPTIONS: ReadonlySet<string> = new Set<keyof FileReceiverOptions>([
+  'leaseMs',
+  'telemetry',
+  'prefix',
+]);
+export const CHANNEL_OPTIONS: ReadonlySet<string> = new Set<keyof FileChannelOptions>([
+  'holder',
+  'leaseMs',
+  'keepMs',
+  'telemetry',
+  'prefix',
+]);
+const SEND_OPTIONS = new Set<string>([
+  'name',
+  'id',
+  'sizeBytes',
+  'follow',
+  'signal',
+  'onListed',
+  'onProgress',
+] satisfies (keyof SendFileOptions)[]);
+const DIRECTORY_OPTIONS = new Set(['signal', 'onListed', 'onProgress']);
+const FILES_OPTIONS = new Set(['signal']);
+const READ_OPTIONS = new Set<string>([
+  'gunzip',
+  'autoAck',
+  'wholeLines',
+  'maxLineBytes',
+] satisfies (keyof ReadOptions)[]);
 
 export interface FileSenderLimits {
   readonly receivers: readonly string[];
@@ -130,15 +198,16 @@ export interface FileSenderLimits {
   readonly chunkBytes: number;
   readonly lingerMs: number;
   readonly leaseMs: number;
-  readonly ttlMs: number;
+  readonly keepMs: number;
   readonly deadReceivers: 'wait' | 'drop' | 'fail';
   readonly graceMs: number;
 }
 
 export function resolveFileSenderOptions(options: FileSenderOptions): FileSenderLimits {
-  if (!Array.isArray(options?.receivers)) throw new TypeError('receivers must be an array of names');
+  requireOptions('FileSender', options, SENDER_OPTIONS);
+  if (!Array.isArray(options.receivers)) throw new TypeError('receivers must be an array of names');
   const receivers = [...new Set(options.receivers.map((name) => requireName('receivers', name)))].toSorted();
-  requireInteger('receivers.length', receivers.length, { min: 1, max: 1_000 });
+  requireInteger('receivers.length', receivers.length, { min: 1, max: MAX_RECEIVERS });
   const windowBytes = requireInteger('windowBytes', options.windowBytes ?? FILE_DEFAULTS.windowBytes, {
     min: 4 * MIN_CHUNK_BYTES,
     max: 16 * KIB * MIB,
@@ -153,36 +222,47 @@ export function resolveFileSenderOptions(options: FileSenderOptions): FileSender
   if (windowBytes < 4 * chunkBytes) {
     throw new RangeError(`windowBytes must hold four chunks of ${chunkBytes} bytes, got ${windowBytes}`);
   }
+  const budgetBytes = options.budgetBytes ?? Math.max(FILE_DEFAULTS.budgetBytes, windowBytes);
+  const lingerMs = options.lingerMs ?? FILE_DEFAULTS.lingerMs;
+  const policy = options.deadReceivers ?? FILE_DEFAULTS.deadReceivers;
   return {
     receivers,
     windowBytes,
-    budgetBytes: requireInteger(
-      'budgetBytes',
-      options.budgetBytes ?? Math.max(FILE_DEFAULTS.budgetBytes, windowBytes),
-      {
-        min: windowBytes,
-      },
-    ),
+    budgetBytes: requireInteger('budgetBytes', budgetBytes, { min: windowBytes }),
     chunkBytes: chunkBytes - SPARE_BYTES,
-    lingerMs: requireDuration('lingerMs', options.lingerMs ?? FILE_DEFAULTS.lingerMs, {
-      min: 0,
-      max: HOURS_MS,
-    }),
+    lingerMs: requireDuration('lingerMs', lingerMs, { min: 0, max: HOUR_MS }),
     leaseMs: leaseOf(options.leaseMs),
-    ttlMs: Math.ceil(
-      requireDuration('ttlMs', options.ttlMs ?? FILE_DEFAULTS.ttlMs, { min: 1_000, max: 365 * DAY_MS }),
-    ),
-    deadReceivers: requireOneOf('deadReceivers', options.deadReceivers ?? FILE_DEFAULTS.deadReceivers, [
-      'wait',
-      'drop',
-      'fail',
-    ]),
+    keepMs: keepOf(options.keepMs),
+    deadReceivers: requireOneOf('deadReceivers', policy, ['wait', 'drop', 'fail']),
     graceMs: requireDuration('graceMs', options.graceMs ?? FILE_DEFAULTS.graceMs, { min: 0, max: DAY_MS }),
   };
 }
 
 export function resolveFileReceiverOptions(options: FileReceiverOptions): { leaseMs: number } {
+  requireOptions('FileReceiver', options, RECEIVER_OPTIONS);
   return { leaseMs: leaseOf(options.leaseMs) };
+}
+
+export function resolveFileChannelOptions(options: FileChannelOptions): { leaseMs: number; keepMs: number } {
+  requireOptions('FileChannel', options, CHANNEL_OPTIONS);
+  return { leaseMs: leaseOf(options.leaseMs), keepMs: keepOf(options.keepMs) };
+}
+
+export function checkSendOptions(options: SendFileOptions): void {
+  requireOptions('send', options, SEND_OPTIONS);
+  checkSending(options);
+}
+
+export function checkDirectoryOptions(
+  options: Pick<SendFileOptions, 'signal' | 'onListed' | 'onProgress'>,
+): void {
+  requireOptions('sendDirectory', options, DIRECTORY_OPTIONS);
+  checkSending(options);
+}
+
+export function checkFilesOptions(options: FilesOptions): void {
+  requireOptions('files', options, FILES_OPTIONS);
+  requireSignal(options.signal);
 }
 
 export interface ReadLimits {
@@ -193,23 +273,33 @@ export interface ReadLimits {
 }
 
 export function resolveReadOptions(name: string, options: ReadOptions): ReadLimits {
+  requireOptions('blocks', options, READ_OPTIONS);
+  const { gunzip, autoAck = true, wholeLines = false, maxLineBytes = FILE_DEFAULTS.maxLineBytes } = options;
   return {
-    gunzip: options.gunzip ?? name.endsWith('.gz'),
-    autoAck: options.autoAck ?? true,
-    wholeLines: options.wholeLines ?? false,
-    maxLineBytes: requireInteger('maxLineBytes', options.maxLineBytes ?? FILE_DEFAULTS.maxLineBytes, {
-      min: 1,
-      max: 64 * MIB,
-    }),
+    gunzip: requireBoolean('gunzip', gunzip ?? name.endsWith('.gz')),
+    autoAck: requireBoolean('autoAck', autoAck),
+    wholeLines: requireBoolean('wholeLines', wholeLines),
+    maxLineBytes: requireInteger('maxLineBytes', maxLineBytes, { min: 1, max: 64 * MIB }),
   };
 }
 
-/** What is under way to and from Redis comes on top of the window, in chunks: it should be a small part of it. */
+/** What travels to and from Redis comes on top of the window, in chunks: a chunk should be a small share of it. */
 function chunkBytesFor(windowBytes: number): number {
   const share = 2 ** Math.floor(Math.log2(windowBytes / 32));
   return Math.min(FILE_DEFAULTS.chunkBytes, Math.max(MIN_CHUNK_BYTES, share));
 }
 
+function checkSending({ follow, signal, onListed, onProgress }: SendFileOptions): void {
+  requireSignal(follow);
+  requireSignal(signal);
+  if (onListed !== undefined) requireFunction('onListed', onListed);
+  if (onProgress !== undefined) requireFunction('onProgress', onProgress);
+}
+
 function leaseOf(leaseMs: number = FILE_DEFAULTS.leaseMs): number {
   return Math.ceil(requireDuration('leaseMs', leaseMs, { min: 100, max: 600_000 }));
+}
+
+function keepOf(keepMs: number = FILE_DEFAULTS.keepMs): number {
+  return Math.ceil(requireDuration('keepMs', keepMs, { min: 1_000, max: 365 * DAY_MS }));
 }

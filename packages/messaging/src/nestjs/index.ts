@@ -1,5 +1,5 @@
-export type { FilesModuleOptions } from './files.js';
-export { Files } from './files.js';
+export type { FilesModuleOptions } from '../files/files.js';
+export { Files } from '../files/files.js';
 export type { MessagingModuleOptions, MessagingOptionsFactory } from './messaging.module.js';
 export { MessagingModule } from './messaging.module.js';
 export {

@@ -8,8 +8,8 @@ import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
 import { Chats } from '../chat/chats.js';
 import { Mailboxes } from '../mailbox/mailboxes.js';
 import type { ChatsOptions, MailboxesOptions } from '../options.js';
-import type { FilesModuleOptions } from './files.js';
-import { Files } from './files.js';
+import type { FilesModuleOptions } from '../files/files.js';
+import { Files } from '../files/files.js';
 import { getChatsToken, getFilesToken, getMailboxesToken } from './tokens.js';
 
 /** The client, which the module uses and never closes, and the options of what it provides. */

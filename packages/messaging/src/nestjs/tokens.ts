@@ -2,7 +2,7 @@ import type { InjectionToken } from '@nestjs/common';
 import { Inject } from '@nestjs/common';
 import { Chats } from '../chat/chats.js';
 import { Mailboxes } from '../mailbox/mailboxes.js';
-import { Files } from './files.js';
+import { Files } from '../files/files.js';
 
 /** What the `Mailboxes` of a module are provided as: the class itself, unless the module has a name. */
 export function getMailboxesToken(module?: string): InjectionToken<Mailboxes> {

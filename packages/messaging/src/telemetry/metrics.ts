@@ -1,5 +1,6 @@
 /** Everything that mailboxes, chats and files count and measure; the README lists them. */
 import type { Metric } from '@mortise/redis';
+import { FILE_METRICS } from '../files/metrics.js';
 
 const metric = (name: string, unit: string, description: string): Metric => ({
   name: `mortise.messaging.${name}`,
@@ -31,12 +32,6 @@ export const UNREADABLE = metric(
 );
 /** A histogram. */
 export const BATCH = metric('batch', '{message}', 'Messages that one script call took, duplicates included');
-/** With `mortise.messaging.direction`: `sent` or `read`. */
-export const FILE_BYTES = metric('file_bytes', 'By', 'Bytes of files that were sent, or read by a receiver');
-export const FILE_CHUNKS = metric('file_chunks', '{chunk}', 'Chunks that they came in');
-/** A histogram, with `mortise.messaging.room`: `window` of a file, or `budget` of a channel. */
-export const FILE_WAITS = metric('file_waits', 's', 'Waits of senders of files for room');
-
 export const METRICS: readonly Metric[] = [
   POSTED,
   DUPLICATES,
@@ -49,7 +44,5 @@ export const METRICS: readonly Metric[] = [
   RESYNCS,
   UNREADABLE,
   BATCH,
-  FILE_BYTES,
-  FILE_CHUNKS,
-  FILE_WAITS,
+  ...FILE_METRICS,
 ];

@@ -3,7 +3,7 @@ import type { Metric, Telemetry, TelemetryAttributes } from '@mortise/redis';
 import type { IdRange } from '../log/entry.js';
 import { BATCH, DROPPED, DUPLICATES, POSTED } from './metrics.js';
 
-type Kind = 'chat' | 'mailbox' | 'file';
+type Kind = 'chat' | 'mailbox';
 
 export class Tally {
   readonly #telemetry: Telemetry;

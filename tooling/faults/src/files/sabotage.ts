@@ -25,7 +25,7 @@ const CHANGES: Record<Sabotage, Change> = {
     replace: [[/local slowest = .*/, 'local slowest = position']],
   },
   'files that all are done with stay': {
-    script: 'file.settle',
+    script: 'file.complete',
     replace: [[/redis\.call\('UNLINK', file\)\nreturn 1/, 'return 1']],
   },
 };

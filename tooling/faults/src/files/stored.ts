@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000;
 const RETENTION_MS = 400 * 86_400_000;
 const DAY = String.raw`:aggregates:\{daily:\d{4}-\d\d-\d\d\}:`;
 
-/** After packages/messaging/src/keys.ts and apps/api/src/aggregates/keys.ts. */
+/** After packages/messaging/src/files/keys.ts and apps/api/src/aggregates/keys.ts. */
 const DOCUMENTED: readonly Documented[] = [
   // That the channel has ended, for latecomers; and the ids of what was sent.
   { key: /:messaging:\{logs\}:file-channel$/, type: 'hash', ttlMs: MINUTE_MS },

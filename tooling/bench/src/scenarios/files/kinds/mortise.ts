@@ -1,4 +1,4 @@
-import { FileReceiver, FileSender } from '@mortise/messaging';
+import { FileReceiver, FileSender } from '@mortise/messaging/files';
 import { Redis } from 'ioredis';
 import { versionOf } from '../../../version-of.js';
 import type { FileKind } from '../kind.js';

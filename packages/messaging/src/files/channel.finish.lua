@@ -1,0 +1,66 @@
+#!lua flags=allow-oom
+-- A receiver is done with a file, or is not waited for any more. Repeating it changes nothing.
+--
+-- KEYS
+--   head         HASH, see src/files/keys.ts
+--   files        ZSET id -> number
+--   listed       HASH number -> entry
+--   done         SET of <number>:<receiver>
+--   receivers    ZSET receiver -> end of its lease
+--   sent         HASH id -> SHA-256 and name of what was sent
+-- ARGV
+--   number       of the file
+--   token        of the receiver's lease; empty: not asked for
+--   epoch        of the channel
+--   fileId       of the file; empty: of whichever has the number
+--   names...     the receivers, encoded; none: only asks
+-- RETURNS
+--   { 1 when all receivers are done, id of the file, the names of those who are... }; nil: the lease is another's, or the channel is another
+--   one; empty: the file is not listed any more; { -1 }: Redis has forgotten that it was, as after a failover
+local head, files, listed, done, receivers, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local number, token, epoch, fileId = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+local names = { unpack(ARGV, 5) }
+if redis.call('HGET', head, 'epoch') ~= epoch then
+  return token == '' and {}
+end
+if token ~= '' then
+  local lease = redis.call('HGET', head, 'r:' .. names[1])
+  if not lease or lease:match('^(%d+):') ~= token then
+    return false
+  end
+end
+local entry = redis.call('HGET', listed, number)
+if not entry then
+  return tonumber(number) > tonumber(redis.call('HGET', head, 'last')) and { -1 } or {}
+end
+local listedId = entry:match('^%d+:%d+:%d+:[^:]*:([^:]*):')
+if fileId ~= '' and listedId ~= fileId then
+  -- Another one has the number.
+  return { -1 }
+end
+for i = 1, #names do
+  redis.call('SADD', done, number .. ':' .. names[i])
+end
+-- include channel.keep.part.lua
+local all = redis.call('ZRANGE', receivers, '0', '-1')
+local marks = {}
+for i = 1, #all do
+  marks[i] = number .. ':' .. all[i]
+end
+local isDone = marks[1] and redis.call('SMISMEMBER', done, unpack(marks)) or {}
+local reply = { 1, listedId }
+for i = 1, #all do
+  if isDone[i] == 1 then
+    reply[#reply + 1] = all[i]
+  else
+    reply[1] = 0
+  end
+end
+-- Who has left the channel is done with all that was listed before.
+for last, name in string.gmatch(redis.call('HGET', head, 'left') or '', '(%d+) ([^\n]+)\n') do
+  if tonumber(last) >= tonumber(number) then
+    reply[#reply + 1] = name
+  end
+end
+return reply

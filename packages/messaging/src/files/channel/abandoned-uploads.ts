@@ -1,0 +1,92 @@
+/**
+ * Files that were not sent to their end, and will not be. Who has begun to read one has to learn that it isn't whole, also after a restart, so it stays
+ * listed until they are done; for the others it has never been there.
+ */
+import { randomUUID } from 'node:crypto';
+import { decodeName } from '@mortise/redis';
+import { readHead } from '../file-head.js';
+import { FileWriter } from '../send/file-writer.js';
+import type { FileId, FilesContext } from '../context.js';
+import { listedEntries } from '../listed-entries.js';
+import { resolveFileSenderOptions } from '../options.js';
+import type { Completion } from '../completion.js';
+
+/** A writer that has come meanwhile has the lease: nothing waits for it. */
+const LEASE_WAIT_MS = 500;
+
+export class AbandonedUploads {
+  readonly #context: FilesContext;
+  readonly #completion: Completion;
+  readonly #keepMs: number;
+
+  constructor(context: FilesContext, completion: Completion, keepMs: number) {
+    this.#context = context;
+    this.#completion = completion;
+    this.#keepMs = keepMs;
+  }
+
+  async discard(id: FileId, reason: string): Promise<boolean> {
+    const { redis, channelKeys, keys, channel } = this.#context;
+    const { number, fileId } = id;
+    const fileKeys = keys.file(channel, number, fileId);
+    const head = await readHead(redis, fileKeys);
+    if (head?.state === 'closed') return false;
+    if (head?.state !== 'aborted' && !(await this.#abort(id, reason))) return false;
+    await redis.call('zremrangebyscore', [channelKeys.files, number, number]);
+    const [fields, names] = (await Promise.all([
+      redis.call('hkeys', [fileKeys.file]),
+      redis.call('zrange', [channelKeys.receivers, 0, -1]),
+    ])) as [string[], string[]];
+    const untold = names.filter((name) => !fields.includes(`t:${name}`)).map(decodeName);
+    await this.#completion.finish(id, untold, '');
+    return true;
+  }
+
+  async discardAbandoned(silentMs: number, reason: string): Promise<number> {
+    const { redis, keys, channel } = this.#context;
+    const [entries, [seconds]] = await Promise.all([
+      listedEntries(this.#context),
+      redis.call('time', []) as Promise<[string]>,
+    ]);
+    let discarded = 0;
+    await Promise.all(
+      entries.map(async (listed) => {
+        const { file } = keys.file(channel, listed.number, listed.fileId);
+        const [state, lease] = (await redis.call('hmget', [file, 'state', 'lease'])) as [string?, string?];
+        // A sender that was killed before it opened the file has left only the entry.
+        const silentSince = state ? Number(lease) : listed.listedAt;
+        if ((state && state !== 'open') || silentSince + silentMs > Number(seconds) * 1_000) return;
+        if (await this.discard(listed, reason)) discarded += 1;
+      }),
+    );
+    return discarded;
+  }
+
+  async #abort({ number, epoch, fileId }: FileId, reason: string): Promise<boolean> {
+    const limits = resolveFileSenderOptions({ receivers: ['nobody'], keepMs: this.#keepMs });
+    const file = {
+      name: String(number),
+      number,
+      epoch,
+      fileId,
+      receivers: [],
+      windowBytes: limits.windowBytes,
+      holder: randomUUID(),
+    };
+    const writer = await FileWriter.open(
+      this.#context,
+      limits,
+      file,
+      AbortSignal.timeout(LEASE_WAIT_MS),
+    ).catch((error: Error) => {
+      if (error.name === 'TimeoutError') return undefined;
+      throw error;
+    });
+    if (!writer) return false;
+    try {
+      return await writer.close('aborted', reason);
+    } finally {
+      await writer.release();
+    }
+  }
+}

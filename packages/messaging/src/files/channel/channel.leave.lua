@@ -1,0 +1,42 @@
+#!lua flags=allow-oom
+-- Takes a receiver out of a channel: it is done with what is listed, and gets no more. Repeating it changes nothing.
+--
+-- KEYS
+--   head         HASH, see src/files/keys.ts
+--   listed       HASH number -> entry
+--   done         SET of <number>:<receiver>
+--   receivers    ZSET receiver -> end of its lease
+-- ARGV
+--   receiver     encoded
+-- RETURNS
+--   the numbers of the files that are listed, to be settled; nil: no such receiver
+local head, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local receiver = ARGV[1]
+
+if redis.call('ZREM', receivers, receiver) == 0 then
+  return false
+end
+local numbers = redis.call('HKEYS', listed)
+local oldest
+for i = 1, #numbers do
+  redis.call('SREM', done, numbers[i] .. ':' .. receiver)
+  oldest = math.min(oldest or math.huge, tonumber(numbers[i]))
+end
+redis.call('HDEL', head, 'r:' .. receiver)
+local last, left = unpack(redis.call('HMGET', head, 'last', 'left'))
+local kept = ''
+if oldest then
+  for number, name in string.gmatch(left or '', '(%d+) ([^\n]+)\n') do
+    if tonumber(number) >= oldest then
+      kept = kept .. number .. ' ' .. name .. '\n'
+    end
+  end
+  -- A sender that has asked who is to get a file may open it afterwards, with a cursor for who has left meanwhile.
+  kept = kept .. last .. ' ' .. receiver .. '\n'
+end
+if kept ~= '' then
+  redis.call('HSET', head, 'left', kept)
+elseif left then
+  redis.call('HDEL', head, 'left')
+end
+return numbers

@@ -1,0 +1,323 @@
+/**
+ * A channel of files for services that hand files on, such as by HTTP: their clients are receivers, and come now to this process, now to
+ * that one. So a receiver is no object here but a name; processes with the same `holder` share its lease, and each call renews it. What is read
+ * is acked by a call of its own, which says up to which byte.
+ */
+import { randomUUID } from 'node:crypto';
+import type { RedisClient } from '@mortise/redis';
+import { decodeName, encodeName, requireInteger, requireName } from '@mortise/redis';
+import { ChannelRefusedError, FileAbortedError, FileUnreadableError, ReceiverBusyError } from '../errors.js';
+import type { FilesKeys } from '../keys.js';
+import { fileAck, fileJoin, channelJoin, channelLeave, channelReceive } from '../../scripts.gen.js';
+import { locate } from './chunk-locator.js';
+import { decodePosition, encodePosition } from '../chunk.js';
+import { AbandonedUploads } from './abandoned-uploads.js';
+import { FileUpdates } from '../file-updates.js';
+import { FileSegment } from './file-segment.js';
+import type { FileHead } from '../file-head.js';
+import { chunkKeys, readHead } from '../file-head.js';
+import type { FileId, FilesContext } from '../context.js';
+import { filesContext, RECHECK_MS } from '../context.js';
+import type { ChannelReceiver, ListedEntry, ListedFile, SentUnderId } from '../listed-file.js';
+import { entryOf, fileOf, MAX_LISTED } from '../listed-file.js';
+import type { FileChannelOptions } from '../options.js';
+import { MAX_RECEIVERS, resolveFileChannelOptions } from '../options.js';
+import { Completion } from '../completion.js';
+
+/** A file that was listed; or its number alone, which another one has when the channel was forgotten meanwhile. */
+export type FileRef = number | { readonly number: number; readonly epoch: string };
+
+export class FileChannel {
+  readonly #context: FilesContext;
+  readonly #holder: string;
+  readonly #leaseMs: number;
+  readonly #keepMs: number;
+  readonly #completion: Completion;
+  readonly #discarded: AbandonedUploads;
+
+  /** Sends nothing. Throws TypeError or RangeError for options that are out of range. */
+  constructor(redis: RedisClient, channel: string, options: FileChannelOptions = {}) {
+    this.#context = filesContext(redis, channel, options);
+    this.#holder = requireName('holder', options.holder ?? randomUUID());
+    const { leaseMs, keepMs } = resolveFileChannelOptions(options);
+    this.#leaseMs = leaseMs;
+    this.#keepMs = keepMs;
+    this.#completion = new Completion(this.#context, this.#keepMs);
+    this.#discarded = new AbandonedUploads(this.#context, this.#completion, this.#keepMs);
+  }
+
+  /**
+   * Makes somebody a receiver: of what is listed from now on. Returns whether they were not. Senders have to name the same receivers
+   * from then on (`receivers`). Repeating it is safe. One script, O(files that are listed). Throws ERR_CHANNEL_ENDED, ERR_TOO_MANY_RECEIVERS.
+   */
+  async join(receiver: string): Promise<boolean> {
+    const { redis, channel, channelKeys } = this.#context;
+    const reply = await channelJoin.run(redis, channelKeys, {
+      receiver: encodeName(requireName('receiver', receiver)),
+      maxReceivers: MAX_RECEIVERS,
+      keepMs: this.#keepMs,
+    });
+    if (reply === -1) throw new ChannelRefusedError('ERR_CHANNEL_ENDED', channel);
+    if (reply === -2)
+      throw new ChannelRefusedError('ERR_TOO_MANY_RECEIVERS', channel, { maxReceivers: MAX_RECEIVERS });
+    return reply === 1;
+  }
+
+  /**
+   * Takes a receiver out: nothing waits for them any more. Returns whether they were one. Repeating it is safe. One script, and three or four
+   * round trips for each file that is listed.
+   */
+  async leave(receiver: string): Promise<boolean> {
+    const { redis, channelKeys } = this.#context;
+    const name = encodeName(requireName('receiver', receiver));
+    const numbers = (await channelLeave.run(redis, channelKeys, { receiver: name })) as string[] | null;
+    for (const number of numbers ?? []) {
+      await this.#completion.finish(await this.#requireKnown(Number(number)), [], '');
+    }
+    return numbers !== null;
+  }
+
+  /** Who gets the files of the channel, by name. Two commands in one round trip. */
+  async receivers(): Promise<ChannelReceiver[]> {
+    const { redis, channelKeys } = this.#context;
+    const [[seconds], leases] = (await Promise.all([
+      redis.call('time', []),
+      redis.call('zrange', [channelKeys.receivers, 0, -1, 'WITHSCORES']),
+    ])) as [[string], (string | [string, string])[]];
+    const flat = leases.flat();
+    return Array.from({ length: flat.length / 2 }, (_, index) => ({
+      receiver: decodeName(flat[2 * index]!),
+      isActive: Number(flat[2 * index + 1]) > Number(seconds) * 1_000,
+    })).toSorted((a, b) => (a.receiver < b.receiver ? -1 : 1));
+  }
+
+  /**
+   * The files that a receiver is not done with, in their order, behind the number `after`; waits up to `waitMs` for one. Renews the lease
+   * of the receiver. One script, then a command for each file, all in one round trip. Throws ERR_UNKNOWN_RECEIVER,
+   * ERR_RECEIVER_BUSY, and the reason of the signal.
+   */
+  async list(
+    receiver: string,
+    {
+      after = 0,
+      limit = MAX_LISTED,
+      waitMs = 0,
+      signal,
+    }: { after?: number; limit?: number; waitMs?: number; signal?: AbortSignal } = {},
+  ): Promise<{ files: ListedFile[]; isEnded: boolean }> {
+    const until = performance.now() + waitMs;
+    let updates: FileUpdates | undefined;
+    try {
+      for (;;) {
+        const { entries, isEnded } = await this.#lease(receiver);
+        const found = entries.filter(({ number }) => number > after).slice(0, limit);
+        const leftMs = until - performance.now();
+        if (found.length > 0 || isEnded || leftMs <= 0) {
+          return { files: await Promise.all(found.map(async (entry) => this.#look(entry))), isEnded };
+        }
+        // What was listed before anybody listened is seen by one more look.
+        if (updates) await updates.wait(Math.min(leftMs, RECHECK_MS), signal);
+        else updates = await FileUpdates.open(this.#context.hub, this.#context.channelKeys.events);
+      }
+    } finally {
+      updates?.close();
+    }
+  }
+
+  /** A file that is listed: somebody is not done with it. One round trip. Throws ERR_UNKNOWN_FILE. */
+  async file(file: FileRef): Promise<ListedFile> {
+    return this.#look(await this.#entry(file));
+  }
+
+  /** Up to which byte of the file a receiver has acked; undefined when they are done with it. Two round trips. Throws ERR_UNKNOWN_FILE. */
+  async ackedBytes(receiver: string, file: FileRef): Promise<number | undefined> {
+    const { redis } = this.#context;
+    const keys = this.#keysOf(await this.#entry(file));
+    const [score, head] = await Promise.all([
+      redis.call('zscore', [keys.cursors, encodeName(receiver)]) as Promise<string | null>,
+      readHead(redis, keys),
+    ]);
+    if (!head) return 0;
+    if (score === null) return undefined;
+    const { chunk, bytes } = decodePosition(Number(score));
+    if (chunk >= head.chunks) return head.bytes;
+    const [key] = chunkKeys(keys, head.segments, chunk, chunk + 1);
+    const header = (await redis.callBuffer('getrange', [key!, 8, 15])) as Buffer;
+    return header.length === 8 ? Number(header.readBigUInt64BE()) + bytes : head.bytes;
+  }
+
+  /**
+   * Opens a file for a receiver, from the byte `from` on; the caller closes it. Meanwhile the lease is renewed. Two to four round trips, and
+   * the subscription. Throws ERR_UNKNOWN_FILE, ERR_UNKNOWN_RECEIVER, ERR_RECEIVER_BUSY, ERR_FILE_ABORTED, and
+   * ERR_FILE_EXPIRED when the byte is not stored (any more) or the receiver is done with the file.
+   */
+  async open(receiver: string, file: FileRef, from: number, signal: AbortSignal): Promise<FileSegment> {
+    requireInteger('from', from, { min: 0 });
+    const entry = await this.#entry(file);
+    const { token } = await this.#lease(receiver);
+    const { name } = entry;
+    let position = { chunk: 0, bytes: 0 };
+    const keys = this.#keysOf(entry);
+    const head = await readHead(this.#context.redis, keys);
+    if (head?.state === 'aborted') throw new FileAbortedError(name, head.detail);
+    if (from > 0 || (head && head.freed > 0)) {
+      const found = head && (await locate(this.#context.redis, keys, head, from));
+      if (!found) throw new FileUnreadableError('ERR_FILE_EXPIRED', name, { offset: from });
+      position = found;
+    }
+    const reading = { ...entry, receiver, token, from: position, signal };
+    return FileSegment.open(this.#context, reading, this.#leaseMs, () => this.#lease(receiver));
+  }
+
+  /**
+   * Moves the cursor of a receiver behind the bytes before `upTo`, and frees what all have passed. Repeating it, and a smaller one, changes
+   * nothing. Returns up to where it is. Four to six round trips. Throws RangeError beyond what is written, ERR_UNKNOWN_FILE,
+   * ERR_UNKNOWN_RECEIVER, ERR_RECEIVER_BUSY.
+   */
+  async ack(receiver: string, file: FileRef, upTo: number): Promise<number> {
+    requireInteger('upTo', upTo, { min: 0 });
+    const { redis, hub } = this.#context;
+    const id = await this.#requireKnown(file);
+    const { token } = await this.#lease(receiver);
+    const keys = this.#keysOf(id);
+    const name = encodeName(receiver);
+    const [score] = (await fileJoin.run(redis, keys, { receiver: name, token })) as string[];
+    if (score === 'lost') throw new ReceiverBusyError(this.#context.channel, receiver, 0);
+    if (score === 'done') return upTo;
+    const head = await readHead(redis, keys);
+    requireInteger('upTo', upTo, { min: 0, max: head?.bytes ?? 0 });
+    if (!head) return 0;
+    const position = await locate(redis, keys, head, upTo);
+    // Freed by now, so all have passed it.
+    if (!position) return upTo;
+    const chunks = chunkKeys(keys, head.segments, head.freed, position.chunk);
+    const reply = await fileAck.run(
+      redis,
+      { file: keys.file, cursors: keys.cursors, events: keys.events, chunks },
+      {
+        publish: hub.publishCommand,
+        receiver: name,
+        token,
+        position: encodePosition(position),
+        textBytes: '',
+        first: head.freed,
+      },
+    );
+    if (reply === -1) throw new ReceiverBusyError(this.#context.channel, receiver, 0);
+    return upTo;
+  }
+
+  /** A receiver has handled a file, or gives it up. Repeating it is safe. Four to six round trips. Throws as `ack`. */
+  async done(receiver: string, file: FileRef): Promise<void> {
+    const id = await this.#requireKnown(file);
+    const { token, isEnded } = await this.#lease(receiver);
+    if (isEnded) return;
+    const settled = await this.#completion.finish(id, [receiver], token);
+    if (settled === 'lost') throw new ReceiverBusyError(this.#context.channel, receiver, 0);
+  }
+
+  /** Takes a file away from all receivers, and what is stored of it; a sender that still writes it stops. Throws ERR_UNKNOWN_FILE. */
+  async remove(file: FileRef): Promise<void> {
+    const entry = await this.#entry(file);
+    const names = (await this.receivers()).map(({ receiver }) => receiver);
+    await this.#completion.finish(entry, names, '');
+  }
+
+  /** Takes the file off the list if all are done with it: for whoever has written it while it was removed. */
+  async settle(file: FileRef): Promise<void> {
+    await this.#completion.finish(await this.#requireKnown(file), [], '');
+  }
+
+  /** No more files: as `FileSender.end`. */
+  async end(): Promise<void> {
+    await this.#completion.remove([], true);
+  }
+
+  /**
+   * The file that was sent under an id, or is; undefined when it is not known (any more). The name and the SHA-256 are those of what was sent whole, or the name
+   * that it is listed by; they are not there in the moment in which a file comes to its end. Two round trips.
+   */
+  async numberOf(id: string): Promise<SentUnderId | undefined> {
+    const { redis, channelKeys } = this.#context;
+    const [number, sent] = (await Promise.all([
+      redis.call('zscore', [channelKeys.files, encodeName(id)]),
+      redis.call('hget', [channelKeys.sent, encodeName(id)]),
+    ])) as [string | null, string | null];
+    if (number === null) return undefined;
+    const entry = (await redis.call('hget', [channelKeys.listed, number])) as string | null;
+    const found = { number: Number(number), isListed: entry !== null };
+    if (sent !== null) {
+      const space = sent.indexOf(' ');
+      return { ...found, sha256: sent.slice(0, space), name: sent.slice(space + 1) };
+    }
+    return entry === null ? found : { ...found, name: entryOf(found.number, entry).name };
+  }
+
+  /**
+   * Gives up a file that was not sent to its end: its id is free again; who has begun to read it is told (ERR_FILE_ABORTED, until they are done), and nothing is left of
+   * it when nobody has. Does nothing to a file that was sent whole, and when its writer is alive. Returns whether it is given up.
+   */
+  async discard(file: FileRef, reason: string): Promise<boolean> {
+    return this.#discarded.discard(await this.#requireKnown(file), reason);
+  }
+
+  /** Does so with all files of the channel whose writers were silent for `silentMs` beyond their leases. Returns how many. Two round trips when there is none. */
+  async discardAbandoned(silentMs: number, reason: string): Promise<number> {
+    return this.#discarded.discardAbandoned(silentMs, reason);
+  }
+
+  #keysOf({ number, fileId }: FileId): ReturnType<FilesKeys['file']> {
+    return this.#context.keys.file(this.#context.channel, number, fileId);
+  }
+
+  async #entry(file: FileRef): Promise<ListedEntry> {
+    const { redis, channel, channelKeys } = this.#context;
+    const { number, epoch } = refOf(file);
+    const found = (await redis.call('hget', [channelKeys.listed, number])) as string | null;
+    const entry = found === null ? undefined : entryOf(number, found);
+    if (entry && (epoch === undefined || epoch === entry.epoch)) return entry;
+    throw new ChannelRefusedError('ERR_UNKNOWN_FILE', channel, { number });
+  }
+
+  /** Whether there was such a file, whatever has become of it. */
+  async #requireKnown(file: FileRef): Promise<FileId> {
+    const { redis, channel, channelKeys } = this.#context;
+    const { number, epoch } = refOf(file);
+    const [[last, present], entry] = (await Promise.all([
+      redis.call('hmget', [channelKeys.head, 'last', 'epoch']),
+      redis.call('hget', [channelKeys.listed, number]),
+    ])) as [[string?, string?], string | null];
+    const isKnown = present && number >= 1 && number <= Number(last);
+    if (isKnown && (epoch === undefined || epoch === present)) {
+      return { number, epoch: present, fileId: entry === null ? '' : entryOf(number, entry).fileId };
+    }
+    throw new ChannelRefusedError('ERR_UNKNOWN_FILE', channel, { number });
+  }
+
+  async #look(entry: ListedEntry): Promise<ListedFile> {
+    const head: FileHead | undefined = await readHead(this.#context.redis, this.#keysOf(entry));
+    return fileOf(entry, head);
+  }
+
+  async #lease(receiver: string): Promise<{ token: number; isEnded: boolean; entries: ListedEntry[] }> {
+    const { redis, channel, channelKeys } = this.#context;
+    const [answer, first, isEnded, , , , ...rest] = (await channelReceive.run(redis, channelKeys, {
+      receiver: encodeName(requireName('receiver', receiver)),
+      holder: this.#holder,
+      token: 0,
+      leaseMs: this.#leaseMs,
+      limit: MAX_LISTED,
+    })) as [string, ...(string | number)[]];
+    if (answer === 'ended') return { token: 0, isEnded: true, entries: [] };
+    if (answer === 'busy') throw new ReceiverBusyError(channel, receiver, Number(first));
+    if (answer !== 'held') throw new ChannelRefusedError('ERR_UNKNOWN_RECEIVER', channel, { receiver });
+    const entries = Array.from({ length: rest.length / 2 }, (_, index) =>
+      entryOf(Number(rest[2 * index]), String(rest[2 * index + 1])),
+    );
+    return { token: Number(first), isEnded: isEnded === 1 && entries.length === 0, entries };
+  }
+}
+
+function refOf(file: FileRef): { readonly number: number; readonly epoch?: string } {
+  return typeof file === 'number' ? { number: file } : file;
+}

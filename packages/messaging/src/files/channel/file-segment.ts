@@ -1,0 +1,71 @@
+/** A stored part of a file, as a receiver reads it whose process need not be this one. */
+import { Loop } from '@mortise/redis';
+import { ChunkReader } from '../receive/chunk-reader.js';
+import type { FilesContext } from '../context.js';
+import type { Reading } from '../receive/reading.js';
+
+export class FileSegment {
+  readonly #reader: ChunkReader;
+  readonly #renewal: Loop;
+
+  private constructor(reader: ChunkReader, renewal: Loop) {
+    this.#reader = reader;
+    this.#renewal = renewal;
+  }
+
+  /** `renew` keeps the lease of the receiver meanwhile. One round trip, and the subscription; waits for a file that is not there yet. */
+  static async open(
+    context: FilesContext,
+    reading: Reading,
+    leaseMs: number,
+    renew: () => Promise<unknown>,
+  ): Promise<FileSegment> {
+    const reader = await ChunkReader.open(context, reading);
+    let isDue = false;
+    const renewal = new Loop(
+      'mortise file part',
+      async () => {
+        if (isDue) await renew();
+        isDue = true;
+        return leaseMs / 3;
+      },
+      // Whoever has the lease then refuses the acks.
+      { onError: () => undefined },
+    );
+    renewal.start();
+    return new FileSegment(reader, renewal);
+  }
+
+  /** The offset of its first byte in the file. Known with the first block. */
+  get startOffset(): number {
+    return this.#reader.startOffset;
+  }
+
+  /** Of the whole file, in hex; known when its end was read. */
+  get sha256(): string | undefined {
+    return this.#reader.sha256;
+  }
+
+  /**
+   * The bytes, to the end of the file; waits for what is not written yet. Called once. One GET for each chunk. Throws ERR_FILE_ABORTED,
+   * ERR_FILE_CORRUPT, ERR_FILE_EXPIRED, and the reason of the signal.
+   */
+  blocks(): AsyncGenerator<Buffer> {
+    return this.#reader.parts();
+  }
+
+  /** Whether an ack up to there would free a chunk, or there is nothing to read at present. */
+  isAckDue(offset: number): boolean {
+    return this.#reader.isAckDue(offset);
+  }
+
+  /** Acks what lies before `offset`, which was handed out; the part begins where the receiver has all that lies before. One script. */
+  async ack(offset: number): Promise<void> {
+    await this.#reader.ack(offset);
+  }
+
+  async close(): Promise<void> {
+    this.#reader.close();
+    await this.#renewal.stop();
+  }
+}

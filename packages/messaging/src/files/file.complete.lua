@@ -1,0 +1,45 @@
+#!lua flags=allow-oom
+-- Takes out the cursors of receivers who are done, as the channel says, and frees what nobody has to read any more; all of the file,
+-- when it has ended and nobody is left. Repeating it changes nothing.
+--
+-- KEYS
+--   file         HASH, see src/files/keys.ts
+--   cursors      ZSET receiver -> position
+--   events       channel; not a key
+--   chunks...    STRINGs: from the last one that the caller knows to be freed up to the newest
+-- ARGV
+--   publish      PUBLISH or SPUBLISH
+--   first        index of the first of the chunks
+--   isAborted    1: the caller has seen that it was aborted
+--   receivers...  encoded
+-- RETURNS
+--   1 when the file is gone, 0 when it is there, -1 when it has to be called again: with all chunks, or as aborted
+local file, cursors, events = KEYS[1], KEYS[2], KEYS[3]
+local publish, first, isAborted = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+
+if redis.call('EXISTS', file) == 0 then
+  redis.call('UNLINK', cursors)
+  return 1
+end
+local chunks = {}
+for i = 4, #KEYS do
+  chunks[#chunks + 1] = KEYS[i]
+end
+for i = 4, #ARGV do
+  redis.call('ZREM', cursors, ARGV[i])
+  redis.call('HDEL', file, 't:' .. ARGV[i], 'g:' .. ARGV[i])
+end
+-- include file.free.part.lua
+if redis.call('EXISTS', cursors) == 1 then
+  return 0
+elseif freed < tonumber(n) then
+  return -1
+elseif state == 'open' then
+  -- The writer learns it: it may be waiting for room.
+  redis.call(publish, events, '*:' .. n .. ' ' .. freedBytes .. ' unread')
+  return 0
+elseif state == 'aborted' and isAborted ~= '1' then
+  return -1
+end
+redis.call('UNLINK', file)
+return 1

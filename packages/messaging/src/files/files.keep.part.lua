@@ -1,8 +1,0 @@
--- Lets a channel live on. Its parts expire together: one that outlived the others would belong to the next channel of the name.
--- Expects: head, files, listed, done, receivers, sent (keys).
-local keepMs = redis.call('HGET', head, 'ttlMs')
-if keepMs then
-  for _, key in ipairs({ head, files, listed, done, receivers, sent }) do
-    redis.call('PEXPIRE', key, keepMs)
-  end
-end

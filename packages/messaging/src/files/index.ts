@@ -1,0 +1,30 @@
+export { FileChannel } from './channel/file-channel.js';
+export type { FileRef } from './channel/file-channel.js';
+export { FileSegment } from './channel/file-segment.js';
+export {
+  ChannelRefusedError,
+  FileAbortedError,
+  FileForgottenError,
+  FileUnreadableError,
+  ReceiverBusyError,
+  ReceiversDifferError,
+  SourceChangedError,
+} from './errors.js';
+export type { FilesModuleOptions } from './files.js';
+export { Files } from './files.js';
+export type { ChannelReceiver, ListedFile, SentUnderId } from './listed-file.js';
+export type {
+  FileChannelOptions,
+  FileProgress,
+  FileReceiverOptions,
+  FileSenderOptions,
+  FilesOptions,
+  ReadOptions,
+  SendFileOptions,
+} from './options.js';
+export { FileReceiver } from './receive/file-receiver.js';
+export { IncomingFile } from './receive/incoming-file.js';
+export type { ReceiverLease } from './receive/receiver-lease.js';
+export { FileSender } from './send/file-sender.js';
+export type { SentFile } from './send/sent-file.js';
+export { LeaseLostError } from '@mortise/redis';

@@ -1,0 +1,179 @@
+import { randomUUID } from 'node:crypto';
+import type { RedisClient } from '@mortise/redis';
+import { ClientClosedError, encodeName, LeaseLostError, Loop, requireName } from '@mortise/redis';
+import { ChannelRefusedError } from '../errors.js';
+import { persist } from '../../persist.js';
+import { channelReceive } from '../../scripts.gen.js';
+import { FileUpdates } from '../file-updates.js';
+import type { FilesContext } from '../context.js';
+import { filesContext, RECHECK_MS } from '../context.js';
+import { IncomingFile } from './incoming-file.js';
+import { entryOf } from '../listed-file.js';
+import type { FileReceiverOptions, FilesOptions } from '../options.js';
+import { checkFilesOptions, resolveFileReceiverOptions } from '../options.js';
+import type { ReceiverLease } from './receiver-lease.js';
+import { Completion } from '../completion.js';
+
+type Look =
+  | { readonly answer: 'absent' | 'unknown' | 'lost' | 'ended' }
+  | { readonly answer: 'busy'; readonly ms: number }
+  | {
+      readonly answer: 'held';
+      readonly token: number;
+      readonly isEnded: boolean;
+      readonly passed: readonly number[];
+      readonly epoch: string;
+      readonly until: number;
+      readonly number: number | undefined;
+      readonly entry: string;
+    };
+
+/** One receiver of a channel of files. One process at a time has its name; each receiver gets every file. */
+export class FileReceiver {
+  readonly #context: FilesContext;
+  readonly #receiver: string;
+  readonly #leaseMs: number;
+  readonly #holder = randomUUID();
+  #isRunning = false;
+
+  /** Sends nothing. Throws TypeError or RangeError for options that are out of range. */
+  constructor(redis: RedisClient, channel: string, receiver: string, options: FileReceiverOptions = {}) {
+    this.#context = filesContext(redis, channel, options);
+    this.#receiver = requireName('receiver', receiver);
+    this.#leaseMs = resolveFileReceiverOptions(options).leaseMs;
+  }
+
+  /**
+   * The files of the channel that this receiver is not done with, in the order in which they were sent, each as soon as it is listed. Waits for the
+   * channel, for the lease of another process of the same name, and for files. Ends when the channel has ended and this receiver is done
+   * with all its files. Each file has to be settled by `done` or `fail` before the next one (TypeError otherwise). What was neither,
+   * when the process died or the iteration was left, comes again, from what was acked on. One script for each file, and one each
+   * third of the lease. Throws the reason of the signal, ERR_LEASE_LOST, ERR_UNKNOWN_RECEIVER.
+   */
+  async *files(options: FilesOptions = {}): AsyncGenerator<IncomingFile, void, void> {
+    checkFilesOptions(options);
+    const { signal } = options;
+    if (this.#isRunning) throw new TypeError(`receiver "${this.#receiver}" is running`);
+    this.#isRunning = true;
+    const lost = new AbortController();
+    const ending = signal ? AbortSignal.any([signal, lost.signal]) : lost.signal;
+    let token = 0;
+    let isOver = false;
+    const renew = async (): Promise<boolean> => {
+      const look = await this.#look(token, this.#leaseMs);
+      if (look.answer === 'held') lease.until = look.until;
+      if (look.answer === 'lost') lost.abort(this.#lostError());
+      return look.answer === 'held';
+    };
+    const lease = {
+      until: 0,
+      leaseMs: this.#leaseMs,
+      renew: async (): Promise<void> => {
+        if (isOver || !(await renew())) throw this.#lostError();
+      },
+    };
+    let isDue = false;
+    const renewal = new Loop(
+      'mortise file receiver',
+      async () => {
+        // The first one comes just after the lease was taken.
+        if (isDue) await renew();
+        isDue = true;
+        return this.#leaseMs / 3;
+      },
+      { onError: () => undefined },
+    );
+    let updates: FileUpdates | undefined;
+    try {
+      signal?.throwIfAborted();
+      updates = await FileUpdates.open(this.#context.hub, this.#context.channelKeys.events);
+      for (;;) {
+        const look = await this.#persistLook(token, ending);
+        if (look.answer === 'ended') return;
+        if (look.answer === 'lost') throw this.#lostError();
+        if (look.answer === 'unknown') {
+          throw new ChannelRefusedError('ERR_UNKNOWN_RECEIVER', this.#context.channel, {
+            receiver: this.#receiver,
+          });
+        }
+        if (look.answer !== 'held') {
+          await updates.wait(look.answer === 'busy' ? Math.min(look.ms + 1, RECHECK_MS) : RECHECK_MS, ending);
+          continue;
+        }
+        if (token === 0) await this.#finishPassed(look.passed, look.epoch);
+        token = look.token;
+        lease.until = look.until;
+        renewal.start();
+        if (look.number !== undefined) {
+          const file = this.#fileOf(look.number, look.entry, token, lease, ending);
+          yield file;
+          if (!file.isSettled) {
+            throw new TypeError(`file "${file.name}" was neither done() nor failed: it will come again`);
+          }
+        } else if (look.isEnded) return;
+        else await updates.wait(RECHECK_MS, ending);
+      }
+    } finally {
+      updates?.close();
+      isOver = true;
+      await renewal.stop();
+      if (token > 0 && !lost.signal.aborted) await this.#look(token, 0).catch(() => undefined);
+      this.#isRunning = false;
+    }
+  }
+
+  #lostError(): LeaseLostError {
+    return new LeaseLostError(`receiver "${this.#receiver}" of channel "${this.#context.channel}"`);
+  }
+
+  #fileOf(
+    number: number,
+    entry: string,
+    token: number,
+    lease: ReceiverLease,
+    signal: AbortSignal,
+  ): IncomingFile {
+    const reading = { ...entryOf(number, entry), receiver: this.#receiver, token, signal };
+    return new IncomingFile(this.#context, reading, lease);
+  }
+
+  /** A process of this name may have died between noting that it is done and freeing the file. */
+  async #finishPassed(numbers: readonly number[], epoch: string): Promise<void> {
+    const completion = new Completion(this.#context, 0);
+    for (const number of numbers) await completion.finish({ number, epoch }, [], '');
+  }
+
+  async #persistLook(token: number, signal: AbortSignal): Promise<Look> {
+    const { redis } = this.#context;
+    const look = await persist(
+      () => !signal.aborted && redis.status !== 'end',
+      () => this.#look(token, this.#leaseMs),
+    );
+    if (look) return look;
+    throw signal.aborted ? (signal.reason as Error) : new ClientClosedError();
+  }
+
+  async #look(token: number, leaseMs: number): Promise<Look> {
+    const { redis, channelKeys } = this.#context;
+    const reply = (await channelReceive.run(redis, channelKeys, {
+      receiver: encodeName(this.#receiver),
+      holder: this.#holder,
+      token,
+      leaseMs,
+      limit: 1,
+    })) as [string, ...(string | number)[]];
+    const [answer, first, isEnded, passed, epoch, until, number, entry] = reply;
+    if (answer === 'busy') return { answer, ms: Number(first) };
+    if (answer !== 'held') return { answer: answer as 'absent' };
+    return {
+      answer,
+      token: Number(first),
+      isEnded: isEnded === 1,
+      passed: passed === '' ? [] : String(passed).split(',').map(Number),
+      epoch: String(epoch),
+      until: Number(until),
+      number: number === undefined ? undefined : Number(number),
+      entry: String(entry ?? ''),
+    };
+  }
+}

@@ -1,0 +1,28 @@
+#!lua flags=allow-oom
+-- A receiver begins to read a file, or goes on; acks of a process that had its name before are refused from now on.
+--
+-- KEYS
+--   file         HASH, see src/files/keys.ts
+--   cursors      ZSET receiver -> position
+-- ARGV
+--   receiver     encoded
+--   token        of its lease
+-- RETURNS
+--   { position, inflated text that was acked (see file.ack), chunks, freed, freedBytes, state, segments, detail, bytes, windowBytes, chunkBytes }
+--   { 'absent' }: no such file (yet); { 'lost' }: a younger lease has the file; { 'done' }: nothing to read for this receiver
+local file, cursors = KEYS[1], KEYS[2]
+local receiver, token = ARGV[1], ARGV[2]
+
+local held, textBytes, n, freed, freedBytes, state, segments, detail, bytes, windowBytes, chunkBytes = unpack(redis.call('HMGET', file,
+  't:' .. receiver, 'g:' .. receiver, 'n', 'freed', 'freedBytes', 'state', 'segments', 'detail', 'bytes', 'windowBytes', 'chunkBytes'))
+if not state then
+  return { 'absent' }
+elseif held and tonumber(held) > tonumber(token) then
+  return { 'lost' }
+end
+local position = redis.call('ZSCORE', cursors, receiver)
+if not position then
+  return { 'done' }
+end
+redis.call('HSET', file, 't:' .. receiver, token)
+return { position, textBytes or '', n, freed, freedBytes, state, segments, detail or '', bytes, windowBytes, chunkBytes }

@@ -1,0 +1,126 @@
+import { isAscii } from 'node:buffer';
+
+const LINE_FEED = 10;
+/** What a line that is kept may keep of its neighbours. */
+const TEXT_BYTES = 1_024;
+const ENDED = { value: undefined, done: true } as const;
+
+/** Where what was handed out last ends. */
+export interface Place {
+  offset: number;
+}
+
+/**
+ * The lines of blocks that end with a line feed, all but the last one. `place` is behind each block when that comes, and behind each line when
+ * that is handed out.
+ *
+ * Not an async generator, in which each line takes three turns of the queue of promises, and a half of the time: what is there already is
+ * handed out at once. LineReader of ASCII are slices of a text of several lines: a third of the time of a string each. Such a text lives as long as any part of it, so
+ * it is short.
+ */
+export class LineReader implements AsyncIterableIterator<string> {
+  readonly #blocks: AsyncGenerator<Buffer>;
+  readonly #place: Place;
+  #block: Buffer = Buffer.alloc(0);
+  #isAscii = true;
+  /** LineReader of the block, where it is ASCII, and where they begin in it. */
+  #text = '';
+  #textFrom = 0;
+  /** Where the next line begins in the block, and the block in the file. */
+  #from = 0;
+  #start = 0;
+  /** Calls that wait, and the last of them. */
+  #waiting = 0;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(blocks: AsyncGenerator<Buffer>, place: Place) {
+    this.#blocks = blocks;
+    this.#place = place;
+  }
+
+  next(): Promise<IteratorResult<string, undefined>> {
+    if (this.#waiting === 0 && this.#from < this.#block.length) {
+      return Promise.resolve({ value: this.#take(), done: false });
+    }
+    return this.#inTurn(() => this.#nextOfBlocks());
+  }
+
+  /** Ends the blocks; no line comes any more. */
+  return(): Promise<IteratorResult<string, undefined>> {
+    return this.#inTurn(async () => {
+      this.#from = this.#block.length;
+      await this.#blocks.return(undefined);
+      return ENDED;
+    });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /** Behind all calls before, as in a generator. */
+  async #inTurn<Result>(act: () => Promise<Result>): Promise<Result> {
+    this.#waiting += 1;
+    const mine = this.#last.then(act);
+    this.#last = mine.catch(() => undefined);
+    try {
+      return await mine;
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  async #nextOfBlocks(): Promise<IteratorResult<string, undefined>> {
+    while (this.#from >= this.#block.length) {
+      const { value, done } = await this.#blocks.next();
+      if (done) return ENDED;
+      this.#block = value;
+      this.#isAscii = isAscii(value);
+      this.#text = '';
+      this.#textFrom = 0;
+      this.#from = 0;
+      this.#start = this.#place.offset - value.length;
+    }
+    return { value: this.#take(), done: false };
+  }
+
+  #take(): string {
+    return this.#isAscii ? this.#takeSlice() : this.#takeBytes();
+  }
+
+  #takeSlice(): string {
+    let from = this.#from - this.#textFrom;
+    if (from >= this.#text.length) {
+      this.#textFrom = this.#from;
+      this.#text = this.#block.toString('latin1', this.#from, this.#endOfText());
+      from = 0;
+    }
+    const found = this.#text.indexOf('\n', from);
+    const end = found < 0 ? this.#text.length : found;
+    this.#moveTo(this.#textFrom + end + 1);
+    return this.#text.slice(from, end);
+  }
+
+  #takeBytes(): string {
+    const block = this.#block;
+    const from = this.#from;
+    const found = block.indexOf(LINE_FEED, from);
+    const end = found < 0 ? block.length : found;
+    this.#moveTo(end + 1);
+    return block.toString('utf8', from, end);
+  }
+
+  /** Behind whole lines, one at least. */
+  #endOfText(): number {
+    const block = this.#block;
+    const most = this.#from + TEXT_BYTES;
+    if (most >= block.length) return block.length;
+    const end = block.lastIndexOf(LINE_FEED, most - 1) + 1;
+    return end > this.#from ? end : block.indexOf(LINE_FEED, most) + 1 || block.length;
+  }
+
+  #moveTo(next: number): void {
+    this.#from = Math.min(next, this.#block.length);
+    this.#place.offset = this.#start + this.#from;
+  }
+}

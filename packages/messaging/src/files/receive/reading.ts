@@ -1,0 +1,51 @@
+import type { RedisClient } from '@mortise/redis';
+import { ClientClosedError, LeaseLostError } from '@mortise/redis';
+import { FileForgottenError, FileUnreadableError } from '../errors.js';
+import { persist } from '../../persist.js';
+import type { Position } from '../chunk.js';
+import type { FileId, FilesContext } from '../context.js';
+import { statusOf } from '../file-status.js';
+
+/** The file that is read, and by whom. */
+export interface Reading extends FileId {
+  readonly name: string;
+  /** When the file was listed, and how long it is kept, by the server's clock. */
+  readonly listedAt: number;
+  readonly keepMs: number;
+  readonly receiver: string;
+  readonly token: number;
+  /** Where to begin; default: at the cursor of the receiver. */
+  readonly from?: Position | undefined;
+  /** Aborted when the receiver ends, or has lost its lease. */
+  readonly signal: AbortSignal;
+}
+
+/** Resolves when a file, or what is missing of it, may still come. Throws ERR_LEASE_LOST, ERR_FILE_FORGOTTEN, ERR_FILE_EXPIRED. One round trip. */
+export async function requireExpected(
+  context: FilesContext,
+  reading: Reading,
+  offset: number,
+): Promise<void> {
+  const { receiver, name } = reading;
+  const status = await statusOf(context, reading);
+  if (status === 'lost') throw new LeaseLostError(`receiver "${receiver}" of channel "${context.channel}"`);
+  if (status === 'forgotten') throw new FileForgottenError(name);
+  if (status === 'over') throw new FileUnreadableError('ERR_FILE_EXPIRED', name, { offset });
+}
+
+/** What `act` resolves to, as `persist`; rejects with the reason of the signal, and when the client was closed. */
+export async function persisted<Result>(
+  redis: RedisClient,
+  signal: AbortSignal,
+  act: () => Promise<Result>,
+): Promise<Result> {
+  let result: { value: Result } | undefined;
+  await persist(
+    () => !signal.aborted && redis.status !== 'end',
+    async () => {
+      result = { value: await act() };
+    },
+  );
+  if (result) return result.value;
+  throw signal.aborted ? (signal.reason as Error) : new ClientClosedError();
+}

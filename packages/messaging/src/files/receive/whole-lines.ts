@@ -1,0 +1,53 @@
+import { FileUnreadableError } from '../errors.js';
+
+const LINE_FEED = 10;
+
+/**
+ * The same bytes in blocks that end with a line feed, all but the last one. Only lines that lie in two blocks are copied. Throws
+ * ERR_LINE_TOO_LONG as soon as a line has more bytes than that, its line feed not counted.
+ */
+export async function* wholeLines(
+  blocks: AsyncIterable<Buffer>,
+  name: string,
+  maxLineBytes: number,
+): AsyncGenerator<Buffer> {
+  let carried: Buffer[] = [];
+  let carriedBytes = 0;
+  for await (const block of blocks) {
+    const first = block.indexOf(LINE_FEED);
+    if (carriedBytes + (first < 0 ? block.length : first) > maxLineBytes) {
+      throw new FileUnreadableError('ERR_LINE_TOO_LONG', name, { maxBytes: maxLineBytes });
+    }
+    let from = 0;
+    if (first >= 0 && carriedBytes > 0) {
+      from = first + 1;
+      yield Buffer.concat([...carried, block.subarray(0, from)], carriedBytes + from);
+      carried = [];
+      carriedBytes = 0;
+    }
+    const end = block.lastIndexOf(LINE_FEED) + 1;
+    if (end > from) {
+      const lines = block.subarray(from, end);
+      checkLengths(lines, name, maxLineBytes);
+      yield lines;
+      from = end;
+    }
+    if (from < block.length) {
+      carried.push(block.subarray(from));
+      carriedBytes += block.length - from;
+      if (carriedBytes > maxLineBytes)
+        throw new FileUnreadableError('ERR_LINE_TOO_LONG', name, { maxBytes: maxLineBytes });
+    }
+  }
+  if (carriedBytes > 0) yield Buffer.concat(carried, carriedBytes);
+}
+
+function checkLengths(lines: Buffer, name: string, maxLineBytes: number): void {
+  if (lines.length - 1 <= maxLineBytes) return;
+  for (let from = 0; from < lines.length;) {
+    const end = lines.indexOf(LINE_FEED, from);
+    if (end - from > maxLineBytes)
+      throw new FileUnreadableError('ERR_LINE_TOO_LONG', name, { maxBytes: maxLineBytes });
+    from = end + 1;
+  }
+}

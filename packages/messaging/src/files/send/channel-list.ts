@@ -1,0 +1,162 @@
+/** The list of a channel, for its sender: puts files on it, and waits for what the list has to do with. */
+import { decodeName, encodeName } from '@mortise/redis';
+import { ChannelRefusedError, ReceiversDifferError } from '../errors.js';
+import { channelList, channelShrink } from '../../scripts.gen.js';
+import { FILE_WAITS } from '../metrics.js';
+import { DeadReceivers } from './dead-receivers.js';
+import { FileUpdates } from '../file-updates.js';
+import type { FileId, FilesContext } from '../context.js';
+import { RECHECK_MS } from '../context.js';
+import { MAX_LISTED } from '../listed-file.js';
+import type { FileSenderLimits } from '../options.js';
+import type { WantedFile } from './sent-file.js';
+import { randomId } from '../context.js';
+import type { SentFiles } from './sent-files.js';
+import { REMEMBERED } from './sent-files.js';
+import type { Completion } from '../completion.js';
+
+const FOR_BUDGET = { 'mortise.messaging.room': 'budget' };
+
+export interface Listed extends FileId {
+  /** That receivers see: of who has listed it. */
+  readonly name: string;
+  /** Those who are not done with it. */
+  readonly receivers: readonly string[];
+  /** Bytes of the budget. */
+  readonly reserved: number;
+  /** It isn't listed any more: all are done with it. */
+  readonly isFinished: boolean;
+}
+
+export class ChannelList {
+  readonly #context: FilesContext;
+  readonly #limits: FileSenderLimits;
+  readonly #completion: Completion;
+  readonly #sent: SentFiles;
+
+  constructor(context: FilesContext, limits: FileSenderLimits, completion: Completion, sent: SentFiles) {
+    this.#context = context;
+    this.#limits = limits;
+    this.#completion = completion;
+    this.#sent = sent;
+  }
+
+  /** Lists a file, when there is room for it. Undefined when it was aborted. One script. Throws as `FileSender.send`. */
+  async add(
+    { id, name, fileId, reserve }: WantedFile,
+    signal: AbortSignal | undefined,
+  ): Promise<Listed | undefined> {
+    const { redis, channel, channelKeys, hub } = this.#context;
+    const { receivers, budgetBytes, keepMs } = this.#limits;
+    const all = receivers.map(encodeName);
+    let fullAt: number | undefined;
+    const listed = await this.whileBlocked(async () => {
+      const [answer, epoch = '', number = 0, reserved = 0, listedId = '', listedName, ...undone] =
+        (await channelList.run(redis, channelKeys, {
+          publish: hub.publishCommand,
+          id: encodeName(id),
+          name: encodeName(name),
+          reserve,
+          budget: budgetBytes,
+          maxListed: MAX_LISTED,
+          remembered: REMEMBERED,
+          keepMs,
+          newEpoch: randomId(),
+          newFileId: fileId,
+          names: all,
+        })) as [string, string?, number?, number?, string?, string?, ...string[]];
+      if (answer === 'ended') throw new ChannelRefusedError('ERR_CHANNEL_ENDED', channel);
+      if (answer === 'differ') throw new ReceiversDifferError(channel);
+      if (answer === 'full') {
+        fullAt ??= performance.now();
+        return undefined;
+      }
+      if (fullAt !== undefined) {
+        this.#context.telemetry?.record(FILE_WAITS, (performance.now() - fullAt) / 1_000, FOR_BUDGET);
+      }
+      const seen = listedName === undefined ? name : decodeName(listedName);
+      const file = { number, epoch, fileId: listedId, name: seen };
+      if (answer === 'finished') return { ...file, receivers: [], reserved, isFinished: true };
+      const left = receivers.filter((_, index) => undone.includes(all[index]!));
+      if (left.length > 0) return { ...file, receivers: left, reserved, isFinished: false };
+      // All are done. Somebody died before the file was taken off the list; or its writer did, and it is still open, or was aborted.
+      await this.#completion.finish(file, [], '');
+      const [isListed, known] = (await Promise.all([
+        redis.call('hexists', [channelKeys.listed, number]),
+        redis.call('zscore', [channelKeys.files, encodeName(id)]),
+      ])) as [number, string | number | null];
+      if (known === null || Number(known) !== number) return 'aborted';
+      return { ...file, receivers: [], reserved, isFinished: isListed === 0 };
+    }, signal);
+    return listed === 'aborted' ? undefined : listed;
+  }
+
+  /**
+   * Gives back what a file that has ended doesn't need of its reservation; not for less than a chunk. With `sha256` also keeps what was sent, if the id is the
+   * caller's. One script.
+   */
+  async shrink(
+    { number, fileId, name, reserved }: Listed,
+    storedBytes: number,
+    { id, isNamed }: Pick<WantedFile, 'id' | 'isNamed'>,
+    sha256?: string,
+  ): Promise<void> {
+    const isKept = isNamed && sha256 !== undefined;
+    const surplus = reserved - storedBytes;
+    if (surplus < (storedBytes === 0 ? 1 : this.#limits.chunkBytes) && !isKept) return;
+    const { redis, channelKeys, hub } = this.#context;
+    await channelShrink.run(redis, channelKeys, {
+      publish: hub.publishCommand,
+      number,
+      fileId,
+      stored: storedBytes,
+      id: isKept ? encodeName(id) : '',
+      what: `${sha256 ?? ''} ${name}`,
+    });
+  }
+
+  /** The id of a file that was aborted is free again. One command. */
+  async free({ number }: FileId): Promise<void> {
+    const { redis, channelKeys } = this.#context;
+    await redis.call('zremrangebyscore', [channelKeys.files, number, number]);
+  }
+
+  /** Asks again whenever something changes in the channel, and in bounded time, until there is an answer. */
+  async whileBlocked<Answer>(
+    ask: () => Promise<Answer | undefined>,
+    signal: AbortSignal | undefined,
+  ): Promise<Answer> {
+    signal?.throwIfAborted();
+    const first = await ask();
+    if (first !== undefined) return first;
+    const { channelKeys, hub } = this.#context;
+    const look = this.lookout(signal);
+    const updates = await FileUpdates.open(hub, channelKeys.events);
+    try {
+      for (;;) {
+        await look();
+        const answer = await ask();
+        if (answer !== undefined) return answer;
+        await updates.wait(this.recheckMs, signal);
+      }
+    } finally {
+      updates.close();
+    }
+  }
+
+  /** Of who waits: looks after what might be why, in bounded time. */
+  lookout(signal: AbortSignal | undefined): () => Promise<void> {
+    const dead = new DeadReceivers(this.#context, this.#limits, this.#completion);
+    let lookAt = 0;
+    return async () => {
+      if (performance.now() < lookAt) return;
+      await dead.look();
+      await this.#sent.look(signal);
+      lookAt = performance.now() + this.recheckMs;
+    };
+  }
+
+  get recheckMs(): number {
+    return Math.min(RECHECK_MS, Math.max(100, this.#limits.graceMs / 2));
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * Chunks on their way to Redis: a few at once, so that the source is read while others travel, and confirmed in their order. Commands of one
+ * connection are executed in the order in which they were sent; where that doesn't hold (a lost connection, a slot that moves, a script that the
+ * server doesn't know yet), chunks behind the first one that failed are refused, and each is sent again when its turn comes.
+ */
+import { isTransient } from '../../persist.js';
+
+/** One that travels, one that is made, and one to spare. */
+const AT_ONCE = 3;
+
+export interface SealedChunk {
+  readonly index: number;
+  /** With its header. */
+  readonly value: Buffer;
+  /** Of the file in it. */
+  readonly bytes: number;
+  /** Of the file up to its end. */
+  readonly crc: number;
+}
+
+interface Sent extends SealedChunk {
+  readonly reply: Promise<number>;
+}
+
+export interface PipelineSteps {
+  /** Stores a chunk and makes it visible; may be repeated. The reply of the script. */
+  readonly send: (chunk: SealedChunk) => Promise<number>;
+  /** Sends it until there is a reply, when those before it are confirmed. */
+  readonly resend: (chunk: SealedChunk) => Promise<number>;
+  /** The reply says that it has to be sent again. */
+  readonly isMissing: (reply: number) => boolean;
+  /** In their order. What it throws ends the pipeline. */
+  readonly confirm: (chunk: SealedChunk, reply: number) => void;
+  /** The pipeline has ended. */
+  readonly fail: (reason: unknown) => void;
+}
+
+export class ChunkPipeline {
+  readonly #steps: PipelineSteps;
+  #sent: Sent[] = [];
+  #draining: Promise<void> | undefined;
+  #failure: { readonly reason: unknown } | undefined;
+  #wake: () => void = () => undefined;
+
+  constructor(steps: PipelineSteps) {
+    this.#steps = steps;
+  }
+
+  /** Sends it at once. Resolves when there is room for another one. Rejects with what has ended the pipeline. */
+  async push(chunk: SealedChunk): Promise<void> {
+    this.#throwIfFailed();
+    const reply = this.#steps.send(chunk);
+    // Heard when it is its turn.
+    reply.catch(() => undefined);
+    this.#sent.push({ ...chunk, reply });
+    this.#draining ??= this.#drain();
+    await this.#until(AT_ONCE - 1);
+  }
+
+  /** Resolves when all are confirmed. Rejects with what has ended the pipeline. */
+  async flush(): Promise<void> {
+    await this.#until(0);
+  }
+
+  /** Resolves when nothing is under way any more, whatever has become of it. */
+  async quiet(): Promise<void> {
+    await Promise.allSettled(this.#sent.map(({ reply }) => reply));
+    await this.#draining;
+  }
+
+  async #until(atMost: number): Promise<void> {
+    while (this.#sent.length > atMost && !this.#failure) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    this.#throwIfFailed();
+  }
+
+  #throwIfFailed(): void {
+    if (this.#failure) throw this.#failure.reason;
+  }
+
+  async #drain(): Promise<void> {
+    try {
+      while (this.#sent.length > 0) {
+        const [chunk] = this.#sent as [Sent];
+        this.#steps.confirm(chunk, await this.#replyTo(chunk));
+        this.#sent.shift();
+        this.#wake();
+      }
+    } catch (reason) {
+      this.#failure = { reason };
+      this.#sent = [];
+      this.#steps.fail(reason);
+    }
+    this.#draining = undefined;
+    this.#wake();
+  }
+
+  async #replyTo(chunk: Sent): Promise<number> {
+    try {
+      const reply = await chunk.reply;
+      if (!this.#steps.isMissing(reply)) return reply;
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+    }
+    // Those behind it are refused until it is there.
+    await Promise.allSettled(this.#sent.map(({ reply }) => reply));
+    return this.#steps.resend(chunk);
+  }
+}

@@ -1,0 +1,275 @@
+/**
+ * Files that travel through Redis while they are being written.
+ *
+ * A channel has a fixed set of receivers, and each of them gets every file. A file is listed in the slot of the channel before its first byte
+ * is sent. Its chunks lie in a slot of its own. A chunk is freed as soon as all receivers have passed it, and the sender waits while its
+ * window is full, so a file may be larger than the memory of Redis.
+ *
+ * The list of files is not a chat: a file's place, its reservation in the budget, the receivers that are done with it and the end of the
+ * channel change together and in any order, and nothing may be dropped by age. A chat has one cursor for each member, and caps.
+ */
+import { randomUUID } from 'node:crypto';
+import { basename } from 'node:path';
+import type { RedisClient } from '@mortise/redis';
+import { encodeName, requireInteger, requireName } from '@mortise/redis';
+import { FileAbortedError, FileForgottenError, SourceChangedError } from '../errors.js';
+import { ChannelList } from './channel-list.js';
+import { CHUNK_HEADER_BYTES } from '../chunk.js';
+import { filesIn } from './directory.js';
+import { Transfer } from './transfer.js';
+import { FileWriter } from './file-writer.js';
+import type { FilesContext } from '../context.js';
+import { filesContext, randomId } from '../context.js';
+import { entryOf } from '../listed-file.js';
+import type { FileSenderLimits, FileSenderOptions, SendFileOptions } from '../options.js';
+import { checkDirectoryOptions, checkSendOptions, resolveFileSenderOptions } from '../options.js';
+import type { Path } from './path-source.js';
+import { PathSource } from './path-source.js';
+import { RunningSends } from './running-sends.js';
+import type { SentFile } from './sent-file.js';
+import { SentFiles } from './sent-files.js';
+import { Completion } from '../completion.js';
+import type { StreamSource } from './stream-source.js';
+import { hearFailure, piecesOf } from './stream-source.js';
+
+/** One file of this sender: its id, whether the caller gave that, and what receivers see. */
+interface NamedFile {
+  readonly id: string;
+  readonly isNamed: boolean;
+  readonly name: string;
+}
+
+/** A path that was sent: which file it was, and how far it was sent. */
+interface SentPath {
+  readonly identity: string;
+  readonly to: number;
+}
+
+type SendStops = Pick<SendFileOptions, 'signal' | 'onListed' | 'onProgress'>;
+
+/** The sender of a channel. Several processes may send to one channel; each file has one writer at a time. */
+export class FileSender {
+  readonly #context: FilesContext;
+  readonly #limits: FileSenderLimits;
+  readonly #completion: Completion;
+  readonly #sent: SentFiles;
+  readonly #list: ChannelList;
+  readonly #sending: Transfer;
+  readonly #running = new RunningSends();
+  readonly #holder = randomUUID();
+
+  /** Sends nothing. Throws TypeError or RangeError for options that are out of range. */
+  constructor(redis: RedisClient, channel: string, options: FileSenderOptions) {
+    const limits = resolveFileSenderOptions(options);
+    const context = filesContext(redis, channel, options);
+    this.#context = context;
+    this.#limits = limits;
+    this.#completion = new Completion(context, limits.keepMs);
+    this.#sent = new SentFiles(context, this.#completion, limits.keepMs);
+    this.#list = new ChannelList(context, limits, this.#completion, this.#sent);
+    this.#sending = new Transfer(context, limits, this.#list, this.#completion, this.#sent, this.#holder);
+  }
+
+  /**
+   * Sends a file; receivers see it from its first bytes on. Resolves when its end is in Redis, which is as soon as the slowest receiver is
+   * a window behind. Waits while the budget of the channel is used up, and while another writer has the lease of the file. Two commands in
+   * one round trip for each chunk.
+   *
+   * With an `id`, sending the same source again continues the file after what was sent of it, or does nothing if it was sent whole. What
+   * was sent is read again, for the SHA-256 and to compare. When the process dies or `signal` is aborted, the file stays open for that.
+   * When the source fails, is truncated or differs from what was sent, the file is aborted, its receivers are told, and its id is free.
+   *
+   * A failover may forget that the file was listed, or its chunks. A path is then sent again, and anything else rejects with
+   * ERR_FILE_FORGOTTEN and can be sent again by the caller. So it is with files that this sender has sent before, when it waits for room:
+   * paths are sent again meanwhile, and ERR_FILE_FORGOTTEN names any other file.
+   *
+   * Rejects with the error of the source, also of a stream that fails before it is read, ERR_SOURCE_CHANGED, ERR_FILE_ABORTED (by `abort`,
+   * or all receivers gave the file up before its end), ERR_LEASE_LOST, ERR_RECEIVER_DEAD, ERR_RECEIVERS_DIFFER, ERR_CHANNEL_ENDED.
+   */
+  async send(source: string | StreamSource, options: SendFileOptions = {}): Promise<SentFile> {
+    checkSendOptions(options);
+    const file = namedFile(options, typeof source === 'string' ? basename(source) : undefined);
+    if (typeof source === 'string') return this.#sendPath(source, file, options);
+    const failure = new AbortController();
+    hearFailure(source, (error) => failure.abort(error));
+    const known = source instanceof Uint8Array ? source.length : options.sizeBytes;
+    const sizeBytes = known === undefined ? undefined : requireInteger('sizeBytes', known, { min: 0 });
+    const pieces = (): AsyncIterable<Uint8Array | string> => piecesOf(source, sizeBytes, file.name);
+    const sent = await this.#sendPieces(
+      file,
+      randomId(),
+      this.#reserveFor(sizeBytes),
+      pieces,
+      failure,
+      options,
+    );
+    this.#sent.add(sent, undefined);
+    return sent;
+  }
+
+  /**
+   * Sends the files of a directory and of its subdirectories, one after the other, sorted by their paths. The path below the directory, with
+   * `/` between its components, is the name and the `id` of a file: sending the directory again continues what was not sent whole, and
+   * sends no file twice. What is neither a file nor a directory is left out. Bytes of a name that are not UTF-8 are replaced in it. When
+   * receivers give a file up, the others are sent before ERR_FILE_ABORTED is thrown. Costs and rejections as for `send`.
+   */
+  async sendDirectory(
+    directory: string,
+    options: Pick<SendFileOptions, 'signal' | 'onListed' | 'onProgress'> = {},
+  ): Promise<SentFile[]> {
+    checkDirectoryOptions(options);
+    const sent: SentFile[] = [];
+    let refused: FileAbortedError | undefined;
+    for (const { path, name, id } of await filesIn(directory)) {
+      try {
+        sent.push(await this.#sendPath(path, namedFile({ name, id }), options));
+      } catch (error) {
+        if (!(error instanceof FileAbortedError)) throw error;
+        refused ??= error;
+      }
+    }
+    await this.#sent.whole(options.signal);
+    if (refused) throw refused;
+    return sent;
+  }
+
+  /**
+   * No more files: receivers that are done with all that were sent come to an end. Files that are being sent are still delivered. When all
+   * receivers are done with all files, nothing is left of the channel, except for what tells latecomers, for a minute, that it has ended.
+   * What a failover has forgotten is sent again before. Repeating it is safe. Three round trips. Throws ERR_FILE_FORGOTTEN, and then the
+   * channel goes on.
+   */
+  async end(): Promise<void> {
+    await this.#sent.whole(undefined);
+    await this.#completion.remove([], true);
+  }
+
+  /**
+   * Resolves when all receivers are done with all files that were sent, here or elsewhere. Finishes what receivers that died have left
+   * half done, and treats missing receivers as `deadReceivers` says.
+   */
+  async received({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
+    const { redis, channelKeys } = this.#context;
+    const isReceived = async (): Promise<true | undefined> => {
+      if ((await redis.call('exists', [channelKeys.listed])) !== 0) return undefined;
+      return (await this.#sent.look(signal)) || undefined;
+    };
+    await this.#list.whileBlocked(isReceived, signal);
+  }
+
+  /**
+   * Gives up a file that was not sent to its end, by its id: frees what is stored, and the id, and tells its receivers, who get
+   * ERR_FILE_ABORTED. A `send` of this sender that writes it ends at once, with ERR_FILE_ABORTED. Another writer, who may still be alive,
+   * is waited for until its lease ends, or until the signal. Returns whether there was such a file.
+   */
+  async abort(
+    id: string,
+    reason = 'the sender gave it up',
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<boolean> {
+    const wasRunning = await this.#running.abort(id, (name) => new FileAbortedError(name, reason));
+    return (await this.#abort(id, reason, signal)) || wasRunning;
+  }
+
+  async #sendPath(
+    path: Path,
+    file: NamedFile,
+    { follow, ...stops }: SendStops & Pick<SendFileOptions, 'follow'>,
+    before?: SentPath,
+  ): Promise<SentFile> {
+    const source = await PathSource.open(path);
+    try {
+      if (before && before.identity !== source.identity) {
+        throw new SourceChangedError(file.name, 'its path names another file');
+      }
+      const reserve = this.#reserveFor(follow ? undefined : source.size);
+      const pieces = (): AsyncIterable<Buffer> => source.read(file.name, { follow, to: before?.to });
+      // One that is sent again because it was forgotten is the same file.
+      const fileId = randomId();
+      for (;;) {
+        try {
+          const failure = new AbortController();
+          const sent = await this.#sendPieces(file, fileId, reserve, pieces, failure, stops);
+          const whole = {
+            identity: source.identity,
+            to: sent.isDuplicate ? (before?.to ?? Infinity) : source.position,
+          };
+          this.#sent.add(sent, async (again) => this.#sendPath(path, file, again, whole));
+          return sent;
+        } catch (error) {
+          if (!(error instanceof FileForgottenError) || this.#sent.hasTold(error)) throw error;
+        }
+      }
+    } finally {
+      await source.close();
+    }
+  }
+
+  async #sendPieces(
+    { id, isNamed, name }: NamedFile,
+    firstId: string,
+    reserve: number,
+    pieces: () => AsyncIterable<Uint8Array | string>,
+    failure: AbortController,
+    { signal, onListed, onProgress }: SendStops,
+  ): Promise<SentFile> {
+    this.#sent.remove(id);
+    const stops = { signal, failure: failure.signal, onListed, onProgress };
+    return this.#running.run({ id, name }, failure, async () => {
+      for (let fileId = firstId; ; fileId = randomId()) {
+        const wanted = { name, id, isNamed, fileId, reserve };
+        const sent = await this.#sending.send(wanted, pieces, stops);
+        // Undefined: an aborted file had the id.
+        if (sent) return sent;
+      }
+    });
+  }
+
+  /** The bytes of the budget that a file needs, headers of chunks included; a window where its size is not known. */
+  #reserveFor(sizeBytes: number | undefined): number {
+    const { windowBytes, chunkBytes } = this.#limits;
+    if (sizeBytes === undefined) return windowBytes;
+    const chunks = Math.ceil(sizeBytes / (chunkBytes - CHUNK_HEADER_BYTES));
+    return Math.min(windowBytes, sizeBytes + CHUNK_HEADER_BYTES * chunks);
+  }
+
+  async #abort(id: string, reason: string, signal: AbortSignal | undefined): Promise<boolean> {
+    const { redis, channelKeys } = this.#context;
+    this.#sent.remove(id);
+    const [number, epoch] = (await Promise.all([
+      redis.call('zscore', [channelKeys.files, encodeName(requireName('id', id))]),
+      redis.call('hget', [channelKeys.head, 'epoch']),
+    ])) as [string | null, string | null];
+    const entry =
+      number === null ? null : ((await redis.call('hget', [channelKeys.listed, number])) as string | null);
+    if (number === null || entry === null || epoch === null) return false;
+    const file = {
+      name: id,
+      number: Number(number),
+      epoch,
+      fileId: entryOf(Number(number), entry).fileId,
+      receivers: this.#limits.receivers,
+      windowBytes: this.#limits.windowBytes,
+      holder: this.#holder,
+    };
+    const writer = await FileWriter.open(this.#context, this.#limits, file, signal);
+    if (!writer) return false;
+    try {
+      const isAborted = await writer.close('aborted', reason);
+      if (isAborted) await this.#list.free(file);
+      return isAborted;
+    } finally {
+      await writer.release();
+      // Receivers that were done before it was opened have a cursor again.
+      await this.#completion.finish(file, [], '');
+    }
+  }
+}
+
+function namedFile({ id, name }: Pick<SendFileOptions, 'id' | 'name'>, last?: string): NamedFile {
+  return {
+    id: requireName('id', id ?? randomUUID()),
+    isNamed: id !== undefined,
+    name: requireName('name', name ?? last),
+  };
+}

@@ -1,0 +1,398 @@
+/**
+ * One file that is being sent, by the holder of its writer's lease.
+ *
+ * A chunk is stored by `SET … XX`, natively, since a payload that goes through Lua is copied twice more; then a script makes it
+ * visible. Its key has the fencing token of the writer, and XX lets it be stored only where the script before has made
+ * an empty key. A takeover removes that key, so a writer that was silent for too long stores nothing, overwrites nothing and leaves nothing.
+ */
+import { ClientClosedError, encodeName, LeaseLostError, Loop } from '@mortise/redis';
+import { FileForgottenError } from '../errors.js';
+import { persist } from '../../persist.js';
+import { ChunkPipeline } from './chunk-pipeline.js';
+import type { SealedChunk } from './chunk-pipeline.js';
+import type { FileKeys } from '../keys.js';
+import { fileClose, fileCommit, fileOpen, fileRenew } from '../../scripts.gen.js';
+import { CHUNK_HEADER_BYTES, sealChunk } from '../chunk.js';
+import { FileUpdates } from '../file-updates.js';
+import type { FileHead } from '../file-head.js';
+import { chunkKeys, readHead } from '../file-head.js';
+import type { FileId, FilesContext } from '../context.js';
+import type { FileSenderLimits } from '../options.js';
+
+/** What the scripts say instead of a number of bytes. */
+const LOST = -1;
+const ENDED = -2;
+const NOT_STORED = -3;
+const UNREAD = -4;
+
+/** What is written, by whom and for whom. */
+interface WrittenFile extends FileId {
+  readonly name: string;
+  readonly windowBytes: number;
+  readonly receivers: readonly string[];
+  readonly holder: string;
+  /** Whether the channel has forgotten that it lists the file, as after a failover; undefined: nobody wants to know. */
+  readonly isForgotten?: (() => Promise<boolean>) | undefined;
+}
+
+export class FileWriter {
+  /** Committed so far, also by writers before. */
+  chunks = 0;
+  bytes = 0;
+  /** All receivers are done with the file: nobody wants the rest. */
+  isUnread = false;
+  /** There was nothing of the file when the lease was taken. */
+  isNew = false;
+  /** Is told of each chunk that has become visible. What it throws ends the writing. */
+  onCommitted: (chunk: Buffer) => void = () => undefined;
+  /** Committed, and on the way. */
+  #sealed = { chunks: 0, bytes: 0, crc: 0, stored: 0 };
+  readonly #context: FilesContext;
+  readonly #limits: FileSenderLimits;
+  readonly #name: string;
+  readonly #keys: FileKeys;
+  readonly #updates: FileUpdates;
+  readonly #renewal: Loop;
+  readonly #pipeline: ChunkPipeline;
+  readonly #signal: AbortSignal | undefined;
+  readonly #isForgotten: WrittenFile['isForgotten'];
+  readonly #ending = new AbortController();
+  #token = 0;
+  #windowBytes = 0;
+  #stored = 0;
+  #failure: Error | undefined;
+  #committedAt = 0;
+  #isEnded = false;
+  #isReleased = false;
+  #keptAt = performance.now();
+
+  private constructor(
+    context: FilesContext,
+    limits: FileSenderLimits,
+    name: string,
+    { number, fileId, isForgotten }: FileId & Pick<WrittenFile, 'isForgotten'>,
+    updates: FileUpdates,
+    signal: AbortSignal | undefined,
+  ) {
+    this.#context = context;
+    this.#limits = limits;
+    this.#name = name;
+    this.#keys = context.keys.file(context.channel, number, fileId);
+    this.#isForgotten = isForgotten;
+    this.#updates = updates;
+    this.#signal = signal;
+    this.#pipeline = new ChunkPipeline({
+      send: async (chunk) => this.#send(chunk),
+      resend: async (chunk) => this.#resend(chunk),
+      isMissing: (reply) => reply === NOT_STORED,
+      confirm: (chunk, reply) => this.#confirm(chunk, reply),
+      fail: (reason) => this.#ending.abort(reason),
+    });
+    this.#renewal = new Loop('mortise file writer', () => this.#renew(), { onError: () => undefined });
+  }
+
+  /**
+   * Takes the lease, when that of another writer has ended. Undefined when the file has ended: it was sent. A file that isn't
+   * there (yet, or any more) begins anew, for those receivers who are not done. `signal` ends all attempts, `waiting` those to get the lease.
+   */
+  static async open(
+    context: FilesContext,
+    limits: FileSenderLimits,
+    file: WrittenFile,
+    signal: AbortSignal | undefined,
+    waiting = signal,
+  ): Promise<FileWriter | undefined> {
+    const { events } = context.keys.file(context.channel, file.number, file.fileId);
+    const updates = await FileUpdates.open(context.hub, events);
+    const writer = new FileWriter(context, limits, file.name, file, updates, signal);
+    try {
+      const isOpen = await writer.#open(file, waiting);
+      if (isOpen) return writer;
+      updates.close();
+      return undefined;
+    } catch (error) {
+      updates.close();
+      throw error;
+    }
+  }
+
+  async #open({ receivers, holder, windowBytes }: WrittenFile, signal?: AbortSignal): Promise<boolean> {
+    const { redis } = this.#context;
+    for (;;) {
+      // Before the look, so that what is said during it counts.
+      this.#updates.isStale = false;
+      const head = await readHead(redis, this.#keys);
+      if (head && head.state !== 'open') return false;
+      const chunks = head?.chunks ?? 0;
+      const token = head?.token ?? 0;
+      const [answer, detail] = (await fileOpen.run(
+        redis,
+        {
+          file: this.#keys.file,
+          cursors: this.#keys.cursors,
+          next: this.#keys.chunk(token + 1, chunks),
+          before: this.#keys.chunk(token, chunks),
+        },
+        {
+          holder,
+          leaseMs: this.#limits.leaseMs,
+          keepMs: this.#limits.keepMs,
+          chunks,
+          token,
+          chunkBytes: this.#limits.chunkBytes,
+          windowBytes,
+          receivers: receivers.map(encodeName),
+        },
+      )) as [string, number];
+      if (answer === 'held') {
+        this.#windowBytes = windowBytes;
+        this.#take(head, detail);
+        return true;
+      }
+      if (answer === 'busy') await this.#waitForLease(detail + 1, signal);
+    }
+  }
+
+  /** Another writer may end the file, or give it up, before its lease is over. */
+  async #waitForLease(ms: number, signal?: AbortSignal): Promise<void> {
+    const until = performance.now() + ms;
+    for (let left = ms; left > 0 && !this.#updates.isStale; left = until - performance.now()) {
+      await this.#updates.wait(left, signal);
+    }
+  }
+
+  #take(head: FileHead | undefined, token: number): void {
+    this.#token = token;
+    this.isNew = head === undefined;
+    this.chunks = head?.chunks ?? 0;
+    this.bytes = head?.bytes ?? 0;
+    this.#stored = head?.stored ?? 0;
+    this.#sealed = {
+      chunks: this.chunks,
+      bytes: this.bytes,
+      crc: head?.crc ?? 0,
+      stored: this.#stored,
+    };
+    this.#updates.freedBytes = Math.max(this.#updates.freedBytes, head?.freedBytes ?? 0);
+    this.#committedAt = performance.now();
+    this.#renewal.start();
+  }
+
+  /** CRC-32 of what was committed when it was opened. */
+  get crc(): number {
+    return this.#sealed.crc;
+  }
+
+  /** Of the chunks that are in Redis. */
+  get storedBytes(): number {
+    return this.#stored - this.#updates.freedBytes;
+  }
+
+  /** Whether a chunk of so many bytes, as stored, fits the window. */
+  hasRoomFor(bytes: number): boolean {
+    return this.#sealed.stored - this.#updates.freedBytes + bytes <= this.#windowBytes;
+  }
+
+  /** Resolves when something was freed, or might have been; after `ms` at the latest. */
+  async waitForRoom(ms: number, signal?: AbortSignal): Promise<void> {
+    await this.#updates.wait(ms, signal);
+    this.throwIfLost();
+  }
+
+  /** Aborted when writing can't go on; its reason is what `write` throws. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** Another writer has the file, or Redis has forgotten what it was told of it. */
+  get isLost(): boolean {
+    return this.#failure !== undefined;
+  }
+
+  throwIfLost(): void {
+    if (this.#failure) throw this.#failure;
+  }
+
+  /**
+   * Stores a chunk, whose part stands behind the place of its header, and makes it visible. Two commands in one round trip, which the next chunk need not
+   * wait for: resolves when there is room for another one on the way. Passing errors of the connection are tried again, as both may be
+   * repeated. Throws ERR_LEASE_LOST, also of chunks before.
+   */
+  async write(chunk: Buffer): Promise<void> {
+    this.throwIfLost();
+    const crc = sealChunk(chunk, this.#sealed.bytes, this.#sealed.crc);
+    const bytes = chunk.length - CHUNK_HEADER_BYTES;
+    const index = this.#sealed.chunks;
+    this.#sealed = {
+      chunks: index + 1,
+      bytes: this.#sealed.bytes + bytes,
+      crc,
+      stored: this.#sealed.stored + chunk.length,
+    };
+    await this.#pipeline.push({ index, value: chunk, bytes, crc });
+  }
+
+  /** Resolves when all chunks are visible. Throws as `write`. */
+  async flush(): Promise<void> {
+    await this.#pipeline.flush();
+  }
+
+  #confirm(chunk: SealedChunk, reply: number): void {
+    if (reply < 0) return this.#refused(reply);
+    this.chunks = chunk.index + 1;
+    this.bytes += chunk.bytes;
+    this.#stored += chunk.value.length;
+    this.#committedAt = performance.now();
+    this.#updates.freedBytes = Math.max(this.#updates.freedBytes, reply);
+    this.onCommitted(chunk.value);
+  }
+
+  async #resend(chunk: SealedChunk): Promise<number> {
+    const reply = await persist(
+      () => this.#isWanted(),
+      () => this.#send(chunk),
+    );
+    if (reply === undefined) throw stoppedBy(this.#signal);
+    return reply;
+  }
+
+  #isWanted(): boolean {
+    return !this.#isReleased && !this.#signal?.aborted && this.#context.redis.status !== 'end';
+  }
+
+  async #send(chunk: SealedChunk): Promise<number> {
+    const { index, value, bytes, crc } = chunk;
+    const { redis, hub } = this.#context;
+    const { leaseMs, keepMs } = this.#limits;
+    const keys = {
+      file: this.#keys.file,
+      cursors: this.#keys.cursors,
+      chunk: this.#keys.chunk(this.#token, index),
+      next: this.#keys.chunk(this.#token, index + 1),
+      events: this.#keys.events,
+    };
+    const [isSet, committed] = await Promise.allSettled([
+      redis.call('set', [keys.chunk, value, 'XX', 'PX', keepMs]),
+      fileCommit.run(redis, keys, {
+        publish: hub.publishCommand,
+        token: this.#token,
+        index,
+        stored: value.length,
+        bytes,
+        crc,
+        leaseMs,
+        keepMs,
+      }) as Promise<number>,
+    ]);
+    // The script says whether the chunk is there, and whether it was so before.
+    if (committed.status === 'rejected') throw committed.reason;
+    if (committed.value !== NOT_STORED) return committed.value;
+    if (isSet.status === 'rejected') throw isSet.reason;
+    // On Cluster the two may have taken different ways, to a slot that moves.
+    return isSet.value === 'OK' ? this.#send(chunk) : committed.value;
+  }
+
+  /**
+   * Ends the file: whole, with its SHA-256, or aborted, with a reason. Returns whether it did; otherwise it had ended before. Throws
+   * ERR_LEASE_LOST, and ERR_FILE_FORGOTTEN of a whole file.
+   */
+  async close(state: 'closed' | 'aborted', detail: string): Promise<boolean> {
+    await this.#pipeline.quiet();
+    const { redis, hub } = this.#context;
+    const asked = state === 'closed' ? this.#isForgotten?.() : undefined;
+    // Heard below; without an answer, it is taken to be listed.
+    const forgotten = asked?.catch(() => false);
+    const reply = await persist(
+      () => this.#isWanted(),
+      async () => {
+        const head = state === 'aborted' ? await readHead(redis, this.#keys) : undefined;
+        const stored = head ? chunkKeys(this.#keys, head.segments, head.freed, head.chunks) : [];
+        return (await fileClose.run(
+          redis,
+          {
+            file: this.#keys.file,
+            cursors: this.#keys.cursors,
+            events: this.#keys.events,
+            chunks: [this.#keys.chunk(this.#token, head?.chunks ?? this.chunks), ...stored],
+          },
+          { publish: hub.publishCommand, token: this.#token, state, detail, keepMs: this.#limits.keepMs },
+        )) as number;
+      },
+    );
+    if (reply === undefined) throw stoppedBy(this.#signal);
+    if (reply === LOST && !this.isUnread) this.#refused(LOST);
+    this.#isEnded = true;
+    if (await forgotten) this.#fail(new FileForgottenError(this.#name));
+    return reply === 1;
+  }
+
+  /** Gives the lease up, so that another writer may go on at once; does so as well as it can. */
+  async release(): Promise<void> {
+    this.#isReleased = true;
+    await this.#renewal.stop();
+    this.#updates.close();
+    if (!this.#isEnded) await this.#lease(0).catch(() => 0);
+  }
+
+  /** Also the bounded second look of who waits for room. */
+  async #renew(): Promise<number> {
+    const everyMs = Math.min(this.#limits.leaseMs, this.#limits.keepMs) / 3;
+    await this.#keepChannel(everyMs);
+    const dueMs = this.#committedAt + everyMs - performance.now();
+    if (dueMs > 0) return dueMs;
+    const reply = await this.#lease(this.#limits.leaseMs);
+    const isForgotten = reply >= 0 && (await this.#isForgotten?.());
+    if (reply < 0 || isForgotten) {
+      try {
+        if (isForgotten) this.#fail(new FileForgottenError(this.#name));
+        else this.#refused(reply);
+      } catch {
+        // The sender learns it when it next does something.
+        this.#updates.poke();
+        return Infinity;
+      }
+    } else this.#updates.freedBytes = Math.max(this.#updates.freedBytes, reply);
+    this.#updates.poke();
+    return everyMs;
+  }
+
+  /** Who reads it keeps the channel as well, but may not be there. */
+  async #keepChannel(everyMs: number): Promise<void> {
+    const { keepMs } = this.#limits;
+    const now = performance.now();
+    if (now < this.#keptAt + Math.max(everyMs, keepMs / 8)) return;
+    const { redis, channelKeys } = this.#context;
+    const { head, files, listed, done, receivers, sent } = channelKeys;
+    const keys = [head, files, listed, done, receivers, sent];
+    await Promise.all(keys.map(async (key) => redis.call('pexpire', [key, keepMs, 'GT'])));
+    this.#keptAt = now;
+  }
+
+  async #lease(leaseMs: number): Promise<number> {
+    const { redis, hub } = this.#context;
+    const args = { publish: hub.publishCommand, token: this.#token, chunks: this.chunks, leaseMs };
+    return (await fileRenew.run(redis, this.#keys, args)) as number;
+  }
+
+  #refused(reply: number): void {
+    if (reply !== UNREAD && reply !== ENDED) {
+      this.#fail(
+        reply === NOT_STORED
+          ? new FileForgottenError(this.#name)
+          : new LeaseLostError(`file "${this.#name}" of channel "${this.#context.channel}"`),
+      );
+    }
+    this.isUnread = true;
+  }
+
+  #fail(failure: Error): never {
+    this.#failure = failure;
+    this.#ending.abort(failure);
+    throw failure;
+  }
+}
+
+/** What ended the attempts: the signal, or the client that was closed. */
+function stoppedBy(signal: AbortSignal | undefined): Error {
+  return signal?.aborted ? (signal.reason as Error) : new ClientClosedError();
+}

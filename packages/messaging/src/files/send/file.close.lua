@@ -1,0 +1,42 @@
+#!lua flags=allow-oom
+-- Ends a file: whole, or aborted. Repeating it changes nothing.
+--
+-- KEYS
+--   file         HASH, see src/files/keys.ts
+--   cursors      ZSET receiver -> position
+--   events       channel; not a key
+--   chunks...    the empty key of the next chunk; when it is aborted, then those that are stored
+-- ARGV
+--   publish      PUBLISH or SPUBLISH
+--   token        of the writer
+--   state        closed or aborted
+--   detail       the SHA-256 in hex, or the reason
+--   keepMs        ms
+-- RETURNS
+--   1; 0 when it had ended before; -1: another writer has the file
+local file, cursors, events = KEYS[1], KEYS[2], KEYS[3]
+local publish, token, state, detail, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+local n, held, present, freedBytes, stored = unpack(redis.call('HMGET', file, 'n', 'token', 'state', 'freedBytes', 'stored'))
+if held ~= token then
+  return -1
+elseif present ~= 'open' then
+  return 0
+end
+for i = 4, #KEYS do
+  redis.call('UNLINK', KEYS[i])
+end
+if state == 'aborted' then
+  redis.call('HSET', file, 'freed', n, 'freedBytes', stored)
+  freedBytes = stored
+end
+if state == 'closed' and redis.call('EXISTS', cursors) == 0 then
+  redis.call('UNLINK', file)
+else
+  -- That it was aborted is told until its id is free, see src/files/completion.ts.
+  redis.call('HSET', file, 'state', state, 'detail', detail, 'lease', '0')
+  redis.call('PEXPIRE', file, keepMs)
+  redis.call('PEXPIRE', cursors, keepMs)
+end
+redis.call(publish, events, '*:' .. n .. ' ' .. freedBytes .. ' ' .. state)
+return 1

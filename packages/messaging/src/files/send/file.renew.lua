@@ -1,0 +1,32 @@
+#!lua flags=allow-oom
+-- Renews the lease of a writer, or gives it up.
+--
+-- KEYS
+--   file         HASH, see src/files/keys.ts
+--   cursors      ZSET receiver -> position
+--   events       channel; not a key
+-- ARGV
+--   publish      PUBLISH or SPUBLISH
+--   token        of the writer
+--   chunks       that it has committed
+--   leaseMs      ms; 0 gives the lease up
+-- RETURNS
+--   how many bytes, as stored, were freed so far; -1: another writer has the file; -2: it is not open any more; -4: nobody reads it
+--   any more; -3: Redis has forgotten chunks, as after a failover
+local file, cursors, events = KEYS[1], KEYS[2], KEYS[3]
+local publish, token, chunks, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+
+local held, state, freedBytes, n = unpack(redis.call('HMGET', file, 'token', 'state', 'freedBytes', 'n'))
+if held ~= token then
+  return -1
+elseif state ~= 'open' then
+  return -2
+elseif leaseMs > 0 and tonumber(n) < chunks then
+  return -3
+end
+local time = redis.call('TIME')
+redis.call('HSET', file, 'lease', string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000) + leaseMs))
+if leaseMs == 0 then
+  redis.call(publish, events, '*:released')
+end
+return redis.call('EXISTS', cursors) == 0 and -4 or tonumber(freedBytes)

@@ -1,0 +1,228 @@
+/** How one file is sent: listed, written by who has its lease, and ended. */
+import { createHash, randomUUID } from 'node:crypto';
+import { encodeName, LeaseLostError } from '@mortise/redis';
+import { FileAbortedError, FileForgottenError, SourceChangedError } from '../errors.js';
+import { FILE_BYTES, FILE_CHUNKS, FILE_WAITS } from '../metrics.js';
+import type { ChannelList, Listed } from './channel-list.js';
+import { ChunkFiller } from './chunk-filler.js';
+import { CHUNK_HEADER_BYTES } from '../chunk.js';
+import { readHead } from '../file-head.js';
+import { FileWriter } from './file-writer.js';
+import type { FileId, FilesContext } from '../context.js';
+import type { FileSenderLimits, SendFileOptions } from '../options.js';
+import { PrefixCheck } from './prefix-check.js';
+import type { SentFile, WantedFile } from './sent-file.js';
+import type { SentFiles } from './sent-files.js';
+import type { Completion } from '../completion.js';
+import { isForgotten } from '../file-status.js';
+
+const SENT = { 'mortise.messaging.direction': 'sent' };
+const FOR_WINDOW = { 'mortise.messaging.room': 'window' };
+/** Beside what a file is known to have: a chunk that is being filled, and one that it may grow by. */
+const SPARE_CHUNKS = 2;
+
+/** The bytes of the file, from its first one on; called once. */
+export type Pieces = () => AsyncIterable<Uint8Array | string>;
+
+export interface TransferStops {
+  /** The caller's: the file stays open. */
+  readonly signal?: AbortSignal | undefined;
+  /** The reason is one of the file's: it is aborted. */
+  readonly failure: AbortSignal;
+  readonly onListed?: SendFileOptions['onListed'] | undefined;
+  readonly onProgress?: SendFileOptions['onProgress'] | undefined;
+}
+
+export class Transfer {
+  readonly #context: FilesContext;
+  readonly #limits: FileSenderLimits;
+  readonly #list: ChannelList;
+  readonly #completion: Completion;
+  readonly #sent: SentFiles;
+  readonly #holder: string;
+
+  constructor(
+    context: FilesContext,
+    limits: FileSenderLimits,
+    list: ChannelList,
+    completion: Completion,
+    sent: SentFiles,
+    holder: string,
+  ) {
+    this.#context = context;
+    this.#limits = limits;
+    this.#list = list;
+    this.#completion = completion;
+    this.#sent = sent;
+    this.#holder = holder;
+  }
+
+  /**
+   * Resolves when the file is sent, or was; undefined when it has to be tried again, since an aborted file had its id. Throws as
+   * `FileSender.send`.
+   */
+  async send(wanted: WantedFile, pieces: Pieces, stops: TransferStops): Promise<SentFile | undefined> {
+    const { id } = wanted;
+    const { signal, failure } = stops;
+    const stop = signal ? AbortSignal.any([signal, failure]) : failure;
+    const listed = await this.#list.add(wanted, stop);
+    if (!listed) return undefined;
+    const { name, number, epoch, fileId, receivers, reserved, isFinished } = listed;
+    const file = { number, epoch, fileId };
+    stops.onListed?.({ number, epoch });
+    const sent = { name, id, ...file, bytes: 0, sha256: '', isDuplicate: true, resumedAt: 0 };
+    if (isFinished) return sent;
+    const asked = async (): Promise<boolean> => isForgotten(this.#context, file, id);
+    const { windowBytes, chunkBytes } = this.#limits;
+    const written = {
+      name,
+      ...file,
+      receivers,
+      windowBytes: Math.min(windowBytes, reserved + SPARE_CHUNKS * chunkBytes),
+      holder: `${this.#holder}:${randomUUID()}`,
+      isForgotten: asked,
+    };
+    const writer = await FileWriter.open(this.#context, this.#limits, written, signal, stop);
+    if (!writer) return (await this.#isAborted(listed, wanted)) ? undefined : sent;
+    const resumedAt = writer.bytes;
+    try {
+      if (await this.#isOver(writer, listed, wanted)) return sent;
+      const sha256 = await this.#write(writer, listed, wanted, pieces, stop, stops);
+      return { ...sent, bytes: writer.bytes, sha256, isDuplicate: false, resumedAt };
+    } catch (error) {
+      const isDoubtful = error instanceof LeaseLostError || error instanceof FileForgottenError;
+      if (!isDoubtful || this.#sent.hasTold(error) || !(await asked())) throw error;
+      await this.#clear(writer, file);
+      throw new FileForgottenError(name);
+    } finally {
+      await writer.release();
+    }
+  }
+
+  /** Of a file that has ended. */
+  async #isAborted(listed: Listed, wanted: WantedFile): Promise<boolean> {
+    const { redis, channel, keys } = this.#context;
+    const { number, fileId } = listed;
+    const head = await readHead(redis, keys.file(channel, number, fileId));
+    if (head?.state === 'aborted') {
+      await this.#list.free(listed);
+    } else if (head) {
+      // Its reservation was raised when it was listed again.
+      await this.#list.shrink(listed, head.stored - head.freedBytes, wanted, head.detail);
+    }
+    return head?.state === 'aborted';
+  }
+
+  /** Another sender may have sent it since it was listed: what was opened then is read by nobody. */
+  async #isOver(writer: FileWriter, listed: Listed, wanted: WantedFile): Promise<boolean> {
+    const { receivers } = listed;
+    if (receivers.length === 0 && !writer.isNew) throw await this.#givenUp(writer, listed, wanted);
+    const isOver =
+      receivers.length === 0 || (writer.isNew && (await this.#completion.isOver(listed, receivers)));
+    if (isOver === undefined) throw new FileForgottenError(wanted.name);
+    if (!isOver) return false;
+    // Listed just now, and by nobody else: they don't want it.
+    if (listed.fileId === wanted.fileId && !(await this.#wasSent(wanted))) {
+      throw await this.#givenUp(writer, listed, wanted);
+    }
+    // Of nothing, for nobody: not aborted, so that its id stays taken.
+    await writer.close('closed', '');
+    await this.#completion.finish(listed, [], '');
+    return true;
+  }
+
+  /** By another sender, which has found it listed. */
+  async #wasSent({ id, isNamed }: WantedFile): Promise<boolean> {
+    const { redis, channelKeys } = this.#context;
+    return isNamed && (await redis.call('hexists', [channelKeys.sent, encodeName(id)])) === 1;
+  }
+
+  async #givenUp(writer: FileWriter, listed: Listed, wanted: WantedFile): Promise<FileAbortedError> {
+    const error = new FileAbortedError(wanted.name, 'its receivers have given it up');
+    await this.#abort(writer, listed, wanted, error);
+    return error;
+  }
+
+  /** As well as it can. */
+  async #abort(writer: FileWriter, listed: Listed, wanted: WantedFile, error: unknown): Promise<void> {
+    const reason = error instanceof FileAbortedError ? error.reason : reasonOf(error);
+    try {
+      await writer.close('aborted', reason);
+      await this.#list.free(listed);
+      await this.#list.shrink(listed, 0, wanted);
+      await this.#completion.finish(listed, [], '');
+      // Where they were done with it before there was anything of it, it isn't listed any more.
+      await this.#completion.clear(listed, []);
+    } catch {
+      // Whoever sends it again finds it as it is.
+    }
+  }
+
+  /** What is stored of a file that isn't listed any more, as well as it can. */
+  async #clear(writer: FileWriter, file: FileId): Promise<void> {
+    try {
+      await writer.close('aborted', 'Redis has forgotten that it was listed').catch(() => false);
+      await this.#completion.clear(file, this.#limits.receivers);
+    } catch {
+      // It goes away after `keepMs`.
+    }
+  }
+
+  async #write(
+    writer: FileWriter,
+    listed: Listed,
+    wanted: WantedFile,
+    pieces: Pieces,
+    stop: AbortSignal,
+    { signal, onProgress }: TransferStops,
+  ): Promise<string> {
+    const { telemetry } = this.#context;
+    const { name } = wanted;
+    const hash = createHash('sha256');
+    const filler = new ChunkFiller(pieces(), this.#limits.chunkBytes, this.#limits.lingerMs);
+    const look = this.#list.lookout(stop);
+    try {
+      const check = new PrefixCheck(hash);
+      writer.onCommitted = (chunk) => {
+        telemetry?.count(FILE_CHUNKS, 1, SENT);
+        telemetry?.count(FILE_BYTES, chunk.length - CHUNK_HEADER_BYTES, SENT);
+        filler.recycle(chunk);
+        onProgress?.({ name, bytes: writer.bytes, storedBytes: writer.storedBytes });
+      };
+      const found = await filler.passOver(writer.bytes, (piece) => check.add(piece));
+      if (found < writer.bytes || check.crc !== writer.crc) {
+        throw new SourceChangedError(name, `its first ${writer.bytes} bytes are not those that were sent`);
+      }
+      const ending = AbortSignal.any([stop, writer.ending]);
+      while (!writer.isUnread) {
+        const chunk = await filler.next(ending);
+        if (!chunk) break;
+        check.hash(chunk);
+        const isFull = !writer.hasRoomFor(chunk.length);
+        const fullAt = performance.now();
+        while (!writer.isUnread && !writer.hasRoomFor(chunk.length)) {
+          await look();
+          if (!writer.hasRoomFor(chunk.length)) await writer.waitForRoom(this.#list.recheckMs, stop);
+        }
+        if (isFull) telemetry?.record(FILE_WAITS, (performance.now() - fullAt) / 1_000, FOR_WINDOW);
+        if (!writer.isUnread) await writer.write(chunk);
+      }
+      await writer.flush();
+      if (writer.isUnread) throw await this.#givenUp(writer, listed, wanted);
+      const sha256 = hash.digest('hex');
+      await writer.close('closed', sha256);
+      await this.#list.shrink(listed, writer.storedBytes, wanted, sha256).catch(() => undefined);
+      return sha256;
+    } catch (error) {
+      const isStopped = (signal?.aborted && error === signal.reason) || this.#sent.hasTold(error);
+      if (!isStopped && !writer.isLost && !writer.isUnread) await this.#abort(writer, listed, wanted, error);
+      throw error;
+    } finally {
+      await filler.stop();
+    }
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,200 @@
+/** Files that don't come to their end: who is told, and that they can be sent again. */
+import { writeFileSync } from 'node:fs';
+import { createReadStream } from 'node:fs';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { connect, until } from '@mortise/test-kit';
+import { Channel, first, freshDirectory, lines, textOf } from './fixture.js';
+import { DeathError, stepwise } from '../stepwise-client.js';
+
+const redis = connect();
+const [directory, removeDirectory] = freshDirectory();
+afterAll(removeDirectory);
+
+async function* breaksOff(): AsyncGenerator<Buffer> {
+  yield Buffer.from('one\n');
+  throw new Error('EIO');
+}
+
+/** What has come until the end of the channel: texts, and codes of errors. */
+async function found(channel: Channel): Promise<string[]> {
+  await channel.sender().end();
+  const texts: string[] = [];
+  for await (const file of channel.receiver().files()) {
+    texts.push(await textOf(file).catch(({ code }: { code: string }) => code));
+    await file.fail();
+  }
+  return texts;
+}
+
+describe('what was aborted is sent anew', () => {
+  test('by its id, whether its receivers were told yet or not', async () => {
+    const channel = new Channel(redis);
+    const options = { name: 'a', id: 'a' };
+    for (let time = 0; time < 2; time += 1) {
+      await expect(channel.sender().send(breaksOff(), options)).rejects.toThrow('EIO');
+    }
+    const [file, leave] = await first(channel.receiver());
+    await file.fail();
+    await leave();
+    const sent = await channel.sender().send(Readable.from(['one\ntwo\n']), options);
+    expect(sent).toMatchObject({ bytes: 8, isDuplicate: false });
+    expect(await found(channel)).toEqual(['ERR_FILE_ABORTED', 'one\ntwo\n']);
+  });
+
+  test('as a path, when its receivers were away', async () => {
+    const channel = new Channel(redis);
+    const path = join(directory, 'away.log');
+    writeFileSync(path, lines(2_000));
+    const sender = channel.sender({ deadReceivers: 'fail', graceMs: 0 });
+    await expect(sender.send(path, { id: 'a' })).rejects.toMatchObject({ code: 'ERR_RECEIVER_DEAD' });
+    const files = channel.receiver('r1', redis, 10_000).files();
+    const { value: aborted } = await files.next();
+    await expect(textOf(aborted!)).rejects.toMatchObject({ code: 'ERR_FILE_ABORTED' });
+    await aborted!.fail();
+    const sending = sender.send(path, { id: 'a' });
+    const { value: file } = await files.next();
+    expect(await textOf(file!)).toBe(lines(2_000));
+    expect(await sending).toMatchObject({ isDuplicate: false, resumedAt: 0 });
+    await file!.done();
+    await files.return();
+  });
+
+  test('after its source had changed', async () => {
+    const channel = new Channel(redis);
+    const stop = new AbortController();
+    const options = { name: 'a', id: 'a' };
+    const left = channel.sender().send(Readable.from([lines(400)]), {
+      ...options,
+      signal: stop.signal,
+      onProgress: () => stop.abort(),
+    });
+    await expect(left).rejects.toMatchObject({ name: 'AbortError' });
+    const other = Readable.from(['another']);
+    await expect(channel.sender().send(other, options)).rejects.toMatchObject({ code: 'ERR_SOURCE_CHANGED' });
+    expect(await channel.sender().send(Readable.from(['another']), options)).toMatchObject({ bytes: 7 });
+    expect(await found(channel)).toEqual(['ERR_FILE_ABORTED', 'another']);
+  });
+});
+
+describe('a stream that fails before it is read', () => {
+  test('rejects with its error', async () => {
+    const channel = new Channel(redis);
+    const source = createReadStream(join(directory, 'nowhere'));
+    await expect(channel.sender().send(source, { name: 'a' })).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  test('also when it had failed before it was given', async () => {
+    const channel = new Channel(redis);
+    const source = new PassThrough().on('error', () => undefined);
+    source.destroy(new Error('broken pipe'));
+    await expect(channel.sender().send(source, { name: 'a' })).rejects.toThrow('broken pipe');
+  });
+
+  test('also while it waits for the budget', async () => {
+    const channel = new Channel(redis);
+    const sender = channel.sender({ budgetBytes: 16_384 });
+    await sender.send(Buffer.from(lines(600)), { name: 'full' });
+    const source = new PassThrough();
+    const sending = sender.send(source, { name: 'a' });
+    source.destroy(new Error('broken pipe'));
+    await expect(sending).rejects.toThrow('broken pipe');
+  });
+
+  test('also while it waits for the lease of another writer, whose file stays', async () => {
+    const channel = new Channel(redis);
+    const theirs = new PassThrough();
+    const options = { name: 'a', id: 'a' };
+    const writing = channel.sender({ leaseMs: 60_000, lingerMs: 0 }).send(theirs, options);
+    theirs.write('one');
+    await until('their lease', async () => (await redis.keys(`${channel.prefix}:*:chunk:*`)).length > 0);
+    const source = new PassThrough();
+    const sending = channel.sender().send(source, options);
+    source.destroy(new Error('broken pipe'));
+    await expect(sending).rejects.toThrow('broken pipe');
+    theirs.end('two');
+    expect(await writing).toMatchObject({ bytes: 6 });
+    expect(await found(channel)).toEqual(['onetwo']);
+  });
+});
+
+describe('abort', () => {
+  test('ends a send of the same sender at once, whose lease it renews', async () => {
+    const channel = new Channel(redis);
+    const sender = channel.sender({ leaseMs: 600_000, lingerMs: 0 });
+    const source = new PassThrough();
+    const sending = sender.send(source, { name: 'a', id: 'a' });
+    sending.catch(() => undefined);
+    source.write('one');
+    await until('a chunk', async () => (await redis.keys(`${channel.prefix}:*:chunk:*`)).length === 2);
+    expect(await sender.abort('a', 'not wanted')).toBe(true);
+    await expect(sending).rejects.toMatchObject({ code: 'ERR_FILE_ABORTED', reason: 'not wanted' });
+    expect(await sender.abort('a')).toBe(false);
+    expect(await found(channel)).toEqual(['ERR_FILE_ABORTED']);
+  });
+
+  test('also one that waits for the budget', async () => {
+    const channel = new Channel(redis);
+    const sender = channel.sender({ budgetBytes: 16_384 });
+    await sender.send(Buffer.from(lines(600)), { name: 'full' });
+    const sending = sender.send(Readable.from(['x']), { name: 'a', id: 'a' });
+    sending.catch(() => undefined);
+    expect(await sender.abort('a')).toBe(true);
+    await expect(sending).rejects.toMatchObject({ code: 'ERR_FILE_ABORTED' });
+  });
+});
+
+describe('a file that all receivers give up before its end', () => {
+  test('is not taken for sent', async () => {
+    const channel = new Channel(redis);
+    const sending = channel.sender().send(Readable.from([lines(2_000)]), { name: 'a' });
+    sending.catch(() => undefined);
+    const [file, leave] = await first(channel.receiver());
+    await file.fail();
+    await leave();
+    await expect(sending).rejects.toMatchObject({ code: 'ERR_FILE_ABORTED' });
+    await channel.sender().received();
+    expect(await redis.keys(`${channel.prefix}:*%%*`)).toEqual([]);
+  });
+
+  test('does not keep the others of its directory from being sent', async () => {
+    const channel = new Channel(redis);
+    const [logs, removeLogs] = freshDirectory();
+    writeFileSync(join(logs, 'a'), lines(2_000));
+    writeFileSync(join(logs, 'b'), 'text');
+    const sending = channel.sender().sendDirectory(logs);
+    sending.catch(() => undefined);
+    const [file, leave] = await first(channel.receiver());
+    await file.fail();
+    await leave();
+    await expect(sending).rejects.toMatchObject({ code: 'ERR_FILE_ABORTED', file: 'a' });
+    expect(await found(channel)).toEqual(['text']);
+    removeLogs();
+  });
+});
+
+test('a file that is waited for longer than it is kept ends with a message that says so', async () => {
+  const channel = new Channel(redis);
+  const sending = channel.sender({ keepMs: 1_000 }).send(Readable.from([lines(2_000)]), { name: 'a' });
+  await expect(sending).rejects.toThrow(/is lost: it expired, or another holder took it over/);
+});
+
+test('a sender that dies between aborting a file and freeing its id: the id can be sent again', async () => {
+  const channel = new Channel(redis);
+  const isDead = new AbortController();
+  const client = stepwise(redis, async (_, send, [command]) => {
+    if (command === 'zremrangebyscore') isDead.abort(new DeathError('died'));
+    isDead.signal.throwIfAborted();
+    return send();
+  });
+  const options = { name: 'a', id: 'a' };
+  const dead = channel.sender({}, client).send(breaksOff(), { ...options, signal: isDead.signal });
+  await expect(dead).rejects.toThrow(/EIO|died/);
+  const [file, leave] = await first(channel.receiver());
+  await expect(textOf(file)).rejects.toMatchObject({ code: 'ERR_FILE_ABORTED' });
+  await file.fail();
+  await leave();
+  const sent = await channel.sender().send(Buffer.from('one\ntwo\n'), options);
+  expect(sent).toMatchObject({ bytes: 8, isDuplicate: false });
+});

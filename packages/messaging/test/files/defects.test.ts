@@ -1,0 +1,259 @@
+/**
+ * The defects of the algorithm that files take the place of (Redis in Action, 6.6, as published): each has a test of its name
+ * here or in another file of files, which the last test looks after. D6 is of the aggregation, in apps/worker.
+ *
+ * | | Defect |
+ * |---|---|
+ * | D1 | counters of receivers are compared as byte strings: with ten of them a file is deleted when two are done |
+ * | D3 | a receiver without news never sleeps: 8,989 polls in an idle second |
+ * | D4 | a file cannot be read while it is written |
+ * | D5 | gzip: one member only; what is truncated or damaged is accepted |
+ * | D7 | a file that is larger than the limit: the sender loops for ever |
+ * | D8 | a sender that is restarted appends to what it has sent |
+ * | D15 | a receiver that dies between fetching and handling gets nothing again, and the sender waits for ever |
+ * | D16 | who is done is a counter: one receiver that says it twice counts as two |
+ * | D17 | a directory below is an error |
+ * | D18 | a file of no bytes is not cleaned up |
+ * | D19 | a file that grows while it is copied breaks the accounting |
+ * | D20 | a value holds a whole file, and ends at 512 MB |
+ */
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterAll, expect, test } from '@jest/globals';
+import { connect } from '@mortise/test-kit';
+import { Channel, first, freshDirectory, lines, readAll, textOf } from './fixture.js';
+
+const redis = connect();
+const [directory, removeDirectory] = freshDirectory();
+afterAll(removeDirectory);
+
+const keysOf = async ({ prefix }: Channel): Promise<string[]> =>
+  (await redis.keys(`${prefix}:*`)).map((key) => key.slice(key.indexOf('}:') + 2)).toSorted();
+
+test('D1: with ten receivers nothing is freed before the last one is done', async () => {
+  const channel = new Channel(redis);
+  const names = Array.from({ length: 10 }, (_, index) => `${index}`);
+  const sender = channel.sender({ receivers: names });
+  await sender.send(Readable.from([lines(100)]), { name: 'a' });
+  await sender.end();
+  for (const name of names) expect(await readAll(channel.receiver(name))).toEqual({ a: lines(100) });
+  expect(await keysOf(channel)).toEqual(['file-channel', 'files']);
+});
+
+test('D4: a file is read while it is written', async () => {
+  const channel = new Channel(redis);
+  const sender = channel.sender({ lingerMs: 5 });
+  const source = new Readable({ read: () => undefined });
+  const sending = sender.send(source, { name: 'a' });
+  const [file, leave] = await first(channel.receiver());
+  const reading = file.lines()[Symbol.asyncIterator]();
+  for (const line of ['one', 'two', 'three']) {
+    source.push(`${line}\n`);
+    expect(await reading.next()).toEqual({ done: false, value: line });
+  }
+  source.push(null);
+  expect(await reading.next()).toMatchObject({ done: true });
+  expect(await sending).toMatchObject({ bytes: 14 });
+  await file.done();
+  await leave();
+});
+
+test('D7: a file that is larger than the window and the budget flows through, within them', async () => {
+  const channel = new Channel(redis);
+  const sender = channel.sender({ budgetBytes: 16_384 });
+  const text = lines(30_000);
+  const reading = readAll(channel.receiver());
+  const stored: number[] = [];
+  await sender.send(Readable.from([text]), {
+    name: 'a',
+    onProgress: ({ storedBytes }) => stored.push(storedBytes),
+  });
+  await sender.end();
+  expect(await reading).toEqual({ a: text });
+  expect(text.length).toBeGreaterThan(500_000);
+  expect(stored.length).toBeGreaterThan(100);
+  expect(Math.max(...stored)).toBeLessThanOrEqual(16_384);
+});
+
+test('D8: what was sent before is not sent again, whole or in part', async () => {
+  const channel = new Channel(redis);
+  const path = join(directory, 'twice.log');
+  writeFileSync(path, lines(600));
+  const reading = readAll(channel.receiver());
+  const died = new Error('died');
+  const stop = new AbortController();
+  await expect(
+    channel.sender().send(path, {
+      id: 'twice',
+      onProgress: ({ bytes }) => {
+        if (bytes > 8_000) stop.abort(died);
+      },
+      signal: stop.signal,
+    }),
+  ).rejects.toBe(died);
+  const sent = await channel.sender().send(path, { id: 'twice' });
+  expect(sent.resumedAt).toBeGreaterThan(8_000);
+  expect(sent).toMatchObject({
+    isDuplicate: false,
+    sha256: createHash('sha256').update(lines(600)).digest('hex'),
+  });
+  const again = { isDuplicate: true, number: sent.number };
+  expect(await channel.sender().send(path, { id: 'twice' })).toMatchObject(again);
+  await channel.sender().received();
+  expect(await channel.sender().send(path, { id: 'twice' })).toMatchObject(again);
+  await channel.sender().end();
+  expect(await reading).toEqual({ 'twice.log': lines(600) });
+});
+
+test('D14: the end comes after all files, also for a receiver that comes late', async () => {
+  const channel = new Channel(redis);
+  const sender = channel.sender();
+  for (const name of ['a', 'b', 'c']) await sender.send(Readable.from([name]), { name });
+  await sender.end();
+  expect(await readAll(channel.receiver())).toEqual({ a: 'a', b: 'b', c: 'c' });
+  expect(await readAll(channel.receiver())).toEqual({});
+  await expect(sender.send(Readable.from(['d']), { name: 'd' })).rejects.toMatchObject({
+    code: 'ERR_CHANNEL_ENDED',
+  });
+});
+
+test('D15: a receiver that dies gets again what it had not acked', async () => {
+  const channel = new Channel(redis);
+  const sender = channel.sender();
+  await sender.send(Readable.from([lines(200)]), { name: 'a' });
+  await sender.end();
+  const [file, leave] = await first(channel.receiver());
+  expect(await textOf(file, { autoAck: false })).toBe(lines(200));
+  await leave();
+  expect(await readAll(channel.receiver())).toEqual({ a: lines(200) });
+});
+
+test('D16: one receiver that is done twice counts once', async () => {
+  const channel = new Channel(redis);
+  const sender = channel.sender({ receivers: ['r1', 'r2'] });
+  await sender.send(Readable.from(['x']), { name: 'a' });
+  const [file, leave] = await first(channel.receiver());
+  await textOf(file);
+  await file.done();
+  await file.done();
+  await leave();
+  await sender.end();
+  expect(await readAll(channel.receiver('r2'))).toEqual({ a: 'x' });
+});
+
+test('D17: directories below are sent, sorted by their paths; a directory is no file', async () => {
+  const channel = new Channel(redis);
+  const root = join(directory, 'tree');
+  mkdirSync(join(root, 'b', 'deep'), { recursive: true });
+  for (const name of ['z', 'b/one', 'b/deep/two', 'a']) writeFileSync(join(root, name), name);
+  const sender = channel.sender();
+  const reading = readAll(channel.receiver());
+  const sent = await sender.sendDirectory(root);
+  const again = await sender.sendDirectory(root);
+  expect(again.map(({ isDuplicate }) => isDuplicate)).toEqual([true, true, true, true]);
+  await sender.end();
+  const names = ['a', 'b/deep/two', 'b/one', 'z'];
+  expect(sent.map(({ name, bytes }) => [name, bytes])).toEqual(names.map((name) => [name, name.length]));
+  expect(Object.keys(await reading)).toEqual(names);
+  await expect(sender.send(root)).rejects.toThrow(TypeError);
+});
+
+test('D18: a file of no bytes is sent, read, and leaves nothing', async () => {
+  const channel = new Channel(redis);
+  const path = join(directory, 'empty.log');
+  writeFileSync(path, '');
+  const sender = channel.sender();
+  const ended = AbortSignal.abort();
+  expect(await sender.send(path)).toMatchObject({ bytes: 0, isDuplicate: false });
+  const followed = join(directory, 'followed');
+  writeFileSync(followed, '');
+  expect(await sender.send(followed, { follow: ended })).toMatchObject({ bytes: 0, isDuplicate: false });
+  expect(await sender.send(Readable.from([]), { name: 'stream' })).toMatchObject({ bytes: 0 });
+  await sender.end();
+  const found: [string, string[], number, string | undefined][] = [];
+  for await (const file of channel.receiver().files()) {
+    const read: string[] = [];
+    for await (const line of file.lines()) read.push(line);
+    found.push([file.name, read, file.offset, file.sha256]);
+    await file.done();
+  }
+  const sha256 = createHash('sha256').digest('hex');
+  expect(found).toEqual(['empty.log', 'followed', 'stream'].map((name) => [name, [], 0, sha256]));
+  expect(await keysOf(channel)).toEqual(['file-channel', 'files']);
+});
+
+test('D19: a file that grows is followed until the signal', async () => {
+  const channel = new Channel(redis);
+  const path = join(directory, 'growing.log');
+  writeFileSync(path, 'one\n');
+  const follow = new AbortController();
+  const sender = channel.sender({ lingerMs: 5 });
+  const sending = sender.send(path, { follow: follow.signal });
+  const [file, leave] = await first(channel.receiver());
+  const reading = file.lines()[Symbol.asyncIterator]();
+  expect(await reading.next()).toMatchObject({ value: 'one' });
+  writeFileSync(path, 'two\n', { flag: 'a' });
+  expect(await reading.next()).toMatchObject({ value: 'two' });
+  follow.abort();
+  expect(await sending).toMatchObject({ bytes: 8 });
+  expect(await reading.next()).toMatchObject({ done: true });
+  await file.done();
+  await leave();
+});
+
+test('D19: a file that grows while it is copied is sent to its end, within the budget', async () => {
+  const channel = new Channel(redis);
+  const path = join(directory, 'growing-copy.log');
+  // More than is read at once.
+  writeFileSync(path, lines(70_000));
+  let grown = 70_000;
+  const sender = channel.sender({ budgetBytes: 16_384 });
+  const reading = readAll(channel.receiver());
+  const stored: number[] = [];
+  const sent = await sender.send(path, {
+    onProgress: ({ storedBytes }) => {
+      stored.push(storedBytes);
+      if (grown === 72_000) return;
+      writeFileSync(path, lines(100, grown), { flag: 'a' });
+      grown += 100;
+    },
+  });
+  await sender.end();
+  const text = lines(grown).slice(0, sent.bytes);
+  expect(sent.bytes).toBeGreaterThan(lines(70_000).length);
+  expect((await reading)['growing-copy.log'] === text).toBe(true);
+  expect(Math.max(...stored)).toBeLessThanOrEqual(16_384);
+});
+
+test('D20: no value grows with its file', async () => {
+  const channel = new Channel(redis);
+  const stop = new AbortController();
+  const sending = channel.sender().send(Readable.from([lines(3_000)]), {
+    name: 'a',
+    signal: stop.signal,
+    onProgress: ({ bytes }) => bytes > 15_000 && stop.abort(),
+  });
+  await expect(sending).rejects.toMatchObject({ name: 'AbortError' });
+  const chunks = await redis.keys(`${channel.prefix}:*chunk*`);
+  expect(chunks.length).toBeGreaterThanOrEqual(4);
+  for (const key of chunks) expect(await redis.strlen(key)).toBeLessThanOrEqual(4_096 - 64);
+});
+
+test('each defect of files has a test', () => {
+  const sources = readdirSync(import.meta.dirname)
+    .filter((file) => file.endsWith('.test.ts'))
+    .map((file) => readFileSync(join(import.meta.dirname, file), 'utf8'));
+  const named = new Set(
+    sources.flatMap((source) =>
+      [...source.matchAll(/(?:test|describe)\(\s*(?:'|"|`)(D\d+): /g)].map(([, defect]) => defect!),
+    ),
+  );
+  const [table = ''] = sources
+    .find((source) => source.includes('each defect of files has a test'))!
+    .split('*/');
+  const listed = [...table.matchAll(/^ \* \| (D\d+) \|/gm)].map(([, defect]) => defect!);
+  expect(listed).toHaveLength(12);
+  expect(listed.filter((defect) => !named.has(defect))).toEqual([]);
+});

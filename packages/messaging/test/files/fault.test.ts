@@ -1,0 +1,337 @@
+/** Senders and receivers that die at every step, and those who take their places. */
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { connect, until } from '@mortise/test-kit';
+import { Channel, first, freshDirectory, lines, readAll, textOf } from './fixture.js';
+import type { Death } from '../stepwise-client.js';
+import { DeathError, stepwise } from '../stepwise-client.js';
+
+const redis = connect();
+const [directory, removeDirectory] = freshDirectory();
+afterAll(removeDirectory);
+
+const keysOf = async ({ prefix }: Channel): Promise<string[]> =>
+  (await redis.keys(`${prefix}:*`)).map((key) => key.slice(key.indexOf('}:') + 2)).toSorted();
+
+/** Dies at each step, before and after its execution, until it lives through. The process is really gone: it tries nothing again. */
+async function atEveryStep(
+  live: (death: Death, isDead: AbortController) => Promise<boolean>,
+): Promise<number> {
+  for (let step = 1; step < 200; step += 1) {
+    let isAlive = false;
+    for (const isExecuted of [false, true]) {
+      isAlive = await live({ step, isExecuted }, new AbortController());
+    }
+    if (isAlive) return step - 1;
+  }
+  throw new Error('the action has no end');
+}
+
+/** Resolves to whether it lived through. */
+async function survives(action: Promise<unknown>): Promise<boolean> {
+  return action.then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof DeathError) return false;
+      throw error;
+    },
+  );
+}
+
+function dying(death: Death, isDead: AbortController) {
+  return stepwise(redis, async (step, send) => {
+    if (step < death.step) return send();
+    if (step === death.step && death.isExecuted) await send();
+    // Whoever is dead tries nothing again.
+    isDead.abort(new DeathError(`died at step ${death.step}`));
+    throw isDead.signal.reason;
+  });
+}
+
+test('a sender that dies at any step is taken up by the next one: nothing lost, doubled or left', async () => {
+  const path = join(directory, 'sender.log');
+  const text = lines(400);
+  writeFileSync(path, text);
+  const steps = await atEveryStep(async (death, isDead) => {
+    const channel = new Channel(redis);
+    const reading = readAll(channel.receiver());
+    const client = dying(death, isDead);
+    const dead = channel.sender({ leaseMs: 100 }, client);
+    const isAlive = await survives(
+      (async () => {
+        await dead.send(path, { id: 'a', signal: isDead.signal });
+        await dead.end();
+      })(),
+    );
+    const sender = channel.sender();
+    const sent = await sender.send(path, { id: 'a' });
+    const digest = createHash('sha256').update(text).digest('hex');
+    expect(sent.isDuplicate ? digest : sent.sha256).toBe(digest);
+    await sender.end();
+    expect(await reading).toEqual({ 'sender.log': text });
+    await sender.received();
+    await until('nothing to be left', async () => {
+      // The SHA-256 is noted after the end: a sender that died between the two has left none.
+      const left = (await keysOf(channel)).filter((key) => key !== 'files-sent');
+      return left.join() === 'file-channel,files';
+    });
+    return isAlive;
+  });
+  expect(steps).toBeGreaterThan(10);
+});
+
+test('a receiver that dies at any step is taken up by the next one, behind what it had acked', async () => {
+  const text = lines(400);
+  const steps = await atEveryStep(async (death, isDead) => {
+    const channel = new Channel(redis);
+    const sender = channel.sender({ receivers: ['r1', 'r2'] });
+    const other = readAll(channel.receiver('r2'));
+    const sending = sender.send(Readable.from([text]), { name: 'a' }).then(() => sender.end());
+    // What was handled, by the offset behind it: what comes again overwrites what came before.
+    const handled = new Map<number, string>();
+    const read = async (receiver = channel.receiver(), signal?: AbortSignal): Promise<void> => {
+      for await (const file of receiver.files(signal ? { signal } : {})) {
+        for await (const line of file.lines()) handled.set(file.offset, line);
+        await file.done();
+      }
+    };
+    const isAlive = await survives(read(channel.receiver('r1', dying(death, isDead), 100), isDead.signal));
+    await read();
+    await sending;
+    expect(await other).toEqual({ a: text });
+    expect(
+      [...handled]
+        .toSorted(([a], [b]) => a - b)
+        .map(([, line]) => `${line}\n`)
+        .join(''),
+    ).toBe(text);
+    await until('nothing to be left', async () => (await keysOf(channel)).join() === 'file-channel,files');
+    return isAlive;
+  });
+  expect(steps).toBeGreaterThan(10);
+});
+
+test('a sender that dies at any step, or while it gives a file up, is given up by another: receivers are told, nothing is left', async () => {
+  const path = join(directory, 'aborted.log');
+  writeFileSync(path, lines(300));
+  const steps = await atEveryStep(async (death, isDead) => {
+    const channel = new Channel(redis);
+    const client = dying(death, isDead);
+    const stop = new AbortController();
+    // Dies while it sends, or while it gives up what was sent in part.
+    const isAlive = await survives(
+      (async () => {
+        const dead = channel.sender({ leaseMs: 100 }, client);
+        const sending = dead.send(path, {
+          id: 'a',
+          signal: AbortSignal.any([stop.signal, isDead.signal]),
+          onProgress: () => stop.abort(),
+        });
+        await sending.catch((error: unknown) => {
+          if (isDead.signal.aborted || error !== stop.signal.reason) throw isDead.signal.reason ?? error;
+        });
+        await dead.abort('a', 'not wanted', { signal: isDead.signal });
+      })(),
+    );
+    const sender = channel.sender();
+    const isAborted = await sender.abort('a', 'not wanted');
+    await sender.end();
+    const found: unknown[] = [];
+    for await (const file of channel.receiver().files()) {
+      found.push(
+        await textOf(file).catch(({ code, reason }: { code: string; reason: string }) => [code, reason]),
+      );
+      await file.fail();
+    }
+    // What died before the file was listed has left nothing to be given up.
+    expect([[], [['ERR_FILE_ABORTED', 'not wanted']]]).toContainEqual(found);
+    expect(found.length).toBeGreaterThanOrEqual(Number(isAborted));
+    await until('nothing to be left', async () =>
+      (await keysOf(channel)).every((key) => ['file-channel', 'files'].includes(key)),
+    );
+    return isAlive;
+  });
+  expect(steps).toBeGreaterThan(8);
+});
+
+test('connections that are cut, and scripts that are forgotten, with chunks on their way: nothing is lost or doubled', async () => {
+  const channel = new Channel(redis);
+  const [sending, reading] = [connect(), connect()];
+  let closes = 0;
+  for (const client of [sending, reading]) client.on('close', () => (closes += 1));
+  const text = lines(6_000);
+  const found = readAll(channel.receiver('r1', reading));
+  let chunks = 0;
+  const cut = async (): Promise<void> => {
+    if (chunks % 3 === 0) await redis.script('FLUSH');
+    const ids = await redis.client('LIST');
+    for (const client of [sending, reading]) {
+      const port = client.stream.localPort;
+      const id = new RegExp(`id=(\\d+) addr=[^ ]*:${port} `).exec(String(ids))?.[1];
+      if (id) await redis.client('KILL', 'ID', Number(id));
+    }
+  };
+  const cuts: Promise<void>[] = [];
+  const sent = await channel.sender({ windowBytes: 32_768 }, sending).send(Readable.from([text]), {
+    name: 'a',
+    onProgress: () => {
+      chunks += 1;
+      if (chunks % 5 === 0) cuts.push(cut());
+    },
+  });
+  await Promise.all(cuts);
+  expect(closes).toBeGreaterThan(4);
+  expect(sent).toMatchObject({
+    bytes: text.length,
+    sha256: createHash('sha256').update(text).digest('hex'),
+  });
+  await channel.sender().end();
+  expect((await found)['a'] === text).toBe(true);
+  await until('nothing to be left', async () => (await keysOf(channel)).join() === 'file-channel,files');
+});
+
+describe('leases', () => {
+  test('a second sender of a file waits for the first, and neither overwrites the other', async () => {
+    const channel = new Channel(redis);
+    const path = join(directory, 'two.log');
+    writeFileSync(path, lines(2_000));
+    const sending = Promise.all(
+      Array.from({ length: 3 }, () => channel.sender({ leaseMs: 5_000 }).send(path, { id: 'two' })),
+    );
+    const reading = readAll(channel.receiver());
+    const sent = await sending;
+    expect(sent.filter(({ isDuplicate }) => isDuplicate)).toHaveLength(2);
+    await channel.sender().end();
+    expect(await reading).toEqual({ 'two.log': lines(2_000) });
+  });
+
+  test('a sender that was silent for too long is refused, and stores nothing', async () => {
+    const channel = new Channel(redis);
+    const source = new Readable({ read: () => undefined });
+    const stuck = new AbortController();
+    let silent = false;
+    // What it would renew its lease with doesn't get through.
+    const paused = new Proxy(redis, {
+      get: (target, name) => {
+        const value = Reflect.get(target, name) as unknown;
+        if (typeof value !== 'function') return value;
+        const method = value.bind(target) as (...args: unknown[]) => Promise<unknown>;
+        if (name !== 'call') return method;
+        return async (...args: unknown[]) => {
+          if (silent) await new Promise((resolve) => stuck.signal.addEventListener('abort', resolve));
+          return method(...args);
+        };
+      },
+    });
+    const sending = channel.sender({ lingerMs: 0 }, paused).send(source, { name: 'a', id: 'a' });
+    sending.catch(() => undefined);
+    source.push('first\n');
+    const [file, leave] = await first(channel.receiver());
+    const reading = file.lines()[Symbol.asyncIterator]();
+    expect(await reading.next()).toMatchObject({ value: 'first' });
+    silent = true;
+    source.push('late\n');
+    const other = await channel.sender().send(Readable.from(['first\nsecond\n']), { name: 'a', id: 'a' });
+    expect(other).toMatchObject({ resumedAt: 6, bytes: 13 });
+    silent = false;
+    stuck.abort();
+    await expect(sending).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
+    expect(await reading.next()).toMatchObject({ value: 'second' });
+    expect(await reading.next()).toMatchObject({ done: true });
+    await file.done();
+    await leave();
+    await channel.sender().end();
+    expect(await keysOf(channel)).toEqual(['file-channel', 'files', 'files-sent']);
+  });
+
+  test('two processes of one receiver: the second waits, and what the first acks after a takeover is refused', async () => {
+    const channel = new Channel(redis);
+    const sender = channel.sender();
+    await sender.send(Readable.from([lines(300)]), { name: 'a' });
+    const [file, leave] = await first(channel.receiver());
+    const blocks = file.blocks({ autoAck: false });
+    await blocks.next();
+    await redis.zadd(`${channel.prefix}:messaging:{${channel.name}}:file-receivers`, 1, 'r1');
+    const head = `${channel.prefix}:messaging:{${channel.name}}:file-channel`;
+    await redis.hset(head, 'tokens', 7, 'r:r1', '7:another');
+    await expect(file.fail()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
+    await leave();
+    const [again, leaveAgain] = await first(channel.receiver());
+    const others = again.blocks({ autoAck: false });
+    await others.next();
+    await expect(file.ack()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
+    await again.ack();
+    await others.return(undefined);
+    await leaveAgain();
+  });
+});
+
+describe('receivers that are gone', () => {
+  test('drop: the others go on, and the one that comes back is told', async () => {
+    const channel = new Channel(redis);
+    const sender = channel.sender({ receivers: ['r1', 'gone'], deadReceivers: 'drop' });
+    const text = lines(2_000);
+    const reading = readAll(channel.receiver());
+    await sender.send(Readable.from([text]), { name: 'a' });
+    await sender.end();
+    expect(await reading).toEqual({ a: text });
+    await sender.received();
+    expect(await keysOf(channel)).toEqual(['file-channel', 'files']);
+    expect(await readAll(channel.receiver('gone'))).toEqual({});
+  });
+
+  test('fail: send rejects, naming them, and the file is aborted', async () => {
+    const channel = new Channel(redis);
+    const sender = channel.sender({ receivers: ['r1', 'gone'], deadReceivers: 'fail' });
+    const reading = (async () => {
+      for await (const file of channel.receiver().files()) {
+        try {
+          await textOf(file);
+          return undefined;
+        } catch (error) {
+          await file.fail();
+          return error;
+        }
+      }
+      return undefined;
+    })();
+    const sending = sender.send(Readable.from([lines(2_000)]), { name: 'a' });
+    await expect(sending).rejects.toMatchObject({ code: 'ERR_RECEIVER_DEAD', receivers: ['gone'] });
+    expect(await reading).toMatchObject({ code: 'ERR_FILE_ABORTED' });
+  });
+
+  test('wait: the sender waits, and goes on when it comes', async () => {
+    const channel = new Channel(redis);
+    const sender = channel.sender({ receivers: ['r1', 'late'] });
+    const text = lines(2_000);
+    const reading = readAll(channel.receiver());
+    const written: number[] = [];
+    const sending = sender.send(Readable.from([text]), {
+      name: 'a',
+      onProgress: ({ bytes }) => written.push(bytes),
+    });
+    await until('a full window', () => written.length === 4);
+    const late = readAll(channel.receiver('late'));
+    await sending;
+    await sender.end();
+    expect(await Promise.all([reading, late])).toEqual([{ a: text }, { a: text }]);
+  });
+});
+
+test('a chunk that was damaged or lost in Redis is reported, not passed on', async () => {
+  const channel = new Channel(redis);
+  const sender = channel.sender();
+  const { fileId } = await sender.send(Readable.from([lines(400)]), { name: 'a' });
+  const chunk = `${channel.prefix}:messaging:{${channel.name}%%1}:chunk:${fileId}.1.1`;
+  await redis.setrange(chunk, 100, 'X');
+  const [file, leave] = await first(channel.receiver());
+  await expect(textOf(file)).rejects.toMatchObject({ code: 'ERR_FILE_CORRUPT' });
+  await leave();
+  await redis.del(chunk);
+  const [again, leaveAgain] = await first(channel.receiver());
+  await expect(textOf(again)).rejects.toMatchObject({ code: 'ERR_FILE_EXPIRED' });
+  await leaveAgain();
+});

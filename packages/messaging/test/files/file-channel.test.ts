@@ -1,0 +1,376 @@
+import { once } from 'node:events';
+import { PassThrough, Readable } from 'node:stream';
+import { describe, expect, test } from '@jest/globals';
+import type { FileSegment } from '@mortise/messaging/files';
+import { FileChannel } from '@mortise/messaging/files';
+import { connect, until } from '@mortise/test-kit';
+import { Channel, first, lines, SMALL, textOf } from './fixture.js';
+
+const redis = connect();
+const never = new AbortController().signal;
+
+function channelOf(channel: Channel, holder = 'http', leaseMs = 60_000): FileChannel {
+  return new FileChannel(redis, channel.name, { prefix: channel.prefix, holder, leaseMs });
+}
+
+async function bytesOf(part: FileSegment): Promise<string> {
+  const blocks: Buffer[] = [];
+  for await (const block of part.blocks()) blocks.push(block);
+  await part.close();
+  return Buffer.concat(blocks).toString();
+}
+
+async function readFrom(files: FileChannel, number: number, from: number): Promise<string> {
+  return bytesOf(await files.open('r1', number, from, never));
+}
+
+/** Chunks of many sizes: a silence after each piece. */
+async function sendInPieces(channel: Channel, pieces: string[], receivers = ['r1']): Promise<number> {
+  const source = new PassThrough();
+  const sender = channel.sender({ lingerMs: 0, receivers, windowBytes: 512 * 1_024, budgetBytes: 2 ** 21 });
+  let sent = 0;
+  const sending = sender.send(source, {
+    name: 'a',
+    onProgress: ({ bytes }) => {
+      if (bytes === sent) source.emit('taken');
+    },
+  });
+  for (const piece of pieces) {
+    sent += piece.length;
+    const taken = once(source, 'taken');
+    source.write(piece);
+    await taken;
+  }
+  source.end();
+  return (await sending).number;
+}
+
+const left = async (channel: Channel): Promise<string[]> =>
+  (await redis.keys(`${channel.prefix}:*`)).map((key) => key.slice(key.indexOf('}:') + 2)).toSorted();
+
+describe('join', () => {
+  test('makes a receiver, once, who gets what is listed from then on', async () => {
+    const channel = new Channel(redis);
+    const files = channelOf(channel);
+    expect([await files.join('r1'), await files.join('r1')]).toEqual([true, false]);
+    await channel.sender().send(Readable.from(['one']), { name: 'one' });
+    expect(await files.join('r2')).toBe(true);
+    await channel.sender({ receivers: ['r1', 'r2'] }).send(Readable.from(['two']), { name: 'two' });
+    const named = async (receiver: string): Promise<string[]> =>
+      (await files.list(receiver)).files.map(({ name }) => name);
+    expect([await named('r1'), await named('r2')]).toEqual([['one', 'two'], ['two']]);
+    await files.done('r1', 1);
+    expect(await files.file(2)).toMatchObject({ number: 2 });
+    await expect(files.file(1)).rejects.toMatchObject({ code: 'ERR_UNKNOWN_FILE', number: 1 });
+  });
+
+  test('is refused by a channel that has ended', async () => {
+    const channel = new Channel(redis);
+    const files = channelOf(channel);
+    await files.join('r1');
+    await files.end();
+    await expect(files.join('r2')).rejects.toMatchObject({ code: 'ERR_CHANNEL_ENDED' });
+    expect(await files.list('r1')).toEqual({ files: [], isEnded: true });
+  });
+
+  test('is refused beyond 1,000 receivers, those who have left a file included', async () => {
+    const channel = new Channel(redis);
+    const files = channelOf(channel);
+    for (let n = 0; n < 1_000; n += 100)
+      await Promise.all(Array.from({ length: 100 }, (_, index) => files.join(`r${n + index}`)));
+    const receivers = Array.from({ length: 1_000 }, (_, index) => `r${index}`);
+    await channel.sender({ receivers }).send(Readable.from(['one']), { name: 'one' });
+    await files.leave('r0');
+    await expect(files.join('more')).rejects.toMatchObject({
+      code: 'ERR_TOO_MANY_RECEIVERS',
+      maxReceivers: 1_000,
+    });
+    expect(await files.join('r0')).toBe(true);
+  });
+});
+
+describe('leave', () => {
+  test('frees what only that receiver had not read, and lets the sender go on', async () => {
+    const channel = new Channel(redis);
+    const files = channelOf(channel);
+    for (const name of ['r1', 'r2']) await files.join(name);
+    const sending = channel
+      .sender({ receivers: ['r1', 'r2'] })
+      .send(Readable.from([lines(3_000)]), { name: 'a' });
+    const [file, end] = await first(channel.receiver('r1'));
+    const text = textOf(file);
+    expect(await files.leave('r2')).toBe(true);
+    expect(await files.leave('r2')).toBe(false);
+    expect((await text).length).toBe((await sending).bytes);
+    await file.done();
+    await end();
+    expect(await files.receivers()).toMatchObject([{ receiver: 'r1' }]);
+    expect(await left(channel)).toEqual(['file-channel', 'file-receivers', 'files']);
+    await expect(files.list('r2')).rejects.toMatchObject({ code: 'ERR_UNKNOWN_RECEIVER' });
+  });
+
+  test('of the last receiver leaves no file', async () => {
+    const channel = new Channel(redis);
+    const files = channelOf(channel);
+    await channel.sender().send(Readable.from(['one']), { name: 'one' });
+    await files.leave('r1');
+    expect(await left(channel)).toEqual(['file-channel', 'files']);
+    expect(await redis.hget(`${channel.prefix}:messaging:{${channel.name}}:file-channel`, 'reserved')).toBe(
+      '0',
+    );
+  });
+
+  test('holds for a file that a sender opens just afterwards with who was there before', async () => {
+    const channel = new Channel(redis);
+    const files = channelOf(channel);
+    for (const name of ['r1', 'r2']) await files.join(name);
+    // The sender asks who is to get the file, then r2 leaves, then it opens the file.
+    let hold!: () => void;
+    let reached!: () => void;
+    const asked = new Promise<void>((resolve) => (reached = resolve));
+    const held = new Promise<void>((resolve) => (hold = resolve));
+    const slow = new Proxy(redis, {
+      get: (target, property) => {
+        const value = Reflect.get(target, property) as unknown;
+        if (property !== 'call') return typeof value === 'function' ? value.bind(target) : value;
+        return async (command: string, args: string[]) => {
+          if (command === 'hmget') {
+            reached();
+            await held;
+          }
+          return target.call(command, ...args);
+        };
+      },
+    });
+    const sender = channel.sender({ receivers: ['r1', 'r2'] }, slow);
+    const sending = sender.send(Readable.from([lines(3_000)]), { name: 'a' });
+    await asked;
+    await files.leave('r2');
+    hold();
+    const [file, end] = await first(channel.receiver('r1'));
+    expect((await textOf(file)).length).toBe((await sending).bytes);
+    await file.done();
+    await end();
+    expect(await left(channel)).toEqual(['file-channel', 'file-receivers', 'files']);
+  });
+});
+
+describe('list', () => {
+  test('waits for a file behind the one that is known, and tells how far each is', async () => {
+    const channel = new Channel(redis);
+    const files = channelOf(channel);
+    await files.join('r1');
+    const waiting = files.list('r1', { waitMs: 60_000 });
+    const { sha256 } = await channel.sender().send(Readable.from(['one']), { name: 'one' });
+    expect((await waiting).files).toMatchObject([{ number: 1, name: 'one' }]);
+    expect((await files.list('r1')).files).toEqual([
+      {
+        number: 1,
+        epoch: expect.stringMatching(/^[\w-]{12}$/),
+        name: 'one',
+        listedAt: expect.any(Number),
+        state: 'closed',
+        bytes: 3,
+        sha256,
+      },
+    ]);
+    expect((await files.list('r1', { after: 1 })).files).toEqual([]);
+    const stop = new AbortController();
+    const stopped = files.list('r1', { after: 1, waitMs: 60_000, signal: stop.signal });
+    stop.abort(new Error('enough'));
+    await expect(stopped).rejects.toThrow('enough');
+  });
+
+  test('is refused to those who are no receivers, and while another process is the receiver', async () => {
+    const channel = new Channel(redis);
+    const files = channelOf(channel);
+    await expect(files.list('r1')).rejects.toMatchObject({ code: 'ERR_UNKNOWN_RECEIVER' });
+    await channel.sender().send(Readable.from(['one']), { name: 'one' });
+    const [, end] = await first(channel.receiver('r1', redis, 60_000));
+    await expect(files.list('r1')).rejects.toMatchObject({ code: 'ERR_RECEIVER_BUSY', receiver: 'r1' });
+    await end();
+    // Processes of one holder are one receiver.
+    expect((await files.list('r1')).files).toHaveLength(1);
+    expect((await channelOf(channel).list('r1')).files).toHaveLength(1);
+    await expect(channelOf(channel, 'other').list('r1')).rejects.toMatchObject({ code: 'ERR_RECEIVER_BUSY' });
+    expect(await files.receivers()).toEqual([{ receiver: 'r1', isActive: true }]);
+  });
+});
+
+describe('open', () => {
+  const pieces = Array.from({ length: 90 }, (_, index) => lines((index % 7) + 1, index * 10));
+  const text = pieces.join('');
+
+  test('gives every part of a file, whatever its chunks are', async () => {
+    const channel = new Channel(redis);
+    const files = channelOf(channel);
+    const number = await sendInPieces(channel, pieces);
+    const edges = [0, 1, text.length - 1, text.length];
+    let edge = 0;
+    for (const piece of pieces) edges.push((edge += piece.length) - 1, edge, edge + 1);
+    for (const from of edges.filter((at) => at <= text.length)) {
+      expect(await readFrom(files, number, from)).toBe(text.slice(from));
+    }
+    expect(await files.ackedBytes('r1', number)).toBe(0);
+    await expect(readFrom(files, number, text.length + 1)).rejects.toMatchObject({
+      code: 'ERR_FILE_EXPIRED',
+    });
+  });
+
+  test('goes on behind what was acked, of which nothing is stored', async () => {
+    const channel = new Channel(redis);
+    const files = channelOf(channel);
+    const number = await sendInPieces(channel, pieces);
+    for (const upTo of [0, 17, 900, 899, pieces.slice(0, 50).join('').length]) {
+      expect(await files.ack('r1', number, upTo)).toBe(upTo);
+    }
+    const upTo = pieces.slice(0, 50).join('').length;
+    expect(await files.ackedBytes('r1', number)).toBe(upTo);
+    expect((await redis.keys(`${channel.prefix}:*:chunk:*`)).length).toBe(40);
+    expect(await readFrom(files, number, upTo)).toBe(text.slice(upTo));
+    for (const from of [0, upTo - 1]) {
+      await expect(readFrom(files, number, from)).rejects.toMatchObject({ code: 'ERR_FILE_EXPIRED' });
+    }
+    await expect(files.ack('r1', number, text.length + 1)).rejects.toThrow('upTo must be');
+    expect(await files.ack('r1', number, text.length)).toBe(text.length);
+    expect(await files.ackedBytes('r1', number)).toBe(text.length);
+    await files.done('r1', number);
+    await files.done('r1', number);
+    expect(await left(channel)).toEqual(['file-channel', 'file-receivers', 'files']);
+  });
+
+  test('follows a file that is being written, and makes room for it by acks', async () => {
+    const channel = new Channel(redis);
+    const files = channelOf(channel);
+    await files.join('r1');
+    const content = lines(4_000);
+    const sending = channel.sender().send(Readable.from([content]), { name: 'a' });
+    await files.list('r1', { waitMs: 60_000 });
+    const part = await files.open('r1', 1, 0, never);
+    let read = '';
+    for await (const block of part.blocks()) {
+      read += block.toString();
+      if (part.isAckDue(read.length)) await part.ack(read.length);
+    }
+    await part.close();
+    const { sha256 } = await sending;
+    expect([read === content, part.sha256, part.startOffset]).toEqual([true, sha256, 0]);
+  });
+});
+
+test('remove takes a file from all, and ends who writes it', async () => {
+  const channel = new Channel(redis);
+  const files = channelOf(channel);
+  for (const name of ['r1', 'r2']) await files.join(name);
+  const source = new PassThrough();
+  const sending = channel.sender({ receivers: ['r1', 'r2'], lingerMs: 0 }).send(source, { name: 'a' });
+  sending.catch(() => undefined);
+  source.write('one');
+  await until('the first bytes', async () => {
+    const { files: found } = await files.list('r1');
+    return found[0]?.bytes === 3;
+  });
+  await files.remove(1);
+  source.end('two');
+  await expect(sending).rejects.toMatchObject({ code: 'ERR_FILE_ABORTED' });
+  expect(await left(channel)).toEqual(['file-channel', 'file-receivers']);
+  await expect(files.remove(1)).rejects.toMatchObject({ code: 'ERR_UNKNOWN_FILE' });
+});
+
+test('numberOf tells what was sent under an id, also when all are done with it', async () => {
+  const channel = new Channel(redis);
+  const files = channelOf(channel);
+  await files.join('r1');
+  const sent = await channel.sender().send(Readable.from(['text']), { name: 'a b', id: '{id} 1' });
+  const whole = { number: 1, name: 'a b', sha256: sent.sha256 };
+  expect(await files.numberOf('{id} 1')).toEqual({ ...whole, isListed: true });
+  await files.remove(1);
+  expect(await files.numberOf('{id} 1')).toEqual({ ...whole, isListed: false });
+  expect(await files.numberOf('another')).toBeUndefined();
+});
+
+describe('discard', () => {
+  /** A file whose sender was stopped in its midst. */
+  async function unfinished(channel: Channel): Promise<void> {
+    const stop = new AbortController();
+    const source = Readable.from([lines(200)]);
+    const options = { name: 'a', id: 'a', signal: stop.signal, onProgress: () => stop.abort() };
+    await expect(channel.sender().send(source, options)).rejects.toMatchObject({ name: 'AbortError' });
+  }
+
+  test('leaves nothing of a file that nobody has begun to read, and its id is free', async () => {
+    const channel = new Channel(redis);
+    const files = channelOf(channel);
+    await unfinished(channel);
+    expect(await files.numberOf('a')).toEqual({ number: 1, isListed: true, name: 'a' });
+    expect(await files.discard(1, 'lost')).toBe(true);
+    expect(await files.numberOf('a')).toBeUndefined();
+    expect(await left(channel)).toEqual(['file-channel', 'file-receivers']);
+    const again = await channel.sender().send(Readable.from(['x']), { name: 'a', id: 'a' });
+    expect(again).toMatchObject({ number: 2, isDuplicate: false });
+    expect(await files.discard(2, 'lost')).toBe(false);
+  });
+
+  test('tells who has begun, until they are done', async () => {
+    const channel = new Channel(redis);
+    const files = channelOf(channel);
+    await unfinished(channel);
+    const part = await files.open('r1', 1, 0, never);
+    await part.close();
+    await files.discard(1, 'lost');
+    expect((await files.list('r1')).files).toMatchObject([{ number: 1, state: 'aborted', reason: 'lost' }]);
+    await expect(readFrom(files, 1, 0)).rejects.toMatchObject({ code: 'ERR_FILE_ABORTED', reason: 'lost' });
+    await files.done('r1', 1);
+    expect(await left(channel)).toEqual(['file-channel', 'file-receivers']);
+  });
+
+  test('is for files whose writers are silent, and takes all of these', async () => {
+    const channel = new Channel(redis);
+    const files = channelOf(channel);
+    const source = new PassThrough();
+    const sending = channel.sender({ leaseMs: 60_000, lingerMs: 0 }).send(source, { name: 'alive' });
+    source.write('one');
+    await until(
+      'the first bytes',
+      async () => (await redis.keys(`${channel.prefix}:*:chunk:*.1.1`)).length > 0,
+    );
+    await unfinished(channel);
+    expect(await files.discard(1, 'lost')).toBe(false);
+    expect(await files.discardAbandoned(3_600_000, 'lost')).toBe(0);
+    await until('the file to be given up', async () => (await files.discardAbandoned(0, 'lost')) === 1);
+    source.end();
+    expect(await sending).toMatchObject({ bytes: 3 });
+    expect((await files.list('r1')).files).toMatchObject([{ name: 'alive', state: 'closed' }]);
+  });
+});
+
+test('a file of a channel that was forgotten is not the one that has its number now', async () => {
+  const channel = new Channel(redis);
+  const files = channelOf(channel);
+  await channel.sender().send(Readable.from(['one']), { name: 'one' });
+  const [old] = (await files.list('r1')).files;
+  for (const key of await redis.keys(`${channel.prefix}:*`)) await redis.unlink(key);
+  await channel.sender().send(Readable.from(['two']), { name: 'two' });
+  const [present] = (await files.list('r1')).files;
+  expect([old!.number, present!.number]).toEqual([1, 1]);
+  const acts = [
+    () => files.file(old!),
+    () => files.ackedBytes('r1', old!),
+    () => files.open('r1', old!, 0, never),
+    () => files.ack('r1', old!, 3),
+    () => files.done('r1', old!),
+    () => files.remove(old!),
+    () => files.discard(old!, 'lost'),
+  ];
+  for (const act of acts) await expect(act()).rejects.toMatchObject({ code: 'ERR_UNKNOWN_FILE', number: 1 });
+  expect(await files.file(present!)).toEqual(present);
+});
+
+test('misuse is refused at construction', () => {
+  expect(() => new FileChannel(redis, '')).toThrow(RangeError);
+  expect(() => new FileChannel(redis, 'a', { holder: '' })).toThrow('holder');
+  expect(() => new FileChannel(redis, 'a', { leaseMs: 1 })).toThrow('leaseMs');
+  expect(() => new FileChannel(redis, 'a', { keepMs: 1 })).toThrow('keepMs');
+  expect(() => new FileChannel({} as never, 'a')).toThrow(TypeError);
+  expect(SMALL.leaseMs).toBe(300);
+});

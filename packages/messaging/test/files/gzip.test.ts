@@ -1,0 +1,281 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { crc32, gunzipSync, gzipSync } from 'node:zlib';
+import { describe, expect, test } from '@jest/globals';
+import { connect } from '@mortise/test-kit';
+import { fileAck } from '../../src/scripts.gen.js';
+import { Channel, first, lines, readAll, textOf } from './fixture.js';
+
+const redis = connect();
+
+/** What a receiver makes of these bytes, sent in these pieces. */
+async function received(pieces: readonly Buffer[], options: object = {}): Promise<string> {
+  const channel = new Channel(redis);
+  const sender = channel.sender({ ...options, lingerMs: 0 });
+  const [file, leave] = await (async () => {
+    const sending = sender.send(Readable.from(pieces), { name: 'a.gz' });
+    const found = await first(channel.receiver());
+    sending.catch(() => undefined);
+    return found;
+  })();
+  try {
+    return await textOf(file, { wholeLines: true });
+  } finally {
+    await file.fail();
+    await leave();
+  }
+}
+
+describe('D5: gzip', () => {
+  const members = [lines(3), lines(4, 3), '', lines(1, 7)].map((text) => gzipSync(text));
+  const whole = Buffer.concat(members);
+
+  test('of several members is read whole, wherever it is split', async () => {
+    for (let at = 0; at <= whole.length; at += 1) {
+      const channel = new Channel(redis);
+      const sender = channel.sender({ lingerMs: 0 });
+      const source = new Readable({ read: () => undefined });
+      const sending = sender.send(source, { name: 'a.gz' });
+      if (at > 0) source.push(whole.subarray(0, at));
+      const reading = readAll(channel.receiver());
+      if (at < whole.length) source.push(whole.subarray(at));
+      source.push(null);
+      await sending;
+      await sender.end();
+      expect(await reading).toEqual({ 'a.gz': lines(8) });
+    }
+  });
+
+  test('that is truncated anywhere in a member is corrupt', async () => {
+    for (let at = 1; at < members[0]!.length; at += 5) {
+      await expect(received([whole.subarray(0, at)])).rejects.toMatchObject({ code: 'ERR_FILE_CORRUPT' });
+    }
+    for (const at of [1, 2, 5, 12]) {
+      const cut = whole.subarray(0, members[0]!.length + at);
+      await expect(received([cut])).rejects.toMatchObject({ code: 'ERR_FILE_CORRUPT' });
+    }
+  });
+
+  test('with a damaged byte anywhere is corrupt, or nothing else than what was compressed', async () => {
+    for (let at = 0; at < whole.length; at += 1) {
+      const damaged = Buffer.from(whole);
+      damaged[at]! ^= 0xff;
+      const text = await received([damaged]).catch((error: { code: string }) => error.code);
+      expect(['ERR_FILE_CORRUPT', lines(8)]).toContain(text);
+    }
+  });
+
+  test('that is followed by something else is corrupt', async () => {
+    await expect(received([whole, Buffer.from('garbage')])).rejects.toMatchObject({
+      code: 'ERR_FILE_CORRUPT',
+    });
+  });
+
+  test('of a file of no bytes, and of one that inflates to none, is nothing', async () => {
+    expect(await received([gzipSync('')])).toBe('');
+    expect(await received([])).toBe('');
+  });
+
+  test('is left alone when that is asked for', async () => {
+    const channel = new Channel(redis);
+    const sender = channel.sender();
+    await sender.send(Readable.from([whole]), { name: 'a.gz' });
+    const [file, leave] = await first(channel.receiver());
+    const parts: Buffer[] = [];
+    for await (const part of file.blocks({ gunzip: false })) parts.push(part);
+    expect(Buffer.concat(parts)).toEqual(whole);
+    await leave();
+  });
+});
+
+/** What differs is not shown: it would be long. */
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** Text that hardly compresses. */
+function noise(bytes: number): string {
+  let state = 1;
+  const characters: string[] = [];
+  for (let index = 0; index < bytes; index += 1) {
+    state = (state * 48_271) % 2_147_483_647;
+    characters.push(index % 80 === 79 ? '\n' : String.fromCharCode(33 + (state % 90)));
+  }
+  return characters.join('');
+}
+
+test('a receiver of gzip that was stopped goes on behind the last line that it had acked', async () => {
+  const channel = new Channel(redis);
+  const sender = channel.sender({ windowBytes: 1_048_576, budgetBytes: 4_194_304 });
+  const text = noise(600_000);
+  await sender.send(Readable.from([gzipSync(text)]), { name: 'a.gz' });
+  await sender.end();
+  const [file, leave] = await first(channel.receiver());
+  const found: string[] = [];
+  for await (const line of file.lines({ autoAck: false })) {
+    found.push(line);
+    if (found.length === 3_210) break;
+  }
+  await file.ack();
+  await leave();
+  const [again, leaveAgain] = await first(channel.receiver());
+  for await (const line of again.lines()) found.push(line);
+  await again.done();
+  await leaveAgain();
+  expect(`${found.join('\n')}\n`).toBe(text);
+});
+
+describe('gzip that is larger than the window', () => {
+  /** MemberEnds of so many lines each, which hardly compress. */
+  function membersOf(text: string, bytes: number): Buffer {
+    const members: Buffer[] = [];
+    for (let from = 0; from < text.length; from += bytes) {
+      members.push(gzipSync(text.slice(from, from + bytes)));
+    }
+    return Buffer.concat(members);
+  }
+
+  /** Every process handles some lines and dies; what is handled, by its offset. */
+  async function readByMortals(channel: Channel, lineCount: number, autoAck: boolean): Promise<string> {
+    const handled = new Map<number, string>();
+    for (let isDone = false; !isDone;) {
+      const [file, leave] = await first(channel.receiver());
+      let left = lineCount;
+      for await (const line of file.lines({ autoAck })) {
+        handled.set(file.offset, line);
+        if (!autoAck && left % 100 === 0) await file.ack();
+        left -= 1;
+        if (left === 0) break;
+      }
+      if (left > 0) {
+        await file.done();
+        isDone = true;
+      }
+      await leave();
+    }
+    const sorted = [...handled].toSorted(([a], [b]) => a - b);
+    return sorted.map(([, line]) => `${line}\n`).join('');
+  }
+
+  test.each([true, false])(
+    'is gone on with at the end of a member, nothing lost or doubled, autoAck %p',
+    async (autoAck) => {
+      const channel = new Channel(redis);
+      const text = noise(200_000);
+      const sending = channel.sender().send(Readable.from([membersOf(text, 5_000)]), { name: 'a.gz' });
+      expect(digest(await readByMortals(channel, 400, autoAck))).toBe(digest(text));
+      await sending;
+      await channel.sender().end();
+      expect(await readAll(channel.receiver())).toEqual({});
+    },
+  );
+
+  test('in one member is refused before any of it is freed, not waited for', async () => {
+    const channel = new Channel(redis);
+    const sending = channel.sender().send(Readable.from([gzipSync(noise(200_000))]), { name: 'a.gz' });
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      const [file, leave] = await first(channel.receiver());
+      const refusal = { code: 'ERR_GZIP_MEMBER_TOO_LARGE', maxBytes: 12_352 };
+      await expect(textOf(file)).rejects.toMatchObject(refusal);
+      await leave();
+    }
+    // Nothing was lost: as bytes, all of it is there.
+    const [again, leaveAgain] = await first(channel.receiver());
+    const parts: Buffer[] = [];
+    for await (const part of again.blocks({ gunzip: false })) parts.push(part);
+    expect(gunzipSync(Buffer.concat(parts)).toString()).toBe(noise(200_000));
+    await again.done();
+    await leaveAgain();
+    await sending;
+  });
+
+  test('and was acked as bytes is not resumable as text, and says so', async () => {
+    const channel = new Channel(redis);
+    const sending = channel.sender().send(Readable.from([gzipSync(noise(50_000))]), { name: 'a.gz' });
+    const [file, leave] = await first(channel.receiver());
+    const blocks = file.blocks({ gunzip: false, autoAck: false });
+    await blocks.next();
+    await file.ack();
+    await blocks.return(undefined);
+    await leave();
+    const [again, leaveAgain] = await first(channel.receiver());
+    await expect(textOf(again)).rejects.toMatchObject({ code: 'ERR_FILE_NOT_RESUMABLE' });
+    sending.catch(() => undefined);
+    await again.fail();
+    await leaveAgain();
+    await expect(sending).rejects.toMatchObject({ code: 'ERR_FILE_ABORTED' });
+  });
+
+  test('an older ack that arrives late does not part the cursor from the text', async () => {
+    const channel = new Channel(redis);
+    const text = noise(12_000);
+    const { fileId } = await channel
+      .sender({ windowBytes: 65_536, budgetBytes: 65_536 })
+      .send(Readable.from([membersOf(text, 1_000)]), { name: 'a.gz' });
+    const [file, leave] = await first(channel.receiver());
+    const found: string[] = [];
+    const fileKey = `${channel.prefix}:messaging:{${channel.name}%%1}:file:${fileId}`;
+    for await (const line of file.lines({ autoAck: false })) {
+      found.push(line);
+      if (found.length % 20 === 0) await file.ack();
+      if (found.length === 100) break;
+    }
+    const acked = await redis.hget(fileKey, 'g:r1');
+    const sha1 = fileAck.sha1;
+    const cursors = fileKey.replace('}:file:', '}:file-cursors:');
+    const token = await redis.hget(fileKey, 't:r1');
+    await redis.evalsha(
+      sha1,
+      3,
+      fileKey,
+      cursors,
+      `${cursors}:events`,
+      'PUBLISH',
+      'r1',
+      token!,
+      0,
+      '80:0',
+      0,
+    );
+    expect(await redis.hget(fileKey, 'g:r1')).toBe(acked);
+    await leave();
+    const [again, leaveAgain] = await first(channel.receiver());
+    for await (const line of again.lines()) found.push(line);
+    expect(`${found.join('\n')}\n`).toBe(text);
+    await leaveAgain();
+  });
+});
+
+describe('the parts of a header', () => {
+  const body = gzipSync(lines(5)).subarray(10);
+  const extra = Buffer.from([3, 0, 1, 2, 3]);
+  const strings = Buffer.from('a name\0a comment\0', 'latin1');
+  const head = Buffer.concat([
+    Buffer.from([0x1f, 0x8b, 8, 2 | 4 | 8 | 16, 0, 0, 0, 0, 0, 3]),
+    extra,
+    strings,
+  ]);
+  const check = Buffer.alloc(2);
+  check.writeUInt16LE(crc32(head) & 0xffff);
+  const whole = Buffer.concat([head, check, body, head, check, body]);
+
+  test('may all be there, split anywhere', async () => {
+    for (let at = 1; at < head.length + 12; at += 1) {
+      const [text, twice] = [lines(5), [whole.subarray(0, at), whole.subarray(at)]];
+      expect(await received(twice)).toBe(text + text);
+    }
+  });
+
+  test('are checked', async () => {
+    for (const [at, value] of [
+      [2, 9],
+      [3, 0xff],
+      [head.length, 0],
+      [head.length - 3, 1],
+    ] as const) {
+      const damaged = Buffer.from(whole);
+      damaged[at]! ^= value || 0x55;
+      await expect(received([damaged])).rejects.toMatchObject({ code: 'ERR_FILE_CORRUPT' });
+    }
+  });
+});

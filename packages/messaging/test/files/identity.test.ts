@@ -1,0 +1,132 @@
+/** Numbers begin at 1 again when a channel is forgotten: nothing of the one before may be taken for a part of the new one. */
+import { Readable } from 'node:stream';
+import { expect, test } from '@jest/globals';
+import { connect } from '@mortise/test-kit';
+import { Channel, first, lines, readAll, textOf } from './fixture.js';
+
+const redis = connect();
+
+/** What a channel is made of; keys of its files are not forgotten with it. */
+async function channelKeys({ prefix, name }: Channel): Promise<string[]> {
+  return redis.keys(`${prefix}:messaging:{${name}}:*`);
+}
+
+/** As if nobody had used the channel for `keepMs`. */
+async function forget(channel: Channel): Promise<void> {
+  await redis.unlink(await channelKeys(channel));
+}
+
+test('the files of a channel have its epoch; when it was forgotten and is made anew, it has another one', async () => {
+  const channel = new Channel(redis);
+  const ids = new Set<string>();
+  const epochs: string[] = [];
+  for (const text of ['one', 'two', 'three']) {
+    const sender = channel.sender();
+    const sent = await sender.send(Readable.from([text]), { name: 'a' });
+    const next = await sender.send(Readable.from([text]), { name: 'b' });
+    await sender.end();
+    for await (const file of channel.receiver().files()) {
+      ids.add(`${file.epoch} ${file.number}`);
+      expect(file.epoch).toBe(sent.epoch);
+      expect(await textOf(file)).toBe(text);
+      await file.done();
+    }
+    expect([sent.number, next.number, next.epoch]).toEqual([1, 2, sent.epoch]);
+    expect(await sender.send(Readable.from([]), { name: 'a', id: sent.id })).toMatchObject({
+      isDuplicate: true,
+      epoch: sent.epoch,
+    });
+    epochs.push(sent.epoch);
+    await forget(channel);
+  }
+  expect(new Set(epochs).size).toBe(3);
+  expect(ids.size).toBe(6);
+});
+
+test('a file whose channel was forgotten is not taken for the first file of the next one', async () => {
+  const channel = new Channel(redis);
+  await channel.sender().send(Readable.from(['before']), { name: 'a' });
+  await forget(channel);
+  const sender = channel.sender();
+  const sent = await sender.send(Readable.from(['after']), { name: 'a' });
+  expect(sent).toMatchObject({ number: 1, isDuplicate: false });
+  await sender.end();
+  expect(await readAll(channel.receiver())).toEqual({ a: 'after' });
+});
+
+test('the parts of a channel expire together, so that who was done with a file is not taken to be done with one of the next channel', async () => {
+  const channel = new Channel(redis);
+  const sender = channel.sender({ receivers: ['r1', 'r2'], keepMs: 50_000 });
+  await sender.send(Readable.from(['before']), { name: 'a' });
+  const [file, leave] = await first(channel.receiver());
+  await textOf(file);
+  await file.done();
+  await leave();
+  const left = await Promise.all((await channelKeys(channel)).map(async (key) => redis.pexpiretime(key)));
+  expect(left).toHaveLength(5);
+  // None outlives the others.
+  expect(new Set(left).size).toBe(1);
+});
+
+test('a receiver of a channel that was forgotten settles nothing of the next one', async () => {
+  const channel = new Channel(redis);
+  await channel.sender().send(Readable.from([lines(10)]), { name: 'a' });
+  const [stale, leave] = await first(channel.receiver());
+  await textOf(stale);
+  await forget(channel);
+  const sender = channel.sender();
+  await sender.send(Readable.from([lines(20)]), { name: 'a' });
+  const [file, leaveFile] = await first(channel.receiver());
+  expect(file.number).toBe(stale.number);
+  await expect(stale.done()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
+  await leave();
+  expect(await textOf(file)).toBe(lines(20));
+  await file.done();
+  await leaveFile();
+});
+
+test('a channel lives on while a file of it is read or written', async () => {
+  const channel = new Channel(redis);
+  const source = new Readable({ read: () => undefined });
+  const sender = channel.sender({ keepMs: 1_000, lingerMs: 0 });
+  const sending = sender.send(source, { name: 'a' });
+  source.push('one\n');
+  const [file, leave] = await first(channel.receiver());
+  const reading = file.lines()[Symbol.asyncIterator]();
+  expect(await reading.next()).toMatchObject({ value: 'one' });
+  // Three times as long as it is kept, by the server's clock.
+  for (let index = 0; index < 6; index += 1) {
+    await halfASecond();
+    source.push(`${index}\n`);
+    expect(await reading.next()).toMatchObject({ value: `${index}` });
+  }
+  source.push(null);
+  await sending;
+  expect(await reading.next()).toMatchObject({ done: true });
+  await file.done();
+  await leave();
+  await sender.end();
+  expect(await readAll(channel.receiver())).toEqual({});
+});
+
+test('a sender alone keeps its channel', async () => {
+  const channel = new Channel(redis);
+  const source = new Readable({ read: () => undefined });
+  const sender = channel.sender({ keepMs: 1_000, lingerMs: 0 });
+  const sending = sender.send(source, { name: 'a' });
+  for (let index = 0; index < 6; index += 1) {
+    source.push(`${index}\n`);
+    await halfASecond();
+  }
+  source.push(null);
+  await sending;
+  await sender.end();
+  expect(await channelKeys(channel)).toHaveLength(4);
+});
+
+const waiting = connect();
+
+/** Half a second of the server. */
+async function halfASecond(): Promise<void> {
+  await waiting.blpop('nothing', 0.5);
+}

@@ -1,0 +1,83 @@
+import { expect, test } from '@jest/globals';
+import { FileChannel, FileReceiver, Files, FileSender } from '@mortise/messaging/files';
+import type { IncomingFile, SentFile } from '@mortise/messaging/files';
+import { connect } from '@mortise/test-kit';
+
+const redis = connect();
+const receivers = ['r1'];
+
+test('results are typed', () => {
+  const sender = new FileSender(redis, 'logs', { receivers });
+  const receiver = new FileReceiver(redis, 'logs', 'r1');
+  const use = async (): Promise<void> => {
+    const sent: SentFile = await sender.send('/nowhere', { name: 'a' });
+    // @ts-expect-error -- what was sent does not change
+    sent.bytes = 1;
+    await sender.send(Buffer.from('x'), { name: 'a' });
+    // @ts-expect-error -- a source is a path, a Readable, an iterable of bytes, or bytes
+    await sender.send(1, { name: 'a' });
+    // @ts-expect-error -- a directory gives the names
+    await sender.sendDirectory('/nowhere', { name: 'a' });
+    for await (const file of receiver.files()) {
+      const incoming: IncomingFile = file;
+      for await (const line of incoming.lines()) line.toUpperCase();
+      // @ts-expect-error -- lines are whole already
+      incoming.lines({ wholeLines: false });
+      for await (const block of incoming.blocks()) block.readUInt8(0);
+    }
+  };
+  expect(use).toBeInstanceOf(Function);
+});
+
+test('misuse is refused at construction', () => {
+  // @ts-expect-error -- the receivers have to be named
+  expect(() => new FileSender(redis, 'logs')).toThrow(TypeError);
+  // @ts-expect-error -- as an array
+  expect(() => new FileSender(redis, 'logs', { receivers: 'r1' })).toThrow(TypeError);
+  // @ts-expect-error -- of strings
+  expect(() => new FileSender(redis, 'logs', { receivers: [1] })).toThrow(TypeError);
+  expect(() => new FileSender(redis, '', { receivers })).toThrow(RangeError);
+  const unknown = {
+    code: 'ERR_INVALID_ARG',
+    message: expect.stringMatching(/has no option "ttl"; there are/),
+  };
+  const ttl: object = { ttl: 1 };
+  for (const refused of [
+    () => new FileSender(redis, 'logs', { receivers, ...ttl }),
+    () => new FileReceiver(redis, 'logs', 'r1', ttl),
+    () => new FileChannel(redis, 'logs', ttl),
+    () => new Files(redis, undefined, ttl),
+  ]) {
+    expect(refused).toThrow(expect.objectContaining(unknown));
+  }
+  expect(() => new FileReceiver(redis, 'logs', '')).toThrow(RangeError);
+  expect(() => new FileReceiver(redis, 'logs', 'r1', { leaseMs: 99 })).toThrow('leaseMs');
+  const wrong: [string, object][] = [
+    ['receivers', { receivers: [] }],
+    ['receivers', { receivers: [''] }],
+    ['chunkBytes', { chunkBytes: 5_000 }],
+    ['chunkBytes', { chunkBytes: 2_048 }],
+    ['chunkBytes', { chunkBytes: Number.NaN }],
+    ['windowBytes', { chunkBytes: 1_048_576, windowBytes: 4 * 1_048_576 - 1 }],
+    ['windowBytes', { windowBytes: Infinity }],
+    ['budgetBytes', { budgetBytes: 32 * 1_048_576 - 1 }],
+    ['lingerMs', { lingerMs: -1 }],
+    ['leaseMs', { leaseMs: 0 }],
+    ['keepMs', { keepMs: 999 }],
+    ['graceMs', { graceMs: -1 }],
+    ['deadReceivers', { deadReceivers: 'kill' }],
+  ];
+  for (const [option, options] of wrong) {
+    expect(() => new FileSender(redis, 'logs', { receivers, ...options })).toThrow(option);
+  }
+});
+
+test('misuse of a file is refused', async () => {
+  const sender = new FileSender(redis, 'logs', { receivers });
+  // @ts-expect-error -- a Readable or a path
+  await expect(sender.send(5, { name: 'a' })).rejects.toThrow(TypeError);
+  const follow: object = { host: 'a' };
+  await expect(sender.send('/nowhere', follow)).rejects.toThrow('send has no option "host"');
+  await expect(sender.sendDirectory('/nowhere', { id: 'a' } as object)).rejects.toThrow('has no option');
+  await expect(sender.send('/nowhere/at/all')).rejects.toMatchObject({ code: 'ENOENT' });
+});
