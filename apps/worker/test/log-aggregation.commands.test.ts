@@ -2,7 +2,7 @@
 import { expect, test } from '@jest/globals';
 import { connect, freshPrefix, transcript } from '@mortise/test-kit';
 
-import { PART_MEMBERS } from '../src/log-aggregation/checkpoint-parts.js';
+import { SEGMENT_MEMBERS } from '../src/log-aggregation/checkpoint-segments.js';
 import { DailyCounts } from '../src/log-aggregation/daily-counts.js';
 import { LogAggregator, parseRangeCsv } from '../src/log-aggregation/index.js';
 import * as scripts from '../src/scripts.gen.js';
@@ -32,7 +32,7 @@ async function warm(): Promise<void> {
   const checkpoint = { file: 'f', day: '2026-11-20', fromOffset: 0, toOffset: 1, lines: 0 };
   await daily.countedTo('f', '2026-11-20');
   await daily.begin('f', '2026-11-20');
-  await daily.count({ ...checkpoint, parts: [Buffer.alloc(0), Buffer.alloc(0)] });
+  await daily.count({ ...checkpoint, segments: [Buffer.alloc(0), Buffer.alloc(0)] });
 }
 
 test('a file: one for the clock behind each checkpoint, one for each day, one for each checkpoint and day', async () => {
@@ -59,13 +59,15 @@ test('a file: one for the clock behind each checkpoint, one for each day, one fo
   ]);
 });
 
-test('a checkpoint of three parts: one for each, and one more for each but the first', async () => {
+test('a checkpoint of three segments: one for each, and one more for each but the first', async () => {
   const prefix = freshPrefix();
   await warm();
   const daily = new DailyCounts(redis, { prefix, retentionMs: 86_400_000, markerMs: 86_400_000 });
-  const part = Buffer.alloc(0);
-  const checkpoint = { file: 'f', day: '2026-11-20', fromOffset: 0, toOffset: 9, lines: 3 * PART_MEMBERS };
-  expect(await sentBy(prefix, () => daily.count({ ...checkpoint, parts: [part, part, part] }))).toEqual([
+  const segment = Buffer.alloc(0);
+  const checkpoint = { file: 'f', day: '2026-11-20', fromOffset: 0, toOffset: 9, lines: 3 * SEGMENT_MEMBERS };
+  expect(
+    await sentBy(prefix, () => daily.count({ ...checkpoint, segments: [segment, segment, segment] })),
+  ).toEqual([
     'evalsha daily.stage',
     'evalsha daily.stage',
     'evalsha daily.count',
@@ -74,7 +76,7 @@ test('a checkpoint of three parts: one for each, and one more for each but the f
   ]);
   expect(await sentBy(prefix, () => daily.countedTo('f', '2026-11-20'))).toEqual(['evalsha daily.resume']);
   // Repeated, it stages in vain, and changes nothing.
-  expect(await daily.count({ ...checkpoint, parts: [part] })).toBe(9);
+  expect(await daily.count({ ...checkpoint, segments: [segment] })).toBe(9);
   for (const on of ['2026-11-20', '2026-11-21']) {
     expect(await sentBy(prefix, () => daily.begin('f', on))).toEqual(['evalsha daily.begin']);
   }
@@ -89,7 +91,7 @@ test('a checkpoint of three parts: one for each, and one more for each but the f
   ]);
 });
 
-test('a checkpoint costs Redis two scripts at most for a part, each of a thousand members', async () => {
+test('a checkpoint costs Redis two scripts at most for a segment, each of a thousand members', async () => {
   const prefix = freshPrefix();
   await warm();
   const daily = new DailyCounts(redis, { prefix, retentionMs: 86_400_000, markerMs: 86_400_000 });
@@ -101,10 +103,10 @@ test('a checkpoint costs Redis two scripts at most for a part, each of a thousan
     head.writeUInt16BE(member.length, 5);
     return Buffer.concat([head, Buffer.from(member)]);
   };
-  const part = Buffer.concat(Array.from({ length: PART_MEMBERS }, (_, index) => item(index)));
-  const checkpoint = { file: 'f', day: '2026-11-20', fromOffset: 0, toOffset: 9, lines: PART_MEMBERS };
+  const segment = Buffer.concat(Array.from({ length: SEGMENT_MEMBERS }, (_, index) => item(index)));
+  const checkpoint = { file: 'f', day: '2026-11-20', fromOffset: 0, toOffset: 9, lines: SEGMENT_MEMBERS };
   const seen = await transcript(redis, { prefix, scripts }, () =>
-    daily.count({ ...checkpoint, parts: [part] }),
+    daily.count({ ...checkpoint, segments: [segment] }),
   );
   const called = new Map<string, number>();
   for (const words of seen.filter((text) => text.startsWith('  '))) {
@@ -114,7 +116,7 @@ test('a checkpoint costs Redis two scripts at most for a part, each of a thousan
   expect(Object.fromEntries(called)).toEqual({
     hget: 1,
     llen: 2,
-    zincrby: PART_MEMBERS,
+    zincrby: SEGMENT_MEMBERS,
     incrby: 1,
     hset: 1,
     pexpire: 5,

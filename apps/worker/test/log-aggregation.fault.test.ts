@@ -28,7 +28,7 @@ test('the counts are those of the lines, to the unit', async () => {
       await ack(offset);
       acks += 1;
       if (acks % 10 === 0) proxy.cut();
-      // What is sent in this time is executed, and nobody hears of it.
+      // Commands of this time are executed, and their replies are lost.
       if (acks % 10 === 5) {
         proxy.dropReplies();
         restored = wait(20).then(() => proxy.restore());

@@ -58,7 +58,7 @@ test('by a worker that stops, at once', async () => {
 
 test('by another worker, when the one that has counted it was killed', async () => {
   const prefix = freshPrefix();
-  // Nobody hears of it again.
+  // The aggregator is never stopped.
   await new LogAggregator(redis, table, { prefix }).run(Readable.from([new OnceFile('a', TEXT)]));
   expect(await marks(prefix)).toBe(2);
   const next = new LogAggregator(redis, table, { prefix, forgetMs: 0 });
@@ -217,7 +217,7 @@ test('a lease that is over as soon as it is renewed ends in an error, and not in
       return Promise.resolve();
     },
   };
-  const checkpoint = { file: 'f', day: day(), fromOffset: 0, toOffset: 1, lines: 1, parts: [], lease };
+  const checkpoint = { file: 'f', day: day(), fromOffset: 0, toOffset: 1, lines: 1, segments: [], lease };
   const tooShort = { code: 'ERR_LEASE_TOO_SHORT' };
   await expect(daily.count(checkpoint)).rejects.toMatchObject(tooShort);
   await expect(daily.begin('f', day(), lease)).rejects.toMatchObject(tooShort);

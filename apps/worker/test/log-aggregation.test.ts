@@ -8,7 +8,7 @@ import { connect, freshPrefix, until } from '@mortise/test-kit';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 
-import { PART_MEMBERS } from '../src/log-aggregation/checkpoint-parts.js';
+import { SEGMENT_MEMBERS } from '../src/log-aggregation/checkpoint-segments.js';
 import { DailyCounts } from '../src/log-aggregation/daily-counts.js';
 import type { LogAggregatorOptions } from '../src/log-aggregation/index.js';
 import { LogAggregator, parseRangeCsv } from '../src/log-aggregation/index.js';
@@ -26,9 +26,12 @@ afterEach(async () => {
   expect(await keysOfPrefix('pending')).toEqual([]);
 });
 
-async function keysOfPrefix(part = ''): Promise<string[]> {
+async function keysOfPrefix(segment = ''): Promise<string[]> {
   const keys: string[] = [];
-  for await (const found of redis.scanStream({ match: `${prefix}:aggregates:*}:${part}*`, count: 1_000 })) {
+  for await (const found of redis.scanStream({
+    match: `${prefix}:aggregates:*}:${segment}*`,
+    count: 1_000,
+  })) {
     keys.push(...(found as string[]));
   }
   return keys.toSorted();
@@ -46,7 +49,7 @@ async function counted(on = day()): Promise<Record<string, number>> {
     const { total, items } = await aggregates.top(dimension, on, { limit: 200 });
     all['total'] = total;
     for (const { country, region, city, count } of items) {
-      all[[country, region, city].filter((part) => part !== undefined).join('/')] = count;
+      all[[country, region, city].filter((segment) => segment !== undefined).join('/')] = count;
     }
   }
   return all;
@@ -339,7 +342,7 @@ describe('each line once', () => {
     expect(await counted()).toEqual(times({ ...US, total: 1 }, 400));
   });
 
-  function part(member: string, lines: number): Buffer {
+  function segment(member: string, lines: number): Buffer {
     const bytes = Buffer.alloc(7 + member.length);
     bytes.writeUInt8(3, 0);
     bytes.writeUInt32BE(lines, 1);
@@ -347,11 +350,11 @@ describe('each line once', () => {
     bytes.write(member, 7);
     return bytes;
   }
-  const parts = ['a', 'b', 'c', 'd'].map((member, index) => part(`XX//${member}`, index + 1));
-  const checkpoint = { file: 'f', day: day(), fromOffset: 0, toOffset: 100, lines: 10, parts };
+  const segments = ['a', 'b', 'c', 'd'].map((member, index) => segment(`XX//${member}`, index + 1));
+  const checkpoint = { file: 'f', day: day(), fromOffset: 0, toOffset: 100, lines: 10, segments };
   const kept = { retentionMs: 86_400_000, markerMs: 86_400_000 };
 
-  /** Of a worker that dies when the checkpoint is counted, and three of its parts wait. */
+  /** Of a worker that dies when the checkpoint is counted, and three of its segments wait. */
   async function countAndDie(): Promise<void> {
     const dying = new DailyCounts(redis, { prefix, ...kept });
     dying.countedTo = () => Promise.reject(new Error('it dies'));
@@ -361,7 +364,7 @@ describe('each line once', () => {
     expect(await redis.llen(dayKeys(prefix, day()).pendingOf('f'))).toBe(3);
   }
 
-  test('a checkpoint of many parts: who forgets the file adds those that wait', async () => {
+  test('a checkpoint of many segments: who forgets the file adds those that wait', async () => {
     await countAndDie();
     const daily = new DailyCounts(redis, { prefix, ...kept });
     await daily.forget('f');
@@ -369,11 +372,11 @@ describe('each line once', () => {
     expect(await daily.countedTo('f', day())).toBe(0);
   });
 
-  test('a checkpoint of many parts: whoever comes next adds those that wait', async () => {
+  test('a checkpoint of many segments: whoever comes next adds those that wait', async () => {
     await countAndDie();
     const daily = new DailyCounts(redis, { prefix, ...kept });
     // Another checkpoint, or the same one, or only a look: all add what waits, once.
-    const next = { ...checkpoint, fromOffset: 100, toOffset: 200, parts: [part('XX//a', 5)], lines: 5 };
+    const next = { ...checkpoint, fromOffset: 100, toOffset: 200, segments: [segment('XX//a', 5)], lines: 5 };
     expect(await daily.count(next)).toBe(200);
     expect(await daily.count(checkpoint)).toBe(200);
     expect(await daily.countedTo('f', day())).toBe(200);
@@ -388,8 +391,8 @@ describe('each line once', () => {
     await redis.del(await keysOfPrefix('staged'));
   });
 
-  test('as many members as make many parts', async () => {
-    const cities = 2 * PART_MEMBERS + 10;
+  test('as many members as make many segments', async () => {
+    const cities = 2 * SEGMENT_MEMBERS + 10;
     const csv = Array.from(
       { length: cities },
       (_, index) =>
@@ -416,7 +419,7 @@ describe('keys', () => {
     await aggregator(options).run(Readable.from(hostile.map((id) => new MemoryFile(id, line('8.8.8.8')))));
     const stem = `${prefix}:aggregates:{daily:${day()}}:`;
     const keys = await keysOfPrefix();
-    expect(keys).toEqual(['city', 'country', 'files', 'region', 'total'].map((part) => stem + part));
+    expect(keys).toEqual(['city', 'country', 'files', 'region', 'total'].map((segment) => stem + segment));
     for (const key of keys) {
       const days = (await redis.pttl(key)) / 86_400_000;
       expect([key, Math.ceil(days)]).toEqual([key, key.endsWith(':files') ? 1 : 20]);

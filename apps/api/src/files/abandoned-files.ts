@@ -6,13 +6,13 @@ import type { Config } from '../config.js';
 import { CONFIG, LOG } from '../tokens.js';
 import { CHANNEL_OPTIONS } from './channel-options.js';
 
-/** Of how many channels it is known when they were looked at. */
+/** The most channels whose last look is remembered. */
 const MAX_KNOWN = 10_000;
 const MAX_PAUSE_MS = 5_000;
 
 /**
- * Gives up files whose upload ended without an end, since the process that took it died or its client did not come back, when anybody comes by: an
- * upload to the channel, a list, a download.
+ * Gives up abandoned uploads, whose process died or whose client did not come back. Any request looks for them: an upload to the channel, a list, a
+ * download.
  */
 @Injectable()
 export class AbandonedFiles {
@@ -30,7 +30,7 @@ export class AbandonedFiles {
     this.pauseMs = Math.min(MAX_PAUSE_MS, FILE_RESUME_MS / 4);
   }
 
-  /** Two round trips, once in a while for each channel. What goes wrong is for the next one. */
+  /** Two round trips, once in `pauseMs` for each channel. Errors are left to the next look. */
   async look(channel: string): Promise<void> {
     const now = performance.now();
     if (now - (this.#lookedAt.get(channel) ?? -Infinity) < this.pauseMs) return;

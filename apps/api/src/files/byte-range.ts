@@ -1,18 +1,18 @@
 /** The header `Range` of a download (RFC 9110, 14). */
 import { Problem } from '../problems/problem.js';
 
-/** From one byte to another one, both in the range; `to` undefined: to the end. Or the last bytes. */
+/** From one byte to another, both included; `to` undefined: to the end. Or the last bytes. */
 export type ByteRange =
   | { readonly from: number; readonly to: number | undefined }
   | { readonly last: number };
 
 const BYTES = /^bytes\s*=(.*)$/i;
-/** A first byte of more digits is behind the end of any file; a last one, or a count, means the end. */
-const PART = /^\s*([0-9]{0,15})-([0-9]*)\s*$/;
+/** A first byte with more digits is after the end of any file. A last byte, or a count, with more digits means the end. */
+const RANGE = /^\s*([0-9]{0,15})-([0-9]*)\s*$/;
 
 /**
  * Undefined when the whole is to be sent: without the header, of another unit, and for several ranges, which a server may ignore. Throws the
- * problem `range-not-satisfiable` for what is no range.
+ * problem `range-not-satisfiable` for a malformed range.
  */
 export function parseRange(header: string | undefined): ByteRange | undefined {
   const [, list] = BYTES.exec(header ?? '') ?? [];
@@ -22,7 +22,7 @@ export function parseRange(header: string | undefined): ByteRange | undefined {
 }
 
 function rangeOf(text: string): ByteRange {
-  const [, first, last] = PART.exec(text) ?? [];
+  const [, first, last] = RANGE.exec(text) ?? [];
   if (first !== undefined && last !== undefined && first + last !== '') {
     const until = Math.min(Number(last), Number.MAX_SAFE_INTEGER);
     if (first === '') return { last: until };

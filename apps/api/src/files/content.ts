@@ -1,4 +1,4 @@
-/** Writes a part of a file to a client, as fast as the client takes it. */
+/** Writes a segment of a file to a client, as fast as the client takes it. */
 import type { ServerResponse } from 'node:http';
 
 import type { FileSegment } from '@mortise/messaging/files';
@@ -6,12 +6,12 @@ import type { FileSegment } from '@mortise/messaging/files';
 import { formatDigest } from './content-digest.js';
 
 export interface ContentOptions {
-  /** The first byte, and the one behind the last; undefined: to the end of the file, whenever that is. */
+  /** The first byte, and the one after the last; undefined: to the end of the file. */
   readonly from: number;
   readonly end: number | undefined;
   /** How long the client may take nothing, ms. */
   readonly timeoutMs: number;
-  /** With automatic acks: how far they stay behind what has left the process, bytes. */
+  /** With automatic acks: how many bytes they stay behind the bytes that have left the process. */
   readonly ackBehindBytes: number | undefined;
   readonly signal: AbortSignal;
 }
@@ -19,9 +19,9 @@ export interface ContentOptions {
 /** The client took nothing for too long. */
 export class StallError extends Error {}
 
-/** Ends the response. Throws what the part throws, the reason of the signal, and StallError. */
+/** Ends the response. Throws the error of the segment, the reason of the signal, and StallError. */
 export async function writeContent(
-  part: FileSegment,
+  segment: FileSegment,
   blocks: AsyncIterable<Buffer>,
   response: ServerResponse,
   { from, end = Infinity, timeoutMs, ackBehindBytes, signal }: ContentOptions,
@@ -33,13 +33,13 @@ export async function writeContent(
       offset += bytes.length;
       if (!response.write(bytes)) await drained(response, timeoutMs, signal);
       const safe = offset - (ackBehindBytes ?? Infinity);
-      if (safe > from && part.isAckDue(safe)) await part.ack(safe);
+      if (safe > from && segment.isAckDue(safe)) await segment.ack(safe);
       if (offset >= end) break;
     }
   }
   signal.throwIfAborted();
-  if (end === Infinity && part.sha256 !== undefined)
-    response.addTrailers({ 'repr-digest': formatDigest(part.sha256) });
+  if (end === Infinity && segment.sha256 !== undefined)
+    response.addTrailers({ 'repr-digest': formatDigest(segment.sha256) });
   response.end();
   if (!response.writableFinished) await drained(response, timeoutMs, signal, 'finish');
 }
@@ -51,19 +51,19 @@ async function drained(
   event: 'drain' | 'finish' = 'drain',
 ): Promise<void> {
   signal.throwIfAborted();
-  let settle!: () => void;
+  let done!: () => void;
   let timer: NodeJS.Timeout | undefined;
   try {
     await new Promise<void>((resolve, reject) => {
-      settle = resolve;
+      done = resolve;
       timer = setTimeout(() => reject(new StallError()), timeoutMs);
-      response.once(event, settle);
-      signal.addEventListener('abort', settle, { once: true });
+      response.once(event, done);
+      signal.addEventListener('abort', done, { once: true });
     });
   } finally {
     clearTimeout(timer);
-    response.off(event, settle);
-    signal.removeEventListener('abort', settle);
+    response.off(event, done);
+    signal.removeEventListener('abort', done);
   }
   signal.throwIfAborted();
 }

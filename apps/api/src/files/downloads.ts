@@ -19,7 +19,7 @@ import type { FileId } from './file-id.js';
 import { refOf } from './file-id.js';
 import { Transfers } from './transfers.js';
 
-/** What may be on its way to a client, in the buffers of two kernels: automatic acks stay so far behind. */
+/** The most bytes on their way to a client, in the buffers of two kernels: automatic acks stay this far behind. */
 const ON_ITS_WAY_BYTES = 8 * 1_024 * 1_024;
 
 export interface Download extends FileId {
@@ -28,11 +28,11 @@ export interface Download extends FileId {
   readonly autoAck: boolean;
 }
 
-/** A part of a file that can be sent now. */
+/** A segment of a file that can be sent now. */
 interface Opened {
-  readonly part: FileSegment;
+  readonly segment: FileSegment;
   readonly blocks: AsyncGenerator<Buffer>;
-  /** Undefined: all of it, to an end that is not known yet. */
+  /** Undefined: to the end of the file, which is not known yet. */
   readonly extent: Extent | undefined;
 }
 
@@ -52,8 +52,7 @@ export class Downloads {
   }
 
   /**
-   * Begins to send a file, or the range that the request asks for, and resolves then: how it goes on is no matter of an answer. Throws
-   * problems as long as nothing was sent.
+   * Begins to send a file, or the range of the request, and resolves when the head of the answer is sent. Throws problems before that.
    */
   async begin(download: Download, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { channel } = download;
@@ -73,9 +72,9 @@ export class Downloads {
     let opened: Opened | undefined;
     try {
       opened = await this.#open(files, download, file, range, transfer.signal);
-      // Somebody else has answered, or there is nobody any more.
+      // The request was answered elsewhere, or the client is gone.
       if (reply.sent || transfer.signal.aborted) {
-        await this.#close(transfer, opened.part);
+        await this.#close(transfer, opened.segment);
         return;
       }
       reply.hijack();
@@ -87,12 +86,12 @@ export class Downloads {
       reply.raw.flushHeaders();
     } catch (error) {
       reply.raw.off('close', leave);
-      await this.#close(transfer, opened?.part);
+      await this.#close(transfer, opened?.segment);
       throw error;
     }
     if (request.method === 'HEAD') {
       reply.raw.end();
-      await this.#close(transfer, opened.part);
+      await this.#close(transfer, opened.segment);
       return;
     }
     void this.#serve(download, opened, reply, transfer, request.id);
@@ -110,25 +109,25 @@ export class Downloads {
       range !== undefined && 'from' in range && range.from === file.bytes && file.state === 'open';
     if (range && !known && !isAtTail) throw unsatisfiable(file);
     const from = range ? (known?.from ?? file.bytes) : 0;
-    const part = await files.open(receiver, file, from, signal);
-    const blocks = part.blocks();
+    const segment = await files.open(receiver, file, from, signal);
+    const blocks = segment.blocks();
     if (!range)
-      return { part, blocks, extent: file.state === 'closed' ? { from, end: file.bytes } : undefined };
-    if (known) return { part, blocks, extent: known };
+      return { segment, blocks, extent: file.state === 'closed' ? { from, end: file.bytes } : undefined };
+    if (known) return { segment, blocks, extent: known };
     const first = await soon(blocks.next(), waitMs);
     if (!first || first.done) {
-      await part.close();
+      await segment.close();
       throw unsatisfiable(file);
     }
     const { value } = first;
     const to = 'to' in range && range.to !== undefined ? range.to + 1 : Infinity;
     const extent = { from, end: Math.min(from + value.length, to) };
-    return { part, blocks: prepend(value, blocks), extent };
+    return { segment, blocks: prepend(value, blocks), extent };
   }
 
   async #serve(
     { channel, autoAck }: Download,
-    { part, blocks, extent }: Opened,
+    { segment, blocks, extent }: Opened,
     { raw: response }: FastifyReply,
     transfer: AbortController,
     reqId: string,
@@ -137,7 +136,7 @@ export class Downloads {
     // The writer of a file that is followed may die.
     const watch = setInterval(() => void this.abandoned.look(channel), this.abandoned.pauseMs + 1);
     try {
-      await writeContent(part, blocks, response, {
+      await writeContent(segment, blocks, response, {
         from: extent?.from ?? 0,
         end: extent?.end,
         timeoutMs: this.config.STREAM_TIMEOUT_MS,
@@ -145,23 +144,23 @@ export class Downloads {
         signal,
       });
     } catch (err) {
-      // The head was sent: that the content breaks off is all that can be told.
+      // The head was sent, so the client only learns that the content breaks off.
       response.destroy();
       if (!signal.aborted)
         this.log.info({ err, reqId, isStalled: err instanceof StallError }, 'a download broke off');
     } finally {
       clearInterval(watch);
-      await this.#close(transfer, part);
+      await this.#close(transfer, segment);
     }
   }
 
-  async #close(transfer: AbortController, part: FileSegment | undefined): Promise<void> {
+  async #close(transfer: AbortController, segment: FileSegment | undefined): Promise<void> {
     this.transfers.close(transfer);
-    await part?.close();
+    await segment?.close();
   }
 }
 
-/** What `If-Range` excludes is not asked for. */
+/** Undefined when `If-Range` excludes the range. */
 function rangeOf({ headers }: FastifyRequest, file: ListedFile): ByteRange | undefined {
   const range = parseRange(headers.range);
   const condition = headers['if-range'];
@@ -206,7 +205,7 @@ function encodeName(name: string): string {
 }
 
 async function soon<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
-  // Nobody hears of it any more.
+  // A late rejection is ignored.
   promise.catch(() => undefined);
   let timer: NodeJS.Timeout | undefined;
   try {
@@ -221,7 +220,7 @@ async function soon<T>(promise: Promise<T>, ms: number): Promise<T | undefined> 
   }
 }
 
-async function* prepend(first: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* prepend(first: Buffer, others: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   yield first;
-  yield* rest;
+  yield* others;
 }

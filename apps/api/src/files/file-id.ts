@@ -1,6 +1,6 @@
 /**
- * A file is told by its channel, the epoch of that, and its place among the files of it: `logs:pG3x_f0aKq1Z:7`. When a channel was forgotten and comes up
- * again, numbers begin at 1 in another epoch. For people who type, `logs:7` is the file of this number at present.
+ * The id of a file has its channel, the epoch of the channel, and its number: `logs:pG3x_f0aKq1Z:7`. When a channel was forgotten and is created
+ * again, numbers begin at 1 in another epoch. For people who type, `logs:7` is the present file of this number.
  */
 import { z } from 'zod';
 

@@ -1,6 +1,6 @@
 /**
- * The uploads and downloads that are under way. Each holds chunks of a file in this process until it ends, so there are only so many; and they end when
- * the server does.
+ * The uploads and downloads that are under way. Each holds chunks of a file in this process until it ends, so their number is limited. They end with
+ * the server.
  */
 import type { OnModuleDestroy } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
@@ -9,7 +9,7 @@ import type { Config } from '../config.js';
 import { Problem } from '../problems/problem.js';
 import { CONFIG } from '../tokens.js';
 
-/** For the DeadlineInterceptor: a transfer takes as long as it takes, and is ended when it stands still. The longest that a timer can wait, nearly. */
+/** For the DeadlineInterceptor: a transfer has no deadline, and ends when it stalls. Nearly the longest delay of a timer. */
 export const NO_DEADLINE_MS = 2 ** 31 - 1 - 120_000;
 
 @Injectable()
@@ -22,12 +22,12 @@ export class Transfers implements OnModuleDestroy {
     this.#most = MAX_TRANSFERS;
   }
 
-  /** That are under way. */
+  /** The number of transfers that are under way. */
   get size(): number {
     return this.#open.size;
   }
 
-  /** What ends it, by a problem as its reason. The caller closes it. Throws the problems `shutting-down` and `too-many-transfers`. */
+  /** The controller ends the transfer, with a problem as its reason. The caller closes it. Throws the problems `shutting-down` and `too-many-transfers`. */
   open(): AbortController {
     if (this.#isEnding) throw new Problem('shutting-down');
     if (this.#open.size >= this.#most)

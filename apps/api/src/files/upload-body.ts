@@ -1,6 +1,6 @@
 /**
- * The body of an upload as a source of bytes. At any moment it is somebody's turn: the client's, when bytes are asked for, or else that of the channel, which
- * has to make room. Whoever has the turn and does nothing for too long ends the upload; so a slow upload goes on, and a stalled one does not.
+ * The body of an upload as a source of bytes. At any moment either the client has to send bytes, or the channel has to make room. If it does
+ * nothing for too long, the upload ends: a slow upload goes on, a stalled one does not.
  */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -13,7 +13,7 @@ export interface UploadLimits {
   readonly stallMs: number;
   /** How long the channel may have no room, ms. */
   readonly timeoutMs: number;
-  /** What the SHA-256 of the whole has to be, in hex. */
+  /** The expected SHA-256 of the whole, in hex. */
   readonly sha256: string | undefined;
 }
 
@@ -25,9 +25,9 @@ export class BrokenOff extends Problem {
 }
 
 export class UploadBody implements AsyncIterable<Uint8Array> {
-  /** The sender has asked for bytes: the file is its own. */
+  /** The sender has asked for bytes: it has the lease of the file. */
   hasBegun = false;
-  /** All of it was read, and is what it should be. */
+  /** All of it was read, and has the expected digest. */
   isWhole = false;
   readonly #body: IncomingMessage;
   readonly #limits: UploadLimits;
@@ -59,7 +59,7 @@ export class UploadBody implements AsyncIterable<Uint8Array> {
         yield piece;
       }
     } finally {
-      // The rest may be drained; of a client that is waited for nothing more is wanted.
+      // The connection is drained elsewhere, and a waiting `next` is not awaited.
       void pieces.return(undefined);
     }
     if (!this.#body.complete) throw this.#brokenOff();
@@ -99,7 +99,7 @@ export class UploadBody implements AsyncIterable<Uint8Array> {
     if (!this.#body.complete) this.#brokenOff();
   };
 
-  /** Also ends who waits for room. */
+  /** Also ends a wait for room. */
   #brokenOff(): Error {
     this.#transfer.abort(new BrokenOff());
     return this.#transfer.signal.reason as Error;

@@ -13,9 +13,9 @@ import { CHANNEL_OPTIONS, UPLOAD_LEASE_MS } from './channel-options.js';
 import { Transfers } from './transfers.js';
 import { BrokenOff, UploadBody } from './upload-body.js';
 
-/** Receivers may join and leave between the question who they are and the listing of the file. */
+/** Receivers may join and leave between the reading of their names and the listing of the file. */
 const ATTEMPTS = 5;
-/** A client that was answered before it had sent everything may go on sending for so long, to come to reading the answer, ms. */
+/** How long a client that was answered early may go on sending, until it reads the answer, ms. */
 const DRAIN_MS = 2_000;
 
 export interface Upload {
@@ -38,8 +38,8 @@ export class Uploads {
   ) {}
 
   /**
-   * Sends the body of a request as a file, as fast as the slowest receiver makes room. What breaks off is given up; with a key it is kept for
-   * FILE_RESUME_MS, and the same request goes on with it. Throws problems.
+   * Sends the body of a request as a file, as fast as the slowest receiver makes room. An upload that breaks off is given up; with a key it is kept for
+   * FILE_RESUME_MS, and the same request continues it. Throws problems.
    */
   async run(upload: Upload, request: FastifyRequest, reply: FastifyReply): Promise<SentFile> {
     const { FILE_MAX_BYTES: maxBytes, STREAM_TIMEOUT_MS: stallMs, FILE_TIMEOUT_MS: timeoutMs } = this.config;
@@ -97,7 +97,7 @@ export class Uploads {
     }
   }
 
-  /** What the client is told of an upload that failed, once nothing is left of it that shall not be. */
+  /** The error for the client of an upload that failed, after the file was given up. */
   async #ended(
     files: FileChannel,
     { key, channel }: Upload,
@@ -110,7 +110,7 @@ export class Uploads {
     const slug = error instanceof Problem ? error.slug : undefined;
     const isResumable = key !== undefined && (error instanceof BrokenOff || slug === 'shutting-down');
     if (slug === 'budget-exhausted') {
-      // Also tells a channel without room from a Redis that is away.
+      // This also distinguishes a channel without room from a Redis that is away.
       const found = await files.numberOf(key ?? 'any').catch((err: unknown) => ({ err }));
       if (found && 'err' in found) return found.err;
       if (found?.isListed && !hasBegun) return new Problem('upload-running', undefined, { key });
@@ -126,7 +126,7 @@ export class Uploads {
   }
 }
 
-/** A key is for one request: what is sent, or was, under it has this name, and this digest where both are known. */
+/** A key belongs to one request: its file has this name, and this digest where both are known. */
 async function requireSame(files: FileChannel, { key, name, sha256 }: Upload): Promise<void> {
   const found = key === undefined ? undefined : await files.numberOf(key);
   if (!found) return;

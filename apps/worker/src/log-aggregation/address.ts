@@ -1,10 +1,10 @@
-/** IP addresses from bytes. An address with a zone, a port or a leading zero (is `010` eight or ten?) is none. */
+/** IP addresses from bytes. An address with a zone, a port or a leading zero (is `010` eight or ten?) is refused. */
 
 const DOT = 46;
 const COLON = 58;
 const ZERO = 48;
 
-/** An IPv4 address as a number, or -1 when the bytes from `start` to `end` are none. */
+/** An IPv4 address as a number, or -1 when the bytes from `start` to `end` are not one. */
 export function parseV4(bytes: Uint8Array, start: number, end: number): number {
   let address = 0;
   let at = start;
@@ -27,7 +27,7 @@ export function parseV4(bytes: Uint8Array, start: number, end: number): number {
 
 const groups = new Uint16Array(8);
 
-/** Writes an IPv6 address as four words of 32 bits, and says whether the bytes from `start` to `end` are one. */
+/** Writes an IPv6 address as four words of 32 bits. Returns false when the bytes from `start` to `end` are not one. */
 export function parseV6(bytes: Uint8Array, start: number, end: number, words: Uint32Array): boolean {
   let count = 0;
   let gap = -1;
@@ -83,7 +83,7 @@ function hexDigit(byte: number): number {
   return lower >= 97 && lower <= 102 ? lower - 87 : -1;
 }
 
-/** Whether it is an IPv4 address in the dress of IPv6: `::ffff:1.2.3.4`. The last word is that address. */
+/** Whether it is a mapped IPv4 address: `::ffff:1.2.3.4`. The last word is that address. */
 export function isMappedV4(words: Uint32Array): boolean {
   return words[0] === 0 && words[1] === 0 && words[2] === 0xffff;
 }

@@ -6,7 +6,7 @@ import { ErrorLog } from '../error-log.js';
 import { LogCollector } from './log-collector.js';
 import { readRangeTable } from './range-file.js';
 
-/** What counts the access logs of a worker, or undefined where the settings name no channel. Rejects when the ranges cannot be read. */
+/** The collector of access logs of a worker; undefined where the settings name no channel. Rejects when the ranges cannot be read. */
 export async function logCollectorOf(
   redis: RedisClient,
   { accessLogs, prefix }: Config,

@@ -1,15 +1,15 @@
 /**
- * Adds checkpoints to the aggregates of a day, each exactly once. A checkpoint is what a worker has counted of a file between two offsets; next
- * to the aggregates, in the same slot, stands for each file up to where it is counted. A script adds a checkpoint only if it begins
- * there, and moves that mark in the same step. So whoever doesn't know whether a checkpoint was counted sends it again; and a worker that
- * reads a file again passes over the lines before the mark, wherever its own checkpoints end.
+ * Adds checkpoints to the aggregates of a day, each exactly once. A checkpoint has the lines that a worker has counted of a file between two
+ * offsets. The slot of the day also has a mark for each file: the offset up to which the file is counted. A script adds a checkpoint only if it
+ * begins at the mark, and moves the mark in the same step. So a worker that doesn't know whether a checkpoint was counted sends it again. A worker
+ * that reads a file again skips the lines before the mark, wherever its own checkpoints end.
  *
- * A checkpoint may have more members than one script should add: the first part travels with the mark, the others are laid aside
- * before and become pending with the mark. Whoever comes next, the same worker or the one after a crash, adds them. Rejected: a mark for each part,
- * which asks every later worker to make the same parts, with the same table and the same checkpoints.
+ * A checkpoint may have more members than one script should add. The first segment travels with the mark. The others are staged before, and
+ * become pending with the mark. The same worker, or the next one after a crash, adds them. Rejected: a mark for each segment, since every later
+ * worker would have to make the same segments, with the same table and the same checkpoints.
  *
- * The marks of a file that never comes again are forgotten when it is done. A worker that stood still may wake up after that: what it still wants to add is
- * refused, by the clock of the server, since its lease has ended before another one could count the file.
+ * The marks of a file that never comes again are removed when it is done. A worker that stood still may wake up after that. The server refuses its
+ * checkpoints by its clock: the lease has ended before another worker could count the file.
  */
 import { randomUUID } from 'node:crypto';
 import { type DayKeys, dayKeys, type DoneKeys, doneKeys } from '@mortise/api/aggregates';
@@ -20,9 +20,9 @@ import { dailyBegin, dailyCount, dailyDone, dailyDue, dailyResume, dailyStage } 
 import { CheckpointConflictError, LeaseTooShortError } from './errors.js';
 import type { FileLease } from './log-file.js';
 
-/** Each part renews it. */
+/** Each segment renews it. */
 const STAGED_MS = 10_000;
-/** Files that are forgotten at once. */
+/** Files whose marks one call removes. */
 const FORGOTTEN_AT_ONCE = 100;
 
 export interface DailyCountsOptions {
@@ -31,18 +31,18 @@ export interface DailyCountsOptions {
   readonly markerMs: number;
 }
 
-/** Of a lease, for clocks of several servers that differ; renewed each third, two thirds are left of it. */
+/** The fraction of a lease that is left out, since clocks of servers differ. It is renewed each third, so two thirds are left of it. */
 const SKEW = 1 / 4;
 
-/** What was counted of a file in one day. */
+/** The lines of one day that were counted of a file between two offsets. */
 export interface Checkpoint {
   readonly file: string;
   readonly day: string;
-  /** Where the last checkpoint of this file that has lines of this day ended; 0 for none. */
+  /** The end of the last checkpoint of this file with lines of this day; 0 for none. */
   readonly fromOffset: number;
   readonly toOffset: number;
   readonly lines: number;
-  readonly parts: readonly Buffer[];
+  readonly segments: readonly Buffer[];
   readonly lease?: FileLease | undefined;
 }
 
@@ -50,7 +50,7 @@ export class DailyCounts {
   readonly #redis: RedisClient;
   readonly #options: DailyCountsOptions;
   readonly #done: DoneKeys;
-  /** Keeps apart what two workers stage of the same file. */
+  /** Tells apart the staged segments of two workers of one file. */
   readonly #writer = randomUUID();
 
   constructor(redis: RedisClient, options: DailyCountsOptions) {
@@ -60,8 +60,8 @@ export class DailyCounts {
   }
 
   /**
-   * Up to which offset a file is counted in a day, 0 for not at all; after what was pending of it is added. One round trip, and one more for each
-   * pending part.
+   * The offset up to which a file is counted in a day, 0 for none. Adds its pending segments before. One round trip, and one more for each pending
+   * segment.
    */
   async countedTo(file: string, day: string): Promise<number> {
     const keys = this.#keysOf(day);
@@ -77,19 +77,19 @@ export class DailyCounts {
   }
 
   /**
-   * Adds a checkpoint, unless it is counted already, and gives the offset up to which the file is counted now. Safe to repeat. A round trip for each part, and
-   * another one for each but the first. Renews a lease that has ended. Throws CheckpointConflictError, LeaseTooShortError
-   * and what the renewal throws, and then nothing was added.
+   * Adds a checkpoint, unless it is counted already, and returns the offset up to which the file is counted now. Safe to repeat. One round trip for the first
+   * segment, two for each other. Renews a lease that has ended. Throws CheckpointConflictError, LeaseTooShortError and the error of the
+   * renewal; then nothing was added.
    */
   async count(checkpoint: Checkpoint): Promise<number> {
-    const { file, day, fromOffset, toOffset, lines, parts, lease } = checkpoint;
+    const { file, day, fromOffset, toOffset, lines, segments, lease } = checkpoint;
     const { retentionMs, markerMs } = this.#options;
     const keys = this.#keysOf(day);
     const staged = keys.stagedOf(this.#writer, file);
-    const [part = Buffer.alloc(0), ...rest] = parts;
+    const [segment = Buffer.alloc(0), ...others] = segments;
     let isRenewed = false;
     for (;;) {
-      if (!(await this.#stage(staged, rest))) continue;
+      if (!(await this.#stage(staged, others))) continue;
       const [outcome, offset, waiting] = (await dailyCount.run(
         this.#redis,
         { ...keys, pending: keys.pendingOf(file), staged },
@@ -98,8 +98,8 @@ export class DailyCounts {
           fromOffset,
           toOffset,
           lines,
-          stagedParts: rest.length,
-          part,
+          stagedSegments: others.length,
+          segment,
           retentionMs,
           markerMs,
           untilMs: untilOf(lease),
@@ -118,14 +118,14 @@ export class DailyCounts {
     }
   }
 
-  /** Before a file that never comes again once it is done is counted in a day. One script. Renews a lease that has ended. */
+  /** Call it before a file is counted in a day that never comes again once it is done. One script. Renews a lease that has ended. */
   async begin(file: string, day: string, lease?: FileLease): Promise<void> {
     const { markerMs } = this.#options;
     const days = this.#done.daysOf(file);
     await inTime(lease, async (untilMs) => dailyBegin.run(this.#redis, { days }, { day, markerMs, untilMs }));
   }
 
-  /** Such a file will be done: from now on somebody forgets it in time. Safe to repeat. One script. Renews a lease that has ended. */
+  /** Call it before such a file is done: its marks will be removed in time. Safe to repeat. One script. Renews a lease that has ended. */
   async done(file: string, lease?: FileLease): Promise<void> {
     const { markerMs } = this.#options;
     const { done } = this.#done;
@@ -135,9 +135,8 @@ export class DailyCounts {
   }
 
   /**
-   * Forgets how far files are counted that were done so long ago, by whichever worker; a hundred at most. Returns them, and the ms until there are more, if
-   * there will be.
-   * One script, and for each file what `forget` takes.
+   * Removes the marks of files that any worker was done with `forgetMs` ago; of a hundred at most. Returns these files, and the ms until there are
+   * more. One script, and the round trips of `forget` for each file.
    */
   async forgetDue(forgetMs: number): Promise<{ files: string[]; nextMs: number | undefined }> {
     const args = { forgetMs, limit: FORGOTTEN_AT_ONCE };
@@ -151,8 +150,8 @@ export class DailyCounts {
   }
 
   /**
-   * Forgets up to where a file is counted, in all days, after what was pending of it is added; it must not come again. Safe to repeat. Four round trips, and one more
-   * for each pending part.
+   * Removes the marks of a file in all days, after adding its pending segments. The file must not come again. Safe to repeat. Four round trips, and one
+   * more for each pending segment.
    */
   async forget(file: string): Promise<void> {
     const name = encodeName(file);
@@ -160,18 +159,18 @@ export class DailyCounts {
     const days = (await this.#redis.call('smembers', [key])) as string[];
     await Promise.all(
       days.map(async (day) => {
-        // Whoever counted it may have been killed before that, and nobody else comes.
+        // Its worker may have been killed before that, and no other worker adds them.
         await this.countedTo(file, day);
         await this.#redis.call('hdel', [this.#keysOf(day).files, name]);
       }),
     );
-    // Last, so that whoever comes after one that was killed finds what is left to do.
+    // Last, so that another worker finds the remaining work of one that was killed.
     await Promise.all([this.#redis.call('unlink', [key]), this.#redis.call('zrem', [this.#done.done, name])]);
   }
 
-  async #stage(staged: string, parts: readonly Buffer[]): Promise<boolean> {
-    for (const [index, part] of parts.entries()) {
-      const isThere = await dailyStage.run(this.#redis, { staged }, { index, part, stagedMs: STAGED_MS });
+  async #stage(staged: string, segments: readonly Buffer[]): Promise<boolean> {
+    for (const [index, segment] of segments.entries()) {
+      const isThere = await dailyStage.run(this.#redis, { staged }, { index, segment, stagedMs: STAGED_MS });
       if (isThere !== 1) return false;
     }
     return true;
@@ -182,7 +181,7 @@ export class DailyCounts {
   }
 }
 
-/** 0: for ever. */
+/** 0: without end. */
 function untilOf(lease: FileLease | undefined): number {
   return lease ? Math.floor(lease.until - SKEW * lease.leaseMs) : 0;
 }

@@ -1,10 +1,10 @@
--- Expects: country, region, city (keys). Adds a part: for each member the dimension (1 byte), lines (4), length (2), member.
-local function add(part)
+-- Expects: country, region, city (keys). Adds a segment: for each member the dimension (1 byte), lines (4), length (2), member.
+local function add(segment)
   local counts = { country, region, city }
   local position = 1
-  while position <= #part do
+  while position <= #segment do
     local dimension, lines, member
-    dimension, lines, member, position = struct.unpack('>BI4Hc0', part, position)
+    dimension, lines, member, position = struct.unpack('>BI4Hc0', segment, position)
     redis.call('ZINCRBY', counts[dimension], lines, member)
   end
 end

@@ -1,7 +1,7 @@
-/** The lines of one day that aren't flushed yet, by place; one counter for each place of the table, which is 4 bytes. */
+/** The lines of one day that aren't flushed yet, by place: a counter of 4 bytes for each place of the table. */
 export class DayCounts {
   readonly counts: Uint32Array;
-  /** Places whose counter isn't 0, the first `touchedCount` of them. */
+  /** Its first `touchedCount` entries are the places whose counters aren't 0. */
   readonly touched: Uint32Array;
   touchedCount = 0;
   lines = 0;
@@ -24,7 +24,7 @@ export class DayCounts {
     return dayOf(this.key);
   }
 
-  /** Counts a line for each of the first `count` places, and says for how many of them it is the first one. */
+  /** Counts a line for each of the first `count` places. Returns for how many of them it is the first line. */
   add(places: Uint32Array, count: number): number {
     const { counts, touched } = this;
     const touchedBefore = this.touchedCount;

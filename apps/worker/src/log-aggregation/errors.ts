@@ -6,8 +6,8 @@ export class RangeTableError extends CodedError {
 }
 
 /**
- * A file is counted up to an offset within the checkpoint: another worker counts the same file, or the counts were set back by a failover.
- * The file has to be read again from the offset that is acked; lines that are counted by then are passed over.
+ * A file is counted up to an offset within the checkpoint: another worker counts the same file, or a failover has lost counts. Read the file again
+ * from its last ack; lines that are counted by then are skipped.
  */
 export class CheckpointConflictError extends CodedError {
   readonly code = 'ERR_CHECKPOINT_CONFLICT';
@@ -25,9 +25,7 @@ export class CheckpointConflictError extends CodedError {
   }
 }
 
-/**
- * The lease of a file has ended as soon as it is renewed, so that nothing can be counted under it. Nothing was; it is tried again, as this may pass.
- */
+/** The lease of a file has ended as soon as it was renewed, so nothing was counted under it. The call is repeated, since this may pass. */
 export class LeaseTooShortError extends CodedError {
   readonly code = 'ERR_LEASE_TOO_SHORT';
 

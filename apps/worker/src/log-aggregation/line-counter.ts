@@ -1,10 +1,10 @@
 /**
- * Counts the lines `IP DATE TIME EVENT` of a file, from bytes: no string, no object, no closure for a line. Fields are parted by one space; IP is an
+ * Counts the lines `IP DATE TIME EVENT` of a file, from bytes: no string, no object, no closure for a line. One space separates fields. IP is an
  * address of either kind, DATE is `2026-11-20`, TIME is `19:50:46` or that with a fraction, EVENT is anything.
  *
- * It works on whole lines, so the last byte is a newline, at which every loop stops: none has to look for the end of the block.
- * Addresses are looked up many at a time (see range-table.ts). Lines of one day follow each other, so a date is compared with the last one by its bytes and parsed when it differs. What cannot be
- * counted is counted by its reason.
+ * It works on whole lines: the last byte is a newline, at which every loop stops without checking for the end of the block. Addresses are looked up
+ * many at a time (see range-table.ts). Lines of one day follow each other, so the bytes of a date are compared with the last one, and parsed when
+ * they differ. Lines that cannot be counted are counted by reason.
  */
 import { isMappedV4, parseV6 } from './address.js';
 import { DayCounts } from './day-counts.js';
@@ -42,22 +42,22 @@ export class LineCounter {
   readonly #malformed: MalformedLines;
   readonly #days = new Map<number, DayCounts>();
   readonly #words = new Uint32Array(4);
-  /** From the front, addresses of lines of the current day whose place is still to be found; from the back, places of those of IPv6. */
+  /** From the beginning: addresses of lines of the current day whose place is still unknown. From the end: places of lines with IPv6. */
   readonly #addresses = new Uint32Array(MOST_AT_ONCE);
   #waiting = 0;
   #known = 0;
-  /** How many of both there may be. */
+  /** The most of both together. */
   #room: number;
   /** Bytes of the last date: year, then month and day. */
   #year = 0;
   #monthDay = 0;
   #current: DayCounts | undefined;
   #keys = 0;
-  /** The day of a line that could not be counted yet, because nobody has said how far the file is counted in it; 0 for none. */
+  /** The day of a line that could not be counted yet: it has to be opened first. 0 for none. */
   missingDay = 0;
-  /** It moves on while a file is counted for days. */
+  /** It moves while a file is counted for days. */
   window: DayWindow;
-  /** Lines that were counted before, by whoever read the file last. */
+  /** Lines that an earlier reader of the file has counted. */
   repeated = 0;
 
   constructor(table: RangeTable, limits: LineLimits, malformed: MalformedLines) {
@@ -68,7 +68,7 @@ export class LineCounter {
     this.#room = Math.min(MOST_AT_ONCE, limits.maxKeys);
   }
 
-  /** Whether it has to be flushed before it counts on. */
+  /** Whether it has to be flushed before it counts more lines. */
   get isFull(): boolean {
     return this.#keys >= this.#limits.maxKeys;
   }
@@ -88,7 +88,7 @@ export class LineCounter {
     this.missingDay = 0;
   }
 
-  /** After a flush: nothing is to be flushed, and with `isForgetting` no day is open any more. */
+  /** Call it after a flush. With `isForgetting`, closes all days. */
   clear(isForgetting = false): void {
     for (const day of this.#days.values()) day.clear();
     this.#keys = this.#waiting = this.#known = 0;
@@ -100,8 +100,8 @@ export class LineCounter {
   }
 
   /**
-   * Counts the lines from `start` to `end`, which is behind a newline, and says how far it came: to `end`, unless it is full, or a day is missing. Where they
-   * belong is found out later, of many at once: at the latest when `days` are asked for.
+   * Counts the lines from `start` to `end`, which is after a newline. Returns how far it came: to `end`, unless it is full, or a day is missing. The places of
+   * lines are looked up later, many at once: at the latest by `days`.
    *
    * @param base Offset of the first byte of `bytes` in the file.
    */
@@ -122,7 +122,7 @@ export class LineCounter {
       let at = line;
       let place = NO_PLACE;
 
-      // An IPv4 address; whatever it stops at is looked at again as one of IPv6.
+      // An IPv4 address. If it is none, the bytes are parsed again as IPv6.
       let address = 0;
       let parts = 0;
       for (;;) {
@@ -253,7 +253,7 @@ export class LineCounter {
     return line;
   }
 
-  /** Counts the addresses that wait and the places that are known, all of the current day. */
+  /** Counts the waiting addresses and the known places of the current day. */
   #settle(): void {
     const waiting = this.#waiting;
     const known = this.#known;
@@ -265,14 +265,14 @@ export class LineCounter {
     this.#room = Math.min(MOST_AT_ONCE, this.#limits.maxKeys - this.#keys);
   }
 
-  /** Where an address of IPv6 is, or of IPv4 in the dress of one. */
+  /** The place of an IPv6 address, also of a mapped IPv4 address. */
   #findV6(bytes: Uint8Array, start: number, end: number): number {
     const words = this.#words;
     if (!parseV6(bytes, start, end, words)) return NO_PLACE;
     return isMappedV4(words) ? this.#table.find4(words[3]!) : this.#table.find6(words);
   }
 
-  /** Gives where the next line begins. The reason of a line doesn't depend on where blocks end. */
+  /** Returns the beginning of the next line. The reason of a line doesn't depend on where blocks end. */
   #reject(reason: Reason, bytes: Uint8Array, line: number, at: number, base: number): number {
     let end = at;
     while (bytes[end] !== NEWLINE) end += 1;
@@ -285,7 +285,7 @@ export class LineCounter {
   }
 }
 
-/** 20261120, or 0 when the bytes are no day of the calendar. */
+/** 20261120, or 0 when the bytes are not a day of the calendar. */
 function dayAt(bytes: Uint8Array, at: number): number {
   const two = (first: number): number => {
     const tens = bytes[at + first]! ^ ZERO;

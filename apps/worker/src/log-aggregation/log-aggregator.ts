@@ -4,7 +4,7 @@ import { ClientClosedError, CodedError, requireClient, requireName } from '@mort
 
 import { DailyCounts } from './daily-counts.js';
 import { LeaseTooShortError } from './errors.js';
-import { FileCounting, type Persist } from './file-counting.js';
+import { FileCounter, type Persist } from './file-counter.js';
 import type { DayWindow } from './line-counter.js';
 import type { FileReport, LogFile } from './log-file.js';
 import { type LogAggregatorOptions, type ResolvedOptions, resolveOptions } from './options.js';
@@ -13,13 +13,13 @@ import type { RangeTable } from './range-table.js';
 const DAY_MS = 86_400_000;
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 2_000;
-/** That are forgotten when it is stopped. */
+/** The most files whose marks `stop` removes. */
 const MAX_DONE = 10_000;
 
 /**
- * Counts access logs, lines `IP DATE TIME EVENT`, by day and country, region and city. Each line is counted exactly once, however often its file
- * is begun, by whichever workers, as long as the file keeps its id and its content and comes again within `markerMs`. Lines that
- * cannot be counted are in the report of the file.
+ * Counts access logs, lines `IP DATE TIME EVENT`, by day and country, region and city. Each line is counted exactly once, however often and by
+ * however many workers its file is begun, as long as the file keeps its id and its content and comes again within `markerMs`. The report of a
+ * file has the lines that cannot be counted.
  */
 export class LogAggregator {
   readonly #redis: RedisClient;
@@ -41,24 +41,24 @@ export class LogAggregator {
   }
 
   /**
-   * Counts a file and acks what is counted, until its end; whether it is then done or has failed is for the caller to say. Where Redis fails, it is asked
-   * again until it answers or the signal is aborted. Rejects with what reading the file rejects with; with CheckpointConflictError, when
-   * another worker counts the same file at the same time; with the reason of the signal.
+   * Counts a file to its end, and acks what is counted; the caller then calls `done` or `fail`. A call of Redis that fails is repeated until Redis
+   * answers or the signal is aborted. Rejects with the error of the file; with CheckpointConflictError, when another worker counts the
+   * same file at the same time; with the reason of the signal.
    */
   async count(file: LogFile, { signal }: { readonly signal?: AbortSignal } = {}): Promise<FileReport> {
     return this.#countingOf(file, signal).run(signal);
   }
 
-  #countingOf(file: LogFile, signal: AbortSignal | undefined): FileCounting {
+  #countingOf(file: LogFile, signal: AbortSignal | undefined): FileCounter {
     requireName('file.id', file.id);
     const readWindow = async (): Promise<DayWindow> => this.#window();
-    return new FileCounting(file, this.#table, this.#daily, readWindow, this.#options, this.#persist(signal));
+    return new FileCounter(file, this.#table, this.#daily, readWindow, this.#options, this.#persist(signal));
   }
 
   /**
-   * Counts files as they come, some side by side, and says of each whether it is done or has failed; a failure is told to `onError` and ends that
-   * file only. Resolves when there are no more files, or the signal is aborted, and the files at work have stopped; rejects with what `files` rejects with, which
-   * stops those as an abort does.
+   * Counts files as they come, some side by side, and calls `done` or `fail` of each. `onError` gets the failure of a file, which ends that file only.
+   * Resolves when there are no more files, or the signal is aborted, and the current files have stopped. Rejects with the error of `files`, which
+   * stops the current files as an abort does.
    */
   async run(
     files: AsyncIterable<LogFile>,
@@ -67,28 +67,28 @@ export class LogAggregator {
       onReport,
     }: { readonly signal?: AbortSignal; readonly onReport?: (report: FileReport) => void } = {},
   ): Promise<void> {
-    const atWork = new Set<Promise<void>>();
+    const current = new Set<Promise<void>>();
     const failure = new AbortController();
     const ended = signal ? AbortSignal.any([signal, failure.signal]) : failure.signal;
     this.#isStopped = false;
     this.#forgetIn(0);
     try {
       for await (const file of files) {
-        const work = this.#settle(file, ended, onReport).finally(() => atWork.delete(work));
-        atWork.add(work);
-        if (atWork.size >= this.#options.concurrency) await Promise.race(atWork);
+        const work = this.#countAndFinish(file, ended, onReport).finally(() => current.delete(work));
+        current.add(work);
+        if (current.size >= this.#options.concurrency) await Promise.race(current);
         if (signal?.aborted) break;
       }
     } catch (error) {
-      // Those at work come from there, too: one that is still written might not end for a day.
+      // The current files come from there, too: one that is still written might not end for a day.
       failure.abort(error);
       throw error;
     } finally {
-      await Promise.all(atWork);
+      await Promise.all(current);
     }
   }
 
-  async #settle(
+  async #countAndFinish(
     file: LogFile,
     signal: AbortSignal,
     onReport: ((report: FileReport) => void) | undefined,
@@ -99,7 +99,7 @@ export class LogAggregator {
       await this.#persist(signal)(() => file.done());
       onReport?.(report);
     } catch (error) {
-      // A worker that stops leaves the file to whoever comes next.
+      // A worker that stops leaves the file to the next one.
       if (signal.aborted) return;
       this.#options.onError(error);
       if (file.isGivenUp?.(error)) await this.#expectEnd(file, signal).catch(this.#options.onError);
@@ -107,7 +107,7 @@ export class LogAggregator {
     }
   }
 
-  /** Before it is true, so that no crash comes in between; what comes again after all has nothing more to count. */
+  /** Before the file is done, so that no crash comes in between. A file that comes again nevertheless has no more lines to count. */
   async #expectEnd(file: LogFile, signal: AbortSignal | undefined): Promise<void> {
     if (!file.isOnce) return;
     await this.#persist(signal)(() => this.#daily.done(file.id, file.lease));
@@ -117,8 +117,8 @@ export class LogAggregator {
   }
 
   /**
-   * Forgets at once how far the files that were done here are counted, so that nothing of them is left. Idempotent, legal before `run`. With a Redis that is
-   * away, another aggregator does it, or they go away after `markerMs`.
+   * Removes the marks of the files that were done here, so that nothing of them is left. Idempotent, legal before `run`. While Redis is away, another
+   * aggregator does it, or they expire after `markerMs`.
    */
   async stop(): Promise<void> {
     this.#isStopped = true;
@@ -135,7 +135,7 @@ export class LogAggregator {
     }
   }
 
-  /** Of this process and of those that were killed. Who ends meanwhile doesn't wait for it. */
+  /** Also for processes that were killed. The process may end meanwhile. */
   #forgetIn(ms: number): void {
     if (this.#isStopped || this.#timer || this.#redis.status === 'end') return;
     this.#timer = setTimeout(() => {
@@ -156,7 +156,7 @@ export class LogAggregator {
     }
   }
 
-  /** The days that are counted, by the server's clock: as long as they are kept, and tomorrow, where it may be later already. */
+  /** The days that are counted, by the server's clock: those that are kept, and tomorrow, since other time zones are ahead. */
   async #window(): Promise<DayWindow> {
     const [seconds] = (await this.#redis.call('time', [])) as [string | number];
     const now = Number(seconds) * 1_000;
@@ -180,7 +180,7 @@ export class LogAggregator {
   }
 }
 
-/** It stays one, however often it is tried. */
+/** Whether repeating the call would not help. */
 function isRefusal(error: unknown): boolean {
   if (error instanceof LeaseTooShortError) return false;
   return error instanceof CodedError || error instanceof TypeError || error instanceof RangeError;

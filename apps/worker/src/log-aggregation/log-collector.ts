@@ -9,20 +9,17 @@ import type { RangeTable } from './range-table.js';
 import { ReceivedFile } from './received-file.js';
 
 export interface LogCollectorOptions extends Omit<LogAggregatorOptions, 'concurrency'> {
-  /** Each receiver of a channel gets every file; of several that share the work, each counts its part of the numbers. Default: all. */
+  /** Each receiver of a channel gets every file. Of several receivers that share the work, each counts the files of its share. Default: all files. */
   readonly share?: { readonly index: number; readonly of: number };
-  /** Another process may be the receiver when this one was silent for so long, ms. Default 10 s. */
+  /** Another process may be the receiver when this one was silent for this time, ms. Default 10 s. */
   readonly leaseMs?: number;
   readonly onReport?: (report: FileReport) => void;
 }
 
-/** The pause before it looks whether a channel that has ended has begun again. */
+/** The pause between two looks at a channel that has ended, which may begin again. */
 const ENDED_PAUSE_MS = 1_000;
 
-/**
- * Counts the files of a channel, one after the other, from `start` to `stop`. What was interrupted, by an error or a stop, goes on
- * where it was acked.
- */
+/** Counts the files of a channel, one after the other, from `start` to `stop`. An interrupted file continues at its last ack. */
 export class LogCollector {
   readonly #redis: RedisClient;
   readonly #channel: string;
@@ -54,7 +51,7 @@ export class LogCollector {
     this.#loop.start();
   }
 
-  /** Resolves when the file at work is put down. Idempotent, legal before `start`. */
+  /** Resolves when the current file is left, at its last ack. Idempotent, legal before `start`. */
   async stop(): Promise<void> {
     await this.#loop.stop();
     await this.#aggregator.stop();
@@ -69,7 +66,7 @@ export class LogCollector {
     return ENDED_PAUSE_MS;
   }
 
-  /** Counts the files of the channel until it has ended, or the signal is aborted; rejects with what interrupts it, and may be called again. */
+  /** Counts the files of the channel until it has ended, or the signal is aborted. Rejects with the error of a file, and may be called again. */
   async collect({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     const { onReport } = this.#options;
     await this.#aggregator.run(this.#files(signal), {

@@ -1,9 +1,9 @@
 /** Why a line was not counted. */
 export const REASONS = {
-  address: 'the first field is no address',
-  date: 'the second field is no day of the calendar',
-  time: 'the third field is no time',
-  fields: 'there are less than four fields',
+  address: 'the first field is not an address',
+  date: 'the second field is not a day of the calendar',
+  time: 'the third field is not a time',
+  fields: 'there are fewer than four fields',
   length: 'the line is longer than it may be',
   window: 'the day is too old to be kept, or in the future',
 } as const;
@@ -14,7 +14,7 @@ export interface MalformedSample {
   readonly reason: Reason;
   /** Where the line begins in the file. */
   readonly offset: number;
-  /** Its first bytes, what is no UTF-8 replaced. */
+  /** Its first bytes; those that are not UTF-8 are replaced. */
   readonly text: string;
 }
 

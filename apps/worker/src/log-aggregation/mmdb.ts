@@ -1,6 +1,6 @@
 /**
  * A table from a MaxMind database with cities or countries (GeoIP2, GeoLite2 and others of the format). The library walks the tree of the
- * database bit by bit for each look-up, and makes an object of what it finds: 2 M look-ups a second at best. So each network is looked
+ * database bit by bit for each look-up, and makes an object of each result: 2 M look-ups a second at best. So each network is looked
  * up once, when the table is made.
  */
 import maxmind, { type CityResponse, type Reader } from 'maxmind';
@@ -12,7 +12,7 @@ import type { RangeTable } from './range-table.js';
 
 const V4_ADDRESSES = 2 ** 32;
 
-/** Parts of IPv6 in which databases repeat IPv4: the first words, and how many bits of them count. */
+/** Networks of IPv6 in which databases repeat IPv4: the first words, and how many bits of them count. */
 const ALIASES = [
   { words: [0, 0, 0], bits: 96 },
   { words: [0, 0, 0xffff], bits: 96 },
@@ -20,11 +20,11 @@ const ALIASES = [
   { words: [0x20020000], bits: 16 },
 ] as const;
 
-/** Reads a database. Throws RangeTableError when the file is none. Takes some seconds for one of all cities. */
+/** Reads a database. Throws RangeTableError for other files. Takes some seconds for a database of all cities. */
 export async function readMmdb(path: string): Promise<RangeTable> {
   let reader: Reader<CityResponse>;
   try {
-    // Records repeat: with a cache, one that is met again is the same object.
+    // Records repeat: with a cache, a repeated record is the same object.
     reader = await maxmind.open<CityResponse>(path, { cache: { max: 100_000 } });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== undefined) throw error;

@@ -6,28 +6,28 @@ export interface LogAggregatorOptions {
   /** How long the aggregates of a day are kept after it was last counted, ms. Lines of days before are not counted. Default 400 days. */
   readonly retentionMs?: number;
   /**
-   * How long a day remembers which files are counted, ms, from when it was last counted; a file that comes again later is counted again.
+   * How long the marks of files are kept, ms, after their day was last counted; a file that comes again later is counted again.
    * Default 30 days; not longer than `retentionMs`.
    */
   readonly markerMs?: number;
   /**
-   * A file that is done and never comes again (one of a channel) is forgotten after so long, ms, while the aggregator lives; sooner, a failover of Redis
-   * that forgets that it was done would count it twice. Default 60 s.
+   * The marks of a file that is done and never comes again (one of a channel) are removed after this time, ms. A failover of Redis that loses more
+   * than this time counts the file twice. Default 60 s.
    */
   readonly forgetMs?: number;
-  /** Lines are flushed and acked after so many bytes of a file; less than the window of who sends it. Default 16 MiB. */
+  /** Lines are flushed and acked after this many bytes of a file; fewer than the window of its sender. Default 16 MiB. */
   readonly checkpointBytes?: number;
-  /** And after so long, ms, where a file grows slowly. Default 5 s. */
+  /** Lines are also flushed after this time, ms, where a file grows slowly. Default 5 s. */
   readonly checkpointMs?: number;
-  /** Cities of all days whose counters may wait for a flush, for each file: what bounds memory. Default 100,000. */
+  /** The most cities of all days whose counters wait for a flush, for each file: this bounds memory. Default 100,000. */
   readonly maxKeys?: number;
-  /** Days whose counters are in memory, for each file; each takes 8 bytes for each place of the table. Default 16. */
+  /** The most days whose counters are in memory, for each file. A day takes 8 bytes for each place of the table. Default 16. */
   readonly maxDays?: number;
   /** Longer lines are malformed. Default 64 KiB. */
   readonly maxLineBytes?: number;
-  /** Files that are counted side by side: one that is still being written doesn't hold up the others. Default 4. */
+  /** The most files that are counted side by side: a file that is still being written doesn't hold up the others. Default 4. */
   readonly concurrency?: number;
-  /** Told when Redis fails, and is asked again; and when a file fails. Default: one line on stderr. */
+  /** Called when a call of Redis fails and is repeated, and when a file fails. Default: one line on stderr. */
   readonly onError?: (error: unknown) => void;
 }
 

@@ -1,7 +1,7 @@
 import type { Place } from '@mortise/api/aggregates';
 import { memberOf, UNKNOWN } from '@mortise/api/aggregates';
 
-/** Every place that a table knows, once, by a number; 0 is what isn't known. Counting needs numbers only. */
+/** Every place of a table, once, by a number; 0 is the unknown place. Counting needs numbers only. */
 export class Places {
   readonly #ids = new Map<string, number>();
   readonly #regionIds = new Map<string, number>();
@@ -22,7 +22,7 @@ export class Places {
     return this.cities.length;
   }
 
-  /** The number of a place, which it has from its first time on. Nothing known of the country: nothing is known. */
+  /** The number of a place; the first call gives it one. A place without a country is unknown. */
   add({ country, region, city }: Place): number {
     const member = country === '' ? memberOf(...Object.values(UNKNOWN)) : memberOf(country, region, city);
     const known = this.#ids.get(member);

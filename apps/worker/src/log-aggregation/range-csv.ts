@@ -6,8 +6,8 @@
  *   2001:db8::,2001:db8::ffff,US,California,"Oakland, downtown"
  *
  * UTF-8. Start and end are addresses of one kind and both belong to the range. Country is ISO 3166-1 alpha-2; region and city may be
- * empty or left out. A field may stand in double quotes, with `""` for one of them; no field spans lines. Empty lines and lines that begin with `#` are passed
- * over, as is a first line that begins with `start,`. Ranges may come in any order; those in order of their starts load faster.
+ * empty or left out. A field may be quoted, with `""` for a quote; no field spans lines. Empty lines, lines that begin with `#`, and a first line that
+ * begins with `start,` are skipped. Ranges may come in any order; sorted ones load faster.
  */
 import { createReadStream } from 'node:fs';
 
@@ -22,7 +22,7 @@ const MAX_LINE_LENGTH = 4_096;
 const COUNTRY = /^[A-Z]{2}$/;
 const BLOCK_BYTES = 1_048_576;
 
-/** Reads a file of ranges. Throws RangeTableError with the number of the line for what is not in the format, and for ranges that overlap. */
+/** Reads a file of ranges. Throws RangeTableError for lines in another format, with the number of the line, and for ranges that overlap. */
 export async function readRangeCsv(path: string): Promise<RangeTable> {
   return parseRangeCsv(createReadStream(path, { highWaterMark: BLOCK_BYTES }));
 }

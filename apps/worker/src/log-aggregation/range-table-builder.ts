@@ -28,7 +28,7 @@ class Ranges {
     this.#places[this.#length++] = place;
   }
 
-  /** Starts and places of what covers all addresses. Throws RangeTableError when two ranges overlap. */
+  /** Starts and places of ranges that cover all addresses. Throws RangeTableError when two ranges overlap. */
   cover(): { starts: Uint32Array; places: Uint32Array } {
     const { width } = this;
     const words = this.#words;

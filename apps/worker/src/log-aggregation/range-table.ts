@@ -1,11 +1,11 @@
 /**
  * Address -> place, for millions of ranges: sorted starts in typed arrays, 6 bytes a range of IPv4 and 20 of IPv6, without an object for each.
- * What lies between two ranges is a range of its own, whose place is 0. The first 16 bits of an address lead, by an index of 2^16 entries,
+ * The gap between two ranges is a range of its own, whose place is 0. The first 16 bits of an address lead, by an index of 2^16 entries,
  * to the ranges that begin with them, so of their starts only the other 16 bits are stored: 50 of them are two cache lines.
  *
- * Time goes by in waiting for memory. So addresses are looked up many at a time, by a search without branches: the processor
- * has several of them under way, where one that guesses a branch wrongly waits for each; and ordered a little, since memory that is met for the first
- * time in a while has to be found by the processor as well. With 3 M ranges and addresses of all of them, lines were counted at 5.3 M a second with
+ * The time goes into waiting for memory. So addresses are looked up many at a time, by a search without branches: the processor then has several
+ * reads under way, where a wrongly predicted branch would wait for each. They are also sorted a little, since pages that are not in the cache of
+ * addresses (TLB) cost more. With 3 M ranges and addresses of all of them, lines were counted at 5.3 M a second with
  * that order and at 4.0 M without, in one run; and in another at 8.0 M with a quarter of a million addresses at a time and at 5.6 M with those of 1 MiB of lines.
  */
 import { isMappedV4 } from './address.js';
@@ -22,12 +22,12 @@ const GROUP = 256;
 const FEW = 1_024;
 const MANY = 100_000;
 
-/** Takes what was read ahead, so that it has to be read. */
+/** Uses the values that are read ahead, so that the compiler keeps the reads. */
 const readAhead = new Uint32Array(1);
 const ordered = new Uint32Array(MOST_AT_ONCE);
 const bounds = new Uint32Array(257);
 
-/** Orders addresses by their first 8 bits, in two passes: those that follow each other are then in the same few pages of memory. */
+/** Sorts addresses by their first 8 bits, in two passes: neighbours then lie in the same few pages of memory. */
 function partition(addresses: Uint32Array, count: number): void {
   bounds.fill(0);
   for (let index = 0; index < count; index += 1) bounds[(addresses[index]! >>> 24) + 1]! += 1;
@@ -40,7 +40,7 @@ function partition(addresses: Uint32Array, count: number): void {
 }
 
 export class RangeTable {
-  /** The last 16 bits of each start, and one more entry, since what is read ahead may be behind the last one. */
+  /** The last 16 bits of each start, and one more entry, since reading ahead may go beyond the last one. */
   readonly #lows4: Uint16Array;
   readonly #places4: Uint32Array;
   /** For each first 16 bits: how many ranges begin before them. */
@@ -71,7 +71,7 @@ export class RangeTable {
     this.#jumps6 = jumpsOf(starts6);
   }
 
-  /** Ranges of both kinds, with what lies between them. */
+  /** The number of ranges of both kinds, gaps included. */
   get ranges(): number {
     return this.#places4.length + this.#places6.length;
   }
@@ -83,7 +83,7 @@ export class RangeTable {
     return one[0]!;
   }
 
-  /** Puts the places of the first `count` addresses where the addresses stood, in another order. */
+  /** Replaces the first `count` addresses by their places, in another order. */
   findMany4(addresses: Uint32Array, count: number): void {
     const isWorthIt = count >= FEW && this.#places4.length >= MANY;
     if (isWorthIt) partition(addresses, count);
@@ -96,7 +96,7 @@ export class RangeTable {
     const lows = this.#lows4;
     const places = this.#places4;
     const firsts = this.#firsts4;
-    // Reads where the searches will: one doesn't depend on the other, so the processor waits for many of them at once.
+    // Reads the entries of the searches ahead: the reads are independent, so the processor waits for many at once.
     let read = 0;
     for (let index = start; index < end; index += 1) {
       const top = addresses[index]! >>> 16;
@@ -123,7 +123,7 @@ export class RangeTable {
     for (let index = start; index < end; index += 1) addresses[index] = places[addresses[index]!]!;
   }
 
-  /** The place of an IPv6 address of four words; one that is mapped (`::ffff:1.2.3.4`) is where the IPv4 address is. */
+  /** The place of an IPv6 address of four words; a mapped one (`::ffff:1.2.3.4`) has the place of the IPv4 address. */
   find6(words: Uint32Array): number {
     if (isMappedV4(words)) return this.find4(words[3]!);
     const top = words[0]! >>> 16;

@@ -2,7 +2,7 @@ import type { IncomingFile } from '@mortise/messaging/files';
 
 import type { FileLease, LogFile } from './log-file.js';
 
-/** Reasons that are the same when the file comes again. */
+/** Errors that would come again with the file. */
 const CONTENT = new Set([
   'ERR_FILE_ABORTED',
   'ERR_FILE_CORRUPT',
@@ -13,14 +13,14 @@ const CONTENT = new Set([
 
 const NAME_CHARACTERS = 100;
 
-/** A file of a channel of @mortise/messaging as the aggregation takes it: gzip undone by its name, acked where a line ends. */
+/** A file of a channel of @mortise/messaging for the aggregation: gzip is undone by its name, and acks end with a line. */
 export class ReceivedFile implements LogFile {
   /**
-   * What its sender has drawn for it, which is no other file's, also when the channel, or that the file was listed, is forgotten; and what
-   * fits of its name, for who reads the log.
+   * The `fileId`, which belongs to no other file, also when the channel was forgotten, or a failover has lost the file; and the beginning of its name, for
+   * readers of the log.
    */
   readonly id: string;
-  /** The channel remembers who is done. */
+  /** The channel remembers the receivers that are done. */
   readonly isOnce = true;
   readonly #file: IncomingFile;
   #offset: number | undefined;
@@ -45,7 +45,7 @@ export class ReceivedFile implements LogFile {
     }
   }
 
-  /** Where lines end within a block, less is acked than was handed out. */
+  /** A block may end within a line: then less is acked than was handed out. */
   async ack(offset: number): Promise<void> {
     const handedOut = this.#file.offset;
     this.#file.offset = offset;
@@ -58,7 +58,7 @@ export class ReceivedFile implements LogFile {
     await this.#file.done();
   }
 
-  /** A file whose content is the reason is given up: what is counted of it stays. Any other comes again, from what is acked on. */
+  /** Gives a file up whose content is the reason: its counted lines stay. Any other file comes again, from the last ack on. */
   async fail(error: unknown): Promise<void> {
     if (this.isGivenUp(error)) await this.#file.fail();
   }

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- A receiver is done with a file, or is not waited for any more. Repeating it changes nothing.
+-- Notes that receivers are done with a file, or are not waited for any more. Repeating it changes nothing.
 --
 -- KEYS
 --   head         HASH, see src/files/keys.ts
@@ -10,13 +10,13 @@
 --   sent         HASH id -> SHA-256 and name of what was sent
 -- ARGV
 --   number       of the file
---   token        of the receiver's lease; empty: not asked for
+--   token        of the receiver's lease; empty: not checked
 --   epoch        of the channel
---   fileId       of the file; empty: of whichever has the number
---   names...     the receivers, encoded; none: only asks
+--   fileId       of the file; empty: any file with the number
+--   names...     the receivers, encoded; none: only reads
 -- RETURNS
---   { 1 when all receivers are done, id of the file, the names of those who are... }; nil: the lease is another's, or the channel is another
---   one; empty: the file is not listed any more; { -1 }: Redis has forgotten that it was, as after a failover
+--   { 1 when all receivers are done, fileId, the names of those that are... }; nil: another process has the lease, or the channel has
+--   another epoch; empty: the file is not listed any more; { -1 }: a failover has lost that the file was listed
 local head, files, listed, done, receivers, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local number, token, epoch, fileId = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -36,7 +36,7 @@ if not entry then
 end
 local listedId = entry:match('^%d+:%d+:%d+:[^:]*:([^:]*):')
 if fileId ~= '' and listedId ~= fileId then
-  -- Another one has the number.
+  -- Another file has the number.
   return { -1 }
 end
 for i = 1, #names do
@@ -57,7 +57,7 @@ for i = 1, #all do
     reply[1] = 0
   end
 end
--- Who has left the channel is done with all that was listed before.
+-- A receiver that has left the channel is done with all files that were listed before.
 for last, name in string.gmatch(redis.call('HGET', head, 'left') or '', '(%d+) ([^\n]+)\n') do
   if tonumber(last) >= tonumber(number) then
     reply[#reply + 1] = name

@@ -1,4 +1,4 @@
--- Lets a channel live on. Its parts expire together: one that outlived the others would belong to the next channel of the name.
+-- Extends the life of a channel. Its keys expire together: one that outlived the others would belong to the next channel of the name.
 -- Expects: head, files, listed, done, receivers, sent (keys).
 local keepMs = redis.call('HGET', head, 'keepMs')
 if keepMs then

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Takes files that all receivers are done with off the list, and gives their reservations back; and ends the channel. With its
--- last file an ended channel goes away, but for what tells latecomers that it has ended.
+-- last file an ended channel goes away, except for its head, from which latecomers learn that it has ended.
 --
 -- KEYS
 --   head         HASH, see src/files/keys.ts

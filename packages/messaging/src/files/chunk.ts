@@ -1,7 +1,7 @@
 /**
- * A chunk as it is stored: 16 bytes of header, then a part of the file.
+ * A chunk as it is stored: 16 bytes of header, then bytes of the file.
  *
- *   CRC-32 of the file before the part · CRC-32 of the file with it · offset of the part, 8 bytes; all big-endian
+ *   CRC-32 of the file before the chunk · CRC-32 of the file with it · offset of the chunk, 8 bytes; all big-endian
  *
  * The CRC is chained over the whole file, so one pass over the bytes checks a chunk, its place, and what was sent before a
  * restart. Chunks have 2^n - 64 bytes: one of 2^n would take a quarter more of Redis' memory.
@@ -10,7 +10,7 @@ import { crc32 } from 'node:zlib';
 
 export const CHUNK_HEADER_BYTES = 16;
 
-/** Writes the header of the chunk, whose part stands in it already. Returns the CRC of the file up to its end. */
+/** Writes the header of a chunk that has its bytes already. Returns the CRC of the file up to its end. */
 export function sealChunk(chunk: Buffer, offset: number, crcBefore: number): number {
   const crc = crc32(chunk.subarray(CHUNK_HEADER_BYTES), crcBefore);
   chunk.writeUInt32BE(crcBefore, 0);
@@ -21,28 +21,28 @@ export function sealChunk(chunk: Buffer, offset: number, crcBefore: number): num
 
 export interface OpenedChunk {
   readonly offset: number;
-  readonly part: Buffer;
+  readonly bytes: Buffer;
   readonly crcBefore: number;
   readonly crc: number;
 }
 
-/** Undefined when the chunk is not what was sealed. */
+/** Undefined when the chunk was damaged. */
 export function openChunk(chunk: Buffer): OpenedChunk | undefined {
   if (chunk.length < CHUNK_HEADER_BYTES) return undefined;
-  const part = chunk.subarray(CHUNK_HEADER_BYTES);
+  const bytes = chunk.subarray(CHUNK_HEADER_BYTES);
   const crcBefore = chunk.readUInt32BE(0);
   const crc = chunk.readUInt32BE(4);
-  if (crc32(part, crcBefore) !== crc) return undefined;
-  return { offset: Number(chunk.readBigUInt64BE(8)), part, crcBefore, crc };
+  if (crc32(bytes, crcBefore) !== crc) return undefined;
+  return { offset: Number(chunk.readBigUInt64BE(8)), bytes, crcBefore, crc };
 }
 
-/** A place in a file, as a cursor has it: before byte `bytes` of chunk `chunk`. */
+/** The position of a cursor: before byte `bytes` of chunk `chunk`. */
 export interface Position {
   readonly chunk: number;
   readonly bytes: number;
 }
 
-/** No chunk has as many bytes. */
+/** More bytes than a chunk has. */
 const PER_CHUNK = 2 ** 23;
 
 export function encodePosition({ chunk, bytes }: Position): number {

@@ -1,9 +1,17 @@
 /**
- * The head of a file is a HASH: `n` chunks are committed, those below `freed` are gone; `bytes` of the file, `stored` with their headers,
- * `freedBytes` of these are gone; `crc` of the file so far; `state` open, closed or aborted, `detail` then its SHA-256 or the
- * reason; `token`, `holder` and `lease` (its end, ms) of the writer; `segments`, `<token>@<chunk>` joined by commas: which writer has written
- * from which chunk on; `chunkBytes`, `windowBytes`; and for each receiver that has come, `t:<receiver>`, the token of its lease, and
- * `g:<receiver>`, how many bytes of inflated text it has acked, and how many of them lie before its cursor: `<acked>:<before>`.
+ * The head of a file is a HASH:
+ *
+ * | Field | What |
+ * |---|---|
+ * | `n`, `freed` | chunks that are committed; those below `freed` are gone |
+ * | `bytes`, `stored`, `freedBytes` | bytes of the file; with headers; how many of the latter are gone |
+ * | `crc` | CRC-32 of the file so far |
+ * | `state`, `detail` | open, closed or aborted; then the SHA-256 or the reason |
+ * | `token`, `holder`, `lease` | of the writer; `lease` is the end of its lease in ms |
+ * | `writers` | `<token>@<chunk>` joined by commas: the writer with that token has written from that chunk on |
+ * | `chunkBytes`, `windowBytes` | limits of the last writer |
+ * | `t:<receiver>` | the token of the receiver's lease |
+ * | `g:<receiver>` | of gzip, `<acked>:<before>`: bytes of text that it has acked, and how many of them lie before its cursor |
  */
 import type { RedisClient } from '@mortise/redis';
 import type { FileKeys } from './keys.js';
@@ -18,7 +26,7 @@ export interface FileHead {
   readonly token: number;
   readonly state: 'open' | 'closed' | 'aborted';
   readonly detail: string;
-  readonly segments: string;
+  readonly writers: string;
 }
 
 const FIELDS = [
@@ -31,13 +39,13 @@ const FIELDS = [
   'token',
   'state',
   'detail',
-  'segments',
+  'writers',
 ] as const;
 
 /** The head of a file; undefined when there is none. One round trip. */
 export async function readHead(redis: RedisClient, keys: FileKeys): Promise<FileHead | undefined> {
   const values = (await redis.call('hmget', [keys.file, ...FIELDS])) as (string | null)[];
-  const [chunks, freed, bytes, stored, freedBytes, crc, token, state, detail, segments] = values;
+  const [chunks, freed, bytes, stored, freedBytes, crc, token, state, detail, writers] = values;
   if (state == null) return undefined;
   return {
     chunks: Number(chunks),
@@ -49,13 +57,13 @@ export async function readHead(redis: RedisClient, keys: FileKeys): Promise<File
     token: Number(token),
     state: state as FileHead['state'],
     detail: detail ?? '',
-    segments: segments ?? '',
+    writers: writers ?? '',
   };
 }
 
-/** The keys of the chunks from one index up to another, by the writers that wrote them. */
-export function chunkKeys(keys: FileKeys, segments: string, from: number, to: number): string[] {
-  const writers = segments.split(',').map((segment) => segment.split('@').map(Number) as [number, number]);
+/** The keys of the chunks from one index up to another. The key of a chunk has the token of its writer. */
+export function chunkKeys(keys: FileKeys, tokens: string, from: number, to: number): string[] {
+  const writers = tokens.split(',').map((writer) => writer.split('@').map(Number) as [number, number]);
   const found: string[] = [];
   let writer = 0;
   for (let index = from; index < to; index += 1) {

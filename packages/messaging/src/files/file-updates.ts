@@ -1,20 +1,20 @@
-/** What is said on the channel of a file, or of a channel of files: kept as the newest state, so that nothing has to be queued. */
+/** The messages about a file, or about a channel of files. Only the newest state is kept, so nothing has to be queued. */
 import type { Listener, WaiterHub } from '@mortise/redis';
 import { ClientClosedError } from '@mortise/redis';
 
 export class FileUpdates implements Listener {
-  /** How many chunks are committed, as far as was heard. */
+  /** How many chunks are committed, as far as messages have said. */
   chunks = 0;
   freedBytes = 0;
-  /** Something has changed beyond the two above, or may have: look at Redis. */
+  /** Something else has changed, or may have: look at Redis. */
   isStale = true;
   #stop: () => void = () => undefined;
   #isClosed = false;
-  #isGivenUp = false;
-  #isPoked = false;
+  #isOver = false;
+  #isAwake = false;
   #wake: (() => void) | undefined;
 
-  /** Listens. What is said after this has resolved is heard. */
+  /** Subscribes. Messages that are published after this has resolved arrive. */
   static async open(hub: WaiterHub, channel: string): Promise<FileUpdates> {
     const updates = new FileUpdates();
     updates.#stop = await hub.listen(channel, updates);
@@ -29,29 +29,29 @@ export class FileUpdates implements Listener {
       this.freedBytes = Math.max(this.freedBytes, Number(freedBytes));
       if (state !== 'open') this.isStale = true;
     }
-    this.poke();
+    this.wake();
   }
 
   onResync(): void {
     this.isStale = true;
-    this.poke();
+    this.wake();
   }
 
   onClosed(): void {
     this.#isClosed = true;
-    this.poke();
+    this.wake();
   }
 
-  /** Ends a `wait`, the present one or the next. */
-  poke(): void {
-    this.#isPoked = true;
+  /** Ends the present `wait`, or the next one. */
+  wake(): void {
+    this.#isAwake = true;
     this.#wake?.();
   }
 
-  /** Resolves when something was said since the last `wait`, or after `ms`. Rejects with the reason of the signal, and when the client was closed. */
+  /** Resolves when a message has come since the last `wait`, or after `ms`. Rejects with the reason of the signal, and when the client was closed. */
   async wait(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
-    if (!this.#isPoked) {
+    if (!this.#isAwake) {
       await new Promise<void>((resolve) => {
         const end = (): void => {
           clearTimeout(timer);
@@ -64,16 +64,16 @@ export class FileUpdates implements Listener {
         this.#wake = end;
       });
     }
-    this.#isPoked = false;
+    this.#isAwake = false;
     signal?.throwIfAborted();
     if (this.#isClosed) throw new ClientClosedError();
-    if (this.#isGivenUp) throw new TypeError('nobody reads this any more');
+    if (this.#isOver) throw new TypeError('the reading of the file was ended');
   }
 
-  /** Listens no more. A `wait` that is still under way, of a reader that nobody asks any more, rejects. */
+  /** Unsubscribes. A `wait` that is still under way rejects: its reader was left. */
   close(): void {
     this.#stop();
-    this.#isGivenUp = true;
-    this.poke();
+    this.#isOver = true;
+    this.wake();
   }
 }

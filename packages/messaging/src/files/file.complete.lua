@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
--- Takes out the cursors of receivers who are done, as the channel says, and frees what nobody has to read any more; all of the file,
--- when it has ended and nobody is left. Repeating it changes nothing.
+-- Takes out the cursors of receivers that are done, as the channel says, and frees the chunks that no receiver needs any more; the whole file,
+-- when it has ended and no cursor is left. Repeating it changes nothing.
 --
 -- KEYS
 --   file         HASH, see src/files/keys.ts
 --   cursors      ZSET receiver -> position
 --   events       channel; not a key
---   chunks...    STRINGs: from the last one that the caller knows to be freed up to the newest
+--   chunks...    STRINGs: from the first that may not be freed up to the newest
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
 --   first        index of the first of the chunks
@@ -35,7 +35,7 @@ if redis.call('EXISTS', cursors) == 1 then
 elseif freed < tonumber(n) then
   return -1
 elseif state == 'open' then
-  -- The writer learns it: it may be waiting for room.
+  -- The writer may be waiting for room.
   redis.call(publish, events, '*:' .. n .. ' ' .. freedBytes .. ' unread')
   return 0
 elseif state == 'aborted' and isAborted ~= '1' then

@@ -1,19 +1,20 @@
 import { decodeName } from '@mortise/redis';
+import type { FilesContext } from './context.js';
 import type { FileHead } from './file-head.js';
 
-/** More files than these wait for room in the list, as if the budget were used up. */
+/** The most files in the list of a channel. More files wait, as if the budget were used up. */
 export const MAX_LISTED = 1_000;
 
 export interface ChannelReceiver {
   readonly receiver: string;
-  /** Somebody has their lease. */
+  /** A process has the lease of the receiver. */
   readonly isActive: boolean;
 }
 
-/** What a channel knows of an id. */
+/** The file that was sent under an id. */
 export interface SentUnderId {
   readonly number: number;
-  /** Somebody is not done with it. */
+  /** A receiver is not done with it. */
   readonly isListed: boolean;
   readonly name?: string;
   /** Of the whole file, in hex. */
@@ -30,11 +31,11 @@ export interface ListedEntry {
   readonly keepMs: number;
 }
 
-/** A file of a channel that somebody is not done with. */
+/** A file of a channel that a receiver is not done with. */
 export interface ListedFile {
   /** Its place among the files of the channel, from 1. */
   readonly number: number;
-  /** Of the channel: another one when the channel was forgotten and made anew, and numbers begin at 1 again. */
+  /** Of the channel. Another epoch begins when the channel was forgotten and is created again; numbers then begin at 1 again. */
   readonly epoch: string;
   readonly name: string;
   /** When it was listed: ms since 1970, by the server's clock. */
@@ -77,4 +78,15 @@ export function fileOf(
     ...(state === 'closed' && { sha256: head!.detail }),
     ...(state === 'aborted' && { reason: head!.detail }),
   };
+}
+
+/** All files that a channel lists, in the order of their numbers. One command. */
+export async function listedEntries({ redis, channelKeys }: FilesContext): Promise<ListedEntry[]> {
+  const found = (await redis.call('hgetall', [channelKeys.listed])) as string[] | Record<string, string>;
+  const entries = Array.isArray(found)
+    ? Array.from({ length: found.length / 2 }, (_, index) => [found[2 * index]!, found[2 * index + 1]!])
+    : Object.entries(found);
+  return entries
+    .map(([number, entry]) => entryOf(Number(number), entry!))
+    .toSorted((a, b) => a.number - b.number);
 }

@@ -1,4 +1,4 @@
-/** Files that don't come to their end: who is told, and that they can be sent again. */
+/** Files that don't come to their end: receivers get an error, and the files can be sent again. */
 import { writeFileSync } from 'node:fs';
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ async function* breaksOff(): AsyncGenerator<Buffer> {
   throw new Error('EIO');
 }
 
-/** What has come until the end of the channel: texts, and codes of errors. */
+/** The files until the end of the channel: texts, and codes of errors. */
 async function found(channel: Channel): Promise<string[]> {
   await channel.sender().end();
   const texts: string[] = [];
@@ -29,7 +29,7 @@ async function found(channel: Channel): Promise<string[]> {
 }
 
 describe('what was aborted is sent anew', () => {
-  test('by its id, whether its receivers were told yet or not', async () => {
+  test('by its id, before and after its receivers got the error', async () => {
     const channel = new Channel(redis);
     const options = { name: 'a', id: 'a' };
     for (let time = 0; time < 2; time += 1) {

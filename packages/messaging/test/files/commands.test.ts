@@ -101,7 +101,7 @@ test('D3: what others free does not make a receiver that waits ack again', async
   const [skipped, leaveSkipped] = await first(channel.receiver('r2', redis, 60_000));
   const seen = await sentBy(channel, async () => {
     await skipped.fail();
-    // The chunk is freed, and both are told; then half a second on the server's clock.
+    // The chunk is freed, which wakes both; then half a second on the server's clock.
     await other.blpop('nothing', 0.5);
   });
   expect(seen.filter((line) => line.includes('file.complete'))).toHaveLength(1);

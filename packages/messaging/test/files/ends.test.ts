@@ -1,4 +1,4 @@
-/** Redis forgets the end of a file that its sender has heard of, as in a failover: nobody waits for it in vain. */
+/** A failover loses the end of a file after its sender has got the reply: no process waits for it in vain. */
 import { mkdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -57,7 +57,7 @@ function leftOf(channel: Channel): Promise<string[]> {
   return redis.keys(`${channel.prefix}:*%%*`);
 }
 
-test('the end of a path is forgotten: who waits for the receivers sends it again', async () => {
+test('the end of a path is lost: a sender that waits for the receivers sends it again', async () => {
   const channel = new Channel(redis);
   const options = { name: 'ends', id: 'ends' };
   const forget = await opened(channel, options);
@@ -72,7 +72,7 @@ test('the end of a path is forgotten: who waits for the receivers sends it again
   expect(await leftOf(channel)).toEqual([]);
 });
 
-test('the end of a path is forgotten: who waits for room with the next one sends it again beside', async () => {
+test('the end of a path is lost: a sender that waits for room with the next one sends it again beside', async () => {
   const channel = new Channel(redis);
   const options = { name: 'ends', id: 'ends' };
   const forget = await opened(channel, options);
@@ -109,7 +109,7 @@ test('a file of a directory is forgotten while the next one is sent: it is sent 
   expect(await leftOf(channel)).toEqual([]);
 });
 
-test('a file is forgotten before the channel is ended: it is sent again first, and a stream is told', async () => {
+test('a file is forgotten before the channel is ended: it is sent again first, and the sender of a stream gets an error', async () => {
   const channel = new Channel(redis);
   await channel.sender().send(Readable.from(['0']), { name: 'zero' });
   const forget = await snapshot(redis, `${channel.prefix}:*`);
@@ -124,21 +124,21 @@ test('a file is forgotten before the channel is ended: it is sent again first, a
   expect(await readAll(channel.receiver())).toEqual({ zero: '0', last: TEXT, stream: TEXT });
 });
 
-test('the end of a stream is forgotten: its sender is told when it waits, keeps the file at work open, and goes on when it is sent again', async () => {
+test('the end of a stream is lost: its sender gets an error when it waits, keeps the current file open, and goes on when the stream is sent again', async () => {
   const channel = new Channel(redis);
   const options = { name: 'stream', id: 'stream' };
   const forget = await opened(channel, options);
   const sender = channel.sender();
   await sender.send(Readable.from([TEXT]), options);
   await forget();
-  const told = { code: 'ERR_FILE_FORGOTTEN', file: 'stream' };
+  const lost = { code: 'ERR_FILE_FORGOTTEN', file: 'stream' };
   const next = pathOf('behind', LONG_TEXT);
   await until('its lease', async () => {
     const [key] = await redis.keys(`${channel.prefix}:*:file:*`);
     return Number(await redis.hget(key!, 'lease')) < Date.now();
   });
-  await expect(sender.send(next, { id: 'next' })).rejects.toMatchObject(told);
-  await expect(sender.received()).rejects.toMatchObject(told);
+  await expect(sender.send(next, { id: 'next' })).rejects.toMatchObject(lost);
+  await expect(sender.received()).rejects.toMatchObject(lost);
   await sender.send(Readable.from([TEXT]), options);
   const reading = readAll(channel.receiver());
   await sender.send(next, { id: 'next' });
@@ -163,7 +163,7 @@ test.each([
     change: (path: string) => truncateSync(path, 5_000),
     cause: { code: 'ERR_SOURCE_CHANGED' },
   },
-])('a path that would have to be sent again $what: its sender is told why', async ({ change, cause }) => {
+])('a path that would have to be sent again $what: the sender gets the reason', async ({ change, cause }) => {
   const channel = new Channel(redis);
   const options = { name: 'gone', id: 'gone' };
   const forget = await opened(channel, options);

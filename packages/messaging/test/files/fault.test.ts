@@ -1,4 +1,4 @@
-/** Senders and receivers that die at every step, and those who take their places. */
+/** Senders and receivers that die at every step, and their successors. */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -114,7 +114,7 @@ test('a receiver that dies at any step is taken up by the next one, behind what 
   expect(steps).toBeGreaterThan(10);
 });
 
-test('a sender that dies at any step, or while it gives a file up, is given up by another: receivers are told, nothing is left', async () => {
+test('a sender that dies at any step, or while it gives a file up, is given up by another: receivers get an error, nothing is left', async () => {
   const path = join(directory, 'aborted.log');
   writeFileSync(path, lines(300));
   const steps = await atEveryStep(async (death, isDead) => {
@@ -270,7 +270,7 @@ describe('leases', () => {
 });
 
 describe('receivers that are gone', () => {
-  test('drop: the others go on, and the one that comes back is told', async () => {
+  test('drop: the others go on, and the one that comes back gets an error', async () => {
     const channel = new Channel(redis);
     const sender = channel.sender({ receivers: ['r1', 'gone'], deadReceivers: 'drop' });
     const text = lines(2_000);

@@ -1,4 +1,4 @@
-/** Redis forgets that a file was listed, or some of its chunks, as in a failover: nothing is lost, taken for something else, or waited for in vain. */
+/** A failover loses that a file was listed, or some of its chunks: nothing is missing, mixed up, or waited for in vain. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -121,7 +121,7 @@ test('a file is forgotten when all of it was stored: its end is not taken for de
   await leave();
 });
 
-test('a receiver is told that a file which it has read was forgotten, and does not note it for the one that has its number', async () => {
+test('a receiver learns that a file which it has read was forgotten, and does not note it for the file that has its number', async () => {
   const channel = await usedChannel();
   const forget = await snapshot(redis, keysOf(channel, 'all'));
   await channel.sender().send(Readable.from(['before']), { name: 'log' });
@@ -209,7 +209,7 @@ test('a receiver whose successor has finished the file learns that its lease is 
   const [file, leave] = await first(channel.receiver('r1', redis, LONG_MS));
   const blocks = file.blocks({ autoAck: false });
   await blocks.next();
-  // As if it had been silent for so long.
+  // As if its lease had ended.
   await redis.zadd(`${channel.prefix}:messaging:{${channel.name}}:file-receivers`, 1, 'r1');
   const [again, leaveAgain] = await first(channel.receiver());
   expect(await textOf(again)).toBe(lines(750));

@@ -93,7 +93,7 @@ describe('sources that change', () => {
     expect(await readAll(channel.receiver())).toEqual({ 'copytruncated.log': 'three\n' });
   });
 
-  test('a file that is truncated while it is sent is aborted, and receivers are told', async () => {
+  test('a file that is truncated while it is sent is aborted, and receivers get an error', async () => {
     const channel = new Channel(redis);
     const path = join(directory, 'truncated.log');
     writeFileSync(path, 'x'.repeat(2_000_000));

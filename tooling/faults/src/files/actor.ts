@@ -2,19 +2,19 @@ import type { TcpProxy } from '@mortise/redis-server';
 import { Child } from '../child.js';
 import type { ActorConfig, ActorMessage, Order } from './config.js';
 
-/** A process with a network of its own, and those that take its place when it is killed or stands still. */
+/** A process with a proxy of its own, and its successors when it is killed or frozen. */
 export class Actor {
   kills = 0;
   freezes = 0;
   isDone = false;
   #child: Child;
   #isReady: Promise<void>;
-  /** Of the same name, whose place was taken. */
+  /** Frozen processes of the same name, which have a successor. */
   #before: Child[] = [];
 
   constructor(
     readonly config: ActorConfig,
-    /** Undefined where it asks a group of servers for its own. */
+    /** Undefined where the process asks a group of servers for its master. */
     readonly proxy: TcpProxy | undefined,
   ) {
     [this.#child, this.#isReady] = this.#start();
@@ -28,19 +28,19 @@ export class Actor {
     return this.#child.output;
   }
 
-  /** It has ended, and not as it should. */
+  /** The process has ended with an error. */
   get hasFailed(): boolean {
     return !this.#child.isRunning && this.#child.exitCode !== 0;
   }
 
-  /** SIGKILL; another one takes its place, and is not waited for. */
+  /** SIGKILL. Starts a successor, and does not wait for it. */
   async replace(): Promise<void> {
     this.kills += 1;
     await this.#child.kill();
     [this.#child, this.#isReady] = this.#start();
   }
 
-  /** SIGSTOP; another one takes its place. What is returned lets this one go on beside the other. */
+  /** SIGSTOP. Starts a successor. The returned function resumes the process beside it. */
   async freeze(): Promise<() => void> {
     this.freezes += 1;
     const frozen = this.#child;
@@ -54,7 +54,7 @@ export class Actor {
     this.#child.send(order);
   }
 
-  /** Asks it, and those that it has taken the place of, to end, and waits until they have. */
+  /** Asks the process and its frozen predecessors to end, and waits for that. */
   async stop(): Promise<void> {
     for (const child of this.#all) child.send('stop' satisfies Order);
     await Promise.all(this.#all.map(({ hasEnded }) => hasEnded));

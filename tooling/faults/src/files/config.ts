@@ -1,18 +1,18 @@
 import type { RedisAddress } from '../locks/config.js';
 
-/** Who sends the logs, who counts their lines, and who copies them, in a process of their own. */
+/** A process sends the logs, counts their lines, or copies them. */
 export type Role = 'send' | 'count' | 'copy';
 
-/** What a process is told, as JSON in its only argument. */
+/** The only argument of a process, as JSON. */
 export interface ActorConfig {
   readonly role: Role;
-  /** Of a receiver. */
+  /** The name of a receiver. */
   readonly name: string;
-  /** All of them. */
+  /** The names of all receivers. */
   readonly receivers: readonly string[];
-  /** Which files a counter takes: each one is counted by one of them. */
+  /** The files of a counter: one counter counts each file. */
   readonly share: { readonly index: number; readonly of: number };
-  /** With the logs, or for the copies. */
+  /** The directory of the logs, or of the copies. */
   readonly directory: string;
   /** Ranges of addresses, as CSV. */
   readonly ranges: string;
@@ -20,26 +20,26 @@ export interface ActorConfig {
   readonly notes: string;
   readonly redis: RedisAddress;
   readonly prefix: string;
-  /** After each block that is copied: what holds everybody up, through the window. */
+  /** The pause after each copied block. It holds up all processes, through the window. */
   readonly pauseMs: number;
   readonly sabotage?: Sabotage;
 }
 
-/** What is broken in the scripts of a process; see sabotage.ts. */
+/** A change that breaks a script of a process; see sabotage.ts. */
 export type Sabotage =
   | 'checkpoints are counted again'
   | 'acks free what others have not read'
   | 'files that all are done with stay';
 
-/** What a process is told over IPC: end; copy without a pause. */
+/** A message to a process: end; copy without a pause. */
 export type Order = 'stop' | 'hurry';
 
-/** What it tells: it runs; all receivers are done with all that it sent. */
+/** A message of a process: it runs; all receivers are done with all files that it sent. */
 export type ActorMessage = 'ready' | 'done';
 
 export const CHANNEL = 'logs';
 
-/** Small, so that some MB meet every case; a gzip file fits the window. */
+/** Small, so that some MB meet every case. A gzip file fits the window. */
 export const LIMITS = {
   chunkBytes: 8_192,
   windowBytes: 262_144,
@@ -47,16 +47,16 @@ export const LIMITS = {
   leaseMs: 500,
 } as const;
 
-/** Of each counter: a few thousand lines, of more cities than one script adds. */
+/** A checkpoint of a counter has a few thousand lines, of more cities than one script adds. */
 export const CHECKPOINT_BYTES = 100_000;
 
-/** How long a day remembers what is counted: as short as it may be. */
+/** How long a day keeps the marks of files: the least that is allowed. */
 export const MARKER_MS = 60_000;
 
-/** How soon it is forgotten of a file that is done; longer than what a failover forgets. */
+/** How soon the marks of a finished file are removed; longer than what a failover loses. */
 export const FORGET_MS = 5_000;
 
-/** Line by line; all others by blocks, as they were sent. */
+/** Whether a file is copied line by line; all others are copied by blocks, as they were sent. */
 export function isCopiedByLines(name: string): boolean {
   return name.endsWith('.lines.log');
 }

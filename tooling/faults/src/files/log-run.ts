@@ -1,7 +1,7 @@
 /**
- * One run: a sender of a directory of logs, three workers that share the counting, one receiver that copies every file; what is done to
- * them; and the verdict at the end. All that is counted has to equal what a single pass over the logs counts, every copy its
- * log, and nothing of the files may be left in Redis.
+ * One run: a sender of a directory of logs, three workers that share the counting, one receiver that copies every file; the faults; and the
+ * verdict at the end. The counts have to equal those of a single pass over the logs, every copy its log, and nothing of the files may be
+ * left in Redis.
  */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,30 +25,30 @@ export interface LogRunOptions {
   readonly sabotage?: Sabotage;
 }
 
-/** Processes that ask a group of servers for theirs have no proxies. */
+/** Processes that ask a group of servers for their master have no proxies. */
 type GroupAddress = Exclude<RedisAddress, { url: string }>;
 
 export interface Verdict {
-  /** The first differences between what was counted and what a single pass counts. */
+  /** The first differences between the counts and those of a single pass. */
   readonly miscounted: readonly string[];
   /** Files whose copy is not the log. */
   readonly miscopied: readonly string[];
   /** Keys that should not be there. */
   readonly leftovers: readonly string[];
-  /** Refusals that nothing here explains. */
+  /** Refusals that no fault explains. */
   readonly unexplained: readonly string[];
 }
 
 export const GOOD: Verdict = { miscounted: [], miscopied: [], leftovers: [], unexplained: [] };
 
 const WORKERS = 3;
-const PATIENCE_MS = 90_000;
-/** What was counted, and laid aside; what is there still is in the verdict. */
+const TIMEOUT_MS = 90_000;
+/** Marks and staged segments go within this time; others are in the verdict. */
 const FORGOTTEN_WITHIN_MS = 30_000;
 const MOST_DIFFERENCES = 10;
 /**
- * A process may be so late that another one takes its lease: then it is refused, and begins again. And a client may give up on a
- * master before its replica has taken over.
+ * A process may be so late that another one takes its lease: then it is refused, and begins again. A client may give up a master before its
+ * replica has taken over.
  */
 const EXPLAINED =
   /: (?:ERR_LEASE_LOST|ERR_CHECKPOINT_CONFLICT|Connection is closed\.|Too many Cluster redirections\..*|.* was neither done\(\) nor failed: it will come again)$/;
@@ -119,7 +119,7 @@ export class LogRun {
     return this.actors.reduce((sum, { kills }) => sum + kills, 0);
   }
 
-  /** What was copied, in bytes; holes count, and are found later. */
+  /** The bytes of all copies. Holes count, and the verdict finds them. */
   get copiedBytes(): number {
     const copies = join(this.#root, 'copies');
     return readdirSync(copies).reduce((sum, name) => sum + statSync(join(copies, name)).size, 0);
@@ -129,31 +129,31 @@ export class LogRun {
     return this.of('send')[0]!.isDone;
   }
 
-  /** Lines that are counted so far, of all days. */
+  /** The lines of all days that are counted so far. */
   async countedLines(): Promise<number> {
     const totals = await keysOf(this.redis, `${this.#prefix}:aggregates:*:total`);
     const lines = await Promise.all(totals.map((key) => this.redis.get(key)));
     return lines.reduce((sum, each) => sum + Number(each), 0);
   }
 
-  /** Notes that Redis has forgotten what it was told at last. */
+  /** Notes that a failover may have lost the last writes. */
   forgets(): void {
     this.#hasForgotten = true;
   }
 
-  /** Waits until so many bytes more are copied: then nobody hangs, since each file waits for all who read it. */
+  /** Waits until this many bytes more are copied: then no process stalls, since each file waits for all its receivers. */
   async movesOn(bytes: number): Promise<void> {
     const before = this.copiedBytes;
     await this.#until(`${bytes} bytes more`, () => this.hasEnded || this.copiedBytes >= before + bytes);
   }
 
-  /** Lets everybody go on until all are done, and compares. With `withinMs`, it is compared then at the latest. */
-  async verdict(withinMs = PATIENCE_MS): Promise<Verdict> {
+  /** Lets all processes finish, and compares. With `withinMs`, compares then at the latest. */
+  async verdict(withinMs = TIMEOUT_MS): Promise<Verdict> {
     this.of('copy')[0]!.order('hurry');
     await this.#until('all to be done', () => this.hasEnded, withinMs).catch((error: unknown) => {
-      if (withinMs === PATIENCE_MS) throw error;
+      if (withinMs === TIMEOUT_MS) throw error;
     });
-    // Who is alive sees to what those who were killed have left to be forgotten.
+    // Living workers remove the marks of killed ones.
     await until(
       'marks to be forgotten',
       async () => !(await this.#leftovers()).some((key) => key.includes(':aggregates:')),
@@ -180,7 +180,7 @@ export class LogRun {
     return leftoversOf(this.redis, this.#prefix, this.#hasForgotten);
   }
 
-  /** How often processes were refused something, by what they were told. */
+  /** How often processes were refused, by error. */
   get refusals(): Record<string, number> {
     const met: Record<string, number> = {};
     for (const note of this.#notes) {
@@ -196,7 +196,7 @@ export class LogRun {
     rmSync(this.#root, { recursive: true, force: true });
   }
 
-  /** Who stood still may find that the one in their place has finished the file; and a new master may not know it yet. */
+  /** A frozen process may find that its successor has finished the file. A new master may not know a file yet. */
   #isExplained(note: string): boolean {
     const unaware = this.actors.filter(({ freezes }) => this.#hasForgotten || freezes > 0);
     return (
@@ -212,7 +212,7 @@ export class LogRun {
       .filter((note) => note !== '');
   }
 
-  async #until(what: string, isTrue: () => boolean, withinMs = PATIENCE_MS): Promise<void> {
+  async #until(what: string, isTrue: () => boolean, withinMs = TIMEOUT_MS): Promise<void> {
     await until(
       what,
       () => {

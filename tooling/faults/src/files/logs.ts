@@ -1,4 +1,4 @@
-/** Logs of some days, plain and gzip, and what a single pass over them counts: by other code than what is tested. */
+/** Logs of some days, plain and gzip, and the counts of a single pass over them, by code of its own. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -11,7 +11,7 @@ export interface DayTotals {
   readonly city: Record<string, number>;
 }
 
-/** More than a checkpoint adds with its first part. */
+/** More than a checkpoint adds with its first segment. */
 const CITIES = 2_500;
 const COUNTRIES = 12;
 const REGIONS = 60;
@@ -20,7 +20,7 @@ const DAY_MS = 86_400_000;
 /** Longer than a chunk, and than a line may be that is counted. */
 const LONG_LINE_BYTES = 70_000;
 
-/** Of checkpoints that have more than one part, and of less than a checkpoint. */
+/** Lines of files with checkpoints of several segments, and of files with less than a checkpoint. */
 const MANY_LINES = 12_000;
 const FEW_LINES = 2_000;
 
@@ -60,18 +60,18 @@ function textOf(now: number, file: number, lines: number, kind: (typeof KINDS)[n
     return `${addressOf(number, line)} ${stamp} GET /item/${Math.floor(Math.random() * 1_000)}\n`;
   });
   const whole = Buffer.from(texts.join(''));
-  // Somebody was interrupted while they wrote the last line.
+  // The writer was interrupted within the last line.
   return kind === 'blocks.log' ? whole.subarray(0, -1) : whole;
 }
 
-/** Numbers that are no city's are of nobody's network. */
+/** Numbers without a city are addresses in no network. */
 function addressOf(number: number, line: number): string {
   if (number % 5 === 0 && line % 3 === 0)
     return `2001:db8:${number.toString(16)}::${(line % 999).toString(16)}`;
   return `10.${number >> 8}.${number & 255}.${line % 256}`;
 }
 
-/** Of several members, as logs that were appended to have. */
+/** Several members, as in logs that were appended to. */
 function gzipped(text: Buffer): Buffer {
   const middle = Math.floor(text.length / 3);
   return Buffer.concat([gzipSync(text.subarray(0, middle)), gzipSync(text.subarray(middle))]);

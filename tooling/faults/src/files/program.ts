@@ -1,4 +1,4 @@
-/** A process that sends logs, counts their lines or copies them: told what to do in its argument, killed by tests. */
+/** A process that sends logs, counts their lines or copies them. Its argument says which; tests kill it. */
 import { appendFileSync, closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,7 +19,7 @@ if (config.sabotage !== undefined) sabotage(config.sabotage);
 const redis = connectTo(config.redis);
 const ending = new AbortController();
 
-// A parent that is gone needs nothing.
+// Without a parent there is nothing to do.
 process.on('disconnect', () => process.exit(1));
 process.on('message', (order: Order) => {
   if (order === 'stop') ending.abort();
@@ -42,7 +42,7 @@ async function send(): Promise<void> {
   tell('done');
 }
 
-/** As the worker does it. */
+/** Counts as the worker app does. */
 async function count(): Promise<void> {
   const collector = new LogCollector(redis, CHANNEL, name, await readRangeCsv(config.ranges), {
     prefix,
@@ -58,7 +58,7 @@ async function count(): Promise<void> {
   await collector.stop();
 }
 
-/** Writes what comes to where it stands in the file, before more is asked for, which acks it. */
+/** Writes each block to its offset, before it asks for the next one, which acks the block. */
 async function copy(): Promise<void> {
   const receiver = new FileReceiver(redis, CHANNEL, name, { prefix, leaseMs: LIMITS.leaseMs });
   await repeated(async () => {
@@ -107,7 +107,7 @@ async function repeated(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** Its code, or what it says. */
+/** Notes the code of an error, or its message. */
 function note(error: unknown): void {
   const { code, message } = error as { code?: string; message?: string };
   appendFileSync(config.notes, `${name}: ${code ?? message ?? String(error)}\n`);

@@ -1,6 +1,6 @@
 /**
- * Breaks a script in this process only, to see the verdict find it. A change that doesn't fit the text any more ends the process,
- * so that the proof cannot silently become none.
+ * Breaks a script in this process only: the verdict has to find it. A change that doesn't fit the text of the script any more ends the
+ * process, so the proof cannot silently become none.
  */
 import { Script } from '@mortise/redis';
 import type { Sabotage } from './config.js';
@@ -51,7 +51,7 @@ export function sabotage(what: Sabotage): void {
   }
 }
 
-/** Not an exception: the process would take it for an error of Redis, and try again. */
+/** Not an exception: the process would treat it as an error of Redis, and try again. */
 function abandon(reason: string): never {
   console.error(reason);
   process.exit(2);

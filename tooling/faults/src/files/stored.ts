@@ -1,4 +1,4 @@
-/** What a run has in Redis; and what may be left when a channel has ended and all are done with its files. */
+/** The keys of a run, and the keys that may be left when a channel has ended and all receivers are done with its files. */
 import { promisify } from 'node:util';
 import { Cluster, type Redis } from 'ioredis';
 import { MARKER_MS } from './config.js';
@@ -16,7 +16,7 @@ const DAY = String.raw`:aggregates:\{daily:\d{4}-\d\d-\d\d\}:`;
 
 /** After packages/messaging/src/files/keys.ts and apps/api/src/aggregates/keys.ts. */
 const DOCUMENTED: readonly Documented[] = [
-  // That the channel has ended, for latecomers; and the ids of what was sent.
+  // The head says that the channel has ended; the others have the ids of its files.
   { key: /:messaging:\{logs\}:file-channel$/, type: 'hash', ttlMs: MINUTE_MS },
   { key: /:messaging:\{logs\}:files$/, type: 'zset', ttlMs: MINUTE_MS },
   { key: /:messaging:\{logs\}:files-sent$/, type: 'hash', ttlMs: MINUTE_MS },
@@ -25,23 +25,23 @@ const DOCUMENTED: readonly Documented[] = [
   { key: new RegExp(`${DAY}total$`), type: 'string', ttlMs: RETENTION_MS },
 ];
 
-/** Where masters have forgotten different moments, it may be forgotten that something was to be forgotten; then it expires. */
+/** Masters may lose different moments, and with them the note that marks have to be removed; then the marks expire. */
 const FORGOTTEN: readonly Documented[] = [
   { key: new RegExp(`${DAY}files$`), type: 'hash', ttlMs: MARKER_MS },
   { key: /:aggregates:\{file:[^}]*\}:days$/, type: 'set', ttlMs: MARKER_MS },
   { key: /:aggregates:\{done\}:files$/, type: 'zset', ttlMs: MARKER_MS },
 ];
 
-/** Of all masters. */
+/** The keys of all masters. */
 export async function keysOf(redis: Redis | Cluster, pattern: string): Promise<string[]> {
   if (!(redis instanceof Cluster)) return redis.keys(pattern);
-  // A master that was replaced is one until the client asks.
+  // The client learns of a replaced master when it refreshes.
   await promisify((done: (error?: Error | null) => void) => redis.refreshSlotsCache(done))();
   const keys = await Promise.all(redis.nodes('master').map((node) => node.keys(pattern)));
   return keys.flat();
 }
 
-/** The keys that should not be there, or not in this way. */
+/** The keys that should not be there, or have another type or expiry. */
 export async function leftoversOf(
   redis: Redis | Cluster,
   prefix: string,
@@ -52,7 +52,7 @@ export async function leftoversOf(
   for (const key of (await keysOf(redis, `${prefix}:*`)).toSorted()) {
     const [type, ttlMs] = await Promise.all([redis.type(key), redis.pttl(key)]);
     const documented = allowed.find((one) => one.key.test(key));
-    // Gone by now.
+    // It has expired meanwhile.
     if (type === 'none') continue;
     if (!documented || documented.type !== type || ttlMs < 0 || ttlMs > documented.ttlMs) {
       wrong.push(`${key}: ${type}, ${ttlMs} ms`);
@@ -61,7 +61,7 @@ export async function leftoversOf(
   return wrong;
 }
 
-/** What is there of the channel and its files, for whoever wants to know why nothing goes on. */
+/** The channel and its files, for the message of a run that stalls. */
 export async function describeStored(redis: Redis | Cluster, prefix: string): Promise<string> {
   const keys = (await keysOf(redis, `${prefix}:messaging:*`)).filter((key) => !key.includes(':chunk:'));
   const described = keys.toSorted().map(async (key) => {

@@ -1,17 +1,17 @@
 /**
- * Files that were not sent to their end, and will not be. Who has begun to read one has to learn that it isn't whole, also after a restart, so it stays
- * listed until they are done; for the others it has never been there.
+ * Files that were not sent to their end, and will not be. A receiver that has begun to read one has to learn that it isn't whole, also after a restart,
+ * so the file stays listed until that receiver is done. Other receivers never see it.
  */
 import { randomUUID } from 'node:crypto';
 import { decodeName } from '@mortise/redis';
 import { readHead } from '../file-head.js';
 import { FileWriter } from '../send/file-writer.js';
 import type { FileId, FilesContext } from '../context.js';
-import { listedEntries } from '../listed-entries.js';
+import { listedEntries } from '../listed-file.js';
 import { resolveFileSenderOptions } from '../options.js';
 import type { Completion } from '../completion.js';
 
-/** A writer that has come meanwhile has the lease: nothing waits for it. */
+/** How long a lease is waited for: a longer one is that of a new writer. */
 const LEASE_WAIT_MS = 500;
 
 export class AbandonedUploads {
@@ -37,8 +37,8 @@ export class AbandonedUploads {
       redis.call('hkeys', [fileKeys.file]),
       redis.call('zrange', [channelKeys.receivers, 0, -1]),
     ])) as [string[], string[]];
-    const untold = names.filter((name) => !fields.includes(`t:${name}`)).map(decodeName);
-    await this.#completion.finish(id, untold, '');
+    const unaware = names.filter((name) => !fields.includes(`t:${name}`)).map(decodeName);
+    await this.#completion.finish(id, unaware, '');
     return true;
   }
 
@@ -53,7 +53,7 @@ export class AbandonedUploads {
       entries.map(async (listed) => {
         const { file } = keys.file(channel, listed.number, listed.fileId);
         const [state, lease] = (await redis.call('hmget', [file, 'state', 'lease'])) as [string?, string?];
-        // A sender that was killed before it opened the file has left only the entry.
+        // A sender that was killed before it opened the file has left only its entry in the list.
         const silentSince = state ? Number(lease) : listed.listedAt;
         if ((state && state !== 'open') || silentSince + silentMs > Number(seconds) * 1_000) return;
         if (await this.discard(listed, reason)) discarded += 1;

@@ -1,5 +1,5 @@
 #!lua
--- Makes somebody a receiver of a channel, behind its newest file. Repeating it changes nothing.
+-- Adds a receiver to a channel, after its newest file. Repeating it changes nothing.
 --
 -- KEYS
 --   head         HASH, see src/files/keys.ts
@@ -10,7 +10,7 @@
 --   sent         HASH id -> SHA-256 and name of what was sent
 -- ARGV
 --   receiver     encoded
---   maxReceivers  also those who have left, as long as what was listed before is
+--   maxReceivers  receivers that have left count while files are listed from before
 --   keepMs        ms; the channel expires so long after its last use, if no sender says otherwise
 -- RETURNS
 --   1; 0: it was one; -1: the channel has ended; -2: it has as many as it may have

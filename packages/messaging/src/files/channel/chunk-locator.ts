@@ -6,11 +6,11 @@ import type { FileHead } from '../file-head.js';
 import { chunkKeys } from '../file-head.js';
 
 /** Headers that are read in one round trip. */
-const PROBES = 32;
+const AT_ONCE = 32;
 
 /**
- * Where a byte of a file lies: chunks have any length, and tell their offsets. Undefined when the byte is not stored (any more); the end of the
- * file is a place as well. A round trip for each factor of 32 in the number of stored chunks.
+ * The position of a byte of a file: chunks have any length, and their headers have their offsets. Undefined when the byte is not stored (any more). The end
+ * of the file is a position as well. A round trip for each factor of 32 in the number of stored chunks.
  */
 export async function locate(
   redis: RedisClient,
@@ -21,13 +21,13 @@ export async function locate(
   if (offset === head.bytes) return { chunk: head.chunks, bytes: 0 };
   if (offset > head.bytes) return undefined;
   for (let low = head.freed, high = head.chunks; low < high;) {
-    const step = Math.ceil((high - low) / PROBES);
-    const stored = chunkKeys(keys, head.segments, low, high).filter((_, index) => index % step === 0);
+    const step = Math.ceil((high - low) / AT_ONCE);
+    const stored = chunkKeys(keys, head.writers, low, high).filter((_, index) => index % step === 0);
     const headers = await Promise.all(
       stored.map(async (key) => redis.callBuffer('getrange', [key, 0, CHUNK_HEADER_BYTES - 1])),
     );
     const offsets = (headers as Buffer[]).map((header) =>
-      // One that is gone lies before all that are there.
+      // A chunk that is gone lies before all that are stored.
       header.length === CHUNK_HEADER_BYTES ? Number(header.readBigUInt64BE(8)) : -1,
     );
     const found = offsets.findLastIndex((start) => start <= offset);

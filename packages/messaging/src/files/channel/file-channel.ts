@@ -1,7 +1,7 @@
 /**
- * A channel of files for services that hand files on, such as by HTTP: their clients are receivers, and come now to this process, now to
- * that one. So a receiver is no object here but a name; processes with the same `holder` share its lease, and each call renews it. What is read
- * is acked by a call of its own, which says up to which byte.
+ * A channel of files for services that hand files on, such as by HTTP. Their clients are receivers, and each request may reach another process. So
+ * a receiver is a name here, not an object: processes with the same `holder` share its lease, and each call renews it. A call of its own acks
+ * what was read, up to a byte.
  */
 import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '@mortise/redis';
@@ -24,7 +24,7 @@ import type { FileChannelOptions } from '../options.js';
 import { MAX_RECEIVERS, resolveFileChannelOptions } from '../options.js';
 import { Completion } from '../completion.js';
 
-/** A file that was listed; or its number alone, which another one has when the channel was forgotten meanwhile. */
+/** A file that was listed. A number alone may name another file when the channel was forgotten and created again. */
 export type FileRef = number | { readonly number: number; readonly epoch: string };
 
 export class FileChannel {
@@ -47,7 +47,7 @@ export class FileChannel {
   }
 
   /**
-   * Makes somebody a receiver: of what is listed from now on. Returns whether they were not. Senders have to name the same receivers
+   * Adds a receiver of the files that are listed from now on. Returns false when there is such a receiver. Senders have to name the same receivers
    * from then on (`receivers`). Repeating it is safe. One script, O(files that are listed). Throws ERR_CHANNEL_ENDED, ERR_TOO_MANY_RECEIVERS.
    */
   async join(receiver: string): Promise<boolean> {
@@ -64,8 +64,8 @@ export class FileChannel {
   }
 
   /**
-   * Takes a receiver out: nothing waits for them any more. Returns whether they were one. Repeating it is safe. One script, and three or four
-   * round trips for each file that is listed.
+   * Takes a receiver out: nothing waits for it any more. Returns whether there was such a receiver. Repeating it is safe. One script, and three or
+   * four round trips for each file that is listed.
    */
   async leave(receiver: string): Promise<boolean> {
     const { redis, channelKeys } = this.#context;
@@ -77,7 +77,7 @@ export class FileChannel {
     return numbers !== null;
   }
 
-  /** Who gets the files of the channel, by name. Two commands in one round trip. */
+  /** The receivers of the channel, sorted by name. Two commands in one round trip. */
   async receivers(): Promise<ChannelReceiver[]> {
     const { redis, channelKeys } = this.#context;
     const [[seconds], leases] = (await Promise.all([
@@ -92,9 +92,9 @@ export class FileChannel {
   }
 
   /**
-   * The files that a receiver is not done with, in their order, behind the number `after`; waits up to `waitMs` for one. Renews the lease
-   * of the receiver. One script, then a command for each file, all in one round trip. Throws ERR_UNKNOWN_RECEIVER,
-   * ERR_RECEIVER_BUSY, and the reason of the signal.
+   * The files that a receiver is not done with, in their order, with higher numbers than `after`. Waits up to `waitMs` for one. Renews the lease of
+   * the receiver. One script, then a command for each file, all in one round trip. Throws ERR_UNKNOWN_RECEIVER, ERR_RECEIVER_BUSY, and the
+   * reason of the signal.
    */
   async list(
     receiver: string,
@@ -115,7 +115,7 @@ export class FileChannel {
         if (found.length > 0 || isEnded || leftMs <= 0) {
           return { files: await Promise.all(found.map(async (entry) => this.#look(entry))), isEnded };
         }
-        // What was listed before anybody listened is seen by one more look.
+        // One more look finds files that were listed before the subscription.
         if (updates) await updates.wait(Math.min(leftMs, RECHECK_MS), signal);
         else updates = await FileUpdates.open(this.#context.hub, this.#context.channelKeys.events);
       }
@@ -124,12 +124,12 @@ export class FileChannel {
     }
   }
 
-  /** A file that is listed: somebody is not done with it. One round trip. Throws ERR_UNKNOWN_FILE. */
+  /** A listed file: a receiver is not done with it. Two round trips. Throws ERR_UNKNOWN_FILE. */
   async file(file: FileRef): Promise<ListedFile> {
     return this.#look(await this.#entry(file));
   }
 
-  /** Up to which byte of the file a receiver has acked; undefined when they are done with it. Two round trips. Throws ERR_UNKNOWN_FILE. */
+  /** The byte up to which a receiver has acked the file; undefined when it is done with it. Two round trips. Throws ERR_UNKNOWN_FILE. */
   async ackedBytes(receiver: string, file: FileRef): Promise<number | undefined> {
     const { redis } = this.#context;
     const keys = this.#keysOf(await this.#entry(file));
@@ -141,7 +141,7 @@ export class FileChannel {
     if (score === null) return undefined;
     const { chunk, bytes } = decodePosition(Number(score));
     if (chunk >= head.chunks) return head.bytes;
-    const [key] = chunkKeys(keys, head.segments, chunk, chunk + 1);
+    const [key] = chunkKeys(keys, head.writers, chunk, chunk + 1);
     const header = (await redis.callBuffer('getrange', [key!, 8, 15])) as Buffer;
     return header.length === 8 ? Number(header.readBigUInt64BE()) + bytes : head.bytes;
   }
@@ -170,8 +170,8 @@ export class FileChannel {
   }
 
   /**
-   * Moves the cursor of a receiver behind the bytes before `upTo`, and frees what all have passed. Repeating it, and a smaller one, changes
-   * nothing. Returns up to where it is. Four to six round trips. Throws RangeError beyond what is written, ERR_UNKNOWN_FILE,
+   * Moves the cursor of a receiver to the byte `upTo`, and frees the chunks that all receivers have passed. Repeating it, or acking less, changes nothing.
+   * Returns the acked byte. Four to six round trips. Throws RangeError beyond the bytes that are written, ERR_UNKNOWN_FILE,
    * ERR_UNKNOWN_RECEIVER, ERR_RECEIVER_BUSY.
    */
   async ack(receiver: string, file: FileRef, upTo: number): Promise<number> {
@@ -188,9 +188,9 @@ export class FileChannel {
     requireInteger('upTo', upTo, { min: 0, max: head?.bytes ?? 0 });
     if (!head) return 0;
     const position = await locate(redis, keys, head, upTo);
-    // Freed by now, so all have passed it.
+    // It was freed, so all receivers have passed it.
     if (!position) return upTo;
-    const chunks = chunkKeys(keys, head.segments, head.freed, position.chunk);
+    const chunks = chunkKeys(keys, head.writers, head.freed, position.chunk);
     const reply = await fileAck.run(
       redis,
       { file: keys.file, cursors: keys.cursors, events: keys.events, chunks },
@@ -212,19 +212,19 @@ export class FileChannel {
     const id = await this.#requireKnown(file);
     const { token, isEnded } = await this.#lease(receiver);
     if (isEnded) return;
-    const settled = await this.#completion.finish(id, [receiver], token);
-    if (settled === 'lost') throw new ReceiverBusyError(this.#context.channel, receiver, 0);
+    const completed = await this.#completion.finish(id, [receiver], token);
+    if (completed === 'lost') throw new ReceiverBusyError(this.#context.channel, receiver, 0);
   }
 
-  /** Takes a file away from all receivers, and what is stored of it; a sender that still writes it stops. Throws ERR_UNKNOWN_FILE. */
+  /** Removes a file for all receivers, and what is stored of it. A sender that still writes it stops. Throws ERR_UNKNOWN_FILE. */
   async remove(file: FileRef): Promise<void> {
     const entry = await this.#entry(file);
     const names = (await this.receivers()).map(({ receiver }) => receiver);
     await this.#completion.finish(entry, names, '');
   }
 
-  /** Takes the file off the list if all are done with it: for whoever has written it while it was removed. */
-  async settle(file: FileRef): Promise<void> {
+  /** Takes the file off the list if all receivers are done with it. Call it after writing a file that may have been removed meanwhile. */
+  async complete(file: FileRef): Promise<void> {
     await this.#completion.finish(await this.#requireKnown(file), [], '');
   }
 
@@ -234,8 +234,8 @@ export class FileChannel {
   }
 
   /**
-   * The file that was sent under an id, or is; undefined when it is not known (any more). The name and the SHA-256 are those of what was sent whole, or the name
-   * that it is listed by; they are not there in the moment in which a file comes to its end. Two round trips.
+   * The file that was or is being sent under an id; undefined when the channel doesn't know the id (any more). A file that was sent whole has its name and
+   * SHA-256, one that is listed its name; both may be missing just after the end of a file. Two round trips.
    */
   async numberOf(id: string): Promise<SentUnderId | undefined> {
     const { redis, channelKeys } = this.#context;
@@ -254,14 +254,14 @@ export class FileChannel {
   }
 
   /**
-   * Gives up a file that was not sent to its end: its id is free again; who has begun to read it is told (ERR_FILE_ABORTED, until they are done), and nothing is left of
-   * it when nobody has. Does nothing to a file that was sent whole, and when its writer is alive. Returns whether it is given up.
+   * Gives up a file that was not sent to its end, and frees its id. Receivers that have begun to read it get ERR_FILE_ABORTED until they are done;
+   * without any, nothing is left of it. Does nothing to a file that was sent whole, or whose writer is alive. Returns whether it is given up.
    */
   async discard(file: FileRef, reason: string): Promise<boolean> {
     return this.#discarded.discard(await this.#requireKnown(file), reason);
   }
 
-  /** Does so with all files of the channel whose writers were silent for `silentMs` beyond their leases. Returns how many. Two round trips when there is none. */
+  /** Discards all files of the channel whose writers were silent for `silentMs` beyond their leases. Returns how many. Two round trips when there is none. */
   async discardAbandoned(silentMs: number, reason: string): Promise<number> {
     return this.#discarded.discardAbandoned(silentMs, reason);
   }
@@ -279,7 +279,7 @@ export class FileChannel {
     throw new ChannelRefusedError('ERR_UNKNOWN_FILE', channel, { number });
   }
 
-  /** Whether there was such a file, whatever has become of it. */
+  /** The file, also one that is not listed any more. */
   async #requireKnown(file: FileRef): Promise<FileId> {
     const { redis, channel, channelKeys } = this.#context;
     const { number, epoch } = refOf(file);

@@ -1,4 +1,4 @@
-/** A stored part of a file, as a receiver reads it whose process need not be this one. */
+/** A file from a byte on, as `FileChannel` reads it for a receiver. */
 import { Loop } from '@mortise/redis';
 import { ChunkReader } from '../receive/chunk-reader.js';
 import type { FilesContext } from '../context.js';
@@ -13,7 +13,7 @@ export class FileSegment {
     this.#renewal = renewal;
   }
 
-  /** `renew` keeps the lease of the receiver meanwhile. One round trip, and the subscription; waits for a file that is not there yet. */
+  /** Calls `renew` each third of the lease until it is closed. One round trip, and the subscription. Waits for a file that is not there yet. */
   static async open(
     context: FilesContext,
     reading: Reading,
@@ -23,13 +23,13 @@ export class FileSegment {
     const reader = await ChunkReader.open(context, reading);
     let isDue = false;
     const renewal = new Loop(
-      'mortise file part',
+      'mortise file segment',
       async () => {
         if (isDue) await renew();
         isDue = true;
         return leaseMs / 3;
       },
-      // Whoever has the lease then refuses the acks.
+      // Acks without a lease are refused.
       { onError: () => undefined },
     );
     renewal.start();
@@ -47,19 +47,19 @@ export class FileSegment {
   }
 
   /**
-   * The bytes, to the end of the file; waits for what is not written yet. Called once. One GET for each chunk. Throws ERR_FILE_ABORTED,
+   * The bytes, to the end of the file; waits for bytes that are not written yet. Call it once. One GET for each chunk. Throws ERR_FILE_ABORTED,
    * ERR_FILE_CORRUPT, ERR_FILE_EXPIRED, and the reason of the signal.
    */
   blocks(): AsyncGenerator<Buffer> {
-    return this.#reader.parts();
+    return this.#reader.blocks();
   }
 
-  /** Whether an ack up to there would free a chunk, or there is nothing to read at present. */
+  /** Whether an ack up to this byte would free a chunk, or there is nothing to read at present. */
   isAckDue(offset: number): boolean {
     return this.#reader.isAckDue(offset);
   }
 
-  /** Acks what lies before `offset`, which was handed out; the part begins where the receiver has all that lies before. One script. */
+  /** Acks the bytes before `offset`, which were handed out. The receiver has to have all bytes before the segment, too. One script. */
   async ack(offset: number): Promise<void> {
     await this.#reader.ack(offset);
   }

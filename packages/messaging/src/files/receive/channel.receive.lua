@@ -10,7 +10,7 @@
 --   sent         HASH id -> SHA-256 and name of what was sent
 -- ARGV
 --   receiver     encoded
---   holder       who wants the lease
+--   holder       wants the lease
 --   token        of the lease that it has; 0 for none
 --   leaseMs      ms; 0 gives the lease up
 --   limit        the most files to show

@@ -1,10 +1,10 @@
 /**
- * Reads the chunks of a file from a receiver's cursor on, up to two ahead, each by one GET. One GET is under way at a time, so that Redis has one
- * reply for each receiver in memory and not more. How many chunks there are comes with the wake-ups of the writer; the head of the file is
- * read when it ends, when a chunk isn't where it should be, and in bounded time.
+ * Reads the chunks of a file from a receiver's cursor on, up to two ahead, each by one GET. One GET is under way at a time, so that the memory of Redis
+ * holds one reply for each receiver. The wake-ups of the writer say how many chunks there are. The head of the file is read when the file ends,
+ * when a chunk is missing, and in bounded time.
  *
- * A failover may forget chunks that were read. Their sender sends them again, cut in other places maybe, and what was acked of them has no meaning any
- * more. So the reader goes back to its cursor, as Redis knows it, reads on from there, and passes over what it had handed out.
+ * A failover may lose chunks that were read. The sender sends them again, perhaps cut elsewhere, so acks of them mean nothing any more. The reader
+ * then returns to its cursor, as Redis knows it, and skips the bytes that it had handed out.
  */
 import { encodeName, LeaseLostError } from '@mortise/redis';
 import { FileAbortedError, FileForgottenError, FileUnreadableError } from '../errors.js';
@@ -21,34 +21,34 @@ import { RECHECK_MS } from '../context.js';
 import type { Reading } from './reading.js';
 import { persisted, requireExpected } from './reading.js';
 
-/** Chunks that are read before they are asked for. */
+/** Chunks that are read before they are needed. */
 const AHEAD = 2;
-/** What comes within so many ms is not waited for. */
+/** A chunk that comes within this time, in ms, is not a wait. */
 const IDLE_MS = 5;
 const READ = { 'mortise.messaging.direction': 'read' };
 
 export class ChunkReader {
-  /** Of the file; known when it has ended. */
+  /** Of the whole file; known when it has ended. */
   sha256: string | undefined;
-  /** Of a compressed file: bytes of inflated text that were acked, and how many of them lie before the cursor; undefined when none was acked. */
+  /** Of gzip: bytes of text that were acked, and how many of them lie before the cursor. Undefined when none was acked. */
   acked: { readonly textBytes: number; readonly textBase: number } | undefined;
-  /** Called when it has waited for some ms, and is about to wait longer. */
+  /** Called when no chunk has come for some ms, before a longer wait. */
   onIdle: () => void = () => undefined;
-  /** Called when reading has gone back: what was acked has to be acked again. */
-  onBack: () => void = () => undefined;
-  /** Where reading began, in bytes of the file as it was sent. */
+  /** Called when reading has returned to the cursor: acked bytes have to be acked again. */
+  onRewind: () => void = () => undefined;
+  /** The byte of the file, as it was sent, at which reading began. */
   startOffset = 0;
-  /** What may be read of the file before something of it is acked. */
+  /** How many bytes may be read before some of them are acked. */
   leewayBytes = 0;
   readonly #context: FilesContext;
   readonly #reading: Reading;
   readonly #keys: FileKeys;
   readonly #updates: FileUpdates;
-  #head!: Pick<FileHead, 'chunks' | 'state' | 'segments' | 'detail'>;
+  #head!: Pick<FileHead, 'chunks' | 'state' | 'writers' | 'detail'>;
   #freed = 0;
   #windowBytes = 0;
   #chunkBytes = 0;
-  /** What lies behind this byte is needed together: it can't be acked in parts. */
+  /** Bytes after this one can't be acked yet, so they have to be in Redis together. */
   #pinnedAt: number | undefined;
   /** The chunks that have been read since the cursor: index, offset of the first byte, bytes. */
   #read: { index: number; offset: number; bytes: number }[] = [];
@@ -58,8 +58,8 @@ export class ChunkReader {
   /** What lies before it was handed out. */
   #handedOut: number | undefined;
   /** Where it was when it last went back; doing so again there is of no use. */
-  #wentBackAt: number | undefined;
-  #isBackDue = false;
+  #rewoundAt: number | undefined;
+  #isRewindDue = false;
   #hasAckedText = false;
   #lastAcked: number | undefined;
   #acked = 0;
@@ -75,7 +75,7 @@ export class ChunkReader {
   }
 
   /** The beginning of the file was passed, and may be gone. */
-  get isBehindStart(): boolean {
+  get isAfterStart(): boolean {
     return this.#begin.chunk > 0 || this.#begin.bytes > 0;
   }
 
@@ -93,16 +93,16 @@ export class ChunkReader {
     }
   }
 
-  /** The parts of the file from the cursor on. Ends with the file. Throws ERR_FILE_ABORTED, ERR_FILE_CORRUPT, ERR_FILE_EXPIRED, ERR_FILE_FORGOTTEN. */
-  async *parts(): AsyncGenerator<Buffer> {
+  /** The bytes of the file from the cursor on. Ends with the file. Throws ERR_FILE_ABORTED, ERR_FILE_CORRUPT, ERR_FILE_EXPIRED, ERR_FILE_FORGOTTEN. */
+  async *blocks(): AsyncGenerator<Buffer> {
     let ahead: Promise<Buffer | null>[] = [];
     for (;;) {
-      if (this.#isBackDue) {
-        await this.#goBack();
+      if (this.#isRewindDue) {
+        await this.#rewind();
         ahead = [];
       }
       if (!(await this.#isThere())) return;
-      if (this.#isBackDue) continue;
+      if (this.#isRewindDue) continue;
       this.#getAhead(ahead, this.#next);
       const value = (await ahead.shift()) || (await this.#getAgain());
       const chunk = value && this.#check(value);
@@ -112,17 +112,17 @@ export class ChunkReader {
       }
       this.#next += 1;
       this.#getAhead(ahead, this.#next);
-      const part = chunk.part.subarray(Math.max(0, this.#handedOut! - chunk.offset));
+      const block = chunk.bytes.subarray(Math.max(0, this.#handedOut! - chunk.offset));
       this.#handedOut = Math.max(this.#handedOut!, this.#offset);
-      if (part.length > 0) yield part;
+      if (block.length > 0) yield block;
       else if (this.#lastAcked !== undefined) await this.ack(this.#lastAcked);
     }
   }
 
   /**
-   * Moves the cursor behind so many bytes of the file, counted from its beginning, and frees what all have passed. With `text`, notes how
+   * Moves the cursor to a byte of the file, counted from its beginning, and frees the chunks that all receivers have passed. With `text`, notes how
    * many bytes of inflated text are acked, and how many of them lie before `offset`, where a member of gzip begins. Repeating it is safe. Does nothing
-   * where Redis has forgotten what is acked: it is acked when it is there again. One script.
+   * when a failover has lost the acked chunks: they are acked again when they are back. One script.
    */
   async ack(offset: number, text?: { textBytes: number; textBase: number }): Promise<void> {
     const { redis, hub } = this.#context;
@@ -138,7 +138,7 @@ export class ChunkReader {
             file: this.#keys.file,
             cursors: this.#keys.cursors,
             events: this.#keys.events,
-            chunks: chunkKeys(this.#keys, this.#head.segments, this.#freed, to),
+            chunks: chunkKeys(this.#keys, this.#head.writers, this.#freed, to),
           },
           {
             publish: hub.publishCommand,
@@ -154,30 +154,30 @@ export class ChunkReader {
     else this.#lastAcked = Math.max(this.#lastAcked ?? 0, offset);
     if (reply < 0) {
       await this.#expect(offset);
-      this.#isBackDue = true;
+      this.#isRewindDue = true;
       this.#updates.isStale = true;
-      this.#updates.poke();
+      this.#updates.wake();
       return;
     }
-    // Reading has gone back meanwhile.
+    // Reading has returned to the cursor meanwhile.
     if (read !== this.#read) return;
     this.#freed = Math.max(this.#freed, reply);
     this.#acked = score;
     while (this.#read.length > 0 && this.#read[0]!.index < to) this.#read.shift();
   }
 
-  /** Whether an ack would free a chunk, or there is nothing to read at present, so it costs no time. */
+  /** Whether an ack would free a chunk, or costs no time since there is nothing to read at present. */
   isAckDue(offset: number): boolean {
     const last = this.#read.at(-1);
     return !last || last.index + 1 >= this.#known || this.unackedChunks(offset) > 0;
   }
 
-  /** How many chunks an ack up to there would pass. */
+  /** How many chunks an ack up to this byte would pass. */
   unackedChunks(offset: number): number {
     return this.#positionOf(offset).chunk - decodePosition(this.#acked).chunk;
   }
 
-  /** What lies behind this byte has to be in Redis together, until it is pinned further on. Throws ERR_GZIP_MEMBER_TOO_LARGE from `parts` when it can't. */
+  /** Bytes after this one have to be in Redis together, until a later `pin`. If the window is too small, `blocks` throws ERR_GZIP_MEMBER_TOO_LARGE. */
   pin(offset: number): void {
     this.#pinnedAt = offset;
   }
@@ -190,7 +190,7 @@ export class ChunkReader {
     const { redis, channel } = this.#context;
     const { receiver, token, name, signal } = this.#reading;
     for (;;) {
-      // Before the look, so that what is said during it counts.
+      // Before the read, so that messages during it count.
       this.#updates.isStale = false;
       const [first, ...rest] = await this.#persist(
         async () =>
@@ -211,7 +211,7 @@ export class ChunkReader {
   }
 
   #take(score: number, fields: readonly string[]): void {
-    const [textBytes, chunks, freed, , state, segments, detail, bytes, windowBytes, chunkBytes] =
+    const [textBytes, chunks, freed, , state, writers, detail, bytes, windowBytes, chunkBytes] =
       fields as string[] & { length: 10 };
     const isNew = this.#handedOut === undefined;
     this.#begin = (isNew && this.#reading.from) || decodePosition(score);
@@ -229,30 +229,27 @@ export class ChunkReader {
     this.#head = {
       chunks: Number(chunks),
       state: state as FileHead['state'],
-      segments: segments ?? '',
+      writers: writers ?? '',
       detail: detail ?? '',
     };
     this.#crc = this.#begin.chunk === 0 ? 0 : undefined;
   }
 
-  /** To the cursor, when Redis knows the file again. The ends of members, at which that may stand, are not known any more. */
-  async #goBack(): Promise<void> {
+  /** Returns to the cursor, when Redis knows the file again. Not for gzip: the ends of members, where its cursor may stand, are not known any more. */
+  async #rewind(): Promise<void> {
     const { from, name } = this.#reading;
     if (from && this.#handedOut === undefined)
       throw new FileUnreadableError('ERR_FILE_EXPIRED', name, { offset: this.#offset });
     if (this.#hasAckedText) throw new FileForgottenError(name);
-    this.#isBackDue = false;
-    this.#wentBackAt = this.#handedOut;
+    this.#isRewindDue = false;
+    this.#rewoundAt = this.#handedOut;
     this.#read = [];
     await this.#join();
     this.#updates.chunks = this.#head.chunks;
-    this.onBack();
+    this.onRewind();
   }
 
-  /**
-   * Undefined when it doesn't follow what was read, and reading goes back. The first offset is known with the first chunk; a cursor at the end of the
-   * file has none.
-   */
+  /** Undefined when the chunk doesn't continue the one before, and reading has to return to the cursor. The first chunk says where reading began. */
   #check(value: Buffer): OpenedChunk | undefined {
     const { name } = this.#reading;
     const index = this.#next;
@@ -269,19 +266,19 @@ export class ChunkReader {
     this.#handedOut ??= this.startOffset;
     const isNext = this.#crc === undefined || chunk.crcBefore === this.#crc;
     if (!isNext || chunk.offset !== this.#offset || chunk.offset > this.#handedOut) {
-      if (this.#wentBackAt === this.#handedOut) {
+      if (this.#rewoundAt === this.#handedOut) {
         throw new FileUnreadableError('ERR_FILE_CORRUPT', name, {
-          problem: `chunk ${index} does not follow the one before`,
+          problem: `chunk ${index} does not continue the one before`,
         });
       }
-      this.#isBackDue = true;
+      this.#isRewindDue = true;
       return undefined;
     }
     this.#crc = chunk.crc;
-    this.#offset += chunk.part.length;
-    this.#read.push({ index, offset: chunk.offset, bytes: chunk.part.length });
+    this.#offset += chunk.bytes.length;
+    this.#read.push({ index, offset: chunk.offset, bytes: chunk.bytes.length });
     this.#context.telemetry?.count(FILE_CHUNKS, 1, READ);
-    this.#context.telemetry?.count(FILE_BYTES, chunk.part.length, READ);
+    this.#context.telemetry?.count(FILE_BYTES, chunk.bytes.length, READ);
     return chunk;
   }
 
@@ -289,12 +286,12 @@ export class ChunkReader {
     return Math.max(this.#head.chunks, this.#updates.chunks);
   }
 
-  /** Waits for the next chunk, or until reading has to go back; false at the end of the file. */
+  /** Waits for the next chunk, or until reading has to return to the cursor; false at the end of the file. */
   async #isThere(): Promise<boolean> {
     const { signal, name } = this.#reading;
     const index = this.#next;
     signal.throwIfAborted();
-    while (index >= this.#known && !this.#isBackDue) {
+    while (index >= this.#known && !this.#isRewindDue) {
       if (this.#head.state === 'closed' && index >= this.#head.chunks) {
         this.sha256 = this.#head.detail;
         return false;
@@ -302,7 +299,7 @@ export class ChunkReader {
       if (this.#head.state === 'aborted') throw new FileAbortedError(name, this.#head.detail);
       if (this.#isOverfull()) {
         await this.#look();
-        if (this.#head.state === 'open' && index >= this.#known && !this.#isBackDue) {
+        if (this.#head.state === 'open' && index >= this.#known && !this.#isRewindDue) {
           throw new FileUnreadableError('ERR_GZIP_MEMBER_TOO_LARGE', name, {
             maxBytes: this.#windowBytes - this.#chunkBytes,
           });
@@ -320,12 +317,12 @@ export class ChunkReader {
     await this.#updates.wait(IDLE_MS, signal);
     if (index < this.#known || this.#updates.isStale) return;
     this.onIdle();
-    const heardAt = performance.now();
+    const waitedAt = performance.now();
     await this.#updates.wait(RECHECK_MS, signal);
-    if (performance.now() - heardAt >= RECHECK_MS) this.#updates.isStale = true;
+    if (performance.now() - waitedAt >= RECHECK_MS) this.#updates.isStale = true;
   }
 
-  /** The sender can't send one more chunk before something is acked, and nothing can be. */
+  /** The window has no room for one more chunk before an ack, and no ack is possible. */
   #isOverfull(): boolean {
     const from = this.#pinnedAt;
     if (from === undefined) return false;
@@ -340,49 +337,49 @@ export class ChunkReader {
     this.#updates.isStale = false;
     const head = await this.#persist(() => readHead(this.#context.redis, this.#keys));
     if (!head) await this.#expect(this.#offset);
-    if (!head || this.#hasForgotten(head)) this.#isBackDue = true;
+    if (!head || this.#hasForgotten(head)) this.#isRewindDue = true;
     else this.#head = head;
   }
 
-  /** Whether chunks that were read are not there any more, or are another writer's. */
-  #hasForgotten({ chunks, segments }: FileHead): boolean {
+  /** Whether chunks that were read are missing, or another writer has written them. */
+  #hasForgotten({ chunks, writers }: FileHead): boolean {
     if (this.#next === 0) return false;
-    const [before] = chunkKeys(this.#keys, this.#head.segments, this.#next - 1, this.#next);
-    const [now] = chunkKeys(this.#keys, segments, this.#next - 1, this.#next);
+    const [before] = chunkKeys(this.#keys, this.#head.writers, this.#next - 1, this.#next);
+    const [now] = chunkKeys(this.#keys, writers, this.#next - 1, this.#next);
     return chunks < this.#next || before !== now;
   }
 
-  /** Gets what is written, from a chunk on, as far as chunks are read ahead; some of it is under way. */
+  /** Gets chunks that are written, from an index on, until two are under way. */
   #getAhead(ahead: Promise<Buffer | null>[], from: number): void {
     while (ahead.length < AHEAD && from + ahead.length < this.#known) {
       const index = from + ahead.length;
       const value = this.#getting.then(async () => this.#get(index));
-      // Rejections are heard when it is the chunk's turn.
+      // The rejection is handled after the chunks before it.
       this.#getting = value.catch(() => undefined);
       ahead.push(value);
     }
   }
 
   #get(index: number): Promise<Buffer | null> {
-    const [key] = chunkKeys(this.#keys, this.#head.segments, index, index + 1);
+    const [key] = chunkKeys(this.#keys, this.#head.writers, index, index + 1);
     return this.#persist(async () => (await this.#context.redis.callBuffer('get', [key!])) as Buffer | null);
   }
 
-  /** Not there: another writer has gone on with the file, it was aborted, or it is gone. Undefined when it is to be waited for. */
+  /** For a missing chunk: another writer has continued the file, or the file was aborted or is gone. Undefined when the chunk may still come. */
   async #getAgain(): Promise<Buffer | undefined> {
     const { name } = this.#reading;
     await this.#look();
-    if (this.#isBackDue) return undefined;
+    if (this.#isRewindDue) return undefined;
     if (this.#head.state === 'aborted') throw new FileAbortedError(name, this.#head.detail);
     if (this.#next >= this.#head.chunks) {
-      // It was said to be there, and is forgotten: its sender will send it again.
+      // A failover has lost it: its sender will send it again.
       this.#updates.chunks = this.#head.chunks;
       return undefined;
     }
     const value = await this.#get(this.#next);
     if (value && value.length > 0) return value;
     await this.#look();
-    if (!this.#isBackDue) throw new FileUnreadableError('ERR_FILE_EXPIRED', name, { offset: this.#offset });
+    if (!this.#isRewindDue) throw new FileUnreadableError('ERR_FILE_EXPIRED', name, { offset: this.#offset });
     return undefined;
   }
 

@@ -46,9 +46,9 @@ export class FileReceiver {
   /**
    * The files of the channel that this receiver is not done with, in the order in which they were sent, each as soon as it is listed. Waits for the
    * channel, for the lease of another process of the same name, and for files. Ends when the channel has ended and this receiver is done
-   * with all its files. Each file has to be settled by `done` or `fail` before the next one (TypeError otherwise). What was neither,
-   * when the process died or the iteration was left, comes again, from what was acked on. One script for each file, and one each
-   * third of the lease. Throws the reason of the signal, ERR_LEASE_LOST, ERR_UNKNOWN_RECEIVER.
+   * with all its files. Call `done` or `fail` for each file before the next one (TypeError otherwise). A file without either, because the process
+   * died or the iteration was left, comes again, from the last ack on. One script for each file, and one each third of the lease. Throws the
+   * reason of the signal, ERR_LEASE_LOST, ERR_UNKNOWN_RECEIVER.
    */
   async *files(options: FilesOptions = {}): AsyncGenerator<IncomingFile, void, void> {
     checkFilesOptions(options);
@@ -76,7 +76,7 @@ export class FileReceiver {
     const renewal = new Loop(
       'mortise file receiver',
       async () => {
-        // The first one comes just after the lease was taken.
+        // The first step comes just after the lease was taken.
         if (isDue) await renew();
         isDue = true;
         return this.#leaseMs / 3;
@@ -107,7 +107,7 @@ export class FileReceiver {
         if (look.number !== undefined) {
           const file = this.#fileOf(look.number, look.entry, token, lease, ending);
           yield file;
-          if (!file.isSettled) {
+          if (!file.isFinished) {
             throw new TypeError(`file "${file.name}" was neither done() nor failed: it will come again`);
           }
         } else if (look.isEnded) return;
@@ -137,7 +137,7 @@ export class FileReceiver {
     return new IncomingFile(this.#context, reading, lease);
   }
 
-  /** A process of this name may have died between noting that it is done and freeing the file. */
+  /** Completes files that an earlier process of this name was done with, and had not freed when it died. */
   async #finishPassed(numbers: readonly number[], epoch: string): Promise<void> {
     const completion = new Completion(this.#context, 0);
     for (const number of numbers) await completion.finish({ number, epoch }, [], '');

@@ -1,21 +1,21 @@
 #!lua flags=allow-oom
--- Moves the cursor of a receiver forward, and frees what all have passed. Repeating it changes nothing.
+-- Moves the cursor of a receiver forward, and frees the chunks that all receivers have passed. Repeating it changes nothing.
 --
 -- KEYS
 --   file         HASH, see src/files/keys.ts
 --   cursors      ZSET receiver -> position
 --   events       channel; not a key
---   chunks...    STRINGs: from the last one that the caller knows to be freed up to its cursor
+--   chunks...    STRINGs: from the first that may not be freed up to the cursor
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
 --   receiver     encoded
 --   token        of its lease
 --   position     of its cursor
---   textBytes    <of inflated text that it has acked>:<of them before the position>; empty: not compressed
+--   textBytes    of gzip, <bytes of text that it has acked>:<of them before the position>; else empty
 --   first        index of the first of the chunks
 -- RETURNS
---   the first chunk that is not freed; -1: a younger lease has the file; -2: the receiver is done or was dropped, or the file is gone; -3: the
---   position is of chunks that Redis has forgotten
+--   the first chunk that is not freed; -1: a younger lease has the file; -2: the receiver is done or was dropped, or the file is gone; -3: a
+--   failover has lost the chunks of the position
 local file, cursors, events = KEYS[1], KEYS[2], KEYS[3]
 local publish, receiver, token, position, textBytes, first = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 
@@ -38,7 +38,7 @@ if textBytes == '' then
     redis.call('HDEL', file, 'g:' .. receiver)
   end
 elseif not acked or tonumber(acked:match('^%d+')) <= tonumber(textBytes:match('^%d+')) then
-  -- Not so an older one that was sent again: position and text belong together.
+  -- An older ack that was sent again changes neither: position and text belong together.
   redis.call('ZADD', cursors, 'XX', 'GT', position, receiver)
   redis.call('HSET', file, 'g:' .. receiver, textBytes)
 end

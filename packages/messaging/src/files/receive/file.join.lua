@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- A receiver begins to read a file, or goes on; acks of a process that had its name before are refused from now on.
+-- Begins or resumes the reading of a file. Acks of an earlier process of the receiver are refused from now on.
 --
 -- KEYS
 --   file         HASH, see src/files/keys.ts
@@ -8,13 +8,13 @@
 --   receiver     encoded
 --   token        of its lease
 -- RETURNS
---   { position, inflated text that was acked (see file.ack), chunks, freed, freedBytes, state, segments, detail, bytes, windowBytes, chunkBytes }
+--   { position, inflated text that was acked (see file.ack), chunks, freed, freedBytes, state, writers, detail, bytes, windowBytes, chunkBytes }
 --   { 'absent' }: no such file (yet); { 'lost' }: a younger lease has the file; { 'done' }: nothing to read for this receiver
 local file, cursors = KEYS[1], KEYS[2]
 local receiver, token = ARGV[1], ARGV[2]
 
-local held, textBytes, n, freed, freedBytes, state, segments, detail, bytes, windowBytes, chunkBytes = unpack(redis.call('HMGET', file,
-  't:' .. receiver, 'g:' .. receiver, 'n', 'freed', 'freedBytes', 'state', 'segments', 'detail', 'bytes', 'windowBytes', 'chunkBytes'))
+local held, textBytes, n, freed, freedBytes, state, writers, detail, bytes, windowBytes, chunkBytes = unpack(redis.call('HMGET', file,
+  't:' .. receiver, 'g:' .. receiver, 'n', 'freed', 'freedBytes', 'state', 'writers', 'detail', 'bytes', 'windowBytes', 'chunkBytes'))
 if not state then
   return { 'absent' }
 elseif held and tonumber(held) > tonumber(token) then
@@ -25,4 +25,4 @@ if not position then
   return { 'done' }
 end
 redis.call('HSET', file, 't:' .. receiver, token)
-return { position, textBytes or '', n, freed, freedBytes, state, segments, detail or '', bytes, windowBytes, chunkBytes }
+return { position, textBytes or '', n, freed, freedBytes, state, writers, detail or '', bytes, windowBytes, chunkBytes }

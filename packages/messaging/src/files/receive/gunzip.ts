@@ -1,13 +1,13 @@
 /**
- * Undoes gzip, member by member, and tells where each ends: a reader can go on there, and nowhere else. Node inflates; the headers and trailers of
- * members are read here, since its own gunzip goes from one to the next in silence, and passes over bytes behind the last one that
- * are no member, which is what a damaged header looks like.
+ * Undoes gzip, member by member, and reports where each ends: a reader can resume there, and nowhere else. Node inflates. The headers and trailers
+ * of members are read here, since Node's own gunzip does not report members, and ignores bytes after the last one that are no
+ * member, which is what a damaged header looks like.
  */
 import { crc32, createInflateRaw } from 'node:zlib';
 import { FileUnreadableError } from '../errors.js';
 
 const BLOCK_BYTES = 256 * 1_024;
-/** A header has 10 bytes, and what its flags say; a name or a comment that is longer than this is damage. */
+/** A header has 10 bytes, and the fields that its flags announce. A longer name or comment is damage. */
 const MAX_HEADER_BYTES = 1_048_576;
 const TRAILER_BYTES = 8;
 const HAS_CRC = 2;
@@ -19,13 +19,13 @@ const RESERVED = 0xe0;
 /** Both counted from where reading began. */
 export type OnMember = (endsAt: number, textBytes: number) => void;
 
-/** The inflated blocks. Throws ERR_FILE_CORRUPT for what is truncated or damaged; what the parts throw passes through. */
+/** The inflated blocks. Throws ERR_FILE_CORRUPT for truncated or damaged gzip. Errors of the input pass through. */
 export async function* gunzip(
-  parts: AsyncIterable<Buffer>,
+  source: AsyncIterable<Buffer>,
   name: string,
   onMember: OnMember = () => undefined,
 ): AsyncGenerator<Buffer> {
-  const input = new GzipInput(parts, name);
+  const input = new GzipInput(source, name);
   let textBytes = 0;
   try {
     for (let isFirst = true; await input.hasMore(); isFirst = false) {
@@ -53,7 +53,7 @@ export async function* gunzip(
   }
 }
 
-/** The text of one member, whose compressed data is next in the input; then what is behind it is. */
+/** The text of one member, whose compressed data is next in the input. Its trailer is next afterwards. */
 async function* inflated(input: GzipInput): AsyncGenerator<Buffer> {
   const inflate = createInflateRaw({ chunkSize: BLOCK_BYTES });
   let fed = 0;
@@ -68,9 +68,9 @@ async function* inflated(input: GzipInput): AsyncGenerator<Buffer> {
       // Called when the piece is used up, or the data have ended in it.
       const error = await new Promise((resolve) => inflate.write(piece, resolve));
       if (error) return;
-      const rest = fed - inflate.bytesWritten;
-      if (rest > 0) {
-        input.giveBack(piece.subarray(piece.length - rest));
+      const unused = fed - inflate.bytesWritten;
+      if (unused > 0) {
+        input.giveBack(piece.subarray(piece.length - unused));
         return;
       }
     }
@@ -84,41 +84,41 @@ async function* inflated(input: GzipInput): AsyncGenerator<Buffer> {
   }
 }
 
-/** The compressed bytes, taken as pieces of any size or as so many. */
+/** The compressed bytes, taken as pieces of any size or by number. */
 class GzipInput {
-  /** That were taken. */
+  /** How many were taken. */
   bytes = 0;
-  readonly #parts: AsyncIterator<Buffer>;
+  readonly #source: AsyncIterator<Buffer>;
   readonly #name: string;
-  #rest: Buffer = Buffer.alloc(0);
+  #unread: Buffer = Buffer.alloc(0);
 
-  constructor(parts: AsyncIterable<Buffer>, name: string) {
-    this.#parts = parts[Symbol.asyncIterator]();
+  constructor(source: AsyncIterable<Buffer>, name: string) {
+    this.#source = source[Symbol.asyncIterator]();
     this.#name = name;
   }
 
   async hasMore(): Promise<boolean> {
-    while (this.#rest.length === 0) {
-      const { value, done } = await this.#parts.next();
+    while (this.#unread.length === 0) {
+      const { value, done } = await this.#source.next();
       if (done) return false;
-      this.#rest = value;
+      this.#unread = value;
     }
     return true;
   }
 
-  /** What is there, and something at least; undefined at the end. */
+  /** The next bytes, at least one; undefined at the end. */
   async piece(): Promise<Buffer | undefined> {
     if (!(await this.hasMore())) return undefined;
-    const piece = this.#rest;
-    this.#rest = piece.subarray(piece.length);
+    const piece = this.#unread;
+    this.#unread = piece.subarray(piece.length);
     this.bytes += piece.length;
     return piece;
   }
 
   /** The last bytes of the last piece. */
-  giveBack(rest: Buffer): void {
-    this.#rest = rest;
-    this.bytes -= rest.length;
+  giveBack(bytes: Buffer): void {
+    this.#unread = bytes;
+    this.bytes -= bytes.length;
   }
 
   async take(count: number): Promise<Buffer> {
@@ -133,12 +133,12 @@ class GzipInput {
     return Buffer.concat(taken);
   }
 
-  /** Passes over the header of a member. */
+  /** Skips the header of a member. */
   async header(isFirst: boolean): Promise<void> {
     const seen = [await this.take(3)];
     const [first, second, method] = seen[0]!;
     if (first !== 0x1f || second !== 0x8b) {
-      const problem = isFirst ? 'it is no gzip' : 'it has bytes behind its last member that are no gzip';
+      const problem = isFirst ? 'it is no gzip' : 'it has bytes after its last member that are no gzip';
       throw new FileUnreadableError('ERR_FILE_CORRUPT', this.#name, { problem });
     }
     if (method !== 8)
@@ -166,7 +166,7 @@ class GzipInput {
     }
   }
 
-  /** Up to a zero, with it. */
+  /** Up to a zero byte, including it. */
   async #text(): Promise<Buffer> {
     const seen: Buffer[] = [];
     for (let bytes = 0; bytes < MAX_HEADER_BYTES;) {
@@ -185,7 +185,7 @@ class GzipInput {
     });
   }
 
-  /** What Node's zlib says of data, as ours. */
+  /** An error of Node's zlib as ERR_FILE_CORRUPT; others unchanged. */
   errorOf(error: unknown): unknown {
     const { code, message } = error as { code?: unknown; message: string };
     if (typeof code !== 'string' || !code.startsWith('Z_')) return error;
@@ -195,7 +195,7 @@ class GzipInput {
   }
 
   async end(): Promise<void> {
-    await this.#parts.return?.();
+    await this.#source.return?.();
   }
 
   #truncated(): FileUnreadableError {

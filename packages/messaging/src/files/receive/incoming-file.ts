@@ -18,40 +18,38 @@ import { wholeLines } from './whole-lines.js';
 /** An ack for each chunk would cost Redis a tenth more. */
 const ACK_CHUNKS = 2;
 
-/** From `FileReceiver.files`. It is read once, by one of `blocks`, `lines` and `stream`; then `done` or `fail`. */
+/** A file of `FileReceiver.files`. Read it once, by one of `blocks`, `lines` and `stream`; then call `done` or `fail`. */
 export class IncomingFile {
   readonly name: string;
   /** Its place among the files of the channel, from 1. */
   readonly number: number;
-  /**
-   * Of the channel; another one when the channel was forgotten and made anew, and numbers begin at 1 again.
-   */
+  /** Of the channel. Another epoch begins when the channel was forgotten and is created again; numbers then begin at 1 again. */
   readonly epoch: string;
   /**
-   * No other file's, ever: 12 characters that the `send` has drawn which listed it, kept by whoever goes on with it. A number is given again
-   * when a failover of Redis has forgotten who had it.
+   * Belongs to no other file, ever: 12 random characters of the `send` that listed it; later writers keep them. A number is given again when a
+   * failover has lost the file that had it.
    */
   readonly fileId: string;
-  /** Of the receiver: what is stored elsewhere of the file is refused there after `until`, so that who was silent for too long does not store it beside who has read it since. */
+  /** Of the receiver. Refuse to store results of the file elsewhere after `until`: another process may read it then. */
   readonly lease: ReceiverLease;
   /**
-   * Of the file, behind what was handed out last; in bytes of the inflated text where gzip is undone. After a restart reading goes on
-   * at what was acked, so a checkpoint that is stored beside its results tells what was handled before.
+   * The offset after the last byte that was handed out; in bytes of the text where gzip is undone. After a restart, reading continues at the last
+   * ack: a checkpoint of yours, stored with your results, says what was handled before.
    */
   offset = 0;
   readonly #context: FilesContext;
   readonly #reading: Reading;
   #reader: ChunkReader | undefined;
-  #members: MemberEnds | undefined;
+  #memberEnds: MemberEnds | undefined;
   #acking: Promise<void> | undefined;
-  /** Up to where an ack is wanted that waits for the one before. */
+  /** The offset of an ack that waits for the one before. */
   #ackTo: number | undefined;
   #ackedTo = 0;
   #askedTo = 0;
   #ackFailure: { readonly reason: unknown } | undefined;
   #isRead = false;
   #isAtEnd = false;
-  #isSettled = false;
+  #isFinished = false;
 
   constructor(context: FilesContext, reading: Reading, lease: ReceiverLease) {
     this.name = reading.name;
@@ -69,14 +67,14 @@ export class IncomingFile {
   }
 
   /** `done` or `fail` was called, and has taken effect. */
-  get isSettled(): boolean {
-    return this.#isSettled;
+  get isFinished(): boolean {
+    return this.#isFinished;
   }
 
   /**
-   * The content in blocks of at most a chunk, from what this receiver had acked on; it waits for what is not written yet. When more is
-   * asked for, what was handed out before is acked, with each second chunk, at the end, and when it has waited for 5 ms, unless `autoAck` is false; nothing
-   * waits for these acks. Every byte was checked by a CRC. One GET for each chunk, two of them ahead, and a script for each second one. Throws
+   * The content in blocks of at most a chunk, from the last ack of this receiver on. Waits for bytes that are not written yet. Asking for a block acks
+   * the blocks before it: with each second chunk, at the end, and after a wait of 5 ms, unless `autoAck` is false. Reading doesn't
+   * wait for these acks. A CRC checks every byte. One GET for each chunk, two of them ahead, and a script for each second one. Throws
    * ERR_FILE_ABORTED, ERR_FILE_CORRUPT, ERR_FILE_EXPIRED, ERR_LEASE_LOST; of gzip also ERR_GZIP_MEMBER_TOO_LARGE and, when it was
    * acked as plain bytes before, ERR_FILE_NOT_RESUMABLE; with `wholeLines` also ERR_LINE_TOO_LONG.
    */
@@ -87,7 +85,7 @@ export class IncomingFile {
     const reader = await ChunkReader.open(this.#context, this.#reading);
     this.#reader = reader;
     if (limits.autoAck) reader.onIdle = () => this.#ackSoon();
-    reader.onBack = () => {
+    reader.onRewind = () => {
       this.#askedTo = 0;
     };
     try {
@@ -116,14 +114,14 @@ export class IncomingFile {
     return new LineReader(this.blocks({ ...options, wholeLines: true }), this);
   }
 
-  /** The content as a stream of bytes; acks, costs and errors as for `blocks`. A block is acked when the next one is taken out of its buffer. */
+  /** The content as a stream of bytes. Acks, costs and errors as for `blocks`: a block is acked when the stream takes the next one. */
   stream(options: ReadOptions = {}): Readable {
     return Readable.from(this.blocks(options), { objectMode: false });
   }
 
   /**
-   * Acks what was handed out, up to `offset`: a receiver that is restarted goes on behind it, and the sender gets room. With `autoAck`
-   * false it has to be called before a whole window was handed out. Repeating it is safe. One script.
+   * Acks the bytes that were handed out, up to `offset`: a restarted receiver continues there, and the sender gets room. With `autoAck: false`,
+   * call it before a whole window was handed out. Repeating it is safe. One script.
    */
   async ack(): Promise<void> {
     if (!this.#reader) throw new TypeError(`file "${this.name}" was not read`);
@@ -131,28 +129,28 @@ export class IncomingFile {
   }
 
   /**
-   * This receiver has handled the file, which was read to its end (TypeError otherwise). When all have, nothing is left of it. Repeating it
-   * is safe. Three or four round trips. Throws ERR_LEASE_LOST; and ERR_FILE_FORGOTTEN when Redis has forgotten, as after a failover, that it was
-   * listed: then it may come again, with the same `fileId`.
+   * This receiver has handled the file, which was read to its end (TypeError otherwise). When all receivers have, nothing is left of it. Repeating it
+   * is safe. Three or four round trips. Throws ERR_LEASE_LOST; and ERR_FILE_FORGOTTEN when a failover has lost that the file was listed: it may
+   * come again, with the same `fileId`.
    */
   async done(): Promise<void> {
     if (!this.#isAtEnd)
       throw new TypeError(`file "${this.name}" was not read to its end: fail() gives it up`);
-    if ((await this.#settle()) === 'forgotten') throw new FileForgottenError(this.name);
+    if ((await this.#finish()) === 'forgotten') throw new FileForgottenError(this.name);
   }
 
-  /** This receiver gives the file up, whatever it has read of it: it doesn't come again. Costs and throws as `done`. */
+  /** This receiver gives the file up, however much it has read: the file doesn't come again. Costs and throws as `done`. */
   async fail(): Promise<void> {
-    await this.#settle();
+    await this.#finish();
   }
 
-  async #settle(): Promise<Completed> {
+  async #finish(): Promise<Completed> {
     const { receiver, token, keepMs } = this.#reading;
-    const settled = await new Completion(this.#context, keepMs).finish(this, [receiver], token);
-    if (settled === 'lost')
+    const completed = await new Completion(this.#context, keepMs).finish(this, [receiver], token);
+    if (completed === 'lost')
       throw new LeaseLostError(`receiver "${receiver}" of channel "${this.#context.channel}"`);
-    this.#isSettled = true;
-    return settled;
+    this.#isFinished = true;
+    return completed;
   }
 
   async *#content(reader: ChunkReader, limits: ReadLimits): AsyncGenerator<Buffer> {
@@ -161,7 +159,7 @@ export class IncomingFile {
       yield* blocks;
       return;
     }
-    // A line has to fit the window, beside the chunks in which it begins and ends.
+    // A line has to fit the window, with the chunks in which it begins and ends.
     const maxLineBytes = Math.min(limits.maxLineBytes, reader.leewayBytes);
     yield* wholeLines(blocks, this.name, maxLineBytes);
   }
@@ -169,49 +167,49 @@ export class IncomingFile {
   async *#plain(reader: ChunkReader): AsyncGenerator<Buffer> {
     this.offset = reader.startOffset;
     let isFirst = true;
-    for await (const part of reader.parts()) {
+    for await (const block of reader.blocks()) {
       if (isFirst) this.offset = reader.startOffset;
       isFirst = false;
-      yield part;
+      yield block;
     }
   }
 
   async *#inflated(reader: ChunkReader): AsyncGenerator<Buffer> {
-    if (reader.isBehindStart && !reader.acked)
+    if (reader.isAfterStart && !reader.acked)
       throw new FileUnreadableError('ERR_FILE_NOT_RESUMABLE', this.name);
     const { textBytes, textBase } = reader.acked ?? { textBytes: 0, textBase: 0 };
     let skip = textBytes - textBase;
     this.offset = textBytes;
     reader.pin(0);
     const onMember = (endsAt: number, text: number): void => {
-      this.#membersOf(reader).add({ offset: reader.startOffset + endsAt, text: textBase + text });
+      this.#memberEndsOf(reader).add({ offset: reader.startOffset + endsAt, text: textBase + text });
     };
-    for await (const block of gunzip(reader.parts(), this.name, onMember)) {
-      this.#membersOf(reader);
-      const rest = block.subarray(Math.min(skip, block.length));
-      skip -= block.length - rest.length;
-      if (rest.length > 0) yield rest;
+    for await (const block of gunzip(reader.blocks(), this.name, onMember)) {
+      this.#memberEndsOf(reader);
+      const text = block.subarray(Math.min(skip, block.length));
+      skip -= block.length - text.length;
+      if (text.length > 0) yield text;
     }
   }
 
-  /** Where reading began is known with the first chunk. */
-  #membersOf(reader: ChunkReader): MemberEnds {
-    this.#members ??= new MemberEnds({ offset: reader.startOffset, text: reader.acked?.textBase ?? 0 });
-    return this.#members;
+  /** The first chunk says where reading began. */
+  #memberEndsOf(reader: ChunkReader): MemberEnds {
+    this.#memberEnds ??= new MemberEnds({ offset: reader.startOffset, text: reader.acked?.textBase ?? 0 });
+    return this.#memberEnds;
   }
 
-  /** A cursor can't stand behind the byte that was handed out last, but at the end of a member before it. */
+  /** The last byte at which a cursor can stand: of gzip, the end of a member. */
   #ackable(): number {
-    return this.#members ? this.#members.endBefore(this.offset).offset : this.offset;
+    return this.#memberEnds ? this.#memberEnds.endBefore(this.offset).offset : this.offset;
   }
 
   #pin(): void {
-    if (this.#members) this.#reader!.pin(this.#ackable());
+    if (this.#memberEnds) this.#reader!.pin(this.#ackable());
   }
 
-  /** Acks what was handed out; with those that are wanted while one is under way, by one more. */
+  /** Acks the bytes that were handed out. Acks that are due while one is under way are joined to one more. */
   #ackSoon(): void {
-    // What was heard meanwhile may be that this was freed.
+    // A wake-up may only say that these bytes were freed.
     if (this.offset <= this.#askedTo) return;
     this.#askedTo = this.offset;
     this.#ackTo = this.offset;
@@ -233,7 +231,7 @@ export class IncomingFile {
   }
 
   async #ackUpTo(reader: ChunkReader, offset: number): Promise<void> {
-    const members = this.#members;
+    const members = this.#memberEnds;
     if (members) {
       const end = members.endBefore(offset);
       await reader.ack(end.offset, { textBytes: offset, textBase: end.text });

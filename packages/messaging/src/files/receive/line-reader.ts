@@ -1,53 +1,53 @@
 import { isAscii } from 'node:buffer';
 
 const LINE_FEED = 10;
-/** What a line that is kept may keep of its neighbours. */
+/** The most bytes of other lines that a kept line keeps in memory. */
 const TEXT_BYTES = 1_024;
 const ENDED = { value: undefined, done: true } as const;
 
-/** Where what was handed out last ends. */
-export interface Place {
+/** The offset after the last line that was handed out. */
+export interface LinePosition {
   offset: number;
 }
 
 /**
- * The lines of blocks that end with a line feed, all but the last one. `place` is behind each block when that comes, and behind each line when
- * that is handed out.
+ * The lines of blocks that end with a line feed, except for the last one. The offset of `position` is after each block when that comes, and
+ * after each line when that is handed out.
  *
- * Not an async generator, in which each line takes three turns of the queue of promises, and a half of the time: what is there already is
- * handed out at once. LineReader of ASCII are slices of a text of several lines: a third of the time of a string each. Such a text lives as long as any part of it, so
- * it is short.
+ * This is not an async generator, in which each line takes three rounds of the queue of promises, and half of the time: lines that are there
+ * are handed out at once. Lines of ASCII are slices of a text of several lines, which takes a third of the time of a string each. Such a text
+ * lives as long as any slice of it, so it is short.
  */
 export class LineReader implements AsyncIterableIterator<string> {
   readonly #blocks: AsyncGenerator<Buffer>;
-  readonly #place: Place;
+  readonly #position: LinePosition;
   #block: Buffer = Buffer.alloc(0);
   #isAscii = true;
-  /** LineReader of the block, where it is ASCII, and where they begin in it. */
+  /** Lines of the block, where it is ASCII, and where they begin in it. */
   #text = '';
   #textFrom = 0;
-  /** Where the next line begins in the block, and the block in the file. */
+  /** The beginning of the next line in the block, and of the block in the file. */
   #from = 0;
   #start = 0;
   /** Calls that wait, and the last of them. */
   #waiting = 0;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(blocks: AsyncGenerator<Buffer>, place: Place) {
+  constructor(blocks: AsyncGenerator<Buffer>, position: LinePosition) {
     this.#blocks = blocks;
-    this.#place = place;
+    this.#position = position;
   }
 
   next(): Promise<IteratorResult<string, undefined>> {
     if (this.#waiting === 0 && this.#from < this.#block.length) {
       return Promise.resolve({ value: this.#take(), done: false });
     }
-    return this.#inTurn(() => this.#nextOfBlocks());
+    return this.#inOrder(() => this.#nextOfBlocks());
   }
 
-  /** Ends the blocks; no line comes any more. */
+  /** Ends the blocks: no more lines come. */
   return(): Promise<IteratorResult<string, undefined>> {
-    return this.#inTurn(async () => {
+    return this.#inOrder(async () => {
       this.#from = this.#block.length;
       await this.#blocks.return(undefined);
       return ENDED;
@@ -58,8 +58,8 @@ export class LineReader implements AsyncIterableIterator<string> {
     return this;
   }
 
-  /** Behind all calls before, as in a generator. */
-  async #inTurn<Result>(act: () => Promise<Result>): Promise<Result> {
+  /** After all calls before, as in a generator. */
+  async #inOrder<Result>(act: () => Promise<Result>): Promise<Result> {
     this.#waiting += 1;
     const mine = this.#last.then(act);
     this.#last = mine.catch(() => undefined);
@@ -79,7 +79,7 @@ export class LineReader implements AsyncIterableIterator<string> {
       this.#text = '';
       this.#textFrom = 0;
       this.#from = 0;
-      this.#start = this.#place.offset - value.length;
+      this.#start = this.#position.offset - value.length;
     }
     return { value: this.#take(), done: false };
   }
@@ -110,7 +110,7 @@ export class LineReader implements AsyncIterableIterator<string> {
     return block.toString('utf8', from, end);
   }
 
-  /** Behind whole lines, one at least. */
+  /** After whole lines, at least one. */
   #endOfText(): number {
     const block = this.#block;
     const most = this.#from + TEXT_BYTES;
@@ -121,6 +121,6 @@ export class LineReader implements AsyncIterableIterator<string> {
 
   #moveTo(next: number): void {
     this.#from = Math.min(next, this.#block.length);
-    this.#place.offset = this.#start + this.#from;
+    this.#position.offset = this.#start + this.#from;
   }
 }

@@ -1,14 +1,15 @@
-/** The ends of members of gzip that were read, at which a cursor can stand: each as a byte of the file and as one of the text. */
+/** The end of a member of gzip, at which a cursor can stand: as a byte of the file and as a byte of the text. */
 export interface MemberEnd {
   readonly offset: number;
   readonly text: number;
 }
 
-/** Ends that are closer to each other are not told apart, so that a file of tiny members takes no memory. */
+/** Of ends that are closer to each other one is kept, so that a file of tiny members takes little memory. */
 const SPACING_BYTES = 1_024;
 
+/** The ends of the members that were read, from the cursor on. */
 export class MemberEnds {
-  /** The first one is where the cursor stands. */
+  /** The cursor stands at the first one. */
   readonly #ends: MemberEnd[];
 
   constructor(begin: MemberEnd) {
@@ -21,7 +22,7 @@ export class MemberEnds {
     this.#ends.push(end);
   }
 
-  /** The last one at or before a byte of the text. */
+  /** The last end at or before a byte of the text. */
   endBefore(text: number): MemberEnd {
     return this.#ends.findLast((end) => end.text <= text) ?? this.#ends[0]!;
   }

@@ -6,21 +6,21 @@ import type { Position } from '../chunk.js';
 import type { FileId, FilesContext } from '../context.js';
 import { statusOf } from '../file-status.js';
 
-/** The file that is read, and by whom. */
+/** The file that is read, and its receiver. */
 export interface Reading extends FileId {
   readonly name: string;
-  /** When the file was listed, and how long it is kept, by the server's clock. */
+  /** When the file was listed, by the server's clock, and how long it is kept. */
   readonly listedAt: number;
   readonly keepMs: number;
   readonly receiver: string;
   readonly token: number;
-  /** Where to begin; default: at the cursor of the receiver. */
+  /** The position to begin at. Default: the cursor of the receiver. */
   readonly from?: Position | undefined;
   /** Aborted when the receiver ends, or has lost its lease. */
   readonly signal: AbortSignal;
 }
 
-/** Resolves when a file, or what is missing of it, may still come. Throws ERR_LEASE_LOST, ERR_FILE_FORGOTTEN, ERR_FILE_EXPIRED. One round trip. */
+/** Resolves when a file, or its missing chunks, may still come. Throws ERR_LEASE_LOST, ERR_FILE_FORGOTTEN, ERR_FILE_EXPIRED. One round trip. */
 export async function requireExpected(
   context: FilesContext,
   reading: Reading,
@@ -33,7 +33,7 @@ export async function requireExpected(
   if (status === 'over') throw new FileUnreadableError('ERR_FILE_EXPIRED', name, { offset });
 }
 
-/** What `act` resolves to, as `persist`; rejects with the reason of the signal, and when the client was closed. */
+/** Resolves as `act` does, repeated by `persist`. Rejects with the reason of the signal, and when the client was closed. */
 export async function persisted<Result>(
   redis: RedisClient,
   signal: AbortSignal,

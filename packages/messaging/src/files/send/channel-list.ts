@@ -1,4 +1,4 @@
-/** The list of a channel, for its sender: puts files on it, and waits for what the list has to do with. */
+/** The list of files of a channel, for its sender: adds files, and waits for room or for the end of the list. */
 import { decodeName, encodeName } from '@mortise/redis';
 import { ChannelRefusedError, ReceiversDifferError } from '../errors.js';
 import { channelList, channelShrink } from '../../scripts.gen.js';
@@ -18,13 +18,13 @@ import type { Completion } from '../completion.js';
 const FOR_BUDGET = { 'mortise.messaging.room': 'budget' };
 
 export interface Listed extends FileId {
-  /** That receivers see: of who has listed it. */
+  /** The name that receivers see: the one with which the file was listed. */
   readonly name: string;
-  /** Those who are not done with it. */
+  /** The receivers that are not done with it. */
   readonly receivers: readonly string[];
   /** Bytes of the budget. */
   readonly reserved: number;
-  /** It isn't listed any more: all are done with it. */
+  /** It isn't listed any more: all receivers are done with it. */
   readonly isFinished: boolean;
 }
 
@@ -41,7 +41,7 @@ export class ChannelList {
     this.#sent = sent;
   }
 
-  /** Lists a file, when there is room for it. Undefined when it was aborted. One script. Throws as `FileSender.send`. */
+  /** Lists a file as soon as there is room for it. Undefined when an aborted file had its id. One script. Throws as `FileSender.send`. */
   async add(
     { id, name, fileId, reserve }: WantedFile,
     signal: AbortSignal | undefined,
@@ -79,7 +79,7 @@ export class ChannelList {
       if (answer === 'finished') return { ...file, receivers: [], reserved, isFinished: true };
       const left = receivers.filter((_, index) => undone.includes(all[index]!));
       if (left.length > 0) return { ...file, receivers: left, reserved, isFinished: false };
-      // All are done. Somebody died before the file was taken off the list; or its writer did, and it is still open, or was aborted.
+      // All receivers are done. A process died before the file was taken off the list, or its writer died and left it open or aborted.
       await this.#completion.finish(file, [], '');
       const [isListed, known] = (await Promise.all([
         redis.call('hexists', [channelKeys.listed, number]),
@@ -92,8 +92,8 @@ export class ChannelList {
   }
 
   /**
-   * Gives back what a file that has ended doesn't need of its reservation; not for less than a chunk. With `sha256` also keeps what was sent, if the id is the
-   * caller's. One script.
+   * Gives back the part of a reservation that a file doesn't need which has ended; not for less than a chunk. With `sha256`, and an id of the caller, also
+   * notes what was sent under it. One script.
    */
   async shrink(
     { number, fileId, name, reserved }: Listed,
@@ -115,13 +115,13 @@ export class ChannelList {
     });
   }
 
-  /** The id of a file that was aborted is free again. One command. */
+  /** Frees the id of an aborted file. One command. */
   async free({ number }: FileId): Promise<void> {
     const { redis, channelKeys } = this.#context;
     await redis.call('zremrangebyscore', [channelKeys.files, number, number]);
   }
 
-  /** Asks again whenever something changes in the channel, and in bounded time, until there is an answer. */
+  /** Calls `ask` again whenever something changes in the channel, and in bounded time, until there is an answer. */
   async whileBlocked<Answer>(
     ask: () => Promise<Answer | undefined>,
     signal: AbortSignal | undefined,
@@ -130,11 +130,11 @@ export class ChannelList {
     const first = await ask();
     if (first !== undefined) return first;
     const { channelKeys, hub } = this.#context;
-    const look = this.lookout(signal);
+    const check = this.checks(signal);
     const updates = await FileUpdates.open(hub, channelKeys.events);
     try {
       for (;;) {
-        await look();
+        await check();
         const answer = await ask();
         if (answer !== undefined) return answer;
         await updates.wait(this.recheckMs, signal);
@@ -144,15 +144,15 @@ export class ChannelList {
     }
   }
 
-  /** Of who waits: looks after what might be why, in bounded time. */
-  lookout(signal: AbortSignal | undefined): () => Promise<void> {
+  /** The function looks in bounded time for the reasons of a wait: dead receivers, and files that a failover has lost. */
+  checks(signal: AbortSignal | undefined): () => Promise<void> {
     const dead = new DeadReceivers(this.#context, this.#limits, this.#completion);
-    let lookAt = 0;
+    let dueAt = 0;
     return async () => {
-      if (performance.now() < lookAt) return;
-      await dead.look();
-      await this.#sent.look(signal);
-      lookAt = performance.now() + this.recheckMs;
+      if (performance.now() < dueAt) return;
+      await dead.check();
+      await this.#sent.check(signal);
+      dueAt = performance.now() + this.recheckMs;
     };
   }
 

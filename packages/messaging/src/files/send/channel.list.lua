@@ -22,7 +22,7 @@
 --   newFileId    of the file, if this call lists it
 --   names...     the receivers, encoded
 -- RETURNS
---   { 'listed', epoch, number, bytes reserved, id of the file, its name, who is not done... }, { 'finished', epoch, number }, { 'full' }, { 'ended' }, { 'differ' }: the
+--   { 'listed', epoch, number, bytes reserved, fileId, name, the receivers that are not done... }, { 'finished', epoch, number }, { 'full' }, { 'ended' }, { 'differ' }: the
 --   channel has other receivers
 local head, files, listed, done, receivers, sent, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local publish, id, name, reserve, budget = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -75,7 +75,7 @@ if not number then
       redis.call('ZADD', receivers, '0', names[i])
     end
   end
-  -- A hundred at most, from the oldest: what is still listed there stays.
+  -- Looks at the hundred oldest ids: those that are still listed stay.
   local surplus = redis.call('ZCARD', files) - redis.call('HLEN', listed) - remembered
   if surplus > 0 then
     local oldest = redis.call('ZRANGE', files, '0', '99', 'WITHSCORES')
@@ -89,7 +89,7 @@ if not number then
   end
   redis.call(publish, events, '*:listed')
 elseif reserve > tonumber(entry:match('^%d+')) then
-  -- It has grown since it was listed. Nobody waits for room within a file that has begun.
+  -- The file has grown since it was listed. A file that has begun does not wait for the budget.
   redis.call('HINCRBY', head, 'reserved', string.format('%d', reserve - entry:match('^%d+')))
   entry = string.format('%d%s', reserve, entry:match('^%d+(.*)$'))
   redis.call('HSET', listed, number, entry)

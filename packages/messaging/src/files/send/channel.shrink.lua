@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Gives back what a file that has ended doesn't need of its reservation, and keeps what was sent under an id of the caller's, as the
--- first one says who knows it. Repeating it changes nothing.
+-- Gives back the part of a reservation that an ended file doesn't need, and notes what was sent under an id of the caller: the first
+-- note counts. Repeating it changes nothing.
 --
 -- KEYS
 --   head         HASH, see src/files/keys.ts
@@ -13,7 +13,7 @@
 --   number       of the file
 --   fileId       of the file
 --   stored       bytes, as stored
---   id           of the file; empty: nothing is kept of it
+--   id           of the file; empty: nothing is noted
 --   what         the SHA-256 in hex, a space and the name
 -- RETURNS
 --   how many bytes were given back

@@ -1,11 +1,9 @@
 /**
- * Cuts what comes from a source into chunks with room for their headers. A chunk is whole, or the source was silent for `lingerMs`, so what is
- * written slowly is seen soon.
+ * Cuts the bytes of a source into chunks, with room for their headers. A chunk is full, or the source was silent for `lingerMs`: so receivers
+ * soon see what is written slowly.
  */
-import { setTimeout as pause } from 'node:timers/promises';
+import { TIMED_OUT, waitFor } from '@mortise/redis';
 import { CHUNK_HEADER_BYTES } from '../chunk.js';
-
-const SILENT = Symbol('silent');
 
 export class ChunkFiller {
   readonly #source: AsyncIterator<Uint8Array | string>;
@@ -22,19 +20,19 @@ export class ChunkFiller {
     this.#lingerMs = lingerMs;
   }
 
-  /** Reads so many bytes, and calls `onPiece` with each part of them. Returns how many there were. */
-  async passOver(bytes: number, onPiece: (piece: Buffer) => void): Promise<number> {
+  /** Reads this many bytes, and calls `onPiece` with each piece of them. Returns how many there were. */
+  async skip(bytes: number, onPiece: (piece: Buffer) => void): Promise<number> {
     let left = bytes;
     while (left > 0 && (await this.#fill())) {
-      const part = this.#piece.subarray(0, left);
-      onPiece(part);
-      left -= part.length;
-      this.#piece = this.#piece.subarray(part.length);
+      const piece = this.#piece.subarray(0, left);
+      onPiece(piece);
+      left -= piece.length;
+      this.#piece = this.#piece.subarray(piece.length);
     }
     return bytes - left;
   }
 
-  /** The next chunk, of the size that it has, until it is recycled; undefined at the end. Rejects with what the source throws, and with the reason of the signal. */
+  /** The next chunk; undefined at the end. The caller recycles it. Rejects with what the source throws, and with the reason of the signal. */
   async next(signal: AbortSignal | undefined): Promise<Buffer | undefined> {
     const spare = this.#spare.pop();
     const chunk = spare ? Buffer.from(spare) : Buffer.allocUnsafeSlow(this.#chunkBytes);
@@ -58,7 +56,7 @@ export class ChunkFiller {
     return chunk.subarray(0, used);
   }
 
-  /** Takes a chunk back that nobody needs any more: new memory for each costs more than to fill it. */
+  /** Takes back the memory of a chunk: new memory for each chunk costs more than filling it. */
   recycle(chunk: Buffer): void {
     this.#spare.push(chunk.buffer);
   }
@@ -66,19 +64,19 @@ export class ChunkFiller {
   /** Ends the source early. */
   async stop(): Promise<void> {
     if (this.#isEnd) return;
-    // A source that is being waited for ends when it next gives something; nobody waits for that.
+    // A source that is being waited for ends after its next piece, which is not waited for.
     const ending = Promise.resolve(this.#source.return?.()).catch(() => undefined);
     if (!this.#pulling) await ending;
   }
 
-  /** Gets a piece if there is none. False at the end, SILENT when there is nothing for so long. */
-  async #fill(waitMs = Infinity, signal?: AbortSignal): Promise<boolean | typeof SILENT> {
+  /** Gets a piece if there is none. False at the end, TIMED_OUT when none comes within `waitMs`. */
+  async #fill(waitMs = Infinity, signal?: AbortSignal): Promise<boolean | typeof TIMED_OUT> {
     signal?.throwIfAborted();
     while (this.#piece.length === 0) {
       if (this.#isEnd) return false;
       this.#pulling ??= this.#source.next();
-      const result = await within(this.#pulling, waitMs, signal);
-      if (result === SILENT) return SILENT;
+      const result = await waitFor(this.#pulling, { waitMs, signal });
+      if (result === TIMED_OUT) return TIMED_OUT;
       this.#pulling = undefined;
       if (result.done) this.#isEnd = true;
       else this.#piece = pieceOf(result.value);
@@ -92,31 +90,4 @@ export function pieceOf(value: Uint8Array | string): Buffer {
   if (typeof value === 'string') return Buffer.from(value);
   if (!(value instanceof Uint8Array)) throw new TypeError('the source must give bytes or strings');
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-}
-
-async function within<Value>(
-  promise: Promise<Value>,
-  ms: number,
-  signal: AbortSignal | undefined,
-): Promise<Value | typeof SILENT> {
-  if (ms === Infinity && !signal) return promise;
-  const timer = new AbortController();
-  let onAbort: (() => void) | undefined;
-  try {
-    return await Promise.race([
-      promise,
-      ...(ms === Infinity ? [] : [pause(ms, SILENT, { signal: timer.signal })]),
-      ...(signal
-        ? [
-            new Promise<never>((_, reject) => {
-              onAbort = () => reject(signal.reason as Error);
-              signal.addEventListener('abort', onAbort, { once: true });
-            }),
-          ]
-        : []),
-    ]);
-  } finally {
-    timer.abort();
-    if (onAbort) signal?.removeEventListener('abort', onAbort);
-  }
 }

@@ -1,20 +1,20 @@
 /**
- * Chunks on their way to Redis: a few at once, so that the source is read while others travel, and confirmed in their order. Commands of one
- * connection are executed in the order in which they were sent; where that doesn't hold (a lost connection, a slot that moves, a script that the
- * server doesn't know yet), chunks behind the first one that failed are refused, and each is sent again when its turn comes.
+ * Chunks on their way to Redis: a few at once, so that the source is read while others travel, and confirmed in their order. A server executes
+ * the commands of one connection in the order in which they were sent. Where that order breaks (a lost connection, a slot that moves, a script
+ * that the server doesn't know yet), it refuses the chunks after the first one that failed, and each is sent again after the one before.
  */
 import { isTransient } from '../../persist.js';
 
-/** One that travels, one that is made, and one to spare. */
+/** One that travels, one that is filled, and one to spare. */
 const AT_ONCE = 3;
 
 export interface SealedChunk {
   readonly index: number;
-  /** With its header. */
+  /** With the header. */
   readonly value: Buffer;
-  /** Of the file in it. */
+  /** Bytes of the file in it. */
   readonly bytes: number;
-  /** Of the file up to its end. */
+  /** CRC of the file up to its end. */
   readonly crc: number;
 }
 
@@ -23,15 +23,15 @@ interface Sent extends SealedChunk {
 }
 
 export interface PipelineSteps {
-  /** Stores a chunk and makes it visible; may be repeated. The reply of the script. */
+  /** Stores a chunk and makes it visible; may be repeated. Resolves to the reply of the script. */
   readonly send: (chunk: SealedChunk) => Promise<number>;
-  /** Sends it until there is a reply, when those before it are confirmed. */
+  /** Sends a chunk until there is a reply, when the chunks before it are confirmed. */
   readonly resend: (chunk: SealedChunk) => Promise<number>;
-  /** The reply says that it has to be sent again. */
+  /** Whether the reply says that the chunk has to be sent again. */
   readonly isMissing: (reply: number) => boolean;
-  /** In their order. What it throws ends the pipeline. */
+  /** Called in the order of the chunks. What it throws ends the pipeline. */
   readonly confirm: (chunk: SealedChunk, reply: number) => void;
-  /** The pipeline has ended. */
+  /** Called when the pipeline has ended. */
   readonly fail: (reason: unknown) => void;
 }
 
@@ -46,11 +46,11 @@ export class ChunkPipeline {
     this.#steps = steps;
   }
 
-  /** Sends it at once. Resolves when there is room for another one. Rejects with what has ended the pipeline. */
+  /** Sends a chunk at once. Resolves when there is room for another one. Rejects with what has ended the pipeline. */
   async push(chunk: SealedChunk): Promise<void> {
     this.#throwIfFailed();
     const reply = this.#steps.send(chunk);
-    // Heard when it is its turn.
+    // Awaited after the chunks before it.
     reply.catch(() => undefined);
     this.#sent.push({ ...chunk, reply });
     this.#draining ??= this.#drain();
@@ -62,7 +62,7 @@ export class ChunkPipeline {
     await this.#until(0);
   }
 
-  /** Resolves when nothing is under way any more, whatever has become of it. */
+  /** Resolves when no chunk is under way any more, whatever has become of it. */
   async quiet(): Promise<void> {
     await Promise.allSettled(this.#sent.map(({ reply }) => reply));
     await this.#draining;
@@ -105,7 +105,7 @@ export class ChunkPipeline {
     } catch (error) {
       if (!isTransient(error)) throw error;
     }
-    // Those behind it are refused until it is there.
+    // The server refuses the chunks after it until it is stored.
     await Promise.allSettled(this.#sent.map(({ reply }) => reply));
     return this.#steps.resend(chunk);
   }

@@ -1,6 +1,6 @@
 /**
- * Receivers that hold a sender up and have no lease: they never came, or their process died. A lease that has just ended may be taken
- * again by a restarted process, so there is a time of grace, on the clock of whoever waits.
+ * Receivers that hold a sender up and have no lease: they never came, or their process died. A restarted process may take a lease again that
+ * has just ended, so there is a time of grace, on the clock of the process that waits.
  */
 import { decodeName } from '@mortise/redis';
 import { ChannelRefusedError } from '../errors.js';
@@ -21,10 +21,10 @@ export class DeadReceivers {
   }
 
   /**
-   * Looks after those whom the files of the channel wait for, and does what the policy says. With `wait` only finishes what others
-   * have left half done. Three round trips, and three for each file that something is done about. Throws ERR_RECEIVER_DEAD.
+   * Looks for dead receivers that the files of the channel wait for, and does what the policy says. Also completes the steps that other
+   * processes have left half done. Three round trips, and three for each file. Throws ERR_RECEIVER_DEAD.
    */
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const { redis, channel, channelKeys } = this.#context;
     const [numbers, epoch] = (await Promise.all([
       redis.call('hkeys', [channelKeys.listed]),

@@ -30,7 +30,7 @@ import type { SentFile } from './sent-file.js';
 import { SentFiles } from './sent-files.js';
 import { Completion } from '../completion.js';
 import type { StreamSource } from './stream-source.js';
-import { hearFailure, piecesOf } from './stream-source.js';
+import { onFailure, piecesOf } from './stream-source.js';
 
 /** One file of this sender: its id, whether the caller gave that, and what receivers see. */
 interface NamedFile {
@@ -54,7 +54,7 @@ export class FileSender {
   readonly #completion: Completion;
   readonly #sent: SentFiles;
   readonly #list: ChannelList;
-  readonly #sending: Transfer;
+  readonly #transfer: Transfer;
   readonly #running = new RunningSends();
   readonly #holder = randomUUID();
 
@@ -67,7 +67,7 @@ export class FileSender {
     this.#completion = new Completion(context, limits.keepMs);
     this.#sent = new SentFiles(context, this.#completion, limits.keepMs);
     this.#list = new ChannelList(context, limits, this.#completion, this.#sent);
-    this.#sending = new Transfer(context, limits, this.#list, this.#completion, this.#sent, this.#holder);
+    this.#transfer = new Transfer(context, limits, this.#list, this.#completion, this.#sent, this.#holder);
   }
 
   /**
@@ -77,7 +77,7 @@ export class FileSender {
    *
    * With an `id`, sending the same source again continues the file after what was sent of it, or does nothing if it was sent whole. What
    * was sent is read again, for the SHA-256 and to compare. When the process dies or `signal` is aborted, the file stays open for that.
-   * When the source fails, is truncated or differs from what was sent, the file is aborted, its receivers are told, and its id is free.
+   * When the source fails, is truncated or differs from what was sent, the file is aborted, its receivers get ERR_FILE_ABORTED, and its id is free.
    *
    * A failover may forget that the file was listed, or its chunks. A path is then sent again, and anything else rejects with
    * ERR_FILE_FORGOTTEN and can be sent again by the caller. So it is with files that this sender has sent before, when it waits for room:
@@ -91,7 +91,7 @@ export class FileSender {
     const file = namedFile(options, typeof source === 'string' ? basename(source) : undefined);
     if (typeof source === 'string') return this.#sendPath(source, file, options);
     const failure = new AbortController();
-    hearFailure(source, (error) => failure.abort(error));
+    onFailure(source, (error) => failure.abort(error));
     const known = source instanceof Uint8Array ? source.length : options.sizeBytes;
     const sizeBytes = known === undefined ? undefined : requireInteger('sizeBytes', known, { min: 0 });
     const pieces = (): AsyncIterable<Uint8Array | string> => piecesOf(source, sizeBytes, file.name);
@@ -128,7 +128,7 @@ export class FileSender {
         refused ??= error;
       }
     }
-    await this.#sent.whole(options.signal);
+    await this.#sent.complete(options.signal);
     if (refused) throw refused;
     return sent;
   }
@@ -140,7 +140,7 @@ export class FileSender {
    * channel goes on.
    */
   async end(): Promise<void> {
-    await this.#sent.whole(undefined);
+    await this.#sent.complete(undefined);
     await this.#completion.remove([], true);
   }
 
@@ -152,7 +152,7 @@ export class FileSender {
     const { redis, channelKeys } = this.#context;
     const isReceived = async (): Promise<true | undefined> => {
       if ((await redis.call('exists', [channelKeys.listed])) !== 0) return undefined;
-      return (await this.#sent.look(signal)) || undefined;
+      return (await this.#sent.check(signal)) || undefined;
     };
     await this.#list.whileBlocked(isReceived, signal);
   }
@@ -197,7 +197,7 @@ export class FileSender {
           this.#sent.add(sent, async (again) => this.#sendPath(path, file, again, whole));
           return sent;
         } catch (error) {
-          if (!(error instanceof FileForgottenError) || this.#sent.hasTold(error)) throw error;
+          if (!(error instanceof FileForgottenError) || this.#sent.hasThrown(error)) throw error;
         }
       }
     } finally {
@@ -218,7 +218,7 @@ export class FileSender {
     return this.#running.run({ id, name }, failure, async () => {
       for (let fileId = firstId; ; fileId = randomId()) {
         const wanted = { name, id, isNamed, fileId, reserve };
-        const sent = await this.#sending.send(wanted, pieces, stops);
+        const sent = await this.#transfer.send(wanted, pieces, stops);
         // Undefined: an aborted file had the id.
         if (sent) return sent;
       }

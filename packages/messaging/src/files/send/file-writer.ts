@@ -1,9 +1,9 @@
 /**
- * One file that is being sent, by the holder of its writer's lease.
+ * Writes one file, as the holder of its lease.
  *
- * A chunk is stored by `SET … XX`, natively, since a payload that goes through Lua is copied twice more; then a script makes it
- * visible. Its key has the fencing token of the writer, and XX lets it be stored only where the script before has made
- * an empty key. A takeover removes that key, so a writer that was silent for too long stores nothing, overwrites nothing and leaves nothing.
+ * `SET … XX` stores a chunk, without Lua, which would copy the payload twice more. Then a script makes the chunk visible. The key of a chunk has the
+ * fencing token of the writer, and XX stores it only where the script before has made an empty key. A takeover removes that key, so a
+ * writer that was silent for too long stores nothing, overwrites nothing and leaves nothing.
  */
 import { ClientClosedError, encodeName, LeaseLostError, Loop } from '@mortise/redis';
 import { FileForgottenError } from '../errors.js';
@@ -19,33 +19,33 @@ import { chunkKeys, readHead } from '../file-head.js';
 import type { FileId, FilesContext } from '../context.js';
 import type { FileSenderLimits } from '../options.js';
 
-/** What the scripts say instead of a number of bytes. */
+/** Replies of the scripts in place of a number of bytes. */
 const LOST = -1;
 const ENDED = -2;
 const NOT_STORED = -3;
 const UNREAD = -4;
 
-/** What is written, by whom and for whom. */
+/** The file, its writer and its receivers. */
 interface WrittenFile extends FileId {
   readonly name: string;
   readonly windowBytes: number;
   readonly receivers: readonly string[];
   readonly holder: string;
-  /** Whether the channel has forgotten that it lists the file, as after a failover; undefined: nobody wants to know. */
+  /** Whether a failover has lost that the file was listed. Undefined: it is not checked. */
   readonly isForgotten?: (() => Promise<boolean>) | undefined;
 }
 
 export class FileWriter {
-  /** Committed so far, also by writers before. */
+  /** Committed so far, also by earlier writers. */
   chunks = 0;
   bytes = 0;
-  /** All receivers are done with the file: nobody wants the rest. */
+  /** All receivers are done with the file: none wants the remainder. */
   isUnread = false;
-  /** There was nothing of the file when the lease was taken. */
+  /** The file did not exist when the lease was taken. */
   isNew = false;
-  /** Is told of each chunk that has become visible. What it throws ends the writing. */
+  /** Called with each chunk that has become visible. What it throws ends the writing. */
   onCommitted: (chunk: Buffer) => void = () => undefined;
-  /** Committed, and on the way. */
+  /** Committed chunks, and those on their way. */
   #sealed = { chunks: 0, bytes: 0, crc: 0, stored: 0 };
   readonly #context: FilesContext;
   readonly #limits: FileSenderLimits;
@@ -92,8 +92,8 @@ export class FileWriter {
   }
 
   /**
-   * Takes the lease, when that of another writer has ended. Undefined when the file has ended: it was sent. A file that isn't
-   * there (yet, or any more) begins anew, for those receivers who are not done. `signal` ends all attempts, `waiting` those to get the lease.
+   * Takes the lease, when that of another writer has ended. Undefined when the file has ended. A missing file begins anew, for the receivers that
+   * are not done with it. `signal` ends all attempts, `waiting` those to get the lease.
    */
   static async open(
     context: FilesContext,
@@ -119,7 +119,7 @@ export class FileWriter {
   async #open({ receivers, holder, windowBytes }: WrittenFile, signal?: AbortSignal): Promise<boolean> {
     const { redis } = this.#context;
     for (;;) {
-      // Before the look, so that what is said during it counts.
+      // Before the read, so that messages during it count.
       this.#updates.isStale = false;
       const head = await readHead(redis, this.#keys);
       if (head && head.state !== 'open') return false;
@@ -178,33 +178,33 @@ export class FileWriter {
     this.#renewal.start();
   }
 
-  /** CRC-32 of what was committed when it was opened. */
+  /** CRC-32 of the committed bytes when the file was opened. */
   get crc(): number {
     return this.#sealed.crc;
   }
 
-  /** Of the chunks that are in Redis. */
+  /** Bytes of the chunks that are in Redis. */
   get storedBytes(): number {
     return this.#stored - this.#updates.freedBytes;
   }
 
-  /** Whether a chunk of so many bytes, as stored, fits the window. */
+  /** Whether a chunk with this number of stored bytes fits the window. */
   hasRoomFor(bytes: number): boolean {
     return this.#sealed.stored - this.#updates.freedBytes + bytes <= this.#windowBytes;
   }
 
-  /** Resolves when something was freed, or might have been; after `ms` at the latest. */
+  /** Resolves when something was freed, or may have been; after `ms` at the latest. */
   async waitForRoom(ms: number, signal?: AbortSignal): Promise<void> {
     await this.#updates.wait(ms, signal);
     this.throwIfLost();
   }
 
-  /** Aborted when writing can't go on; its reason is what `write` throws. */
+  /** Aborted when writing can't continue; its reason is what `write` throws. */
   get ending(): AbortSignal {
     return this.#ending.signal;
   }
 
-  /** Another writer has the file, or Redis has forgotten what it was told of it. */
+  /** Another writer has the file, or a failover has lost some of it. */
   get isLost(): boolean {
     return this.#failure !== undefined;
   }
@@ -214,9 +214,8 @@ export class FileWriter {
   }
 
   /**
-   * Stores a chunk, whose part stands behind the place of its header, and makes it visible. Two commands in one round trip, which the next chunk need not
-   * wait for: resolves when there is room for another one on the way. Passing errors of the connection are tried again, as both may be
-   * repeated. Throws ERR_LEASE_LOST, also of chunks before.
+   * Stores a chunk, which has room for its header, and makes it visible. Two commands in one round trip. Resolves before the reply, when another chunk may be sent.
+   * Transient errors of the connection are tried again. Throws ERR_LEASE_LOST, also for earlier chunks.
    */
   async write(chunk: Buffer): Promise<void> {
     this.throwIfLost();
@@ -284,29 +283,29 @@ export class FileWriter {
         keepMs,
       }) as Promise<number>,
     ]);
-    // The script says whether the chunk is there, and whether it was so before.
+    // The script says whether the chunk is stored, also by an earlier attempt.
     if (committed.status === 'rejected') throw committed.reason;
     if (committed.value !== NOT_STORED) return committed.value;
     if (isSet.status === 'rejected') throw isSet.reason;
-    // On Cluster the two may have taken different ways, to a slot that moves.
+    // On Cluster the two commands may reach different nodes while a slot moves.
     return isSet.value === 'OK' ? this.#send(chunk) : committed.value;
   }
 
   /**
-   * Ends the file: whole, with its SHA-256, or aborted, with a reason. Returns whether it did; otherwise it had ended before. Throws
-   * ERR_LEASE_LOST, and ERR_FILE_FORGOTTEN of a whole file.
+   * Ends the file: whole, with its SHA-256, or aborted, with a reason. Returns false when it had ended before. Throws ERR_LEASE_LOST, and
+   * ERR_FILE_FORGOTTEN for a whole file.
    */
   async close(state: 'closed' | 'aborted', detail: string): Promise<boolean> {
     await this.#pipeline.quiet();
     const { redis, hub } = this.#context;
-    const asked = state === 'closed' ? this.#isForgotten?.() : undefined;
-    // Heard below; without an answer, it is taken to be listed.
-    const forgotten = asked?.catch(() => false);
+    const check = state === 'closed' ? this.#isForgotten?.() : undefined;
+    // Without an answer, the file counts as listed.
+    const forgotten = check?.catch(() => false);
     const reply = await persist(
       () => this.#isWanted(),
       async () => {
         const head = state === 'aborted' ? await readHead(redis, this.#keys) : undefined;
-        const stored = head ? chunkKeys(this.#keys, head.segments, head.freed, head.chunks) : [];
+        const stored = head ? chunkKeys(this.#keys, head.writers, head.freed, head.chunks) : [];
         return (await fileClose.run(
           redis,
           {
@@ -326,7 +325,7 @@ export class FileWriter {
     return reply === 1;
   }
 
-  /** Gives the lease up, so that another writer may go on at once; does so as well as it can. */
+  /** Gives the lease up, so that another writer may continue at once. Ignores errors. */
   async release(): Promise<void> {
     this.#isReleased = true;
     await this.#renewal.stop();
@@ -334,7 +333,7 @@ export class FileWriter {
     if (!this.#isEnded) await this.#lease(0).catch(() => 0);
   }
 
-  /** Also the bounded second look of who waits for room. */
+  /** Also repairs a lost wake-up of a sender that waits for room. */
   async #renew(): Promise<number> {
     const everyMs = Math.min(this.#limits.leaseMs, this.#limits.keepMs) / 3;
     await this.#keepChannel(everyMs);
@@ -347,16 +346,16 @@ export class FileWriter {
         if (isForgotten) this.#fail(new FileForgottenError(this.#name));
         else this.#refused(reply);
       } catch {
-        // The sender learns it when it next does something.
-        this.#updates.poke();
+        // The sender gets the error from its next call.
+        this.#updates.wake();
         return Infinity;
       }
     } else this.#updates.freedBytes = Math.max(this.#updates.freedBytes, reply);
-    this.#updates.poke();
+    this.#updates.wake();
     return everyMs;
   }
 
-  /** Who reads it keeps the channel as well, but may not be there. */
+  /** Extends the expiry of the channel, since there may be no receiver that does. */
   async #keepChannel(everyMs: number): Promise<void> {
     const { keepMs } = this.#limits;
     const now = performance.now();
@@ -392,7 +391,7 @@ export class FileWriter {
   }
 }
 
-/** What ended the attempts: the signal, or the client that was closed. */
+/** The reason that ended the attempts: that of the signal, or a closed client. */
 function stoppedBy(signal: AbortSignal | undefined): Error {
   return signal?.aborted ? (signal.reason as Error) : new ClientClosedError();
 }

@@ -33,7 +33,7 @@ end
 if state == 'closed' and redis.call('EXISTS', cursors) == 0 then
   redis.call('UNLINK', file)
 else
-  -- That it was aborted is told until its id is free, see src/files/completion.ts.
+  -- The head of an aborted file stays until its id is free, see src/files/completion.ts.
   redis.call('HSET', file, 'state', state, 'detail', detail, 'lease', '0')
   redis.call('PEXPIRE', file, keepMs)
   redis.call('PEXPIRE', cursors, keepMs)

@@ -18,7 +18,7 @@
 --   keepMs        ms
 -- RETURNS
 --   how many bytes, as stored, were freed so far; -1: another writer has the file; -2: it is not open any more; -3: the chunk is not
---   stored; -4: nobody reads it any more
+--   stored; -4: no receiver is left
 local file, cursors, chunk, next, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local publish, token, index, stored, bytes, crc = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local leaseMs, keepMs = tonumber(ARGV[7]), ARGV[8]
@@ -32,7 +32,7 @@ elseif state ~= 'open' then
 elseif tonumber(n) > index then
   return tonumber(freedBytes)
 elseif redis.call('EXISTS', cursors) == 0 then
-  -- Also of those that are on the way behind the first one that was refused.
+  -- Also chunks that were sent after the first one that was refused.
   redis.call('UNLINK', chunk)
   return -4
 elseif tonumber(n) < index or redis.call('STRLEN', chunk) ~= stored then

@@ -1,6 +1,6 @@
 #!lua
 -- Takes the writer's lease of a file, under a new fencing token, and makes the empty key of the next chunk; the one of
--- the writer before goes away, so that nothing of theirs is stored any more.
+-- the writer before goes away, so that this writer stores nothing any more.
 --
 -- KEYS
 --   file         HASH, see src/files/keys.ts
@@ -8,22 +8,22 @@
 --   next         STRING: the next chunk, under the new token
 --   before       STRING: the next chunk, under the old token
 -- ARGV
---   holder       who wants the lease
+--   holder       wants the lease
 --   leaseMs      ms
 --   keepMs        ms
---   chunks       what the caller has seen: how many are committed
---   token        what the caller has seen: the old token, 0 for none
+--   chunks       committed, as the caller has seen
+--   token        the old one, as the caller has seen; 0 for none
 --   chunkBytes   the most bytes of a chunk, as stored
 --   windowBytes  the most bytes of all chunks, as stored
---   receivers...  those who are not done, encoded
+--   receivers...  those that are not done, encoded
 -- RETURNS
 --   { 'held', token }, { 'busy', ms until the lease of the other ends }, { 'changed' }: look again
 local file, cursors, next, before = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local holder, leaseMs, keepMs, chunks, token = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 local chunkBytes, windowBytes = ARGV[6], ARGV[7]
 
-local n, held, heldBy, leaseEnd, state, segments =
-  unpack(redis.call('HMGET', file, 'n', 'token', 'holder', 'lease', 'state', 'segments'))
+local n, held, heldBy, leaseEnd, state, writers =
+  unpack(redis.call('HMGET', file, 'n', 'token', 'holder', 'lease', 'state', 'writers'))
 if (n or '0') ~= chunks or (held or '0') ~= token or (state and state ~= 'open') then
   return { 'changed' }
 end
@@ -40,10 +40,10 @@ if not held then
     redis.call('ZADD', cursors, '0', ARGV[i])
   end
 end
--- Writers that wrote nothing leave nothing.
-segments = segments and segments:gsub(',?%d+@' .. chunks .. '$', '') or ''
-segments = segments .. (segments == '' and '' or ',') .. mine .. '@' .. chunks
-redis.call('HSET', file, 'token', mine, 'holder', holder, 'lease', string.format('%d', now + leaseMs), 'segments', segments,
+-- A writer that wrote nothing leaves no entry.
+writers = writers and writers:gsub(',?%d+@' .. chunks .. '$', '') or ''
+writers = writers .. (writers == '' and '' or ',') .. mine .. '@' .. chunks
+redis.call('HSET', file, 'token', mine, 'holder', holder, 'lease', string.format('%d', now + leaseMs), 'writers', writers,
   'chunkBytes', chunkBytes, 'windowBytes', windowBytes)
 redis.call('SET', next, '', 'PX', keepMs)
 redis.call('PEXPIRE', file, keepMs)

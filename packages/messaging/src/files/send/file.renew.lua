@@ -11,8 +11,8 @@
 --   chunks       that it has committed
 --   leaseMs      ms; 0 gives the lease up
 -- RETURNS
---   how many bytes, as stored, were freed so far; -1: another writer has the file; -2: it is not open any more; -4: nobody reads it
---   any more; -3: Redis has forgotten chunks, as after a failover
+--   how many bytes, as stored, were freed so far; -1: another writer has the file; -2: it is not open any more; -4: no receiver
+--   is left; -3: a failover has lost chunks
 local file, cursors, events = KEYS[1], KEYS[2], KEYS[3]
 local publish, token, chunks, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 

@@ -1,7 +1,7 @@
-/** The sends of a sender that are under way, so that it can abort one at once, whose lease it renews itself. */
+/** The sends of a sender that are under way, by the id of the file: `abort` ends them at once, since their leases would not end. */
 interface RunningSend {
   readonly name: string;
-  /** Aborted with the error of the file: its source failed, or it is given up. */
+  /** Aborted with the error of the file: its source failed, or `abort` was called. */
   readonly failure: AbortController;
   readonly ended: Promise<unknown>;
 }
@@ -26,7 +26,7 @@ export class RunningSends {
     }
   }
 
-  /** Resolves when all of that id have ended. Returns whether there were any. */
+  /** Resolves when all sends of that id have ended. Returns whether there were any. */
   async abort(id: string, reasonOf: (name: string) => Error): Promise<boolean> {
     const all = [...(this.#running.get(id) ?? [])];
     for (const { failure, name } of all) failure.abort(reasonOf(name));

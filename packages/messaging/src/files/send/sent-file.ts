@@ -2,30 +2,30 @@ import type { FileId } from '../context.js';
 
 /** A file that was sent. */
 export interface SentFile {
-  /** That receivers see: of who has listed it first. */
+  /** The name that receivers see: the one with which the file was listed. */
   readonly name: string;
   readonly id: string;
   /** Its place among the files of the channel, from 1. */
   readonly number: number;
-  /** Of the channel: another one when it was forgotten and made anew, and numbers begin at 1 again. */
+  /** Of the channel. Another epoch begins when the channel was forgotten and is created again; numbers then begin at 1 again. */
   readonly epoch: string;
-  /** No other file's, as `IncomingFile` has it. Empty when it had been sent before. */
+  /** Belongs to no other file, as `IncomingFile` has it. */
   readonly fileId: string;
   readonly bytes: number;
   /** Of the whole file, in hex. Empty when it had been sent before. */
   readonly sha256: string;
   /** It had been sent before under this id. Nothing was sent. */
   readonly isDuplicate: boolean;
-  /** How many bytes had been sent by an earlier `send`, on which this one went on. */
+  /** How many bytes an earlier `send` had sent, which this one has continued. */
   readonly resumedAt: number;
 }
 
-/** What is to be sent; its `fileId` is drawn for when it is not listed yet. */
+/** A file that is to be sent. Its `fileId` counts when the file is not listed yet. */
 export interface WantedFile extends Pick<FileId, 'fileId'> {
   readonly name: string;
   readonly id: string;
-  /** The caller has given the id: what was sent under it is kept. */
+  /** The caller has given the id: the channel notes what was sent under it. */
   readonly isNamed: boolean;
-  /** Bytes of the budget. */
+  /** The bytes of the budget that it needs. */
   readonly reserve: number;
 }

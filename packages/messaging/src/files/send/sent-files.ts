@@ -1,9 +1,9 @@
 /**
- * The files of which a sender has heard the end. A failover may forget it, with what was not replicated: then nobody writes the rest, receivers wait
- * for it, and everybody behind them for room. So whoever waits looks whether Redis knows them still. What is missing of a path is sent again, beside
- * what is being sent, which receivers may want first; of anything else the caller is told.
+ * The files that a sender has sent to their end. A failover may forget the end, with everything that was not replicated: then no process writes
+ * the remainder, receivers wait for it, and senders wait for the receivers. So a sender that waits checks that Redis still knows its files. A path is
+ * sent again, beside the file that is being sent, since receivers may want either first. For anything else the caller gets ERR_FILE_FORGOTTEN.
  *
- * Not looked after: what is forgotten when the process has ended, or later than `KEPT_MS` after all were seen to be done with it.
+ * Not checked: files of processes that have ended, and files that all receivers were done with for `KEPT_MS`.
  */
 import { encodeName } from '@mortise/redis';
 import { FileForgottenError } from '../errors.js';
@@ -13,14 +13,14 @@ import type { SentFile } from './sent-file.js';
 import type { Completion } from '../completion.js';
 import { LINGER_MS } from '../completion.js';
 
-/** Ids of files that all receivers are done with, so that a restarted sender doesn't send them again. */
+/** How many ids a channel remembers of files that all receivers are done with: a restarted sender doesn't send these again. */
 export const REMEMBERED = 10_000;
-/** A failover forgets some seconds at most. */
+/** A failover loses some seconds at most. */
 const KEPT_MS = 30_000;
-/** More than can be listed. */
+/** More files than a channel can list. */
 const MAX_KEPT = 2_000;
 
-/** Sends what is missing of it. */
+/** Sends the missing bytes of a file. */
 export type SendAgain = (stop: { signal?: AbortSignal }) => Promise<unknown>;
 
 interface KeptFile extends SentFile {
@@ -34,8 +34,8 @@ export class SentFiles {
   readonly #completion: Completion;
   readonly #keepMs: number;
   readonly #kept = new Map<string, KeptFile>();
-  readonly #told = new WeakSet<object>();
-  #sending: Promise<void> | undefined;
+  readonly #thrown = new WeakSet<object>();
+  #resending: Promise<void> | undefined;
   #failure: FileForgottenError | undefined;
 
   constructor(context: FilesContext, completion: Completion, keepMs: number) {
@@ -51,36 +51,36 @@ export class SentFiles {
     this.#kept.delete(oldest!);
   }
 
-  /** It is being sent, or given up. */
+  /** Forgets a file that is being sent, or aborted. */
   remove(id: string): void {
     this.#kept.delete(id);
   }
 
-  /** Whether `look` has thrown it: it is of another file than the caller sends. */
-  hasTold(error: unknown): boolean {
-    return typeof error === 'object' && error !== null && this.#told.has(error);
+  /** Whether `check` has thrown this error: it is about another file than the caller sends. */
+  hasThrown(error: unknown): boolean {
+    return typeof error === 'object' && error !== null && this.#thrown.has(error);
   }
 
   /**
-   * Whether all is known that was sent; otherwise something is being sent again from now on. Two round trips, and two more when a file
-   * seems to be missing. Throws ERR_FILE_FORGOTTEN for one that can't be sent again, each time.
+   * Whether Redis knows all files that were sent; otherwise some are being sent again from now on. Two round trips, and two more when a file
+   * seems to be missing. Throws ERR_FILE_FORGOTTEN for a file that can't be sent again, each time.
    */
-  async look(signal: AbortSignal | undefined): Promise<boolean> {
-    if (this.#sending) return false;
+  async check(signal: AbortSignal | undefined): Promise<boolean> {
+    if (this.#resending) return false;
     const failure = this.#failure;
     this.#failure = undefined;
-    if (failure) throw this.#tell(failure);
+    if (failure) throw this.#throwable(failure);
     const forgotten = await this.#forgotten();
     const lost = forgotten.find(({ sendAgain }) => !sendAgain);
-    if (lost) throw this.#tell(new FileForgottenError(lost.name));
+    if (lost) throw this.#throwable(new FileForgottenError(lost.name));
     if (forgotten.length === 0) return true;
-    this.#sending ??= this.#sendAgain(forgotten, signal);
+    this.#resending ??= this.#sendAgain(forgotten, signal);
     return false;
   }
 
-  /** Resolves when all is known that was sent. Throws as `look`. */
-  async whole(signal: AbortSignal | undefined): Promise<void> {
-    while (!(await this.look(signal))) await this.#sending;
+  /** Resolves when Redis knows all files that were sent. Throws as `check`. */
+  async complete(signal: AbortSignal | undefined): Promise<void> {
+    while (!(await this.check(signal))) await this.#resending;
   }
 
   async #sendAgain(files: readonly KeptFile[], signal: AbortSignal | undefined): Promise<void> {
@@ -89,16 +89,16 @@ export class SentFiles {
         await file.sendAgain!(signal ? { signal } : {});
       } catch (cause) {
         this.#kept.set(file.id, file);
-        // Who wants it still begins again.
+        // A later check sends it again.
         if (signal?.aborted) break;
         this.#failure ??= new FileForgottenError(file.name, { cause });
       }
     }
-    this.#sending = undefined;
+    this.#resending = undefined;
   }
 
-  #tell(error: FileForgottenError): FileForgottenError {
-    this.#told.add(error);
+  #throwable(error: FileForgottenError): FileForgottenError {
+    this.#thrown.add(error);
     return error;
   }
 
@@ -107,7 +107,7 @@ export class SentFiles {
     if (kept.length === 0) return [];
     const { redis, channelKeys } = this.#context;
     const { head, files, listed } = channelKeys;
-    // The head last: it expires with the others.
+    // The head last, since all of these keys expire together.
     const [entries, numbers, [epoch, last]] = (await Promise.all([
       redis.call('hmget', [listed, ...kept.map(({ number }) => number)]),
       redis.call('zmscore', [files, ...kept.map(({ id }) => encodeName(id))]),
@@ -132,16 +132,16 @@ export class SentFiles {
     return kept.filter((file, index) => isForgotten[index] && this.#kept.get(file.id) === file);
   }
 
-  /** Whether a file whose id the channel doesn't know was forgotten, and isn't of a channel that came to its end, or one of the oldest. */
+  /** Whether a failover has lost a file whose id the channel doesn't know. Otherwise its channel has ended, or it is one of the oldest. */
   #isForgotten(file: KeptFile, epoch: string | null, last: number, now: number): boolean {
     if (epoch !== file.epoch) return now < file.sentAt + Math.min(LINGER_MS, this.#keepMs);
     return last - file.number < REMEMBERED;
   }
 
-  /** Whether a file that is listed is open, or not there at all, and nobody goes on with it. */
+  /** Whether a listed file is open or missing, and no process writes it. */
   async #lacksEnd(file: FileId): Promise<boolean> {
     if (!(await this.#isOpen(file))) return false;
-    // Somebody may be between being done with it and taking it off the list.
+    // A receiver that is done may have died before the file was taken off the list.
     await this.#completion.finish(file, [], '');
     return this.#isOpen(file);
   }

@@ -1,21 +1,18 @@
-/** Sources that are no paths: streams, iterables and bytes. */
+/** Sources other than paths: streams, iterables and bytes. */
 import type { Readable } from 'node:stream';
 import { SourceChangedError } from '../errors.js';
 import { pieceOf } from './chunk-filler.js';
 
 export type StreamSource = Readable | AsyncIterable<Uint8Array | string> | Uint8Array;
 
-/**
- * Calls `tell` when a stream fails, from now on and until it is gone: also before it is read, when nobody else listens, and an error that nobody hears
- * ends the process.
- */
-export function hearFailure(source: StreamSource, tell: (error: unknown) => void): void {
+/** Calls `onError` when a stream fails, also before it is read: an `error` event without a listener would end the process. */
+export function onFailure(source: StreamSource, onError: (error: unknown) => void): void {
   if (!('on' in source) || typeof source.on !== 'function') return;
-  source.on('error', tell);
-  if (source.errored) tell(source.errored);
+  source.on('error', onError);
+  if (source.errored) onError(source.errored);
 }
 
-/** The pieces of a source, of which it is known how many bytes they have together, or undefined. Throws ERR_SOURCE_CHANGED when they have not. */
+/** The pieces of a source. Throws ERR_SOURCE_CHANGED when they don't have `sizeBytes` together, where that is known. */
 export async function* piecesOf(
   source: StreamSource,
   sizeBytes: number | undefined,
@@ -34,5 +31,5 @@ export async function* piecesOf(
   }
   if (sizeBytes === undefined || bytes === sizeBytes) return;
   const found = bytes > sizeBytes ? 'more' : `${bytes}`;
-  throw new SourceChangedError(name, `it has ${found} bytes, where ${sizeBytes} were told`);
+  throw new SourceChangedError(name, `it has ${found} bytes, where ${sizeBytes} were expected`);
 }

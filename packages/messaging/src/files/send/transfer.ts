@@ -1,5 +1,6 @@
-/** How one file is sent: listed, written by who has its lease, and ended. */
+/** Sends one file: lists it, writes its chunks under a lease, and ends it. */
 import { createHash, randomUUID } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { encodeName, LeaseLostError } from '@mortise/redis';
 import { FileAbortedError, FileForgottenError, SourceChangedError } from '../errors.js';
 import { FILE_BYTES, FILE_CHUNKS, FILE_WAITS } from '../metrics.js';
@@ -10,7 +11,6 @@ import { readHead } from '../file-head.js';
 import { FileWriter } from './file-writer.js';
 import type { FileId, FilesContext } from '../context.js';
 import type { FileSenderLimits, SendFileOptions } from '../options.js';
-import { PrefixCheck } from './prefix-check.js';
 import type { SentFile, WantedFile } from './sent-file.js';
 import type { SentFiles } from './sent-files.js';
 import type { Completion } from '../completion.js';
@@ -18,16 +18,16 @@ import { isForgotten } from '../file-status.js';
 
 const SENT = { 'mortise.messaging.direction': 'sent' };
 const FOR_WINDOW = { 'mortise.messaging.room': 'window' };
-/** Beside what a file is known to have: a chunk that is being filled, and one that it may grow by. */
+/** Beyond the known size of a file: a chunk that is being filled, and one that it may grow by. */
 const SPARE_CHUNKS = 2;
 
-/** The bytes of the file, from its first one on; called once. */
+/** The bytes of the file from its beginning; called once. */
 export type Pieces = () => AsyncIterable<Uint8Array | string>;
 
 export interface TransferStops {
-  /** The caller's: the file stays open. */
+  /** Of the caller: the file stays open. */
   readonly signal?: AbortSignal | undefined;
-  /** The reason is one of the file's: it is aborted. */
+  /** The file is aborted; the reason is the error of its source, or of `abort`. */
   readonly failure: AbortSignal;
   readonly onListed?: SendFileOptions['onListed'] | undefined;
   readonly onProgress?: SendFileOptions['onProgress'] | undefined;
@@ -58,7 +58,7 @@ export class Transfer {
   }
 
   /**
-   * Resolves when the file is sent, or was; undefined when it has to be tried again, since an aborted file had its id. Throws as
+   * Resolves when the file is sent, or was sent before; undefined when an aborted file had its id, and the caller has to try again. Throws as
    * `FileSender.send`.
    */
   async send(wanted: WantedFile, pieces: Pieces, stops: TransferStops): Promise<SentFile | undefined> {
@@ -72,7 +72,7 @@ export class Transfer {
     stops.onListed?.({ number, epoch });
     const sent = { name, id, ...file, bytes: 0, sha256: '', isDuplicate: true, resumedAt: 0 };
     if (isFinished) return sent;
-    const asked = async (): Promise<boolean> => isForgotten(this.#context, file, id);
+    const hasLost = async (): Promise<boolean> => isForgotten(this.#context, file, id);
     const { windowBytes, chunkBytes } = this.#limits;
     const written = {
       name,
@@ -80,7 +80,7 @@ export class Transfer {
       receivers,
       windowBytes: Math.min(windowBytes, reserved + SPARE_CHUNKS * chunkBytes),
       holder: `${this.#holder}:${randomUUID()}`,
-      isForgotten: asked,
+      isForgotten: hasLost,
     };
     const writer = await FileWriter.open(this.#context, this.#limits, written, signal, stop);
     if (!writer) return (await this.#isAborted(listed, wanted)) ? undefined : sent;
@@ -91,7 +91,7 @@ export class Transfer {
       return { ...sent, bytes: writer.bytes, sha256, isDuplicate: false, resumedAt };
     } catch (error) {
       const isDoubtful = error instanceof LeaseLostError || error instanceof FileForgottenError;
-      if (!isDoubtful || this.#sent.hasTold(error) || !(await asked())) throw error;
+      if (!isDoubtful || this.#sent.hasThrown(error) || !(await hasLost())) throw error;
       await this.#clear(writer, file);
       throw new FileForgottenError(name);
     } finally {
@@ -99,7 +99,7 @@ export class Transfer {
     }
   }
 
-  /** Of a file that has ended. */
+  /** Whether a file that has ended was aborted. */
   async #isAborted(listed: Listed, wanted: WantedFile): Promise<boolean> {
     const { redis, channel, keys } = this.#context;
     const { number, fileId } = listed;
@@ -107,13 +107,13 @@ export class Transfer {
     if (head?.state === 'aborted') {
       await this.#list.free(listed);
     } else if (head) {
-      // Its reservation was raised when it was listed again.
+      // Listing it again has raised its reservation.
       await this.#list.shrink(listed, head.stored - head.freedBytes, wanted, head.detail);
     }
     return head?.state === 'aborted';
   }
 
-  /** Another sender may have sent it since it was listed: what was opened then is read by nobody. */
+  /** Whether another sender has sent the file since it was listed: then no receiver reads what was opened. */
   async #isOver(writer: FileWriter, listed: Listed, wanted: WantedFile): Promise<boolean> {
     const { receivers } = listed;
     if (receivers.length === 0 && !writer.isNew) throw await this.#givenUp(writer, listed, wanted);
@@ -121,17 +121,17 @@ export class Transfer {
       receivers.length === 0 || (writer.isNew && (await this.#completion.isOver(listed, receivers)));
     if (isOver === undefined) throw new FileForgottenError(wanted.name);
     if (!isOver) return false;
-    // Listed just now, and by nobody else: they don't want it.
+    // Only this sender has listed it, so its receivers have given it up.
     if (listed.fileId === wanted.fileId && !(await this.#wasSent(wanted))) {
       throw await this.#givenUp(writer, listed, wanted);
     }
-    // Of nothing, for nobody: not aborted, so that its id stays taken.
+    // Closed without a byte, and not aborted, so that its id stays taken.
     await writer.close('closed', '');
     await this.#completion.finish(listed, [], '');
     return true;
   }
 
-  /** By another sender, which has found it listed. */
+  /** Whether another sender, which has found the file listed, has sent it. */
   async #wasSent({ id, isNamed }: WantedFile): Promise<boolean> {
     const { redis, channelKeys } = this.#context;
     return isNamed && (await redis.call('hexists', [channelKeys.sent, encodeName(id)])) === 1;
@@ -143,7 +143,7 @@ export class Transfer {
     return error;
   }
 
-  /** As well as it can. */
+  /** Ignores errors: another sender of the file finds it as it is. */
   async #abort(writer: FileWriter, listed: Listed, wanted: WantedFile, error: unknown): Promise<void> {
     const reason = error instanceof FileAbortedError ? error.reason : reasonOf(error);
     try {
@@ -151,20 +151,20 @@ export class Transfer {
       await this.#list.free(listed);
       await this.#list.shrink(listed, 0, wanted);
       await this.#completion.finish(listed, [], '');
-      // Where they were done with it before there was anything of it, it isn't listed any more.
+      // When all receivers were done before its first byte, it isn't listed any more.
       await this.#completion.clear(listed, []);
     } catch {
-      // Whoever sends it again finds it as it is.
+      // The next sender of the file does it.
     }
   }
 
-  /** What is stored of a file that isn't listed any more, as well as it can. */
+  /** Frees what is stored of a file that isn't listed any more. Ignores errors. */
   async #clear(writer: FileWriter, file: FileId): Promise<void> {
     try {
-      await writer.close('aborted', 'Redis has forgotten that it was listed').catch(() => false);
+      await writer.close('aborted', 'a failover has lost that it was listed').catch(() => false);
       await this.#completion.clear(file, this.#limits.receivers);
     } catch {
-      // It goes away after `keepMs`.
+      // It expires after `keepMs`.
     }
   }
 
@@ -180,28 +180,31 @@ export class Transfer {
     const { name } = wanted;
     const hash = createHash('sha256');
     const filler = new ChunkFiller(pieces(), this.#limits.chunkBytes, this.#limits.lingerMs);
-    const look = this.#list.lookout(stop);
+    const recheck = this.#list.checks(stop);
     try {
-      const check = new PrefixCheck(hash);
       writer.onCommitted = (chunk) => {
         telemetry?.count(FILE_CHUNKS, 1, SENT);
         telemetry?.count(FILE_BYTES, chunk.length - CHUNK_HEADER_BYTES, SENT);
         filler.recycle(chunk);
         onProgress?.({ name, bytes: writer.bytes, storedBytes: writer.storedBytes });
       };
-      const found = await filler.passOver(writer.bytes, (piece) => check.add(piece));
-      if (found < writer.bytes || check.crc !== writer.crc) {
+      let crc = 0;
+      const found = await filler.skip(writer.bytes, (piece) => {
+        crc = crc32(piece, crc);
+        hash.update(piece);
+      });
+      if (found < writer.bytes || crc !== writer.crc) {
         throw new SourceChangedError(name, `its first ${writer.bytes} bytes are not those that were sent`);
       }
       const ending = AbortSignal.any([stop, writer.ending]);
       while (!writer.isUnread) {
         const chunk = await filler.next(ending);
         if (!chunk) break;
-        check.hash(chunk);
+        hash.update(chunk.subarray(CHUNK_HEADER_BYTES));
         const isFull = !writer.hasRoomFor(chunk.length);
         const fullAt = performance.now();
         while (!writer.isUnread && !writer.hasRoomFor(chunk.length)) {
-          await look();
+          await recheck();
           if (!writer.hasRoomFor(chunk.length)) await writer.waitForRoom(this.#list.recheckMs, stop);
         }
         if (isFull) telemetry?.record(FILE_WAITS, (performance.now() - fullAt) / 1_000, FOR_WINDOW);
@@ -214,7 +217,7 @@ export class Transfer {
       await this.#list.shrink(listed, writer.storedBytes, wanted, sha256).catch(() => undefined);
       return sha256;
     } catch (error) {
-      const isStopped = (signal?.aborted && error === signal.reason) || this.#sent.hasTold(error);
+      const isStopped = (signal?.aborted && error === signal.reason) || this.#sent.hasThrown(error);
       if (!isStopped && !writer.isLost && !writer.isUnread) await this.#abort(writer, listed, wanted, error);
       throw error;
     } finally {

@@ -1,35 +1,35 @@
 /**
  * Counts one file: blocks become lines, lines become counters, and at checkpoints the counters are added to the aggregates before the
- * offset is acked. So after a crash at any point the next worker reads from an offset that is counted up to there or further, and
- * passes over what is (see daily-counts.ts).
+ * offset is acked. So after a crash at any point, the next worker reads from an offset up to which the lines are counted, and skips counted
+ * lines after it (see daily-counts.ts).
  */
-import { partsOfDay } from './checkpoint-parts.js';
+import { segmentsOfDay } from './checkpoint-segments.js';
 import type { DailyCounts } from './daily-counts.js';
 import { dayOf } from './day-counts.js';
-import { LineBlocks, type Lines } from './line-blocks.js';
+import { type LineBlock, LineBlocks } from './line-blocks.js';
 import { type DayWindow, LineCounter } from './line-counter.js';
 import type { FileReport, LogFile } from './log-file.js';
 import { MalformedLines } from './malformed-lines.js';
 import type { ResolvedOptions } from './options.js';
 import type { RangeTable } from './range-table.js';
 
-/** Runs what is safe to repeat until Redis has done it. */
+/** Repeats a call that is safe to repeat until Redis has done it. */
 export type Persist = <T>(work: () => Promise<T>) => Promise<T>;
 
-export class FileCounting {
+export class FileCounter {
   readonly #file: LogFile;
   readonly #table: RangeTable;
   readonly #daily: DailyCounts;
   readonly #options: ResolvedOptions;
   readonly #persist: Persist;
   readonly #readWindow: () => Promise<DayWindow>;
-  /** When the days that are counted have to be looked at again. */
+  /** When the window of counted days has to be read again. */
   #windowUntil = -Infinity;
   #blocks: LineBlocks;
   readonly #counter: LineCounter;
   readonly #malformed = new MalformedLines();
   #lines = 0;
-  /** Lines that end here, or before, are in the counters or in the aggregates. */
+  /** Lines that end at this offset or before are in the counters or in the aggregates. */
   #reached = 0;
   #acked = 0;
   #checkpointAt = performance.now();
@@ -49,12 +49,12 @@ export class FileCounting {
     this.#persist = persist;
     this.#blocks = new LineBlocks(0, options.maxLineBytes);
     this.#readWindow = readWindow;
-    // None, until it is read.
+    // No day, until it is read.
     const window = { first: 0, last: 0 };
     this.#counter = new LineCounter(table, { ...options, window }, this.#malformed);
   }
 
-  /** Rejects with what the file rejects with, with CheckpointConflictError, or with the reason of the signal; then it isn't done. */
+  /** Rejects with the error of the file, with CheckpointConflictError, or with the reason of the signal; then the file isn't done. */
   async run(signal?: AbortSignal): Promise<FileReport> {
     const blocks = this.#file.blocks()[Symbol.asyncIterator]();
     try {
@@ -98,7 +98,7 @@ export class FileCounting {
     });
     try {
       if ((await Promise.race([next, late])) === 'late' && this.#reached > this.#acked) {
-        // What it rejects with is met below.
+        // A rejection reaches the caller by the `return` below.
         next.catch(() => undefined);
         await this.#checkpoint();
       }
@@ -108,7 +108,7 @@ export class FileCounting {
     return next;
   }
 
-  async #count({ bytes, start, end, base, lost }: Lines): Promise<void> {
+  async #count({ bytes, start, end, base, lost }: LineBlock): Promise<void> {
     const counter = this.#counter;
     let at = start;
     while (at < end) {
@@ -129,7 +129,7 @@ export class FileCounting {
     this.#counter.open(key, countedTo);
   }
 
-  /** A file that is followed comes to days which were not there when it was begun, perhaps after a silent night. */
+  /** A followed file may reach days after the window, perhaps after a silent night. */
   async #moveWindow(): Promise<void> {
     this.#counter.window = await this.#persist(this.#readWindow);
     this.#windowUntil = performance.now() + this.#options.checkpointMs;
@@ -143,16 +143,16 @@ export class FileCounting {
     );
   }
 
-  /** Adds what is counted since the last one, then acks. With `isForgetting`, the days are closed. */
+  /** Adds the lines since the last checkpoint to the aggregates, then acks. With `isForgetting`, closes the days. */
   async #checkpoint(isForgetting = false): Promise<void> {
     const toOffset = this.#reached;
     const days = Array.from(this.#counter.days).filter(({ lines }) => lines > 0);
     await Promise.all(
       days.map(async (counts) => {
         const { day, countedTo: fromOffset, lines } = counts;
-        const parts = partsOfDay(counts, this.#table.places);
+        const segments = segmentsOfDay(counts, this.#table.places);
         const { id: file, lease } = this.#file;
-        const checkpoint = { file, day, fromOffset, toOffset, lines, parts, lease };
+        const checkpoint = { file, day, fromOffset, toOffset, lines, segments, lease };
         counts.countedTo = await this.#persist(() => this.#daily.count(checkpoint));
         this.#lines += lines;
       }),
@@ -160,7 +160,7 @@ export class FileCounting {
     this.#counter.clear(isForgetting);
     this.#checkpointAt = performance.now();
     this.#windowUntil = -Infinity;
-    // The newline that a last line lacks is not in the file.
+    // A last line without a newline was given one, which is not in the file.
     const offset = Math.min(toOffset, this.#blocks.offset);
     if (offset <= this.#acked) return;
     await this.#persist(() => this.#file.ack(offset));

@@ -1,4 +1,4 @@
-/** The counters of a day as parts that the scripts take: each is added in one call, which takes some ms of Redis at most. */
+/** The counters of a day as segments for the scripts: one call adds a segment, and takes some ms of Redis at most. */
 import type { DayCounts } from './day-counts.js';
 import type { Places } from './places.js';
 
@@ -6,16 +6,16 @@ import type { Places } from './places.js';
 const COUNTRY = 1;
 const REGION = 2;
 const CITY = 3;
-/** Dimension, lines and length in front of each member. */
+/** Dimension, lines and length before each member. */
 const HEAD_BYTES = 7;
 /** About 3 ms of Redis. */
-export const PART_MEMBERS = 1_000;
+export const SEGMENT_MEMBERS = 1_000;
 
-/** At least one part, which may be empty. */
-export function partsOfDay({ counts, touched, touchedCount }: DayCounts, places: Places): Buffer[] {
+/** At least one segment, which may be empty. */
+export function segmentsOfDay({ counts, touched, touchedCount }: DayCounts, places: Places): Buffer[] {
   const countries = new Map<number, number>();
   const regions = new Map<number, number>();
-  const writer = new PartWriter();
+  const writer = new SegmentWriter();
   for (let index = 0; index < touchedCount; index += 1) {
     const place = touched[index]!;
     const lines = counts[place]!;
@@ -30,12 +30,12 @@ export function partsOfDay({ counts, touched, touchedCount }: DayCounts, places:
   return writer.end();
 }
 
-class PartWriter {
-  readonly #parts: Buffer[] = [];
+class SegmentWriter {
+  readonly #segments: Buffer[] = [];
   #items: Buffer[] = [];
 
   add(dimension: number, lines: number, member: string): void {
-    if (this.#items.length === PART_MEMBERS) this.#close();
+    if (this.#items.length === SEGMENT_MEMBERS) this.#close();
     const length = Buffer.byteLength(member);
     const item = Buffer.allocUnsafe(HEAD_BYTES + length);
     item.writeUInt8(dimension, 0);
@@ -46,12 +46,12 @@ class PartWriter {
   }
 
   end(): Buffer[] {
-    if (this.#items.length > 0 || this.#parts.length === 0) this.#close();
-    return this.#parts;
+    if (this.#items.length > 0 || this.#segments.length === 0) this.#close();
+    return this.#segments;
   }
 
   #close(): void {
-    this.#parts.push(Buffer.concat(this.#items));
+    this.#segments.push(Buffer.concat(this.#items));
     this.#items = [];
   }
 }
