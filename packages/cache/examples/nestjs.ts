@@ -12,7 +12,7 @@ class Shop {
 
   @Cached('pages', { key: (id: string) => `title of ${id}`, tags: ['shop'] })
   async title(id: string): Promise<string | null> {
-    console.log(`asking for ${id}`);
+    console.log(`querying ${id}`);
     return this.#titles.get(id) ?? null;
   }
 
@@ -23,14 +23,17 @@ class Shop {
 }
 
 @Module({
-  imports: [CachesModule.forRoot({ redis, prefix: 'example:nestjs', caches: { pages: { ttlMs: 60_000 } } })],
+  imports: [
+    CachesModule.forRoot({ redis, prefix: 'example:nestjs' }),
+    CachesModule.forFeature({ caches: { pages: { ttlMs: 60_000 } } }),
+  ],
   providers: [Shop],
 })
 class App {}
 
 const app = await NestFactory.createApplicationContext(App, { logger: false });
 const shop = app.get(Shop);
-await shop.rename('tools', 'Tools'); // also forgets what an earlier run has left
+await shop.rename('tools', 'Tools'); // also removes what an earlier run cached
 console.log(await shop.title('tools'), await shop.title('tools'));
 await shop.rename('tools', 'Hand tools');
 console.log(await shop.title('tools'));
@@ -38,7 +41,7 @@ await app.close();
 await redis.quit();
 
 // Output:
-// asking for tools
+// querying tools
 // Tools Tools
-// asking for tools
+// querying tools
 // Hand tools

@@ -95,7 +95,7 @@ export class CacheValueError extends CodedError {
   }
 }
 
-/** An encoded value exceeds `maxValueBytes`. Thrown by `set`; after a load it is reported and the value returned. */
+/** An encoded value exceeds `maxPayloadBytes`. Thrown by `set`; after a load it is reported and the value returned. */
 export class CacheValueTooLargeError extends CodedError {
   readonly code = 'ERR_CACHE_VALUE_TOO_LARGE';
 

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { Cache } from '@mortise/cache';
 import { ChangeFeed, Refresher, RowCache } from '@mortise/cache/rows';
-import { PostgresSource } from '@mortise/cache/postgres';
-import { SqliteSource } from '@mortise/cache/sqlite';
+import { PostgresSource, postgresOutboxSql } from '@mortise/cache/postgres';
+import { SqliteSource, sqliteOutboxSql } from '@mortise/cache/sqlite';
 import { connect, errorCodes, freshPrefix } from '@mortise/test-kit';
 
 test('the README lists the codes that exist, and one that is passed on', () => {
@@ -51,6 +51,38 @@ test.each<[string, () => unknown]>([
   ['a key to peek at that is a number', () => cache.peek(wrong(42))],
   ['a key with a NUL in front', () => cache.get('\0a')],
   ['a namespace with a NUL', () => cache.namespace('a\0b')],
-])('%s is told by a code', async (_, misuse) => {
+])('%s is refused with a code', async (_, misuse) => {
   await expect((async () => misuse())()).rejects.toMatchObject({ code: 'ERR_INVALID_ARG' });
+});
+
+const url = 'postgres://localhost';
+const source = new SqliteSource({ path: 'x.db', table: 'items' });
+
+test.each<[string, () => unknown]>([
+  ['Cache has no option "ttl"; there are ttlMs, staleMs', () => new Cache(redis, 'pages', wrong({ ttl: 5 }))],
+  ['near has no option "max"', () => new Cache(redis, 'pages', { near: wrong({ max: 5 }) })],
+  ['getOrLoad has no option "ttl"', () => cache.getOrLoad('a', () => '1', wrong({ ttl: 5 }))],
+  [
+    'set has no option "signal"; there are ttlMs, staleMs, tags',
+    () => cache.set('a', '1', wrong({ signal: 5 })),
+  ],
+  ['namespace has no option "loader"; there are load', () => cache.namespace('a', wrong({ loader: 5 }))],
+  ['RowCache has no option "maxRowBytes"', () => new RowCache(redis, 'items', wrong({ maxRowBytes: 5 }))],
+  ['schedule has no option "every"; there are everyMs', () => rows.schedule('1', wrong({ every: 5 }))],
+  ['scheduleAll has no option "every"', () => rows.scheduleAll([], wrong({ every: 5 }))],
+  ['Refresher has no option "minBackoffMs"', () => new Refresher(redis, [rows], wrong({ minBackoffMs: 5 }))],
+  ['backoff has no option "delay"', () => new Refresher(redis, [rows], { backoff: wrong({ delay: 5 }) })],
+  ['ChangeFeed has no option "poll"', () => new ChangeFeed(redis, source, rows, wrong({ poll: 5 }))],
+  ['SqliteSource has no option "url"', () => new SqliteSource(wrong({ path: 'x.db', table: 'items', url }))],
+  [
+    'PostgresSource has no option "path"',
+    () => new PostgresSource(wrong({ url, table: 'items', path: '/' })),
+  ],
+  ['sqliteOutboxSql has no option "path"', () => sqliteOutboxSql(wrong({ table: 'items', path: 'x.db' }))],
+  ['postgresOutboxSql has no option "url"', () => postgresOutboxSql(wrong({ table: 'items', url }))],
+])('%s', async (message, misuse) => {
+  await expect((async () => misuse())()).rejects.toMatchObject({
+    code: 'ERR_INVALID_ARG',
+    message: expect.stringContaining(message),
+  });
 });

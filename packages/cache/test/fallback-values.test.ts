@@ -42,7 +42,7 @@ describe('FallbackValues', () => {
 test('what a cache keeps while Redis is away has a bound in bytes', async () => {
   const redis = new Redis({ lazyConnect: true });
   redis.disconnect();
-  const { cache, errors } = pagesOf<string>(redis, { fallbackTtlMs: 60_000, maxValueBytes: 30_000_000 });
+  const { cache, errors } = pagesOf<string>(redis, { fallbackTtlMs: 60_000, maxPayloadBytes: 30_000_000 });
   const loads = new Map<string, number>();
   const read = (key: string, value: string): Promise<unknown> =>
     cache.getOrLoad(key, () => {

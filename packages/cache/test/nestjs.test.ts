@@ -1,8 +1,21 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Cache } from '@mortise/cache';
-import { Cached, CachesModule, Evicts, getCacheToken, InjectCache } from '@mortise/cache/nestjs';
+import type { Refresher, RowCache } from '@mortise/cache/rows';
+import {
+  Cached,
+  Caches,
+  CachesModule,
+  Evicts,
+  getCachesToken,
+  getCacheToken,
+  getRefresherToken,
+  getRowCacheToken,
+  InjectCache,
+  InjectRefresher,
+  InjectRowCache,
+} from '@mortise/cache/nestjs';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
-import type { INestApplicationContext, ModuleMetadata } from '@nestjs/common';
+import type { DynamicModule, INestApplicationContext, ModuleMetadata } from '@nestjs/common';
 import { Injectable, Module, SetMetadata } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 
@@ -62,13 +75,16 @@ class Shop {
   }
 }
 
-function pages(prefix = freshPrefix()) {
-  return CachesModule.forRoot({ redis, prefix, jitter: 0, caches: { pages: { near: {} } } });
+const wrong = { ttl: 5 };
+const PAGES = CachesModule.forFeature({ caches: { pages: { near: {} } } });
+
+function pages(): DynamicModule[] {
+  return [CachesModule.forRoot({ redis, prefix: freshPrefix(), jitter: 0 }), PAGES];
 }
 
 describe('Cached and Evicts', () => {
   test('run a method when the cache has no result, and remove what has changed', async () => {
-    const shop = (await boot({ imports: [pages()], providers: [Shop] })).get(Shop);
+    const shop = (await boot({ imports: pages(), providers: [Shop] })).get(Shop);
     expect(await shop.page('tools')).toEqual({ title: 'Tools' });
     expect(await shop.page('tools')).toEqual({ title: 'Tools' });
     expect(await shop.page('none')).toBeNull();
@@ -87,7 +103,7 @@ describe('Cached and Evicts', () => {
   });
 
   test('cache and remove nothing when the method throws', async () => {
-    const shop = (await boot({ imports: [pages()], providers: [Shop] })).get(Shop);
+    const shop = (await boot({ imports: pages(), providers: [Shop] })).get(Shop);
     shop.titles.set('broken', 'broken');
     await expect(shop.page('broken')).rejects.toThrow('no such shelf');
     await expect(shop.page('broken')).rejects.toThrow('no such shelf');
@@ -99,7 +115,7 @@ describe('Cached and Evicts', () => {
   });
 
   test('reject when what makes the key throws', async () => {
-    const shop = (await boot({ imports: [pages()], providers: [Shop] })).get(Shop);
+    const shop = (await boot({ imports: pages(), providers: [Shop] })).get(Shop);
     const item = shop.item(undefined as never);
     await expect(item).rejects.toThrow(TypeError);
   });
@@ -111,7 +127,7 @@ describe('Cached and Evicts', () => {
   });
 
   test('let the boot fail for a cache that is not there', async () => {
-    const imports = [CachesModule.forRoot({ redis, caches: { others: {} } })];
+    const imports = [CachesModule.forRoot({ redis }), CachesModule.forFeature({ caches: { others: {} } })];
     await expect(boot({ imports, providers: [Shop] })).rejects.toThrow(getCacheToken('pages'));
   });
 });
@@ -125,12 +141,7 @@ describe('CachesModule', () => {
       const list = (await redis.call('client', ['list'])) as string;
       return list.split('\n').filter((line) => line.includes(`name=${prefix}:mortise-near-`)).length;
     };
-    const imports = [
-      CachesModule.forRootAsync({
-        caches: { pages: { near: {} } },
-        useFactory: () => ({ redis: named, prefix }),
-      }),
-    ];
+    const imports = [CachesModule.forRootAsync({ useFactory: () => ({ redis: named, prefix }) }), PAGES];
     const app = await boot({ imports, providers: [Shop] });
     await app.get(Shop).page('tools');
     await until('the near tier', async () => (await own()) === 2);
@@ -139,12 +150,68 @@ describe('CachesModule', () => {
     expect(named.status).toBe('ready');
   });
 
-  test('lets the boot fail for options that cannot be used, and says which', async () => {
-    const wrong = CachesModule.forRoot({ redis, caches: { pages: { shards: 0 } } });
-    await expect(boot({ imports: [wrong] })).rejects.toThrow(
-      'CachesModule, pages: shards must be a whole number from 1 to 64, got 0',
-    );
-    const without = CachesModule.forRoot({ redis: 'redis://127.0.0.1' as never, caches: {} });
-    await expect(boot({ imports: [without] })).rejects.toThrow(TypeError);
+  test('provides row caches, and refreshers that run with the application', async () => {
+    const load = async (ids: readonly string[]): Promise<Map<string, Page>> =>
+      new Map(ids.map((id) => [id, { title: `title ${id}` }]));
+    const imports = [
+      CachesModule.forRoot({ redis, prefix: freshPrefix() }),
+      CachesModule.forFeature({ rows: { items: { load } }, refreshers: { all: { tables: ['items'] } } }),
+    ];
+    @Injectable()
+    class Shelf {
+      constructor(
+        @InjectRowCache('items') readonly rows: RowCache<Page>,
+        @InjectRefresher('all') readonly refresher: Refresher,
+      ) {}
+    }
+    const app = await boot({ imports, providers: [Shelf] });
+    const { rows, refresher } = app.get(Shelf);
+    await rows.schedule('42', { everyMs: 3_600_000 });
+    await until('the row', async () => (await rows.get('42'))?.title === 'title 42');
+    await app.close();
+    const { batches } = refresher.stats();
+    await rows.refresh('42');
+    expect(refresher.stats().batches).toBe(batches);
+    expect(app.get(getRefresherToken('all'))).toBe(refresher);
+  });
+
+  test('makes caches for providers by name, in an application with several modules', async () => {
+    const imports = [
+      CachesModule.forRoot({ redis, prefix: freshPrefix(), name: 'billing' }),
+      CachesModule.forRoot({ redis, prefix: freshPrefix() }),
+    ];
+    const app = await boot({ imports });
+    const [billing, others] = [app.get<Caches>(getCachesToken('billing')), app.get(Caches)];
+    await billing.cache<string>('pages').set('a', 'billing');
+    expect(await others.cache('pages').get('a')).toBeUndefined();
+    expect(await billing.cache('pages').get('a')).toBe('billing');
+  });
+
+  test.each([
+    [
+      'an invalid option of a cache',
+      () => [CachesModule.forRoot({ redis }), CachesModule.forFeature({ caches: { pages: { shards: 0 } } })],
+      'CachesModule.forFeature: shards must be a whole number from 1 to 64, got 0',
+    ],
+    [
+      'an unknown default',
+      () => [CachesModule.forRoot({ redis, ...wrong })],
+      'CachesModule: Cache has no option "ttl"',
+    ],
+    [
+      'a wrong client',
+      () => [CachesModule.forRoot({ redis: 'redis://127.0.0.1' as never })],
+      'CachesModule: ',
+    ],
+    [
+      'a refresher of an unknown table',
+      () => [
+        CachesModule.forRoot({ redis }),
+        CachesModule.forFeature({ refreshers: { all: { tables: ['none'] } } }),
+      ],
+      getRowCacheToken('none'),
+    ],
+  ])('lets the boot fail for %s', async (_, imports, message) => {
+    await expect(boot({ imports: imports() })).rejects.toThrow(message);
   });
 });

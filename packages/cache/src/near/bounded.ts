@@ -1,15 +1,11 @@
-/** The result, or undefined after `ms` or on an error. */
-export async function bounded<Result>(result: Promise<Result>, ms: number): Promise<Result | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<undefined>((resolve) => {
-    // After a blocked event loop timers run first: an answer that has arrived already counts.
-    timer = setTimeout(() => setImmediate(resolve, undefined), ms).unref();
-  });
+import { TIMED_OUT, waitFor } from '@mortise/redis';
+
+/** The result, or undefined after `waitMs` or on an error. */
+export async function bounded<Result>(work: Promise<Result>, waitMs: number): Promise<Result | undefined> {
   try {
-    return await Promise.race([result, tooLate]);
+    const result = await waitFor(work, { waitMs });
+    return result === TIMED_OUT ? undefined : result;
   } catch {
     return undefined;
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -8,7 +8,7 @@
  * A PING without an answer reveals a connection that is dead but not closed.
  */
 import { isClosed, Loop } from '@mortise/redis';
-import type { RedisClient, RedisConnection } from '@mortise/redis';
+import type { ErrorReporter, RedisClient, RedisConnection } from '@mortise/redis';
 import { bounded } from './bounded.js';
 import type { Coherence, CoherentTier } from './coherence.js';
 
@@ -40,11 +40,11 @@ export class ClientTracking implements Coherence {
   /** Whether the last attempt to set up the tier met one of the BREAK replies. */
   #isBroken = false;
 
-  constructor(redis: RedisClient, tier: CoherentTier, cache: string, onError: (error: unknown) => void) {
+  constructor(redis: RedisClient, tier: CoherentTier, cache: string, reporter: ErrorReporter) {
     this.#redis = redis;
     this.#tier = tier;
     this.#loop = new Loop(`mortise near tier of cache "${cache}"`, () => this.#step(), {
-      onError,
+      onError: (error) => reporter.reportRepeated(error),
       backoff: { delayMs: 50, maxDelayMs: 1_000 },
     });
   }

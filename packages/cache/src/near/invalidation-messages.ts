@@ -5,7 +5,7 @@
  * set up anew whenever a slot moves.
  */
 import { isClosed, Loop, WaiterHub } from '@mortise/redis';
-import type { Listener, RedisClient } from '@mortise/redis';
+import type { ErrorReporter, Listener, RedisClient } from '@mortise/redis';
 import type { CacheKeys } from '../read-through/keys.js';
 import { bounded } from './bounded.js';
 import type { Coherence, CoherentTier } from './coherence.js';
@@ -64,14 +64,16 @@ export class InvalidationMessages implements Coherence {
     tier: CoherentTier,
     cache: string,
     shards: readonly CacheKeys[],
-    onError: (error: unknown) => void,
+    reporter: ErrorReporter,
   ) {
     this.#redis = redis;
     this.#tier = tier;
     this.#listeners = shards.map(
       (keys) => new InvalidationListener(keys, this.#tier, () => this.#tier.close()),
     );
-    this.#loop = new Loop(`mortise near tier of cache "${cache}"`, () => this.#step(), { onError });
+    this.#loop = new Loop(`mortise near tier of cache "${cache}"`, () => this.#step(), {
+      onError: (error) => reporter.reportRepeated(error),
+    });
   }
 
   start(): void {

@@ -1,83 +1,87 @@
 /**
- * The module gives NestJS the client, the defaults and the caches by name, so that a decorator can say by a name where
- * results go, and the boot fails when there is no such cache.
+ * The NestJS module: `forRoot` takes the client and the defaults once and provides `Caches` to the whole application;
+ * `forFeature` provides caches, row caches and refreshers by name, so that decorators can refer to a name and the boot
+ * fails for an unknown one.
  */
 import type { RedisClient } from '@mortise/redis';
-import type { DynamicModule, FactoryProvider, ModuleMetadata, Provider } from '@nestjs/common';
+import { requireKnown } from '@mortise/redis';
+import { featureModule, rootModule } from '@mortise/redis/nestjs';
+import type { FeatureProvider } from '@mortise/redis/nestjs';
+import type { DynamicModule } from '@nestjs/common';
 import { Module } from '@nestjs/common';
 import type { CacheOptions } from '../read-through/options.js';
+import type { RefresherOptions, RowCacheOptions } from '../rows/options.js';
+import type { RowCache } from '../rows/row-cache.js';
 import { Caches } from './caches.js';
-import { getCacheToken } from './tokens.js';
+import { getCachesToken, getCacheToken, getRefresherToken, getRowCacheToken } from './tokens.js';
 
-/** The client, which the module uses and never closes, and defaults of the caches. */
+/** The client, which the module uses and never closes, and the defaults of caches. */
 export interface CachesModuleOptions extends CacheOptions {
   readonly redis: RedisClient;
 }
 
-/** The caches of the application by name, with what differs from the defaults. */
-export type CachesFeature = Readonly<Record<string, CacheOptions>>;
-
-/** Makes the options, as the factories of NestJS do. */
-export interface CachesModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
-  readonly inject?: FactoryProvider['inject'];
-  // oxlint-disable-next-line typescript/no-explicit-any -- what is injected
-  readonly useFactory: (...args: any[]) => CachesModuleOptions | Promise<CachesModuleOptions>;
-  readonly caches: CachesFeature;
+/** The factory given to `forRootAsync` as `useClass` or `useExisting`. */
+export interface CachesOptionsFactory {
+  createCachesOptions(): CachesModuleOptions | Promise<CachesModuleOptions>;
 }
 
-const OPTIONS = 'options of CachesModule';
+/** A refresher of row caches that the same feature names. */
+export interface RefresherFeature extends RefresherOptions {
+  readonly tables: readonly string[];
+}
+
+/** Caches, row caches and refreshers by name. */
+export interface CachesFeature {
+  readonly caches?: Readonly<Record<string, CacheOptions>>;
+  // oxlint-disable-next-line typescript/no-explicit-any -- the rows of each table have a type of their own
+  readonly rows?: Readonly<Record<string, RowCacheOptions<any>>>;
+  readonly refreshers?: Readonly<Record<string, RefresherFeature>>;
+}
+
+const FEATURE: ReadonlySet<string> = new Set<keyof CachesFeature>(['caches', 'rows', 'refreshers']);
 
 /**
- * Provides caches to the whole application, for `InjectCache(name)`, `Cached` and `Evicts`. A client or an option that
- * cannot be used lets the boot fail. Nothing is sent at boot; the near tiers are closed with the application.
+ * Provides `Caches` to the whole application. `forRoot` takes a client and defaults; `forRootAsync` takes `useFactory` with
+ * `inject` and `imports`, `useClass` or `useExisting`. The boot fails for an invalid client or option. Nothing is sent at boot
+ * except by refreshers.
  */
 @Module({})
-export class CachesModule {
-  /** With a client that is there. */
-  static forRoot({
-    caches,
-    ...options
-  }: CachesModuleOptions & { readonly caches: CachesFeature }): DynamicModule {
-    return this.forRootAsync({ caches, useFactory: () => options });
-  }
-
-  /** With a client, and defaults, that a factory makes. */
-  static forRootAsync({
-    caches,
-    imports = [],
-    inject = [],
-    useFactory,
-  }: CachesModuleAsyncOptions): DynamicModule {
-    const named = Object.entries(caches).map(([name, options]): FactoryProvider => ({
-      provide: getCacheToken(name),
-      inject: [Caches],
-      useFactory: (all: Caches) => refusing(name, () => all.open(name, options)),
-    }));
-    const providers: Provider[] = [
-      { provide: OPTIONS, inject, useFactory },
-      {
-        provide: Caches,
-        inject: [OPTIONS],
-        useFactory: ({ redis, ...defaults }: CachesModuleOptions) =>
-          refusing('defaults', () => new Caches(redis, defaults)),
-      },
-      ...named,
+export class CachesModule extends rootModule<CachesModuleOptions, 'Caches'>({
+  name: 'Caches',
+  provide: (module) => [
+    {
+      token: getCachesToken(module),
+      make: ({ redis, ...defaults }: CachesModuleOptions) => new Caches(redis, defaults),
+    },
+  ],
+}) {
+  /**
+   * Provides caches, row caches and refreshers to one module of the application, for `InjectCache(name)` and so on. The boot
+   * fails for invalid options and for a refresher of an unknown table.
+   *
+   * @param module The name given to `forRoot`.
+   */
+  static forFeature(feature: CachesFeature, module?: string): DynamicModule {
+    requireKnown('CachesModule.forFeature', feature, FEATURE);
+    const { caches = {}, rows = {}, refreshers = {} } = feature;
+    const root = getCachesToken(module);
+    const provided: FeatureProvider[] = [
+      ...Object.entries(caches).map(([name, options]) => ({
+        token: getCacheToken(name, module),
+        inject: [root],
+        make: (all: Caches) => all.cache(name, options),
+      })),
+      ...Object.entries(rows).map(([table, options]) => ({
+        token: getRowCacheToken(table, module),
+        inject: [root],
+        make: (all: Caches) => all.rows(table, options),
+      })),
+      ...Object.entries(refreshers).map(([name, { tables, ...options }]) => ({
+        token: getRefresherToken(name, module),
+        inject: [root, ...tables.map((table) => getRowCacheToken(table, module))],
+        make: (all: Caches, ...refreshed: RowCache[]) => all.refresher(refreshed, options),
+      })),
     ];
-    return {
-      module: CachesModule,
-      global: true,
-      imports,
-      providers,
-      exports: [Caches, ...named.map(({ provide }) => provide)],
-    };
-  }
-}
-
-function refusing<Result>(what: string, make: () => Result): Result {
-  try {
-    return make();
-  } catch (error) {
-    const Misuse = error instanceof RangeError ? RangeError : TypeError;
-    throw new Misuse(`CachesModule, ${what}: ${(error as Error).message}`, { cause: error });
+    return featureModule(CachesModule, 'Caches', provided, module);
   }
 }

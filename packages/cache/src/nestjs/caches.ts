@@ -1,31 +1,81 @@
+import { requireClient } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
-import type { OnModuleDestroy } from '@nestjs/common';
+import { withDefaults } from '@mortise/redis/nestjs';
+import type { OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import { Cache } from '../read-through/cache.js';
 import type { CacheOptions } from '../read-through/options.js';
+import type { RefresherOptions, RowCacheOptions } from '../rows/options.js';
+import { Refresher } from '../rows/refresher.js';
+import { RowCache } from '../rows/row-cache.js';
+import { ChangeFeed } from '../sql/change-feed.js';
+import type { ChangeFeedOptions, ChangeSource } from '../sql/change-feed.js';
 
-/** The caches of an application, made once; what they have open is closed with it. */
-export class Caches implements OnModuleDestroy {
+interface Runnable {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Makes the caches of an application with its client and defaults. Refreshers and change feeds start with the application; they
+ * and the near tiers stop with it.
+ */
+export class Caches implements OnApplicationBootstrap, OnModuleDestroy {
   readonly #redis: RedisClient;
   readonly #defaults: CacheOptions;
-  readonly #caches = new Map<string, Cache>();
+  readonly #caches = new Map<string, Pick<Cache, 'stop'>>();
+  readonly #running = new Set<Runnable>();
+  #isStarted = false;
 
-  constructor(redis: RedisClient, defaults: CacheOptions) {
-    this.#redis = redis;
+  /** Throws TypeError or RangeError for a client or defaults that no cache accepts. */
+  constructor(redis: RedisClient, defaults: CacheOptions = {}) {
+    this.#redis = requireClient(redis);
     this.#defaults = defaults;
-    // Takes all of them, so it refuses what no cache can use.
-    void new Cache(redis, 'any', defaults);
+    void new Cache(redis, 'defaults', defaults);
   }
 
-  /** The cache of that name; the first call makes it. Throws TypeError or RangeError for options that cannot be used. */
-  open(name: string, options: CacheOptions): Cache {
+  /** The cache of that name; the first call makes it with its options. Throws TypeError or RangeError. */
+  cache<Value = unknown>(name: string, options: CacheOptions<Value> = {}): Cache<Value> {
     const known = this.#caches.get(name);
-    if (known) return known;
-    const cache = new Cache(this.#redis, name, { ...this.#defaults, ...options });
+    if (known) return known as Cache<Value>;
+    const cache = new Cache<Value>(this.#redis, name, withDefaults(this.#defaults, options));
     this.#caches.set(name, cache);
     return cache;
   }
 
+  /** A row cache of a table. Throws TypeError or RangeError. */
+  rows<Row = unknown>(table: string, options: RowCacheOptions<Row> = {}): RowCache<Row> {
+    const { prefix, telemetry } = this.#defaults;
+    return new RowCache<Row>(this.#redis, table, withDefaults({ prefix, telemetry }, options));
+  }
+
+  /** A refresher that runs with the application. Throws TypeError or RangeError. */
+  refresher(rows: readonly RowCache[], options: RefresherOptions = {}): Refresher {
+    const { telemetry, onError } = this.#defaults;
+    const refresher = new Refresher(this.#redis, rows, withDefaults({ telemetry, onError }, options));
+    return this.#run(refresher);
+  }
+
+  /** A change feed that runs with the application. Throws TypeError or RangeError. */
+  changeFeed(source: ChangeSource, rows: RowCache, options: ChangeFeedOptions = {}): ChangeFeed {
+    const { onError } = this.#defaults;
+    return this.#run(new ChangeFeed(this.#redis, source, rows, withDefaults({ onError }, options)));
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    this.#isStarted = true;
+    await Promise.all(Array.from(this.#running, (runnable) => runnable.start()));
+  }
+
   async onModuleDestroy(): Promise<void> {
+    this.#isStarted = false;
+    await Promise.all(Array.from(this.#running, (runnable) => runnable.stop()));
     await Promise.all(Array.from(this.#caches.values(), (cache) => cache.stop()));
+  }
+
+  #run<Kind extends Runnable>(runnable: Kind): Kind {
+    this.#running.add(runnable);
+    // A refresher starts synchronously, so there is nothing to await.
+    if (this.#isStarted) void runnable.start();
+    return runnable;
   }
 }

@@ -1,5 +1,20 @@
 export type { CachedOptions, EvictsOptions } from './cached.js';
 export { Cached, Evicts } from './cached.js';
-export type { CachesFeature, CachesModuleAsyncOptions, CachesModuleOptions } from './caches.module.js';
+export { Caches } from './caches.js';
+export type {
+  CachesFeature,
+  CachesModuleOptions,
+  CachesOptionsFactory,
+  RefresherFeature,
+} from './caches.module.js';
 export { CachesModule } from './caches.module.js';
-export { getCacheToken, InjectCache } from './tokens.js';
+export {
+  getCachesToken,
+  getCacheToken,
+  getRefresherToken,
+  getRowCacheToken,
+  InjectCache,
+  InjectCaches,
+  InjectRefresher,
+  InjectRowCache,
+} from './tokens.js';

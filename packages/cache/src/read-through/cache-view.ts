@@ -3,9 +3,17 @@ import type { Cell } from '../near/near-store.js';
 import { CacheLoadResultError, CacheLoadTimeoutError } from '../errors.js';
 import type { Core } from './core.js';
 import type { LoadRequest } from './in-flight-loads.js';
-import { requireKey, requireKeys, requireOptions, requireTag, requireTags, RESERVED } from './options.js';
+import {
+  requireEntryOptions,
+  requireKey,
+  requireKeys,
+  requireLoadOptions,
+  requireTag,
+  requireTags,
+  RESERVED,
+} from './options.js';
 import type { EntryOptions, LoadMany, LoadOptions } from './options.js';
-import { within } from './within.js';
+import { loadWithin } from '../load-within.js';
 
 /**
  * Loads one value; null or undefined means that there is none. The signal is aborted after `loadTimeoutMs`. An error of the
@@ -126,7 +134,8 @@ export abstract class CacheView<Value> {
    * of the tick. Repeating it is safe.
    */
   async set(key: string, value: Value | null, options: EntryOptions<Value> = {}): Promise<void> {
-    await this.#core.set(this.#scope.keyPrefix + requireKey(key), value, options, this.#scope.ownTags);
+    const { keyPrefix, ownTags } = this.#scope;
+    await this.#core.set(keyPrefix + requireKey(key), value, requireEntryOptions(options), ownTags);
   }
 
   /**
@@ -181,7 +190,7 @@ export abstract class CacheView<Value> {
   ): Omit<LoadRequest<Value>, 'shard' | 'wakeups'> {
     const isGiven = typeof loader === 'function';
     const own = isGiven ? given : loader;
-    const options = own === undefined ? NO_OPTIONS : requireOptions(own);
+    const options = own === undefined ? NO_OPTIONS : requireLoadOptions(own);
     const { tags } = options;
     const { keyPrefix, ownTags } = this.#scope;
     const expectedTags =
@@ -209,7 +218,7 @@ async function loadMany<Value>(
   const { loadTimeoutMs } = options;
   const unique = [...new Set(keys)];
   const toError = (): Error => new CacheLoadTimeoutError(name, unique, loadTimeoutMs);
-  const loaded = await within(loadTimeoutMs, toError, (signal) => load(unique, signal));
+  const loaded = await loadWithin(loadTimeoutMs, toError, (signal) => load(unique, signal));
   if (!(loaded instanceof Map)) throw new CacheLoadResultError(name, 'no Map of values by key');
   const asked = new Set<unknown>(unique);
   for (const key of loaded.keys() as IterableIterator<unknown>) {

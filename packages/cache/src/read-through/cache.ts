@@ -6,12 +6,15 @@
  * `set`, another process after the death of this one) makes an older load worthless. Rejected: a lock around
  * the load, which does not notice an invalidation during the load.
  */
+import { requireFunction, requireOptions } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import { CacheView, requireNamespace } from './cache-view.js';
 import { Core } from './core.js';
 import type { CacheStats } from './core.js';
 import { RESERVED } from './options.js';
 import type { CacheOptions, LoadMany } from './options.js';
+
+const NAMESPACE_OPTIONS: ReadonlySet<string> = new Set(['load']);
 
 /** A read-through cache; `Value` is what its loaders give. */
 export class Cache<Value = unknown> extends CacheView<Value> {
@@ -40,7 +43,8 @@ export class Cache<Value = unknown> extends CacheView<Value> {
    * the keys of this namespace.
    */
   namespace(name: string, options: { readonly load?: LoadMany<Value> } = {}): CacheNamespace<Value> {
-    return new CacheNamespace(this.#core, requireNamespace(name), options.load);
+    const { load } = requireOptions('namespace', options, NAMESPACE_OPTIONS);
+    return new CacheNamespace(this.#core, requireNamespace(name), load && requireFunction('load', load));
   }
 
   /** Counters of this object. */

@@ -1,6 +1,6 @@
 /** The work of a cache and its namespaces, with keys as they are in Redis. */
 import { randomUUID } from 'node:crypto';
-import { onAbort, requireClient } from '@mortise/redis';
+import { requireClient, waitFor } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import { CacheUnavailableError } from '../errors.js';
 import { InvalidationMessages } from '../near/invalidation-messages.js';
@@ -8,14 +8,13 @@ import type { Coherence } from '../near/coherence.js';
 import type { Cell } from '../near/near-store.js';
 import { NearTier } from '../near/near-tier.js';
 import { ClientTracking } from '../near/client-tracking.js';
-import { CHANGES } from '../telemetry/metrics.js';
 import { CacheTelemetry } from '../telemetry/cache-telemetry.js';
 import { CacheKeys } from './keys.js';
 import { InFlightLoads } from './in-flight-loads.js';
 import type { FallbackValue, LoadRequest } from './in-flight-loads.js';
 import { TimedCommands } from './timed-commands.js';
 import { CircuitBreaker } from './circuit-breaker.js';
-import { requireSignal, resolveCacheOptions, resolveLifetime } from './options.js';
+import { resolveCacheOptions, resolveLifetime } from './options.js';
 import type { CacheOptions, EntryOptions, LoadOptions, ResolvedCacheOptions } from './options.js';
 import { FallbackValues } from './fallback-values.js';
 import { Reader } from './reader.js';
@@ -46,8 +45,6 @@ export interface CacheStats {
 
 /** Limits of the values that could not be stored. */
 const FALLBACK_BOUNDS = { entries: 10_000, bytes: 64 * 1_048_576 };
-/** The interval between two reports of the same failure. */
-const REPORT_EVERY_MS = 1_000;
 
 export class Core<Value> {
   readonly name: string;
@@ -65,7 +62,6 @@ export class Core<Value> {
   /** Undefined before the first read and after `stop`. */
   #stopListening: readonly (() => void)[] | undefined;
   readonly #counts = { nearHits: 0, hits: 0, staleHits: 0, misses: 0, loads: 0, unavailable: 0 };
-  #reportedAt = -Infinity;
 
   constructor(redis: RedisClient, name: string, given: CacheOptions<Value>) {
     requireClient(redis);
@@ -82,8 +78,8 @@ export class Core<Value> {
     this.#coherence =
       near &&
       (redis.isCluster
-        ? new InvalidationMessages(redis, near, name, shards, options.onError)
-        : new ClientTracking(redis, near, name, options.onError));
+        ? new InvalidationMessages(redis, near, name, shards, options.reporter)
+        : new ClientTracking(redis, near, name, options.reporter));
     const { leaseMs, commandTimeoutMs } = options;
     const commands = new TimedCommands(redis, name, commandTimeoutMs);
     // A read that is not answered there goes over the client, within the same time in all.
@@ -131,9 +127,7 @@ export class Core<Value> {
   /** Throws TypeError or RangeError for invalid options even if they are not needed, and the reason of an aborted signal. */
   check(options: LoadOptions<Value>): void {
     resolveLifetime(options, this.options);
-    const { signal } = options;
-    requireSignal(signal);
-    signal?.throwIfAborted();
+    options.signal?.throwIfAborted();
   }
 
   /** Reads the near tier's source of truth; `found` is undefined if there is no usable value. */
@@ -165,7 +159,7 @@ export class Core<Value> {
     this.check(options);
     const arrivedAt = InFlightLoads.moment();
     const reading = this.read(key, expectedTags, this.#inFlight.onLease(key));
-    const { seen, found, isUnavailable } = signal ? await unlessAborted(reading, signal) : await reading;
+    const { seen, found, isUnavailable } = await waitFor(reading, { signal });
     if (found) {
       if (found.isDue) this.#inFlight.refresh(this.#placed(request), seen);
       return found.value;
@@ -174,7 +168,7 @@ export class Core<Value> {
     const getting = isUnavailable
       ? this.#inFlight.getWithoutRedis(placed, arrivedAt)
       : this.#inFlight.get(placed, seen, arrivedAt);
-    return signal ? unlessAborted(getting, signal) : getting;
+    return waitFor(getting, { signal });
   }
 
   /** Refreshes in the background a value that is about to end. */
@@ -206,7 +200,7 @@ export class Core<Value> {
   async invalidate(tags: readonly string[]): Promise<void> {
     for (const tag of tags) this.#inFlight.detachTag(tag);
     this.#fallbacks.clear();
-    this.#telemetry?.count(CHANGES, tags.length);
+    this.#telemetry?.changed(tags.length);
     const redisKeys = this.#shards.flatMap(({ keys }) => tags.map((tag) => keys.tag(tag)));
     await this.#change(redisKeys, () => Promise.all(this.#shards.map((shard) => shard.invalidate(tags))));
   }
@@ -245,7 +239,7 @@ export class Core<Value> {
   #changeKey<Result>(shard: Shard, key: string, act: () => Promise<Result>): Promise<Result> {
     this.#fallbacks.delete(key);
     this.#inFlight.detach(key);
-    this.#telemetry?.count(CHANGES, 1);
+    this.#telemetry?.changed(1);
     return this.#change([shard.keys.value(key)], act);
   }
 
@@ -266,22 +260,6 @@ export class Core<Value> {
 
   #missRedis(error: CacheUnavailableError): void {
     this.#counts.unavailable += 1;
-    const now = performance.now();
-    if (now < this.#reportedAt + REPORT_EVERY_MS) return;
-    this.#reportedAt = now;
-    this.options.onError(error);
-  }
-}
-
-async function unlessAborted<Result>(result: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  let forget: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    if (signal.aborted) reject(signal.reason as Error);
-    else forget = onAbort(signal, () => reject(signal.reason as Error));
-  });
-  try {
-    return await Promise.race([result, aborted]);
-  } finally {
-    forget?.();
+    this.options.reporter.reportRepeated(error);
   }
 }

@@ -21,7 +21,7 @@ import type { LeaseRenewals } from './lease-renewals.js';
 import type { Shard } from './shard.js';
 import type { Values } from './values.js';
 import type { Wakeups } from './wakeups.js';
-import { within } from './within.js';
+import { loadWithin } from '../load-within.js';
 
 /** What a reader asks to have loaded. */
 export interface LoadRequest<Value> {
@@ -157,7 +157,7 @@ export class InFlightLoads<Value> {
   refresh(request: LoadRequest<Value>, seen: Buffer | undefined): void {
     if (this.#loads.has(request.key)) return;
     this.#start(request, seen, true).outcome.catch((error: unknown) => {
-      this.#options.onError(new CacheRefreshError(this.#cache, request.key, error));
+      this.#options.reporter.report(new CacheRefreshError(this.#cache, request.key, error));
     });
   }
 
@@ -304,7 +304,7 @@ export class InFlightLoads<Value> {
       try {
         storeRequest = this.#values.toRequest(value, storing);
       } catch (error) {
-        this.#options.onError(error);
+        this.#options.reporter.report(error);
         return { value, validAt: startedLoadAt };
       }
       if (storeRequest.keepMs === 0) return { value, validAt: startedLoadAt };
@@ -347,7 +347,7 @@ export class InFlightLoads<Value> {
       const bytes = value === null ? 0 : this.#values.encode(key, value).length;
       this.#events.onUnstored(key, { value, token }, { bytes, ttlMs });
     } catch (error) {
-      this.#options.onError(error);
+      this.#options.reporter.report(error);
     }
   }
 
@@ -360,7 +360,7 @@ export class InFlightLoads<Value> {
     try {
       const value = isLimited
         ? await load(new AbortController().signal)
-        : await within(loadTimeoutMs, toError, async (signal) => load(signal));
+        : await loadWithin(loadTimeoutMs, toError, async (signal) => load(signal));
       isFailed = false;
       return value ?? null;
     } finally {

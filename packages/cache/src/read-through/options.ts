@@ -1,11 +1,17 @@
 import {
   ArgumentRangeError,
   ArgumentTypeError,
+  ErrorReporter,
   requireDuration,
+  requireFunction,
   requireInteger,
+  requireKnown,
   requireName,
+  requireObject,
+  requireOptions,
+  requireSignal,
 } from '@mortise/redis';
-import type { Telemetry } from '@mortise/redis';
+import type { OnError, Telemetry } from '@mortise/redis';
 import { jsonCodec, requireCodec } from '../codec.js';
 import type { Codec } from '../codec.js';
 
@@ -69,7 +75,7 @@ export interface CacheOptions<Value = unknown> {
   /** How long this process keeps a loaded value that Redis could not store, in ms, up to 1 minute. Default 1 s. */
   readonly fallbackTtlMs?: number;
   /** The most bytes of one value, encoded, up to 64 MiB. Default 1 MiB. */
-  readonly maxValueBytes?: number;
+  readonly maxPayloadBytes?: number;
   /** Default: JSON. */
   readonly codec?: Codec<Value>;
   /** Values of this size or more are compressed. Default: none. */
@@ -85,7 +91,7 @@ export interface CacheOptions<Value = unknown> {
   /** Receives counters and durations, see the README. Default: none. */
   readonly telemetry?: Telemetry;
   /** Receives failures that no caller awaits. Default: one line on stderr. */
-  readonly onError?: (error: unknown) => void;
+  readonly onError?: OnError;
 }
 
 const DAY_MS = 86_400_000;
@@ -104,11 +110,37 @@ export const CACHE_DEFAULTS = {
   retryMs: 1_000,
   commandTimeoutMs: 1_000,
   fallbackTtlMs: 1_000,
-  maxValueBytes: MIB,
+  maxPayloadBytes: MIB,
   version: 0,
   shards: 1,
   near: { entries: 10_000, bytes: 64 * MIB },
 } as const;
+
+const CACHE_OPTIONS: ReadonlySet<string> = new Set<keyof CacheOptions>([
+  'ttlMs',
+  'staleMs',
+  'negativeTtlMs',
+  'jitter',
+  'earlyRefresh',
+  'load',
+  'loadTimeoutMs',
+  'leaseMs',
+  'retryMs',
+  'commandTimeoutMs',
+  'fallbackTtlMs',
+  'maxPayloadBytes',
+  'codec',
+  'compressFromBytes',
+  'version',
+  'near',
+  'shards',
+  'prefix',
+  'telemetry',
+  'onError',
+]);
+const NEAR_OPTIONS: ReadonlySet<string> = new Set<keyof NearOptions>(['entries', 'bytes']);
+const SET_OPTIONS: ReadonlySet<string> = new Set<keyof EntryOptions>(['ttlMs', 'staleMs', 'tags']);
+const LOAD_OPTIONS: ReadonlySet<string> = new Set<keyof LoadOptions>(['ttlMs', 'staleMs', 'tags', 'signal']);
 
 export interface ResolvedCacheOptions<Value> {
   readonly ttlMs: number;
@@ -122,20 +154,19 @@ export interface ResolvedCacheOptions<Value> {
   readonly retryMs: number;
   readonly commandTimeoutMs: number;
   readonly fallbackTtlMs: number;
-  readonly maxValueBytes: number;
+  readonly maxPayloadBytes: number;
   readonly codec: Codec<Value>;
   readonly compressFromBytes: number;
   readonly version: number;
   readonly near: Required<NearOptions> | undefined;
   readonly shards: number;
   readonly prefix: string | undefined;
-  readonly onError: (error: unknown) => void;
+  readonly reporter: ErrorReporter;
 }
 
 export function resolveCacheOptions<Value>(options: CacheOptions<Value>): ResolvedCacheOptions<Value> {
-  requireOptions(options);
-  if (options.load !== undefined && typeof options.load !== 'function')
-    throw new ArgumentTypeError('load must be a function');
+  requireOptions('Cache', options, CACHE_OPTIONS);
+  if (options.load !== undefined) requireFunction('load', options.load);
   const duration = (
     name: keyof typeof CACHE_DEFAULTS & keyof CacheOptions<Value>,
     min: number,
@@ -157,10 +188,14 @@ export function resolveCacheOptions<Value>(options: CacheOptions<Value>): Resolv
     retryMs: duration('retryMs', 0, 3_600_000),
     commandTimeoutMs: duration('commandTimeoutMs', 1, 60_000),
     fallbackTtlMs: duration('fallbackTtlMs', 0, 60_000),
-    maxValueBytes: requireInteger('maxValueBytes', options.maxValueBytes ?? CACHE_DEFAULTS.maxValueBytes, {
-      min: 1,
-      max: 64 * MIB,
-    }),
+    maxPayloadBytes: requireInteger(
+      'maxPayloadBytes',
+      options.maxPayloadBytes ?? CACHE_DEFAULTS.maxPayloadBytes,
+      {
+        min: 1,
+        max: 64 * MIB,
+      },
+    ),
     codec: requireCodec(options.codec ?? (jsonCodec as Codec<Value>)),
     compressFromBytes:
       options.compressFromBytes === undefined
@@ -170,26 +205,12 @@ export function resolveCacheOptions<Value>(options: CacheOptions<Value>): Resolv
     near: options.near && resolveNear(options.near),
     shards: requireInteger('shards', options.shards ?? CACHE_DEFAULTS.shards, { min: 1, max: 64 }),
     prefix: options.prefix,
-    onError: resolveOnError(options.onError),
-  };
-}
-
-/** An `onError` that throws fails neither a read nor the process. */
-function resolveOnError(onError: CacheOptions['onError']): (error: unknown) => void {
-  if (onError === undefined) return (error) => console.error('mortise cache:', error);
-  if (typeof onError !== 'function')
-    throw new ArgumentTypeError(`onError must be a function, got ${typeof onError}`);
-  return (error) => {
-    try {
-      onError(error);
-    } catch (thrown) {
-      console.error('mortise cache: onError threw', thrown);
-    }
+    reporter: new ErrorReporter('mortise cache', options.onError),
   };
 }
 
 function resolveNear(near: NearOptions): Required<NearOptions> {
-  if (typeof near !== 'object') throw new ArgumentTypeError(`near must be an object, got ${typeof near}`);
+  requireKnown('near', requireObject('near', near), NEAR_OPTIONS);
   const { entries, bytes } = { ...CACHE_DEFAULTS.near, ...near };
   return {
     entries: requireInteger('near.entries', entries, { min: 1, max: 10_000_000 }),
@@ -210,28 +231,29 @@ export interface Lifetime {
   readonly staleMs: number;
 }
 
-/** Throws TypeError or RangeError. */
-export function resolveLifetime(options: EntryOptions<never>, of: Lifetime): Lifetime {
-  const { ttlMs, staleMs } = requireOptions(options);
-  return {
-    ttlMs:
-      ttlMs === undefined ? of.ttlMs : Math.ceil(requireDuration('ttlMs', ttlMs, { min: 1, max: MAX_MS })),
-    staleMs:
-      staleMs === undefined
-        ? of.staleMs
-        : Math.ceil(requireDuration('staleMs', staleMs, { min: 0, max: MAX_MS })),
-  };
+/** Checks the options of `set`. Throws TypeError or RangeError. */
+export function requireEntryOptions<Value>(options: EntryOptions<Value>): EntryOptions<Value> {
+  return requireOptions('set', options, SET_OPTIONS);
 }
 
-export function requireOptions<Options extends object>(options: Options): Options {
-  if (typeof options !== 'object' || options === null)
-    throw new ArgumentTypeError('options must be an object');
+/** Checks the options of `getOrLoad`. Throws TypeError or RangeError. */
+export function requireLoadOptions<Value>(options: LoadOptions<Value>): LoadOptions<Value> {
+  requireSignal(requireOptions('getOrLoad', options, LOAD_OPTIONS).signal);
   return options;
 }
 
-export function requireSignal(signal: unknown): void {
-  if (signal !== undefined && typeof (signal as AbortSignal | null)?.throwIfAborted !== 'function')
-    throw new ArgumentTypeError('signal must be an AbortSignal');
+/** Throws TypeError or RangeError. */
+export function resolveLifetime({ ttlMs, staleMs }: EntryOptions<never>, defaults: Lifetime): Lifetime {
+  return {
+    ttlMs:
+      ttlMs === undefined
+        ? defaults.ttlMs
+        : Math.ceil(requireDuration('ttlMs', ttlMs, { min: 1, max: MAX_MS })),
+    staleMs:
+      staleMs === undefined
+        ? defaults.staleMs
+        : Math.ceil(requireDuration('staleMs', staleMs, { min: 0, max: MAX_MS })),
+  };
 }
 
 /** The first character of the keys and tags of namespaces. */

@@ -65,7 +65,7 @@ export class Reader<Value> {
     if (onLease) redisKeys.push(shard.keys.lease(key));
     const reading = shard.read(redisKeys).then((replies) => {
       // After the read, so that this command opens no connection.
-      if (shard.clock.isDue) shard.sync().catch(() => undefined);
+      if (shard.isClockDue) shard.sync().catch(() => undefined);
       const known =
         expectedTags.length === 0
           ? NONE
@@ -100,7 +100,7 @@ export class Reader<Value> {
     entry: Entry,
     mark: ReadMark | undefined,
   ): ReadResult<Value> {
-    const now = clock.now();
+    const now = clock.latest();
     const leftMs = entry.storedAt + entry.ttlMs - now;
     // The server's clock has gone back, as after a failover: the entry would end too late.
     if (entry.storedAt > now + SKEW_MS) return { seen, found: undefined };
@@ -110,7 +110,7 @@ export class Reader<Value> {
       decoded = this.#values.fromEntry(key, entry, mark !== undefined);
     } catch (error) {
       // An unreadable value is loaded anew.
-      this.#options.onError(error);
+      this.#options.reporter.report(error);
       return { seen, found: undefined };
     }
     const { value } = decoded;
@@ -121,8 +121,8 @@ export class Reader<Value> {
         bytes: decoded.bytes,
         tags: entry.tags,
         seen: Buffer.from(seen.subarray(0, SEEN_BYTES)),
-        freshUntil: clock.local(entry.storedAt + entry.ttlMs),
-        earlyFrom: clock.local(dueAt),
+        freshUntil: clock.earliestLocal(entry.storedAt + entry.ttlMs),
+        earlyFrom: clock.earliestLocal(dueAt),
         loadMs: entry.loadMs,
         isRead: false,
       });

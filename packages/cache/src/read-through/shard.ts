@@ -1,5 +1,5 @@
 /** One slot of a cache: the commands for its entries. Calls of a tick share a round trip. */
-import { Coalescer, WaiterHub } from '@mortise/redis';
+import { Coalescer, ServerClock, WaiterHub } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import {
   cacheLease,
@@ -13,7 +13,6 @@ import type { CacheKeys } from './keys.js';
 import type { TimedCommands } from './timed-commands.js';
 import { Reads } from './reads.js';
 import type { TrackedReads } from './reads.js';
-import { ServerClock } from './server-clock.js';
 
 /** The answer to a reader without a usable value. */
 export type LeaseReply =
@@ -51,6 +50,8 @@ export interface ShardOptions {
 /** Entries in one script call: about 1 ms of the server. */
 const MAX_BATCH = 250;
 const MAX_BATCH_BYTES = 4_194_304;
+/** A reader renews an older clock in the background. */
+const CLOCK_MS = 10_000;
 /** Longer than any lease, so that a load which began before an invalidation finds its version. */
 const TAG_MS = 3_600_000;
 /** The length of the token, which tells one stored value from another. */
@@ -143,6 +144,11 @@ export class Shard {
     );
   }
 
+  /** Whether the server's time is to be read again. */
+  get isClockDue(): boolean {
+    return performance.now() - this.clock.learnedAt > CLOCK_MS;
+  }
+
   /** Asks for the server's time. */
   sync(): Promise<void> {
     this.#syncing ??= this.#askTime().finally(() => {
@@ -155,7 +161,7 @@ export class Shard {
     const sentAt = performance.now();
     const { commands } = this.#options;
     const now = await commands.run(() => cacheTime.run(this.#redis, { seq: this.keys.seq }, {}));
-    this.clock.update(now as number, sentAt);
+    this.clock.learn(sentAt, now as number);
   }
 
   #keysOf(key: string, tags: readonly string[]): string[] {
@@ -169,7 +175,7 @@ export class Shard {
     const sentAt = performance.now();
     const parse = (reply: unknown): LeaseReply[] => {
       const [now, ...answers] = reply as [number, ...(number | Buffer)[]];
-      this.clock.update(now, sentAt);
+      this.clock.learn(sentAt, now);
       return requests.map((_, index) => leaseReplyOf(answers[2 * index] as number, answers[2 * index + 1]!));
     };
     const reply = await commands.run(
@@ -220,7 +226,7 @@ export class Shard {
       ),
     );
     const [now, ...stored] = reply as [number, ...number[]];
-    this.clock.update(now, sentAt);
+    this.clock.learn(sentAt, now);
     return stored.map((one) => one === 1);
   }
 

@@ -60,15 +60,15 @@ export class Values<Value> {
 
   /** Encodes without compression. Throws CacheValueError. */
   encode(key: string, value: Value): Buffer {
-    const { codec, maxValueBytes } = this.#options;
+    const { codec, maxPayloadBytes } = this.#options;
     let bytes: Buffer;
     try {
       bytes = Buffer.from(codec.encode(value));
     } catch (error) {
       throw new CacheValueError(this.#cache, key, error);
     }
-    if (bytes.length <= maxValueBytes) return bytes;
-    throw new CacheValueTooLargeError(this.#cache, key, bytes.length, maxValueBytes);
+    if (bytes.length <= maxPayloadBytes) return bytes;
+    throw new CacheValueTooLargeError(this.#cache, key, bytes.length, maxPayloadBytes);
   }
 
   /** Returns the value and its encoded size. Throws CacheValueError. @param isKept Whether the process may keep it for long. */
@@ -78,10 +78,10 @@ export class Values<Value> {
     isKept: boolean,
   ): { value: Value | null; bytes: number } {
     if (isNull) return { value: null, bytes: 0 };
-    const { codec, maxValueBytes } = this.#options;
+    const { codec, maxPayloadBytes } = this.#options;
     try {
       let bytes = payload;
-      if (isCompressed) bytes = decompress(payload, maxValueBytes);
+      if (isCompressed) bytes = decompress(payload, maxPayloadBytes);
       else if (isKept && codec !== jsonCodec) bytes = copyOf(payload);
       const value = codec.decode(bytes);
       // It would read like a known absence.

@@ -2,7 +2,7 @@
  * The wake-ups of readers that wait for loads: one channel for each process and shard, which the process notes in the
  * leases that it waits for. So a load without waiting readers publishes nothing, and others wake only their waiters.
  */
-import { WaiterHub } from '@mortise/redis';
+import { TIMED_OUT, waitFor, WaiterHub } from '@mortise/redis';
 import type { Listener, RedisClient } from '@mortise/redis';
 
 /** Expects a wake-up from before the lease request is sent: the message may overtake the reply. */
@@ -35,17 +35,11 @@ export class Wakeups implements Listener {
   async listen(ms: number): Promise<boolean> {
     this.#listening ??= WaiterHub.of(this.#redis).listen(this.#channel, this);
     const listening = this.#listening;
-    let timer: NodeJS.Timeout | undefined;
-    const tooLate = new Promise<undefined>((resolve) => {
-      timer = setTimeout(resolve, ms, undefined);
-    });
     try {
-      const stop = await Promise.race([listening, tooLate]);
-      if (stop && this.#listening === listening) this.#stop = stop;
+      const stop = await waitFor(listening, { waitMs: ms });
+      if (stop !== TIMED_OUT && this.#listening === listening) this.#stop = stop;
     } catch {
       if (this.#listening === listening) this.#listening = undefined;
-    } finally {
-      clearTimeout(timer);
     }
     return this.#stop !== undefined;
   }

@@ -15,8 +15,9 @@
  * meanwhile. Failed rows are leased apart from all others. Most of them are healthy and load soon, so they have a short time
  * at first, which doubles with each failure up to the whole time: a row that is only slow loads in the end.
  */
-import { ArgumentTypeError, onAbort, TIMED_OUT, waitFor } from '@mortise/redis';
+import { ArgumentTypeError, waitFor } from '@mortise/redis';
 import { LoadFailedError, LoadTimeoutError, RowTooLargeError } from '../errors.js';
+import { loadWithin } from '../load-within.js';
 import type { LeasedRows } from './leased-rows.js';
 import type { LoadRows } from './options.js';
 import type { RefreshedTable } from './refreshed-table.js';
@@ -211,7 +212,9 @@ export class TableLoader {
     let rows: ReadonlyMap<string, unknown>;
     try {
       // A copy, because a loader may modify its ids.
-      rows = await loadWithin(table, deadlineAt, (signal) => this.#load([...ids], signal), end);
+      const waitMs = Math.max(0, Math.round(deadlineAt - startedAt));
+      const toError = (): Error => new LoadTimeoutError(table, waitMs);
+      rows = await loadWithin(waitMs, toError, (signal) => this.#load([...ids], signal), end);
       requireRequested(rows, ids);
     } catch (error) {
       return { ids, error };
@@ -257,27 +260,6 @@ function halves(ids: readonly string[]): readonly (readonly string[])[] {
   if (ids.length === 1) return [];
   const half = Math.ceil(ids.length / 2);
   return [ids.slice(0, half), ids.slice(half)];
-}
-
-/** Aborts the signal of the load with the error that the caller gets. */
-async function loadWithin<Result>(
-  table: string,
-  deadlineAt: number,
-  load: (signal: AbortSignal) => Promise<Result>,
-  end?: AbortSignal,
-): Promise<Result> {
-  const controller = new AbortController();
-  const forget = end && onAbort(end, () => controller.abort(end.reason));
-  const waitMs = Math.max(0, Math.round(deadlineAt - performance.now()));
-  try {
-    const rows = await waitFor(load(controller.signal), { waitMs, signal: controller.signal });
-    if (rows !== TIMED_OUT) return rows;
-    const error = new LoadTimeoutError(table, waitMs);
-    controller.abort(error);
-    throw error;
-  } finally {
-    forget?.();
-  }
 }
 
 /** Refuses unknown ids: a loader that returns numbers as ids would otherwise look like a table without rows. */

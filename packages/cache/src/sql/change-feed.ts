@@ -9,8 +9,17 @@
  * lost its last writes has an older position (docs/decisions/0015).
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { encodeName, Loop, MAX_NAME_BYTES, requireClient, requireDuration, WaiterHub } from '@mortise/redis';
-import type { RedisClient } from '@mortise/redis';
+import {
+  encodeName,
+  ErrorReporter,
+  Loop,
+  MAX_NAME_BYTES,
+  requireClient,
+  requireDuration,
+  requireOptions,
+  WaiterHub,
+} from '@mortise/redis';
+import type { OnError, RedisClient } from '@mortise/redis';
 import type { ShardKeys, TableKeys } from '../rows/keys.js';
 import { tableOf } from '../rows/refreshed-table.js';
 import type { RowCache } from '../rows/row-cache.js';
@@ -32,7 +41,7 @@ export interface ChangeFeedOptions {
    */
   readonly recheckMs?: number;
   /** Receives failures of the background work. Default: one line on stderr. */
-  readonly onError?: (error: unknown) => void;
+  readonly onError?: OnError;
 }
 
 /** Counters of a feed. */
@@ -45,13 +54,14 @@ export interface ChangeFeedStats {
   readonly refreshed: number;
 }
 
+const OPTIONS: ReadonlySet<string> = new Set<keyof ChangeFeedOptions>(['leaseMs', 'recheckMs', 'onError']);
 const DEFAULT_LEASE_MS = 10_000;
 /** Changes in one query, and rows in one script call. */
 const MAX_BATCH = 500;
 /** The shortest interval between two searches for changes that the outbox misses. */
 const MIN_CHECK_MS = 1_000;
 /** Changes within this time of others are handled together. */
-const GATHER_MS = 20;
+const WINDOW_MS = 20;
 const LOADING = 2;
 
 /** Refreshes the rows of a table when they change. Any number of feeds may run: one reads, and another takes over when it dies. */
@@ -62,8 +72,7 @@ export class ChangeFeed {
   readonly #lease: FeedLease;
   readonly #recheckMs: number;
   readonly #idleMs: number;
-  readonly #name: string;
-  readonly #onError: (error: unknown) => void;
+  readonly #reporter: ErrorReporter;
   readonly #loop: Loop;
   readonly #counts = { isReading: false, changes: 0, refreshed: 0 };
 
@@ -73,6 +82,7 @@ export class ChangeFeed {
    */
   constructor(redis: RedisClient, source: ChangeSource, rows: RowCache, options: ChangeFeedOptions = {}) {
     this.#redis = requireClient(redis);
+    requireOptions('ChangeFeed', options, OPTIONS);
     const { keys, options: tableOptions } = tableOf(rows);
     this.#keys = keys;
     this.#idleMs = tableOptions.idleMs;
@@ -87,9 +97,12 @@ export class ChangeFeed {
       max: 60_000,
     });
     this.#lease = new FeedLease(redis, this.#keys.shards[0]!.feed, Math.ceil(leaseMs));
-    this.#name = `mortise change feed of table "${this.#keys.table}"`;
-    this.#onError = options.onError ?? ((error) => console.error(`${this.#name}:`, error));
-    this.#loop = new Loop(this.#name, (signal) => this.#run(signal), { onError: this.#onError });
+    const name = `mortise change feed of table "${this.#keys.table}"`;
+    const reporter = new ErrorReporter(name, options.onError, redis);
+    this.#reporter = reporter;
+    this.#loop = new Loop(name, (signal) => this.#run(signal), {
+      onError: (error) => reporter.reportRepeated(error),
+    });
   }
 
   /** Starts to read, or to wait for the lease of another feed. Does nothing while it runs; may be called again after `stop`. */
@@ -100,6 +113,10 @@ export class ChangeFeed {
   /** Handles the changes read so far, resolves, and lets another feed take over. Idempotent, legal before `start`. */
   async stop(): Promise<void> {
     await this.#loop.stop();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
   }
 
   /** Counters of this object. Sends nothing. */
@@ -129,20 +146,20 @@ export class ChangeFeed {
   async #read(reader: OutboxReader, signal: AbortSignal): Promise<void> {
     const deferred = new Deferred();
     let checkAt = 0;
-    let told = '';
+    let reported = '';
     while (!signal.aborted && (await this.#lease.keep())) {
       if (reader.gap && performance.now() >= checkAt) {
         const gap = await reader.gap();
         checkAt = performance.now() + Math.max(this.#recheckMs, MIN_CHECK_MS);
         // Each gap is reported once.
-        if (gap && gap.message !== told) this.#report(gap);
-        told = gap?.message ?? '';
+        if (gap && gap.message !== reported) this.#reporter.report(gap);
+        reported = gap?.message ?? '';
       }
       const changes = await reader.read(MAX_BATCH, deferred.changes);
       this.#counts.changes += changes.length;
       await this.#apply(reader, changes, deferred);
       if (changes.length === MAX_BATCH) continue;
-      if (changes.length > 0) await pause(GATHER_MS, undefined, { signal });
+      if (changes.length > 0) await pause(WINDOW_MS, undefined, { signal });
       else {
         const ms = Math.min(this.#recheckMs, this.#lease.renewInMs, deferred.dueInMs);
         if (ms > 0) await reader.wait(ms, signal);
@@ -180,14 +197,6 @@ export class ChangeFeed {
       }),
     );
     return isLoading;
-  }
-
-  #report(error: unknown): void {
-    try {
-      this.#onError(error);
-    } catch (thrown) {
-      console.error(`${this.#name}: onError threw`, thrown);
-    }
   }
 
   async #send(shard: ShardKeys, ids: readonly string[]): Promise<number[]> {

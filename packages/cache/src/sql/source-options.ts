@@ -1,4 +1,4 @@
-import { ArgumentTypeError, requireDuration } from '@mortise/redis';
+import { ArgumentTypeError, requireDuration, requireOptions } from '@mortise/redis';
 import { quote, requireIdentifier } from './identifier.js';
 
 /** The rows that a source loads. */
@@ -32,9 +32,14 @@ export interface SourceTable {
 
 export const SOURCE_DEFAULTS = { id: 'id', queryTimeoutMs: 5_000 };
 
-export function resolveSourceOptions(options: SourceOptions, maxNameBytes: number): SourceTable {
-  if (typeof options !== 'object' || options === null)
-    throw new ArgumentTypeError('options must be an object');
+const COMMON_OPTIONS = ['table', 'id', 'columns', 'where', 'queryTimeoutMs', 'outbox'] as const;
+
+/** @param source The class, for errors. @param own The options of this class alone. */
+export function resolveSourceOptions(
+  options: SourceOptions,
+  { source, own, maxNameBytes }: { source: string; own: readonly string[]; maxNameBytes: number },
+): SourceTable {
+  requireOptions(source, options, new Set<string>([...COMMON_OPTIONS, ...own]));
   const { columns, where, outbox } = options;
   if (columns !== undefined && (!Array.isArray(columns) || columns.length === 0))
     throw new ArgumentTypeError('columns must be a list of at least one name');

@@ -1,4 +1,4 @@
-import { ArgumentTypeError } from '@mortise/redis';
+import { requireBoolean, requireOptions } from '@mortise/redis';
 import { literal, quote, requireIdentifier } from '../identifier.js';
 import type { OutboxSql } from '../outbox.js';
 import { MAX_NAME_BYTES } from './limits.js';
@@ -18,6 +18,13 @@ export interface PostgresOutboxOptions {
   readonly notify?: boolean;
 }
 
+const OPTIONS: ReadonlySet<string> = new Set<keyof PostgresOutboxOptions>([
+  'schema',
+  'table',
+  'id',
+  'outbox',
+  'notify',
+]);
 /** The longest suffix appended to the name of an outbox. */
 const SUFFIX_BYTES = '_update'.length;
 
@@ -65,6 +72,7 @@ export function outboxName({ table, outbox }: { table: string; outbox?: string |
  * SqlIdentifierError (ERR_SQL_IDENTIFIER), also for a table whose long name requires the option `outbox`.
  */
 export function postgresOutboxSql(options: PostgresOutboxOptions): OutboxSql {
+  requireOptions('postgresOutboxSql', options, OPTIONS);
   const name = outboxName(options);
   const schema = quote(requireIdentifier('schema', options.schema ?? 'public', MAX_NAME_BYTES));
   const table = `${schema}.${quote(requireIdentifier('table', options.table, MAX_NAME_BYTES))}`;
@@ -186,9 +194,7 @@ drop sequence if exists ${idle};
 
 /** The option `notify`, or its default. Throws TypeError. */
 export function requireNotify(notify: unknown = true): boolean {
-  if (typeof notify !== 'boolean')
-    throw new ArgumentTypeError(`notify must be a boolean, got ${typeof notify}`);
-  return notify;
+  return requireBoolean('notify', notify);
 }
 
 /** A text with any quotes, as an SQL literal. */

@@ -3,7 +3,7 @@
  * little later the connection is closed in any case, because an unreachable server ends nothing.
  */
 import pg from 'pg';
-import { ArgumentRangeError, onAbort } from '@mortise/redis';
+import { ArgumentRangeError, TIMED_OUT, waitFor } from '@mortise/redis';
 import { SqlClosedError, SqlTimeoutError } from '../../errors.js';
 
 /** The part of `PoolClient` of `pg` that is used. */
@@ -111,7 +111,7 @@ export class PostgresConnections {
     signal?.throwIfAborted();
     const connecting = pool.connect();
     try {
-      return await this.#within(connecting, Infinity, signal);
+      return await waitFor(connecting, { signal });
     } catch (error) {
       connecting.then(
         (client) => client.release(),
@@ -130,7 +130,9 @@ export class PostgresConnections {
       ...(types && { types }),
     });
     try {
-      return (await this.#within(running, this.#cutMs, signal)) as PostgresResult;
+      const result = await waitFor(running as Promise<PostgresResult>, { waitMs: this.#cutMs, signal });
+      if (result === TIMED_OUT) throw new SqlTimeoutError(this.#table, this.#limitMs);
+      return result;
     } catch (error) {
       if (sqlStateOf(error) === QUERY_CANCELED) throw new SqlTimeoutError(this.#table, this.#limitMs, error);
       throw error;
@@ -142,22 +144,6 @@ export class PostgresConnections {
     this.#isClosed = true;
     this.#closing ??= Promise.all([this.#own?.end(), this.#ofReaders?.end()]).then(() => undefined);
     return this.#closing;
-  }
-
-  async #within<Result>(running: Promise<Result>, limitMs: number, signal?: AbortSignal): Promise<Result> {
-    let timer: NodeJS.Timeout | undefined;
-    let unlisten: (() => void) | undefined;
-    const ended = new Promise<never>((_, reject) => {
-      if (limitMs !== Infinity)
-        timer = setTimeout(() => reject(new SqlTimeoutError(this.#table, this.#limitMs)), limitMs);
-      if (signal) unlisten = onAbort(signal, () => reject(signal.reason as Error));
-    });
-    try {
-      return await Promise.race([running, ended]);
-    } finally {
-      clearTimeout(timer);
-      unlisten?.();
-    }
   }
 }
 

@@ -40,6 +40,14 @@ export interface PostgresSourceOptions extends SourceOptions {
   readonly notify?: boolean;
 }
 
+const OWN_OPTIONS: readonly (keyof PostgresSourceOptions)[] = [
+  'url',
+  'pool',
+  'schema',
+  'maxConnections',
+  'connectTimeoutMs',
+  'notify',
+];
 /** The need of a refresher with the largest `concurrency`. */
 const MAX_CONNECTIONS = 204;
 
@@ -66,7 +74,11 @@ export class PostgresSource<Row extends object = SqlRow> {
    * impossible names.
    */
   constructor(options: PostgresSourceOptions) {
-    this.#options = resolveSourceOptions(options, MAX_NAME_BYTES);
+    this.#options = resolveSourceOptions(options, {
+      source: 'PostgresSource',
+      own: OWN_OPTIONS,
+      maxNameBytes: MAX_NAME_BYTES,
+    });
     const { schema } = options;
     this.#schema = schema === undefined ? undefined : requireIdentifier('schema', schema, MAX_NAME_BYTES);
     this.#connections = new PostgresConnections(

@@ -4,6 +4,7 @@
  * which would only say whether a look is worthwhile.
  */
 import { setTimeout as pause } from 'node:timers/promises';
+import { requireOptions } from '@mortise/redis';
 import { SqlOutboxError, SqlSchemaError } from '../../errors.js';
 import { quote, requireIdentifier } from '../identifier.js';
 import type { Change, Outbox, OutboxReader, OutboxSql } from '../outbox.js';
@@ -18,6 +19,7 @@ export interface SqliteOutboxOptions {
   readonly outbox?: string;
 }
 
+const OPTIONS: ReadonlySet<string> = new Set<keyof SqliteOutboxOptions>(['table', 'id', 'outbox']);
 const RECHECK_MS = 50;
 
 export function outboxName({ table, outbox }: { table: string; outbox?: string | undefined }): string {
@@ -29,6 +31,7 @@ export function outboxName({ table, outbox }: { table: string; outbox?: string |
  * another column are recorded only with `recursive_triggers` on. Throws SqlIdentifierError (ERR_SQL_IDENTIFIER).
  */
 export function sqliteOutboxSql(options: SqliteOutboxOptions): OutboxSql {
+  requireOptions('sqliteOutboxSql', options, OPTIONS);
   const table = quote(requireIdentifier('table', options.table, MAX_NAME_BYTES));
   const id = quote(requireIdentifier('id', options.id ?? 'id', MAX_NAME_BYTES));
   const name = requireIdentifier('outbox', outboxName(options), MAX_NAME_BYTES);

@@ -25,6 +25,7 @@ export interface SqliteSourceOptions extends SourceOptions {
   readonly busyTimeoutMs?: number;
 }
 
+const OWN_OPTIONS: readonly (keyof SqliteSourceOptions)[] = ['path', 'database', 'busyTimeoutMs'];
 const DEFAULT_BUSY_TIMEOUT_MS = 5_000;
 
 /** Loads rows by id from SQLite, one query for a batch. */
@@ -38,7 +39,11 @@ export class SqliteSource<Row extends object = SqlRow> {
    * impossible names.
    */
   constructor(options: SqliteSourceOptions) {
-    this.#options = resolveSourceOptions(options, MAX_NAME_BYTES);
+    this.#options = resolveSourceOptions(options, {
+      source: 'SqliteSource',
+      own: OWN_OPTIONS,
+      maxNameBytes: MAX_NAME_BYTES,
+    });
     const { table, queryTimeoutMs } = this.#options;
     const target = resolveTarget(options);
     this.#connection = new SqliteConnection(table, target);
