@@ -1,11 +1,11 @@
 /**
- * What Mortise needs of a Redis client. The type is structural, so `Redis` and `Cluster` of ioredis 5.4 and later
- * and of ioredis 6 fit, whichever copy of ioredis the application has installed.
+ * The Redis client that Mortise works with. The type is structural: `Redis` and `Cluster` of ioredis 5.4 and later and of
+ * ioredis 6 fit, from any installed copy of ioredis.
  */
 
 import { ArgumentTypeError } from './argument-error.js';
 
-/** What may stand in a command: text, bytes or a number. */
+/** An argument of a command: text, bytes or a number. */
 export type CommandArgument = string | Buffer | number;
 
 /** One connection, or a cluster of them. */
@@ -28,7 +28,7 @@ export interface RedisClient extends RedisConnection {
   duplicate(...args: any[]): RedisConnection;
 }
 
-/** Options of ioredis that change what commands mean; they stand in different places on `Redis` and `Cluster`. */
+/** Options of ioredis that change the meaning of commands. `Redis` and `Cluster` keep them in different places. */
 interface ForeignOptions {
   keyPrefix?: string;
   replyMapping?: string;
@@ -39,9 +39,9 @@ interface ForeignOptions {
 const checked = new WeakSet<object>();
 
 /**
- * Returns the client if Mortise can work with it. Throws TypeError for something else than an ioredis client, for
- * `keyPrefix` (it would prefix keys but not channels; the packages have an option `prefix`), and for
- * `replyMapping: 'resp3'` and `stringNumbers` (they change the shapes of replies). Sends nothing.
+ * Returns the client if Mortise can work with it. Throws TypeError for a value that is no ioredis client and for three options:
+ * `keyPrefix` (it prefixes keys but not channels; the packages have an option `prefix`), `replyMapping: 'resp3'` and
+ * `stringNumbers` (they change the shapes of replies). Sends nothing.
  */
 export function requireClient(client: RedisClient): RedisClient {
   if (checked.has(client)) return client;

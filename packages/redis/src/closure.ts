@@ -1,12 +1,12 @@
 /**
- * When a client is closed by its owner. ioredis says `end`, but not for a `disconnect()` that comes while it is
- * reconnecting: then it only stops trying, silently, and every command waits for ever. That is what a process that is
- * shut down during an outage does, so it's looked for, while a client is reconnecting. And a `Cluster` that has ended
- * says `close` once more for each further node, and stays in that state.
+ * Detects that the owner of a client closed it. ioredis emits `end`, with two exceptions. After a `disconnect()` during
+ * reconnecting it emits nothing, and every command waits for ever: a process that shuts down during an outage does this. So the
+ * state is checked every 200 ms while a client is reconnecting. A `Cluster` that has ended emits `close` again for each
+ * further node, and stays in that state.
  */
 import type { RedisClient } from './client.js';
 
-const LOOK_EVERY_MS = 200;
+const CHECK_EVERY_MS = 200;
 
 const STATES_OF_A_CLOSED_CLIENT = new Set(['reconnecting', 'disconnecting', 'close']);
 
@@ -19,20 +19,20 @@ export function isClosed(client: RedisClient): boolean {
 /** Calls back each time the owner closes the client. */
 export function onClosed(client: RedisClient, callback: () => void): void {
   let timer: NodeJS.Timeout | undefined;
-  const rest = (): void => {
+  const stopChecking = (): void => {
     clearInterval(timer);
     timer = undefined;
   };
   client.on('end', () => {
-    rest();
+    stopChecking();
     callback();
   });
-  client.on('connecting', rest);
+  client.on('connecting', stopChecking);
   client.on('reconnecting', () => {
     timer ??= setInterval(() => {
       if (!isClosed(client)) return;
-      rest();
+      stopChecking();
       callback();
-    }, LOOK_EVERY_MS).unref();
+    }, CHECK_EVERY_MS).unref();
   });
 }

@@ -1,41 +1,41 @@
 /**
  * Group commit: calls made in the same tick travel in one script call, and each caller gets its own result.
  *
- * The flush runs when all promise callbacks of the current phase of the event loop have run, so a hundred callers
- * that were woken by one reply find each other, and a single caller waits for nothing but microtasks. Rejected:
- * waiting for a batch to fill or for an earlier batch to return; both cost a lone caller latency.
+ * A batch is sent after all promise callbacks of the current phase of the event loop. So a hundred callers that one reply
+ * resumed share a batch, and a lone caller waits for microtasks only. Rejected: waiting for a batch to fill or for an earlier
+ * batch to return. Both cost a lone caller latency.
  */
 import { afterMicrotasks } from './after-microtasks.js';
 import { BatchReplyError } from './coded-error.js';
 import { requireInteger } from './require.js';
 
 export interface CoalescerOptions<Request> {
-  /** The most requests in one call; more are split in order. Bounds the time one script holds the server. */
+  /** The most requests in one call; more are split in order. It bounds the time for which one script blocks the server. */
   readonly maxBatch: number;
   /** The most bytes in one call, by `bytesOf`; a larger request travels alone. Default: no limit. */
   readonly maxBytes?: number;
   readonly bytesOf?: (request: Request) => number;
 }
 
-/** Sends one batch and answers with one result for each request, in order; an Error rejects only its own caller. */
+/** Sends one batch. Resolves to one result for each request, in order. An Error among them rejects only its own caller. */
 export type SendBatch<Group, Request, Result> = (
   group: Group,
   requests: readonly Request[],
 ) => Promise<readonly (Result | Error)[]>;
 
-/** What became of each of many requests, by its place among them. */
+/** The outcomes of many requests, by index. */
 export interface Settled<Result> {
   /** Undefined where there is an error. */
   readonly results: readonly (Result | undefined)[];
-  /** Of a call that failed it is the same for each request in it. */
+  /** All requests of a failed call have the same error. */
   readonly errors: ReadonlyMap<number, unknown>;
 }
 
-/** Who waits for the result of a request. */
-interface Waiting<Result> {
-  /** How many requests it waits for. */
+/** The caller of one request or of many. */
+interface Caller<Result> {
+  /** The number of its requests. */
   readonly size: number;
-  /** `index`: which of its requests. */
+  /** @param index Of the request among those of this caller. */
   settle(result: Result | Error, index: number): void;
   reject(error: unknown, index: number): void;
 }
@@ -43,11 +43,11 @@ interface Waiting<Result> {
 interface Pending<Request, Result> {
   readonly request: Request;
   readonly bytes: number;
-  readonly waiting: Waiting<Result>;
+  readonly caller: Caller<Result>;
   readonly index: number;
 }
 
-/** Collects the calls of one kind; a class has one for each script that it batches. */
+/** Collects the calls of one kind. A class has one coalescer for each script that it batches. */
 export class Coalescer<Group, Request, Result> {
   readonly #send: SendBatch<Group, Request, Result>;
   readonly #maxBatch: number;
@@ -56,7 +56,7 @@ export class Coalescer<Group, Request, Result> {
   #pending = new Map<Group, Pending<Request, Result>[]>();
   #isScheduled = false;
 
-  /** Throws TypeError or RangeError for limits that are no whole numbers from 1. */
+  /** Throws TypeError or RangeError for a limit that is no whole number from 1. */
   constructor(send: SendBatch<Group, Request, Result>, options: CoalescerOptions<Request>) {
     const { maxBatch, maxBytes = Infinity, bytesOf = () => 0 } = options;
     this.#send = send;
@@ -66,9 +66,8 @@ export class Coalescer<Group, Request, Result> {
   }
 
   /**
-   * Adds a request to the batch of its group (a string, say; one group, one slot). Requests of a group are sent in
-   * the order in which they were submitted. Rejects with the request's own error, or with the error of the whole
-   * call, which then went to every request in it.
+   * Adds a request to the batch of its group, such as a queue's name. The keys of a group share a slot. Requests of a group are
+   * sent in the order in which they were submitted. Rejects with the request's own error, or with the error of the whole call.
    */
   submit(group: Group, request: Request): Promise<Result> {
     return new Promise((resolve, reject) => {
@@ -77,8 +76,8 @@ export class Coalescer<Group, Request, Result> {
   }
 
   /**
-   * As `submit` for each of many requests, at the price of one promise: resolves to the results in order, rejects with the
-   * first error. What fits into one call is not spread over two.
+   * Submits many requests at the price of one promise. Resolves to the results in order, or rejects with the first error.
+   * Requests that fit into one call are not spread over two.
    */
   submitAll(group: Group, requests: readonly Request[]): Promise<Result[]> {
     return new Promise((resolve, reject) => {
@@ -86,21 +85,21 @@ export class Coalescer<Group, Request, Result> {
     });
   }
 
-  /** As `submitAll`, but resolves when all calls have ended, also where some have failed: to what became of each request. */
+  /** Submits many requests, and resolves to the outcome of each one when all calls have ended. It never rejects. */
   settleAll(group: Group, requests: readonly Request[]): Promise<Settled<Result>> {
     return new Promise((resolve) => {
       this.#addAll(group, requests, new Each(requests.length, resolve));
     });
   }
 
-  #addAll(group: Group, requests: readonly Request[], waiting: Waiting<Result>): void {
+  #addAll(group: Group, requests: readonly Request[], caller: Caller<Result>): void {
     for (let index = 0; index < requests.length; index += 1) {
-      this.#add(group, requests[index]!, waiting, index);
+      this.#add(group, requests[index]!, caller, index);
     }
   }
 
-  #add(group: Group, request: Request, waiting: Waiting<Result>, index: number): void {
-    const pending = { request, bytes: this.#bytesOf(request), waiting, index };
+  #add(group: Group, request: Request, caller: Caller<Result>, index: number): void {
+    const pending = { request, bytes: this.#bytesOf(request), caller, index };
     const queue = this.#pending.get(group);
     if (queue) queue.push(pending);
     else this.#pending.set(group, [pending]);
@@ -136,11 +135,11 @@ export class Coalescer<Group, Request, Result> {
     yield from === 0 ? queue : queue.slice(from);
   }
 
-  /** Where a batch ends for which `next` is too much: before what was submitted together with that, if it may fit into a batch. */
+  /** Where a full batch ends: before the requests that were submitted together with `next`, if those fit into a batch. */
   #cut(queue: readonly Pending<Request, Result>[], from: number, next: number): number {
-    const { waiting, index } = queue[next]!;
+    const { caller, index } = queue[next]!;
     const first = next - index;
-    return first > from && waiting.size <= this.#maxBatch ? first : next;
+    return first > from && caller.size <= this.#maxBatch ? first : next;
   }
 
   async #sendBatch(group: Group, batch: Pending<Request, Result>[]): Promise<void> {
@@ -152,15 +151,15 @@ export class Coalescer<Group, Request, Result> {
       if (results.length !== batch.length) throw new BatchReplyError(batch.length, results.length);
       for (let index = 0; index < batch.length; index += 1) {
         const pending = batch[index]!;
-        pending.waiting.settle(results[index] as Result | Error, pending.index);
+        pending.caller.settle(results[index] as Result | Error, pending.index);
       }
     } catch (error) {
-      for (const { waiting, index } of batch) waiting.reject(error, index);
+      for (const { caller, index } of batch) caller.reject(error, index);
     }
   }
 }
 
-class One<Result> implements Waiting<Result> {
+class One<Result> implements Caller<Result> {
   readonly size = 1;
 
   constructor(
@@ -174,7 +173,7 @@ class One<Result> implements Waiting<Result> {
   }
 }
 
-class All<Result> implements Waiting<Result> {
+class All<Result> implements Caller<Result> {
   readonly #results: Result[];
   #left: number;
 
@@ -199,7 +198,7 @@ class All<Result> implements Waiting<Result> {
   }
 }
 
-class Each<Result> implements Waiting<Result> {
+class Each<Result> implements Caller<Result> {
   readonly #results: (Result | undefined)[];
   readonly #errors = new Map<number, unknown>();
   #left: number;
@@ -216,15 +215,15 @@ class Each<Result> implements Waiting<Result> {
   settle(result: Result | Error, index: number): void {
     if (result instanceof Error) this.#errors.set(index, result);
     else this.#results[index] = result;
-    this.#answered();
+    this.#settleOne();
   }
 
   reject(error: unknown, index: number): void {
     this.#errors.set(index, error);
-    this.#answered();
+    this.#settleOne();
   }
 
-  #answered(): void {
+  #settleOne(): void {
     this.#left -= 1;
     if (this.#left === 0) this.#end();
   }

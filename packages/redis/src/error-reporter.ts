@@ -4,7 +4,7 @@ import { ClientClosedError } from './coded-error.js';
 import { describeError } from './describe-error.js';
 import { requireFunction } from './require.js';
 
-/** A failure that goes on is reported again after so long. */
+/** The same failure is reported again after this time. */
 const REPEAT_MS = 60_000;
 const MAX_REMEMBERED = 100;
 

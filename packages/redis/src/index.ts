@@ -50,4 +50,4 @@ export type { WaitForOptions } from './wait-for.js';
 export { TIMED_OUT, waitFor } from './wait-for.js';
 export type { WaitOptions, Wake } from './waiter.js';
 export { Waiter } from './waiter.js';
-export { STRAYS, WaiterHub } from './waiter-hub.js';
+export { UNDELIVERED, WaiterHub } from './waiter-hub.js';

@@ -3,14 +3,14 @@
  * hash tag, so all its parts live in one Cluster slot and one script can move them together.
  *
  * Names come from users, so they are encoded: `%`, `{`, `}`, control characters and lone surrogates become `%XX`
- * or `%uXXXX`. Nothing else is touched, so keys stay readable. Without this, an entity such as `}x` would end the
+ * or `%uXXXX`. All other characters stay, so keys are readable. Without this, an entity such as `}x` would end the
  * tag early: ioredis and Redis then hash the same key to different slots, and NUL or a newline break every tool
  * that prints keys. The encoding is injective, hence distinct names never share a key.
  */
 import { requireName } from './require.js';
 
 const UNSAFE =
-  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+  // oxlint-disable-next-line no-control-regex -- the pattern is for control characters
   /[%{}\u0000-\u001f\u007f-\u009f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
 /** Encodes a user's string for use inside a key. Injective; `decodeName` is its inverse. O(length). */
@@ -21,7 +21,7 @@ export function encodeName(name: string): string {
   });
 }
 
-/** The string that `encodeName` was given. */
+/** The name that `encodeName` encoded. */
 export function decodeName(encoded: string): string {
   return encoded.replace(/%u([0-9A-F]{4})|%([0-9A-F]{2})/g, (_, wide: string, narrow: string) =>
     String.fromCharCode(Number.parseInt(wide ?? narrow, 16)),
@@ -41,10 +41,10 @@ export class EntityKeys {
   }
 
   /**
-   * `<prefix>:<package>:{<entity>}:<part>`, with `:<encoded detail>` behind it where a part exists many times.
+   * `<prefix>:<package>:{<entity>}:<part>`, followed by `:<encoded detail>` where a part exists many times.
    *
-   * @param part A constant such as `lease`. Throws TypeError for one with a `:`, which could be taken for a detail.
-   * @param detail Any string, also a user's; its length is the caller's to limit.
+   * @param part A constant such as `lease`. Throws TypeError for a part with a `:`, which would look like a detail.
+   * @param detail Any string, also a user's. The caller limits its length.
    */
   key(part: string, detail?: string): string {
     if (part.includes(':')) throw new TypeError(`a part must not contain ":", got ${JSON.stringify(part)}`);
@@ -52,7 +52,7 @@ export class EntityKeys {
   }
 }
 
-/** What a package builds its keys with: a prefix that the user may choose, and the package's own name. */
+/** Builds the keys of a package, from a prefix that the user may choose and the name of the package. */
 export class KeySpace {
   readonly #stem: string;
 
@@ -72,8 +72,8 @@ export class KeySpace {
   /**
    * The keys of the entity `name`. Throws TypeError or RangeError for a name that is no string, empty or too long.
    *
-   * @param shard An entity that is spread over slots is an entity for each of its shards; shard 0 has the plain tag. No
-   * name is encoded with two `%` side by side, so no tag of a shard is the tag of another name.
+   * @param shard For an entity that is spread over slots. Each shard has its own tag; shard 0 has the plain one. An encoded name
+   * never has two `%` side by side, so the tag of a shard never equals the tag of another name.
    */
   entity(name: string, option = 'name', shard = 0): EntityKeys {
     const tag = encodeName(requireName(option, name)) + (shard === 0 ? '' : `%%${shard}`);

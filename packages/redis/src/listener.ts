@@ -1,18 +1,18 @@
 /**
- * One party that hears everything that is said to all on a channel, for as long as it likes. A waiter keeps messages until
- * somebody asks for the next one; a listener is called with each, so a thousand followers may share one without a promise each.
+ * A party that receives every message for all on a channel, for any length of time. A waiter keeps messages until `next` is
+ * called; a listener is called with each message. So a thousand followers can share one listener without a promise each.
  */
 
-/** Called by the hub. None of these may throw. */
+/** Called by the hub. None of these functions may throw. */
 export interface Listener {
-  /** A message `*:<body>`. Messages to single waiters are not heard. */
+  /** A message `*:<body>`. Messages for single waiters don't come here. */
   onMessage(body: Buffer): void;
   /**
-   * The subscription was interrupted and is whole again: look at the state in Redis. What was said since the interruption
-   * began, also behind the new confirmation, was left out: it is in the state, or was of no lasting importance. So nothing is
-   * heard behind a loss before the loss is known.
+   * The subscription was interrupted and is whole again: read the state in Redis. Messages since the beginning of the
+   * interruption were dropped, also those after the new confirmation. So no message after a loss comes before the loss is
+   * reported.
    */
   onResync(): void;
-  /** The client was closed: the listener is not on the channel any more. Also during a `listen` that then rejects. */
+  /** The client was closed, and the listener is off the channel. This may come during a `listen` that then rejects. */
   onClosed(): void;
 }

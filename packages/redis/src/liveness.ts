@@ -1,10 +1,10 @@
 /**
- * A subscriber only listens, so nothing tells it that its peer has vanished without a word (a pulled cable, a
- * firewall that forgot the connection, a stopped process): TCP would take many minutes, or for ever. A PING now and
- * then, with a time limit, bounds that.
+ * Finds a dead peer of a subscriber's connection: a pulled cable, a firewall that dropped the connection, a stopped process.
+ * A subscriber sends nothing, so TCP would need many minutes to notice, or never would. A regular PING with a time limit
+ * bounds that.
  *
- * Connections that we open ourselves are watched. The caller's own connection isn't: we may not close it, and the
- * bounded re-check of every waiter passes over it anyway, where the caller's `commandTimeout` or `socketTimeout` rule.
+ * Only connections that we open are checked. We may not close the caller's own connection. The bounded recheck of every
+ * waiter uses that connection anyway, under the caller's `commandTimeout` or `socketTimeout`.
  */
 import type { RedisConnection } from './client.js';
 
@@ -12,35 +12,35 @@ const EVERY_MS = 10_000;
 const LIMIT_MS = 5_000;
 
 /**
- * Calls `onDead` when the connection seems to be up and has not answered for 5 s; that is at most 15 s after its peer
- * vanished. One PING each 10 s. Returns the end of the watch.
+ * Calls `onDead` when a connection that looks up leaves a PING unanswered for 5 s: at most 15 s after the loss of the peer.
+ * Sends one PING each 10 s. Returns a function that ends the checks.
  */
 export function watchLiveness(connection: RedisConnection, onDead: () => void): () => void {
   let limit: NodeJS.Timeout | undefined;
-  const relax = (): void => {
+  const clear = (): void => {
     clearTimeout(limit);
     limit = undefined;
   };
   const check = (): void => {
-    // While it is connecting, the connectTimeout of ioredis rules.
+    // During connecting the connectTimeout of ioredis applies.
     const isUp = connection.status === 'ready' || connection.status === 'connect';
     if (limit || !isUp) return;
-    const armed = setTimeout(() => {
-      // After a blocked event loop timers come first: let the answer in that may have arrived meanwhile.
+    const timeout = setTimeout(() => {
+      // After a blocked event loop timers run before sockets are read: an answer may have arrived.
       setImmediate(() => {
-        if (limit !== armed) return;
-        relax();
+        if (limit !== timeout) return;
+        clear();
         onDead();
       });
     }, LIMIT_MS).unref();
-    limit = armed;
-    connection.call('ping', []).then(relax, relax);
+    limit = timeout;
+    connection.call('ping', []).then(clear, clear);
   };
   const timer = setInterval(check, EVERY_MS).unref();
-  connection.on('close', relax);
+  connection.on('close', clear);
   return () => {
     clearInterval(timer);
-    relax();
-    connection.off('close', relax);
+    clear();
+    connection.off('close', clear);
   };
 }

@@ -1,12 +1,12 @@
 /**
- * One listener for each signal, however much it is to end: Node warns of a leak when a signal has more than ten, and one that
- * ends all waits of a process, when it shuts down, has thousands.
+ * One event listener for each signal, for any number of callbacks. Node warns of a leak at more than ten listeners, and a signal
+ * that ends all waits of a process at its shutdown has thousands.
  */
 const callbacksOf = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Calls back when the signal is aborted, which it isn't yet. Returns what undoes it. O(1). The callback must not throw: others
- * come behind it. Another callback is another function.
+ * Calls `callback` when the signal is aborted; it must not be aborted yet. Returns a function that undoes this. O(1). The callback
+ * must not throw: others run after it. Each call needs a function of its own.
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   let callbacks = callbacksOf.get(signal);

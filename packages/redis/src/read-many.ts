@@ -1,16 +1,16 @@
 /**
- * Reads of many entities at once. A command of its own costs a write to the socket on either side, 8 to 15 µs of Redis for
- * each; in a pipeline it costs 0.6 to 1.5 µs. On Cluster a pipeline has to go to one node, so there is one for each.
+ * Reads many entities at once. A single command costs a socket write on both sides: 8 to 15 µs of Redis. In a pipeline it costs
+ * 0.6 to 1.5 µs. On Cluster a pipeline must go to one node, so there is one for each node.
  *
- * Rejected: the pipelines of `Cluster` in ioredis. They refuse keys of several nodes, and when a slot has moved, they repeat
- * all of their commands at the new node, which sends those of other slots back again. Here what a node refused is sent once
- * more, as a single command, which ioredis leads to wherever the slot is.
+ * Rejected: the pipelines of `Cluster` in ioredis. They refuse keys of several nodes. When a slot has moved, they repeat all of
+ * their commands at the new node, which redirects those of other slots again. Here a read that a node refused is sent once
+ * more, as a single command, and ioredis follows its redirection.
  */
 import type { CommandArgument, RedisClient, RedisConnection } from './client.js';
 import { keySlot } from './key-slot.js';
 
-/** A command that writes nothing: its name, its key, and what follows. One without a key, such as TIME, goes where the one before it goes. */
-export type Read = readonly [command: string, key?: string, ...rest: CommandArgument[]];
+/** A command that writes nothing: its name, its key, its other arguments. One without a key, such as TIME, goes to the node of the read before it. */
+export type Read = readonly [command: string, key?: string, ...more: CommandArgument[]];
 
 interface Pipeline {
   call(command: string, ...args: CommandArgument[]): unknown;
@@ -22,20 +22,20 @@ interface PipeliningConnection extends RedisConnection {
   pipeline(): Pipeline;
 }
 
-/** What `Cluster` of ioredis offers beyond a client. */
+/** The members of `Cluster` in ioredis that a client doesn't have. */
 interface ClusterClient extends RedisClient {
   /** By slot: the master as `host:port`, then its replicas. */
   readonly slots: readonly (readonly string[] | undefined)[];
   nodes(role: 'master'): PipeliningConnection[];
 }
 
-/** What a node says of a slot that it doesn't serve (yet, or any more); and ioredis of a node that is gone. */
+/** Replies of a node that doesn't serve the slot (yet, or any longer), and the error of ioredis for a node that is gone. */
 const ELSEWHERE = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN|READONLY)\b|Connection is closed/;
 
 /**
- * The replies to all reads, in their order; bulk replies are strings. Not atomic. One round trip, over one pipeline for
- * each node that has a key, always to masters; one more for what a node refused because a slot has moved. Rejects with
- * the first error.
+ * The replies to all reads, in their order; bulk replies are strings. Not atomic. One round trip, over one pipeline for each
+ * node that has a key, always to masters. One more round trip for reads that a node refused because a slot has moved. Rejects
+ * with the first error.
  */
 export async function readMany(client: RedisClient, reads: readonly Read[]): Promise<unknown[]> {
   if (reads.length === 0) return [];
@@ -63,7 +63,7 @@ export async function readMany(client: RedisClient, reads: readonly Read[]): Pro
   return replies;
 }
 
-/** The indexes of the reads for each node; undefined where none is known, as before the first connection. */
+/** The indexes of the reads for each node. The node is undefined where none is known, as before the first connection. */
 function byNode(
   client: ClusterClient,
   reads: readonly Read[],

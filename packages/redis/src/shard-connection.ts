@@ -1,11 +1,11 @@
 /**
- * A connection of our own to one Cluster master, for the shard channels of its slots. It doesn't reconnect: once lost
- * it stays lost, and the subscriber opens another one, perhaps elsewhere.
+ * A connection of our own to one Cluster master, for the shard channels of its slots. It never reconnects: after a loss the
+ * subscriber opens another one, perhaps to another master.
  *
- * A slot that leaves the master shows in three ways: ioredis 6 emits `moved`; ioredis 5 takes the server's unsolicited
- * `sunsubscribe` for the reply of a command, and emits `error` when it has none; and ioredis 5 emits `moved` for a
- * redirected SSUBSCRIBE whose promise it then forgets. `moved` therefore rejects what is under way, and any `error`
- * gives the connection up, because from then on replies might be handed to the wrong command.
+ * A slot that leaves the master shows in three ways. ioredis 6 emits `moved`. ioredis 5 takes the server's unsolicited
+ * `sunsubscribe` for the reply of a command, and emits `error` when it has none. ioredis 5 also emits `moved` for a
+ * redirected SSUBSCRIBE, and then never settles its promise. So `moved` rejects all pending subscriptions, and any `error`
+ * closes the connection, because later replies might belong to other commands.
  */
 import type { RedisClient, RedisConnection } from './client.js';
 import { watchLiveness } from './liveness.js';
@@ -13,9 +13,9 @@ import { subscriberOptions } from './subscriber.js';
 
 export interface ShardEvents {
   onMessage(channel: string, message: Buffer): void;
-  /** Some slot has left the master: every subscription here is in doubt. */
+  /** A slot has left the master: every subscription here is uncertain. */
   onMoved(shard: ShardConnection): void;
-  /** Nothing comes over this connection any more. Called once, and not for `close`. */
+  /** The connection is over. Called once, and not after `close`. */
   onLost(shard: ShardConnection): void;
 }
 
@@ -49,23 +49,23 @@ export class ShardConnection {
     this.#connection.on('smessageBuffer', (channel: Buffer, message: Buffer) => {
       if (!this.#isOver) events.onMessage(channel.toString(), message);
     });
-    this.#connection.on('moved', () => this.#doubt());
+    this.#connection.on('moved', () => this.#resubscribe());
     this.#connection.on('error', lose);
     this.#connection.on('end', lose);
     this.#unwatch = watchLiveness(this.#connection, lose);
   }
 
-  /** Whether no channel is left. */
+  /** Whether the connection has no channel. */
   get isIdle(): boolean {
     return this.#channels.size === 0;
   }
 
-  /** Resolves when the server has confirmed; rejects with its refusal, or when the connection or the slot is lost. */
+  /** Resolves when the server has confirmed. Rejects with its refusal, or when the connection or the slot is lost. */
   subscribe(channel: string): Promise<void> {
     this.#channels.add(channel);
     return new Promise((resolve, reject) => {
       this.#unconfirmed.add(reject);
-      // ioredis 5 would write it during its handshake, which then fails.
+      // ioredis 5 would send it during its handshake, which then fails.
       void this.#isReady
         .then(() => this.#connection.call('ssubscribe', [channel]))
         .then(() => resolve(), reject)
@@ -82,12 +82,12 @@ export class ShardConnection {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#unwatch();
-    // ioredis would give a connection that has ended two more seconds to end, and hold the process for so long.
+    // For a connection that has ended, ioredis would start a timer of two seconds, which keeps the process alive.
     if (this.#connection.status !== 'end') this.#connection.disconnect();
     this.#rejectUnconfirmed('was lost');
   }
 
-  #doubt(): void {
+  #resubscribe(): void {
     if (this.#isOver) return;
     this.#rejectUnconfirmed('has lost a slot');
     this.#events.onMoved(this);

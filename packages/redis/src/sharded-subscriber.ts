@@ -1,10 +1,10 @@
 /**
- * Sharded subscriptions on Redis Cluster: SSUBSCRIBE on a connection of our own to the master that owns the slot of
- * the channel. One connection per master that has a channel, from its first channel to its last.
+ * Sharded subscriptions on Redis Cluster: SSUBSCRIBE on a connection of our own to the master that owns the slot of the
+ * channel. A master with a channel has one connection, from its first channel to its last.
  *
- * Rejected: the option `shardedSubscribers` of ioredis. ioredis 5 lacks it or loses subscriptions when slots move,
- * and 6 emits some hundred error events while a master fails over. Here a keeper loop compares, after every break
- * and once in a while, where each channel is subscribed with who owns its slot now, and moves what has moved.
+ * A loop compares the place of each subscription with the present owner of its slot, after every break and once a second. It
+ * subscribes moved channels at their new owner. Rejected: the option `shardedSubscribers` of ioredis. ioredis 5 lacks it or
+ * loses subscriptions when slots move, and 6 emits some hundred error events during a failover.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { ClientClosedError } from './coded-error.js';
@@ -14,7 +14,7 @@ import { Loop } from './loop.js';
 import { ShardConnection } from './shard-connection.js';
 import type { Subscriber, SubscriberEvents } from './subscriber.js';
 
-/** What `Cluster` of ioredis offers beyond a client. */
+/** The members of `Cluster` in ioredis that a client doesn't have. */
 interface ClusterClient extends RedisClient {
   /** By slot: the master as `host:port`, then its replicas. */
   readonly slots: readonly (readonly string[] | undefined)[];
@@ -22,41 +22,41 @@ interface ClusterClient extends RedisClient {
   refreshSlotsCache(callback: (error?: Error | null) => void): void;
 }
 
-/** A channel that is wanted, and where it is subscribed. */
-interface Place {
+/** The subscription of a channel. */
+interface Subscription {
   readonly slot: number;
-  /** Its first subscription is not made yet: `subscribe` sees to it, not the keeper. */
+  /** `subscribe` is still at work on the first attempts; the loop leaves it alone. */
   isNew: boolean;
   shard?: ShardConnection;
-  /** Of the subscription that was made or is under way; undefined when it has to be made (again). */
-  isConfirmed?: Promise<void> | undefined;
+  /** Resolves when the server has confirmed. Undefined when the channel has to be subscribed (again). */
+  confirmed?: Promise<void> | undefined;
 }
 
-/** How often owners are compared when nothing seems to have happened. Costs no command. */
+/** How often places and owners are compared without a break. This costs no command. */
 const COMPARE_MS = 1_000;
 /**
- * After a break the slot map is fetched anew with each comparison for so long: a node that has not heard yet of a
- * failover names the old master, which, as a replica now, would take the subscription.
+ * For this time after a break each comparison fetches the slot map. A node that doesn't know of a failover yet names the old
+ * master, which is a replica now and would accept the subscription.
  */
-const SETTLE_MS = 5_000;
-/** A first subscription fails when its slot has no reachable owner for so long: a failover passes unnoticed. */
+const UNCERTAIN_MS = 5_000;
+/** A first subscription fails when its slot has no reachable owner for this time: longer than a failover takes. */
 const FIRST_LIMIT_MS = 10_000;
 const FIRST_PAUSE_MS = 100;
-/** Refusals that a new slot map, or the end of a failover, may cure. */
+/** Refusals that end with a new slot map or with the failover. */
 const PASSING_REFUSAL = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN)\b/;
 
 export class ShardedSubscriber implements Subscriber {
   readonly #client: ClusterClient;
   readonly #events: SubscriberEvents;
   readonly #shards = new Map<string, ShardConnection>();
-  readonly #places = new Map<string, Place>();
-  readonly #keeper = new Loop('mortise sharded subscriber', () => this.#keep(), {
+  readonly #subscriptions = new Map<string, Subscription>();
+  readonly #loop = new Loop('mortise sharded subscriber', () => this.#repair(), {
     // Commands to a slot without an owner fail for their callers. Here the subscription is only tried again.
     onError: () => undefined,
     backoff: { maxDelayMs: 1_000 },
   });
-  /** Until this instant the slot map of the client may be behind. */
-  #doubtEndsAt = 0;
+  /** Until this instant the slot map of the client may be old. */
+  #uncertainUntil = 0;
 
   constructor(client: RedisClient, events: SubscriberEvents) {
     this.#client = client as ClusterClient;
@@ -64,20 +64,20 @@ export class ShardedSubscriber implements Subscriber {
   }
 
   async subscribe(channel: string): Promise<void> {
-    const place: Place = { slot: keySlot(channel), isNew: true };
-    this.#places.set(channel, place);
+    const subscription: Subscription = { slot: keySlot(channel), isNew: true };
+    this.#subscriptions.set(channel, subscription);
     const limitAt = performance.now() + FIRST_LIMIT_MS;
     try {
       // The first command on a cluster waits until the slots are known.
       if (this.#client.status !== 'ready') await this.#client.call('ping', []);
       for (;;) {
-        if (this.#places.get(channel) !== place) throw new ClientClosedError();
-        this.#keeper.start();
+        if (this.#subscriptions.get(channel) !== subscription) throw new ClientClosedError();
+        this.#loop.start();
         try {
-          await this.#place(channel, place);
-          place.isNew = false;
-          // Lost in the same moment: the keeper has passed over it.
-          if (!place.isConfirmed) this.#keeper.wake();
+          await this.#ensure(channel, subscription);
+          subscription.isNew = false;
+          // It was lost at this very moment, and the loop has skipped it.
+          if (!subscription.confirmed) this.#loop.wake();
           return;
         } catch (error) {
           if (isFinal(error) || performance.now() > limitAt) throw error;
@@ -86,38 +86,38 @@ export class ShardedSubscriber implements Subscriber {
         await pause(FIRST_PAUSE_MS);
       }
     } catch (error) {
-      if (this.#places.get(channel) === place) this.unsubscribe(channel);
+      if (this.#subscriptions.get(channel) === subscription) this.unsubscribe(channel);
       throw error;
     }
   }
 
   unsubscribe(channel: string): void {
-    const place = this.#places.get(channel);
-    this.#places.delete(channel);
-    if (place?.shard) this.#leave(place.shard, channel);
-    if (this.#places.size === 0) void this.#keeper.stop();
+    const subscription = this.#subscriptions.get(channel);
+    this.#subscriptions.delete(channel);
+    if (subscription?.shard) this.#leave(subscription.shard, channel);
+    if (this.#subscriptions.size === 0) void this.#loop.stop();
   }
 
   close(): void {
-    void this.#keeper.stop();
-    this.#places.clear();
+    void this.#loop.stop();
+    this.#subscriptions.clear();
     for (const shard of this.#shards.values()) shard.close();
     this.#shards.clear();
   }
 
   /** Subscribes at the present owner of the slot, unless that is done or under way. */
-  async #place(channel: string, place: Place): Promise<void> {
-    const shard = this.#shardOf(place.slot);
-    if (place.shard !== shard || !place.isConfirmed) {
-      if (place.shard && place.shard !== shard) this.#leave(place.shard, channel);
-      const isConfirmed = shard.subscribe(channel);
-      place.shard = shard;
-      place.isConfirmed = isConfirmed;
-      isConfirmed.catch(() => {
-        if (place.isConfirmed === isConfirmed) place.isConfirmed = undefined;
+  async #ensure(channel: string, subscription: Subscription): Promise<void> {
+    const shard = this.#shardOf(subscription.slot);
+    if (subscription.shard !== shard || !subscription.confirmed) {
+      if (subscription.shard && subscription.shard !== shard) this.#leave(subscription.shard, channel);
+      const confirmed = shard.subscribe(channel);
+      subscription.shard = shard;
+      subscription.confirmed = confirmed;
+      confirmed.catch(() => {
+        if (subscription.confirmed === confirmed) subscription.confirmed = undefined;
       });
     }
-    await place.isConfirmed;
+    await subscription.confirmed;
   }
 
   #shardOf(slot: number): ShardConnection {
@@ -131,10 +131,10 @@ export class ShardedSubscriber implements Subscriber {
     if (!owner) throw new Error(`node ${node}, which serves slot ${slot}, is not connected`);
     const shard = new ShardConnection(node, owner, {
       onMessage: (channel, message) => this.#events.onMessage(channel, message),
-      onMoved: (moved) => this.#doubt(moved),
+      onMoved: (moved) => this.#resubscribe(moved),
       onLost: (lost) => {
         if (this.#shards.get(node) === lost) this.#shards.delete(node);
-        this.#doubt(lost);
+        this.#resubscribe(lost);
       },
     });
     this.#shards.set(node, shard);
@@ -148,28 +148,31 @@ export class ShardedSubscriber implements Subscriber {
     if (this.#shards.get(shard.node) === shard) this.#shards.delete(shard.node);
   }
 
-  /** Every subscription on this connection is to be made again. */
-  #doubt(shard: ShardConnection): void {
-    for (const place of this.#places.values()) if (place.shard === shard) place.isConfirmed = undefined;
-    this.#doubtEndsAt = performance.now() + SETTLE_MS;
-    this.#keeper.wake();
+  /** Makes every subscription of this connection again. */
+  #resubscribe(shard: ShardConnection): void {
+    for (const subscription of this.#subscriptions.values())
+      if (subscription.shard === shard) subscription.confirmed = undefined;
+    this.#uncertainUntil = performance.now() + UNCERTAIN_MS;
+    this.#loop.wake();
   }
 
-  /** Places what is in doubt or whose slot has moved; throws, and so backs off, when one has no reachable owner. */
-  async #keep(): Promise<number> {
-    if (performance.now() < this.#doubtEndsAt) await this.#refreshSlots();
-    const due = [...this.#places].filter(
-      ([, { isNew, isConfirmed, shard, slot }]) =>
-        !isNew && (!isConfirmed || shard?.node !== this.#client.slots[slot]?.[0]),
+  /** Subscribes uncertain channels and those of moved slots. Throws when one has no reachable owner: the loop backs off. */
+  async #repair(): Promise<number> {
+    if (performance.now() < this.#uncertainUntil) await this.#refreshSlots();
+    const due = [...this.#subscriptions].filter(
+      ([, { isNew, confirmed, shard, slot }]) =>
+        !isNew && (!confirmed || shard?.node !== this.#client.slots[slot]?.[0]),
     );
     if (due.length === 0) return COMPARE_MS;
     this.#events.onInterrupted(due.map(([channel]) => channel));
-    const results = await Promise.allSettled(due.map(([channel, place]) => this.#place(channel, place)));
-    const isPlaced = (_: unknown, index: number): boolean => results[index]?.status === 'fulfilled';
-    this.#events.onResync(due.filter(isPlaced).map(([channel]) => channel));
+    const results = await Promise.allSettled(
+      due.map(([channel, subscription]) => this.#ensure(channel, subscription)),
+    );
+    const isDone = (_: unknown, index: number): boolean => results[index]?.status === 'fulfilled';
+    this.#events.onResync(due.filter(isDone).map(([channel]) => channel));
     const failed = results.find((result) => result.status === 'rejected');
     if (failed) {
-      this.#doubtEndsAt = performance.now() + SETTLE_MS;
+      this.#uncertainUntil = performance.now() + UNCERTAIN_MS;
       throw failed.reason;
     }
     return COMPARE_MS;
@@ -182,7 +185,7 @@ export class ShardedSubscriber implements Subscriber {
   }
 }
 
-/** A refusal that trying again won't change, such as missing rights. */
+/** A refusal that would come again, such as missing rights. */
 function isFinal(error: unknown): boolean {
   return error instanceof Error && error.name === 'ReplyError' && !PASSING_REFUSAL.test(error.message);
 }

@@ -1,7 +1,7 @@
 /**
- * Subscriptions on a single node or behind Sentinel. With RESP3 (ioredis 6) they live on the connection that we were
- * given, since pushes and replies are told apart there: no further connection. With RESP2 (ioredis 5) a subscribed
- * connection refuses other commands, so a duplicate carries them, from the first channel to the last.
+ * Subscriptions on a single node or behind Sentinel. With RESP3 (ioredis 6) they use the caller's connection, because pushes
+ * and replies differ there. With RESP2 (ioredis 5) a subscribed connection refuses other commands, so a duplicate has the
+ * subscriptions, from the first channel to the last.
  */
 import type { RedisClient, RedisConnection } from './client.js';
 import { ClientClosedError } from './coded-error.js';
@@ -9,14 +9,14 @@ import { watchLiveness } from './liveness.js';
 import type { Subscriber, SubscriberEvents } from './subscriber.js';
 import { subscriberOptions } from './subscriber.js';
 
-/** What ioredis knows about the present connection. */
+/** The state of the present connection in ioredis. */
 interface Condition {
   readonly protocol?: number;
-  /** The channels that ioredis subscribes again by itself after a reconnect. */
+  /** The channels that ioredis subscribes again after a reconnect. */
   readonly subscriber?: false | { del(type: 'subscribe', channel: string): void };
 }
 
-/** The pause before a subscription that the server refused, or did not answer in time, is made whole again. */
+/** The pause before subscribing again after a refusal or a timeout. */
 const RETRY_MS = 1_000;
 
 export class StandaloneSubscriber implements Subscriber {
@@ -38,7 +38,7 @@ export class StandaloneSubscriber implements Subscriber {
     try {
       const connection = await this.#connect();
       if (connection !== this.#client) await this.#whenReady(connection);
-      // `close` came in between.
+      // `close` was called meanwhile.
       if (!this.#channels.has(channel)) throw new ClientClosedError();
       await this.#send(connection, [channel]);
     } catch (error) {
@@ -50,7 +50,7 @@ export class StandaloneSubscriber implements Subscriber {
   unsubscribe(channel: string): void {
     if (!this.#channels.delete(channel)) return;
     if (this.#channels.size === 0 && this.#closeDuplicate) this.close();
-    // An answer that is lost leaves a subscription behind that nobody listens to: harmless until the next reconnect.
+    // When the command is lost, a subscription without listeners remains until the next reconnect. That is harmless.
     else
       this.#connection
         ?.then((connection) => connection.call('unsubscribe', [channel]))
@@ -76,7 +76,7 @@ export class StandaloneSubscriber implements Subscriber {
   }
 
   async #open(): Promise<RedisConnection> {
-    // The handshake decides about the protocol, so a command has to pass first.
+    // The handshake decides the protocol, so a command has to succeed first.
     await this.#client.call('ping', []);
     if (this.#client.condition?.protocol !== 3) return this.#duplicate();
     if (!this.#isAttached) this.#attach(this.#client);
@@ -88,11 +88,11 @@ export class StandaloneSubscriber implements Subscriber {
     const duplicate = this.#client.duplicate({
       ...subscriberOptions(this.#client),
       maxRetriesPerRequest: null,
-      // It lives as long as its client does, also where the client itself is told not to reconnect.
+      // The duplicate lives as long as its client, even if the client's own options forbid reconnecting.
       retryStrategy: (times: number) => Math.min(times * 50, 1_000),
       sentinelRetryStrategy: (times: number) => Math.min(times * 50, 1_000),
     });
-    // ioredis reconnects by itself; `ready` tells when. Without a listener it would print each failed attempt.
+    // ioredis reconnects and emits `ready`. Without this listener it prints each failed attempt.
     duplicate.on('error', () => undefined);
     this.#attach(duplicate);
     const unwatch = watchLiveness(duplicate, () => duplicate.disconnect(true));
@@ -103,7 +103,7 @@ export class StandaloneSubscriber implements Subscriber {
     return duplicate;
   }
 
-  /** ioredis 5 would write a SUBSCRIBE during its handshake, which then fails. */
+  /** ioredis 5 would send a SUBSCRIBE during its handshake, which then fails. */
   #whenReady(connection: RedisConnection): Promise<void> | undefined {
     if (connection.status === 'ready') return undefined;
     this.#isReady ??= new Promise((resolve) => {
@@ -136,7 +136,7 @@ export class StandaloneSubscriber implements Subscriber {
       await this.#send(connection, channels);
       this.#events.onResync(channels);
     } catch {
-      // Lost again: its next `ready` comes back here. Refused or not answered in time: tried again.
+      // After another loss the next `ready` calls this again. After a refusal or a timeout a timer does.
       if (connection.status !== 'ready') return;
       setTimeout(() => void this.#resubscribe(connection), RETRY_MS).unref();
     }
@@ -145,7 +145,7 @@ export class StandaloneSubscriber implements Subscriber {
   async #send(connection: RedisConnection, channels: string[]): Promise<void> {
     await connection.call('subscribe', channels);
     if (connection !== this.#client) return;
-    // `ready` brings them back. ioredis would do so too, but a SUBSCRIBE of its own that fails (`commandTimeout`,
+    // `ready` subscribes them again. ioredis would do so too, but a failed SUBSCRIBE of its own (`commandTimeout`,
     // `maxRetriesPerRequest`) is an unhandled rejection, which ends the process of our caller.
     const { subscriber } = this.#client.condition ?? {};
     if (subscriber) for (const channel of channels) subscriber.del('subscribe', channel);

@@ -1,13 +1,13 @@
 /**
- * What Mortise tells of itself, for those who measure and trace. The packages call this interface and depend on no library
- * for it; each method may be left out, and without `telemetry` nothing is made, measured or called.
+ * The interface by which the packages report metrics and traces. They depend on no library for it. Each method may be left out.
+ * Without `telemetry` the packages measure nothing.
  *
- * An implementation is called on hot paths: it should neither wait nor throw. What it throws is caught, and printed once.
- * `@mortise/queues/otel` has one for OpenTelemetry. Rejected: events on an emitter, which cannot run a handler inside the
+ * The packages call it on hot paths: an implementation must not wait. `SafeTelemetry` catches its errors and prints the first.
+ * `./otel` has an implementation for OpenTelemetry. Rejected: events on an emitter, which cannot run a handler inside the
  * context of a span.
  */
 
-/** What is measured. Each package has a fixed set of them, the same objects every time, so they can be keys of a Map. */
+/** A counter or histogram. Each package has a fixed set of them, always the same objects: they can be keys of a Map. */
 export interface Metric {
   /** Such as `mortise.queues.enqueued`. */
   readonly name: string;
@@ -19,7 +19,7 @@ export interface Metric {
 /** Names are those of OpenTelemetry's semantic conventions where it has one; the values of one name are few. */
 export type TelemetryAttributes = Readonly<Record<string, string | number | boolean>>;
 
-/** Where a span stands in its trace, as W3C Trace Context writes it; it travels in headers. */
+/** The place of a span in its trace, in the form of W3C Trace Context. It travels in headers. */
 export interface TraceContext {
   readonly traceparent: string;
   readonly tracestate?: string | undefined;
@@ -30,22 +30,22 @@ export interface SpanStart {
   readonly name: string;
   readonly kind: 'producer' | 'consumer';
   readonly attributes: TelemetryAttributes;
-  /** The span that it continues, of another process. Default: for a producer the present one, for a consumer none. */
+  /** The span of another process that this one continues. Default: for a producer the active span, for a consumer none. */
   readonly parent?: TraceContext | undefined;
-  /** Spans that led to it without being its parent. */
+  /** Spans that caused this one without being its parent. */
   readonly links?: readonly TraceContext[] | undefined;
 }
 
 export interface SpanEnd {
   readonly attributes?: TelemetryAttributes | undefined;
-  /** What went wrong, if something did. */
+  /** The error of the work, if it failed. */
   readonly error?: unknown;
 }
 
 export interface TelemetrySpan {
-  /** Undefined when nobody records the trace. */
+  /** Undefined when the trace is not recorded. */
   readonly traceContext?: TraceContext | undefined;
-  /** Calls `act` so that this is the present span in it and in all that it awaits. */
+  /** Calls `act` with this span as the active one, also in everything that `act` awaits. */
   run<Result>(act: () => Result): Result;
   /** Called once. */
   end(how: SpanEnd): void;
@@ -59,8 +59,8 @@ export interface Telemetry {
   /** Begins a span. */
   span?(start: SpanStart): TelemetrySpan;
   /**
-   * How the span of the first attempt of a task goes with the span that has sent it: `link`, the default, or `parent`. Later
-   * attempts are always linked, or traces of tasks that are retried for days would never end.
+   * Whether the span of a task's first attempt links to the span of its producer, or has it as its parent. Default `link`. Later
+   * attempts always link: otherwise the trace of a task that is retried for days would never end.
    */
   readonly firstAttempt?: 'link' | 'parent' | undefined;
 }

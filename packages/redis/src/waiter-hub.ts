@@ -1,12 +1,12 @@
 /**
- * Waiting without polling. A client has one hub, and all waiters and listeners of the process that use this client share its
+ * Waiting without polling. A client has one hub. All waiters and listeners of the process that use this client share its
  * subscriptions: one connection on a single node or Sentinel, one per master on Cluster.
  *
- * A script wakes waiters with `redis.call(publish, channel, id .. ':' .. body)`: `publish` is given to it by
- * `hub.publishCommand`, `id` is one waiter's, or `*` for all. Pub/sub is at-most-once, so a wake-up is never the only
- * proof of anything: state lies in Redis, an interrupted subscription gives `resync`, and every user of the hub looks
- * again after a bounded time. Compared with blocking commands: BLPOP costs 15.7 µs of Redis per wake-up and
- * a connection per waiter or slot, PUBLISH 12.7 µs and none.
+ * A script wakes waiters with `redis.call(publish, channel, id .. ':' .. body)`. `hub.publishCommand` is the `publish` to pass
+ * to the script; the id is that of one waiter, or `*` for all. Pub/sub is at-most-once, so a message never proves anything
+ * alone: the state lies in Redis, an interrupted subscription gives `resync`, and every user of the hub rechecks after a
+ * bounded time. Rejected: BLPOP. It costs 15.7 µs of Redis per wake-up and a connection per waiter or slot, PUBLISH 12.7 µs
+ * and none.
  */
 import type { RedisClient } from './client.js';
 import { requireClient } from './client.js';
@@ -21,22 +21,22 @@ import { Waiter } from './waiter.js';
 interface Channel {
   readonly waiters: Map<string, Waiter>;
   readonly listeners: Set<Listener>;
-  /** From an interruption to its resync: listeners hear nothing. */
+  /** From an interruption to its resync listeners get no messages. */
   isInterrupted: boolean;
-  readonly isSubscribed: Promise<void>;
-  /** Rejects `isSubscribed` where the answer may never come. */
+  readonly subscribed: Promise<void>;
+  /** Rejects `subscribed` where the reply may never come. */
   readonly abandon: (error: Error) => void;
   linger?: NodeJS.Timeout;
 }
 
-/** A channel without waiters and listeners stays subscribed for so long: SUBSCRIBE and UNSUBSCRIBE per wait cost more than waking. */
+/** A channel without waiters and listeners stays subscribed for this time: SUBSCRIBE and UNSUBSCRIBE cost more than a wake-up. */
 const LINGER_MS = 30_000;
 const EVERYONE = '*';
 /**
- * The id of a waiter that gets, whole, what is addressed to waiters that are not there (any more): somebody who was given
- * something and has gone may have to give it back.
+ * The id of a waiter that receives the messages for waiters that are gone, with their ids. A message may have granted something
+ * to such a waiter, and that has to be returned.
  */
-export const STRAYS = '-';
+export const UNDELIVERED = '-';
 const COLON = ':'.charCodeAt(0);
 
 const hubs = new WeakMap<object, WaiterHub>();
@@ -49,7 +49,7 @@ export class WaiterHub {
   readonly #subscriber: Subscriber;
   readonly #channels = new Map<string, Channel>();
 
-  /** The hub of a client. The same client always gives the same hub. Opens nothing until somebody waits. */
+  /** The hub of a client; always the same one. It opens nothing before the first wait. */
   static of(client: RedisClient): WaiterHub {
     let hub = hubs.get(client);
     if (!hub) {
@@ -74,13 +74,13 @@ export class WaiterHub {
   }
 
   /**
-   * A place on the channel. Resolves when the server has confirmed the subscription, so what is published after that
-   * is seen; check the state in Redis after it, then wait. One round trip for the first waiter of a channel, none for
-   * further ones. O(1). Close the waiter when done. Rejects with ERR_CLIENT_CLOSED when the client was closed; errors
-   * of ioredis pass through, after as long as its options let a command wait for a connection.
+   * A waiter on the channel. Resolves when the server has confirmed the subscription: messages published from then on arrive.
+   * Read the state in Redis after that, then wait. One round trip for the first waiter of a channel, none for further ones.
+   * O(1). Close the waiter at the end. Rejects with ERR_CLIENT_CLOSED when the client was closed. Errors of ioredis pass
+   * through, after the time for which its options let a command wait for a connection.
    *
-   * @param channel On Cluster its hash tag decides where it lives: build it with `EntityKeys.key`.
-   * @param id Unique on the channel in this process, without `:`. `STRAYS` gets what is for ids that are not there.
+   * @param channel On Cluster its hash tag decides its slot: build it with `EntityKeys.key`.
+   * @param id Unique on the channel in this process, without `:`. `UNDELIVERED` receives the messages for absent ids.
    */
   async waiter(channel: string, id: string): Promise<Waiter> {
     if (id === '' || id.includes(':') || id === EVERYONE) {
@@ -92,7 +92,7 @@ export class WaiterHub {
     const waiter = new Waiter(channel, id, (closed) => this.#leave(closed));
     entry.waiters.set(id, waiter);
     try {
-      await entry.isSubscribed;
+      await entry.subscribed;
       return waiter;
     } catch (error) {
       waiter.close();
@@ -101,9 +101,9 @@ export class WaiterHub {
   }
 
   /**
-   * Calls the listener with what is said to all on the channel, from the moment at which this resolves (or a little
-   * earlier) until the function is called that it resolves to. Costs and rejections as for `waiter`, with which it shares
-   * the subscription. A listener that is on the channel already is refused with TypeError.
+   * Calls the listener with each message for all on the channel. It begins when this resolves, or a little earlier. Resolves to
+   * a function that ends it. Costs and rejections are those of `waiter`, which shares the subscription. Refuses a listener that
+   * is on the channel already with TypeError.
    */
   async listen(channel: string, listener: Listener): Promise<() => void> {
     if (isClosed(this.#client)) throw new ClientClosedError();
@@ -114,7 +114,7 @@ export class WaiterHub {
       if (entry.listeners.delete(listener)) this.#linger(channel, entry);
     };
     try {
-      await entry.isSubscribed;
+      await entry.subscribed;
       return stop;
     } catch (error) {
       stop();
@@ -130,7 +130,7 @@ export class WaiterHub {
 
   #subscribe(name: string): Channel {
     let abandon!: (error: Error) => void;
-    const isSubscribed = new Promise<void>((resolve, reject) => {
+    const subscribed = new Promise<void>((resolve, reject) => {
       abandon = reject;
       this.#subscriber.subscribe(name).then(resolve, reject);
     });
@@ -138,12 +138,12 @@ export class WaiterHub {
       waiters: new Map(),
       listeners: new Set(),
       isInterrupted: false,
-      isSubscribed,
+      subscribed,
       abandon,
     };
     this.#channels.set(name, entry);
-    // A subscription that failed is not kept: the next waiter tries anew.
-    isSubscribed.catch(() => {
+    // A failed subscription is forgotten: the next waiter tries again.
+    subscribed.catch(() => {
       if (this.#channels.get(name) === entry) this.#channels.delete(name);
     });
     return entry;
@@ -156,7 +156,7 @@ export class WaiterHub {
     this.#linger(waiter.channel, entry);
   }
 
-  /** Ends the subscription after a while if nobody is left. */
+  /** Ends the subscription after a while if the channel has no waiters and no listeners. */
   #linger(name: string, entry: Channel): void {
     if (this.#channels.get(name) !== entry || entry.waiters.size > 0 || entry.listeners.size > 0) return;
     clearTimeout(entry.linger);
@@ -177,7 +177,7 @@ export class WaiterHub {
       for (const waiter of waiters.values()) waiter.deliver(body);
       if (!isInterrupted) for (const listener of listeners) listener.onMessage(body);
     } else if (waiters.has(id)) waiters.get(id)?.deliver(body);
-    else waiters.get(STRAYS)?.deliver(message);
+    else waiters.get(UNDELIVERED)?.deliver(message);
   }
 
   #interrupt(channels: Iterable<string>): void {

@@ -1,11 +1,11 @@
 /**
- * One party that waits for messages on a channel. Messages that arrive between two calls of `next` are kept, so a
- * wake-up that overtakes the reply it belongs to is never lost.
+ * A party that waits for messages on a channel. It keeps messages that arrive between two calls of `next`, so a wake-up that
+ * overtakes its reply is never lost.
  */
 import { ClientClosedError } from './coded-error.js';
 import { onAbort } from './on-abort.js';
 
-/** What ended a wait. `resync`: messages may have been missed; look at the state in Redis again. */
+/** The end of a wait. `resync`: messages may be lost; read the state in Redis again. */
 export type Wake =
   | { readonly type: 'message'; readonly body: Buffer }
   | { readonly type: 'resync' }
@@ -18,7 +18,7 @@ export interface WaitOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A waiter that nobody reads keeps this many messages; then they become one `resync`. */
+/** A waiter keeps this many messages until `next`. More of them become one `resync`. */
 const MAX_KEPT = 1_000;
 /** The longest delay of a timer of Node. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -26,7 +26,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 const RESYNC: Wake = { type: 'resync' };
 const TIMEOUT: Wake = { type: 'timeout' };
 
-/** A place on a channel, from `WaiterHub.waiter`. */
+/** A waiter on a channel, from `WaiterHub.waiter`. */
 export class Waiter implements Disposable {
   #kept: Wake[] = [];
   #listener: ((wake: Wake | Error) => void) | undefined;
@@ -34,7 +34,7 @@ export class Waiter implements Disposable {
 
   constructor(
     readonly channel: string,
-    /** Messages `<id>:<body>` come to this waiter alone, messages `*:<body>` to all waiters of the channel. */
+    /** A message `<id>:<body>` is for this waiter alone, a message `*:<body>` for all waiters of the channel. */
     readonly id: string,
     readonly onClose: (waiter: Waiter) => void,
   ) {}
@@ -42,7 +42,7 @@ export class Waiter implements Disposable {
   /**
    * The next message, `resync` or `timeout`, whichever comes first. One call at a time. Rejects with the reason of
    * an aborted signal, with ERR_CLIENT_CLOSED when the client was closed, and with TypeError after `close`. A message
-   * that is there already wins over a deadline that has passed and over an aborted signal.
+   * that has arrived wins over a deadline that has passed and over an aborted signal.
    */
   next({ deadlineAt = Infinity, signal }: WaitOptions = {}): Promise<Wake> {
     const kept = this.#kept.shift();
@@ -84,18 +84,18 @@ export class Waiter implements Disposable {
     this.#give({ type: 'message', body });
   }
 
-  /** Called by the hub when messages may have been missed. */
+  /** Called by the hub when messages may be lost. */
   resync(): void {
     if (this.#kept.at(-1) !== RESYNC) this.#give(RESYNC);
   }
 
-  /** Called by the hub when no message can come any more. */
+  /** Called by the hub when no further message can come. */
   fail(error: Error = new ClientClosedError()): void {
     this.#closedBy = error;
     this.#listener?.(error);
   }
 
-  /** Gives the place up: kept messages are dropped, and a `next` that is still waiting ends with `timeout`. Idempotent. */
+  /** Leaves the channel and drops the kept messages. A `next` that still waits ends with `timeout`. Idempotent. */
   close(): void {
     this.#closedBy ??= new TypeError('the waiter is closed');
     this.#kept = [];

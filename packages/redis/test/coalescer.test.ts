@@ -25,7 +25,7 @@ async function turns(count: number): Promise<void> {
 }
 
 describe('submit', () => {
-  test('sends what is submitted in one tick in one call for each group, in order, and hands results back', async () => {
+  test('sends the requests of one tick in one call for each group, in order, and returns each result to its caller', async () => {
     const { coalescer, sent } = shouting();
     const results = await Promise.all([
       coalescer.submit('x', 'a'),
@@ -95,7 +95,7 @@ describe('submit', () => {
     expect([-1, 4, 5]).toContain(order.indexOf('timer'));
   });
 
-  test('what is submitted while a batch is being sent travels in the next one, without waiting for the first', async () => {
+  test('a request submitted during a batch travels in the next one, without waiting for the first', async () => {
     const sent: string[][] = [];
     const first = gate();
     const inner: Promise<string>[] = [];
@@ -176,7 +176,7 @@ describe('submitAll', () => {
     ]);
   });
 
-  test('what fits into one call is not spread over two; what does not is split as ever', async () => {
+  test('requests that fit into one call are not spread over two; more are split as usual', async () => {
     const { coalescer, sent } = shouting({ maxBatch: 4, maxBytes: 6, bytesOf: (text) => text.length });
     await Promise.all([
       coalescer.submit('x', 'a'),
@@ -202,7 +202,7 @@ describe('submitAll', () => {
     expect(sent).toEqual([]);
   });
 
-  test('an Error among the results rejects all, but nobody else of the batch', async () => {
+  test('an Error among the results rejects this caller, and no other of the batch', async () => {
     const refusal = new RangeError('b is too large');
     const coalescer = new Coalescer<string, string, string>(async () => ['A', refusal, 'C', 'D'], {
       maxBatch: 10,
@@ -221,7 +221,7 @@ describe('submitAll', () => {
 });
 
 describe('settleAll', () => {
-  test('tells what became of each when all calls have ended, whatever failed', async () => {
+  test('resolves to each outcome when all calls have ended, also failed ones', async () => {
     const gone = new Error('gone');
     const refusal = new RangeError('b is too large');
     const slow = gate();

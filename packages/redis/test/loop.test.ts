@@ -107,7 +107,7 @@ describe('stop', () => {
     expect(step).toHaveBeenCalledTimes(1);
   });
 
-  test('right after start leaves even the first step out', async () => {
+  test('right after start skips even the first step', async () => {
     const { loop, step } = looping(async () => Infinity);
     loop.start();
     await loop.stop();
@@ -186,7 +186,7 @@ describe('wake', () => {
     expect(jest.getTimerCount()).toBe(1);
   });
 
-  test('during a step leaves the next pause out, once, however often it is called', async () => {
+  test('during a step skips the next pause, once, however often it is called', async () => {
     const ends: (() => void)[] = [];
     const { loop, step } = looping(async () => {
       await new Promise<void>((resolve) => ends.push(resolve));

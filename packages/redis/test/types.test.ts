@@ -126,7 +126,7 @@ describe('the rest', () => {
     expect([new Good().code, new Bad().code]).toEqual(['ERR_GOOD', 'BAD']);
   });
 
-  test('a wake is told apart by its type', () => {
+  test('a wake has one of three types', () => {
     const text = (wake: Wake): string => (wake.type === 'message' ? wake.body.toString() : wake.type);
     // @ts-expect-error -- only a message has a body
     const body = (wake: Wake): Buffer => wake.body;

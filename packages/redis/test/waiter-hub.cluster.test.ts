@@ -10,7 +10,7 @@ import type { Major } from './clients.js';
 import { eventually } from './eventually.js';
 import { connectionsOf, subscribersOf } from './observe.js';
 import {
-  Ear,
+  TestListener,
   elapse,
   fakeTimers,
   TestChannel,
@@ -75,7 +75,7 @@ describe.each(MAJORS)('Cluster, ioredis %s', (major) => {
     expect(await subscribers()).toHaveLength(3);
   });
 
-  test('closes a connection with the last channel of its master, whether that is given up or has moved', async () => {
+  test('closes a connection with the last channel of its master, whether that is left or has moved', async () => {
     const name = randomUUID();
     const client = connect(major, { redisOptions: { connectionName: name } });
     const [from, to] = await masters();
@@ -96,23 +96,21 @@ describe.each(MAJORS)('Cluster, ioredis %s', (major) => {
     await cluster.moveSlot(keySlot(channel.name), from);
   });
 
-  test('a listener goes with its slot: resync, then what is said behind it', async () => {
+  test('a listener follows its slot: resync, then the messages after it', async () => {
     const client = connect(major);
     const [from, to] = await masters();
     const channel = await channelAt(client, from);
-    const ear = new Ear();
-    await channel.listen(ear);
+    const listener = new TestListener();
+    await channel.listen(listener);
     await channel.publish('*:before');
     await cluster.moveSlot(keySlot(channel.name), to);
-    await eventually('the resync', () => ear.heard.includes('<resync>'));
-    await channel.publish('*:behind');
-    await eventually('what is said behind it', () => ear.heard.includes('behind'));
+    await eventually('the resync', () => listener.calls.includes('<resync>'));
+    await channel.publish('*:after');
+    await eventually('the message after it', () => listener.calls.includes('after'));
     const isResync = (text: string): boolean => text === '<resync>';
-    expect(ear.heard.filter((text, index) => !isResync(text) || !isResync(ear.heard[index - 1]!))).toEqual([
-      'before',
-      '<resync>',
-      'behind',
-    ]);
+    expect(
+      listener.calls.filter((text, index) => !isResync(text) || !isResync(listener.calls[index - 1]!)),
+    ).toEqual(['before', '<resync>', 'after']);
     await cluster.moveSlot(keySlot(channel.name), from);
   });
 
@@ -194,7 +192,7 @@ describe.each(MAJORS)('Cluster, ioredis %s', (major) => {
     await moving.client.del(moving.keys.key('entity'));
   });
 
-  test('a slot map that is behind does not keep a first subscription from its place', async () => {
+  test('an old slot map does not keep a first subscription from its owner', async () => {
     const client = connect(major);
     const [from, to] = await masters();
     const channel = await channelAt(client, from);
@@ -237,13 +235,13 @@ describe('a failover', () => {
     }
   });
 
-  test('that a client has not heard of: a subscription at the old master follows as soon as it has', async () => {
+  test('unknown to a client: a subscription at the old master moves as soon as the client learns of it', async () => {
     const [, old] = await masters();
     const channels = await Promise.all(MAJORS.map((major) => channelAt(connect(major), old)));
     const successor = await cluster.failover(old);
     const follow = async (channel: TestChannel): Promise<void> => {
       const waiter = await channel.waiter('w');
-      // The first command is told the new owner, and the client fetches the slots anew.
+      // The first command is redirected to the new owner, and the client fetches the slots.
       await channel.publish('nobody:hello');
       await eventually(
         'its subscription',

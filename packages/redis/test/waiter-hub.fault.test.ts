@@ -156,7 +156,7 @@ async function settled<T>(promise: Promise<T>): Promise<PromiseSettledResult<T>>
   return outcome;
 }
 
-test('a subscriber of our own whose peer has vanished without a word is replaced after 15 s', async () => {
+test('a subscriber of our own with a dead peer is replaced after 15 s', async () => {
   const name = randomUUID();
   const subscriber = async (): Promise<string | undefined> =>
     (await connectionsOf([server], `${name}:mortise-subscriber`))[0]?.id;

@@ -1,4 +1,4 @@
-/** Random breaks against the one promise of the hub: what a waiter misses is told to it by a resync. */
+/** Random breaks against the one promise of the hub: a resync reports each gap in the messages of a waiter. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { RedisServer } from '@mortise/redis-server';
@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { MAJORS, connect } from './clients.js';
 import { connectionsOf } from './observe.js';
 import { eventually } from './eventually.js';
-import { Ear, TestChannel } from './waiting-cases.js';
+import { TestListener, TestChannel } from './waiting-cases.js';
 
 let server: RedisServer;
 beforeAll(async () => {
@@ -40,23 +40,23 @@ test.each(MAJORS)('ioredis %s: each gap in the messages comes with a resync', as
       let received = 0;
       let gaps = 0;
       let isResynced = false;
-      let isUntold = false;
+      let isUnreported = false;
       const listening = (async () => {
         for (;;) {
           const wake = await waiter.next();
           if (wake.type === 'resync') {
             isResynced = true;
-            isUntold = false;
+            isUnreported = false;
             continue;
           }
           const text = wake.type === 'message' ? wake.body.toString() : wake.type;
           if (text === 'end') return;
           const number = Number(text);
           if (number !== received + 1) {
-            if (isUntold) throw new Error(`nothing told of the gap before ${received}`);
+            if (isUnreported) throw new Error(`no resync for the gap before ${received}`);
             gaps += 1;
             // A message that comes with the confirmation of the subscription overtakes the resync.
-            isUntold = !isResynced;
+            isUnreported = !isResynced;
           }
           isResynced = false;
           received = number;
@@ -77,7 +77,7 @@ test.each(MAJORS)('ioredis %s: each gap in the messages comes with a resync', as
       await channel.publish('w:end', publisher);
       await listening;
       expect(received).toBe(sent);
-      const late = isUntold
+      const late = isUnreported
         ? await waiter.next({ deadlineAt: performance.now() + 20_000 })
         : { type: 'resync' };
       expect(late.type).toBe('resync');
@@ -90,7 +90,7 @@ test.each(MAJORS)('ioredis %s: each gap in the messages comes with a resync', as
 });
 
 test.each(MAJORS)(
-  'ioredis %s: a listener hears of each gap before it hears what is behind it',
+  'ioredis %s: a listener gets the resync of each gap before the messages after it',
   async (major) => {
     await fc.assert(
       fc.asyncProperty(steps, async (script) => {
@@ -98,8 +98,8 @@ test.each(MAJORS)(
         const client = connect(major, server.url, { connectionName: name, retryStrategy: () => 1 });
         const publisher = connect('6', server.url);
         const channel = new TestChannel(client);
-        const ear = new Ear();
-        await channel.listen(ear);
+        const listener = new TestListener();
+        await channel.listen(listener);
         let sent = 0;
         const publish = (): Promise<unknown> => channel.publish(`*:${(sent += 1)}`, publisher);
         for (const step of [...script, { type: 'settle' as const }]) {
@@ -113,19 +113,19 @@ test.each(MAJORS)(
             while ((await publish()) !== 1);
           }
         }
-        await eventually('the last message, or a resync behind which it would be', async () => {
-          const last = ear.heard.at(-1);
+        await eventually('the last message, or a resync after it', async () => {
+          const last = listener.calls.at(-1);
           if (last === '<resync>') await publish();
           return last === String(sent);
         });
-        const numbers = ear.heard.filter((text) => text !== '<resync>').map(Number);
+        const numbers = listener.calls.filter((text) => text !== '<resync>').map(Number);
         expect(numbers).toEqual(numbers.toSorted((one, other) => one - other));
-        const untold = ear.heard.filter(
-          (text, index) => !/resync/.test(ear.heard[index - 1] ?? '') && !/resync/.test(text),
+        const unreported = listener.calls.filter(
+          (text, index) => !/resync/.test(listener.calls[index - 1] ?? '') && !/resync/.test(text),
         );
-        expect(untold).toEqual(
-          untold.map((text) => {
-            const before = ear.heard[ear.heard.indexOf(text) - 1] ?? '0';
+        expect(unreported).toEqual(
+          unreported.map((text) => {
+            const before = listener.calls[listener.calls.indexOf(text) - 1] ?? '0';
             return String(Number(before) + 1);
           }),
         );

@@ -118,9 +118,9 @@ describe('the connection of the caller, with RESP3', () => {
     const client = connect('6', server.url);
     const channel = new TestChannel(client);
     const own = `own:${randomUUID()}`;
-    const heard: string[] = [];
-    client.on('message', (name: string, text: string) => heard.push(`${name} ${text}`));
-    client.on('pmessage', (_pattern: string, name: string, text: string) => heard.push(`${name} ${text}`));
+    const calls: string[] = [];
+    client.on('message', (name: string, text: string) => calls.push(`${name} ${text}`));
+    client.on('pmessage', (_pattern: string, name: string, text: string) => calls.push(`${name} ${text}`));
     await client.subscribe(own);
     await client.psubscribe(`${own}:*`);
     const waiter = await channel.waiter('w');
@@ -130,8 +130,8 @@ describe('the connection of the caller, with RESP3', () => {
     await channel.publish('w:mine', publisher);
     expect(await waiter.next()).toMatchObject({ body: Buffer.from('mine') });
     expect(await waiter.next({ deadlineAt: 0 })).toEqual({ type: 'timeout' });
-    await eventually('the own messages', () => heard.length === 3);
-    expect(heard.toSorted()).toEqual([`${own} w:1`, `${own}:x 2`, `${channel.name} w:mine`].toSorted());
+    await eventually('the own messages', () => calls.length === 3);
+    expect(calls.toSorted()).toEqual([`${own} w:1`, `${own}:x 2`, `${channel.name} w:mine`].toSorted());
   });
 
   test("its reconnect brings the caller's subscriptions back too, and each channel once", async () => {

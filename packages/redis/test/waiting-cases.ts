@@ -1,10 +1,10 @@
-/** What waiting promises, whatever the topology and the major of ioredis: one set of cases, run for each of them. */
+/** The promises of waiting: one set of cases, run for each topology and each major of ioredis. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { RedisServer } from '@mortise/redis-server';
 import type { Cluster, Redis } from 'ioredis';
 import type { EntityKeys, Listener, Waiter, Wake } from '../src/index.js';
-import { KeySpace, STRAYS, WaiterHub } from '../src/index.js';
+import { KeySpace, UNDELIVERED, WaiterHub } from '../src/index.js';
 import { eventually } from './eventually.js';
 import { subscribersOf } from './observe.js';
 import { publish } from './scripts.js';
@@ -15,7 +15,7 @@ export interface Topology {
   readonly servers: () => RedisServer[];
 }
 
-/** A channel of its own for each test, and what publishes on it, as a package would: by a script on a key of the entity. */
+/** A channel for one test. Like a package, it publishes by a script on a key of the entity. */
 export class TestChannel {
   readonly keys: EntityKeys = new KeySpace('test').entity(randomUUID());
   readonly name: string = this.keys.key('wake');
@@ -40,24 +40,24 @@ export class TestChannel {
   }
 }
 
-/** What is called, in order: the text of each message, `resync` or `closed`. */
-export class Ear implements Listener {
-  readonly heard: string[] = [];
+/** Records its calls in order: the text of each message, `<resync>` or `<closed>`. */
+export class TestListener implements Listener {
+  readonly calls: string[] = [];
 
   onMessage(body: Buffer): void {
-    this.heard.push(body.toString());
+    this.calls.push(body.toString());
   }
 
   onResync(): void {
-    this.heard.push('<resync>');
+    this.calls.push('<resync>');
   }
 
   onClosed(): void {
-    this.heard.push('<closed>');
+    this.calls.push('<closed>');
   }
 }
 
-/** What a waiter gets when its subscription was interrupted and is whole again, further resyncs left out. */
+/** The wakes of a waiter after an interrupted subscription, without repeated resyncs. */
 export const WHOLE_AGAIN = ['resync', 'again'];
 
 /** The first wake of the waiter, and the message `again`, published as soon as it reaches somebody. */
@@ -124,13 +124,13 @@ export function waitingCases({ connect, servers }: Topology): void {
       expect(nothing.map(({ type }) => type)).toEqual(['timeout', 'timeout', 'timeout']);
     });
 
-    test('for an id that is not there go, whole, to who takes strays, if there is one', async () => {
+    test('for an absent id go with the id to the waiter of undelivered messages, if there is one', async () => {
       const channel = new TestChannel(connect());
       const here = await channel.waiter('here');
-      const strays = await channel.waiter(STRAYS);
+      const undelivered = await channel.waiter(UNDELIVERED);
       await channel.publish('gone:1:2');
       await channel.publish('here:3');
-      expect(await strays.next()).toEqual({ type: 'message', body: Buffer.from('gone:1:2') });
+      expect(await undelivered.next()).toEqual({ type: 'message', body: Buffer.from('gone:1:2') });
       expect(await here.next()).toEqual({ type: 'message', body: Buffer.from('3') });
     });
 
@@ -220,23 +220,23 @@ export function waitingCases({ connect, servers }: Topology): void {
   });
 
   describe('listen', () => {
-    test('hears each message to all from when it resolves, in order, and none to a waiter', async () => {
+    test('receives each message for all in order from its resolution on, and none for a waiter', async () => {
       const channel = new TestChannel(connect());
-      const ears = [new Ear(), new Ear()];
-      const [stop] = await Promise.all(ears.map((ear) => channel.listen(ear)));
+      const listeners = [new TestListener(), new TestListener()];
+      const [stop] = await Promise.all(listeners.map((listener) => channel.listen(listener)));
       const waiter = await channel.waiter('w');
       const texts = Array.from({ length: 100 }, (_, index) => `m${index}`);
       for (const text of texts) await channel.publish(`*:${text}`);
       await channel.publish('w:for the waiter');
       await channel.publish('nobody:at all');
-      await eventually('the last message', () => ears.every(({ heard }) => heard.length === 100));
-      expect(ears.map(({ heard }) => heard)).toEqual([texts, texts]);
+      await eventually('the last message', () => listeners.every(({ calls }) => calls.length === 100));
+      expect(listeners.map(({ calls }) => calls)).toEqual([texts, texts]);
       expect(await waiter.next()).toEqual(message('m0'));
       stop!();
       stop!();
       expect(await channel.publish('*:more')).toBe(1);
-      await eventually('one more', () => ears[1]!.heard.length === 101);
-      expect(ears[0]!.heard).toEqual(texts);
+      await eventually('one more', () => listeners[1]!.calls.length === 101);
+      expect(listeners[0]!.calls).toEqual(texts);
     });
 
     test('shares the subscription with waiters, which ends 30 s after the last of both', async () => {
@@ -244,7 +244,7 @@ export function waitingCases({ connect, servers }: Topology): void {
       // Keeps the connection.
       await new TestChannel(channel.client).waiter('w');
       const waiter = await channel.waiter('w');
-      const stop = await channel.listen(new Ear());
+      const stop = await channel.listen(new TestListener());
       const server = servers()[0]!;
       fakeTimers();
       waiter.close();
@@ -259,31 +259,33 @@ export function waitingCases({ connect, servers }: Topology): void {
 
     test('refuses a listener that is there, until it is stopped', async () => {
       const channel = new TestChannel(connect());
-      const ear = new Ear();
-      const stop = await channel.listen(ear);
-      await expect(channel.listen(ear)).rejects.toThrow(
+      const listener = new TestListener();
+      const stop = await channel.listen(listener);
+      await expect(channel.listen(listener)).rejects.toThrow(
         new TypeError(`the listener is already on channel ${channel.name}`),
       );
       stop();
-      await channel.listen(ear);
+      await channel.listen(listener);
       await channel.publish('*:once');
-      await eventually('the message', () => ear.heard.length > 0);
-      expect(ear.heard).toEqual(['once']);
+      await eventually('the message', () => listener.calls.length > 0);
+      expect(listener.calls).toEqual(['once']);
     });
 
-    test('a client that is closed tells it, once, and takes no more', async () => {
+    test('a closed client calls it once, and takes no more listeners', async () => {
       const client = connect();
       const channel = new TestChannel(client);
-      const ear = new Ear();
-      await channel.listen(ear);
-      const lateEar = new Ear();
-      const late = new TestChannel(client).listen(lateEar).catch(({ code }) => lateEar.heard.push(code));
+      const listener = new TestListener();
+      await channel.listen(listener);
+      const lateListener = new TestListener();
+      const late = new TestChannel(client)
+        .listen(lateListener)
+        .catch(({ code }) => lateListener.calls.push(code));
       client.disconnect();
       await late;
-      await eventually('the end', () => ear.heard.length > 0 && lateEar.heard.length > 0);
-      expect(lateEar.heard.join()).toMatch(/^(<closed>)?,?(ERR_CLIENT_CLOSED)?$/);
-      await expect(channel.listen(ear)).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
-      expect(ear.heard).toEqual(['<closed>']);
+      await eventually('the end', () => listener.calls.length > 0 && lateListener.calls.length > 0);
+      expect(lateListener.calls.join()).toMatch(/^(<closed>)?,?(ERR_CLIENT_CLOSED)?$/);
+      await expect(channel.listen(listener)).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
+      expect(listener.calls).toEqual(['<closed>']);
     });
   });
 

@@ -5,7 +5,7 @@
  * a second for each lock, and none while every waiter is granted the lock in time.
  */
 import type { Waiter, WaiterHub } from '@mortise/redis';
-import { STRAYS } from '@mortise/redis';
+import { UNDELIVERED } from '@mortise/redis';
 import { SharedTimer } from '../shared-timer.js';
 import type { AcquireReply, Gate, Moment, QueueEntry } from './gate.js';
 import { MAX_BATCH } from './gate.js';
@@ -112,7 +112,7 @@ export class WaitQueue {
   /** Keeps the subscription while the queue is open, and re-checks after an interruption. */
   async #listen(): Promise<void> {
     try {
-      const strays = await this.inbox(STRAYS);
+      const strays = await this.inbox(UNDELIVERED);
       this.#strays = strays;
       for (;;) {
         const wake = await strays.next();

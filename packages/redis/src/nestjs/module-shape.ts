@@ -1,0 +1,143 @@
+/**
+ * The one shape of all NestJS modules of Mortise: `forRoot` and `forRootAsync` take the client and the options once and provide
+ * their classes to the whole application; `forFeature` provides things by name to one module of it. A package writes
+ *
+ *     const shape = { name: 'Locks', provide: (module) => [...] } as const;
+ *
+ *     \@Module({})
+ *     export class LocksModule extends rootModule<LocksModuleOptions, 'Locks'>(shape) {
+ *       static forFeature(feature: LocksFeature, module?: string): DynamicModule {
+ *         return featureModule(LocksModule, 'Locks', [...], module);
+ *       }
+ *     }
+ */
+import type {
+  ConfigurableModuleCls,
+  DynamicModule,
+  FactoryProvider,
+  InjectionToken,
+  ModuleMetadata,
+  Type,
+} from '@nestjs/common';
+import { ConfigurableModuleBuilder } from '@nestjs/common';
+import { ArgumentRangeError, ArgumentTypeError } from '../argument-error.js';
+import { requireKnown, requireObject } from '../require.js';
+import { moduleText } from './tokens.js';
+
+/** Given beside the options of `forRoot` and `forRootAsync`. */
+export interface ModuleName {
+  /** Tells modules apart where an application has several: the tokens and decorators take it. Default: none. */
+  readonly name?: string | undefined;
+}
+
+/** A provider that is made of the options of `forRoot`, and of other providers. */
+export interface RootProvider<Options> {
+  readonly token: InjectionToken;
+  readonly inject?: readonly InjectionToken[];
+  // oxlint-disable-next-line typescript/no-explicit-any -- the injected providers, in their order
+  readonly make: (options: Options, ...injected: any[]) => unknown;
+  /** For the module itself: other modules can't inject it. */
+  readonly isInternal?: boolean;
+}
+
+/** A provider of `forFeature`, made of other providers. */
+export interface FeatureProvider {
+  readonly token: InjectionToken;
+  readonly inject: readonly InjectionToken[];
+  // oxlint-disable-next-line typescript/no-explicit-any -- the injected providers, in their order
+  readonly make: (...injected: any[]) => unknown;
+  /** For the module itself: other modules can't inject it. */
+  readonly isInternal?: boolean;
+}
+
+export interface ModuleShape<Options, Shape extends string> {
+  /** The name of the class without `Module`. A factory of `forRootAsync` has the method `create<Name>Options`. */
+  readonly name: Shape;
+  /** The options that there are. Default: they are not checked here, but where they go. */
+  readonly known?: ReadonlySet<string>;
+  readonly imports?: ModuleMetadata['imports'];
+  /** @param module The name that `forRoot` was given. */
+  readonly provide: (module: string | undefined) => readonly RootProvider<Options>[];
+}
+
+/**
+ * The class that a module extends, with `forRoot` and `forRootAsync` (`useFactory` with `inject` and `imports`, `useClass`,
+ * `useExisting`). Its providers are global. A provider that throws lets the boot fail, with the name of the module in the error.
+ */
+export function rootModule<Options extends object, Shape extends string>({
+  name: shape,
+  known,
+  imports = [],
+  provide,
+}: ModuleShape<Options, Shape>): ConfigurableModuleCls<
+  Options,
+  'forRoot',
+  `create${Shape}Options`,
+  ModuleName
+> {
+  const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<Options>({
+    moduleName: shape,
+  })
+    .setClassMethodName('forRoot')
+    .setFactoryMethodName(`create${shape}Options`)
+    .setExtras<ModuleName>({ name: undefined }, (definition, { name }) => {
+      const provided = provide(name);
+      const providers = provided.map(({ token, inject = [], make }): FactoryProvider => ({
+        provide: token,
+        inject: [MODULE_OPTIONS_TOKEN, ...inject],
+        useFactory: naming(moduleText(shape, name), (options: Options, ...injected: unknown[]) => {
+          requireObject('options', options);
+          return make(known ? requireKnown(`${shape}Module`, options, known) : options, ...injected);
+        }),
+      }));
+      return {
+        ...definition,
+        global: true,
+        imports: [...(definition.imports ?? []), ...imports],
+        providers: [...(definition.providers ?? []), ...providers],
+        exports: exportsOf(provided),
+      };
+    })
+    .build();
+  return ConfigurableModuleClass;
+}
+
+/**
+ * What `forFeature` returns. A provider that throws lets the boot fail, with the name of the module in the error.
+ *
+ * @param shape The name of the module's class without `Module`.
+ * @param module The name that `forRoot` was given.
+ */
+export function featureModule(
+  type: Type,
+  shape: string,
+  provided: readonly FeatureProvider[],
+  module?: string,
+): DynamicModule {
+  const providers = provided.map(({ token, inject, make }): FactoryProvider => ({
+    provide: token,
+    inject: [...inject],
+    useFactory: naming(`${moduleText(shape, module)}.forFeature`, make),
+  }));
+  return { module: type, providers, exports: exportsOf(provided) };
+}
+
+function exportsOf(provided: readonly (RootProvider<never> | FeatureProvider)[]): InjectionToken[] {
+  return provided.filter(({ isInternal }) => isInternal !== true).map(({ token }) => token);
+}
+
+/** A boot that fails shows the message of an error alone. */
+function naming<Args extends unknown[]>(
+  where: string,
+  make: (...args: Args) => unknown,
+): (...args: Args) => Promise<unknown> {
+  return async (...args) => {
+    try {
+      return await make(...args);
+    } catch (error) {
+      if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
+      const Misuse = error instanceof RangeError ? ArgumentRangeError : ArgumentTypeError;
+      throw new Misuse(`${where}: ${error.message}`, { cause: error });
+    }
+  };
+}

@@ -1,0 +1,2 @@
+export type { OtelApi, OtelOptions } from './otel-telemetry.js';
+export { otelTelemetry } from './otel-telemetry.js';
