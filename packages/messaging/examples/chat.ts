@@ -17,7 +17,7 @@ console.log(first.id, again.id, again.isDuplicate);
 for (const chat of await chats.pull('joe')) {
   for (const { id, from, body } of chat.messages) {
     console.log(`${from}: ${body}`);
-    await chats.ack('joe', chat.chatId, id, { epoch: chat.epoch });
+    await chats.ack(chat.chatId, 'joe', id, { epoch: chat.epoch });
   }
 }
 console.log('new for joe:', (await chats.pull('joe')).length);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Mailboxes, SenderBlockedError } from '@mortise/messaging';
+import { Mailboxes, NotAllowedError } from '@mortise/messaging';
 import { Redis } from 'ioredis';
 
 const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379');
@@ -26,7 +26,7 @@ console.log('stored:', (await mailboxes.status(jack)).size);
 
 await mailboxes.block(jack, 'joe');
 const refusal = await mailboxes.send(jack, 'Buy now!', { from: 'joe' }).catch((error: unknown) => error);
-console.log(refusal instanceof SenderBlockedError && refusal.code, await mailboxes.blocked(jack));
+console.log(refusal instanceof NotAllowedError && refusal.code, await mailboxes.blocked(jack));
 await redis.quit();
 
 // Output:

@@ -31,10 +31,9 @@ for await (const event of follower) {
 }
 
 // Meanwhile more is posted than the chat keeps.
-for (const body of ['Hello?', 'Jack?', 'I am hungry', 'Going', 'Gone'])
-  await chats.post(chatId, 'jill', body);
+for (const body of ['Hello?', 'Jack?', 'I am here', 'Going', 'Gone']) await chats.post(chatId, 'jill', body);
 
-// With the token he goes on behind what he had, and is told what he has missed.
+// With the token he continues after the last event, and gets what he has missed.
 for await (const event of chats.follow('jack', { after: token })) {
   show(event);
   if (event.type === 'message' && event.message.id === 7) break;
@@ -47,6 +46,6 @@ await redis.quit();
 // 2 At noon?
 // 3 to 3 are gone
 // 4 Jack?
-// 5 I am hungry
+// 5 I am here
 // 6 Going
 // 7 Gone

@@ -6,7 +6,7 @@ const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379');
 const chats = new Chats<string>(redis, { prefix: `example-${randomUUID()}` });
 const { chatId } = await chats.create({ sender: 'jill', members: ['jack', 'joe'], body: 'Lunch?' });
 
-// Every member hears of the others while they follow; what nobody hears is gone.
+// Members learn of each other while they follow; a signal that nobody receives is gone.
 for await (const event of chats.follow('jack')) {
   if (event.type === 'message') {
     await chats.typing(chatId, 'joe');

@@ -1,24 +1,16 @@
-export type { ChatMessage } from './chat/chat-message.js';
-export { Chats } from './chat/chats.js';
-export type { CreateResult } from './chat/founder.js';
-export type { JoinResult } from './chat/membership.js';
-export type { PostResult } from './chat/poster.js';
+export { ClientClosedError } from '@mortise/redis';
+export type { ChatMessage } from './log/chat-message.js';
+export { Chats } from './chats.js';
+export type { CreateResult } from './members/creator.js';
+export type { JoinResult } from './members/membership.js';
+export type { PostResult } from './post/poster.js';
 export {
-  BodyTooLargeError,
   ChatUnreadableError,
   InvalidBodyError,
   NotAllowedError,
-  NotAMemberError,
-  ReadOnlyMemberError,
+  NotFoundError,
   ReadTimeoutError,
-  SenderBlockedError,
-  TooManyBlockedError,
-  TooManyChatsError,
-  TooManyDevicesError,
-  TooManyMembersError,
-  UnknownChatError,
-  UnknownDeviceError,
-  UnknownMessageError,
+  TooManyError,
 } from './errors.js';
 export type {
   ChatEvent,
@@ -33,13 +25,13 @@ export type {
 } from './follow/chat-event.js';
 export type { IdRange } from './log/entry.js';
 export type { AddDeviceResult } from './mailbox/devices.js';
-export { Mailboxes } from './mailbox/mailboxes.js';
+export { Mailboxes } from './mailboxes.js';
 export type { Message } from './mailbox/message.js';
-export type { MailboxDevice, MailboxStatus } from './mailbox/overview.js';
+export type { MailboxDevice, MailboxStatus } from './mailbox/status.js';
 export type { Outgoing, SendResult } from './mailbox/sender.js';
-export type { ChatMember, MembersPage } from './member/members.js';
-export type { ChatOverview } from './member/overview.js';
-export type { Pulled } from './member/pulled.js';
+export type { ChatMember, MembersPage } from './members/members.js';
+export type { ChatOverview } from './pull/chats-of.js';
+export type { Pulled } from './pull/pulled.js';
 export type {
   AddDeviceOptions,
   DeviceOptions,

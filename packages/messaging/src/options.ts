@@ -1,188 +1,198 @@
-import { encodeName, requireDuration, requireInteger, requireName, requireOneOf } from '@mortise/redis';
+import {
+  encodeName,
+  requireBoolean,
+  requireDuration,
+  requireFunction,
+  requireInteger,
+  requireName,
+  requireOneOf,
+  requireOptions,
+  requireSignal,
+} from '@mortise/redis';
 import type { Telemetry } from '@mortise/redis';
 import type { ChatUnreadableError } from './errors.js';
 
-/** Bounds of every mailbox. */
+/** Limits of every mailbox. */
 export interface MailboxesOptions {
-  /** The most messages in a mailbox, 1 to 1,000,000; the oldest are dropped, visibly. Default 10,000. */
+  /** The most messages in a mailbox, 1 to 1,000,000; the oldest are dropped, and reported. Default 10,000. */
   readonly maxMessages?: number;
-  /** The most bytes of messages in a mailbox, up to 256 MiB; the oldest are dropped, visibly. Default 16 MiB. */
+  /** The most bytes of messages in a mailbox, up to 256 MiB; the oldest are dropped, and reported. Default 16 MiB. */
   readonly maxBytes?: number;
   /** The most bytes of one body, as JSON in UTF-8, up to 8 MiB and not above `maxBytes`. Default 64 KiB. */
-  readonly maxBodyBytes?: number;
+  readonly maxPayloadBytes?: number;
   /**
-   * A message is kept for so long, in ms, and up to 1/64 longer; after that the next `send` drops it, and without one the
-   * mailbox is emptied. Default 30 days.
+   * How long a message is kept, in ms, and up to 1/64 longer. Then the next `send` drops it; without one the mailbox is
+   * emptied. Default 30 days.
    */
-  readonly retentionMs?: number;
-  /** A sender's id is remembered for so long at least, in ms, for the last 9,000 of a mailbox. Default 10 minutes. */
+  readonly keepMs?: number;
+  /** How long a sender's id is remembered at least, in ms, for the last 9,000 of a mailbox. Default 10 minutes. */
   readonly dedupMs?: number;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string;
-  /** Is told what is counted and measured, see the README. Default: nobody. */
+  /** Receives counts and measurements, see the README. Default: none. */
   readonly telemetry?: Telemetry;
 }
 
-/** Of one message. */
+/** Options of one `send`. */
 export interface SendOptions {
-  /** Who sends: any string of 1 to 1,024 bytes. */
+  /** The sender: any string of 1 to 1,024 bytes. */
   readonly from: string;
   /** Identifies the message among those of its sender: sending it again within `dedupMs` does nothing. Default: a new UUID for each call. */
   readonly id?: string;
-  /** The message is nobody's any more after so long, in ms. Default: `retentionMs` of the mailbox. */
+  /** The message expires after this time, in ms. Default: `keepMs` of the mailbox. */
   readonly ttlMs?: number;
 }
 
-/** Which device of the recipient is meant. */
+/** Chooses a device of the recipient. */
 export interface DeviceOptions {
   /** Any string of 1 to 1,024 bytes. Default `main`. */
   readonly device?: string;
 }
 
-/** Of one `addDevice`. */
+/** Options of one `addDevice`. */
 export interface AddDeviceOptions {
-  /** What it gets: `newest`, messages from now on; `oldest`, also those that are still stored. Default `newest`. */
+  /** Where its cursor begins: `newest`, messages from now on; `oldest`, also the stored ones. Default `newest`. */
   readonly at?: 'newest' | 'oldest';
 }
 
-/** Of one `receive`. */
+/** Options of one `receive`. */
 export interface ReceiveOptions extends DeviceOptions {
   /** The most messages to return, 1 to 1,000. Default 100. */
   readonly limit?: number;
-  /** From which end: the oldest first, or the latest first. Default `oldest`. */
+  /** The end to read from: the oldest first, or the latest first. Default `oldest`. */
   readonly order?: 'oldest' | 'latest';
   /**
-   * Waits for so long, in ms, while the mailbox is empty; `Infinity`: until `signal`. Default 0. An outage is no empty mailbox:
-   * what Redis has not answered a second after the end is ERR_READ_TIMEOUT. With 0 it goes on as long as the options of the
-   * client let a command wait.
+   * How long to wait while the mailbox is empty, in ms; `Infinity`: until `signal`. Default 0. An outage is not an empty
+   * mailbox: a read that Redis has not answered a second after the end is ERR_READ_TIMEOUT. With 0, the options of the client
+   * decide how long a read takes.
    */
   readonly waitMs?: number;
   /** Ends it at once, also while Redis can't be reached: `receive` then rejects with the reason of the signal. */
   readonly signal?: AbortSignal;
 }
 
-/** Bounds of every chat. */
+/** Limits of every chat. */
 export interface ChatsOptions {
-  /** The most entries in a chat, 1 to 1,000,000; the oldest are dropped, visibly. Default 10,000. */
+  /** The most entries in a chat, 1 to 1,000,000; the oldest are dropped, and reported. Default 10,000. */
   readonly maxMessages?: number;
-  /** The most bytes of entries in a chat, up to 256 MiB; the oldest are dropped, visibly. Default 64 MiB. */
+  /** The most bytes of entries in a chat, up to 256 MiB; the oldest are dropped, and reported. Default 64 MiB. */
   readonly maxBytes?: number;
   /** The most bytes of one body, as JSON in UTF-8, up to 8 MiB and not above `maxBytes`. Default 64 KiB. */
-  readonly maxBodyBytes?: number;
+  readonly maxPayloadBytes?: number;
   /**
-   * A message is kept for so long, in ms, and up to 1/64 longer; after that the next `post` drops it, and without one the
-   * chat is emptied. Default 90 days.
+   * How long a message is kept, in ms, and up to 1/64 longer. Then the next `post` drops it; without one the chat is emptied.
+   * Default 90 days.
    */
-  readonly retentionMs?: number;
-  /** So many of the newest messages are kept for `history` when all members have acked them. Default 0. */
+  readonly keepMs?: number;
+  /** How many of the newest messages are kept for `history` when all members have acked them. Default 0. */
   readonly keepAcked?: number;
   /** The most members of a chat, 1 to 100,000. Default 10,000. */
   readonly maxMembers?: number;
   /** The most chats of a member, 1 to 100,000. Default 1,000. */
   readonly maxChats?: number;
-  /** A sender's id is remembered for so long at least, in ms, for the last 9,000 of a chat. Default 10 minutes. */
+  /** How long a sender's id is remembered at least, in ms, for the last 9,000 of a chat. Default 10 minutes. */
   readonly dedupMs?: number;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string;
-  /** Is told what is counted and measured, see the README. Default: nobody. */
+  /** Receives counts and measurements, see the README. Default: none. */
   readonly telemetry?: Telemetry;
 }
 
-/** What a member may do: an owner everything, a member post, a reader read. */
+/** The role of a member: an owner may do everything, a member post, a reader read. */
 export type Role = 'owner' | 'member' | 'reader';
 
-/** Of one `create`. */
+/** Options of one `create`. */
 export interface CreateOptions<Body = unknown> {
-  /** Who creates the chat, and owns it: any string of 1 to 1,024 bytes. */
+  /** The creator, who owns the chat: any string of 1 to 1,024 bytes. */
   readonly sender: string;
-  /** The others; the sender and doubles count once. */
+  /** The others; the sender and repeated names count once. */
   readonly members: readonly string[];
   /** The first message. Default: none. */
   readonly body?: Body;
-  /** Identifies the chat: creating it again leaves it alone. Default: a new UUID. */
+  /** Identifies the chat: creating it again changes nothing. Default: a new UUID. */
   readonly chatId?: string;
   /** Identifies the first message, as in `post`. */
   readonly id?: string;
 }
 
-/** Of one `post` or `edit`. */
+/** Options of one `post` or `edit`. */
 export interface PostOptions {
   /** Identifies the message among those of its sender: posting it again within `dedupMs` does nothing. Default: a new UUID for each call. */
   readonly id?: string;
 }
 
-/** Of one `ack`. */
+/** Options of one `ack`. */
 export interface AckOptions {
   /**
-   * The epoch in which the id was given, as `pull`, `chatsOf` and `reset` tell it: an id of a chat that has ended acks
-   * nothing in one that was created again under its name. Default: the id is taken to be of the chat that is there.
+   * The epoch of the id, as `pull`, `chatsOf` and `reset` return it: an id of a chat that has ended acks nothing in a later
+   * chat of the same name. Default: the epoch of the chat that is there.
    */
   readonly epoch?: number;
 }
 
-/** Of one `join`. */
+/** Options of one `join`. */
 export interface JoinOptions {
-  /** Default `member`. Somebody who is in the chat keeps the role that they have. */
+  /** Default `member`. A member of the chat keeps their role. */
   readonly role?: Role;
 }
 
-/** Of one `setRole`. */
+/** Options of one `setRole`. */
 export interface SetRoleOptions {
-  /** Who does it: has to be an owner. Default: nobody is asked. */
+  /** The member who changes the role: has to be an owner. Default: not checked. */
   readonly by?: string;
 }
 
-/** Of whatever reads all chats of a member. */
+/** Options of the calls that read all chats of a member. */
 export interface UnreadableOptions {
   /**
-   * Is told of each chat that was left out because what is stored of it is damaged, each time (of `follow`: each 5 s, for as long as
-   * it is); the others are returned. Default: one line on stderr for each chat of the process.
+   * Is called with each chat that was left out because its stored data is damaged, each time (in `follow`: every 5 s while it
+   * is); the other chats are returned. Default: one line on stderr for each chat of the process.
    */
   readonly onUnreadable?: (error: ChatUnreadableError) => void;
 }
 
-/** Of one `pull`. */
+/** Options of one `pull`. */
 export interface PullOptions extends UnreadableOptions {
   /** The most messages of each chat, 1 to 1,000; with many chats, fewer: no more than 10,000 of all. Default 100. */
   readonly limit?: number;
   /**
-   * The most bytes of messages of all chats, as they are stored, up to 256 MiB. The message that has waited for the longest time
-   * is returned whatever its size; the rest stays unread, of a chat or a whole chat, and comes when what was returned is acked.
-   * Redis sends at most twice as much, and one message. Default 64 MiB.
+   * The most bytes of messages of all chats, as stored, up to 256 MiB. The message that has waited longest is returned
+   * whatever its size. Messages that don't fit stay unread; the next `pull` after your ack returns them. Redis sends at most
+   * twice as much, and one message. Default 64 MiB.
    */
   readonly maxBytes?: number;
   /**
-   * Waits for so long, in ms, while there is nothing new; `Infinity`: until `signal`. Default 0. An outage is not nothing new:
-   * what Redis has not answered a second after the end is ERR_READ_TIMEOUT. With 0 it goes on as long as the options of the
-   * client let a command wait.
+   * How long to wait while there is nothing new, in ms; `Infinity`: until `signal`. Default 0. An outage is not "nothing
+   * new": a read that Redis has not answered a second after the end is ERR_READ_TIMEOUT. With 0, the options of the client
+   * decide how long a read takes.
    */
   readonly waitMs?: number;
   /**
-   * Ends it at once, also while Redis can't be reached: `pull` then rejects with the reason of the signal. When the acks of
-   * `autoAck` are under way, it returns what was read: what they don't reach comes again.
+   * Ends it at once, also while Redis can't be reached: `pull` then rejects with the reason of the signal. While `autoAck` is
+   * acking, it returns the messages that were read: those that were not acked come again.
    */
   readonly signal?: AbortSignal;
-  /** Acks what is returned, after it was read: a crash before it is processed loses it. Default false. */
+  /** Acks the returned messages after they were read: a crash before they are handled loses them. Default false. */
   readonly autoAck?: boolean;
   /** Also chats that the member has muted. Default false. */
   readonly includeMuted?: boolean;
 }
 
-/** Of one `members`. */
+/** Options of one `members`. */
 export interface MembersOptions {
-  /** Where to go on: the `cursor` of the page before. */
+  /** Continues a listing: the `cursor` of the page before. */
   readonly cursor?: string;
-  /** About how many, 1 to 1,000. Default 100. */
+  /** The page size, 1 to 1,000; approximate for a large chat. Default 100. */
   readonly limit?: number;
 }
 
-/** Of one `chatsOf`. */
+/** Options of one `chatsOf`. */
 export interface ChatsOfOptions extends UnreadableOptions {
   /** Also chats that the member has muted. Default true. */
   readonly includeMuted?: boolean;
 }
 
-/** Of one `history`. */
+/** Options of one `history`. */
 export interface HistoryOptions {
   /** Only messages with lower ids, the last ones of them. */
   readonly before?: number;
@@ -192,17 +202,17 @@ export interface HistoryOptions {
   readonly limit?: number;
 }
 
-/** Of one `mute`. */
+/** Options of one `mute`. */
 export interface MuteOptions {
-  /** Until this instant, in ms since 1970. Default: until `unmute`. */
+  /** The end of the mute, in ms since 1970. Default: until `unmute`. */
   readonly untilMs?: number;
 }
 
-/** Of one `follow`. */
+/** Options of one `follow`. */
 export interface FollowOptions extends UnreadableOptions {
   /** Ends the iteration. */
   readonly signal?: AbortSignal;
-  /** The token of the last event that was handled: goes on behind it. */
+  /** The token of the last event that was handled: continues after it. */
   readonly after?: string;
   /** Also chats that the member has muted. Default false. */
   readonly includeMuted?: boolean;
@@ -212,11 +222,11 @@ const DAY_MS = 86_400_000;
 const KIB = 1_024;
 const MIB = 1_024 * KIB;
 
-export const DEFAULTS = {
+export const MAILBOX_DEFAULTS = {
   maxMessages: 10_000,
   maxBytes: 16 * MIB,
-  maxBodyBytes: 64 * KIB,
-  retentionMs: 30 * DAY_MS,
+  maxPayloadBytes: 64 * KIB,
+  keepMs: 30 * DAY_MS,
   dedupMs: 600_000,
   limit: 100,
   order: 'oldest',
@@ -228,8 +238,8 @@ export const DEFAULTS = {
 export const CHAT_DEFAULTS = {
   maxMessages: 10_000,
   maxBytes: 64 * MIB,
-  maxBodyBytes: 64 * KIB,
-  retentionMs: 90 * DAY_MS,
+  maxPayloadBytes: 64 * KIB,
+  keepMs: 90 * DAY_MS,
   keepAcked: 0,
   maxMembers: 10_000,
   maxChats: 1_000,
@@ -239,89 +249,126 @@ export const CHAT_DEFAULTS = {
   waitMs: 0,
 } as const;
 
-/** The numbering of a mailbox outlives its messages by so long, so that a late ack doesn't meet new messages. */
+/** The numbering of a mailbox outlives its messages by this time, so that a late ack meets no new messages. */
 const NUMBERING_MS = 7 * DAY_MS;
 const MAX_MS = 3_650 * DAY_MS;
 
-export interface Limits {
+const LOG_OPTIONS = [
+  'maxMessages',
+  'maxBytes',
+  'maxPayloadBytes',
+  'keepMs',
+  'dedupMs',
+  'prefix',
+  'telemetry',
+];
+const MAILBOXES_OPTIONS = new Set(LOG_OPTIONS);
+const CHATS_OPTIONS = new Set([...LOG_OPTIONS, 'keepAcked', 'maxMembers', 'maxChats']);
+const DEVICE_OPTIONS = new Set(['device']);
+const ADD_DEVICE_OPTIONS = new Set(['at']);
+const SEND_OPTIONS = new Set(['from', 'id', 'ttlMs']);
+const OUTGOING_OPTIONS = new Set([...SEND_OPTIONS, 'recipient', 'body']);
+const RECEIVE_OPTIONS = new Set(['device', 'limit', 'order', 'waitMs', 'signal']);
+const CREATE_OPTIONS = new Set(['sender', 'members', 'body', 'chatId', 'id']);
+const POST_OPTIONS = new Set(['id']);
+const ACK_OPTIONS = new Set(['epoch']);
+const JOIN_OPTIONS = new Set(['role']);
+const SET_ROLE_OPTIONS = new Set(['by']);
+const PULL_OPTIONS = new Set([
+  'limit',
+  'maxBytes',
+  'waitMs',
+  'signal',
+  'autoAck',
+  'includeMuted',
+  'onUnreadable',
+]);
+const MEMBERS_OPTIONS = new Set(['cursor', 'limit']);
+const CHATS_OF_OPTIONS = new Set(['includeMuted', 'onUnreadable']);
+const HISTORY_OPTIONS = new Set(['before', 'after', 'limit']);
+const MUTE_OPTIONS = new Set(['untilMs']);
+const FOLLOW_OPTIONS = new Set(['signal', 'after', 'includeMuted', 'onUnreadable']);
+
+/** Limits of a log, of a mailbox or a chat. */
+interface LogLimits {
   readonly maxMessages: number;
   readonly maxBytes: number;
-  readonly maxBodyBytes: number;
-  readonly retentionMs: number;
+  readonly maxPayloadBytes: number;
+  readonly keepMs: number;
   readonly dedupMs: number;
+}
+
+export interface MailboxLimits extends LogLimits {
   /** Until the numbering of a mailbox is forgotten. */
   readonly headMs: number;
   /** Longer than any entry is stored. */
-  readonly marksMs: number;
+  readonly tombstoneMs: number;
 }
 
-export interface ChatLimits {
-  readonly maxMessages: number;
-  readonly maxBytes: number;
-  readonly maxBodyBytes: number;
-  readonly retentionMs: number;
+export interface ChatLimits extends LogLimits {
   readonly keepAcked: number;
   readonly maxMembers: number;
   readonly maxChats: number;
-  readonly dedupMs: number;
 }
 
 export function resolveChatsOptions(options: ChatsOptions): ChatLimits {
-  const count = (name: 'maxMessages' | 'maxMembers' | 'maxChats' | 'keepAcked', min: number, max: number) =>
+  requireOptions('Chats', options, CHATS_OPTIONS);
+  const limits = resolveLog(options, CHAT_DEFAULTS);
+  const count = (name: 'maxMembers' | 'maxChats' | 'keepAcked', min: number, max: number) =>
     requireInteger(name, options[name] ?? CHAT_DEFAULTS[name], { min, max });
-  const maxBytes = requireInteger('maxBytes', options.maxBytes ?? CHAT_DEFAULTS.maxBytes, {
-    min: KIB,
-    max: 256 * MIB,
-  });
-  const maxMessages = count('maxMessages', 1, 1_000_000);
   return {
-    maxMessages,
-    maxBytes,
-    maxBodyBytes: requireInteger('maxBodyBytes', options.maxBodyBytes ?? CHAT_DEFAULTS.maxBodyBytes, {
-      min: 1,
-      max: Math.min(8 * MIB, maxBytes),
-    }),
-    retentionMs: milliseconds('retentionMs', options.retentionMs ?? CHAT_DEFAULTS.retentionMs),
-    keepAcked: count('keepAcked', 0, maxMessages),
+    ...limits,
+    keepAcked: count('keepAcked', 0, limits.maxMessages),
     maxMembers: count('maxMembers', 1, 100_000),
     maxChats: count('maxChats', 1, 100_000),
-    dedupMs: milliseconds('dedupMs', options.dedupMs ?? CHAT_DEFAULTS.dedupMs),
   };
 }
 
-export function resolveMailboxesOptions(options: MailboxesOptions): Limits {
-  const maxBytes = requireInteger('maxBytes', options.maxBytes ?? DEFAULTS.maxBytes, {
+export function resolveMailboxesOptions(options: MailboxesOptions): MailboxLimits {
+  requireOptions('Mailboxes', options, MAILBOXES_OPTIONS);
+  const limits = resolveLog(options, MAILBOX_DEFAULTS);
+  const { keepMs, dedupMs } = limits;
+  return { ...limits, headMs: keepMs + Math.max(dedupMs, NUMBERING_MS), tombstoneMs: 3 * keepMs };
+}
+
+function resolveLog(
+  options: MailboxesOptions,
+  defaults: typeof MAILBOX_DEFAULTS | typeof CHAT_DEFAULTS,
+): LogLimits {
+  const maxBytes = requireInteger('maxBytes', options.maxBytes ?? defaults.maxBytes, {
     min: KIB,
     max: 256 * MIB,
   });
-  const retentionMs = milliseconds('retentionMs', options.retentionMs ?? DEFAULTS.retentionMs);
-  const dedupMs = milliseconds('dedupMs', options.dedupMs ?? DEFAULTS.dedupMs);
   return {
-    maxMessages: requireInteger('maxMessages', options.maxMessages ?? DEFAULTS.maxMessages, {
+    maxMessages: requireInteger('maxMessages', options.maxMessages ?? defaults.maxMessages, {
       min: 1,
       max: 1_000_000,
     }),
     maxBytes,
-    maxBodyBytes: requireInteger('maxBodyBytes', options.maxBodyBytes ?? DEFAULTS.maxBodyBytes, {
+    maxPayloadBytes: requireInteger('maxPayloadBytes', options.maxPayloadBytes ?? defaults.maxPayloadBytes, {
       min: 1,
       max: Math.min(8 * MIB, maxBytes),
     }),
-    retentionMs,
-    dedupMs,
-    headMs: retentionMs + Math.max(dedupMs, NUMBERING_MS),
-    marksMs: 3 * retentionMs,
+    keepMs: milliseconds('keepMs', options.keepMs ?? defaults.keepMs),
+    dedupMs: milliseconds('dedupMs', options.dedupMs ?? defaults.dedupMs),
   };
 }
 
 export function resolveReceiveOptions(options: ReceiveOptions): {
+  device: string;
   limit: number;
   isLatest: boolean;
   waitMs: number;
+  signal: AbortSignal | undefined;
 } {
+  requireOptions('receive', options, RECEIVE_OPTIONS);
   return {
-    limit: requireInteger('limit', options.limit ?? DEFAULTS.limit, { min: 1, max: 1_000 }),
-    isLatest: requireOneOf('order', options.order ?? DEFAULTS.order, ['oldest', 'latest']) === 'latest',
-    waitMs: requireDuration('waitMs', options.waitMs ?? DEFAULTS.waitMs, { min: 0, max: Infinity }),
+    device: encodeDevice(options),
+    limit: requireLimit(options),
+    isLatest:
+      requireOneOf('order', options.order ?? MAILBOX_DEFAULTS.order, ['oldest', 'latest']) === 'latest',
+    waitMs: requireWait(options),
+    signal: requireSignal(options.signal),
   };
 }
 
@@ -329,33 +376,133 @@ export function resolvePullOptions(options: PullOptions): {
   limit: number;
   maxBytes: number;
   waitMs: number;
+  signal: AbortSignal | undefined;
   autoAck: boolean;
   includeMuted: boolean;
 } {
+  requireOptions('pull', options, PULL_OPTIONS);
+  requireListener(options);
   return {
-    limit: requireInteger('limit', options.limit ?? CHAT_DEFAULTS.limit, { min: 1, max: 1_000 }),
+    limit: requireLimit(options),
     maxBytes: requireInteger('maxBytes', options.maxBytes ?? CHAT_DEFAULTS.pullBytes, {
       min: 1,
       max: 256 * MIB,
     }),
-    waitMs: requireDuration('waitMs', options.waitMs ?? CHAT_DEFAULTS.waitMs, { min: 0, max: Infinity }),
-    autoAck: options.autoAck ?? false,
-    includeMuted: options.includeMuted ?? false,
+    waitMs: requireWait(options),
+    signal: requireSignal(options.signal),
+    autoAck: requireBoolean('autoAck', options.autoAck ?? false),
+    includeMuted: requireBoolean('includeMuted', options.includeMuted ?? false),
   };
 }
 
-/** As it stands in the mailbox. */
-export function resolveDevice({ device = DEFAULTS.device }: DeviceOptions): string {
-  return encodeName(requireName('device', device));
+export function resolveChatsOfOptions(options: ChatsOfOptions): { includeMuted: boolean } {
+  requireOptions('chatsOf', options, CHATS_OF_OPTIONS);
+  requireListener(options);
+  return { includeMuted: requireBoolean('includeMuted', options.includeMuted ?? true) };
 }
 
-export function resolveAddDeviceOptions({ at = DEFAULTS.at }: AddDeviceOptions): 'newest' | 'oldest' {
+export function resolveFollowOptions(options: FollowOptions): {
+  after: string | undefined;
+  includeMuted: boolean;
+  signal: AbortSignal | undefined;
+} {
+  requireOptions('follow', options, FOLLOW_OPTIONS);
+  requireListener(options);
+  return {
+    after: options.after,
+    includeMuted: requireBoolean('includeMuted', options.includeMuted ?? false),
+    signal: requireSignal(options.signal),
+  };
+}
+
+export function resolveHistoryOptions(options: HistoryOptions): {
+  before: number | undefined;
+  after: number | undefined;
+  limit: number;
+} {
+  const { before, after } = requireOptions('history', options, HISTORY_OPTIONS);
+  if (before !== undefined) requireInteger('before', before, { min: 1 });
+  if (after !== undefined) requireInteger('after', after, { min: 0 });
+  return { before, after, limit: requireLimit(options) };
+}
+
+/** Undefined cursor: the first page. */
+export function resolveMembersOptions(options: MembersOptions): { cursor: string; limit: number } {
+  requireOptions('members', options, MEMBERS_OPTIONS);
+  const cursor: unknown = options.cursor ?? '';
+  if (typeof cursor !== 'string') throw new TypeError(`cursor must be a string, got ${typeof cursor}`);
+  // A cursor that ZSCAN would refuse fails here, and not with an error of the server.
+  if (!/^$|^n|^s\d{1,19}$/.test(cursor)) {
+    throw new RangeError(`cursor must be one of an earlier page, got ${JSON.stringify(cursor)}`);
+  }
+  return { cursor, limit: requireLimit(options) };
+}
+
+/** The epoch, or undefined for the chat that is there. */
+export function resolveAckOptions(options: AckOptions): number | undefined {
+  const { epoch } = requireOptions('ack', options, ACK_OPTIONS);
+  return epoch === undefined ? undefined : requireInteger('epoch', epoch, { min: 1 });
+}
+
+export function resolvePostOptions(call: 'post' | 'edit', options: PostOptions): string | undefined {
+  return requireOptions(call, options, POST_OPTIONS).id;
+}
+
+export function resolveJoinOptions(options: JoinOptions): Role {
+  return requireOptions('join', options, JOIN_OPTIONS).role ?? 'member';
+}
+
+export function resolveSetRoleOptions(options: SetRoleOptions): string | undefined {
+  return requireOptions('setRole', options, SET_ROLE_OPTIONS).by;
+}
+
+export function resolveCreateOptions<Body>(options: CreateOptions<Body>): CreateOptions<Body> {
+  return requireOptions('create', options, CREATE_OPTIONS);
+}
+
+/** The end of the mute, in ms since 1970; undefined for none. */
+export function resolveMuteOptions(options: MuteOptions): number | undefined {
+  const { untilMs } = requireOptions('mute', options, MUTE_OPTIONS);
+  return untilMs === undefined ? undefined : requireInteger('untilMs', untilMs, { min: 1 });
+}
+
+/** The device as stored. */
+export function resolveDeviceOptions(call: string, options: DeviceOptions): string {
+  return encodeDevice(requireOptions(call, options, DEVICE_OPTIONS));
+}
+
+export function resolveAddDeviceOptions(options: AddDeviceOptions): 'newest' | 'oldest' {
+  const { at = MAILBOX_DEFAULTS.at } = requireOptions('addDevice', options, ADD_DEVICE_OPTIONS);
   return requireOneOf('at', at, ['newest', 'oldest']);
 }
 
-/** Whole ms, or 0 for none. */
+export function resolveSendOptions(options: SendOptions): SendOptions {
+  return requireOptions('send', options, SEND_OPTIONS);
+}
+
+export function resolveOutgoing<Message extends SendOptions>(message: Message): Message {
+  return requireOptions('sendMany', message, OUTGOING_OPTIONS);
+}
+
+/** Whole ms, or 0 when the message doesn't expire. */
 export function resolveTtlMs({ ttlMs }: SendOptions): number {
   return ttlMs === undefined ? 0 : Math.ceil(requireDuration('ttlMs', ttlMs, { min: 1, max: MAX_MS }));
+}
+
+function encodeDevice({ device = MAILBOX_DEFAULTS.device }: DeviceOptions): string {
+  return encodeName(requireName('device', device));
+}
+
+function requireLimit({ limit = CHAT_DEFAULTS.limit }: { readonly limit?: number }): number {
+  return requireInteger('limit', limit, { min: 1, max: 1_000 });
+}
+
+function requireWait({ waitMs = CHAT_DEFAULTS.waitMs }: { readonly waitMs?: number }): number {
+  return requireDuration('waitMs', waitMs, { min: 0, max: Infinity });
+}
+
+function requireListener({ onUnreadable }: UnreadableOptions): void {
+  if (onUnreadable !== undefined) requireFunction('onUnreadable', onUnreadable);
 }
 
 function milliseconds(option: string, value: number): number {

@@ -16,14 +16,14 @@ interface StoredEntry {
   revises?: number;
 }
 
-interface Standing {
+interface MemberState {
   cursor: number;
   role: Role;
 }
 
 /** A chat in memory: what the scripts do, with arrays. What is refused is the code of the refusal. */
 export class ChatModel {
-  standings: Map<string, Standing> | undefined;
+  states: Map<string, MemberState> | undefined;
   entries: StoredEntry[] = [];
   readonly uncounted = new Set<number>();
   readonly ids = new Map<string, number>();
@@ -32,9 +32,9 @@ export class ChatModel {
   constructor(readonly keepAcked: number) {}
 
   create(sender: string, members: readonly string[], body: unknown): unknown {
-    if (this.standings) return { chatId: CHAT, isNew: false };
-    this.standings = new Map([sender, ...members].map((name) => [name, { cursor: 0, role: 'member' }]));
-    this.standings.get(sender)!.role = 'owner';
+    if (this.states) return { chatId: CHAT, isNew: false };
+    this.states = new Map([sender, ...members].map((name) => [name, { cursor: 0, role: 'member' }]));
+    this.states.get(sender)!.role = 'owner';
     this.entries = [];
     this.uncounted.clear();
     this.ids.clear();
@@ -46,19 +46,19 @@ export class ChatModel {
 
   post(sender: string, body: unknown, id: string | undefined): unknown {
     const known = id === undefined ? undefined : this.ids.get(`${sender} ${id}`);
-    if (this.standings && known !== undefined) return { id: known, isDuplicate: true };
+    if (this.states && known !== undefined) return { id: known, isDuplicate: true };
     const refusal = this.#refusal(sender);
     if (refusal) return refusal;
     return this.#append('message', sender, body, undefined, id);
   }
 
   revise(kind: 'edit' | 'delete', sender: string, messageId: number, body: unknown): unknown {
-    if (!this.standings) return 'ERR_UNKNOWN_CHAT';
+    if (!this.states) return 'ERR_UNKNOWN_CHAT';
     const known = kind === 'delete' ? this.ids.get(`${sender} delete ${messageId}`) : undefined;
     if (known !== undefined) return { id: known, isDuplicate: true };
     const refusal = this.#refusal(sender);
     if (refusal) return refusal;
-    const isOwner = this.standings.get(sender)!.role === 'owner';
+    const isOwner = this.states.get(sender)!.role === 'owner';
     const entry = this.entries.find(({ id }) => id === messageId);
     if (entry) {
       if (entry.kind === 'deleted' && kind === 'delete') return { id: entry.revises, isDuplicate: true };
@@ -78,42 +78,43 @@ export class ChatModel {
   }
 
   ack(member: string, upToId: number): unknown {
-    if (!this.standings) return 'ERR_UNKNOWN_CHAT';
-    const standing = this.standings.get(member);
-    if (!standing) return 'ERR_NOT_A_MEMBER';
+    if (!this.states) return 'ERR_UNKNOWN_CHAT';
+    const state = this.states.get(member);
+    if (!state) return 'ERR_NOT_A_MEMBER';
     if (upToId > this.lastId) return 'ERR_UNKNOWN_MESSAGE';
-    standing.cursor = Math.max(standing.cursor, upToId);
+    state.cursor = Math.max(state.cursor, upToId);
     this.#trim();
-    return standing.cursor;
+    return state.cursor;
   }
 
   join(member: string, role: Role): unknown {
-    if (!this.standings) return 'ERR_UNKNOWN_CHAT';
-    const standing = this.standings.get(member);
-    if (standing) return { isNew: false, ackedId: standing.cursor };
-    this.standings.set(member, { cursor: this.lastId, role });
+    if (!this.states) return 'ERR_UNKNOWN_CHAT';
+    const state = this.states.get(member);
+    if (state) return { isNew: false, ackedId: state.cursor };
+    this.states.set(member, { cursor: this.lastId, role });
     return { isNew: true, ackedId: this.lastId };
   }
 
   leave(member: string): unknown {
-    if (!this.standings?.delete(member)) return false;
-    if (this.standings.size > 0) {
+    if (!this.states?.delete(member)) return false;
+    if (this.states.size > 0) {
       this.#trim();
       return true;
     }
-    this.standings = undefined;
+    this.states = undefined;
     this.entries = [];
     this.lastId = 0;
     return true;
   }
 
   setRole(member: string, role: Role, by: string): unknown {
-    if (!this.standings) return 'ERR_UNKNOWN_CHAT';
-    if (!this.standings.has(by)) return 'ERR_NOT_A_MEMBER';
-    if (this.standings.get(by)!.role !== 'owner') return 'ERR_NOT_ALLOWED';
-    const standing = this.standings.get(member);
-    if (!standing) return 'ERR_NOT_A_MEMBER';
-    standing.role = role;
+    if (!this.states) return 'ERR_UNKNOWN_CHAT';
+    if (!this.states.has(by)) return 'ERR_NOT_A_MEMBER';
+    if (by === member && this.states.get(by)!.role === role) return undefined;
+    if (this.states.get(by)!.role !== 'owner') return 'ERR_NOT_ALLOWED';
+    const state = this.states.get(member);
+    if (!state) return 'ERR_NOT_A_MEMBER';
+    state.role = role;
     return undefined;
   }
 
@@ -122,27 +123,27 @@ export class ChatModel {
     readonly [part: string]: unknown;
   } {
     const stored = new Set(this.entries.map(({ id }) => id));
-    const standings = [...(this.standings ?? new Map<string, Standing>())];
+    const states = [...(this.states ?? new Map<string, MemberState>())];
     return {
-      exists: this.standings !== undefined,
+      exists: this.states !== undefined,
       lastId: this.lastId,
       entries: this.entries,
-      cursors: Object.fromEntries(standings.map(([name, { cursor }]) => [name, cursor])),
-      roles: Object.fromEntries(standings.map(([name, { role }]) => [name, role])),
+      cursors: Object.fromEntries(states.map(([name, { cursor }]) => [name, cursor])),
+      roles: Object.fromEntries(states.map(([name, { role }]) => [name, role])),
       uncounted: [...this.uncounted].filter((id) => stored.has(id)).toSorted((a, b) => a - b),
     };
   }
 
   #refusal(sender: string): string | undefined {
-    if (!this.standings) return 'ERR_UNKNOWN_CHAT';
-    const standing = this.standings.get(sender);
-    if (!standing) return 'ERR_NOT_A_MEMBER';
-    return standing.role === 'reader' ? 'ERR_READ_ONLY_MEMBER' : undefined;
+    if (!this.states) return 'ERR_UNKNOWN_CHAT';
+    const state = this.states.get(sender);
+    if (!state) return 'ERR_NOT_A_MEMBER';
+    return state.role === 'reader' ? 'ERR_READ_ONLY_MEMBER' : undefined;
   }
 
   #append(kind: string, from: string, body: unknown, revises?: number, senderId?: string): unknown {
-    const standing = this.standings!.get(from)!;
-    if (standing.cursor === this.lastId) standing.cursor += 1;
+    const state = this.states!.get(from)!;
+    if (state.cursor === this.lastId) state.cursor += 1;
     this.lastId += 1;
     const id = this.lastId;
     if (senderId !== undefined) this.ids.set(`${from} ${senderId}`, id);
@@ -157,7 +158,7 @@ export class ChatModel {
   }
 
   #trim(): void {
-    const floor = Math.min(...[...this.standings!.values()].map(({ cursor }) => cursor));
+    const floor = Math.min(...[...this.states!.values()].map(({ cursor }) => cursor));
     const freedTo = Math.min(floor, this.lastId - this.keepAcked);
     this.entries = this.entries.filter(({ id }) => id > freedTo);
   }
@@ -216,7 +217,7 @@ export async function take(
       case 'post':
         return await chats.post(CHAT, step.who, body, step.id === null ? {} : { id: step.id });
       case 'ack':
-        return await chats.ack(step.who, CHAT, Math.max(0, lastId + step.ahead));
+        return await chats.ack(CHAT, step.who, Math.max(0, lastId + step.ahead));
       case 'edit':
         return await chats.edit(CHAT, step.who, Math.max(1, lastId + step.ahead), body);
       case 'delete':

@@ -2,7 +2,7 @@ import { decodeName, KeySpace } from '@mortise/redis';
 import type { Cluster, Redis } from 'ioredis';
 import { decodeEntry } from '../src/log/entry.js';
 import type { EntryKind } from '../src/log/entry.js';
-import { ackedIdOf, roleOf } from '../src/log/standing.js';
+import { ackedIdOf, roleOf } from '../src/log/score.js';
 import type { Role } from '@mortise/messaging';
 
 /** Names that break keys, scripts or entries where they are not encoded. */

@@ -50,7 +50,7 @@ describeOnBoth((redis, another) => {
             const chats = clients[client]!;
             try {
               if (type === 'post') return (await chats.post(CHAT, `m${n}`, index)).id;
-              if (type === 'ack') await chats.ack(`m${n}`, CHAT, 1);
+              if (type === 'ack') await chats.ack(CHAT, `m${n}`, 1);
               if (type === 'leave') await chats.leave(CHAT, `m${n}`);
               if (type === 'join') await chats.join(CHAT, `m${n}`);
             } catch (error) {

@@ -1,6 +1,6 @@
 /**
  * Some people and chats, and several processes that act for them at once, whose connections are cut at random. What an action
- * came to is told by its result; after each round, when nothing is under way, all that can be seen has to follow from that.
+ * came to is in its result; after each round, when nothing is under way, all that can be seen has to follow from that.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from '@jest/globals';
@@ -70,7 +70,7 @@ type Action = typeof action extends fc.Arbitrary<infer Value> ? Value : never;
 /** Rounds of actions that run at once; in some, all connections are cut meanwhile. */
 export const rounds = fc.array(
   fc.record({
-    founders: fc.uniqueArray(member, { minLength: 1 }),
+    creators: fc.uniqueArray(member, { minLength: 1 }),
     actions: fc.array(action, { minLength: 1, maxLength: 12 }),
     isCut: fc.boolean(),
   }),
@@ -104,11 +104,11 @@ class Known {
   readonly maybe = new Set<unknown>();
 
   constructor(
-    founders: readonly string[],
+    creators: readonly string[],
     readonly epoch: number,
   ) {
-    this.members = new Set(founders);
-    this.roles = new Map(founders.map((name, index) => [name, index === 0 ? 'owner' : 'member']));
+    this.members = new Set(creators);
+    this.roles = new Map(creators.map((name, index) => [name, index === 0 ? 'owner' : 'member']));
   }
 
   get lastId(): number {
@@ -139,7 +139,7 @@ type Outcome =
   | { readonly value: unknown; readonly body?: unknown }
   | { readonly code: string; readonly body?: unknown };
 
-/** Who was in a chat before a round, and as what. */
+/** The members of a chat before a round, and their roles. */
 type Before = ReadonlyMap<string, ReadonlyMap<string, Role>>;
 
 /** A process for each client. */
@@ -164,10 +164,10 @@ export class World {
     this.#cut = cut;
   }
 
-  async live({ founders, actions, isCut }: Round): Promise<void> {
+  async live({ creators, actions, isCut }: Round): Promise<void> {
     const cuts = isCut ? this.#cutSometimes() : undefined;
     const dead = CHATS.filter((chatId) => !this.#known.has(chatId));
-    await Promise.all(dead.map((chatId) => this.#found(chatId, founders)));
+    await Promise.all(dead.map((chatId) => this.#create(chatId, creators)));
     const seen = new Set<string>();
     const chosen = actions.filter((next) => {
       if (next.type === 'pull' || !EXCLUSIVE.has(next.type)) return true;
@@ -193,8 +193,8 @@ export class World {
     }
   }
 
-  async #found(chatId: string, founders: readonly string[]): Promise<void> {
-    const [sender = '', ...members] = founders;
+  async #create(chatId: string, creators: readonly string[]): Promise<void> {
+    const [sender = '', ...members] = creators;
     this.#count += 1;
     const id = `creation ${this.#count}`;
     const body = this.#count;
@@ -202,7 +202,7 @@ export class World {
     expect(outcome).toMatchObject({ value: { chatId, id: 1 } });
     const listed = await this.#persist((chats) => chats.chatsOf(sender));
     const overview = (listed as { value: { chatId: string; epoch: number }[] }).value;
-    const known = new Known(founders, overview.find((each) => each.chatId === chatId)!.epoch);
+    const known = new Known(creators, overview.find((each) => each.chatId === chatId)!.epoch);
     known.events.set(1, { kind: 'message', from: sender, body, revises: undefined });
     known.reached(sender, 1);
     this.#known.set(chatId, known);
@@ -221,14 +221,14 @@ export class World {
     const body = this.#count;
     const id = `action ${this.#count}`;
     const outcome = await this.#persist(async (chats) => {
-      if (next.type === 'pull') return chats.pull(next.member, next);
+      if (next.type === 'pull') return chats.pull(next.member, { limit: next.limit, autoAck: next.autoAck });
       if (next.type === 'post') return chats.post(next.chat, next.member, body, { id });
-      if (next.type === 'ack') return chats.ack(next.member, next.chat, target);
+      if (next.type === 'ack') return chats.ack(next.chat, next.member, target);
       if (next.type === 'join') return chats.join(next.chat, next.member);
       if (next.type === 'leave') return chats.leave(next.chat, next.member);
       if (next.type === 'role') return chats.setRole(next.chat, next.member, next.role);
-      if (next.type === 'mute') return chats.mute(next.member, next.chat);
-      if (next.type === 'unmute') return chats.unmute(next.member, next.chat);
+      if (next.type === 'mute') return chats.mute(next.chat, next.member);
+      if (next.type === 'unmute') return chats.unmute(next.chat, next.member);
       if (next.type === 'delete') return chats.delete(next.chat, next.member, target);
       return chats.edit(next.chat, next.member, target, body, { id });
     });
@@ -332,7 +332,7 @@ export class World {
       return;
     }
     if (next.type === 'post' || next.type === 'edit' || next.type === 'delete') {
-      // Who only read all the while wrote nothing.
+      // A member who only read wrote nothing.
       const after = this.#known.get(next.chat)?.roles.get(next.member) ?? 'reader';
       if (after === 'reader') expect(before.get(next.chat)!.get(next.member)).not.toBe('reader');
     }

@@ -43,7 +43,7 @@ test('chats on all masters: created, posted to, edited, acked and left, with mem
   );
 
   const acks = chatIds.flatMap((chatId) =>
-    ['anna', ...members].map((name) => chats.ack(name, chatId, lastId)),
+    ['anna', ...members].map((name) => chats.ack(chatId, name, lastId)),
   );
   expect(await Promise.all(acks)).toEqual(acks.map(() => lastId));
   const nodes = cluster.nodes('master');

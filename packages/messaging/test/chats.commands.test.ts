@@ -18,9 +18,9 @@ async function warm(): Promise<void> {
   await chats.join('warm', 'carl');
   await chats.post('warm', 'anna', 2);
   await chats.edit('warm', 'anna', 2, 3);
-  await chats.ack('bob', 'warm', 2);
+  await chats.ack('warm', 'bob', 2);
   await chats.setRole('warm', 'bob', 'reader');
-  await chats.unmute('carl', 'warm');
+  await chats.unmute('warm', 'carl');
   await chats.leave('warm', 'carl');
 }
 
@@ -95,7 +95,7 @@ test('each method is one round trip, create and join are two; calls of a tick an
 
   const acked = `evalsha chat.ack ${guild}:chat ${guild}:log ${guild}:uncounted`;
   // Some of it is freed.
-  expect(await see(() => chats.ack('bob', 'guild', 1))).toEqual([
+  expect(await see(() => chats.ack('guild', 'bob', 1))).toEqual([
     acked,
     `  zmscore ${guild}:chat`,
     `  zadd ${guild}:chat`,
@@ -106,14 +106,14 @@ test('each method is one round trip, create and join are two; calls of a tick an
     `  zremrangebyscore ${guild}:uncounted`,
   ]);
   // Somebody is behind.
-  expect(await see(() => chats.ack('bob', 'guild', 7))).toEqual([
+  expect(await see(() => chats.ack('guild', 'bob', 7))).toEqual([
     acked,
     `  zmscore ${guild}:chat`,
     `  zadd ${guild}:chat`,
     `  zrange ${guild}:chat`,
   ]);
   // It was who acks.
-  expect(await see(() => Promise.all([3, 2, 5].map((id) => chats.ack('anna', 'guild', id))))).toEqual([
+  expect(await see(() => Promise.all([3, 2, 5].map((id) => chats.ack('guild', 'anna', id))))).toEqual([
     acked,
     `  zmscore ${guild}:chat`,
     `  zadd ${guild}:chat`,
@@ -124,14 +124,14 @@ test('each method is one round trip, create and join are two; calls of a tick an
     `  zremrangebyscore ${guild}:uncounted`,
   ]);
   // All of it goes.
-  expect(await see(() => chats.ack('anna', 'guild', 7))).toEqual([
+  expect(await see(() => chats.ack('guild', 'anna', 7))).toEqual([
     acked,
     `  zmscore ${guild}:chat`,
     `  zadd ${guild}:chat`,
     `  zrange ${guild}:chat`,
     `  unlink ${guild}:log ${guild}:uncounted`,
   ]);
-  expect(await see(() => chats.ack('anna', 'guild', 7))).toEqual([acked, `  zmscore ${guild}:chat`]);
+  expect(await see(() => chats.ack('guild', 'anna', 7))).toEqual([acked, `  zmscore ${guild}:chat`]);
 
   const joined = await see(() => chats.join('guild', 'carl'));
   expect(joined.filter((line) => line.startsWith('evalsha member.index'))).toHaveLength(1);
@@ -171,7 +171,7 @@ test('each method is one round trip, create and join are two; calls of a tick an
     join,
   ]);
   for (const name of ['eve', 'fay']) await chats.leave('guild', name);
-  await chats.ack('bob', 'guild', 8);
+  await chats.ack('guild', 'bob', 8);
   expect(await see(() => chats.setRole('guild', 'carl', 'reader', { by: 'anna' }))).toEqual([
     `evalsha chat.role ${guild}:chat`,
     `  zmscore ${guild}:chat`,

@@ -16,7 +16,7 @@ async function timesToLive(prefix: string): Promise<Record<string, number>> {
 
 test('every key of a chat is in the table of keys.ts, and goes away when it says', async () => {
   const prefix = freshPrefix();
-  const chats = new Chats(redis, { prefix, retentionMs: 64_000, dedupMs: 30_000 });
+  const chats = new Chats(redis, { prefix, keepMs: 64_000, dedupMs: 30_000 });
   const chatId = '}x';
   await chats.create({ chatId, sender: 'anna', members: ['bob'], body: 1, id: 'first' });
   const ids = `${prefix}:messaging:{%7Dx}:ids`;
@@ -25,7 +25,7 @@ test('every key of a chat is in the table of keys.ts, and goes away when it says
   await chats.edit(chatId, 'anna', 1, 3);
   await chats.setRole(chatId, 'bob', 'reader');
   await chats.join(chatId, 'carl');
-  await chats.mute('bob', chatId);
+  await chats.mute(chatId, 'bob');
   const promised: Record<string, [from: number, to: number]> = {
     'anna}:chats': [NEVER, NEVER],
     'bob}:chats': [NEVER, NEVER],
@@ -68,7 +68,7 @@ test('every key of a chat is in the table of keys.ts, and goes away when it says
 
 test('a chat in which nobody posts any more is emptied when its time is over, and lives on', async () => {
   const prefix = freshPrefix();
-  const chats = new Chats(redis, { prefix, retentionMs: 128 });
+  const chats = new Chats(redis, { prefix, keepMs: 128 });
   await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'], body: 1 });
   await until('the log to expire', async () => (await redis.exists(`${prefix}:messaging:{guild}:log`)) === 0);
   expect(await chats.post('guild', 'anna', 2)).toEqual({ id: 2, isDuplicate: false });
@@ -77,7 +77,7 @@ test('a chat in which nobody posts any more is emptied when its time is over, an
 
 test('each post keeps the log for its time, however often it comes', async () => {
   const prefix = freshPrefix();
-  const chats = new Chats(redis, { prefix, retentionMs: 6_400 });
+  const chats = new Chats(redis, { prefix, keepMs: 6_400 });
   await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'] });
   const now = async (): Promise<number> => {
     const [seconds, micros] = await redis.time();

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { BodyTooLargeError, Chats, NotAMemberError, UnknownChatError } from '@mortise/messaging';
+import { InvalidBodyError, Chats, NotAllowedError, NotFoundError } from '@mortise/messaging';
 import type { ChatsOptions } from '@mortise/messaging';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import { describeChat, HOSTILE } from './chat-state.js';
@@ -71,7 +71,7 @@ describe('post', () => {
       [ids[3], ids[0]],
       [before + 5, ids[1]],
     ]);
-    expect(await chats.ack('carl', 'guild', before + 5)).toBe(before + 5);
+    expect(await chats.ack('guild', 'carl', before + 5)).toBe(before + 5);
   });
 
   test('an id that was posted by the same sender does nothing, and tells the first one', async () => {
@@ -137,19 +137,19 @@ describe('post', () => {
     const before = await keys();
     await expect(chats.post('guild', 'mallory', 1)).rejects.toMatchObject({
       code: 'ERR_NOT_A_MEMBER',
-      chatId: 'guild',
+      recipient: 'guild',
       member: 'mallory',
     });
-    await expect(chats.post('guild', 'mallory', 1)).rejects.toBeInstanceOf(NotAMemberError);
+    await expect(chats.post('guild', 'mallory', 1)).rejects.toBeInstanceOf(NotAllowedError);
     await expect(chats.post('other', 'anna', 1)).rejects.toMatchObject({
       code: 'ERR_UNKNOWN_CHAT',
-      chatId: 'other',
+      recipient: 'other',
     });
     expect(await keys()).toEqual(before);
     for (const member of ['anna', 'bob', 'carl']) await chats.leave('guild', member);
     const left = await keys();
     expect(left).toEqual(['{guild}:ended', '{guild}:left']);
-    await expect(chats.post('guild', 'anna', 1)).rejects.toBeInstanceOf(UnknownChatError);
+    await expect(chats.post('guild', 'anna', 1)).rejects.toBeInstanceOf(NotFoundError);
     expect(await keys()).toEqual(left);
   });
 
@@ -162,9 +162,9 @@ describe('post', () => {
     const again = (sender: string, id: string) => chats.post('guild', sender, 'again', { id });
     expect(await again('bob', 'lost')).toEqual({ id: 1, isDuplicate: true });
     expect(await again('carl', 'lost')).toEqual({ id: 2, isDuplicate: true });
-    await expect(again('bob', 'new')).rejects.toBeInstanceOf(NotAMemberError);
+    await expect(again('bob', 'new')).rejects.toBeInstanceOf(NotAllowedError);
     await expect(again('carl', 'new')).rejects.toMatchObject({ code: 'ERR_READ_ONLY_MEMBER' });
-    // Likewise where several travel together; what others have posted is nobody else's.
+    // Also when several travel together; messages of others stay theirs.
     const results = await Promise.allSettled([
       again('bob', 'lost'),
       again('anna', 'lost'),
@@ -222,7 +222,7 @@ describe('post', () => {
     expect((await describeChat(redis, prefix, 'guild')).cursors).toEqual({ anna: 1, bob: 0, carl: 0 });
     await chats.post('guild', 'bob', 2);
     expect((await describeChat(redis, prefix, 'guild')).cursors).toEqual({ anna: 1, bob: 0, carl: 0 });
-    await chats.ack('bob', 'guild', 2);
+    await chats.ack('guild', 'bob', 2);
     await Promise.all([
       chats.post('guild', 'bob', 3),
       chats.post('guild', 'bob', 4),
@@ -252,7 +252,7 @@ describe('post', () => {
     expect(bytes).toBe(storedBytes);
   });
 
-  test('the oldest messages go when there are more than maxMessages, and the sender is told', async () => {
+  test('the oldest messages go when there are more than maxMessages, and the sender learns their ids', async () => {
     const chats = await openChat({ maxMessages: 3 });
     for (const body of [1, 2, 3]) await chats.post('guild', 'anna', body);
     expect(await chats.post('guild', 'bob', 4)).toEqual({
@@ -268,7 +268,7 @@ describe('post', () => {
   });
 
   test('the oldest messages go when there are more bytes than maxBytes, but never the newest', async () => {
-    const chats = await openChat({ maxBytes: 1_024, maxBodyBytes: 1_024 });
+    const chats = await openChat({ maxBytes: 1_024, maxPayloadBytes: 1_024 });
     for (let n = 1; n <= 3; n += 1) await chats.post('guild', 'anna', 'x'.repeat(400));
     let state = await describeChat(redis, prefix, 'guild');
     expect(state.entries.map(({ id }) => id)).toEqual([2, 3]);
@@ -279,10 +279,10 @@ describe('post', () => {
     expect(state.bytes).toBe(state.storedBytes);
   });
 
-  test('messages older than retentionMs go when another one is posted', async () => {
-    const chats = await openChat({ retentionMs: 60_000 });
+  test('messages older than keepMs go when another one is posted', async () => {
+    const chats = await openChat({ keepMs: 60_000 });
     for (const body of [1, 2, 3]) await chats.post('guild', 'anna', body);
-    // Made two minutes older: the chat, and what it was told of the last message.
+    // Made two minutes older: the chat, and its time of the last message.
     const chat = `${prefix}:messaging:{guild}:chat`;
     await redis.zincrby(chat, 120_000, '\0e');
     const { bytes: before } = await describeChat(redis, prefix, 'guild');
@@ -296,7 +296,7 @@ describe('post', () => {
   test('a call drops 1,000 messages at most, and the next ones go on', async () => {
     const post = (chats: Chats, count: number, from: number) =>
       Promise.all(Array.from({ length: count }, (_, n) => chats.post('guild', 'anna', from + n)));
-    const chats = await openChat({ retentionMs: 60_000 });
+    const chats = await openChat({ keepMs: 60_000 });
     await post(chats, 2_500, 1);
     const few = new Chats(redis, { prefix, maxMessages: 10 });
     const dropped = [];
@@ -352,7 +352,7 @@ describe('post', () => {
   });
 
   test('what is no JSON value, or has too many bytes, is refused before anything is sent', async () => {
-    const chats = await openChat({ maxBodyBytes: 8 });
+    const chats = await openChat({ maxPayloadBytes: 8 });
     for (const body of [undefined, () => 1, Symbol('x'), 1n]) {
       await expect(chats.post('guild', 'anna', body)).rejects.toBeInstanceOf(TypeError);
     }
@@ -362,7 +362,7 @@ describe('post', () => {
       maxBytes: 8,
     });
     await expect(chats.post('guild', 'anna', 'ééé')).resolves.toMatchObject({ id: 1 });
-    await expect(chats.post('guild', 'anna', 'éééé')).rejects.toBeInstanceOf(BodyTooLargeError);
+    await expect(chats.post('guild', 'anna', 'éééé')).rejects.toBeInstanceOf(InvalidBodyError);
     expect((await describeChat(redis, prefix, 'guild')).lastId).toBe(1);
   });
 

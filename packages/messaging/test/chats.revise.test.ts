@@ -61,7 +61,7 @@ describe('edit', () => {
     for (const sender of ['anna', 'carl']) {
       await expect(chats.edit('guild', sender, 1, 'x')).rejects.toMatchObject({
         code: 'ERR_NOT_ALLOWED',
-        chatId: 'guild',
+        recipient: 'guild',
         member: sender,
       });
     }
@@ -90,13 +90,13 @@ describe('edit', () => {
       });
     }
     expect(await look()).toEqual(before);
-    await Promise.all(['anna', 'bob', 'carl'].map((member) => chats.ack(member, 'guild', 4)));
+    await Promise.all(['anna', 'bob', 'carl'].map((member) => chats.ack('guild', member, 4)));
     await expect(chats.edit('guild', 'bob', 1, 'y')).rejects.toMatchObject({ code: 'ERR_UNKNOWN_MESSAGE' });
   });
 
   test('a message that all have acked can be edited while keepAcked keeps it', async () => {
     const chats = await openChat({ keepAcked: 2 });
-    await Promise.all(['anna', 'bob', 'carl'].map((member) => chats.ack(member, 'guild', 1)));
+    await Promise.all(['anna', 'bob', 'carl'].map((member) => chats.ack('guild', member, 1)));
     expect(await chats.edit('guild', 'bob', 1, 'x')).toMatchObject({ id: 2 });
     expect((await look()).entries.map(({ id, body }) => [id, body])).toEqual([
       [1, 'x'],
@@ -111,7 +111,7 @@ describe('edit', () => {
   });
 
   test('bodies are checked as those of messages are', async () => {
-    const chats = await openChat({ maxBodyBytes: 8 });
+    const chats = await openChat({ maxPayloadBytes: 8 });
     await expect(chats.edit('guild', 'bob', 1, 'x'.repeat(7))).rejects.toMatchObject({
       code: 'ERR_BODY_TOO_LARGE',
     });
@@ -119,7 +119,7 @@ describe('edit', () => {
     expect((await look()).lastId).toBe(1);
   });
 
-  test('limits hold for events too, and what is dropped is told', async () => {
+  test('limits hold for events too, and dropped ids are reported', async () => {
     const chats = await openChat({ maxMessages: 2 });
     await chats.post('guild', 'bob', 'two');
     expect(await chats.edit('guild', 'bob', 2, 'TWO')).toEqual({
@@ -169,7 +169,7 @@ describe('delete', () => {
 
   test('an owner may tell the deletion of a message that has been freed; others may not', async () => {
     const chats = await openChat();
-    await Promise.all(['anna', 'bob', 'carl'].map((member) => chats.ack(member, 'guild', 1)));
+    await Promise.all(['anna', 'bob', 'carl'].map((member) => chats.ack('guild', member, 1)));
     await expect(chats.delete('guild', 'bob', 1)).rejects.toMatchObject({ code: 'ERR_UNKNOWN_MESSAGE' });
     await expect(chats.delete('guild', 'anna', 2)).rejects.toMatchObject({ code: 'ERR_UNKNOWN_MESSAGE' });
     expect(await chats.delete('guild', 'anna', 1)).toEqual({ id: 2, isDuplicate: false });
@@ -182,7 +182,7 @@ describe('delete', () => {
 
   test('of a message that has been freed, repeated, it tells the first one', async () => {
     const chats = await openChat();
-    await Promise.all(['anna', 'bob', 'carl'].map((member) => chats.ack(member, 'guild', 1)));
+    await Promise.all(['anna', 'bob', 'carl'].map((member) => chats.ack('guild', member, 1)));
     expect(await chats.delete('guild', 'anna', 1)).toEqual({ id: 2, isDuplicate: false });
     expect(await chats.delete('guild', 'anna', 1)).toEqual({ id: 2, isDuplicate: true });
     expect((await look()).lastId).toBe(2);
@@ -192,10 +192,10 @@ describe('delete', () => {
     const chats = await openChat();
     await chats.delete('guild', 'bob', 1);
     await chats.post('guild', 'bob', 'three');
-    await Promise.all(['anna', 'bob'].map((member) => chats.ack(member, 'guild', 3)));
-    await chats.ack('carl', 'guild', 1);
+    await Promise.all(['anna', 'bob'].map((member) => chats.ack('guild', member, 3)));
+    await chats.ack('guild', 'carl', 1);
     expect(await look()).toMatchObject({ entries: [{ id: 2 }, { id: 3 }], uncounted: [2] });
-    await chats.ack('carl', 'guild', 3);
+    await chats.ack('guild', 'carl', 3);
     expect(await redis.exists(`${prefix}:messaging:{guild}:uncounted`)).toBe(0);
   });
 });

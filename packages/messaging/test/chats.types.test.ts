@@ -29,7 +29,7 @@ test('bodies are of the type that the chats were made for', async () => {
   const role: Role = 'reader';
   const joined: JoinResult = await chats.join(created.chatId, 'carl', { role });
   expect(joined.ackedId).toBe(edited.id);
-  const acked: number = await chats.ack('bob', created.chatId, posted.id, { epoch: pulled.epoch });
+  const acked: number = await chats.ack(created.chatId, 'bob', posted.id, { epoch: pulled.epoch });
   expect(acked).toBe(posted.id);
   const hasLeft: boolean = await chats.leave(created.chatId, 'carl');
   expect(hasLeft).toBe(true);
@@ -50,9 +50,9 @@ test('what does not fit is refused by the compiler', async () => {
     // @ts-expect-error -- no such role
     () => chats.join('guild', 'anna', { role: 'admin' }),
     // @ts-expect-error -- ids are numbers
-    () => chats.ack('anna', 'guild', '1'),
+    () => chats.ack('guild', 'anna', '1'),
     // @ts-expect-error -- epochs are numbers
-    () => chats.ack('anna', 'guild', 1, { epoch: '1' }),
+    () => chats.ack('guild', 'anna', 1, { epoch: '1' }),
     // @ts-expect-error -- the message is named by its id
     () => chats.delete('guild', 'anna'),
     // @ts-expect-error -- no such role

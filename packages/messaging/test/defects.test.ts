@@ -41,15 +41,15 @@ describeOnBoth((redis, another) => {
     await chats.create({ chatId: 'c', sender: 'anna', members: ['ben'] });
     // Whatever of the post arrives is all of it, or nothing: there is no step in which it could hang.
     const hanging = await another();
-    const posted = new Chats(hanging, { prefix }).post('c', 'anna', 'hung');
+    const posted = new Chats(hanging, { prefix }).post('c', 'anna', 'slow');
     for (const { stream } of nodesOf(hanging)) stream.pause();
     for (const body of [1, 2, 3]) await chats.post('c', 'ben', body);
     const [pulled] = await chats.pull('anna');
-    const bodies = pulled!.messages.map(({ body }) => body).filter((body) => body !== 'hung');
+    const bodies = pulled!.messages.map(({ body }) => body).filter((body) => body !== 'slow');
     expect(bodies).toEqual([1, 2, 3]);
     for (const { stream } of nodesOf(hanging)) stream.resume();
     const { id } = await posted;
-    expect((await chats.history('c')).find((message) => message.id === id)).toMatchObject({ body: 'hung' });
+    expect((await chats.history('c')).find((message) => message.id === id)).toMatchObject({ body: 'slow' });
   });
 
   describe('D14: who ends in the middle of a batch gets the rest of it later', () => {
@@ -62,7 +62,7 @@ describeOnBoth((redis, another) => {
         const [pulled] = await chats.pull('ben');
         for (const { id, body } of pulled!.messages) {
           handled.push(body);
-          await chats.ack('ben', 'c', id, { epoch: pulled!.epoch });
+          await chats.ack('c', 'ben', id, { epoch: pulled!.epoch });
           if (id === stopAt) break;
         }
       }
@@ -85,7 +85,7 @@ describeOnBoth((redis, another) => {
       }
       const token = await handle(3);
       await handle(7, token);
-      await chats.ack('ben', 'c', 7);
+      await chats.ack('c', 'ben', 7);
       await handle(10);
       expect(handled).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     });
@@ -158,7 +158,7 @@ describeOnBoth((redis, another) => {
       await chats.post('c', 'anna', 2);
     };
     await found();
-    await chats.ack('ben', 'c', 1);
+    await chats.ack('c', 'ben', 1);
     let acks = 0;
     const between = new Proxy(redis(), {
       get: (target, name) => {
@@ -184,7 +184,7 @@ describeOnBoth((redis, another) => {
     const chats = new Chats(redis(), { prefix: freshPrefix() });
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'], body: 'x' });
     expect(await chats.pull('anna')).toEqual([]);
-    await chats.ack('ben', chatId, 1);
+    await chats.ack(chatId, 'ben', 1);
     await chats.post(chatId, 'ben', 'y');
     expect(await chats.pull('ben')).toEqual([]);
     expect(bodiesOf(await chats.pull('anna'))).toEqual([['y']]);
@@ -203,7 +203,7 @@ describeOnBoth((redis, another) => {
       expect(chat.lastId).toBe(7);
       unreads.push(chat.unread);
       seen.push(...chat.messages.map(({ body }) => body));
-      await chats.ack('ben', chatId, chat.messages.at(-1)!.id);
+      await chats.ack(chatId, 'ben', chat.messages.at(-1)!.id);
     }
     expect(seen).toEqual(['m1', 'm2', 'm3', 'm4', 'm5', 'm6', 'm7']);
     expect(unreads).toEqual([7, 4, 1]);
@@ -227,7 +227,7 @@ describeOnBoth((redis, another) => {
     }
     await chats.pull('ben', { autoAck: true });
     expect(await chats.pull('ben')).toEqual([]);
-    expect(await chats.ack('ben', chatId, 1)).toBe(100);
+    expect(await chats.ack(chatId, 'ben', 1)).toBe(100);
   });
 });
 

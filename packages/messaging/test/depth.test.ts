@@ -12,8 +12,8 @@ function nest(depth: number): unknown {
 
 test.each([129, 100_000])('bodies nested %d deep are refused, and nothing is sent', async (depth) => {
   const prefix = freshPrefix();
-  const mailboxes = new Mailboxes(redis, { prefix, maxBodyBytes: 1_048_576 });
-  const chats = new Chats(redis, { prefix, maxBodyBytes: 1_048_576 });
+  const mailboxes = new Mailboxes(redis, { prefix, maxPayloadBytes: 1_048_576 });
+  const chats = new Chats(redis, { prefix, maxPayloadBytes: 1_048_576 });
   await chats.create({ chatId: 'c', sender: 'anna', members: ['ben'] });
   await chats.post('c', 'anna', 'x');
   const body = nest(depth);

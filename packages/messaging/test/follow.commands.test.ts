@@ -126,7 +126,7 @@ describe('following', () => {
     const chats = await openChats();
     await chats.typing('guild', 'bob');
     expect(await seenIn(() => chats.typing('guild', 'bob'))).toEqual([
-      'evalsha follow.tell messaging:{guild}:chat messaging:{guild}:events',
+      'evalsha follow.signal messaging:{guild}:chat messaging:{guild}:events',
     ]);
   });
 
@@ -135,8 +135,8 @@ describe('following', () => {
     await chats.presence('bob', 'here');
     expect(await seenIn(() => chats.presence('bob', 'here'))).toEqual([
       'evalsha follow.index messaging:{bob}:chats messaging:{bob}:mutes',
-      'evalsha follow.tell messaging:{guild}:chat messaging:{guild}:events',
-      'evalsha follow.tell messaging:{other}:chat messaging:{other}:events',
+      'evalsha follow.signal messaging:{guild}:chat messaging:{guild}:events',
+      'evalsha follow.signal messaging:{other}:chat messaging:{other}:events',
     ]);
   });
 });

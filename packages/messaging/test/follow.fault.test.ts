@@ -1,4 +1,4 @@
-/** Followers whose connections break: what they get is whole, in order, and once; or they are told what is missing. */
+/** Followers whose connections break: what they get is whole, in order, and once; or they get a gap, and what is missing. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
@@ -7,7 +7,7 @@ import { startProxy, startSingle } from '@mortise/redis-server';
 import { freshPrefix, until } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
 import { MessagingKeys } from '../src/keys.js';
-import { packIncoming } from '../src/log/incoming.js';
+import { packMessages } from '../src/log/packed-messages.js';
 import { limitsOperand } from '../src/log/limits-operand.js';
 import { resolveChatsOptions } from '../src/options.js';
 import { chatJoin, chatLeave, chatPost } from '../src/scripts.gen.js';
@@ -84,7 +84,7 @@ describe.each([
     expect(reader.texts).toEqual(upTo(count).map((id) => `guild:${id}`));
   });
 
-  test('is told of a chat that it was added to while it was cut off, and of one that it has lost', async () => {
+  test('learns of a chat that it was added to while it was cut off, and of one that it has lost', async () => {
     const chats = await openChat();
     const proxy = await startProxy(server);
     proxies.push(proxy);
@@ -196,7 +196,7 @@ test('a follower that was cut off while somebody else acked for its member gets 
   await reader.hasText('guild:1');
   proxy.refuse();
   for (const n of [2, 3]) await chats.post('guild', 'anna', n);
-  await chats.ack('bob', 'guild', 2);
+  await chats.ack('guild', 'bob', 2);
   await proxy.restore();
   await reader.hasText('guild:3');
   expect(reader.texts).toEqual(['guild:1', 'guild:2', 'guild:3']);
@@ -216,16 +216,17 @@ test.each([
     const keys = { ...new MessagingKeys(prefix).chat('guild'), events: 'nobody listens' };
     const publish = 'PUBLISH';
     await chatLeave.run(redis, keys, { publish, keepAcked: 0, leavers: ['bob', ''] });
-    const message = { author: 'anna', field: Buffer.from('2'), json: '2', jsonBytes: 1 };
+    const message = { author: 'anna', key: Buffer.from('2'), hasId: true, json: '2', jsonBytes: 1 };
+    const { keepMs, dedupMs, maxMessages, maxBytes, keepAcked } = resolveChatsOptions({});
     await chatPost.run(redis, keys, {
       publish,
-      limits: limitsOperand(resolveChatsOptions({})),
+      limits: limitsOperand([keepMs, dedupMs, maxMessages, maxBytes, keepAcked]),
       count: 1,
-      ...packIncoming([message]),
+      ...packMessages([message]),
     });
     if (what !== 'left') {
       const joins = ['bob', 0, Date.now() + 60_000, Date.now()];
-      await chatJoin.run(redis, keys, { publish, maxMembers: 10, retentionMs: 60_000, joins });
+      await chatJoin.run(redis, keys, { publish, maxMembers: 10, keepMs: 60_000, joins });
     }
     await chats.post('guild', 'anna', 3);
     await reader.hasText(texts.at(-1)!);
@@ -315,7 +316,7 @@ test('a storm: 20 followers in 4 processes, cut or ended and resumed 6 times eac
       else others.push(`${event.type} of ${event.chatId} for ${member}`);
       // Some ack, so that tokens and cursors both count.
       if (event.type === 'message' && event.message.id % 7 === 0 && Number(member.slice(1)) % 2 === 0) {
-        await own.ack(member, event.chatId, event.message.id);
+        await own.ack(event.chatId, member, event.message.id);
       }
     });
     readers.push(reader);

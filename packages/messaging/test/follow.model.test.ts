@@ -28,7 +28,7 @@ const action = fc.oneof(
 const steps = fc.array(fc.tuple(fc.constantFrom(...CHATS), action), { minLength: 5, maxLength: 40 });
 type Step = [string, typeof action extends fc.Arbitrary<infer Value> ? Value : never];
 
-interface Line {
+interface Timeline {
   cut(): Promise<unknown> | void;
   restore(): Promise<unknown> | void;
 }
@@ -53,13 +53,13 @@ class World {
   readonly #prefix = freshPrefix();
   readonly #chats: Chats;
   readonly #followed: Chats;
-  readonly #line: Line;
+  readonly #line: Timeline;
   readonly #known = new Map(CHATS.map((chatId) => [chatId, new Known()]));
   readonly #others: string[] = [];
   #token: string | undefined;
   #reader!: Reader;
 
-  constructor(redis: RedisClient, followed: RedisClient, line: Line) {
+  constructor(redis: RedisClient, followed: RedisClient, line: Timeline) {
     this.#chats = new Chats(redis, { prefix: this.#prefix });
     this.#followed = new Chats(followed, { prefix: this.#prefix });
     this.#line = line;
@@ -110,7 +110,7 @@ class World {
         break;
       case 'ack':
         if (!isIn) break;
-        known.ackedId = await this.#chats.ack('bob', chatId, Math.max(0, known.lastId - step.back));
+        known.ackedId = await this.#chats.ack(chatId, 'bob', Math.max(0, known.lastId - step.back));
         break;
       case 'leave':
         await this.#chats.leave(chatId, 'bob');

@@ -54,7 +54,7 @@ describe('messages', () => {
   test('begin behind the cursor, and go on as they are posted', async () => {
     const chats = await openChat();
     for (const body of ['1', '2', '3']) await chats.post('guild', 'anna', body);
-    await chats.ack('bob', 'guild', 1);
+    await chats.ack('guild', 'bob', 1);
     const reader = await read(chats, 'bob');
     await reader.has(2);
     await chats.post('guild', 'carl', '4');
@@ -85,7 +85,7 @@ describe('messages', () => {
     ]);
     for (const member of ['anna', 'bob', 'carl']) await chats.leave('guild', member);
     await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'], body: 'new' });
-    await expect(chats.ack('bob', 'guild', 1, { epoch })).rejects.toMatchObject({
+    await expect(chats.ack('guild', 'bob', 1, { epoch })).rejects.toMatchObject({
       code: 'ERR_UNKNOWN_MESSAGE',
     });
     expect(await chats.pull('bob')).toMatchObject([{ messages: [{ body: 'new' }] }]);
@@ -198,7 +198,7 @@ describe('a slow reader', () => {
     expect(reader.ids('guild')).toEqual(Array.from({ length: 401 }, (_, index) => index + 1));
   });
 
-  test('that the cap of the chat overtakes is told the gap', async () => {
+  test('that the cap of the chat overtakes gets the gap', async () => {
     const chats = await openChat({ maxMessages: 100 });
     const reader = new Reader(chats, 'bob');
     readers.push(reader);
@@ -216,7 +216,7 @@ describe('a slow reader', () => {
     expect(resumed.texts[0]).toBe('guild:402');
   });
 
-  test('is told no gap where the member has acked what was freed', async () => {
+  test('gets no gap where the member has acked what was freed', async () => {
     const chats = open();
     await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'] });
     const reader = new Reader(chats, 'bob');
@@ -225,7 +225,7 @@ describe('a slow reader', () => {
     await chats.post('guild', 'anna', 0);
     await reader.has(1);
     await Promise.all(Array.from({ length: 300 }, (_, index) => chats.post('guild', 'anna', index)));
-    await new Chats(redis, { prefix }).ack('bob', 'guild', 200);
+    await new Chats(redis, { prefix }).ack('guild', 'bob', 200);
     reader.release();
     await reader.hasText('guild:301');
     expect(reader.ids('guild')).toEqual([1, ...Array.from({ length: 101 }, (_, index) => index + 201)]);
@@ -256,13 +256,13 @@ describe('a member who leaves while nobody reads', () => {
     expect(reader.texts).toEqual([...upTo(201).map((id) => `guild:${id}`), 'guild left bob']);
   });
 
-  test('is told the gap where that is freed, and none that they had acked', async () => {
+  test('gets the gap where that is freed, and none that they had acked', async () => {
     const chats = open();
     await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'] });
     const reader = await holding(chats);
     await Promise.all(upTo(300).map((n) => chats.post('guild', 'anna', n)));
     const elsewhere = new Chats(redis, { prefix });
-    await elsewhere.ack('bob', 'guild', 200);
+    await elsewhere.ack('guild', 'bob', 200);
     await elsewhere.leave('guild', 'bob');
     await chats.post('guild', 'anna', 'not for bob');
     expect(await chats.history('guild')).toEqual([]);
@@ -276,7 +276,7 @@ describe('a member who leaves while nobody reads', () => {
     expect(told).toEqual([1, ...upTo(301).slice(200)]);
   });
 
-  test('and was the last one, is told the gap, too', async () => {
+  test('and was the last one, gets the gap, too', async () => {
     const chats = open();
     await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'] });
     const reader = await holding(chats);
@@ -298,7 +298,7 @@ describe('open()', () => {
     await chats.create({ chatId: 'other', sender: 'anna', members: ['bob'] });
     // The script is known.
     await chats.post('other', 'anna', 'before');
-    await chats.ack('bob', 'other', 1);
+    await chats.ack('other', 'bob', 1);
     const events = chats.follow('bob');
     await events.open();
     const channels = ['{bob}:member-events', '{guild}:events', '{other}:events'];
@@ -414,7 +414,7 @@ describe('membership', () => {
     await redis.multi().zadd(chat, 1, 'bob').zadd(joined, 1, 'bob').exec();
     await chats.post('old', 'bob', 'mine');
     await chats.post('old', 'anna', 'acked');
-    await chats.ack('bob', 'old', 3);
+    await chats.ack('old', 'bob', 3);
     await chats.join('old', 'bob');
     await reader.hasText('old:3');
     expect(reader.texts).toEqual(['guild:1', 'new joined bob', 'new:1', 'old joined bob', 'old:2', 'old:3']);
@@ -537,8 +537,8 @@ describe('membership', () => {
     const chats = await openChat();
     const reader = await readLive(chats, 'bob');
     const { slow, release } = slowlyAfter(redis, 2);
-    const founder = new Chats(slow, { prefix });
-    const created = founder.create({ chatId: 'late', sender: 'anna', members: ['bob'], body: 'x' });
+    const creator = new Chats(slow, { prefix });
+    const created = creator.create({ chatId: 'late', sender: 'anna', members: ['bob'], body: 'x' });
     const channel = `${prefix}:messaging:{late}:events`;
     await until('the chat to be listened to', async () => {
       const [, listeners] = (await redis.call('pubsub', ['numsub', channel])) as [string, number];
@@ -564,14 +564,14 @@ describe('mutes', () => {
   test('a muted chat is silent, and goes on from where it was', async () => {
     const chats = await openChat();
     await chats.create({ chatId: 'other', sender: 'anna', members: ['bob'] });
-    await chats.mute('bob', 'guild');
+    await chats.mute('guild', 'bob');
     for (const n of [1, 2]) await chats.post('guild', 'anna', n);
     const [reader, all] = [await read(chats, 'bob'), await read(chats, 'bob', { includeMuted: true })];
     await all.hasText('guild:2');
     await chats.post('other', 'anna', 1);
     await reader.hasText('other:1');
     expect(reader.texts).toEqual(['other:1']);
-    await chats.unmute('bob', 'guild');
+    await chats.unmute('guild', 'bob');
     await reader.hasText('guild:2');
     expect(reader.texts).toEqual(['other:1', 'guild:1', 'guild:2']);
   });
@@ -580,7 +580,7 @@ describe('mutes', () => {
     const chats = await openChat();
     await chats.create({ chatId: 'other', sender: 'anna', members: ['bob'] });
     const reader = await readLive(chats, 'bob');
-    await chats.mute('bob', 'guild');
+    await chats.mute('guild', 'bob');
     // Behind the mute, and the reading that it sets off.
     await until('the mute', async () => {
       const before = reader.texts.length;
@@ -589,7 +589,7 @@ describe('mutes', () => {
       await reader.hasText(`other:${mark}`);
       return !reader.texts.slice(before).includes(`guild:${id}`);
     });
-    await chats.unmute('bob', 'guild');
+    await chats.unmute('guild', 'bob');
     const { id } = await chats.post('guild', 'anna', 'heard');
     await reader.hasText(`guild:${id}`);
     expect(reader.ids('guild')).toEqual(Array.from({ length: id }, (_, index) => index + 1));
@@ -597,28 +597,28 @@ describe('mutes', () => {
 
   test('a mute that ends by itself is over then', async () => {
     const chats = await openChat();
-    await chats.mute('bob', 'guild', { untilMs: Date.now() + 300 });
+    await chats.mute('guild', 'bob', { untilMs: Date.now() + 300 });
     const reader = await read(chats, 'bob');
     await chats.post('guild', 'anna', 1);
     await reader.hasText('guild:1');
     expect(Date.now()).toBeGreaterThan(reader.events[0]!.type === 'message' ? 0 : Infinity);
   });
 
-  test('leaving a muted chat is told', async () => {
+  test('leaving a muted chat is an event', async () => {
     const chats = await openChat();
     const reader = await readLive(chats, 'bob');
-    await chats.mute('bob', 'guild');
+    await chats.mute('guild', 'bob');
     await chats.leave('guild', 'bob');
     await reader.hasText('guild left bob');
     expect(reader.texts).toEqual(['guild:1', 'guild left bob']);
   });
 
-  test('end with the membership: who comes back is told so, and hears what comes then', async () => {
+  test('end with the membership: who comes back gets the event, and hears what comes then', async () => {
     const chats = await openChat();
     const reader = await readLive(chats, 'bob');
     // The second time, it is known already that the chat was added a moment ago.
     for (const round of [1, 2, 3]) {
-      await chats.mute('bob', 'guild');
+      await chats.mute('guild', 'bob');
       await chats.leave('guild', 'bob');
       await until('left', () => reader.texts.filter((text) => text === 'guild left bob').length === round);
       await chats.join('guild', 'bob');
@@ -659,7 +659,7 @@ describe('typing and presence', () => {
     const chats = await openChat();
     await expect(chats.typing('guild', 'dora')).rejects.toMatchObject({
       code: 'ERR_NOT_A_MEMBER',
-      chatId: 'guild',
+      recipient: 'guild',
       member: 'dora',
     });
     await expect(chats.typing('nothing', 'bob')).rejects.toMatchObject({ code: 'ERR_UNKNOWN_CHAT' });

@@ -7,7 +7,7 @@ import { Reader } from './follow-reader.js';
 
 const redis = connect();
 const readers: Reader[] = [];
-/** What can't be read is tried again after so long; here, soon. */
+/** Damaged chats are tried again after this time; here, soon. */
 const REST_MS = 5_000;
 
 beforeEach(() => {
@@ -57,7 +57,7 @@ test.each(Object.keys(DAMAGES))('%s keeps nobody from the other chats', async (d
   await DAMAGES[damage]!(prefix);
   const told: ChatUnreadableError[] = [];
   const reader = read(chats, (error) => told.push(error));
-  await until('to be told twice', () => told.length > 1);
+  await until('two calls', () => told.length > 1);
   expect(told[0]).toMatchObject({ code: 'ERR_CHAT_UNREADABLE', chatId: 'bad', cause: expect.anything() });
   await chats.post('good', 'anna', 4);
   await reader.hasText('good:4');
@@ -76,7 +76,7 @@ test('many of them leave the others the room to fetch', async () => {
   const told = new Set<string>();
   const reader = read(chats, ({ chatId }) => told.add(chatId));
   await reader.hasText('good:3');
-  await until('to be told of each', () => told.size === bad.length);
+  await until('a call for each', () => told.size === bad.length);
   expect(reader.ids('good')).toEqual([1, 2, 3]);
 });
 
@@ -90,12 +90,12 @@ test('open() does not wait for it', async () => {
   expect(onUnreadable).toHaveBeenCalledWith(expect.objectContaining({ chatId: 'bad' }));
 });
 
-test('leaving it is told, with what is lost of it', async () => {
+test('leaving it is an event, with what is lost of it', async () => {
   const { prefix, chats } = await create(['bad']);
   await redis.lset(keyOf(prefix, 'bad', 'log'), 1, '2:7:anna\0{');
   const onUnreadable = jest.fn();
   const reader = read(chats, onUnreadable);
-  await until('to be told', () => onUnreadable.mock.calls.length > 0);
+  await until('a call', () => onUnreadable.mock.calls.length > 0);
   await chats.leave('bad', 'ben');
   await reader.hasText('bad left ben');
   expect(reader.texts).toEqual(['bad:1', 'bad gap 2-3', 'bad left ben']);

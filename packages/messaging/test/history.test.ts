@@ -88,7 +88,7 @@ describe('history', () => {
     expect(await ids({ after: 1 })).toEqual([count + 1]);
     expect(await ids({ before: count + 1 })).toEqual([1]);
     expect(await ids({ after: 1, before: count + 1 })).toEqual([]);
-    await chats.ack('ben', chatId, 1);
+    await chats.ack(chatId, 'ben', 1);
     const [chat] = await chats.pull('ben');
     expect(chat).toMatchObject({ unread: 1, messages: [{ id: count + 1, body: 'last' }] });
   });
@@ -109,10 +109,10 @@ describe('history', () => {
 
   test('keeps what all have acked only as `keepAcked` says', async () => {
     const { chats, chatId, ids } = await filled(10, { keepAcked: 4 });
-    await chats.ack('ben', chatId, 8);
+    await chats.ack(chatId, 'ben', 8);
     expect(await ids()).toEqual([7, 8, 9, 10]);
     const none = await filled(10);
-    await none.chats.ack('ben', none.chatId, 10);
+    await none.chats.ack(none.chatId, 'ben', 10);
     expect(await none.ids()).toEqual([]);
     expect(await none.ids({ after: 3 })).toEqual([]);
   });
@@ -121,7 +121,7 @@ describe('history', () => {
     const { chats } = await filled(0);
     await expect(chats.history('no chat')).rejects.toMatchObject({
       code: 'ERR_UNKNOWN_CHAT',
-      chatId: 'no chat',
+      recipient: 'no chat',
     });
   });
 

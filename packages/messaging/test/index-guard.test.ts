@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
 import { connect, freshPrefix } from '@mortise/test-kit';
-import { enterIndexed } from '../src/chat/index-guard.js';
+import { enterIndexed } from '../src/members/index-guard.js';
 import { MessagingKeys } from '../src/keys.js';
 import { chatCreate, chatJoin } from '../src/scripts.gen.js';
 import { describeChat } from './chat-state.js';
@@ -54,22 +54,22 @@ describe('the second step of joining and creating', () => {
     const joined = (await chatJoin.run(redis, keys.chat('guild'), {
       publish: 'PUBLISH',
       maxMembers: 10,
-      retentionMs: 60_000,
+      keepMs: 60_000,
       joins: ['carl', 0, late, late, 'bob', 0, late, late],
     })) as number[];
-    // Who is in it already need not be let in.
+    // A member of the chat is never late.
     expect(joined).toEqual([expect.any(Number), -2, 0, 0, 0]);
     expect(joined[0]).toBeGreaterThan(late);
     expect(await describeChat(redis, prefix, 'guild')).toEqual(before);
     const created = await chatCreate.run(redis, keys.chat('other'), {
       publish: 'PUBLISH',
-      retentionMs: 1_000,
+      keepMs: 1_000,
       dedupMs: 1_000,
       keepAcked: 0,
       notAfter: late,
       notBefore: late,
       indexedFrom: late,
-      field: '',
+      messageKey: '',
       body: '1',
       sender: 'anna',
       others: ['bob'],
@@ -84,13 +84,13 @@ describe('the second step of joining and creating', () => {
     const notBefore = Date.now() + 600_000;
     const created = await chatCreate.run(redis, keys.chat('guild'), {
       publish: 'PUBLISH',
-      retentionMs: 1_000,
+      keepMs: 1_000,
       dedupMs: 1_000,
       keepAcked: 0,
       notAfter: notBefore,
       notBefore,
       indexedFrom: notBefore,
-      field: '',
+      messageKey: '',
       body: '1',
       sender: 'anna',
       others: ['bob'],

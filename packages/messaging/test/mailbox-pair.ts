@@ -96,13 +96,18 @@ export class MailboxPair {
         ];
       case 'receive':
         return [
-          await codeOf(mailboxes.receive('jack', next)),
+          await codeOf(
+            mailboxes.receive('jack', { device: next.device, limit: next.limit, order: next.order }),
+          ),
           model.receive(next.device, next.limit, next.order),
         ];
       case 'expire':
         return this.#expire(next.share);
       case 'addDevice':
-        return [await mailboxes.addDevice('jack', next.device, next), model.addDevice(next.device, next.at)];
+        return [
+          await mailboxes.addDevice('jack', next.device, { at: next.at }),
+          model.addDevice(next.device, next.at),
+        ];
       case 'removeDevice':
         return [await mailboxes.removeDevice('jack', next.device), model.removeDevice(next.device)];
       case 'block':

@@ -54,7 +54,11 @@ describe('maxMessages', () => {
 
 describe('maxBytes', () => {
   test('drops as many messages as the new one needs', async () => {
-    const mailboxes = new Mailboxes(redis, { prefix: freshPrefix(), maxBytes: 1_024, maxBodyBytes: 1_000 });
+    const mailboxes = new Mailboxes(redis, {
+      prefix: freshPrefix(),
+      maxBytes: 1_024,
+      maxPayloadBytes: 1_000,
+    });
     for (let body = 1; body <= 10; body += 1) await mailboxes.send('jack', 'x'.repeat(50), ANNA);
     expect(await mailboxes.status('jack')).toMatchObject({ unread: 10, dropped: null });
     const { dropped } = await mailboxes.send('jack', 'x'.repeat(500), ANNA);
@@ -67,7 +71,11 @@ describe('maxBytes', () => {
   });
 
   test('keeps the newest message however large it is', async () => {
-    const mailboxes = new Mailboxes(redis, { prefix: freshPrefix(), maxBytes: 1_024, maxBodyBytes: 1_024 });
+    const mailboxes = new Mailboxes(redis, {
+      prefix: freshPrefix(),
+      maxBytes: 1_024,
+      maxPayloadBytes: 1_024,
+    });
     await mailboxes.send('jack', 'small', ANNA);
     const { dropped } = await mailboxes.send('jack', 'x'.repeat(1_022), ANNA);
     expect(dropped).toEqual({ fromId: 1, toId: 1 });
@@ -85,12 +93,12 @@ describe('maxBytes', () => {
   });
 });
 
-describe('retentionMs', () => {
+describe('keepMs', () => {
   test('lets the next send drop what is too old, visibly', async () => {
     const prefix = freshPrefix();
-    const mailboxes = new Mailboxes(redis, { prefix, retentionMs: 60_000 });
+    const mailboxes = new Mailboxes(redis, { prefix, keepMs: 60_000 });
     await mailboxes.sendMany(['old', 'old'].map((body) => ({ recipient: 'jack', body, from: 'anna' })));
-    // Made two minutes older: the mailbox, and what it was told of the last message.
+    // Made two minutes older: the mailbox, and its time of the last message.
     await redis.zincrby(`${prefix}:messaging:{jack}:mailbox`, 120_000, '\0e');
     const { id, dropped } = await mailboxes.send('jack', 'new', ANNA);
     expect({ id, dropped }).toEqual({ id: 3, dropped: { fromId: 1, toId: 2 } });
@@ -100,7 +108,7 @@ describe('retentionMs', () => {
   });
 
   test('empties a mailbox that gets nothing, and status says what was lost', async () => {
-    const mailboxes = new Mailboxes(redis, { prefix: freshPrefix(), retentionMs: 1_500 });
+    const mailboxes = new Mailboxes(redis, { prefix: freshPrefix(), keepMs: 1_500 });
     await mailboxes.sendMany([1, 2, 3].map((body) => ({ recipient: 'jack', body, from: 'anna' })));
     await mailboxes.ack('jack', 1);
     await until('the messages to expire', async () => (await mailboxes.unread('jack')) === 0);

@@ -266,7 +266,7 @@ describe('a message with ttlMs', () => {
   });
 
   test('that is dropped by age does not come back', async () => {
-    const box = new Box({ retentionMs: 1_000 });
+    const box = new Box({ keepMs: 1_000 });
     await box.send('x1', 'a');
     await until('the log to expire', async () => (await box.stored()).length === 0);
     await box.expire(1);

@@ -102,7 +102,7 @@ describe.each(Object.keys(FAULTS))('%s', (fault) => {
   });
 });
 
-test('a lost reply is told apart from a message that was not sent: the id is known', async () => {
+test('a lost reply differs from a message that was not sent: the id is known', async () => {
   const prefix = freshPrefix();
   const redis = fragile();
   const mailboxes = new Mailboxes<string>(redis, { prefix });
@@ -266,11 +266,11 @@ test('a server whose memory is full lets chats be unmuted, and none be muted', a
   const chats = new Chats(redis, { prefix: freshPrefix() });
   for (const chatId of ['a', 'b'])
     await chats.create({ chatId, sender: 'anna', members: ['ben'], body: 'x' });
-  await chats.mute('ben', 'a');
+  await chats.mute('a', 'ben');
   await redis.config('SET', 'maxmemory', '1');
   try {
-    await expect(chats.mute('ben', 'b')).rejects.toThrow('OOM');
-    await Promise.all(['a', 'b', 'no chat'].map((chatId) => chats.unmute('ben', chatId)));
+    await expect(chats.mute('b', 'ben')).rejects.toThrow('OOM');
+    await Promise.all(['a', 'b', 'no chat'].map((chatId) => chats.unmute(chatId, 'ben')));
     expect((await chats.pull('ben')).map(({ chatId, isMuted }) => [chatId, isMuted])).toEqual([
       ['a', false],
       ['b', false],

@@ -17,7 +17,7 @@ async function timesToLive(prefix: string): Promise<Record<string, number>> {
 
 test('every key expires as it promises, but the list of blocked senders', async () => {
   const prefix = freshPrefix();
-  const mailboxes = new Mailboxes(redis, { prefix, retentionMs: RETENTION_MS, dedupMs: DEDUP_MS });
+  const mailboxes = new Mailboxes(redis, { prefix, keepMs: RETENTION_MS, dedupMs: DEDUP_MS });
   const box = `${prefix}:messaging:{%7Dx}:mailbox`;
   await mailboxes.send('}x', 1, { from: 'anna' });
   // The next message is in the next window of ids.

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { BodyTooLargeError, Mailboxes, UnknownMessageError } from '@mortise/messaging';
+import { InvalidBodyError, Mailboxes, NotFoundError } from '@mortise/messaging';
 import type { MailboxesOptions, ReceiveOptions } from '@mortise/messaging';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 
@@ -81,10 +81,10 @@ describe('send', () => {
   );
 
   test('refuses a body above the limit and takes one at the limit, in bytes', async () => {
-    const mailboxes = create({ maxBodyBytes: 10 });
+    const mailboxes = create({ maxPayloadBytes: 10 });
     await mailboxes.send('jack', 'éééé', ANNA);
     const refusal = await mailboxes.send('jack', 'éééé1', ANNA).catch((error: unknown) => error);
-    expect(refusal).toBeInstanceOf(BodyTooLargeError);
+    expect(refusal).toBeInstanceOf(InvalidBodyError);
     expect(refusal).toMatchObject({ code: 'ERR_BODY_TOO_LARGE', recipient: 'jack', bytes: 11, maxBytes: 10 });
     expect(await mailboxes.unread('jack')).toBe(1);
   });
@@ -92,7 +92,7 @@ describe('send', () => {
   test('takes 64 KiB by default', async () => {
     const mailboxes = create();
     expect(await mailboxes.send('jack', 'x'.repeat(65_534), ANNA)).toEqual({ id: 1, isDuplicate: false });
-    await expect(mailboxes.send('jack', 'x'.repeat(65_535), ANNA)).rejects.toThrow(BodyTooLargeError);
+    await expect(mailboxes.send('jack', 'x'.repeat(65_535), ANNA)).rejects.toThrow(InvalidBodyError);
   });
 
   test.each([[null], [7], [{}], [['jack']]])('refuses %j as a name', async (name) => {
@@ -196,9 +196,9 @@ describe('sendMany', () => {
   });
 
   test('checks all messages before it sends one', async () => {
-    const mailboxes = create({ maxBodyBytes: 5 });
+    const mailboxes = create({ maxPayloadBytes: 5 });
     const messages = ['a', 'far too large'].map((body) => ({ recipient: 'jack', body, from: 'anna' }));
-    await expect(mailboxes.sendMany(messages)).rejects.toThrow(BodyTooLargeError);
+    await expect(mailboxes.sendMany(messages)).rejects.toThrow(InvalidBodyError);
     expect(await mailboxes.status('jack')).toMatchObject({ lastId: 0 });
   });
 
@@ -293,11 +293,11 @@ describe('ack', () => {
     await mailboxes.send('jack', 1, ANNA);
     const [wrong, right] = await Promise.allSettled([mailboxes.ack('jack', 2), mailboxes.ack('jack', 1)]);
     expect(right).toEqual({ status: 'fulfilled', value: 1 });
-    expect(wrong).toMatchObject({ status: 'rejected', reason: expect.any(UnknownMessageError) });
+    expect(wrong).toMatchObject({ status: 'rejected', reason: expect.any(NotFoundError) });
     expect(wrong).toMatchObject({
       reason: { code: 'ERR_UNKNOWN_MESSAGE', recipient: 'jack', id: 2, lastId: 1 },
     });
-    await expect(mailboxes.ack('nobody', 1)).rejects.toThrow(UnknownMessageError);
+    await expect(mailboxes.ack('nobody', 1)).rejects.toThrow(NotFoundError);
   });
 
   test.each([[-1], [1.5], [Number.NaN], [Number.POSITIVE_INFINITY]])('refuses the id %d', async (id) => {
@@ -391,10 +391,10 @@ describe('options', () => {
     [{ maxMessages: 0 }],
     [{ maxMessages: Number.NaN }],
     [{ maxBytes: 1_023 }],
-    [{ maxBodyBytes: 0 }],
-    [{ maxBodyBytes: 2_000, maxBytes: 1_024 }],
-    [{ retentionMs: 0 }],
-    [{ retentionMs: Number.POSITIVE_INFINITY }],
+    [{ maxPayloadBytes: 0 }],
+    [{ maxPayloadBytes: 2_000, maxBytes: 1_024 }],
+    [{ keepMs: 0 }],
+    [{ keepMs: Number.POSITIVE_INFINITY }],
     [{ dedupMs: -1 }],
     [{ prefix: '' }],
   ])('%j is refused', (options) => {

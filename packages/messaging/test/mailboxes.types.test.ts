@@ -21,7 +21,7 @@ test('bodies have the type of the mailboxes', async () => {
   const mailboxes = new Mailboxes<Mail>(redis, {
     prefix: freshPrefix(),
     maxMessages: 10,
-    retentionMs: 5_000,
+    keepMs: 5_000,
   });
   const sent: SendResult = await mailboxes.send('jack', { subject: 'hi' }, { from: 'anna' });
   const [message]: Message<Mail>[] = await mailboxes.receive('jack', { order: 'latest', waitMs: 1 });

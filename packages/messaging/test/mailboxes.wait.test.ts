@@ -118,7 +118,7 @@ describe('receive with waitMs', () => {
     const { epoch } = await mailboxes.status('jack');
     const waiting = mailboxes.receive('jack', { waitMs: Infinity });
     await isAwaited(prefix, 'jack');
-    // As a sender does whose wake-up gets lost: the entry is there and nobody is told.
+    // As a sender does whose wake-up gets lost: the entry is there and nobody is notified.
     const box = `${prefix}:messaging:{jack}:mailbox`;
     await redis.multi().rpush(`${box}-log`, '1:7:anna\0"hi"').zadd(box, -1, '\0l').exec();
     expect(await waiting).toEqual([{ id: 1, from: 'anna', body: 'hi', sentAt: epoch! + 7 }]);

@@ -94,7 +94,7 @@ describe('the index of a member', () => {
     await redis.zadd(index, Date.now() - 1_000, 'a');
     const pull = (): Promise<unknown> => chats.pull('ben');
     await pull();
-    await chats.ack('ben', 'c', 1);
+    await chats.ack('c', 'ben', 1);
     expect(await transcript(redis, { prefix, scripts }, pull)).toEqual([
       'zrange messaging:{ben}:chats',
       'hgetall messaging:{ben}:mutes',
@@ -129,7 +129,7 @@ describe('maxChats', () => {
     const { chats, index } = create({ maxChats: 2 });
     await chats.create({ sender: 'ben', members: [], chatId: 'a' });
     await chats.create({ sender: 'ben', members: [], chatId: 'b' });
-    const refusal = { code: 'ERR_TOO_MANY_CHATS', member: 'ben', maxChats: 2 };
+    const refusal = { code: 'ERR_TOO_MANY_CHATS', subject: 'ben', max: 2 };
     await expect(chats.create({ sender: 'anna', members: ['ben'], chatId: 'c' })).rejects.toMatchObject(
       refusal,
     );
@@ -185,7 +185,7 @@ describe('the last chat of a member', () => {
       guests.map(async (guest) => {
         await chats.join('lobby', guest);
         await chats.post('lobby', guest, 'hello');
-        await chats.mute(guest, 'lobby');
+        await chats.mute('lobby', guest);
         expect(await chats.leave('lobby', guest)).toBe(true);
       }),
     );

@@ -24,7 +24,7 @@ describe('members', () => {
     const chats = create();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben', 'cleo'], body: 'one' });
     await chats.post(chatId, 'anna', 'two');
-    await chats.ack('ben', chatId, 1);
+    await chats.ack(chatId, 'ben', 1);
     await chats.join(chatId, 'dora', { role: 'reader' });
     await chats.setRole(chatId, 'cleo', 'owner');
     expect(await chats.members(chatId)).toEqual({
@@ -60,7 +60,7 @@ describe('members', () => {
       expect(page.members.length).toBeLessThan(100);
       for (const { member } of page.members) seen.add(member);
       cursor = page.cursor;
-      await Promise.all([chats.join(chatId, `late ${turn}`), chats.ack(`m${turn}`, chatId, 1)]);
+      await Promise.all([chats.join(chatId, `late ${turn}`), chats.ack(chatId, `m${turn}`, 1)]);
     }
     expect(names.filter((name) => !seen.has(name))).toEqual([]);
     expect([...seen].filter((name) => !/^(m|late )\d+$/.test(name))).toEqual([]);

@@ -73,8 +73,8 @@ describe('MessagingModule.forRoot', () => {
         MessagingModule.forRoot({
           redis,
           prefix,
-          mailboxes: { maxBodyBytes: 10, retentionMs: undefined as never },
-          chats: { maxBodyBytes: 20 },
+          mailboxes: { maxPayloadBytes: 10, keepMs: undefined as never },
+          chats: { maxPayloadBytes: 20 },
         }),
       ],
     });
@@ -173,7 +173,7 @@ describe('MessagingModule.forRootAsync', () => {
   @Injectable()
   class Factory implements MessagingOptionsFactory {
     createMessagingOptions(): MessagingModuleOptions {
-      return { redis, mailboxes: { maxBodyBytes: 4 } };
+      return { redis, mailboxes: { maxPayloadBytes: 4 } };
     }
   }
   @Module({ providers: [Factory], exports: [Factory] })
@@ -185,7 +185,7 @@ describe('MessagingModule.forRootAsync', () => {
       MessagingModule.forRootAsync({
         imports: [RedisModule],
         inject: [REDIS],
-        useFactory: async (client: Redis) => ({ redis: client, mailboxes: { maxBodyBytes: 4 } }),
+        useFactory: async (client: Redis) => ({ redis: client, mailboxes: { maxPayloadBytes: 4 } }),
       }),
     ],
     ['useClass', MessagingModule.forRootAsync({ useClass: Factory })],

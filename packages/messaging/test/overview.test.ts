@@ -71,7 +71,7 @@ describe('chatsOf', () => {
     expect(await same('ben')).toBe(5);
     await chats.edit(chatId, 'anna', 3, 'better');
     expect(await same('ben')).toBe(5);
-    await chats.ack('cleo', chatId, 4);
+    await chats.ack(chatId, 'cleo', 4);
     expect(await same('cleo')).toBe(2);
     // From here on, the chat drops its oldest entries.
     await chats.post(chatId, 'anna', 'x');
@@ -82,7 +82,7 @@ describe('chatsOf', () => {
     for (let index = 0; index < 8; index += 1) await chats.post(chatId, 'anna', index);
     expect(await same('ben')).toBe(8);
     expect(await same('cleo')).toBe(8);
-    await chats.ack('ben', chatId, 18);
+    await chats.ack(chatId, 'ben', 18);
     expect(await same('ben')).toBe(0);
   });
 
@@ -90,7 +90,7 @@ describe('chatsOf', () => {
     const chats = create();
     const { chatId: first } = await chats.create({ sender: 'anna', members: ['ben'] });
     const { chatId: second } = await chats.create({ sender: 'anna', members: ['ben'] });
-    await chats.mute('ben', first);
+    await chats.mute(first, 'ben');
     const look = async (includeMuted: boolean): Promise<[string, boolean][]> =>
       (await chats.chatsOf('ben', { includeMuted })).map(({ chatId, isMuted }) => [chatId, isMuted]);
     expect(await look(true)).toEqual([
@@ -105,15 +105,15 @@ describe('mute', () => {
   test('hides a chat from pull, and from nobody else’s, until unmute', async () => {
     const chats = create();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben', 'cleo'], body: 'x' });
-    await chats.mute('ben', chatId);
+    await chats.mute(chatId, 'ben');
     expect(await chats.pull('ben')).toEqual([]);
     expect(await chats.pull('ben', { includeMuted: true })).toMatchObject([
       { chatId, unread: 1, isMuted: true },
     ]);
     expect(await chats.pull('cleo')).toMatchObject([{ chatId, isMuted: false }]);
-    await chats.unmute('ben', chatId);
+    await chats.unmute(chatId, 'ben');
     expect(await chats.pull('ben')).toMatchObject([{ chatId, isMuted: false }]);
-    await chats.unmute('ben', chatId);
+    await chats.unmute(chatId, 'ben');
   });
 
   test('ends at its instant, on the server’s clock; reading cleans it away', async () => {
@@ -121,11 +121,11 @@ describe('mute', () => {
     const chats = create({ prefix });
     const mutes = `${prefix}:messaging:{ben}:mutes`;
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'], body: 'x' });
-    await chats.mute('ben', chatId, { untilMs: Date.now() + 3_600_000 });
+    await chats.mute(chatId, 'ben', { untilMs: Date.now() + 3_600_000 });
     expect(await chats.pull('ben')).toEqual([]);
     expect((await chats.chatsOf('ben'))[0]?.isMuted).toBe(true);
     expect(await redis.hlen(mutes)).toBe(1);
-    await chats.mute('ben', chatId, { untilMs: 1 });
+    await chats.mute(chatId, 'ben', { untilMs: 1 });
     expect(await chats.pull('ben')).toMatchObject([{ chatId, isMuted: false }]);
     await until('the cleaning', async () => (await redis.exists(mutes)) === 0);
   });
@@ -133,12 +133,12 @@ describe('mute', () => {
   test('ends with the membership, and is not there in a later one or in a new chat of the name', async () => {
     const chats = create();
     await chats.create({ chatId: 'g', sender: 'anna', members: ['ben'] });
-    await chats.mute('ben', 'g');
+    await chats.mute('g', 'ben');
     await chats.leave('g', 'ben');
     await chats.join('g', 'ben');
     await chats.post('g', 'anna', 'x');
     expect(await chats.pull('ben')).toMatchObject([{ chatId: 'g', unread: 1, isMuted: false }]);
-    await chats.mute('ben', 'g');
+    await chats.mute('g', 'ben');
     // A member who joins again, or is named again, was there all the time.
     await chats.join('g', 'ben');
     await chats.create({ chatId: 'g', sender: 'anna', members: ['ben'] });
@@ -156,7 +156,7 @@ describe('mute', () => {
     await chats.leave('g', 'ben');
     await chats.create({ chatId: 'g', sender: 'anna', members: ['eve'] });
     for (const member of ['ben', 'eve']) {
-      await expect(chats.mute(member, 'g')).rejects.toMatchObject({ code: 'ERR_NOT_A_MEMBER' });
+      await expect(chats.mute('g', member)).rejects.toMatchObject({ code: 'ERR_NOT_A_MEMBER' });
       expect(await redis.exists(`${prefix}:messaging:{${member}}:mutes`)).toBe(0);
     }
   });
@@ -177,7 +177,7 @@ describe('mute', () => {
         };
       },
     });
-    await expect(new Chats(leaving, { prefix }).mute('ben', 'g')).rejects.toMatchObject({
+    await expect(new Chats(leaving, { prefix }).mute('g', 'ben')).rejects.toMatchObject({
       code: 'ERR_NOT_A_MEMBER',
     });
     expect(await redis.exists(`${prefix}:messaging:{ben}:mutes`)).toBe(0);
@@ -193,7 +193,7 @@ describe('mute', () => {
       // The first step of leaving ends the mute, and there is none yet.
       const { slow, release } = slowlyAfter(redis, 1);
       const leaving = new Chats(slow, { prefix }).leave('g', 'ben');
-      await chats.mute('ben', 'g');
+      await chats.mute('g', 'ben');
       release();
       expect(await leaving).toBe(true);
       if (back === 'join') await chats.join('g', 'ben');
@@ -207,12 +207,12 @@ describe('mute', () => {
   test('only a chat of the member can be muted, so that mutes are as few as chats', async () => {
     const chats = create();
     const { chatId } = await chats.create({ sender: 'anna', members: [] });
-    await expect(chats.mute('ben', chatId)).rejects.toMatchObject({ code: 'ERR_NOT_A_MEMBER' });
-    await expect(chats.mute('ben', 'no chat')).rejects.toMatchObject({ code: 'ERR_NOT_A_MEMBER' });
-    await chats.unmute('ben', 'no chat');
+    await expect(chats.mute(chatId, 'ben')).rejects.toMatchObject({ code: 'ERR_NOT_A_MEMBER' });
+    await expect(chats.mute('no chat', 'ben')).rejects.toMatchObject({ code: 'ERR_NOT_A_MEMBER' });
+    await chats.unmute('no chat', 'ben');
   });
 
   test.each([0, -1, 1.5, Number.NaN, Infinity])('untilMs %p is refused', async (untilMs) => {
-    await expect(create().mute('ben', 'x', { untilMs })).rejects.toThrow(RangeError);
+    await expect(create().mute('x', 'ben', { untilMs })).rejects.toThrow(RangeError);
   });
 });

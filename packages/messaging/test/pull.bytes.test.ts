@@ -37,7 +37,7 @@ async function drain(chats: Chats, options: PullOptions): Promise<Pulled[]> {
     const pulled = await chats.pull('ben', options);
     if (pulled.length === 0) return all;
     all.push(...pulled);
-    for (const { chatId, messages } of pulled) await chats.ack('ben', chatId, messages.at(-1)!.id);
+    for (const { chatId, messages } of pulled) await chats.ack(chatId, 'ben', messages.at(-1)!.id);
   }
 }
 
@@ -60,7 +60,7 @@ describe('maxBytes of pull', () => {
     const [pulled] = await chats.pull('ben', { maxBytes: 3_500 });
     expect(pulled).toMatchObject({ unread: 8, lastId: 8, ackedId: 0 });
     expect(pulled!.messages.map(({ id }) => id)).toEqual([1, 2, 3]);
-    await chats.ack('ben', 'chat 10', 3);
+    await chats.ack('chat 10', 'ben', 3);
     expect(await chats.pull('ben', { maxBytes: 3_500, limit: 4 })).toMatchObject([{ unread: 5, ackedId: 3 }]);
   });
 

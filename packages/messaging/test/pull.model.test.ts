@@ -108,7 +108,7 @@ class World {
     if (step.do === 'post') {
       for (const size of step.sizes) await this.#chats.post(chatId, 'anna', 'x'.repeat(size - 2));
     } else if (step.do === 'ackOther')
-      await this.#chats.ack('cleo', chatId, stored.at(-1)?.id ?? 0).catch(() => undefined);
+      await this.#chats.ack(chatId, 'cleo', stored.at(-1)?.id ?? 0).catch(() => undefined);
     else {
       const entry = stored.filter(({ kind }) => kind === 'message').at(-1 - step.back);
       if (entry) await this.#chats.delete(chatId, 'anna', entry.id);
@@ -142,7 +142,7 @@ class World {
     const taken = acked === 1 ? pulled.slice(0, 1) : acked === 0 ? [] : pulled;
     for (const { chatId, messages } of taken) {
       const upToId = (acked === 2 ? messages[0] : messages.at(-1))!.id;
-      await this.#chats.ack('ben', chatId, upToId);
+      await this.#chats.ack(chatId, 'ben', upToId);
       this.#acked.set(chatId, upToId);
     }
   }
@@ -179,7 +179,7 @@ class World {
     }
     if (count !== 1) expect(bytesOfAll).toBeLessThanOrEqual(maxBytes);
     if (waiting.size === 0) return;
-    // Who waits for the longest time is among them.
+    // The chat that has waited longest is among them.
     const oldestAt = Math.min(...Array.from(waiting.values(), ([first]) => first!.at));
     const oldest = Array.from(waiting).filter(([, [first]]) => first!.at === oldestAt);
     expect(oldest.some(([chatId]) => pulled.some((chat) => chat.chatId === chatId))).toBe(true);

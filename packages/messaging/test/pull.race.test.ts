@@ -45,7 +45,7 @@ test('a message that is posted between heads and entries pushes out none', async
 
 test('a log that is trimmed between heads and entries', async () => {
   const { chats, interrupted } = await play(HEADS, async (others) => {
-    for (const member of ['ben', 'cleo']) await others.ack(member, 'c', 2);
+    for (const member of ['ben', 'cleo']) await others.ack('c', member, 2);
   });
   expect(await interrupted.pull('ben')).toMatchObject([{ ackedId: 2, messages: [{ id: 3 }], unread: 1 }]);
   expect((await chats.pull('ben'))[0]).not.toHaveProperty('gap');
@@ -53,7 +53,7 @@ test('a log that is trimmed between heads and entries', async () => {
 
 test('a chat that is read to its end between heads and entries is not new', async () => {
   const { interrupted } = await play(HEADS, async (others) => {
-    for (const member of ['ben', 'cleo']) await others.ack(member, 'c', 3);
+    for (const member of ['ben', 'cleo']) await others.ack('c', member, 3);
   });
   expect(await interrupted.pull('ben')).toEqual([]);
 });
@@ -105,7 +105,7 @@ const MEANWHILE: readonly Meanwhile[] = [
   {
     what: 'that the member, the last one who had not read it, leaves is trimmed, and has no gap',
     happen: async (others, first) => {
-      await others.ack('cleo', 'c', first + 2);
+      await others.ack('c', 'cleo', first + 2);
       await others.leave('c', 'ben');
     },
     wanted: () => [],
@@ -174,7 +174,7 @@ describe.each([
     const first = 4;
     const options = { maxMessages: MAX_MESSAGES };
     const { chats, interrupted } = await play(behind, (others) => happen(others, first), options);
-    for (const member of ['anna', 'ben', 'cleo']) await chats.ack(member, 'c', first - 1);
+    for (const member of ['anna', 'ben', 'cleo']) await chats.ack('c', member, first - 1);
     for (let times = 0; times < 2; times += 1) expect(await interrupted.pull('ben')).toEqual([]);
     for (const body of [1, 2, 3]) await chats.post('c', 'anna', body);
     const isBeforeHeads = behind === 4 && beforeHeads;
@@ -189,7 +189,7 @@ test.each([
     (others: Chats) => Promise.all(['anna', 'ben', 'cleo'].map((name) => others.leave('c', name))),
   ],
   ['loses the member', [], (others: Chats) => others.leave('c', 'ben')],
-  ['is trimmed again', [[3]], (others: Chats) => others.ack('ben', 'c', 2)],
+  ['is trimmed again', [[3]], (others: Chats) => others.ack('c', 'ben', 2)],
 ])('a chat that is trimmed before its entries are read, and then %s', async (_, wanted, happen) => {
   const prefix = freshPrefix();
   const chats = new Chats(redis, { prefix });
@@ -197,7 +197,7 @@ test.each([
   const interrupted = new Chats(
     stepwise(redis, async (step, send) => {
       const reply = await send();
-      if (step === HEADS) for (const member of ['ben', 'cleo']) await chats.ack(member, 'c', 1);
+      if (step === HEADS) for (const member of ['ben', 'cleo']) await chats.ack('c', member, 1);
       if (step === entries) await happen(chats);
       return reply;
     }),
@@ -209,7 +209,7 @@ test.each([
 
 test('what is posted behind the first look and before the subscription is not waited for', async () => {
   const { chats, interrupted } = await play(HEADS, (others) => others.post('c', 'anna', 'between'));
-  await chats.ack('ben', 'c', 3);
+  await chats.ack('c', 'ben', 3);
   const before = performance.now();
   expect(idsOf(await interrupted.pull('ben', { waitMs: 60_000 }))).toEqual([[4]]);
   expect(performance.now() - before).toBeLessThan(4_000);
@@ -217,7 +217,7 @@ test('what is posted behind the first look and before the subscription is not wa
 
 test('a post wakes who waits, long before they would look again', async () => {
   const { prefix, chats } = await play(0, () => Promise.resolve());
-  await chats.ack('ben', 'c', 3);
+  await chats.ack('c', 'ben', 3);
   const pull = chats.pull('ben', { waitMs: 60_000 });
   await until('the channel to be subscribed', async () => {
     const counts = (await redis.call('pubsub', ['numsub', `${prefix}:messaging:{c}:events`])) as unknown[];

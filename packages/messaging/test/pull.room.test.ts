@@ -1,4 +1,4 @@
-/** Who gets the room of a reply that is bounded, and what Redis is asked for it. */
+/** How the bytes of a reply are divided, and what that asks of Redis. */
 import { describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
 import type { ChatsOptions, Pulled, PullOptions } from '@mortise/messaging';
@@ -24,7 +24,7 @@ interface Room {
 async function create(chatIds: readonly string[]): Promise<Room> {
   const prefix = freshPrefix();
   const chats = new Chats(redis, { prefix });
-  const writer = new Chats(redis, { prefix, maxBodyBytes: 8 * 1_048_576 });
+  const writer = new Chats(redis, { prefix, maxPayloadBytes: 8 * 1_048_576 });
   for (const chatId of chatIds) await chats.create({ sender: 'anna', members: ['ben', 'cleo'], chatId });
   const post = async (chatId: string, bytes: number, count = 1): Promise<void> => {
     for (let message = 0; message < count; message += 1) await writer.post(chatId, 'anna', bodyOf(bytes));
@@ -38,7 +38,7 @@ const bytesIn = (pulled: readonly Pulled[]): number =>
   pulled.flatMap(({ messages }) => messages).reduce((sum, { body }) => sum + (body as string).length + 2, 0);
 
 async function ack(chats: Chats, pulled: readonly Pulled[]): Promise<void> {
-  for (const { chatId, messages } of pulled) await chats.ack('ben', chatId, messages.at(-1)!.id);
+  for (const { chatId, messages } of pulled) await chats.ack(chatId, 'ben', messages.at(-1)!.id);
 }
 
 /** What Redis sends to a process for a pull, and what that is. */
@@ -148,7 +148,7 @@ describe('D5: room that one chat leaves goes to others', () => {
     const { chats, post } = await create(['a', 'b']);
     await post('a', 1_000, 30);
     await post('b', 1_000, 20);
-    await chats.ack('ben', 'b', 19);
+    await chats.ack('b', 'ben', 19);
     const pulled = await chats.pull('ben', { maxBytes: 20 * (1_000 + HEAD_BYTES) });
     expect(pulled.map(({ messages }) => messages.length)).toEqual([19, 1]);
   });
@@ -270,7 +270,7 @@ describe('what happens to a chat between the two rounds in which it is read', ()
     const { prefix, chats, post } = room;
     await post('a', 1_000, 12);
     await post('b', 1_000, 20);
-    await chats.ack('ben', 'b', 19);
+    await chats.ack('b', 'ben', 19);
     // Index and heads, then a script for each of the two.
     const firstRound = 4;
     const interrupted = stepwise(redis, async (step, send) => {
@@ -286,12 +286,12 @@ describe('what happens to a chat between the two rounds in which it is read', ()
   test.each<[string, number, (room: Room) => Promise<unknown>]>([
     ['nothing', 12, () => Promise.resolve()],
     ['what is posted comes the next time', 12, ({ post }) => post('a', 1_000)],
-    ['what is acked elsewhere leaves no hole', 10, ({ chats }) => chats.ack('ben', 'a', 11)],
+    ['what is acked elsewhere leaves no hole', 10, ({ chats }) => chats.ack('a', 'ben', 11)],
     [
       'what is trimmed leaves no hole',
       10,
       async ({ chats }) => {
-        for (const member of ['ben', 'cleo']) await chats.ack(member, 'a', 11);
+        for (const member of ['ben', 'cleo']) await chats.ack('a', member, 11);
       },
     ],
     ['who leaves has what was there before', 10, ({ chats }) => chats.leave('a', 'ben')],

@@ -109,7 +109,7 @@ describe('pull past a chat that cannot be read', () => {
   test('goes on waiting, and is woken by another chat', async () => {
     const prefix = freshPrefix();
     const chats = await create(prefix);
-    for (const chatId of ALL) await chats.ack('ben', chatId, 3);
+    for (const chatId of ALL) await chats.ack(chatId, 'ben', 3);
     await redis.set(keyOf(prefix, 'chat'), 'x');
     const onUnreadable = jest.fn();
     const pull = chats.pull('ben', { waitMs: 60_000, onUnreadable });
@@ -141,7 +141,7 @@ describe('pull past a chat that cannot be read', () => {
     expect(seen).toEqual(['zrange', 'hgetall', ...OTHERS.map(() => 'zmscore'), ...reads, 'echo']);
   });
 
-  test('prints it once where nobody wants to be told, and counts it', async () => {
+  test('prints it once without a listener, and counts it', async () => {
     const print = jest.spyOn(console, 'error').mockReturnValue(undefined);
     const counts: Record<string, number> = {};
     const telemetry = {
@@ -172,10 +172,10 @@ describe('pull past a chat that cannot be read', () => {
     expect(print).toHaveBeenCalledTimes(1);
   });
 
-  test('is told of a chat that was quiet before, when something is in its log', async () => {
+  test('reports a chat that was quiet before, when something is in its log', async () => {
     const prefix = freshPrefix();
     const chats = await create(prefix);
-    for (const chatId of ALL) for (const member of ['ben', 'cleo']) await chats.ack(member, chatId, 3);
+    for (const chatId of ALL) for (const member of ['ben', 'cleo']) await chats.ack(chatId, member, 3);
     // Quiet, and then known to be empty.
     for (let times = 0; times < 2; times += 1) await chats.pull('ben');
     for (const chatId of ALL) await chats.post(chatId, 'anna', 'new');

@@ -44,7 +44,7 @@ describe('pull with waitMs', () => {
     const chats = create();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'], body: 'x' });
     expect(await chats.pull('ben', { waitMs: LONG_MS })).toMatchObject([{ chatId }]);
-    await chats.ack('ben', chatId, 1);
+    await chats.ack(chatId, 'ben', 1);
     const before = performance.now();
     expect(await chats.pull('ben', { waitMs: 60 })).toEqual([]);
     expect(performance.now() - before).toBeGreaterThanOrEqual(59);
@@ -68,7 +68,7 @@ describe('pull with waitMs', () => {
     expect(await pull).toMatchObject([{ chatId, messages: [{ body: 'welcome' }] }]);
   });
 
-  test('hears of what is posted to a chat that was joined while it waited', async () => {
+  test('gets messages to a chat that was joined while it waited', async () => {
     const prefix = freshPrefix();
     const chats = create(prefix);
     const { chatId } = await chats.create({ sender: 'anna', members: [] });
@@ -98,7 +98,7 @@ describe('pull with waitMs', () => {
     expect(await pull).toMatchObject([{ chatId: 'c', messages: [{ body: 'x' }] }]);
   });
 
-  test('hears of what is posted to a chat that the member joins after its index was written', async () => {
+  test('gets messages to a chat that the member joins after its index was written', async () => {
     const prefix = freshPrefix();
     const chats = create(prefix);
     const { chatId } = await chats.create({ sender: 'anna', members: [] });
@@ -137,9 +137,9 @@ describe('pull with waitMs', () => {
     const prefix = freshPrefix();
     const chats = create(prefix);
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'], body: 'x' });
-    await chats.mute('ben', chatId);
+    await chats.mute(chatId, 'ben');
     const [pull] = await waiting(chats, 'ben', [memberEventsOf(prefix, 'ben')]);
-    await chats.unmute('ben', chatId);
+    await chats.unmute(chatId, 'ben');
     expect(await pull).toMatchObject([{ chatId, isMuted: false }]);
   });
 

@@ -1,6 +1,6 @@
 /** What is remembered of chats in which a member had read everything, and for how long. */
 import { describe, expect, test } from '@jest/globals';
-import { QuietChats } from '../src/member/quiet-chats.js';
+import { QuietChats } from '../src/pull/quiet-chats.js';
 
 /** As long as a look is relied on at most. */
 const MAX_AGE_MS = 60_000;
@@ -8,8 +8,8 @@ const DAY_MS = 86_400_000;
 /** In a process. */
 const MAX_CHATS = 50_000;
 
-function create(retentionMs = DAY_MS): QuietChats {
-  return new QuietChats(retentionMs);
+function create(keepMs = DAY_MS): QuietChats {
+  return new QuietChats(keepMs);
 }
 
 function has(quiet: QuietChats, member: string, chatId: string, now: number): boolean {

@@ -79,7 +79,7 @@ test('a cursor is where the first ack has put it', async () => {
   const { chats, plain } = create();
   await plain.create({ sender: 'anna', members: ['bob'], chatId: 'a', body: 1 });
   await plain.post('a', 'anna', 2);
-  expect(await chats.ack('bob', 'a', 1)).toBe(1);
+  expect(await chats.ack('a', 'bob', 1)).toBe(1);
   expect((await chats.pull('bob', { autoAck: true })).map(({ ackedId }) => ackedId)).toEqual([1]);
   expect(await plain.pull('bob')).toEqual([]);
 });

@@ -75,7 +75,7 @@ describe.each(['a single node', 'Cluster'])('a process dies at every step, on %s
       const { chatId } = await chats.create({ sender: `a${index}`, members: [`b${index}`], body: 1 });
       await chats.join(chatId, 'c');
       await chats.pull('c', { autoAck: true });
-      await chats.ack(`b${index}`, chatId, 1);
+      await chats.ack(chatId, `b${index}`, 1);
       await chats.leave(chatId, 'c');
     }
   });
@@ -83,8 +83,8 @@ describe.each(['a single node', 'Cluster'])('a process dies at every step, on %s
   test('create: all see the chat, or nobody does; doing it again makes one chat with one message', async () => {
     const steps = await dieEverywhere(async (death) => {
       const { chats, dying, expectForgotten } = await both(death);
-      const founding = { sender: 'anna', members: MEMBERS, body: 'first', chatId: 'c', id: 'i' };
-      const isAlive = await survives(dying.create(founding));
+      const creation = { sender: 'anna', members: MEMBERS, body: 'first', chatId: 'c', id: 'i' };
+      const isAlive = await survives(dying.create(creation));
       const seen = await Promise.all(
         ['ben', 'cleo'].map(async (member) => bodiesOf(await chats.pull(member))),
       );
@@ -96,8 +96,8 @@ describe.each(['a single node', 'Cluster'])('a process dies at every step, on %s
       expect(seen).toEqual(counts[0] === 1 ? [[['first']], [['first']]] : [[], []]);
       expect(isAlive ? counts : [1, 1, 1]).toEqual([1, 1, 1]);
       if (counts[0] === 0) for (const member of MEMBERS) await expectForgotten(member);
-      expect(await chats.create(founding)).toEqual({ chatId: 'c', isNew: counts[0] === 0, id: 1 });
-      expect(await chats.create(founding)).toEqual({ chatId: 'c', isNew: false, id: 1 });
+      expect(await chats.create(creation)).toEqual({ chatId: 'c', isNew: counts[0] === 0, id: 1 });
+      expect(await chats.create(creation)).toEqual({ chatId: 'c', isNew: false, id: 1 });
       for (const member of ['ben', 'cleo']) expect(bodiesOf(await chats.pull(member))).toEqual([['first']]);
       expect((await chats.members('c')).members.map(({ member }) => member)).toEqual(MEMBERS);
       return isAlive;
@@ -174,7 +174,7 @@ describe.each(['a single node', 'Cluster'])('a process dies at every step, on %s
         (async () => {
           for (const { chatId, messages } of await dying.pull('ben', { limit: 2 })) {
             for (const { body } of messages) handled.get(chatId)!.push(body);
-            await dying.ack('ben', chatId, messages.at(-1)!.id);
+            await dying.ack(chatId, 'ben', messages.at(-1)!.id);
           }
         })(),
       );
@@ -183,7 +183,7 @@ describe.each(['a single node', 'Cluster'])('a process dies at every step, on %s
         // What comes again was handled before, but not acked.
         expect(messages.map(({ body }) => body)).toEqual([1, 2, 3].slice(ackedId));
         handled.get(chatId)!.splice(ackedId, Infinity, ...messages.map(({ body }) => body));
-        await chats.ack('ben', chatId, 3);
+        await chats.ack(chatId, 'ben', 3);
       }
       for (const bodies of handled.values()) expect(bodies).toEqual([1, 2, 3]);
       for (const chatId of chatIds) expect(await chats.history(chatId)).toEqual([]);

@@ -73,7 +73,7 @@ export function slowlyAfter(
   return { slow, release };
 }
 
-/** Runs an action at each death that it can die, until it lives through; it is told whether it did. */
+/** Runs an action at each death that it can die, until it lives through; it learns whether it did. */
 export async function dieEverywhere(live: (death: Death) => Promise<boolean>): Promise<number> {
   for (let step = 1; ; step += 1) {
     if (step > 50) throw new Error('the action has no end');

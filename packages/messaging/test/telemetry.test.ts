@@ -10,7 +10,7 @@ import { Channel, lines, textOf } from './files/fixture.js';
 
 const redis = connect();
 
-/** Adds up what it is told. */
+/** Adds up the counts. */
 class Recording implements Telemetry {
   readonly counts: Record<string, number> = {};
   readonly batches: number[] = [];

@@ -31,12 +31,12 @@ async function filled() {
 test('acks of several chats are one call, and each has its own outcome', async () => {
   const { prefix, chats } = await filled();
   const acks = await Promise.allSettled([
-    chats.ack('ben', 'a', 1),
-    chats.ack('cleo', 'a', 1),
-    chats.ack('ben', 'b', 1),
-    chats.ack('ben', 'c', 2),
-    chats.ack('dora', 'c', 1),
-    chats.ack('ben', 'nowhere', 1),
+    chats.ack('a', 'ben', 1),
+    chats.ack('a', 'cleo', 1),
+    chats.ack('b', 'ben', 1),
+    chats.ack('c', 'ben', 2),
+    chats.ack('c', 'dora', 1),
+    chats.ack('nowhere', 'ben', 1),
   ]);
   expect(
     acks.map((ack) => (ack.status === 'fulfilled' ? ack.value : (ack.reason as { code: string }).code)),
@@ -44,7 +44,7 @@ test('acks of several chats are one call, and each has its own outcome', async (
   const logs = CHATS.map((chatId) => redis.exists(`${prefix}:messaging:{${chatId}}:log`));
   expect(await Promise.all(logs)).toEqual([0, 1, 1]);
   const seen = await transcript(redis, { prefix, scripts }, () =>
-    Promise.all(CHATS.map((chatId) => chats.ack('cleo', chatId, 1))),
+    Promise.all(CHATS.map((chatId) => chats.ack(chatId, 'cleo', 1))),
   );
   expect(seen.filter((line) => line.startsWith('evalsha'))).toHaveLength(1);
 });
@@ -52,17 +52,17 @@ test('acks of several chats are one call, and each has its own outcome', async (
 test('what is wrong with one chat does not fail the acks of others', async () => {
   const { prefix, chats } = await filled();
   await redis.set(`${prefix}:messaging:{b}:chat`, 'foreign');
-  const acks = await Promise.allSettled(CHATS.map((chatId) => chats.ack('ben', chatId, 1)));
+  const acks = await Promise.allSettled(CHATS.map((chatId) => chats.ack(chatId, 'ben', 1)));
   expect(acks.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
 });
 
 test('what chats of a call free is gone, also where a later one turns out to be damaged', async () => {
   const { prefix, chats } = await filled();
-  for (const chatId of CHATS) await chats.ack('cleo', chatId, 1);
+  for (const chatId of CHATS) await chats.ack(chatId, 'cleo', 1);
   await chats.post('c', 'cleo', 2);
   const key = (chatId: string, part: string): string => `${prefix}:messaging:{${chatId}}:${part}`;
   await redis.set(key('c', 'chat'), 'foreign');
-  await Promise.allSettled(CHATS.map((chatId) => chats.ack('ben', chatId, 1)));
+  await Promise.allSettled(CHATS.map((chatId) => chats.ack(chatId, 'ben', 1)));
   const logs = CHATS.map((chatId) => redis.exists(key(chatId, 'log')));
   expect(await Promise.all(logs)).toEqual([0, 0, 1]);
 });
@@ -79,18 +79,18 @@ test.each([
     const chats = new Chats(redis, { prefix });
     await chats.create({ chatId: 'a', sender: 'anna', members: ['ben', 'cleo'], body: 1 });
     for (const body of [2, 3]) await chats.post('a', 'anna', body);
-    expect(await chats.ack('anna', 'a', anna!)).toBe(3);
-    if (ben! > 0) await chats.ack('ben', 'a', ben!);
-    if (cleo! > 0) await chats.ack('cleo', 'a', cleo!);
+    expect(await chats.ack('a', 'anna', anna!)).toBe(3);
+    if (ben! > 0) await chats.ack('a', 'ben', ben!);
+    if (cleo! > 0) await chats.ack('a', 'cleo', cleo!);
     // Where a chat has two acks in a call, they go another way.
-    await Promise.all((isOneCall ? [upToId] : [1, upToId]).map((id) => chats.ack('cleo', 'a', id)));
+    await Promise.all((isOneCall ? [upToId] : [1, upToId]).map((id) => chats.ack('a', 'cleo', id)));
     expect(await redis.llen(`${prefix}:messaging:{a}:log`)).toBe(stored);
   }
 });
 
 test('logs are asked for together where all was read, and what comes is found, each time', async () => {
   const { prefix, chats } = await filled();
-  for (const chatId of CHATS) await chats.ack('cleo', chatId, 1);
+  for (const chatId of CHATS) await chats.ack(chatId, 'cleo', 1);
   await chats.pull('ben', { autoAck: true });
   expect(await chats.pull('ben')).toEqual([]);
   const idle = await transcript(redis, { prefix, scripts }, () => chats.pull('ben'));

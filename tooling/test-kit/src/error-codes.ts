@@ -18,7 +18,7 @@ export function errorCodes(
     return Array.from(text.matchAll(pattern), ([, code]) => code!).toSorted();
   };
   return {
-    declared: codesIn(source, /(?:readonly code = '|^ {2})(ERR_\w+)[':]/gm),
+    declared: codesIn(source, /(?:(?<=readonly code\b[^;,]*)'|^ {2})(ERR_\w+)[':]/gm),
     listed: codesIn(document, /^\| `(ERR_\w+)`/gm),
   };
 }

@@ -160,7 +160,7 @@ export class ChatsController {
     @Body({ schema: cursorBody }) { upToId, epoch }: z.infer<typeof cursorBody>,
   ): Promise<z.infer<typeof cursorSchema>> {
     const options = epoch === undefined ? {} : { epoch };
-    return { ackedId: await this.chats.ack(member, id, upToId, options) };
+    return { ackedId: await this.chats.ack(id, member, upToId, options) };
   }
 
   @Post(':id/typing')

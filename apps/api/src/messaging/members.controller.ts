@@ -81,7 +81,7 @@ export class MembersController {
     @Param('chatId', { schema: nameSchema }) chatId: string,
     @Body({ schema: muteBody }) { untilMs }: z.infer<typeof muteBody>,
   ): Promise<void> {
-    await this.chats.mute(member, chatId, untilMs === undefined ? {} : { untilMs });
+    await this.chats.mute(chatId, member, untilMs === undefined ? {} : { untilMs });
   }
 
   @Delete('mutes/:chatId')
@@ -93,7 +93,7 @@ export class MembersController {
     @Param('member', { schema: nameSchema }) member: string,
     @Param('chatId', { schema: nameSchema }) chatId: string,
   ): Promise<void> {
-    await this.chats.unmute(member, chatId);
+    await this.chats.unmute(chatId, member);
   }
 
   @Put('presence')

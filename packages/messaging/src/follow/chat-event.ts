@@ -1,42 +1,42 @@
-import type { ChatMessage } from '../chat/chat-message.js';
+import type { ChatMessage } from '../log/chat-message.js';
 
 interface Of<Type extends string> {
   readonly type: Type;
   readonly chatId: string;
-  /** Goes on behind this event: `follow(member, { after: token })`. */
+  /** Continues after this event: `follow(member, { after: token })`. */
   readonly token: string;
 }
 
 /** An entry of the chat, in the order of the ids; the member's own are among them. */
 export interface MessageEvent<Body = unknown> extends Of<'message' | 'edit' | 'delete'> {
-  /** Of the chat whose id it has, for `ack`: another chat of the name may have been created since. */
+  /** The epoch of the message, for `ack`: a later chat may have the same name. */
   readonly epoch: number;
   readonly message: ChatMessage<Body>;
 }
 
 /**
- * Entries that the member had not acked were dropped before they were delivered: by a cap, by their age, or because the member
- * left, or the chat is gone. Ids, both included.
+ * Entries that the member had not acked were dropped before they were delivered: by a limit, by their age, because the member
+ * left, or with the chat. Ids, both included.
  */
 export interface GapEvent extends Of<'gap'> {
-  /** As of a message. */
+  /** The epoch of the ids. */
   readonly epoch: number;
   readonly fromId: number;
   readonly toId: number;
 }
 
 /**
- * The ids of the chat began anew, or went back (it was created again, or lost by the server), or the position of the token
- * is of no use: what follows begins behind the member's cursor.
+ * The chat has a new numbering, or its ids went back (it was created again, or the server lost data), or the token's position is
+ * useless: the events continue after the member's cursor.
  */
 export interface ResetEvent extends Of<'reset'> {
-  /** Of the chat as it is now. */
+  /** The present epoch of the chat. */
   readonly epoch: number;
 }
 
 /**
- * Somebody came or went. When it is the member who is followed, it is certain to be reported: their messages follow, or have
- * ended. Others are reported when it happens, to those who follow then, and not stored.
+ * A member joined or left. Of the followed member this is always reported: their messages begin or end here. Of others it is
+ * reported to present followers, and not stored.
  */
 export interface MembershipEvent extends Of<'joined' | 'left'> {
   readonly member: string;
@@ -50,13 +50,13 @@ export interface TypingEvent extends Of<'typing'> {
   readonly member: string;
 }
 
-/** What another member has told of their presence. Never stored. */
+/** The status of another member. Never stored. */
 export interface PresenceEvent extends Of<'presence'> {
   readonly member: string;
   readonly status: string;
 }
 
-/** What a follower gets. */
+/** An event of `follow`. */
 export type ChatEvent<Body = unknown> =
   | MessageEvent<Body>
   | GapEvent
@@ -66,11 +66,11 @@ export type ChatEvent<Body = unknown> =
   | TypingEvent
   | PresenceEvent;
 
-/** The events of all chats of a member, without an end. */
+/** The endless events of all chats of a member. */
 export interface ChatEvents<Body = unknown> extends AsyncIterableIterator<ChatEvent<Body>> {
   /**
-   * Begins, which asking for an event does as well, and resolves when the follower is at work: what is posted from then on is
-   * pushed to it. Idempotent. Rejects as `next` does then; resolves, too, when the iteration is ended before that.
+   * Begins, as the first `next` does, and resolves when later posts are pushed. Idempotent. Rejects as `next` does; also resolves
+   * when the iteration ends before.
    */
   open(): Promise<void>;
 }

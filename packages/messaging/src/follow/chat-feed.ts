@@ -1,64 +1,63 @@
 /**
- * What a process knows of one chat, for all followers that it has there: one subscription, one reading of where the chat
- * stands, and the tail, the newest frames that were pushed. A follower is a seat: a position in the tail. So a message
- * costs Redis one delivery to each process and is kept once, whoever reads it when.
+ * The state of one chat for all followers in this process: one subscription, one read of its head, and the tail: the newest pushed
+ * frames. A follower is a position in the tail. So a push costs Redis one delivery for each process, and is kept once.
  *
- * Nothing here is trusted to be complete. A seat takes from the tail only what follows on the id that it has delivered, and
- * fetches the rest from the log. When something may have been missed, a departure may be among it: then every seat learns anew
- * where its member stands before it takes anything. Rejected: a queue for each follower, whose bound is either small or takes memory 1,000 times.
+ * The tail may be incomplete. A follower takes from it only an entry that continues after its last delivered id, and fetches the
+ * others from the log. After an interruption a leave may have been missed: then each follower reads its cursor again before it
+ * takes anything. Rejected: a queue for each follower, which is either small or needs the memory 1,000 times.
  */
 import type { Listener } from '@mortise/redis';
 import { afterMicrotasks, ClientClosedError } from '@mortise/redis';
-import type { ChatsContext } from '../chat/chats-context.js';
+import type { ChatsContext } from '../log/chats-context.js';
 import type { ChatKeys } from '../keys.js';
 import { entryId } from '../log/entry.js';
 import { FETCHED, RESYNCS } from '../telemetry/metrics.js';
 import { decodeFrames } from './frame.js';
 import type { Frame } from './frame.js';
-import type { Head, Heads, HeadReply } from './heads.js';
+import type { ChatHeads, Head, HeadReply } from './chat-heads.js';
 import type { Page } from './page.js';
 import { readPage } from './page.js';
-import type { Seat } from './seat.js';
-import type { Since } from './since.js';
-import { readSince } from './since.js';
-import { isOfOneChat } from '../member/unreadable-chats.js';
+import type { FollowedChat } from './followed-chat.js';
+import type { Membership } from './membership.js';
+import { readMembership } from './membership.js';
+import { isOfOneChat } from '../pull/unreadable-chats.js';
 import { persist } from '../persist.js';
 
-/** The tail has so much at most; what a seat has not taken by then it fetches, if it is stored. */
+/** Limits of the tail. A slow follower fetches the older entries, while they are stored. */
 const MAX_FRAMES = 64;
 const MAX_CHARACTERS = 262_144;
-/** A tail in which nothing has come for so long is given up. */
+/** The tail of a silent chat is dropped after this time. */
 const TAIL_MS = 5_000;
-/** A page is shared by those who ask for it within so long. */
+/** Followers share a page that they ask for within this time. */
 const PAGE_MS = 1_000;
-/** Members in one reading of where they stand. */
+/** Members in one read of cursors. */
 const MAX_MEMBERS = 1_000;
 /** The beginning of an edit or a deletion. */
 const REVISION = /^\d+:[ED]/;
 
 export class ChatFeed implements Listener {
   readonly keys: ChatKeys;
-  /** Of the numbering; 0 while it isn't known. */
+  /** 0 while it isn't known. */
   epoch = 0;
-  /** The highest id that is known of. */
+  /** The highest known id. */
   lastId = 0;
   /** The highest id that was pushed. */
-  heardId = 0;
-  /** Goes up when the numbering begins anew or goes back: seats of an older one have to learn their place first. */
+  pushedId = 0;
+  /** Rises when the numbering begins anew or goes back: followers of an older one read their cursors first. */
   generation = 0;
-  /** Goes up when something has happened that a reading which is under way may not know of. */
-  turns = 0;
-  /** When it last was certain that nothing was missed, on the clock of `performance.now()`. */
+  /** Rises with each change that a read in progress may not show. */
+  changes = 0;
+  /** When nothing was missed for certain, on the clock of `performance.now()`. */
   checkedAt = performance.now();
   readonly #context: ChatsContext;
-  readonly #heads: Heads;
+  readonly #heads: ChatHeads;
   readonly #onEmpty: (feed: ChatFeed) => void;
-  readonly #seats = new Map<string, Set<Seat>>();
+  readonly #followers = new Map<string, Set<FollowedChat>>();
   readonly #pages = new Map<number, Promise<Page | undefined>>();
-  /** Who waits for a reading of where they stand. */
+  /** Members whose cursors have to be read. */
   readonly #wanted = new Set<string>();
-  /** Seats that have come since the reading that is under way was asked for. It may be from before a departure that none of them heard. */
-  readonly #late = new Set<Seat>();
+  /** Followers that came after the read in progress began. It may show the time before a leave that they have missed. */
+  readonly #late = new Set<FollowedChat>();
   #tail: Frame[] = [];
   #firstSeq = 0;
   #characters = 0;
@@ -71,7 +70,7 @@ export class ChatFeed implements Listener {
 
   constructor(
     context: ChatsContext,
-    heads: Heads,
+    heads: ChatHeads,
     readonly chatId: string,
     onEmpty: (feed: ChatFeed) => void,
   ) {
@@ -86,7 +85,7 @@ export class ChatFeed implements Listener {
     return this.#firstSeq + this.#tail.length;
   }
 
-  /** The place of the oldest frame that is there. */
+  /** The place of the oldest frame in the tail. */
   get firstSeq(): number {
     return this.#firstSeq;
   }
@@ -95,57 +94,57 @@ export class ChatFeed implements Listener {
     return this.#tail[seq - this.#firstSeq]!;
   }
 
-  /** Takes a seat in; it hears where it stands as soon as the chat is subscribed to. */
-  attach(seat: Seat): void {
-    const seats = this.#seats.get(seat.encodedMember);
-    if (seats) seats.add(seat);
-    else this.#seats.set(seat.encodedMember, new Set([seat]));
-    this.#late.add(seat);
-    this.look([seat.encodedMember]);
+  /** Adds a follower, and reads its cursor after the chat is subscribed. */
+  attach(follower: FollowedChat): void {
+    const followers = this.#followers.get(follower.encodedMember);
+    if (followers) followers.add(follower);
+    else this.#followers.set(follower.encodedMember, new Set([follower]));
+    this.#late.add(follower);
+    this.look([follower.encodedMember]);
   }
 
-  detach(seat: Seat): void {
-    this.#late.delete(seat);
-    const seats = this.#seats.get(seat.encodedMember);
-    if (!seats?.delete(seat) || seats.size > 0) return;
-    this.#seats.delete(seat.encodedMember);
-    if (this.#seats.size > 0) return;
+  detach(follower: FollowedChat): void {
+    this.#late.delete(follower);
+    const followers = this.#followers.get(follower.encodedMember);
+    if (!followers?.delete(follower) || followers.size > 0) return;
+    this.#followers.delete(follower.encodedMember);
+    if (this.#followers.size > 0) return;
     this.#close();
     this.#onEmpty(this);
   }
 
-  /** Reads where the chat stands, and where these members do: one command for all that want it in a tick. */
+  /** Reads the head, and the cursors of these members: one command for all reads of a tick. */
   look(members: Iterable<string>): void {
     for (const member of members) this.#wanted.add(member);
     this.#isStale = true;
     if (!this.#isReading) void this.#read();
   }
 
-  /** Something is not as it should be: looks at everything. */
+  /** Something is wrong: reads everything again. */
   doubt(): void {
-    this.look(this.#seats.keys());
+    this.look(this.#followers.keys());
   }
 
-  /** Nothing was heard for long. If there is news, then it wasn't pushed, and whoever knows what else was not. */
+  /** The chat was silent for long. A newer id shows that a push was lost, and others may be lost as well. */
   recheck(): void {
     this.#isRecheck = true;
     this.look([]);
   }
 
-  /** Where a member stands, and since when. One round trip for each that asks. */
-  since(member: string): Promise<Since | undefined> {
+  /** The position of a member, and since when they are in the chat. One round trip. */
+  membership(member: string): Promise<Membership | undefined> {
     return persist(
       () => !this.#isOver,
-      () => readSince(this.#context.redis, this.keys, member),
+      () => readMembership(this.#context.redis, this.keys, member),
     );
   }
 
-  /** Somebody in this process has acked. */
+  /** A member has acked in this process. */
   acked(member: string, ackedId: number): void {
-    for (const seat of this.#seats.get(member) ?? []) seat.acked(ackedId);
+    for (const follower of this.#followers.get(member) ?? []) follower.acked(ackedId);
   }
 
-  /** What the log has behind an id. One round trip for all that ask for it at about the same time. */
+  /** The entries after an id. One round trip for all followers that need it at about the same time. */
   page(after: number): Promise<Page | undefined> {
     const known = this.#pages.get(after);
     if (known) return known;
@@ -154,7 +153,7 @@ export class ChatFeed implements Listener {
       () => readPage(this.#context.redis, this.keys, after),
     );
     this.#pages.set(after, page);
-    this.#context.tally?.count(FETCHED, 1);
+    this.#context.telemetry?.count(FETCHED, 1);
     const forget = (): void => {
       if (this.#pages.get(after) === page) this.#pages.delete(after);
     };
@@ -167,26 +166,26 @@ export class ChatFeed implements Listener {
     return page;
   }
 
-  /** Gives up what nobody will want any more. Called now and then. */
-  rest(now: number): void {
+  /** Drops an old tail. Called every few seconds. */
+  dropOldTail(now: number): void {
     if (this.#tail.length > 0 && now - this.#pushedAt > TAIL_MS) this.#clearTail();
   }
 
   onMessage(body: Buffer): void {
     this.#pushedAt = performance.now();
     this.checkedAt = this.#pushedAt;
-    for (const frame of decodeFrames(body)) this.#hear(frame);
-    for (const [member, seats] of this.#seats) {
-      for (const seat of seats) {
-        // Whatever has happened, somebody may have become a member by it.
-        if (seat.isCandidate && !seat.isResting) this.look([member]);
-        else seat.ring();
+    for (const frame of decodeFrames(body)) this.#onFrame(frame);
+    for (const [member, followers] of this.#followers) {
+      for (const follower of followers) {
+        // Any change may have made the candidate a member.
+        if (follower.isCandidate && !follower.isUnreadable) this.look([member]);
+        else follower.wake();
       }
     }
   }
 
   onResync(): void {
-    this.#context.tally?.count(RESYNCS, 1);
+    this.#context.telemetry?.count(RESYNCS, 1);
     this.#distrust();
   }
 
@@ -194,45 +193,45 @@ export class ChatFeed implements Listener {
     this.#fail(new ClientClosedError());
   }
 
-  /** Something was missed: nobody is sure any more that their member is in the chat, or was all the time. */
+  /** Something was missed: the membership of every follower is uncertain. */
   #distrust(): void {
-    this.turns += 1;
-    for (const seats of this.#seats.values()) for (const seat of seats) seat.doubt();
+    this.changes += 1;
+    for (const followers of this.#followers.values()) for (const follower of followers) follower.doubt();
     this.doubt();
   }
 
-  #hear(frame: Frame): void {
+  #onFrame(frame: Frame): void {
     const { kind, text } = frame;
     if (kind === 'm') {
       const id = entryId(text);
-      // Nothing that a script of ours has said.
+      // No script of ours has sent this.
       if (!(id > 0)) {
         this.#distrust();
         return;
       }
       if (this.epoch !== 0 && id > this.lastId + 1) this.#distrust();
-      // Known from reading, which has overtaken the push; or the ids began anew without a word.
+      // A read has overtaken the push; or the ids began anew unnoticed.
       if (id <= this.lastId) this.look([]);
       this.lastId = Math.max(this.lastId, id);
-      this.heardId = Math.max(this.heardId, id);
-      // It has changed an entry that a page may have.
+      this.pushedId = Math.max(this.pushedId, id);
+      // The entry that it changed may be in a page.
       if (REVISION.test(text)) this.#pages.clear();
     }
     this.#keep(frame);
     const seq = this.endSeq - 1;
-    if (kind === 'j') for (const seat of this.#seats.get(text) ?? []) seat.joined();
-    if (kind === 'l') this.#hearLeft(text, seq);
+    if (kind === 'j') for (const follower of this.#followers.get(text) ?? []) follower.joined();
+    if (kind === 'l') this.#onLeft(text, seq);
     if (kind !== 'x') return;
-    for (const seats of this.#seats.values()) for (const seat of seats) seat.ended(seq);
+    for (const followers of this.#followers.values()) for (const follower of followers) follower.ended(seq);
     this.#renumber(0, 0);
   }
 
-  #hearLeft(text: string, seq: number): void {
+  #onLeft(text: string, seq: number): void {
     const [member = '', lastId, ackedId] = text.split('\0');
-    for (const seat of this.#seats.get(member) ?? []) {
-      // Who is just looked for may be found by a reading from before.
-      if (seat.isCandidate) this.turns += 1;
-      else seat.left(seq, Number(lastId), Number(ackedId));
+    for (const follower of this.#followers.get(member) ?? []) {
+      // A read in progress may still find the member.
+      if (follower.isCandidate) this.changes += 1;
+      else follower.left(seq, Number(lastId), Number(ackedId));
     }
   }
 
@@ -253,10 +252,10 @@ export class ChatFeed implements Listener {
 
   #renumber(epoch: number, lastId: number): void {
     this.generation += 1;
-    this.turns += 1;
+    this.changes += 1;
     this.epoch = epoch;
     this.lastId = lastId;
-    this.heardId = 0;
+    this.pushedId = 0;
     this.#pages.clear();
   }
 
@@ -265,25 +264,26 @@ export class ChatFeed implements Listener {
     try {
       if (!this.#stop) await this.#subscribe();
       while (this.#isStale && !this.#isOver) {
-        // Others may want it in the same tick.
+        // Collects the reads of this tick.
         await new Promise<void>(afterMicrotasks);
         const members = [...this.#wanted].slice(0, MAX_MEMBERS);
         for (const member of members) this.#wanted.delete(member);
         this.#isStale = this.#wanted.size > 0;
         this.#late.clear();
-        const { turns, lastId } = this;
+        const { changes, lastId } = this;
         const reply = await persist(
           () => !this.#isOver,
           () => this.#heads.read(this.keys.chat, members),
         );
         if (!reply || this.#isOver) return;
-        // Otherwise the chat has ended while it was read, say.
-        if (turns === this.turns) this.#apply(members, reply, lastId);
+        // Otherwise the chat has changed during the read.
+        if (changes === this.changes) this.#apply(members, reply, lastId);
         else this.look(members);
       }
     } catch (error) {
       if (isOfOneChat(error))
-        for (const seats of this.#seats.values()) for (const seat of seats) seat.fail(error);
+        for (const followers of this.#followers.values())
+          for (const follower of followers) follower.fail(error);
       else this.#fail(error);
     } finally {
       this.#isReading = false;
@@ -299,7 +299,7 @@ export class ChatFeed implements Listener {
     else this.#stop = stop;
   }
 
-  /** @param knownId What was known before it was read: the chat cannot have less. */
+  /** @param knownId The highest id that was known before the read: a lower one means that ids went back. */
   #apply(members: readonly string[], { head, cursors }: HeadReply, knownId: number): void {
     this.checkedAt = performance.now();
     if (!head) {
@@ -312,37 +312,38 @@ export class ChatFeed implements Listener {
       this.#renumber(epoch, lastId);
       this.doubt();
     }
-    const isNews = lastId > this.lastId;
+    const isNew = lastId > this.lastId;
     const isRecheck = this.#isRecheck && this.epoch !== 0;
     this.#isRecheck = false;
     this.epoch = epoch;
     this.lastId = Math.max(this.lastId, lastId);
     for (const [index, member] of members.entries()) {
-      for (const seat of this.#seats.get(member) ?? []) this.#place(seat, head, cursors[index]);
+      for (const follower of this.#followers.get(member) ?? []) this.#place(follower, head, cursors[index]);
     }
-    if (isNews && isRecheck) this.#distrust();
-    else if (isNews) for (const seats of this.#seats.values()) for (const seat of seats) seat.ring();
+    if (isNew && isRecheck) this.#distrust();
+    else if (isNew)
+      for (const followers of this.#followers.values()) for (const follower of followers) follower.wake();
   }
 
-  /** There is no such chat. What was pushed is kept for those who have not taken it. */
+  /** There is no such chat. The tail stays for followers that have not read it. */
   #applyEnd(): void {
     this.#isRecheck = false;
-    for (const seats of this.#seats.values())
-      for (const seat of seats) this.#place(seat, undefined, undefined);
+    for (const followers of this.#followers.values())
+      for (const follower of followers) this.#place(follower, undefined, undefined);
     if (this.epoch !== 0 || this.lastId > 0) this.#renumber(0, 0);
   }
 
-  /** A seat that is late is told by the next reading, which it has asked for. */
-  #place(seat: Seat, head: Head | undefined, cursor: number | undefined): void {
-    if (!this.#late.has(seat)) seat.onHead(head, cursor);
+  /** A late follower waits for its own read. */
+  #place(follower: FollowedChat, head: Head | undefined, cursor: number | undefined): void {
+    if (!this.#late.has(follower)) follower.onHead(head, cursor);
   }
 
   #fail(error: unknown): void {
-    const failed = Array.from(this.#seats.values(), (seats) => [...seats]).flat();
+    const failed = Array.from(this.#followers.values(), (followers) => [...followers]).flat();
     this.#close();
     this.#onEmpty(this);
-    this.#seats.clear();
-    for (const seat of failed) seat.fail(error);
+    this.#followers.clear();
+    for (const follower of failed) follower.fail(error);
   }
 
   #close(): void {

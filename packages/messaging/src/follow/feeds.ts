@@ -1,28 +1,28 @@
-/** The feeds of all chats that are followed in this process, by one `Chats`. */
-import type { ChatsContext } from '../chat/chats-context.js';
+/** The feeds of all chats that are followed through one `Chats`. */
+import type { ChatsContext } from '../log/chats-context.js';
 import { ChatFeed } from './chat-feed.js';
-import { Heads } from './heads.js';
+import { ChatHeads } from './chat-heads.js';
 
 /**
- * A chat of which nothing was heard for so long is looked at. What interrupts a subscription is told by the hub, so this is
- * for what nobody tells: a connection of the caller's, with RESP3, whose peer has vanished without a word, or on which
- * the caller has called `unsubscribe()`; a chat that was wiped by FLUSHALL. One ZMSCORE for each chat, in pipelines.
+ * The head of a silent chat is read after this time. The hub reports interrupted subscriptions, so this is for silent losses: a
+ * RESP3 connection whose peer is gone, or on which the caller called `unsubscribe()`; a FLUSHALL. One ZMSCORE for each chat, in
+ * pipelines.
  */
 export const RECHECK_MS = 60_000;
 const TICK_MS = 5_000;
 
 export class Feeds {
-  readonly heads: Heads;
+  readonly heads: ChatHeads;
   readonly #context: ChatsContext;
   readonly #feeds = new Map<string, ChatFeed>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(context: ChatsContext) {
     this.#context = context;
-    this.heads = new Heads(context.redis);
+    this.heads = new ChatHeads(context.redis);
   }
 
-  /** The feed of a chat. It is given up when its last seat is. */
+  /** The feed of a chat. It ends with its last follower. */
   open(chatId: string): ChatFeed {
     let feed = this.#feeds.get(chatId);
     if (!feed) {
@@ -47,7 +47,7 @@ export class Feeds {
   #tick(): void {
     const now = performance.now();
     for (const feed of this.#feeds.values()) {
-      feed.rest(now);
+      feed.dropOldTail(now);
       if (now - feed.checkedAt > RECHECK_MS) feed.recheck();
     }
   }

@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
--- The chats that a member may be in, and those that are muted. Not flagged as one that only reads, so that it
--- is always the master that answers: a replica may not know yet what was pushed.
+-- The chats of a member's index, and their mutes. Not flagged as no-writes: the master has to answer, since a replica may lag
+-- behind a push.
 --
 -- KEYS
 --   chats        ZSET chat -> instant of joining, ms
---   mutes        HASH chat -> muted until, ms, 0 for ever
+--   mutes        HASH chat -> muted until, ms, 0 forever
 -- RETURNS
---   the server's clock in s; chats and instants in turn, the oldest first; chats and until when they are muted, in turn
+--   the server's clock in s; pairs of chat and instant, the oldest first; pairs of chat and end of its mute
 local chats, mutes = KEYS[1], KEYS[2]
 
 return { redis.call('TIME')[1], redis.call('ZRANGE', chats, 0, -1, 'WITHSCORES'), redis.call('HGETALL', mutes) }

@@ -1,12 +1,12 @@
 /**
- * What is pushed to those who follow a chat: one message for each script call that changed it, `*:` and the frames of all
- * that happened, in order. A frame is a kind, u32 BE length, and its text. Names in it are encoded.
+ * The messages that are pushed to followers of a chat: one for each script call that changed it, `*:` and the frames of all
+ * changes, in order. A frame is a kind, a u32 BE length, and a text. Names are encoded.
  *
- * | Kind | What | Text |
+ * | Kind | Meaning | Text |
  * |---|---|---|
  * | `m` | an entry of the log: a message, edit or deletion | the entry as it is stored |
- * | `j` | somebody joined | the member |
- * | `l` | somebody left | `<member>` NUL `<the newest id then>` NUL `<their cursor>` |
+ * | `j` | a member joined | the member |
+ * | `l` | a member left | `<member>` NUL `<the newest id then>` NUL `<their cursor>` |
  * | `t` | a member is typing | the member |
  * | `p` | the presence of a member | `<member>` NUL `<status>` |
  * | `x` | the chat is gone | |
@@ -15,14 +15,14 @@
  */
 
 export interface Frame {
-  /** One character. A later version may have more kinds than this one knows. */
+  /** One character. Later versions may have more kinds. */
   readonly kind: string;
   readonly text: string;
 }
 
 const HEAD_BYTES = 5;
 
-/** The frames of a message, without `*:`. What is cut off at the end is left out. O(bytes). */
+/** The frames of a message, without `*:`. A frame that is cut off is left out. O(bytes). */
 export function decodeFrames(body: Buffer): Frame[] {
   const frames: Frame[] = [];
   let at = 0;

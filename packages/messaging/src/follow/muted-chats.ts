@@ -1,16 +1,16 @@
 import { decodeName } from '@mortise/redis';
 
-/** The longest wait for the end of a mute; longer ones are taken up again. */
+/** The longest timer for the end of a mute; it is then set again. */
 const MAX_WAIT_MS = 60_000;
 
-/** Which chats a follower is not to hear of, and until when, by the clock of this process. */
+/** The chats that a follower leaves out, until their mutes end by the clock of this process. */
 export class MutedChats {
   readonly #onEnd: (chatId: string) => void;
-  /** Until when, ms since 1970; 0 for ever. */
+  /** The end of each mute, ms since 1970; 0: forever. */
   #mutes = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param onEnd Hears of each chat that is not muted any more. */
+  /** @param onEnd Is called with each chat that is no longer muted. */
   constructor(onEnd: (chatId: string) => void) {
     this.#onEnd = onEnd;
   }
@@ -20,7 +20,7 @@ export class MutedChats {
     return untilMs !== undefined && (untilMs === 0 || untilMs > Date.now());
   }
 
-  /** @param mutes In turn the chats, encoded, and until when they are muted. */
+  /** @param mutes Pairs of a chat, encoded, and the end of its mute. */
   set(mutes: readonly string[]): void {
     const before = this.#mutes;
     this.#mutes = new Map();

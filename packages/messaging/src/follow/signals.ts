@@ -1,11 +1,11 @@
-/** What is told to those who follow now, and never stored. */
+/** Signals to present followers: typing and presence. They are never stored. */
 import { decodeName, encodeName, requireName } from '@mortise/redis';
-import type { ChatsContext } from '../chat/chats-context.js';
-import { NotAMemberError, UnknownChatError } from '../errors.js';
-import { followIndex, followTell } from '../scripts.gen.js';
+import type { ChatsContext } from '../log/chats-context.js';
+import { NotAllowedError, NotFoundError } from '../errors.js';
+import { followIndex, followSignal } from '../scripts.gen.js';
 
-/** Scripts that are under way at a time for one `presence`. */
-const MAX_UNDER_WAY = 100;
+/** Scripts of one `presence` at a time. */
+const MAX_CONCURRENT = 100;
 
 export class Signals {
   readonly #context: ChatsContext;
@@ -15,29 +15,29 @@ export class Signals {
   }
 
   async typing(chatId: string, member: string): Promise<void> {
-    const who = encodeName(requireName('member', member));
-    const told = await this.#tell(chatId, who, 't', who);
-    if (told < 0) throw new UnknownChatError(chatId);
-    if (told === 0) throw new NotAMemberError(chatId, member);
+    const name = encodeName(requireName('member', member));
+    const outcome = await this.#signal(chatId, name, 't', name);
+    if (outcome < 0) throw NotFoundError.chat(chatId);
+    if (outcome === 0) throw NotAllowedError.notAMember(chatId, member);
   }
 
   async presence(member: string, status: string): Promise<void> {
     const { redis, keys } = this.#context;
     const { chats, mutes } = keys.member(member);
-    const who = encodeName(member);
-    const text = `${who}\0${encodeName(requireName('status', status))}`;
+    const name = encodeName(requireName('member', member));
+    const text = `${name}\0${encodeName(requireName('status', status))}`;
     const [, entries] = (await followIndex.run(redis, { chats, mutes }, {})) as [string, string[]];
     const chatIds = entries.filter((_, index) => index % 2 === 0).map(decodeName);
-    for (let from = 0; from < chatIds.length; from += MAX_UNDER_WAY) {
-      const some = chatIds.slice(from, from + MAX_UNDER_WAY);
-      await Promise.all(some.map(async (chatId) => this.#tell(chatId, who, 'p', text)));
+    for (let from = 0; from < chatIds.length; from += MAX_CONCURRENT) {
+      const some = chatIds.slice(from, from + MAX_CONCURRENT);
+      await Promise.all(some.map(async (chatId) => this.#signal(chatId, name, 'p', text)));
     }
   }
 
-  async #tell(chatId: string, member: string, kind: 't' | 'p', text: string): Promise<number> {
+  async #signal(chatId: string, member: string, kind: 't' | 'p', text: string): Promise<number> {
     const { redis, keys, hub } = this.#context;
     const { chat, events } = keys.chat(chatId);
     const args = { member, publish: hub.publishCommand, kind, text };
-    return (await followTell.run(redis, { chat, events }, args)) as number;
+    return (await followSignal.run(redis, { chat, events }, args)) as number;
   }
 }

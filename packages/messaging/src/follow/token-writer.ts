@@ -1,91 +1,83 @@
 /**
- * The tokens of one follower. All chats that are ahead of their cursors have a place in them, and as many others as there is
- * room for: first those that moved last, then those in which nothing has happened yet.
+ * Writes the tokens of one subscription: its position in every chat that is ahead of the member's cursor, and in some others.
+ * In the others the cursor would do, but it also moves when the member acks or posts elsewhere.
  */
+import type { FollowedChat } from './followed-chat.js';
 import { joinToken, seedOf } from './resume-token.js';
-import type { Seat } from './seat.js';
 
-/** Bookmarks in a token: up to 388 characters of it. */
-export const MAX_BOOKMARKS = 32;
-/** With so many chats ahead of the cursors that are known, the cursors are read again, but not more often than that. */
+/** Chats in a token that are not ahead: up to 1,152 characters of it. */
+export const MAX_SETTLED = 32;
+/** With so many chats ahead of their known cursors, the cursors are read again, but not more often than that. */
 const MANY_AHEAD = 64;
 const REFRESH_MS = 10_000;
 
 export class TokenWriter {
   readonly #seed: number;
-  /** Seats that may have delivered more than was acked, the latest one last. */
-  readonly #ahead = new Set<Seat>();
-  /** Seats that have delivered something, and no more than was acked; the latest ones, the last one last. */
-  readonly #moved = new Set<Seat>();
-  /** Some that have delivered nothing. */
-  readonly #idle = new Set<Seat>();
+  /** Chats that may be ahead of the cursor, the latest one last. */
+  readonly #ahead = new Set<FollowedChat>();
+  /** Chats that are not ahead, the latest one last. */
+  readonly #settled = new Set<FollowedChat>();
   #refreshedAt = performance.now();
 
   constructor(member: string) {
     this.#seed = seedOf(member);
   }
 
-  /** A token has said where the seat begins. */
-  onStart(seat: Seat): void {
-    this.#ahead.add(seat);
+  /** The chat begins at the position of a token. */
+  onStart(chat: FollowedChat): void {
+    this.#ahead.add(chat);
   }
 
-  /** It is known where the member stands in the chat. */
-  onBegun(seat: Seat): void {
-    if (this.#ahead.has(seat) || this.#moved.has(seat)) return;
-    if (seat.wasBookmarked) this.#move(seat);
-    else if (this.#idle.size < MAX_BOOKMARKS) this.#idle.add(seat);
+  /** The position of the member in the chat is known. */
+  onBegun(chat: FollowedChat): void {
+    if (this.#ahead.has(chat) || this.#settled.size >= MAX_SETTLED) return;
+    this.#settled.add(chat);
   }
 
-  /** It has delivered something. */
-  onMoved(seat: Seat): void {
-    this.drop(seat);
-    if (seat.position === undefined) this.#move(seat);
-    else this.#ahead.add(seat);
+  /** The chat has delivered an event. */
+  onMoved(chat: FollowedChat): void {
+    this.drop(chat);
+    if (chat.isAhead) this.#ahead.add(chat);
+    else this.#settle(chat);
     if (this.#ahead.size >= MANY_AHEAD) this.#refresh();
   }
 
-  drop(seat: Seat): void {
-    this.#ahead.delete(seat);
-    this.#moved.delete(seat);
-    this.#idle.delete(seat);
+  drop(chat: FollowedChat): void {
+    this.#ahead.delete(chat);
+    this.#settled.delete(chat);
   }
 
   clear(): void {
-    for (const seats of [this.#ahead, this.#moved, this.#idle]) seats.clear();
+    this.#ahead.clear();
+    this.#settled.clear();
   }
 
   /** O(chats that are ahead). */
   token(): string {
-    const positions: string[] = [];
-    for (const seat of this.#ahead) {
-      const { position } = seat;
-      if (position !== undefined) positions.push(position);
+    const ahead: string[] = [];
+    for (const chat of this.#ahead) {
+      if (chat.isAhead) ahead.push(chat.position!);
       else {
-        this.#ahead.delete(seat);
-        this.#move(seat);
+        this.#ahead.delete(chat);
+        this.#settle(chat);
       }
     }
-    const bookmarks: string[] = [];
-    for (const seat of [...[...this.#moved].toReversed(), ...this.#idle]) {
-      const { bookmark } = seat;
-      if (bookmark !== undefined && bookmarks.length < MAX_BOOKMARKS) bookmarks.push(bookmark);
-    }
-    return joinToken(this.#seed, positions.toReversed(), bookmarks);
+    const settled = Array.from(this.#settled, ({ position }) => position ?? []).flat();
+    return joinToken(this.#seed, [...ahead.toReversed(), ...settled.toReversed()]);
   }
 
-  #move(seat: Seat): void {
-    this.#moved.add(seat);
-    if (this.#moved.size <= MAX_BOOKMARKS) return;
-    const [oldest] = this.#moved;
-    this.#moved.delete(oldest!);
+  #settle(chat: FollowedChat): void {
+    this.#settled.add(chat);
+    if (this.#settled.size <= MAX_SETTLED) return;
+    const [oldest] = this.#settled;
+    this.#settled.delete(oldest!);
   }
 
-  /** What was acked elsewhere needs no position. */
+  /** Reads the cursors again: chats that were acked elsewhere are no longer ahead. */
   #refresh(): void {
     const now = performance.now();
     if (now - this.#refreshedAt < REFRESH_MS) return;
     this.#refreshedAt = now;
-    for (const seat of this.#ahead) seat.look();
+    for (const chat of this.#ahead) chat.look();
   }
 }

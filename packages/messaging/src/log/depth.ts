@@ -1,17 +1,17 @@
-/** How deep a body may be nested: what JSON parsers and whatever wraps it survive, with room to spare. */
+/** The deepest nesting of a body: JSON parsers and wrappers survive it with room to spare. */
 export const MAX_DEPTH = 128;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Counts brackets outside strings. A text of at most `2 * depth` characters cannot be that deep. O(length). */
+/** Whether the JSON text is nested deeper: counts brackets outside strings. A text of `2 * depth` characters is never deeper. O(length). */
 export function isDeeperThan(json: string, depth: number): boolean {
   if (json.length <= 2 * depth) return false;
   let open = 0;
   for (let index = 0; index < json.length; index += 1) {
     const code = json.charCodeAt(index);
     if (code === QUOTE) {
-      // To the end of the string.
+      // Skips to the end of the string.
       for (index += 1; json.charCodeAt(index) !== QUOTE; index += 1) {
         if (json.charCodeAt(index) === BACKSLASH) index += 1;
       }
@@ -23,7 +23,7 @@ export function isDeeperThan(json: string, depth: number): boolean {
   return false;
 }
 
-/** Whether it is what `JSON.stringify` throws for a value in which it runs out of stack. */
+/** Whether `JSON.stringify` ran out of stack. */
 export function isOutOfStack(error: unknown): boolean {
   return error instanceof RangeError && error.message.includes('call stack');
 }

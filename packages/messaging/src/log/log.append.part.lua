@@ -1,44 +1,44 @@
--- Appends messages, each with the next id, unless the id that its author gave it is known; then drops the oldest ones while
--- there are more, larger or older ones than the log may keep. Nothing is refused any more from here on.
+-- Appends messages, each with the next id, unless its key is known. Then drops the oldest entries while the log has too many,
+-- too many bytes or too old ones. Refuses nothing.
 -- Expects:
 --   log, ids, oldIds            keys
 --   now                         the server's time, ms since 1970
---   epoch, last, lastAt, bytes  the head, all positive; bytes is of no matter while the log is empty
---   retentionMs, dedupMs, maxMessages, maxBytes
+--   epoch, last, lastAt, bytes  the head, all positive; bytes is ignored while the log is empty
+--   keepMs, dedupMs, maxMessages, maxBytes
 --   kind                        of the entries: '' a message, E, D
---   count                       how many there are of
---   fields, authors, bodies     arrays: what they are known by, who they are from, what is behind the first NUL
--- Leaves the head as it is now, for the script to write when fresh > 0: last, lastAt, bytes; lastText and momentText, the first
--- two of them as text, since making a number a string costs more than a command's argument does otherwise; and:
---   outcomes                    array: the id; -id of one that was there before
---   fresh, entries              how many were appended, and they
---   stored                      how many are in the log; nil when fresh is 0
---   droppedFrom, droppedTo      ids; 0 and 0 when none were dropped
+--   count                       length of the next three
+--   messageKeys, authors, bodies  arrays; a body is the part of the payload after the first NUL
+-- Leaves the new head, for the script to write when fresh > 0: last, lastAt, bytes; and the first two as text (lastText,
+-- momentText), since Redis converts a number ten times slower than a string; and:
+--   outcomes                    array: the id; -id when the key was known
+--   fresh, entries              how many were appended, and the entries
+--   stored                      length of the log; nil when fresh is 0
+--   droppedFrom, droppedTo      ids; 0 and 0 when nothing was dropped
 --
--- Ids are remembered in two generations, by windows of dedupMs since the epoch. The field '' of a generation is where its
--- window begins, so that nothing has to be asked of Redis but what is looked up anyway. In the same way the time to live of
--- the log and the age of its oldest entries are seen to when a 64th of retentionMs begins.
+-- Message keys are remembered in two generations, by windows of dedupMs since the epoch. The field '' of a generation holds the
+-- beginning of its window, so one lookup answers both questions. The expiry of the log and the age of its oldest entries are
+-- checked when a 64th of keepMs begins.
 --
--- One call drops no more than so many, which takes the server about 1 ms: where there are more, since a limit was lowered or
--- because many grew old at once, the next calls go on. To know of the latter, every 32nd message looks at the oldest one.
+-- One call drops MOST_DROPPED entries at most, about 1 ms of the server. Later calls drop the others: every 32nd message
+-- looks at the oldest entry.
 local MOST_IDS, MANY_IDS, WINDOWS, MOST_DROPPED = 9500, 32, 64, 1000
--- Redis looks through a hash of short fields from one end to the other; one with this field gets an index.
+-- Redis scans a small hash of short fields; a long field makes it build an index.
 local LONG_FIELD = '-----------------------------------------------------------------'
 
-local known = redis.call('HMGET', ids, '', unpack(fields))
-local older = redis.call('HMGET', oldIds, unpack(fields))
--- The clock of a new master may be behind.
+local known = redis.call('HMGET', ids, '', unpack(messageKeys))
+local older = redis.call('HMGET', oldIds, unpack(messageKeys))
+-- After a failover the clock of the new master may be behind.
 local moment = now - epoch
 if moment < lastAt then
   moment = lastAt
 end
--- Not `moment .. ''`, which takes longer, and says 1e+14 of so large a number.
+-- `moment .. ''` is slower, and turns 10^14 into 1e+14.
 local lastText, momentText = nil, string.format('%d', moment)
 local stamp = ':' .. kind .. momentText .. ':'
-local outcomes, entries, noted
+local outcomes, entries, newKeys
 local fresh, added, stored, droppedFrom, droppedTo = 0, 0, nil, 0, 0
 if count == 1 then
-  -- What most calls are. A table that is made with what it holds costs half of one that grows.
+  -- The usual case. A table constructor with its values costs half of a table that grows.
   local id = known[2] or older[1]
   if id then
     outcomes = { -id }
@@ -51,10 +51,10 @@ if count == 1 then
   end
 else
   local seen = {}
-  outcomes, entries, noted = {}, {}, {}
+  outcomes, entries, newKeys = {}, {}, {}
   for i = 1, count do
-    local field = fields[i]
-    local id = known[i + 1] or older[i] or seen[field]
+    local messageKey = messageKeys[i]
+    local id = known[i + 1] or older[i] or seen[messageKey]
     if id then
       outcomes[i] = -id
     else
@@ -64,8 +64,8 @@ else
       fresh = fresh + 1
       entries[fresh] = entry
       added = added + #entry
-      noted[2 * fresh - 1], noted[2 * fresh] = field, lastText
-      seen[field] = lastText
+      newKeys[2 * fresh - 1], newKeys[2 * fresh] = messageKey, lastText
+      seen[messageKey] = lastText
       outcomes[i] = last
     end
   end
@@ -77,7 +77,7 @@ if fresh > 0 then
   local size = isNth and redis.call('HLEN', ids) + fresh or 0
   if tonumber(known[1]) ~= window or size > MOST_IDS then
     if known[1] then
-      -- RENAME would free a large hash at once.
+      -- UNLINK first: RENAME would free a large hash while all clients wait.
       redis.call('UNLINK', oldIds)
       redis.call('RENAME', ids, oldIds)
     end
@@ -90,19 +90,19 @@ if fresh > 0 then
     redis.call('HDEL', ids, LONG_FIELD)
   end
   if count == 1 then
-    redis.call('HSET', ids, fields[1], lastText)
+    redis.call('HSET', ids, messageKeys[1], lastText)
     stored = redis.call('RPUSH', log, entries[1])
   else
-    redis.call('HSET', ids, unpack(noted))
+    redis.call('HSET', ids, unpack(newKeys))
     stored = redis.call('RPUSH', log, unpack(entries))
   end
 
   bytes = stored == fresh and added or bytes + added
-  local step = retentionMs / WINDOWS
+  local step = keepMs / WINDOWS
   local isDue = stored == fresh or moment - moment % step ~= lastAt - lastAt % step
   lastAt = moment
   if isDue then
-    redis.call('PEXPIRE', log, math.ceil(retentionMs + step))
+    redis.call('PEXPIRE', log, math.ceil(keepMs + step))
   end
   isDue = isDue or isNth
   if isDue and stored > 1 or stored > maxMessages or bytes > maxBytes then
@@ -119,7 +119,7 @@ if fresh > 0 then
     while
       stored > 1
       and stored > kept
-      and (bytes > maxBytes or oldest and moment - string.match(oldest, '^%d+:%a?(%d+)') >= retentionMs)
+      and (bytes > maxBytes or oldest and moment - string.match(oldest, '^%d+:%a?(%d+)') >= keepMs)
     do
       bytes = bytes - #redis.call('LPOP', log)
       stored = stored - 1

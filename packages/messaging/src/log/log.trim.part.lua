@@ -1,9 +1,9 @@
--- Frees what everybody has acked, but for the newest ones that are kept for history.
+-- Frees the entries that all members or devices have acked, except the newest ones that are kept for history.
 -- Expects:
---   cursors, log       keys; cursors is the set of the head
---   uncounted          key, or nil: its ids up to the base are left to another script, and count nowhere
+--   cursors, log       keys; cursors is the set with the head
+--   uncounted          key, or nil: then another script removes its ids up to the base, which count nowhere
 --   last, floor        the newest id, the lowest cursor
---   keepAcked          how many are kept
+--   keepAcked          how many acked entries are kept
 if floor >= last and keepAcked == 0 then
   redis.call('UNLINK', log, uncounted or log)
 else

@@ -1,6 +1,6 @@
 /**
- * Whether keys of several entities may stand in one command. On Cluster they may not. Elsewhere they may, but for a single node
- * that enforces slots: it is a cluster of one, its client doesn't know, and it says so before it does anything.
+ * Whether one command may name keys of several slots. On Cluster it may not. Elsewhere it may, except on a single node that
+ * enforces slots: its client doesn't know that, and the server refuses the first such command before it does anything.
  */
 import type { RedisClient } from '@mortise/redis';
 
@@ -13,7 +13,7 @@ export class SlotRule {
     this.#isEnforced = client.isCluster;
   }
 
-  /** The rule of a client: what one part learns, all know. */
+  /** The rule of a client, shared by all that use it. */
   static of(client: RedisClient): SlotRule {
     let rule = rules.get(client);
     if (!rule) {
@@ -23,12 +23,12 @@ export class SlotRule {
     return rule;
   }
 
-  /** Whether all keys of a command have to share a slot, as far as is known. */
+  /** Whether all keys of a command have to share a slot, as far as this process knows. */
   get isEnforced(): boolean {
     return this.#isEnforced;
   }
 
-  /** Whether the server refused a command for its slots. That is remembered. */
+  /** Whether the server refused a command because of its slots; remembers it. */
   learn(error: unknown): boolean {
     const isRefused = error instanceof Error && error.message.startsWith('CROSSSLOT');
     if (isRefused) this.#isEnforced = true;

@@ -1,22 +1,23 @@
 import { Coalescer, decodeName, requireInteger, requireName } from '@mortise/redis';
-import { UnknownDeviceError, UnknownMessageError } from '../errors.js';
+import { NotFoundError } from '../errors.js';
 import type { DeviceOptions } from '../options.js';
-import { resolveDevice } from '../options.js';
+import { resolveDeviceOptions } from '../options.js';
 import { mailboxAck } from '../scripts.gen.js';
 import { ACKS } from '../telemetry/metrics.js';
-import type { MailboxesContext } from './mailboxes-context.js';
-import { isEmptyMailbox } from './missing.js';
+import type { MailboxesContext } from './context.js';
+import { isEmptyMailbox } from './empty-mailbox.js';
 
 interface Ack {
+  /** As stored. */
   readonly device: string;
   readonly upToId: number | 'all';
 }
 
 const MAX_BATCH = 200;
-/** What the script replies for an id that no message has yet. */
+/** The reply of the script for an id that no message has yet. */
 const UNKNOWN_MESSAGE = -3;
 
-/** Moves cursors of devices forward, and frees what all devices have passed. */
+/** Moves cursors of devices forward, and frees the messages that all devices have acked. */
 export class Acks {
   readonly #context: MailboxesContext;
   readonly #acks: Coalescer<string, Ack, number>;
@@ -26,19 +27,19 @@ export class Acks {
     this.#acks = new Coalescer((recipient, acks) => this.#ackBatch(recipient, acks), { maxBatch: MAX_BATCH });
   }
 
-  /** Resolves to how many messages it acked. */
+  /** Returns how many messages it acked. */
   async ack(recipient: string, upToId: number | 'all', options: DeviceOptions): Promise<number> {
     if (upToId !== 'all') requireInteger('upToId', upToId, { min: 0 });
-    const ack = { device: resolveDevice(options), upToId };
-    const count = await this.#acks.submit(requireName('recipient', recipient), ack);
-    this.#context.tally?.count(ACKS, 1);
+    const device = resolveDeviceOptions(upToId === 'all' ? 'clear' : 'ack', options);
+    const count = await this.#acks.submit(requireName('recipient', recipient), { device, upToId });
+    this.#context.telemetry?.count(ACKS, 1);
     return count;
   }
 
   async #ackBatch(recipient: string, acks: readonly Ack[]): Promise<(number | Error)[]> {
     const { redis, keys, limits } = this.#context;
     const [lastId = 0, ...counts] = (await mailboxAck.run(redis, keys.mailbox(recipient), {
-      marksMs: limits.marksMs,
+      tombstoneMs: limits.tombstoneMs,
       acks: acks.flatMap(({ device, upToId }) => [device, upToId]),
     })) as number[];
     return counts.map((count, index) => {
@@ -47,9 +48,9 @@ export class Acks {
       const isEmpty = isEmptyMailbox(count, device);
       if (isEmpty && (upToId === 'all' || upToId === 0)) return 0;
       if (upToId !== 'all' && (isEmpty || count === UNKNOWN_MESSAGE)) {
-        return new UnknownMessageError(recipient, upToId, lastId);
+        return NotFoundError.message('mailbox', recipient, { id: upToId, lastId });
       }
-      return new UnknownDeviceError(recipient, decodeName(device));
+      return NotFoundError.device(recipient, decodeName(device));
     });
   }
 }

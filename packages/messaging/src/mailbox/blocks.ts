@@ -1,18 +1,18 @@
 import { Coalescer, decodeName, encodeName, requireName } from '@mortise/redis';
-import { TooManyBlockedError } from '../errors.js';
+import { TooManyError } from '../errors.js';
 import { mailboxBlock, mailboxUnblock } from '../scripts.gen.js';
-import type { MailboxesContext } from './mailboxes-context.js';
+import type { MailboxesContext } from './context.js';
 
 interface Change {
   readonly sender: string;
   readonly isBlock: boolean;
 }
 
-/** Of one mailbox. A list that forgot its oldest names would let in again who should stay out, so it is full one day. */
+/** Blocked senders of one mailbox. A list that forgot its oldest names would unblock them, so it has a limit. */
 const MAX_BLOCKED = 10_000;
 const MAX_BATCH = 200;
 
-/** From whom mailboxes take nothing. */
+/** The blocked senders of mailboxes. */
 export class Blocks {
   readonly #context: MailboxesContext;
   readonly #changes: Coalescer<string, Change, boolean>;
@@ -24,7 +24,7 @@ export class Blocks {
     });
   }
 
-  /** Resolves to whether that changed something. */
+  /** Returns whether that changed something. */
   change(recipient: string, sender: string, isBlock: boolean): Promise<boolean> {
     return this.#changes.submit(requireName('recipient', recipient), {
       sender: requireName('sender', sender),
@@ -50,8 +50,6 @@ export class Blocks {
           senders: changes.map(({ sender }) => encodeName(sender)),
         });
     const replies = (await run) as number[];
-    return replies.map((reply) =>
-      reply < 0 ? new TooManyBlockedError(recipient, MAX_BLOCKED) : reply === 1,
-    );
+    return replies.map((reply) => (reply < 0 ? TooManyError.blocked(recipient, MAX_BLOCKED) : reply === 1));
   }
 }

@@ -1,22 +1,22 @@
 import { encodeName, requireName } from '@mortise/redis';
-import { TooManyDevicesError } from '../errors.js';
+import { TooManyError } from '../errors.js';
 import type { AddDeviceOptions } from '../options.js';
 import { resolveAddDeviceOptions } from '../options.js';
 import { mailboxAddDevice, mailboxRemoveDevice } from '../scripts.gen.js';
-import type { MailboxesContext } from './mailboxes-context.js';
+import type { MailboxesContext } from './context.js';
 
-/** What became of an `addDevice`. */
+/** The result of `addDevice`. */
 export interface AddDeviceResult {
   /** False when the device was there: nothing was changed. */
   readonly isNew: boolean;
-  /** Its cursor: the device gets the messages behind it. */
+  /** Its cursor: the device gets the messages after it. */
   readonly ackedId: number;
 }
 
-/** Of one mailbox: `status` looks at each of them. */
+/** Devices of one mailbox: `status` looks at each of them. */
 const MAX_DEVICES = 100;
 
-/** Who reads a mailbox, each with a cursor of its own. */
+/** The devices of mailboxes, each with a cursor of its own. */
 export class Devices {
   readonly #context: MailboxesContext;
 
@@ -32,11 +32,11 @@ export class Devices {
       maxDevices: MAX_DEVICES,
       headMs: limits.headMs,
     })) as [number, number] | number;
-    if (typeof reply === 'number') throw new TooManyDevicesError(recipient, MAX_DEVICES);
+    if (typeof reply === 'number') throw TooManyError.devices(recipient, MAX_DEVICES);
     return { isNew: reply[0] === 1, ackedId: reply[1] };
   }
 
-  /** Resolves to whether it was there. */
+  /** Returns whether it was there. */
   async remove(recipient: string, device: string): Promise<boolean> {
     const { redis, keys } = this.#context;
     const encoded = encodeName(requireName('device', device));

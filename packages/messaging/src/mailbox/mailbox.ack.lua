@@ -1,19 +1,19 @@
 #!lua flags=allow-oom
--- Moves the cursors of devices forward, and frees what the slowest one has passed.
+-- Moves the cursors of devices forward, and frees the messages that all devices have acked.
 --
 -- KEYS
 --   mailbox     ZSET, see src/keys.ts
 --   log         LIST of entries, the oldest first, see src/log/entry.ts
---   uncounted   ZSET id -> id: what has expired
+--   uncounted   ZSET id -> id: expired messages
 --   expiring    ZSET id -> expires at, ms
 -- ARGV
---   marksMs     ms until `uncounted` has outlived all entries
+--   tombstoneMs     ms until `uncounted` has outlived all entries
 --   acks...     for each: the device, then the last id that it acks, or 'all' for the newest one
 -- RETURNS
---   the newest id, then for each of `acks` how many messages it acked; -1: there is no mailbox; -2: it has no such device;
+--   the newest id; then for each ack the number of messages that it acked; -1: there is no mailbox; -2: it has no such device;
 --   -3: no message has that id yet
 local mailbox, log, uncounted, expiring = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local marksMs = ARGV[1]
+local tombstoneMs = ARGV[1]
 
 -- include mailbox.sweep.part.lua
 
@@ -55,7 +55,7 @@ end
 if #written > 0 then
   redis.call('ZADD', mailbox, 'XX', 'GT', unpack(written))
 end
-if #written > 0 or hasMarks then
+if #written > 0 or hasTombstones then
 -- include mailbox.floor.part.lua
   if canFree then
 -- include log.trim.part.lua

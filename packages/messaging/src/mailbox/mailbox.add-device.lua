@@ -1,5 +1,5 @@
 #!lua
--- Gives a mailbox one more device, with a cursor of its own. One that is there is left alone.
+-- Adds a device with a cursor of its own to a mailbox. A device that is there is not changed.
 --
 -- KEYS
 --   mailbox      ZSET, see src/keys.ts
@@ -9,12 +9,12 @@
 --   oldIds       HASH
 --   expiring     ZSET
 -- ARGV
---   device       as it will stand in `mailbox`
+--   device       as stored
 --   at           newest or oldest
 --   maxDevices   of one mailbox
---   headMs       ms until the numbering of a mailbox that gets nothing is forgotten
+--   headMs       ms until the numbering of an unused mailbox is forgotten
 -- RETURNS
---   { 1 when it is new (else 0), its cursor }, or -1: there are maxDevices already
+--   { 1 when the device is new (else 0), its cursor }; -1: there are maxDevices already
 local mailbox, log, uncounted, ids, oldIds, expiring = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local device, at, maxDevices, headMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 

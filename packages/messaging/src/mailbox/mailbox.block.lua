@@ -1,5 +1,5 @@
 #!lua
--- Blocks senders of a mailbox, or lets them in again, in the order in which they are named.
+-- Blocks and unblocks senders of a mailbox, in the given order.
 --
 -- KEYS
 --   blocked      SET of senders; until they are unblocked
@@ -7,7 +7,7 @@
 --   maxBlocked   senders in the set at most
 --   changes...   for each: 1 to block or 0 to unblock, then the sender
 -- RETURNS
---   for each: 1 when it changed something, 0 when it was so before, -1: the set is full
+--   for each: 1 when it changed something, 0 when not, -1: the set is full
 local blocked = KEYS[1]
 local maxBlocked = tonumber(ARGV[1])
 

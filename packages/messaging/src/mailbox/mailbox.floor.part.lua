@@ -1,11 +1,11 @@
--- How far a mailbox can be freed. Cursors that nothing but marks is behind step over these first, or a mailbox whose messages
--- all expire would keep the marks of them.
+-- Computes how far a mailbox can be freed. Cursors first step over tombstones that follow them: otherwise a mailbox whose
+-- messages all expire would keep the tombstones.
 -- Expects mailbox, log, uncounted and expiring (keys), last, base (the id before the oldest entry). Leaves canFree, and what
--- log.trim.part.lua expects then: cursors, last, floor, keepAcked.
+-- log.trim.part.lua expects: cursors, last, floor, keepAcked.
 local MOST_STEPS = 1000
 local cursors, keepAcked = mailbox, 0
 local slowest = redis.call('ZRANGE', mailbox, '4', '4', 'WITHSCORES')
--- Where there is no device, everything is kept for one that comes.
+-- Without a device, all messages are kept for one that is added later.
 local floor = tonumber(slowest[2] or base)
 if floor >= base and floor < last and redis.call('EXISTS', uncounted) == 1 then
   local to = floor

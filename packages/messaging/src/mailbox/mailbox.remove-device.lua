@@ -1,14 +1,14 @@
 #!lua flags=allow-oom
--- Takes a device away from a mailbox, and frees what it alone had not acked.
+-- Removes a device from a mailbox, and frees the messages that only this device had not acked.
 --
 -- KEYS
 --   mailbox     ZSET, see src/keys.ts
 --   log         LIST of entries, the oldest first
---   uncounted   ZSET id -> id: what has expired
+--   uncounted   ZSET id -> id: expired messages
 --   expiring    ZSET id -> expires at, ms
---   fetched     HASH device -> when it was here last, ms
+--   fetched     HASH device -> when it received last, ms
 -- ARGV
---   device      as it stands in `mailbox`
+--   device      as stored
 -- RETURNS
 --   1, or 0 when there was no such device
 local mailbox, log, uncounted, expiring, fetched = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]

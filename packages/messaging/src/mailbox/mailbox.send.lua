@@ -1,37 +1,36 @@
 #!lua
--- Appends messages to a mailbox, unless their sender is blocked or their id is known, and wakes its receivers. The first
--- message makes the mailbox, with the device `main`.
+-- Appends messages to a mailbox and wakes its receivers. Skips blocked senders, and messages whose key is known. The first
+-- message creates the mailbox, with the device `main`.
 --
--- All messages come in one argument: each string that a client sends costs it 0.6 µs, and the server half of that.
+-- All messages are one argument: each argument costs the client 0.6 µs, and the server half of that.
 --
 -- KEYS
 --   mailbox      ZSET, see src/keys.ts; PEXPIRE
 --   log          LIST of entries, see src/log/entry.ts; PEXPIRE
---   uncounted    ZSET id -> id: what has expired
---   ids          HASH what a message is known by -> id; PEXPIRE
+--   uncounted    ZSET id -> id: expired messages
+--   ids          HASH message key -> id, see src/log/message-key.ts; PEXPIRE
 --   oldIds       HASH, the generation before
 --   expiring     ZSET id -> expires at, ms
 --   blocked      SET of senders
---   wake         channel of the receivers that wait; not a key
+--   wake         channel of waiting receivers; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   limits       six f64: retentionMs, dedupMs, maxMessages, maxBytes, headMs, marksMs
---   count        of messages, 200 at most
---   incoming     for each message: u16 place of its sender in `senders`, from 1; u16 length · what it is known by;
---                u32 length · body
---   ttls         for each message that expires: u16 its place in `incoming`, from 1; f64 ms
---   senders...   as they are stored, none twice
+--   limits       six f64: keepMs, dedupMs, maxMessages, maxBytes, headMs, tombstoneMs
+--   count        messages, 200 at most
+--   packed     for each message: u16 place of its sender in `senders`, from 1; u16 length · message key; u32 length · body
+--   ttls         for each message that expires: u16 its place in `packed`, from 1; f64 ms
+--   senders...   as stored, each once
 -- RETURNS
---   for each message its id, -id of the one that was there before, nil for a blocked sender; behind them the first and the last
---   id that were dropped, if any were
+--   for each message: its id; -id when its key was known; nil for a blocked sender. Then the first and the last dropped id, if
+--   messages were dropped
 local mailbox, log, uncounted, ids, oldIds = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local expiring, blocked, wake = KEYS[6], KEYS[7], KEYS[8]
-local publish, limits, count, incoming, ttls = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
+local publish, limits, count, packed, ttls = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local senders = { unpack(ARGV, 6) }
-local retentionMs, dedupMs, maxMessages, maxBytes, headMs, marksMs = struct.unpack('>dddddd', limits)
+local keepMs, dedupMs, maxMessages, maxBytes, headMs, tombstoneMs = struct.unpack('>dddddd', limits)
 
 -- include mailbox.sweep.part.lua
-if hasMarks then
+if hasTombstones then
 -- include mailbox.floor.part.lua
   if canFree then
 -- include log.trim.part.lua
@@ -39,10 +38,10 @@ if hasMarks then
 end
 
 local head = redis.call('ZMSCORE', mailbox, '\0b', '\0e', '\0l', '\0t')
-local parts = { struct.unpack(count == 1 and '>HHc0Ic0' or '>' .. string.rep('HHc0Ic0', count), incoming) }
-local fields, authors, bodies, places, refusals = {}, {}, {}, nil, nil
+local parts = { struct.unpack(count == 1 and '>HHc0Ic0' or '>' .. string.rep('HHc0Ic0', count), packed) }
+local messageKeys, authors, bodies, places, refusals = {}, {}, {}, nil, nil
 for i = 1, count do
-  authors[i], fields[i], bodies[i] = senders[parts[3 * i - 2]], parts[3 * i - 1], parts[3 * i]
+  authors[i], messageKeys[i], bodies[i] = senders[parts[3 * i - 2]], parts[3 * i - 1], parts[3 * i]
 end
 
 local isBlocked = redis.call('SMISMEMBER', blocked, unpack(senders))
@@ -53,18 +52,18 @@ for i = 1, #senders do
   end
 end
 if refusals then
-  -- Those that may go on move up. So do those that are known: they have been sent.
+  -- Removes the messages of blocked senders, except those that were sent before.
   local kept = 0
   places = {}
   for i = 1, count do
-    local field = fields[i]
-    local isKnown = head[2] and redis.call('HEXISTS', ids, field) + redis.call('HEXISTS', oldIds, field) > 0
+    local messageKey = messageKeys[i]
+    local isKnown = head[2] and redis.call('HEXISTS', ids, messageKey) + redis.call('HEXISTS', oldIds, messageKey) > 0
     if isBlocked[authors[i]] and not isKnown then
       refusals[i] = false
     else
       kept = kept + 1
       places[kept] = i
-      authors[kept], fields[kept], bodies[kept] = authors[i], field, bodies[i]
+      authors[kept], messageKeys[kept], bodies[kept] = authors[i], messageKey, bodies[i]
     end
   end
   if kept == 0 then
@@ -80,17 +79,17 @@ if not head[2] then
 end
 last = 0 - head[3]
 local bytes, epoch, lastAt, kind = 0 - head[1], 0 - head[2], 0 - head[4], ''
-local before, marks, mostLive = redis.call('LLEN', log), 0, maxMessages
+local before, tombstones, mostLive = redis.call('LLEN', log), 0, maxMessages
 if before + count > maxMessages then
-  -- Marks take no place from messages, up to as many as there may be of these.
-  marks = redis.call('ZCOUNT', uncounted, last - before + 1, '+inf')
-  maxMessages = maxMessages + math.min(marks, maxMessages)
+  -- Tombstones take no place from messages, up to maxMessages of them.
+  tombstones = redis.call('ZCOUNT', uncounted, last - before + 1, '+inf')
+  maxMessages = maxMessages + math.min(tombstones, maxMessages)
 end
 -- include log.append.part.lua
 
 if fresh > 0 then
-  -- With marks at the front go the places that they gave.
-  while marks > 0 and stored > mostLive do
+  -- Tombstones that were dropped from the front no longer count.
+  while tombstones > 0 and stored > mostLive do
     local base = last - stored
     local surplus = stored - redis.call('ZCOUNT', uncounted, base + 1, '+inf') - mostLive
     if droppedTo > 0 then
@@ -124,7 +123,7 @@ if fresh > 0 then
     end
     if #added > 0 then
       redis.call('ZADD', expiring, unpack(added))
-      redis.call('PEXPIRE', expiring, marksMs)
+      redis.call('PEXPIRE', expiring, tombstoneMs)
     end
   end
   if droppedTo > 0 and redis.call('EXISTS', expiring) == 1 then

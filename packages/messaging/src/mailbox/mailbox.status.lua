@@ -1,24 +1,24 @@
 #!lua flags=allow-oom
--- What is known of a mailbox without reading it.
+-- Counts and times of a mailbox and its devices.
 --
 -- KEYS
 --   mailbox     ZSET, see src/keys.ts
 --   log         LIST of entries, the oldest first, see src/log/entry.ts
---   uncounted   ZSET id -> id: what has expired
+--   uncounted   ZSET id -> id: expired messages
 --   expiring    ZSET id -> expires at, ms
---   fetched     HASH device -> when it was here last, ms
+--   fetched     HASH device -> when it received last, ms
 -- ARGV
---   marksMs     ms until `uncounted` has outlived all entries
+--   tombstoneMs     ms until `uncounted` has outlived all entries
 -- RETURNS
---   { 1 when more has expired than one call clears away (else 0), epoch, last id, instant of the last message since the epoch,
+--   { 1 when more has expired than one call removes (else 0), epoch, last id, instant of the last message since the epoch,
 --   bytes, entries stored, messages among them, the oldest message without its payload (or false), then for each device, the
---   slowest first: its name, its cursor, how many messages it has not acked, when it was here last (or false) }
+--   slowest first: its name, its cursor, its unread messages, when it received last (or false) }
 --   -1: there is no mailbox
 local mailbox, log, uncounted, expiring, fetched = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local marksMs = ARGV[1]
+local tombstoneMs = ARGV[1]
 
 -- include mailbox.sweep.part.lua
-if hasMarks then
+if hasTombstones then
 -- include mailbox.floor.part.lua
   if canFree then
 -- include log.trim.part.lua
@@ -37,10 +37,10 @@ local stored = redis.call('LLEN', log)
 last = head['\0l']
 base = last - stored
 
-local hasMarked = stored > 0 and redis.call('EXISTS', uncounted) == 1
+local hasUncounted = stored > 0 and redis.call('EXISTS', uncounted) == 1
 local function countFrom(id)
   local count = last + 1 - id
-  if count > 0 and hasMarked then
+  if count > 0 and hasUncounted then
     count = count - redis.call('ZCOUNT', uncounted, id, '+inf')
   end
   return count

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Lets senders of a mailbox in again. Only removes, so that it works at full memory.
+-- Unblocks senders of a mailbox. It only removes, so it works when memory is full.
 --
 -- KEYS
 --   blocked      SET of senders; until they are unblocked

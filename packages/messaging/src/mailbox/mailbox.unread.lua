@@ -1,21 +1,21 @@
 #!lua flags=allow-oom
--- How many messages a device of a mailbox has not acked.
+-- Counts the messages that a device of a mailbox has not acked.
 --
 -- KEYS
 --   mailbox     ZSET, see src/keys.ts
 --   log         LIST of entries, the oldest first, see src/log/entry.ts
---   uncounted   ZSET id -> id: what has expired
+--   uncounted   ZSET id -> id: expired messages
 --   expiring    ZSET id -> expires at, ms
 -- ARGV
---   device      as it stands in `mailbox`
---   marksMs     ms until `uncounted` has outlived all entries
+--   device      as stored
+--   tombstoneMs     ms until `uncounted` has outlived all entries
 -- RETURNS
---   { 1 when more has expired than one call clears away (else 0), messages }; -1: there is no mailbox; -2: it has no such device
+--   { 1 when more has expired than one call removes (else 0), messages }; -1: there is no mailbox; -2: it has no such device
 local mailbox, log, uncounted, expiring = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local device, marksMs = ARGV[1], ARGV[2]
+local device, tombstoneMs = ARGV[1], ARGV[2]
 
 -- include mailbox.sweep.part.lua
-if hasMarks then
+if hasTombstones then
 -- include mailbox.floor.part.lua
   if canFree then
 -- include log.trim.part.lua

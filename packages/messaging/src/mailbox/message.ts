@@ -1,19 +1,19 @@
 import type { IdRange } from '../log/entry.js';
 import { decodeEntry } from '../log/entry.js';
 
-/** A message as its recipient gets it. */
+/** A message as its recipient reads it. */
 export interface Message<Body = unknown> {
   /** Dense within an epoch of a mailbox: 1, 2, 3 … */
   readonly id: number;
   readonly from: string;
   readonly body: Body;
-  /** When the server took it, in ms since 1970, by the server's clock. Never less than that of the message before. */
+  /** When the server stored it, in ms since 1970, by the server's clock. Never less than that of the message before. */
   readonly sentAt: number;
   /** The messages right before this one that were dropped unread. Absent when there are none. */
   readonly droppedBefore?: IdRange;
 }
 
-/** A stored entry as its recipient gets it. */
+/** A stored entry as its recipient reads it. */
 export function toMessage<Body>(entry: string, epoch: number): Message<Body> {
   const { id, from, body, sentAt } = decodeEntry<Body>(entry, epoch);
   return { id, from, body: body as Body, sentAt };

@@ -1,14 +1,16 @@
 import { Coalescer, requireName } from '@mortise/redis';
-import { SenderBlockedError } from '../errors.js';
+import { NotAllowedError } from '../errors.js';
+import { countPosted } from '../log/count-posted.js';
 import type { IdRange } from '../log/entry.js';
 import { encodeBody, encodeMember, toRange } from '../log/entry.js';
-import type { Incoming } from '../log/incoming.js';
-import { packIncoming } from '../log/incoming.js';
-import { encodeSenderId } from '../log/sender-id.js';
+import { limitsOperand } from '../log/limits-operand.js';
+import { messageKey } from '../log/message-key.js';
+import type { NewMessage } from '../log/packed-messages.js';
+import { packMessages } from '../log/packed-messages.js';
 import type { SendOptions } from '../options.js';
-import { resolveTtlMs } from '../options.js';
+import { resolveOutgoing, resolveSendOptions, resolveTtlMs } from '../options.js';
 import { mailboxSend } from '../scripts.gen.js';
-import type { MailboxesContext } from './mailboxes-context.js';
+import type { MailboxesContext } from './context.js';
 
 /** A message for `sendMany`. */
 export interface Outgoing<Body = unknown> extends SendOptions {
@@ -16,22 +18,20 @@ export interface Outgoing<Body = unknown> extends SendOptions {
   readonly body: Body;
 }
 
-/** What became of a message that was sent. */
+/** The result of `send`. */
 export interface SendResult {
   /** The id of the message in the recipient's mailbox. */
   readonly id: number;
   /** True when the sender's id was known: nothing was sent, and `id` is that of the first time. */
   readonly isDuplicate: boolean;
   /**
-   * Messages that the mailbox dropped, unread by one device at least, to stay within its limits. Messages that travelled
-   * together report the same range. Absent when there are none.
+   * Messages that the mailbox dropped, unread by one device at least, to stay within its limits. Messages of one script call
+   * report the same range. Absent when there are none.
    */
   readonly dropped?: IdRange;
 }
 
-interface Request extends Incoming {
-  /** Whether the sender gave it an id. Without one, what was stored before was stored by the same call. */
-  readonly hasId: boolean;
+interface Request extends NewMessage {
   readonly from: string;
   /** 0: it doesn't expire. */
   readonly ttlMs: number;
@@ -39,10 +39,10 @@ interface Request extends Incoming {
 
 /** Messages, and bytes, in one script call: about 1 ms of the server. */
 const MAX_BATCH = { messages: 200, bytes: 1_048_576 };
-/** Of each message that expires: u16 its place, f64 ms. */
+/** For each message that expires: u16 place, f64 ms. */
 const TTL_BYTES = 10;
 
-/** Puts messages into mailboxes: those of one tick and recipient in one script call. */
+/** Sends messages to mailboxes. Messages to one recipient in the same tick are one script call. */
 export class Sender<Body> {
   readonly #context: MailboxesContext;
   readonly #limits: Buffer;
@@ -56,23 +56,18 @@ export class Sender<Body> {
   );
 
   constructor(context: MailboxesContext) {
-    const { retentionMs, dedupMs, maxMessages, maxBytes, headMs, marksMs } = context.limits;
+    const { keepMs, dedupMs, maxMessages, maxBytes, headMs, tombstoneMs } = context.limits;
     this.#context = context;
-    this.#limits = Buffer.concat(
-      [retentionMs, dedupMs, maxMessages, maxBytes, headMs, marksMs].map((limit) => {
-        const operand = Buffer.allocUnsafe(8);
-        operand.writeDoubleBE(limit);
-        return operand;
-      }),
-    );
+    this.#limits = limitsOperand([keepMs, dedupMs, maxMessages, maxBytes, headMs, tombstoneMs]);
   }
 
-  async send(message: Outgoing<Body>): Promise<SendResult> {
-    return this.#sends.submit(message.recipient, this.#toRequest(message));
+  async send(recipient: string, body: Body, options: SendOptions): Promise<SendResult> {
+    const request = this.#toRequest({ ...resolveSendOptions(options), recipient, body });
+    return this.#sends.submit(recipient, request);
   }
 
   async sendMany(messages: readonly Outgoing<Body>[]): Promise<SendResult[]> {
-    const requests = messages.map((message) => this.#toRequest(message));
+    const requests = messages.map((message) => this.#toRequest(resolveOutgoing(message)));
     const outcomes = await Promise.allSettled(
       requests.map((request, index) => this.#sends.submit(messages[index]!.recipient, request)),
     );
@@ -86,31 +81,31 @@ export class Sender<Body> {
     const { recipient, body, from, id } = message;
     requireName('recipient', recipient);
     const author = encodeMember('from', from);
-    const json = encodeBody(recipient, body, this.#context.limits.maxBodyBytes);
-    const field = encodeSenderId(author, id);
+    const json = encodeBody(recipient, body, this.#context.limits.maxPayloadBytes);
+    const key = messageKey(author, id);
     const ttlMs = resolveTtlMs(message);
     const jsonBytes = Buffer.byteLength(json);
-    return { from, author, field, json, jsonBytes, ttlMs, hasId: id !== undefined };
+    return { from, author, key, json, jsonBytes, ttlMs, hasId: id !== undefined };
   }
 
   async #sendBatch(recipient: string, requests: readonly Request[]): Promise<(SendResult | Error)[]> {
-    const { redis, keys, hub, tally } = this.#context;
-    const { senders, incoming } = packIncoming(requests);
+    const { redis, keys, hub, telemetry } = this.#context;
+    const { senders, packed } = packMessages(requests);
     const replies = (await mailboxSend.run(redis, keys.mailbox(recipient), {
       publish: hub.publishCommand,
       limits: this.#limits,
       count: requests.length,
-      incoming,
+      packed,
       ttls: packTtls(requests),
       senders,
     })) as (number | null)[];
     const dropped = toRange(replies[requests.length] ?? 0, replies[requests.length + 1] ?? 0);
     const results = requests.map(({ from, hasId }, index) => {
       const id = replies[index] ?? null;
-      if (id === null) return new SenderBlockedError(recipient, from);
+      if (id === null) return NotAllowedError.blocked(recipient, from);
       return { id: Math.abs(id), isDuplicate: id < 0 && hasId, ...(dropped && { dropped }) };
     });
-    tally?.posted(results, dropped);
+    countPosted(telemetry, results, dropped);
     return results;
   }
 }

@@ -1,5 +1,5 @@
-/** Everything that mailboxes, chats and files count and measure; the README lists them. */
-import type { Metric } from '@mortise/redis';
+/** The metrics of mailboxes, chats and files; the documents list them. */
+import type { Metric, TelemetryAttributes } from '@mortise/redis';
 import { FILE_METRICS } from '../files/metrics.js';
 
 const metric = (name: string, unit: string, description: string): Metric => ({
@@ -7,6 +7,11 @@ const metric = (name: string, unit: string, description: string): Metric => ({
   unit,
   description,
 });
+
+/** Of every count. The names of chats, members and recipients are too many for a metric. */
+export function telemetryAttributes(kind: 'chat' | 'mailbox'): TelemetryAttributes {
+  return { 'messaging.system': 'mortise', 'mortise.messaging.kind': kind };
+}
 
 export const POSTED = metric('posted', '{message}', 'Messages that were stored, duplicates not counted');
 export const DUPLICATES = metric('duplicates', '{message}', 'Messages that had been stored before');
@@ -17,18 +22,18 @@ export const DROPPED = metric(
 );
 export const PULLED = metric('pulled', '{message}', 'Messages and events that were read, each time');
 export const ACKS = metric('acks', '{ack}', 'Acks that were accepted');
-export const FOLLOWED = metric('followed', '{event}', 'Events that followers were handed');
+export const FOLLOWED = metric('followed', '{event}', 'Events that followers delivered');
 export const FETCHED = metric(
   'fetched',
   '{page}',
-  'Pages that followers had to fetch, not having been pushed them',
+  'Pages that followers fetched because their entries were not pushed',
 );
-export const GAPS = metric('gaps', '{gap}', 'Readers and followers that were told of a gap');
+export const GAPS = metric('gaps', '{gap}', 'Gaps that readers and followers reported');
 export const RESYNCS = metric('resyncs', '{channel}', 'Channels of followers that were interrupted');
 export const UNREADABLE = metric(
   'unreadable',
   '{chat}',
-  'Chats that readers were not given because what is stored of them is damaged',
+  'Chats that readers left out because their stored data is damaged',
 );
 /** A histogram. */
 export const BATCH = metric('batch', '{message}', 'Messages that one script call took, duplicates included');

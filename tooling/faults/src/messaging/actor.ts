@@ -190,7 +190,7 @@ function numberOf({ kind, body }: ChatMessage<Numbered>): number {
 /** A failover may forget the messages that are acked. */
 async function ackOf(chat: string, id: number): Promise<void> {
   try {
-    await chats.ack(member, chat, id);
+    await chats.ack(chat, member, id);
     recorder.write({ type: 'acked', at: nowUs(), chat, id });
   } catch (error) {
     if ((error as { code?: string }).code !== 'ERR_UNKNOWN_MESSAGE') throw error;

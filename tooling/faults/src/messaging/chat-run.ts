@@ -202,7 +202,7 @@ export class ChatRun {
     const { member } = this.actors[0]!.config;
     for (const { chatId, lastId } of await this.chats.chatsOf(member)) {
       const { members } = await this.chats.members(chatId, { limit: 100 });
-      await Promise.all(members.map((one) => this.chats.ack(one.member, chatId, lastId)));
+      await Promise.all(members.map((one) => this.chats.ack(chatId, one.member, lastId)));
     }
     const left = await Promise.all(this.chatIds.map((chatId) => this.chats.history(chatId, { limit: 1 })));
     return left.flat().length;

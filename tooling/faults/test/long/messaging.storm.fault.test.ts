@@ -60,7 +60,7 @@ class Follower {
         this.#token = event.token;
         if (this.isAcking && event.type === 'message' && event.message.id % 5 === 0) {
           // What is cut off may have been done, or is done by the next one.
-          chats.ack(this.member, event.chatId, event.message.id).catch(() => undefined);
+          chats.ack(event.chatId, this.member, event.message.id).catch(() => undefined);
         }
       }
     })().catch((error: unknown) => {

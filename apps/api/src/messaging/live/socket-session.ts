@@ -170,7 +170,7 @@ export class SocketSession implements LiveStream, Outlet {
     if (member === undefined) throw new Problem('invalid-frame', 'subscribe comes first');
     if (ack) {
       const { chatId, upToId, epoch } = ack;
-      const ackedId = await chats.ack(member, chatId, upToId, epoch === undefined ? {} : { epoch });
+      const ackedId = await chats.ack(chatId, member, upToId, epoch === undefined ? {} : { epoch });
       this.#answer({ acked: { chatId, ackedId } }, ref);
     } else if (typing !== undefined) {
       await chats.typing(typing, member);

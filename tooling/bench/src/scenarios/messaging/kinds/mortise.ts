@@ -30,7 +30,7 @@ function client(url: string, isAutoAck: boolean, options?: ChatOptions): ChatCli
       const pending = await chats.pull(member, { limit: UNREAD, autoAck: isAutoAck });
       if (!isAutoAck) {
         await Promise.all(
-          pending.map(({ chatId, messages }) => chats.ack(member, chatId, messages.at(-1)!.id)),
+          pending.map(({ chatId, messages }) => chats.ack(chatId, member, messages.at(-1)!.id)),
         );
       }
       return pending.reduce((sum, { messages }) => sum + messages.length, 0);

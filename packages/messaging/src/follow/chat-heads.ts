@@ -1,0 +1,54 @@
+/** Reads heads of chats and cursors of members: reads of one tick share a round trip. */
+import type { RedisClient } from '@mortise/redis';
+import { Coalescer, readMany } from '@mortise/redis';
+import type { Read } from '@mortise/redis';
+import { ackedIdOf, HEAD } from '../log/score.js';
+
+export interface Head {
+  readonly epoch: number;
+  readonly lastId: number;
+}
+
+export interface HeadReply {
+  /** Undefined when there is no chat. */
+  readonly head: Head | undefined;
+  /** The cursor of each member that was asked for; undefined for no member. */
+  readonly cursors: (number | undefined)[];
+}
+
+/** Reads in one pipeline: 1,000 chats after an interruption are four of them. */
+const MAX_BATCH = 256;
+
+export class ChatHeads {
+  readonly #reads: Coalescer<string, Read, HeadReply>;
+
+  constructor(redis: RedisClient) {
+    this.#reads = new Coalescer<string, Read, HeadReply>(
+      async (_group, reads) => {
+        try {
+          return (await readMany(redis, reads)).map(toReply);
+        } catch {
+          // One damaged chat must not hide the others.
+          const alone = reads.map(async (read) => readMany(redis, [read]));
+          return (await Promise.allSettled(alone)).map((result) =>
+            result.status === 'fulfilled' ? toReply(result.value[0]) : (result.reason as Error),
+          );
+        }
+      },
+      { maxBatch: MAX_BATCH },
+    );
+  }
+
+  /** @param members Encoded. */
+  read(chatKey: string, members: readonly string[]): Promise<HeadReply> {
+    return this.#reads.submit('', ['zmscore', chatKey, HEAD.epoch, HEAD.lastId, ...members]);
+  }
+}
+
+function toReply(reply: unknown): HeadReply {
+  const [epoch, lastId, ...scores] = reply as (string | number | null)[];
+  return {
+    head: epoch == null ? undefined : { epoch: 0 - Number(epoch), lastId: 0 - Number(lastId) },
+    cursors: scores.map((score) => (score == null ? undefined : ackedIdOf(score))),
+  };
+}

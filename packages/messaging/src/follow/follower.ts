@@ -1,0 +1,39 @@
+/** Follows the chats of members: push, with catch-up. */
+import { encodeName, requireName } from '@mortise/redis';
+import type { ChatsContext } from '../log/chats-context.js';
+import type { MemberIndex } from '../members/member-index.js';
+import type { FollowOptions } from '../options.js';
+import { resolveFollowOptions } from '../options.js';
+import type { ChatEvents } from './chat-event.js';
+import { Feeds } from './feeds.js';
+import { splitToken } from './resume-token.js';
+import { Subscription } from './subscription.js';
+
+export class Follower<Body> {
+  readonly #context: ChatsContext;
+  readonly #feeds: Feeds;
+  readonly #index: MemberIndex;
+
+  constructor(context: ChatsContext, index: MemberIndex) {
+    this.#context = context;
+    this.#index = index;
+    this.#feeds = new Feeds(context);
+  }
+
+  follow(member: string, options: FollowOptions): ChatEvents<Body> {
+    requireName('member', member);
+    const { after, includeMuted, signal } = resolveFollowOptions(options);
+    return new Subscription<Body>(this.#context, this.#feeds, this.#index, {
+      member,
+      positions: after === undefined ? [] : splitToken(member, after),
+      includeMuted,
+      signal,
+      unreadable: options,
+    });
+  }
+
+  /** The member has acked in this process: tokens need not say so any more. */
+  acked(chatId: string, member: string, ackedId: number): void {
+    this.#feeds.find(chatId)?.acked(encodeName(member), ackedId);
+  }
+}

@@ -1,0 +1,12 @@
+import type { RedisClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
+import type { MessagingKeys } from '../keys.js';
+import type { ChatLimits } from '../options.js';
+
+/** What the services of `Chats` share. */
+export interface ChatsContext {
+  readonly redis: RedisClient;
+  readonly keys: MessagingKeys;
+  readonly limits: ChatLimits;
+  readonly hub: WaiterHub;
+  readonly telemetry: SafeTelemetry | undefined;
+}

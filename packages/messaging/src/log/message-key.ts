@@ -1,0 +1,34 @@
+/**
+ * Identifies a message within its chat or mailbox for as long as a repeated call has to find it: its sender and their id.
+ * Without an id it gets 16 random bytes. They find a message that ioredis sends again after a lost connection.
+ */
+import { encodeName, requireName } from '@mortise/redis';
+import { v7 as uuid } from 'uuid';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const UUID_BYTES = 16;
+
+/** A deletion is identified by its author and message, so it can be repeated when the message isn't stored any more. */
+export function deletionKey(author: string, messageId: number): Buffer {
+  return Buffer.from(`${author}\u0002${messageId}`);
+}
+
+/** The id of an edit is unique among the author's edits of one message: posts and other edits may have the same id. */
+export function editKey(author: string, messageId: number, id: string | undefined): Buffer {
+  return messageKey(`${author}\u0003${messageId}`, id);
+}
+
+/**
+ * Throws TypeError or RangeError for an invalid id.
+ *
+ * @param author As stored: without control characters, so keys of two authors never collide.
+ */
+export function messageKey(author: string, id: string | undefined): Buffer {
+  if (id === undefined) return uuid(undefined, Buffer.allocUnsafe(UUID_BYTES));
+  requireName('id', id);
+  // A UUID takes 16 bytes instead of 36.
+  if (UUID.test(id)) {
+    return Buffer.concat([Buffer.from(`${author}\u0001`), Buffer.from(id.replaceAll('-', ''), 'hex')]);
+  }
+  return Buffer.from(`${author}\0${encodeName(id)}`);
+}

@@ -1,0 +1,36 @@
+/** A message for a script that appends it. */
+export interface NewMessage {
+  /** Its sender, as stored. */
+  readonly author: string;
+  /** Identifies it within its chat or mailbox, see `message-key.ts`. */
+  readonly key: Buffer;
+  /** Whether the sender gave it an id. Without one, only this very call can have stored it before. */
+  readonly hasId: boolean;
+  readonly json: string;
+  readonly jsonBytes: number;
+}
+
+/** The fixed part of a packed message: u16 sender, u16 and u32 lengths. */
+const FRAME_BYTES = 8;
+
+/** Packs messages into one argument, since each argument costs the client 0.6 µs. Each sender is sent once. */
+export function packMessages(messages: readonly NewMessage[]): { senders: string[]; packed: Buffer } {
+  const places = new Map<string, number>();
+  let bytes = 0;
+  for (const { key, jsonBytes } of messages) bytes += FRAME_BYTES + key.length + jsonBytes;
+  const packed = Buffer.allocUnsafe(bytes);
+  let at = 0;
+  for (const { author, key, json, jsonBytes } of messages) {
+    let place = places.get(author);
+    if (place === undefined) {
+      place = places.size + 1;
+      places.set(author, place);
+    }
+    at = packed.writeUInt16BE(place, at);
+    at = packed.writeUInt16BE(key.length, at);
+    at += key.copy(packed, at);
+    at = packed.writeUInt32BE(jsonBytes, at);
+    at += packed.write(json, at);
+  }
+  return { senders: [...places.keys()], packed };
+}

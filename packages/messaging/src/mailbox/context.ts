@@ -1,0 +1,12 @@
+import type { RedisClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
+import type { MessagingKeys } from '../keys.js';
+import type { MailboxLimits } from '../options.js';
+
+/** What the services of `Mailboxes` share. */
+export interface MailboxesContext {
+  readonly redis: RedisClient;
+  readonly keys: MessagingKeys;
+  readonly limits: MailboxLimits;
+  readonly hub: WaiterHub;
+  readonly telemetry: SafeTelemetry | undefined;
+}

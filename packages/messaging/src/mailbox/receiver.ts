@@ -1,0 +1,129 @@
+import { Coalescer, decodeName, TIMED_OUT, waitFor } from '@mortise/redis';
+import { NotFoundError, ReadTimeoutError } from '../errors.js';
+import { orClosed } from '../log/closed-client.js';
+import { isTombstone, toRange } from '../log/entry.js';
+import type { ReceiveOptions } from '../options.js';
+import { resolveReceiveOptions } from '../options.js';
+import { mailboxReceive } from '../scripts.gen.js';
+import { GAPS, PULLED } from '../telemetry/metrics.js';
+import type { MailboxesContext } from './context.js';
+import { isEmptyMailbox } from './empty-mailbox.js';
+import type { Message } from './message.js';
+import { toMessage } from './message.js';
+
+interface Read {
+  readonly recipient: string;
+  /** As stored. */
+  readonly device: string;
+  readonly limit: number;
+  readonly isLatest: boolean;
+}
+
+type Reply = [
+  hasMore: number,
+  epoch: number,
+  ackedId: number,
+  baseId: number,
+  unread: number,
+  entries: string[],
+];
+
+const MAX_BATCH = 1_000;
+/** A wake-up may be lost with its connection; a waiting `receive` reads again after this time. */
+const RECHECK_MS = 5_000;
+/** How long the last read of a wait may take. */
+const LAST_ANSWER_MS = 1_000;
+
+let waiters = 0;
+
+/** Reads mailboxes, and waits for messages. */
+export class Receiver<Body> {
+  readonly #context: MailboxesContext;
+  readonly #reads = new Coalescer<string, Read, Reply | null>((_, reads) => this.#readOnce(reads), {
+    maxBatch: MAX_BATCH,
+  });
+
+  constructor(context: MailboxesContext) {
+    this.#context = context;
+  }
+
+  async receive(recipient: string, options: ReceiveOptions): Promise<Message<Body>[]> {
+    const { device, limit, isLatest, waitMs, signal } = resolveReceiveOptions(options);
+    const { redis, keys, hub } = this.#context;
+    const { wake } = keys.mailbox(recipient);
+    const read = { recipient, device, limit, isLatest };
+    const deadlineAt = performance.now() + waitMs;
+    signal?.throwIfAborted();
+    const look = async (): Promise<Message<Body>[]> => {
+      const lastAt = waitMs === 0 ? Infinity : deadlineAt + LAST_ANSWER_MS;
+      const reading = this.#read(read);
+      const found = await waitFor(waitMs === 0 ? reading : orClosed(redis, reading), {
+        waitMs: lastAt - performance.now(),
+        signal,
+      });
+      if (found === TIMED_OUT) throw new ReadTimeoutError(recipient, waitMs);
+      return this.#counted(found);
+    };
+    const messages = await look();
+    if (messages.length > 0 || waitMs === 0) return messages;
+    waiters += 1;
+    const waiting = hub.waiter(wake, String(waiters));
+    try {
+      const waiter = await waitFor(waiting, { waitMs: deadlineAt - performance.now(), signal });
+      for (;;) {
+        const found = await look();
+        const now = performance.now();
+        if (found.length > 0 || now >= deadlineAt || waiter === TIMED_OUT) return found;
+        await waiter.next({ deadlineAt: Math.min(deadlineAt, now + RECHECK_MS), ...(signal && { signal }) });
+      }
+    } finally {
+      // The server may not have confirmed the subscription yet.
+      waiting.then(
+        (waiter) => waiter.close(),
+        () => undefined,
+      );
+    }
+  }
+
+  #counted(messages: Message<Body>[]): Message<Body>[] {
+    const { telemetry } = this.#context;
+    if (messages.some(({ droppedBefore }) => droppedBefore)) telemetry?.count(GAPS, 1);
+    telemetry?.count(PULLED, messages.length);
+    return messages;
+  }
+
+  async #read(read: Read): Promise<Message<Body>[]> {
+    const { limit, isLatest, device, recipient } = read;
+    // One wake-up starts many equal reads.
+    const reply = await this.#reads.submit([limit, isLatest, device, recipient].join('\0'), read);
+    if (reply === null) return [];
+    const [, epoch, ackedId, baseId, unread, entries] = reply;
+    const messages = entries
+      .filter((entry) => !isTombstone(entry))
+      .map((entry) => toMessage<Body>(entry, epoch));
+    const dropped = toRange(ackedId + 1, baseId);
+    // The oldest unread message says what is missing before it.
+    if (dropped && messages.length > 0 && (!isLatest || messages.length === unread)) {
+      messages[0] = { ...messages[0]!, droppedBefore: dropped };
+    }
+    return isLatest ? messages.toReversed() : messages;
+  }
+
+  /** One read for all equal ones. Resolves to nulls where there is no mailbox. */
+  async #readOnce(reads: readonly Read[]): Promise<(Reply | null | Error)[]> {
+    const { redis, keys, limits } = this.#context;
+    const { recipient, device, limit, isLatest } = reads[0]!;
+    const { headMs, tombstoneMs } = limits;
+    const args = { device, isLatest: isLatest ? 1 : 0, limit, headMs, tombstoneMs };
+    let reply: Reply | number;
+    do {
+      reply = (await mailboxReceive.run(redis, keys.mailbox(recipient), args)) as Reply | number;
+      if (typeof reply === 'number') {
+        const isEmpty = isEmptyMailbox(reply, device);
+        return reads.map(() => (isEmpty ? null : NotFoundError.device(recipient, decodeName(device))));
+      }
+      // Repeats while more has expired than one call removes.
+    } while (reply[0] === 1);
+    return reads.map(() => reply);
+  }
+}

@@ -1,0 +1,145 @@
+import { decodeName } from '@mortise/redis';
+import { NotFoundError } from '../errors.js';
+import type { IdRange } from '../log/entry.js';
+import { toRange } from '../log/entry.js';
+import type { DeviceOptions } from '../options.js';
+import { resolveDeviceOptions } from '../options.js';
+import { mailboxStatus, mailboxUnread } from '../scripts.gen.js';
+import type { MailboxesContext } from './context.js';
+import { isEmptyMailbox } from './empty-mailbox.js';
+
+/** A device of a mailbox in numbers. */
+export interface MailboxDevice {
+  readonly device: string;
+  /** Everything up to this id is acked. */
+  readonly ackedId: number;
+  /** Messages after `ackedId`: exactly those that `receive` returns. */
+  readonly unread: number;
+  /** Messages after `ackedId` that were dropped before this device acked them, or null. */
+  readonly dropped: IdRange | null;
+  /** Its last `receive`, also one that found nothing, in ms since 1970, up to 1 s late; null: never. */
+  readonly lastFetchedAt: number | null;
+}
+
+/** A mailbox in numbers. */
+export interface MailboxStatus {
+  /** Messages that not all devices have acked. With one device: exactly those that `receive` returns. */
+  readonly unread: number;
+  /** Stored messages: as many as are unread, since acks free them. */
+  readonly size: number;
+  /** Stored bytes, with 15 to 40 per message for id, time and sender. */
+  readonly sizeBytes: number;
+  /** The id of the newest message, acked or not; 0 when there was none. */
+  readonly lastId: number;
+  /** All devices have acked everything up to this id; 0 at the beginning. */
+  readonly ackedId: number;
+  /** Messages after `ackedId` that were dropped unread, or null. */
+  readonly dropped: IdRange | null;
+  /** When the mailbox got its newest message, in ms since 1970, or null. */
+  readonly lastReceivedAt: number | null;
+  /** When the oldest unread message was sent, or null. */
+  readonly oldestUnreadAt: number | null;
+  /** The last `receive` of any device, also one that found nothing, in ms since 1970, up to 1 s late; null: never. */
+  readonly lastFetchedAt: number | null;
+  /** Tells one numbering from the next: ids begin anew after a mailbox was forgotten. Null when there is no mailbox. */
+  readonly epoch: number | null;
+  /** The slowest first. */
+  readonly devices: readonly MailboxDevice[];
+}
+
+const NOTHING: MailboxStatus = {
+  unread: 0,
+  size: 0,
+  sizeBytes: 0,
+  lastId: 0,
+  ackedId: 0,
+  dropped: null,
+  lastReceivedAt: null,
+  oldestUnreadAt: null,
+  lastFetchedAt: null,
+  epoch: null,
+  devices: [],
+};
+
+type StatusReply = [
+  hasMore: number,
+  epoch: number,
+  lastId: number,
+  lastOffset: number,
+  bytes: number,
+  stored: number,
+  unread: number,
+  oldest: string | null,
+  ...devices: (string | number | null)[],
+];
+
+/** Counts and times of mailboxes, without reading messages. */
+export class Status {
+  readonly #context: MailboxesContext;
+
+  constructor(context: MailboxesContext) {
+    this.#context = context;
+  }
+
+  async unread(recipient: string, options: DeviceOptions): Promise<number> {
+    const { redis, keys, limits } = this.#context;
+    const device = resolveDeviceOptions('unread', options);
+    for (;;) {
+      const reply = (await mailboxUnread.run(redis, keys.mailbox(recipient), {
+        device,
+        tombstoneMs: limits.tombstoneMs,
+      })) as [number, number] | number;
+      if (typeof reply === 'number') {
+        if (isEmptyMailbox(reply, device)) return 0;
+        throw NotFoundError.device(recipient, decodeName(device));
+      }
+      if (reply[0] === 0) return reply[1];
+    }
+  }
+
+  async status(recipient: string): Promise<MailboxStatus> {
+    const { redis, keys, limits } = this.#context;
+    const { tombstoneMs } = limits;
+    let reply: StatusReply | number;
+    do {
+      reply = (await mailboxStatus.run(redis, keys.mailbox(recipient), { tombstoneMs })) as
+        | StatusReply
+        | number;
+      if (typeof reply === 'number') return NOTHING;
+    } while (reply[0] === 1);
+    const [, epoch, lastId, lastOffset, sizeBytes, stored, unread, oldest, ...fields] = reply;
+    const baseId = lastId - stored;
+    const devices = toDevices(fields, baseId);
+    const ackedId = devices[0]?.ackedId ?? baseId;
+    const fetches = devices.flatMap(({ lastFetchedAt }) => lastFetchedAt ?? []);
+    return {
+      unread,
+      size: unread,
+      sizeBytes,
+      lastId,
+      ackedId,
+      dropped: toRange(ackedId + 1, baseId) ?? null,
+      lastReceivedAt: lastId === 0 ? null : epoch + lastOffset,
+      oldestUnreadAt: oldest === null ? null : epoch + Number(oldest.split(':')[1]),
+      lastFetchedAt: fetches.length === 0 ? null : Math.max(...fetches),
+      epoch,
+      devices,
+    };
+  }
+}
+
+/** @param fields Four for each device. */
+function toDevices(fields: readonly (string | number | null)[], baseId: number): MailboxDevice[] {
+  const devices: MailboxDevice[] = [];
+  for (let index = 0; index < fields.length; index += 4) {
+    const [device, ackedId, unread, fetchedAt] = fields.slice(index, index + 4);
+    devices.push({
+      device: decodeName(device as string),
+      ackedId: ackedId as number,
+      unread: unread as number,
+      dropped: toRange((ackedId as number) + 1, baseId) ?? null,
+      lastFetchedAt: fetchedAt === null ? null : Number(fetchedAt),
+    });
+  }
+  return devices;
+}

@@ -1,0 +1,43 @@
+/**
+ * A member who comes into a chat is put into their own index first, and into the chat second.
+ *
+ * An index entry without a membership is removed by readers when it is a minute old, so the second step has to follow within
+ * half of that. `leave` removes an entry at once, and leaves word in the chat's slot: the second step of a slower join under
+ * that entry is refused. After both refusals the first step is done again.
+ *
+ * The limit stands on the clock of the chat's server. It is compared with the members' servers the first time only: a
+ * refusal tells what the chat's clock shows, and a refreshed entry is good for half a minute from then.
+ */
+import type { Indexed } from './member-index.js';
+
+/** How long an index entry is good for: half of the time after which readers remove it. */
+const GOOD_FOR_MS = 30_000;
+/** More than two happen only where a script takes half a minute to arrive. */
+const MAX_TRIES = 5;
+
+/** The result of the second step; or a refusal, with the clock of the chat's server and the entry that went, 0 for none. */
+export type Outcome<Result> =
+  | { readonly result: Result }
+  | { readonly tooLateAt: number; readonly leftAt: number };
+
+/**
+ * @param index The first step: gives every entry an instant of `notBefore` or later.
+ * @param enter The second step: changes nothing after `notAfter`, or when the entry went meanwhile.
+ */
+export async function enterIndexed<Result>(
+  index: (notBefore: number) => Promise<Indexed[]>,
+  enter: (indexed: readonly Indexed[], notAfter: number) => Promise<Outcome<Result>>,
+): Promise<Result> {
+  let refusedAt: number | undefined;
+  let notBefore = 0;
+  for (let tries = 1; ; tries += 1) {
+    const indexed = await index(notBefore);
+    const goodFrom = refusedAt ?? Math.min(...indexed.map(({ now }) => now));
+    const outcome = await enter(indexed, goodFrom + GOOD_FOR_MS);
+    if ('result' in outcome) return outcome.result;
+    if (tries === MAX_TRIES)
+      throw new Error('the script that follows the index took more than 30 s, repeatedly');
+    refusedAt = outcome.tooLateAt;
+    notBefore = outcome.leftAt + 1;
+  }
+}

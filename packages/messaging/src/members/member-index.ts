@@ -1,0 +1,372 @@
+import type { Read } from '@mortise/redis';
+import { Coalescer, decodeName, encodeName, readMany, requireName } from '@mortise/redis';
+import type { ChatsContext } from '../log/chats-context.js';
+import { TooManyError } from '../errors.js';
+import { SlotRule } from '../log/slot-rule.js';
+import { chatWithdraw, memberBeginLeave, memberForget, memberIndex } from '../scripts.gen.js';
+
+/** An entry of the index: the member may be in the chat. */
+export interface Indexed {
+  /** The instant of the entry, ms: higher than any that it had before. */
+  readonly joinedAt: number;
+  /** The clock of the member's server, ms. */
+  readonly now: number;
+  /** Whether the member has a mute of the chat. */
+  readonly isMuted: boolean;
+}
+
+/** A chat that the member is in, as its own slot says. */
+export interface JoinedChat {
+  readonly chatId: string;
+  /** The score of the member in the chat, see `src/log/score.ts`. */
+  readonly score: number;
+  /** The parts of the head that were asked for, positive. */
+  readonly head: readonly number[];
+  /** Whether its log was empty then. Undefined: unknown. */
+  readonly isEmpty?: boolean;
+  readonly isMuted: boolean;
+}
+
+/** The result of reading an index and its chats. */
+export interface Findings {
+  /** In the order in which the chats were joined. */
+  readonly joined: JoinedChat[];
+  /** All chats of the index, in that order, also those that don't have the member. */
+  readonly chatIds: string[];
+  /** Quiet chats whose heads were not read, since their log is empty. */
+  readonly quiet: readonly string[];
+  /** Entries for `forget`. */
+  readonly useless: Useless;
+}
+
+/** Chats whose heads need not be read. */
+export interface Known {
+  /** Chats with nothing new as long as their log is empty. */
+  readonly quiet: readonly string[];
+  /** Chats that can't be read. */
+  readonly isLeftOut: (chatId: string) => boolean;
+}
+
+/** A chat, encoded, that gets an entry. */
+interface Addition {
+  readonly chat: string;
+  /** The instant that its entry has to reach, ms. */
+  readonly notBefore: number;
+}
+
+/** An entry of the index. */
+interface IndexEntry {
+  readonly chatId: string;
+  readonly chat: string;
+  readonly isMuted: boolean;
+}
+
+/** Entries that a reader found useless. */
+interface Useless {
+  /** Chats, encoded, that don't have the member. A join may be on its way to the youngest of them. */
+  readonly unjoined: readonly string[];
+  /** Chats, encoded, and the instants at which their mutes ended, as stored. */
+  readonly endedMutes: readonly (readonly [string, string])[];
+  readonly now: number;
+}
+
+/** An entry of an index that goes when its member has left the chat. */
+export interface LeavingEntry {
+  /** Its instant, as stored. */
+  readonly indexedAt: string;
+  /** Whether a join under it may still be on its way. */
+  readonly isYoung: boolean;
+}
+
+type Time = readonly [seconds: string, microseconds: string];
+
+/** Readers remove older entries without a membership: a join is refused long before. */
+const MIN_AGE_MS = 60_000;
+/** Chats in one script call. */
+const MAX_BATCH = 100;
+/** Logs in one EXISTS. More are cheaper while nothing is new, and dearer when one of them holds something. */
+const LOGS_OF_ONE_LOOK = 10;
+/** Entries that one call looks at. */
+const MAX_FORGOTTEN = 1_000;
+/** More than any index has. */
+const MAX_ENTRIES = 2 ** 40;
+const NOTHING_KNOWN: Known = { quiet: [], isLeftOut: () => false };
+
+/**
+ * The index of a member's chats: a superset of the chats that have the member. It is written first, so a crash between the two
+ * steps loses no membership. Readers skip entries without a membership, and remove those that are older than a minute.
+ */
+export class MemberIndex {
+  readonly #context: ChatsContext;
+  readonly #slotRule: SlotRule;
+  readonly #additions: Coalescer<string, Addition, Indexed>;
+  /** Members whose indexes are being cleaned. */
+  readonly #cleaned = new Set<string>();
+
+  constructor(context: ChatsContext) {
+    this.#context = context;
+    this.#slotRule = SlotRule.of(context.redis);
+    this.#additions = new Coalescer((member, added) => this.#addBatch(member, added), {
+      maxBatch: MAX_BATCH,
+    });
+  }
+
+  /**
+   * Adds the chat to the index of each member, or refreshes the entry; the results are in their order. One round trip for all;
+   * more when an index is full, since it may have entries without a membership. Rejects with ERR_TOO_MANY_CHATS when a
+   * member is in `maxChats`; then nobody keeps an entry of a chat that they aren't in.
+   *
+   * @param members By their names, not encoded.
+   */
+  async add(chatId: string, members: readonly string[], notBefore = 0): Promise<Indexed[]> {
+    const chat = encodeName(requireName('chatId', chatId));
+    for (const member of members) requireName('member', member);
+    const outcomes = await Promise.allSettled(
+      members.map((member) => this.#add(member, { chat, notBefore })),
+    );
+    const added = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
+    const refused = outcomes.find((outcome) => outcome.status === 'rejected');
+    if (!refused) return added;
+    const inIndex = members.filter((_, index) => outcomes[index]!.status === 'fulfilled');
+    await this.withdraw(chatId, inIndex, added);
+    throw refused.reason;
+  }
+
+  /**
+   * The first step of `leave`: ends the member's mute of the chat, and returns the entry that goes with the last step;
+   * undefined when there is none. Followers of the member are not told: the chat is silent for them until it is left.
+   */
+  async beginLeave(member: string, chatId: string): Promise<LeavingEntry | undefined> {
+    const { redis, keys } = this.#context;
+    const reply = (await memberBeginLeave.run(redis, keys.member(member), {
+      chat: encodeName(chatId),
+      youngMs: MIN_AGE_MS,
+    })) as [string, number] | null;
+    return reply ? { indexedAt: reply[0], isYoung: reply[1] === 1 } : undefined;
+  }
+
+  /** The last step of `leave`: removes the entry, unless somebody has refreshed it since. */
+  async remove(member: string, chatId: string, indexedAt: string | number): Promise<void> {
+    const { redis, keys } = this.#context;
+    await memberForget.run(redis, keys.member(member), {
+      minAgeMs: MIN_AGE_MS,
+      seen: ['left', encodeName(chatId), String(indexedAt)],
+    });
+  }
+
+  /**
+   * Removes the entries that a refused join or create has made, except those of members of the chat. Two round trips. A
+   * failure is not reported: the caller learns of the refusal, and a reader removes the entries when they are a minute old.
+   */
+  async withdraw(chatId: string, members: readonly string[], indexed: readonly Indexed[]): Promise<void> {
+    const { redis, keys } = this.#context;
+    try {
+      for (let from = 0; from < members.length; from += MAX_FORGOTTEN) {
+        const some = members.slice(from, from + MAX_FORGOTTEN);
+        const replies = (await chatWithdraw.run(redis, keys.chat(chatId), {
+          entries: some.flatMap((member, index) => [indexed[from + index]!.joinedAt, encodeName(member)]),
+        })) as number[];
+        await Promise.all(
+          some.map(async (member, index) => {
+            if (replies[index] === 1) await this.remove(member, chatId, indexed[from + index]!.joinedAt);
+          }),
+        );
+      }
+    } catch {
+      // See above.
+    }
+  }
+
+  /**
+   * The chats that a member is in, with their heads. Two round trips, the second one with a pipeline for each Cluster node; one
+   * when all chats are quiet. O(chats).
+   *
+   * @param head The parts of the heads to read.
+   * @param known Default: none, so all heads are read.
+   */
+  async find(
+    member: string,
+    head: readonly string[],
+    includeMuted = true,
+    { quiet, isLeftOut }: Known = NOTHING_KNOWN,
+  ): Promise<Findings> {
+    const { indexed, mutedUntil, now, empty } = await this.#open(member, quiet);
+    const muted = new Set<string>();
+    const endedMutes: [string, string][] = [];
+    for (const [chat, until] of Object.entries(mutedUntil)) {
+      if (until === '0' || Number(until) > now) muted.add(chat);
+      else endedMutes.push([chat, until]);
+    }
+    const wanted = includeMuted || muted.size === 0 ? indexed : indexed.filter((chat) => !muted.has(chat));
+    const chatIds = wanted.map(decodeName);
+    const looked: IndexEntry[] = [];
+    const stillQuiet: string[] = [];
+    for (const [index, chat] of wanted.entries()) {
+      const chatId = chatIds[index]!;
+      if (empty.has(chatId)) stillQuiet.push(chatId);
+      else if (!isLeftOut(chatId)) looked.push({ chat, chatId, isMuted: muted.has(chat) });
+    }
+    const noLongerQuiet = new Set(
+      empty.size === quiet.length ? [] : quiet.filter((chatId) => !empty.has(chatId)),
+    );
+    const found = await this.#look(encodeName(member), head, looked, noLongerQuiet);
+    const joined = found.filter((chat) => chat !== null);
+    const unjoined = looked.filter((_, index) => found[index] === null).map(({ chat }) => chat);
+    return { joined, chatIds, quiet: stillQuiet, useless: { unjoined, endedMutes, now } };
+  }
+
+  /**
+   * Reads the index, and which quiet chats have an empty log. One round trip. When one of several logs in an EXISTS holds
+   * something, none of them counts as empty.
+   */
+  async #open(
+    member: string,
+    quiet: readonly string[],
+  ): Promise<{
+    indexed: string[];
+    mutedUntil: Record<string, string>;
+    now: number;
+    empty: ReadonlySet<string>;
+  }> {
+    const { redis, keys } = this.#context;
+    const { chats, mutes } = keys.member(member);
+    const reads: Read[] = [['zrange', chats, 0, -1], ['hgetall', mutes], ['time']];
+    const heads = reads.length;
+    const size = this.#slotRule.isEnforced ? 1 : LOGS_OF_ONE_LOOK;
+    for (let from = 0; from < quiet.length; from += size) {
+      reads.push(['exists', ...quiet.slice(from, from + size).map((chatId) => keys.chat(chatId).log)]);
+    }
+    try {
+      const replies = await readMany(redis, reads);
+      const [indexed, mutedUntil, time] = replies as [string[], Record<string, string>, Time];
+      const empty = quiet.filter((_, index) => replies[heads + Math.floor(index / size)] === 0);
+      return { indexed, mutedUntil, now: toMs(time), empty: new Set(empty) };
+    } catch (error) {
+      if (size === 1 || !this.#slotRule.learn(error)) throw error;
+      return this.#open(member, quiet);
+    }
+  }
+
+  /** Reads the heads of chats; null for those that don't have the member. Also reads whether the logs of chats that are no longer quiet are empty. One round trip. */
+  async #look(
+    name: string,
+    head: readonly string[],
+    looked: readonly IndexEntry[],
+    noLongerQuiet: ReadonlySet<string>,
+  ): Promise<(JoinedChat | null)[]> {
+    const { redis, keys } = this.#context;
+    const reads: Read[] = [];
+    for (const { chatId } of looked) {
+      const { chat, log } = keys.chat(chatId);
+      reads.push(['zmscore', chat, ...head, name]);
+      // LLEN would fail for a log of another type.
+      if (noLongerQuiet.has(chatId)) reads.push(['exists', log]);
+    }
+    const replies = await readMany(redis, reads);
+    let next = 0;
+    return looked.map(({ chatId, isMuted }) => {
+      const scores = replies[next++] as (string | null)[];
+      const isEmpty = noLongerQuiet.has(chatId) ? replies[next++] === 0 : undefined;
+      const score = scores[head.length] ?? null;
+      if (score === null) return null;
+      // `0 - part`, since `-part` turns 0 into -0.
+      const parts = scores.map((part) => 0 - Number(part));
+      return {
+        chatId,
+        score: Number(score),
+        head: parts,
+        isMuted,
+        ...(isEmpty !== undefined && { isEmpty }),
+      };
+    });
+  }
+
+  /** Chats without the member to which a join may be on its way. None or one round trip. */
+  async candidates(member: string, { unjoined, now }: Useless): Promise<string[]> {
+    if (unjoined.length === 0) return [];
+    const looked = unjoined.slice(-MAX_FORGOTTEN);
+    const { redis, keys } = this.#context;
+    const instants = (await redis.call('zmscore', [keys.member(member).chats, ...looked])) as (
+      | string
+      | null
+    )[];
+    return looked.filter((_, index) => Number(instants[index] ?? 0) > now - MIN_AGE_MS).map(decodeName);
+  }
+
+  /** Calls `forget` in the background. A failure is ignored: the next reader finds the same entries. */
+  clean(member: string, useless: Useless): void {
+    if (this.#cleaned.has(member) || useless.unjoined.length + useless.endedMutes.length === 0) return;
+    this.#cleaned.add(member);
+    void this.forget(member, useless)
+      .catch(() => undefined)
+      .finally(() => this.#cleaned.delete(member));
+  }
+
+  /**
+   * Removes useless entries that are old enough; returns how many entries of the index it removed. None, one or three round
+   * trips. The instant of an entry is read first, then the chat again: a join in between gives the entry another instant, and
+   * the entry stays.
+   */
+  async forget(member: string, { unjoined, endedMutes, now }: Useless): Promise<number> {
+    const { redis, keys } = this.#context;
+    const memberKeys = keys.member(member);
+    const seen = endedMutes.flatMap(([chat, until]) => ['mute', chat, until]);
+    if (unjoined.length > 0) {
+      const looked = unjoined.slice(0, MAX_FORGOTTEN);
+      const instants = (await redis.call('zmscore', [memberKeys.chats, ...looked])) as (string | null)[];
+      const entries = looked.map((chat, index) => ({ chat, joinedAt: instants[index] ?? 'gone' }));
+      const old = entries.filter(({ joinedAt }) => Number(joinedAt) <= now - MIN_AGE_MS);
+      const name = encodeName(member);
+      const scores = await readMany(
+        redis,
+        old.map(({ chat }): Read => ['zscore', keys.chat(decodeName(chat)).chat, name]),
+      );
+      for (const [index, { chat, joinedAt }] of old.entries()) {
+        if (scores[index] === null) seen.push('chat', chat, joinedAt);
+      }
+    }
+    if (seen.length === 0) return 0;
+    return (await memberForget.run(redis, memberKeys, { minAgeMs: MIN_AGE_MS, seen })) as number;
+  }
+
+  async #add(member: string, addition: Addition): Promise<Indexed> {
+    const { chat } = addition;
+    try {
+      return await this.#additions.submit(member, addition);
+    } catch (error) {
+      if (!(error instanceof TooManyError)) throw error;
+      let found = await this.find(member, []);
+      if ((await this.forget(member, found.useless)) > 0) found = await this.find(member, []);
+      const { unjoined } = found.useless;
+      const chatId = decodeName(chat);
+      // An entry without a membership takes no place, up to maxChats of them.
+      let spare = Math.min(unjoined.length, this.#context.limits.maxChats);
+      if (found.joined.some((joined) => joined.chatId === chatId)) spare = Infinity;
+      else if (unjoined.includes(chat)) spare = unjoined.length - 1;
+      const [added] = await this.#addBatch(member, [addition], spare);
+      if (added instanceof Error) throw added;
+      return added!;
+    }
+  }
+
+  /** @param spare Entries that take no place. */
+  async #addBatch(member: string, added: readonly Addition[], spare = 0): Promise<(Indexed | Error)[]> {
+    const { redis, keys, limits, hub } = this.#context;
+    const { maxChats } = limits;
+    const reply = await memberIndex.run(redis, keys.member(member), {
+      publish: hub.publishCommand,
+      maxChats: Math.min(maxChats + spare, MAX_ENTRIES),
+      added: added.flatMap(({ chat, notBefore }) => [chat, notBefore]),
+    });
+    const [now = 0, ...found] = reply as number[];
+    return added.map((_, index) => {
+      const joinedAt = found[index]!;
+      const isMuted = found[added.length + index] === 1;
+      return joinedAt < 0 ? TooManyError.chats(member, maxChats) : { joinedAt, now, isMuted };
+    });
+  }
+}
+
+function toMs([seconds, microseconds]: Time): number {
+  return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+}

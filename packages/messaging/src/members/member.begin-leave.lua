@@ -1,0 +1,22 @@
+#!lua flags=allow-oom
+-- Begins to take a member out of a chat: ends their mute of it, and reads the entry of their index that goes afterwards.
+--
+-- KEYS
+--   chats        ZSET chat -> instant of joining, ms; until its last chat goes
+--   mutes        HASH chat -> muted until, ms, 0 forever; until its last mute goes
+-- ARGV
+--   chat         encoded
+--   youngMs      ms for which a join or create under an entry may still be on its way
+-- RETURNS
+--   { instant of the entry as stored, 1 when it is younger than youngMs (else 0) }, or nil: the index doesn't have the chat
+local chats, mutes = KEYS[1], KEYS[2]
+local chat, youngMs = ARGV[1], tonumber(ARGV[2])
+
+redis.call('HDEL', mutes, chat)
+local indexedAt = redis.call('ZSCORE', chats, chat)
+if not indexedAt then
+  return false
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+return { indexedAt, now - indexedAt < youngMs and 1 or 0 }

@@ -1,0 +1,34 @@
+#!lua flags=allow-oom
+-- Removes useless entries of an index, unless they have changed since they were seen: chats that the member has left, chats
+-- that don't have the member and are so old that no join can be on its way, and mutes that are over.
+--
+-- KEYS
+--   chats        ZSET chat -> instant of joining, ms; until its last chat goes
+--   mutes        HASH chat -> muted until, ms, 0 forever; until its last mute goes
+-- ARGV
+--   minAgeMs     ms that an entry of the index has to be old
+--   seen...      for each: 'chat', 'left' (of any age) or 'mute'; the chat, encoded; the value that was seen
+-- RETURNS
+--   how many entries of the index were removed
+local chats, mutes = KEYS[1], KEYS[2]
+local minAgeMs = tonumber(ARGV[1])
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local forgotten = 0
+for index = 2, #ARGV, 3 do
+  local chat, value = ARGV[index + 1], ARGV[index + 2]
+  if ARGV[index] == 'mute' then
+    if tonumber(value) <= now and redis.call('HGET', mutes, chat) == value then
+      redis.call('HDEL', mutes, chat)
+    end
+  elseif
+    (ARGV[index] == 'left' or tonumber(value) <= now - minAgeMs)
+    and redis.call('ZSCORE', chats, chat) == value
+  then
+    redis.call('ZREM', chats, chat)
+    redis.call('HDEL', mutes, chat)
+    forgotten = forgotten + 1
+  end
+end
+return forgotten

@@ -1,0 +1,86 @@
+import { requireInteger, requireName } from '@mortise/redis';
+import { NotAllowedError, NotFoundError } from '../errors.js';
+import type { ChatsContext } from '../log/chats-context.js';
+import { encodeBody, encodeMember, toRange } from '../log/entry.js';
+import { limitsOperand } from '../log/limits-operand.js';
+import { deletionKey, editKey } from '../log/message-key.js';
+import type { PostOptions } from '../options.js';
+import { resolvePostOptions } from '../options.js';
+import { chatRevise } from '../scripts.gen.js';
+import { DROPPED } from '../telemetry/metrics.js';
+import type { PostResult } from './poster.js';
+
+interface Revision {
+  readonly kind: 'E' | 'D';
+  readonly chatId: string;
+  readonly sender: string;
+  /** The sender as stored. */
+  readonly author: string;
+  readonly messageId: number;
+  readonly key: Buffer;
+  readonly json: string;
+  /** Whether only a repeated call of the sender can have made it before. */
+  readonly isRepeatable: boolean;
+}
+
+/** Edits and deletes messages. One script call each: they are rare. */
+export class Reviser {
+  readonly #context: ChatsContext;
+  readonly #limits: Buffer;
+
+  constructor(context: ChatsContext) {
+    const { keepMs, dedupMs, maxMessages, maxBytes, keepAcked } = context.limits;
+    this.#context = context;
+    this.#limits = limitsOperand([keepMs, dedupMs, maxMessages, maxBytes, keepAcked]);
+  }
+
+  async edit(
+    chatId: string,
+    sender: string,
+    messageId: number,
+    body: unknown,
+    options: PostOptions,
+  ): Promise<PostResult> {
+    const id = resolvePostOptions('edit', options);
+    const json = encodeBody(requireName('chatId', chatId), body, this.#context.limits.maxPayloadBytes);
+    const author = encodeMember('sender', sender);
+    requireInteger('messageId', messageId, { min: 1 });
+    const key = editKey(author, messageId, id);
+    const isRepeatable = id !== undefined;
+    return this.#revise({ kind: 'E', chatId, sender, author, messageId, key, json, isRepeatable });
+  }
+
+  async delete(chatId: string, sender: string, messageId: number): Promise<PostResult> {
+    const author = encodeMember('sender', sender);
+    requireInteger('messageId', messageId, { min: 1 });
+    const key = deletionKey(author, messageId);
+    return this.#revise({ kind: 'D', chatId, sender, author, messageId, key, json: '', isRepeatable: true });
+  }
+
+  async #revise(revision: Revision): Promise<PostResult> {
+    const { kind, chatId, sender, author, messageId, key, json, isRepeatable } = revision;
+    const { redis, keys, hub, telemetry } = this.#context;
+    const reply = (await chatRevise.run(redis, keys.chat(chatId), {
+      publish: hub.publishCommand,
+      limits: this.#limits,
+      kind,
+      sender: author,
+      message: messageId,
+      messageKey: key,
+      body: json,
+    })) as [number, number, ...(number | string)[]] | null;
+    if (reply === null) throw NotFoundError.chat(chatId);
+    const [eventId, lastId, ...more] = reply;
+    if (eventId !== 0) {
+      const dropped = toRange(Number(more[0] ?? 0), Number(more[1] ?? 0));
+      if (dropped) telemetry?.count(DROPPED, dropped.toId + 1 - dropped.fromId);
+      const isDuplicate = eventId < 0 && isRepeatable;
+      return { id: Math.abs(eventId), isDuplicate, ...(dropped && { dropped }) };
+    }
+    const [reason] = more;
+    if (reason === 'N') throw NotAllowedError.notAMember(chatId, sender);
+    if (reason === 'R') throw NotAllowedError.readOnly(chatId, sender);
+    if (reason === 'M') throw NotFoundError.message('chat', chatId, { id: messageId, lastId });
+    throw NotAllowedError.action(chatId, sender, `${kind === 'E' ? 'edit' : 'delete'} message ${messageId}`);
+  }
+}

@@ -1,0 +1,106 @@
+import type { Read } from '@mortise/redis';
+import { readMany, requireName } from '@mortise/redis';
+import { NotAllowedError, NotFoundError } from '../errors.js';
+import type { ChatsContext } from '../log/chats-context.js';
+import { ackedIdOf, HEAD } from '../log/score.js';
+import type { MemberIndex } from '../members/member-index.js';
+import type { ChatsOfOptions } from '../options.js';
+import { resolveChatsOfOptions } from '../options.js';
+import type { ChatSlice } from './chat-reader.js';
+import { ChatReader } from './chat-reader.js';
+import { ofOneChat, UnreadableChats } from './unreadable-chats.js';
+
+/** A chat in the list of its member. */
+export interface ChatOverview {
+  readonly chatId: string;
+  readonly unread: number;
+  readonly lastId: number;
+  readonly ackedId: number;
+  /** When the last entry came, or the chat was created, in ms since 1970. */
+  readonly lastAt: number;
+  readonly isMuted: boolean;
+  readonly epoch: number;
+}
+
+/** Lists the chats of a member, and counts their unread messages without reading them. */
+export class ChatsOf {
+  readonly #context: ChatsContext;
+  readonly #index: MemberIndex;
+  readonly #reader: ChatReader<unknown>;
+  readonly #unreadable: UnreadableChats;
+
+  constructor(context: ChatsContext, index: MemberIndex) {
+    this.#context = context;
+    this.#index = index;
+    this.#reader = new ChatReader(context);
+    this.#unreadable = UnreadableChats.of(context);
+  }
+
+  async list(member: string, options: ChatsOfOptions): Promise<ChatOverview[]> {
+    requireName('member', member);
+    const { includeMuted } = resolveChatsOfOptions(options);
+    const head = [HEAD.lastId, HEAD.epoch, HEAD.lastAt];
+    const found = await this.#unreadable.find(this.#index, member, head, includeMuted);
+    const chats = found.joined.map(
+      ({ chatId, score, head: [lastId = 0, epoch = 0, lastAt = 0], isMuted }) => {
+        const ackedId = ackedIdOf(score);
+        return { chatId, lastId, ackedId, lastAt: epoch + lastAt, isMuted, epoch };
+      },
+    );
+    this.#index.clean(member, found.useless);
+    const counts = await this.#countUnread(member, chats);
+    this.#unreadable.report(found.chatIds, options);
+    return chats.flatMap((chat, index) => {
+      const unread = counts[index] ?? null;
+      return unread === null ? [] : { ...chat, unread };
+    });
+  }
+
+  /** The unread messages of one chat, or of all chats that `pull` would return: without those that are muted. */
+  async unread(member: string, chatId: string | undefined): Promise<number> {
+    if (chatId === undefined) {
+      const chats = await this.list(member, { includeMuted: false });
+      return chats.reduce((sum, { unread }) => sum + unread, 0);
+    }
+    requireName('chatId', chatId);
+    requireName('member', member);
+    const slice = await this.#reader.read(chatId, { limit: 1 }, member);
+    if (slice) return slice.unread;
+    const { redis, keys } = this.#context;
+    const exists = (await redis.call('exists', [keys.chat(chatId).chat])) === 1;
+    throw exists ? NotAllowedError.notAMember(chatId, member) : NotFoundError.chat(chatId);
+  }
+
+  /**
+   * Entries after the cursor, less those that don't count; null for chats that can't be read. One round trip if there are any;
+   * one more for chats that have dropped unread messages.
+   */
+  async #countUnread(
+    member: string,
+    chats: readonly Pick<ChatOverview, 'chatId' | 'lastId' | 'ackedId'>[],
+  ): Promise<(number | null)[]> {
+    const { redis, keys } = this.#context;
+    const reads: Read[] = [];
+    for (const { chatId, lastId, ackedId } of chats) {
+      if (lastId <= ackedId) continue;
+      const { log, uncounted } = keys.chat(chatId);
+      reads.push(['llen', log], ['zcount', uncounted, `(${ackedId}`, lastId]);
+    }
+    const replies = (await readMany(redis, reads).catch(ofOneChat)) as number[] | null;
+    let next = 0;
+    return Promise.all(
+      chats.map(async ({ chatId, lastId, ackedId }) => {
+        if (lastId <= ackedId) return 0;
+        if (replies) {
+          const stored = replies[next]!;
+          const uncounted = replies[next + 1]!;
+          next += 2;
+          if (stored >= lastId - ackedId) return lastId - ackedId - uncounted;
+        }
+        const read = (): Promise<ChatSlice<unknown> | null> =>
+          this.#reader.read(chatId, { limit: 1 }, member);
+        return this.#unreadable.attempt(chatId, async () => (await read())?.unread ?? 0);
+      }),
+    );
+  }
+}
