@@ -1,0 +1,86 @@
+-- Registers an idle worker, or gives up the registration of a full one, and looks when something falls due next.
+-- Expects: the prologue of fetcher.fetch-and-ack.lua, its sections before this one, and task.wake.part.lua.
+local KEPT_MS = '60000'
+
+-- The next instant at which something can be fetched that cannot be now, or a lease ends; math.huge when there is none.
+local function nextInstant()
+  local earliest = math.huge
+  local function look(key)
+    local first = redis.call('ZRANGE', key, '0', '0', 'WITHSCORES')
+    local at = tonumber(first[2])
+    if at and key == active and at <= now then
+      -- The maintainer puts that task back, and wakes a worker.
+      hasEndedLease = true
+    elseif at then
+      earliest = math.min(earliest, at)
+    end
+  end
+  look(active)
+  if usesOptional then
+    local fires = redis.call('ZRANGE', dueSchedules, 0, 0, 'WITHSCORES')[2]
+    -- Due schedules are maintenance: this worker asks again when it has enqueued their tasks.
+    if fires and tonumber(fires) > now then
+      earliest = math.min(earliest, tonumber(fires))
+    end
+    earliest = math.min(earliest, rateFreeAt)
+    if isBlocked then
+      -- What falls due waits for the end of something else, which is a call of another worker.
+      return earliest
+    end
+    look(limitedGroups)
+  end
+  if hasDelayed then
+    for priority = 0, priorityCount - 1 do
+      look(priorityKeys[3 * priority + 2])
+      look(priorityKeys[3 * priority + 3])
+    end
+  end
+  return earliest
+end
+
+-- The instant that is timed, and by whom; math.huge and nil when nobody does.
+local function timing()
+  local due, keeper = string.match(redis.call('GET', timekeeper) or '', '^(%S+) (.*)$')
+  return tonumber(due) or math.huge, keeper
+end
+
+if isIdle then
+  redis.call('ZREMRANGEBYSCORE', idle, '-inf', string.format('%.0f', now))
+  redis.call('ZADD', idle, string.format('%.0f', now + idleMs), member)
+  redis.call('PEXPIRE', idle, KEPT_MS)
+  local nextAt = nextInstant()
+  local due, keeper = timing()
+  local isTimed = keeper and keeper ~= member and due <= nextAt and redis.call('ZSCORE', idle, keeper)
+  if not isTimed and nextAt < math.huge then
+    redis.call('SET', timekeeper, string.format('%.3f %s', nextAt, member), 'PX', KEPT_MS)
+    reply[2] = nextAt > now and math.max(1, math.ceil(nextAt * 1000 - nowUs)) or 0
+  elseif not isTimed and keeper then
+    -- The timed instant is past: it must not hide what comes.
+    redis.call('DEL', timekeeper)
+  end
+else
+  -- Full, or leaving: others fetch what is left, and one of them keeps the time.
+  redis.call('ZREM', idle, member)
+  local nextAt = nextInstant()
+  local due, keeper = timing()
+  if keeper == member then
+    redis.call('DEL', timekeeper)
+    due = math.huge
+  end
+  local hasMore = hasEndedLease
+  for priority = 0, isBlocked and -1 or priorityCount - 1 do
+    hasMore = hasMore or redis.call('EXISTS', priorityKeys[3 * priority + 1]) == 1
+  end
+  if usesOptional then
+    local fires = redis.call('ZRANGE', dueSchedules, '0', '0', 'WITHSCORES')[2]
+    hasMore = hasMore
+      or not isBlocked and redis.call('EXISTS', runnableGroups) == 1
+      -- A worker that leaves runs no schedules.
+      or fires and tonumber(fires) <= now
+  end
+  if nextAt <= now or hasMore then
+    wake(2)
+  elseif nextAt < due then
+    wake(1)
+  end
+end
