@@ -1,8 +1,13 @@
 /** Every refusal of this package. The README lists the codes; a test compares the two. */
-import { CodedError, requireDuration } from '@mortise/redis';
-import { describeError } from './task/describe-error.js';
+import { CodedError, describeError, requireDuration } from '@mortise/redis';
 import { MAX_DELAY_MS } from './limits.js';
-import type { PayloadIssue } from './schema/payload-issue.js';
+
+/** Why a payload does not fit its schema. */
+export interface PayloadIssue {
+  readonly message: string;
+  /** Where in the payload; empty for the whole of it. */
+  readonly path: readonly (string | number)[];
+}
 
 /**
  * The payload cannot be stored: not JSON (undefined, NaN, a function, a Map, BigInt, a cycle), nested too deeply, or not what its

@@ -4,13 +4,15 @@ import {
   ArgumentTypeError,
   requireDuration,
   requireInteger,
+  requireKnown,
   requireName,
+  requireObject,
   requireOneOf,
+  requireOptions,
 } from '@mortise/redis';
-import type { InputSchemas, OutputSchemas } from './schema/standard-schema.js';
+import type { InputSchemas, OutputSchemas } from './standard-schema.js';
 import { RunAtPastError } from './errors.js';
 import { MAX_DELAY_MS } from './limits.js';
-import { requireKnown, requireObject, requireOptions } from './require-known.js';
 
 /** How long to wait before the next attempt. */
 export interface Backoff {
@@ -325,8 +327,18 @@ const WORKER_OPTIONS = new Set([
   'telemetry',
 ]);
 
-export function requireQueueOptions(options: object): void {
+export function resolveQueueOptions<Tasks>(options: QueueOptions<Tasks>) {
   requireOptions('Queue', options, QUEUE_OPTIONS);
+  const { prefix, priorities, shards } = options;
+  const { maxPayloadBytes, keepCancelled } = { ...DEFAULTS, ...given(options) };
+  return {
+    prefix,
+    /** Undefined takes the stored ones. */
+    priorities: priorities && resolvePriorities(priorities),
+    shards: shards === undefined ? undefined : requireInteger('shards', shards, { min: 1, max: MAX_SHARDS }),
+    maxPayloadBytes: requireInteger('maxPayloadBytes', maxPayloadBytes, { min: 2, max: 64 * 1024 * 1024 }),
+    keepCancelled: requireInteger('keepCancelled', keepCancelled, { min: 1, max: 10_000_000 }),
+  };
 }
 
 export function requireEnqueueOptions(options: object): void {
@@ -345,10 +357,6 @@ export function resolveDedupMs({ id, dedupMs }: EnqueueOptions): number | undefi
   if (dedupMs === undefined) return undefined;
   if (id === undefined) throw new ArgumentTypeError('dedupMs needs an id');
   return Math.ceil(requireDuration('dedupMs', dedupMs, { min: 1, max: MAX_DELAY_MS }));
-}
-
-export function resolveShards(shards: number | undefined): number | undefined {
-  return shards === undefined ? undefined : requireInteger('shards', shards, { min: 1, max: MAX_SHARDS });
 }
 
 export type ResolvedWorkerOptions = ReturnType<typeof resolveWorkerOptions>;

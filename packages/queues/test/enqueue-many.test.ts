@@ -220,7 +220,7 @@ test('what is given is taken as it is at the call, of the last task as of the fi
 describe('a list that is none', () => {
   test.each<[unknown, string]>([
     [[null], 'task 0 must be an object, got null'],
-    [[task(1), 5], 'task 1 must be an object, got 5'],
+    [[task(1), 5], 'task 1 must be an object, got number'],
     [[task(1), ['t', 1]], 'task 1 must be an object, got an array'],
     // oxlint-disable-next-line no-sparse-arrays -- what is looked at
     [[task(1), , task(2)], 'task 1 must be an object, got undefined'],

@@ -1,24 +1,16 @@
 import { expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
-import { connect, freshPrefix, transcript } from '@mortise/test-kit';
+import { connect, freshPrefix } from '@mortise/test-kit';
 import { FlowQueues } from '../src/flow/flow-queues.js';
 import { FlowStore } from '../src/flow/flow-store.js';
 import { Relay } from '../src/flow/relay.js';
-import * as scripts from '../src/scripts.gen.js';
 import { Shard } from '../src/shard/shard.js';
+import { calls } from './commands.js';
 
 const redis = connect();
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
 type Tasks = Record<string, any>;
-
-/** The calls of the client; what scripts call in turn is left out. */
-async function calls(prefix: string, action: () => Promise<unknown>): Promise<string[]> {
-  const lines = await transcript(redis, { prefix, scripts }, action);
-  return lines
-    .filter((line) => !line.startsWith(' '))
-    .map((line) => line.replaceAll('queues:{q}:', '').replace(/^evalsha(?:_ro)? (\S+) .*/, '$1'));
-}
 
 const leaves = (count: number) => Array.from({ length: count }, (_, payload) => ({ name: 'leaf', payload }));
 
@@ -40,19 +32,20 @@ async function newQueue(): Promise<{ prefix: string; queue: Queue<Tasks> }> {
 test('a flow: its root, its children, and that these need not be sent any more', async () => {
   const { prefix, queue } = await newQueue();
   const flow = { name: 'sum', payload: 0, children: leaves(50) };
-  expect(await calls(prefix, () => queue.enqueueFlow(flow))).toEqual([
-    'flow.open',
-    'queue.enqueue',
-    'hdel flows',
-    'hdel outbox',
-  ]);
+  expect(await calls(redis, prefix, () => queue.enqueueFlow(flow))).toMatchInlineSnapshot(`
+"flow.open
+queue.enqueue
+hdel flows
+hdel outbox"
+`);
   const many = Array.from({ length: 20 }, () => ({ name: 'sum', payload: 0, children: leaves(3) }));
-  expect(await calls(prefix, () => Promise.all(many.map((one) => queue.enqueueFlow(one))))).toEqual([
-    'flow.open',
-    'queue.enqueue',
-    ...many.flatMap(() => ['hdel flows']),
-    ...many.flatMap(() => ['hdel outbox']),
-  ]);
+  expect(await calls(redis, prefix, () => Promise.all(many.map((one) => queue.enqueueFlow(one)))))
+    .toMatchInlineSnapshot(`
+"flow.open
+queue.enqueue
+hdel flows ×20
+hdel outbox ×20"
+`);
 });
 
 test('fifty children that have ended: asked for, told in one call, asked again', async () => {
@@ -60,14 +53,13 @@ test('fifty children that have ended: asked for, told in one call, asked again',
   const { children } = await queue.enqueueFlow({ name: 'sum', payload: 0, children: leaves(50) });
   await Promise.all(children.map(({ id }) => queue.cancel(id)));
   const relay = new Relay(new Shard(redis, 'q', prefix), new FlowStore(redis, new FlowQueues(redis, prefix)));
-  expect(await calls(prefix, () => relay.run())).toEqual([
-    'flow.relay',
-    // A relay opens the queues of parents once.
-    'get settings',
-    'flow.report',
-    'flow.relay',
-  ]);
-  expect(await calls(prefix, () => relay.run())).toEqual(['flow.relay']);
+  expect(await calls(redis, prefix, () => relay.run())).toMatchInlineSnapshot(`
+"flow.relay
+get settings
+flow.report
+flow.relay"
+`);
+  expect(await calls(redis, prefix, () => relay.run())).toMatchInlineSnapshot(`"flow.relay"`);
 });
 
 test('results: one look for all that are asked for in one tick', async () => {
@@ -75,18 +67,16 @@ test('results: one look for all that are asked for in one tick', async () => {
   const tasks = Array.from({ length: 20 }, (_, payload) => ({ name: 't', payload }));
   const ids = (await queue.enqueueMany(tasks)).map(({ id }) => id);
   const looks = (): Promise<unknown> => Promise.allSettled(ids.map((id) => queue.result(id, { waitMs: 0 })));
-  expect(await calls(prefix, looks)).toEqual(['result.watch']);
+  expect(await calls(redis, prefix, looks)).toMatchInlineSnapshot(`"result.wait"`);
 });
 
 test('events: a page, out of which the next ones come', async () => {
   const { prefix, queue } = await newQueue();
   const events = queue.events({ after: 'oldest' });
-  expect(await calls(prefix, () => events.next())).toEqual([
-    // Where the oldest event stands, and the first page.
-    'events.open',
-    'events.read',
-    'events.read',
-  ]);
-  expect(await calls(prefix, () => events.next())).toEqual([]);
+  expect(await calls(redis, prefix, () => events.next())).toMatchInlineSnapshot(`
+"events.open
+events.read"
+`);
+  expect(await calls(redis, prefix, () => events.next())).toMatchInlineSnapshot(`""`);
   await events.return();
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { DEFAULTS, Queue, RunAtPastError, sandbox, Worker } from '@mortise/queues';
+import { DEFAULTS, Queue, RunAtPastError, Worker } from '@mortise/queues';
+import { sandbox } from '@mortise/queues/sandbox';
 import { TaskHandler } from '@mortise/queues/nestjs';
 import type { Backoff, EnqueueOptions, QueueOptions, WorkerOptions } from '@mortise/queues';
 import {
@@ -77,7 +78,12 @@ test.each<[string, WorkerOptions, typeof TypeError | typeof RangeError, string]>
   ['jitter NaN', { backoff: { jitter: Number.NaN } }, RangeError, 'backoff.jitter'],
   ['jitter of text', { backoff: { jitter: '0' as unknown as number } }, TypeError, 'backoff.jitter'],
   ['an unknown kind', { backoff: { type: 'linear' as 'fixed' } }, RangeError, 'backoff.type'],
-  ['a backoff of 5', { backoff: 5 as unknown as Backoff }, TypeError, 'backoff must be an object, got 5'],
+  [
+    'a backoff of 5',
+    { backoff: 5 as unknown as Backoff },
+    TypeError,
+    'backoff must be an object, got number',
+  ],
   ['no function to report to', { onError: 'log' as unknown as () => void }, TypeError, 'onError'],
   ['an empty prefix', { prefix: '' }, RangeError, 'prefix'],
 ])('a worker refuses %s', (_, options, type, message) => {

@@ -44,7 +44,7 @@ describe('RecordDraft', () => {
         setPriority(bytes, priority);
         const { payload, ...rest } = decodeRecord(bytes);
         expect(rest).toEqual({
-          priority,
+          priorityIndex: priority,
           flags:
             given.flags |
             (given.group === undefined ? 0 : GROUPED) |

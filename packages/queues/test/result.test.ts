@@ -158,7 +158,7 @@ describe('result', () => {
       const first = sent.length;
       expect(looks.fire()).toBe(1);
       await quiet();
-      expect(sent.slice(first).map(({ what }) => what)).toEqual(['result.watch']);
+      expect(sent.slice(first).map(({ what }) => what)).toEqual(['result.wait']);
       // Who ends the tasks finds nobody to tell.
       await redis.del(keys.of.awaited);
       const opened = gate();

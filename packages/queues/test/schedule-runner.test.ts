@@ -7,7 +7,7 @@ import { QueueKeys } from '../src/keys.js';
 import { ScheduleRunner } from '../src/schedule/schedule-runner.js';
 import { scheduleClaim } from '../src/scripts.gen.js';
 import { Shards } from '../src/shard/shards.js';
-import { Reporter } from '../src/work/reporter.js';
+import { ErrorReporter } from '@mortise/redis';
 import { serverNow, setDue } from './set-due.js';
 import { gate } from './until.js';
 
@@ -41,7 +41,7 @@ function newBench(options: QueueOptions = {}): Bench {
         client,
         'q',
         new Shards(client, 'q', prefix),
-        new Reporter(client, (error) => errors.push(error)),
+        new ErrorReporter('test', (error) => errors.push(error), client),
       ),
     makeDue: (key, dueAt) => setDue(redis, keys, key, dueAt),
     fired: async (key) => {

@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
-import { connect, freshPrefix, transcript } from '@mortise/test-kit';
+import { connect, freshPrefix } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
 import { ScheduleRunner } from '../src/schedule/schedule-runner.js';
-import * as scripts from '../src/scripts.gen.js';
 import { Shards } from '../src/shard/shards.js';
-import { Reporter } from '../src/work/reporter.js';
+import { ErrorReporter } from '@mortise/redis';
 import { setDue } from './set-due.js';
+import { commands } from './commands.js';
 
 const redis = connect();
 
@@ -14,11 +14,6 @@ const redis = connect();
 type Tasks = Record<string, any>;
 
 const NINE = { cron: '0 9 * * *' } as const;
-
-async function commands(prefix: string, action: () => Promise<unknown>): Promise<string[]> {
-  const lines = await transcript(redis, { prefix, scripts }, action);
-  return lines.map((line) => line.replaceAll('queues:{q}:', '').replace(/^evalsha(?:_ro)? (\S+) .*/, '$1'));
-}
 
 /** Everything has been used once: scripts are known to the server, and the settings to this process. */
 async function used(): Promise<{
@@ -33,7 +28,7 @@ async function used(): Promise<{
     redis,
     'q',
     new Shards(redis, 'q', prefix),
-    new Reporter(redis, console.error),
+    new ErrorReporter('test', console.error, redis),
   );
   const keys = new QueueKeys('q', prefix);
   await queue.schedule('first', { everyMs: 1_000 }, 't', 1);
@@ -46,33 +41,23 @@ async function used(): Promise<{
 test('schedule', async () => {
   const { prefix, queue } = await used();
   const schedule = () => queue.schedule('daily', NINE, 't', 1);
-  expect(await commands(prefix, schedule)).toEqual([
-    'schedule.read',
-    '  time',
-    '  hget schedules',
-    'schedule.set',
-    '  get settings',
-    '  hget schedules',
-    '  hlen schedules',
-    '  time',
-    '  hset schedules',
-    '  zadd dueSchedules',
-    '  get timekeeper',
-    '  zpopmin idle',
-  ]);
+  expect(await commands(redis, prefix, schedule)).toMatchInlineSnapshot(`
+"schedule.read:  time · hget schedules
+schedule.set:  get settings · hget schedules · hlen schedules · time · hset schedules · zadd dueSchedules · get timekeeper · zpopmin idle"
+`);
   // At the next start of the process.
-  expect(await commands(prefix, schedule)).toEqual(['schedule.read', '  time', '  hget schedules']);
+  expect(await commands(redis, prefix, schedule)).toMatchInlineSnapshot(
+    `"schedule.read:  time · hget schedules"`,
+  );
 });
 
 test('schedules and unschedule', async () => {
   const { prefix, queue } = await used();
   await queue.schedule('daily', NINE, 't', 1);
-  expect(await commands(prefix, () => queue.schedules())).toEqual(['hscan schedules']);
-  expect(await commands(prefix, () => queue.unschedule('daily'))).toEqual([
-    'schedule.remove',
-    '  zrem dueSchedules',
-    '  hdel schedules',
-  ]);
+  expect(await commands(redis, prefix, () => queue.schedules())).toMatchInlineSnapshot(`"hscan schedules"`);
+  expect(await commands(redis, prefix, () => queue.unschedule('daily'))).toMatchInlineSnapshot(
+    `"schedule.remove:  zrem dueSchedules · hdel schedules"`,
+  );
 });
 
 test('runner: three round trips for all that is due together, one more to find that there is no more', async () => {
@@ -81,32 +66,13 @@ test('runner: three round trips for all that is due together, one more to find t
     await queue.schedule(key, { everyMs: 3_600_000 }, 't', 1);
     await setDue(redis, keys, key, 1_000);
   }
-  const lines = await commands(prefix, () => runner.run());
-  expect(lines.filter((line) => !line.startsWith(' '))).toEqual([
-    'schedule.claim',
-    'queue.enqueue',
-    'schedule.fire',
-    'schedule.claim',
-  ]);
-  expect(lines.slice(0, 9)).toEqual([
-    'schedule.claim',
-    '  time',
-    '  zrange dueSchedules',
-    '  hget schedules',
-    '  zadd dueSchedules',
-    '  hget schedules',
-    '  zadd dueSchedules',
-    '  hget schedules',
-    '  zadd dueSchedules',
-  ]);
-  expect(lines.slice(lines.indexOf('schedule.fire'))).toEqual([
-    'schedule.fire',
-    '  time',
-    ...['a', 'b', 'c'].flatMap(() => ['  hget schedules', '  hset schedules', '  zadd dueSchedules']),
-    'schedule.claim',
-    '  time',
-    '  zrange dueSchedules',
-  ]);
+  const sent = await commands(redis, prefix, () => runner.run());
+  expect(sent.replace(/^queue\.enqueue:.*/m, 'queue.enqueue')).toMatchInlineSnapshot(`
+"schedule.claim:  time · zrange dueSchedules · (hget schedules · zadd dueSchedules) ×3
+queue.enqueue
+schedule.fire:  time · (hget schedules · hset schedules · zadd dueSchedules) ×3
+schedule.claim:  time · zrange dueSchedules"
+`);
 });
 
 test('the keys that schedules leave', async () => {

@@ -4,7 +4,7 @@ import type { TaskContext } from '@mortise/queues';
 import { Discard, Queue, RetryLater, Worker } from '@mortise/queues';
 import type { Telemetry } from '@mortise/redis';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
-import { METRICS } from '../src/telemetry/metrics.js';
+import { METRICS } from '../src/telemetry.js';
 import { launch } from './launch.js';
 import { Recording } from './recording.js';
 import { gate } from './until.js';

@@ -3,13 +3,18 @@
  * them. Nothing of a claimed task is kept here: its lease, a string, is all that is needed to go on, in any process.
  */
 import type { RedisClient } from '@mortise/redis';
-import { ArgumentRangeError, ArgumentTypeError, requireClient, requireName } from '@mortise/redis';
+import {
+  ArgumentRangeError,
+  ArgumentTypeError,
+  describeError,
+  requireClient,
+  requireName,
+} from '@mortise/redis';
 import { v7 as uuidv7 } from 'uuid';
 import { LeaseLostError, TaskCancelledError } from '../errors.js';
 import { DEFAULTS } from '../options.js';
 import { queueGet } from '../scripts.gen.js';
 import { Shards } from '../shard/shards.js';
-import { describeError } from '../task/describe-error.js';
 import { decodeRecord } from '../task/record.js';
 import { encodeTaskId } from '../task/task-id.js';
 import type { TaskMap } from '../task/task.js';

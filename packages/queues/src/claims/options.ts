@@ -1,8 +1,7 @@
-import { requireDuration, requireInteger } from '@mortise/redis';
+import { requireDuration, requireInteger, requireOptions, requireSignal } from '@mortise/redis';
 import type { WorkerOptions } from '../options.js';
 import { MAX_DELAY_MS } from '../limits.js';
 import { DEFAULTS, resolveWorkerOptions } from '../options.js';
-import { requireOptions, requireSignal } from '../require-known.js';
 
 /** Those of `Worker` that hold without handlers. */
 export type ClaimsOptions = Pick<

@@ -3,7 +3,7 @@ import type { RedisClient } from '@mortise/redis';
 import { CodedError } from '@mortise/redis';
 import type { Task } from '../task/task.js';
 import { TASK_STATES } from '../task/task.js';
-import { Queue } from '../queue/queue.js';
+import { Queue } from '../queue.js';
 import { fields, firstLine, instant, plain, table } from './text.js';
 import type { Arguments, Command } from './usage.js';
 import { countOf, durationOf, stateOf, theQueue, UsageError, USAGES } from './usage.js';

@@ -5,8 +5,7 @@
  * `gap`. Rejected: XREAD BLOCK, a connection for each reader and shard.
  */
 import type { Waiter } from '@mortise/redis';
-import { ArgumentRangeError, WaiterHub } from '@mortise/redis';
-import { requireOptions, requireSignal } from '../require-known.js';
+import { ArgumentRangeError, requireOptions, requireSignal, WaiterHub } from '@mortise/redis';
 import type { Shards } from '../shard/shards.js';
 import type { Shard } from '../shard/shard.js';
 import type { QueueEvent } from './event.js';

@@ -8,12 +8,12 @@
  * The length of the group is 0xffff where there is none; flow and policy mean nothing where there are no children.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { ArgumentRangeError, ArgumentTypeError } from '@mortise/redis';
+import { ArgumentRangeError, ArgumentTypeError, requireKnown, requireObject } from '@mortise/redis';
 import { InvalidFlowError } from '../errors.js';
 import type { EnqueueOptions } from '../options.js';
 import { resolveGroup } from '../options.js';
-import type { Enqueue, Prepared } from '../queue/enqueuer.js';
-import { requireKnown, requireObject } from '../require-known.js';
+import type { Enqueue } from '../enqueue/entries.js';
+import type { Prepared } from '../enqueue/enqueuer.js';
 import type { ParentAddress } from '../task/record.js';
 import { CHILD, PARENT } from '../task/record.js';
 import { newTaskId } from '../task/new-task-id.js';

@@ -2,7 +2,7 @@
 import type { RedisClient } from '@mortise/redis';
 import { keySlot } from '@mortise/redis';
 import { DEFAULTS } from '../options.js';
-import { Enqueuer } from '../queue/enqueuer.js';
+import { Enqueuer } from '../enqueue/enqueuer.js';
 import type { Shard } from '../shard/shard.js';
 import { Shards } from '../shard/shards.js';
 

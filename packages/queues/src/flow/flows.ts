@@ -1,19 +1,27 @@
-/** Flows, for a queue: tasks that wait for other tasks. */
+/** Enqueues and cancels flows, for a queue. */
 import type { RedisClient } from '@mortise/redis';
 import { MemoryFullError } from '../errors.js';
 import type { Shards } from '../shard/shards.js';
-import type { Enqueuer } from '../queue/enqueuer.js';
-import { Operator } from '../operate/operator.js';
+import type { Enqueuer } from '../enqueue/enqueuer.js';
+import type { ProducerTelemetry } from '../enqueue/producer-telemetry.js';
+import { Operator, resolveReason } from '../operate/operator.js';
 import { decodeTaskId } from '../task/task-id.js';
 import type { Flow, FlowIds, FlowTask } from './flow-node.js';
 import { makeFlow, requireFlowIds } from './flow-node.js';
 import { FlowQueues } from './flow-queues.js';
 import { FlowStore } from './flow-store.js';
 
-/** What became of a flow. */
+/** A stored flow. */
 export interface EnqueuedFlow extends FlowIds {
-  /** The id of the root was stored before, with the same tree of tasks; that flow is unchanged. */
+  /** The id of the root was stored before, with the same tree of tasks. That flow is unchanged. */
   readonly isDuplicate: boolean;
+}
+
+interface FlowsOptions {
+  readonly keepCancelled: number;
+  /** Of this queue. */
+  readonly operator: Operator;
+  readonly telemetry: ProducerTelemetry | undefined;
 }
 
 export class Flows {
@@ -21,6 +29,8 @@ export class Flows {
   readonly #queues: FlowQueues;
   readonly #flows: FlowStore;
   readonly #keepCancelled: number;
+  readonly #operator: Operator;
+  readonly #telemetry: ProducerTelemetry | undefined;
 
   constructor(
     redis: RedisClient,
@@ -28,8 +38,10 @@ export class Flows {
     prefix: string | undefined,
     shards: Shards,
     enqueuer: Enqueuer,
-    keepCancelled: number,
+    { keepCancelled, operator, telemetry }: FlowsOptions,
   ) {
+    this.#operator = operator;
+    this.#telemetry = telemetry;
     this.#keepCancelled = keepCancelled;
     this.#queue = queue;
     this.#queues = new FlowQueues(redis, prefix);
@@ -37,29 +49,44 @@ export class Flows {
     this.#flows = new FlowStore(redis, this.#queues);
   }
 
-  enqueue(task: FlowTask): Promise<EnqueuedFlow> {
-    return MemoryFullError.telling(this.#queue, this.#store(task));
+  enqueue(flow: FlowTask): Promise<EnqueuedFlow> {
+    if (!this.#telemetry) return this.#enqueue(flow);
+    return this.#telemetry.send(flow, (traced) => this.#enqueue(traced));
   }
 
-  /**
-   * Cancels what has not ended of a flow; resolves to how many that were. Parents go first: a child that is cancelled would
-   * otherwise be what makes its parent dead.
-   */
-  async cancel(flow: FlowIds, reason: string): Promise<number> {
-    const operators = new Map<string, Operator>();
-    const operator = (queue: string): Operator => {
-      const made =
-        operators.get(queue) ?? new Operator(queue, this.#queues.shards(queue), this.#keepCancelled);
-      operators.set(queue, made);
-      return made;
+  /** Cancels a task, or all tasks of a flow. Resolves to whether any of them was cancelled. */
+  async cancel(task: string | FlowIds, options: { readonly reason?: string }): Promise<boolean> {
+    const reason = resolveReason(options);
+    const cancelled =
+      typeof task === 'string'
+        ? Number(await this.#operator.cancel(task, reason))
+        : await this.#cancelAll(task, reason);
+    if (cancelled > 0) this.#telemetry?.cancelled(cancelled);
+    return cancelled > 0;
+  }
+
+  /** Parents go first: a cancelled child could make its parent dead. Resolves to the number of cancelled tasks. */
+  async #cancelAll(flow: FlowIds, reason: string): Promise<number> {
+    const operators = new Map([[this.#queue, this.#operator]]);
+    const operatorOf = (queue: string): Operator => {
+      let operator = operators.get(queue);
+      if (!operator) {
+        operator = new Operator(queue, this.#queues.shards(queue), this.#keepCancelled);
+        operators.set(queue, operator);
+      }
+      return operator;
     };
     let count = 0;
     for (let level = [flow]; level.length > 0; level = level.flatMap(({ children }) => [...children])) {
       for (const ids of level) requireFlowIds(ids);
-      const outcomes = await Promise.all(level.map(({ queue, id }) => operator(queue).cancel(id, reason)));
+      const outcomes = await Promise.all(level.map(({ queue, id }) => operatorOf(queue).cancel(id, reason)));
       count += outcomes.filter(Boolean).length;
     }
     return count;
+  }
+
+  #enqueue(flow: FlowTask): Promise<EnqueuedFlow> {
+    return MemoryFullError.telling(this.#queue, this.#store(flow));
   }
 
   async #store(task: FlowTask): Promise<EnqueuedFlow> {

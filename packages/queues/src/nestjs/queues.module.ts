@@ -7,7 +7,7 @@ import type { DynamicModule, FactoryProvider } from '@nestjs/common';
 import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { requireName } from '@mortise/redis';
-import { Queue } from '../queue/queue.js';
+import { Queue } from '../queue.js';
 import { Connection } from './connection.js';
 import { misuse } from './misuse.js';
 import type { ConnectionName, QueuesModuleOptions, RegisterQueueOptions } from './options.js';

@@ -1,6 +1,5 @@
-import { ArgumentTypeError } from '@mortise/redis';
+import { ArgumentTypeError, requireKnown, requireObject, requireOptions } from '@mortise/redis';
 import { requireTaskName } from '../options.js';
-import { requireKnown, requireObject, requireOptions } from '../require-known.js';
 import type { TaskContext } from '../work/attempt.js';
 import type { BatchHandler, BatchTask, HandlerOptions } from '../work/handlers.js';
 

@@ -2,7 +2,7 @@ import { ArgumentTypeError } from '@mortise/redis';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnModuleInit } from '@nestjs/common';
 import { Logger } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import type { StandardSchemaV1 } from '../schema/standard-schema.js';
+import type { StandardSchemaV1 } from '../standard-schema.js';
 import type { WorkerOptions } from '../options.js';
 import type { Handlers } from '../work/handlers.js';
 import { Worker } from '../work/worker.js';

@@ -1,11 +1,10 @@
-/** What an operator does to many tasks: in calls that each hold the server for a bounded time, one after the other. */
-import { requireDuration, requireInteger, requireOneOf } from '@mortise/redis';
+/** Moves many tasks. Each script call holds the server for a bounded time; the next one follows its reply. */
+import { requireDuration, requireInteger, requireOneOf, requireOptions } from '@mortise/redis';
 import { MAX_DELAY_MS } from '../limits.js';
-import { requireOptions } from '../require-known.js';
 import { operatorClean, operatorDrain } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
-import type { Listing } from './listing.js';
-import { listTasks } from './listing.js';
+import type { Listing } from '../inspect/list.js';
+import { listTasks } from '../inspect/list.js';
 import type { Operator } from './operator.js';
 
 export interface RetryAllOptions {
@@ -61,7 +60,7 @@ export async function retryAll(
     const answers = await Promise.all(
       page.listed.map(({ shard, storedId }) => operator.retryIn(shard, storedId, ENDED[state])),
     );
-    retried += answers.filter((answer) => answer === '1').length;
+    retried += answers.filter(Boolean).length;
     cursor = page.cursor;
   } while (cursor !== null && retried < limit);
   return retried;

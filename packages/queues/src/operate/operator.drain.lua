@@ -42,7 +42,8 @@ if upTo == 0 then
   upTo = now
 end
 local usesOptional = true
--- Records are read in pieces; a call ends with the piece that makes it more bytes than this.
+local PRIORITIES = 16
+-- Records are read in pieces. A call ends with the piece that makes it more bytes than this.
 local PIECE = 50
 local MOST_BYTES = 4194304
 local left, bytes, removed, hasMoved = most, 0, 0, false
@@ -53,7 +54,7 @@ local left, bytes, removed, hasMoved = most, 0, 0, false
 -- include task.ended.part.lua
 -- include flow.delete.part.lua
 -- include task.delete.part.lua
--- include task.leave.part.lua
+-- include task.release.part.lua
 
 local function isOver()
   return left <= 0 or bytes >= MOST_BYTES
@@ -102,7 +103,7 @@ local function drainSet(key, latest, isRetrying)
       if isOld(record) then
         oldIds[#oldIds + 1], oldRecords[#oldRecords + 1] = ids[i], record
         if record and lasts[i] and string.sub(lasts[i], 1, 1) == 'H' then
-          release(groupOf(record))
+          releaseGroup(record)
         end
       else
         skipped = skipped + 1

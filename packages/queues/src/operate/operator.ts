@@ -1,52 +1,38 @@
 /**
- * What an operator, or a producer, does to single tasks by their ids. Calls of one tick and shard share a script call.
+ * Moves tasks by their ids. Calls of one tick and shard share a script call, in the order in which they were made.
  *
- * A task that is cancelled or removed in the middle of the list of its priority stays there as an entry, since taking it out
- * would be O(n): it is a tombstone, which the hash `tombstones` remembers and workers skip (see task.leave.part.lua). Counts take
- * them into account, and an id that is used again while its hole is still there is another entry.
- * Rejected: an entry that is recognised as void because its record is gone or says so, which fails for an id that is used
- * again; and a sorted set in place of the list, which costs every task 100 bytes.
+ * A task that is cancelled or removed in the middle of a ready list leaves its entry there as a tombstone: taking it out would
+ * be O(n). Counts subtract tombstones, workers skip them. Rejected: no tombstone, and entries whose record is gone count as
+ * void. That fails for an id that is used again. A sorted set in place of the list costs every task 100 bytes.
  */
-import type { CommandArgument } from '@mortise/redis';
-import { Coalescer } from '@mortise/redis';
+import { ArgumentRangeError, ArgumentTypeError, Coalescer, requireOptions } from '@mortise/redis';
 import { TaskActiveError } from '../errors.js';
-import { operatorCancel, operatorPromote, operatorRemove, operatorRetry } from '../scripts.gen.js';
+import { operatorMove } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
 import { encodeTaskId } from '../task/task-id.js';
 
-interface Cancel {
+/** As operator.move.lua takes it. */
+interface Move {
   readonly storedId: Buffer;
-  readonly reason: string;
-}
-
-interface Retry {
-  readonly storedId: Buffer;
-  /** The state that the task must have, as in `attempts`; `*` for any. */
-  readonly only: 'D' | 'C' | '*';
+  readonly move: 'C' | 'X' | 'R' | 'P';
+  readonly detail: string;
 }
 
 /** Tasks in one call: bounds how long it holds the server. */
 const MAX_BATCH = 100;
-/** What the scripts answer for a task that is in no such shard. */
-const UNKNOWN = '-';
+const MAX_REASON_BYTES = 1_024;
+const CANCEL_OPTIONS = new Set(['reason']);
+/** Answers of the script. */
 const DONE = '1';
 const ACTIVE = 'A';
+const UNKNOWN = '-';
 
 export class Operator {
   readonly #queue: string;
   readonly #shards: Shards;
   readonly #keepCancelled: number;
-  readonly #cancels = new Coalescer<Shard, Cancel, string>((...batch) => this.#sendCancels(...batch), {
-    maxBatch: MAX_BATCH,
-  });
-  readonly #removals = new Coalescer<Shard, Buffer, string>((...batch) => this.#sendRemovals(...batch), {
-    maxBatch: MAX_BATCH,
-  });
-  readonly #retries = new Coalescer<Shard, Retry, string>((...batch) => this.#sendRetries(...batch), {
-    maxBatch: MAX_BATCH,
-  });
-  readonly #promotions = new Coalescer<Shard, Buffer, string>((...batch) => this.#sendPromotions(...batch), {
+  readonly #moves = new Coalescer<Shard, Move, string>((shard, batch) => this.#send(shard, batch), {
     maxBatch: MAX_BATCH,
   });
 
@@ -57,76 +43,56 @@ export class Operator {
   }
 
   async cancel(id: string, reason: string): Promise<boolean> {
-    const storedId = encodeTaskId(id);
-    const answer = await this.#find(storedId, (shard) => this.#cancels.submit(shard, { storedId, reason }));
-    return answer === DONE;
+    return (await this.#find(id, 'C', reason)) === DONE;
   }
 
   async remove(id: string): Promise<boolean> {
-    const storedId = encodeTaskId(id);
-    const answer = await this.#find(storedId, (shard) => this.#removals.submit(shard, storedId));
+    const answer = await this.#find(id, 'X');
     if (answer === ACTIVE) throw new TaskActiveError(this.#queue, id);
     return answer === DONE;
   }
 
   async retry(id: string): Promise<boolean> {
-    const storedId = encodeTaskId(id);
-    const answer = await this.#find(storedId, (shard) => this.retryIn(shard, storedId, '*'));
-    return answer === DONE;
+    return (await this.#find(id, 'R', '*')) === DONE;
   }
 
   async promote(id: string): Promise<boolean> {
+    return (await this.#find(id, 'P')) === DONE;
+  }
+
+  /** Retries a task of this shard if it is in that state: dead or cancelled. */
+  async retryIn(shard: Shard, storedId: Buffer, state: 'D' | 'C'): Promise<boolean> {
+    return (await this.#moves.submit(shard, { storedId, move: 'R', detail: state })) === DONE;
+  }
+
+  #find(id: string, move: Move['move'], detail = ''): Promise<string | null> {
     const storedId = encodeTaskId(id);
-    const answer = await this.#find(storedId, (shard) => this.#promotions.submit(shard, storedId));
-    return answer === DONE;
-  }
-
-  /** Answers with `1` when the task is due now. */
-  retryIn(shard: Shard, storedId: Buffer, only: Retry['only']): Promise<string> {
-    return this.#retries.submit(shard, { storedId, only });
-  }
-
-  #find(storedId: Buffer, act: (shard: Shard) => Promise<string>): Promise<string | null> {
     return this.#shards.find(storedId, async (shard) => {
-      const answer = await act(shard);
+      const answer = await this.#moves.submit(shard, { storedId, move, detail });
       return answer === UNKNOWN ? null : answer;
     });
   }
 
-  async #sendCancels(shard: Shard, batch: readonly Cancel[]): Promise<string[]> {
-    await shard.enableOptional();
-    const entries = batch.flatMap<CommandArgument>(({ storedId, reason }) => [storedId, reason]);
+  async #send(shard: Shard, batch: readonly Move[]): Promise<string[]> {
+    // Workers have to know of tombstones and cancellations before there are any.
+    if (batch.some(({ move }) => move === 'C' || move === 'X')) await shard.enableOptional();
+    const entries = batch.flatMap(({ storedId, move, detail }) => [storedId, move, detail]);
     const reply = await shard.call((keys, common) =>
-      operatorCancel.run(shard.redis, keys, { ...common, keepCancelled: this.#keepCancelled, entries }),
+      operatorMove.run(shard.redis, keys, { ...common, keepCancelled: this.#keepCancelled, entries }),
     );
-    return answersOf(reply);
-  }
-
-  async #sendRemovals(shard: Shard, ids: readonly Buffer[]): Promise<string[]> {
-    await shard.enableOptional();
-    const reply = await shard.call((keys, common) =>
-      operatorRemove.run(shard.redis, keys, { ...common, ids }),
-    );
-    return answersOf(reply);
-  }
-
-  async #sendRetries(shard: Shard, batch: readonly Retry[]): Promise<string[]> {
-    const entries = batch.flatMap<CommandArgument>(({ storedId, only }) => [storedId, only]);
-    const reply = await shard.call((keys, common) =>
-      operatorRetry.run(shard.redis, keys, { ...common, entries }),
-    );
-    return answersOf(reply);
-  }
-
-  async #sendPromotions(shard: Shard, ids: readonly Buffer[]): Promise<string[]> {
-    const reply = await shard.call((keys, common) =>
-      operatorPromote.run(shard.redis, keys, { ...common, ids }),
-    );
-    return answersOf(reply);
+    return (reply as string).split('');
   }
 }
 
-/** A character for each task. */
-function answersOf(reply: unknown): string[] {
-  return (reply as string).split('');
+/** Why a task is cancelled: `''` without a reason. Throws TypeError or RangeError. */
+export function resolveReason(options: { readonly reason?: string }): string {
+  requireOptions('cancel', options, CANCEL_OPTIONS);
+  const { reason = '' } = options;
+  if (typeof reason !== 'string')
+    throw new ArgumentTypeError(`reason must be a string, got ${typeof reason}`);
+  const bytes = Buffer.byteLength(reason);
+  if (bytes > MAX_REASON_BYTES) {
+    throw new ArgumentRangeError(`reason must have at most ${MAX_REASON_BYTES} bytes, got ${bytes}`);
+  }
+  return reason;
 }

@@ -13,7 +13,7 @@ import type {
   TraceContext,
 } from '@mortise/redis';
 import type * as OpenTelemetry from '@opentelemetry/api';
-import { describeError } from '../task/describe-error.js';
+import { describeError } from '@mortise/redis';
 
 type Api = Pick<
   typeof OpenTelemetry,

@@ -1,7 +1,12 @@
 import { availableParallelism } from 'node:os';
 import type { ResourceLimits } from 'node:worker_threads';
-import { ArgumentTypeError, requireDuration, requireInteger } from '@mortise/redis';
-import { requireObject, requireOptions } from '../require-known.js';
+import {
+  ArgumentTypeError,
+  requireDuration,
+  requireInteger,
+  requireObject,
+  requireOptions,
+} from '@mortise/redis';
 
 export interface SandboxOptions {
   /** Threads at the same time, one task each; more tasks wait, under their leases. 1 to 1,024. Default: one less than CPUs. */

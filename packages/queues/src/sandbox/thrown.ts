@@ -2,7 +2,7 @@
  * Errors on their way between threads: a structured clone would lose their class, their name and their code. Threads load this
  * file, so it imports little.
  */
-import { describeError } from '../task/describe-error.js';
+import { describeError } from '@mortise/redis';
 
 export interface ThrownFields {
   readonly name: string;

@@ -11,13 +11,12 @@
  * instant. Tasks of a queue with shards belong into other slots, so this way has to be there anyway, and one is enough.
  */
 import { setTimeout } from 'node:timers/promises';
-import type { CommandArgument, RedisClient } from '@mortise/redis';
+import type { CommandArgument, ErrorReporter, RedisClient } from '@mortise/redis';
 import { InvalidPayloadError, InvalidScheduleError, TaskConflictError } from '../errors.js';
-import { Enqueuer } from '../queue/enqueuer.js';
+import { Enqueuer } from '../enqueue/enqueuer.js';
 import { scheduleBusy, scheduleClaim, scheduleFire } from '../scripts.gen.js';
 import type { Shards } from '../shard/shards.js';
 import { encodeTaskId } from '../task/task-id.js';
-import type { Reporter } from '../work/reporter.js';
 import type { StoredSchedule } from './definition.js';
 import { decodeSchedule, HEAD_BYTES, taskIdOf, taskOptionsOf } from './definition.js';
 import { planRun } from './plan.js';
@@ -44,10 +43,10 @@ export class ScheduleRunner {
   readonly #redis: RedisClient;
   readonly #shards: Shards;
   readonly #enqueuer: Enqueuer;
-  readonly #reporter: Reporter;
+  readonly #reporter: ErrorReporter;
   #running: Promise<void> | undefined;
 
-  constructor(redis: RedisClient, queue: string, shards: Shards, reporter: Reporter) {
+  constructor(redis: RedisClient, queue: string, shards: Shards, reporter: ErrorReporter) {
     this.#redis = redis;
     this.#shards = shards;
     this.#enqueuer = new Enqueuer(redis, queue, shards, MAX_PAYLOAD_BYTES);
@@ -70,7 +69,7 @@ export class ScheduleRunner {
     try {
       for (let round = 0; round < MAX_ROUNDS; round += 1) if (!(await this.#round())) return;
     } catch (error) {
-      this.#reporter.tellFailure(error);
+      this.#reporter.reportRepeated(error);
       // The exchange that follows says at once that something is due.
       await setTimeout(FAILURE_PAUSE_MS, undefined, { ref: false });
     }
@@ -120,10 +119,10 @@ export class ScheduleRunner {
     } catch (error) {
       if (!isPermanent(error)) {
         // It comes again when the claim has ended.
-        this.#reporter.tellFailure(error);
+        this.#reporter.reportRepeated(error);
         return [];
       }
-      this.#reporter.tell(
+      this.#reporter.report(
         error instanceof InvalidScheduleError ? error : new InvalidScheduleError(key, String(error)),
       );
       return [claimed.key, head, -PUT_OFF_MS, 0, 0];

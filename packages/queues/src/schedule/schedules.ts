@@ -9,7 +9,7 @@ import type { RedisClient } from '@mortise/redis';
 import { ArgumentRangeError, ArgumentTypeError, requireName } from '@mortise/redis';
 import { InvalidScheduleError, MemoryFullError, TooManySchedulesError } from '../errors.js';
 import { resolveHeaders } from '../options.js';
-import type { Enqueuer } from '../queue/enqueuer.js';
+import type { Enqueuer } from '../enqueue/enqueuer.js';
 import { scheduleRead, scheduleRemove, scheduleSet } from '../scripts.gen.js';
 import type { Shards } from '../shard/shards.js';
 import type { ScheduledTaskOptions, StoredSchedule } from './definition.js';

@@ -1,7 +1,12 @@
 /** Limits that hold for all workers of a queue together, as they are given to `Queue.configure`. */
-import { ArgumentTypeError, requireInteger } from '@mortise/redis';
+import {
+  ArgumentTypeError,
+  requireInteger,
+  requireKnown,
+  requireObject,
+  requireOptions,
+} from '@mortise/redis';
 import { MAX_DELAY_MS } from '../limits.js';
-import { requireKnown, requireObject, requireOptions } from '../require-known.js';
 import type { RateLimit, SettingsValues } from './settings-text.js';
 
 /** At most `limit` starts in any `periodMs` and `burst - 1` more, spread evenly: GCRA, by the clock of the server. */

@@ -1,6 +1,6 @@
 /**
- * The shards of one queue. How many there are is stored with each of them when the queue comes into being, shard 0 first,
- * and stays. A task lies in the shard that its group tells, or else its id.
+ * The shards of one queue. Their number is stored with each of them when the queue is created, shard 0 first, and never
+ * changes. The group of a task decides its shard; without a group its id does.
  */
 import type { RedisClient } from '@mortise/redis';
 import { keySlot } from '@mortise/redis';
@@ -31,12 +31,12 @@ export class Shards {
     return this.#first;
   }
 
-  /** The shards, once `open` has resolved; not any more when it has turned out that there are others. */
+  /** The shards after `open`. Undefined again when another number of shards is stored. */
   get all(): readonly Shard[] | undefined {
     return this.#all?.length === this.#first.settings.values.shards ? this.#all : undefined;
   }
 
-  /** Learns how many shards there are. One round trip the first time, one for each shard of a new queue with several. */
+  /** Reads the number of shards. One round trip the first time, and one for each shard of a new queue with several. */
   open(): Promise<readonly Shard[]> {
     const { all } = this;
     if (all) return Promise.resolve(all);
@@ -46,7 +46,7 @@ export class Shards {
     return this.#opening;
   }
 
-  /** In which of the shards an id lies. */
+  /** The shard of an id without a group. */
   indexOf(storedId: Buffer, count: number): number {
     if (count === 1) return 0;
     // The last byte of a UUID is random, and `newTaskId` can choose it.
@@ -65,15 +65,20 @@ export class Shards {
         new Shard(this.#redis, this.#queue, this.prefix, index + 1, { ...this.#named, priorities, shards }),
     );
     const all = [first, ...others];
-    // A task in shard 2 must not be there before shard 0 tells that there is one.
+    // No task may be in shard 2 before the settings of shard 0 say that there is one.
     if (shards > 1) for (const shard of all) await shard.configure((values) => ({ ...values, shards }));
     this.#all = all;
     return all;
   }
 
+  /** Calls `act` for all shards at the same time. */
+  async each<Result>(act: (shard: Shard) => Promise<Result>): Promise<Result[]> {
+    return Promise.all((await this.open()).map(act));
+  }
+
   /**
-   * The first answer that is not null: of the shard where the id belongs, then of the others, where a task lies whose
-   * group decides. One call, or one for each shard.
+   * The first answer that is not null. `look` is called for the shard of the id; when that has none, for all others, since a
+   * group may have decided the shard.
    */
   async find<Found>(storedId: Buffer, look: (shard: Shard) => Promise<Found | null>): Promise<Found | null> {
     const all = await this.open();

@@ -5,7 +5,7 @@
  * after it has become JSON: for a payload of five fields a fiftieth of the time of `JSON.stringify`. Rejected: a replacer,
  * which is called by `JSON.stringify` for each value and takes its fast path away.
  */
-import { describeError } from './describe-error.js';
+import { describeError } from '@mortise/redis';
 import { InvalidPayloadError } from '../errors.js';
 import { MAX_DEPTH } from '../options.js';
 

@@ -7,7 +7,7 @@ import type { Child } from '../flow/child.js';
 import { readChildren } from '../flow/child.js';
 import { decodeRecord, PARENT } from '../task/record.js';
 import { decodeTaskId } from '../task/task-id.js';
-import type { Call } from '../telemetry/processing.js';
+import type { Call } from './worker-telemetry.js';
 
 /** What a handler is given beside the payload. Its functions may be taken out of it. */
 export interface TaskContext {

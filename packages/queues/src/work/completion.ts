@@ -1,4 +1,4 @@
-import { describeError } from '../task/describe-error.js';
+import { describeError } from '@mortise/redis';
 
 /** What becomes of an attempt that has ended. */
 export interface Completion {

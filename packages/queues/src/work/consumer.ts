@@ -7,7 +7,7 @@
  * woken, the next task falls due, or the time for a re-check has come. The message that wakes it may bring a task along.
  */
 import type { RedisClient } from '@mortise/redis';
-import { afterMicrotasks, Loop, WaiterHub } from '@mortise/redis';
+import { afterMicrotasks, Loop, ServerClock, WaiterHub } from '@mortise/redis';
 import type { Taken } from './attempt.js';
 import { Cancellations } from './cancellations.js';
 import { LeaseLostError } from '../errors.js';
@@ -20,7 +20,6 @@ import { Leases } from './leases.js';
 import { Maintainer } from './maintainer.js';
 import { Notes } from './notes.js';
 import type { ResolvedWorkerOptions } from '../options.js';
-import { ServerClock } from '../queue/server-clock.js';
 import { Reporter } from './reporter.js';
 import type { PendingAck } from './pending-acks.js';
 import { PendingAcks } from './pending-acks.js';

@@ -1,9 +1,8 @@
 /** What runs the tasks of one name: a function, the same with options, or a function for many tasks at once. */
-import { ArgumentTypeError, requireDuration, requireInteger } from '@mortise/redis';
+import { ArgumentTypeError, requireDuration, requireInteger, requireKnown } from '@mortise/redis';
 import type { TaskContext } from './attempt.js';
 import type { Backoff, BackoffFunction } from '../options.js';
 import { resolveBackoffPolicy, resolveTimeoutMs } from '../options.js';
-import { requireKnown } from '../require-known.js';
 
 /** Runs one task. Its result is kept with the task as JSON; what it throws is a failed attempt. */
 export type HandlerFunction<Payload> = (payload: Payload, context: TaskContext) => unknown;

@@ -7,6 +7,7 @@
  * While the shard has work the timer is a second; a shard without work is looked at rarely, since an idle fetcher learns from
  * its replies what is due.
  */
+import { ErrorReporter } from '@mortise/redis';
 import { FlowQueues } from '../flow/flow-queues.js';
 import { FlowStore } from '../flow/flow-store.js';
 import { Relay } from '../flow/relay.js';
@@ -158,7 +159,8 @@ export class Maintainer {
 
   #runSchedules(): Promise<void> {
     const { redis, queue, prefix } = this.#shard;
-    this.#runner ??= new ScheduleRunner(redis, queue, new Shards(redis, queue, prefix), this.#reporter);
+    const reporter = new ErrorReporter('mortise worker', (error) => this.#reporter.tellFailure(error));
+    this.#runner ??= new ScheduleRunner(redis, queue, new Shards(redis, queue, prefix), reporter);
     return this.#runner.run();
   }
 

@@ -3,8 +3,7 @@
  * progress of a task only the last. They count while the attempt holds its lease.
  */
 import type { CommandArgument } from '@mortise/redis';
-import { ArgumentRangeError, ArgumentTypeError, Coalescer } from '@mortise/redis';
-import { describeError } from '../task/describe-error.js';
+import { ArgumentRangeError, ArgumentTypeError, Coalescer, describeError } from '@mortise/redis';
 import { heartbeaterReport } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import type { Attempt } from './attempt.js';

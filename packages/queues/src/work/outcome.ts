@@ -1,5 +1,5 @@
 /** What becomes of an attempt, by what its handler has returned or thrown. */
-import { describeError } from '../task/describe-error.js';
+import { describeError } from '@mortise/redis';
 import { Discard, InvalidPayloadError, ResultNotKeptError, RetryLater, UnknownTaskError } from '../errors.js';
 import type { Backoff, BackoffFunction } from '../options.js';
 import { DEFAULTS } from '../options.js';

@@ -1,6 +1,5 @@
 import type { RedisClient } from '@mortise/redis';
-import { ClientClosedError } from '@mortise/redis';
-import { describeError } from '../task/describe-error.js';
+import { ClientClosedError, describeError } from '@mortise/redis';
 
 /** A failure that goes on is told again after so long. */
 const REPEAT_MS = 60_000;

@@ -5,17 +5,17 @@ import type { BatchTask, ResolvedHandler } from './handlers.js';
 import type { Backoff, BackoffFunction } from '../options.js';
 import { failure, isA, success } from './outcome.js';
 import type { Reporter } from './reporter.js';
-import type { Schemas } from '../schema/schemas.js';
+import type { Schemas } from '../task/schemas.js';
 import type { Completion } from './completion.js';
 import { GIVEN_BACK } from './completion.js';
-import type { Processing } from '../telemetry/processing.js';
+import type { WorkerTelemetry } from './worker-telemetry.js';
 
 interface RunnerOptions {
   /** Where neither the task nor its handler has one. */
   readonly backoff: Required<Backoff> | BackoffFunction;
   readonly reporter: Reporter;
   readonly schemas: Schemas | undefined;
-  readonly processing: Processing | undefined;
+  readonly processing: WorkerTelemetry | undefined;
   /** Called with how long a handler took, before its attempt has ended; not for batches. */
   readonly onRan: (ms: number) => void;
   /** Called whenever an attempt has ended. */
@@ -26,7 +26,7 @@ export class Runner {
   readonly #backoff: Required<Backoff> | BackoffFunction;
   readonly #reporter: Reporter;
   readonly #schemas: Schemas | undefined;
-  readonly #processing: Processing | undefined;
+  readonly #processing: WorkerTelemetry | undefined;
   readonly #onRan: (ms: number) => void;
   readonly #onEnded: () => void;
   readonly #running = new Set<Attempt>();

@@ -8,7 +8,13 @@
  * longer than the lease loses the tasks of this worker to others, which is reported, and its completion no longer counts.
  */
 import type { RedisClient } from '@mortise/redis';
-import { ArgumentTypeError, requireClient, requireDuration, requireName } from '@mortise/redis';
+import {
+  ArgumentTypeError,
+  requireClient,
+  requireDuration,
+  requireName,
+  requireOptions,
+} from '@mortise/redis';
 import { v7 as uuidv7 } from 'uuid';
 import { Ahead } from './ahead.js';
 import type { Taken } from './attempt.js';
@@ -24,13 +30,12 @@ import { Line } from './line.js';
 import type { ResolvedWorkerOptions, WorkerOptions } from '../options.js';
 import { DEFAULTS, resolveFairness, resolveWorkerOptions } from '../options.js';
 import { Reporter } from './reporter.js';
-import { requireOptions } from '../require-known.js';
 import { Runner } from './runner.js';
-import { Schemas } from '../schema/schemas.js';
+import { Schemas } from '../task/schemas.js';
 import { died, GIVEN_BACK } from './completion.js';
 import { Shard } from '../shard/shard.js';
 import type { TaskMap } from '../task/task.js';
-import { Processing } from '../telemetry/processing.js';
+import { WorkerTelemetry } from './worker-telemetry.js';
 
 /** How long `stop` waits for Redis to take the last acks. */
 const FAREWELL_MS = 2_000;
@@ -49,7 +54,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly #shares: FairShares<Consumer>;
   readonly #isAlone: boolean;
   readonly #runner: Runner;
-  readonly #processing: Processing | undefined;
+  readonly #processing: WorkerTelemetry | undefined;
   readonly #slots: Slots;
   #reserved = 0;
   /** `closed`: whatever Redis still hands out is given back. */
@@ -75,7 +80,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     }
     this.#options = resolveWorkerOptions(options);
     if (options.telemetry !== undefined) {
-      this.#processing = new Processing(options.telemetry);
+      this.#processing = new WorkerTelemetry(options.telemetry);
       this.#options = { ...this.#options, onError: this.#processing.counting(this.#options.onError) };
     }
     this.#reporter = new Reporter(redis, this.#options.onError);

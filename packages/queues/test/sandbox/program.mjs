@@ -1,5 +1,5 @@
 /** Runs one task to its end and leaves another one behind; then there is nothing to wait for. */
-import { sandbox } from '../../src/index.ts';
+import { sandbox } from '../../src/sandbox/index.ts';
 
 const handler = sandbox(new URL('./handlers.mjs', import.meta.url), { threads: 2, killMs: 3_600_000 });
 const controller = new AbortController();

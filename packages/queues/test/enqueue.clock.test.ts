@@ -2,65 +2,9 @@ import { describe, expect, jest, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
-import { ServerClock } from '../src/queue/server-clock.js';
 import { encodeTaskId } from '../src/task/task-id.js';
 
 const redis = connect();
-
-/** How far the clock is from one that is `ahead` of the monotonic one. */
-function error(clock: ServerClock, ahead: number): number {
-  return clock.now() - (performance.now() + ahead);
-}
-
-describe('the time of a server', () => {
-  test('is unknown before the first reply', () => {
-    expect(new ServerClock().now()).toBe(0);
-  });
-
-  test('lies between the sending and the receiving of each call that told it', () => {
-    const clock = new ServerClock();
-    const ahead = 1_700_000_000_000;
-    const sentAt = performance.now() - 40;
-    clock.learn(sentAt, Math.floor(sentAt + 20 + ahead));
-    expect(Math.abs(error(clock, ahead))).toBeLessThan(30);
-  });
-
-  test('is learned from the quickest calls', () => {
-    const clock = new ServerClock();
-    const ahead = 5_000;
-    clock.learn(performance.now() - 1_000, Math.floor(performance.now() + ahead));
-    clock.learn(performance.now(), Math.floor(performance.now() + ahead));
-    clock.learn(performance.now() - 1_000, Math.floor(performance.now() - 1_000 + ahead));
-    // A second more or less, if either of the slow ones had counted.
-    expect(Math.abs(error(clock, ahead))).toBeLessThan(250);
-  });
-
-  test('is known from above: never before that of the server, however long a reply was held up', () => {
-    const clock = new ServerClock();
-    const ahead = 1_700_000_000_000;
-    expect(clock.latest()).toBe(Infinity);
-    // The server told its time at once, and was heard 40 ms later.
-    const sentAt = performance.now() - 40;
-    clock.learn(sentAt, Math.floor(sentAt + ahead));
-    for (let round = 0; round < 100; round += 1) {
-      const serverMs = performance.now() + ahead;
-      // Numbers of this size have 0.0002 ms.
-      expect(clock.latest()).toBeGreaterThanOrEqual(serverMs - 0.01);
-      clock.learn(performance.now() - round, Math.floor(performance.now() + ahead));
-    }
-  });
-
-  test.each([60_000, -60_000])('follows at once when the server is set by %d ms', (step) => {
-    const clock = new ServerClock();
-    const ahead = 1_000_000;
-    clock.learn(performance.now(), Math.floor(performance.now() + ahead));
-    clock.learn(performance.now(), Math.floor(performance.now() + ahead + step));
-    expect(Math.abs(error(clock, ahead + step))).toBeLessThan(250);
-    const serverMs = performance.now() + ahead + step;
-    expect(clock.latest()).toBeGreaterThanOrEqual(serverMs);
-    expect(clock.latest()).toBeLessThan(serverMs + 250);
-  });
-});
 
 describe('a task', () => {
   const queue = new Queue<Record<string, number>>(redis, 'q', { prefix: freshPrefix() });

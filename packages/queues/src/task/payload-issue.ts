@@ -1,11 +1,5 @@
-import type { StandardIssue } from './standard-schema.js';
-
-/** Why a payload does not fit its schema. */
-export interface PayloadIssue {
-  readonly message: string;
-  /** Where in the payload; empty for the whole of it. */
-  readonly path: readonly (string | number)[];
-}
+import type { PayloadIssue } from '../errors.js';
+import type { StandardIssue } from '../standard-schema.js';
 
 /** So many issues are kept of one payload; a list of thousands may have one for each entry. */
 const MAX_ISSUES = 20;

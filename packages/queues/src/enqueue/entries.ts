@@ -5,8 +5,8 @@
 import type { Shard } from '../shard/shard.js';
 import { writeTaskId } from '../task/new-task-id.js';
 import { setEnqueuedAt, setPriority, whenOf } from '../task/record.js';
-import type { Enqueue, Whole } from './enqueuer.js';
-import type { ServerClock } from './server-clock.js';
+import type { Writable } from '../task/record.js';
+import type { ServerClock } from '@mortise/redis';
 
 const UUID_BYTES = 16;
 const DELAY_BYTES = 10;
@@ -18,6 +18,27 @@ const HAS_GIVEN = 0x8000;
 const FIRST_PRIORITY = '0'.charCodeAt(0);
 /** Of a task that is handed off: a subscription is no place for a big record. */
 const MAX_HANDED_OFF_BYTES = 4096;
+
+/** A task that has been checked and can be sent. */
+export interface Enqueue {
+  /** Undefined until it is sent, unless it was given. */
+  id: string | undefined;
+  readonly storedId: Buffer | undefined;
+  readonly priority: string | undefined;
+  readonly group: string | undefined;
+  /** Scripts need the keys of what lies beyond the core. */
+  readonly usesOptional: boolean;
+  readonly record: Writable;
+  /** When a delay began (`performance.now()`); undefined where there is none. */
+  readonly madeAt?: number | undefined;
+  /** Of a schema that is asynchronous: rejects for a payload that it does not take. */
+  checking?: Promise<void> | undefined;
+  /** Of the tasks with the same one, a script call stores all or none. */
+  whole?: Whole | undefined;
+}
+
+/** A call that enqueues many. */
+export type Whole = object;
 
 export interface EntryOperands {
   readonly usesOptional: 0 | 1;

@@ -1,12 +1,11 @@
 /** How tasks of one queue have ended, for those who wait for it. */
-import { requireDuration } from '@mortise/redis';
+import { requireDuration, requireOptions, requireSignal } from '@mortise/redis';
 import { TaskCancelledError, TaskDeadError, UnknownIdError } from '../errors.js';
-import { requireOptions, requireSignal } from '../require-known.js';
 import type { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
 import { encodeTaskId } from '../task/task-id.js';
-import type { End } from './result-line.js';
-import { ResultLine } from './result-line.js';
+import type { End } from './result-waiter.js';
+import { ResultWaiter } from './result-waiter.js';
 
 export interface ResultOptions {
   /** How long to wait, ms. 0 looks once; `Infinity` has no end. Default 30,000. */
@@ -23,7 +22,7 @@ const DATA_AT = 11;
 export class Results {
   readonly #queue: string;
   readonly #shards: Shards;
-  readonly #lines = new Map<Shard, ResultLine>();
+  readonly #lines = new Map<Shard, ResultWaiter>();
 
   constructor(queue: string, shards: Shards) {
     this.#queue = queue;
@@ -50,10 +49,10 @@ export class Results {
     return [...all.slice(home), ...all.slice(0, home)];
   }
 
-  #line(shard: Shard): ResultLine {
+  #line(shard: Shard): ResultWaiter {
     let line = this.#lines.get(shard);
     if (!line) {
-      line = new ResultLine(shard, () => this.#lines.delete(shard));
+      line = new ResultWaiter(shard, () => this.#lines.delete(shard));
       this.#lines.set(shard, line);
     }
     return line;

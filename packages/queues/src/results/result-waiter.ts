@@ -11,7 +11,7 @@ import { randomInt } from 'node:crypto';
 import type { Waiter } from '@mortise/redis';
 import { Coalescer, WaiterHub } from '@mortise/redis';
 import { ResultTimeoutError } from '../errors.js';
-import { resultWatch } from '../scripts.gen.js';
+import { resultWait } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import { decodeTaskId } from '../task/task-id.js';
 
@@ -29,26 +29,26 @@ const JITTER_MS = 500;
 const WATCH_S = 12;
 /** Ids in one call: bounds how long it holds the server (about 3 ms). */
 const MAX_BATCH = 1_000;
-/** As in result.watch.lua: 0 stands for several processes. */
+/** As in result.wait.lua: 0 stands for several processes. */
 const PROCESSES = 2 ** 20;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 let lines = 0;
 
-export class ResultLine {
+export class ResultWaiter {
   readonly #shard: Shard;
-  readonly #onClose: (line: ResultLine) => void;
+  readonly #onClose: (line: ResultWaiter) => void;
   readonly #process = randomInt(1, PROCESSES);
   /** By id as stored, as latin1. */
   readonly #places = new Map<string, Set<Place>>();
-  readonly #watches: Coalescer<ResultLine, Buffer, End | null>;
+  readonly #watches: Coalescer<ResultWaiter, Buffer, End | null>;
   readonly #isHeard: Promise<unknown>;
   #waiters: Waiter[] = [];
   #looking: NodeJS.Timeout | undefined;
   #failure: unknown;
   #isClosed = false;
 
-  constructor(shard: Shard, onClose: (line: ResultLine) => void) {
+  constructor(shard: Shard, onClose: (line: ResultWaiter) => void) {
     this.#shard = shard;
     this.#onClose = onClose;
     this.#watches = new Coalescer((_, ids) => this.#watch(ids), { maxBatch: MAX_BATCH });
@@ -133,7 +133,7 @@ export class ResultLine {
     const { tasks, attempts, awaited } = this.#shard.keys.of;
     // Scripts that end tasks have to know the key.
     await this.#shard.enableOptional();
-    return (await resultWatch.runBuffer(
+    return (await resultWait.runBuffer(
       this.#shard.redis,
       { tasks, attempts, awaited },
       { process: this.#process, waitS: WATCH_S, ids },

@@ -1,10 +1,11 @@
-/** One task, and how many there are, as one shard tells. */
 import { queueCounts, queueGet } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
+import type { Shards } from '../shard/shards.js';
+import { encodeTaskId } from '../task/task-id.js';
 import type { Counts, Task, TaskState } from '../task/task.js';
 import { readTask } from '../task/task.js';
 
-/** The states in the order in which queue.counts.lua tells of them. */
+/** The states in the order of queue.counts.lua. */
 const STATES = [
   'scheduled',
   'ready',
@@ -16,30 +17,23 @@ const STATES = [
   'waiting',
 ] as const satisfies readonly TaskState[];
 
-/** The task, or null when this shard doesn't know it. */
-export async function lookUp<Tasks>(shard: Shard, id: string, storedId: Buffer): Promise<Task<Tasks> | null> {
-  const { keys, settings, redis } = shard;
-  const reply = await settings.run(() =>
-    queueGet.runBuffer(
-      redis,
-      { ...keys.of, priorityKeys: settings.priorityKeys },
-      { expectedSettings: settings.text, id: storedId },
-    ),
-  );
-  if (reply === null) return null;
-  const [record, state, instant, last, progress, logs] = reply as [
-    Buffer,
-    Buffer,
-    Buffer,
-    Buffer,
-    Buffer,
-    Buffer,
-  ];
-  const stored = { record, state: state.toString() as TaskState, instant, last, progress, logs };
-  return readTask<Tasks>(id, settings.values.priorities, stored);
+/** The task of an id; null for an unknown one. */
+export function lookUp<Tasks>(shards: Shards, id: string): Promise<Task<Tasks> | null> {
+  const storedId = encodeTaskId(id);
+  return shards.find(storedId, (shard) => lookUpIn<Tasks>(shard, id, storedId));
 }
 
-/** How many tasks of each state there are in these shards together. */
+async function lookUpIn<Tasks>(shard: Shard, id: string, storedId: Buffer): Promise<Task<Tasks> | null> {
+  const reply = (await shard.call((keys, { expectedSettings }) =>
+    queueGet.runBuffer(shard.redis, keys, { expectedSettings, id: storedId }),
+  )) as [Buffer, Buffer, Buffer, Buffer, Buffer, Buffer] | null;
+  if (reply === null) return null;
+  const [record, state, instant, last, progress, logs] = reply;
+  const stored = { record, state: state.toString() as TaskState, instant, last, progress, logs };
+  return readTask<Tasks>(id, shard.settings.values.priorities, stored);
+}
+
+/** The counts of all shards together. */
 export async function countAll(shards: readonly Shard[]): Promise<Counts> {
   const replies = await Promise.all(
     shards.map((shard) =>

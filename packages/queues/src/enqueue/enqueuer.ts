@@ -2,7 +2,7 @@
  * How tasks get into a queue: checked, made into records, and sent, all of one tick and shard in one script call.
  */
 import type { RedisClient } from '@mortise/redis';
-import { Coalescer, keySlot } from '@mortise/redis';
+import { Coalescer, keySlot, ServerClock } from '@mortise/redis';
 import { MemoryFullError, QueueFullError, TaskConflictError } from '../errors.js';
 import type { EnqueueOptions } from '../options.js';
 import {
@@ -17,17 +17,16 @@ import {
   resolveTimeoutMs,
   resolveWhen,
 } from '../options.js';
-import { registerName } from '../operate/names.js';
+import { registerName } from '../shard/queue-names.js';
 import { queueEnqueue } from '../scripts.gen.js';
-import type { Schemas } from '../schema/schemas.js';
+import type { Schemas } from '../task/schemas.js';
 import type { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
 import type { Extras } from '../task/record.js';
-import type { Writable } from '../task/record.js';
 import { RecordDraft } from '../task/record.js';
 import { encodeTaskId } from '../task/task-id.js';
+import type { Enqueue, Whole } from './entries.js';
 import { Entries } from './entries.js';
-import { ServerClock } from './server-clock.js';
 
 /**
  * Tasks in one script call: holds the server for 0.2 ms. With larger ones the server would wait for the client and the
@@ -43,31 +42,10 @@ export interface Enqueued {
   readonly isDuplicate: boolean;
 }
 
-/** A task that has been checked and can be sent. */
-export interface Enqueue {
-  /** Undefined until it is sent, unless it was given. */
-  id: string | undefined;
-  readonly storedId: Buffer | undefined;
-  readonly priority: string | undefined;
-  readonly group: string | undefined;
-  /** Scripts need the keys of what lies beyond the core. */
-  readonly usesOptional: boolean;
-  readonly record: Writable;
-  /** When a delay began (`performance.now()`); undefined where there is none. */
-  readonly madeAt?: number | undefined;
-  /** Of a schema that is asynchronous: rejects for a payload that it does not take. */
-  checking?: Promise<void> | undefined;
-  /** Of the tasks with the same one, a script call stores all or none. */
-  whole?: Whole | undefined;
-}
-
 /** One that was made of what a caller gave. */
 export interface Prepared extends Enqueue {
   readonly record: RecordDraft;
 }
-
-/** A call that enqueues many. */
-export type Whole = object;
 
 /** What the script answers for one task, where it hasn't stored all. */
 const STORED = '1';

@@ -7,7 +7,7 @@ import type { TaskState } from '../task/task.js';
 
 export interface Cursor {
   readonly shard: number;
-  /** As operator.list.lua tells and takes them. */
+  /** As queue.list.lua tells and takes them. */
   readonly section: number;
   readonly at: string;
   readonly after: Buffer;

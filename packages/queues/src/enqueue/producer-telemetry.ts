@@ -1,9 +1,9 @@
-/** What a producer tells: a counter, and a span for each call whose context travels with the tasks. */
+/** Counts stored and cancelled tasks. Each call that enqueues has a span, whose context travels with the tasks. */
 import type { SpanEnd, Telemetry, TelemetryAttributes, TraceContext } from '@mortise/redis';
 import type { EnqueueOptions } from '../options.js';
-import { metricAttributes, queueAttributes, spanAttributes } from './attributes.js';
-import { CANCELLED, ENQUEUED } from './metrics.js';
-import { SafeTelemetry } from './safe-telemetry.js';
+import { metricAttributes, queueAttributes, spanAttributes } from '../telemetry.js';
+import { CANCELLED, ENQUEUED } from '../telemetry.js';
+import { SafeTelemetry } from '@mortise/redis';
 
 /** A task that is about to be stored, or a tree of them. */
 interface Given {
@@ -24,7 +24,7 @@ interface Stored {
   readonly isDuplicate: boolean;
 }
 
-export class Sending {
+export class ProducerTelemetry {
   readonly #telemetry: SafeTelemetry;
   readonly #queue: string;
 
@@ -39,7 +39,7 @@ export class Sending {
     task: Task,
     store: (traced: Task) => Promise<Result>,
   ): Promise<Result> {
-    // As they are at the call: the caller may change them meanwhile.
+    // Read at the call: the caller may change the task later.
     const places = this.#placesOf(task);
     const size = sizeOf(task);
     const stored = await this.#inSpan(
@@ -66,8 +66,8 @@ export class Sending {
     return stored;
   }
 
-  cancelled(): void {
-    this.#telemetry.count(CANCELLED, 1, queueAttributes(this.#queue));
+  cancelled(tasks: number): void {
+    this.#telemetry.count(CANCELLED, tasks, queueAttributes(this.#queue));
   }
 
   async #inSpan<Result>(
@@ -91,7 +91,7 @@ export class Sending {
     }
   }
 
-  /** Of a task and those below it; what is no task is left to those who refuse it. */
+  /** A task and its children. A value that is no task is skipped: it is refused later. */
   #placesOf(task: Given): Place[] {
     if (typeof task !== 'object' || task === null) return [];
     const { queue = this.#queue, name, children } = task;
@@ -113,13 +113,13 @@ export class Sending {
   }
 }
 
-/** What is no tree is left to those who refuse it. */
+/** A value that is no tree counts as one task: it is refused later. */
 function sizeOf({ children }: Given): number {
   if (!Array.isArray(children)) return 1;
   return children.reduce((size: number, child: Given) => size + sizeOf(child), 1);
 }
 
-/** A trace that the caller has given stays; what cannot be options or headers is left to those who refuse it, too. */
+/** Keeps a trace of the caller's own. Values that are no options or headers stay as they are: they are refused later. */
 function withTrace<Task extends Given>(task: Task, context: TraceContext): Task {
   const { options = {}, children } = task;
   const traced = Array.isArray(children)

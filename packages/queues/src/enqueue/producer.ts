@@ -1,12 +1,7 @@
-/** What stores tasks for a queue, and tells telemetry of it if there is some. */
-import { ArgumentTypeError } from '@mortise/redis';
-import type { Telemetry } from '@mortise/redis';
-import type { FlowTask } from '../flow/flow-node.js';
-import type { EnqueuedFlow, Flows } from '../flow/flows.js';
+import { ArgumentTypeError, requireKnown, requireObject } from '@mortise/redis';
 import type { EnqueueOptions } from '../options.js';
-import { requireKnown, requireObject } from '../require-known.js';
-import { Sending } from '../telemetry/sending.js';
 import type { Enqueued, Enqueuer } from './enqueuer.js';
+import type { ProducerTelemetry } from './producer-telemetry.js';
 
 interface GivenTask {
   readonly name: string;
@@ -14,41 +9,33 @@ interface GivenTask {
   readonly options?: EnqueueOptions;
 }
 
+const TASK = new Set(['name', 'payload', 'options']);
+
+/** Stores tasks for a queue, inside a span of its telemetry if it has one. */
 export class Producer {
   readonly #enqueuer: Enqueuer;
-  readonly #flows: Flows;
-  readonly #sending: Sending | undefined;
+  readonly #telemetry: ProducerTelemetry | undefined;
 
-  constructor(queue: string, enqueuer: Enqueuer, flows: Flows, telemetry: Telemetry | undefined) {
+  constructor(enqueuer: Enqueuer, telemetry: ProducerTelemetry | undefined) {
     this.#enqueuer = enqueuer;
-    this.#flows = flows;
-    this.#sending = telemetry === undefined ? undefined : new Sending(telemetry, queue);
+    this.#telemetry = telemetry;
   }
 
   enqueue(name: string, payload: unknown, options: EnqueueOptions): Promise<Enqueued> {
-    if (!this.#sending) return this.#store(name, payload, options);
-    return this.#sending.send({ name, payload, options }, (traced) =>
+    if (!this.#telemetry) return this.#store(name, payload, options);
+    return this.#telemetry.send({ name, payload, options }, (traced) =>
       this.#store(name, payload, traced.options),
     );
   }
 
   async enqueueMany(tasks: readonly GivenTask[]): Promise<Enqueued[]> {
     requireTasks(tasks);
-    if (!this.#sending) return this.#storeMany(tasks);
-    return this.#sending.sendMany(tasks, (traced) => this.#storeMany(traced));
+    if (!this.#telemetry) return this.#storeMany(tasks);
+    return this.#telemetry.sendMany(tasks, (traced) => this.#storeMany(traced));
   }
 
-  enqueueFlow(flow: FlowTask): Promise<EnqueuedFlow> {
-    if (!this.#sending) return this.#flows.enqueue(flow);
-    return this.#sending.send(flow, (traced) => this.#flows.enqueue(traced));
-  }
-
-  cancelled(): void {
-    this.#sending?.cancelled();
-  }
-
+  /** Not an async function, which would make one more promise for each task. */
   #store(name: string, payload: unknown, options: EnqueueOptions): Promise<Enqueued> {
-    // Not an async function: its promise would be one more for each task.
     try {
       const request = this.#enqueuer.prepare(name, payload, options);
       if (this.#enqueuer.isOpen) return this.#enqueuer.submit(request);
@@ -68,13 +55,11 @@ export class Producer {
   }
 }
 
-const TASK = new Set(['name', 'payload', 'options']);
-
 function requireTasks(tasks: readonly GivenTask[]): void {
   if (!Array.isArray(tasks)) throw new ArgumentTypeError('tasks must be an array');
-  // With `entries`, a hole is undefined.
+  // `entries()` also yields the holes of a sparse array, as undefined.
   for (const [index, task] of tasks.entries()) {
-    requireObject(`task ${index}`, task);
+    requireObject(`task ${index}`, task as object);
     requireKnown('a task of enqueueMany', task as object, TASK);
   }
 }

@@ -7,11 +7,10 @@
  * A producer checks the payload as the worker will see it, after JSON: a Date is a string there, and what a schema would
  * refuse at the worker is refused at the caller.
  */
-import { ArgumentTypeError } from '@mortise/redis';
+import { ArgumentTypeError, requireObject } from '@mortise/redis';
 import { InvalidPayloadError } from '../errors.js';
-import { requireObject } from '../require-known.js';
 import { describeIssues, toIssues } from './payload-issue.js';
-import type { StandardResult, StandardSchemaV1 } from './standard-schema.js';
+import type { StandardResult, StandardSchemaV1 } from '../standard-schema.js';
 
 export class Schemas {
   readonly #schemas: ReadonlyMap<string, StandardSchemaV1>;

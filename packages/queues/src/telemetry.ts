@@ -1,5 +1,5 @@
 /** Everything that queues and workers count and measure; the README lists them. Durations are in seconds. */
-import type { Metric } from '@mortise/redis';
+import type { Metric, TelemetryAttributes } from '@mortise/redis';
 
 const counter = (name: string, unit: string, description: string): Metric => ({
   name: `mortise.queues.${name}`,
@@ -37,3 +37,21 @@ export const METRICS: readonly Metric[] = [
   WAIT,
   RUN,
 ];
+
+export function queueAttributes(queue: string): TelemetryAttributes {
+  return { 'messaging.system': 'mortise', 'messaging.destination.name': queue };
+}
+
+/** Of metrics: few values each. */
+export function metricAttributes(queue: string, task: string): TelemetryAttributes {
+  return { 'messaging.system': 'mortise', 'messaging.destination.name': queue, 'mortise.task.name': task };
+}
+
+/** Of spans, by the semantic conventions of OpenTelemetry for messaging. */
+export function spanAttributes(operation: 'send' | 'process', queue: string): TelemetryAttributes {
+  return {
+    ...queueAttributes(queue),
+    'messaging.operation.name': operation,
+    'messaging.operation.type': operation,
+  };
+}

@@ -1,8 +1,7 @@
-/** Pages of the tasks in one state, shard by shard. */
-import { requireInteger, requireOneOf } from '@mortise/redis';
+/** Pages of the tasks in one state, shard after shard. */
+import { requireInteger, requireOneOf, requireOptions } from '@mortise/redis';
 import { requireTaskName } from '../options.js';
-import { requireOptions } from '../require-known.js';
-import { operatorList } from '../scripts.gen.js';
+import { queueList } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import { decodeTaskId } from '../task/task-id.js';
 import type { Task, TaskMap, TaskState } from '../task/task.js';
@@ -11,22 +10,22 @@ import type { Cursor } from './cursor.js';
 import { decodeCursor, encodeCursor, START } from './cursor.js';
 
 export interface ListOptions {
-  /** Where the last page ended. Default: from the beginning. */
+  /** The cursor of the last page. Default: the first page. */
   readonly cursor?: string | null;
-  /** The most tasks of a page. 1 to 1,000. Default 100. */
+  /** Tasks of a page at most. 1 to 1,000. Default 100. */
   readonly limit?: number;
   /** Only tasks with this name. */
   readonly name?: string;
 }
 
 export interface Page<Item> {
-  /** May be fewer than the limit, or none, though there are more. */
+  /** There may be fewer than the limit, or none, on a page that is not the last. */
   readonly tasks: Item[];
-  /** For the next page; null when there is nothing more. */
+  /** Continues with the next page; null after the last one. */
   readonly cursor: string | null;
 }
 
-/** A task of a page, with where it stands. */
+/** A task of a page, and its place. */
 export interface Listed<Item> {
   readonly shard: Shard;
   readonly storedId: Buffer;
@@ -48,10 +47,10 @@ interface Wanted {
 const MAX_LIMIT = 1_000;
 const DEFAULT_LIMIT = 100;
 const OPTIONS = new Set(['cursor', 'limit', 'name']);
-/** What the script tells for each task. */
+/** Of each task in the reply. */
 const FIELDS = 5;
 
-/** One call, and one more for each further shard that the page reaches into. */
+/** One script call, and one more for each further shard of the page. */
 export async function listTasks<Tasks extends TaskMap<Tasks>>(
   shards: readonly Shard[],
   state: TaskState,
@@ -75,13 +74,24 @@ export async function listTasks<Tasks extends TaskMap<Tasks>>(
   return { listed, cursor: place.shard < shards.length ? encodeCursor(state, place) : null };
 }
 
+/** A page, as `Queue.list` returns it. */
+export async function listPage<Tasks extends TaskMap<Tasks>>(
+  shards: readonly Shard[],
+  state: TaskState,
+  options: ListOptions,
+  hasPayloads: boolean,
+): Promise<Page<Task<Tasks>>> {
+  const { listed, cursor } = await listTasks<Tasks>(shards, state, options, hasPayloads);
+  return { tasks: listed.map(({ task }) => task), cursor };
+}
+
 async function listShard<Tasks extends TaskMap<Tasks>>(
   shard: Shard,
   { state, limit, name = '', hasPayloads }: Wanted,
   { shard: index, section, at, after }: Cursor,
 ): Promise<{ found: Listed<Task<Tasks>>[]; next: Cursor | null }> {
   const [nextSection, nextAt, nextAfter, ...fields] = (await shard.call((keys, { expectedSettings }) =>
-    operatorList.runBuffer(shard.redis, keys, {
+    queueList.runBuffer(shard.redis, keys, {
       expectedSettings,
       state,
       limit,

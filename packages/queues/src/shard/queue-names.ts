@@ -1,33 +1,36 @@
 /**
- * The names of all queues of a prefix. A producer writes the name of its queue before its first task, so a queue that has
- * tasks is known; names stay when a queue is empty. They stand in one set, in a slot of its own.
+ * The names of all queues of a prefix, in one set. A producer adds the name of its queue before the first task, so every queue
+ * that has tasks is listed. Names stay when a queue is empty.
  */
 import type { RedisClient } from '@mortise/redis';
-import { decodeName, encodeName } from '@mortise/redis';
+import { decodeName, encodeName, requireOptions } from '@mortise/redis';
 import { namesKey } from '../keys.js';
-import { requireOptions } from '../require-known.js';
+
+export interface PrefixOptions {
+  /** Default `mortise`. */
+  readonly prefix?: string;
+}
 
 const OPTIONS = new Set(['prefix']);
+/** For each client: key and name of a queue -> the call that adds the name. */
+const added = new WeakMap<RedisClient, Map<string, Promise<unknown>>>();
 
-/** Of a call that is for all queues of a prefix. */
-export function prefixOf(options: { readonly prefix?: string }): string | undefined {
+export function resolvePrefix(options: PrefixOptions): string | undefined {
   requireOptions('the call', options, OPTIONS);
   return options.prefix;
 }
 
-const known = new WeakMap<RedisClient, Map<string, Promise<unknown>>>();
-
-/** Resolves when the name is stored. One round trip the first time that a client has to do with the queue, then none. */
+/** Adds the name of a queue. One round trip for the first call of a client, then none. */
 export async function registerName(
   redis: RedisClient,
   prefix: string | undefined,
   queue: string,
 ): Promise<void> {
   const key = namesKey(prefix);
-  // A line break is in no key.
+  // No key has a line break.
   const place = `${key}\n${queue}`;
-  const names = known.get(redis) ?? new Map<string, Promise<unknown>>();
-  known.set(redis, names);
+  const names = added.get(redis) ?? new Map<string, Promise<unknown>>();
+  added.set(redis, names);
   let stored = names.get(place);
   if (!stored) {
     stored = redis.call('sadd', [key, encodeName(queue)]);
@@ -37,7 +40,7 @@ export async function registerName(
   await stored;
 }
 
-/** Whether the name is one of them. One round trip. */
+/** Whether a queue is listed. One round trip. */
 export async function isQueueName(
   redis: RedisClient,
   prefix: string | undefined,
@@ -46,7 +49,7 @@ export async function isQueueName(
   return (await redis.call('sismember', [namesKey(prefix), encodeName(queue)])) === 1;
 }
 
-/** In the order of their characters. One round trip for about 1,000 names. */
+/** All names, sorted. One round trip for about 1,000 names. */
 export async function queueNames(redis: RedisClient, prefix: string | undefined): Promise<string[]> {
   const names = new Set<string>();
   let cursor = '0';

@@ -1,11 +1,10 @@
 /** What a worker tells: counters, how long tasks waited and ran, and a span for each call of a handler. */
-import type { SpanEnd, Telemetry, TraceContext } from '@mortise/redis';
+import type { SafeSpan, SpanEnd, Telemetry, TraceContext } from '@mortise/redis';
+import { SafeTelemetry } from '@mortise/redis';
 import { LeaseLostError } from '../errors.js';
-import type { Completion } from '../work/completion.js';
-import { metricAttributes, queueAttributes, spanAttributes } from './attributes.js';
-import { DEAD, FAILED, LEASE_LOST, RETRIED, RUN, SUCCEEDED, WAIT } from './metrics.js';
-import type { SafeSpan } from './safe-telemetry.js';
-import { SafeTelemetry } from './safe-telemetry.js';
+import type { Completion } from './completion.js';
+import { metricAttributes, queueAttributes, spanAttributes } from '../telemetry.js';
+import { DEAD, FAILED, LEASE_LOST, RETRIED, RUN, SUCCEEDED, WAIT } from '../telemetry.js';
 
 /** An attempt, as far as it concerns telemetry. */
 export interface Observed {
@@ -46,7 +45,7 @@ const COUNTED: Readonly<Record<Outcome, readonly (typeof SUCCEEDED)[]>> = {
 /** Names that no handler has come from producers, and there may be any number of them. */
 const UNKNOWN = '_unknown';
 
-export class Processing {
+export class WorkerTelemetry {
   readonly #telemetry: SafeTelemetry;
   /** The clock of each server, in ms, when `performance.now()` was 0. */
   readonly #origins = new WeakMap<object, number>();
@@ -164,7 +163,7 @@ export class Call {
     const [first] = attempts as [Observed];
     const traces = attempts.map(({ headers }) => traceOf(headers)).filter((trace) => trace !== undefined);
     const isContinued =
-      this.#telemetry.isParentOfFirstAttempt && attempts.length === 1 && first.attempt === 1 && traces[0];
+      this.#telemetry.firstAttempt === 'parent' && attempts.length === 1 && first.attempt === 1 && traces[0];
     return isContinued ? { parent: isContinued } : { links: traces };
   }
 }

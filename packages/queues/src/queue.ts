@@ -1,0 +1,346 @@
+/**
+ * The side of producers and operators: stores tasks, shows them and moves them.
+ *
+ * A task is one record in one hash. Its state follows from the place of its id and from `attempts`, which has its last attempt:
+ *
+ *   enqueue ──► ready ──────────► active ──► succeeded
+ *    │ │          ▲ ▲               │ │ │
+ *    │ └► scheduled │ (when due)    │ │ └──► dead        no attempts left, Discard, unknown name
+ *    │              │               │ └────► retrying    failed, RetryLater
+ *    ▼              └─── when due ──┼───────────┘
+ *   waiting             └─── lease ended, given back
+ *      its children have ended: ready, or dead with them
+ *
+ *   cancel: from any state on the left and from active to cancelled; retry: from dead and cancelled to ready
+ *
+ * No step moves due tasks from the schedule to the ready list: workers fetch due tasks from the schedule itself. So no task is
+ * lost or late between two steps, and counts are exact at every instant. docs/ARCHITECTURE.md says which script makes which
+ * arrow. Rejected: a hash for each task (663 bytes for a waiting task with 100 bytes of payload; here about 200), and a stream
+ * (no priorities, and no cancellation in the middle).
+ */
+import type { RedisClient } from '@mortise/redis';
+import { requireClient, requireName } from '@mortise/redis';
+import type { Enqueued } from './enqueue/enqueuer.js';
+import { Enqueuer } from './enqueue/enqueuer.js';
+import { ProducerTelemetry } from './enqueue/producer-telemetry.js';
+import { Producer } from './enqueue/producer.js';
+import type { QueueEvent } from './events/event.js';
+import type { EventsOptions } from './events/events.js';
+import { readEvents } from './events/events.js';
+import type { FlowIds, FlowTask } from './flow/flow-node.js';
+import type { EnqueuedFlow } from './flow/flows.js';
+import { Flows } from './flow/flows.js';
+import type { ListOptions, Page } from './inspect/list.js';
+import { listPage } from './inspect/list.js';
+import { countAll, lookUp } from './inspect/look-up.js';
+import type { CleanOptions, DrainOptions, EndedState, RetryAllOptions } from './operate/bulk.js';
+import { clean, drain, retryAll } from './operate/bulk.js';
+import { Operator } from './operate/operator.js';
+import type { EnqueueOptions, QueueOptions } from './options.js';
+import { resolveQueueOptions } from './options.js';
+import type { ResultOptions } from './results/results.js';
+import { Results } from './results/results.js';
+import type { ScheduledTaskOptions } from './schedule/definition.js';
+import type { ScheduleRule } from './schedule/rule.js';
+import type { Schedule, Scheduled } from './schedule/schedules.js';
+import { Schedules } from './schedule/schedules.js';
+import { configure, setAllPaused, setPaused } from './shard/configure.js';
+import type { ConfigureOptions, QueueLimits } from './shard/queue-limits.js';
+import type { PrefixOptions } from './shard/queue-names.js';
+import { isQueueName, queueNames, resolvePrefix } from './shard/queue-names.js';
+import type { SettingsValues } from './shard/settings-text.js';
+import { Shards } from './shard/shards.js';
+import { Schemas } from './task/schemas.js';
+import type { Counts, NewTask, Task, TaskMap, TaskState, TaskSummary } from './task/task.js';
+
+export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
+  readonly name: string;
+  readonly #redis: RedisClient;
+  readonly #shards: Shards;
+  readonly #producer: Producer;
+  readonly #operator: Operator;
+  readonly #schedules: Schedules;
+  readonly #results: Results;
+  readonly #flows: Flows;
+
+  /**
+   * @param redis A client of ioredis. It is used as it is and never closed.
+   * @param name 1 to 1,024 bytes, any characters. The first task creates the queue.
+   */
+  constructor(redis: RedisClient, name: string, options: QueueOptions<Tasks> = {}) {
+    this.#redis = requireClient(redis);
+    this.name = requireName('name', name);
+    const { prefix, priorities, shards, maxPayloadBytes, keepCancelled } = resolveQueueOptions(options);
+    const schemas = options.schemas && new Schemas(options.schemas);
+    const telemetry = options.telemetry && new ProducerTelemetry(options.telemetry, name);
+    this.#shards = new Shards(redis, name, prefix, { priorities, shards });
+    const enqueuer = new Enqueuer(redis, name, this.#shards, maxPayloadBytes, schemas);
+    const operator = new Operator(name, this.#shards, keepCancelled);
+    this.#operator = operator;
+    this.#producer = new Producer(enqueuer, telemetry);
+    this.#flows = new Flows(redis, name, prefix, this.#shards, enqueuer, {
+      keepCancelled,
+      operator,
+      telemetry,
+    });
+    this.#schedules = new Schedules(redis, name, this.#shards, enqueuer);
+    this.#results = new Results(name, this.#shards);
+  }
+
+  /** Whether `names` lists the queue. One round trip. */
+  static async exists(redis: RedisClient, name: string, options: PrefixOptions = {}): Promise<boolean> {
+    return isQueueName(requireClient(redis), resolvePrefix(options), requireName('name', name));
+  }
+
+  /**
+   * The names of all queues of a prefix (default `mortise`) that have had tasks or limits, sorted. One round trip for about
+   * 1,000 names.
+   */
+  static async names(redis: RedisClient, options: PrefixOptions = {}): Promise<string[]> {
+    return queueNames(requireClient(redis), resolvePrefix(options));
+  }
+
+  /**
+   * Pauses every queue that `names` lists, and resolves to these names. Not atomic: 16 queues at a time. Later queues are not
+   * paused; for such a queue call `pause` before its first task.
+   */
+  static async pauseAll(redis: RedisClient, options: PrefixOptions = {}): Promise<string[]> {
+    return setAllPaused(requireClient(redis), resolvePrefix(options), true);
+  }
+
+  /** Resumes every queue that `names` lists, and resolves to these names. Not atomic: 16 queues at a time. */
+  static async resumeAll(redis: RedisClient, options: PrefixOptions = {}): Promise<string[]> {
+    return setAllPaused(requireClient(redis), resolvePrefix(options), false);
+  }
+
+  /**
+   * Stores a task. Resolves when Redis has accepted it. Calls of one tick share one script call.
+   *
+   * A lost reply may mean that the task is stored. With an `id` of your own, enqueue it again: it is stored once. The id is
+   * refused as a duplicate while the task waits, runs or is retained, and for `dedupMs` if that is longer.
+   *
+   * One round trip, O(1), O(log n) for a delayed task; one more round trip for the first use of the instance. Rejects with
+   * ERR_INVALID_PAYLOAD, ERR_PAYLOAD_TOO_LARGE, ERR_TASK_CONFLICT (the id belongs to a task with another name or payload),
+   * ERR_QUEUE_FULL, ERR_PRIORITIES_MISMATCH, ERR_SHARDS_MISMATCH, or ERR_INVALID_ARG for options. Then nothing is stored.
+   */
+  enqueue<Name extends keyof Tasks & string>(
+    name: Name,
+    payload: Tasks[Name],
+    options: EnqueueOptions = {},
+  ): Promise<Enqueued> {
+    return this.#producer.enqueue(name, payload, options);
+  }
+
+  /**
+   * Stores many tasks, in order. All are checked before the first is sent. A script call takes 64 tasks of a shard, or 4 MiB,
+   * and stores all of them or none. So a call with up to 64 tasks of one shard is atomic.
+   *
+   * Rejects as `enqueue` does, when all script calls have ended. `stored` of ERR_TASK_CONFLICT, ERR_QUEUE_FULL and
+   * ERR_MEMORY_FULL has the ids that other script calls have stored. After any other error some tasks may be stored: call again
+   * with ids of your own.
+   */
+  async enqueueMany(tasks: readonly NewTask<Tasks>[]): Promise<Enqueued[]> {
+    return this.#producer.enqueueMany(tasks);
+  }
+
+  /** The task, or null when the id is unknown or no longer retained. One round trip, read-only, O(log n). */
+  async get(id: string): Promise<Task<Tasks> | null> {
+    return lookUp<Tasks>(this.#shards, id);
+  }
+
+  /** How many tasks are in each state, exact at one instant. One round trip for each shard, read-only, O(log n). */
+  async counts(): Promise<Counts> {
+    return countAll(await this.#shards.open());
+  }
+
+  /**
+   * Cancels a task. A waiting task never runs. A running task's signal is aborted with ERR_TASK_CANCELLED, and its ack is
+   * refused. Resolves to false when the task has already ended or is unknown. Up to `keepCancelled` cancelled tasks are kept:
+   * they can be inspected and retried.
+   *
+   * For a flow, pass the value of `enqueueFlow`: all its tasks that have not ended are cancelled, parents before children, level
+   * by level and not in one step. Resolves to true when one was cancelled. Given one task alone, its children go on.
+   *
+   * Atomic for one task: when it resolves, counts are right and no worker fetches the task any more. A lost reply may mean
+   * that it was done: a second call answers false. One round trip, shared by calls of one tick; one for each shard when the
+   * id is not in its own shard; one more for the first use of optional features. O(log n); of a ready list up to 200 entries
+   * are read. `reason` has up to 1,024 bytes and becomes the task's `error`. Rejects with ERR_INVALID_ARG for the reason.
+   */
+  async cancel(task: string | FlowIds, options: { reason?: string } = {}): Promise<boolean> {
+    return this.#flows.cancel(task, options);
+  }
+
+  /**
+   * Deletes a task and its id, also one that `dedupMs` still refuses. Resolves to false for an unknown id. A pending `result`
+   * of the task rejects with ERR_TASK_NOT_FOUND. Rejects with ERR_TASK_ACTIVE while the task runs: cancel it first. Costs
+   * what `cancel` does; a succeeded task is searched in the list of those, O(keepSucceeded).
+   */
+  async remove(id: string): Promise<boolean> {
+    return this.#operator.remove(id);
+  }
+
+  /**
+   * Makes a dead or cancelled task due now, with all its attempts before it and `expiresInMs` from now. A retrying task is due
+   * now, and its attempts stay counted. Resolves to false in any other state: of two concurrent calls one resolves to true.
+   * Costs what `cancel` does.
+   */
+  async retry(id: string): Promise<boolean> {
+    return this.#operator.retry(id);
+  }
+
+  /**
+   * Makes a scheduled or retrying task due now. Resolves to false in any other state, and when the task was due already. Costs
+   * what `cancel` does.
+   */
+  async promote(id: string): Promise<boolean> {
+    return this.#operator.promote(id);
+  }
+
+  /**
+   * Retries all dead tasks, or all cancelled ones, or those of a name. Tasks that die during the call are left. The latest go
+   * first. Resolves to their number. Two round trips for each 500 tasks, one after the other; not atomic. After a failure of
+   * Redis some are retried: a second call retries the others.
+   */
+  async retryAll(options: RetryAllOptions = {}): Promise<number> {
+    return retryAll(await this.#shards.open(), this.#operator, options);
+  }
+
+  /**
+   * Deletes all ready tasks; with `scheduled` also scheduled and retrying ones. Running tasks and tasks that come during the
+   * call stay. Resolves to the number of deleted tasks. A round trip for each 500 tasks and shard, not atomic.
+   */
+  async drain(options: DrainOptions = {}): Promise<number> {
+    return drain(await this.#shards.open(), options);
+  }
+
+  /**
+   * Deletes succeeded, dead or cancelled tasks, the oldest first. Resolves to their number. A round trip for each 500 tasks and
+   * shard, not atomic.
+   */
+  async clean(state: EndedState, options: CleanOptions = {}): Promise<number> {
+    return clean(await this.#shards.open(), state, options);
+  }
+
+  /**
+   * A page of the tasks in one state, shard after shard. Ready tasks come in the order in which workers fetch them: by
+   * priority, due tasks first, grouped tasks last. Scheduled and retrying tasks come by priority and due instant, active ones by
+   * the end of their leases, ended ones the latest first, waiting ones in no order.
+   *
+   * A task that stays in the state is shown on some page, and may be shown twice while others come and go. A call reads up
+   * to 1,000 tasks, or 4 MiB, of each shard. So a page may have fewer tasks than `limit`, or none where a `name` is rare. The last
+   * page has the cursor null. Cursors don't expire.
+   *
+   * One round trip, and one for each further shard of the page. O(limit · log n), read-only. Rejects with ERR_INVALID_ARG for
+   * options and for a cursor of another state.
+   */
+  async list(state: TaskState, options: ListOptions = {}): Promise<Page<Task<Tasks>>> {
+    return listPage<Tasks>(await this.#shards.open(), state, options, true);
+  }
+
+  /** As `list`, without payloads and results, which may be large. Cursors of both calls are interchangeable. */
+  async summaries(state: TaskState, options: ListOptions = {}): Promise<Page<TaskSummary<Tasks>>> {
+    return listPage<Tasks>(await this.#shards.open(), state, options, false);
+  }
+
+  /** The stored settings: priorities, shards, pause, limits. One round trip. */
+  async settings(): Promise<SettingsValues> {
+    const { settings } = this.#shards.first;
+    await settings.learn(this.#redis);
+    return settings.values;
+  }
+
+  /** Workers fetch no task until `resume`. Running tasks go on. One round trip for each shard. */
+  async pause(): Promise<void> {
+    await setPaused(this.#shards, true);
+  }
+
+  /** Ends a pause and wakes idle workers. One round trip for each shard. */
+  async resume(): Promise<void> {
+    await setPaused(this.#shards, false);
+  }
+
+  /**
+   * Stores limits that hold for all workers together, at once. Each shard counts for itself, so concurrency and rates are
+   * limits of a shard. One round trip for each shard, and with `groups` one more for each 200 groups. Rejects with
+   * ERR_INVALID_ARG; then nothing is changed.
+   *
+   * `check` gets the stored settings of the first shard. Its error rejects the call, and nothing is changed. No change can come
+   * between the check and this one, so it may be called again. It costs two more round trips.
+   */
+  async configure(limits: QueueLimits, options: ConfigureOptions = {}): Promise<void> {
+    return configure(this.#redis, this.name, this.#shards, limits, options);
+  }
+
+  /**
+   * Enqueues a task at each instant of a rule, once across all workers. Any worker of the queue does it; a run does not wait for
+   * the one before. The task's id is `<key>@<instant>`; its headers `schedule-key` and `schedule-instant` have both values.
+   *
+   * A different schedule of the same key is replaced, an equal one is left alone: every process may make this call at its
+   * start. While cron, time zone, `everyMs` and `startAt` stay, so do the next instant and the count of runs. An ended schedule
+   * (`limit`, `until`) is remembered for 30 days.
+   *
+   * One round trip without a change, else two; O(log n). Rejects with ERR_INVALID_SCHEDULE, ERR_TOO_MANY_SCHEDULES (10,000), or
+   * as `enqueue` does. Then nothing is stored.
+   */
+  async schedule<Name extends keyof Tasks & string>(
+    key: string,
+    rule: ScheduleRule,
+    name: Name,
+    payload: Tasks[Name],
+    options: ScheduledTaskOptions = {},
+  ): Promise<Scheduled> {
+    return this.#schedules.set(key, rule, name, payload, options);
+  }
+
+  /** All schedules, the earliest next instant first. One round trip for each hundred. */
+  async schedules(): Promise<Schedule[]> {
+    return this.#schedules.list();
+  }
+
+  /**
+   * Removes a schedule. Resolves to false for an unknown key. Its tasks stay, and a worker that runs the schedule right now may
+   * still enqueue one. One round trip, O(log n).
+   */
+  async unschedule(key: string): Promise<boolean> {
+    return this.#schedules.remove(key);
+  }
+
+  /**
+   * Waits for the end of a task, and resolves to the value that its handler returned. Works without retention too: the
+   * message of the end has the value. A lost message is repaired within 3.5 s by one command for all waits of a process and
+   * shard; without retention the call then rejects with ERR_TASK_NOT_FOUND.
+   *
+   * Two round trips, shared by all calls of one tick; then only the rechecks. Rejects with ERR_TASK_DEAD, ERR_TASK_CANCELLED,
+   * ERR_TASK_NOT_FOUND (unknown, removed, or no longer retained), ERR_RESULT_TIMEOUT, or the reason of the signal.
+   */
+  async result(id: string, options: ResultOptions = {}): Promise<unknown> {
+    return this.#results.result(id, options);
+  }
+
+  /**
+   * The events of the queue, from now on or after an event. The first call switches events on: 10,000 are kept in each shard,
+   * unless `configure` has set `keepEvents`. From then on each script that changes something appends its events. Events that
+   * were trimmed before they were read are reported as a `gap`. Events of one task, and those of one shard, are in order. An idle
+   * reader sends one command every 3 s and shard.
+   *
+   * Reading begins with the first `next()`. Throws the reason of the signal, ERR_INVALID_ARG for a cursor of another kind of
+   * queue, and errors of Redis: continue after the last event then.
+   */
+  events(options: EventsOptions = {}): AsyncGenerator<QueueEvent, void> {
+    return readEvents(this.#shards, options);
+  }
+
+  /**
+   * Stores a task and its children, in this and other queues of the prefix: a tree of up to 10 levels, 1,000 tasks and 8 MiB. A
+   * parent is ready when all its children have ended. Once Redis has accepted the root, the whole flow is certain: this
+   * call stores the children, or a worker of the parent's queue does within 10 s. The end of a child is counted once.
+   *
+   * A round trip for each level and two more. O(tasks). With an `id` of the root a repeated call stores the flow once and returns
+   * the same ids, or rejects with ERR_TASK_CONFLICT for other children. Rejects with ERR_INVALID_FLOW, or as `enqueue` does; then
+   * nothing is stored: ERR_QUEUE_FULL and ERR_TASK_CONFLICT (the id given to a child is taken) for tasks in the shard of the
+   * root. In other shards a child with a taken id counts as dead, and a full queue is tried for a minute.
+   */
+  async enqueueFlow(flow: FlowTask<Tasks>): Promise<EnqueuedFlow> {
+    return this.#flows.enqueue(flow);
+  }
+}
