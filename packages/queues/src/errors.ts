@@ -1,75 +1,71 @@
-/** Every refusal of this package. The README lists the codes; a test compares the two. */
-import { CodedError, describeError, requireDuration } from '@mortise/redis';
+/**
+ * Every refusal of this package. A class of its own exists where a caller acts differently; its `code` tells cases apart. The
+ * README lists the codes, and a test compares the two.
+ */
+import { CodedError, describeError, LeaseLostError, requireDuration } from '@mortise/redis';
 import { MAX_DELAY_MS } from './limits.js';
 
 /** Why a payload does not fit its schema. */
 export interface PayloadIssue {
   readonly message: string;
-  /** Where in the payload; empty for the whole of it. */
+  /** The place in the payload; empty for the whole of it. */
   readonly path: readonly (string | number)[];
 }
 
 /**
- * The payload cannot be stored: not JSON (undefined, NaN, a function, a Map, BigInt, a cycle), nested too deeply, or not what its
- * schema takes. A worker reports it for a stored payload that its schema does not take: the task is dead.
+ * The payload can't be stored: it is not JSON (undefined, NaN, a function, a Map, BigInt, a cycle), is nested too deeply, doesn't
+ * fit its schema, or (ERR_PAYLOAD_TOO_LARGE) is larger than the queue allows. Workers report it for a stored payload that
+ * doesn't fit its schema; that task is dead.
  */
 export class InvalidPayloadError extends CodedError {
-  readonly code = 'ERR_INVALID_PAYLOAD';
+  readonly code: 'ERR_INVALID_PAYLOAD' | 'ERR_PAYLOAD_TOO_LARGE';
+  /** Where the payload doesn't fit its schema. */
+  readonly issues: readonly PayloadIssue[];
+  /** Of a stored task; undefined for a task that was to be stored. */
+  readonly taskId: string | undefined;
+  /** Of a payload that is too large. */
+  readonly bytes: number | undefined;
+  readonly maxBytes: number | undefined;
 
   constructor(
     readonly taskName: string,
     reason: string,
-    /** Where it does not fit its schema; empty when it cannot be stored at all. */
-    readonly issues: readonly PayloadIssue[] = [],
-    /** Of the task that has been stored with it; undefined at the caller who wants to. */
-    readonly taskId?: string,
+    details: {
+      readonly issues?: readonly PayloadIssue[];
+      readonly taskId?: string | undefined;
+      readonly bytes?: number;
+      readonly maxBytes?: number;
+    } = {},
   ) {
     super(`the payload of task ${JSON.stringify(taskName)} ${reason}`);
+    this.code = details.bytes === undefined ? 'ERR_INVALID_PAYLOAD' : 'ERR_PAYLOAD_TOO_LARGE';
+    this.issues = details.issues ?? [];
+    this.taskId = details.taskId;
+    this.bytes = details.bytes;
+    this.maxBytes = details.maxBytes;
   }
 }
 
-/** The payload has more bytes than the queue allows. */
-export class PayloadTooLargeError extends CodedError {
-  readonly code = 'ERR_PAYLOAD_TOO_LARGE';
-
-  constructor(
-    readonly taskName: string,
-    readonly bytes: number,
-    readonly maxBytes: number,
-  ) {
-    super(`the payload of task ${JSON.stringify(taskName)} has ${bytes} bytes, the limit is ${maxBytes}`);
-  }
-}
-
-/** The queue exists with other priorities than this instance was given. */
-export class PrioritiesMismatchError extends CodedError {
-  readonly code = 'ERR_PRIORITIES_MISMATCH';
+/** The queue exists with other priorities, or another number of shards, than this instance was given. */
+export class SettingsMismatchError extends CodedError {
+  readonly code: 'ERR_PRIORITIES_MISMATCH' | 'ERR_SHARDS_MISMATCH';
 
   constructor(
     readonly queue: string,
-    readonly wanted: readonly string[],
-    readonly stored: readonly string[],
+    setting: 'priorities' | 'shards',
+    readonly wanted: readonly string[] | number,
+    readonly stored: readonly string[] | number,
   ) {
-    super(`queue ${JSON.stringify(queue)} has the priorities ${stored.join(', ')}, not ${wanted.join(', ')}`);
-  }
-}
-
-/** The queue exists with another number of shards than this instance was given; it cannot be changed. */
-export class ShardsMismatchError extends CodedError {
-  readonly code = 'ERR_SHARDS_MISMATCH';
-
-  constructor(
-    readonly queue: string,
-    readonly wanted: number,
-    readonly stored: number,
-  ) {
-    super(`queue ${JSON.stringify(queue)} has ${stored} shards, not ${wanted}`);
+    const [is, not] = [stored, wanted].map((value) => (typeof value === 'number' ? value : value.join(', ')));
+    const what = setting === 'priorities' ? `the priorities ${is}` : `${is} shards`;
+    super(`queue ${JSON.stringify(queue)} has ${what}, not ${not}`);
+    this.code = setting === 'priorities' ? 'ERR_PRIORITIES_MISMATCH' : 'ERR_SHARDS_MISMATCH';
   }
 }
 
 /**
- * The id belongs to a task with another name or payload, or to the root of a flow with other children; or the id that was given
- * to a child of a flow is taken by any task. Nothing was stored, but for what `stored` tells.
+ * The id belongs to a task with another name or payload, or to the root of a flow with other children. Or the id given to a
+ * child of a flow is taken. Nothing was stored except `stored`.
  */
 export class TaskConflictError extends CodedError {
   readonly code = 'ERR_TASK_CONFLICT';
@@ -77,7 +73,7 @@ export class TaskConflictError extends CodedError {
   constructor(
     readonly queue: string,
     readonly taskId: string,
-    /** Of `enqueueMany`: ids of tasks that were stored all the same, by other script calls. */
+    /** Ids that other script calls of the same `enqueueMany` have stored. */
     readonly stored: readonly string[] = [],
     what = 'with another name or payload',
   ) {
@@ -85,21 +81,21 @@ export class TaskConflictError extends CodedError {
   }
 }
 
-/** Redis has no memory left and evicts nothing: nothing was stored, but for what `stored` tells. Workers go on. */
+/** Redis has no memory left and evicts nothing. Nothing was stored except `stored`. Workers go on. */
 export class MemoryFullError extends CodedError {
   readonly code = 'ERR_MEMORY_FULL';
 
   constructor(
     readonly queue: string,
     override readonly cause: Error,
-    /** Of `enqueueMany`: ids of tasks that were stored all the same, by other script calls. */
+    /** Ids that other script calls of the same `enqueueMany` have stored. */
     readonly stored: readonly string[] = [],
   ) {
     super(`queue ${JSON.stringify(queue)} takes no tasks: Redis has no memory left`);
   }
 
-  /** Waits for a call that stores something; rejects with this where Redis has refused that for want of memory. */
-  static async telling<T>(queue: string, call: Promise<T>): Promise<T> {
+  /** Settles as `call` does, with this error in place of a refusal of Redis for want of memory. */
+  static async wrap<T>(queue: string, call: Promise<T>): Promise<T> {
     try {
       return await call;
     } catch (error) {
@@ -109,7 +105,7 @@ export class MemoryFullError extends CodedError {
   }
 }
 
-/** `runAt` is more than a minute ago, by the clock of the caller. Seconds that were meant as ms are far in the past, too. */
+/** `runAt` is more than a minute ago, by the clock of the caller. Seconds in place of ms are in the past too. */
 export class RunAtPastError extends CodedError {
   readonly code = 'ERR_RUN_AT_PAST';
 
@@ -118,22 +114,22 @@ export class RunAtPastError extends CodedError {
   }
 }
 
-/** The queue holds as many tasks as its settings allow. Nothing was stored, but for what `stored` tells. */
+/** The queue holds as many tasks as its limits allow. Nothing was stored except `stored`. */
 export class QueueFullError extends CodedError {
   readonly code = 'ERR_QUEUE_FULL';
 
   constructor(
     readonly queue: string,
     readonly maxTasks: number,
-    /** Of `enqueueMany`: ids of tasks that were stored all the same, by other script calls. */
+    /** Ids that other script calls of the same `enqueueMany` have stored. */
     readonly stored: readonly string[] = [],
   ) {
     super(`queue ${JSON.stringify(queue)} is full: it may hold ${maxTasks} tasks`);
   }
 }
 
-/** No task has this id, or it is no longer retained. */
-export class UnknownIdError extends CodedError {
+/** No task has this id, or the task is no longer retained. */
+export class TaskNotFoundError extends CodedError {
   readonly code = 'ERR_TASK_NOT_FOUND';
 
   constructor(
@@ -144,7 +140,7 @@ export class UnknownIdError extends CodedError {
   }
 }
 
-/** The task runs, so it cannot be removed; it can be cancelled. Nothing was changed. */
+/** A running task can't be removed. Cancel it first. */
 export class TaskActiveError extends CodedError {
   readonly code = 'ERR_TASK_ACTIVE';
 
@@ -152,11 +148,11 @@ export class TaskActiveError extends CodedError {
     readonly queue: string,
     readonly taskId: string,
   ) {
-    super(`task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)} is active: cancel it first`);
+    super(`${taskOf(queue, taskId)} is active: cancel it first`);
   }
 }
 
-/** The task was cancelled: the reason of the aborted signal, and what `result` rejects with. */
+/** The task was cancelled. It is the reason of the aborted signal, and `result` rejects with it. */
 export class TaskCancelledError extends CodedError {
   readonly code = 'ERR_TASK_CANCELLED';
 
@@ -164,11 +160,11 @@ export class TaskCancelledError extends CodedError {
     readonly queue: string,
     readonly taskId: string,
   ) {
-    super(`task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)} was cancelled`);
+    super(`${taskOf(queue, taskId)} was cancelled`);
   }
 }
 
-/** What `result` rejects with when the task is dead; `reason` is why its last attempt failed. */
+/** `result` rejects with it for a dead task. `reason` says why the last attempt failed. */
 export class TaskDeadError extends CodedError {
   readonly code = 'ERR_TASK_DEAD';
 
@@ -177,12 +173,11 @@ export class TaskDeadError extends CodedError {
     readonly taskId: string,
     readonly reason: string,
   ) {
-    const why = reason.split('\n', 1)[0];
-    super(`task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)} is dead: ${why}`);
+    super(`${taskOf(queue, taskId)} is dead: ${reason.split('\n', 1)[0]}`);
   }
 }
 
-/** The task had not ended within `waitMs`. When Redis could not be asked, `cause` tells why. */
+/** The task had not ended within `waitMs`. `cause` is the failure of the last look at Redis, if that failed. */
 export class ResultTimeoutError extends CodedError {
   readonly code = 'ERR_RESULT_TIMEOUT';
 
@@ -192,14 +187,11 @@ export class ResultTimeoutError extends CodedError {
     readonly waitMs: number,
     options?: ErrorOptions,
   ) {
-    super(
-      `task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)} had not ended after ${waitMs} ms`,
-      options,
-    );
+    super(`${taskOf(queue, taskId)} had not ended after ${waitMs} ms`, options);
   }
 }
 
-/** The tree of tasks cannot be a flow: too deep, too many tasks or bytes, an id twice, an option that children cannot have. */
+/** The tree of tasks can't be a flow: too deep, too many tasks or bytes, an id twice, an option that children can't have. */
 export class InvalidFlowError extends CodedError {
   readonly code = 'ERR_INVALID_FLOW';
 
@@ -212,131 +204,67 @@ export class InvalidFlowError extends CodedError {
 }
 
 /**
- * The lease of an attempt ended or was taken over: the task belongs to another worker, or will. It is the reason of the
- * aborted signal. When only the completion was refused (the handler had blocked the event loop for longer than the
- * lease, or the reply to the completion was lost and the client sent it again), `onError` alone hears of it.
+ * The schedule can't be stored: it makes no sense, or (ERR_TOO_MANY_SCHEDULES) the queue has as many as it may have. Workers
+ * report it for a stored schedule that can't be read.
  */
-export class LeaseLostError extends CodedError {
-  readonly code = 'ERR_LEASE_LOST';
-
-  constructor(
-    readonly queue: string,
-    readonly taskId: string,
-  ) {
-    super(`the lease of task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)} is lost`);
-  }
-}
-
-/** An attempt took longer than its `timeoutMs`: the reason of the aborted signal, and why the attempt failed. */
-export class TaskTimeoutError extends CodedError {
-  readonly code = 'ERR_TASK_TIMEOUT';
-
-  constructor(
-    readonly queue: string,
-    readonly taskId: string,
-    readonly timeoutMs: number,
-  ) {
-    super(
-      `an attempt of task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)} took longer than ${timeoutMs} ms`,
-    );
-  }
-}
-
-/** The task was not started within its `expiresInMs`: why it is dead. */
-export class TaskExpiredError extends CodedError {
-  readonly code = 'ERR_TASK_EXPIRED';
-
-  constructor(
-    readonly queue: string,
-    readonly taskId: string,
-    readonly expiresInMs: number,
-  ) {
-    super(
-      `task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)} was not started within ${expiresInMs} ms`,
-    );
-  }
-}
-
-/** The worker stopped before the handler had finished; the task is ready for another worker. */
-export class WorkerStoppedError extends CodedError {
-  readonly code = 'ERR_WORKER_STOPPED';
-
-  constructor(readonly taskId: string) {
-    super(`the worker stopped before task ${JSON.stringify(taskId)} had finished`);
-  }
-}
-
-/** No schedule can be made of what was given, or what is stored of it cannot be read. Nothing was changed. */
 export class InvalidScheduleError extends CodedError {
-  readonly code = 'ERR_INVALID_SCHEDULE';
-
   constructor(
     readonly key: string,
     reason: string,
+    readonly code: 'ERR_INVALID_SCHEDULE' | 'ERR_TOO_MANY_SCHEDULES' = 'ERR_INVALID_SCHEDULE',
   ) {
     super(`schedule ${JSON.stringify(key)}: ${reason}`);
   }
 }
 
-/** The queue has as many schedules as it may have. Nothing was stored. */
-export class TooManySchedulesError extends CodedError {
-  readonly code = 'ERR_TOO_MANY_SCHEDULES';
+const ENDS = {
+  ERR_TASK_TIMEOUT: (task: string, limitMs: number) => `an attempt of ${task} took longer than ${limitMs} ms`,
+  ERR_TASK_EXPIRED: (task: string, limitMs: number) => `${task} was not started within ${limitMs} ms`,
+  ERR_WORKER_STOPPED: (task: string) => `the worker stopped before ${task} had finished`,
+};
 
+/**
+ * Something other than the handler ended an attempt: its `timeoutMs`, the task's `expiresInMs`, or a worker that stopped. It
+ * is the reason of the aborted signal, and the error of a task that is dead for it.
+ */
+export class AttemptError extends CodedError {
   constructor(
+    readonly code: keyof typeof ENDS,
     readonly queue: string,
-    readonly limit: number,
+    readonly taskId: string,
+    /** `timeoutMs` or `expiresInMs`; 0 for a worker that stopped. */
+    readonly limitMs = 0,
   ) {
-    super(`queue ${JSON.stringify(queue)} has ${limit} schedules, more are not allowed`);
+    super(ENDS[code](taskOf(queue, taskId), limitMs));
   }
 }
 
-/** No handler for the name of a task: it is set aside among the dead tasks. */
-export class UnknownTaskError extends CodedError {
-  readonly code = 'ERR_UNKNOWN_TASK';
+const REPORTS = {
+  ERR_UNKNOWN_TASK: (name: string, task: string) => `no handler for ${name}, ${task}`,
+  ERR_RESULT_NOT_KEPT: (name: string, task: string, why: string) =>
+    `the result of ${name}, ${task} is not kept: ${why}`,
+  ERR_BACKOFF_FUNCTION: (name: string, task: string, why: string) =>
+    `the backoff function of ${name}, ${task} returned no delay: ${why}`,
+};
 
+/**
+ * A worker reports it to `onError` and goes on: it has no handler for a task, which is dead now; a result is no JSON or too large
+ * and was dropped; a backoff function failed and the default was used.
+ */
+export class WorkerError extends CodedError {
   constructor(
+    readonly code: keyof typeof REPORTS,
     readonly queue: string,
     readonly taskId: string,
     readonly taskName: string,
+    override readonly cause?: unknown,
   ) {
-    super(
-      `no handler for ${JSON.stringify(taskName)}, task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)}`,
-    );
+    const why = describeError(cause).split('\n', 1)[0]!;
+    super(REPORTS[code](JSON.stringify(taskName), taskOf(queue, taskId), why));
   }
 }
 
-/** The task succeeded, but what its handler returned is no JSON, or too large, and is left out. */
-export class ResultNotKeptError extends CodedError {
-  readonly code = 'ERR_RESULT_NOT_KEPT';
-
-  constructor(
-    readonly queue: string,
-    readonly taskId: string,
-    readonly taskName: string,
-    override readonly cause: unknown,
-  ) {
-    const reason = describeError(cause).split('\n', 1)[0];
-    const task = `${JSON.stringify(taskName)}, task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)}`;
-    super(`the result of ${task} is not kept: ${reason}`);
-  }
-}
-
-/** A function that was to tell the delay before the next attempt threw, or returned no delay; the default was used. */
-export class BackoffFunctionError extends CodedError {
-  readonly code = 'ERR_BACKOFF_FUNCTION';
-
-  constructor(
-    readonly queue: string,
-    readonly taskId: string,
-    readonly taskName: string,
-    override readonly cause: unknown,
-  ) {
-    const reason = describeError(cause).split('\n', 1)[0];
-    super(`the backoff function of ${JSON.stringify(taskName)} told no delay: ${reason}`);
-  }
-}
-
-/** The thread of a sandbox ended before its handler had: it crashed, ran out of memory, exited, or did not obey its signal. */
+/** The thread of a sandbox ended before its handler: it crashed, ran out of memory, exited, or ignored its signal. */
 export class SandboxExitedError extends CodedError {
   readonly code = 'ERR_SANDBOX_EXITED';
 
@@ -344,23 +272,22 @@ export class SandboxExitedError extends CodedError {
     readonly queue: string,
     readonly taskId: string,
     readonly exitCode: number,
-    /** What the thread failed with, if it did. */
+    /** The error of the thread, if it had one. */
     override readonly cause: unknown,
   ) {
     const reason = cause === undefined ? '' : `: ${describeError(cause).split('\n', 1)[0]}`;
-    const task = `task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)}`;
-    super(`the sandbox of ${task} exited with code ${exitCode}${reason}`);
+    super(`the sandbox of ${taskOf(queue, taskId)} exited with code ${exitCode}${reason}`);
   }
 }
 
-/** Thrown by a handler: the task is hopeless and goes to the dead tasks at once, whatever attempts it has left. */
+/** A handler throws it for a hopeless task: the task is dead at once, whatever attempts are left. */
 export class Discard extends CodedError {
   readonly code = 'ERR_DISCARDED';
 }
 
 /**
- * Thrown by a handler: run the task again after `delayMs` (0 to 10 years). It does not count as a failed attempt.
- * RangeError for another delay; thrown in a handler that is a failure like any other.
+ * A handler throws it to run the task again after `delayMs` (0 to 10 years), without counting the attempt. RangeError for
+ * another delay, which is a failed attempt when a handler throws it.
  */
 export class RetryLater extends CodedError {
   readonly code = 'ERR_RETRY_LATER';
@@ -370,4 +297,19 @@ export class RetryLater extends CodedError {
     super(options?.reason ?? 'the handler asked for a later try');
     this.delayMs = requireDuration('delayMs', options?.delayMs, { min: 0, max: MAX_DELAY_MS });
   }
+}
+
+/** ERR_LEASE_LOST of a task. Another worker has the task, or will. */
+export type TaskLeaseLostError = LeaseLostError & { readonly queue: string; readonly taskId: string };
+
+/**
+ * The lease of an attempt ended or was taken over: the reason of the aborted signal. `onError` gets it when an ack was refused,
+ * because the lease had ended or the reply to an earlier ack was lost.
+ */
+export function taskLeaseLost(queue: string, taskId: string): TaskLeaseLostError {
+  return Object.assign(new LeaseLostError(taskOf(queue, taskId)), { queue, taskId });
+}
+
+function taskOf(queue: string, taskId: string): string {
+  return `task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)}`;
 }

@@ -3,34 +3,27 @@ export { Claims } from './claims/claims.js';
 export type { ClaimOptions, ClaimsOptions, FailOptions, GiveBackOptions } from './claims/options.js';
 export type { TaskContext } from './work/attempt.js';
 export {
-  BackoffFunctionError,
+  AttemptError,
   Discard,
   InvalidFlowError,
   InvalidPayloadError,
   InvalidScheduleError,
-  LeaseLostError,
   MemoryFullError,
-  PayloadTooLargeError,
-  PrioritiesMismatchError,
   QueueFullError,
-  ResultNotKeptError,
   ResultTimeoutError,
   RetryLater,
   RunAtPastError,
   SandboxExitedError,
-  ShardsMismatchError,
+  SettingsMismatchError,
   TaskActiveError,
   TaskCancelledError,
   TaskConflictError,
   TaskDeadError,
-  TaskExpiredError,
-  TaskTimeoutError,
-  TooManySchedulesError,
-  UnknownIdError,
-  UnknownTaskError,
-  WorkerStoppedError,
+  TaskNotFoundError,
+  WorkerError,
 } from './errors.js';
-export { ClientClosedError } from '@mortise/redis';
+export type { TaskLeaseLostError } from './errors.js';
+export { ClientClosedError, LeaseLostError } from '@mortise/redis';
 export type { Telemetry } from '@mortise/redis';
 export type {
   Backoff,

@@ -57,7 +57,7 @@ function count(items: readonly string[]): string[] {
     }
     const text = items.slice(at, at + best.period).join(' · ');
     if (best.times === 1) counted.push(text);
-    else counted.push(best.period === 1 ? `${text} ×${best.times}` : `(${text}) ×${best.times}`);
+    else counted.push(/ · |: {2}/.test(text) ? `(${text}) ×${best.times}` : `${text} ×${best.times}`);
     at += best.period * best.times;
   }
   return counted;

@@ -75,7 +75,7 @@ test('events: a page, out of which the next ones come', async () => {
   const events = queue.events({ after: 'oldest' });
   expect(await calls(redis, prefix, () => events.next())).toMatchInlineSnapshot(`
 "events.open
-events.read"
+events.read ×2"
 `);
   expect(await calls(redis, prefix, () => events.next())).toMatchInlineSnapshot(`""`);
   await events.return();

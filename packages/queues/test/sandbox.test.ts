@@ -313,6 +313,6 @@ describe('in a worker', () => {
     const { id } = await queue.enqueue('t', { act: 'block', ms: 60_000 }, { attempts: 1 });
     await until('the end', async () => (await queue.get(id))?.state === 'dead');
     await ended.passed;
-    expect(await queue.get(id)).toMatchObject({ error: expect.stringContaining('TaskTimeoutError') });
+    expect(await queue.get(id)).toMatchObject({ error: expect.stringContaining('took longer than') });
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { PrioritiesMismatchError, Queue, ShardsMismatchError } from '@mortise/queues';
+import { Queue, SettingsMismatchError } from '@mortise/queues';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
 import type { NamedSettings } from '../src/shard/settings.js';
@@ -92,11 +92,11 @@ describe('Settings', () => {
 
   test('what contradicts the names that were given is refused', async () => {
     const { settings } = settingsOf({ priorities: ['a'] });
-    await expect(settings.run(callOf(settings, () => 'x,y', []))).rejects.toThrow(PrioritiesMismatchError);
+    await expect(settings.run(callOf(settings, () => 'x,y', []))).rejects.toThrow(SettingsMismatchError);
     expect(settings.text).toBe('a');
     const sharded = settingsOf({ shards: 2 }).settings;
     await expect(sharded.run(callOf(sharded, () => 'high,medium,low', []))).rejects.toThrow(
-      ShardsMismatchError,
+      SettingsMismatchError,
     );
   });
 

@@ -4,7 +4,7 @@
  */
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
-import { Claims, PrioritiesMismatchError, Queue, ShardsMismatchError } from '@mortise/queues';
+import { Claims, Queue, SettingsMismatchError } from '@mortise/queues';
 import type { RedisClient } from '@mortise/redis';
 import type { Logger } from 'pino';
 
@@ -73,8 +73,8 @@ export class OpenQueues implements BeforeApplicationShutdown {
     const { priorities = OWN_PRIORITIES, shards = 1 } = options;
     if (OWN.includes(name)) {
       const isOwn = priorities.join() === OWN_PRIORITIES.join();
-      if (!isOwn) throw new PrioritiesMismatchError(name, priorities, OWN_PRIORITIES);
-      if (shards !== 1) throw new ShardsMismatchError(name, shards, 1);
+      if (!isOwn) throw new SettingsMismatchError(name, 'priorities', priorities, OWN_PRIORITIES);
+      if (shards !== 1) throw new SettingsMismatchError(name, 'shards', shards, 1);
     }
     this.#queues.delete(name);
     return new Queue(this.#redis, name, { ...options, prefix: this.#prefix });
@@ -113,8 +113,9 @@ export class OpenQueues implements BeforeApplicationShutdown {
     try {
       return await act(queue, isThere);
     } catch (error) {
-      if (!(error instanceof ShardsMismatchError)) throw error;
-      // Somebody has founded it with shards since it was looked at.
+      const isResharded = error instanceof SettingsMismatchError && error.code === 'ERR_SHARDS_MISMATCH';
+      if (!isResharded) throw error;
+      // Another process created the queue with shards after the look at it.
       this.#queues.delete(name);
       return act(...(await this.#open(name)));
     }

@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Query, Res } from '@nestjs/common';
 import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
-import { UnknownIdError } from '@mortise/queues';
+import { TaskNotFoundError } from '@mortise/queues';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
@@ -52,7 +52,7 @@ export class ResultsController {
           const result = await queue.result(id, { waitMs, signal });
           return result === undefined ? {} : { result };
         } catch (error) {
-          if (!(error instanceof UnknownIdError)) throw error;
+          if (!(error instanceof TaskNotFoundError)) throw error;
           throw new Problem('unknown-task', `there is no task "${id}"`, { queue: queueName, taskId: id });
         }
       }),

@@ -1,4 +1,4 @@
-import { TaskExpiredError } from '../errors.js';
+import { AttemptError } from '../errors.js';
 import { decodeRecord } from '../task/record.js';
 import { decodeTaskId } from '../task/task-id.js';
 import type { Taken } from '../work/attempt.js';
@@ -38,7 +38,7 @@ export function readClaimed(
   const { name, payload, extras, group, attempts, enqueuedAt } = decodeRecord(record);
   const { headers = {}, timeoutMs, expiresInMs } = extras;
   if (attempt === 1 && expiresInMs !== undefined && enqueuedAt + expiresInMs <= nowMs) {
-    throw new TaskExpiredError(queue, id, expiresInMs);
+    throw new AttemptError('ERR_TASK_EXPIRED', queue, id, expiresInMs);
   }
   return {
     id,

@@ -11,7 +11,7 @@ import {
   requireName,
 } from '@mortise/redis';
 import { v7 as uuidv7 } from 'uuid';
-import { LeaseLostError, TaskCancelledError } from '../errors.js';
+import { TaskCancelledError, taskLeaseLost } from '../errors.js';
 import { DEFAULTS } from '../options.js';
 import { queueGet } from '../scripts.gen.js';
 import { Shards } from '../shard/shards.js';
@@ -202,7 +202,7 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     const storedId = encodeTaskId(id);
     const desk = (await this.#open())[shard];
     if (this.#stopped) throw new TypeError('no claims after stop');
-    if (!desk) throw new LeaseLostError(this.queue, id);
+    if (!desk) throw taskLeaseLost(this.queue, id);
     return { desk, held: { storedId, token } };
   }
 
@@ -224,8 +224,8 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     const [bytes, state, , last] = (reply ?? []) as Buffer[];
     const isHeld = last?.[0] === ACTIVE && last.readUInt32BE(1) === token;
     if (!bytes || !last || !isHeld) {
-      const Refusal = state?.toString() === 'cancelled' ? TaskCancelledError : LeaseLostError;
-      throw new Refusal(this.queue, id);
+      const isCancelled = state?.toString() === 'cancelled';
+      throw isCancelled ? new TaskCancelledError(this.queue, id) : taskLeaseLost(this.queue, id);
     }
     const record = decodeRecord(bytes);
     return { record, attempt: last.readUInt16BE(5), attempts: record.attempts };

@@ -1,7 +1,7 @@
 /** What is told of claimed tasks while somebody works on them: that they are, how far, and lines of a log. */
 import type { CommandArgument } from '@mortise/redis';
 import { Coalescer } from '@mortise/redis';
-import { LeaseLostError, TaskCancelledError } from '../errors.js';
+import { TaskCancelledError, taskLeaseLost } from '../errors.js';
 import { heartbeaterReport, heartbeaterRenew } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import { decodeTaskId } from '../task/task-id.js';
@@ -117,6 +117,6 @@ function keyOf({ storedId, token }: Held): string {
 /** What a script's answer for an attempt means; undefined where it is good. */
 export function refusalOf({ queue }: Shard, storedId: Buffer, answer: string | undefined): Error | undefined {
   if (answer === '1') return undefined;
-  const Refusal = answer === 'C' ? TaskCancelledError : LeaseLostError;
-  return new Refusal(queue, decodeTaskId(storedId));
+  const id = decodeTaskId(storedId);
+  return answer === 'C' ? new TaskCancelledError(queue, id) : taskLeaseLost(queue, id);
 }

@@ -62,7 +62,7 @@ export class Enqueuer {
   readonly #maxPayloadBytes: number;
   readonly #schemas: Schemas | undefined;
   readonly #enqueues = new Coalescer<Shard, Enqueue, Enqueued>(
-    (shard, batch) => MemoryFullError.telling(this.#queue, this.#send(shard, batch)),
+    (shard, batch) => MemoryFullError.wrap(this.#queue, this.#send(shard, batch)),
     {
       maxBatch: MAX_BATCH,
       maxBytes: MAX_BATCH_BYTES,
@@ -128,7 +128,7 @@ export class Enqueuer {
   async open(): Promise<void> {
     const { prefix } = this.#shards;
     const opening = Promise.all([this.#shards.open(), registerName(this.#redis, prefix, this.#queue)]);
-    await MemoryFullError.telling(this.#queue, opening);
+    await MemoryFullError.wrap(this.#queue, opening);
     // Set by the first of those who waited: nobody who comes now overtakes the others.
     this.#isOpen = true;
   }

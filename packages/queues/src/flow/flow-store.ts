@@ -9,7 +9,7 @@
  */
 import type { RedisClient } from '@mortise/redis';
 import { Coalescer } from '@mortise/redis';
-import { PrioritiesMismatchError, QueueFullError, TaskConflictError } from '../errors.js';
+import { QueueFullError, SettingsMismatchError, TaskConflictError } from '../errors.js';
 import { flowOpen, flowReport } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import type { ParentAddress } from '../task/record.js';
@@ -247,6 +247,6 @@ function isHopeless(error: unknown): error is Error {
     error instanceof RangeError ||
     error instanceof TypeError ||
     error instanceof TaskConflictError ||
-    error instanceof PrioritiesMismatchError
+    error instanceof SettingsMismatchError
   );
 }

@@ -86,7 +86,7 @@ export class Flows {
   }
 
   #enqueue(flow: FlowTask): Promise<EnqueuedFlow> {
-    return MemoryFullError.telling(this.#queue, this.#store(flow));
+    return MemoryFullError.wrap(this.#queue, this.#store(flow));
   }
 
   async #store(task: FlowTask): Promise<EnqueuedFlow> {

@@ -2,7 +2,7 @@
  * Which handlers each worker gets, and what is wrong with them. All of it is found out at boot, and told at once: a task
  * that has no handler would only be noticed among the dead ones.
  */
-import { UnknownTaskError } from '../errors.js';
+import { WorkerError } from '../errors.js';
 import type { TaskContext } from '../work/attempt.js';
 import type { Handler, Handlers } from '../work/handlers.js';
 import type { FoundHandler } from './found-handlers.js';
@@ -114,7 +114,7 @@ function byQueue(name: string, named: readonly FoundHandler[]): Handler<unknown>
   const calls = new Map(named.map(({ options, call }) => [options.queue, call]));
   return (payload: unknown, context: TaskContext) => {
     const call = calls.get(context.queue);
-    if (!call) throw new UnknownTaskError(context.queue, context.id, name);
+    if (!call) throw new WorkerError('ERR_UNKNOWN_TASK', context.queue, context.id, name);
     return call(payload, context);
   };
 }

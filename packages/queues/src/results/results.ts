@@ -1,6 +1,6 @@
 /** How tasks of one queue have ended, for those who wait for it. */
 import { requireDuration, requireOptions, requireSignal } from '@mortise/redis';
-import { TaskCancelledError, TaskDeadError, UnknownIdError } from '../errors.js';
+import { TaskCancelledError, TaskDeadError, TaskNotFoundError } from '../errors.js';
 import type { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
 import { encodeTaskId } from '../task/task-id.js';
@@ -39,7 +39,7 @@ export class Results {
       const end = await this.#line(shard).wait(storedId, { waitMs, deadlineAt, signal });
       if (end.length > 0) return this.#read(id, end);
     }
-    throw new UnknownIdError(this.#queue, id);
+    throw new TaskNotFoundError(this.#queue, id);
   }
 
   /** A task lies in its home, unless it has a group and an id that the caller gave. */

@@ -7,7 +7,7 @@
  */
 import type { RedisClient } from '@mortise/redis';
 import { ArgumentRangeError, ArgumentTypeError, requireName } from '@mortise/redis';
-import { InvalidScheduleError, MemoryFullError, TooManySchedulesError } from '../errors.js';
+import { InvalidScheduleError, MemoryFullError } from '../errors.js';
 import { resolveHeaders } from '../options.js';
 import type { Enqueuer } from '../enqueue/enqueuer.js';
 import { scheduleRead, scheduleRemove, scheduleSet } from '../scripts.gen.js';
@@ -74,7 +74,7 @@ export class Schedules {
     payload: unknown,
     options: ScheduledTaskOptions,
   ): Promise<Scheduled> {
-    return MemoryFullError.telling(this.#queue, this.#set(key, given, name, payload, options));
+    return MemoryFullError.wrap(this.#queue, this.#set(key, given, name, payload, options));
   }
 
   async #set(
@@ -103,7 +103,12 @@ export class Schedules {
       const head = headOf(rule, before, now);
       const outcome = await this.#write(key, stored, head, definition);
       if (outcome === 1) return { key, ...nextOf(head.dueAt), isChanged: true };
-      if (outcome < 0) throw new TooManySchedulesError(this.#queue, MAX_SCHEDULES);
+      if (outcome < 0)
+        throw new InvalidScheduleError(
+          key,
+          `queue ${JSON.stringify(this.#queue)} has ${MAX_SCHEDULES} schedules already`,
+          'ERR_TOO_MANY_SCHEDULES',
+        );
       // A worker has fired it, or another process has changed it.
       if (tries === MAX_TRIES) throw new InvalidScheduleError(key, 'others change it all the time');
     }

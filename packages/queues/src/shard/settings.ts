@@ -5,7 +5,7 @@
  */
 import type { RedisClient } from '@mortise/redis';
 import { requireOneOf } from '@mortise/redis';
-import { PrioritiesMismatchError, ShardsMismatchError } from '../errors.js';
+import { SettingsMismatchError } from '../errors.js';
 import type { QueueKeys } from '../keys.js';
 import { DEFAULTS, resolvePriorities } from '../options.js';
 import { shardConfigure } from '../scripts.gen.js';
@@ -158,10 +158,10 @@ export class Settings {
     const values = parseSettings(text);
     const { priorities, shards } = this.#named;
     if (priorities && priorities.join(',') !== values.priorities.join(',')) {
-      throw new PrioritiesMismatchError(this.#queue, priorities, values.priorities);
+      throw new SettingsMismatchError(this.#queue, 'priorities', priorities, values.priorities);
     }
     if (shards !== undefined && shards !== values.shards) {
-      throw new ShardsMismatchError(this.#queue, shards, values.shards);
+      throw new SettingsMismatchError(this.#queue, 'shards', shards, values.shards);
     }
     this.#text = text;
     this.#values = values;

@@ -8,7 +8,7 @@
  * the f64 says when the task may run. Extras (headers, a backoff of its own) are empty for most tasks and then take two
  * bytes. A task that has succeeded without a result comes to have its end before all this: see compact-record.ts.
  */
-import { PayloadTooLargeError } from '../errors.js';
+import { InvalidPayloadError } from '../errors.js';
 import type { Backoff } from '../options.js';
 import { requireWhole, stringifyPayload } from './payload.js';
 
@@ -107,7 +107,11 @@ export class RecordDraft implements Writable {
   ) {
     const json = stringifyPayload(name, payload);
     const bytes = Buffer.byteLength(json);
-    if (bytes > maxBytes) throw new PayloadTooLargeError(name, bytes, maxBytes);
+    if (bytes > maxBytes)
+      throw new InvalidPayloadError(name, `has ${bytes} bytes, the limit is ${maxBytes}`, {
+        bytes,
+        maxBytes,
+      });
     requireWhole(name, payload);
     const more = extras ? JSON.stringify(extras) : '';
     const groupBytes = group === undefined ? 0 : 2 + Buffer.byteLength(group);

@@ -59,5 +59,5 @@ function isPromise(result: object): result is Promise<unknown> {
 function valueOf(name: string, result: StandardResult<unknown>, taskId: string | undefined): unknown {
   if (!result.issues) return result.value;
   const issues = toIssues(result.issues);
-  throw new InvalidPayloadError(name, describeIssues(issues), issues, taskId);
+  throw new InvalidPayloadError(name, describeIssues(issues), { issues, taskId });
 }

@@ -1,5 +1,5 @@
 /** One run of one task by this worker: what the handler sees of it, and the lease that it stands under. */
-import { LeaseLostError } from '../errors.js';
+import { taskLeaseLost } from '../errors.js';
 import type { Consumer } from './consumer.js';
 import { linesOf, progressJson } from './notes.js';
 import type { TaskRecord } from '../task/record.js';
@@ -144,6 +144,6 @@ export class Attempt implements TaskContext {
 
   #throwEnd(): never {
     this.signal.throwIfAborted();
-    throw new LeaseLostError(this.queue, this.id);
+    throw taskLeaseLost(this.queue, this.id);
   }
 }

@@ -1,5 +1,5 @@
 import { requireDuration } from '@mortise/redis';
-import { BackoffFunctionError } from '../errors.js';
+import { WorkerError } from '../errors.js';
 import type { Backoff, BackoffFunction } from '../options.js';
 import { MAX_DELAY_MS } from '../limits.js';
 import { DEFAULTS } from '../options.js';
@@ -35,7 +35,7 @@ export function retryDelayMs(
     if (delayMs instanceof Promise) delayMs.catch(() => undefined);
     return requireDuration('the delay', delayMs, { min: 0, max: MAX_DELAY_MS });
   } catch (cause) {
-    onError(new BackoffFunctionError(queue, id, name, cause));
+    onError(new WorkerError('ERR_BACKOFF_FUNCTION', queue, id, name, cause));
     return backoffDelayMs(own ?? DEFAULTS.backoff, attempt);
   }
 }

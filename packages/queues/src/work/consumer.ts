@@ -10,7 +10,7 @@ import type { RedisClient } from '@mortise/redis';
 import { afterMicrotasks, Loop, ServerClock, WaiterHub } from '@mortise/redis';
 import type { Taken } from './attempt.js';
 import { Cancellations } from './cancellations.js';
-import { LeaseLostError } from '../errors.js';
+import { taskLeaseLost } from '../errors.js';
 import type { Shard } from '../shard/shard.js';
 import type { FetchReply } from './fetch-and-ack.js';
 import { fetchAndAck } from './fetch-and-ack.js';
@@ -337,7 +337,7 @@ export class Consumer {
   #reportRefused(acks: readonly PendingAck[], settled: Buffer): void {
     acks.forEach(({ storedId, isFirst }, index) => {
       if (isFirst && settled[index] === REFUSED) {
-        this.#reporter.tell(new LeaseLostError(this.queue, decodeTaskId(storedId)));
+        this.#reporter.tell(taskLeaseLost(this.queue, decodeTaskId(storedId)));
       }
     });
   }

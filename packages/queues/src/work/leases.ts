@@ -6,7 +6,7 @@
 import type { CommandArgument, RedisClient } from '@mortise/redis';
 import { Coalescer, Loop } from '@mortise/redis';
 import type { Attempt } from './attempt.js';
-import { LeaseLostError, TaskCancelledError } from '../errors.js';
+import { TaskCancelledError, taskLeaseLost } from '../errors.js';
 import type { QueueKeys } from '../keys.js';
 import { leaseEnd } from './lease-end.js';
 import type { Reporter } from './reporter.js';
@@ -137,7 +137,7 @@ export class Leases {
   #lose(attempt: Attempt): void {
     this.delete(attempt);
     if (attempt.isOver) return;
-    const error = new LeaseLostError(attempt.queue, attempt.id);
+    const error = taskLeaseLost(attempt.queue, attempt.id);
     attempt.abandon(error);
     this.#reporter.tell(error);
   }

@@ -1,6 +1,6 @@
 /** What becomes of an attempt, by what its handler has returned or thrown. */
 import { describeError } from '@mortise/redis';
-import { Discard, InvalidPayloadError, ResultNotKeptError, RetryLater, UnknownTaskError } from '../errors.js';
+import { Discard, InvalidPayloadError, RetryLater, WorkerError } from '../errors.js';
 import type { Backoff, BackoffFunction } from '../options.js';
 import { DEFAULTS } from '../options.js';
 import type { Attempt } from './attempt.js';
@@ -18,7 +18,7 @@ export function failure(
 ): Completion {
   if (isA(RetryLater, error)) return { verdict: 'L', delayMs: error.delayMs, data: '' };
   const isHopeless =
-    isA(UnknownTaskError, error) || (isA(InvalidPayloadError, error) && error.taskId === attempt.id);
+    isA(WorkerError, error) || (isA(InvalidPayloadError, error) && error.taskId === attempt.id);
   if (isHopeless) reporter.tell(error);
   if (isHopeless || isA(Discard, error) || attempt.attempt >= attempt.attempts) {
     return died(error);
@@ -36,7 +36,7 @@ export function success(attempt: Attempt, result: unknown, reporter: Reporter): 
     if (bytes <= DEFAULTS.maxPayloadBytes) return { ...SUCCEEDED, data: json };
     throw new RangeError(`it has ${bytes} bytes, the limit is ${DEFAULTS.maxPayloadBytes}`);
   } catch (error) {
-    reporter.tell(new ResultNotKeptError(attempt.queue, attempt.id, attempt.name, error));
+    reporter.tell(new WorkerError('ERR_RESULT_NOT_KEPT', attempt.queue, attempt.id, attempt.name, error));
     return SUCCEEDED;
   }
 }

@@ -1,6 +1,6 @@
 /** Runs attempts: calls handlers with what they need, ends what takes too long, and has the outcome settled. */
 import type { Attempt } from './attempt.js';
-import { TaskTimeoutError, UnknownTaskError, WorkerStoppedError } from '../errors.js';
+import { AttemptError, WorkerError } from '../errors.js';
 import type { BatchTask, ResolvedHandler } from './handlers.js';
 import type { Backoff, BackoffFunction } from '../options.js';
 import { failure, isA, success } from './outcome.js';
@@ -53,7 +53,7 @@ export class Runner {
     const startedAt = performance.now();
     let completion: Completion;
     try {
-      if (!handler) throw new UnknownTaskError(attempt.queue, attempt.id, attempt.name);
+      if (!handler) throw new WorkerError('ERR_UNKNOWN_TASK', attempt.queue, attempt.id, attempt.name);
       const payload: unknown = this.#schemas
         ? await this.#validated(this.#schemas, attempt)
         : JSON.parse(attempt.record.payload);
@@ -133,7 +133,7 @@ export class Runner {
 
   #timeOut(attempt: Attempt, handler: ResolvedHandler | undefined, timeoutMs: number): void {
     if (attempt.isOver) return;
-    const error = new TaskTimeoutError(attempt.queue, attempt.id, timeoutMs);
+    const error = new AttemptError('ERR_TASK_TIMEOUT', attempt.queue, attempt.id, timeoutMs);
     const completion = this.#failed(attempt, handler, error);
     attempt.call?.settled(attempt, completion);
     // Before anybody who hears of the abort can do something.
@@ -170,7 +170,7 @@ export class Runner {
   /** Ends an attempt that has not been settled, whether it runs or only waits to; others have the task at once. */
   giveBack(attempt: Attempt): void {
     const { consumer, taken, isOver } = attempt;
-    if (!isOver) attempt.abandon(new WorkerStoppedError(attempt.id));
+    if (!isOver) attempt.abandon(new AttemptError('ERR_WORKER_STOPPED', attempt.queue, attempt.id));
     this.#end(attempt);
     if (!isOver) consumer.settle(taken, GIVEN_BACK);
   }

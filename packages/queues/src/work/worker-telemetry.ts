@@ -1,7 +1,7 @@
 /** What a worker tells: counters, how long tasks waited and ran, and a span for each call of a handler. */
 import type { SafeSpan, SpanEnd, Telemetry, TraceContext } from '@mortise/redis';
-import { SafeTelemetry } from '@mortise/redis';
-import { LeaseLostError } from '../errors.js';
+import { LeaseLostError, SafeTelemetry } from '@mortise/redis';
+import type { TaskLeaseLostError } from '../errors.js';
 import type { Completion } from './completion.js';
 import { metricAttributes, queueAttributes, spanAttributes } from '../telemetry.js';
 import { DEAD, FAILED, LEASE_LOST, RETRIED, RUN, SUCCEEDED, WAIT } from '../telemetry.js';
@@ -58,7 +58,7 @@ export class WorkerTelemetry {
   counting(onError: (error: unknown) => unknown): (error: unknown) => unknown {
     return (error) => {
       if (error instanceof LeaseLostError) {
-        this.#telemetry.count(LEASE_LOST, 1, queueAttributes(error.queue));
+        this.#telemetry.count(LEASE_LOST, 1, queueAttributes((error as TaskLeaseLostError).queue));
       }
       return onError(error);
     };

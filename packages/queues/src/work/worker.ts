@@ -22,7 +22,7 @@ import { Attempt } from './attempt.js';
 import { Consumer } from './consumer.js';
 import type { Reserved, Slots } from './slots.js';
 import { NOTHING } from './slots.js';
-import { TaskExpiredError } from '../errors.js';
+import { AttemptError } from '../errors.js';
 import { FairShares } from './fairness.js';
 import type { Handlers, ResolvedHandler } from './handlers.js';
 import { resolveHandlers } from './handlers.js';
@@ -300,7 +300,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     attempt.isOver = true;
     this.#processing?.expired(attempt, this.#handlers.has(attempt.name));
     consumer.leases.delete(attempt);
-    consumer.settle(taken, died(new TaskExpiredError(queue, id, record.extras.expiresInMs!)));
+    consumer.settle(taken, died(new AttemptError('ERR_TASK_EXPIRED', queue, id, record.extras.expiresInMs)));
     return true;
   }
 
