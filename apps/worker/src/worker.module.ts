@@ -9,7 +9,7 @@ import {
   MARKET_TASKS,
 } from '@mortise/api/market';
 import type { Queue } from '@mortise/queues';
-import { QueuesModule, queueToken } from '@mortise/queues/nestjs';
+import { getQueueToken, QueuesModule } from '@mortise/queues/nestjs';
 import type { RedisClient } from '@mortise/redis';
 import {
   type DynamicModule,
@@ -63,8 +63,12 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
           inject: [REDIS],
           useFactory: (redis: RedisClient) => ({ redis, prefix, graceMs, workers: workersOf(config, log) }),
         }),
-        QueuesModule.registerQueue(MAIL_QUEUE, { priorities: MAIL_PRIORITIES, tasks: MAIL_TASKS }),
-        QueuesModule.registerQueue(MARKET_QUEUE, { tasks: MARKET_TASKS }),
+        QueuesModule.forFeature({
+          queues: {
+            [MAIL_QUEUE]: { priorities: MAIL_PRIORITIES, tasks: MAIL_TASKS },
+            [MARKET_QUEUE]: { tasks: MARKET_TASKS },
+          },
+        }),
       ],
       providers: [
         { provide: REDIS, useFactory: () => openRedis(config.redis, log) },
@@ -88,7 +92,7 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
         },
         {
           provide: MarketHandlers,
-          inject: [Market, queueToken(MAIL_QUEUE)],
+          inject: [Market, getQueueToken(MAIL_QUEUE)],
           useFactory: (market: Market, mails: Queue<MailTasks>) => new MarketHandlers(market, mails, log),
         },
         {

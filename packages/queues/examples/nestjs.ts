@@ -36,7 +36,7 @@ class Mails {
   imports: [
     // Without `workers`, the same modules make a program that only enqueues.
     QueuesModule.forRoot({ redis, prefix: 'example', workers: { concurrency: 10 } }),
-    QueuesModule.registerQueue('mail', { tasks: ['mail.sold', 'mail.expired'] }),
+    QueuesModule.forFeature({ queues: { mail: { tasks: ['mail.sold', 'mail.expired'] } } }),
   ],
   providers: [Shop, Mails],
 })

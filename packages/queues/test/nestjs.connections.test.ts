@@ -1,7 +1,7 @@
 /** One application with several connections: each has queues, workers and handlers of its own. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
-import { InjectQueue, queueToken, QueuesModule, TaskHandler } from '@mortise/queues/nestjs';
+import { getQueueToken, InjectQueue, QueuesModule, TaskHandler } from '@mortise/queues/nestjs';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import type { INestApplicationContext, ModuleMetadata } from '@nestjs/common';
 import { Injectable, Module } from '@nestjs/common';
@@ -34,7 +34,7 @@ class Mails {
     @InjectQueue('mail', 'reports') readonly reports: Queue,
   ) {}
 
-  @TaskHandler('send', { connection: 'reports' })
+  @TaskHandler('send', { module: 'reports' })
   ofReports(payload: string): void {
     this.seen.push(`report ${payload}`);
   }
@@ -49,7 +49,7 @@ class Mails {
 class Letters {
   constructor(private readonly seen: Seen) {}
 
-  @TaskHandler('send', { connection: 'default' })
+  @TaskHandler('send', { module: 'default' })
   letter(payload: string): void {
     this.seen.push(`letter ${payload}`);
   }
@@ -60,20 +60,20 @@ const prefixes = { default: freshPrefix(), reports: freshPrefix() };
 const roots = (): NonNullable<ModuleMetadata['imports']> => [
   QueuesModule.forRoot({ redis, prefix: prefixes.default, workers: {} }),
   QueuesModule.forRootAsync({
-    connection: 'reports',
+    name: 'reports',
     useFactory: () => ({ redis, prefix: prefixes.reports, workers: { concurrency: 2 } }),
   }),
 ];
 const registered = (): NonNullable<ModuleMetadata['imports']> => [
-  QueuesModule.registerQueue('mail', { tasks }),
-  QueuesModule.registerQueue('mail', { tasks, connection: 'reports' }),
+  QueuesModule.forFeature({ queues: { mail: { tasks } } }),
+  QueuesModule.forFeature({ queues: { mail: { tasks } } }, 'reports'),
 ];
 
 describe('two connections', () => {
   test('have queues of the same name, and a handler is for one or for all of them', async () => {
     const app = await boot({ imports: [...roots(), ...registered()], providers: [Seen, Mails, Letters] });
     const { mail, reports } = app.get(Mails);
-    expect(app.get(queueToken('mail', 'reports'))).toBe(reports);
+    expect(app.get(getQueueToken('mail', 'reports'))).toBe(reports);
     await mail.enqueue('send', 'a');
     await reports.enqueue('send', 'b');
     for (const queue of [mail, reports]) await queue.enqueue('archive', 'c');
@@ -88,13 +88,13 @@ describe('two connections', () => {
   test('neither has to do with the queues of the other', async () => {
     @Injectable()
     class Invoices {
-      @TaskHandler('bill', { queue: 'invoices', connection: 'default' })
+      @TaskHandler('bill', { queue: 'invoices', module: 'default' })
       bill(): void {}
     }
     const imports = [
       ...roots(),
       ...registered(),
-      QueuesModule.registerQueue('invoices', { tasks: ['bill'] }),
+      QueuesModule.forFeature({ queues: { invoices: { tasks: ['bill'] } } }),
     ];
     const app = await boot({ imports, providers: [Seen, Mails, Letters, Invoices] });
     await app.get(Mails).reports.enqueue('archive', 'r');
@@ -116,7 +116,7 @@ describe('two connections', () => {
   test('a handler for both and one for the same name of one of them are two', async () => {
     @Injectable()
     class Second {
-      @TaskHandler('archive', { connection: 'reports' })
+      @TaskHandler('archive', { module: 'reports' })
       again(): void {}
     }
     const imports = [...roots(), ...registered()];
@@ -128,17 +128,17 @@ describe('two connections', () => {
   test('a handler for one that no queue is registered with', async () => {
     @Injectable()
     class Lost {
-      @TaskHandler('send', { connection: 'other' })
+      @TaskHandler('send', { module: 'other' })
       send(): void {}
     }
     const imports = [...roots(), ...registered()];
     await expect(boot({ imports, providers: [Seen, Mails, Letters, Lost] })).rejects.toThrow(
-      'Lost.send handles "send", which no registered queue of connection "other" has',
+      'Lost.send handles "send", which no queue of module "other" has',
     );
   });
 
   test('a queue of one that is not there: Nest says which', async () => {
-    const imports = [QueuesModule.registerQueue('mail', { connection: 'reports' })];
-    await expect(boot({ imports })).rejects.toThrow('connection "reports" of QueuesModule.forRoot');
+    const imports = [QueuesModule.forFeature({ queues: { mail: {} } }, 'reports')];
+    await expect(boot({ imports })).rejects.toThrow('connection of QueuesModule.forRoot "reports"');
   });
 });

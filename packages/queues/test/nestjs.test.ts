@@ -1,10 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { TaskContext } from '@mortise/queues';
+import type { Claims, TaskContext } from '@mortise/queues';
 import { Queue, Worker } from '@mortise/queues';
 import type { QueuesModuleOptions, QueuesOptionsFactory, TaskHandlerOptions } from '@mortise/queues/nestjs';
-import { InjectQueue, queueToken, QueuesModule, TaskHandler } from '@mortise/queues/nestjs';
+import {
+  getClaimsToken,
+  getQueueToken,
+  InjectQueue,
+  QueuesModule,
+  TaskHandler,
+} from '@mortise/queues/nestjs';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import type { INestApplicationContext, ModuleMetadata, OnApplicationShutdown, Type } from '@nestjs/common';
 import { Inject, Injectable, Logger, Module, Scope } from '@nestjs/common';
@@ -63,7 +69,7 @@ function mailModule(
   return {
     imports: [
       QueuesModule.forRoot({ redis, prefix, workers: {}, ...root }),
-      QueuesModule.registerQueue('mail', { tasks: TASKS }),
+      QueuesModule.forFeature({ queues: { mail: { tasks: TASKS } } }),
     ],
     providers: [Seen, ...providers],
   };
@@ -72,7 +78,7 @@ function mailModule(
 describe('QueuesModule.forRoot', () => {
   test('runs tasks by the methods of providers, and injects queues', async () => {
     const app = await boot(mailModule({}));
-    const queue = app.get<Queue<Mail>>(queueToken('mail'));
+    const queue = app.get<Queue<Mail>>(getQueueToken('mail'));
     const { id } = await queue.enqueue('mail.sold', { itemId: '42' });
     await queue.enqueue('mail.expired', { itemId: '43' });
     await until('both tasks', () => app.get(Seen).length === 2);
@@ -83,7 +89,7 @@ describe('QueuesModule.forRoot', () => {
   test('without workers it only enqueues, with the same modules', async () => {
     const prefix = freshPrefix();
     const producer = await boot(mailModule({ prefix, workers: undefined }));
-    const queue = producer.get<Queue<Mail>>(queueToken('mail'));
+    const queue = producer.get<Queue<Mail>>(getQueueToken('mail'));
     await queue.enqueue('mail.sold', { itemId: '1' });
     const consumer = await boot(mailModule({ prefix }));
     await until('the task', () => consumer.get(Seen).length === 1);
@@ -108,19 +114,19 @@ describe('QueuesModule.forRoot', () => {
     const app = await boot({
       imports: [
         QueuesModule.forRoot({ redis, prefix: freshPrefix(), workers }),
-        ...['a', 'b', 'c', 'd'].map((name) => QueuesModule.registerQueue(name)),
+        QueuesModule.forFeature({ queues: { a: {}, b: {}, c: {}, d: {} } }),
       ],
       providers: [Seen, Reports],
     });
-    for (const name of ['a', 'b', 'c', 'd']) await app.get<Queue>(queueToken(name)).enqueue('any', 1);
+    for (const name of ['a', 'b', 'c', 'd']) await app.get<Queue>(getQueueToken(name)).enqueue('any', 1);
     await until('three tasks', () => app.get(Seen).length === 3);
     expect(app.get(Seen).toSorted()).toEqual(['a 1', 'b 1', 'c 1']);
-    expect(await app.get<Queue>(queueToken('d')).counts()).toMatchObject({ ready: 1 });
+    expect(await app.get<Queue>(getQueueToken('d')).counts()).toMatchObject({ ready: 1 });
   });
 
   test('opens a client for a URL and closes it at the end', async () => {
     const app = await boot(mailModule({ redis: undefined, url: process.env['MORTISE_TEST_REDIS'] }));
-    const queue = app.get<Queue<Mail>>(queueToken('mail'));
+    const queue = app.get<Queue<Mail>>(getQueueToken('mail'));
     await queue.enqueue('mail.sold', { itemId: '42' });
     await until('the task', () => app.get(Seen).length === 1);
     open.delete(app);
@@ -141,11 +147,7 @@ describe('QueuesModule.forRoot', () => {
     [{ redis, url: 'redis://127.0.0.1' }, TypeError, 'QueuesModule: one of redis and url must be given'],
     [{ redis: {} }, TypeError, 'QueuesModule: redis must be a Redis or Cluster instance'],
     [{ redis, workers: { concurrency: 0 } }, RangeError, 'QueuesModule: concurrency must be a whole number'],
-    [
-      { redis, prefix: '' },
-      RangeError,
-      'QueuesModule, queue "mail": prefix must have 1 to 1024 bytes, got 0',
-    ],
+    [{ redis, prefix: '' }, RangeError, 'QueuesModule.forFeature: prefix must have 1 to 1024 bytes, got 0'],
     [
       { redis, workers: { queues: [] } },
       TypeError,
@@ -154,11 +156,14 @@ describe('QueuesModule.forRoot', () => {
     [
       { redis, workers: { queues: ['post'] } },
       TypeError,
-      'a worker serves queue "post", which is not registered',
+      'a worker serves queue "post", which forFeature does not name',
     ],
   ])('lets the boot fail for what cannot be used: %#', async (options, Misuse, message) => {
     const booted = boot({
-      imports: [QueuesModule.forRoot(options as QueuesModuleOptions), QueuesModule.registerQueue('mail')],
+      imports: [
+        QueuesModule.forRoot(options as QueuesModuleOptions),
+        QueuesModule.forFeature({ queues: { mail: {} } }),
+      ],
       providers: [Seen, Mails],
     });
     await expect(booted).rejects.toThrow(message);
@@ -191,8 +196,11 @@ describe('QueuesModule.forRootAsync', () => {
     ['useClass', QueuesModule.forRootAsync({ useClass: Factory })],
     ['useExisting', QueuesModule.forRootAsync({ imports: [FactoryModule], useExisting: Factory })],
   ])('takes its options from %s', async (_how, root) => {
-    const app = await boot({ imports: [root, QueuesModule.registerQueue('mail')], providers: [Seen, Mails] });
-    await app.get<Queue<Mail>>(queueToken('mail')).enqueue('mail.sold', { itemId: '42' });
+    const app = await boot({
+      imports: [root, QueuesModule.forFeature({ queues: { mail: {} } })],
+      providers: [Seen, Mails],
+    });
+    await app.get<Queue<Mail>>(getQueueToken('mail')).enqueue('mail.sold', { itemId: '42' });
     await until('the task', () => app.get(Seen).length === 1);
     expect(app.get(Seen)[0]).toBe('sold 42, mail, attempt 1');
   });
@@ -207,14 +215,14 @@ describe('QueuesModule.forRootAsync', () => {
   });
 });
 
-describe('QueuesModule.registerQueue', () => {
+describe('QueuesModule.forFeature', () => {
   test('provides a queue to one module, with its options', async () => {
     @Injectable()
     class Shop {
       constructor(@InjectQueue('mail') readonly queue: Queue<Mail>) {}
     }
     @Module({
-      imports: [QueuesModule.registerQueue('mail', { priorities: ['now', 'later'] })],
+      imports: [QueuesModule.forFeature({ queues: { mail: { priorities: ['now', 'later'] } } })],
       providers: [Shop],
     })
     class ShopModule {}
@@ -223,9 +231,9 @@ describe('QueuesModule.registerQueue', () => {
     const { queue } = app.get(Shop, { strict: false });
     await queue.enqueue('mail.sold', { itemId: '42' }, { priority: 'now' });
     expect(await queue.counts()).toMatchObject({ ready: 1 });
-    await expect(boot({ imports: [root], providers: [Shop] })).rejects.toThrow(queueToken('mail'));
+    await expect(boot({ imports: [root], providers: [Shop] })).rejects.toThrow(getQueueToken('mail'));
     await expect(boot({ imports: [ShopModule] })).rejects.toThrow(
-      /resolve dependencies.*connection \\?"default\\?"/s,
+      /resolve dependencies.*connection of QueuesModule.forRoot/s,
     );
   });
 
@@ -233,7 +241,7 @@ describe('QueuesModule.registerQueue', () => {
     const registering = (...tasks: string[]): ModuleMetadata['imports'] => [
       QueuesModule.forRoot({ redis, prefix: freshPrefix(), workers: {} }),
       ...tasks.map((task) => {
-        @Module({ imports: [QueuesModule.registerQueue('mail', { tasks: [task] })] })
+        @Module({ imports: [QueuesModule.forFeature({ queues: { mail: { tasks: [task] } } })] })
         class Registering {}
         return Registering;
       }),
@@ -261,11 +269,11 @@ describe('QueuesModule.registerQueue', () => {
     const prefix = freshPrefix();
     const imports = [
       QueuesModule.forRoot({ redis, prefix, workers: {} }),
-      QueuesModule.registerQueue('mail', { schemas }),
+      QueuesModule.forFeature({ queues: { mail: { schemas } } }),
     ];
     await expect(boot({ imports })).rejects.toThrow('queue "mail" has a worker, but no handler');
     const app = await boot({ imports, providers: [Sales] });
-    const queue = app.get<Queue>(queueToken('mail'));
+    const queue = app.get<Queue>(getQueueToken('mail'));
     await expect(queue.enqueue('mail.sold', { itemId: 42 })).rejects.toMatchObject({
       code: 'ERR_INVALID_PAYLOAD',
     });
@@ -304,13 +312,13 @@ describe('@TaskHandler', () => {
       'a name that no queue has',
       { workers: undefined },
       [handling(['mail.lost'])],
-      'Handling.handle handles "mail.lost", which no registered queue has',
+      'Handling.handle handles "mail.lost", which no queue has',
     ],
     [
       'a queue that is not registered',
       {},
       [Mails, handling(['mail.sold', { queue: 'post' }])],
-      'Handling.handle is for queue "post", which is not registered',
+      'Handling.handle is for queue "post", which forFeature does not name',
     ],
     [
       'options that cannot be used',
@@ -355,7 +363,7 @@ describe('@TaskHandler', () => {
       }
     }
     const app = await boot(mailModule({}, [{ provide: 'flaky', useFactory: () => new Flaky() } as never]));
-    const queue = app.get<Queue<Mail>>(queueToken('mail'));
+    const queue = app.get<Queue<Mail>>(getQueueToken('mail'));
     const sold = await queue.enqueue('mail.sold', { itemId: '1' });
     const expired = await queue.enqueue('mail.expired', { itemId: '2' }, { attempts: 1 });
     await until('success', async () => (await queue.get(sold.id))?.state === 'succeeded');
@@ -377,7 +385,10 @@ describe('@TaskHandler', () => {
     const queue = new Queue(redis, 'q', { prefix });
     const stored = await queue.enqueueMany([1, 2, 3].map((payload) => ({ name: 't', payload })));
     await boot({
-      imports: [QueuesModule.forRoot({ redis, prefix, workers: {} }), QueuesModule.registerQueue('q')],
+      imports: [
+        QueuesModule.forRoot({ redis, prefix, workers: {} }),
+        QueuesModule.forFeature({ queues: { q: {} } }),
+      ],
       providers: [Batches],
     });
     await until('the end', async () => (await queue.counts()).succeeded === 3);
@@ -407,12 +418,12 @@ describe('@TaskHandler', () => {
     const app = await boot({
       imports: [
         QueuesModule.forRoot({ redis, prefix: freshPrefix(), workers }),
-        ...['a', 'b', 'c'].map((name) => QueuesModule.registerQueue(name)),
+        QueuesModule.forFeature({ queues: { a: {}, b: {}, c: {} } }),
       ],
       providers: [Cleaner],
     });
-    for (const name of ['a', 'b', 'c']) await app.get<Queue>(queueToken(name)).enqueue('clean', null);
-    const third = app.get<Queue>(queueToken('c'));
+    for (const name of ['a', 'b', 'c']) await app.get<Queue>(getQueueToken(name)).enqueue('clean', null);
+    const third = app.get<Queue>(getQueueToken('c'));
     await until('the end', async () => seen.length === 2 && (await third.counts()).dead === 1);
     expect(seen.toSorted()).toEqual(['a', 'b']);
     expect(errors).toMatchObject([{ code: 'ERR_UNKNOWN_TASK', queue: 'c' }]);
@@ -421,8 +432,8 @@ describe('@TaskHandler', () => {
   test('of one of several queues, it has no options on a worker of all', async () => {
     const imports = (workers: object): NonNullable<ModuleMetadata['imports']> => [
       QueuesModule.forRoot({ redis, prefix: freshPrefix(), workers }),
-      QueuesModule.registerQueue('a'),
-      QueuesModule.registerQueue('b'),
+      QueuesModule.forFeature({ queues: { a: {} } }),
+      QueuesModule.forFeature({ queues: { b: {} } }),
     ];
     const providers = [handling(['t', { queue: 'a', timeoutMs: 5 }], ['t', { queue: 'b' }])];
     await expect(boot({ imports: imports({}), providers })).rejects.toThrow(
@@ -452,7 +463,7 @@ describe('@TaskHandler', () => {
       }
     }
     const app = await boot(mailModule({}, [PerTask, Transient]));
-    const queue = app.get<Queue<Mail>>(queueToken('mail'));
+    const queue = app.get<Queue<Mail>>(getQueueToken('mail'));
     for (const name of ['mail.sold', 'mail.sold', 'mail.expired', 'mail.expired'] as const) {
       await queue.enqueue(name, { itemId: '1' });
     }
@@ -496,12 +507,12 @@ describe('the shutdown', () => {
     const app = await boot({
       imports: [
         QueuesModule.forRoot({ redis, prefix: freshPrefix(), workers: {} }),
-        QueuesModule.registerQueue('q'),
+        QueuesModule.forFeature({ queues: { q: {} } }),
       ],
       providers: [Slow, Database],
     });
     open.delete(app);
-    const queue = app.get<Queue>(queueToken('q'));
+    const queue = app.get<Queue>(getQueueToken('q'));
     const { id } = await queue.enqueue('t', null);
     await begun.passed;
     const closed = app.close().then(() => order.push('closed'));
@@ -526,12 +537,12 @@ describe('the shutdown', () => {
     const app = await boot({
       imports: [
         QueuesModule.forRoot({ redis, prefix: freshPrefix(), workers: {}, graceMs: 20 }),
-        QueuesModule.registerQueue('q'),
+        QueuesModule.forFeature({ queues: { q: {} } }),
       ],
       providers: [Endless],
     });
     open.delete(app);
-    const queue = app.get<Queue>(queueToken('q'));
+    const queue = app.get<Queue>(getQueueToken('q'));
     const { id } = await queue.enqueue('t', null);
     await begun.passed;
     await app.close();
@@ -544,7 +555,7 @@ test('what goes wrong outside of handlers is logged as everything in NestJS is',
   const app = await boot(mailModule({}));
   Logger.overrideLogger({ log() {}, warn() {}, error: (...args: unknown[]) => void logged.push(args) });
   try {
-    await app.get<Queue>(queueToken('mail')).enqueue('mail.lost', null);
+    await app.get<Queue>(getQueueToken('mail')).enqueue('mail.lost', null);
     await until('the report', () => logged.length > 0);
   } finally {
     Logger.overrideLogger(false);
@@ -572,4 +583,24 @@ test('the main entry imports neither NestJS nor OpenTelemetry', () => {
   visit(join(source, 'nestjs/index.ts'));
   expect(foreign).toContain('@nestjs/core');
   expect(Worker).toBeDefined();
+});
+
+test('claims are injected by the name of their queue, and end with the application', async () => {
+  const prefix = freshPrefix();
+  const app = await boot({
+    imports: [QueuesModule.forRoot({ redis, prefix }), QueuesModule.forFeature({ claims: { mail: {} } })],
+  });
+  await new Queue(redis, 'mail', { prefix }).enqueue('mail.sold', 1, { id: 'a' });
+  const claims = app.get<Claims>(getClaimsToken('mail'));
+  const [task] = await claims.claim();
+  expect(task).toMatchObject({ id: 'a', queue: 'mail' });
+  await app.close();
+  await expect(claims.claim()).rejects.toThrow('no claims after stop');
+});
+
+test('an unknown kind of feature is refused with the known ones', () => {
+  const feature = { queue: { mail: {} } } as never;
+  expect(() => QueuesModule.forFeature(feature)).toThrow(
+    'forFeature has no option "queue"; there are queues, claims',
+  );
 });

@@ -27,14 +27,14 @@ test('forRoot takes a client or a URL, and what workers take', () => {
   QueuesModule.forRoot({ redis, workers: { prefix: 'app' } });
 });
 
-test('registerQueue takes the options of a queue', () => {
+test('forFeature takes the options of queues', () => {
   const schemas = { 'mail.sold': z.object({ itemId: z.string() }) };
-  expect(QueuesModule.registerQueue('mail', { priorities: ['a'], shards: 2, schemas }).exports).toHaveLength(
-    1,
-  );
-  expect(QueuesModule.registerQueue('mail', { tasks: ['mail.sold'] }).exports).toHaveLength(1);
+  expect(
+    QueuesModule.forFeature({ queues: { mail: { priorities: ['a'], shards: 2, schemas } } }).exports,
+  ).toHaveLength(1);
+  expect(QueuesModule.forFeature({ queues: { mail: { tasks: ['mail.sold'] } } }).exports).toHaveLength(1);
   // @ts-expect-error -- the prefix is the module's
-  QueuesModule.registerQueue('mail', { prefix: 'app' });
+  QueuesModule.forFeature({ queues: { mail: { prefix: 'app' } } });
 });
 
 test('@TaskHandler fits what it decorates', () => {

@@ -44,7 +44,7 @@ describe('timeoutMs', () => {
       code: 'ERR_TASK_TIMEOUT',
       queue: 'q',
       taskId: id,
-      timeoutMs: 50,
+      limitMs: 50,
     });
     await expect(contexts[0]!.renew()).rejects.toMatchObject({ code: 'ERR_TASK_TIMEOUT' });
     await expect(contexts[0]!.progress(1)).rejects.toMatchObject({ code: 'ERR_TASK_TIMEOUT' });

@@ -13,8 +13,9 @@ import { ResultsController } from './results.controller.js';
 import { SchedulesController } from './schedules.controller.js';
 import { TasksController } from './tasks.controller.js';
 
-const mail = QueuesModule.registerQueue(MAIL_QUEUE, { priorities: MAIL_PRIORITIES });
-const market = QueuesModule.registerQueue(MARKET_QUEUE);
+const queues = QueuesModule.forFeature({
+  queues: { [MAIL_QUEUE]: { priorities: MAIL_PRIORITIES }, [MARKET_QUEUE]: {} },
+});
 
 /** Queues for programs that talk HTTP, and those of the application itself. The API only enqueues: it has no workers. */
 @Module({
@@ -23,8 +24,7 @@ const market = QueuesModule.registerQueue(MARKET_QUEUE);
       inject: [REDIS, CONFIG],
       useFactory: (redis: RedisClient, { MORTISE_PREFIX: prefix }: Config) => ({ redis, prefix }),
     }),
-    mail,
-    market,
+    queues,
   ],
   controllers: [
     QueuesController,
@@ -35,6 +35,6 @@ const market = QueuesModule.registerQueue(MARKET_QUEUE);
     MailTasksController,
   ],
   providers: [OpenQueues],
-  exports: [mail, market],
+  exports: [queues],
 })
 export class RemoteQueuesModule {}

@@ -1,6 +1,6 @@
 /**
- * Which handlers each worker gets, and what is wrong with them. All of it is found out at boot, and told at once: a task
- * that has no handler would only be noticed among the dead ones.
+ * Assigns handlers to workers, and finds mistakes at boot, all at once. Later, a task without a handler would only be seen among
+ * the dead tasks.
  */
 import { WorkerError } from '../errors.js';
 import type { TaskContext } from '../work/attempt.js';
@@ -8,32 +8,32 @@ import type { Handler, Handlers } from '../work/handlers.js';
 import type { FoundHandler } from './found-handlers.js';
 import type { HandlerMark } from './task-handler.js';
 
-/** The names of tasks that each registered queue says it has; none where it doesn't say. */
+/** The task names that each queue of `forFeature` declares; an empty set where it declares none. */
 export type Declared = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** Options of a handler that say whose tasks it runs. */
-const PLACES = new Set(['queue', 'connection']);
+/** Options of a handler that say which tasks it runs. */
+const PLACES = new Set(['queue', 'module']);
 
 const quote = (name: string): string => JSON.stringify(name);
 
 /**
- * What is wrong with the handlers, whatever workers there are.
+ * Mistakes of handlers, whatever workers there are.
  *
- * @param declaredOf What the queues of a connection say, or those of all.
+ * @param declaredOf The declarations of a module, or of all modules for undefined.
  */
 export function misplaced(
   found: readonly FoundHandler[],
-  declaredOf: (connection: string | undefined) => Declared,
+  declaredOf: (module: string | undefined) => Declared,
 ): string[] {
-  const problems = found.flatMap(({ name, options: { queue, connection }, place }) => {
-    const declared = declaredOf(connection);
-    const where = connection === undefined ? '' : ` of connection ${quote(connection)}`;
+  const problems = found.flatMap(({ name, options: { queue, module }, place }) => {
+    const declared = declaredOf(module);
+    const where = module === undefined ? '' : ` of module ${quote(module)}`;
     if (queue === undefined) {
       const isKnown = [...declared.values()].some((names) => names.size === 0 || names.has(name));
-      return isKnown ? [] : [`${place} handles ${quote(name)}, which no registered queue${where} has`];
+      return isKnown ? [] : [`${place} handles ${quote(name)}, which no queue${where} has`];
     }
     const names = declared.get(queue);
-    if (!names) return [`${place} is for queue ${quote(queue)}${where}, which is not registered`];
+    if (!names) return [`${place} is for queue ${quote(queue)}${where}, which forFeature does not name`];
     const isKnown = names.size === 0 || names.has(name);
     return isKnown ? [] : [`${place} handles ${quote(name)}, which queue ${quote(queue)} does not have`];
   });
@@ -46,17 +46,15 @@ export function misplaced(
 
 function areOfOneTask(one: HandlerMark, other: HandlerMark): boolean {
   if (one.name !== other.name) return false;
-  return (
-    isSame(one.options.queue, other.options.queue) && isSame(one.options.connection, other.options.connection)
-  );
+  return isSame(one.options.queue, other.options.queue) && isSame(one.options.module, other.options.module);
 }
 
-/** Undefined stands for all. */
+/** Undefined matches all. */
 function isSame(a: string | undefined, b: string | undefined): boolean {
   return a === undefined || b === undefined || a === b;
 }
 
-/** What a worker of these queues would lack. */
+/** Handlers that a worker of these queues lacks. */
 export function missing(
   queues: readonly string[],
   found: readonly FoundHandler[],
@@ -64,7 +62,7 @@ export function missing(
 ): string[] {
   return queues.flatMap((queue) => {
     const names = declared.get(queue);
-    if (!names) return [`a worker serves queue ${quote(queue)}, which is not registered`];
+    if (!names) return [`a worker serves queue ${quote(queue)}, which forFeature does not name`];
     const handled = new Set(found.filter((handler) => isFor([queue], handler)).map(({ name }) => name));
     if (handled.size === 0) return [`queue ${quote(queue)} has a worker, but no handler`];
     const lacking = [...names].filter((name) => !handled.has(name));
@@ -72,7 +70,7 @@ export function missing(
   });
 }
 
-/** The handlers of a worker of these queues. A worker knows them by name only; adds to `problems` where that won't do. */
+/** The handlers of a worker of these queues, by task name. Adds to `problems` where the name alone doesn't decide. */
 export function assign(
   queues: readonly string[],
   found: readonly FoundHandler[],
@@ -104,12 +102,12 @@ function isFor(queues: readonly string[], { options: { queue } }: HandlerMark): 
 }
 
 function toHandler({ options, call }: FoundHandler): Handler<unknown> {
-  const { queue: _, connection: __, batch, ...others } = options;
+  const { queue: _, module: __, batch, ...others } = options;
   if (batch) return { ...others, ...batch, handleMany: (tasks) => call(tasks) as unknown[] };
   return { ...others, handle: (payload, context) => call(payload, context) };
 }
 
-/** Looks the handler up by queue. */
+/** One handler that calls that of the task's queue. */
 function byQueue(name: string, named: readonly FoundHandler[]): Handler<unknown> {
   const calls = new Map(named.map(({ options, call }) => [options.queue, call]));
   return (payload: unknown, context: TaskContext) => {

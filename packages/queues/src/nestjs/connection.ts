@@ -1,21 +1,28 @@
 import type { RedisClient, Telemetry } from '@mortise/redis';
 import { ArgumentTypeError, requireClient } from '@mortise/redis';
-import type { OnApplicationShutdown } from '@nestjs/common';
+import { withDefaults } from '@mortise/redis/nestjs';
+import type { BeforeApplicationShutdown, OnApplicationShutdown } from '@nestjs/common';
 import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
+import { Claims } from '../claims/claims.js';
+import type { ClaimsOptions } from '../claims/options.js';
 import type { QueuesModuleOptions } from './options.js';
 
-/** What the queues and workers of the module share. A client of its own is closed after the workers have ended. */
-export class Connection implements OnApplicationShutdown {
+/** The token of the connection of a module. */
+export function connectionToken(module: string | undefined): string {
+  return `connection of QueuesModule.forRoot${module === undefined ? '' : ` ${JSON.stringify(module)}`}`;
+}
+
+/** The client of a module, and the options that queues, claims and workers share. Closes a client of its own after the workers. */
+export class Connection implements BeforeApplicationShutdown, OnApplicationShutdown {
   readonly redis: RedisClient;
-  readonly prefix: string | undefined;
-  readonly telemetry: Telemetry | undefined;
+  readonly common: { readonly prefix?: string; readonly telemetry?: Telemetry };
   readonly #own: Redis | undefined;
+  readonly #claims: Claims[] = [];
 
   private constructor({ redis, prefix, telemetry }: QueuesModuleOptions, own: Redis | undefined) {
     this.redis = requireClient(own ?? redis!);
-    this.prefix = prefix;
-    this.telemetry = telemetry;
+    this.common = withDefaults<Connection['common']>({ prefix, telemetry }, undefined);
     this.#own = own;
   }
 
@@ -26,25 +33,37 @@ export class Connection implements OnApplicationShutdown {
     return new Connection(options, url === undefined ? undefined : await connect(url));
   }
 
+  /** Claims that end with the application. */
+  claims(queue: string, options: Omit<ClaimsOptions, 'prefix'>): Claims {
+    const { prefix } = this.common;
+    const claims = new Claims(this.redis, queue, { ...options, ...(prefix !== undefined && { prefix }) });
+    this.#claims.push(claims);
+    return claims;
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all(this.#claims.map((claims) => claims.stop()));
+  }
+
   onApplicationShutdown(): void {
     if (this.#own && this.#own.status !== 'end') this.#own.disconnect();
   }
 }
 
-/** A client that connects when it is first used, and whose commands wait for as long as Redis is away. */
+/** A client that connects at its first command. Its commands wait while Redis is away. */
 async function connect(url: string): Promise<Redis> {
-  // Whoever gives a client may have another ioredis than this package finds.
+  // An application that passes a client may have another ioredis than this package finds.
   const ioredis = await import('ioredis');
   const redis = new ioredis.Redis(url, { maxRetriesPerRequest: null, lazyConnect: true });
   const log = new Logger('QueuesModule');
-  let told: string | undefined;
+  let logged: string | undefined;
   redis.on('ready', () => {
-    told = undefined;
+    logged = undefined;
   });
-  // One for each try to connect again; what is told is what is new.
+  // Every reconnection that fails emits one; only a new message is logged.
   redis.on('error', ({ message }: Error) => {
-    if (message !== told) log.warn(`redis: ${message}`);
-    told = message;
+    if (message !== logged) log.warn(`redis: ${message}`);
+    logged = message;
   });
   return redis;
 }

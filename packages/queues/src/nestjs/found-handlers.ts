@@ -1,4 +1,4 @@
-/** Looks through the providers of the application for methods that have `@TaskHandler`. */
+/** Finds the methods with `@TaskHandler` among the providers of the application. */
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { ContextIdFactory, ModuleRef } from '@nestjs/core';
 import type { HandlerMark } from './task-handler.js';
@@ -19,7 +19,7 @@ export function findHandlers(discovery: DiscoveryService, scanner: MetadataScann
   const seen = new Set<unknown>();
   return discovery.getProviders().flatMap((wrapper) => {
     const isLasting = !wrapper.isTransient && wrapper.isDependencyTreeStatic();
-    // What a factory makes for each request has no class that could be looked at, and an alias of it is one more.
+    // The result of a request-scoped factory has no class to read; neither has an alias of it.
     if (!isLasting && wrapper.isNotMetatype) return [];
     const instance = isLasting ? (wrapper.instance as Instance) : undefined;
     const prototype = (isLasting ? prototypeOf(instance) : wrapper.metatype!.prototype) as Instance | null;
@@ -43,7 +43,7 @@ function prototypeOf(instance: unknown): unknown {
   return typeof instance === 'object' && instance !== null ? Object.getPrototypeOf(instance) : null;
 }
 
-/** Makes what is transient or depends on `REQUEST` for each call, in the module that provides it. */
+/** Makes a transient or request-scoped provider for each call, in the module that provides it. */
 function callAnew({ host, token }: Wrapper, key: string): Call {
   const moduleRef = host!.getProviderByKey<ModuleRef>(ModuleRef).instance;
   return async (...args) => {

@@ -1,10 +1,11 @@
 export { QueuesModule } from './queues.module.js';
 export type {
+  QueueFeatureOptions,
+  QueuesFeature,
   QueuesModuleOptions,
   QueuesOptionsFactory,
   QueuesWorkerOptions,
-  RegisterQueueOptions,
 } from './options.js';
 export type { BatchTaskHandlerOptions, TaskHandlerOptions } from './task-handler.js';
 export { TaskHandler } from './task-handler.js';
-export { InjectQueue, queueToken } from './tokens.js';
+export { getClaimsToken, getQueueToken, InjectClaims, InjectQueue } from './tokens.js';

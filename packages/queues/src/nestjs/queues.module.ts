@@ -1,87 +1,78 @@
-/**
- * The module gives NestJS the client once; `registerQueue` provides queues to those who inject them, and the workers find
- * their handlers among the providers of the application. Whether there are workers is an option of `forRoot`, so the same
- * modules make a program that only enqueues, one that only works, and one that does both.
- */
-import type { DynamicModule, FactoryProvider } from '@nestjs/common';
-import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
+import { requireKnown, requireObject } from '@mortise/redis';
+import type { FeatureProvider, ModuleShape } from '@mortise/redis/nestjs';
+import { featureModule, rootModule } from '@mortise/redis/nestjs';
+import type { DynamicModule } from '@nestjs/common';
+import { Module } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { requireName } from '@mortise/redis';
 import { Queue } from '../queue.js';
-import { Connection } from './connection.js';
-import { misuse } from './misuse.js';
-import type { ConnectionName, QueuesModuleOptions, RegisterQueueOptions } from './options.js';
-import { RegisteredQueue } from './registered-queue.js';
+import { Connection, connectionToken } from './connection.js';
+import type { QueuesFeature, QueuesModuleOptions } from './options.js';
+import { FeatureQueue } from './feature-queue.js';
 import { TaskWorkers } from './task-workers.js';
-import { connectionToken, DEFAULT_CONNECTION, queueToken } from './tokens.js';
+import { DEFAULT_MODULE, getClaimsToken, getQueueToken } from './tokens.js';
 
-const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<QueuesModuleOptions>({
-  moduleName: 'Queues',
-})
-  .setClassMethodName('forRoot')
-  .setFactoryMethodName('createQueuesOptions')
-  .setExtras<ConnectionName>({ connection: undefined }, (definition, extras) => {
-    const name = requireName('connection', extras.connection ?? DEFAULT_CONNECTION);
-    const connection: FactoryProvider<Connection> = {
-      provide: connectionToken(name),
-      inject: [MODULE_OPTIONS_TOKEN],
-      useFactory: async (options: QueuesModuleOptions) => {
-        try {
-          return await Connection.open(options);
-        } catch (error) {
-          throw misuse('', error);
-        }
-      },
-    };
-    const workers: FactoryProvider<TaskWorkers> = {
-      provide: TaskWorkers,
-      inject: [MODULE_OPTIONS_TOKEN, connection.provide, DiscoveryService, MetadataScanner],
-      useFactory: (...given: [QueuesModuleOptions, Connection, DiscoveryService, MetadataScanner]) =>
-        new TaskWorkers(name, ...given),
-    };
-    return {
-      ...definition,
-      global: true,
-      imports: [...(definition.imports ?? []), DiscoveryModule],
-      providers: [...(definition.providers ?? []), connection, workers],
-      exports: [connection.provide],
-    };
-  })
-  .build();
+const FEATURE = new Set(['queues', 'claims']);
+
+const shape = {
+  name: 'Queues' as const,
+  known: new Set(['redis', 'url', 'prefix', 'telemetry', 'workers', 'graceMs']),
+  imports: [DiscoveryModule],
+  provide: (module: string | undefined) => [
+    { token: connectionToken(module), make: (options: QueuesModuleOptions) => Connection.open(options) },
+    {
+      token: TaskWorkers,
+      inject: [connectionToken(module), DiscoveryService, MetadataScanner],
+      make: (
+        options: QueuesModuleOptions,
+        connection: Connection,
+        ...scan: [DiscoveryService, MetadataScanner]
+      ) => new TaskWorkers(module ?? DEFAULT_MODULE, options, connection, ...scan),
+      isInternal: true,
+    },
+  ],
+} satisfies ModuleShape<QueuesModuleOptions, 'Queues'>;
 
 /**
- * `forRoot` takes a client and says which workers run; `forRootAsync` takes what makes these options, as `useFactory` with
- * `inject` and `imports`, `useClass` or `useExisting`. Once in an application for each connection.
+ * Provides queues to a NestJS application, and runs workers of `@TaskHandler` methods in it. `forRoot` takes a client and the
+ * options of workers; `forRootAsync` takes `useFactory` with `inject` and `imports`, `useClass` or `useExisting`. Without
+ * `workers` the same modules make a program that only enqueues. An application with several clients gives each `forRoot` a
+ * `name`.
  *
- * The boot fails for options that cannot be used, for a name with two handlers, and for a queue with a worker that has a
- * name without one. Workers begin when the application has started (`onApplicationBootstrap`), and end in
- * `beforeApplicationShutdown`: what handlers use is to be closed in `onApplicationShutdown`. Without the shutdown hooks of
- * NestJS (`app.enableShutdownHooks()`, or `app.close()` by yourself), tasks that run are run again when their leases have ended.
+ * The boot fails for bad options, for a task name with two handlers, and for a queue of a worker whose task has no handler.
+ * Workers start in `onApplicationBootstrap` and drain in `beforeApplicationShutdown`: close what handlers use in
+ * `onApplicationShutdown`. Call `app.enableShutdownHooks()` or `app.close()`; otherwise running tasks run again when their
+ * leases have ended.
  */
 @Module({})
-export class QueuesModule extends ConfigurableModuleClass {
+export class QueuesModule extends rootModule<QueuesModuleOptions, 'Queues'>(shape) {
   /**
-   * Provides a queue to one module of the application, for `InjectQueue(name)`. It may be registered in several modules: each
-   * has its own `Queue` then, with the options that are given there.
+   * Provides queues to one module of the application, for `InjectQueue(name)`, and claims for `InjectClaims(name)`. Several
+   * modules may name the same queue: each has a `Queue` of its own, with its own options.
+   *
+   * @param module The name that `forRoot` was given.
    */
-  static registerQueue(name: string, given: RegisterQueueOptions = {}): DynamicModule {
-    const { tasks, connection = DEFAULT_CONNECTION, ...options } = given;
-    const registered = {
-      provide: RegisteredQueue,
-      useValue: new RegisteredQueue(name, connection, tasks, options.schemas),
-    };
-    const queue: FactoryProvider<Queue> = {
-      provide: queueToken(name, connection),
-      inject: [connectionToken(connection)],
-      useFactory: ({ redis, prefix, telemetry }: Connection) => {
-        const common = { ...(prefix !== undefined && { prefix }), ...(telemetry && { telemetry }) };
-        try {
-          return new Queue(redis, name, { ...options, ...common });
-        } catch (error) {
-          throw misuse(`, queue ${JSON.stringify(name)}`, error);
-        }
+  static forFeature(feature: QueuesFeature, module?: string): DynamicModule {
+    requireKnown('forFeature', requireObject('feature', feature), FEATURE);
+    const { queues = {}, claims = {} } = feature;
+    const connection = connectionToken(module);
+    const ofQueues = Object.entries(queues).flatMap(([name, { tasks, ...options }]): FeatureProvider[] => [
+      {
+        token: `${getQueueToken(name, module)}, for workers`,
+        inject: [],
+        make: () => new FeatureQueue(name, module ?? DEFAULT_MODULE, tasks, options.schemas),
+        isInternal: true,
       },
-    };
-    return { module: QueuesModule, providers: [registered, queue], exports: [queue.provide] };
+      {
+        token: getQueueToken(name, module),
+        inject: [connection],
+        make: ({ redis, common }: Connection) => new Queue(redis, name, { ...options, ...common }),
+      },
+    ]);
+    const ofClaims = Object.entries(claims).map(([name, options]): FeatureProvider => ({
+      token: getClaimsToken(name, module),
+      inject: [connection],
+      make: (open: Connection) => open.claims(name, options),
+    }));
+    return featureModule(QueuesModule, 'Queues', [...ofQueues, ...ofClaims], module);
   }
 }

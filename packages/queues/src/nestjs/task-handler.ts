@@ -3,20 +3,20 @@ import { requireTaskName } from '../options.js';
 import type { TaskContext } from '../work/attempt.js';
 import type { BatchHandler, BatchTask, HandlerOptions } from '../work/handlers.js';
 
-/** How a method runs the tasks of a name. */
+/** Options of a method that runs one task at a time. */
 export interface TaskHandlerOptions extends HandlerOptions {
-  /** The queue whose tasks it runs. Default: every queue that has tasks of the name. */
+  /** The queue whose tasks it runs. Default: every queue with tasks of this name. */
   readonly queue?: string;
-  /** The connection whose queues it serves, `default` for the one without a name. Default: all of them. */
-  readonly connection?: string;
+  /** The module whose queues it serves: the `name` of `forRoot`, `default` for the one without. Default: all modules. */
+  readonly module?: string;
 }
 
-/** How a method runs many tasks of a name in one call. */
+/** Options of a method that runs many tasks in one call. */
 export interface BatchTaskHandlerOptions extends TaskHandlerOptions {
   readonly batch: Pick<BatchHandler<unknown>, 'maxSize' | 'waitMs'>;
 }
 
-/** What `@TaskHandler` says of a method. */
+/** What `@TaskHandler` stores with a method. */
 export interface HandlerMark {
   readonly name: string;
   readonly options: TaskHandlerOptions & Partial<BatchTaskHandlerOptions>;
@@ -28,20 +28,19 @@ type MethodDecoratorOf<Method> = <Fitting extends Method>(
   descriptor: TypedPropertyDescriptor<Fitting>,
 ) => void;
 
-const OPTIONS = new Set(['queue', 'connection', 'timeoutMs', 'backoff', 'concurrency', 'batch']);
+const OPTIONS = new Set(['queue', 'module', 'timeoutMs', 'backoff', 'concurrency', 'batch']);
 const BATCH = new Set(['maxSize', 'waitMs']);
 
 const MARKS = Symbol.for('@mortise/queues:task-handler');
 
 /**
- * The method of a provider runs the tasks of this name, in every worker of the application that serves their queue. It is
- * called with the payload and the context of the task, and what it returns is the result; with `batch`, it is called with
- * many tasks, as `handleMany` of a handler of `Worker`. One method may have several names.
+ * Makes a method of a provider the handler of a task name, in every worker of the application that serves the queue. The method
+ * gets the payload and the context of the task and returns the result. With `batch` it gets many tasks, as `handleMany` of a
+ * handler of `Worker` does. One method may have several names.
  *
- * A provider of one request, or a transient one, is made anew for each call; what it injects as `REQUEST` is the context of
- * the task, or the array of tasks.
+ * A request-scoped or transient provider is made for each call; its `REQUEST` is the context of the task, or the array of tasks.
  *
- * Throws TypeError or RangeError for a name that cannot be one, for an option that there isn't and for a static method.
+ * Throws ERR_INVALID_ARG for a bad name, an unknown option and a static method.
  */
 export function TaskHandler(
   name: string,
@@ -73,7 +72,7 @@ export function TaskHandler(
   };
 }
 
-/** Empty for what is no handler. */
+/** Empty for a method without the decorator. */
 export function marksOf(method: object): readonly HandlerMark[] {
   return (Reflect.getOwnMetadata(MARKS, method) as HandlerMark[] | undefined) ?? [];
 }

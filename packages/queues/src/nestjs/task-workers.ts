@@ -9,14 +9,13 @@ import { Worker } from '../work/worker.js';
 import { assign, misplaced, missing } from './assigned-handlers.js';
 import type { Connection } from './connection.js';
 import { findHandlers } from './found-handlers.js';
-import { misuse } from './misuse.js';
 import type { QueuesModuleOptions, QueuesWorkerOptions } from './options.js';
-import { RegisteredQueue } from './registered-queue.js';
+import { FeatureQueue } from './feature-queue.js';
 
 /** The workers of an application, from its boot to its shutdown. */
 export class TaskWorkers implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown {
-  /** Of the connection. */
-  readonly #name: string;
+  /** The name of the module. */
+  readonly #module: string;
   readonly #options: QueuesModuleOptions;
   readonly #connection: Connection;
   readonly #discovery: DiscoveryService;
@@ -25,37 +24,37 @@ export class TaskWorkers implements OnModuleInit, OnApplicationBootstrap, Before
   #workers: readonly Worker[] = [];
 
   constructor(
-    name: string,
+    module: string,
     options: QueuesModuleOptions,
     connection: Connection,
     discovery: DiscoveryService,
     scanner: MetadataScanner,
   ) {
-    this.#name = name;
+    this.#module = module;
     this.#options = options;
     this.#connection = connection;
     this.#discovery = discovery;
     this.#scanner = scanner;
   }
 
-  /** All providers are there, and none has begun. */
+  /** Runs when all providers are there and none has started. */
   onModuleInit(): void {
-    const everywhere = this.#registered();
-    const registered = everywhere.filter(({ connection }) => connection === this.#name);
-    const declared = declaredBy(registered);
+    const everywhere = this.#featureQueues();
+    const own = everywhere.filter(({ module }) => module === this.#module);
+    const declared = declaredBy(own);
     const handlers = findHandlers(this.#discovery, this.#scanner);
-    const found = handlers.filter(({ options: { connection = this.#name } }) => connection === this.#name);
+    const found = handlers.filter(({ options: { module = this.#module } }) => module === this.#module);
     const all = [...declared.keys()].toSorted();
     const workers = [this.#options.workers || []].flat() as readonly QueuesWorkerOptions[];
-    const problems = misplaced(handlers, (connection) =>
-      declaredBy(everywhere.filter((one) => connection === undefined || one.connection === connection)),
+    const problems = misplaced(handlers, (module) =>
+      declaredBy(everywhere.filter((one) => module === undefined || one.module === module)),
     );
     for (const { queues = all } of workers) problems.push(...missing(queues, found, declared));
     refuse(problems);
     this.#workers = workers.map(({ queues = all, ...options }) => {
       const assigned = assign(queues, found, problems);
       const schemas = schemasOf(
-        registered.filter(({ name }) => queues.includes(name)),
+        own.filter(({ name }) => queues.includes(name)),
         problems,
       );
       refuse(problems);
@@ -67,17 +66,17 @@ export class TaskWorkers implements OnModuleInit, OnApplicationBootstrap, Before
     await Promise.all(this.#workers.map((worker) => worker.start()));
   }
 
-  /** Before the clients and databases that handlers use are closed. */
+  /** Runs before the application closes the clients and databases that handlers use. */
   async beforeApplicationShutdown(): Promise<void> {
     const { graceMs } = this.#options;
     await Promise.all(this.#workers.map((worker) => worker.stop(graceMs === undefined ? {} : { graceMs })));
   }
 
-  #registered(): RegisteredQueue[] {
+  #featureQueues(): FeatureQueue[] {
     return this.#discovery
       .getProviders()
       .map(({ instance }) => instance as unknown)
-      .filter((instance) => instance instanceof RegisteredQueue);
+      .filter((instance) => instance instanceof FeatureQueue);
   }
 
   #make(
@@ -85,24 +84,25 @@ export class TaskWorkers implements OnModuleInit, OnApplicationBootstrap, Before
     handlers: Handlers<Record<string, unknown>>,
     options: WorkerOptions,
   ): Worker {
-    const { redis, prefix, telemetry } = this.#connection;
+    const { redis, common } = this.#connection;
     try {
       return new Worker(redis, queues, handlers, {
         onError: (error) => this.#log.error(error),
         ...options,
-        ...(prefix !== undefined && { prefix }),
-        ...(telemetry && { telemetry }),
+        ...common,
       });
     } catch (error) {
-      throw misuse('', error);
+      // A boot that fails shows the message alone.
+      const Misuse = error instanceof RangeError ? RangeError : TypeError;
+      throw new Misuse(`QueuesModule: ${(error as Error).message}`, { cause: error });
     }
   }
 }
 
-/** The names of tasks by queue. */
-function declaredBy(registered: readonly RegisteredQueue[]): Map<string, Set<string>> {
+/** Task names by queue. */
+function declaredBy(queues: readonly FeatureQueue[]): Map<string, Set<string>> {
   const declared = new Map<string, Set<string>>();
-  for (const { name, tasks, schemas = {} } of registered) {
+  for (const { name, tasks, schemas = {} } of queues) {
     const names = declared.get(name) ?? new Set();
     for (const task of tasks ?? Object.keys(schemas)) names.add(task);
     declared.set(name, names);
@@ -114,13 +114,10 @@ function refuse(problems: readonly string[]): void {
   if (problems.length > 0) throw new ArgumentTypeError(`QueuesModule: ${[...new Set(problems)].join('; ')}`);
 }
 
-/** Of all queues of one worker, which knows them by the names of tasks alone. */
-function schemasOf(
-  registered: readonly RegisteredQueue[],
-  problems: string[],
-): Record<string, StandardSchemaV1> {
+/** The schemas of all queues of one worker, by task name. */
+function schemasOf(queues: readonly FeatureQueue[], problems: string[]): Record<string, StandardSchemaV1> {
   const schemas = new Map<string, StandardSchemaV1>();
-  for (const { name, schemas: own = {} } of registered) {
+  for (const { name, schemas: own = {} } of queues) {
     for (const [task, schema] of Object.entries(own)) {
       const other = schemas.get(task);
       if (other && other !== schema) {

@@ -1,20 +1,25 @@
+import { featureToken } from '@mortise/redis/nestjs';
 import { Inject } from '@nestjs/common';
 
-/** The connection of whoever names none. */
-export const DEFAULT_CONNECTION = 'default';
+/** Stands for the module without a name. */
+export const DEFAULT_MODULE = 'default';
 
-/** What a queue of `registerQueue` is provided as; to put another one in its place in a test. Errors of NestJS show it. */
-export function queueToken(name: string, connection: string = DEFAULT_CONNECTION): string {
-  const of = connection === DEFAULT_CONNECTION ? '' : ` of connection ${JSON.stringify(connection)}`;
-  return `queue ${JSON.stringify(name)}${of} of QueuesModule.registerQueue`;
+/** The token of a queue that `forFeature` provides, to replace it in a test. */
+export function getQueueToken(name: string, module?: string): string {
+  return featureToken('Queues', 'queue', name, module);
 }
 
-/** What shares a connection is provided as. */
-export function connectionToken(connection: string): string {
-  return `connection ${JSON.stringify(connection)} of QueuesModule.forRoot`;
+/** The token of the `Claims` of a queue that `forFeature` provides. */
+export function getClaimsToken(name: string, module?: string): string {
+  return featureToken('Queues', 'claims', name, module);
 }
 
-/** Injects a Queue that `QueuesModule.registerQueue` names, of the connection that it is registered with. */
-export function InjectQueue(name: string, connection?: string): PropertyDecorator & ParameterDecorator {
-  return Inject(queueToken(name, connection));
+/** Injects a `Queue` that `forFeature` names. `module` is the name that `forRoot` was given. */
+export function InjectQueue(name: string, module?: string): PropertyDecorator & ParameterDecorator {
+  return Inject(getQueueToken(name, module));
+}
+
+/** Injects the `Claims` of a queue that `forFeature` names. `module` is the name that `forRoot` was given. */
+export function InjectClaims(name: string, module?: string): PropertyDecorator & ParameterDecorator {
+  return Inject(getClaimsToken(name, module));
 }

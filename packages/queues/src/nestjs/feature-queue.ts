@@ -1,10 +1,11 @@
 import type { QueueOptions } from '../options.js';
 
-/** That a queue is registered, for the workers to find. */
-export class RegisteredQueue {
+/** A queue that `forFeature` names. Workers find it among the providers. */
+export class FeatureQueue {
   constructor(
     readonly name: string,
-    readonly connection: string,
+    /** The name of the module. */
+    readonly module: string,
     readonly tasks: readonly string[] | undefined,
     readonly schemas: QueueOptions['schemas'],
   ) {}
