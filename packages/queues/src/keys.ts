@@ -67,11 +67,11 @@ const OPTIONAL = [
 
 const CORE = ['settings', 'tasks', 'attempts', 'active', 'succeeded', 'dead', 'idle', 'timekeeper'] as const;
 
-type Part = (typeof CORE)[number] | (typeof OPTIONAL)[number];
+type KeyName = (typeof CORE)[number] | (typeof OPTIONAL)[number];
 
 export class QueueKeys {
   /** All keys except those of the priorities. */
-  readonly of: Readonly<Record<Part, string>>;
+  readonly of: Readonly<Record<KeyName, string>>;
   /** The keys of optional features. */
   readonly optional: readonly string[];
   readonly #entity: EntityKeys;
@@ -80,7 +80,7 @@ export class QueueKeys {
     this.#entity = new KeySpace(PACKAGE, prefix).entity(queue, 'queue', shard);
     this.of = Object.fromEntries(
       [...CORE, ...OPTIONAL].map((part) => [part, this.#entity.key(part)]),
-    ) as Record<Part, string>;
+    ) as Record<KeyName, string>;
     this.optional = OPTIONAL.map((part) => this.of[part]);
   }
 

@@ -42,8 +42,8 @@ export interface FailedAttempt {
 }
 
 /**
- * The delay before the next attempt, ms: 0 to 10 years. It is not asked after the last attempt. When it throws or returns
- * anything else (a promise, NaN), `onError` hears of it, and the delay is that of the default backoff.
+ * The delay before the next attempt, ms: 0 to 10 years. It is not called after the last attempt. When it throws or returns
+ * another value (a promise, NaN), it is reported to `onError`, and the default backoff is used.
  */
 export type BackoffFunction = (failed: FailedAttempt) => number;
 
@@ -103,8 +103,8 @@ export interface EnqueueOptions {
   /** Tasks of a group take turns with those of other groups, under the group limits of the queue. 1 to 1,024 bytes. */
   readonly group?: string;
   /**
-   * The `id` is refused as a duplicate for so long from now, also when its task has ended and is no longer retained.
-   * 1 ms to 10 years; needs an `id`.
+   * The `id` is refused as a duplicate for this time from now, also after its task is deleted. 1 ms to 10 years; needs an
+   * `id`.
    */
   readonly dedupMs?: number;
 }
@@ -115,8 +115,8 @@ export interface WorkerOptions<Tasks = Record<string, unknown>> {
   /** Tasks that run at the same time. 1 to 10,000. Default 50. */
   readonly concurrency?: number;
   /**
-   * A task that a worker took belongs to it for so long; leases are renewed at a third of it while the handler runs.
-   * When the worker dies, the task runs again after at most this, plus a moment. 1,000 ms to an hour. Default 10,000.
+   * The lease of a task, ms. It is renewed at a third of it while the handler runs. When the worker dies, the task runs again
+   * after this time at most, plus a moment. 1,000 to an hour. Default 10,000.
    */
   readonly leaseMs?: number;
   /** Backoff of tasks that were enqueued without one of their own and whose handler has none. */
@@ -134,8 +134,8 @@ export interface WorkerOptions<Tasks = Record<string, unknown>> {
   /** How many dead tasks stay; beyond that the oldest are removed. 1 to 10,000,000. Default 10,000. */
   readonly keepDead?: number;
   /**
-   * Hears of what goes wrong outside of handlers: calls that failed (a failure that goes on: once a minute), leases that
-   * were lost, unknown tasks, results that are not kept. Default: written to stderr.
+   * Gets errors outside of handlers: failed calls (a lasting failure once a minute), lost leases, unknown tasks, results that
+   * are not kept. Default: a line on stderr.
    */
   readonly onError?: (error: unknown) => void;
   /**

@@ -593,7 +593,7 @@ test('claims are injected by the name of their queue, and end with the applicati
   await new Queue(redis, 'mail', { prefix }).enqueue('mail.sold', 1, { id: 'a' });
   const claims = app.get<Claims>(getClaimsToken('mail'));
   const [task] = await claims.claim();
-  expect(task).toMatchObject({ id: 'a', queue: 'mail' });
+  expect(task).toMatchObject({ id: 'a', name: 'mail.sold' });
   await app.close();
   await expect(claims.claim()).rejects.toThrow('no claims after stop');
 });

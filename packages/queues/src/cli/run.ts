@@ -66,12 +66,12 @@ interface Client {
 function connect(values: Arguments['values'], env: Surroundings['env']): Client {
   const url = values.redis ?? env['REDIS_URL'] ?? DEFAULT_URL;
   const { host, port, username, password, tls, db } = addressOf(url);
-  const patience = { connectTimeout: CONNECT_MS, maxRetriesPerRequest: TRIES };
+  const limits = { connectTimeout: CONNECT_MS, maxRetriesPerRequest: TRIES };
   const login = { ...(username && { username }), ...(password && { password }), ...(tls && { tls: {} }) };
   const retry = (times: number): number | null => (times >= TRIES ? null : 100 * times);
   const redis = values.cluster
-    ? new Cluster([{ host, port }], { redisOptions: { ...patience, ...login }, clusterRetryStrategy: retry })
-    : new Redis({ host, port, db, ...patience, ...login, retryStrategy: retry });
+    ? new Cluster([{ host, port }], { redisOptions: { ...limits, ...login }, clusterRetryStrategy: retry })
+    : new Redis({ host, port, db, ...limits, ...login, retryStrategy: retry });
   let failure: Error | undefined;
   redis.on('error', (error: Error) => {
     failure = error;

@@ -35,24 +35,24 @@ import { Entries } from './entries.js';
 const MAX_BATCH = 64;
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 
-/** What became of an enqueue. */
+/** A stored task. */
 export interface Enqueued {
   readonly id: string;
-  /** The id was stored before; that task is unchanged. */
+  /** The id was stored before. That task is unchanged. */
   readonly isDuplicate: boolean;
 }
 
-/** One that was made of what a caller gave. */
+/** A request made from the arguments of a caller. */
 export interface Prepared extends Enqueue {
   readonly record: RecordDraft;
 }
 
-/** What the script answers for one task, where it hasn't stored all. */
+/** Answers of the script for one task, when it has not stored all. */
 const STORED = '1';
 const DUPLICATE = '0';
 const CONFLICT = 'C';
 const FULL = 'F';
-/** Of a task that was not stored since another one of its call was not: that one has the reason. */
+/** For a task that was left out because another task of its call was refused, with the reason. */
 const LEFT_OUT = new Error('another task of the call was refused');
 
 export class Enqueuer {
@@ -69,14 +69,14 @@ export class Enqueuer {
       bytesOf: ({ record }) => record.length,
     },
   );
-  /** Where tasks go that may lie anywhere; moves on with each call, so that those of one tick stay together. */
+  /** Picks the shard of tasks without id and group. It changes with each call, so tasks of one tick stay together. */
   #turn = 0;
   #isOpen = false;
   /** The time on the server of each shard. */
   readonly #clocks = new Map<Shard, ServerClock>();
-  /** Shards in which no worker was parked when a task came last; none is handed over there. */
+  /** Shards without an idle worker at the last call: no task is handed off there. */
   readonly #busy = new Set<Shard>();
-  /** Shards whose scripts are given the keys of what lies beyond the core. */
+  /** Shards whose scripts get the keys of optional features. */
   readonly #optional = new Set<Shard>();
 
   constructor(redis: RedisClient, queue: string, shards: Shards, maxPayloadBytes: number, schemas?: Schemas) {
@@ -240,7 +240,7 @@ export class Enqueuer {
       );
     });
     if (isElsewhere) {
-      // It seemed new, and somebody has founded it with shards in the meantime.
+      // It seemed new, and another process has created it with shards.
       await this.#shards.open();
       return Promise.all(batch.map((request) => this.submit(request).catch((error: Error) => error)));
     }

@@ -26,7 +26,7 @@ export interface Enqueue {
   readonly storedId: Buffer | undefined;
   readonly priority: string | undefined;
   readonly group: string | undefined;
-  /** Scripts need the keys of what lies beyond the core. */
+  /** Scripts need the keys of optional features. */
   readonly usesOptional: boolean;
   readonly record: Writable;
   /** When a delay began (`performance.now()`); undefined where there is none. */

@@ -1,14 +1,14 @@
 #!lua
--- Stores new tasks. A task without a delay is ready at once, behind the ready tasks of its priority, or of its group; a delayed
--- one waits in its priority's schedule. An id that is already stored, or remembered, is left alone. Wakes one parked worker when
--- there is something to run, and the timekeeper when something falls due earlier than it thinks.
+-- Stores new tasks. A task without a delay is ready at once, after the ready tasks of its priority, or of its group. A delayed one
+-- waits in the schedule of its priority. An id that is stored or refused is left alone. Wakes an idle worker when a task is
+-- ready, and the worker with the timer when a task falls due earlier.
 --
 -- Direct hand-off: a single task that nothing is ahead of goes to an idle worker together with the message that wakes it, which saves
 -- the worker a round trip. The task is active as its first attempt, under a lease of that worker. A lost message costs this attempt
 -- and the time of the lease; a task with one attempt is never handed off.
 --
--- All tasks come in one argument: each string that a client sends costs it 0.6 µs, and the server half of that. For the same
--- reason only the keys of those priorities are sent that the tasks are in.
+-- All tasks are one argument: each string costs the client 0.6 µs, and the server half of that. For the same reason only the keys
+-- of the priorities that occur are sent.
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts; written by the first call
@@ -132,7 +132,7 @@ if usesOptional then
   hasDedupIds = redis.call('EXISTS', dedupIds) == 1
 end
 
--- What nearly all calls are: all new, ready at once, in one priority, and nothing to do beyond the core.
+-- Nearly all calls: all tasks new, ready at once, in one priority, and without optional features.
 local isPlain = isTimely and #priorities == 1 and delays == '' and not hasDedupIds and keepEvents == 0
   and size + count <= maxTasks
 if isPlain then
@@ -170,9 +170,9 @@ else
 -- include task.content.part.lua
 -- include task.compact.part.lua
 
-  -- Some may be stored or refused already, have to wait, or lie in several priorities or in groups.
+  -- Tasks may be stored or refused already, be delayed, or have several priorities or groups.
   local GROUPED, DEDUPLICATED, PRIORITIES = 16, 128, 16
-  -- How many ids whose time is over are forgotten with each call.
+  -- Expired ids that each call deletes.
   local MOST_FORGOTTEN = 200
 
   local refused = {}
@@ -181,7 +181,7 @@ else
     if #old > 0 then
       redis.call('ZREM', dedupIds, unpack(old))
     end
-    -- Ids that are refused though their tasks may be gone.
+    -- These ids are refused, also after their tasks.
     refused = redis.call('ZMSCORE', dedupIds, unpack(ids))
   end
 
@@ -191,8 +191,8 @@ else
   for i = 1, #priorities do
     places[string.byte(priorities, i) - 48] = 2 * i - 1
   end
-  -- Delays are counted from when the tasks were sent, or a little later, never from before that: by the time at which that was
-  -- at the latest, unless the caller is wrong about the time, or they have just come.
+  -- A delay counts from the sending of the task or a little later, never from earlier: the caller sends the latest time that it
+  -- can have been. Without a good guess it counts from now.
   local sentAt = time[1] * 1000 + time[2] / 1000
   if isTimely and delays ~= '' then
     sentAt = math.min(sentAt, (struct.unpack('>d', delays)))
@@ -200,8 +200,7 @@ else
   for at = 9, #delays, 10 do
     local i, due = struct.unpack('>Hd', delays, at)
     if due < 0 then
-      -- To the µs, and up: in whole ms it would be late by half of one. It may be over by now, and goes before those that came
-      -- without.
+      -- Rounded up to the µs: whole ms would be late by half a ms. A delay that is over goes before tasks without one.
       dueAt[i] = math.ceil((sentAt - due) * 1000) / 1000
     elseif due > now then
       dueAt[i] = due
@@ -211,8 +210,7 @@ else
   local room = maxTasks - size
   local outcomes, seen, ready, scheduled, written = {}, {}, {}, {}, 0
 
-  -- Runs of which all are stored or none, by their first tasks; only those that may have to be left out. None of their records
-  -- has been moved when they are looked at.
+  -- Runs of tasks of which all are stored or none, by their first task; only those that may be left out.
   local lastOfRun = {}
   for at = runsAt, #entries, 4 do
     local first, last = struct.unpack('>HH', entries, at)
@@ -222,7 +220,7 @@ else
   end
   local mayLeaveOut = next(lastOfRun) ~= nil
 
-  -- Leaves a run out where one of its tasks cannot be stored: its outcomes are settled then.
+  -- Leaves out a run when one of its tasks can't be stored, and sets the outcomes of its tasks.
   local function leaveOut(first, last)
     local mine, free, isWhole, found = {}, room, true, {}
     for i = first, last do
@@ -254,7 +252,7 @@ else
     end
     local other = seen[id] or known[i] and expandRecord(known[i])
     if mayLeaveOut and outcomes[i] then
-      -- It is left out with its run.
+      -- Left out with its run.
       other = nil
     elseif other then
       outcomes[i] = contentOf(other) == contentOf(record) and '0' or 'C'
@@ -269,7 +267,7 @@ else
       if not isTimely then
         record = string.sub(record, 1, 3) .. packedAt .. string.sub(record, 12)
       end
-      -- Those that are stored move up to the front.
+      -- Stored tasks move to the front of `fields`.
       fields[written + 1], fields[written + 2] = id, record
       written = written + 2
       local head, at = string.byte(record), dueAt[i]

@@ -1,17 +1,17 @@
-/** Reads the events of one shard in pages, and notices what it has missed. */
+/** Reads the events of one shard in pages, and detects gaps. */
 import type { Shard } from '../shard/shard.js';
 import { eventsOpen, eventsRead } from '../scripts.gen.js';
 import type { NumberedEvent } from './event.js';
 import { readEntry } from './event.js';
 
-/** Entries of one page. One holds what a script call has done: up to about 1,000 events. */
+/** Entries of one page. An entry has the events of one script call: up to about 1,000. */
 const PAGE = 16;
 
 export interface Page {
-  /** How many events were missed before the first one of the page: NaN when that cannot be known. */
+  /** Events missed before the first one of the page; NaN when their number is unknown. */
   readonly missed: number;
   readonly events: NumberedEvent[];
-  /** Where to go on from when the page has no events. */
+  /** The position after a page without events. */
   readonly last: number;
   /** There may be more. */
   readonly isFull: boolean;

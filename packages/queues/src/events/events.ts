@@ -1,7 +1,7 @@
 /**
- * What happens in a queue, as an async iterable. Each script that changes something appends one entry to the stream of its
- * shard, in the same atomic step: nothing that happened is without its event. Readers are rung through one channel and
- * read in pages when they are asked for more, so a slow one holds nothing up; what is trimmed before it came is told as a
+ * The events of a queue as an async iterable. Each script that changes something appends one entry to the stream of its shard in
+ * the same atomic step, so no change is without its event. A message on one channel wakes readers. They read pages when the
+ * caller asks for more, so a slow reader delays nobody. Events that were trimmed before they were read are reported as a
  * `gap`. Rejected: XREAD BLOCK, a connection for each reader and shard.
  */
 import type { Waiter } from '@mortise/redis';
@@ -14,23 +14,23 @@ import { EventReader } from './event-reader.js';
 
 export interface EventsOptions {
   /**
-   * The `cursor` of an event: goes on behind it. `oldest` begins with the oldest event that is kept. Default: what happens
-   * from now on.
+   * The `cursor` of an event: continues after it. `oldest` begins with the oldest event that is kept. Default: events from
+   * now on.
    */
   readonly after?: string | undefined;
   /** Ends the iteration: it throws the reason of the signal. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Events that are kept in each shard once somebody reads them. */
+/** Events kept in each shard after the first read. */
 export const DEFAULT_KEEP_EVENTS = 10_000;
 const OLDEST = 'oldest';
 const OPTIONS = new Set(['after', 'signal']);
 /** In 2001, in µs. */
 const OLDEST_POSITION = 1e15;
-/** How far the numbers of events may be ahead of the clock: one µs for each event more than a million a second. */
+/** The numbers of events may be ahead of the clock by one µs for each event beyond a million a second. */
 const MOST_AHEAD_MS = 86_400_000;
-/** A message may be lost: every shard is read again after so long. */
+/** Every shard is read again after this time, since a message may be lost. */
 const RECHECK_MS = 3_000;
 const JITTER_MS = 500;
 
@@ -39,13 +39,12 @@ let readers = 0;
 interface Source {
   readonly shard: Shard;
   readonly reader: EventReader;
-  /** The number of the last event that was handed out. */
+  /** The number of the last event that was yielded. */
   position: number;
-  /** There may be something to read. */
-  isRung: boolean;
+  hasNews: boolean;
 }
 
-/** Iterates over the events of all shards; those of a shard in order, all of a page merged by their time. */
+/** Iterates over the events of all shards: in order within a shard, merged by time within a page. */
 export async function* readEvents(shards: Shards, options: EventsOptions): AsyncGenerator<QueueEvent, void> {
   requireOptions('events', options, OPTIONS);
   const { after, signal } = options;
@@ -53,25 +52,25 @@ export async function* readEvents(shards: Shards, options: EventsOptions): Async
   signal?.throwIfAborted();
   const all = await shards.open();
   const positions = after === undefined || after === OLDEST ? undefined : parseCursor(after, all.length);
-  const bell = new Bell(signal);
+  const notifier = new Notifier(signal);
   try {
     const sources = await Promise.all(
       all.map(async (shard, index) => {
         await keepEvents(shard);
-        const source: Source = { shard, reader: new EventReader(shard), position: 0, isRung: true };
-        await bell.listen(source);
+        const source: Source = { shard, reader: new EventReader(shard), position: 0, hasNews: true };
+        await notifier.listen(source);
         if (positions) source.position = positions[index]!;
         else source.position = await (after === OLDEST ? source.reader.oldest() : source.reader.newest());
         return source;
       }),
     );
     for (;;) {
-      const rung = sources.filter((source) => source.isRung);
+      const changed = sources.filter((source) => source.hasNews);
       const pages = await Promise.all(
-        rung.map(async (source) => {
-          source.isRung = false;
+        changed.map(async (source) => {
+          source.hasNews = false;
           const page = await source.reader.read(source.position);
-          if (page.isFull) source.isRung = true;
+          if (page.isFull) source.hasNews = true;
           return { source, page };
         }),
       );
@@ -80,10 +79,10 @@ export async function* readEvents(shards: Shards, options: EventsOptions): Async
         yield event;
       }
       signal?.throwIfAborted();
-      if (sources.every((source) => !source.isRung)) await bell.wait(sources);
+      if (sources.every((source) => !source.hasNews)) await notifier.wait(sources);
     }
   } finally {
-    bell.close();
+    notifier.close();
   }
 }
 
@@ -93,7 +92,7 @@ async function keepEvents(shard: Shard): Promise<void> {
   await shard.configure((values) => ({ ...values, keepEvents: values.keepEvents || DEFAULT_KEEP_EVENTS }));
 }
 
-/** Hands out what was read, and moves the sources on with it. */
+/** Yields the events of pages, and moves the positions of their sources. */
 function* merge(
   sources: readonly Source[],
   pages: readonly { readonly source: Source; readonly page: Page }[],
@@ -103,7 +102,7 @@ function* merge(
     if (page.missed === 0) continue;
     const first = page.events[0];
     source.position = first ? first.number - 1 : page.last;
-    // Of a stream that was lost it cannot be known.
+    // The number of events of a lost stream is unknown.
     const missed = Number.isNaN(page.missed) ? {} : { missed: page.missed };
     yield { type: 'gap', at: first?.fields.at ?? Date.now(), cursor: cursor(), ...missed };
   }
@@ -132,13 +131,13 @@ function parseCursor(after: string, shards: number): number[] {
   );
 }
 
-/** Rung by the messages of all shards. */
-class Bell {
+/** Learns from messages which shards have new events. */
+class Notifier {
   readonly #signal: AbortSignal | undefined;
   readonly #waiters: Waiter[] = [];
   #isClosed = false;
   #failure: { readonly error: unknown } | undefined;
-  #onRing: (() => void) | undefined;
+  #onMessage: (() => void) | undefined;
 
   constructor(signal: AbortSignal | undefined) {
     this.#signal = signal;
@@ -150,16 +149,16 @@ class Bell {
     const waiter = await WaiterHub.of(redis).waiter(keys.of.events, `reader-${readers}`);
     this.#waiters.push(waiter);
     if (this.#isClosed) waiter.close();
-    else void this.#hear(waiter, source);
+    else void this.#receive(waiter, source);
   }
 
-  /** Until a source is rung, or the re-check, which rings all. */
+  /** Waits for a message of any source, or for the recheck of all. */
   async wait(sources: readonly Source[]): Promise<void> {
     const signal = this.#signal;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(
         () => {
-          for (const source of sources) source.isRung = true;
+          for (const source of sources) source.hasNews = true;
           end();
         },
         RECHECK_MS + Math.random() * JITTER_MS,
@@ -167,12 +166,12 @@ class Bell {
       const end = (): void => {
         clearTimeout(timer);
         signal?.removeEventListener('abort', end);
-        this.#onRing = undefined;
+        this.#onMessage = undefined;
         resolve();
       };
-      this.#onRing = end;
+      this.#onMessage = end;
       signal?.addEventListener('abort', end, { once: true });
-      if (this.#failure || signal?.aborted || sources.some((source) => source.isRung)) end();
+      if (this.#failure || signal?.aborted || sources.some((source) => source.hasNews)) end();
     });
     if (this.#failure) throw this.#failure.error;
     signal?.throwIfAborted();
@@ -183,17 +182,17 @@ class Bell {
     for (const waiter of this.#waiters) waiter.close();
   }
 
-  async #hear(waiter: Waiter, source: Source): Promise<void> {
+  async #receive(waiter: Waiter, source: Source): Promise<void> {
     try {
       while (!this.#isClosed) {
         await waiter.next();
-        source.isRung = true;
-        this.#onRing?.();
+        source.hasNews = true;
+        this.#onMessage?.();
       }
     } catch (error) {
       if (this.#isClosed) return;
       this.#failure = { error };
-      this.#onRing?.();
+      this.#onMessage?.();
     }
   }
 }

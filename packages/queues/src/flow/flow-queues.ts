@@ -1,4 +1,4 @@
-/** The queues that the flows of one client and prefix reach, each opened once. */
+/** The queues of the flows of one client and prefix, each opened once. */
 import type { RedisClient } from '@mortise/redis';
 import { keySlot } from '@mortise/redis';
 import { DEFAULTS } from '../options.js';
@@ -21,7 +21,7 @@ export class FlowQueues {
     this.#prefix = prefix;
   }
 
-  /** Uses what a `Queue` has already, with the options that it was given. */
+  /** Uses the parts of a `Queue`, with its options. */
   adopt(queue: string, shards: Shards, enqueuer: Enqueuer): void {
     this.#reached.set(queue, { shards, enqueuer });
   }
@@ -34,7 +34,7 @@ export class FlowQueues {
     return this.#reach(queue).shards;
   }
 
-  /** Where a task of that id and group lies, ready for what is beyond the core. */
+  /** The shard of an id and group, with optional features enabled. */
   async shardOf(queue: string, storedId: Buffer, group: string | undefined): Promise<Shard> {
     const all = await this.#reach(queue).shards.open();
     const shard = this.#place(queue, all, storedId, group);
@@ -42,7 +42,7 @@ export class FlowQueues {
     return shard;
   }
 
-  /** Those of a queue that lie in the same shard as a task of that id and group. */
+  /** The tasks of a queue in the same shard as a task of that id and group. */
   async near<Placed extends { readonly storedId: Buffer | undefined; readonly group: string | undefined }>(
     queue: string,
     storedId: Buffer,

@@ -31,21 +31,21 @@ interface Report {
   readonly kept: Buffer;
 }
 
-/** What of a flow lies in the shard of its root. */
+/** The part of a flow in the shard of its root. */
 interface Near {
-  /** How many tasks, the root included. */
+  /** Tasks, the root included. */
   readonly size: number;
-  /** Ids below the root that were given. */
+  /** Ids of children that the caller gave. */
   readonly given: readonly Buffer[];
 }
 
-interface Opening extends Near {
+interface FlowRoot extends Near {
   readonly node: FlowNode;
 }
 
-/** Of a task with children that is a child itself: its root was stored without asking that. */
+/** For a task with children that is a child itself: its root was checked before. */
 const ALONE: Near = { size: 1, given: [] };
-/** How long who has stored a parent has for storing its children, before others do. */
+/** A caller that stored a parent has this time to store the children, before workers do. */
 const GRACE_MS = 5_000;
 const MAX_OPENS = 64;
 const MAX_REPORTS = 200;
@@ -54,7 +54,7 @@ const MAX_BATCH_BYTES = 2 * 1024 * 1024;
 export class FlowStore {
   readonly queues: FlowQueues;
   readonly #redis: RedisClient;
-  readonly #opens = new Coalescer<Shard, Opening, boolean>((shard, openings) => this.#open(shard, openings), {
+  readonly #opens = new Coalescer<Shard, FlowRoot, boolean>((shard, roots) => this.#open(shard, roots), {
     maxBatch: MAX_OPENS,
     maxBytes: MAX_BATCH_BYTES,
     bytesOf: ({ node }) => node.children.reduce((sum, child) => sum + child.length, node.record.length),
@@ -203,10 +203,10 @@ export class FlowStore {
     }
   }
 
-  async #open(shard: Shard, openings: readonly Opening[]): Promise<(boolean | Error)[]> {
+  async #open(shard: Shard, roots: readonly FlowRoot[]): Promise<(boolean | Error)[]> {
     const { queue, settings } = shard;
     const reply = await shard.call((keys, common) => {
-      const parents = openings.flatMap(({ node, size, given }) => {
+      const parents = roots.flatMap(({ node, size, given }) => {
         const { storedId, priority, record, flow, policy, children } = node;
         setPriority(record, settings.priorityIndex(priority));
         const near = [size, given.length, ...given];
@@ -215,7 +215,7 @@ export class FlowStore {
       return flowOpen.runBuffer(shard.redis, keys, { ...common, graceMs: GRACE_MS, parents });
     });
     const [outcomes, ...taken] = reply as [Buffer, ...Buffer[]];
-    return openings.map(({ node }, index) => {
+    return roots.map(({ node }, index) => {
       const answer = String.fromCharCode(outcomes[index]!);
       if (answer === 'C') return new TaskConflictError(queue, decodeTaskId(node.storedId));
       if (answer === 'T') return new TaskConflictError(queue, decodeTaskId(taken.shift()!), [], TAKEN);
@@ -241,7 +241,7 @@ const TAKEN = 'already, or has had it and still refuses its id: a child of a flo
 /** As in flow.open.lua. */
 const DEFAULT_MAX_TASKS = 10_000_000;
 
-/** It will not be better later. */
+/** A second try can't succeed. */
 function isHopeless(error: unknown): error is Error {
   return (
     error instanceof RangeError ||

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- How the children of a parent have ended.
+-- The ends of the children of a parent.
 --
 -- KEYS
 --   flows        HASH, see flow.open.lua

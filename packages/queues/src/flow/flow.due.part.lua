@@ -1,4 +1,4 @@
--- Whether the outbox holds something that nobody is sending. Expects outbox, now, usesOptional.
+-- Whether the outbox has entries without a sender. Expects outbox, now, usesOptional.
 local function isOutboxDue()
   if not usesOptional or redis.call('EXISTS', outbox) == 0 then
     return false

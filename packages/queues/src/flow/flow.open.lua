@@ -1,7 +1,6 @@
 #!lua
--- Stores tasks that have children: they wait until these have ended. What is to become the children stands beside them, and
--- the outbox says so, until they are stored where they belong; so a flow is there with all its tasks or not at all. An id
--- that is already stored is left alone.
+-- Stores tasks with children, which wait until these have ended. The children are stored beside them, and in the outbox until they
+-- are in their own queues: so a flow exists with all its tasks or not at all. An id that is stored already is left alone.
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts

@@ -1,31 +1,30 @@
 #!lua flags=allow-oom
--- One step of who sends what the outbox of a shard holds: removes what was sent, and hands out what is to be sent next.
--- One at a time does so, as long as it goes on; when nothing is due it lets go, in the same step, so that whoever puts
--- something in after that finds nobody sending. Also removes, a part with each call, what is kept of the children of
--- parents that are gone.
+-- One step of the delivery of an outbox: removes delivered entries, and returns the next ones. One sender at a time holds the
+-- lease. When nothing is due the step releases the lease, so a later entry finds no sender. Each step also deletes some of
+-- the fields that deleted parents have left.
 --
--- Steps go round the outbox with a cursor, so that nothing stands behind what cannot be sent: a note is handed out once in each
--- round. Children are walked through, a part of them each time that a round comes by; those that are still there at the end of
--- the walk could not be stored, and the flow is not due again until a while later, which doubles.
+-- Steps go round the outbox with a cursor, so no entry waits for one that can't be delivered: a round returns each notice once.
+-- A round also walks through some children of each flow. Children that are left at the end of the walk could not be stored;
+-- their flow is due again after a delay, which doubles.
 --
 -- KEYS
 --   flows        HASH, see flow.open.lua
 --   outbox       HASH, see flow.open.lua
 -- ARGV
---   sender       who sends
---   leaseMs      for how long it is the only one
+--   sender       the sender
+--   leaseMs      the lease of the sender, ms
 --   cursor       where the round goes on; 0: a round begins
 --   handed       how many this round has handed out before
---   pauseMs      0; otherwise it lets go, and nobody sends for so long, unless something new has come in
+--   pauseMs      0; else the lease is released, and nothing is due for this time unless a new entry comes
 --   sent...      fields of what was sent, 1,000 at most: n… of the outbox, e… of flows
 -- RETURNS
---   { state }: 0 another one sends, 2 nothing is left that is due, or it has let go
+--   { state }: 0 another sender has the lease, 2 nothing is due, or the lease was released
 --   { 1, cursor, kind, field, value, … }: it goes on, there; the round is over at 0. Three for each: n, the field, a child that
---   has ended; e, the field, what is to become a child; f as e, of a flow that has been tried for PATIENCE_MS
+--   has ended; e, the field, what is to become a child; f as e, of a flow that has been tried for RETRY_FOR_MS
 local flows, outbox = KEYS[1], KEYS[2]
 local sender, leaseMs, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local handed, pauseMs = tonumber(ARGV[4]), tonumber(ARGV[5])
--- How many notes and children are handed out, how many bytes of each, and how many fields are removed.
+-- Bounds of one step: notices and children, bytes of each, and deleted fields.
 local PIECE = 20
 local MOST_NOTES = 200
 local MOST_CHILDREN = 200
@@ -33,10 +32,10 @@ local MOST_BYTES = 1048576
 local MOST_REMOVED = 500
 local MOST_LOOKED = 2000
 local PAUSE_MS = 1000
--- For how long a flow is put off whose children could not be stored.
+-- The delay of a flow whose children could not be stored.
 local LEAST_OFF_MS, MOST_OFF_MS = 1000, 8000
--- After that, what refuses a child has had time enough to take it.
-local PATIENCE_MS = 60000
+-- A queue that refuses a child for this time won't take it.
+local RETRY_FOR_MS = 60000
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -58,7 +57,7 @@ if lease and struct.unpack('>d', lease) > now and string.sub(lease, 9) ~= sender
   return { 0 }
 end
 
--- p stands at 0 during a round; whoever puts something in removes it.
+-- p is 0 during a round; a new entry deletes it.
 local isNew = cursor ~= '0' and redis.call('HEXISTS', outbox, 'p') == 0
 local function letGo(ms)
   redis.call('HDEL', outbox, 'l', 'p')
@@ -111,7 +110,7 @@ local function handChildren(field)
   end
   local isWhole, isNone = from == 0, true
   if from < count then
-    local kind = since > 0 and now - since >= PATIENCE_MS and 'f' or 'e'
+    local kind = since > 0 and now - since >= RETRY_FOR_MS and 'f' or 'e'
     while from < count and not isFull() do
       local child = field .. struct.pack('>H', from)
       local bytes = redis.call('HGET', flows, child)

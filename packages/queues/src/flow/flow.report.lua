@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Notes how children have ended, once for each. A parent whose children have all ended is due; one that has lost a child it
--- cannot do without is dead.
+-- Reports the ends of children to their parents, each once. A parent whose children have all ended is due. A parent that lost a
+-- child that it needs is dead.
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
@@ -99,7 +99,7 @@ end
 publishEnds()
 publishEvents()
 if released > 0 or #parentNotices > 0 then
-  -- Notes: parents of what is dead now have to be told.
+  -- A dead parent may have a parent of its own, which needs a notice.
   wake(math.max(1, math.min(released, 4)))
 end
 return news

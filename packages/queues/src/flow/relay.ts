@@ -1,10 +1,10 @@
 /**
- * Sends what the outbox of a shard holds: children that are to be stored, ends of children that their parents have to be told.
- * Workers do so when an exchange says that something is due; one of them at a time, for as long as its lease holds. Each
- * step may be done twice, so who dies in the middle leaves nothing undone and nothing wrong.
+ * Delivers the outbox of a shard: children that are to be stored, and ends of children for their parents. A worker does it when
+ * the script says that something is due; one worker at a time, under a lease. Each step may be done twice, so a worker that
+ * dies in the middle leaves nothing undone and nothing wrong.
  *
- * It goes round the outbox, and on for as long as a round has done something. What fails holds up nothing else: the shard that
- * it was for rests, children are put off by the script, and what is for others goes on.
+ * It goes round the outbox, and again while a round delivers something. A failure delays nothing else: the failed shard is
+ * skipped for a while, the script puts its children off, and deliveries for other shards go on.
  */
 import { randomBytes } from 'node:crypto';
 import { flowRelay } from '../scripts.gen.js';
@@ -15,13 +15,13 @@ import { decodeNode } from './flow-node.js';
 import type { FlowStore } from './flow-store.js';
 
 const LEASE_MS = 3_000;
-/** After a round in which nothing but failures was: the shards of parents cannot be reached. */
+/** After a round with failures only: no shard of a parent can be reached. */
 const PAUSE_MS = 2_000;
-/** Nothing is sent for so long where something has failed: it cannot be reached, or is full. */
-const REST_MS = 1_000;
-/** The state in which a step has handed something out. */
+/** A shard that failed gets no deliveries for this time: it can't be reached, or is full. */
+const SKIP_MS = 1_000;
+/** The answer of a step that returned deliveries. */
 const SENDING = 1;
-/** The cursor of a round that begins, or is over. */
+/** The cursor at the begin and the end of a round. */
 const START = '0';
 /** n, f64 instant, id of the child. */
 const ID_AT = 9;
@@ -33,7 +33,7 @@ interface Item {
   readonly value: Buffer;
 }
 
-/** What a round has come to. */
+/** The outcome of a round. */
 interface Round {
   handed: number;
   hasDone: boolean;
@@ -43,7 +43,7 @@ export class Relay {
   readonly #shard: Shard;
   readonly #store: FlowStore;
   readonly #sender = randomBytes(8);
-  readonly #resting = new Map<Shard, { readonly until: number; readonly error: unknown }>();
+  readonly #skipped = new Map<Shard, { readonly until: number; readonly error: unknown }>();
   #running: Promise<void> | undefined;
   #isStopped = false;
 
@@ -143,12 +143,12 @@ export class Relay {
     send: () => Promise<boolean>,
   ): Promise<boolean> {
     const target = await this.#store.queues.shardOf(queue, storedId, group);
-    const rest = this.#resting.get(target);
+    const rest = this.#skipped.get(target);
     if (rest && rest.until > performance.now() && !isLast) throw rest.error;
     try {
       return await send();
     } catch (error) {
-      this.#resting.set(target, { until: performance.now() + REST_MS, error });
+      this.#skipped.set(target, { until: performance.now() + SKIP_MS, error });
       throw error;
     }
   }

@@ -1,6 +1,6 @@
 #!lua flags=no-writes
--- A page of the tasks in one state. What a call looks at is bounded, so a page may have fewer tasks than wanted, or none,
--- though there are more; the place to go on from is told.
+-- A page of the tasks in one state. A call reads a bounded number of entries, so a page may have fewer tasks than the limit, or
+-- none, and not be the last one. The reply says where the next page begins.
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts

@@ -1,11 +1,10 @@
 /**
- * Those of one process who wait for tasks of one shard. They share two places on channels and the look at the state, so
- * a thousand waits cost one command every few seconds, and one message each.
+ * All waits of a process for tasks of one shard. They share two subscriptions and one recheck, so a thousand waits cost one
+ * command every few seconds, and one message each.
  *
- * The line listens first, then looks and registers in the same script: an end before that is seen by the look, one after
- * it is told, by the script that ends the task, with all that there is to know. So it works with a retention of 0 as well.
- * Pub/sub is at-most-once, hence the further looks. Each process has a channel of its own: with one for all, every process
- * would get the results of all others.
+ * A wait subscribes first, then looks and registers in one script. The look finds an earlier end; the script that ends the task
+ * publishes a later one, with its result. So it works without retention too. Rechecks repair lost messages. Each process
+ * has a channel of its own: with one channel for all, every process would get the results of all others.
  */
 import { randomInt } from 'node:crypto';
 import type { Waiter } from '@mortise/redis';
@@ -15,50 +14,50 @@ import { resultWait } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import { decodeTaskId } from '../task/task-id.js';
 
-/** The end of a task as `attempts` has it; empty: the task is unknown, or was removed. */
+/** The end of a task as `attempts` has it; empty for a task that is unknown or was removed. */
 export type End = Buffer;
 
-interface Place {
+interface Wait {
   end(end: End): void;
   fail(error: unknown): void;
 }
 
 const LOOK_MS = 3_000;
 const JITTER_MS = 500;
-/** A registration outlives a look or two that fail. */
-const WATCH_S = 12;
-/** Ids in one call: bounds how long it holds the server (about 3 ms). */
+/** A registration outlives two rechecks that fail. */
+const REGISTERED_S = 12;
+/** Ids in one call, which holds the server for about 3 ms. */
 const MAX_BATCH = 1_000;
 /** As in result.wait.lua: 0 stands for several processes. */
 const PROCESSES = 2 ** 20;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-let lines = 0;
+let waiters = 0;
 
 export class ResultWaiter {
   readonly #shard: Shard;
-  readonly #onClose: (line: ResultWaiter) => void;
+  readonly #onClose: (waiter: ResultWaiter) => void;
   readonly #process = randomInt(1, PROCESSES);
-  /** By id as stored, as latin1. */
-  readonly #places = new Map<string, Set<Place>>();
-  readonly #watches: Coalescer<ResultWaiter, Buffer, End | null>;
-  readonly #isHeard: Promise<unknown>;
+  /** By stored id, as latin1. */
+  readonly #waits = new Map<string, Set<Wait>>();
+  readonly #looks: Coalescer<ResultWaiter, Buffer, End | null>;
+  readonly #isSubscribed: Promise<unknown>;
   #waiters: Waiter[] = [];
   #looking: NodeJS.Timeout | undefined;
   #failure: unknown;
   #isClosed = false;
 
-  constructor(shard: Shard, onClose: (line: ResultWaiter) => void) {
+  constructor(shard: Shard, onClose: (waiter: ResultWaiter) => void) {
     this.#shard = shard;
     this.#onClose = onClose;
-    this.#watches = new Coalescer((_, ids) => this.#watch(ids), { maxBatch: MAX_BATCH });
-    this.#isHeard = this.#listen();
-    this.#isHeard.catch((error: unknown) => this.#close(error));
+    this.#looks = new Coalescer((_, ids) => this.#lookAt(ids), { maxBatch: MAX_BATCH });
+    this.#isSubscribed = this.#subscribe();
+    this.#isSubscribed.catch((error: unknown) => this.#close(error));
     this.#lookLater();
   }
 
   /**
-   * Resolves to how the task has ended. Rejects with ERR_RESULT_TIMEOUT, or the reason of the signal.
+   * Resolves to the end of the task. Rejects with ERR_RESULT_TIMEOUT, or with the reason of the signal.
    *
    * @param deadlineAt On the clock of `performance.now()`, `waitMs` after the caller began.
    */
@@ -76,9 +75,9 @@ export class ResultWaiter {
       const leave = (): void => {
         clearTimeout(timer);
         signal?.removeEventListener('abort', onAbort);
-        this.#leave(key, place);
+        this.#leave(key, wait);
       };
-      const place: Place = {
+      const wait: Wait = {
         end: (end) => {
           leave();
           resolve(end);
@@ -88,77 +87,79 @@ export class ResultWaiter {
           reject(error);
         },
       };
-      const onAbort = (): void => place.fail(signal?.reason);
+      const onAbort = (): void => wait.fail(signal?.reason);
       const arm = (): void => {
         const left = deadlineAt - performance.now();
         if (left > 0) timer = setTimeout(arm, Math.min(Math.ceil(left), MAX_TIMER_MS));
-        else place.fail(this.#timeout(storedId, waitMs));
+        else wait.fail(this.#timeout(storedId, waitMs));
       };
-      this.#join(key, place);
+      this.#join(key, wait);
       signal?.addEventListener('abort', onAbort, { once: true });
-      const looking = this.#begin(storedId, place);
-      // 0 asks for what is known now.
-      if (waitMs === 0) void looking.then(() => this.#isIn(key, place) && arm());
+      const looking = this.#begin(storedId, wait);
+      // 0 returns what is known now.
+      if (waitMs === 0) void looking.then(() => this.#isIn(key, wait) && arm());
       else if (waitMs < Infinity) arm();
     });
   }
 
-  #join(key: string, place: Place): void {
-    const places = this.#places.get(key);
-    if (places) places.add(place);
-    else this.#places.set(key, new Set([place]));
+  #join(key: string, wait: Wait): void {
+    const waits = this.#waits.get(key);
+    if (waits) waits.add(wait);
+    else this.#waits.set(key, new Set([wait]));
   }
 
-  #isIn(key: string, place: Place): boolean {
-    return this.#places.get(key)?.has(place) ?? false;
+  #isIn(key: string, wait: Wait): boolean {
+    return this.#waits.get(key)?.has(wait) ?? false;
   }
 
-  #leave(key: string, place: Place): void {
-    const places = this.#places.get(key);
-    places?.delete(place);
-    if (places?.size === 0) this.#places.delete(key);
+  #leave(key: string, wait: Wait): void {
+    const waits = this.#waits.get(key);
+    waits?.delete(wait);
+    if (waits?.size === 0) this.#waits.delete(key);
   }
 
-  async #begin(storedId: Buffer, place: Place): Promise<void> {
+  async #begin(storedId: Buffer, wait: Wait): Promise<void> {
     try {
-      await this.#isHeard;
-      const end = await this.#watches.submit(this, storedId);
-      if (end !== null) place.end(end);
+      await this.#isSubscribed;
+      const end = await this.#looks.submit(this, storedId);
+      if (end !== null) wait.end(end);
     } catch (error) {
-      place.fail(error);
+      wait.fail(error);
     }
   }
 
-  async #watch(ids: readonly Buffer[]): Promise<(End | null)[]> {
+  async #lookAt(ids: readonly Buffer[]): Promise<(End | null)[]> {
     const { tasks, attempts, awaited } = this.#shard.keys.of;
-    // Scripts that end tasks have to know the key.
+    // Scripts that end tasks need the key from now on.
     await this.#shard.enableOptional();
     return (await resultWait.runBuffer(
       this.#shard.redis,
       { tasks, attempts, awaited },
-      { process: this.#process, waitS: WATCH_S, ids },
+      { process: this.#process, waitS: REGISTERED_S, ids },
     )) as (End | null)[];
   }
 
-  async #listen(): Promise<void> {
-    lines += 1;
+  async #subscribe(): Promise<void> {
+    waiters += 1;
     const hub = WaiterHub.of(this.#shard.redis);
     const channel = this.#shard.keys.of.awaited;
-    const opening = [channel, `${channel}:${this.#process}`].map((name) => hub.waiter(name, `line-${lines}`));
+    const opening = [channel, `${channel}:${this.#process}`].map((name) =>
+      hub.waiter(name, `results-${waiters}`),
+    );
     const opened = await Promise.allSettled(opening);
     for (const result of opened) {
       if (result.status === 'fulfilled') this.#waiters.push(result.value);
     }
     if (this.#isClosed) this.#closeWaiters();
     await Promise.all(opening);
-    for (const waiter of this.#waiters) void this.#hear(waiter);
+    for (const waiter of this.#waiters) void this.#receive(waiter);
   }
 
-  async #hear(waiter: Waiter): Promise<void> {
+  async #receive(waiter: Waiter): Promise<void> {
     try {
       while (!this.#isClosed) {
         const wake = await waiter.next();
-        if (wake.type === 'message') this.#tell(wake.body);
+        if (wake.type === 'message') this.#onMessage(wake.body);
         else if (wake.type === 'resync') void this.#look();
       }
     } catch (error) {
@@ -167,42 +168,42 @@ export class ResultWaiter {
   }
 
   /** u16 length · id as stored · its end. */
-  #tell(message: Buffer): void {
+  #onMessage(message: Buffer): void {
     const length = 2 + message.readUInt16BE(0);
     this.#end(message.toString('latin1', 2, length), message.subarray(length));
   }
 
   #end(key: string, end: End): void {
-    for (const place of this.#places.get(key) ?? []) place.end(end);
+    for (const wait of this.#waits.get(key) ?? []) wait.end(end);
   }
 
   #lookLater(): void {
     this.#looking = setTimeout(
       () => {
-        if (this.#places.size === 0) {
+        if (this.#waits.size === 0) {
           this.#close(undefined);
           return;
         }
         void this.#look().then(() => !this.#isClosed && this.#lookLater());
       },
       LOOK_MS + Math.random() * JITTER_MS,
-      // Who waits is kept alive by its connection.
+      // The connection keeps a waiting process alive.
     ).unref();
   }
 
-  /** Messages may have been missed, and registrations run out. */
+  /** Repairs lost messages and renews registrations. */
   async #look(): Promise<void> {
     try {
-      await this.#isHeard;
+      await this.#isSubscribed;
       await Promise.all(
-        Array.from(this.#places.keys(), async (key) => {
-          const end = await this.#watches.submit(this, Buffer.from(key, 'latin1'));
+        Array.from(this.#waits.keys(), async (key) => {
+          const end = await this.#looks.submit(this, Buffer.from(key, 'latin1'));
           if (end !== null) this.#end(key, end);
         }),
       );
       this.#failure = undefined;
     } catch (error) {
-      // The next look may do better; until then who runs out of time is told.
+      // The next recheck may succeed. Until then timeouts have this cause.
       this.#failure = error;
     }
   }
@@ -213,7 +214,7 @@ export class ResultWaiter {
     clearTimeout(this.#looking);
     this.#onClose(this);
     this.#closeWaiters();
-    for (const places of this.#places.values()) for (const place of places) place.fail(error);
+    for (const waits of this.#waits.values()) for (const wait of waits) wait.fail(error);
   }
 
   #closeWaiters(): void {

@@ -1,4 +1,4 @@
-/** How tasks of one queue have ended, for those who wait for it. */
+/** Waits for the ends of tasks, for a queue. */
 import { requireDuration, requireOptions, requireSignal } from '@mortise/redis';
 import { TaskCancelledError, TaskDeadError, TaskNotFoundError } from '../errors.js';
 import type { Shard } from '../shard/shard.js';
@@ -16,13 +16,13 @@ export interface ResultOptions {
 
 const DEFAULT_WAIT_MS = 30_000;
 const OPTIONS = new Set(['waitMs', 'signal']);
-/** Behind the state: f64 instant, u16 attempt. */
+/** After the state: f64 instant, u16 attempt. */
 const DATA_AT = 11;
 
 export class Results {
   readonly #queue: string;
   readonly #shards: Shards;
-  readonly #lines = new Map<Shard, ResultWaiter>();
+  readonly #waiters = new Map<Shard, ResultWaiter>();
 
   constructor(queue: string, shards: Shards) {
     this.#queue = queue;
@@ -36,26 +36,26 @@ export class Results {
     const storedId = encodeTaskId(id);
     const deadlineAt = performance.now() + requireDuration('waitMs', waitMs, { min: 0, max: Infinity });
     for (const shard of await this.#candidates(storedId)) {
-      const end = await this.#line(shard).wait(storedId, { waitMs, deadlineAt, signal });
+      const end = await this.#waiterOf(shard).wait(storedId, { waitMs, deadlineAt, signal });
       if (end.length > 0) return this.#read(id, end);
     }
     throw new TaskNotFoundError(this.#queue, id);
   }
 
-  /** A task lies in its home, unless it has a group and an id that the caller gave. */
+  /** The shard of the id comes first. A task with a group and an id of the caller's may be in another one. */
   async #candidates(storedId: Buffer): Promise<readonly Shard[]> {
     const all = await this.#shards.open();
     const home = this.#shards.indexOf(storedId, all.length);
     return [...all.slice(home), ...all.slice(0, home)];
   }
 
-  #line(shard: Shard): ResultWaiter {
-    let line = this.#lines.get(shard);
-    if (!line) {
-      line = new ResultWaiter(shard, () => this.#lines.delete(shard));
-      this.#lines.set(shard, line);
+  #waiterOf(shard: Shard): ResultWaiter {
+    let waiter = this.#waiters.get(shard);
+    if (!waiter) {
+      waiter = new ResultWaiter(shard, () => this.#waiters.delete(shard));
+      this.#waiters.set(shard, waiter);
     }
-    return line;
+    return waiter;
   }
 
   #read(id: string, end: End): unknown {

@@ -11,9 +11,9 @@ import {
 export interface SandboxOptions {
   /** Threads at the same time, one task each; more tasks wait, under their leases. 1 to 1,024. Default: one less than CPUs. */
   readonly threads?: number;
-  /** A thread that has nothing to do ends after so long, ms. 0 to a day. Default 30,000. */
+  /** An idle thread ends after this time, ms. 0 to a day. Default 30,000. */
   readonly idleMs?: number;
-  /** A thread that has not answered so long after its signal was aborted is stopped where it is, ms. 0 to an hour. Default 5,000. */
+  /** A thread that ignores its aborted signal for this time is terminated, ms. 0 to an hour. Default 5,000. */
   readonly killMs?: number;
   /** What a thread may use, as for `Worker` of `node:worker_threads`. Default: no limits but those of Node. */
   readonly resourceLimits?: ResourceLimits;

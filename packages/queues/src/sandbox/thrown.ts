@@ -28,7 +28,7 @@ export function toFields(thrown: unknown): ThrownFields {
       };
     }
   } catch {
-    // It is told as well as it can be.
+    // A value that can't be cloned is described by a text.
   }
   const text = describeError(thrown);
   return { name: 'Error', message: text, stack: text };

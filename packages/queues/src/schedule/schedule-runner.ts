@@ -1,14 +1,14 @@
 /**
- * Fires the schedules of a queue: any of its workers does, when the exchange script says that one is due.
+ * Runs the due schedules of a queue. Any worker does it when the script says that one is due.
  *
- *   claim     the due schedules are this worker's for 5 s; nothing else changes
- *   enqueue   the tasks of their instants, with ids that follow from key and instant
- *   fire      the next instants are stored, if the schedules still are as they were claimed
+ *   claim     the due schedules belong to this worker for 5 s; nothing else changes
+ *   enqueue   the tasks of their instants, with ids made of key and instant
+ *   fire      the next instants are stored, if the schedules are still as they were claimed
  *
- * A worker that dies in between loses its claim, and the next one makes the same tasks again: those that were stored are
- * duplicates and change nothing. One that was held up and no longer has its claim is too late for `fire`, and what it enqueues
- * is a duplicate too, since ids of fired tasks are remembered for an hour. Rejected: one script that stores the tasks and the next
- * instant. Tasks of a queue with shards belong into other slots, so this way has to be there anyway, and one is enough.
+ * When a worker dies in between, the next one claims the schedules and enqueues the same tasks: those that are stored are
+ * duplicates and change nothing. A worker that was too slow and lost its claim can't store next instants; its tasks are
+ * duplicates too, since their ids are refused for an hour. Rejected: one script for tasks and next instants. With shards the
+ * tasks belong into other slots, so these steps are needed anyway.
  */
 import { setTimeout } from 'node:timers/promises';
 import type { CommandArgument, ErrorReporter, RedisClient } from '@mortise/redis';
@@ -27,7 +27,7 @@ const CLAIM_MS = 5_000;
 const MOST = 25;
 /** Claims in a row; then the exchange has to say again that something is due. */
 const MAX_ROUNDS = 10;
-/** After so long a schedule that cannot be fired is looked at again: by then somebody may have mended it, or the worker. */
+/** A schedule that can't run is tried again after this time: it or the worker may be repaired by then. */
 const PUT_OFF_MS = 3_600_000;
 /** As much as a queue may allow: the payload was accepted when the schedule was defined. */
 const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024;

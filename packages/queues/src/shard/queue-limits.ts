@@ -1,4 +1,4 @@
-/** Limits that hold for all workers of a queue together, as they are given to `Queue.configure`. */
+/** Limits of a queue for all its workers together, as `Queue.configure` takes them. */
 import {
   ArgumentTypeError,
   requireInteger,
@@ -9,36 +9,36 @@ import {
 import { MAX_DELAY_MS } from '../limits.js';
 import type { RateLimit, SettingsValues } from './settings-text.js';
 
-/** At most `limit` starts in any `periodMs` and `burst - 1` more, spread evenly: GCRA, by the clock of the server. */
+/** At most `limit + burst - 1` starts in any `periodMs`, spread evenly: GCRA, by the clock of the server. */
 export interface RateLimitOptions {
   /** 1 to 1,000,000,000. */
   readonly limit: number;
   /** 1 ms to 10 years. */
   readonly periodMs: number;
-  /** How many may start at once after a pause. 1 to `limit`. Default 1. */
+  /** Starts at once after a quiet period. 1 to `limit`. Default 1. */
   readonly burst?: number;
 }
 
-/** Limits that hold for all workers of a queue together. Undefined leaves one as it is, null lifts it. */
+/** Limits for all workers of a queue together. Undefined leaves a limit as it is, null lifts it. */
 export interface QueueLimits {
   /** Tasks that run at the same time. 1 to 1,000,000. */
   readonly concurrency?: number | null;
   readonly rate?: RateLimitOptions | null;
-  /** Limits of each group for itself. */
+  /** Limits of each single group. */
   readonly groups?: {
     readonly concurrency?: number | null;
     readonly rate?: RateLimitOptions | null;
-    /** One task of a group after the other, the next one only when the present one has ended for good. */
+    /** The next task of a group starts when the one before it has ended for good. */
     readonly ordered?: boolean;
   };
-  /** Tasks in the queue, retained ones included; beyond that ERR_QUEUE_FULL. 1 to 1,000,000,000. Default 10,000,000. */
+  /** Tasks in the queue, retained ones included; more are refused with ERR_QUEUE_FULL. 1 to 1,000,000,000. Default 10,000,000. */
   readonly maxTasks?: number | null;
-  /** How many events are kept for `events()`; 0 writes none. 0 to 10,000,000. */
+  /** Events that are kept for `events()`; 0 writes none. 0 to 10,000,000. */
   readonly keepEvents?: number;
 }
 
 export interface ConfigureOptions {
-  /** Looks at what is stored, before it is changed; throws to leave it as it is. */
+  /** Gets the stored settings before the change; throws to prevent it. */
   readonly check?: (settings: SettingsValues) => void;
 }
 
@@ -54,7 +54,7 @@ export function resolveConfigure(options: ConfigureOptions): ConfigureOptions {
   throw new ArgumentTypeError(`check must be a function, got ${typeof check}`);
 }
 
-/** The settings with the limits put over them. */
+/** The settings with new limits. */
 export function resolveLimits(values: SettingsValues, limits: QueueLimits): SettingsValues {
   requireObject('limits', limits);
   requireKnown('configure', limits, LIMITS);

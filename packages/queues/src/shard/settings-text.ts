@@ -1,10 +1,11 @@
 /**
- * The settings of a queue as Redis has them: one short string, which every script compares with the one that its caller
- * knows. So a call costs one GET, whatever there is to set; who knows other settings is told, and takes them over.
+ * The settings of a queue as Redis stores them: one short string. Every script compares it with the text that its caller expects,
+ * so a call costs one GET, whatever the settings are. A caller with other settings gets the stored ones, adopts them and
+ * calls again.
  *
  *   high,medium,low;shards=4;paused=1;conc=5;rate=100/60000/1;gconc=1;grate=10/1000/1;ordered=1;max=1000;events=10000;optional=1
  *
- * Scripts of a queue with limits read the numbers out of it; nobody else takes it apart.
+ * Scripts of a queue with limits read the numbers from it; no other code parses it.
  */
 
 /** At most `limit` starts in any `periodMs`, plus `burst - 1`; spread evenly (GCRA). */
@@ -24,13 +25,13 @@ export interface SettingsValues {
   /** Tasks of one group that run at the same time. */
   readonly groupConcurrency: number | undefined;
   readonly groupRate: RateLimit | undefined;
-  /** A group goes on only when its present task has ended for good. */
+  /** The next task of a group starts when the one before it has ended for good. */
   readonly isOrdered: boolean;
   /** Tasks in the queue, retained ones included. */
   readonly maxTasks: number | undefined;
-  /** Events that are kept; 0: none are written. */
+  /** Events that are kept; 0 writes none. */
   readonly keepEvents: number;
-  /** Something beyond the core was used: cancellation, groups, progress, waiting for results, flows, schedules. */
+  /** An optional feature was used: cancellation, groups, progress, waiting for results, flows, schedules. */
   readonly hasOptional: boolean;
 }
 

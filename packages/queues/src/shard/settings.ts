@@ -1,7 +1,6 @@
 /**
- * The settings of one shard of a queue, as this process knows them. They are stored with the queue, since producers and
- * workers must agree on them; a worker is told only the name of a queue and takes them from there. Every script is given
- * the text that its caller knows and refuses when another is stored.
+ * The settings of one shard of a queue, as this process knows them. They are stored with the queue, since producers and workers
+ * must agree on them. Each script call sends the expected text; the script refuses the call when another text is stored.
  */
 import type { RedisClient } from '@mortise/redis';
 import { requireOneOf } from '@mortise/redis';
@@ -13,10 +12,10 @@ import type { SettingsValues } from './settings-text.js';
 import { formatSettings, parseSettings, PLAIN } from './settings-text.js';
 
 const MISMATCH = 'SETTINGS ';
-/** Settings that change more often than this within one call are no settings. */
+/** Tries of one call while the settings change. */
 const MAX_TRIES = 5;
 
-/** What the caller insists on; undefined takes what is stored, or the default. */
+/** Settings that the caller names; undefined takes the stored one, or the default. */
 export interface NamedSettings {
   readonly priorities?: readonly string[] | undefined;
   readonly shards?: number | undefined;
@@ -51,12 +50,12 @@ export class Settings {
     return this.#values;
   }
 
-  /** As the scripts compare it. */
+  /** The text that scripts compare. */
   get text(): string {
     return this.#text;
   }
 
-  /** The queue uses more than the core, so the scripts are given the keys for that. */
+  /** Scripts get the keys of optional features. */
   get usesOptional(): boolean {
     const { shards, priorities } = this.#values;
     return this.#text !== formatSettings({ ...PLAIN, priorities, shards });
@@ -67,22 +66,22 @@ export class Settings {
     return this.#priorityKeys;
   }
 
-  /** The keys of what lies beyond the core, if it is used. */
+  /** The keys of optional features, if one is used. */
   get optionalKeys(): readonly string[] {
     return this.#optionalKeys;
   }
 
-  /** `priorityKeys`, and behind them the keys of what lies beyond the core if it is used. */
+  /** `priorityKeys`, then `optionalKeys`. */
   get keys(): readonly string[] {
     return this.#allKeys;
   }
 
-  /** The stored settings have been seen, or that there are none; otherwise `learn` first. */
+  /** The stored settings were read. Call `learn` first otherwise. */
   get isKnown(): boolean {
     return this.#isKnown;
   }
 
-  /** Looks the stored settings up. One round trip, shared by all who ask at the same time. */
+  /** Reads the stored settings. One round trip, shared by concurrent calls. */
   learn(redis: RedisClient): Promise<void> {
     this.#learning ??= this.#look(redis).finally(() => {
       this.#learning = undefined;
@@ -98,8 +97,8 @@ export class Settings {
   }
 
   /**
-   * Makes a call of a script that compares the settings. When it says that others are stored, they are taken over and
-   * the call is made again, unless they contradict what the user has named. It must be built from `text` and `keys` anew.
+   * Calls a script that compares the settings. When others are stored, they are adopted and the call is made again, unless they
+   * contradict the named ones. `call` must read `text` and `keys` each time.
    */
   async run<Reply>(call: () => Promise<Reply>, maxTries = MAX_TRIES): Promise<Reply> {
     for (let tries = 1; ; tries += 1) {
@@ -114,8 +113,8 @@ export class Settings {
   }
 
   /**
-   * Changes the stored settings: `change` is given those that are stored and returns what they shall be. Compare and
-   * set, so nobody's change is lost. Wakes parked workers. One round trip, one more for each change that came between.
+   * Changes the stored settings: `change` gets the stored ones and returns the new ones. Compare and set, so no concurrent
+   * change is lost. Wakes idle workers. One round trip, and one more for each concurrent change.
    */
   async change(
     redis: RedisClient,
@@ -132,14 +131,14 @@ export class Settings {
         { settings, idle, events },
         { expectedSettings: this.#text, wanted, publish },
       );
-      // A call that fails is somebody else's that succeeded, so this comes to an end.
+      // Each failed try means that another change succeeded, so the loop ends.
     }, Infinity);
     this.#adopt(wanted);
   }
 
   /**
-   * Sees to it that scripts are given the keys of what lies beyond the core, from now on: a limit or a pause, which do so as
-   * well, may be lifted. No round trip when it is so already.
+   * Makes all scripts get the keys of optional features from now on. A limit or a pause does so too, but may be lifted. No
+   * round trip when it is done already.
    */
   async enableOptional(redis: RedisClient, publish: string): Promise<void> {
     if (!this.#isKnown) await this.learn(redis);
@@ -177,7 +176,7 @@ export class Settings {
   }
 }
 
-/** The settings that a script has refused a call for; undefined for any other error. */
+/** The stored settings in the refusal of a script; undefined for any other error. */
 function storedSettings(error: unknown): string | undefined {
   if (!(error instanceof Error) || !error.message.startsWith(MISMATCH)) return undefined;
   return error.message.slice(MISMATCH.length);

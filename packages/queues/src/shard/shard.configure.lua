@@ -1,6 +1,5 @@
 #!lua flags=allow-oom
--- Changes the settings of a shard, if they still are what the caller believes, and wakes all parked workers, who may have
--- something to take now.
+-- Changes the settings of a shard if the caller expects the stored ones. Wakes all idle workers, which may have work now.
 --
 -- KEYS
 --   settings          STRING

@@ -1,6 +1,5 @@
 #!lua flags=allow-oom
--- Puts groups where they belong under limits that have changed, a bounded number of them: what may run now, and may not have
--- run before, must not wait for the next event of its group.
+-- Applies changed limits to groups, a bounded number of them. A group that may run now must not wait for its next event.
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts

@@ -1,4 +1,4 @@
-/** One slot's part of a queue: its keys, its settings, and how scripts are called there. A queue has 1 to 64. */
+/** The part of a queue in one slot: its keys, its settings, and calls of scripts. A queue has 1 to 64 shards. */
 import type { RedisClient } from '@mortise/redis';
 import { WaiterHub } from '@mortise/redis';
 import { QueueKeys } from '../keys.js';
@@ -7,13 +7,13 @@ import type { NamedSettings } from './settings.js';
 import { Settings } from './settings.js';
 import type { SettingsValues } from './settings-text.js';
 
-/** What scripts can be given. */
+/** Keys for scripts, by name. */
 export type ShardKeys = QueueKeys['of'] & { readonly priorityKeys: readonly string[] };
 
 export class Shard {
   readonly keys: QueueKeys;
   readonly settings: Settings;
-  /** This process uses what lies beyond the core. */
+  /** This process uses an optional feature. */
   #usesOptional = false;
 
   constructor(
@@ -27,7 +27,7 @@ export class Shard {
     this.settings = new Settings(queue, this.keys, named);
   }
 
-  /** The command that scripts have to publish with. */
+  /** The command with which scripts publish. */
   get publish(): 'PUBLISH' | 'SPUBLISH' {
     return WaiterHub.of(this.redis).publishCommand;
   }
@@ -37,7 +37,7 @@ export class Shard {
     return this.settings.change(this.redis, this.publish, change);
   }
 
-  /** Lets groups run that may do so under the limits that are stored now. A round trip for each 200 groups. */
+  /** Applies new limits of groups to all groups. A round trip for each 200 groups. */
   async regroup(): Promise<void> {
     let cursor = '0';
     do {
@@ -48,13 +48,13 @@ export class Shard {
     } while (cursor !== '0');
   }
 
-  /** To be awaited before the first use of what lies beyond the core; see `Settings.extend`. */
+  /** Await it before the first use of an optional feature; see `Settings.enableOptional`. */
   enableOptional(): Promise<void> {
     this.#usesOptional = true;
     return this.settings.enableOptional(this.redis, this.publish);
   }
 
-  /** Makes a call of a script that takes some keys by their names, and the priorities behind them; see `Settings.run`. */
+  /** Calls a script that takes keys by name; see `Settings.run`. */
   call<Reply>(
     make: (
       keys: ShardKeys,
@@ -63,7 +63,7 @@ export class Shard {
   ): Promise<Reply> {
     const { keys, settings, publish } = this;
     return settings.run(async () => {
-      // What is stored may have been lost, by a failover say, and stored anew by somebody who uses less.
+      // A failover may have lost the settings, and a process without optional features may have stored them again.
       if (this.#usesOptional && !settings.values.hasOptional) await this.enableOptional();
       return make(
         { ...keys.of, priorityKeys: settings.priorityKeys },

@@ -14,15 +14,15 @@ import { requireWhole, stringifyPayload } from './payload.js';
 
 /** Flags in the first byte. */
 export const GROUPED = 0x10;
-/** The parent of the task has to be told when it ends. */
+/** The task has a parent, which gets a notice of its end. */
 export const CHILD = 0x20;
 /** The task has children. */
 export const PARENT = 0x40;
-/** The id is refused for a time, also when the task is gone. */
+/** The id is refused for a time, also after the task. */
 export const DEDUPLICATED = 0x80;
 const PRIORITY = 0x0f;
 
-/** Whom a child has to tell of its end. */
+/** Where a child reports its end. */
 export interface ParentAddress {
   readonly queue: string;
   readonly id: string;
@@ -41,7 +41,7 @@ export interface Extras {
   readonly timeoutMs?: number;
   /** ms from when it was enqueued: not started after that. */
   readonly expiresInMs?: number;
-  /** Whom to tell when the task has ended. */
+  /** Where to report the end of the task. */
   readonly parent?: ParentAddress;
   /** Of the root of a flow that was given an id: tells its tree from others. */
   readonly tree?: string;

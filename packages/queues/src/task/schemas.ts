@@ -35,7 +35,7 @@ export class Schemas {
     const result = this.#apply(name, json);
     if (!isPromise(result)) return void valueOf(name, result, undefined);
     const checking = result.then((ended) => void valueOf(name, ended, undefined));
-    // Whoever awaits it hears of it, and nobody else.
+    // Only the caller who awaits it gets the rejection.
     checking.catch(() => undefined);
     return checking;
   }

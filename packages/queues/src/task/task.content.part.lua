@@ -7,7 +7,7 @@ local function nameOffset(record)
   return flags >= 128 and at + 8 or at
 end
 
--- Name and payload; what else a record has may differ from call to call, as trace context does.
+-- Name and payload. Other fields, such as trace context, may differ between calls that enqueue the same task.
 local function contentOf(record)
   local name, at = struct.unpack('>Hc0', record, nameOffset(record))
   local length = struct.unpack('>H', record, at)

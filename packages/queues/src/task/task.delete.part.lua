@@ -1,4 +1,4 @@
--- Removes all that is known of tasks, but where their ids stand.
+-- Deletes tasks, but not the places of their ids.
 -- Expects: tasks, attempts, usesOptional, progress, logs, and flow.delete.part.lua before it.
 local function deleteTasks(ids)
   redis.call('HDEL', tasks, unpack(ids))

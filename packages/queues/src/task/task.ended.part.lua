@@ -1,11 +1,10 @@
--- Tells those who wait for a task that it has ended for good. Expects tasks, awaited, flows, outbox, publish, usesOptional.
--- Call finish while the record is still in tasks. Beside it: flow.delete.part.lua for who removes records (`deleteFlows(ids)`), and
--- flow.due.part.lua for who tells workers of the outbox (`isOutboxDue()`: bit 2 of the exchange's chores). Others wake a worker when
--- there are `notes`: it asks for chores.
+-- Records the ends of tasks: for processes that wait for results, and for parents. Expects tasks, awaited, flows, outbox, publish,
+-- usesOptional. Call recordEnd while the record is still in tasks. A script without maintenance wakes a worker when there are
+-- `parentNotices`, which deliver them. A script that deletes records also needs flow.delete.part.lua.
 local endedIds, endedValues, endedCount, parentNotices = {}, {}, 0, {}
 
--- flags is the first byte of the record. value is what attempts says of the end (S…, D…, C…), or '' for a task that is
--- removed before it has ended.
+-- flags is the first byte of the record. value is the end as attempts has it (S…, D…, C…), or '' for a task that is removed
+-- before its end.
 local function recordEnd(id, flags, value)
   if not usesOptional then
     return
@@ -14,7 +13,7 @@ local function recordEnd(id, flags, value)
   endedIds[endedCount], endedValues[endedCount] = id, value
   local kin = math.floor(flags / 32) % 4
   if kin % 2 == 1 then
-    -- Who the parent is stands in the extras, which are JSON: the note has the record without the payload.
+    -- The parent is in the extras, which are JSON. The notice has the record without the payload.
     local record = redis.call('HGET', tasks, id)
     if record then
       local at = 12
@@ -22,16 +21,16 @@ local function recordEnd(id, flags, value)
         at = at + 2 + struct.unpack('>H', record, at)
       end
       if flags >= 128 then
-        -- For how long the id is refused.
+        -- dedupMs
         at = at + 8
       end
       at = at + 2 + struct.unpack('>H', record, at)
       at = at + 2 + struct.unpack('>H', record, at)
       local time = redis.call('TIME')
-      local told = value ~= '' and value or 'X' .. struct.pack('>dH', time[1] * 1000 + math.floor(time[2] / 1000), 0)
-      -- The instant keeps apart the ends of a task that is run again after it has ended.
-      parentNotices[#parentNotices + 1] = 'n' .. string.sub(told, 2, 9) .. id
-      parentNotices[#parentNotices + 1] = struct.pack('>I', at - 1) .. string.sub(record, 1, at - 1) .. told
+      local notice = value ~= '' and value or 'X' .. struct.pack('>dH', time[1] * 1000 + math.floor(time[2] / 1000), 0)
+      -- The instant tells the ends of a task apart that was retried after its end.
+      parentNotices[#parentNotices + 1] = 'n' .. string.sub(notice, 2, 9) .. id
+      parentNotices[#parentNotices + 1] = struct.pack('>I', at - 1) .. string.sub(record, 1, at - 1) .. notice
     end
   end
   if kin >= 2 then
@@ -45,7 +44,7 @@ local function recordEnd(id, flags, value)
     end
     local state = string.sub(value, 1, 1)
     if head and (state == 'S' or state == '') then
-      -- It won't ask for the results of its children again; there may be many, so they are removed step by step.
+      -- It won't read the results of its children again. There may be many, so they are deleted in steps.
       redis.call('HDEL', flows, id)
       parentNotices[#parentNotices + 1] = 'g' .. string.sub(head, 9, 16)
       parentNotices[#parentNotices + 1] = string.sub(head, 17, 18)
@@ -53,20 +52,20 @@ local function recordEnd(id, flags, value)
   end
 end
 
--- Once, at the end of the script.
+-- Call it once, at the end of the script.
 local function publishEnds()
   if endedCount == 0 then
     return
   end
   if #parentNotices > 0 then
     redis.call('HSET', outbox, unpack(parentNotices))
-    -- Whoever has found that nothing was due yet has not seen these.
+    -- A sender that found nothing due has not seen these.
     redis.call('HDEL', outbox, 'p')
   end
   if redis.call('EXISTS', awaited) == 0 then
     return
   end
-  -- The score is the second until which somebody waits · 2^20, plus the number of the process; 0 stands for several.
+  -- The score: the second until which a process waits · 2^20, plus the number of the process; 0 stands for several.
   local SOLE = 1048576
   for from = 1, endedCount, 1000 do
     local upTo = math.min(from + 999, endedCount)

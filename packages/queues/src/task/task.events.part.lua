@@ -1,17 +1,18 @@
--- Tells those who read events what has happened. Expects events, keepEvents, publish. All of one call become one entry of the
--- stream, and one message. Events are numbered without a gap: an entry's id is the number of the last event in it, so a
--- reader knows what it has missed, and the first number of a stream is its time in µs, so that no number comes twice when
--- a stream is begun anew. Behind the `-` of each id stands that first number, which costs nothing, since it is the same in all of
--- them: who has seen less has seen another stream (0: it was begun by an older version). An entry: f64 instant (ms), then for each event: kind, u16 length · id, u16 attempt,
--- u16 length · text.
+-- Records events, and publishes those of one call as one entry of the stream and one message.
+-- Expects: events, keepEvents, publish.
+--
+-- Events are numbered without a gap. An entry's id is `<number of its last event>-<first number of the stream>`, so a reader
+-- knows how many events it has missed. The first number is the time in µs, so a new stream repeats no number; a reader with
+-- another first number has read another stream (0: a stream of an older version). An entry: f64 instant (ms), then for each
+-- event: kind, u16 length · id, u16 attempt, u16 length · text.
 local newEvents, eventCount = {}, 0
 
--- Kinds, and what detail is for each; the text is cut after 512 bytes.
+-- Kinds, and the detail of each. The text is cut after 512 bytes.
 --   E enqueued: the record (text: the name)        P progress: JSON (text, if it isn't longer)
 --   A started, S succeeded, R retrying, H retrying and holding its group, D dead, C cancelled, W waiting for children:
---     the value in attempts (text: the reason; results are not told)
---   Y ready again (by hand), X removed, Z paused, U resumed, and whatever comes: '' or the text. What
---     concerns the queue and no task has the id ''.
+--     the value in attempts (text: the reason; results are left out)
+--   Y made due by an operator, X removed, Z paused, U resumed, and later kinds: '' or the text. An event of the queue has
+--     the id ''.
 local function recordEvent(kind, id, detail)
   if keepEvents == 0 then
     return
@@ -24,7 +25,7 @@ local function recordEvent(kind, id, detail)
       at = 14 + struct.unpack('>H', detail, 12)
     end
     if flags >= 128 then
-      -- For how long the id is refused.
+      -- dedupMs
       at = at + 8
     end
     text = string.sub(detail, at + 2, at + 1 + struct.unpack('>H', detail, at))
@@ -41,7 +42,7 @@ local function recordEvent(kind, id, detail)
   newEvents[eventCount] = kind .. struct.pack('>H', #id) .. id .. struct.pack('>HH', attempt, #text) .. text
 end
 
--- Once, at the end of the script.
+-- Call it once, at the end of the script.
 local function publishEvents()
   if eventCount == 0 then
     return

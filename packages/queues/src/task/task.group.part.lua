@@ -1,12 +1,12 @@
--- Groups. A waiting task with a group stands in the sorted set `grouped`, all scores 0, as
+-- Groups. A waiting task with a group is a member of the sorted set `grouped`, whose scores are all 0:
 --
 --   u16 length · group · u8 priority · f64 sequence · id
 --
--- so that the tasks of a group are next to each other, by priority and then in order; `attempts` has the sequence (state Q), so
--- that it can be found from its id. `groups` has for each group how many wait, how many run, and until when its rate is
--- used up (GCRA); its field '' is the counter of sequences and turns. A group that may run stands in `turns` under its turn,
--- that of a priority before those of later priorities; one that has used up its rate stands in `limitedGroups`. Who was served goes to the
--- end of its priority, so groups take turns however much each has waiting.
+-- So the tasks of a group are neighbours, by priority and then in order. `attempts` has the sequence (state Q), to find a task by
+-- its id. `groups` has for each group the number of waiting and active tasks, and until when its rate is used up (GCRA). Its
+-- field '' counts sequences and orders. A group that may run is in `runnableGroups`, by priority and then by its order; one
+-- over its rate limit is in `limitedGroups`. A served group gets a new order, the last of its priority: so groups take turns,
+-- however many tasks each has.
 -- Expects: usesOptional, attempts, grouped, groups, runnableGroups, limitedGroups, expectedSettings, now.
 local ORDERS_PER_PRIORITY = 35184372088832
 local groupConcurrency, isOrdered, groupInterval, groupSlack
@@ -25,7 +25,7 @@ end
 
 local groupStates, touchedGroups, nextOrder, lastOrder = {}, {}, nil, nil
 
--- Turns are drawn from memory; `saveGroupOrder` writes the last one.
+-- Orders are counted in memory; `saveGroupOrder` stores the last one.
 local function nextGroupOrder()
   nextOrder = nextOrder or tonumber(redis.call('HGET', groups, '') or 0)
   nextOrder = nextOrder + 1
@@ -57,22 +57,22 @@ local function groupPrefix(group)
   return struct.pack('>H', #group) .. group
 end
 
--- The first waiting task of a group as `grouped` has it, or nil.
+-- The first waiting task of a group, as a member of `grouped`; nil without one.
 local function headOf(group)
   local prefix = groupPrefix(group)
   return redis.call('ZRANGE', grouped, '[' .. prefix, '(' .. prefix .. '\255', 'BYLEX', 'LIMIT', 0, 1)[1]
 end
 
--- Whether the limits of groups say that none of it may start now.
+-- Whether the limits of groups allow no start now.
 local function isGroupLimited(state)
   return groupConcurrency and state[2] >= groupConcurrency or groupInterval and state[3] - groupSlack > now
 end
 
--- Stores what has become of a group, and puts it where it belongs. Its turn is a new one when it was served.
+-- Stores the state of a group, and puts it into the right set. A served group gets a new order.
 local function placeGroup(group, wasServed)
   local state = groupState(group)
   if groupInterval then
-    -- What was used under another rate must not stand in the way for longer than this one allows.
+    -- Usage under an earlier rate must not block for longer than the present rate can.
     state[3] = math.min(state[3], now + groupSlack + groupInterval)
   end
   local waiting, running, usedUntil = state[1], state[2], state[3]
@@ -85,7 +85,7 @@ local function placeGroup(group, wasServed)
   end
   redis.call('HSET', groups, group, struct.pack('>IId', waiting, running, usedUntil))
   if restUntil > now then
-    -- Also where nothing waits: the state is dropped when the rest is over.
+    -- Also without waiting tasks: the state is deleted when the limit no longer holds.
     redis.call('ZADD', limitedGroups, restUntil, group)
     redis.call('ZREM', runnableGroups, group)
   elseif waiting == 0 or groupConcurrency and running >= groupConcurrency then
@@ -104,7 +104,7 @@ local function placeGroup(group, wasServed)
   end
 end
 
--- A task begins to wait in its group. `ahead`: the instant at which it fell due; it goes before those that came without.
+-- Adds a task to its group. `ahead` is the instant at which it fell due; such tasks go before those without.
 local function joinGroup(group, priority, id, attempt, ahead)
   local sequence = ahead and ahead / 9007199254740992 or nextGroupOrder()
   redis.call('ZADD', grouped, 0, groupPrefix(group) .. struct.pack('>Bd', priority, sequence) .. id)
@@ -113,7 +113,7 @@ local function joinGroup(group, priority, id, attempt, ahead)
   state[1] = state[1] + 1
 end
 
--- A waiting task (state Q, `last` of `attempts`) is taken out of its group.
+-- Removes a waiting task (state Q, `last` of `attempts`) from its group.
 local function quitGroup(group, priority, id, last)
   local sequence = struct.unpack('>d', last, 2)
   local state = groupState(group)
@@ -122,13 +122,13 @@ local function quitGroup(group, priority, id, last)
   end
 end
 
--- A task of the group no longer runs, nor holds it.
+-- A task of the group no longer runs, and no longer holds the group.
 local function leaveGroup(group)
   local state = groupState(group)
   state[2] = math.max(0, state[2] - 1)
 end
 
--- Places all groups that were changed; to be called once, after the last change that is not followed by `placeGroup`.
+-- Places all changed groups. Call it once, after the last change without a `placeGroup` of its own.
 local function placeGroups()
   for _, group in ipairs(touchedGroups) do
     placeGroup(group, false)
