@@ -243,7 +243,7 @@ describe('a sealed task', () => {
     for (const other of [root, { ...root, payload: 1 }]) {
       await expect(queue.enqueueFlow(other)).rejects.toMatchObject({ code: 'ERR_TASK_CONFLICT' });
     }
-    // As a child it belongs to nobody: the parent is told that it has failed.
+    // The child has no queue of its own: its parent learns that it failed.
     const parents = new Queue<Tasks>(redis, 'parents', { prefix });
     const { id } = await parents.enqueueFlow({
       name: 't',

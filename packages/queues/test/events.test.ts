@@ -169,7 +169,7 @@ describe('events', () => {
     }
   });
 
-  test('what was trimmed before it was read is told as a gap, with how much that is', async () => {
+  test('events that were trimmed before they were read are a gap with their number', async () => {
     const { queue, keys } = newQueue();
     await queue.configure({ keepEvents: 10 });
     await queue.enqueue('t', 0, { id: 'first' });

@@ -11,7 +11,7 @@ import { stopWorkers } from './launch.js';
 // oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
 export type Tasks = Record<string, any>;
 
-export type Patience = Pick<
+export type ConnectionLimits = Pick<
   RedisOptions,
   'maxRetriesPerRequest' | 'enableOfflineQueue' | 'retryStrategy' | 'commandTimeout'
 >;
@@ -40,7 +40,7 @@ export async function proxyTo(target: RedisServer): Promise<TcpProxy> {
   return proxy;
 }
 
-export function connectTo({ port }: { port: number }, options: Patience = {}): Redis {
+export function connectTo({ port }: { port: number }, options: ConnectionLimits = {}): Redis {
   const redis = new Redis(port, '127.0.0.1', { retryStrategy: () => 50, ...options });
   redis.on('error', () => undefined);
   closing.push(() => disconnect(redis));

@@ -1,6 +1,6 @@
 /**
- * Works on flows, and enqueues some, in a process of its own, on the built package, for tests that kill it. It is told what
- * to do by one argument of JSON; which flows are next stands in Redis, and is only moved on when one is accepted.
+ * Works on flows, and enqueues some, in a process of its own, on the built package, for tests that kill it. One argument of JSON says
+ * what to do. The next flow is in Redis, and moves on when a flow is accepted.
  */
 import { Queue, Worker } from '@mortise/queues';
 import { Redis } from 'ioredis';

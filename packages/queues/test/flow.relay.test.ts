@@ -10,7 +10,7 @@ import { QueueKeys } from '../src/keys.js';
 import { flowRelay, flowReport } from '../src/scripts.gen.js';
 import { Shard } from '../src/shard/shard.js';
 import { launch } from './launch.js';
-import { endGrace, endPatience } from './set-due.js';
+import { endGrace, endRetries } from './set-due.js';
 import { until } from './until.js';
 
 const redis = connect();
@@ -91,7 +91,7 @@ describe('what cannot be sent', () => {
     expect(await full.counts()).toMatchObject({ ready: 850 });
   });
 
-  test('is not tried again and again, and holds up no ends for parents that can be told', async () => {
+  test('is not tried again and again, and delays no ends for other parents', async () => {
     const { queue, prefix, keys } = newQueue();
     const { queue: far, keys: farKeys } = newQueue('far', prefix);
     const lost = await far.enqueueFlow({ name: 'sum', payload: 0, children: leaves(900, 'q') });
@@ -127,7 +127,7 @@ describe('what cannot be sent', () => {
     await endGrace(redis, keys);
     await expect(relayOf(prefix).run()).rejects.toMatchObject({ code: 'ERR_QUEUE_FULL' });
     expect(await queue.counts()).toMatchObject({ waiting: 2 });
-    await endPatience(redis, keys);
+    await endRetries(redis, keys);
     await relayOf(prefix).run();
     const reason = 'queue "full" is full: it may hold 1 tasks';
     expect(await queue.get(strict.id)).toMatchObject({
@@ -209,8 +209,8 @@ describe('a flow for which there is no room', () => {
   });
 });
 
-describe('a parked worker is woken to tell parents', () => {
-  async function park(keys: QueueKeys): Promise<void> {
+describe('an idle worker is woken to deliver notices', () => {
+  async function makeIdle(keys: QueueKeys): Promise<void> {
     await redis.zadd(keys.of.idle, Date.now() + 60_000, keys.idleMember('idle'));
   }
 
@@ -218,7 +218,7 @@ describe('a parked worker is woken to tell parents', () => {
     const { queue, keys } = newQueue();
     const late = { ...leaf(1), options: { delayMs: 3_600_000 } };
     const { children } = await queue.enqueueFlow({ name: 'sum', payload: 0, children: [late] });
-    await park(keys);
+    await makeIdle(keys);
     await (how === 'drain' ? queue.drain({ scheduled: true }) : queue[how](children[0]!.id));
     expect(await redis.exists(keys.of.idle)).toBe(0);
   });
@@ -227,7 +227,7 @@ describe('a parked worker is woken to tell parents', () => {
     const { queue, keys } = newQueue();
     await queue.enqueueFlow({ name: 'sum', payload: 0, children: leaves(1) });
     const { id } = await queue.enqueue('leaf', 1, { delayMs: 3_600_000 });
-    await park(keys);
+    await makeIdle(keys);
     await queue.cancel(id);
     expect(await redis.exists(keys.of.idle)).toBe(1);
   });
@@ -237,7 +237,7 @@ describe('a parked worker is woken to tell parents', () => {
     const middle: FlowTask = { name: 'sum', payload: 1, children: leaves(1) };
     const root = await queue.enqueueFlow({ name: 'sum', payload: 0, children: [middle] });
     await queue.cancel(root.children[0]!.children[0]!.id);
-    await park(keys);
+    await makeIdle(keys);
     await relayOf(prefix).run();
     expect((await queue.get(root.id))?.state).toBe('dead');
     expect(await redis.exists(keys.of.idle)).toBe(0);

@@ -126,9 +126,9 @@ describe('enqueueFlow', () => {
     });
   });
 
-  test("a worker that is parked at the parent's queue is woken when the last child has ended elsewhere", async () => {
+  test("an idle worker of the parent's queue is woken when the last child has ended elsewhere", async () => {
     const { queue, prefix, keys } = newQueue();
-    const parked = await launch(redis, 'q', { sum }, { prefix });
+    const idle = await launch(redis, 'q', { sum }, { prefix });
     const { id } = await queue.enqueueFlow({
       name: 'sum',
       payload: 0,
@@ -137,7 +137,7 @@ describe('enqueueFlow', () => {
     await until(async () => (await redis.zcard(keys.of.idle)) === 1);
     const listener = connect();
     const messages: string[] = [];
-    await listener.subscribe(keys.wakeChannel(parked.id));
+    await listener.subscribe(keys.wakeChannel(idle.id));
     listener.on('message', (_, message: string) => messages.push(message));
     await launch(redis, 'other', { leaf: (payload) => payload }, { prefix });
     expect(await queue.result(id)).toBe(3);

@@ -10,7 +10,7 @@ import { until } from './until.js';
 
 const redis = connect();
 
-/** Keys that every queue may have; the others are for what lies beyond the core. */
+/** Keys that every queue may have; the others are for optional features. */
 const CORE = 11;
 
 interface Row {
@@ -86,7 +86,7 @@ test('whatever happens, the keys are those of the table, with its types, caps an
   expect(await redis.exists(all.of.idle, all.of.timekeeper, all.of.active)).toBe(0);
 });
 
-test('what lies beyond the core has the keys of the table, too', async () => {
+test('optional features have the keys of the table too', async () => {
   const prefix = freshPrefix();
   const queue = new Queue(redis, '}x', { prefix });
   const rows = new Map(table('src/keys.ts').map(({ part, type }) => [part, type]));

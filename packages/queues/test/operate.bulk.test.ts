@@ -134,7 +134,7 @@ describe('drain', () => {
     expect(await bench.queue.drain()).toBe(0);
   });
 
-  test('who waits for a result is told that the task is gone', async () => {
+  test('a pending result rejects when its task is gone', async () => {
     const bench = new Bench({}, redis);
     const id = await bench.task('ready');
     const waiting = bench.queue.result(id, { waitMs: 10_000 }).catch((error: unknown) => error);

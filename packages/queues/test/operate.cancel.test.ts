@@ -121,7 +121,7 @@ describe('cancel', () => {
     await bench.expectCounts({ succeeded: 1, dead: 1, cancelled: 1 });
   });
 
-  test('twice at the same time: one of the two is told true', async () => {
+  test('of two concurrent calls one resolves to true', async () => {
     const bench = new Bench({}, redis);
     const id = await bench.task('ready');
     const other = new Bench({}, connect());
@@ -143,7 +143,7 @@ describe('cancel', () => {
     await bench.expectCounts({ cancelled: HOSTILE_IDS.length });
   });
 
-  test('keeps as many as it is told to, the latest', async () => {
+  test('keeps the latest keepCancelled tasks', async () => {
     const bench = new Bench({ keepCancelled: 3 }, redis);
     for (let n = 0; n < 5; n += 1) await bench.task('cancelled', `n${n}`);
     await bench.expectCounts({ cancelled: 3 });
@@ -226,7 +226,7 @@ describe('a task in the middle of a long list', () => {
     expect(await redis.exists(bench.keys.of.tombstones)).toBe(0);
   });
 
-  test('tombstones near to what came again are told apart', async () => {
+  test('a tombstone next to a new entry of the same id', async () => {
     const bench = await fill();
     await bench.queue.remove(MIDDLE);
     await bench.queue.enqueue('ok', 'again', { id: MIDDLE });

@@ -6,7 +6,7 @@ import { until } from './until.js';
 
 const redis = connect();
 
-test('what an operator does is told as events', async () => {
+test('every call of an operator has its events', async () => {
   const bench = new Bench({}, redis);
   const { queue } = bench;
   await queue.configure({ keepEvents: 1_000 });

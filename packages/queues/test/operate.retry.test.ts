@@ -117,7 +117,7 @@ describe('retry', () => {
     },
   );
 
-  test('twice at the same time: one of the two is told true, and it runs once', async () => {
+  test('of two concurrent calls one resolves to true, and it runs once', async () => {
     const bench = new Bench({}, redis);
     await dead(bench, HOSTILE_IDS);
     const other = new Bench({}, connect());
@@ -132,7 +132,7 @@ describe('retry', () => {
     expect(ran.toSorted()).toEqual(HOSTILE_IDS.toSorted());
   });
 
-  test('wakes a parked worker', async () => {
+  test('wakes an idle worker', async () => {
     const bench = new Bench({}, redis);
     await bench.work();
     const id = await bench.task('dead');
@@ -177,7 +177,7 @@ describe('promote', () => {
     },
   );
 
-  test('twice at the same time: one of the two is told true', async () => {
+  test('of two concurrent calls one resolves to true', async () => {
     const bench = new Bench({}, redis);
     const id = await bench.task('scheduled');
     const answers = await Promise.all([bench.queue.promote(id), bench.queue.promote(id)]);

@@ -111,7 +111,7 @@ export class OutboxDatabase {
     return until('an empty outbox', async () => (await this.waiting()).length === 0);
   }
 
-  /** Resolves when a relay waits to be told of tasks. */
+  /** Resolves when a relay waits for a notification. */
   async untilIdle(): Promise<void> {
     await until('an idle relay', async () => {
       const { rows } = await this.pool.query(

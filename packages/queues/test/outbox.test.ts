@@ -100,7 +100,7 @@ describe('a transaction', () => {
 });
 
 describe('a relay', () => {
-  test('that is idle hears of a commit', async () => {
+  test('that is idle is notified of a commit', async () => {
     database.relay(queue, { recheckMs: 3_600_000 });
     await database.untilIdle();
 
@@ -110,7 +110,7 @@ describe('a relay', () => {
     expect(await queue.counts()).toMatchObject({ ready: 1 });
   });
 
-  test('hears of a commit that came while it was at work', async () => {
+  test('reads a commit that came while it was at work', async () => {
     const [first] = await database.promise([{ payload: 1 }]);
     let calls = 0;
     const slow: Pick<Queue, 'enqueueMany'> = {
@@ -152,7 +152,7 @@ describe('a relay', () => {
     for (const client of [slow, listener]) client.release(true);
   });
 
-  test('is told of tasks only while it waits: commits that notify wait for each other', async () => {
+  test('gets notifications only while it waits: commits that notify wait for each other', async () => {
     const notified: unknown[] = [];
     const listener = await database.pool.connect();
     listener.on('notification', (message) => notified.push(message));

@@ -111,7 +111,7 @@ describe('is stored', () => {
   });
 });
 
-test('the caller hears of it, and nothing is stored', async () => {
+test('the call rejects, and nothing is stored', async () => {
   const prefix = freshPrefix();
   const queue = new Queue(redis, 'q', { prefix });
   for (const payload of [Number.NaN, { a: new Map() }, [undefined]]) {

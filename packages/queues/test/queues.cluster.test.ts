@@ -117,8 +117,8 @@ describe('a master that does not answer', () => {
   const [rechecks, overdue, renewals] = [heldRechecks(), heldOverdue(), heldRenewals()];
 
   test('holds up no later queue, and costs no lease of others', async () => {
-    const prefix = 'hung';
-    const [hung, fine] = (await onEachMaster(prefix)) as [
+    const prefix = 'silent';
+    const [silent, fine] = (await onEachMaster(prefix)) as [
       { name: string; master: RedisServer },
       { name: string; master: RedisServer },
     ];
@@ -128,7 +128,7 @@ describe('a master that does not answer', () => {
     let isAborted = false;
     await launch(
       cluster,
-      [hung.name, fine.name],
+      [silent.name, fine.name],
       {
         t: (payload) => void run.push(payload),
         long: async (_, { signal }) => {
@@ -143,8 +143,8 @@ describe('a master that does not answer', () => {
     const { id: long } = await later.enqueue('long', 1);
     await until(() => run.length === 1);
     const leaseUntil = async (): Promise<number> => (await later.get(long))!.leaseUntil!;
-    await until(async () => (await cluster.zcard(new QueueKeys(hung.name, prefix).of.idle)) === 1);
-    hung.master.pause();
+    await until(async () => (await cluster.zcard(new QueueKeys(silent.name, prefix).of.idle)) === 1);
+    silent.master.pause();
     try {
       // The next look at the first queue sets a slot aside, and is given a lease of time; the one after it takes none.
       await until(() => rechecks.fire() > 0);
@@ -158,9 +158,9 @@ describe('a master that does not answer', () => {
       await until(async () => renewals.fire() >= 0 && (await leaseUntil()) > before);
       expect(isAborted).toBe(false);
     } finally {
-      hung.master.resume();
+      silent.master.resume();
     }
-    await new Queue<Tasks>(cluster, hung.name, { prefix }).enqueue('t', 'first');
+    await new Queue<Tasks>(cluster, silent.name, { prefix }).enqueue('t', 'first');
     await until(() => run.length === 4);
     expect(run).toEqual(['long', 'later', 'last', 'first']);
     door.open();

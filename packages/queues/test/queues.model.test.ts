@@ -25,7 +25,7 @@ import { until } from './until.js';
 const redis = connect();
 /** A worker that hears what it is handed, and does nothing. */
 const deaf = connect();
-let handedOver = 0;
+let handedOff = 0;
 const PRIORITIES = ['high', 'low'];
 const KEEP_SUCCEEDED = 12;
 const KEEP_DEAD = 6;
@@ -66,8 +66,8 @@ type Operation =
       readonly leaseMs: 0 | 60_000;
     }
   /**
-   * Enqueued one after the other while a worker is parked, which has taken what was there, and tells nothing of what it hears.
-   * What is handed over stays under its claim, or, when that `isOver`, is nobody's.
+   * Enqueued one after the other while a worker is idle, which has taken what was there, and tells nothing of what it hears.
+   * What is handed off stays under its claim, or, when that `isOver`, has expired.
    */
   | { readonly type: 'hand'; readonly tasks: readonly NewTask[]; readonly isOver: boolean }
   | { readonly type: 'maintain' }
@@ -184,7 +184,7 @@ class Subject {
     const channel = this.#keys.wakeChannel('deaf');
     await deaf.subscribe(channel);
     for (const task of tasks) {
-      // Who is parked has found nothing more to take.
+      // An idle worker has found no more tasks.
       await this.exchange({ type: 'exchange', settle: [], isStale: false, want: 100, leaseMs: 60_000 });
       const storedId = encodeTaskId(`task ${task.id}`);
       const isNew = !this.model.tasks.has(`task ${task.id}`);
@@ -196,7 +196,7 @@ class Subject {
       const known = this.model.tasks.get(`task ${task.id}`)!;
       const last = isNew ? await redis.hgetBuffer(attempts, storedId) : null;
       if (!last) continue;
-      handedOver += 1;
+      handedOff += 1;
       expect([known.delayMs, usesOptional]).toEqual([0, false]);
       // Before it came it was not there, and what fell due meanwhile may have done so behind it.
       known.place = 'active';
@@ -571,7 +571,7 @@ const core: fc.MaybeWeightedArbitrary<Operation>[] = [
     }),
   },
 ];
-/** What happens to tasks that are handed over; the queue uses no more than the core yet. */
+/** What happens to tasks that are handed off; the queue uses no more than the core yet. */
 const handing: fc.MaybeWeightedArbitrary<Operation>[] = [
   ...core,
   {
@@ -656,12 +656,12 @@ test.each([
   await expect(check).resolves.toBeUndefined();
 });
 
-test('the scripts do what the model does: tasks that are handed over, and what happens to them then', async () => {
-  const before = handedOver;
+test('the scripts do what the model does: tasks that are handed off, and what happens to them then', async () => {
+  const before = handedOff;
   const steps = fc
     .tuple(stepsOf(handing, 5, 30), stepsOf([...handing, ...all, ...limiting], 0, 20))
     .map(([first, then]) => [...first, ...then]);
   const check = fc.assert(fc.asyncProperty(steps, play), { numRuns: 25 });
   await expect(check).resolves.toBeUndefined();
-  expect(handedOver).toBeGreaterThan(before + 10);
+  expect(handedOff).toBeGreaterThan(before + 10);
 });

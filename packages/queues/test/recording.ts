@@ -1,4 +1,4 @@
-/** A `Telemetry` that keeps what it is told. */
+/** A `Telemetry` that records its calls. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { SpanEnd, SpanStart, Telemetry, TelemetryAttributes, TelemetrySpan } from '@mortise/redis';
 

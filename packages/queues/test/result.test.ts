@@ -87,7 +87,7 @@ describe('result', () => {
     await expect(queue.result('')).rejects.toThrow(RangeError);
   });
 
-  test('is told, so that it works where nothing is retained', async () => {
+  test('has the result in its message, so it works without retention', async () => {
     const { queue, prefix, keys } = newQueue();
     const { id } = await queue.enqueue('t', 1);
     const result = queue.result(id);
@@ -159,7 +159,7 @@ describe('result', () => {
       expect(looks.fire()).toBe(1);
       await quiet();
       expect(sent.slice(first).map(({ what }) => what)).toEqual(['result.wait']);
-      // Who ends the tasks finds nobody to tell.
+      // The script that ends the tasks finds no process waiting.
       await redis.del(keys.of.awaited);
       const opened = gate();
       await launch(redis, 'q', { t: async (payload) => (await opened.passed, payload) }, { prefix });

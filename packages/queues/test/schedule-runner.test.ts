@@ -114,7 +114,7 @@ describe('run', () => {
       await makeDue(key, dueAt);
     }
     await Promise.all(Array.from({ length: 8 }, () => newRunner().run()));
-    // Who came last may have found the others' claims.
+    // The last one may have found the claims of the others.
     const schedules = await queue.schedules();
     for (const { key, runs, lastAt } of schedules) {
       const instants = await fired(key);
@@ -366,7 +366,7 @@ describe('what cannot be fired', () => {
     expect(Number(await redis.zscore(keys.of.dueSchedules, 'bad'))).toBeGreaterThan(await serverNow(redis));
   });
 
-  test('keys of another type: it is told, and not tried again at once', async () => {
+  test('keys of another type: it is reported, and not tried again at once', async () => {
     const { queue, keys, newRunner, makeDue, errors } = newBench();
     await queue.schedule('tick', EVERY_SECOND, 't', 1);
     await makeDue('tick', await secondsAgo(2));
@@ -377,7 +377,7 @@ describe('what cannot be fired', () => {
     expect(errors.map(String)).toEqual([expect.stringContaining('WRONGTYPE')]);
   });
 
-  test('a full queue: it is told, nothing is lost, and the instant comes again', async () => {
+  test('a full queue: it is reported, nothing is lost, and the instant comes again', async () => {
     const { queue, keys, newRunner, makeDue, fired, errors } = newBench();
     await queue.configure({ maxTasks: 1 });
     await queue.enqueue('t', 1, { id: 'only' });

@@ -54,20 +54,20 @@ describe('schedules while workers are killed', () => {
     const single = await server();
     const redis = connectTo(single);
     const queue = queueOn(redis);
-    const hung = connectTo(single);
-    const call = hung.callBuffer.bind(hung) as (command: string, args: unknown[]) => Promise<unknown>;
+    const silent = connectTo(single);
+    const call = silent.callBuffer.bind(silent) as (command: string, args: unknown[]) => Promise<unknown>;
     const claimed = gate();
     const going = gate();
-    hung.callBuffer = (async (command: string, args: unknown[]) => {
+    silent.callBuffer = (async (command: string, args: unknown[]) => {
       const reply = await call(command, args);
       if (args[0] !== scheduleClaim.sha1 && args[0] !== scheduleClaim.definition.source) return reply;
       claimed.open();
       await going.passed;
       return reply;
-    }) as typeof hung.callBuffer;
+    }) as typeof silent.callBuffer;
     const run: string[] = [];
     const handlers = { t: (_: unknown, { id }: { id: string }) => void run.push(id) };
-    await launch(hung, 'q', handlers, { prefix });
+    await launch(silent, 'q', handlers, { prefix });
     const dueAt = (Number((await redis.time())[0]) + 1) * 1_000;
     await queue.schedule('tick', { everyMs: 3_600_000, startAt: dueAt }, 't', 1);
     await claimed.passed;

@@ -51,7 +51,7 @@ describe('workers and schedules', () => {
     }
   });
 
-  test('a parked worker is woken for a schedule that is earlier than what it times', async () => {
+  test('an idle worker is woken for a schedule that is earlier than what it times', async () => {
     const { queue, keys, prefix } = newQueue();
     const run: number[] = [];
     await launch(redis, 'q', { t: async () => void run.push(await serverNow(redis)) }, { prefix });

@@ -215,7 +215,7 @@ describe('a worker', () => {
     ]);
   });
 
-  test('in a batch, only the tasks are set aside that do not fit', async () => {
+  test('of a batch, only tasks that do not fit are dead-lettered', async () => {
     const prefix = freshPrefix();
     const queue = new Queue(redis, 'q', { prefix });
     await queue.enqueueMany([1, 'x', 3].map((payload) => ({ name: 't', payload })));

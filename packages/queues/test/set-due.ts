@@ -18,7 +18,7 @@ export async function serverNow(redis: Redis): Promise<number> {
 const SINCE_AT = 13;
 
 /** As if the children that are still to be stored had been tried for a minute. */
-export async function endPatience(redis: Redis, { of }: QueueKeys): Promise<void> {
+export async function endRetries(redis: Redis, { of }: QueueKeys): Promise<void> {
   for (const field of await redis.hkeysBuffer(of.outbox)) {
     if (field.toString('latin1', 0, 1) !== 'e') continue;
     const stored = (await redis.hgetBuffer(of.outbox, field))!;

@@ -137,14 +137,14 @@ test('settings that were lost: what is cancelled after that is not run', async (
   expect(run.has(150)).toBe(false);
 });
 
-test('a producer that knew the queue before it was founded with shards stores each id where it belongs', async () => {
+test('a producer that knew the queue before it was created with shards stores each id where it belongs', async () => {
   const { queue, prefix } = newQueue();
   expect(await queue.counts()).toMatchObject({ ready: 0 });
-  const founder = new Queue(redis, 'q', { prefix, shards: 4 });
-  await founder.enqueue('t', 0);
+  const creator = new Queue(redis, 'q', { prefix, shards: 4 });
+  await creator.enqueue('t', 0);
   const ids = Array.from({ length: 8 }, (_, n) => `id ${n}`);
   const early = await Promise.all(ids.map((id) => queue.enqueue('t', 1, { id })));
-  const late = await Promise.all(ids.map((id) => founder.enqueue('t', 1, { id })));
+  const late = await Promise.all(ids.map((id) => creator.enqueue('t', 1, { id })));
   expect(early.map(({ isDuplicate }) => isDuplicate)).toEqual(ids.map(() => false));
   expect(late.map(({ isDuplicate }) => isDuplicate)).toEqual(ids.map(() => true));
   expect(await queue.counts()).toMatchObject({ ready: 9 });

@@ -133,7 +133,7 @@ describe('Settings', () => {
 });
 
 describe('a queue with shards', () => {
-  test('is founded with all of them, and found by who does not name them', async () => {
+  test('is created with all of them, and found by an instance that names none', async () => {
     const prefix = freshPrefix();
     const queue = new Queue(redis, 'q', { prefix, shards: 3 });
     const { id } = await queue.enqueue('n', 1);

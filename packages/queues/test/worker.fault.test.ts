@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Worker } from '@mortise/queues';
 import type { Queue, TaskContext } from '@mortise/queues';
 import { collector, connectTo, keys, never, prefix, proxyTo, queueOn, server } from './faults.js';
-import type { Patience, Tasks } from './faults.js';
+import type { ConnectionLimits, Tasks } from './faults.js';
 import { heldFarewells, heldRechecks } from './held-timers.js';
 import { launch, LEASE_MS } from './launch.js';
 import { startProcess } from './processes.js';
@@ -257,7 +257,7 @@ describe('Redis that goes away', () => {
     const proxy = await proxyTo(single);
     const queue = queueOn(connectTo(single));
     const { errors, onError } = collector();
-    const patience: Patience[] = [
+    const patience: ConnectionLimits[] = [
       { maxRetriesPerRequest: null },
       { maxRetriesPerRequest: 0 },
       { enableOfflineQueue: false },

@@ -14,11 +14,11 @@ export interface OutboxRelayOptions {
   /** An idle relay looks again after this, whatever it has heard, ms. Default 1,000. */
   readonly recheckMs?: number;
   /**
-   * PostgreSQL takes the lane from a relay that has been silent for so long, ms: one that is frozen, cut off, or waits for Redis.
+   * PostgreSQL takes the lane from a relay that has been silent for this time, ms: one that is frozen, cut off, or waits for Redis.
    * Default 10,000.
    */
   readonly silenceMs?: number;
-  /** Hears of failed steps, which are repeated, and of refused tasks, which are set aside. Default: written to stderr. */
+  /** Gets errors of failed steps, which are repeated, and of refused tasks, which are dead-lettered. Default: written to stderr. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -33,7 +33,7 @@ interface Row {
 /** No more than Queue sends in one script call: all are stored or none, so a group cannot lose its order half-way. */
 const MAX_BATCH = 64;
 const MAX_BATCH_BYTES = 2 * 1024 * 1024;
-/** For so long a task that is enqueued again is known, even when it has ended and is forgotten otherwise. */
+/** For this time a task that is enqueued again is known, even when it has ended and is forgotten otherwise. */
 const DEDUP_MS = 3_600_000;
 /** It is the task that is wrong, not the moment: trying again would not help. */
 const REFUSALS = new Set(['ERR_INVALID_PAYLOAD', 'ERR_PAYLOAD_TOO_LARGE', 'ERR_TASK_CONFLICT']);
@@ -51,7 +51,7 @@ const READ = `
   select id, name, payload, options, octet_length(payload::text || options::text) as bytes
   from outbox where lane = $1 and refused is null order by seq limit ${MAX_BATCH}`;
 const DELETE = 'delete from outbox where id = any($1)';
-/** Who commits from now on notifies the relays; it waits until those have ended who would not. See outbox.sql. */
+/** Every commit from now on notifies the relays; waits for the end of transactions that would not. See outbox.sql. */
 const ANNOUNCE = `select pg_advisory_lock('outbox'::regclass::oid::int, 0)`;
 const RETRACT = `select pg_advisory_unlock('outbox'::regclass::oid::int, 0)`;
 const LOCK_TIMEOUT = '55P03';
@@ -105,7 +105,7 @@ export class OutboxRelay {
               if (isAnnounced) await client.query(RETRACT);
               isAnnounced = false;
             } else if (isAnnounced) await this.#untilWoken();
-            // Then once more: what was under way has not been told to us, and has ended now.
+            // Then once more: earlier transactions did not notify us, and have ended now.
             else isAnnounced = await this.#announce(client);
             failures = 0;
           }
