@@ -1,5 +1,6 @@
-import { AddressBook, MentionCompleter, RecentContacts } from '@mortise/autocomplete';
+import { AddressBook, RecentContacts } from '@mortise/autocomplete';
 import { Redis } from 'ioredis';
+import { completeMentions } from './mentions/complete-mentions.js';
 
 const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379');
 const prefix = 'example-mentions';
@@ -16,10 +17,8 @@ const friends = new AddressBook<string>(redis, 'friends:anna', { prefix });
 await friends.add({ key: '2', display: 'Jody Smith' });
 await friends.add({ key: '3', display: 'José' });
 
-const completer = new MentionCompleter(recent, [guild, friends], {
-  keyOf: (contact) => contact.split('|')[0]!,
-});
-const { mentions, failures } = await completer.complete('anna', 'jo', { limit: 5 });
+const sources = { recent, books: [guild, friends], keyOf: (contact: string) => contact.split('|')[0]! };
+const { mentions, failures } = await completeMentions(sources, 'anna', 'jo', { limit: 5 });
 for (const { key, display, source, payload } of mentions) console.log(key, display, source, payload);
 console.log(failures);
 

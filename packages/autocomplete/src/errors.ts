@@ -1,8 +1,7 @@
 /** Every refusal of this package. Misuse is a TypeError or RangeError with the code ERR_INVALID_ARG instead. */
 import { CodedError } from '@mortise/redis';
-import type { MentionFailure, MentionSource } from './mention-completer.js';
 
-/** Neither the display form of an entry nor an alias has anything to find it by: only spaces, marks or control characters. Nothing was sent. */
+/** The display form and the aliases of an entry have only spaces, marks or control characters. Nothing was sent. */
 export class NoWordsError extends CodedError {
   readonly code = 'ERR_NO_WORDS';
 
@@ -28,7 +27,7 @@ export class EntryTooLargeError extends CodedError {
   }
 }
 
-/** The `id` of a boost came before with another key or another amount, less than an hour ago. Nothing was changed. */
+/** Another boost has had the same `id` within the last hour, with another key or amount. Nothing was changed. */
 export class RequestReusedError extends CodedError {
   readonly code = 'ERR_REQUEST_REUSED';
 
@@ -46,7 +45,7 @@ export class InvalidCursorError extends CodedError {
   }
 }
 
-/** In the order of scores, pages go only so far, because a page costs more the further it is. Order 'alphabetical' has no end. */
+/** Pages in the order of scores end at a depth, because a page costs more the deeper it is. Order `alphabetical` has no end. */
 export class PageTooDeepError extends CodedError {
   readonly code = 'ERR_PAGE_TOO_DEEP';
 
@@ -54,29 +53,6 @@ export class PageTooDeepError extends CodedError {
     readonly depth: number,
     readonly maxDepth: number,
   ) {
-    super(`the page begins behind ${depth} entries, the limit is ${maxDepth} in the order of scores`);
-  }
-}
-
-/** None of the sources of a `MentionCompleter` has answered; each says why. */
-export class NoSourceAnsweredError extends CodedError {
-  readonly code = 'ERR_NO_SOURCE_ANSWERED';
-
-  constructor(readonly failures: readonly MentionFailure[]) {
-    super(`none of ${failures.length} sources has answered: ${failures[0]?.error.message}`, {
-      cause: failures[0]?.error,
-    });
-  }
-}
-
-/** A source of a `MentionCompleter` took longer than `timeoutMs`. It is among the failures of an answer, and never thrown by itself. */
-export class SourceTimeoutError extends CodedError {
-  readonly code = 'ERR_SOURCE_TIMEOUT';
-
-  constructor(
-    readonly source: MentionSource,
-    readonly timeoutMs: number,
-  ) {
-    super(`${source === 'recent' ? 'recent contacts' : `book ${source}`} took more than ${timeoutMs} ms`);
+    super(`the page begins after ${depth} entries, the limit is ${maxDepth} in the order of scores`);
   }
 }

@@ -1,29 +1,15 @@
 export { AddressBook } from './book/address-book.js';
-export type { StoredBookEntry } from './book/address-book.js';
-export type { Page } from './book/pages.js';
+export type { Page } from './book/complete/pages.js';
+export type { StoredBookEntry } from './book/get/stored-entries.js';
 export type { Suggestion } from './book/suggestion.js';
+export { RecentContacts } from './contacts/recent-contacts.js';
 export {
   EntryTooLargeError,
   InvalidCursorError,
-  NoSourceAnsweredError,
   NoWordsError,
   PageTooDeepError,
   RequestReusedError,
-  SourceTimeoutError,
 } from './errors.js';
-export type { TextRange } from './folded-text.js';
-export type {
-  BookMention,
-  Mention,
-  MentionBook,
-  MentionCompleterOptions,
-  MentionFailure,
-  MentionOptions,
-  MentionResult,
-  MentionSource,
-} from './mention-completer.js';
-export { MentionCompleter } from './mention-completer.js';
-export { NORMALIZATION_VERSION, normalize } from './normalize.js';
 export type {
   AddEntry,
   AddManyOptions,
@@ -34,4 +20,6 @@ export type {
   CompleteOptions,
   RecentContactsOptions,
 } from './options.js';
-export { RecentContacts } from './recent-contacts.js';
+export type { TextRange } from './text/folded-text.js';
+export { prefixMatchOf } from './text/matches.js';
+export { NORMALIZATION_VERSION, normalize } from './text/normalize.js';

@@ -1,168 +1,208 @@
 import type { Telemetry } from '@mortise/redis';
 import {
   ArgumentRangeError,
-  ArgumentTypeError,
+  requireBoolean,
   requireDuration,
+  requireFunction,
   requireInteger,
   requireOneOf,
+  requireOptions,
+  requireSignal,
 } from '@mortise/redis';
 
 /** Bounds of `RecentContacts`. */
 export interface RecentContactsOptions {
   /**
-   * The most contacts that a user keeps, 1 to 1,000; the ones touched longest ago go first. With `halfLifeMs` 1 to 128, and those of
-   * the lowest frecency go first: a larger set would take Redis five times the memory for each. Default 100.
+   * The most contacts that a user keeps, 1 to 1,000. The one touched longest ago goes first. With `halfLifeMs` 1 to 128, and the one
+   * with the lowest frecency goes first: a larger set takes five times the memory per contact. Default 100.
    */
-  readonly capacity?: number;
+  readonly capacity?: number | undefined;
   /**
-   * Orders by frecency, how often and how lately a contact was touched, instead of by the last touch alone: each touch counts 1 at
-   * first, and half after so long, in ms, 1 s to 3,650 days. All users of one `prefix` have to have the same. Contacts kept without
-   * it are not seen with it, nor the other way round. Default: none.
+   * Orders contacts by frecency: how often and how recently they were touched. Each touch counts 1 at first and half after each
+   * half-life, in ms, 1 s to 3,650 days. All users of one `prefix` must give the same value. Contacts that were stored without it are
+   * invisible with it, and the other way round. Default: none, the order is that of the last touch.
    */
-  readonly halfLifeMs?: number;
+  readonly halfLifeMs?: number | undefined;
   /**
-   * The part of a contact by which it is found and shown, where it is more than a name: of `4711|Jack`, `Jack`. Called for each `touch`
-   * and `remove`; has to give the same text for the same contact. Default: the contact itself.
+   * Returns the part of a contact by which it is found and shown, such as `Jack` for `4711|Jack`. Called for each `touch` and
+   * `remove`; must return the same text for the same contact. Default: the contact itself.
    */
-  readonly displayOf?: (contact: string) => string;
-  /** A user's list goes away when nothing was touched or removed for so long, in ms. Default 90 days. */
-  readonly idleMs?: number;
+  readonly displayOf?: ((contact: string) => string) | undefined;
+  /** How long a user's contacts live after the last `touch` or `remove`, in ms, 1 s to 3,650 days. Default 90 days. */
+  readonly keepMs?: number | undefined;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
-  readonly prefix?: string;
-  /** What is told of changes and completions. Default: nothing. */
-  readonly telemetry?: Telemetry;
+  readonly prefix?: string | undefined;
+  /** Receives the counts of changes and completions. Default: none. */
+  readonly telemetry?: Telemetry | undefined;
 }
 
-/** Of one `complete`. */
+/** Options of `RecentContacts.complete`. */
 export interface CompleteOptions {
   /** The most contacts to return, 1 to 1,000. Default 10. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
 }
 
 export interface AddressBookOptions {
   /**
-   * Scores halve in so long, in ms, 1 min to 3,650 days: boosting an entry each time it is chosen orders by frecency. Scores are then
-   * 0 or more, exact to 0.07 %, and nothing is rewritten as time goes by. All who open a book have to give the same. Default: scores
-   * stay as they are.
+   * The half-life of scores in ms, 1 min to 3,650 days: an application that boosts each chosen entry gets an order by frecency. Scores
+   * are then 0 or more and exact to 0.07 %, and the passing of time rewrites nothing. All users of a book must give the same value.
+   * Default: scores keep their values.
    */
-  readonly halfLifeMs?: number;
+  readonly halfLifeMs?: number | undefined;
   /**
-   * Further names by which an entry is found, made of its display form by whoever adds it: the pinyin of a Chinese name, the kana of a
-   * Japanese one, a nickname. They count as aliases, each with words of its own. Called once for each `add` and each entry of
-   * `addMany`; must be synchronous, and give the same names for the same form. All writers of a book have to have the same. What it
-   * throws passes through, and nothing is written. Default: none.
+   * Makes further names of a display form, such as the pinyin of a Chinese name, the kana of a Japanese one or a nickname. They count
+   * as aliases. Called once for each added entry, by the caller of `add`. Must be synchronous and return the same names for the same
+   * form; all writers of a book need the same function. Its errors pass through, and nothing is written. Default: none.
    */
-  readonly keysOf?: (display: string) => readonly string[];
+  readonly keysOf?: ((display: string) => readonly string[]) | undefined;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
-  readonly prefix?: string;
-  /** What is told of changes and completions. Default: nothing. */
-  readonly telemetry?: Telemetry;
+  readonly prefix?: string | undefined;
+  /** Receives the counts of changes and completions. Default: none. */
+  readonly telemetry?: Telemetry | undefined;
 }
 
 export interface AddEntry<Payload> {
-  /** What the entry is told apart by: 1 to 1,024 bytes. Several may have one display form. */
+  /** Identifies the entry: 1 to 1,024 bytes. Several entries may have one display form. */
   readonly key: string;
-  /** What is shown, and found by its words: 1 to 1,024 bytes. Default: the key. */
-  readonly display?: string;
+  /** The name that is shown, and found by its words: 1 to 1,024 bytes. Default: the key. */
+  readonly display?: string | undefined;
   /** Further names, each found by its own words: up to 16. */
-  readonly aliases?: readonly string[];
-  /** Anything that JSON can hold; with display form and aliases up to 8,192 bytes. */
-  readonly payload?: Payload;
-  /** A finite number; the highest come first. Default: that of the entry as it was, or 0. */
-  readonly score?: number;
+  readonly aliases?: readonly string[] | undefined;
+  /** Any JSON value; with display form and aliases up to 8,192 bytes. */
+  readonly payload?: Payload | undefined;
+  /** A finite number; the highest come first. Default: the present score of the entry, or 0. */
+  readonly score?: number | undefined;
 }
 
-/** Of one `boost`. */
+/** Options of `boost`. */
 export interface BoostOptions {
-  /** Told apart by it for an hour: the same boost again changes nothing, and returns what the first one did. 1 to 1,024 bytes. Default: none. */
-  readonly id?: string;
+  /** Makes a repeated call safe: for an hour the same boost with the same id changes nothing. 1 to 1,024 bytes. Default: none. */
+  readonly id?: string | undefined;
 }
 
-/** Of one `complete` or `page` of an address book. */
+/** Options of `complete` and `page` of an address book. */
 export interface CompleteBookOptions {
   /** The most entries to return, 1 to 1,000. Default 10. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /**
-   * `score`: the highest first, equal ones in an order that stays; `alphabetical`: by the bytes of the normalized names, each beginning with
-   * the word that the first typed one begins. Default `score`.
+   * `score`: the highest first, equal ones in a stable order. `alphabetical`: by the bytes of the normalized names, each turned so that
+   * the word of the first typed one comes first. Default `score`.
    */
-  readonly order?: 'score' | 'alphabetical';
+  readonly order?: 'score' | 'alphabetical' | undefined;
   /**
-   * Fills up with entries that match after one edit in one typed word of 3 code points or more, behind all that match without; those
-   * with an edit of the last code point come behind these, and only where one word was typed. Only with order `score`. Costs another
-   * round trip, and Redis about 1 ms at a million names. Default false.
+   * Fills the answer with entries that match after one edit in one typed word of 3 code points or more. They come after all exact
+   * matches; those with an edit of the last code point come last, and only for a single typed word. Only with order `score`. Costs
+   * another round trip, and Redis about 1 ms at a million names. Default false.
    */
-  readonly fuzzy?: boolean;
-  /** The cursor that a page ended with: the next entries. Default: from the beginning. */
-  readonly after?: string;
+  readonly fuzzy?: boolean | undefined;
+  /** The cursor of the page before. Default: from the beginning. */
+  readonly after?: string | undefined;
 }
 
 export interface AddManyOptions {
-  /** Called after each batch of up to 256 entries, in their order. What it throws ends the load. */
-  readonly onProgress?: (progress: AddManyResult) => void;
-  /** Ends the load: nothing more is sent, what was sent is awaited, and its reason is thrown. */
-  readonly signal?: AbortSignal;
+  /** Called after each batch of up to 256 entries, in their order. An error that it throws ends the load. */
+  readonly onProgress?: ((progress: AddManyResult) => void) | undefined;
+  /** Ends the load: nothing more is sent, batches in flight are awaited, and the call rejects with the reason of the signal. */
+  readonly signal?: AbortSignal | undefined;
 }
 
-/** What a bulk load has stored so far, or in the end. */
+/** The entries that a bulk load has stored so far, or in the end. */
 export interface AddManyResult {
-  /** Entries that were stored, new or not. */
+  /** Stored entries, new or not. */
   readonly entries: number;
-  /** Those that were not there before. */
+  /** New entries. */
   readonly added: number;
 }
 
-/** A call costs O(capacity); this bounds how long one holds the server (about 0.2 ms). */
-export const MAX_CAPACITY = 1_000;
-/** A sorted set stays a plain list in Redis' memory up to here, by the server's default. */
+/** A call costs O(capacity). This bounds the time for which one call blocks the server (about 0.2 ms). */
+const MAX_CAPACITY = 1_000;
+/** Up to here Redis keeps a sorted set as a plain list, by the server's default. */
 const MAX_RANKED_CAPACITY = 128;
 const DAY_MS = 86_400_000;
 
-export const DEFAULTS = { capacity: 100, idleMs: 90 * DAY_MS, limit: 10 };
+export const DEFAULTS = { capacity: 100, keepMs: 90 * DAY_MS, limit: 10 };
+
+type Known = ReadonlySet<string>;
+
+export const RECENT_CONTACTS_OPTIONS: Known = new Set<keyof RecentContactsOptions>([
+  'capacity',
+  'halfLifeMs',
+  'displayOf',
+  'keepMs',
+  'prefix',
+  'telemetry',
+]);
+export const ADDRESS_BOOK_OPTIONS: Known = new Set<keyof AddressBookOptions>([
+  'halfLifeMs',
+  'keysOf',
+  'prefix',
+  'telemetry',
+]);
+const COMPLETE_OPTIONS: Known = new Set<keyof CompleteOptions>(['limit']);
+const COMPLETE_BOOK_OPTIONS: Known = new Set<keyof CompleteBookOptions>(['limit', 'order', 'fuzzy', 'after']);
+const BOOST_OPTIONS: Known = new Set<keyof BoostOptions>(['id']);
+const ADD_MANY_OPTIONS: Known = new Set<keyof AddManyOptions>(['onProgress', 'signal']);
 
 export function resolveRecentContactsOptions(options: RecentContactsOptions): {
   capacity: number;
-  idleMs: number;
+  keepMs: number;
   halfLifeMs: number | undefined;
   displayOf: ((contact: string) => string) | undefined;
 } {
-  const { capacity = DEFAULTS.capacity, idleMs = DEFAULTS.idleMs, halfLifeMs, displayOf } = options;
-  const most = { min: 1_000, max: 3_650 * DAY_MS };
-  if (displayOf !== undefined && typeof displayOf !== 'function') {
-    throw new ArgumentTypeError(
-      `displayOf must be a function, got ${displayOf === null ? 'null' : typeof displayOf}`,
-    );
-  }
+  const { capacity = DEFAULTS.capacity, keepMs = DEFAULTS.keepMs, halfLifeMs, displayOf } = options;
+  const range = { min: 1_000, max: 3_650 * DAY_MS };
   return {
     capacity: requireInteger('capacity', capacity, {
       min: 1,
       max: halfLifeMs === undefined ? MAX_CAPACITY : MAX_RANKED_CAPACITY,
     }),
-    idleMs: Math.ceil(requireDuration('idleMs', idleMs, most)),
-    halfLifeMs: halfLifeMs === undefined ? undefined : requireDuration('halfLifeMs', halfLifeMs, most),
-    displayOf,
+    keepMs: Math.ceil(requireDuration('keepMs', keepMs, range)),
+    halfLifeMs: halfLifeMs === undefined ? undefined : requireDuration('halfLifeMs', halfLifeMs, range),
+    displayOf: displayOf === undefined ? undefined : requireFunction('displayOf', displayOf),
   };
 }
 
-export function resolveLimit(options: CompleteOptions): number {
-  return requireInteger('limit', options.limit ?? DEFAULTS.limit, { min: 1, max: MAX_CAPACITY });
-}
-
-export function resolveAddressBookOptions(options: AddressBookOptions): { halfLifeMs: number } {
-  const { halfLifeMs } = options;
-  const range = { min: 60_000, max: 3_650 * DAY_MS };
-  return { halfLifeMs: halfLifeMs === undefined ? 0 : requireDuration('halfLifeMs', halfLifeMs, range) };
-}
-
-export function resolveCompleteBookOptions(options: CompleteBookOptions): {
-  limit: number;
-  order: 'score' | 'alphabetical';
-  fuzzy: boolean;
+export function resolveAddressBookOptions({ halfLifeMs, keysOf }: AddressBookOptions): {
+  halfLifeMs: number;
+  keysOf: AddressBookOptions['keysOf'];
 } {
-  const { order = 'score', fuzzy = false } = options;
-  if (typeof fuzzy !== 'boolean') throw new ArgumentTypeError(`fuzzy must be a boolean, got ${typeof fuzzy}`);
+  const range = { min: 60_000, max: 3_650 * DAY_MS };
+  return {
+    halfLifeMs: halfLifeMs === undefined ? 0 : requireDuration('halfLifeMs', halfLifeMs, range),
+    keysOf: keysOf === undefined ? undefined : requireFunction('keysOf', keysOf),
+  };
+}
+
+export function resolveCompleteOptions(options: CompleteOptions): { limit: number } {
+  return resolveLimit(requireOptions('complete', options, COMPLETE_OPTIONS));
+}
+
+/** @param call The name of the call, for the error. */
+export function resolveCompleteBookOptions(
+  call: string,
+  options: CompleteBookOptions,
+): { limit: number; order: 'score' | 'alphabetical'; fuzzy: boolean; after: string | undefined } {
+  requireOptions(call, options, COMPLETE_BOOK_OPTIONS);
+  const { order = 'score', fuzzy = false, after } = options;
+  requireBoolean('fuzzy', fuzzy);
   requireOneOf('order', order, ['score', 'alphabetical']);
   if (fuzzy && order !== 'score')
     throw new ArgumentRangeError("fuzzy must be false with order 'alphabetical'");
-  return { limit: resolveLimit(options), order, fuzzy };
+  return { ...resolveLimit(options), order, fuzzy, after };
+}
+
+export function resolveBoostOptions(options: BoostOptions): BoostOptions {
+  return requireOptions('boost', options, BOOST_OPTIONS);
+}
+
+export function resolveAddManyOptions(options: AddManyOptions): AddManyOptions {
+  const { onProgress, signal } = requireOptions('addMany', options, ADD_MANY_OPTIONS);
+  if (onProgress !== undefined) requireFunction('onProgress', onProgress);
+  return { onProgress, signal: requireSignal(signal) };
+}
+
+function resolveLimit({ limit = DEFAULTS.limit }: { readonly limit?: number | undefined }): {
+  limit: number;
+} {
+  return { limit: requireInteger('limit', limit, { min: 1, max: MAX_CAPACITY }) };
 }

@@ -2,7 +2,7 @@
  * What a book has to answer, by looking at every entry. Nothing here is shared with the scripts but the members under which an entry
  * stands, and these only decide the order of equal scores.
  */
-import { wordsOf } from '../src/book/forms.js';
+import { wordsOf } from '../src/text/forms.js';
 
 export interface Known {
   readonly names: readonly string[];

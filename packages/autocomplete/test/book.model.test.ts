@@ -8,7 +8,7 @@ import { connect, freshPrefix } from '@mortise/test-kit';
 import fc from 'fast-check';
 import { AddressBook } from '../src/book/address-book.js';
 import { storeEntry } from '../src/book/entry.js';
-import { tokensOf } from '../src/book/forms.js';
+import { tokensOf } from '../src/text/forms.js';
 import { bookApply, bookComplete, bookFuzzy, bookList } from '../src/scripts.gen.js';
 import type { Answer } from './book.brute-force.js';
 import { BruteForce } from './book.brute-force.js';
@@ -30,7 +30,7 @@ shrink(bookApply, 'BITS, LEAST_MARKED = 384, 64', 'BITS, LEAST_MARKED = 64, 2');
 shrink(bookApply, 'MARKED_AT_ONCE = 4', 'MARKED_AT_ONCE = 2');
 shrink(bookComplete, 'MOST_WALKED = 150', 'MOST_WALKED = 25');
 for (const script of [bookComplete, bookList]) {
-  shrink(script, 'looked, mostLooked = 0, 200', 'looked, mostLooked = 0, 3');
+  shrink(script, 'blocksRead, maxBlocksRead = 0, 200', 'blocksRead, maxBlocksRead = 0, 3');
 }
 shrink(bookFuzzy, 'MOST_CHECKED = 500', 'MOST_CHECKED = 3');
 for (const script of [bookComplete, bookList, bookFuzzy])
@@ -88,7 +88,7 @@ const query = fc.record({
 type Query = typeof query extends fc.Arbitrary<infer T> ? T : never;
 type Change = typeof change extends fc.Arbitrary<infer T> ? T : never;
 
-/** Prefixes of top sets end anywhere in a code point, so all is told in bytes here, each a character. */
+/** Prefixes of top sets end anywhere in a code point, so the model uses bytes, each a character. */
 const bytesOf = (text: string): string => Buffer.from(text).toString('latin1');
 async function rangeOf(key: string): Promise<string[]> {
   const range = await redis.zrangeBuffer(Buffer.from(key, 'latin1'), '0', '-1');
@@ -174,7 +174,7 @@ async function ask(
     const page = await book.page(text, { ...options, limit, ...(after !== null && { after }) });
     expect(page.suggestions.length).toBeLessThanOrEqual(limit);
     pages.push(...page.suggestions.map(({ key, score: given }): Answer => [key, given]));
-    ({ after } = page);
+    ({ cursor: after } = page);
   } while (after !== null);
   const expected = order === 'alphabetical' ? model.listed(tokens) : model.best(tokens, options.fuzzy);
   const asked = JSON.stringify([text, limit, options]);

@@ -7,7 +7,7 @@ import { connect, freshPrefix } from '@mortise/test-kit';
 import fc from 'fast-check';
 import { AddressBook } from '../src/book/address-book.js';
 import { storeEntry } from '../src/book/entry.js';
-import { tokensOf } from '../src/book/forms.js';
+import { tokensOf } from '../src/text/forms.js';
 import { bookApply, bookComplete, bookFuzzy, bookQuick } from '../src/scripts.gen.js';
 import { BruteForce } from './book.brute-force.js';
 import { SCRIPTS, wordIn } from './scripts-of-the-world.js';
@@ -25,15 +25,15 @@ shrink(
   'LEAST_TOP, MIDDLE_TOP, MOST_TOP = 2, 4, 6',
 );
 shrink(bookComplete, 'MOST_WALKED = 150', 'MOST_WALKED = 10');
-shrink(bookComplete, 'looked, mostLooked = 0, 200', 'looked, mostLooked = 0, 3');
+shrink(bookComplete, 'blocksRead, maxBlocksRead = 0, 200', 'blocksRead, maxBlocksRead = 0, 3');
 shrink(bookFuzzy, 'MOST_CHECKED = 500', 'MOST_CHECKED = 2');
 
 afterEach(() => {
   jest.restoreAllMocks();
 });
 
-/** Runs something in front of each call of a script. */
-function inFrontOfEach(act: () => Promise<unknown>): void {
+/** Runs `act` before each call of a script. */
+function beforeEachCall(act: () => Promise<unknown>): void {
   for (const script of [bookComplete, bookFuzzy, bookQuick]) {
     const run = script.run.bind(script) as (...args: unknown[]) => Promise<unknown>;
     jest.spyOn(script as { run: typeof run }, 'run').mockImplementation(async (...args) => {
@@ -44,7 +44,7 @@ function inFrontOfEach(act: () => Promise<unknown>): void {
 }
 
 const LIMITS = [1, 2, 3, 5, 20];
-/** Scores that are changed in front of each call. */
+/** Scores that change before each call. */
 const MOVES = 4;
 
 const book = fc.constantFrom(...SCRIPTS).chain((script) =>
@@ -91,7 +91,7 @@ async function play({ words, entries, moves, queries }: Play): Promise<void> {
   );
   const movers = [...model.entries.keys()].filter((_, index) => index % 2 === 0);
   let moved = 0;
-  inFrontOfEach(async () => {
+  beforeEachCall(async () => {
     const next = Array.from({ length: MOVES }, () => moves[(moved += 1) % moves.length]!);
     await Promise.all(
       next.map(({ which, score }) => {
@@ -120,7 +120,7 @@ async function play({ words, entries, moves, queries }: Play): Promise<void> {
         expect(new Set(keys).size).toBe(keys.length);
         expect(keys.length).toBeLessThanOrEqual(limit);
         found.push(...keys);
-        ({ after } = page);
+        ({ cursor: after } = page);
         pages += 1;
       } while (after !== null);
       const asked = JSON.stringify([text, limit, fuzzy]);
@@ -137,7 +137,7 @@ const RUNS = Number(process.env['MORTISE_MODEL_RUNS'] ?? 100);
 const RUN_MS = 2_000;
 
 test(
-  'have everybody whose score stays, and nobody twice',
+  'have each entry whose score stays, and none twice',
   async () => {
     await fc.assert(fc.asyncProperty(book, play), { numRuns: RUNS, endOnFailure: true });
     expect(pages).toBeGreaterThan(RUNS);

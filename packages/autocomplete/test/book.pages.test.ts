@@ -62,7 +62,7 @@ describe('pages with typing errors', () => {
       const page = await book.page('anna', { fuzzy: true, limit, ...(after !== null && { after }) });
       found.push(...page.suggestions.map(({ key }) => key));
       lengths.push(page.suggestions.length);
-      ({ after } = page);
+      ({ cursor: after } = page);
       expect(calls() - before).toBeLessThanOrEqual(MOST_CALLS);
       before = calls();
     } while (after !== null);
@@ -81,9 +81,9 @@ describe('pages with typing errors', () => {
       5_000 - index,
     ]);
     const book = await bookOf(new Map([...names, ['annb', 9_000], ['annc', 1]]));
-    let { after } = await book.page('anna', { fuzzy: true, limit: 1_000 });
+    let { cursor: after } = await book.page('anna', { fuzzy: true, limit: 1_000 });
     const calls = behindEach(async () => undefined);
-    ({ after } = await book.page('anna', { fuzzy: true, limit: 990, after: after! }));
+    ({ cursor: after } = await book.page('anna', { fuzzy: true, limit: 990, after: after! }));
     expect(calls()).toBe(0);
     const end = await book.page('anna', { fuzzy: true, limit: 100, after: after! });
     expect(end.suggestions.map(({ key }) => key)).toEqual([
@@ -91,7 +91,7 @@ describe('pages with typing errors', () => {
       'annb',
       'annc',
     ]);
-    expect([end.after, calls()]).toEqual([null, 1]);
+    expect([end.cursor, calls()]).toEqual([null, 1]);
   });
 
   test('go on where an entry has sunk between two calls, and have it once', async () => {
@@ -111,7 +111,11 @@ describe('pages with typing errors', () => {
     expect(calls()).toBeGreaterThan(1);
     const keys = page.suggestions.slice(exact).map(({ key }) => key);
     expect(keys).toEqual(['hanna x', 'hanna w', 'hanna y']);
-    const { suggestions, after } = await book.page('anna', { fuzzy: true, limit: 9, after: page.after! });
+    const { suggestions, cursor: after } = await book.page('anna', {
+      fuzzy: true,
+      limit: 9,
+      after: page.cursor!,
+    });
     expect([...suggestions.map(({ key }) => key), after]).toEqual(['hanna z', null]);
   });
 });

@@ -182,7 +182,7 @@ describe('typing errors', () => {
     for (const limit of [1_000, 200, 6, 1, 1, 1]) {
       const page = await book.page('anna', { ...options, limit, ...(after !== null && { after }) });
       found.push(...keysOf(page.suggestions));
-      ({ after } = page);
+      ({ cursor: after } = page);
     }
     expect(found).toEqual([...exact, 'hanna zed', 'hanna', 'annb']);
     expect(after).toBeNull();
@@ -211,7 +211,7 @@ describe('pages', () => {
     do {
       const page = await book.page('n', { order, limit: 25, ...(after !== null && { after }) });
       seen.push(...keysOf(page.suggestions));
-      ({ after } = page);
+      ({ cursor: after } = page);
     } while (after !== null);
     const byScore = names.toSorted((a, b) => (names.indexOf(b) % 3) - (names.indexOf(a) % 3));
     expect(seen).toEqual(order === 'score' ? byScore : names);
@@ -219,17 +219,17 @@ describe('pages', () => {
 
   test('are not moved by what comes and goes before them', async () => {
     const book = await bookOf(names);
-    const { after } = await book.page('', { order: 'alphabetical', limit: 60 });
+    const { cursor: after } = await book.page('', { order: 'alphabetical', limit: 60 });
     await book.remove(names[3]!);
     await book.add({ key: 'm999' });
     const next = await book.page('', { order: 'alphabetical', limit: 60, after: after! });
-    // Each name of two words has two forms; those that begin with x are told of already.
+    // Each name of two words has two forms; those that begin with x are in the reply already.
     expect(keysOf(next.suggestions)).toEqual(names.slice(60));
   });
 
   test('refuse a cursor that is damaged or of another text, order or book', async () => {
     const book = await bookOf(names);
-    const { after } = await book.page('n', { limit: 5 });
+    const { cursor: after } = await book.page('n', { limit: 5 });
     const cursor = after!;
     const refused = { code: 'ERR_INVALID_CURSOR' };
     const other = new AddressBook(redis, 'other', { prefix: freshPrefix() });
@@ -247,7 +247,7 @@ describe('pages', () => {
     await many.addMany(Array.from({ length: 10_500 }, (_, index) => ({ key: `k${index}` })));
     let after: string | null = null;
     for (let page = 0; page < 10; page += 1) {
-      ({ after } = await many.page('', { limit: 1_000, ...(after !== null && { after }) }));
+      ({ cursor: after } = await many.page('', { limit: 1_000, ...(after !== null && { after }) }));
     }
     const refused = { code: 'ERR_PAGE_TOO_DEEP', depth: 10_000 };
     await expect(many.page('', { limit: 1_000, after: after! })).rejects.toMatchObject(refused);
@@ -392,7 +392,7 @@ describe('halfLifeMs', () => {
     expect(() => newBook({ halfLifeMs: 1 })).toThrow(RangeError);
   });
 
-  test('halves a score in so long, and changes no rank', () => {
+  test('halves a score in each half-life, and changes no rank', () => {
     const rank = String(-1_000 * (3 + 20 + 1_100));
     expect([20, 21, 22].map((halfLives) => scoreOf(rank, halfLifeMs, String(halfLives)))).toEqual([8, 4, 2]);
   });

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { errorCodes, freshPrefix, connect } from '@mortise/test-kit';
-import { AddressBook, MentionCompleter, RecentContacts } from '@mortise/autocomplete';
+import { AddressBook, RecentContacts } from '@mortise/autocomplete';
 
 test('the README lists the codes that exist, and one that is passed on', () => {
   const { declared, listed } = errorCodes(join(import.meta.dirname, '..'));
-  expect(declared).toHaveLength(7);
+  expect(declared).toHaveLength(5);
   expect(listed).toEqual([...declared, 'ERR_INVALID_ARG'].toSorted());
 });
 
@@ -13,7 +13,6 @@ const redis = connect();
 const prefix = freshPrefix();
 const recent = new RecentContacts(redis, { prefix });
 const book = new AddressBook(redis, 'guild', { prefix });
-const completer = new MentionCompleter(recent, [book]);
 const wrong = (value: unknown): never => value as never;
 
 test.each<[string, () => unknown]>([
@@ -35,10 +34,14 @@ test.each<[string, () => unknown]>([
   ['fuzzy that is no boolean', () => book.complete('a', { fuzzy: wrong(1) })],
   ['fuzzy in the order of bytes', () => book.complete('a', { fuzzy: true, order: 'alphabetical' })],
   ["an order that there isn't", () => book.complete('a', { order: wrong('newest') })],
-  ['a book that is none', () => new MentionCompleter(recent, wrong('book'))],
-  ['recent contacts that are none', () => new MentionCompleter(wrong({}), [book])],
-  ['keyOf that is no function', () => new MentionCompleter(recent, [book], { keyOf: wrong(1) })],
-  ['fuzzy of mentions that is no boolean', () => completer.complete('anna', 'a', { fuzzy: wrong(1) })],
-])('%s is told by a code', async (_, misuse) => {
+  ['an unknown option of contacts', () => new RecentContacts(redis, wrong({ idleMs: 1_000 }))],
+  ['an unknown option of a book', () => new AddressBook(redis, 'guild', wrong({ maxNames: 1 }))],
+  ['an unknown option of complete', () => recent.complete('anna', '', wrong({ fuzzy: true }))],
+  ['an unknown option of a page', () => book.page('a', wrong({ cursor: '' }))],
+  ['an unknown option of boost', () => book.boost('a', 1, wrong({ by: 2 }))],
+  ['an unknown option of addMany', () => book.addMany([], wrong({ batch: 2 }))],
+  ['onProgress that is no function', () => book.addMany([], { onProgress: wrong(true) })],
+  ['a signal that is none', () => book.addMany([], { signal: wrong({}) })],
+])('%s is refused with a code', async (_, misuse) => {
   await expect((async () => misuse())()).rejects.toMatchObject({ code: 'ERR_INVALID_ARG' });
 });

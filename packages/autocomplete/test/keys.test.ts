@@ -6,7 +6,7 @@ const redis = connect();
 
 test('what stays is one list per user with contacts, which expires when idle', async () => {
   const prefix = freshPrefix();
-  const recent = new RecentContacts(redis, { prefix, capacity: 2, idleMs: 60_000 });
+  const recent = new RecentContacts(redis, { prefix, capacity: 2, keepMs: 60_000 });
   await Promise.all(['a', 'b', 'c'].map((contact) => recent.touch('}x', contact)));
   await recent.touch('gone', 'a');
   await recent.remove('gone', 'a');
@@ -44,7 +44,7 @@ test('an entry is the contact alone where it is its own normalized form', async 
 
 test('with a half-life it is one sorted set per user, as bounded', async () => {
   const prefix = freshPrefix();
-  const recent = new RecentContacts(redis, { prefix, capacity: 2, idleMs: 60_000, halfLifeMs: 5_000 });
+  const recent = new RecentContacts(redis, { prefix, capacity: 2, keepMs: 60_000, halfLifeMs: 5_000 });
   await Promise.all(['a', 'b', 'c'].map((contact) => recent.touch('}x', contact)));
   await recent.touch('gone', 'a');
   await recent.remove('gone', 'a');

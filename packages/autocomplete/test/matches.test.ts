@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { normalize } from '@mortise/autocomplete';
 import * as fc from 'fast-check';
-import { wordsOf } from '../src/book/forms.js';
-import { foldText } from '../src/folded-text.js';
-import { matchesOf, prefixMatchOf } from '../src/matches.js';
+import { wordsOf } from '../src/text/forms.js';
+import { foldText } from '../src/text/folded-text.js';
+import { matchesOf, prefixMatchOf } from '../src/text/matches.js';
 import { nameIn, SCRIPTS, wordIn } from './scripts-of-the-world.js';
 
 /** The name with what is marked in brackets. */

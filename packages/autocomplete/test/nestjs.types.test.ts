@@ -1,18 +1,17 @@
 import { expect, test } from '@jest/globals';
 import type { AutocompleteModuleOptions } from '@mortise/autocomplete/nestjs';
-import { AutocompleteModule, InjectMentions, InjectRecentContacts } from '@mortise/autocomplete/nestjs';
+import { AutocompleteModule, InjectAddressBook, InjectRecentContacts } from '@mortise/autocomplete/nestjs';
 import { connect } from '@mortise/test-kit';
 import type { Cluster } from 'ioredis';
 
 const redis = connect();
 
-test('forRoot takes a client and options of all three, forRootAsync what makes them', () => {
+test('forRoot takes a client and options of both, forRootAsync what makes them', () => {
   const options: AutocompleteModuleOptions = {
     redis,
     prefix: undefined,
     recent: { capacity: 10, halfLifeMs: 60_000 },
     books: { keysOf: (display) => [display] },
-    mentions: { keyOf: (contact) => contact, timeoutMs: 100 },
   };
   expect(AutocompleteModule.forRoot(options)).toMatchObject({ module: AutocompleteModule, global: true });
   expect(AutocompleteModule.forRoot({ redis, name: 'second' })).toHaveProperty('exports');
@@ -20,7 +19,7 @@ test('forRoot takes a client and options of all three, forRootAsync what makes t
     inject: ['redis'],
     useFactory: async () => options,
   });
-  expect(asynchronous.providers).toHaveLength(4);
+  expect(asynchronous.providers).toHaveLength(3);
   const cluster = (client: Cluster): AutocompleteModuleOptions => ({ redis: client });
   expect(cluster).toHaveLength(1);
 
@@ -30,8 +29,8 @@ test('forRoot takes a client and options of all three, forRootAsync what makes t
   AutocompleteModule.forRoot({ redis, books: { capacity: 5 } });
   // @ts-expect-error -- one prefix for all
   AutocompleteModule.forRoot({ redis, recent: { prefix: 'app' } });
-  // @ts-expect-error -- a key is a text
-  AutocompleteModule.forRoot({ redis, mentions: { keyOf: () => 7 } });
+  // @ts-expect-error -- a book has no capacity
+  AutocompleteModule.forFeature({ books: { guild: { capacity: 7 } } });
   // @ts-expect-error -- options without a client
   AutocompleteModule.forRootAsync({ useFactory: () => ({ prefix: 'app' }) });
 });
@@ -40,8 +39,8 @@ test('decorators fit what they decorate', () => {
   class Decorated {
     @InjectRecentContacts() declare readonly recent: unknown;
 
-    // @ts-expect-error -- modules have names
-    @InjectMentions(7) declare readonly mentions: unknown;
+    // @ts-expect-error -- books have names
+    @InjectAddressBook(7) declare readonly book: unknown;
   }
   expect(Object.getOwnPropertyNames(Decorated.prototype)).toEqual(['constructor']);
 });

@@ -5,7 +5,7 @@ import { describe, expect, test } from '@jest/globals';
 import { AddressBook } from '@mortise/autocomplete';
 import type { AddEntry } from '@mortise/autocomplete';
 import { connect, freshPrefix } from '@mortise/test-kit';
-import { MOST_QUICK } from '../src/book/quick-answers.js';
+import { MAX_QUICK } from '../src/book/complete/quick-answers.js';
 
 const redis = connect();
 
@@ -83,7 +83,7 @@ describe.each(BOOKS)('of %s', (_, entries) => {
             .map((one) => ({ ...one, ...('halfLifeMs' in options && { score }) }));
           expect([text, limit, ...quick[index]!]).toEqual([text, limit, ...told]);
           const page = await book.page(text, { limit });
-          const rest = page.after === null ? null : await book.page(text, { limit, after: page.after });
+          const rest = page.cursor === null ? null : await book.page(text, { limit, after: page.cursor });
           const keys = [...page.suggestions, ...(rest?.suggestions ?? [])].map(({ key }) => key);
           expect(keys).toEqual(all.slice(0, 2 * limit).map(({ key }) => key));
         }
@@ -103,6 +103,6 @@ test('that failed reject each of those who asked', async () => {
 });
 
 test('are for as many entries as a top set has at least', () => {
-  const tops = readFileSync(join(import.meta.dirname, '../src/book/book.tops.part.lua'), 'utf8');
-  expect(/^local LEAST_TOP, .* = (\d+),/m.exec(tops)?.[1]).toBe(String(MOST_QUICK));
+  const tops = readFileSync(join(import.meta.dirname, '../src/book/change/book.tops.part.lua'), 'utf8');
+  expect(/^local LEAST_TOP, .* = (\d+),/m.exec(tops)?.[1]).toBe(String(MAX_QUICK));
 });

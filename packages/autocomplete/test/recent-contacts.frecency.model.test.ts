@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { normalize, RecentContacts } from '@mortise/autocomplete';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import * as fc from 'fast-check';
-import { toContact, toEntry } from '../src/contact.js';
+import { toContact, toEntry } from '../src/contacts/contact.js';
 import { recentContactsRank } from '../src/scripts.gen.js';
 
 const redis = connect();
@@ -50,7 +50,7 @@ test('behaves like a table of frecencies, whose ranks are those of all touches a
         {
           capacity: CAPACITY,
           halfLifeMs: HALF_LIFE_MS,
-          idleMs: 60_000,
+          keepMs: 60_000,
           nowMs,
           signs: changes.map(([sign]) => sign).join(''),
           entries: changes.map(([, name]) => toEntry(name)),

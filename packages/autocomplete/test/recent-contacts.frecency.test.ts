@@ -18,7 +18,7 @@ async function touchAt(
 ): Promise<void> {
   for (const [nowMs, contact] of touches) {
     const batch = { signs: '+', entries: [contact] };
-    const args = { capacity: 10, halfLifeMs: HOUR_MS, idleMs: 60_000, nowMs, ...batch };
+    const args = { capacity: 10, halfLifeMs: HOUR_MS, keepMs: 60_000, nowMs, ...batch };
     await recentContactsRank.run(redis, { rankeds: [key] }, args);
   }
 }

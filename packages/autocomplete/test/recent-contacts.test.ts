@@ -222,9 +222,9 @@ describe('options', () => {
     [{ capacity: 1_001 }],
     [{ capacity: Number.NaN }],
     [{ capacity: 2.5 }],
-    [{ idleMs: 0 }],
-    [{ idleMs: Number.POSITIVE_INFINITY }],
-    [{ idleMs: Number.NaN }],
+    [{ keepMs: 0 }],
+    [{ keepMs: Number.POSITIVE_INFINITY }],
+    [{ keepMs: Number.NaN }],
     [{ prefix: '' }],
   ])('%j is refused', (options) => {
     expect(() => new RecentContacts(redis, options)).toThrow(RangeError);

@@ -1,9 +1,10 @@
 import { expect, jest, test } from '@jest/globals';
-import { AddressBook, MentionCompleter, RecentContacts } from '@mortise/autocomplete';
-import type { MentionBook } from '@mortise/autocomplete';
+import { AddressBook, RecentContacts } from '@mortise/autocomplete';
+import { otelTelemetry } from '@mortise/autocomplete/otel';
 import type { Telemetry } from '@mortise/redis';
 import { connect, freshPrefix } from '@mortise/test-kit';
-import { METRICS } from '../src/telemetry/metrics.js';
+import * as api from '@opentelemetry/api';
+import { METRICS } from '../src/metrics.js';
 
 const redis = connect();
 
@@ -18,34 +19,13 @@ function counting(): { telemetry: Telemetry; counted: Record<string, number> } {
   return { telemetry, counted };
 }
 
-const down: MentionBook = { complete: () => Promise.reject(new Error('down')) };
-
-test('changes, completions, what they found and failures are counted, by kind', async () => {
+test('changes, completions and suggestions of recent contacts are counted', async () => {
   const { telemetry, counted } = counting();
   const recent = new RecentContacts(redis, { prefix: freshPrefix(), telemetry });
   await Promise.all([recent.touch('anna', 'jack'), recent.touch('anna', 'jill'), recent.remove('anna', 'x')]);
   await recent.complete('anna', 'j');
   await recent.complete('anna', 'x');
-  await new MentionCompleter(recent, [down, down], { telemetry }).complete('anna', 'ja');
-  expect(counted).toEqual({
-    'changes recent': 3,
-    'completions recent': 3,
-    'suggestions recent': 3,
-    'completions mention': 1,
-    'suggestions mention': 1,
-    'failures mention book': 2,
-  });
-  const closed = connect();
-  await closed.quit();
-  const unreachable = new RecentContacts(closed, { prefix: freshPrefix() });
-  await new MentionCompleter(unreachable, [down], { telemetry })
-    .complete('anna', 'ja')
-    .catch(() => undefined);
-  expect(counted).toMatchObject({
-    'failures mention book': 3,
-    'failures mention recent': 1,
-    'completions mention': 1,
-  });
+  expect(counted).toEqual({ 'changes recent': 3, 'completions recent': 2, 'suggestions recent': 2 });
 });
 
 test('changes and completions of a book are counted, each page as one', async () => {
@@ -63,7 +43,7 @@ test('changes and completions of a book are counted, each page as one', async ()
   expect(counted).toEqual({ 'changes book': 5, 'completions book': 3, 'suggestions book': 4 });
 });
 
-test('what telemetry throws harms nothing and is printed once; no method is needed', async () => {
+test('telemetry that throws harms no call and is printed once; no method is needed', async () => {
   const printed = jest.spyOn(console, 'error').mockImplementation(() => undefined);
   const telemetry: Telemetry = {
     count: () => {
@@ -83,10 +63,6 @@ test('what is no telemetry is refused', () => {
   const telemetry = 'otel' as unknown as Telemetry;
   expect(() => new RecentContacts(redis, { telemetry })).toThrow('telemetry must be an object, got string');
   expect(() => new AddressBook(redis, 'guild', { telemetry })).toThrow('telemetry must be an object');
-  const recent = new RecentContacts(redis);
-  expect(() => new MentionCompleter(recent, [], { telemetry: null as unknown as Telemetry })).toThrow(
-    'telemetry must be an object, got null',
-  );
 });
 
 test('metrics have names, units and descriptions of their own', () => {
@@ -98,4 +74,17 @@ test('metrics have names, units and descriptions of their own', () => {
       description: expect.stringMatching(/^[A-Z].+[^.]$/) as unknown,
     });
   }
+});
+
+test('the adapter to OpenTelemetry counts under the scope of the package', async () => {
+  const added: unknown[] = [];
+  const meter = api.metrics.getMeter('none');
+  jest.spyOn(api.metrics, 'getMeter').mockImplementation((scope) => {
+    const add = (value: number): unknown => added.push([scope, value]);
+    return Object.assign(Object.create(meter) as api.Meter, { createCounter: () => ({ add }) });
+  });
+  const recent = new RecentContacts(redis, { prefix: freshPrefix(), telemetry: otelTelemetry(api) });
+  await recent.touch('anna', 'jack');
+  expect(added).toEqual([['@mortise/autocomplete', 1]]);
+  jest.restoreAllMocks();
 });

@@ -1,12 +1,14 @@
-/** What a member of a guild may mean, while they type. */
+/** Completion of names, and of whom a member of a guild means. */
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
-import { InjectMentions, Mentions } from '@mortise/autocomplete/nestjs';
+import { RecentContacts } from '@mortise/autocomplete';
+import { InjectRecentContacts } from '@mortise/autocomplete/nestjs';
 import type { z } from 'zod';
 
 import { Problems } from '../http/problems.decorator.js';
 import { completionsPage, completionsQuery, mentionsQuery, mentionsSchema } from './book-schemas.js';
 import { GuildBooks } from './guild-books.js';
+import { completeMentions } from './mentions.js';
 import { idSchema } from './schemas.js';
 
 @ApiTags('address-books')
@@ -14,7 +16,7 @@ import { idSchema } from './schemas.js';
 export class CompletionsController {
   constructor(
     private readonly books: GuildBooks,
-    @InjectMentions() private readonly mentioned: Mentions,
+    @InjectRecentContacts() private readonly recent: RecentContacts,
   ) {}
 
   @Get('completions')
@@ -32,7 +34,9 @@ export class CompletionsController {
     @Query({ schema: completionsQuery }) { by, prefix, cursor, ...query }: z.infer<typeof completionsQuery>,
   ): Promise<z.infer<typeof completionsPage>> {
     const options = { ...query, ...(cursor !== undefined && { after: cursor }) };
-    const { suggestions, after } = await this.books.read(guild, by, (book) => book.page(prefix, options));
+    const { suggestions, cursor: nextCursor } = await this.books.read(guild, by, (book) =>
+      book.page(prefix, options),
+    );
     const items = suggestions.map(({ key: name, display, score, payload, matches, isFuzzy }) => ({
       name,
       display,
@@ -41,7 +45,7 @@ export class CompletionsController {
       matches: [...matches],
       isFuzzy,
     }));
-    return { items, nextCursor: after };
+    return { items, nextCursor };
   }
 
   @Get('mentions')
@@ -57,17 +61,17 @@ export class CompletionsController {
     @Param('guild', { schema: idSchema }) guild: string,
     @Query({ schema: mentionsQuery }) { by, prefix, ...options }: z.infer<typeof mentionsQuery>,
   ): Promise<z.infer<typeof mentionsSchema>> {
-    const { mentions, failures } = await this.books.read(guild, by, () =>
-      this.mentioned.of(guild).complete(by, prefix, options),
+    const { mentions, isComplete } = await this.books.read(guild, by, (book) =>
+      completeMentions(this.recent, book, by, prefix, options),
     );
-    const items = mentions.map(({ key, display, source, score, payload, matches }) => ({
+    const items = mentions.map(({ key, display, isRecent, score, payload, matches }) => ({
       name: key,
       display,
-      isRecent: source === 'recent',
+      isRecent,
       ...(score !== undefined && { score }),
       ...(payload !== undefined && { payload }),
       matches: [...matches],
     }));
-    return { items, isComplete: failures.length === 0 };
+    return { items, isComplete };
   }
 }

@@ -6,7 +6,7 @@ import type { Config } from '../config.js';
 import { CONFIG, REDIS } from '../tokens.js';
 import { AddressBooksController } from './address-books.controller.js';
 import { CompletionsController } from './completions.controller.js';
-import { displayOf, keyOf } from './contact.js';
+import { displayOf } from './contact.js';
 import { MAX_CONTACTS } from './contact-schemas.js';
 import { ContactsController } from './contacts.controller.js';
 import { GuildBooks } from './guild-books.js';
@@ -20,8 +20,6 @@ import { GuildBooks } from './guild-books.js';
         redis,
         prefix: config.MORTISE_PREFIX,
         recent: { capacity: MAX_CONTACTS, displayOf },
-        // The request is over by then.
-        mentions: { keyOf, timeoutMs: config.REQUEST_DEADLINE_MS },
       }),
     }),
   ],

@@ -1,20 +1,18 @@
 /**
  * The names of a group of people, completed best first.
  *
- * Names are members of small sorted sets, the blocks, each a range of the order of bytes and ranked by score: so a block is a plain
- * list in Redis' memory, and a name of 12 bytes takes about 30 with all there is. A directory tells which block a name is in. A
- * prefix of so many names that it covers a block has a top set, with the best of them; whatever ranks before the last one there is
- * in it, so it is exact as far as it goes, and what goes further is merged from its parts.
+ * Names are members of small sorted sets, the blocks. A block holds a range of the order of bytes, ranked by score, and is a plain list
+ * in Redis' memory: a name of 12 bytes takes about 30 bytes in all. A directory maps a name to its block. A prefix that covers a whole
+ * block has a top set with its best names. Every name that ranks before the last one of a top set is in it, so it is exact up to there;
+ * deeper answers are merged from the parts of the prefix.
  *
- * Rejected: one sorted set in the order of bytes and one by score (230 B a name), a sorted set for each prefix (550 to 630 B), and
- * a block as one packed string (2 KB of replication for each change of a score).
+ * Rejected: one sorted set in the order of bytes and one by score (230 B a name), a sorted set for each prefix (550 to 630 B), and a
+ * block as one packed string (2 KB of replication for each change of a score).
  */
-import { ArgumentRangeError, ArgumentTypeError, Coalescer, requireClient, requireName } from '@mortise/redis';
+import { requireClient, requireName, requireOptions, SafeTelemetry } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
-import type { BookKeys } from '../keys.js';
 import { AutocompleteKeys } from '../keys.js';
-import { RequestReusedError } from '../errors.js';
-import { aliasesOf, requireKeysOf } from '../keys-of.js';
+import { CHANGES, COMPLETIONS, SUGGESTIONS } from '../metrics.js';
 import type {
   AddEntry,
   AddManyOptions,
@@ -23,189 +21,126 @@ import type {
   BoostOptions,
   CompleteBookOptions,
 } from '../options.js';
-import { resolveAddressBookOptions } from '../options.js';
-import { bookApply, bookGet } from '../scripts.gen.js';
-import { CHANGES } from '../telemetry/metrics.js';
-import { Tally } from '../telemetry/tally.js';
-import { addAll } from './add-all.js';
-import type { BookEntry } from './entry.js';
-import { idOf, membersOf, readEntry, storeEntry } from './entry.js';
-import type { Page } from './pages.js';
-import { Pages } from './pages.js';
-import { scoreOf } from './score.js';
-import { whileSlotMoves } from './slot-moves.js';
+import { ADDRESS_BOOK_OPTIONS, resolveAddressBookOptions } from '../options.js';
+import { Changes } from './change/changes.js';
+import type { Page } from './complete/pages.js';
+import { Pages } from './complete/pages.js';
+import type { StoredBookEntry } from './get/stored-entries.js';
+import { StoredEntries } from './get/stored-entries.js';
 import type { Suggestion } from './suggestion.js';
 
-/** Changes in one script call, and the members that they write: they hold the server for about 20 ms. */
-const MAX_BATCH = 64;
-const MAX_BATCH_MEMBERS = 256;
-
-type Change = readonly (string | number)[];
-
-/** An entry as a book keeps it. */
-export interface StoredBookEntry<Payload> extends BookEntry<Payload> {
-  readonly score: number;
-}
-
-/** One book: one slot of a Cluster. Cheap to make, and keeps nothing: all is in Redis. */
+/** One book: one slot of a Cluster. Cheap to make, and keeps no state: everything is in Redis. */
 export class AddressBook<Payload = unknown> {
-  readonly #redis: RedisClient;
-  readonly #keys: BookKeys;
-  readonly #options: AddressBookOptions;
-  readonly #halfLifeMs: number;
-  readonly #changes: Coalescer<null, Change, string | number>;
+  readonly #changes: Changes<Payload>;
+  readonly #entries: StoredEntries<Payload>;
   readonly #pages: Pages<Payload>;
-  readonly #tally: Tally | undefined;
+  readonly #telemetry: SafeTelemetry | undefined;
 
   /**
-   * Sends nothing. A book is there as soon as it has an entry, and goes with its last one.
+   * Sends nothing. A book exists from its first entry to its last.
    *
-   * Throws TypeError or RangeError for a name that is not 1 to 1,024 bytes of text, and for options that are out of range.
+   * Throws TypeError or RangeError for a name that isn't 1 to 1,024 bytes of text, for unknown options and for values outside their
+   * limits.
    */
   constructor(redis: RedisClient, name: string, options: AddressBookOptions = {}) {
-    this.#redis = requireClient(redis);
-    this.#keys = new AutocompleteKeys(options.prefix).book(requireName('name', name));
-    requireKeysOf(options.keysOf);
-    this.#options = options;
-    this.#halfLifeMs = resolveAddressBookOptions(options).halfLifeMs;
-    this.#pages = new Pages(redis, this.#keys, this.#halfLifeMs);
-    this.#tally = Tally.for(options.telemetry, 'book');
-    this.#changes = new Coalescer(
-      async (_, changes) => {
-        const replies = await whileSlotMoves(() =>
-          bookApply.run(redis, this.#keys, { halfLifeMs: this.#halfLifeMs, changes: changes.flat() }),
-        );
-        this.#tally?.count(CHANGES, changes.length);
-        return replies as (string | number)[];
-      },
-      {
-        maxBatch: MAX_BATCH,
-        maxBytes: MAX_BATCH_MEMBERS,
-        bytesOf: (change) => Math.max(1, change.length - 6),
-      },
-    );
+    requireClient(redis);
+    requireOptions('AddressBook', options, ADDRESS_BOOK_OPTIONS);
+    const keys = new AutocompleteKeys(options.prefix).book(requireName('name', name));
+    const resolved = resolveAddressBookOptions(options);
+    this.#telemetry = SafeTelemetry.of(options.telemetry, { 'mortise.autocomplete.kind': 'book' });
+    this.#changes = new Changes(redis, keys, resolved, (count) => this.#telemetry?.count(CHANGES, count));
+    this.#entries = new StoredEntries(redis, keys, resolved.halfLifeMs);
+    this.#pages = new Pages(redis, keys, resolved.halfLifeMs);
   }
 
   /**
-   * Puts an entry into the book, or in the place of the one with its key; returns whether it is new. Without `score` an entry keeps its
-   * own; all else is replaced. Completed at once. Changes made in one tick travel together, in the order of the calls; each
-   * is atomic. One round trip; O(words² × length), 0.1 ms of Redis for each of the n (n + 1) / 2 forms of n words. Repeating it is safe.
+   * Adds an entry, or replaces the one with its key; returns whether it is new. Without `score` an entry keeps its own; everything else
+   * is replaced. The next completion finds it. Changes of one tick share a script call, in the order of their calls; each is atomic. One
+   * round trip; O(words² × length), 0.1 ms of Redis for each of the n (n + 1) / 2 forms of n words. Repeating it is safe.
    *
-   * Rejects with `ERR_NO_WORDS`, `ERR_ENTRY_TOO_LARGE`, and with TypeError or RangeError for what is no entry.
+   * Rejects with `ERR_NO_WORDS`, `ERR_ENTRY_TOO_LARGE`, and with TypeError or RangeError for an invalid entry.
    */
   async add(entry: AddEntry<Payload>): Promise<boolean> {
-    return (await this.#changes.submit(null, this.#addition(entry))) === 0;
+    return this.#changes.add(entry);
   }
 
   /**
-   * As `add` for each of many, read from an iterable as they are sent: memory stays the same for a million names. Redis works 40 µs
-   * for a handle, 100 to 160 for a name of two words. What was sent before an error, a crash or the end by `signal` is in the book, complete; repeating the load is safe.
-   * Entries of one key come in their order. Others may change and read the book meanwhile.
+   * Adds many entries from an iterable, reading and sending at the same time: a million names take no more memory than a thousand. Redis
+   * works 40 µs for a handle and 100 to 160 for a name of two words. The book is complete for all entries that were sent before an
+   * error, a crash or an abort; repeating the load is safe. Entries with one key keep their order. Other callers may change and read
+   * the book meanwhile.
    *
-   * Rejects with what the iterable, `onProgress` or Redis threw, or as `add`; entries sent before were stored or were not.
+   * Rejects with the error of the iterable, of `onProgress` or of Redis, and with those of `add`.
    */
   async addMany(
     entries: Iterable<AddEntry<Payload>> | AsyncIterable<AddEntry<Payload>>,
     options: AddManyOptions = {},
   ): Promise<AddManyResult> {
-    return addAll(entries, options, async (batch) => {
-      const changes = batch.map((entry) => this.#addition(entry));
-      return this.#changes.submitAll(null, changes);
-    });
+    return this.#changes.addMany(entries, options);
   }
 
-  /** Takes an entry out; returns whether it was there. Costs as `add`, and travels with it. Repeating it is safe. */
+  /** Removes an entry; returns whether it was there. Costs like `add`, and shares its calls. Repeating it is safe. */
   async remove(key: string): Promise<boolean> {
-    const known = membersOf(requireName('key', key));
-    return (await this.#changes.submit(null, ['remove', idOf(key), '', '', known.length, ...known])) === 1;
+    return this.#changes.remove(key);
   }
 
   /**
-   * Adds to the score of an entry, or takes from it, and returns the new one, or `null` if there is no such entry. With `halfLifeMs` none
-   * falls below 0; without, none leaves the range of finite numbers. Costs as `add`, and travels with it. Repeating it counts twice,
-   * unless it has an `id`, which is kept for an hour in the same step, and about 150 bytes.
+   * Adds `by` to the score of an entry; returns the new score, or `null` if there is no such entry. With `halfLifeMs` a score never falls
+   * below 0; without, it stays finite. Costs like `add`, and shares its calls. Repeating it counts twice, unless it has an `id`, which
+   * is stored for an hour in the same step and takes about 150 bytes.
    *
-   * Rejects with `ERR_REQUEST_REUSED` for an `id` that another boost has had, and with RangeError for a number that isn't finite.
+   * Rejects with `ERR_REQUEST_REUSED` for the `id` of another boost, and with RangeError for a number that isn't finite.
    */
-  async boost(key: string, by = 1, { id }: BoostOptions = {}): Promise<number | null> {
-    const known = membersOf(requireName('key', key));
-    const request = id === undefined ? '' : idOf(requireName('id', id));
-    const change: Change = ['boost', idOf(key), requireFinite('by', by), request, known.length, ...known];
-    const score = await this.#changes.submit(null, change);
-    if (score === '!') throw new RequestReusedError(id!);
-    return score === '' ? null : Number(score);
+  async boost(key: string, by = 1, options: BoostOptions = {}): Promise<number | null> {
+    return this.#changes.boost(key, by, options);
   }
 
   /** An entry by its key, or `null`. One round trip, read-only, O(length). */
   async get(key: string): Promise<StoredBookEntry<Payload> | null> {
-    const args = { halfLifeMs: this.#halfLifeMs, id: idOf(requireName('key', key)), members: membersOf(key) };
-    const reply = await whileSlotMoves(() => bookGet.run(this.#redis, this.#keys, args));
-    if (reply === null) return null;
-    const [card, rank, halfLives] = reply as [string, string, string];
-    const { display, aliases, payload } = readEntry(key, card);
-    const score = scoreOf(rank, this.#halfLifeMs, halfLives);
-    return { key, display, aliases, payload: payload as Payload | undefined, score };
+    return this.#entries.get(key);
+  }
+
+  /** The number of entries. One round trip, O(1). */
+  async size(): Promise<number> {
+    return this.#entries.size();
   }
 
   /**
-   * The entries whose words the typed words begin: each typed word takes a word of its own, in any order, so `jo sm` finds `John Smith`
-   * and `Smith, Joan`. All words of an entry are those of one of its names, of which the first 6 count. The best come first, exactly;
-   * equal scores have an order that does not depend on the limit. An empty text, or one of spaces and marks only, has all entries.
+   * The entries whose words begin with the typed words. Each typed word takes a word of its own, in any order: `jo sm` finds `John Smith`
+   * and `Smith, Joan`. All words must belong to one name of an entry, of which the first 6 words count. The best come first, exactly;
+   * equal scores have an order that doesn't depend on the limit. An empty text, or one of spaces and marks only, matches all entries.
+   * Of a typed text, 6 words and 1,024 UTF-16 units count, and of each word 64 code points.
    *
-   * What is typed counts up to its sixth word and 1,024th UTF-16 unit, and of each word, 64 code points.
+   * One round trip, a read-only script, which may run on a replica. Completions of one tick with one word and up to 12 entries share a
+   * call, up to 32 of them; its failure is the failure of each. More round trips, one after the other and each a few ms at most, are
+   * needed in three cases: one letter of a frequent word was typed and most names with it have other second words; most of the best
+   * members belong to few entries; hundreds of names are wanted. With `fuzzy` and room left, one more for each 500 members of the
+   * index that an edit finds, up to 8; only `page` finds those after the 4,000th. These 500 include members that also match exactly,
+   * except those that begin with the typed word where the edit is in the last letter.
    *
-   * One round trip, a read-only script, which may run on a replica. Completions of one word and up to 12 entries that are asked for in one tick
-   * travel together, up to 32 of them: what fails then fails for each. More round trips, one after the other and each bounded at a few
-   * ms, where one letter of a frequent word is typed and most names with it have other second words, where most of the best members with
-   * what is typed are of few entries, or where hundreds of names are asked for. With `fuzzy` and fewer than `limit` found, one more for each
-   * 500 members of the index that an edit finds, up to 8 of them: of more, what is behind the 4,000th is found by `page` alone. Members
-   * that fit without an edit as well count too, but for those with what was typed at their beginning where the last letter is another one.
-   *
-   * Rejects with `ERR_INVALID_CURSOR` and `ERR_PAGE_TOO_DEEP` for `after`, and with TypeError or RangeError for a text or options
-   * that cannot be used.
+   * Rejects with `ERR_INVALID_CURSOR` and `ERR_PAGE_TOO_DEEP` for `after`, and with TypeError or RangeError for an invalid text or
+   * option.
    */
   async complete(text: string, options: CompleteBookOptions = {}): Promise<Suggestion<Payload>[]> {
     const suggestions = await this.#pages.find(text, options);
-    this.#tally?.completed(suggestions.length);
+    this.#count(suggestions.length);
     return suggestions;
   }
 
   /**
-   * As `complete`, with the cursor of the next page, or `null` if there is none. What is added or removed between two pages moves no others;
-   * an entry whose score changes may be missed or told again, but never twice on one page. In the order of scores, pages go as far as the
-   * 10,000th entry. Costs as `complete`. With `fuzzy` a page may have fewer entries than `limit`, or none, and a cursor: its round trips were spent
-   * on what fits without an edit as well, and the next page goes on there.
+   * A page of `complete`, with the cursor of the next page, or `null` at the end. Added and removed entries move no others. An entry whose
+   * score changes between two pages may be missed or come twice, but never twice on one page. Pages in the order of scores end at the
+   * 10,000th entry. Costs like `complete`. With `fuzzy` a page may have fewer entries than `limit`, or none, and a cursor: its calls
+   * found members that also match exactly, and the next page continues there.
    */
   async page(text: string, options: CompleteBookOptions = {}): Promise<Page<Payload>> {
     const page = await this.#pages.page(text, options);
-    this.#tally?.completed(page.suggestions.length);
+    this.#count(page.suggestions.length);
     return page;
   }
 
-  /** How many entries there are. One round trip, O(1). */
-  async size(): Promise<number> {
-    return Number((await this.#redis.call('hget', [this.#keys.meta, 'size'])) ?? 0);
+  #count(suggestions: number): void {
+    this.#telemetry?.count(COMPLETIONS, 1);
+    this.#telemetry?.count(SUGGESTIONS, suggestions);
   }
-
-  #addition(entry: AddEntry<Payload>): Change {
-    const { key, display = key, payload, score } = entry;
-    requireName('key', key);
-    requireName('display', display);
-    if (score !== undefined) requireFinite('score', score);
-    if (score !== undefined && score < 0 && this.#halfLifeMs > 0) {
-      throw new ArgumentRangeError(`score must be 0 or more with halfLifeMs, got ${score}`);
-    }
-    const aliases = aliasesOf(entry, this.#options);
-    const { id, members, card } = storeEntry({ key, display, aliases, payload });
-    const known = membersOf(key);
-    return ['add', id, score ?? '', card, known.length, ...known, members.length, ...members];
-  }
-}
-
-function requireFinite(option: string, value: unknown): number {
-  if (typeof value !== 'number')
-    throw new ArgumentTypeError(`${option} must be a number, got ${typeof value}`);
-  if (!Number.isFinite(value))
-    throw new ArgumentRangeError(`${option} must be a finite number, got ${value}`);
-  return value;
 }

@@ -1,11 +1,11 @@
--- The forms of an entry, and which of them fit the tokens of a query. `forms.ts` makes the same ones.
+-- The forms of an entry, and the test whether they fit the tokens of a query. `forms.ts` makes the same forms.
 -- Expects: book.places.part.lua before it, cards.
 
 local function begins(text, with)
   return sub(text, 1, #with) == with
 end
 
--- The form of a member. `ann ann` is all of its member, as a handle is: it has one form, which is its key.
+-- The form of a member. A handle is its own form.
 local function formIn(member)
   return sub(member, 1, (find(member, '\1', 1, true) or 0) - 1)
 end
@@ -19,22 +19,22 @@ local function wordsIn(form)
   return words
 end
 
--- The first code points of two texts in turn, up to the third; a text that has ended gives `ended`, or ends all.
-local function inTurn(a, b, ended)
-  local turns, atA, atB = {}, 1, 1
+-- The first three code points of two texts, alternating. After the end of a text `ended` takes their place, or the result ends.
+local function alternate(a, b, ended)
+  local points, atA, atB = {}, 1, 1
   for _ = 1, 3 do
     local toA, toB = atA <= #a and endOf(a, atA), atB <= #b and endOf(b, atB)
-    turns[#turns + 1] = toA and sub(a, atA, toA) or ended
+    points[#points + 1] = toA and sub(a, atA, toA) or ended
     if not ended and not (toA and toB) then
       break
     end
-    turns[#turns + 1] = toB and sub(b, atB, toB) or ended
+    points[#points + 1] = toB and sub(b, atB, toB) or ended
     atA, atB = toA and toA + 1 or atA, toB and toB + 1 or atB
   end
-  return table.concat(turns)
+  return table.concat(points)
 end
 
--- All forms of a name that are of one kind with one of them.
+-- All forms of a name of the same kind (turned, or of two words) as one of them.
 local function formsLike(form)
   local words, forms = wordsIn(form), {}
   if byte(form, 1) ~= 3 then
@@ -52,13 +52,13 @@ local function formsLike(form)
       for k = 1, #words do
         all[#all + 1] = k ~= i and k ~= j and words[k] or nil
       end
-      forms[#forms + 1] = '\3' .. inTurn(words[i], words[j], '\4') .. ' ' .. table.concat(all, ' ')
+      forms[#forms + 1] = '\3' .. alternate(words[i], words[j], '\4') .. ' ' .. table.concat(all, ' ')
     end
   end
   return forms
 end
 
--- Forms of the entry that a member belongs to, after `readCards`: all, or those like that of the member.
+-- The forms of the entry of a member, after `readCards`. Without a card, those of the same kind.
 local function formsOfEntry(one)
   if not one.separator then
     return { one.member }
@@ -72,7 +72,7 @@ local function formsOfEntry(one)
   return forms
 end
 
--- Gives the tokens from `at` on words from `first` on, each its own.
+-- Whether each token from `at` on can take a word of its own from `first` on.
 local function assign(words, first, tokens, at)
   local token = tokens[at]
   for i = first, token and #words or 0 do
@@ -88,14 +88,14 @@ local function assign(words, first, tokens, at)
   return not token
 end
 
--- Whether the first token begins a turned form, and each other one a word of its own behind the first.
+-- Whether a turned form begins with the first token, and another word of its own with each other token.
 local function fitsTurned(form, tokens)
   return byte(form, 1) ~= 3
     and begins(form, tokens[1])
     and (not tokens[2] or assign(wordsIn(form), 2, tokens, 2))
 end
 
--- Whether the first two tokens begin the two words of a form for two, in any order, and each other one a word of its own.
+-- Whether the two words of a form of two begin with the first two tokens, in any order, and another word with each other token.
 local function fitsPair(form, tokens)
   if byte(form, 1) ~= 3 then
     return false
@@ -109,7 +109,7 @@ local function fitsPair(form, tokens)
   return false
 end
 
--- Adds to members what is known of their entries.
+-- Adds the cards of their entries to members.
 local function readCards(found)
   local ids = {}
   for _, one in ipairs(found) do
@@ -119,7 +119,7 @@ local function readCards(found)
       one.at = #ids
     end
   end
-  -- As many as a call can take at once.
+  -- The most arguments of a call.
   for from = 1, #ids, 4000 do
     local known = redis.call('HMGET', cards, unpack(ids, from, math.min(from + 3999, #ids)))
     for _, one in ipairs(found) do
@@ -130,7 +130,7 @@ local function readCards(found)
   end
 end
 
--- Whether no other member of its entry that fits stands before a member.
+-- Whether a member is the first of its entry that fits.
 local function isFirst(one, fit)
   local id = one.separator and sub(one.member, one.separator)
   for _, form in ipairs(id and formsOfEntry(one) or {}) do
@@ -141,7 +141,7 @@ local function isFirst(one, fit)
   return true
 end
 
--- Whether a form is not one for two words.
+-- Whether a form is a turned one, not one of two words.
 local function isTurned(form)
   return byte(form, 1) ~= 3
 end

@@ -1,9 +1,9 @@
--- Marks: a bit for what each member begins with, up to the fifth and up to the sixth byte, in one text. A search with an edit asks for
--- hundreds of places where hardly anything is, and one command tells of many which needn't be looked for. A bit may be set for nothing, as
--- those of members that have gone are until there are new marks. In front are 256 bits for the bytes that the first six are of.
+-- Marks: a Bloom filter for the first five and the first six bytes of each member, in one string. A search with an edit makes hundreds of
+-- texts, most of which no member begins with, and one command tests many of them. A bit may be set without a member, for example for
+-- removed members until the next rebuild. The string begins with 256 bits for the byte values among the first six bytes of members.
 -- Expects: sub, byte, marks.
 
--- Bytes that have marks.
+-- The lengths of the marked beginnings.
 local LENGTHS = { 5, 6 }
 local ALPHABET = 256
 
@@ -12,7 +12,7 @@ local function numberOf(a, b, c, d, e, f)
   return f and number * 131 + f or number
 end
 
--- As a string, of a number and how many bits there are behind the alphabet.
+-- The position of a bit, as a string. `bits` is the number of bits after the alphabet.
 local function bitOf(number, bits)
   return string.format('%d', ALPHABET + number % bits)
 end

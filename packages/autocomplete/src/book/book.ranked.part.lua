@@ -1,7 +1,7 @@
 -- The best members that have a prefix, exactly.
 -- Expects: book.places.part.lua before it.
 
--- Adds the best of a sorted set that have the prefix and come behind a member, up to a number. `seen` may be nil.
+-- Adds the best members of a sorted set that have the prefix and come after a member, up to a number. `seen` may be nil.
 local function take(key, prefix, most, after, into, seen)
   local left = most
   for _, one in ipairs(matching(key, literal(prefix) .. '*')) do
@@ -17,7 +17,7 @@ local function take(key, prefix, most, after, into, seen)
   end
 end
 
--- The best of a top set, up to a number; nothing of one that is not there.
+-- The best members of a top set, up to a number. Empty if there is no such set.
 local function bestOf(top, most)
   local list, found = redis.call('ZRANGE', top, '0', most - 1, 'WITHSCORES'), {}
   for i = 1, #list, 2 do
@@ -41,7 +41,7 @@ local function merge(a, b, most)
   return found
 end
 
--- As `ranked`, of a prefix whose top set does not reach, or that has none.
+-- The result of `ranked` for a prefix whose top set is too small or missing.
 local function expand(prefix, most, after)
   local places, children = partsOf(prefix)
   if #children == 0 and #places < 3 then
@@ -54,7 +54,7 @@ local function expand(prefix, most, after)
   end
   local found, seen, lasts = {}, {}, {}
   if children[#children] == '\3' then
-    -- All entries are asked for, and all have other members.
+    -- The prefix is empty: every entry has other members than forms of two words.
     children[#children] = nil
   end
   for _, key in ipairs(places) do
@@ -67,7 +67,7 @@ local function expand(prefix, most, after)
       local last = redis.call('ZRANGE', top, '-1', '-1', 'WITHSCORES')
       lasts[i] = last[1] and { member = last[1], rank = tonumber(last[2]) }
     else
-      -- Few of most parts are among the best of all.
+      -- Most parts have few of the best members.
       for _, one in ipairs(bestOf(top, math.ceil(most / 4))) do
         found[#found + 1] = not seen[one.member] and one or nil
         seen[one.member], lasts[i] = true, one
@@ -77,7 +77,7 @@ local function expand(prefix, most, after)
   table.sort(found, precedes)
   local worst = found[most]
   for i, child in ipairs(children) do
-    -- It may have more that belongs here than its top set tells. There is no set where the last member has gone, and its block will.
+    -- The part may have more of the best members than its top set. It has no set if its last member is gone, and its block will be.
     if lasts[i] and (not worst or precedes(lasts[i], worst)) then
       for _, one in ipairs(ranked(child, most, after)) do
         if not seen[one.member] then
@@ -94,8 +94,8 @@ local function expand(prefix, most, after)
   return found
 end
 
--- The best members with a prefix, in the order of rank, behind a member if one is given. Without a prefix, some are left out: those for
--- two words, and others but the first of an entry.
+-- The best members with a prefix, in the order of ranks, after a member if one is given. Without a prefix, an entry has only its first
+-- turned form.
 function ranked(prefix, most, after)
   local found, top = {}, tops .. prefix
   if after then

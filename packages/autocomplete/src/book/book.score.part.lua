@@ -1,7 +1,7 @@
--- Scores and ranks. A rank is a negated score, so that the best comes first and members of one score in the order of bytes.
--- With a half-life the rank is -round(1000 * (log2(score) + now / half-life + 1100)): as time goes by, all scores sink alike and
--- the ranks stay, so nothing has to be rewritten. A score of 0 has the rank 0, and any other one a negative rank: log2 is -1074 or
--- more. `score.ts` does it likewise.
+-- Scores and ranks. A rank is a negated score: the best comes first, and members of one score come in the order of bytes. With a
+-- half-life the rank is -round(1000 * (log2(score) + now / half-life + 1100)). As time passes, all scores fall by the same factor and
+-- the ranks stay, so nothing is rewritten. A score of 0 has the rank 0. Any other score has a negative rank, because log2 is at least
+-- -1074. `score.ts` has the same formulas.
 -- Expects: halfLifeMs.
 local UNITS, OFFSET = 1000, 1100
 local LARGEST = 1.7976931348623157e308

@@ -1,21 +1,21 @@
 /**
- * How an entry is stored: one member for each form, and a card for what its members don't say.
+ * The stored form of an entry: one member for each form, and a card with everything else.
  *
- * A member is `<form>` \1 `<encoded key>`, or the form alone where it says everything: the key is its own only form, is shown as
- * it is, and has nothing with it. That is a handle, the common case, and takes half the memory.
+ * A member is `<form>` \1 `<encoded key>`. A handle has the form alone: its key is its only form and its display form, and it has no
+ * payload. Handles are the common case, and take half the memory.
  */
 import { decodeName, encodeName } from '@mortise/redis';
 import { EntryTooLargeError, NoWordsError } from '../errors.js';
-import { formsOf } from './forms.js';
+import { formsOf } from '../text/forms.js';
 
 const SEPARATOR = '\u0001';
 const END_OF_FORMS = '\0';
-/** Forms of an entry, each of which costs Redis about 0.1 ms to write. */
+/** The most forms of an entry. Redis works about 0.1 ms to write one. */
 const MAX_FORMS = 128;
-/** Of what is kept beside the name: it is read with each answer that has the entry. */
+/** The largest card: every answer with the entry reads it. */
 const MAX_CARD_BYTES = 8_192;
 
-/** What a book keeps of a name beside its score. */
+/** An entry without its score. */
 export interface BookEntry<Payload = unknown> {
   readonly key: string;
   readonly display: string;
@@ -23,17 +23,17 @@ export interface BookEntry<Payload = unknown> {
   readonly payload: Payload | undefined;
 }
 
-/** As the scripts take it. */
+/** An entry as the scripts take it. */
 export interface StoredEntry {
   readonly id: string;
   readonly members: readonly string[];
-  /** Empty where none is needed. */
+  /** Empty for a handle. */
   readonly card: string;
 }
 
 type Card = [display: string | 0, payload: unknown, aliases: readonly string[]];
 
-/** As the scripts know a key. */
+/** A key as the scripts take it. */
 export function idOf(key: string): string {
   return encodeName(key);
 }
@@ -46,7 +46,7 @@ export function membersOf(key: string): string[] {
   return forms.map((form) => form + SEPARATOR + id);
 }
 
-/** Throws NoWordsError and EntryTooLargeError; nothing was sent then. */
+/** Throws NoWordsError and EntryTooLargeError. */
 export function storeEntry({ key, display, aliases, payload }: BookEntry): StoredEntry {
   const id = encodeName(key);
   const isPlain = display === key && aliases.length === 0 && payload === undefined;
@@ -63,7 +63,7 @@ export function storeEntry({ key, display, aliases, payload }: BookEntry): Store
   return { id, members: forms.map((form) => form + SEPARATOR + id), card };
 }
 
-/** The entry of a member, with its card if it has one. */
+/** The entry of a member and its card, which may be empty. */
 export function readEntry(member: string, card: string): BookEntry {
   const separator = member.indexOf(SEPARATOR);
   const key = separator < 0 ? member : decodeName(member.slice(separator + 1));

@@ -1,8 +1,12 @@
-/** The score of a rank, as `book.score.part.lua` has it. */
+/** The constants of `book.score.part.lua`. */
 const UNITS = 1_000;
 const OFFSET = 1_100;
 
-/** @param halfLives how many the server's clock counted when it answered */
+/**
+ * The score of a rank.
+ *
+ * @param halfLives The server's time in half-lives, from the same reply.
+ */
 export function scoreOf(rank: string, halfLifeMs: number, halfLives: string): number {
   const value = Number(rank);
   if (value === 0) return 0;

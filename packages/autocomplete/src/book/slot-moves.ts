@@ -1,16 +1,16 @@
 /**
- * A book while its slot moves to another node of a Cluster.
+ * Calls of a book while its slot moves to another node of a Cluster.
  *
- * Its scripts find blocks through the directory, and one that had moved already would look empty. That can't happen: they are also
- * given a key that never exists. While the slot moves, a node answers TRYAGAIN to a call of whose keys it lacks one, or ASK and the
- * other node TRYAGAIN, before anything runs. ioredis tries again for about a second; large books move longer.
+ * Its scripts find blocks through the directory. A block that has moved already would look empty. A key that never exists prevents
+ * that: while a slot moves, a node that lacks one of a call's keys replies TRYAGAIN, or ASK and the other node TRYAGAIN, before
+ * anything runs. ioredis repeats the call for about a second; large books take longer to move.
  */
 const RETRY_MS = 100;
-const MOST_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 
-/** Runs it until the slot has moved, for at most 30 s. What failed so was not run, so that it is no repetition. */
+/** Repeats a call until the slot has moved, for up to 30 s. A refused call changed nothing. */
 export async function whileSlotMoves<Reply>(run: () => Promise<Reply>): Promise<Reply> {
-  const endsAt = performance.now() + MOST_MS;
+  const endsAt = performance.now() + MAX_WAIT_MS;
   for (;;) {
     try {
       return await run();
@@ -23,7 +23,7 @@ export async function whileSlotMoves<Reply>(run: () => Promise<Reply>): Promise<
   }
 }
 
-/** In the end ioredis tells of its redirections, and only the last of them: ASK, TRYAGAIN and MOVED take turns. */
+/** ioredis ends with an error about its redirections, or with the last reply: ASK, TRYAGAIN and MOVED alternate. */
 function isMoving(error: unknown): boolean {
   return (
     error instanceof Error &&

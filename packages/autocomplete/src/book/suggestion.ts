@@ -1,6 +1,5 @@
-/** What a completion answers with. */
-import type { TextRange } from '../folded-text.js';
-import { matchesOf } from '../matches.js';
+import type { TextRange } from '../text/folded-text.js';
+import { matchesOf } from '../text/matches.js';
 import { readEntry } from './entry.js';
 import { scoreOf } from './score.js';
 
@@ -9,29 +8,29 @@ export interface Suggestion<Payload> {
   readonly display: string;
   readonly score: number;
   readonly payload: Payload | undefined;
-  /** The parts of `display` that match: sorted, disjoint. None where an alias was found. */
+  /** The parts of `display` that match: sorted, disjoint. Empty where an alias matched. */
   readonly matches: readonly TextRange[];
-  /** It was found by a typing error. */
+  /** It matches only after an edit. */
   readonly isFuzzy: boolean;
 }
 
-/** By what an entry was found: what was typed, one edit of it, or one of its last letter. They come in this order. */
+/** How an entry matches: 0 exactly, 1 after an edit, 2 after an edit of the last letter. Answers have this order. */
 export type Edit = 0 | 1 | 2;
 
-/** A member by which an entry was found, as a script tells of it. */
+/** A member that matched, in the reply of a script. */
 export interface FoundMember {
   readonly member: string;
   readonly rank: string;
-  /** Empty where the entry has none. */
+  /** Empty for a handle. */
   readonly card: string;
   readonly edit: Edit;
 }
 
-/** What all members that one reply tells of were found by. */
+/** The query of a reply, and the server's clock at that moment. */
 export interface Finding {
   readonly tokens: readonly string[];
   readonly halfLifeMs: number;
-  /** How many the server's clock counted. */
+  /** The server's time in half-lives. */
   readonly halfLives: string;
 }
 

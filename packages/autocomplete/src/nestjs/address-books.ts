@@ -1,35 +1,34 @@
 import type { RedisClient } from '@mortise/redis';
+import { requireOptions } from '@mortise/redis';
+import { withDefaults } from '@mortise/redis/nestjs';
 import { AddressBook } from '../book/address-book.js';
 import type { AddressBookOptions } from '../options.js';
 
-/** What holds for all address books of a module. */
-export type AddressBooksModuleOptions = Omit<AddressBookOptions, 'prefix'>;
-
-/** Books that are kept at hand. */
+/** Books that are kept for later calls. */
 const MAX_KEPT = 1_000;
 
+const KNOWN: ReadonlySet<string> = new Set<keyof AddressBookOptions>(['halfLifeMs', 'keysOf', 'telemetry']);
+
 /**
- * Makes address books with the client, the prefix and the options of the module. Books are known when they are used, not at boot. The
- * 1,000 that were used last are the same objects each time, so that changes of one book from requests of the same tick travel together.
+ * Makes address books by name, with the client, the prefix and the options of the module. It keeps the 1,000 books that were used last:
+ * changes of one book in one tick, made by several requests, share a script call.
  */
 export class AddressBooks {
   readonly #redis: RedisClient;
   readonly #options: AddressBookOptions;
   readonly #kept = new Map<string, AddressBook>();
 
-  /** Throws TypeError or RangeError for a client or options that cannot be used. */
-  constructor(redis: RedisClient, prefix: string | undefined, options: AddressBooksModuleOptions = {}) {
+  /** Throws TypeError or RangeError for options that no book can have. */
+  constructor(redis: RedisClient, options: AddressBookOptions) {
     this.#redis = redis;
-    const given = Object.entries({ ...options, prefix }).filter(([, value]) => value !== undefined);
-    this.#options = Object.fromEntries(given);
-    // What no book could be made with lets the boot fail.
-    this.#make('any');
+    this.#options = options;
+    void new AddressBook(redis, 'any', options);
   }
 
-  /** Throws as `new AddressBook`. */
+  /** The book of that name. Throws like `new AddressBook`. */
   book<Payload = unknown>(name: string): AddressBook<Payload> {
-    const book = this.#kept.get(name) ?? this.#make(name);
-    // The one used last is the last to go.
+    const book = this.#kept.get(name) ?? new AddressBook(this.#redis, name, this.#options);
+    // A map keeps its order of insertion: the first one is the least recently used.
     this.#kept.delete(name);
     this.#kept.set(name, book);
     if (this.#kept.size > MAX_KEPT) {
@@ -39,7 +38,13 @@ export class AddressBooks {
     return book as AddressBook<Payload>;
   }
 
-  #make(name: string): AddressBook {
-    return new AddressBook(this.#redis, name, this.#options);
+  /** A new object for the book of that name, with options of its own over those of the module. Throws like `new AddressBook`. */
+  open<Payload = unknown>(name: string, options: Omit<AddressBookOptions, 'prefix'>): AddressBook<Payload> {
+    requireOptions('AddressBook', options, KNOWN);
+    return new AddressBook<Payload>(
+      this.#redis,
+      name,
+      withDefaults<AddressBookOptions>(this.#options, options),
+    );
   }
 }

@@ -1,94 +1,73 @@
-/**
- * The module gives NestJS the client and the options once. The recent contacts of all users are one object; address books and mention
- * completers are made by name when they are needed, so there is nothing to register for each guild.
- */
-import { ArgumentRangeError, ArgumentTypeError } from '@mortise/redis';
-import type { RedisClient } from '@mortise/redis';
-import type { FactoryProvider, InjectionToken } from '@nestjs/common';
-import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
-import type { MentionCompleterOptions } from '../mention-completer.js';
-import type { RecentContactsOptions } from '../options.js';
-import { RecentContacts } from '../recent-contacts.js';
-import type { AddressBooksModuleOptions } from './address-books.js';
+/** The NestJS module: it takes the client and the options once. An application names the books that it needs, or makes them by name. */
+import type { RedisClient, Telemetry } from '@mortise/redis';
+import { requireKnown, requireObject } from '@mortise/redis';
+import { featureModule, rootModule, withDefaults } from '@mortise/redis/nestjs';
+import type { DynamicModule } from '@nestjs/common';
+import { Module } from '@nestjs/common';
+import { RecentContacts } from '../contacts/recent-contacts.js';
+import type { AddressBookOptions, RecentContactsOptions } from '../options.js';
 import { AddressBooks } from './address-books.js';
-import { Mentions } from './mentions.js';
-import { getAddressBooksToken, getMentionsToken, getRecentContactsToken } from './tokens.js';
+import { getAddressBooksToken, getAddressBookToken, getRecentContactsToken } from './tokens.js';
 
 /** The client, which the module uses and never closes, and the options of what it provides. */
 export interface AutocompleteModuleOptions {
   readonly redis: RedisClient;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string | undefined;
+  /** For the recent contacts and the books. Default: none. */
+  readonly telemetry?: Telemetry | undefined;
   readonly recent?: Omit<RecentContactsOptions, 'prefix'> | undefined;
-  readonly books?: AddressBooksModuleOptions | undefined;
-  readonly mentions?: MentionCompleterOptions | undefined;
+  /** Of all books. */
+  readonly books?: Omit<AddressBookOptions, 'prefix'> | undefined;
 }
 
-/** What a class has to have that is given to `forRootAsync` as `useClass` or `useExisting`. */
+/** A class for `useClass` or `useExisting` of `forRootAsync`. */
 export interface AutocompleteOptionsFactory {
   createAutocompleteOptions(): AutocompleteModuleOptions | Promise<AutocompleteModuleOptions>;
 }
 
-interface Extras {
-  /** Tells modules apart, where an application has several: for `InjectRecentContacts(name)` and the others. Default: none. */
-  readonly name?: string | undefined;
+/** Books by name, with options of their own over those of the module. */
+export interface AutocompleteFeature {
+  readonly books: Readonly<Record<string, Omit<AddressBookOptions, 'prefix'>>>;
 }
 
-const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
-  new ConfigurableModuleBuilder<AutocompleteModuleOptions>({ moduleName: 'Autocomplete' })
-    .setClassMethodName('forRoot')
-    .setFactoryMethodName('createAutocompleteOptions')
-    .setExtras<Extras>({ name: undefined }, (definition, { name }) => {
-      const [recentToken, booksToken] = [getRecentContactsToken(name), getAddressBooksToken(name)];
-      const providers = [
-        provider(name, recentToken, [], ({ redis, prefix, recent }) => {
-          const given = Object.entries({ ...recent, prefix }).filter(([, value]) => value !== undefined);
-          return new RecentContacts(redis, Object.fromEntries(given));
-        }),
-        provider(name, booksToken, [], ({ redis, prefix, books }) => new AddressBooks(redis, prefix, books)),
-        provider(
-          name,
-          getMentionsToken(name),
-          [recentToken, booksToken],
-          ({ mentions }, recent: RecentContacts, books: AddressBooks) =>
-            new Mentions(recent, books, mentions),
-        ),
-      ];
-      return {
-        ...definition,
-        global: true,
-        providers: [...(definition.providers ?? []), ...providers],
-        exports: providers.map(({ provide }) => provide),
-      };
-    })
-    .build();
+const NAME = 'Autocomplete';
+const FEATURE: ReadonlySet<string> = new Set<keyof AutocompleteFeature>(['books']);
 
 /**
- * Provides `RecentContacts`, `AddressBooks` and `Mentions` to the whole application. `forRoot` takes a client and options; `forRootAsync`
- * takes what makes them, as `useFactory` with `inject` and `imports`, `useClass` or `useExisting`. A client or an option that
- * cannot be used lets the boot fail. Nothing is sent at boot, and the client is never closed.
+ * Provides `RecentContacts` and `AddressBooks` to the whole application. `forRoot` takes a client and options; `forRootAsync` takes
+ * `useFactory` with `inject` and `imports`, `useClass` or `useExisting`. Invalid options let the boot fail. Nothing is sent at
+ * boot, and the client is never closed.
  */
 @Module({})
-export class AutocompleteModule extends ConfigurableModuleClass {}
-
-function provider<Provided, Needed extends unknown[]>(
-  name: string | undefined,
-  provide: InjectionToken<Provided>,
-  needed: InjectionToken[],
-  make: (options: AutocompleteModuleOptions, ...found: Needed) => Provided,
-): FactoryProvider<Provided> {
-  return {
-    provide,
-    inject: [MODULE_OPTIONS_TOKEN, ...needed],
-    useFactory: (options: AutocompleteModuleOptions, ...found: Needed) => {
-      try {
-        return make(options, ...found);
-      } catch (error) {
-        // What lets the boot fail shows no more of an error than its message.
-        const which = name === undefined ? '' : ` ${JSON.stringify(name)}`;
-        const Misuse = error instanceof RangeError ? ArgumentRangeError : ArgumentTypeError;
-        throw new Misuse(`AutocompleteModule${which}: ${(error as Error).message}`, { cause: error });
-      }
+export class AutocompleteModule extends rootModule<AutocompleteModuleOptions, typeof NAME>({
+  name: NAME,
+  known: new Set<keyof AutocompleteModuleOptions>(['redis', 'prefix', 'telemetry', 'recent', 'books']),
+  provide: (module) => [
+    {
+      token: getRecentContactsToken(module),
+      make: ({ redis, prefix, telemetry, recent }) =>
+        new RecentContacts(redis, withDefaults({ prefix, telemetry }, recent)),
     },
-  };
+    {
+      token: getAddressBooksToken(module),
+      make: ({ redis, prefix, telemetry, books }) =>
+        new AddressBooks(redis, withDefaults({ prefix, telemetry }, books)),
+    },
+  ],
+}) {
+  /**
+   * Provides books by name to one module of the application, for `InjectAddressBook(name)`. Invalid names or options let the boot fail.
+   *
+   * @param module The `name` of the module that `forRoot` made. Default: the one without a name.
+   */
+  static forFeature(feature: AutocompleteFeature, module?: string): DynamicModule {
+    const { books } = requireKnown('forFeature', requireObject('feature', feature), FEATURE);
+    const provided = Object.entries(requireObject('books', books)).map(([name, options]) => ({
+      token: getAddressBookToken(name, module),
+      inject: [getAddressBooksToken(module)],
+      make: (all: AddressBooks) => all.open(name, options),
+    }));
+    return featureModule(AutocompleteModule, NAME, provided, module);
+  }
 }

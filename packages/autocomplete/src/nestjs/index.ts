@@ -1,13 +1,15 @@
-export type { AddressBooksModuleOptions } from './address-books.js';
 export { AddressBooks } from './address-books.js';
-export type { AutocompleteModuleOptions, AutocompleteOptionsFactory } from './autocomplete.module.js';
+export type {
+  AutocompleteFeature,
+  AutocompleteModuleOptions,
+  AutocompleteOptionsFactory,
+} from './autocomplete.module.js';
 export { AutocompleteModule } from './autocomplete.module.js';
-export { Mentions } from './mentions.js';
 export {
   getAddressBooksToken,
-  getMentionsToken,
+  getAddressBookToken,
   getRecentContactsToken,
+  InjectAddressBook,
   InjectAddressBooks,
-  InjectMentions,
   InjectRecentContacts,
 } from './tokens.js';

@@ -1,37 +1,37 @@
+import { featureToken, rootToken } from '@mortise/redis/nestjs';
 import type { InjectionToken } from '@nestjs/common';
 import { Inject } from '@nestjs/common';
-import { RecentContacts } from '../recent-contacts.js';
+import { RecentContacts } from '../contacts/recent-contacts.js';
 import { AddressBooks } from './address-books.js';
-import { Mentions } from './mentions.js';
 
-/** What the `RecentContacts` of a module are provided as: the class itself, unless the module has a name. */
+type Decorator = PropertyDecorator & ParameterDecorator;
+
+/** The token of a module's `RecentContacts`: the class itself, unless the module has a name. */
 export function getRecentContactsToken(module?: string): InjectionToken<RecentContacts> {
-  return module === undefined
-    ? RecentContacts
-    : `RecentContacts of AutocompleteModule ${JSON.stringify(module)}`;
+  return rootToken('Autocomplete', RecentContacts, module);
 }
 
-/** What the `AddressBooks` of a module are provided as: the class itself, unless the module has a name. */
+/** The token of a module's `AddressBooks`: the class itself, unless the module has a name. */
 export function getAddressBooksToken(module?: string): InjectionToken<AddressBooks> {
-  return module === undefined ? AddressBooks : `AddressBooks of AutocompleteModule ${JSON.stringify(module)}`;
+  return rootToken('Autocomplete', AddressBooks, module);
 }
 
-/** What the `Mentions` of a module are provided as: the class itself, unless the module has a name. */
-export function getMentionsToken(module?: string): InjectionToken<Mentions> {
-  return module === undefined ? Mentions : `Mentions of AutocompleteModule ${JSON.stringify(module)}`;
+/** The token of a book that `AutocompleteModule.forFeature` names. */
+export function getAddressBookToken(name: string, module?: string): string {
+  return featureToken('Autocomplete', 'address book', name, module);
 }
 
-/** Injects the `RecentContacts` of a module; those of the one without a name are injected by their type alone, too. */
-export function InjectRecentContacts(module?: string): PropertyDecorator & ParameterDecorator {
+/** Injects the `RecentContacts` of a module. Its type alone injects that of the module without a name. */
+export function InjectRecentContacts(module?: string): Decorator {
   return Inject(getRecentContactsToken(module));
 }
 
-/** Injects the `AddressBooks` of a module; those of the one without a name are injected by their type alone, too. */
-export function InjectAddressBooks(module?: string): PropertyDecorator & ParameterDecorator {
+/** Injects the `AddressBooks` of a module. Its type alone injects that of the module without a name. */
+export function InjectAddressBooks(module?: string): Decorator {
   return Inject(getAddressBooksToken(module));
 }
 
-/** Injects the `Mentions` of a module; those of the one without a name are injected by their type alone, too. */
-export function InjectMentions(module?: string): PropertyDecorator & ParameterDecorator {
-  return Inject(getMentionsToken(module));
+/** Injects a book that `AutocompleteModule.forFeature` names. */
+export function InjectAddressBook(name: string, module?: string): Decorator {
+  return Inject(getAddressBookToken(name, module));
 }

@@ -1,0 +1,41 @@
+/**
+ * Further names by which an entry is found: its own aliases, and the names that `keysOf` makes of its display form, such as pinyin. The
+ * caller of `add` makes them, so completion costs nothing more and needs no dictionary.
+ */
+import { ArgumentRangeError, ArgumentTypeError, requireName } from '@mortise/redis';
+import type { AddEntry, AddressBookOptions } from '../../options.js';
+
+/** Further names of one entry. Each costs a member for each of its words. */
+export const MAX_ALIASES = 16;
+
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/**
+ * The aliases of an entry, its own first, then those of `keysOf`; each once, without the display form itself.
+ *
+ * Throws TypeError where `aliases` or the result of `keysOf` is no array of well-formed texts, and RangeError for a text of other
+ * than 1 to 1,024 bytes, or for more than 16. Errors of `keysOf` pass through.
+ */
+export function aliasesOf(
+  entry: Pick<AddEntry<unknown>, 'key' | 'display' | 'aliases'>,
+  { keysOf }: Pick<AddressBookOptions, 'keysOf'>,
+): string[] {
+  const { key, display = key, aliases = [] } = entry;
+  const names = new Set(requireNames('aliases', aliases));
+  if (keysOf) for (const name of requireNames('keysOf', keysOf(display))) names.add(name);
+  names.delete(display);
+  if (names.size > MAX_ALIASES) {
+    throw new ArgumentRangeError(`an entry has at most ${MAX_ALIASES} aliases, got ${names.size}`);
+  }
+  return [...names];
+}
+
+function requireNames(option: string, names: unknown): readonly string[] {
+  if (!Array.isArray(names)) throw new ArgumentTypeError(`${option} must be an array, got ${typeof names}`);
+  for (const name of names) {
+    if (LONE_SURROGATE.test(requireName(option, name))) {
+      throw new ArgumentTypeError(`${option} must be well-formed text, got half of a surrogate pair`);
+    }
+  }
+  return names as string[];
+}

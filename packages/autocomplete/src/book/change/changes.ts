@@ -1,0 +1,113 @@
+import { ArgumentRangeError, ArgumentTypeError, Coalescer, requireName } from '@mortise/redis';
+import type { RedisClient } from '@mortise/redis';
+import { RequestReusedError } from '../../errors.js';
+import type { BookKeys } from '../../keys.js';
+import type {
+  AddEntry,
+  AddManyOptions,
+  AddManyResult,
+  AddressBookOptions,
+  BoostOptions,
+} from '../../options.js';
+import { resolveAddManyOptions, resolveBoostOptions } from '../../options.js';
+import { bookApply } from '../../scripts.gen.js';
+import { idOf, membersOf, storeEntry } from '../entry.js';
+import { whileSlotMoves } from '../slot-moves.js';
+import { addMany } from './add-many.js';
+import { aliasesOf } from './aliases.js';
+
+/** Limits of one script call: the changes, and the members that they write. It blocks the server for up to 20 ms. */
+const MAX_BATCH = 64;
+const MAX_BATCH_MEMBERS = 256;
+
+/** The arguments of one change, as `book.apply.lua` takes them. */
+type Change = readonly (string | number)[];
+
+interface ChangesOptions {
+  readonly halfLifeMs: number;
+  readonly keysOf: AddressBookOptions['keysOf'];
+}
+
+/** Changes of a book on their way to Redis. Those of one tick share a script call, in the order of their calls. */
+export class Changes<Payload> {
+  readonly #options: ChangesOptions;
+  readonly #calls: Coalescer<null, Change, string | number>;
+
+  /** @param onChanged Called with the number of changes of each successful call. */
+  constructor(
+    redis: RedisClient,
+    keys: BookKeys,
+    options: ChangesOptions,
+    onChanged: (count: number) => void,
+  ) {
+    this.#options = options;
+    const { halfLifeMs } = options;
+    this.#calls = new Coalescer(
+      async (_, changes) => {
+        const replies = await whileSlotMoves(() =>
+          bookApply.run(redis, keys, { halfLifeMs, changes: changes.flat() }),
+        );
+        onChanged(changes.length);
+        return replies as (string | number)[];
+      },
+      {
+        maxBatch: MAX_BATCH,
+        maxBytes: MAX_BATCH_MEMBERS,
+        bytesOf: (change) => Math.max(1, change.length - 6),
+      },
+    );
+  }
+
+  async add(entry: AddEntry<Payload>): Promise<boolean> {
+    return (await this.#calls.submit(null, this.#addition(entry))) === 0;
+  }
+
+  async addMany(
+    entries: Iterable<AddEntry<Payload>> | AsyncIterable<AddEntry<Payload>>,
+    options: AddManyOptions,
+  ): Promise<AddManyResult> {
+    return addMany(entries, resolveAddManyOptions(options), async (batch) =>
+      this.#calls.submitAll(
+        null,
+        batch.map((entry) => this.#addition(entry)),
+      ),
+    );
+  }
+
+  async remove(key: string): Promise<boolean> {
+    const known = membersOf(requireName('key', key));
+    return (await this.#calls.submit(null, ['remove', idOf(key), '', '', known.length, ...known])) === 1;
+  }
+
+  async boost(key: string, by: number, options: BoostOptions): Promise<number | null> {
+    const { id } = resolveBoostOptions(options);
+    const known = membersOf(requireName('key', key));
+    const request = id === undefined ? '' : idOf(requireName('id', id));
+    const change: Change = ['boost', idOf(key), requireFinite('by', by), request, known.length, ...known];
+    const score = await this.#calls.submit(null, change);
+    if (score === '!') throw new RequestReusedError(id!);
+    return score === '' ? null : Number(score);
+  }
+
+  #addition(entry: AddEntry<Payload>): Change {
+    const { key, display = key, payload, score } = entry;
+    requireName('key', key);
+    requireName('display', display);
+    if (score !== undefined) requireFinite('score', score);
+    if (score !== undefined && score < 0 && this.#options.halfLifeMs > 0) {
+      throw new ArgumentRangeError(`score must be 0 or more with halfLifeMs, got ${score}`);
+    }
+    const aliases = aliasesOf(entry, this.#options);
+    const { id, members, card } = storeEntry({ key, display, aliases, payload });
+    const known = membersOf(key);
+    return ['add', id, score ?? '', card, known.length, ...known, members.length, ...members];
+  }
+}
+
+function requireFinite(option: string, value: unknown): number {
+  if (typeof value !== 'number')
+    throw new ArgumentTypeError(`${option} must be a number, got ${typeof value}`);
+  if (!Number.isFinite(value))
+    throw new ArgumentRangeError(`${option} must be a finite number, got ${value}`);
+  return value;
+}
