@@ -57,6 +57,10 @@ export class LogCollector {
     await this.#aggregator.stop();
   }
 
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
   async #step(signal: AbortSignal): Promise<number> {
     try {
       await this.collect({ signal });

@@ -19,6 +19,7 @@ export type {
   FileReceiverOptions,
   FileSenderOptions,
   FilesOptions,
+  ListFilesOptions,
   ReadOptions,
   SendFileOptions,
 } from './options.js';

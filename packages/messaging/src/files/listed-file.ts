@@ -2,9 +2,6 @@ import { decodeName } from '@mortise/redis';
 import type { FilesContext } from './context.js';
 import type { FileHead } from './file-head.js';
 
-/** The most files in the list of a channel. More files wait, as if the budget were used up. */
-export const MAX_LISTED = 1_000;
-
 export interface ChannelReceiver {
   readonly receiver: string;
   /** A process has the lease of the receiver. */

@@ -106,9 +106,21 @@ export interface FileChannelOptions {
   readonly prefix?: string;
 }
 
-/** Of one `files`. */
+/** Of one `files`, `received` or `abort`. */
 export interface FilesOptions {
-  /** Ends the iteration: it then throws the reason of the signal. */
+  /** Ends the call: it throws the reason of the signal. */
+  readonly signal?: AbortSignal;
+}
+
+/** Of one `list` of a channel. */
+export interface ListFilesOptions {
+  /** Files with higher numbers only. Default 0. */
+  readonly after?: number;
+  /** The most files. Default 1,000, which is also the most that a channel lists. */
+  readonly limit?: number;
+  /** How long to wait for a file, in ms. Default 0. */
+  readonly waitMs?: number;
+  /** Ends the wait: `list` rejects with its reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -142,6 +154,9 @@ export const FILE_DEFAULTS = {
 } as const;
 
 export const MAX_RECEIVERS = 1_000;
+
+/** The most files in the list of a channel. More files wait, as if the budget were used up. */
+export const MAX_LISTED = 1_000;
 
 const MIN_CHUNK_BYTES = 4 * KIB;
 /** The allocator of Redis and the header of a value need these beside a chunk, so that it takes no more than a power of two. */
@@ -182,7 +197,8 @@ const SEND_OPTIONS = new Set<string>([
   'onProgress',
 ] satisfies (keyof SendFileOptions)[]);
 const DIRECTORY_OPTIONS = new Set(['signal', 'onListed', 'onProgress']);
-const FILES_OPTIONS = new Set(['signal']);
+const SIGNAL_OPTIONS = new Set(['signal']);
+const LIST_OPTIONS = new Set(['after', 'limit', 'waitMs', 'signal']);
 const READ_OPTIONS = new Set<string>([
   'gunzip',
   'autoAck',
@@ -260,9 +276,21 @@ export function checkDirectoryOptions(
   checkSending(options);
 }
 
-export function checkFilesOptions(options: FilesOptions): void {
-  requireOptions('files', options, FILES_OPTIONS);
+/** Of a call that takes a signal only. */
+export function checkSignalOption(call: string, options: FilesOptions): void {
+  requireOptions(call, options, SIGNAL_OPTIONS);
   requireSignal(options.signal);
+}
+
+export function resolveListOptions(options: ListFilesOptions): Required<Omit<ListFilesOptions, 'signal'>> {
+  requireOptions('list', options, LIST_OPTIONS);
+  const { after = 0, limit = MAX_LISTED, waitMs = 0, signal } = options;
+  requireSignal(signal);
+  return {
+    after: requireInteger('after', after, { min: 0 }),
+    limit: requireInteger('limit', limit, { min: 1 }),
+    waitMs: requireDuration('waitMs', waitMs, { min: 0, max: Infinity }),
+  };
 }
 
 export interface ReadLimits {

@@ -79,5 +79,8 @@ test('misuse of a file is refused', async () => {
   const follow: object = { host: 'a' };
   await expect(sender.send('/nowhere', follow)).rejects.toThrow('send has no option "host"');
   await expect(sender.sendDirectory('/nowhere', { id: 'a' } as object)).rejects.toThrow('has no option');
+  await expect(sender.received({ ms: 1 } as object)).rejects.toThrow('received has no option "ms"');
+  const channel = new FileChannel(redis, 'logs');
+  await expect(channel.list('r1', { wait: 1 } as object)).rejects.toThrow('list has no option "wait"');
   await expect(sender.send('/nowhere/at/all')).rejects.toMatchObject({ code: 'ENOENT' });
 });

@@ -19,9 +19,9 @@ import { chunkKeys, readHead } from '../file-head.js';
 import type { FileId, FilesContext } from '../context.js';
 import { filesContext, RECHECK_MS } from '../context.js';
 import type { ChannelReceiver, ListedEntry, ListedFile, SentUnderId } from '../listed-file.js';
-import { entryOf, fileOf, MAX_LISTED } from '../listed-file.js';
-import type { FileChannelOptions } from '../options.js';
-import { MAX_RECEIVERS, resolveFileChannelOptions } from '../options.js';
+import { entryOf, fileOf } from '../listed-file.js';
+import type { FileChannelOptions, ListFilesOptions } from '../options.js';
+import { MAX_LISTED, MAX_RECEIVERS, resolveFileChannelOptions, resolveListOptions } from '../options.js';
 import { Completion } from '../completion.js';
 
 /** A file that was listed. A number alone may name another file when the channel was forgotten and created again. */
@@ -98,13 +98,10 @@ export class FileChannel {
    */
   async list(
     receiver: string,
-    {
-      after = 0,
-      limit = MAX_LISTED,
-      waitMs = 0,
-      signal,
-    }: { after?: number; limit?: number; waitMs?: number; signal?: AbortSignal } = {},
+    options: ListFilesOptions = {},
   ): Promise<{ files: ListedFile[]; isEnded: boolean }> {
+    const { after, limit, waitMs } = resolveListOptions(options);
+    const { signal } = options;
     const until = performance.now() + waitMs;
     let updates: FileUpdates | undefined;
     try {

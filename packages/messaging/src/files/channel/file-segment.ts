@@ -68,4 +68,8 @@ export class FileSegment {
     this.#reader.close();
     await this.#renewal.stop();
   }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
 }

@@ -10,7 +10,7 @@ import { filesContext, RECHECK_MS } from '../context.js';
 import { IncomingFile } from './incoming-file.js';
 import { entryOf } from '../listed-file.js';
 import type { FileReceiverOptions, FilesOptions } from '../options.js';
-import { checkFilesOptions, resolveFileReceiverOptions } from '../options.js';
+import { checkSignalOption, resolveFileReceiverOptions } from '../options.js';
 import type { ReceiverLease } from './receiver-lease.js';
 import { Completion } from '../completion.js';
 
@@ -51,7 +51,7 @@ export class FileReceiver {
    * reason of the signal, ERR_LEASE_LOST, ERR_UNKNOWN_RECEIVER.
    */
   async *files(options: FilesOptions = {}): AsyncGenerator<IncomingFile, void, void> {
-    checkFilesOptions(options);
+    checkSignalOption('files', options);
     const { signal } = options;
     if (this.#isRunning) throw new TypeError(`receiver "${this.#receiver}" is running`);
     this.#isRunning = true;

@@ -21,8 +21,13 @@ import { FileWriter } from './file-writer.js';
 import type { FilesContext } from '../context.js';
 import { filesContext, randomId } from '../context.js';
 import { entryOf } from '../listed-file.js';
-import type { FileSenderLimits, FileSenderOptions, SendFileOptions } from '../options.js';
-import { checkDirectoryOptions, checkSendOptions, resolveFileSenderOptions } from '../options.js';
+import type { FileSenderLimits, FileSenderOptions, FilesOptions, SendFileOptions } from '../options.js';
+import {
+  checkDirectoryOptions,
+  checkSendOptions,
+  checkSignalOption,
+  resolveFileSenderOptions,
+} from '../options.js';
 import type { Path } from './path-source.js';
 import { PathSource } from './path-source.js';
 import { RunningSends } from './running-sends.js';
@@ -148,7 +153,9 @@ export class FileSender {
    * Resolves when all receivers are done with all files that were sent, here or elsewhere. Finishes what receivers that died have left
    * half done, and treats missing receivers as `deadReceivers` says.
    */
-  async received({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
+  async received(options: FilesOptions = {}): Promise<void> {
+    checkSignalOption('received', options);
+    const { signal } = options;
     const { redis, channelKeys } = this.#context;
     const isReceived = async (): Promise<true | undefined> => {
       if ((await redis.call('exists', [channelKeys.listed])) !== 0) return undefined;
@@ -162,13 +169,10 @@ export class FileSender {
    * ERR_FILE_ABORTED. A `send` of this sender that writes it ends at once, with ERR_FILE_ABORTED. Another writer, who may still be alive,
    * is waited for until its lease ends, or until the signal. Returns whether there was such a file.
    */
-  async abort(
-    id: string,
-    reason = 'the sender gave it up',
-    { signal }: { readonly signal?: AbortSignal } = {},
-  ): Promise<boolean> {
+  async abort(id: string, reason = 'the sender gave it up', options: FilesOptions = {}): Promise<boolean> {
+    checkSignalOption('abort', options);
     const wasRunning = await this.#running.abort(id, (name) => new FileAbortedError(name, reason));
-    return (await this.#abort(id, reason, signal)) || wasRunning;
+    return (await this.#abort(id, reason, options.signal)) || wasRunning;
   }
 
   async #sendPath(
