@@ -1,34 +1,38 @@
 import { CodedError } from '@mortise/redis';
 
+/** The fields of an error besides those of every error: the problems of the API show them. */
+type Fields<Refusal> = Omit<Refusal, 'code' | keyof Error>;
+
 /** The body can't be stored: it is larger than `maxPayloadBytes`, or nested too deep. Nothing was sent. */
 export class InvalidBodyError extends CodedError {
-  /** The size as JSON in UTF-8, of ERR_BODY_TOO_LARGE. */
-  readonly bytes: number | undefined;
-  readonly maxBytes: number | undefined;
+  /** The mailbox or chat. */
+  declare readonly recipient: string;
+  /** Of ERR_BODY_TOO_LARGE: the size as JSON in UTF-8, and its limit. */
+  declare readonly bytes?: number;
+  declare readonly maxBytes?: number;
   /** Of ERR_INVALID_BODY. */
-  readonly maxDepth: number | undefined;
+  declare readonly maxDepth?: number;
 
-  constructor(
+  private constructor(
     readonly code: 'ERR_INVALID_BODY' | 'ERR_BODY_TOO_LARGE',
-    /** The mailbox or chat. */
-    readonly recipient: string,
+    fields: Fields<InvalidBodyError>,
     problem: string,
-    { bytes, maxBytes, maxDepth }: { bytes?: number; maxBytes?: number; maxDepth?: number },
   ) {
-    super(`the body for "${recipient}" ${problem}`);
-    this.bytes = bytes;
-    this.maxBytes = maxBytes;
-    this.maxDepth = maxDepth;
+    super(`the body for "${fields.recipient}" ${problem}`);
+    Object.assign(this, fields);
   }
 
   static tooLarge(recipient: string, bytes: number, maxBytes: number): InvalidBodyError {
     const problem = `has ${bytes} bytes, the limit is ${maxBytes}`;
-    return new InvalidBodyError('ERR_BODY_TOO_LARGE', recipient, problem, { bytes, maxBytes });
+    return new InvalidBodyError('ERR_BODY_TOO_LARGE', { recipient, bytes, maxBytes }, problem);
   }
 
   static tooDeep(recipient: string, maxDepth: number): InvalidBodyError {
-    const problem = `is nested deeper than ${maxDepth}`;
-    return new InvalidBodyError('ERR_INVALID_BODY', recipient, problem, { maxDepth });
+    return new InvalidBodyError(
+      'ERR_INVALID_BODY',
+      { recipient, maxDepth },
+      `is nested deeper than ${maxDepth}`,
+    );
   }
 }
 
@@ -37,32 +41,31 @@ export class InvalidBodyError extends CodedError {
  * is higher than any of the mailbox or chat, is of another epoch, or names a message that is not stored any more.
  */
 export class NotFoundError extends CodedError {
-  /** The message, of ERR_UNKNOWN_MESSAGE. */
-  readonly id: number | undefined;
-  readonly lastId: number | undefined;
-  /** Of ERR_UNKNOWN_DEVICE. */
-  readonly device: string | undefined;
+  /** Of ERR_UNKNOWN_CHAT. */
+  declare readonly chatId?: string;
+  /** Of the others: the mailbox, or the chat of a message. */
+  declare readonly recipient?: string;
+  declare readonly device?: string;
+  /** The message. */
+  declare readonly id?: number;
+  declare readonly lastId?: number;
 
-  constructor(
+  private constructor(
     readonly code: 'ERR_UNKNOWN_CHAT' | 'ERR_UNKNOWN_DEVICE' | 'ERR_UNKNOWN_MESSAGE',
-    /** The mailbox or chat. */
-    readonly recipient: string,
+    fields: Fields<NotFoundError>,
     message: string,
-    { id, lastId, device }: { id?: number; lastId?: number; device?: string } = {},
   ) {
     super(message);
-    this.id = id;
-    this.lastId = lastId;
-    this.device = device;
+    Object.assign(this, fields);
   }
 
   static chat(chatId: string): NotFoundError {
-    return new NotFoundError('ERR_UNKNOWN_CHAT', chatId, `there is no chat "${chatId}"`);
+    return new NotFoundError('ERR_UNKNOWN_CHAT', { chatId }, `there is no chat "${chatId}"`);
   }
 
   static device(recipient: string, device: string): NotFoundError {
     const problem = `"${recipient}" has no device "${device}"`;
-    return new NotFoundError('ERR_UNKNOWN_DEVICE', recipient, problem, { device });
+    return new NotFoundError('ERR_UNKNOWN_DEVICE', { recipient, device }, problem);
   }
 
   static message(
@@ -76,98 +79,94 @@ export class NotFoundError extends CodedError {
   ): NotFoundError {
     const which = epoch === undefined ? `message ${id}` : `message ${id} of epoch ${epoch}`;
     const problem = `${kind} "${recipient}" has no ${which}, the last one is ${lastId}`;
-    return new NotFoundError('ERR_UNKNOWN_MESSAGE', recipient, problem, { id, lastId });
+    return new NotFoundError('ERR_UNKNOWN_MESSAGE', { recipient, id, lastId }, problem);
   }
 }
 
 /** Somebody may not do this: no member of the chat, a reader, no owner, not the author; or a blocked sender. Nothing was changed. */
 export class NotAllowedError extends CodedError {
-  constructor(
+  /** The chat and the member who was refused. */
+  declare readonly chatId?: string;
+  declare readonly member?: string;
+  /** Of ERR_SENDER_BLOCKED: the mailbox and the sender. */
+  declare readonly recipient?: string;
+  declare readonly sender?: string;
+
+  private constructor(
     readonly code: 'ERR_NOT_ALLOWED' | 'ERR_NOT_A_MEMBER' | 'ERR_READ_ONLY_MEMBER' | 'ERR_SENDER_BLOCKED',
-    /** The mailbox or chat. */
-    readonly recipient: string,
-    /** The member or sender who was refused. */
-    readonly member: string,
+    fields: Fields<NotAllowedError>,
     message: string,
   ) {
     super(message);
+    Object.assign(this, fields);
   }
 
   static notAMember(chatId: string, member: string): NotAllowedError {
     const problem = `"${member}" is not a member of chat "${chatId}"`;
-    return new NotAllowedError('ERR_NOT_A_MEMBER', chatId, member, problem);
+    return new NotAllowedError('ERR_NOT_A_MEMBER', { chatId, member }, problem);
   }
 
   static readOnly(chatId: string, member: string): NotAllowedError {
-    return new NotAllowedError(
-      'ERR_READ_ONLY_MEMBER',
-      chatId,
-      member,
-      `"${member}" may only read chat "${chatId}"`,
-    );
+    const problem = `"${member}" may only read chat "${chatId}"`;
+    return new NotAllowedError('ERR_READ_ONLY_MEMBER', { chatId, member }, problem);
   }
 
   static action(chatId: string, member: string, action: string): NotAllowedError {
-    return new NotAllowedError(
-      'ERR_NOT_ALLOWED',
-      chatId,
-      member,
-      `"${member}" may not ${action} in chat "${chatId}"`,
-    );
+    const problem = `"${member}" may not ${action} in chat "${chatId}"`;
+    return new NotAllowedError('ERR_NOT_ALLOWED', { chatId, member }, problem);
   }
 
   static blocked(recipient: string, sender: string): NotAllowedError {
-    return new NotAllowedError(
-      'ERR_SENDER_BLOCKED',
-      recipient,
-      sender,
-      `"${recipient}" takes nothing from "${sender}"`,
-    );
+    const problem = `"${recipient}" takes nothing from "${sender}"`;
+    return new NotAllowedError('ERR_SENDER_BLOCKED', { recipient, sender }, problem);
   }
 }
 
 /** A limit of how many there may be is reached. Nothing was added. */
 export class TooManyError extends CodedError {
-  constructor(
+  /** Of ERR_TOO_MANY_MEMBERS. */
+  declare readonly chatId?: string;
+  declare readonly members?: number;
+  declare readonly maxMembers?: number;
+  /** Of ERR_TOO_MANY_CHATS. */
+  declare readonly member?: string;
+  declare readonly maxChats?: number;
+  /** Of ERR_TOO_MANY_DEVICES and ERR_TOO_MANY_BLOCKED. */
+  declare readonly recipient?: string;
+  declare readonly maxDevices?: number;
+  declare readonly maxBlocked?: number;
+
+  private constructor(
     readonly code:
       | 'ERR_TOO_MANY_MEMBERS'
       | 'ERR_TOO_MANY_CHATS'
       | 'ERR_TOO_MANY_DEVICES'
       | 'ERR_TOO_MANY_BLOCKED',
-    /** The chat whose members, or the member or recipient whose chats, devices or blocked senders are too many. */
-    readonly subject: string,
-    readonly max: number,
+    fields: Fields<TooManyError>,
     message: string,
   ) {
     super(message);
+    Object.assign(this, fields);
   }
 
-  static members(chatId: string, members: number, max: number): TooManyError {
-    const problem = `chat "${chatId}" would have ${members} members, the limit is ${max}`;
-    return new TooManyError('ERR_TOO_MANY_MEMBERS', chatId, max, problem);
+  static members(chatId: string, members: number, maxMembers: number): TooManyError {
+    const problem = `chat "${chatId}" would have ${members} members, the limit is ${maxMembers}`;
+    return new TooManyError('ERR_TOO_MANY_MEMBERS', { chatId, members, maxMembers }, problem);
   }
 
-  static chats(member: string, max: number): TooManyError {
-    return new TooManyError(
-      'ERR_TOO_MANY_CHATS',
-      member,
-      max,
-      `"${member}" is in ${max} chats, which is the limit`,
-    );
+  static chats(member: string, maxChats: number): TooManyError {
+    const problem = `"${member}" is in ${maxChats} chats, which is the limit`;
+    return new TooManyError('ERR_TOO_MANY_CHATS', { member, maxChats }, problem);
   }
 
-  static devices(recipient: string, max: number): TooManyError {
-    return new TooManyError(
-      'ERR_TOO_MANY_DEVICES',
-      recipient,
-      max,
-      `"${recipient}" has ${max} devices, which is the limit`,
-    );
+  static devices(recipient: string, maxDevices: number): TooManyError {
+    const problem = `"${recipient}" has ${maxDevices} devices, which is the limit`;
+    return new TooManyError('ERR_TOO_MANY_DEVICES', { recipient, maxDevices }, problem);
   }
 
-  static blocked(recipient: string, max: number): TooManyError {
-    const problem = `"${recipient}" has blocked ${max} senders, which is the limit`;
-    return new TooManyError('ERR_TOO_MANY_BLOCKED', recipient, max, problem);
+  static blocked(recipient: string, maxBlocked: number): TooManyError {
+    const problem = `"${recipient}" has blocked ${maxBlocked} senders, which is the limit`;
+    return new TooManyError('ERR_TOO_MANY_BLOCKED', { recipient, maxBlocked }, problem);
   }
 }
 

@@ -166,7 +166,8 @@ describe('create', () => {
     const members = Array.from({ length: 1_200 }, (_, n) => `m${n}`);
     await expect(chats.create({ chatId: 'guild', sender: 'anna', members })).rejects.toMatchObject({
       code: 'ERR_TOO_MANY_MEMBERS',
-      max: 1_200,
+      members: 1_201,
+      maxMembers: 1_200,
     });
     expect(await keys()).toEqual([]);
     await chats.create({ chatId: 'guild', sender: 'anna', members: members.slice(1), body: 1 });
@@ -240,7 +241,7 @@ describe('join', () => {
     const chats = await openChat();
     await expect(chats.join('other', 'anna')).rejects.toMatchObject({
       code: 'ERR_UNKNOWN_CHAT',
-      recipient: 'other',
+      chatId: 'other',
     });
     for (const member of ['anna', 'bob', 'carl']) await chats.leave('guild', member);
     await expect(chats.join('guild', 'anna')).rejects.toMatchObject({ code: 'ERR_UNKNOWN_CHAT' });
@@ -262,7 +263,8 @@ describe('join', () => {
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     await expect(chats.join('guild', 'e')).rejects.toMatchObject({
       code: 'ERR_TOO_MANY_MEMBERS',
-      max: 4,
+      members: 5,
+      maxMembers: 4,
     });
     expect(Object.keys((await describeChat(redis, prefix, 'guild')).cursors)).toHaveLength(4);
   });
@@ -446,7 +448,7 @@ describe('setRole', () => {
     await chats.setRole('guild', 'bob', 'reader', { by: 'anna' });
     await expect(chats.post('guild', 'bob', 2)).rejects.toMatchObject({
       code: 'ERR_READ_ONLY_MEMBER',
-      recipient: 'guild',
+      chatId: 'guild',
       member: 'bob',
     });
     await expect(chats.edit('guild', 'bob', 1, 2)).rejects.toMatchObject({ code: 'ERR_READ_ONLY_MEMBER' });

@@ -137,13 +137,13 @@ describe('post', () => {
     const before = await keys();
     await expect(chats.post('guild', 'mallory', 1)).rejects.toMatchObject({
       code: 'ERR_NOT_A_MEMBER',
-      recipient: 'guild',
+      chatId: 'guild',
       member: 'mallory',
     });
     await expect(chats.post('guild', 'mallory', 1)).rejects.toBeInstanceOf(NotAllowedError);
     await expect(chats.post('other', 'anna', 1)).rejects.toMatchObject({
       code: 'ERR_UNKNOWN_CHAT',
-      recipient: 'other',
+      chatId: 'other',
     });
     expect(await keys()).toEqual(before);
     for (const member of ['anna', 'bob', 'carl']) await chats.leave('guild', member);

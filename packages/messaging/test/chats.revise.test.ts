@@ -61,7 +61,7 @@ describe('edit', () => {
     for (const sender of ['anna', 'carl']) {
       await expect(chats.edit('guild', sender, 1, 'x')).rejects.toMatchObject({
         code: 'ERR_NOT_ALLOWED',
-        recipient: 'guild',
+        chatId: 'guild',
         member: sender,
       });
     }

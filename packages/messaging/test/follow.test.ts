@@ -659,7 +659,7 @@ describe('typing and presence', () => {
     const chats = await openChat();
     await expect(chats.typing('guild', 'dora')).rejects.toMatchObject({
       code: 'ERR_NOT_A_MEMBER',
-      recipient: 'guild',
+      chatId: 'guild',
       member: 'dora',
     });
     await expect(chats.typing('nothing', 'bob')).rejects.toMatchObject({ code: 'ERR_UNKNOWN_CHAT' });

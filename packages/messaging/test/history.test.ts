@@ -121,7 +121,7 @@ describe('history', () => {
     const { chats } = await filled(0);
     await expect(chats.history('no chat')).rejects.toMatchObject({
       code: 'ERR_UNKNOWN_CHAT',
-      recipient: 'no chat',
+      chatId: 'no chat',
     });
   });
 

@@ -16,7 +16,7 @@ describe('block', () => {
     expect(await mailboxes.block('jack', 'joe')).toBe(false);
     const refusal = await mailboxes.send('jack', 'spam', { from: 'joe' }).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(NotAllowedError);
-    expect(refusal).toMatchObject({ code: 'ERR_SENDER_BLOCKED', recipient: 'jack', member: 'joe' });
+    expect(refusal).toMatchObject({ code: 'ERR_SENDER_BLOCKED', recipient: 'jack', sender: 'joe' });
     expect(await mailboxes.send('jack', 'hi', { from: 'anna' })).toEqual({ id: 2, isDuplicate: false });
     expect(await mailboxes.send('jill', 'hi', { from: 'joe' })).toEqual({ id: 1, isDuplicate: false });
     // What is there stays.
@@ -99,7 +99,7 @@ describe('block', () => {
       mailboxes.block('jack', 'one more'),
     ]);
     expect(changes[0]).toMatchObject({ reason: expect.any(TooManyError) });
-    expect(changes[0]).toMatchObject({ reason: { code: 'ERR_TOO_MANY_BLOCKED', max: 10_000 } });
+    expect(changes[0]).toMatchObject({ reason: { code: 'ERR_TOO_MANY_BLOCKED', maxBlocked: 10_000 } });
     expect(changes.slice(1)).toEqual([
       { status: 'fulfilled', value: false },
       { status: 'fulfilled', value: true },

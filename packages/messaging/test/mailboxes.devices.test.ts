@@ -65,8 +65,8 @@ describe('addDevice', () => {
     expect(refusal).toBeInstanceOf(TooManyError);
     expect(refusal).toMatchObject({
       code: 'ERR_TOO_MANY_DEVICES',
-      subject: 'jack',
-      max: 100,
+      recipient: 'jack',
+      maxDevices: 100,
     });
     expect(await mailboxes.addDevice('jack', 'device 7')).toEqual({ isNew: false, ackedId: 0 });
     expect(await mailboxes.devices('jack')).toHaveLength(100);

@@ -129,7 +129,7 @@ describe('maxChats', () => {
     const { chats, index } = create({ maxChats: 2 });
     await chats.create({ sender: 'ben', members: [], chatId: 'a' });
     await chats.create({ sender: 'ben', members: [], chatId: 'b' });
-    const refusal = { code: 'ERR_TOO_MANY_CHATS', subject: 'ben', max: 2 };
+    const refusal = { code: 'ERR_TOO_MANY_CHATS', member: 'ben', maxChats: 2 };
     await expect(chats.create({ sender: 'anna', members: ['ben'], chatId: 'c' })).rejects.toMatchObject(
       refusal,
     );
