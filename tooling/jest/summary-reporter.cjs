@@ -2,8 +2,8 @@ const { mkdirSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 
 /**
- * Writes .jest/summary.json: counts, so that a run that turbo takes from its cache still counts its tests, and what
- * failed, which `npm test` repeats at its end, where it is found even in a log that kept only its tail.
+ * Writes .jest/summary.json: counts, so that a run from turbo's cache still counts its tests; the time of each file; and the
+ * failures, which `npm test` repeats at its end, where a log that kept only its tail still has them.
  */
 module.exports = class SummaryReporter {
   constructor(globalConfig) {
@@ -15,9 +15,14 @@ module.exports = class SummaryReporter {
     mkdirSync(this.directory, { recursive: true });
     const summary = {
       passed: results.numPassedTests,
-      // A suite that cannot even be loaded has no test to count, but it is a failure.
+      // A file that cannot be loaded has no test to count, but it is a failure.
       failed: results.numFailedTests + results.numRuntimeErrorTestSuites,
       skipped: results.numPendingTests + results.numTodoTests,
+      ms: Date.now() - results.startTime,
+      files: results.testResults.map(({ testFilePath, perfStats }) => ({
+        file: path.relative(this.root, testFilePath),
+        ms: perfStats.runtime,
+      })),
       failures: results.testResults.flatMap((suite) => this.failuresOf(suite)),
     };
     writeFileSync(path.join(this.directory, 'summary.json'), `${JSON.stringify(summary)}\n`);

@@ -5,8 +5,9 @@ import { join, relative } from 'node:path';
 import { pnpm, requireNode, root, step } from './pnpm.mjs';
 
 const GROUPS = ['packages', 'apps', 'tooling'];
-const MOST_LINES_OF_FAILURE = 40;
-/** What hangs must not take the time in which the failures are told: CI ends a run after 90 minutes. */
+const MAX_FAILURE_LINES = 40;
+const SLOWEST_FILES = 10;
+/** CI ends a run after 90 minutes. A run that hangs has to leave time for the report of its failures. */
 const LIMIT_MS = 75 * 60_000;
 
 requireNode();
@@ -38,12 +39,13 @@ for (const directory of members()) rmSync(join(directory, '.jest'), { recursive:
 const code = pnpm(['exec', 'turbo', 'run', '//#lint', 'typecheck', 'build', 'test', '--continue'], LIMIT_MS);
 const summaries = members().flatMap(readSummary);
 const total = sumOf(summaries);
+reportTimes(summaries);
 for (const { directory, failures } of summaries) for (const failure of failures) report(directory, failure);
 console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 // A run that counts no test has not tested anything, whatever its exit code.
 process.exit(code !== 0 || total.failed > 0 || total.passed === 0 ? code || 1 : 0);
 
-/** One clear line instead of hundreds of tests that time out. */
+/** Prints one clear line, where otherwise hundreds of tests would time out. */
 async function requireReachable({ hostname, port }) {
   const socket = connect({ host: hostname, port: Number(port || 6379), timeout: 3_000 });
   const problem = await new Promise((resolve) => {
@@ -65,7 +67,7 @@ function members() {
   );
 }
 
-/** Each test run leaves its summary in .jest/summary.json; turbo restores the file of a run that it has cached. */
+/** Each test run writes its summary to .jest/summary.json; turbo restores the file of a cached run. */
 function readSummary(directory) {
   try {
     return [{ directory, ...JSON.parse(readFileSync(join(directory, '.jest/summary.json'), 'utf8')) }];
@@ -80,9 +82,23 @@ function sumOf(all) {
   return sum;
 }
 
-/** What failed stands again at the end, since the parallel output above is long and its end is what is kept. */
+/** Prints how long the tests of each package took, also when turbo had them in its cache, and which files took longest. */
+function reportTimes(all) {
+  const seconds = (ms) => `${(ms / 1000).toFixed(1).padStart(7)} s`;
+  const named = all.map(({ directory, ...summary }) => ({ name: relative(root, directory), ...summary }));
+  console.log('\nTests by package, as measured when they ran last:');
+  for (const { name, ms = 0 } of named.toSorted((a, b) => b.ms - a.ms)) console.log(`${seconds(ms)}  ${name}`);
+  console.log('\nThe slowest files:');
+  const files = named.flatMap(({ name, files = [] }) =>
+    files.map(({ file, ms }) => ({ file: join(name, file), ms })),
+  );
+  for (const { file, ms } of files.toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST_FILES))
+    console.log(`${seconds(ms)}  ${file}`);
+}
+
+/** Repeats a failure at the end: the parallel output above is long, and often only its end is kept. */
 function report(directory, { file, name, message }) {
   console.log(`\n✗ ${relative(root, join(directory, file))}: ${name}`);
   const lines = message.split('\n').filter((line) => !line.includes('node_modules'));
-  console.log(lines.slice(0, MOST_LINES_OF_FAILURE).join('\n'));
+  console.log(lines.slice(0, MAX_FAILURE_LINES).join('\n'));
 }
