@@ -50,19 +50,19 @@ export async function seed(address) {
 }
 
 /**
- * Takes a few seconds the first time, while the rest can be used. Frank founds the guild and brings the others along. What he has with
+ * Takes a few seconds the first time, while the rest can be used. Frank creates the guild and brings the others along. What he has with
  * his name says when all are in; so a start that was cut off is made up for by the next one, and what became of the guild since is
  * left alone.
  */
 export async function seedGuild(address) {
-  const [founder, ...others] = PLAYERS;
+  const [creator, ...others] = PLAYERS;
   const book = `${address}/v1/address-books/${GUILD}`;
-  const own = `${book}/names/${founder.id}?by=${founder.id}`;
+  const own = `${book}/names/${creator.id}?by=${creator.id}`;
   const known = await send('GET', own, undefined, [200, 403]);
   if (known.body?.payload?.guildSize !== undefined) return;
-  const founding = await send('PUT', own, { display: founder.name }, [200, 201, 403]);
+  const creation = await send('PUT', own, { display: creator.name }, [200, 201, 403]);
   // Others have made this guild theirs.
-  if (founding.status === 403) return;
+  if (creation.status === 403) return;
   const names = [
     ...others.map(({ id, name }) => ({ name: id, display: name })),
     ...guildPlayers(GUILD_SIZE - PLAYERS.length),
@@ -71,10 +71,10 @@ export async function seedGuild(address) {
     const body = { names: names.slice(from, from + BATCH) };
     for (let tries = 1, status = 503; status === 503; tries += 1) {
       const accepted = tries < TRIES ? [200, 503] : [200];
-      ({ status } = await send('POST', `${book}/name-batches?by=${founder.id}`, body, accepted));
+      ({ status } = await send('POST', `${book}/name-batches?by=${creator.id}`, body, accepted));
     }
   }
-  await send('PUT', own, { display: founder.name, payload: { guildSize: GUILD_SIZE } });
+  await send('PUT', own, { display: creator.name, payload: { guildSize: GUILD_SIZE } });
 }
 
 async function send(method, url, body, accepted = [200, 201, 204]) {

@@ -87,7 +87,8 @@ function reportTimes(all) {
   const seconds = (ms) => `${(ms / 1000).toFixed(1).padStart(7)} s`;
   const named = all.map(({ directory, ...summary }) => ({ name: relative(root, directory), ...summary }));
   console.log('\nTests by package, as measured when they ran last:');
-  for (const { name, ms = 0 } of named.toSorted((a, b) => b.ms - a.ms)) console.log(`${seconds(ms)}  ${name}`);
+  for (const { name, ms = 0 } of named.toSorted((a, b) => b.ms - a.ms))
+    console.log(`${seconds(ms)}  ${name}`);
   console.log('\nThe slowest files:');
   const files = named.flatMap(({ name, files = [] }) =>
     files.map(({ file, ms }) => ({ file: join(name, file), ms })),

@@ -66,7 +66,7 @@ function marked(display: string, matches: Mention['matches']): string {
   return text + display.slice(shown);
 }
 
-/** Who is picked comes first the next time, and higher for all others, too. */
+/** A picked player comes first the next time, and ranks higher for all others too. */
 async function pick(by: string, { name, display }: Mention): Promise<void> {
   await ask('PUT', `contacts/${by}/${encodeURIComponent(`${name}|${display}`)}`);
   await ask('POST', `address-books/dragons/names/${name}/boost?by=${by}`, { amount: 1 });

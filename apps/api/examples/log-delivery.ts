@@ -137,7 +137,7 @@ await server.start();
 const sent = await sending;
 console.log(`access.log: ${sent.status}, ${String(sent.json['bytes'])} bytes`);
 
-// What was damaged on its way is nobody's.
+// Damaged lines are counted, but belong to nobody.
 const damaged = await upload(
   'damaged.log',
   Buffer.from('what cAme'),

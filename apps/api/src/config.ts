@@ -1,4 +1,4 @@
-/** The environment, read once at boot. A program that is configured wrongly says all that is wrong, and doesn't start. */
+/** The environment, read once at boot. With wrong settings the program reports all of them, and doesn't start. */
 import { DEFAULT_PREFIX } from '@mortise/redis';
 import { z } from 'zod';
 

@@ -6,7 +6,7 @@ import { pino } from 'pino';
 
 import type { Config } from './config.js';
 
-/** What is kept of lines for a reader that is slower than they come. Further ones are lost. */
+/** The most bytes of lines kept for a slow reader. Further lines are lost. */
 const MAX_KEPT_BYTES = 1_048_576;
 
 /** JSON lines on stdout. Bodies, headers and addresses of mails are never logged. */
@@ -15,25 +15,26 @@ export function createLog({ LOG_LEVEL: level }: Pick<Config, 'LOG_LEVEL'>): Logg
 }
 
 /**
- * Stdout, which never holds up the process. What pino does by itself is flush at the exit until that succeeds: for ever, when the reader
- * has gone (EPIPE) or doesn't read (EAGAIN). Here each line is written at once, if the pipe takes it, else with the next one.
+ * Stdout that never blocks the process. Pino's own destination flushes at the exit until that succeeds: forever, when the
+ * reader has gone (EPIPE) or doesn't read (EAGAIN). This one writes each line at once, or with the next one if the pipe is
+ * full.
  */
 function stdout(): DestinationStream {
   const destination = pino.destination({
-    // Asking for it makes the pipe one that doesn't block.
+    // Accessing it makes the pipe non-blocking.
     fd: process.stdout.fd,
     sync: true,
     maxLength: MAX_KEPT_BYTES,
     retryEAGAIN: () => false,
   });
-  // Nobody is left to tell it to.
+  // The reader has gone.
   destination.on('error', () => undefined);
-  // Called behind fatal lines; it would try for ever as well.
+  // Called after fatal lines; it would also try forever.
   destination.flushSync = () => undefined;
   return destination;
 }
 
-/** What Nest itself logs: its start-up in detail only at level debug. */
+/** The logger of Nest: details of its start only at level debug. */
 export class NestLog implements LoggerService {
   constructor(private readonly logger: Logger) {}
 

@@ -45,7 +45,7 @@ export function createDocument(app: NestFastifyApplication): OpenAPIObject {
   return document;
 }
 
-/** zod's own conversion; Nest asks for the dialect of OpenAPI 3.0, which 3.1 no longer knows. */
+/** zod's own conversion; Nest asks for the dialect of OpenAPI 3.0, which 3.1 dropped. */
 function toJsonSchema(
   schema: unknown,
   { schemaType: io }: { schemaType: 'input' | 'output' },

@@ -1,4 +1,4 @@
-/** What is injected and has no class of its own. */
+/** Tokens of injected values without a class. */
 export const CONFIG = Symbol('config');
 export const LOG = Symbol('log');
 export const REDIS = Symbol('redis');

@@ -49,11 +49,11 @@ const PEOPLE = [
 ];
 
 describe('the book', () => {
-  test('is founded by who adds themselves, and grows by its members', async () => {
+  test('is created by the first player who adds themselves, and grows by its members', async () => {
     expect(verdict(await ask('GET', 'dragons?by=frank'))).toEqual([403, 'not-in-guild']);
     expect(verdict(await put('dragons', 'bill'))).toEqual([403, 'not-in-guild']);
-    const founded = await put('dragons', 'frank', { display: 'Frank' });
-    expect([founded.status, founded.json]).toEqual([201, { name: 'frank', isNew: true }]);
+    const created = await put('dragons', 'frank', { display: 'Frank' });
+    expect([created.status, created.json]).toEqual([201, { name: 'frank', isNew: true }]);
     const again = await put('dragons', 'frank', { display: 'Franky' });
     expect([again.status, again.json]).toEqual([200, { name: 'frank', isNew: false }]);
     expect(verdict(await put('dragons', 'bill', {}, 'bill'))).toEqual([403, 'not-in-guild']);
@@ -62,22 +62,22 @@ describe('the book', () => {
     expect((await ask('GET', 'dragons?by=mia')).json).toEqual({ guild: 'dragons', size: 3 });
   });
 
-  test('is founded by a batch with the founder in it', async () => {
+  test('is created by a batch with the creator in it', async () => {
     expect(verdict(await putAll('wolves', PEOPLE.slice(1)))).toEqual([403, 'not-in-guild']);
-    const founded = await putAll('wolves', PEOPLE);
-    expect([founded.status, founded.json]).toEqual([200, { added: 6, changed: 0 }]);
+    const created = await putAll('wolves', PEOPLE);
+    expect([created.status, created.json]).toEqual([200, { added: 6, changed: 0 }]);
     const more = await putAll('wolves', [{ name: 'mia' }, ...PEOPLE]);
     expect([more.status, more.json]).toEqual([200, { added: 1, changed: 6 }]);
     expect((await ask('GET', 'wolves?by=minjun')).json).toEqual({ guild: 'wolves', size: 7 });
   });
 
-  test('has one founder, however many try at once', async () => {
+  test('has one creator, however many try at once', async () => {
     const players = Array.from({ length: 8 }, (_, n) => `player-${n}`);
     const answers = await Promise.all(players.map((player) => put('race', player, {}, player)));
     const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b);
     expect(statuses).toEqual([201, ...Array(7).fill(403)]);
-    const founder = players[answers.findIndex(({ status }) => status === 201)];
-    expect((await ask('GET', `race?by=${founder}`)).json.size).toBe(1);
+    const creator = players[answers.findIndex(({ status }) => status === 201)];
+    expect((await ask('GET', `race?by=${creator}`)).json.size).toBe(1);
   });
 
   test('tells all that is stored of a name', async () => {

@@ -117,7 +117,7 @@ describe('GET /v1/aggregates/daily/{dimension}/{day}', () => {
     expect(await top(`country/${DAY}?${query}`)).toEqual([400, refusal]);
   });
 
-  test.each(['0', '201', '1e1'])('?limit=%s is told the range', async (limit) => {
+  test.each(['0', '201', '1e1'])('?limit=%s is refused with the range', async (limit) => {
     const message = 'must be a whole number from 1 to 200 in decimal digits';
     expect(await top(`country/${DAY}?limit=${limit}`)).toMatchObject([400, { errors: [{ message }] }]);
   });

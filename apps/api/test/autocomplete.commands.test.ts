@@ -62,9 +62,9 @@ test('what the routes send', async () => {
   expect(await sentBy(writes(2))).toEqual({
     touch: ['evalsha'],
     remove: ['evalsha'],
-    // Who asks and how large the book is; the same again under the lock; the name.
+    // The member and the size of the book; both again under the lock; the name.
     found: ['evalsha_ro', 'hget', 'evalsha', 'evalsha_ro', 'hget', 'evalsha', 'evalsha'],
-    // Who asks and how large the book is, at once; then the name.
+    // The member and the size of the book, at once; then the name.
     putName: ['evalsha_ro', 'hget', 'evalsha'],
     putNames: ['evalsha_ro', 'hget', 'evalsha'],
     boost: ['evalsha_ro', 'evalsha'],
@@ -73,7 +73,7 @@ test('what the routes send', async () => {
   const before = await dump(redis, prefix);
   expect(await sentBy(reads(2))).toEqual({
     contacts: ['evalsha_ro'],
-    // Who asks, and what is asked, at once.
+    // The member and the completion, at once.
     addressBook: ['evalsha_ro', 'hget'],
     readName: ['evalsha_ro', 'evalsha_ro'],
     completions: ['evalsha_ro', 'evalsha_ro'],

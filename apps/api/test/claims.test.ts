@@ -88,7 +88,7 @@ test('an attempt fails: again later, again at once, never again', async () => {
   expect(await queue.get('a')).toMatchObject({ state: 'dead', attempt: 3, error: '550' });
 });
 
-test('a cancelled task is told as such', async () => {
+test('a cancelled task is reported as cancelled', async () => {
   const queue = queueOf('cancelled');
   await queue.enqueue('t', 1, { id: 'a' });
   const { lease } = (await post('/cancelled/claims', {})).json.items[0];

@@ -20,8 +20,8 @@ let api: Api;
 
 beforeAll(async () => {
   // On a busy machine the slow reader may stand still for longer than anybody would be waited for.
-  const patience = { FILE_TIMEOUT_MS: '300000', STREAM_TIMEOUT_MS: '60000' };
-  api = await startApi({ MORTISE_PREFIX: prefix, FILE_WINDOW_BYTES: String(WINDOW_BYTES), ...patience });
+  const timeouts = { FILE_TIMEOUT_MS: '300000', STREAM_TIMEOUT_MS: '60000' };
+  api = await startApi({ MORTISE_PREFIX: prefix, FILE_WINDOW_BYTES: String(WINDOW_BYTES), ...timeouts });
 });
 afterAll(() => api.app.close());
 

@@ -83,7 +83,7 @@ test('an upload and a download go on at another process when the API is killed',
   await kill({ child, logs });
 }, 120_000);
 
-test('an upload that is lost with its process is told to receivers, and its room is free again', async () => {
+test('an upload that is lost with its process is reported to receivers, and its room is free again', async () => {
   const prefix = freshPrefix();
   const env = {
     FILE_RESUME_MS: '200',

@@ -188,7 +188,7 @@ test('automatic acks free what was read, and stay behind what may be on its way'
   // A quarter of the window.
   expect(ackedBytes).toBeGreaterThan(MIB);
   expect(ackedBytes).toBeLessThanOrEqual(2 * MIB);
-  // Who has lost what was on its way gets it again.
+  // A receiver that lost data in transit gets it again.
   const rest = await (await logs.open(1, 'ann', { range: `bytes=${2 * MIB}-` })).ended();
   expect(rest.content.equals(body.subarray(2 * MIB))).toBe(true);
 });
@@ -321,7 +321,7 @@ describe('an upload', () => {
     expect((await logs.upload('right', 'a.log', keyed)).json).toMatchObject({ isDuplicate: false, bytes: 5 });
   });
 
-  test('that is given up is told to who has begun to read it, until they are done', async () => {
+  test('that is given up is reported to receivers that have begun to read it, until they are done', async () => {
     const logs = await open('ann', 'ben');
     const uploading = logs.begin('a.log', { 'content-digest': digestOf('other') });
     await uploading.write('half of it');
@@ -397,7 +397,7 @@ describe('an upload', () => {
     const download = await logs.open(1, 'ann');
     await download.reached(3);
     uploading.cut();
-    // Who follows it is told as well.
+    // A reader that follows it learns it too.
     expect((await download.ended()).end).toBe('broken');
     expect((await logs.list('ann')).json.items).toMatchObject([
       { state: 'aborted', reason: 'The upload was lost' },
@@ -601,7 +601,7 @@ describe('receivers', () => {
     expect([(await sending).status, download.content.equals(body)]).toEqual([201, true]);
   });
 
-  test('of a channel that has ended are told so', async () => {
+  test('of an ended channel learn that it has ended', async () => {
     const logs = await open('ann');
     await logs.upload('one');
     const path = `/v1/file-channels/${logs.channel}/end`;

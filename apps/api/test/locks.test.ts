@@ -154,7 +154,7 @@ describe('a lock', () => {
     expect((await post(`${name}/acquire`, {})).status).toBe(201);
   });
 
-  test('is not renewed by the API: it ends, and its holder hears of that', async () => {
+  test('is not renewed by the API: it expires, and its holder learns it', async () => {
     const name = freshName();
     const { holder } = await take(name, { leaseMs: 60 });
     await until('the end of the lease', async () => (await look(name))['holder'] === null);
@@ -279,7 +279,7 @@ describe('who waits', () => {
     expect(await look(name)).toMatchObject({ holder: null, fencingToken: expect.any(Number) });
   });
 
-  test('is told when the server ends', async () => {
+  test('is refused when the server ends', async () => {
     const name = freshName();
     await take(name);
     const ending = await startApi({ MORTISE_PREFIX: prefix });

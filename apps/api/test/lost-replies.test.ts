@@ -1,6 +1,6 @@
 /**
- * What a caller is told when the connection ends between a command and its reply, and the client sends the command again:
- * the same as without the loss, and the market is in the same state.
+ * The outcome of a call whose connection ends between a command and its reply, when the client sends the command again: it
+ * is the same as without the loss, and the market is in the same state.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { TcpProxy } from '@mortise/redis-server';

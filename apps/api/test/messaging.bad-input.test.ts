@@ -136,13 +136,13 @@ test.each([
   ['/v1/chats/garage/messages?after=99999999999999999999', 'from 0 to 9007199254740991'],
   ['/v1/members/frank/pending?waitMs=30001', 'from 0 to 30000'],
   ['/v1/members/frank/pending?waitMs=1e1', 'from 0 to 30000'],
-])('GET %s is told the range', async (path, range) => {
+])('GET %s is refused with the range', async (path, range) => {
   const { json } = await shop.send({ method: 'GET', path });
   const message = `must be a whole number ${range} in decimal digits`;
   expect(json.errors).toEqual([{ pointer: expect.any(String), message }]);
 });
 
-test('the id of a message in an address is told its range', async () => {
+test('the id of a message in an address is refused with its range', async () => {
   const { json } = await shop.send({ method: 'DELETE', path: '/v1/chats/garage/messages/0?sender=bill' });
   expect(json).toMatchObject({
     detail: 'must be a whole number from 1 to 9007199254740991 in decimal digits',

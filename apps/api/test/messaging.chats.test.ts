@@ -51,17 +51,17 @@ test('a chat is created once, by its id or by an Idempotency-Key', async () => {
 test('a request that is repeated gets the same ids, and a key that comes with another request is refused', async () => {
   const send = (method: string, path: string, key: string, body: object): Promise<Answer> =>
     api.send({ method, path: `/v1/${path}`, headers: { 'idempotency-key': key }, body });
-  const founding = { sender: 'frank', members: ['bill'], body: 'hello' };
+  const creation = { sender: 'frank', members: ['bill'], body: 'hello' };
   for (const [status, isNew] of [
     [201, true],
     [200, false],
   ]) {
-    const { status: got, json } = await send('POST', 'chats', 'keyed', founding);
+    const { status: got, json } = await send('POST', 'chats', 'keyed', creation);
     expect([got, json]).toEqual([status, { chatId: 'keyed', isNew, id: 1 }]);
   }
   const reused = [422, 'request-reused'];
   for (const other of [{ sender: 'zoe' }, { body: 'secret' }]) {
-    expect(problem(await send('POST', 'chats', 'keyed', { ...founding, ...other }))).toEqual(reused);
+    expect(problem(await send('POST', 'chats', 'keyed', { ...creation, ...other }))).toEqual(reused);
   }
   const messages = 'chats/keyed/messages';
   const said = { sender: 'frank', body: { n: 1 } };
@@ -82,11 +82,11 @@ test('the name of a chat, and the key that created it, are no ids of messages', 
   expect((await create('named', ['bill'], { body: 'hello' })).json).toMatchObject({ id: 1 });
   const same = await post('named', 'frank', 'never said before', { id: 'named' });
   expect([same.status, same.json]).toEqual([201, { id: 2, isDuplicate: false }]);
-  const headers = { 'idempotency-key': 'founded' };
-  const founding = { sender: 'frank', members: ['bill'], body: 'hello' };
-  await api.send({ method: 'POST', path: '/v1/chats', headers, body: founding });
-  expect((await ask('DELETE', 'chats/founded/messages/1?sender=frank')).status).toBe(200);
-  const path = '/v1/chats/founded/messages';
+  const headers = { 'idempotency-key': 'created' };
+  const creation = { sender: 'frank', members: ['bill'], body: 'hello' };
+  await api.send({ method: 'POST', path: '/v1/chats', headers, body: creation });
+  expect((await ask('DELETE', 'chats/created/messages/1?sender=frank')).status).toBe(200);
+  const path = '/v1/chats/created/messages';
   const first = await api.send({ method: 'POST', path, headers, body: { sender: 'frank', body: 'new' } });
   expect([first.status, first.json]).toEqual([201, { id: 3, isDuplicate: false }]);
 });
@@ -210,7 +210,7 @@ test('who joins reads what comes from then on; who leaves reads nothing', async 
   expect(problem(await ask('PUT', 'chats/club/members/lea', {}))).toEqual([404, 'unknown-chat']);
 });
 
-test('messages are edited and deleted where they stand, and both are told', async () => {
+test('messages are edited and deleted where they stand, and events report both', async () => {
   await create('fix', ['ben']);
   for (const body of ['a', 'b', 'c']) await post('fix', 'frank', body);
   const edit = (id: number, sender: string): Promise<Answer> =>
@@ -262,7 +262,7 @@ test('the chats of a member, and muting one', async () => {
   await until('the end of it', async () => (await pending('kim')).length === 2);
 });
 
-test('typing and presence are told, and refused to who is not there', async () => {
+test('typing and presence reach followers, and are refused to non-members', async () => {
   await create('hall', ['bill']);
   expect((await ask('POST', 'chats/hall/typing', { member: 'bill' })).status).toBe(204);
   expect(problem(await ask('POST', 'chats/hall/typing', { member: 'eve' }))).toEqual([403, 'not-a-member']);

@@ -134,7 +134,7 @@ test('resumes behind any event, by header or query, at any process', async () =>
   const both = await follow('ann', { query: `?after=${first.events[0]!.id}`, after: first.events[8]!.id! });
   await both.count(1);
   expect(both.messages).toEqual(['resume/10']);
-  // Who has acked begins behind that.
+  // A member who has acked begins after that.
   await ask('PUT', 'chats/resume/members/ann/cursor', { upToId: 9 });
   expect((await (await follow('ann')).count(1)).messages).toEqual(['resume/10']);
 });

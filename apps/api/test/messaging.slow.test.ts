@@ -13,7 +13,7 @@ import { startUplink } from './fixture/uplink.js';
 
 type Kind = 'sse' | 'ws';
 
-/** A client that can be told to take no more. */
+/** A client that stops reading on request. */
 interface Client {
   readonly messages: string[];
   pause(): void;
@@ -112,19 +112,19 @@ describe.each<Kind>(['sse', 'ws'])('over %s', (kind) => {
     strict.app.getHttpServer().on('connection', (socket: Socket) => sockets.push(socket));
     const chatId = `stalled-${kind}`;
     await create(chatId, `sam-${kind}`);
-    const witness = await open('sse', api.url, `sam-${kind}`);
+    const reader = await open('sse', api.url, `sam-${kind}`);
     const sam = await open(kind, strict.url, `sam-${kind}`);
     sam.pause();
     // Less at a time than what makes the server wait for a client.
     for (let sent = 10; streams.ending === 0; sent += 10) {
       await post(chatId, 10, 4_000);
-      await until('the witness', async () => witness.messages.length === sent);
+      await until('the reader', async () => reader.messages.length === sent);
       if (sockets.some(({ writableLength }) => writableLength > 0)) break;
     }
     await until('the server to give it up', async () => streams.ending === 1, 60_000);
-    expect(witness.messages.length).toBeGreaterThan(0);
+    expect(reader.messages.length).toBeGreaterThan(0);
     sam.close();
-    witness.close();
+    reader.close();
   }, 120_000);
 });
 

@@ -1,4 +1,7 @@
-/** Whatever other programs have put under the keys of locks and semaphores: who looks hears what can be told, and never of a defect. */
+/**
+ * Whatever other programs have put under the keys of locks and semaphores: the API shows what it can read, and never of a
+ * defect.
+ */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { connect, freshPrefix } from '@mortise/test-kit';
 

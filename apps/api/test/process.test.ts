@@ -32,7 +32,7 @@ afterAll(() => {
   for (const child of children) child.kill('SIGKILL');
 });
 
-interface Line {
+interface LogEntry {
   readonly msg: string;
   readonly url?: string;
 }
@@ -40,20 +40,20 @@ interface Line {
 interface Program {
   readonly child: ChildProcess;
   readonly url: string;
-  readonly lines: readonly Line[];
+  readonly lines: readonly LogEntry[];
 }
 
 /** Starts the API, and gives its address as it stands in the log. */
 async function boot(env: Record<string, string> = {}): Promise<Program> {
   const child = run({ REDIS_URL, PORT: '0', MORTISE_PREFIX: freshPrefix(), ...env });
-  const lines: Line[] = [];
+  const lines: LogEntry[] = [];
   let rest = '';
   child.stdout!.on('data', (chunk: Buffer) => {
     const parts = (rest + chunk.toString()).split('\n');
     rest = parts.pop()!;
-    lines.push(...parts.map((line) => JSON.parse(line) as Line));
+    lines.push(...parts.map((line) => JSON.parse(line) as LogEntry));
   });
-  const isUp = async (): Promise<Line | undefined> => lines.find(({ msg }) => msg === 'listening');
+  const isUp = async (): Promise<LogEntry | undefined> => lines.find(({ msg }) => msg === 'listening');
   const { url } = await until('the address', isUp, BOOT_DEADLINE_MS);
   return { child, url: url!, lines };
 }

@@ -321,8 +321,8 @@ describe('a queue', () => {
   test('that has got shards meanwhile is used as it is', async () => {
     expect((await post('/sharded/claims', {})).json).toEqual({ items: [] });
     await queueOf('sharded').counts();
-    const founder = new Queue(redis, 'sharded', { prefix, shards: 4 });
-    await founder.enqueueMany(Array.from({ length: 20 }, (_, payload) => ({ name: 't', payload })));
+    const creator = new Queue(redis, 'sharded', { prefix, shards: 4 });
+    await creator.enqueueMany(Array.from({ length: 20 }, (_, payload) => ({ name: 't', payload })));
     expect((await post('/sharded/tasks', { name: 't', payload: 20 })).status).toBe(201);
     const claimed = new Set<string>();
     for (let tries = 0; tries < 30 && claimed.size < 21; tries += 1) {

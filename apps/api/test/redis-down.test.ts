@@ -192,7 +192,7 @@ test('a stall of Redis leaves no lock and no permits with those who were refused
   }
   const { fencingToken } = await look(first!.path);
 
-  // It stands still until all have been refused, and then does what it was told.
+  // It stands still until all are refused, and then runs its commands.
   server.pause();
   const refused = await Promise.all(wishes.map(({ path, body }) => act(`${path}/acquire`, body, api)));
   server.resume();
@@ -203,7 +203,7 @@ test('a stall of Redis leaves no lock and no permits with those who were refused
       return holder === null && used === 0 && queueLength === 0;
     });
   }
-  // Not because Redis never heard of them.
+  // Not because Redis never got them.
   expect((await look(first!.path)).fencingToken).toBeGreaterThan(fencingToken);
 });
 

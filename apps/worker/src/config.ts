@@ -1,6 +1,6 @@
 /**
- * The worker's settings, read from the environment once, at boot. Every mistake is named, and no value is repeated:
- * addresses of servers carry passwords.
+ * The worker's settings, read once from the environment at boot. The error names every mistake and repeats no value,
+ * because addresses of servers contain passwords.
  */
 import { DEFAULT_PREFIX, MAX_NAME_BYTES } from '@mortise/redis';
 import { z } from 'zod';
@@ -41,19 +41,19 @@ export interface Config {
   readonly cachedRows: CachedRows | undefined;
 }
 
-/** Where the rows are that are cached. */
+/** The database of the cached rows. */
 export type Database =
   | { readonly type: 'postgres'; readonly url: string }
   | { readonly type: 'sqlite'; readonly path: string };
 
-/** Which tables are cached, and whether their changes are read from an outbox. */
+/** The cached tables, and whether their changes are read from an outbox. */
 export interface CachedRows {
   readonly database: Database;
   readonly tables: readonly CachedTable[];
   readonly isOutboxRead: boolean;
 }
 
-/** Whence access logs come, and what is known of addresses. */
+/** The source of access logs, and the database of addresses. */
 export interface AccessLogs {
   readonly channel: string;
   readonly receiver: string;
@@ -66,7 +66,7 @@ export interface AccessLogs {
 const DAY_MS = 86_400_000;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
-/** The settings are not usable; `problems` has one line for each mistake. */
+/** The settings are invalid; `problems` has one line for each mistake. */
 export class ConfigError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(`bad settings:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
@@ -203,7 +203,7 @@ function cachedRows({
   return database && tables && { database, tables, isOutboxRead };
 }
 
-/** What a key is built from. */
+/** The first part of every key. */
 function keyName() {
   return z
     .string()

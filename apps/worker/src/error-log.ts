@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 /** The same error again within this time is counted, not logged. */
 const QUIET_MS = 60_000;
 
-/** Logs what goes wrong in the background: an error that repeats is one line a minute, with a count. */
+/** Logs errors in the background; a repeated error is one line a minute, with a count. */
 export class ErrorLog {
   readonly #log: Logger;
   readonly #now: () => number;

@@ -8,8 +8,8 @@ import type { Logger } from 'pino';
 const PING_TIMEOUT_MS = 1_000;
 
 /**
- * Answers orchestrators. `/health/live`: 200 while the process answers at all. `/health/ready`: 200 when Redis answers
- * within a second and the worker isn't draining, else 503. Listens on loopback unless told otherwise.
+ * Answers orchestrators. `/health/live`: 200 while the process answers. `/health/ready`: 200 when Redis answers within a
+ * second and the worker isn't draining, otherwise 503. Listens on loopback by default.
  */
 export class HealthServer {
   readonly #redis: RedisClient;
@@ -39,7 +39,7 @@ export class HealthServer {
     this.#log.info({ address, port }, 'health checks are answered');
   }
 
-  /** From now on the worker isn't ready. */
+  /** Reports the worker as not ready from now on. */
   drain(): void {
     this.#isDraining = true;
   }

@@ -7,9 +7,9 @@ import { type Config, ConfigError, readConfig } from './config.js';
 import { NestLogger } from './nest-logger.js';
 import { WorkerModule } from './worker.module.js';
 
-/** What closing may take beyond the time that running tasks have; then the leases of the rest run out by themselves. */
+/** How long closing may take beyond the grace of active tasks; after that the leases of unfinished tasks expire. */
 const CLOSE_MS = 3_000;
-/** What is kept of lines of the log for a reader that is slower than they come. Further ones are lost. */
+/** The most bytes of log lines kept for a slow reader. Further lines are lost. */
 const MAX_KEPT_BYTES = 1_048_576;
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
@@ -52,20 +52,21 @@ async function stop(): Promise<void> {
 }
 
 /**
- * Stdout, which never holds up the process. What pino does by itself is flush at the exit until that succeeds: for ever, when the reader
- * has gone (EPIPE) or doesn't read (EAGAIN). Here each line is written at once, if the pipe takes it, else with the next one.
+ * Stdout that never blocks the process. Pino's own destination flushes at the exit until that succeeds: forever, when the
+ * reader has gone (EPIPE) or doesn't read (EAGAIN). This one writes each line at once, or with the next one if the pipe is
+ * full.
  */
 function stdout(): DestinationStream {
   const destination = pino.destination({
-    // Asking for it makes the pipe one that doesn't block.
+    // Accessing it makes the pipe non-blocking.
     fd: process.stdout.fd,
     sync: true,
     maxLength: MAX_KEPT_BYTES,
     retryEAGAIN: () => false,
   });
-  // Nobody is left to tell it to.
+  // The reader has gone.
   destination.on('error', () => undefined);
-  // Called behind fatal lines; it would try for ever as well.
+  // Called after fatal lines; it would also try forever.
   destination.flushSync = () => undefined;
   return destination;
 }

@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import type { Logger } from 'pino';
 
-/** What Nest says, in our log. Its last parameter is the name of the part that speaks. */
+/** Writes the messages of Nest to our log. The last parameter is the name of the logging part. */
 export class NestLogger implements LoggerService {
   readonly #log: Logger;
 

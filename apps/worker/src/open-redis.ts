@@ -3,13 +3,13 @@ import type { Logger } from 'pino';
 
 import type { RedisPlace } from './config.js';
 
-/** A connection that owes an answer for so long is replaced; shorter than a lease, so leases outlive it. */
+/** A connection without a due reply for this time is replaced; shorter than a lease, so that leases outlive it. */
 const SILENCE_TIMEOUT_MS = 5_000;
 
 const pauseMs = (attempt: number): number => Math.min(attempt * 100, 1_000);
 /**
- * No `commandTimeout`: a command that has timed out here is sent nevertheless once Redis is back, so tasks would be
- * taken for a caller that has gone. Commands wait for the connection instead, and the worker goes on at once.
+ * No `commandTimeout`: ioredis sends a timed-out command nevertheless once Redis is back, so tasks would be fetched for a
+ * caller that has gone. Commands wait for the connection instead, and the worker goes on at once.
  */
 const OPTIONS = {
   connectTimeout: SILENCE_TIMEOUT_MS,
@@ -20,16 +20,16 @@ const OPTIONS = {
 };
 
 /**
- * A sentinel that has missed a failover names the old master, which is a replica by now and would keep the connection
- * for ever. It has refused the command, so the command can be sent again to the next one.
+ * A sentinel that missed a failover names the old master. That is a replica now, and would keep the connection forever. It
+ * refused the command, so the client may send it again to the next one.
  */
 function leaveReplica({ message }: Error): 2 | false {
   return message.startsWith('READONLY') && 2;
 }
 
 /**
- * Opens the one connection (or cluster of them) of the worker. It reconnects for ever. Logs when Redis goes and comes,
- * once each, however many attempts lie between.
+ * Opens the one connection (or cluster of them) of the worker. It reconnects forever, and logs each loss and each return of
+ * Redis once.
  */
 export function openRedis(place: RedisPlace, log: Logger): Redis | Cluster {
   const redis = connect(place);

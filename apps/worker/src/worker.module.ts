@@ -1,4 +1,4 @@
-/** What the worker consists of, in which order it starts, and in which order it ends. */
+/** The parts of the worker, and the order in which they start and stop. */
 import {
   MAIL_PRIORITIES,
   MAIL_QUEUE,
@@ -56,7 +56,7 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
     const { prefix, sender, smtpUrl, shutdownTimeoutMs: graceMs } = config;
     return {
       module: WorkerModule,
-      // The queues take their client from here.
+      // The client of the queues.
       global: true,
       imports: [
         QueuesModule.forRootAsync({
@@ -122,13 +122,13 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
     await this.rows?.start();
   }
 
-  /** Before the module of the queues stops the workers. */
+  /** Runs before the module of the queues stops the workers. */
   onModuleDestroy(): void {
     this.health.drain();
     this.#stopped = Promise.all([this.logs?.stop(), this.rows?.stop()]);
   }
 
-  /** After the workers have stopped. */
+  /** Runs after the workers have stopped. */
   async onApplicationShutdown(): Promise<void> {
     await this.#stopped;
     this.mailer.close();
@@ -137,7 +137,7 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
   }
 }
 
-/** One for each queue, so that listings don't wait for a mail server that is slow. */
+/** One worker per queue, so that listings don't wait for a slow mail server. */
 function workersOf({ concurrency, leaseMs }: Config, log: Logger) {
   const errors = new ErrorLog(log);
   const options = { concurrency, leaseMs, onError: (error: unknown) => errors.add(error) };

@@ -12,7 +12,7 @@ import { openRedis } from '../src/open-redis.js';
 import { WorkerModule } from '../src/worker.module.js';
 import { until } from './until.js';
 
-type Line = Record<string, unknown>;
+type LogEntry = Record<string, unknown>;
 
 /** What the API would do: two players, and sales that want their mails. Its keys have a prefix of their own. */
 export class Game implements AsyncDisposable {
@@ -32,7 +32,7 @@ export class Game implements AsyncDisposable {
     });
   }
 
-  /** What a worker of this game has to be told. */
+  /** The settings of a worker of this game. */
   get variables(): Record<string, string> {
     return { ...this.place, MORTISE_PREFIX: this.prefix };
   }
@@ -64,12 +64,12 @@ export class Game implements AsyncDisposable {
   /** The worker app in this process, with its log. It is closed with the game. */
   async startWorker(variables: Record<string, string> = {}): Promise<RunningWorker> {
     const config = readConfig({ ...this.variables, ...variables });
-    const lines: Line[] = [];
+    const lines: LogEntry[] = [];
     const log = pino(
       { level: 'debug' },
       new Writable({
         write(chunk, _encoding, callback) {
-          lines.push(JSON.parse(String(chunk)) as Line);
+          lines.push(JSON.parse(String(chunk)) as LogEntry);
           callback();
         },
       }),
@@ -91,7 +91,7 @@ export class Game implements AsyncDisposable {
 }
 
 export interface RunningWorker {
-  readonly lines: readonly Line[];
+  readonly lines: readonly LogEntry[];
   /** Idempotent. */
   close(): Promise<void>;
 }

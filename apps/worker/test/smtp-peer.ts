@@ -14,7 +14,7 @@ export interface Received {
 /** What the peer says to a RCPT TO or to the end of DATA: nothing to accept, else a reply code and a text. */
 export type Verdict = { readonly code: number; readonly text: string } | undefined;
 
-/** A real SMTP server on loopback that keeps what it is told. */
+/** A real SMTP server on loopback that keeps the mails it gets. */
 export class SmtpPeer implements AsyncDisposable {
   readonly mails: Received[] = [];
   /** What clients sent, as it came; unreadable where the server speaks TLS. */

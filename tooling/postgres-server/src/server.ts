@@ -96,7 +96,7 @@ export class PostgresServer {
     return this.urlOf(NAME);
   }
 
-  /** Of a database that the caller has created. Who connects from this machine is trusted. */
+  /** The URL of a database that the caller has created. Connections from this machine need no password. */
   urlOf(database: string): string {
     return `postgres://${NAME}@${this.host}:${this.#port}/${database}`;
   }

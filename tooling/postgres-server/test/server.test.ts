@@ -107,7 +107,7 @@ describe('PostgresServer', () => {
     await server.stop();
     await server.stop();
 
-    await until(() => errors.length > 0, { what: 'the client to hear of it' });
+    await until(() => errors.length > 0, { what: 'the client to notice it' });
     expect(errors[0]).toMatch(/terminat/);
     expect([isGone(server.pid), existsSync(server.directory)]).toEqual([true, false]);
   });

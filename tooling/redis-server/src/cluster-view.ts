@@ -112,7 +112,7 @@ export async function settle(nodes: RedisServer[], what: string, step?: () => Pr
   await until(isSettled, { what, deadlineMs: SETTLE_DEADLINE_MS, everyMs: 50, details });
 }
 
-/** Who owns what and who replicates whom, in a form that can be compared. */
+/** The owners of slots and the masters of replicas, in a comparable form. */
 function pictureOf(view: SeenNode[]): string {
   const masters = view.filter((seen) => seen.masterId === undefined);
   if (new Set(masters.map((seen) => seen.configEpoch)).size < masters.length)

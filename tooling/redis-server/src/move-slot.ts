@@ -10,7 +10,7 @@ export interface SlotMove {
   to: RedisServer;
   fromId: string;
   toId: string;
-  /** Of `from`, `to` and the other masters; they all get told the new owner. */
+  /** `from`, `to` and the other masters; all of them learn the new owner. */
   masters: RedisServer[];
 }
 

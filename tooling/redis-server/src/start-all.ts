@@ -15,8 +15,8 @@ export async function startAll(starting: Promise<RedisServer>[]): Promise<RedisS
 }
 
 /**
- * Starts servers that are told each other's ports before any of them runs: when one port was taken meanwhile, all of them
- * begin anew with other ports.
+ * Starts servers that know each other's ports before any of them runs: when one port was taken meanwhile, all of them begin
+ * anew with other ports.
  */
 export async function withFreshPorts<T>(start: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {

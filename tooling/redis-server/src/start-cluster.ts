@@ -1,7 +1,7 @@
 import { freePort, until } from '@mortise/server-process';
 
 import { findRedisServer } from './binary.js';
-import { seedFor, writeSeed, type Founder } from './cluster-seed.js';
+import { seedFor, writeSeed, type Placeholder } from './cluster-seed.js';
 import { announceReplica, settle, SETTLE_DEADLINE_MS, viewOf, type SeenNode } from './cluster-view.js';
 import { RedisCluster } from './cluster.js';
 import { RedisServer } from './server.js';
@@ -45,7 +45,7 @@ async function startOnce(options: ClusterOptions): Promise<RedisCluster> {
   );
   const cluster = new RedisCluster(nodes);
   try {
-    await takeOver(nodes, nodes.slice(0, masters), seed.founders);
+    await takeOver(nodes, nodes.slice(0, masters), seed.placeholders);
   } catch (error) {
     await cluster.stop();
     throw error;
@@ -54,12 +54,16 @@ async function startOnce(options: ClusterOptions): Promise<RedisCluster> {
 }
 
 /**
- * Lets the masters take the place of their founders, and everybody forget these. The announcement of a new master goes over the
+ * Lets the masters take the place of their placeholders, and everybody forget these. The announcement of a new master goes over the
  * links that are there at that moment (who misses it hears a second later), and two that don't know of each other would take
  * the same epoch: therefore when all are linked, and one after the other.
  */
-async function takeOver(nodes: RedisServer[], masters: RedisServer[], founders: Founder[]): Promise<void> {
-  const ids = new Set(founders.map(({ id }) => id));
+async function takeOver(
+  nodes: RedisServer[],
+  masters: RedisServer[],
+  placeholders: Placeholder[],
+): Promise<void> {
+  const ids = new Set(placeholders.map(({ id }) => id));
   const allSee = (what: string, condition: (view: SeenNode[]) => boolean): Promise<true> =>
     until(async () => (await Promise.all(nodes.map(viewOf))).every(condition) && true, {
       what,
@@ -75,20 +79,22 @@ async function takeOver(nodes: RedisServer[], masters: RedisServer[], founders: 
   }
   const replicas = nodes.slice(masters.length);
   await Promise.all(
-    replicas.map((node, index) => announceReplica(node, founders[index % masters.length]?.id ?? '', nodes)),
+    replicas.map((node, index) =>
+      announceReplica(node, placeholders[index % masters.length]?.id ?? '', nodes),
+    ),
   );
   await settle(nodes, 'the cluster to be complete', async () => {
-    await Promise.all(nodes.map((node) => forgetFounders(node, ids)));
+    await Promise.all(nodes.map((node) => forgetPlaceholders(node, ids)));
   });
 }
 
 /**
- * Not before the node has heard who took the founder's slots: slots without an owner would put it into `cluster_state:fail`,
+ * Not before the node has heard who took the placeholder's slots: slots without an owner would put it into `cluster_state:fail`,
  * and a master into the delay that all this avoids. Nor can a replica forget its master.
  */
-async function forgetFounders(node: RedisServer, founders: Set<string>): Promise<void> {
+async function forgetPlaceholders(node: RedisServer, placeholders: Set<string>): Promise<void> {
   const view = await viewOf(node);
-  const idle = view.filter(({ id, slots }) => founders.has(id) && slots.length === 0);
+  const idle = view.filter(({ id, slots }) => placeholders.has(id) && slots.length === 0);
   const followed = new Set(view.map((seen) => seen.masterId));
   for (const { id } of idle) if (!followed.has(id)) await node.command('CLUSTER', 'FORGET', id);
 }

@@ -49,7 +49,7 @@ function asWholeCluster(binary: RedisBinary): Required<Pick<LaunchOptions, 'prep
     },
     afterStart: async (server) => {
       await server.command('CLUSTER', 'FAILOVER', 'TAKEOVER');
-      for (const founder of seed.founders) await server.command('CLUSTER', 'FORGET', founder.id);
+      for (const placeholder of seed.placeholders) await server.command('CLUSTER', 'FORGET', placeholder.id);
       await until(async () => String(await server.command('CLUSTER', 'INFO')).includes('cluster_state:ok'), {
         what: 'the cluster of one node to be ok',
         details: () => server.logTail(),

@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url';
 const PROGRAM = fileURLToPath(new URL('../src/reaper.mjs', import.meta.url));
 
 /** What is registered now; the reaper lives as long as this isn't empty. */
-const registered = new Map<string, Line>();
+const registered = new Map<string, Registration>();
 let reaper: ChildProcess | undefined;
 
-type Line = ['process', pid: number, directory: string] | ['directory', path: string];
+type Registration = ['process', pid: number, directory: string] | ['directory', path: string];
 
 /** Has the server killed when this process ends without {@link serverExited}. Call it in the same tick as `spawn`. */
 export function serverStarted(pid: number, directory: string): void {
@@ -29,7 +29,7 @@ export function directoryRemoved(path: string): void {
   unregister(`directory ${path}`, ['removed', path]);
 }
 
-function register(key: string, line: Line): void {
+function register(key: string, line: Registration): void {
   registered.set(key, line);
   if (reaper === undefined) reaper = startReaper();
   else write(reaper, line);

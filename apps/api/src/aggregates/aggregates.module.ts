@@ -6,7 +6,7 @@ import { CONFIG, REDIS } from '../tokens.js';
 import { AggregatesController } from './aggregates.controller.js';
 import { DailyAggregates } from './daily-aggregates.js';
 
-/** What the worker has counted in access logs. */
+/** The worker's counts of access logs. */
 @Module({
   controllers: [AggregatesController],
   providers: [

@@ -8,7 +8,7 @@ import { dayKeys, DIMENSIONS } from './keys.js';
 import type { Place } from './place.js';
 import { partsOf } from './place.js';
 
-/** How many members one request gets at most. */
+/** The most members of one answer. */
 export const MAX_TOP = 200;
 export const DEFAULT_TOP = 10;
 

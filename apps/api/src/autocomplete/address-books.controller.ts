@@ -1,4 +1,4 @@
-/** The names of guilds, for their members. */
+/** The address books of guilds, for their members. */
 import {
   Body,
   Controller,
@@ -42,7 +42,7 @@ type By = z.infer<typeof byQuery>;
 
 const BODY_PROBLEMS = ['invalid-body', 'malformed-json', 'body-too-large', 'unsupported-media-type'] as const;
 const MEMBER_PROBLEMS = ['invalid-id', 'invalid-query', 'not-in-guild'] as const;
-/** What goes over many names takes as long as it takes. */
+/** A call over many names has no deadline. */
 const ofMany = (): number => MAX_WAIT_MS;
 const LARGE: BodyConfig = { maxBodyBytes: 1_048_576 };
 
@@ -66,8 +66,8 @@ export class AddressBooksController {
   @ApiOperation({
     summary: 'Add a name, or change one',
     description:
-      'It takes the place of the name, but for its score, if that is left out. The first of a guild adds themselves and founds it; later ' +
-      'members are added by members. Repeating it is safe.',
+      'It takes the place of the name, but for its score, if that is left out. The first name of a guild is its ' +
+      'creator, who adds themselves; later members are added by members. Repeating it is safe.',
   })
   @ApiResponse({ status: 200, standardSchema: putNameSchema, description: 'It was there, and is changed.' })
   @ApiResponse({ status: 201, standardSchema: putNameSchema, description: 'It is in the book.' })
@@ -98,8 +98,8 @@ export class AddressBooksController {
   @ApiOperation({
     summary: 'Add or change up to 1,000 names',
     description:
-      'Each as by PUT. Not in one step: after a 503, or where one of them is too large, some may be stored. Repeating it is safe. Who founds a ' +
-      'guild is one of them.',
+      'Each as by PUT. Not in one step: after a 503, or after one that is too large, some may be stored. Repeating it ' +
+      'is safe. The creator of a guild is one of them.',
   })
   @ApiResponse({ status: 200, standardSchema: nameBatchSchema, description: 'How many there were of each.' })
   @Problems(
@@ -136,12 +136,12 @@ export class AddressBooksController {
   @Delete('names/:name')
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
-    summary: 'Take a name out',
+    summary: 'Remove a name',
     description:
-      'Who takes out their own leaves the guild. Where all names are gone, so is the guild: anybody may found it anew. Repeating it is ' +
-      'safe, except for the own name: who has left is told so.',
+      'A member who removes their own name leaves the guild. The guild ends with its last name: then anybody may ' +
+      'create it again. Repeating it is safe, except for the own name: a former member gets 403.',
   })
-  @ApiResponse({ status: 204, description: 'It is not there any more.' })
+  @ApiResponse({ status: 204, description: 'It is removed.' })
   @Problems(...MEMBER_PROBLEMS)
   async removeName(
     @Param('guild', { schema: idSchema }) guild: string,

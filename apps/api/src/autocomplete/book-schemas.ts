@@ -14,13 +14,13 @@ const MAX_PAYLOAD_BYTES = 2_048;
 const MAX_CURSOR_LENGTH = 12_288;
 const MAX_SCORE = 1_000_000_000_000;
 
-/** Something of it must be left to be found by. */
+/** Folding must leave at least one character to find it by. */
 const nameTextSchema = textSchema
   .refine((text) => Buffer.byteLength(text) <= MAX_TEXT_BYTES, `must have at most ${MAX_TEXT_BYTES} bytes`)
   .refine((text) => normalize(text).trim() !== '', 'must have more than spaces and marks');
 
 const count = z.int().min(0);
-const name = idSchema.meta({ description: 'the id of who or what it names', examples: ['lukasz-7'] });
+const name = idSchema.meta({ description: 'the id of the named person or thing', examples: ['lukasz-7'] });
 const display = nameTextSchema.meta({
   description: 'how it is shown, and what is found, in any script; without it, the name itself',
   examples: ['Łukasz Nowak'],
@@ -41,7 +41,7 @@ const payload = z
     `must have at most ${MAX_PAYLOAD_BYTES} bytes of JSON`,
   );
 
-const by = idSchema.meta({ description: 'who asks: a member of the guild, that is, a name of its book' });
+const by = idSchema.meta({ description: 'the requesting member of the guild, that is, a name of its book' });
 
 const entry = {
   display: display.optional(),
@@ -141,7 +141,7 @@ export const completionsPage = z
   .meta({ id: 'CompletionPage' });
 
 export const mentionsQuery = z.strictObject({
-  by: idSchema.meta({ description: 'who asks: a member of the guild, whose recent contacts come first' }),
+  by: idSchema.meta({ description: 'the requesting member of the guild, whose recent contacts come first' }),
   prefix,
   limit: limitUpTo(MAX_COMPLETIONS, USUAL_COMPLETIONS),
   fuzzy,
@@ -151,9 +151,9 @@ export const mentionsSchema = z
   .object({
     items: z.array(
       z.object({
-        name: z.string().meta({ description: 'of a contact what stands before `|`' }),
+        name: z.string().meta({ description: 'for a contact, the part before `|`' }),
         display: z.string(),
-        isRecent: z.boolean().meta({ description: 'it is a recent contact of who asks' }),
+        isRecent: z.boolean().meta({ description: 'it is a recent contact of the requesting member' }),
         score: z
           .number()
           .optional()

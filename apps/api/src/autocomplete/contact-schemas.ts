@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { isDotSegment } from '../http/dot-segment.js';
 import { limitUpTo, prefix, textSchema } from './schemas.js';
 
-/** How many contacts a user keeps: that of `RecentContacts`. */
+/** The capacity of `RecentContacts`. */
 export const MAX_CONTACTS = 100;
 
 export const contactSchema = textSchema.refine((text) => !isDotSegment(text), 'must not be . or ..');
@@ -15,4 +15,4 @@ export const contactsSchema = z
   .object({
     items: z.array(z.object({ contact: z.string().meta({ examples: ['Łukasz'] }) })).max(MAX_CONTACTS),
   })
-  .meta({ id: 'Contacts', description: 'As they were touched, the last one first.' });
+  .meta({ id: 'Contacts', description: 'The last touched first.' });

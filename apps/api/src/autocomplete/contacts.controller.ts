@@ -1,4 +1,4 @@
-/** Whom a user has dealt with last. */
+/** The recent contacts of a user. */
 import { Controller, Delete, Get, HttpCode, HttpStatus, Param, Put, Query } from '@nestjs/common';
 import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import { RecentContacts } from '@mortise/autocomplete';
@@ -48,7 +48,7 @@ export class ContactsController {
   @Delete(':contact')
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({ summary: 'Take a contact out', description: 'Repeating it is safe.' })
-  @ApiResponse({ status: 204, description: 'It is not there any more.' })
+  @ApiResponse({ status: 204, description: 'It is removed.' })
   @Problems('invalid-id')
   async removeContact(
     @Param('user', { schema: idSchema }) user: string,

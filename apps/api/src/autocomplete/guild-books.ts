@@ -1,9 +1,8 @@
 /**
- * The address books of guilds, each for its members. The members of a guild are the names of its book: so there is one truth, in
- * one place, and no second list that could say something else. Whoever is in it may read it, add others, change and remove them.
+ * The address books of guilds, each for its members. The names of a book are the members of its guild, so no second list
+ * can contradict it. Every member may read the book, and add, change and remove names.
  *
- * Nobody joins by themselves: they are added by a member. Of a guild that is empty there is none, and its founder is whoever adds
- * themselves first.
+ * Only a member can add names. An empty guild has no members: the first player who adds themselves creates it.
  */
 import { Inject, Injectable } from '@nestjs/common';
 import type { AddEntry, AddressBook } from '@mortise/autocomplete';
@@ -15,11 +14,11 @@ import type { Config } from '../config.js';
 import { Problem } from '../problems/problem.js';
 import { CONFIG, REDIS } from '../tokens.js';
 
-/** Of the lock under which a guild is founded. A process that dies meanwhile holds up the next founder for so long. */
+/** The lease of the lock under which a guild is created. A process that dies meanwhile delays the next creator by it. */
 const LEASE_MS = 2_000;
 const WAIT_MS = 500;
 
-/** Names that are on their way to Redis at once: they hold it for about 10 ms. */
+/** Names per script call, which takes about 10 ms. */
 const PART = 128;
 
 export interface Added {
@@ -46,8 +45,8 @@ export class GuildBooks {
   }
 
   /**
-   * Does something with the book for a member. Throws the problem `not-in-guild` for anybody else. One round trip, then that of `act`:
-   * who was removed in between does it all the same.
+   * Calls `act` with the book for a member. Throws the problem `not-in-guild` for anybody else. One round trip, then that
+   * of `act`: a member who is removed in between still succeeds.
    */
   async write<T>(guild: string, by: string, act: (book: AddressBook) => Promise<T>): Promise<T> {
     const book = this.#books.book(guild);
@@ -55,7 +54,7 @@ export class GuildBooks {
     return act(book);
   }
 
-  /** As `write`, for what changes nothing: it is done while the member is looked for. */
+  /** As `write`, for calls that change nothing: they run while the member is looked up. */
   async read<T>(guild: string, by: string, act: (book: AddressBook) => Promise<T>): Promise<T> {
     const book = this.#books.book(guild);
     const [isMember, outcome] = await Promise.allSettled([requireMember(book, guild, by), act(book)]);
@@ -64,8 +63,8 @@ export class GuildBooks {
   }
 
   /**
-   * Adds names, or changes those that are there. Repeating it is safe. Throws the problems `not-in-guild`, `too-many-names` and, for a
-   * founder, `lock-timeout`. Two round trips, one of them for the names; founding takes five.
+   * Adds or changes names. Repeating it is safe. Throws the problems `not-in-guild`, `too-many-names` and, for a creator,
+   * `lock-timeout`. Two round trips, one of them for the names; creating a guild takes five.
    */
   async add(guild: string, by: string, names: readonly AddEntry<unknown>[]): Promise<Added> {
     const book = this.#books.book(guild);
@@ -77,7 +76,7 @@ export class GuildBooks {
     return addTo(book, names);
   }
 
-  /** One founder at a time. They come first, and alone: should the process die, nobody has names in a guild that nobody may enter. */
+  /** One creator at a time, added before all other names: if the process dies, no guild has names without a member. */
   async #found(guild: string, own: AddEntry<unknown>, names: readonly AddEntry<unknown>[]): Promise<Added> {
     const book = this.#books.book(guild);
     const mutex = new Mutex(this.#redis, `address-book:${guild}`, {
@@ -101,7 +100,10 @@ export class GuildBooks {
     return { added: first.added + rest.added, changed: first.changed + rest.changed };
   }
 
-  /** Names that are there need none. What others add at the same time is not seen, so a book may have a few more. */
+  /**
+   * Known names need no room. Names that others add at the same time are not counted, so a book may exceed the limit a
+   * little.
+   */
   async #requireRoom(
     book: AddressBook,
     guild: string,
@@ -117,7 +119,7 @@ export class GuildBooks {
   }
 }
 
-/** Part by part, so that other requests don't wait for more than a part. */
+/** In batches, so that other requests wait for one batch at most. */
 async function addTo(book: AddressBook, names: readonly AddEntry<unknown>[]): Promise<Added> {
   let [entries, added] = [0, 0];
   for (let from = 0; from < names.length; from += PART) {

@@ -1,4 +1,4 @@
-/** What the routes of contacts and address books have in common. */
+/** Schemas that contacts and address books share. */
 import { MAX_NAME_BYTES } from '@mortise/redis';
 import { z } from 'zod';
 
@@ -6,7 +6,10 @@ import { digits } from '../http/digits.js';
 import { isDotSegment } from '../http/dot-segment.js';
 
 const ID = /^[A-Za-z0-9._~@:-]{1,128}$/;
-/** As in the name of a player: control characters, halves of surrogate pairs, and what turns the direction of text. */
+/**
+ * As in the name of a player: control characters, halves of surrogate pairs, and characters that change the direction of
+ * text.
+ */
 const UNFIT = /[\p{Cc}\p{Cs}\p{Bidi_Control}\u2028\u2029]/u;
 
 /** Of a user, guild or player, and of an entry of an address book. */
@@ -15,7 +18,7 @@ export const idSchema = z
   .regex(ID, 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : -')
   .refine((text) => !isDotSegment(text), 'must not be . or ..');
 
-/** What people are called, in any script. */
+/** A display name, in any script. */
 export const textSchema = z
   .string()
   .min(1)
@@ -25,7 +28,10 @@ export const textSchema = z
     'must have no control characters and none that turn the direction of text',
   );
 
-/** What somebody has typed: it is folded as names are, so what no name can have is no mistake. The head of a request bounds it. */
+/**
+ * A typed prefix. It is folded as names are, so characters that no name can have are allowed. The head of a request bounds
+ * it.
+ */
 export const prefix = z.string().default('').meta({ description: 'what is typed so far; without it, all' });
 
 /** How many completions. */

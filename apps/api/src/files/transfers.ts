@@ -41,7 +41,7 @@ export class Transfers implements OnModuleDestroy {
     this.#open.delete(transfer);
   }
 
-  /** Before the server stops to answer. */
+  /** Runs before the server stops answering. */
   onModuleDestroy(): void {
     this.#isEnding = true;
     for (const transfer of this.#open) transfer.abort(new Problem('shutting-down'));

@@ -1,17 +1,17 @@
 /**
- * Which requests become WebSockets. As soon as anybody listens for upgrades, Node hands over every request that offers
- * one, so that nobody answers it, and its body is lost: the HTTP client of Java offers HTTP/2 with its first request. So
- * the offer is heard only where there is a WebSocket; elsewhere it is what it may be, an offer that isn't taken.
+ * Decides which requests become WebSockets. Once a server listens for upgrades, Node passes every request that offers one
+ * to that listener: the request gets no answer, and its body is lost. The HTTP client of Java offers HTTP/2 with its first
+ * request. So the API accepts the offer at the address of the WebSocket only, and ignores it elsewhere.
  */
 import { IncomingMessage } from 'node:http';
 
 export const SOCKET_PATH = '/v1/ws';
 
-/** Node sets it on every request, and the constructor before there are private members. */
+/** Node sets it on every request, in the constructor before private members exist. */
 const offers = new WeakSet<IncomingMessage>();
 
 export class ApiRequest extends IncomingMessage {
-  /** Node sets what the client offers, and reads what is to be done. */
+  /** Node sets what the client offers, and reads the decision. */
   get upgrade(): boolean {
     return offers.has(this) && (this.method === 'CONNECT' || isForSocket(this));
   }

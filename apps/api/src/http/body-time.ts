@@ -1,6 +1,6 @@
 /**
- * How long the body of a request may take. Node's own limit holds for all requests alike, also for uploads, which may take as long as they go on. So it is
- * switched off, and this one takes its place for all but those.
+ * The time limit of a request's body. Node's own limit applies to all requests, but an upload may take as long as it makes
+ * progress. So Node's limit is switched off, and this one applies to all other requests.
  */
 import type { Socket } from 'node:net';
 
@@ -11,7 +11,7 @@ import type { BodyConfig } from './fastify.js';
 /** Fastify's own value, 0, would let a client that sends slowly hold a connection for ever. */
 const BODY_TIMEOUT_MS = 10_000;
 
-/** `onTimeout` gets what Node itself would emit as `clientError`. */
+/** `onTimeout` gets the error that Node would emit as `clientError`. */
 export function limitBodyTime(
   server: FastifyInstance,
   onTimeout: (error: NodeJS.ErrnoException, socket: Socket) => void,
@@ -19,7 +19,7 @@ export function limitBodyTime(
   server.addHook('onRequest', async ({ raw, routeOptions }) => {
     if ((routeOptions.config as BodyConfig | undefined)?.takesStream) return;
     const timer = setTimeout(() => {
-      // Also a request without a body lives as long as its answer.
+      // A request without a body also lives as long as its answer.
       if (raw.complete) return;
       onTimeout(
         Object.assign(new Error('request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }),

@@ -1,7 +1,7 @@
 /**
- * Answers what Node's server doesn't hand to Fastify: bytes that are no HTTP, requests that didn't arrive in time, and
- * CONNECT. There is no reply to work with, so the answer is written to the socket, and the socket ends. A client may
- * have sent requests before, even in the same packet: what these did is done, so their answers go first.
+ * Answers requests that Node doesn't pass to Fastify: bytes that are not HTTP, requests that didn't arrive in time, and
+ * CONNECT. No reply object exists, so the answer goes to the socket, and the socket ends. A client may have sent other
+ * requests before, even in the same packet: these are carried out, so their answers go first.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -52,7 +52,7 @@ export class ClientErrors {
   async #end(socket: Socket, problem: Problem, instance: string, headers: string[] = []): Promise<void> {
     this.#ending.add(socket);
     const open = [...(this.#open.get(socket) ?? [])];
-    // The one whose body broke off waits for the rest of it for ever; the others are answered within a second.
+    // The request with the incomplete body would wait forever; the others are answered within a second.
     const answered = open.filter(({ req, headersSent }) => req.complete || headersSent);
     await Promise.all(answered.map((response) => new Promise((resolve) => response.once('close', resolve))));
     const hasAnswer = open.some(({ req, headersSent }) => !req.complete && headersSent);
@@ -61,7 +61,7 @@ export class ClientErrors {
   }
 }
 
-/** A whole answer, for a socket without a server behind it. */
+/** A whole answer, for a socket that no server reads. */
 export function messageOf(problem: Problem, instance: string, headers: readonly string[]): string {
   const body = JSON.stringify(problem.toDocument(instance));
   const head = [

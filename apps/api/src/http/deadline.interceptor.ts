@@ -8,19 +8,19 @@ import type { Config } from '../config.js';
 import { Problem } from '../problems/problem.js';
 import { CONFIG } from '../tokens.js';
 
-/** How much longer a request may take because it asked to wait, ms. It is asked before anything is checked. */
+/** How much longer a request may take because it asked to wait, ms. Called before any check. */
 type WaitOf = (request: FastifyRequest) => number;
 
 const WAIT = Symbol('wait');
 
-/** Gives requests to a route the time that they wait, besides that of the others. */
+/** Adds the wait of a request to its deadline. */
 export function Waits(waitOf: WaitOf): MethodDecorator {
   return SetMetadata(WAIT, waitOf);
 }
 
 /**
- * What waits for Redis gives up after REQUEST_DEADLINE_MS, however many round trips it makes and however often a cluster
- * client redirects. Of a change, that means that it may be made: repeat it under the same Idempotency-Key.
+ * A request gives up after REQUEST_DEADLINE_MS, however many round trips it makes and however often a cluster client
+ * redirects. A change may be made nevertheless: repeat it under the same Idempotency-Key.
  */
 @Injectable()
 export class DeadlineInterceptor implements NestInterceptor {

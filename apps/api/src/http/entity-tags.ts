@@ -1,4 +1,4 @@
-/** Entity tags (RFC 9110, 8.8.3) in the headers that make a request depend on them. */
+/** Entity tags (RFC 9110, 8.8.3) in the headers of conditional requests. */
 import type { ExecutionContext } from '@nestjs/common';
 import { applyDecorators, createParamDecorator } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
@@ -20,7 +20,7 @@ export const IfMatch = createParamDecorator(
   },
 );
 
-/** The tags of the header `If-None-Match`; none of what has no tags, since the answer is right without them too. */
+/** The tags of the header `If-None-Match`; empty for an invalid header, since the full answer is right too. */
 export const IfNoneMatch = createParamDecorator(
   (_: unknown, context: ExecutionContext): readonly string[] => {
     const given = headerOf(context, 'if-none-match');
@@ -28,12 +28,12 @@ export const IfNoneMatch = createParamDecorator(
   },
 );
 
-/** Whether one of the tags of `If-Match` is this one, or any: weak ones are none (strong comparison). */
+/** Whether `If-Match` has this tag or `*`. A weak tag never matches (strong comparison). */
 export function isMatch(tags: readonly string[], tag: string): boolean {
   return tags.includes('*') || tags.includes(tag);
 }
 
-/** Whether one of the tags of `If-None-Match` is this one, or any, be it weak or strong (weak comparison). */
+/** Whether `If-None-Match` has this tag or `*`. A weak tag matches too (weak comparison). */
 export function isKnown(tags: readonly string[], tag: string): boolean {
   return isMatch(tags, tag) || tags.includes(`W/${tag}`);
 }

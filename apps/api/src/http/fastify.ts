@@ -16,17 +16,20 @@ import { headersOf, sendProblem } from './send-problem.js';
 /** A client that sends slowly is cut off. */
 const HEADERS_TIMEOUT_MS = 5_000;
 
-/** Longer than any address that fits into the head of a request, so ids are judged by the schema of their route. */
+/** Longer than any address that fits into the head of a request, so the schema of a route checks its ids. */
 const MAX_PARAM_LENGTH = 16_384;
 
-/** What a route says of its body by `RouteConfig`; the others take `MAX_BODY_BYTES`. */
+/** The `RouteConfig` of routes with bodies of their own; other routes accept `MAX_BODY_BYTES`. */
 export interface BodyConfig {
   readonly maxBodyBytes?: number;
-  /** The route reads the body by itself: bytes of any number, in any time. */
+  /** The route reads the body itself: any number of bytes, in any time. */
   readonly takesStream?: boolean;
 }
 
-/** Fastify as the API needs it: JSON only, but for uploads, every refusal a problem, one line of log for each request. */
+/**
+ * Fastify with the settings of the API: JSON only, except for uploads; each refusal is a problem; each request logs one
+ * line.
+ */
 export function createAdapter(log: Logger, methods: RouteMethods): FastifyAdapter {
   const clientErrors = new ClientErrors();
   const adapter = new FastifyAdapter({
@@ -74,7 +77,7 @@ export function createAdapter(log: Logger, methods: RouteMethods): FastifyAdapte
     'application/json',
     { parseAs: 'buffer' },
     async (_request: FastifyRequest, body: Buffer) =>
-      // Whether a body must be there is for the route to say.
+      // The schema of a route decides whether a body is required.
       body.length === 0 ? undefined : parseJsonBody(body),
   );
   return adapter;
@@ -84,7 +87,7 @@ function takesStream({ routeOptions }: FastifyRequest): boolean {
   return (routeOptions.config as BodyConfig | undefined)?.takesStream === true;
 }
 
-/** Before a body of another type is taken for JSON. */
+/** Runs before Fastify would parse a body of another type as JSON. */
 function requireStream({ headers }: FastifyRequest): void {
   const [type = ''] = (headers['content-type'] ?? '').split(';');
   const coding = headers['content-encoding'] ?? 'identity';

@@ -6,7 +6,7 @@ import type { FastifyRequest } from 'fastify';
 import { Problem } from '../problems/problem.js';
 import { isDotSegment } from './dot-segment.js';
 
-/** As ids, and optionally in the quotes of a structured header. */
+/** An id, optionally in the quotes of a structured header. */
 const KEY = /^("?)([A-Za-z0-9._~@:-]{1,128})\1$/;
 
 /** The header `Idempotency-Key`, or undefined. Throws the problem `invalid-idempotency-key`. */

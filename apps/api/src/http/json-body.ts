@@ -1,7 +1,7 @@
 /**
- * The only parser of bodies. JSON.parse itself bears any depth, but whatever walks the value afterwards by recursion
- * does not (JSON.stringify fails at 5,000 levels), and a key `__proto__` or half of a surrogate pair is harmless only
- * until somebody merges or encodes it. So such bodies are refused here, before anything else sees them.
+ * The only parser of bodies. JSON.parse accepts any depth, but code that walks the value by recursion fails (JSON.stringify
+ * at 5,000 levels). A key `__proto__` or half of a surrogate pair does harm once code merges or encodes it. So this parser
+ * refuses such bodies.
  */
 import { Problem } from '../problems/problem.js';
 
@@ -22,7 +22,7 @@ function parse(body: Buffer): unknown {
   try {
     return JSON.parse(utf8.decode(body));
   } catch {
-    // The message of JSON.parse quotes the body; the problem says no more than that it is no JSON.
+    // The message of JSON.parse quotes the body; the problem only says that the body is not JSON.
     throw new Problem('malformed-json');
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The requests that wait, for a lock or for tasks. A wait ends when nobody waits for its answer any more: the client closed the
- * connection or its side of it, the answer was given by somebody else (the deadline), or the server shuts down.
+ * The requests that wait for a lock or for tasks. A wait ends when its answer is no longer needed: the client closed the
+ * connection or its side of it, the deadline has answered, or the server shuts down.
  */
 import type { OnModuleDestroy } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
@@ -26,7 +26,8 @@ export class OpenWaits implements OnModuleDestroy {
       throw new Problem('too-many-waits', undefined, { limit: MAX_WAITS });
     }
     const controller = new AbortController();
-    // Who only closed its own side still reads this; but most who do that are gone, and a lock for them would be lost.
+    // A client that only closed its own side still reads this. But most such clients are gone, and would lose a lock
+    // granted to them.
     const leave = (): void =>
       controller.abort(new Problem('lock-timeout', 'the client closed the connection'));
     const { socket } = reply.request.raw;
@@ -43,7 +44,7 @@ export class OpenWaits implements OnModuleDestroy {
     }
   }
 
-  /** Before the server stops to answer. */
+  /** Runs before the server stops answering. */
   onModuleDestroy(): void {
     this.#isEnding = true;
     for (const controller of this.#open) controller.abort(new Problem('shutting-down'));

@@ -1,4 +1,4 @@
-/** Query and answer of the lists. */
+/** The query and the answer of routes that list. */
 import { z } from 'zod';
 
 import { MAX_CURSOR_LENGTH } from '../market/cursor.js';

@@ -7,7 +7,7 @@ import { Problem } from '../problems/problem.js';
 import { RouteMethods } from './route-methods.js';
 import { sendProblem } from './send-problem.js';
 
-/** Whatever is thrown becomes a problem document. */
+/** Turns each error into a problem document. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   constructor(private readonly methods: RouteMethods) {}

@@ -5,7 +5,7 @@ import type { ProblemSlug } from '../problems/catalogue.js';
 import { CATALOGUE } from '../problems/catalogue.js';
 import { Problem } from '../problems/problem.js';
 
-/** Documents the problems that a route answers with, beside those that every route has. */
+/** Documents the problems of a route, in addition to those of every route. */
 export function Problems(...slugs: ProblemSlug[]): MethodDecorator {
   const all: ProblemSlug[] = [...slugs, 'internal-error', 'redis-unavailable'];
   const statuses = new Set(all.map((slug) => CATALOGUE[slug].status));

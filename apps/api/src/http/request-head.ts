@@ -2,10 +2,10 @@ import type { IncomingMessage } from 'node:http';
 
 import { Problem } from '../problems/problem.js';
 
-/** What of a list in `Expect` Node takes for 100-continue. */
+/** The entry of a list in `Expect` that Node accepts as 100-continue. */
 const CONTINUE = /(?:^|\W)100-continue(?:$|\W)/i;
 
-/** Refuses what HTTP/1.1 lets no server serve. Node would do so itself, with an empty body instead of a problem. */
+/** Refuses requests that HTTP/1.1 forbids to serve. Node would refuse them with an empty body instead of a problem. */
 export function requireSoundHead({ httpVersion, headers }: IncomingMessage): void {
   if (httpVersion !== '1.1') return;
   if (headers.host === undefined) throw new Problem('malformed-request', 'the header Host is missing');

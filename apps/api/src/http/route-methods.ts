@@ -1,6 +1,6 @@
 import type { RouteOptions } from 'fastify';
 
-/** Which methods an address takes: what makes 405 of 404. */
+/** The methods of each address, which tell 405 from 404. */
 export class RouteMethods {
   readonly #routes = new Map<string, { readonly pattern: RegExp; readonly methods: string[] }>();
 

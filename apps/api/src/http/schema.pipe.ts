@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 
 import { Problem } from '../problems/problem.js';
 
-/** What a hostile request may make a problem say. */
+/** The most errors in a problem, whatever a hostile request contains. */
 const MAX_ISSUES = 20;
 const MAX_MESSAGE_LENGTH = 200;
 

@@ -2,10 +2,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 
 import type { Problem } from '../problems/problem.js';
 
-/** Seconds after which a client may well come again, unless the problem says. */
+/** Seconds after which a client should retry, unless the problem has its own value. */
 const RETRY_AFTER_S = 1;
 
-/** Answers with the problem's document, and logs what the server is to blame for. */
+/** Answers with the problem's document, and logs errors of the server. */
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): void {
   if (problem.status >= 500) request.log.error({ err: problem.cause ?? problem }, problem.slug);
   if (problem.status === 503 || problem.status === 429) {
@@ -19,7 +19,7 @@ export function sendProblem(request: FastifyRequest, reply: FastifyReply, proble
     .send(JSON.stringify(problem.toDocument(request.id)));
 }
 
-/** What every answer carries; Fastify answers an address that it cannot decode without running hooks. */
+/** Sets the headers of every answer; Fastify runs no hooks for an address that it cannot decode. */
 export function headersOf({ id }: FastifyRequest): Record<string, string> {
   return { 'x-request-id': id, 'x-content-type-options': 'nosniff' };
 }

@@ -11,7 +11,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Config } from '../config.js';
 
 const SWEEP_MS = 50;
-/** A request that has arrived is answered by its deadline; what isn't so much later never arrived whole. */
+/** A complete request is answered by its deadline; one that is still open this much later never arrived whole. */
 const GRACE_MS = 350;
 
 @Injectable()

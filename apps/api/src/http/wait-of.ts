@@ -1,4 +1,4 @@
-/** The longest that a request may ask to wait. */
+/** The longest wait that a request may ask for. */
 export const MAX_WAIT_MS = 30_000;
 
 /** How long a request asks to wait, before its body is checked. */
@@ -7,7 +7,7 @@ export function waitOf({ body }: { readonly body: unknown }): number {
   return wished > 0 ? Math.min(wished, MAX_WAIT_MS) : 0;
 }
 
-/** The same of a request that says so in its query. */
+/** As `waitOf`, for a request with `waitMs` in its query. */
 export function waitOfQuery({ query }: { readonly query: unknown }): number {
   return waitOf({ body: query });
 }

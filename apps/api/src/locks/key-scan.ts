@@ -1,23 +1,22 @@
 /**
- * Pages through keys of a pattern, for operators: there is no index of the locks, which would cost every acquisition
- * what a list costs once. A page is a few SCANs, bounded in keys looked at and in time, so a list of a large database
- * is many short pages, some of them empty, and never a long command. On Cluster the masters are gone through one
- * after the other, in the order of their addresses.
+ * Pages through the keys of a pattern, for operators. Locks have no index, because it would charge every acquisition for
+ * a rare list. A page runs a few SCANs, bounded in keys and in time. So the list of a large database has many short pages,
+ * some of them empty, and no long command. On Cluster it visits one master after the other, in the order of their addresses.
  *
- * As SCAN itself: what is there all the time is found; what comes or goes meanwhile, or moves to another master, may
- * be found, twice, or not.
+ * As with SCAN, a key that exists all the time is found. A key that is created, deleted or moved meanwhile may be found,
+ * twice, or not at all.
  */
 import type { CommandArgument, RedisClient } from '@mortise/redis';
 import { Cluster } from 'ioredis';
 
 import { InvalidCursorError } from '../market/index.js';
 
-/** Keys that one SCAN looks at: about 0.1 ms of the server, among whose commands others take their turns. */
+/** Keys that one SCAN visits: about 0.1 ms of the server; other commands run in between. */
 const STEP_KEYS = 200;
 const MAX_STEPS = 50;
 const MAX_PAGE_MS = 100;
 
-/** The address of a master, `-` if there is but one server; then the cursor of SCAN. */
+/** The address of a master, or `-` for a single server; then the cursor of SCAN. */
 const CURSOR = /^([^ ]+) (\d{1,20})$/;
 
 interface Node {
@@ -26,7 +25,7 @@ interface Node {
 }
 
 export interface KeyScan {
-  /** As SCAN takes it. */
+  /** In SCAN's syntax. */
   readonly pattern: string;
   /** Only keys of this type. */
   readonly type?: string;
@@ -83,7 +82,7 @@ function nodesOf(redis: RedisClient): Node[] {
 function readCursor(cursor: string | undefined): { address: string; position: string } {
   if (cursor === undefined) return { address: '', position: '0' };
   const [, address = '', position = ''] = CURSOR.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
-  // SCAN takes any number of 64 bits, and begins somewhere.
+  // SCAN accepts any 64-bit number, and begins somewhere.
   const isSound =
     position !== '' && BigInt(position) < 2n ** 64n && writeCursor(address, position) === cursor;
   if (!isSound) throw new InvalidCursorError();
@@ -94,7 +93,7 @@ function writeCursor(address: string, position: string): string {
   return Buffer.from(`${address} ${position}`).toString('base64url');
 }
 
-/** The text as itself in a pattern of SCAN. */
+/** Escapes a text for a pattern of SCAN. */
 export function literally(text: string): string {
   return text.replace(/[*?[\]\\^-]/g, '\\$&');
 }

@@ -40,13 +40,11 @@ export class LocksController {
   @ApiOperation({
     summary: 'Take a lock, or wait for it in its queue',
     description:
-      'First come, first served, together with programs that use @mortise/locks. Nothing renews the lease but ' +
-      '`renew`. Who closes the connection leaves the queue.',
+      'First come, first served, together with programs that use @mortise/locks. Only `renew` renews the lease. A ' +
+      'client that closes the connection leaves the queue.',
   })
   @Waits(waitOf)
-  @TakesIdempotencyKey(
-    'The same request again gets the lease that it has got, renewed, as long as that lasts.',
-  )
+  @TakesIdempotencyKey('Repeating the request returns the same lease, renewed, as long as it lasts.')
   @ApiResponse({
     status: 200,
     standardSchema: leaseSchema,
@@ -105,8 +103,8 @@ export class LocksController {
 
   @Post(':name/release')
   @HttpCode(HttpStatus.OK)
-  @ApiOperation({ summary: 'Give a lock back', description: 'The first who waits for it gets it.' })
-  @ApiResponse({ status: 200, standardSchema: releaseSchema, description: 'It is given back.' })
+  @ApiOperation({ summary: 'Release a lock', description: 'The first waiter gets it.' })
+  @ApiResponse({ status: 200, standardSchema: releaseSchema, description: 'It is released.' })
   @Problems(
     'invalid-id',
     'invalid-body',
@@ -128,7 +126,7 @@ export class LocksController {
   @ApiOperation({
     summary: 'Take a lock away from its holder',
     description:
-      'For operators. The holder is not asked, and hears of it when it renews: only fencing tokens stop what it does until then.',
+      'For operators. The holder learns of it at its next renewal: until then only fencing tokens stop its writes.',
   })
   @ApiResponse({
     status: 200,
@@ -146,8 +144,8 @@ export class LocksController {
   @ApiOperation({
     summary: 'List the locks that are held or waited for',
     description:
-      'For operators: looks through the keys of Redis, at most 10,000 of them or 0.1 s for a page. A page may be empty, or ' +
-      'have more than the limit; the list ends where `nextCursor` is null. Locks whose state cannot be read are left out.',
+      'For operators: scans the keys of Redis, at most 10,000 of them or 0.1 s per page. A page may be empty, or have ' +
+      'more than the limit; the list ends where `nextCursor` is null. Locks whose state cannot be read are left out.',
   })
   @ApiResponse({ status: 200, standardSchema: locksPage, description: 'A page of locks, in no order.' })
   @Problems('invalid-query', 'invalid-cursor')
@@ -160,7 +158,7 @@ export class LocksController {
   @Get(':name')
   @ApiOperation({
     summary: 'Look at a lock',
-    description: 'Every name is a lock, if only one that nobody holds.',
+    description: 'Every name is a lock; most of them are free.',
   })
   @ApiResponse({ status: 200, standardSchema: lockSchema, description: 'Its state.' })
   @Problems('invalid-id')

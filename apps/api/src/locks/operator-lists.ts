@@ -11,12 +11,12 @@ import { RemoteLocks } from './remote-locks.js';
 import { RemoteSemaphores } from './remote-semaphores.js';
 import type { locksPage, semaphoresPage } from './schemas.js';
 
-/** Where the name stands in a key, whatever the package encodes. */
+/** The position of the name in a key, however the package encodes it. */
 const NAME = 'name';
 
 /**
- * `lease` or `queue`. Patterns of SCAN have no "or", only a choice at each character; what else this takes (`luase` and the
- * like) is part of no key.
+ * Matches `lease` and `queue`. Patterns of SCAN have no "or", only a choice per character; no key has the other matches,
+ * such as `luase`.
  */
 const LEASE_OR_QUEUE = '[lq][eu][ae][su]e';
 
@@ -58,8 +58,8 @@ export class OperatorLists {
   }
 
   /**
-   * What is held is listed for its holders, what is only waited for because of its queue: each once. Left out is what other
-   * programs have put there: keys of no name, and what no state can be told of.
+   * Lists each lock once, whether it has a holder or only waiters. Skips keys of other programs: keys without a name, and
+   * keys whose state cannot be read.
    */
   async #page<Entry>(
     scan: {

@@ -1,11 +1,9 @@
 /**
- * Leases for programs that talk HTTP. The API keeps nothing of a lease: its holder, a string, is all that renews and
- * releases it, at any API process, also after a restart. Nothing renews it meanwhile; a client that dies loses it
- * at its end.
+ * Leases for HTTP clients. The API keeps no state of a lease: a client renews and releases it by its holder, a string, at
+ * any API process, also after a restart. Nobody else renews it, so the lease of a client that dies expires.
  *
- * An answer may be lost after the lock was granted. A client that is seen to have gone gets no lock; one that
- * comes again with the same Idempotency-Key gets the lease that it has, as long as it lasts; every other lease that
- * nobody knows of ends by itself.
+ * An answer may be lost after the lock was granted. A client that has disconnected gets no lock. A client that repeats its
+ * Idempotency-Key gets the same lease, as long as it lasts. Every other unknown lease expires.
  */
 import { Inject, Injectable } from '@nestjs/common';
 import type { AcquireOptions, Lease } from '@mortise/locks';
@@ -22,7 +20,7 @@ import { isRedisUnavailable } from '../redis/is-redis-unavailable.js';
 import { CONFIG, REDIS } from '../tokens.js';
 import type { renewBody } from './schemas.js';
 
-/** A lock, or a semaphore of which a number of permits is wanted. */
+/** A lock, or a semaphore with the number of wanted permits. */
 export interface Lendable {
   readonly kind: 'lock' | 'semaphore';
   readonly name: string;
@@ -30,7 +28,7 @@ export interface Lendable {
   tryAcquire(): Promise<Lease | null>;
   renewFor(holder: string, leaseMs: number, fencingToken: number): Promise<boolean>;
   releaseFor(holder: string): Promise<boolean>;
-  /** What a client that did not get it may want to know. One round trip. */
+  /** Details for a client that did not get it. One round trip. */
   obstacle(): Promise<ProblemFields>;
 }
 
@@ -38,10 +36,10 @@ export interface AcquireRequest {
   readonly leaseMs: number;
   /** 0: only if it is free. */
   readonly waitMs: number;
-  /** What makes a request the same when its key comes again, besides its name and `leaseMs`. */
+  /** The terms that a request with a repeated key must share, besides name and `leaseMs`. */
   readonly terms: string;
   readonly requestKey: string | undefined;
-  /** Aborted when nobody waits for the answer. */
+  /** Aborted when the answer is no longer needed. */
   readonly signal: AbortSignal;
 }
 
@@ -52,9 +50,9 @@ export interface RemoteLease {
   readonly expiresInMs: number;
 }
 
-/** Who waited begins with a claim of a second, which this process has to confirm: before the client hears of it. */
+/** A granted waiter holds its lease for a second at first; this process confirms it before it answers. */
 const WHOLE = 0.9;
-/** The least that a lease can be renewed by, which changes no other: to see whether it is there. */
+/** The smallest renewal, which shortens no lease: it tests whether the lease exists. */
 const MIN_LEASE_MS = 10;
 
 @Injectable()
@@ -93,7 +91,7 @@ export class RemoteLeases {
     return { lease: { name: lendable.name, holder, fencingToken, expiresInMs }, isRepeated: false };
   }
 
-  /** Gives how long the lease lasts at least. Throws the problem `lease-lost`. One round trip; safe to repeat. */
+  /** Returns how long the lease lasts at least. Throws the problem `lease-lost`. One round trip; safe to repeat. */
   async renew(lendable: Lendable, renewal: z.infer<typeof renewBody>): Promise<number> {
     const { holder, leaseMs, fencingToken } = renewal;
     const endsAt = performance.now() + leaseMs;
@@ -108,7 +106,7 @@ export class RemoteLeases {
     if (!isHeld) throw lost(lendable, holder);
   }
 
-  /** The lease that the request key led to, if it lasts. It begins anew, because its client does. */
+  /** The lease of an earlier request with this key, if it lasts. It is renewed, because its client starts again. */
   async #earlier(lendable: Lendable, request: AcquireRequest): Promise<RemoteLease | null> {
     const { leaseMs, terms, requestKey } = request;
     if (requestKey === undefined) return null;
@@ -141,7 +139,7 @@ async function wait(lendable: Lendable, { waitMs, signal }: AcquireRequest): Pro
   const lease =
     waitMs === 0 ? await lendable.tryAcquire() : await acquireWithin(lendable, { waitMs, signal });
   if (lease) return lease;
-  // Asked once more, so that the answer says why, and so that a silent Redis is not taken for a lock that is held.
+  // This second request explains the refusal, and tells a silent Redis from a held lock.
   const obstacle = await lendable.obstacle();
   const detail = `${lendable.kind} "${lendable.name}" was not acquired within ${waitMs} ms`;
   throw new Problem('lock-timeout', detail, { ...nameOf(lendable), waitMs, ...obstacle });
@@ -169,7 +167,7 @@ function nameOf({ kind, name }: Lendable): ProblemFields {
   return { [`${kind}Name`]: name };
 }
 
-/** What the package says of a text that no lease has as its holder. */
+/** The error of the package for a text that cannot be a holder. */
 function refuseHolder(error: unknown): never {
   if (!(error instanceof TypeError)) throw error;
   const errors = [{ pointer: '/holder', message: 'must be the holder of a lease' }];

@@ -11,7 +11,7 @@ import { RemoteLocks } from './remote-locks.js';
 import { RemoteSemaphores } from './remote-semaphores.js';
 import { SemaphoresController } from './semaphores.controller.js';
 
-/** Locks and semaphores for programs that talk HTTP. Whoever holds one renews it; the API doesn't. */
+/** Locks and semaphores for HTTP clients. The holder renews its lease; the API doesn't. */
 @Module({
   imports: [
     LocksModule.forRootAsync({

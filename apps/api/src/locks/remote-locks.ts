@@ -27,12 +27,12 @@ export class RemoteLocks {
     };
   }
 
-  /** Takes the lock away from whoever holds it. Gives whether somebody did. One round trip. */
+  /** Releases the lock whoever holds it. Returns whether it had a holder. One round trip. */
   forceRelease(name: string): Promise<boolean> {
     return this.#locks.mutex(name).forceRelease();
   }
 
-  /** The state of the lock, null if it cannot be told. One round trip. */
+  /** The state of the lock; null if it cannot be read. One round trip. */
   async inspect(name: string): Promise<SeenLock | null> {
     const state = await unlessUnreadable(() => this.#locks.mutex(name).inspect());
     return state && seenLock(state);

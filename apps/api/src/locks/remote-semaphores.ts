@@ -6,7 +6,7 @@ import type { Lendable } from './remote-leases.js';
 import type { SeenSemaphore } from './seen-state.js';
 import { seenSemaphore, unlessUnreadable } from './seen-state.js';
 
-/** The limit of those who only look, renew or release, which makes none: more than a client of the API may give. */
+/** A limit for inspecting, renewing and releasing, which never create a semaphore: higher than a client may choose. */
 const NO_LIMIT = 1_000_000;
 
 /** The semaphores of @mortise/locks under the prefix of the API: programs that use the package share them. */
@@ -18,7 +18,7 @@ export class RemoteSemaphores {
     this.#locks = locks;
   }
 
-  /** @param wish What is to be acquired: `take` of the `permits` that there are. */
+  /** @param wish `take` of the `permits` of the semaphore. */
   lendable(
     name: string,
     wish: { readonly permits: number; readonly take: number; readonly leaseMs: number } = {
@@ -43,14 +43,13 @@ export class RemoteSemaphores {
     };
   }
 
-  /** Changes the limit for all. One round trip, and more when many who wait get permits. */
+  /** Changes the limit for all. One round trip, and more when many waiters get permits. */
   async setPermits(name: string, permits: number): Promise<void> {
     await this.#semaphore(name).setPermits(permits);
   }
 
   /**
-   * The state of the semaphore, whose limit is null when there is none by this name; null if it cannot be told. One
-   * round trip.
+   * The state of the semaphore; its limit is null when no such semaphore exists. Null if it cannot be read. One round trip.
    */
   async inspect(name: string): Promise<SeenSemaphore | null> {
     const state = await unlessUnreadable(() => this.#semaphore(name).inspect());

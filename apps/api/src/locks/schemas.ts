@@ -16,7 +16,7 @@ const leaseMs = z
   .min(10)
   .max(86_400_000)
   .default(10_000)
-  .meta({ description: 'how long it stays with a holder that is not heard of any more', examples: [10_000] });
+  .meta({ description: 'how long a silent holder keeps it', examples: [10_000] });
 const waitMs = z
   .int()
   .min(0)
@@ -31,7 +31,7 @@ const holder = z
     examples: ['q0-3zLcXb9dTt2Vw.1k.1000'],
   });
 
-/** Programs that use Redis itself may hold locks by other names than leases have. */
+/** Programs that use Redis directly may hold locks under other holder names. */
 const seenHolder = z.string().meta({ description: 'the holder of a lease, its first 256 characters' });
 
 const count = z.int().min(0);
@@ -41,7 +41,7 @@ const fencingToken = z
   .min(1)
   .meta({ description: 'rises with each grant', examples: [1_795_176_000_000_000] });
 
-/** Tokens are instants in µs, of 16 digits. Whether one may have been given is for the server's clock to say. */
+/** Tokens are instants in µs, of 16 digits. Only the server's clock knows whether one was granted. */
 const LEAST_TOKEN = 1_000_000_000_000_000;
 
 export const acquireBody = z

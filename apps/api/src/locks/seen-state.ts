@@ -1,7 +1,7 @@
 /**
- * What the API says of a lock or semaphore, whatever lies under its keys: other programs may have written there, and
- * whoever looks wants to see the rest. What cannot be told as it is becomes null or the nearest that can; where nothing
- * can be told, there is no state, rather than one that says that the lock is free.
+ * The state of a lock or semaphore for the API, whatever its keys contain: other programs may have written there, and
+ * operators want to see the rest. A value that cannot be shown becomes null or the nearest valid one. An unreadable state
+ * is null, and never looks like a free lock.
  */
 import type { MutexState, SemaphoreState } from '@mortise/locks';
 
@@ -21,10 +21,10 @@ export interface SeenSemaphore {
   readonly holders: { readonly holder: string; readonly permits: number; readonly remainingMs: number }[];
 }
 
-/** Of a holder that is none of ours. */
+/** For holders of other programs. */
 const MAX_HOLDER_LENGTH = 256;
 
-/** Null if it cannot be told. */
+/** Null if it cannot be read. */
 export function seenLock({ holder, fencingToken, remainingMs, queueLength }: MutexState): SeenLock | null {
   if (!isCount(queueLength)) return null;
   return {
@@ -35,7 +35,7 @@ export function seenLock({ holder, fencingToken, remainingMs, queueLength }: Mut
   };
 }
 
-/** Null if it cannot be told. @param limit Null: there is no semaphore of this name. */
+/** Null if it cannot be read. @param limit Null: no semaphore of this name exists. */
 export function seenSemaphore(
   limit: number | null,
   { used, queueLength, holders }: Omit<SemaphoreState, 'limit'>,
@@ -48,25 +48,25 @@ export function seenSemaphore(
     queueLength,
     holders: holders.map(({ holder, permits, remainingMs }) => ({
       holder: seenHolder(holder),
-      // As the scripts count one whose name doesn't say how many it holds.
+      // The scripts also count one permit for a holder without a number.
       permits: isCount(permits) && permits > 0 ? permits : 1,
       remainingMs: seenMs(remainingMs),
     })),
   };
 }
 
-/** What `look` resolves to; null if its script fails over what it finds, such as a key of another type. */
+/** The result of `look`; null if its script fails on its keys, such as a key of another type. */
 export async function unlessUnreadable<State>(look: () => Promise<State>): Promise<State | null> {
   try {
     return await look();
   } catch (error) {
-    // How Redis ends the message of what failed within a script.
+    // The end of Redis' message about an error inside a script.
     if (error instanceof Error && error.message.includes('@user_script:')) return null;
     throw error;
   }
 }
 
-/** The answer to who looks at what cannot be told. */
+/** The problem for a state that cannot be read. */
 export function unreadable(kind: 'lock' | 'semaphore', name: string): Problem {
   return new Problem(
     'redis-unavailable',
@@ -78,7 +78,7 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** Of a lease without an end, which no lock of ours has, 0. */
+/** 0 for a lease without an end, which our locks never have. */
 function seenMs(ms: number): number {
   return ms > 0 ? Math.min(Math.ceil(ms), Number.MAX_SAFE_INTEGER) : 0;
 }

@@ -41,13 +41,11 @@ export class SemaphoresController {
   @ApiOperation({
     summary: 'Take permits of a semaphore, or wait for them in its queue',
     description:
-      'First come, first served, together with programs that use @mortise/locks. Who asks first says how many permits ' +
-      'there are. Nothing renews the lease but `renew`. Who closes the connection leaves the queue.',
+      'First come, first served, together with programs that use @mortise/locks. The first request sets how many ' +
+      'permits exist. Only `renew` renews the lease. A client that closes the connection leaves the queue.',
   })
   @Waits(waitOf)
-  @TakesIdempotencyKey(
-    'The same request again gets the lease that it has got, renewed, as long as that lasts.',
-  )
+  @TakesIdempotencyKey('Repeating the request returns the same lease, renewed, as long as it lasts.')
   @ApiResponse({
     status: 200,
     standardSchema: leaseSchema,
@@ -115,9 +113,9 @@ export class SemaphoresController {
   @ApiOperation({
     summary: 'Give permits back',
     description:
-      'Those who wait get them. An operator takes permits away in the same way, with the holder from the state.',
+      'Waiters get them. An operator takes permits away in the same way, with the holder from the state.',
   })
-  @ApiResponse({ status: 200, standardSchema: releaseSchema, description: 'They are given back.' })
+  @ApiResponse({ status: 200, standardSchema: releaseSchema, description: 'They are released.' })
   @Problems(
     'invalid-id',
     'invalid-body',
@@ -138,8 +136,8 @@ export class SemaphoresController {
   @ApiOperation({
     summary: 'Change how many permits there are',
     description:
-      'For operators. Who asks with another number is refused from now on. Nobody loses permits: below the number of used ' +
-      'ones nothing is granted until it fits.',
+      'For operators. Requests with another number are refused from now on. No holder loses permits: below the number ' +
+      'of used ones nothing is granted until it fits.',
   })
   @ApiResponse({ status: 200, standardSchema: semaphoreSchema, description: 'The state after the change.' })
   @Problems('invalid-id', 'invalid-body', 'malformed-json', 'body-too-large', 'unsupported-media-type')
@@ -155,8 +153,9 @@ export class SemaphoresController {
   @ApiOperation({
     summary: 'List the semaphores that are held or waited for',
     description:
-      'For operators: looks through the keys of Redis, at most 10,000 of them or 0.1 s for a page. A page may be empty, or ' +
-      'have more than the limit; the list ends where `nextCursor` is null. Semaphores whose state cannot be read are left out.',
+      'For operators: scans the keys of Redis, at most 10,000 of them or 0.1 s per page. A page may be empty, or have ' +
+      'more than the limit; the list ends where `nextCursor` is null. Semaphores whose state cannot be read are left ' +
+      'out.',
   })
   @ApiResponse({
     status: 200,
@@ -171,7 +170,7 @@ export class SemaphoresController {
   }
 
   @Get(':name')
-  @ApiOperation({ summary: 'Look at a semaphore', description: 'Its first 100 holders included.' })
+  @ApiOperation({ summary: 'Inspect a semaphore', description: 'Its first 100 holders included.' })
   @ApiResponse({ status: 200, standardSchema: semaphoreSchema, description: 'Its state.' })
   @Problems('invalid-id')
   async semaphore(

@@ -1,6 +1,6 @@
 #!lua
--- Takes a listing back whose time is over, and keeps it among the expired ones until its seller's mail is enqueued. Doing it
--- again tells of the same listing until then.
+-- Removes an expired listing, and keeps it among the expired ones until its seller's mail is enqueued. Until then a
+-- repeated call returns the same listing.
 --
 -- KEYS
 --   owners       HASH itemId -> playerId; until listed

@@ -1,6 +1,6 @@
 #!lua
--- Offers items at a price: each leaves its seller's inventory and becomes a listing. A listing that is there already,
--- with the same content, is a repeated request and changes nothing.
+-- Offers items at a price: each leaves its seller's inventory and becomes a listing. An offer equal to the listing of its
+-- id is a repeated request and changes nothing.
 --
 -- KEYS
 --   players      HASH playerId -> profile; for good

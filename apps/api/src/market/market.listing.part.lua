@@ -1,6 +1,6 @@
--- Takes listings apart, for scripts that have them.
+-- Reads the fields of listings.
 
--- itemId, sellerId, price and listedAt as they stand there; opensAt and expiresAt as numbers, 0 and math.huge for none.
+-- Returns itemId, sellerId, price and listedAt as text; opensAt and expiresAt as numbers, 0 and math.huge for none.
 local function readListing(listing)
   local itemId, sellerId, price, listedAt, opens, term =
     string.match(listing, '^(%S+) (%S+) (%S+) (%S+) ?(%S*) ?(%S*)$')
@@ -9,7 +9,7 @@ local function readListing(listing)
   return itemId, sellerId, price, listedAt, opensAt, expiresAt
 end
 
--- The members of newest and prices that a listing has once it is open.
+-- Returns the members of an open listing in newest and prices.
 local function membersOf(listingId, listing)
   local _, _, price, listedAt, opensAt = readListing(listing)
   local shownAt = math.max(tonumber(listedAt), opensAt)

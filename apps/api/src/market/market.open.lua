@@ -1,5 +1,5 @@
 #!lua
--- Shows a listing, once its time has come. Doing it again changes nothing.
+-- Puts a listing that is due into the indexes. Repeating it changes nothing.
 --
 -- KEYS
 --   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'; until withdrawn,

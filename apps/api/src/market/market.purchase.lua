@@ -1,7 +1,7 @@
 #!lua
--- Sells listings: the buyer's coins go to the seller, the item to the buyer's inventory, the listing away, and the sale
--- into the outbox until the seller's mail is enqueued. Purchases of one call happen one after the other, each wholly
--- or not at all. A purchase under an id or request key that led to a sale before gets that sale and changes nothing.
+-- Sells listings: moves the coins to the seller and the item to the buyer's inventory, removes the listing, and puts the
+-- sale into the outbox until the seller's mail is enqueued. The purchases of one call run one after the other, each wholly
+-- or not at all. A purchase with the id or request key of an earlier sale gets that sale and changes nothing.
 --
 -- KEYS
 --   funds        HASH playerId -> coins; for good

@@ -1,10 +1,10 @@
--- Makes a listing of an item, for scripts that have checked that it may be made. It expects the locals owners, inventory,
--- listed, listings, newest, prices and timers, and market.listing.part.lua before it.
+-- Creates a listing of an item; the including script has checked that it may. Expects the locals owners, inventory, listed,
+-- listings, newest, prices and timers, and market.listing.part.lua before it.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local listedAt = string.format('%013.0f', now)
 
--- One that opens later is in no index until then. One that opens or expires by itself stands in timers until its tasks are
+-- A listing that opens later is in no index until then. A listing that opens or expires stays in timers until its tasks are
 -- enqueued.
 local function putUp(listingId, sellerId, itemId, price, opensAt, expiresInMs)
   local listing = table.concat({ itemId, sellerId, price, listedAt }, ' ')

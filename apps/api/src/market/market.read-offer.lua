@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Reads what an offer is decided by.
+-- Reads the data that decides an offer.
 --
 -- KEYS
 --   players      HASH playerId -> profile

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Reads what the purchase of a listing is decided by.
+-- Reads the data that decides a purchase.
 --
 -- KEYS
 --   funds        HASH playerId -> coins

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Reads what the withdrawal of a listing is decided by.
+-- Reads the data that decides a withdrawal.
 --
 -- KEYS
 --   listings     HASH listingId -> 'itemId sellerId price listedAt', or that and ' opensAt expiresInMs'

@@ -1,7 +1,7 @@
--- The sale itself, for scripts that have checked that it may be made. It expects the locals funds, owners, inventory,
--- listed, listings, newest, prices, sales, saleOrder, sold, requests, outbox and maxSales, and market.listing.part.lua before it.
+-- Writes a sale; the including script has checked that it may. Expects the locals funds, owners, inventory, listed,
+-- listings, newest, prices, sales, saleOrder, sold, requests, outbox and maxSales, and market.listing.part.lua before it.
 
--- More than one receipt goes only after maxSales was lowered; the bound keeps a purchase short.
+-- Only a lowered maxSales drops more than one receipt; the bound keeps a purchase short.
 local MAX_DROPS = 8
 local SALE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S*)$'
 
@@ -9,13 +9,13 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local soldAt = string.format('%013.0f', now)
 
--- The oldest receipts, whose place the next one takes.
+-- Returns the oldest receipts, which the next one replaces.
 local function oldestSales()
   local excess = math.min(redis.call('LLEN', saleOrder) - maxSales + 1, MAX_DROPS)
   return excess > 0 and redis.call('LRANGE', saleOrder, 0, excess - 1) or {}
 end
 
--- A receipt has to stay as long as its mail is not enqueued.
+-- A receipt stays until its mail is enqueued.
 local function isMailPending(saleId)
   return saleId and redis.call('ZSCORE', outbox, saleId)
 end

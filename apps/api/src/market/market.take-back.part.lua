@@ -1,4 +1,4 @@
--- Gives the item of a listing back to its seller, for scripts that have checked that it may be. It expects the locals owners,
+-- Returns the item of a listing to its seller; the including script has checked that it may. Expects the locals owners,
 -- inventory, listed, listings, newest and prices, and market.listing.part.lua before it.
 local function takeBack(listingId, listing)
   local itemId, sellerId = readListing(listing)

@@ -1,6 +1,6 @@
 #!lua
--- Takes a listing back: the item returns to its seller's inventory. The seller may repeat it, under the same or another
--- id: the listing stays withdrawn. A repeated id never takes back a later listing of the same name.
+-- Withdraws a listing: the item returns to its seller's inventory. The seller may repeat it, under the same or another id:
+-- the listing stays withdrawn. A repeated id never takes back a later listing of the same name.
 --
 -- KEYS
 --   owners       HASH itemId -> playerId; until listed

@@ -1,6 +1,6 @@
 #!lua
--- Writes the offer that somebody decided on under the lock of the listing; see market.write-purchase.lua. The item may
--- have been offered under another id meanwhile, or sold and bought.
+-- Writes an offer that was decided under the lock of the listing; see market.write-purchase.lua. Meanwhile the item may
+-- have been offered under another id, or bought.
 --
 -- KEYS
 --   fence        STRING the last fencing token that wrote this listing; fenceMs from then

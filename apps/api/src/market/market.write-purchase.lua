@@ -1,8 +1,7 @@
 #!lua
--- Writes the purchase that somebody decided on under the lock of the listing. The lock keeps others who take it away
--- from the listing while its holder has its lease. It does not keep them away after that, so a token that is smaller
--- than one that has written is refused; and it does not keep away those who buy or withdraw without it, nor those who
--- buy other listings with the same purse, so what the decision rests on has to hold still.
+-- Writes a purchase that was decided under the lock of the listing. The lock excludes other holders during its lease only,
+-- so a token below the last one that wrote is refused. It excludes neither trades by script nor purchases of other listings
+-- with the same funds, so the data of the decision is checked again.
 --
 -- KEYS
 --   fence        STRING the last fencing token that wrote this listing; fenceMs from then

@@ -1,5 +1,5 @@
 #!lua
--- Writes the withdrawal that somebody decided on under the lock of the listing; see market.write-purchase.lua.
+-- Writes a withdrawal that was decided under the lock of the listing; see market.write-purchase.lua.
 --
 -- KEYS
 --   fence        STRING the last fencing token that wrote this listing; fenceMs from then

@@ -1,4 +1,4 @@
-/** What is said in chats. */
+/** The messages of chats. */
 import { Body, Controller, Delete, Get, HttpStatus, Param, Patch, Post, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
@@ -38,10 +38,10 @@ export class ChatMessagesController {
   @RouteConfig(LARGE_MESSAGE)
   @ApiOperation({
     summary: 'Post a message to a chat',
-    description: 'It is kept until all members have acked it, and pushed to those who follow.',
+    description: 'It is kept until all members have acked it, and pushed to followers.',
   })
   @TakesIdempotencyKey(
-    'Becomes the id of the message: the same request again within 10 minutes posts nothing.',
+    'Becomes the id of the message: repeating the request within 10 minutes posts nothing.',
   )
   @ApiResponse({ status: 200, standardSchema: sentSchema, description: 'It was posted before.' })
   @ApiResponse({ status: 201, standardSchema: sentSchema, description: 'It is in the chat.' })
@@ -64,7 +64,7 @@ export class ChatMessagesController {
   @ApiOperation({
     summary: 'Read what is stored of a chat',
     description:
-      'The newest messages, those before an id, or those after it. What all members have acked is gone.',
+      'The newest messages, those before an id, or those after it. Messages that all members have acked are gone.',
   })
   @ApiResponse({
     status: 200,
@@ -84,11 +84,10 @@ export class ChatMessagesController {
   @RouteConfig(LARGE_MESSAGE)
   @ApiOperation({
     summary: 'Edit a message',
-    description:
-      'Where it is stored, and for those who have read it by an event with an id of its own, which is answered.',
+    description: 'Changes the stored message, and notifies its readers by an event, whose id is returned.',
   })
   @TakesIdempotencyKey(
-    'Becomes the id of the edit among those of the message: the same request again within 10 minutes does nothing.',
+    'Becomes the id of the edit among those of the message: repeating the request within 10 minutes does nothing.',
   )
   @ApiResponse({ status: 200, standardSchema: sentSchema, description: 'It is edited.' })
   @Problems(...POST_PROBLEMS, 'unknown-message', 'not-allowed')
@@ -108,7 +107,7 @@ export class ChatMessagesController {
   @Delete(':messageId')
   @ApiOperation({
     summary: 'Delete a message',
-    description: 'Its body goes at once; those who have read it are told by an event, whose id is answered.',
+    description: 'Its body is deleted at once; an event, whose id is returned, notifies its readers.',
   })
   @ApiResponse({ status: 200, standardSchema: sentSchema, description: 'It is deleted.' })
   @Problems(

@@ -19,9 +19,9 @@ import {
 } from './schemas.js';
 import { nextCursor } from '../http/page.js';
 
-/** Members of one request: a body of 128 KiB has hardly more. */
+/** The most members of one request: about what fits into a body of 128 KiB. */
 const MAX_MEMBERS = 1_000;
-/** A name of 1,024 bytes in it, encoded twice. */
+/** A cursor contains a name of up to 1,024 bytes, encoded twice. */
 const MAX_CURSOR_LENGTH = 8_192;
 const ROLES = ['owner', 'member', 'reader'] as const;
 
@@ -63,7 +63,7 @@ export const chatMembersSchema = z
     items: z.array(
       z.object({
         member: name,
-        ackedId: count.meta({ description: 'they have acked everything up to this message' }),
+        ackedId: count.meta({ description: 'the member has acked everything up to this message' }),
         role,
       }),
     ),
@@ -78,7 +78,7 @@ export const joinBody = z
 export const joinedSchema = z
   .object({
     isNew: z.boolean(),
-    ackedId: count.meta({ description: 'messages behind it are theirs to read' }),
+    ackedId: count.meta({ description: 'messages after it are unread' }),
   })
   .meta({ id: 'Joined' });
 
@@ -87,16 +87,16 @@ export const roleBody = z
     role,
     by: nameSchema
       .optional()
-      .meta({ description: 'who does it has to be an owner; default: nobody is asked' }),
+      .meta({ description: 'the acting member, who has to be an owner; default: no check' }),
   })
   .meta({ id: 'RoleBody', examples: [{ role: 'reader', by: 'frank' }] });
 
-/** Of an ack, where ids may have begun anew since they were read. */
+/** The epoch of an ack: ids may have begun anew since the read. */
 export const ackEpoch = z
   .int()
   .min(1)
   .optional()
-  .meta({ description: 'as the id was read with it: in another one it is unknown-message' });
+  .meta({ description: 'the epoch that came with the id; in another epoch the id is unknown-message' });
 
 export const cursorBody = z
   .strictObject({ upToId, epoch: ackEpoch })
@@ -150,7 +150,7 @@ export const typingBody = z
   .strictObject({ member: nameSchema })
   .meta({ id: 'TypingBody', examples: [{ member: 'frank' }] });
 
-// Of members, over all their chats.
+// Of members, across all their chats.
 
 export const pendingQuery = z.strictObject({
   limit: limit.meta({ description: 'the most messages of each chat, default 50' }),
@@ -159,7 +159,7 @@ export const pendingQuery = z.strictObject({
 });
 
 const standing = {
-  unread: count.meta({ description: 'messages behind ackedId' }),
+  unread: count.meta({ description: 'messages after ackedId' }),
   lastId: count,
   ackedId: count,
   isMuted: z.boolean(),
@@ -173,11 +173,11 @@ export const pendingSchema = z
         chatId: name,
         messages: z.array(chatMessageSchema),
         ...standing,
-        gap: range.optional().meta({ description: 'what was dropped behind ackedId' }),
+        gap: range.optional().meta({ description: 'the ids dropped after ackedId' }),
       }),
     ),
   })
-  .meta({ id: 'Pending', description: 'Chats with something new; it comes again until it is acked.' });
+  .meta({ id: 'Pending', description: 'Chats with unread messages; they come again until they are acked.' });
 
 export const chatsQuery = z.strictObject({ includeMuted: flag.default(true) });
 
@@ -187,24 +187,24 @@ export const chatsSchema = z
       z.object({
         chatId: name,
         ...standing,
-        lastAt: instant.meta({ description: 'when the last message came, or the chat was created' }),
+        lastAt: instant.meta({ description: 'when the last message was posted, or the chat was created' }),
       }),
     ),
   })
-  .meta({ id: 'Chats', description: 'In the order in which they were joined.' });
+  .meta({ id: 'Chats', description: 'In the order of joining.' });
 
 export const muteBody = z
   .strictObject({ untilMs: z.int().min(1).optional().meta({ description: 'default: until it is ended' }) })
   .meta({ id: 'MuteBody', examples: [{ untilMs: 1_795_176_000_000 }] });
 
 export const presenceBody = z
-  .strictObject({ status: status.meta({ description: 'what to say, in any words' }) })
+  .strictObject({ status: status.meta({ description: 'any text' }) })
   .meta({ id: 'PresenceBody', examples: [{ status: 'in the garage' }] });
 
 export const eventsQuery = z.strictObject({
   after: z
     .string()
     .optional()
-    .meta({ description: 'the id of an event: goes on behind it, as the header Last-Event-ID does' }),
+    .meta({ description: 'the id of an event: continues after it, as the header Last-Event-ID does' }),
   includeMuted: flag.default(false),
 });

@@ -1,4 +1,4 @@
-/** Chats and who is in them. */
+/** Chats and their members. */
 import {
   Body,
   Controller,
@@ -52,7 +52,7 @@ export class ChatsController {
   @ApiOperation({
     summary: 'Create a chat',
     description:
-      'With up to 1,000 members, and a first message if there is a `body`. One that is there is left alone.',
+      'With up to 1,000 members, and a first message if `body` is given. An existing chat is left unchanged.',
   })
   @TakesIdempotencyKey('Becomes the id of the chat: the same request again creates nothing.')
   @ApiResponse({ status: 200, standardSchema: createdSchema, description: 'It was there before.' })
@@ -74,7 +74,7 @@ export class ChatsController {
       sender,
       members,
       body,
-      // The message has an id, too, so that the same request gets the same answer: one that no client can give to a message.
+      // The message also has an id, which no client can choose, so that a repeated request gets the same answer.
       ...(chatId !== undefined && { chatId, id: `create ${chatId}` }),
     });
     if (!created.isNew && key !== undefined && body !== undefined) {
@@ -89,7 +89,7 @@ export class ChatsController {
   @Get(':id/members')
   @ApiOperation({
     summary: 'List the members of a chat',
-    description: 'With their cursors, which tell who has read what.',
+    description: 'With their cursors, which show what each has read.',
   })
   @ApiResponse({ status: 200, standardSchema: chatMembersSchema, description: 'A page of members.' })
   @Problems('invalid-id', 'invalid-query', 'invalid-cursor', 'unknown-chat')
@@ -105,7 +105,7 @@ export class ChatsController {
   @Put(':id/members/:member')
   @ApiOperation({
     summary: 'Join a chat',
-    description: 'Behind its newest message. Who is in it already keeps cursor and role.',
+    description: 'The cursor starts at the newest message. A member keeps cursor and role.',
   })
   @ApiResponse({ status: 200, standardSchema: joinedSchema, description: 'They were in it before.' })
   @ApiResponse({ status: 201, standardSchema: joinedSchema, description: 'They are in it.' })
@@ -123,7 +123,7 @@ export class ChatsController {
 
   @Delete(':id/members/:member')
   @HttpCode(HttpStatus.NO_CONTENT)
-  @ApiOperation({ summary: 'Leave a chat', description: 'With its last member a chat goes away.' })
+  @ApiOperation({ summary: 'Leave a chat', description: 'A chat ends with its last member.' })
   @ApiResponse({ status: 204, description: 'They are not in it any more.' })
   @Problems('invalid-id')
   async leaveChat(
@@ -150,7 +150,7 @@ export class ChatsController {
   @ApiOperation({
     summary: 'Ack messages of a chat',
     description:
-      'What all members have acked is freed. The cursor never moves back: a lower id does nothing.',
+      'Messages that all members have acked are freed. The cursor never moves back: a lower id does nothing.',
   })
   @ApiResponse({ status: 200, standardSchema: cursorSchema, description: 'Where the cursor is.' })
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-chat', 'not-a-member', 'unknown-message')
@@ -167,9 +167,9 @@ export class ChatsController {
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Tell that a member is typing',
-    description: 'To those who follow the chat at this moment. Nothing is stored.',
+    description: 'Notifies the current followers of the chat. Nothing is stored.',
   })
-  @ApiResponse({ status: 204, description: 'They are told.' })
+  @ApiResponse({ status: 204, description: 'The followers are notified.' })
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-chat', 'not-a-member')
   async tellTyping(
     @Param('id', { schema: nameSchema }) id: string,

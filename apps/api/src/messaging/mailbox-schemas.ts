@@ -27,7 +27,7 @@ export const sendBody = z
     from: nameSchema.meta({ description: 'who sends' }),
     body,
     id: senderId,
-    ttlMs: z.int().min(1).max(MAX_TTL_MS).optional().meta({ description: 'nobody gets it after so long' }),
+    ttlMs: z.int().min(1).max(MAX_TTL_MS).optional().meta({ description: 'how long it is deliverable' }),
   })
   .meta({ id: 'SendBody', examples: [{ from: 'bill', body: { text: 'Is the sword still there?' } }] });
 
@@ -48,11 +48,14 @@ export const mailboxMessagesSchema = z
         sentAt: instant,
         droppedBefore: range
           .optional()
-          .meta({ description: 'messages right before this one that were dropped unread' }),
+          .meta({ description: 'unread messages right before this one that were dropped' }),
       }),
     ),
   })
-  .meta({ id: 'MailboxMessages', description: 'What the device has not acked; comes again until it is.' });
+  .meta({
+    id: 'MailboxMessages',
+    description: 'Messages that the device has not acked; they come again until it acks them.',
+  });
 
 export const deviceQuery = z.strictObject({ device });
 
@@ -61,7 +64,7 @@ export const mailboxAckBody = z
   .meta({ id: 'MailboxAckBody', examples: [{ upToId: 0 }] });
 
 export const ackedSchema = z
-  .object({ acked: count.meta({ description: 'how many messages that were' }) })
+  .object({ acked: count.meta({ description: 'how many messages' }) })
   .meta({ id: 'Acked' });
 
 const nullable = instant.nullable();
@@ -69,7 +72,7 @@ const deviceSchema = z.object({
   device: name,
   ackedId: count.meta({ description: 'everything up to this id is acked' }),
   unread: count,
-  dropped: range.nullable().meta({ description: 'what was dropped before this device acked it' }),
+  dropped: range.nullable().meta({ description: 'the ids dropped before this device acked them' }),
   lastFetchedAt: nullable.meta({ description: 'when it received last; null: never' }),
 });
 
@@ -80,14 +83,14 @@ export const mailboxSchema = z
     sizeBytes: count,
     lastId: count,
     ackedId: count.meta({ description: 'all devices have acked everything up to this id' }),
-    dropped: range.nullable().meta({ description: 'messages behind ackedId that were dropped' }),
-    lastReceivedAt: nullable.meta({ description: 'when it got its newest message' }),
+    dropped: range.nullable().meta({ description: 'messages after ackedId that were dropped' }),
+    lastReceivedAt: nullable.meta({ description: 'when the newest message was sent' }),
     oldestUnreadAt: nullable,
     lastFetchedAt: nullable,
-    epoch: count.nullable().meta({ description: 'tells one numbering from the next' }),
+    epoch: count.nullable().meta({ description: 'tells a mailbox from an earlier one of the same name' }),
     devices: z.array(deviceSchema).meta({ description: 'the slowest first' }),
   })
-  .meta({ id: 'Mailbox', description: 'A mailbox in numbers. One that nobody has used is empty.' });
+  .meta({ id: 'Mailbox', description: 'The statistics of a mailbox. An unused mailbox is empty.' });
 
 export const devicesSchema = z.object({ items: z.array(deviceSchema) }).meta({ id: 'Devices' });
 

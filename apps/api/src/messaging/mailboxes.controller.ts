@@ -55,10 +55,10 @@ export class MailboxesController {
   @RouteConfig(LARGE_MESSAGE)
   @ApiOperation({
     summary: 'Send a message to a recipient',
-    description: 'A mailbox comes into being with its first message, and keeps each until it is acked.',
+    description: 'The first message creates the mailbox, which keeps each message until it is acked.',
   })
   @TakesIdempotencyKey(
-    'Becomes the id of the message: the same request again within 10 minutes sends nothing.',
+    'Becomes the id of the message: repeating the request within 10 minutes sends nothing.',
   )
   @ApiResponse({ status: 200, standardSchema: sentSchema, description: 'It was sent before.' })
   @ApiResponse({ status: 201, standardSchema: sentSchema, description: 'It is in the mailbox.' })
@@ -79,7 +79,7 @@ export class MailboxesController {
   @Waits(waitOfQuery)
   @ApiOperation({
     summary: 'Read messages, or wait for one',
-    description: 'Moves nothing: they come again until they are acked.',
+    description: 'Moves no cursor: messages come again until they are acked.',
   })
   @ApiResponse({
     status: 200,
@@ -113,7 +113,7 @@ export class MailboxesController {
   @HttpCode(HttpStatus.OK)
   @ApiOperation({
     summary: 'Ack messages',
-    description: 'What all devices have acked is freed. A lower id than before does nothing.',
+    description: 'Messages that all devices have acked are freed. A lower id than before does nothing.',
   })
   @ApiResponse({ status: 200, standardSchema: ackedSchema, description: 'They are acked.' })
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-message', 'unknown-device')
@@ -127,9 +127,9 @@ export class MailboxesController {
   @Get()
   @ApiOperation({
     summary: 'Look at a mailbox',
-    description: 'Also for senders, who see whether the recipient comes for their messages.',
+    description: 'Also for senders, who see when the recipient last received.',
   })
-  @ApiResponse({ status: 200, standardSchema: mailboxSchema, description: 'The mailbox in numbers.' })
+  @ApiResponse({ status: 200, standardSchema: mailboxSchema, description: 'The statistics of the mailbox.' })
   @Problems('invalid-id')
   async mailbox(@Param('recipient', { schema: nameSchema }) recipient: string): Promise<MailboxStatus> {
     return this.mailboxes.status(recipient);
@@ -171,8 +171,11 @@ export class MailboxesController {
 
   @Delete('devices/:device')
   @HttpCode(HttpStatus.NO_CONTENT)
-  @ApiOperation({ summary: 'Take a device away', description: 'What it alone had not acked is freed.' })
-  @ApiResponse({ status: 204, description: 'It is not there any more.' })
+  @ApiOperation({
+    summary: 'Take a device away',
+    description: 'Messages that only it had not acked are freed.',
+  })
+  @ApiResponse({ status: 204, description: 'It is removed.' })
   @Problems('invalid-id')
   async removeDevice(
     @Param('recipient', { schema: nameSchema }) recipient: string,
@@ -194,7 +197,7 @@ export class MailboxesController {
 
   @Put('blocked-senders/:sender')
   @HttpCode(HttpStatus.NO_CONTENT)
-  @ApiOperation({ summary: 'Take nothing more from a sender', description: 'What is there stays.' })
+  @ApiOperation({ summary: 'Block a sender', description: 'Stored messages stay.' })
   @ApiResponse({ status: 204, description: 'They are blocked.' })
   @Problems('invalid-id', 'too-many-blocked')
   async blockSender(
@@ -206,7 +209,7 @@ export class MailboxesController {
 
   @Delete('blocked-senders/:sender')
   @HttpCode(HttpStatus.NO_CONTENT)
-  @ApiOperation({ summary: 'Take messages from a sender again' })
+  @ApiOperation({ summary: 'Unblock a sender' })
   @ApiResponse({ status: 204, description: 'They are not blocked any more.' })
   @Problems('invalid-id')
   async unblockSender(

@@ -1,4 +1,4 @@
-/** What is kept for a member over all chats. */
+/** The state of a member across all chats. */
 import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Put, Query, Res } from '@nestjs/common';
 import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import { Chats } from '@mortise/messaging';
@@ -36,14 +36,14 @@ export class MembersController {
   @Get('pending')
   @Waits(waitOfQuery)
   @ApiOperation({
-    summary: 'Read what is new in all chats of a member, or wait for something',
+    summary: 'Read the unread messages of all chats of a member, or wait for one',
     description:
-      'Moves nothing: it comes again until the cursors are moved. Of more than 16 MiB the rest comes then.',
+      'Moves no cursor: messages come again until they are acked. Beyond 16 MiB the remainder comes with the next request.',
   })
   @ApiResponse({
     status: 200,
     standardSchema: pendingSchema,
-    description: 'The chats with something new; none when nothing came in time.',
+    description: 'The chats with unread messages; none when none came in time.',
   })
   @Problems('invalid-id', 'invalid-query', 'too-many-waits', 'shutting-down')
   async pending(
@@ -72,7 +72,7 @@ export class MembersController {
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Mute a chat',
-    description: 'It is left out of `pending` and of events, unless they are asked for it.',
+    description: '`pending` and events leave it out, unless asked for it.',
   })
   @ApiResponse({ status: 204, description: 'It is muted.' })
   @Problems('invalid-id', ...BODY_PROBLEMS, 'not-a-member')
@@ -100,9 +100,9 @@ export class MembersController {
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Tell of the presence of a member',
-    description: 'To those who follow one of their chats at this moment. Nothing is stored.',
+    description: 'Notifies those who follow one of its chats now. Nothing is stored.',
   })
-  @ApiResponse({ status: 204, description: 'They are told.' })
+  @ApiResponse({ status: 204, description: 'The followers are notified.' })
   @Problems('invalid-id', ...BODY_PROBLEMS)
   async tellPresence(
     @Param('member', { schema: nameSchema }) member: string,

@@ -15,7 +15,7 @@ import { SocketController } from './live/socket.controller.js';
 import { MailboxesController } from './mailboxes.controller.js';
 import { MembersController } from './members.controller.js';
 
-/** Mailboxes and chats for programs that talk HTTP. */
+/** Mailboxes and chats for HTTP clients. */
 @Module({
   imports: [
     MessagingModule.forRootAsync({

@@ -4,27 +4,27 @@ import type { ChatMessage, Chats } from '@mortise/messaging';
 
 import { Problem } from '../problems/problem.js';
 
-/** What a request with an Idempotency-Key has posted, or would have. */
+/** The entry of a request with an Idempotency-Key. */
 export interface Repeated {
   readonly key: string;
   readonly chatId: string;
-  /** Of the entry that is there. */
+  /** The id of the stored entry. */
   readonly id: number;
   readonly kind: 'message' | 'edit';
   readonly sender: string;
   readonly body: unknown;
 }
 
-/** Entries that are looked at, for an edit of a message that has another body. */
+/** The most entries searched for an edit. */
 const MOST = 100;
 
 /**
- * Throws the problem `request-reused` when the entry is of another sender or has another body. That can't be known of what is not stored
- * any more, and not of the body of a message that was edited or deleted, or may have been: then it is taken for the same.
+ * Throws the problem `request-reused` when the stored entry has another sender or body. An entry that is gone, edited or
+ * deleted cannot be compared, and counts as the same.
  */
 export async function requireSameRequest(chats: Chats, repeated: Repeated): Promise<void> {
   const { key, chatId, id, kind, sender, body } = repeated;
-  // What is answered is true without it.
+  // The answer is right without it.
   const read = (limit: number): Promise<ChatMessage[]> =>
     chats.history(chatId, { after: id - 1, limit }).catch(() => []);
   const [entry] = await read(1);

@@ -1,4 +1,4 @@
-/** What the routes of mailboxes and chats have in common. */
+/** Schemas that mailboxes and chats share. */
 import { MAX_NAME_BYTES } from '@mortise/redis';
 import { z } from 'zod';
 
@@ -10,13 +10,13 @@ import { MAX_WAIT_MS } from '../http/wait-of.js';
 const NAME = /^[A-Za-z0-9._~@:-]{1,128}$/;
 const CHARACTERS = 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : -';
 
-/** Of a recipient, sender, device, member or chat, as it is given. */
+/** The name of a recipient, sender, device, member or chat in a request. */
 export const nameSchema = z
   .string()
   .regex(NAME, CHARACTERS)
   .refine((text) => !isDotSegment(text), 'must not be . or ..');
 
-/** The same as it is answered: programs that use the package may have given any name. */
+/** Such a name in an answer: programs that use the package may have chosen any name. */
 export const name = z.string();
 
 export const count = z.int().min(0);
@@ -33,16 +33,16 @@ export const instant = z.int().min(0).meta({ description: 'ms since the epoch' }
 export const messageIdSchema = digits(1);
 export const waitMs = digits(0, MAX_WAIT_MS)
   .default(0)
-  .meta({ description: 'how long to wait for something, default 0' });
+  .meta({ description: 'how long to wait for a message, default 0' });
 export const flag = z.stringbool('must be true or false');
 
-/** The body of a message: any JSON but nothing. */
+/** The body of a message: any JSON value. */
 export const body = z
   .unknown()
   .refine((value) => value !== undefined, 'is missing')
   .meta({ description: 'any JSON, up to 65,536 bytes; whole numbers above 2^53 are rounded' });
 
-/** Who sends names a message by it, so that sending it again does nothing. */
+/** The sender's id of a message, so that sending it again does nothing. */
 export const senderId = nameSchema
   .optional()
   .meta({ description: 'sent twice under one id by one sender, a message is stored once' });

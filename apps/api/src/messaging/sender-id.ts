@@ -1,6 +1,6 @@
 import { Problem } from '../problems/problem.js';
 
-/** By which the sender names a message: `id` of the body, or the Idempotency-Key. Throws the problem `invalid-body` for two. */
+/** The sender's id of a message: `id` of the body, or the Idempotency-Key. Throws the problem `invalid-body` for both. */
 export function senderIdOf(
   id: string | undefined,
   key: string | undefined,

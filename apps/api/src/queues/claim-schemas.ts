@@ -12,7 +12,7 @@ const leaseMs = z
   .min(1_000)
   .max(3_600_000)
   .default(10_000)
-  .meta({ description: 'so long a task belongs to who has claimed it', examples: [30_000] });
+  .meta({ description: 'how long the claim lasts', examples: [30_000] });
 const lease = z
   .string()
   .regex(/^[0-9a-f]{1,2}-[0-9a-f]{1,8}$/, 'must be the lease of a claimed task')
@@ -51,7 +51,7 @@ export const claimsSchema = z
   })
   .meta({
     id: 'Claims',
-    description: 'The tasks, or none. They are run again after `leaseUntil` unless it is moved.',
+    description: 'The tasks, or none. They run again after `leaseUntil` unless a heartbeat moves it.',
   });
 
 export const heartbeatBody = z

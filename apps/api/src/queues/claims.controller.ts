@@ -1,4 +1,4 @@
-/** What makes a program that talks HTTP a worker. */
+/** Lets an HTTP client work as a worker. */
 import { Body, Controller, HttpCode, HttpStatus, Param, Post, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
@@ -49,9 +49,9 @@ export class ClaimsController {
   @ApiOperation({
     summary: 'Take tasks, or wait for them',
     description:
-      'In the order in which workers take them, together with programs that use @mortise/queues. Each task has to be completed ' +
-      'or failed before its lease ends, or the lease moved by `heartbeat`; else it runs again. Who closes the connection waits ' +
-      'no longer, and gets no task.',
+      'In the order in which workers take them, together with programs that use @mortise/queues. Each task has to be ' +
+      'completed or failed before its lease ends, or the lease moved by `heartbeat`; else it runs again. A client ' +
+      'that closes the connection waits no longer, and gets no task.',
   })
   @ApiResponse({
     status: 200,
@@ -77,7 +77,7 @@ export class ClaimsController {
   @Post('tasks/:id/heartbeat')
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({ summary: 'Move the end of a lease', description: 'To `leaseMs` from now.' })
-  @ApiResponse({ status: 204, description: 'The task belongs to you for so long.' })
+  @ApiResponse({ status: 204, description: 'The lease lasts until then.' })
   @Problems(...LEASE_PROBLEMS)
   async heartbeat(
     @Param('queue', { schema: queueNameSchema }) queueName: string,
@@ -92,7 +92,7 @@ export class ClaimsController {
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Tell that a task is done',
-    description: 'After a lost answer, `lease-lost` may mean that it was told before.',
+    description: 'After a lost answer, `lease-lost` may mean that an earlier request succeeded.',
   })
   @ApiResponse({ status: 204, description: 'It has succeeded.' })
   @Problems(...LEASE_PROBLEMS)
@@ -136,7 +136,7 @@ export class ClaimsController {
 
   @Post('tasks/:id/progress')
   @HttpCode(HttpStatus.NO_CONTENT)
-  @ApiOperation({ summary: 'Keep how far a task is', description: 'In place of what was told before.' })
+  @ApiOperation({ summary: 'Report the progress of a task', description: 'Replaces the last progress.' })
   @ApiResponse({ status: 204, description: 'It is kept.' })
   @Problems(...LEASE_PROBLEMS)
   async tellProgress(
@@ -149,7 +149,7 @@ export class ClaimsController {
 
   @Post('tasks/:id/log')
   @HttpCode(HttpStatus.NO_CONTENT)
-  @ApiOperation({ summary: 'Keep lines with a task', description: 'The last 100 of each task.' })
+  @ApiOperation({ summary: 'Log lines with a task', description: 'The last 100 of each task.' })
   @ApiResponse({ status: 204, description: 'They are kept.' })
   @Problems(...LEASE_PROBLEMS)
   async logLine(

@@ -10,7 +10,7 @@ import { idSchema } from '../market/schemas.js';
 import { Problem } from '../problems/problem.js';
 import { taskSummarySchema } from './schemas.js';
 
-/** A receipt names the task of a mail, whose queue its reader need not know. */
+/** A receipt names the task of a mail, and its reader need not know the queue. */
 @ApiTags('tasks')
 @Controller('v1/tasks')
 export class MailTasksController {

@@ -1,9 +1,9 @@
 import { Problem } from '../problems/problem.js';
 
-/** What only the queue can tell: which priorities it has, of which page a cursor is. */
+/** Checks that only the queue can make: its priorities, the page of a cursor. */
 const OPTION = /^(priority|cursor) must be/;
 
-/** Turns what the package says of a value that the schema let through into a problem. */
+/** Turns the package's error for a value that passed the schema into a problem. */
 export function refuseMisuse(error: unknown): never {
   const [, option] = (error instanceof RangeError && OPTION.exec(error.message)) || [];
   if (option === undefined) throw error;

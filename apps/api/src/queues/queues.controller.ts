@@ -28,7 +28,7 @@ type Settings = z.infer<typeof settingsSchema>;
 
 const BODY_PROBLEMS = ['invalid-body', 'malformed-json', 'body-too-large', 'unsupported-media-type'] as const;
 
-/** What goes over many tasks takes as long as it takes. */
+/** A call over many tasks has no deadline. */
 const ofMany = (): number => MAX_WAIT_MS;
 
 @ApiTags('queues')
@@ -79,8 +79,8 @@ export class QueuesController {
   @ApiOperation({
     summary: 'Set what holds for all workers of a queue',
     description:
-      'Makes the queue if there is none. Priorities and shards are chosen then, and stay: others are refused. Each of the ' +
-      'settings is stored at once, all of them not in one step.',
+      'Creates a missing queue. Its creation fixes priorities and shards: others are refused. Each of ' +
+      'the settings is stored at once, all of them not in one step.',
   })
   @TakesIfMatch(
     'The ETag of the settings that were seen: others are left as they are. `*`: the queue has to be there.',
@@ -101,7 +101,7 @@ export class QueuesController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Settings> {
     const { priorities, shards, isPaused } = body;
-    // Nothing that is not there is what somebody has seen.
+    // A missing queue matches no ETag.
     if (ifMatch !== undefined && !(await this.queues.isThere(name))) throw new Problem('settings-changed');
     const queue = this.queues.insist(name, {
       ...(priorities && { priorities }),
@@ -119,7 +119,7 @@ export class QueuesController {
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Pause a queue',
-    description: 'No worker takes anything until it is resumed; what runs goes on.',
+    description: 'No worker fetches tasks until it is resumed; active tasks go on.',
   })
   @ApiResponse({ status: 204, description: 'It is paused.' })
   @Problems('invalid-id', 'unknown-queue')
@@ -139,7 +139,7 @@ export class QueuesController {
   @Post(':queue/drain')
   @HttpCode(HttpStatus.OK)
   @Waits(ofMany)
-  @ApiOperation({ summary: 'Remove what waits', description: 'All tasks that are ready; what runs goes on.' })
+  @ApiOperation({ summary: 'Remove ready tasks', description: 'All ready tasks; active ones go on.' })
   @ApiResponse({ status: 200, standardSchema: bulkSchema, description: 'How many were removed.' })
   @Problems('invalid-id', 'unknown-queue', ...BODY_PROBLEMS)
   async drainQueue(

@@ -17,7 +17,7 @@ const queues = QueuesModule.forFeature({
   queues: { [MAIL_QUEUE]: { priorities: MAIL_PRIORITIES }, [MARKET_QUEUE]: {} },
 });
 
-/** Queues for programs that talk HTTP, and those of the application itself. The API only enqueues: it has no workers. */
+/** Queues for HTTP clients, and those of the application itself. The API only enqueues: it has no workers. */
 @Module({
   imports: [
     QueuesModule.forRootAsync({

@@ -26,7 +26,7 @@ export class ResultsController {
   @ApiOperation({
     summary: 'Wait for the result of a task',
     description:
-      'What its handler returned, or what it was completed with. A task that is tried again is waited for.',
+      'The return value of its handler, or the result of its completion. A retry prolongs the wait.',
   })
   @ApiResponse({ status: 200, standardSchema: resultSchema, description: 'It has succeeded.' })
   @Problems(

@@ -26,13 +26,13 @@ const timing = {
   everyMs: z.int().min(1_000).max(MAX_EVERY_MS).optional(),
   startAt: instant.optional(),
   until: instant.optional(),
-  limit: z.int().min(1).optional().meta({ description: 'so many instants altogether' }),
+  limit: z.int().min(1).optional().meta({ description: 'the number of instants' }),
   missed: z
     .enum(['skip', 'once', 'all'])
     .optional()
-    .meta({ description: 'what becomes of instants at which no worker was there; default once' }),
+    .meta({ description: 'how to treat instants without a running worker; default once' }),
   overlap: z.enum(['allow', 'skip']).optional().meta({
-    description: 'skip drops an instant while the task of the last one has not ended; default allow',
+    description: 'skip drops an instant while the last task has not ended; default allow',
   }),
 };
 
@@ -71,11 +71,11 @@ export const schedulesSchema = z
         problem: z
           .string()
           .optional()
-          .meta({ description: 'what is stored cannot be read; all else says nothing then' }),
+          .meta({ description: 'the stored schedule cannot be read; ignore the other fields' }),
       }),
     ),
   })
-  .meta({ id: 'Schedules', description: 'The one that is due first comes first.' });
+  .meta({ id: 'Schedules', description: 'The earliest first.' });
 
 export const resultQuery = z.strictObject({
   waitMs: digits(0, MAX_WAIT_MS)

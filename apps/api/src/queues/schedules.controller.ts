@@ -39,8 +39,9 @@ export class SchedulesController {
   @ApiOperation({
     summary: 'Enqueue a task at each instant that a rule names',
     description:
-      'Once across all workers, of which one has to run, or a claim to wait. A schedule of the same key is replaced; the same ' +
-      'again changes nothing, so every program may say it when it starts. The id of a task is `<key>@<instant>`.',
+      'Each instant runs once across all workers; one worker has to run, or a claim to wait. A schedule of the same ' +
+      'key is replaced. Storing the same schedule again changes nothing, so every program may do it at its start. The ' +
+      'id of a task is `<key>@<instant>`.',
   })
   @ApiResponse({ status: 200, standardSchema: scheduledSchema, description: 'It is stored.' })
   @Problems(
@@ -69,8 +70,8 @@ export class SchedulesController {
 
   @Delete(':key')
   @HttpCode(HttpStatus.NO_CONTENT)
-  @ApiOperation({ summary: 'End a schedule', description: 'Tasks that it has made stay.' })
-  @ApiResponse({ status: 204, description: 'There is none of this key.' })
+  @ApiOperation({ summary: 'End a schedule', description: 'Its tasks stay.' })
+  @ApiResponse({ status: 204, description: 'No schedule has this key.' })
   @Problems('invalid-id', 'unknown-queue', 'unknown-schedule')
   async endSchedule(
     @Param('queue', { schema: queueNameSchema }) queueName: string,
@@ -82,7 +83,7 @@ export class SchedulesController {
   }
 }
 
-/** Without what was left out. */
+/** Drops undefined fields. */
 function present(fields: object): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

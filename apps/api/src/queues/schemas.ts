@@ -1,4 +1,4 @@
-/** What the routes of queues and tasks take and give; the OpenAPI document is made from the same schemas. */
+/** Requests and responses of the routes of queues and tasks; the OpenAPI document is made from the same schemas. */
 import { MAX_NAME_BYTES } from '@mortise/redis';
 import { TASK_STATES } from '@mortise/queues';
 import { z } from 'zod';
@@ -11,7 +11,7 @@ const YEAR_MS = 365 * 86_400_000;
 const MAX_DELAY_MS = 10 * YEAR_MS;
 const MAX_BATCH = 1_000;
 const MAX_HEADERS_BYTES = 16_384;
-/** Ids of 1,024 bytes in them, encoded twice. */
+/** A cursor contains an id of up to 1,024 bytes, encoded twice. */
 const MAX_CURSOR_LENGTH = 8_192;
 
 export const queueNameSchema = z
@@ -22,7 +22,7 @@ const queueName = queueNameSchema.meta({ examples: ['mail'] });
 
 const isShort = (text: string): boolean => Buffer.byteLength(text) <= MAX_NAME_BYTES;
 
-/** Of any task, also of those that other programs have enqueued: percent-encoded in an address. */
+/** The id of any task, also of other programs: percent-encoded in an address. */
 export const taskIdSchema = z.string().min(1).refine(isShort, `must have at most ${MAX_NAME_BYTES} bytes`);
 export const taskId = taskIdSchema.meta({ examples: ['019e4b5a-3f6e-7c4a-9d51-6a4f0c2b7e10'] });
 
@@ -102,7 +102,7 @@ const settings = {
 
 export const settingsSchema = z
   .object({ name: queueName, ...settings })
-  .meta({ id: 'QueueSettings', description: 'What holds for all workers of a queue.' });
+  .meta({ id: 'QueueSettings', description: 'The settings that all workers of a queue follow.' });
 
 export const queueSchema = z
   .object({
@@ -114,7 +114,7 @@ export const queueSchema = z
       )
       .meta({ description: 'how many tasks are in each state' }),
     load: z.number().min(0).nullable().meta({
-      description: 'active and ready tasks by what may run at a time; null: there is no such limit',
+      description: 'active and ready tasks divided by the concurrency limit; null without a limit',
     }),
     headAgeMs: count.nullable().meta({
       description: 'how long ago the next task was enqueued, by the clock of the API; null: none is ready',
@@ -142,7 +142,7 @@ const most = z.int().min(1).max(10_000).default(1_000).meta({ description: 'the 
 export const cleanBody = z
   .strictObject({
     state: z.enum(['succeeded', 'dead', 'cancelled']),
-    olderThanMs: delayMs.default(0).meta({ description: 'only tasks that ended so long ago' }),
+    olderThanMs: delayMs.default(0).meta({ description: 'only tasks that ended at least this long ago' }),
     limit: most,
   })
   .meta({ id: 'CleanBody', examples: [{ state: 'dead', olderThanMs: 604_800_000 }] });
@@ -208,7 +208,7 @@ const newTask = z
     ...taskOptions,
     dedupMs: termMs
       .optional()
-      .meta({ description: 'for so long the id is refused as a duplicate, also when the task has ended' }),
+      .meta({ description: 'how long the id is refused as a duplicate, also after the task has ended' }),
   })
   .refine(({ delayMs: delay, runAt }) => delay === undefined || runAt === undefined, {
     path: ['runAt'],
@@ -235,7 +235,7 @@ export const batchSchema = z
   .object({
     items: z
       .array(z.union([enqueuedSchema, z.object({ problem: z.record(z.string(), z.unknown()) })]))
-      .meta({ description: 'for each task, in order, what became of it' }),
+      .meta({ description: 'the outcome of each task, in order' }),
   })
   .meta({ id: 'TaskBatch' });
 

@@ -11,7 +11,7 @@ export function tagOf(settings: object): string {
   return `"${digest.toString('base64url', 0, TAG_BYTES)}"`;
 }
 
-/** Throws the problem `settings-changed` where these are not the settings that the caller has seen. */
+/** Throws the problem `settings-changed` when the caller has seen other settings. */
 export function requireMatch(ifMatch: readonly string[], settings: object): void {
   const tag = tagOf(settings);
   if (!isMatch(ifMatch, tag)) throw new Problem('settings-changed', undefined, { etag: tag });

@@ -39,8 +39,7 @@ export class TasksController {
   @RouteConfig(LARGE)
   @ApiOperation({
     summary: 'Enqueue a task',
-    description:
-      'A queue comes into being with its first task. A payload has up to 262,144 bytes, a body 1 MiB.',
+    description: 'The first task creates the queue. A payload has up to 262,144 bytes, a body 1 MiB.',
   })
   @TakesIdempotencyKey('Becomes the id of the task: the same request again stores nothing.')
   @ApiResponse({ status: 200, standardSchema: enqueuedSchema, description: 'It was there before.' })
@@ -81,9 +80,9 @@ export class TasksController {
   @ApiOperation({
     summary: 'Enqueue up to 1,000 tasks',
     description:
-      'In order. Each for itself: the answer says of each what became of it. Give ids, so that the batch can be repeated.',
+      'In order, each on its own: the answer has an outcome for each. Give ids to make the batch repeatable.',
   })
-  @ApiResponse({ status: 200, standardSchema: batchSchema, description: 'What became of each.' })
+  @ApiResponse({ status: 200, standardSchema: batchSchema, description: 'The outcome of each task.' })
   @Problems('invalid-id', 'invalid-body', 'malformed-json', 'body-too-large', 'unsupported-media-type')
   async enqueueTasks(
     @Param('queue', { schema: queueNameSchema }) queueName: string,
@@ -97,7 +96,7 @@ export class TasksController {
       if (outcome.status === 'fulfilled')
         return { id: outcome.value.id, isDuplicate: outcome.value.isDuplicate };
       const problem = problemOf(outcome.reason);
-      // What cannot be told of each: the whole may be repeated.
+      // The outcome is unknown: the client may repeat the whole batch.
       if (problem.status >= 500) throw outcome.reason as Error;
       return { problem: problem.toDocument(reply.request.id) };
     });
@@ -108,8 +107,8 @@ export class TasksController {
   @ApiOperation({
     summary: 'List the tasks in one state',
     description:
-      'Ready tasks as they are going to be taken, those that have ended the latest first. Without payloads. A page looks at ' +
-      '1,000 tasks at most, so it may be empty where a name is rare: go on until `nextCursor` is null.',
+      'Ready tasks in the order of their fetch, finished ones latest first. Without payloads. A page visits 1,000 ' +
+      'tasks at most, so it may be empty for a rare name: go on until `nextCursor` is null.',
   })
   @ApiResponse({ status: 200, standardSchema: tasksPage, description: 'A page of tasks.' })
   @Problems('invalid-id', 'invalid-query', 'invalid-cursor', 'unknown-queue')
@@ -148,7 +147,7 @@ export class TasksController {
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Remove a task',
-    description: 'And all that is known of it. One that runs is cancelled first.',
+    description: 'Removes the task and all its data. An active task is cancelled first.',
   })
   @ApiResponse({ status: 204, description: 'It is gone.' })
   @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'task-active')
@@ -165,8 +164,7 @@ export class TasksController {
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Retry a task',
-    description:
-      'A dead or cancelled one, with all its attempts; or one that is going to be tried again later.',
+    description: 'A dead or cancelled task gets all its attempts again; a retrying task runs now.',
   })
   @ApiResponse({ status: 204, description: 'It is due now.' })
   @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'wrong-state')
@@ -179,7 +177,7 @@ export class TasksController {
 
   @Post('tasks/:id/promote')
   @HttpCode(HttpStatus.NO_CONTENT)
-  @ApiOperation({ summary: 'Make a task due now', description: 'One that waits for its time.' })
+  @ApiOperation({ summary: 'Make a task due now', description: 'A scheduled or retrying task.' })
   @ApiResponse({ status: 204, description: 'It is due now.' })
   @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'wrong-state')
   async promoteTask(
@@ -193,7 +191,8 @@ export class TasksController {
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Cancel a task',
-    description: 'One that waits is not run; who runs it is told, and its completion is refused.',
+    description:
+      'A waiting task never runs. The worker of an active task is notified, and its completion is refused.',
   })
   @ApiResponse({ status: 204, description: 'It is cancelled.' })
   @Problems(
@@ -214,7 +213,7 @@ export class TasksController {
     await this.#act(queueName, id, (queue) => queue.cancel(id, { reason }));
   }
 
-  /** Throws the problems `unknown-task` and `wrong-state` when it isn't done. */
+  /** Throws the problems `unknown-task` and `wrong-state`. */
   async #act(queueName: string, id: string, act: (queue: Queue) => Promise<boolean>): Promise<void> {
     await this.queues.use(queueName, async (queue) => {
       if (await act(queue)) return;

@@ -1,7 +1,7 @@
 /**
- * A client that fails fast: no command waits for a connection, none is sent twice, none waits for a reply longer than
- * a request may. Meanwhile the client tries to connect, without end and several times a second, so the API recovers
- * by itself. A connection that is open but silent (the host is gone, the server is stopped) is given up as well.
+ * A client that fails fast: no command waits for a connection, no command is sent twice, and no reply is awaited longer
+ * than a request may take. The client reconnects several times a second without end, so the API recovers by itself. It also
+ * closes a silent connection (the host is gone, the server is stopped).
  */
 import type { RedisClient } from '@mortise/redis';
 import { Cluster, Redis } from 'ioredis';
@@ -21,7 +21,7 @@ const FAIL_FAST = {
   maxRetriesPerRequest: 0,
   connectTimeout: 2_000,
   retryStrategy: reconnectPauseMs,
-  // A sentinel that has missed a failover names the old master: a replica by now, which would keep the connection for ever.
+  // A sentinel that missed a failover names the old master. That is a replica now, and would keep the connection forever.
   reconnectOnError: ({ message }) => message.startsWith('READONLY'),
 } satisfies RedisOptions;
 

@@ -1,4 +1,7 @@
-/** Errors of ioredis (and one of a pull that waits) when a command got no reply: by name, by message (it has no codes), by code of the socket. */
+/**
+ * Errors of ioredis (and of a waiting pull) for a command without a reply: by name, by message (it has no codes), by socket
+ * code.
+ */
 const NAMES = new Set([
   'MaxRetriesPerRequestError',
   'ClusterAllFailedError',
@@ -28,11 +31,11 @@ const SOCKET = new Set([
   'EHOSTUNREACH',
 ]);
 
-/** What a server replies that is loading, failing over, full, busy or a replica: the same request may succeed later. */
+/** Replies of a server that is loading, failing over, full, busy or a replica: the same request may succeed later. */
 const REPLY =
   /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|TRYAGAIN|BUSY|OOM|NOREPLICAS|MISCONF|NOAUTH|WRONGPASS|UNBLOCKED|ERR max number of clients)\b/;
 
-/** Whether the error says that Redis could not do the command now, rather than that the command is wrong. */
+/** Whether Redis could not run the command now, rather than that the command is wrong. */
 export function isRedisUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { name, message } = error;

@@ -7,7 +7,7 @@ import type { Config } from '../config.js';
 import { CONFIG, LOG, REDIS } from '../tokens.js';
 import { connect } from './connect.js';
 
-/** For so long the boot waits for Redis. Without Redis the API starts as well, and says that it isn't ready. */
+/** How long the boot waits for Redis. Without Redis the API starts too, and reports that it isn't ready. */
 const BOOT_WAIT_MS = 1_000;
 
 @Global()
@@ -43,7 +43,7 @@ export class RedisModule implements OnModuleInit, OnApplicationShutdown {
     });
   }
 
-  /** After the last request is answered. */
+  /** Runs after the last request is answered. */
   onApplicationShutdown(): void {
     this.redis.disconnect();
     this.log.debug('redis is closed');

@@ -7,7 +7,7 @@ import { RowCaches } from './row-caches.js';
 import { RowsController } from './rows.controller.js';
 import { TablesController } from './tables.controller.js';
 
-/** Rows of a database, kept fresh by the worker, for programs that talk HTTP. */
+/** Rows of a database for HTTP clients; the worker keeps them fresh. */
 @Module({
   controllers: [TablesController, RowsController],
   providers: [

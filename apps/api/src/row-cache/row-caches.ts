@@ -4,7 +4,7 @@ import type { RedisClient } from '@mortise/redis';
 
 import { Problem } from '../problems/problem.js';
 
-/** The tables that are cached, as far as the API goes: it schedules and reads, the worker loads. */
+/** The cached tables. The API schedules and reads rows, the worker loads them. */
 export class RowCaches {
   readonly #tables: ReadonlyMap<string, RowCache>;
 
@@ -19,7 +19,7 @@ export class RowCaches {
     return rows;
   }
 
-  /** Each table in numbers, in the order of the settings. */
+  /** The statistics of each table, in the order of the settings. */
   async stats(): Promise<(RowCacheStats & { readonly table: string })[]> {
     return Promise.all([...this.#tables].map(async ([table, rows]) => ({ table, ...(await rows.stats()) })));
   }

@@ -53,7 +53,7 @@ export class RowsController {
       .header('etag', etag)
       .header('age', Math.floor(state.ageMs! / SECOND_MS))
       .header('x-next-refresh', state.nextInMs / SECOND_MS)
-      // A copy may be kept, and is asked about each time.
+      // A client may keep a copy, but has to revalidate it.
       .header('cache-control', 'no-cache');
     if (state.failures > 0) reply.header('x-refresh-failures', state.failures);
     if (isKnown(known, etag)) await reply.code(HttpStatus.NOT_MODIFIED).send();
@@ -109,7 +109,7 @@ export class RowsController {
     summary: 'Take a row out of cache and schedule',
     description: 'A load that is under way does not bring it back. Repeating it is safe.',
   })
-  @ApiResponse({ status: 204, description: 'It is not there any more.' })
+  @ApiResponse({ status: 204, description: 'It is removed.' })
   @Problems('invalid-id', 'unknown-table')
   async unscheduleRow(
     @Param('table', { schema: tableNameSchema }) table: string,

@@ -6,7 +6,7 @@ import type { MailAddress } from '@mortise/api/market';
 import type { Mail } from './mailer.js';
 import { taskName } from './task-name.js';
 
-/** Who the mails are from. */
+/** The sender of the mails. */
 export interface Sender {
   /** The display name; may be empty. */
   readonly name: string;
@@ -16,8 +16,8 @@ export interface Sender {
 }
 
 /**
- * The mail as nodemailer takes it. Message-ID and MIME boundaries come from the task's id, so a mail that is sent
- * twice is recognised by its Message-ID. The envelope is given, not read from the headers: one sender, one recipient.
+ * The mail in nodemailer's form. Message-ID and MIME boundaries come from the task's id, so recipients recognise a mail
+ * that is sent twice. The envelope is explicit, not read from the headers: one sender, one recipient.
  */
 export function compose(mail: Mail, { name, address, domain }: Sender): SendMailOptions {
   return {
@@ -38,7 +38,7 @@ export function compose(mail: Mail, { name, address, domain }: Sender): SendMail
   };
 }
 
-/** The instant that a UUID version 7 carries, so that every attempt gives the same bytes; else the present one. */
+/** The instant in a UUID version 7, so that every attempt sends the same bytes; otherwise now. */
 function dateOf(taskId: string): Date {
   const [, high, low] =
     /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.exec(taskId) ?? [];

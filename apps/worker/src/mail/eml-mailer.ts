@@ -1,7 +1,7 @@
 /**
- * Without an SMTP server, each mail becomes a file: `<directory>/<task>.eml`, the bytes that SMTP would have carried.
- * It is written beside its place and renamed into it, so what has the name of a mail is a whole mail, and sending the
- * same task again replaces the file. A crash can leave a dot file behind, which no reader of `*.eml` sees.
+ * Without an SMTP server, each mail becomes a file `<directory>/<task>.eml` with the bytes for SMTP. The file is written
+ * under another name and renamed, so it is always whole; sending the same task again replaces it. A crash can leave a dot
+ * file, which no reader of `*.eml` sees.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
@@ -18,7 +18,7 @@ export class EmlMailer implements Mailer {
   readonly #sender: Sender;
   readonly #transport = createTransport({ streamTransport: true, buffer: true, newline: 'windows' });
 
-  /** @param directory Made when the first mail comes, readable by this user only. */
+  /** @param directory Created with the first mail, readable by this user only. */
   constructor(directory: string, sender: Sender) {
     this.#directory = directory;
     this.#sender = sender;

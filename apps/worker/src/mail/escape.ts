@@ -3,15 +3,15 @@
  * HTML. Names and items are chosen by players; only the literal text of a template is trusted.
  */
 
-/** HTML that is made by `markup` only, so a string can't pass for it by accident. */
+/** HTML that only `markup` makes, so a plain string never counts as HTML. */
 export class Markup {
   constructor(readonly html: string) {}
 }
 
-/** A value in a template gets at most this many UTF-16 units. */
+/** The most UTF-16 units of a value in a template. */
 const MAX_VALUE_LENGTH = 128;
 
-/** Control characters, line and paragraph separators, and marks that turn the direction of writing around. */
+/** Control characters, line and paragraph separators, and marks that change the direction of text. */
 const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
 const LONE_SURROGATE = /\p{Cs}/gu;
 
@@ -23,12 +23,12 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Text in which each value is one line: what would break or reverse the line is a space, what is too long is cut. */
+/** Text with one-line values: characters that break or reverse a line become spaces, and long values are cut. */
 export function line(strings: TemplateStringsArray, ...values: readonly (string | number)[]): string {
   return String.raw({ raw: strings }, ...values.map((value) => oneLine(String(value))));
 }
 
-/** HTML in which each value is one line and escaped, for element content and quoted attributes. */
+/** HTML with one-line, escaped values, for element content and quoted attributes. */
 export function markup(
   strings: TemplateStringsArray,
   ...values: readonly (string | number | Markup)[]

@@ -5,17 +5,17 @@ import type { Logger } from 'pino';
 import { type Mailer, MailRefusedError } from './mailer.js';
 import type { Content } from './templates.js';
 
-/** A mail to a player, to be written when it is known who that is. */
+/** A mail to a player, written once the player is read. */
 export interface Letter {
   readonly playerId: string;
-  /** What the player is here, for the log. */
+  /** The role of the player, for the log. */
   readonly role: string;
   readonly write: (recipient: Player) => Content | Promise<Content>;
 }
 
 /**
- * Attempts to mail players. What can't succeed (an unknown player, an address that is none, a recipient that the server
- * refuses) goes to the dead letters at once; everything else is tried again.
+ * Sends mails to players. A mail that can't succeed (an unknown player, an invalid address, a refused recipient) is
+ * dead-lettered at once; every other failure is retried.
  */
 export class MailDelivery {
   readonly #market: Pick<Market, 'player'>;
@@ -29,8 +29,8 @@ export class MailDelivery {
   }
 
   /**
-   * Logs how the attempt ended: the task, the attempt and the player, but neither the address nor the mail.
-   * @param letter Or why there is none.
+   * Logs the outcome of the attempt with task, attempt and player, but neither address nor mail.
+   * @param letter The mail, or the reason why there is none.
    */
   async attempt(task: TaskContext, letter: Letter | string): Promise<void> {
     const startedAt = performance.now();

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { MailDelivery } from './mail-delivery.js';
 import { expired, passwordReset, sold } from './templates.js';
 
-// Further fields are ignored, so that newer producers fit.
+// Further fields are ignored, for newer producers.
 const id = z.string().regex(ID);
 const Reset = z.object({ playerId: id });
 const Listing = z.object({ sellerId: id, itemId: z.string().min(1), price: z.int().min(0) });
@@ -14,7 +14,7 @@ const Sale = Listing.extend({ buyerId: id });
 
 const FOR_MAILS = { queue: MAIL_QUEUE } as const;
 
-/** The mails of the game, each to one player. A payload of another shape goes to the dead letters at once. */
+/** The mails of the game, each to one player. A task with an invalid payload is dead-lettered at once. */
 export class MailHandlers {
   readonly #market: Pick<Market, 'player'>;
   readonly #delivery: MailDelivery;
@@ -24,7 +24,7 @@ export class MailHandlers {
     this.#delivery = delivery;
   }
 
-  /** Tells players how to choose a new password. The task expires, so that nobody gets it long after having asked. */
+  /** Tells players how to choose a new password. The task expires, so that no mail arrives long after its request. */
   @TaskHandler('mail.password-reset', FOR_MAILS)
   async passwordReset(payload: unknown, task: TaskContext): Promise<void> {
     const { data } = Reset.safeParse(payload);
@@ -53,7 +53,7 @@ export class MailHandlers {
     });
   }
 
-  /** Tells the seller that nobody has bought an item, and that it is back. */
+  /** Tells the seller that nobody bought an item and that it has returned. */
   @TaskHandler('mail.expired', FOR_MAILS)
   async expired(payload: unknown, task: TaskContext): Promise<void> {
     const { data } = Listing.safeParse(payload);

@@ -5,7 +5,7 @@ import { type Mail, type Mailer, MailRefusedError, MailUnsentError } from './mai
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const SILENCE_TIMEOUT_MS = 15_000;
-/** A server that trickles its replies never falls silent; this ends it. */
+/** A server that sends its replies byte by byte is never silent; this limit ends the attempt. */
 const SEND_TIMEOUT_MS = 60_000;
 /** Servers close idle connections after five minutes (RFC 5321, 4.5.3.2.7); ours are gone long before. */
 const IDLE_TIMEOUT_MS = 30_000;
@@ -17,7 +17,7 @@ export class SmtpMailer implements Mailer {
 
   /**
    * @param url `smtp://` (with STARTTLS when the server offers it) or `smtps://`, with user and password if needed.
-   * @param sender Who the mails are from.
+   * @param sender The sender of the mails.
    * @param maxConnections Connections to the server at once.
    */
   constructor(url: string, sender: Sender, maxConnections = 5) {
@@ -59,9 +59,9 @@ export class SmtpMailer implements Mailer {
 }
 
 /**
- * What the server refused for good in answer to RCPT TO or DATA concerns this recipient or this mail. Every other 5xx
- * (the greeting, AUTH, MAIL FROM) concerns our settings and would hit all mails alike: they wait until it is mended.
- * Replies often repeat the address, so only their numbers are told.
+ * A permanent refusal of RCPT TO or DATA concerns this recipient or this mail. Every other 5xx (the greeting, AUTH, MAIL
+ * FROM) concerns our settings and all mails: these wait until the settings are mended. Replies often repeat the address, so
+ * the error has their numbers only.
  */
 function translate(error: NodemailerError): MailRefusedError | MailUnsentError {
   const { code = 'unknown error', command = 'connecting', responseCode, response = '' } = error;

@@ -1,6 +1,6 @@
 import { line, markup } from './escape.js';
 
-/** What a mail says, in both forms. */
+/** The content of a mail, as text and as HTML. */
 export interface Content {
   /** One line. */
   readonly subject: string;
@@ -22,7 +22,7 @@ function coinsOf(price: number): string {
   return price === 1 ? '1 coin' : `${price.toLocaleString('en-US')} coins`;
 }
 
-/** Tells the seller what was sold, to whom and for how much. */
+/** Tells the seller the item, the buyer and the price. */
 export function sold({ saleId, sellerName, buyerName, itemId, price }: SoldFacts): Content {
   const coins = coinsOf(price);
   const subject = line`Sold: ${itemId} for ${coins}`;
@@ -56,7 +56,7 @@ export interface ExpiredFacts {
   readonly price: number;
 }
 
-/** Tells the seller what was not sold, and that it is back. */
+/** Tells the seller that an item was not sold and has returned. */
 export function expired({ sellerName, itemId, price }: ExpiredFacts): Content {
   const coins = coinsOf(price);
   const subject = line`Not sold: ${itemId}`;
@@ -85,7 +85,7 @@ export interface ResetFacts {
   readonly playerName: string;
 }
 
-/** Tells a player how to get in again. It carries no secret: the game asks for what only the player knows. */
+/** Tells a player how to choose a new password. It contains no secret: the game asks the player for one. */
 export function passwordReset({ requestId, playerName }: ResetFacts): Content {
   const subject = 'Choose a new password';
   return {

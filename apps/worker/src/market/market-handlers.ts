@@ -1,7 +1,6 @@
 /**
- * What happens to listings by itself. The market decides, by the listing in Redis and the server's clock; a task is only the
- * occasion. So each may run twice, or late, or for a listing that is sold, and whatever dies on the way is made up for by the
- * next attempt.
+ * Opens and expires listings. The market decides by the listing in Redis and the server's clock; a task only triggers the
+ * decision. So a task may run twice, late, or for a sold listing, and the next attempt completes an interrupted one.
  */
 import {
   expiredMailId,
@@ -31,7 +30,7 @@ export class MarketHandlers {
     this.#log = log;
   }
 
-  /** Shows a listing that was for sale later. */
+  /** Opens a listing that is due. */
   @TaskHandler('market.open', FOR_LISTINGS)
   async open(payload: unknown, task: TaskContext): Promise<void> {
     const ref = refOf(payload);
@@ -41,8 +40,8 @@ export class MarketHandlers {
   }
 
   /**
-   * Takes back a listing whose time is over, and enqueues the mail to its seller. The market keeps the listing among the
-   * expired ones until the mail is enqueued, and the mail has the id of the listing, so that it is there once.
+   * Removes an expired listing, and enqueues the mail to its seller. The market keeps the listing among the expired ones
+   * until the mail is enqueued. The task of the mail has the id of the listing, so it exists once.
    */
   @TaskHandler('market.expire', FOR_LISTINGS)
   async expire(payload: unknown, task: TaskContext): Promise<void> {

@@ -1,4 +1,4 @@
-/** Keeps rows of the database fresh in Redis: those that somebody has scheduled, by the API or by `RowCache` itself. */
+/** Keeps the scheduled rows of the database fresh in Redis. */
 import type { CachedTable } from '@mortise/api/row-cache';
 import { ChangeFeed, maxQueriesOf, Refresher, RowCache } from '@mortise/cache/rows';
 import { PostgresSource } from '@mortise/cache/postgres';
@@ -9,12 +9,12 @@ import type { Logger } from 'pino';
 import type { Config, Database } from '../config.js';
 import { ErrorLog } from '../error-log.js';
 
-/** How this process refreshes: so many batches of a table at once. */
+/** The most batches of a table that this process loads at once. */
 const REFRESH = { concurrency: 2 };
 
 type Source = PostgresSource | SqliteSource;
 
-/** What runs for the cached tables of a worker; undefined where the settings name none. */
+/** The services of the cached tables; undefined without cached tables. */
 export function rowRefresherOf(
   redis: RedisClient,
   { cachedRows, prefix }: Config,
@@ -51,13 +51,13 @@ export class RowRefresher {
     private readonly sources: readonly Source[],
   ) {}
 
-  /** A database that is away is no reason not to start: rows are served as they are until it is back. */
+  /** Starts without the database too: stale rows are served until it is back. */
   async start(): Promise<void> {
     await this.refresher.start();
     await Promise.all(this.feeds.map((feed) => feed.start()));
   }
 
-  /** Claims nothing more, and closes the connections when what was claimed is stored. */
+  /** Claims nothing more, stores the claimed rows, and closes the connections. */
   async stop(): Promise<void> {
     await Promise.all([this.refresher.stop(), ...this.feeds.map((feed) => feed.stop())]);
     await Promise.all(this.sources.map((source) => source.close()));

@@ -1,12 +1,12 @@
 /**
- * When a client is given up that doesn't take what it is sent. What it takes shows late: Linux says that a connection has room
- * again once a third of what its buffer holds has gone, up to 4 MiB by default, and Node says no more. So a client may take
- * as many steps as it has to take until that shows; one that takes a step in each span of patience is never given up.
+ * Drops a client that doesn't read. Its reading shows late: Linux reports room in a connection only after a third of its
+ * buffer, up to 4 MiB by default, has been read, and Node knows no more. So the timeout covers as many steps as the client
+ * has to read until that shows. A client that reads one step per timeout is never dropped.
  */
 
-/** The least of what a client takes within its patience. */
+/** The bytes that a client has to read within one timeout. */
 export const STEP_BYTES = 65_536;
-/** More than a third of the buffer, and than what the other side may take before it says so. */
+/** More than a third of the buffer, and more than the other side may read before it reports it. */
 const MAX_STEPS = 32;
 
 export class ClientTimeout {
@@ -20,18 +20,18 @@ export class ClientTimeout {
     this.#onEnd = onEnd;
   }
 
-  /** The client is waited for. */
+  /** Whether the timeout runs. */
   get isRunning(): boolean {
     return this.#timer !== undefined || this.#check !== undefined;
   }
 
-  /** The client has to take something, or has taken something and has to go on: at most so many bytes until that shows. */
+  /** Starts the timeout anew. @param bytes The most that the client reads before that shows. */
   begin(bytes: number): void {
     this.stop();
     const steps = Math.min(Math.max(Math.ceil(bytes / STEP_BYTES), 1), MAX_STEPS);
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      // What has arrived while this process stood still is read in between.
+      // First read the input that arrived while this process was blocked.
       this.#check = setImmediate(() => {
         this.#check = undefined;
         this.#onEnd();
@@ -39,7 +39,7 @@ export class ClientTimeout {
     }, steps * this.#stepMs);
   }
 
-  /** Nothing waits for the client. */
+  /** Stops the timeout: the client has read everything. */
   stop(): void {
     clearTimeout(this.#timer);
     clearImmediate(this.#check);

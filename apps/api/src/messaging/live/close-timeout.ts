@@ -1,8 +1,8 @@
 import type { EndReason } from './live-streams.js';
 
-/** A client that was told to go has so long to hear it and to close the connection, ms. */
+/** How long a dropped client has to close the connection, ms. */
 const CUT_MS = 10_000;
-/** And from a server that ends. */
+/** The same while the server shuts down. */
 const CUT_AFTER_SHUTDOWN_MS = 500;
 
 export function closeTimeoutMs(reason?: EndReason): number {

@@ -8,7 +8,7 @@ import { ClientTimeout } from './client-timeout.js';
 import type { Outlet } from './forward-events.js';
 import { HIGH_WATER_BYTES } from './forward-events.js';
 
-/** A client that is told to comes again after so long, ms. */
+/** When a client reconnects after the end of its stream, ms. */
 const RETRY_MS = 1_000;
 const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -18,13 +18,13 @@ const HEADERS = {
 
 export interface EventStreamOptions {
   readonly headers: OutgoingHttpHeaders;
-  /** How long the client may take for `STEP_BYTES`, ms. */
+  /** How long the client may take to read `STEP_BYTES`, ms. */
   readonly timeoutMs: number;
   /** Aborted when the stream is over. */
   readonly closed: AbortController;
 }
 
-/** A response of server-sent events. The id of each event is its token: with it a client goes on behind the event. */
+/** A response of server-sent events. The id of each event is its resume token. */
 export class EventStream implements LiveStream, Outlet {
   readonly #response: ServerResponse;
   readonly #closed: AbortController;
@@ -57,7 +57,7 @@ export class EventStream implements LiveStream, Outlet {
   }
 
   beat(): void {
-    // What waits for a client that takes nothing is sign enough.
+    // Unread output already shows that the connection lives.
     if (!this.#isOver && this.#response.writableLength === 0) this.#send(':\n\n');
   }
 
@@ -75,12 +75,12 @@ export class EventStream implements LiveStream, Outlet {
     if (!this.#timeout.isRunning) this.#timeout.begin(this.#sentBytes);
   }
 
-  /** Something has left the process. */
+  /** The client has read something. */
   #onFlushed(): void {
     if (this.#isOver) return;
     const { writableLength } = this.#response;
     if (writableLength === 0) this.#timeout.stop();
-    // The buffer of the system is full, of what was sent before at most.
+    // The buffer of the system holds at most what was sent before.
     else this.#timeout.begin(this.#sentBytes);
     if (writableLength <= HIGH_WATER_BYTES) this.#onRoom?.();
   }

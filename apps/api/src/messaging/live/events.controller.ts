@@ -44,10 +44,10 @@ export class EventsController {
   @ApiOperation({
     summary: 'Follow all chats of a member',
     description:
-      'Server-sent events, beginning with what the member has not acked, or behind the event of `after` or `Last-Event-ID`: ' +
-      'nothing is lost, nothing comes twice. `event` is message, edit, delete, gap, reset, joined, left, ended, typing or ' +
-      'presence, `data` is JSON, `id` goes on behind the event. Messages and gaps have the `epoch` to ack them with. ' +
-      '`dropped`, with a `reason`, is the last one of a stream that the server ends. Acks nothing.',
+      'Server-sent events, beginning with unread messages, or after the event of `after` or `Last-Event-ID`: none is ' +
+      'lost, none comes twice. `event` is message, edit, delete, gap, reset, joined, left, ended, typing or presence, ' +
+      '`data` is JSON, `id` goes on behind the event. Messages and gaps have the `epoch` to ack them with. `dropped`, ' +
+      'with a `reason`, is the last one of a stream that the server ends. Acks nothing.',
   })
   @ApiHeader({
     name: 'Last-Event-ID',
@@ -83,7 +83,7 @@ export class EventsController {
     const token = lastEventId || after;
     const options = { includeMuted, signal, ...(token !== undefined && { after: token }) };
     const events = await this.follows.begin(member, options);
-    // Somebody else has answered, or there is nobody any more.
+    // The deadline has answered, or the client has gone.
     const { socket } = request.raw;
     if (reply.sent || signal.aborted || socket.readableEnded) return;
     this.streams.requireRoom();
@@ -99,14 +99,14 @@ export class EventsController {
       return;
     }
     this.streams.add(stream);
-    // The server lets clients close their side: who does that while events come has gone, and nothing else would tell.
+    // A client that closes its side during a stream has gone; no other signal shows it.
     const leave = (): void => void reply.raw.destroy();
     socket.once('end', leave);
     reply.raw.once('close', () => {
       socket.off('end', leave);
       this.streams.remove(stream);
     });
-    // The interceptor waits for no longer than until the stream has begun.
+    // The interceptor waits only until the stream has begun.
     void this.#serve(stream, events, signal, request.id);
   }
 

@@ -5,14 +5,14 @@ import { InjectChats } from '@mortise/messaging/nestjs';
 
 import { Problem } from '../../problems/problem.js';
 
-/** Begins to follow members. */
+/** Opens subscriptions of members. */
 @Injectable()
 export class Follows {
   constructor(@InjectChats() private readonly chats: Chats) {}
 
   /**
-   * Resolves when what is posted from then on is pushed, and nobody needs to ask what was missed in between. Throws the problem
-   * `invalid-token`, and errors of Redis as long as an answer can tell of them: later, following goes on trying.
+   * Resolves when the subscription is open: it pushes all messages posted from then on. Throws the problem `invalid-token`,
+   * and errors of Redis while it opens; later the subscription retries.
    */
   async begin(member: string, options: FollowOptions): Promise<ChatEvents> {
     const events = this.#follow(member, options);

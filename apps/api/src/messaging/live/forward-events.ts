@@ -1,6 +1,6 @@
 /**
- * Brings events to a client as fast as it takes them. The next one is asked for when the client has room, and a follower
- * that isn't asked keeps nothing; so a slow client costs `HIGH_WATER_BYTES`. One that stands still is given up by its outlet.
+ * Forwards events to a client as fast as it reads. It takes the next event when the client has room, and a subscription
+ * buffers nothing meanwhile; so a slow client costs `HIGH_WATER_BYTES`. The outlet drops a client that stops reading.
  */
 import type { ChatEvent } from '@mortise/messaging';
 
@@ -12,13 +12,13 @@ export interface Outlet {
   write(event: ChatEvent): Promise<void> | undefined;
 }
 
-/** What waits in this process for a client that is sent no more. */
+/** The unsent bytes at which a client gets no further events. */
 export const HIGH_WATER_BYTES = 65_536;
 
 /**
- * Resolves to why the events ended: undefined when the signal did that. Never rejects; an unexpected error goes to `onError`.
+ * Resolves to the reason of the end; undefined after an abort. Never rejects; an unexpected error goes to `onError`.
  *
- * @param signal Aborted when the stream is over: has to end the events, too.
+ * @param signal Aborted when the stream is over; it has to end `events` too.
  */
 export async function forwardEvents(
   events: AsyncIterable<ChatEvent>,

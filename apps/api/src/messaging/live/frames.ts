@@ -1,4 +1,4 @@
-/** What clients say over a WebSocket, and what they are answered. */
+/** The frames of a WebSocket: requests of clients, and their answers. */
 import type { ChatEvent, PostResult } from '@mortise/messaging';
 import { z } from 'zod';
 
@@ -17,15 +17,15 @@ const refSchema = z.union([z.string().max(64), z.int()]);
 
 const frameSchema = z
   .strictObject({
-    /** The member whose chats are followed, and who acks, types and posts. */
+    /** The member who follows, acks, types and posts. */
     subscribe: nameSchema.optional(),
-    /** The token of the last event that was handled. */
+    /** The token of the last handled event. */
     after: z.string().optional(),
     includeMuted: z.boolean().optional(),
     ack: z.strictObject({ chatId: nameSchema, upToId, epoch: ackEpoch }).optional(),
     typing: nameSchema.optional(),
     post: z.strictObject({ chatId: nameSchema, body, id: senderId }).optional(),
-    /** Comes back with the answer. */
+    /** Repeated in the answer. */
     ref: refSchema.optional(),
   })
   .refine(
@@ -41,7 +41,7 @@ const frameSchema = z
 export type Frame = z.infer<typeof frameSchema>;
 export type Ref = string | number;
 
-/** What a client gets: an answer to each of its frames, and events. */
+/** The frames that a client gets: an answer to each of its own, and events. */
 export type ServerFrame = { readonly ref?: Ref } & (
   | { readonly subscribed: string }
   | { readonly acked: { readonly chatId: string; readonly ackedId: number } }
@@ -57,7 +57,7 @@ export function parseFrame(data: Buffer, isBinary: boolean): unknown {
   return parse(data);
 }
 
-/** What the answer to a frame has to have, whatever else is in it. */
+/** The `ref` of a frame, for its answer, however invalid the rest is. */
 export function refOf(value: unknown): Ref | undefined {
   const { success, data } = refSchema.safeParse((value as { ref?: unknown } | null)?.ref);
   return success ? data : undefined;

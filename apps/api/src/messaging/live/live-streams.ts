@@ -1,6 +1,6 @@
 /**
- * The streams of events that are open, over SSE and WebSocket: each holds a connection and a place in this process until its
- * client leaves. They are counted, get a sign of life from time to time, and end when the server does.
+ * The open streams of events, over SSE and WebSocket. Each holds a connection until its client leaves. They are counted,
+ * get heartbeats, and end with the server.
  */
 import type { OnModuleDestroy } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
@@ -9,15 +9,15 @@ import type { Config } from '../../config.js';
 import { Problem } from '../../problems/problem.js';
 import { CONFIG } from '../../tokens.js';
 
-/** Why the server ends a stream that its client wanted to go on. */
+/** Why the server ends a stream that its client still reads. */
 export type EndReason = 'too-slow' | 'redis-unavailable' | 'internal-error' | 'shutting-down';
 
 export interface LiveStream {
   /** It was ended, or its client has gone. */
   readonly isOver: boolean;
-  /** Shows the client, and whatever lies in between, that the connection lives. */
+  /** Shows the client and all proxies that the connection lives. */
   beat(): void;
-  /** Says why, and closes the connection; cuts it when the client takes too long to hear. Idempotent. */
+  /** Sends the reason and closes the connection; cuts it when the client is too slow. Idempotent. */
   end(reason: EndReason): void;
 }
 
@@ -39,7 +39,7 @@ export class LiveStreams implements OnModuleDestroy {
     return this.#open.size;
   }
 
-  /** Those among them that were ended, and whose clients have not closed them yet. */
+  /** Ended streams that their clients have not closed yet. */
   get ending(): number {
     return [...this.#open].filter(({ isOver }) => isOver).length;
   }
@@ -51,7 +51,7 @@ export class LiveStreams implements OnModuleDestroy {
       throw new Problem('too-many-streams', undefined, { limit: this.#most });
   }
 
-  /** Throws as `requireRoom`. Whoever adds a stream removes it when its connection is closed. */
+  /** Throws as `requireRoom`. The caller removes the stream when its connection closes. */
   add(stream: LiveStream): void {
     this.requireRoom();
     this.#open.add(stream);
@@ -67,7 +67,7 @@ export class LiveStreams implements OnModuleDestroy {
     this.#timer = undefined;
   }
 
-  /** Before the server stops to answer: it waits for connections that are open. */
+  /** Runs before the server stops answering, because it waits for open connections. */
   onModuleDestroy(): void {
     this.#isEnding = true;
     for (const stream of this.#open) stream.end('shutting-down');

@@ -7,8 +7,8 @@ import { Problem } from '../../problems/problem.js';
 import { CONFIG } from '../../tokens.js';
 
 /**
- * Which pages may open streams. A browser lets any page open a WebSocket to any server and sends the user's cookies with
- * it, but it says which page that is. What isn't a browser says nothing, and passes.
+ * Decides which pages may open streams. A browser lets any page open a WebSocket to any server and sends the user's
+ * cookies, but it names the page. Other clients name none, and pass.
  */
 @Injectable()
 export class Origins {

@@ -24,7 +24,7 @@ import { LiveStreams } from './live-streams.js';
 import { Origins } from './origins.js';
 import { SocketSession } from './socket-session.js';
 
-/** Takes the requests that become WebSockets: those which `ApiRequest` lets through. */
+/** Accepts the requests that become WebSockets: those that `ApiRequest` lets pass. */
 @Injectable()
 export class SocketServer implements OnApplicationBootstrap {
   readonly #server = new WebSocketServer({
@@ -43,7 +43,7 @@ export class SocketServer implements OnApplicationBootstrap {
     @Inject(CONFIG) private readonly config: Config,
     @Inject(LOG) private readonly log: Logger,
   ) {
-    // A handshake that isn't one.
+    // An invalid handshake.
     this.#server.on('wsClientError', (error, socket, request) => {
       this.#refuse(socket, new Problem('malformed-request', error.message), requestId(request));
     });
@@ -84,7 +84,7 @@ export class SocketServer implements OnApplicationBootstrap {
     });
   }
 
-  /** There is no reply to work with: Node has let go of the connection. */
+  /** No reply object exists: Node has released the connection. */
   #refuse(socket: Duplex, problem: Problem, reqId: string): void {
     socket.on('error', () => socket.destroy());
     if (problem.status >= 500) this.log.error({ err: problem.cause ?? problem, reqId }, problem.slug);

@@ -16,28 +16,28 @@ import type { Outlet } from './forward-events.js';
 import { forwardEvents, HIGH_WATER_BYTES } from './forward-events.js';
 
 export interface SessionContext {
-  /** What the frames come over. */
+  /** The connection of the frames. */
   readonly connection: Pick<Socket, 'bytesRead'>;
   readonly chats: Chats;
   readonly follows: Follows;
   readonly log: Logger;
-  /** How long a client may take to subscribe, or to take what it was sent, ms. */
+  /** How long a client may take to subscribe, or to read what was sent, ms. */
   readonly timeoutMs: number;
   /** The id of the request that became this connection. */
   readonly reqId: string;
 }
 
-/** Answers that wait for a client which asks and does not read. */
+/** The most unread answers of a client that sends and doesn't read. */
 const MAX_BUFFERED_BYTES = 1_048_576;
-/** Frames that are being answered; with more the connection isn't read. */
+/** The most frames in progress; with more the connection isn't read. */
 const MAX_UNDER_WAY = 64;
-/** A client that sends so many frames in a row that say nothing is not one of this API. */
+/** The most invalid frames in a row; a client that sends more is not one of this API. */
 const MAX_INVALID = 3;
-/** Frames that the client has not shown to have taken; with more it is sent no further events. */
+/** The most unconfirmed frames; with more the client gets no further events. */
 const WINDOW_BYTES = 4 * STEP_BYTES;
 /**
- * Times in a row that a client gets its patience once more which sends and does not answer: its answers may stand behind frames of its own.
- * It costs the window and the answers that wait for it, but who sends and never reads is not kept for ever.
+ * How often in a row the timeout restarts for a client that sends but answers no ping: its answers may be queued behind its
+ * own frames. A client that sends and never reads is dropped in the end.
  */
 const MAX_RENEWALS = 32;
 
@@ -50,10 +50,10 @@ const CLOSING: Readonly<Record<EndReason, readonly [code: number, reason: string
 };
 
 /**
- * A WebSocket: one member, who is followed and who acts.
+ * A WebSocket session of one member.
  *
- * A ping stands behind each `STEP_BYTES` of what it is sent, and its answer tells that the client has taken them, which the
- * system would tell only after a megabyte.
+ * A ping follows each `STEP_BYTES` of output. Its answer shows that the client has read them; the system would show that
+ * only after a megabyte.
  */
 export class SocketSession implements LiveStream, Outlet {
   readonly #socket: WebSocket;
@@ -65,13 +65,13 @@ export class SocketSession implements LiveStream, Outlet {
   #underWay = 0;
   #invalid = 0;
   readonly #timeout: ClientTimeout;
-  /** Of frames: that were sent, that came before the last ping, and before the last ping that was answered. */
+  /** Bytes of frames: sent, sent before the last ping, and sent before the last answered ping. */
   #sentBytes = 0;
   #pingedBytes = 0;
   #takenBytes = 0;
-  /** Pings that have no answer yet: each says how much came before it. */
+  /** Pings without an answer: each with the bytes sent before it. */
   #pings: number[] = [];
-  /** What had come from the client when its patience began. */
+  /** What the client had sent when the timeout began. */
   #heardBytes = 0;
   #renewals = 0;
   #onRoom: (() => void) | undefined;
@@ -84,7 +84,7 @@ export class SocketSession implements LiveStream, Outlet {
     this.#expectSubscription();
     socket.on('message', (data, isBinary) => void this.#hear(data, isBinary));
     socket.on('pong', (data) => this.#onPong(Number(data.toString())));
-    // It closes by itself: 1009 for a frame that is too large, 1002 or 1007 for what is no frame or no text.
+    // It closes itself: 1009 for a frame that is too large, 1002 or 1007 for an invalid frame or text.
     socket.on('error', (err) => context.log.debug({ err, reqId: context.reqId }, 'socket'));
     socket.once('close', () => {
       this.#leave();
@@ -119,7 +119,7 @@ export class SocketSession implements LiveStream, Outlet {
   }
 
   #close(code: number, reason: string, cutMs = closeTimeoutMs()): void {
-    // It may be closing already, with time that a server which ends doesn't have.
+    // It may be closing already, slower than a shutdown allows.
     clearTimeout(this.#cut);
     this.#cut = setTimeout(() => this.#socket.terminate(), cutMs);
     if (this.#isOver) return;
@@ -188,7 +188,7 @@ export class SocketSession implements LiveStream, Outlet {
     ref: Ref | undefined,
   ): Promise<void> {
     if (this.#member !== undefined) throw new Problem('invalid-frame', 'it is subscribed already');
-    // At once: frames that come right behind this one are the member's.
+    // At once: the frames right after this one belong to the member.
     this.#member = member;
     clearTimeout(this.#idle);
     const { signal } = this.#closed;
@@ -244,7 +244,7 @@ export class SocketSession implements LiveStream, Outlet {
 
   #onPong(takenBytes: number): void {
     if (this.#isOver || !this.#pings.includes(takenBytes)) return;
-    // One answer may be for all pings up to its own.
+    // One answer may confirm all pings up to its own.
     this.#pings = this.#pings.filter((bytes) => bytes > takenBytes);
     this.#takenBytes = takenBytes;
     this.#renewals = 0;
@@ -256,7 +256,7 @@ export class SocketSession implements LiveStream, Outlet {
   /** No ping was answered in time. */
   #onStill(): void {
     const isSending = this.#context.connection.bytesRead > this.#heardBytes;
-    // Or the answers were not read, as too many frames are under way.
+    // Or the answers are unread, because too many frames are in progress.
     if (this.#socket.isPaused) this.#await(this.#sentBytes - this.#takenBytes);
     else if (isSending && this.#renewals < MAX_RENEWALS) {
       this.#renewals += 1;
@@ -264,7 +264,7 @@ export class SocketSession implements LiveStream, Outlet {
     } else this.end('too-slow');
   }
 
-  /** @param bytes Those that it has to take until that shows. */
+  /** @param bytes The most that the client reads before that shows. */
   #await(bytes: number): void {
     this.#heardBytes = this.#context.connection.bytesRead;
     this.#timeout.begin(bytes);

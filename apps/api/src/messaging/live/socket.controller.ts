@@ -5,7 +5,7 @@ import type { FastifyReply } from 'fastify';
 import { Problems } from '../../http/problems.decorator.js';
 import { Problem } from '../../problems/problem.js';
 
-/** What a request to the address of the WebSocket gets that doesn't ask for one. */
+/** Answers requests at the address of the WebSocket that don't ask for one. */
 @ApiTags('members')
 @Controller('v1/ws')
 export class SocketController {
