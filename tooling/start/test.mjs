@@ -82,18 +82,21 @@ function sumOf(all) {
   return sum;
 }
 
+function seconds(ms) {
+  return `${(ms / 1000).toFixed(1).padStart(7)} s`;
+}
+
 /** Prints how long the tests of each package took, also when turbo had them in its cache, and which files took longest. */
 function reportTimes(all) {
-  const seconds = (ms) => `${(ms / 1000).toFixed(1).padStart(7)} s`;
   const named = all.map(({ directory, ...summary }) => ({ name: relative(root, directory), ...summary }));
   console.log('\nTests by package, as measured when they ran last:');
   for (const { name, ms = 0 } of named.toSorted((a, b) => b.ms - a.ms))
     console.log(`${seconds(ms)}  ${name}`);
   console.log('\nThe slowest files:');
-  const files = named.flatMap(({ name, files = [] }) =>
+  const timed = named.flatMap(({ name, files = [] }) =>
     files.map(({ file, ms }) => ({ file: join(name, file), ms })),
   );
-  for (const { file, ms } of files.toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST_FILES))
+  for (const { file, ms } of timed.toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST_FILES))
     console.log(`${seconds(ms)}  ${file}`);
 }
 
