@@ -17,7 +17,7 @@ const MAX_KEPT = 1_000;
 
 /** Queues of the application itself: they are there before their first task. */
 const OWN: readonly string[] = [MAIL_QUEUE, MARKET_QUEUE];
-/** Which are the default ones. Who enqueues a mail insists on them. */
+/** The default priorities. The producers of mails require them. */
 const OWN_PRIORITIES: readonly string[] = MAIL_PRIORITIES;
 
 @Injectable()
