@@ -39,7 +39,8 @@ describe('a value', () => {
 
   test('that cannot be stored is refused by set, and given but reported after a load', async () => {
     const { cache, errors } = pagesOf(redis, { maxPayloadBytes: 10 });
-    const large = { code: 'ERR_CACHE_VALUE_TOO_LARGE', key: 'a', bytes: 13, maxBytes: 10 };
+    const cause = '13 bytes, the limit is 10';
+    const large = { code: 'ERR_CACHE_VALUE_TOO_LARGE', key: 'a', cause };
     await expect(cache.set('a', 'eleven char')).rejects.toMatchObject(large);
     await expect(cache.set('a', 1n)).rejects.toMatchObject({ code: 'ERR_CACHE_VALUE', key: 'a' });
     await expect(cache.set('a', () => 1)).rejects.toMatchObject({ code: 'ERR_CACHE_VALUE' });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { LoadFailedError, LoadRows, RowCache } from '@mortise/cache/rows';
+import type { RowLoadError, LoadRows, RowCache } from '@mortise/cache/rows';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { cacheOf, Database, refresh } from './fixture.js';
 import type { Item } from './fixture.js';
@@ -43,7 +43,7 @@ describe('rows that fail every query they are in', () => {
     await until('the bad rows', async () => (await rows.stats()).failing === count);
     expect(await rows.stats()).toMatchObject({ scheduled: 200, loaded: 200 - count, shardsDown: 0 });
     expect(database.queries.length).toBeLessThanOrEqual(64);
-    const named = errors.flatMap((error) => (error as LoadFailedError).ids);
+    const named = errors.flatMap((error) => (error as RowLoadError).ids);
     expect(named.toSorted()).toEqual([...database.poison].toSorted());
   });
 
@@ -118,9 +118,7 @@ describe('a row whose query hangs', () => {
     const meanwhile = database.queries.slice(from + 1, to).flat();
     expect(new Set(meanwhile).size).toBe(59);
     expect(await rows.stats()).toMatchObject({ failing: 1, shardsDown: 0 });
-    expect(errors.map((error) => (error as LoadFailedError).code)).toEqual(
-      errors.map(() => 'ERR_LOAD_FAILED'),
-    );
+    expect(errors.map((error) => (error as RowLoadError).code)).toEqual(errors.map(() => 'ERR_LOAD_FAILED'));
     // It comes back as soon as it can be loaded.
     database.hanging.clear();
     database.items.set('row 7', { name: 'free' });
@@ -147,7 +145,7 @@ describe('a row whose query hangs', () => {
     // One, two, four, eight, and then 16 at a time; so again behind the part with the row.
     expect(database.queries.length).toBeLessThanOrEqual(1 + 4 + Math.ceil(200 / 16) + 5);
     expect(errors).toHaveLength(1);
-    expect((errors[0] as LoadFailedError).ids).toContain('row 100');
+    expect((errors[0] as RowLoadError).ids).toContain('row 100');
   });
 
   test('is told from one that is only slow, which is stored and not aborted', async () => {
@@ -292,7 +290,7 @@ describe('a loader', () => {
     await until('the good rows', async () => (await rows.getMany(ids)).size === 39);
     await until('the bad row', async () => (await rows.stats()).failing === 1);
     expect(await rows.stats()).toMatchObject({ scheduled: 40, loaded: 39 });
-    expect((errors[0] as LoadFailedError).ids).toEqual(['row 9']);
+    expect((errors[0] as RowLoadError).ids).toEqual(['row 9']);
   });
 
   test.each([

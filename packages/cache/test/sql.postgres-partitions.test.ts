@@ -1,6 +1,6 @@
 /** Tables whose rows have several names: partitions and children. Triggers of a statement know only the name that it used. */
 import { describe, expect, test } from '@jest/globals';
-import { ChangeFeed, SqlOutboxError } from '@mortise/cache/rows';
+import { ChangeFeed, SqlSourceError } from '@mortise/cache/rows';
 import { PostgresSource } from '@mortise/cache/postgres';
 import type { PostgresSourceOptions } from '@mortise/cache/postgres';
 import { connect, until } from '@mortise/test-kit';
@@ -131,8 +131,8 @@ describe('a feed', () => {
 
     await until('a report', () => errors.length > 0);
     const missed = ['"other children"', 'items'];
-    expect(errors).toEqual([expect.any(SqlOutboxError)]);
-    expect(errors[0]).toMatchObject({ code: 'ERR_SQL_OUTBOX', table: 'items', outbox: 'notes', missed });
+    expect(errors).toEqual([expect.any(SqlSourceError)]);
+    expect(errors[0]).toMatchObject({ code: 'ERR_SQL_OUTBOX', table: 'items', missed });
     await pool.query(`update items set name = 'new' where id = 1`);
     await has('1', 'new');
     await pool.query('create table latest () inherits (items)');

@@ -1,6 +1,6 @@
 import { ArgumentRangeError, ArgumentTypeError, Coalescer, requireName } from '@mortise/redis';
 import type { Cell } from '../near/near-store.js';
-import { CacheLoadResultError, CacheLoadTimeoutError } from '../errors.js';
+import { CacheLoadError, CacheLoadTimeoutError } from '../errors.js';
 import type { Core } from './core.js';
 import type { LoadRequest } from './in-flight-loads.js';
 import {
@@ -219,12 +219,17 @@ async function loadMany<Value>(
   const unique = [...new Set(keys)];
   const toError = (): Error => new CacheLoadTimeoutError(name, unique, loadTimeoutMs);
   const loaded = await loadWithin(loadTimeoutMs, toError, (signal) => load(unique, signal));
-  if (!(loaded instanceof Map)) throw new CacheLoadResultError(name, 'no Map of values by key');
+  if (!(loaded instanceof Map))
+    throw new CacheLoadError('ERR_CACHE_LOAD_RESULT', name, 'no Map of values by key');
   const asked = new Set<unknown>(unique);
   for (const key of loaded.keys() as IterableIterator<unknown>) {
     // A loader that returns numbers as keys would otherwise look like one that finds nothing.
     if (!asked.has(key))
-      throw new CacheLoadResultError(name, `a value for ${JSON.stringify(key)}, which it was not asked for`);
+      throw new CacheLoadError(
+        'ERR_CACHE_LOAD_RESULT',
+        name,
+        `a value for ${JSON.stringify(key)}, which was not requested`,
+      );
   }
   return keys.map((key) => (loaded as ReadonlyMap<string, Value>).get(key) ?? null);
 }

@@ -13,7 +13,7 @@
  * is left to its present callers.
  */
 import { onAbort } from '@mortise/redis';
-import { CacheLoadTimeoutError, CacheRefreshError, CacheUnavailableError } from '../errors.js';
+import { CacheLoadError, CacheLoadTimeoutError, CacheUnavailableError } from '../errors.js';
 import { resolveLifetime } from './options.js';
 import type { LoadOptions, ResolvedCacheOptions } from './options.js';
 import type { OnLease, Reader } from './reader.js';
@@ -22,6 +22,7 @@ import type { Shard } from './shard.js';
 import type { Values } from './values.js';
 import type { Wakeups } from './wakeups.js';
 import { loadWithin } from '../load-within.js';
+import { textOf } from '../text-of.js';
 
 /** What a reader asks to have loaded. */
 export interface LoadRequest<Value> {
@@ -157,7 +158,10 @@ export class InFlightLoads<Value> {
   refresh(request: LoadRequest<Value>, seen: Buffer | undefined): void {
     if (this.#loads.has(request.key)) return;
     this.#start(request, seen, true).outcome.catch((error: unknown) => {
-      this.#options.reporter.report(new CacheRefreshError(this.#cache, request.key, error));
+      const { key } = request;
+      this.#options.reporter.report(
+        new CacheLoadError('ERR_CACHE_REFRESH', this.#cache, textOf(error), key, error),
+      );
     });
   }
 

@@ -1,5 +1,5 @@
 /** Converts values to stored entries and back: codec, compression, limits, tags and lifetimes. */
-import { CacheValueError, CacheValueTooLargeError } from '../errors.js';
+import { CacheValueError } from '../errors.js';
 import { compress, decompress, jsonCodec } from '../codec.js';
 import { encodeEntry } from './envelope.js';
 import type { Entry } from './envelope.js';
@@ -49,7 +49,7 @@ export class Values<Value> {
       const given = typeof storing.tags === 'function' ? storing.tags(value ?? null) : storing.tags;
       tags = given === undefined ? ownTags : [...requireTags(given), ...ownTags];
     } catch (error) {
-      throw new CacheValueError(this.#cache, key, error);
+      throw new CacheValueError('ERR_CACHE_VALUE', this.#cache, key, error);
     }
     let payload = isNull ? NOTHING : this.encode(key, value);
     const isCompressed = !isNull && payload.length >= compressFromBytes;
@@ -65,10 +65,11 @@ export class Values<Value> {
     try {
       bytes = Buffer.from(codec.encode(value));
     } catch (error) {
-      throw new CacheValueError(this.#cache, key, error);
+      throw new CacheValueError('ERR_CACHE_VALUE', this.#cache, key, error);
     }
     if (bytes.length <= maxPayloadBytes) return bytes;
-    throw new CacheValueTooLargeError(this.#cache, key, bytes.length, maxPayloadBytes);
+    const problem = `${bytes.length} bytes, the limit is ${maxPayloadBytes}`;
+    throw new CacheValueError('ERR_CACHE_VALUE_TOO_LARGE', this.#cache, key, problem);
   }
 
   /** Returns the value and its encoded size. Throws CacheValueError. @param isKept Whether the process may keep it for long. */
@@ -89,7 +90,7 @@ export class Values<Value> {
         throw new TypeError(`the codec decodes it as ${String(value)}`);
       return { value, bytes: bytes.length };
     } catch (error) {
-      throw new CacheValueError(this.#cache, key, error, 'read');
+      throw new CacheValueError('ERR_CACHE_VALUE', this.#cache, key, error, 'read');
     }
   }
 }

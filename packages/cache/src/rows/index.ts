@@ -1,15 +1,6 @@
 /** Rows of a database that are refreshed on schedule: `@mortise/cache/rows`. */
 export type { Codec } from '../codec.js';
-export {
-  LoadFailedError,
-  LoadTimeoutError,
-  RowTooLargeError,
-  SqlClosedError,
-  SqlIdentifierError,
-  SqlOutboxError,
-  SqlSchemaError,
-  SqlTimeoutError,
-} from '../errors.js';
+export { RowLoadError, SqlSourceError } from '../errors.js';
 export { maxQueriesOf } from './max-queries.js';
 export type {
   LoadRows,

@@ -9,8 +9,8 @@ import type { ResolvedRefresherOptions } from './options.js';
 import { refresherCommit, refresherLease, refresherLeaseFailed } from '../scripts.gen.js';
 import { toInMs, toLeasedRows } from './leased-rows.js';
 import type { LeasedRows, NextDue } from './leased-rows.js';
-import { CommitPart, Rows } from './commit-part.js';
-import type { Kind, LoadedRow, NewPack, PackEnd } from './commit-part.js';
+import { CommitCall, Rows } from './commit-call.js';
+import type { Kind, LoadedRow, NewPack, PackEnd } from './commit-call.js';
 import { formatHeader, formatRows, formatUnknown, MIN_PACK_ROWS, packName } from './pack.js';
 import type { LeasedPack, PackedRow } from './pack.js';
 import type { RefreshedTable } from './refreshed-table.js';
@@ -104,7 +104,7 @@ export class RowLeases {
     const phase = Math.random();
     const single = packs[0]?.from ?? ids.length;
     let uncommitted = single;
-    let part = new CommitPart();
+    let part = new CommitCall();
     let isWhole = true;
     const send = async (verdict: Verdict): Promise<void> => {
       const [nextInMs, held, failedInMs] = await this.#send(leased, part, uncommitted, verdict);
@@ -113,7 +113,7 @@ export class RowLeases {
       total.held += held;
       total.unchanged += part.unchanged;
       uncommitted -= part.rows.size;
-      part = new CommitPart();
+      part = new CommitCall();
     };
     const outcomeOf = (index: number): Outcome => outcomes.get(ids[index]!) ?? 'skipped';
     for (let index = 0; index < single; index += 1) {
@@ -253,7 +253,7 @@ export class RowLeases {
 
   async #send(
     leased: LeasedRows,
-    part: CommitPart,
+    part: CommitCall,
     uncommitted: number,
     verdict: Verdict,
   ): Promise<[number, number, number]> {

@@ -16,7 +16,7 @@
  * at first, which doubles with each failure up to the whole time: a row that is only slow loads in the end.
  */
 import { ArgumentTypeError, waitFor } from '@mortise/redis';
-import { LoadFailedError, LoadTimeoutError, RowTooLargeError } from '../errors.js';
+import { RowLoadError } from '../errors.js';
 import { loadWithin } from '../load-within.js';
 import type { LeasedRows } from './leased-rows.js';
 import type { LoadRows } from './options.js';
@@ -117,11 +117,15 @@ export class TableLoader {
     if (outcomes.size > 0) this.#failedAlone = undefined;
     const { table } = this.#table.keys;
     if (isSourceDown && ids.length > 1 && !hasTimedOut && batch.failures === 0) {
-      return { outcomes, isSourceDown, errors: [new LoadFailedError(table, ids, failed[0]?.error)] };
+      return {
+        outcomes,
+        isSourceDown,
+        errors: [new RowLoadError('ERR_LOAD_FAILED', table, ids, failed[0]?.error)],
+      };
     }
     for (const { ids: part, error } of failed) {
       for (const id of part) outcomes.set(id, 'failed');
-      errors.push(new LoadFailedError(table, part, error));
+      errors.push(new RowLoadError('ERR_LOAD_FAILED', table, part, error));
     }
     return { outcomes, isSourceDown, errors };
   }
@@ -213,7 +217,8 @@ export class TableLoader {
     try {
       // A copy, because a loader may modify its ids.
       const waitMs = Math.max(0, Math.round(deadlineAt - startedAt));
-      const toError = (): Error => new LoadTimeoutError(table, waitMs);
+      const toError = (): Error =>
+        new RowLoadError('ERR_LOAD_TIMEOUT', table, ids, `it took longer than ${waitMs} ms`);
       rows = await loadWithin(waitMs, toError, (signal) => this.#load([...ids], signal), end);
       requireRequested(rows, ids);
     } catch (error) {
@@ -227,8 +232,8 @@ export class TableLoader {
         outcomes.set(id, this.#outcome(id, rows.get(id), loadedAt));
       } catch (error) {
         outcomes.set(id, 'failed');
-        const isOurs = error instanceof RowTooLargeError;
-        errors.push(isOurs ? error : new LoadFailedError(table, [id], error));
+        const isOurs = error instanceof RowLoadError;
+        errors.push(isOurs ? error : new RowLoadError('ERR_LOAD_FAILED', table, [id], error));
       }
     }
     return undefined;
@@ -240,7 +245,10 @@ export class TableLoader {
     const encoded = codec.encode(row, loadedAt);
     const { bytes } = encoded;
     const { maxPayloadBytes } = options;
-    if (bytes > maxPayloadBytes) throw new RowTooLargeError(keys.table, id, bytes, maxPayloadBytes);
+    if (bytes > maxPayloadBytes) {
+      const problem = `it has ${bytes} bytes, the limit is ${maxPayloadBytes}`;
+      throw new RowLoadError('ERR_ROW_TOO_LARGE', keys.table, [id], problem);
+    }
     return encoded;
   }
 }
@@ -252,7 +260,11 @@ function isShort({ ids, isProbe, failures }: Batch): boolean {
 
 /** Also true after a timeout: a timer may be a millisecond early. */
 function isOver(failed: readonly FailedQuery[], deadlineAt: number): boolean {
-  return performance.now() >= deadlineAt || failed.some(({ error }) => error instanceof LoadTimeoutError);
+  return performance.now() >= deadlineAt || failed.some(({ error }) => isTimeout(error));
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof RowLoadError && error.code === 'ERR_LOAD_TIMEOUT';
 }
 
 /** Empty for a single row, which is alone already. */

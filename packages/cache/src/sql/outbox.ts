@@ -5,7 +5,7 @@
  * what they have handled, so the outbox contains exactly the unread changes and no reader has a position.
  */
 import { ArgumentTypeError } from '@mortise/redis';
-import type { SqlOutboxError } from '../errors.js';
+import { SqlSourceError } from '../errors.js';
 
 /** One entry of an outbox. */
 export interface Change {
@@ -21,7 +21,7 @@ export interface OutboxReader {
   read(limit: number, except: readonly Change[]): Promise<readonly Change[]>;
   remove(changes: readonly Change[]): Promise<void>;
   /** Returns the error for tables whose changes are not recorded, if any; absent where all are. */
-  gap?(): Promise<SqlOutboxError | undefined>;
+  gap?(): Promise<SqlSourceError | undefined>;
   /** Called after a `read` without result: resolves when another read makes sense, or after `atMostMs`. */
   wait(atMostMs: number, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
@@ -32,7 +32,7 @@ export interface Outbox {
   readonly recheckMs: number;
   /** Throws RangeError if a reader would take the last connection from the loads. */
   requireRoom?(): void;
-  /** Throws SqlOutboxError when there is none. */
+  /** Throws SqlSourceError when there is none. */
   open(signal: AbortSignal): Promise<OutboxReader>;
 }
 
@@ -48,6 +48,18 @@ export interface OutboxSql {
 export interface ChangeSource {
   readonly load: (ids: readonly string[], signal?: AbortSignal) => Promise<Map<string, object>>;
   installOutbox(): Promise<void>;
+}
+
+/** The error of a feed without an outbox. */
+export function noOutbox(table: string, outbox: string): SqlSourceError {
+  const problem = `it has no outbox ${JSON.stringify(outbox)}, install it with installOutbox()`;
+  return new SqlSourceError('ERR_SQL_OUTBOX', table, problem);
+}
+
+/** The error of a feed whose outbox misses changes of other tables. */
+export function incompleteOutbox(table: string, outbox: string, missed: readonly string[]): SqlSourceError {
+  const problem = `outbox ${JSON.stringify(outbox)} misses changes of ${missed.join(', ')}, run installOutbox() again`;
+  return new SqlSourceError('ERR_SQL_OUTBOX', table, problem, { missed });
 }
 
 const outboxes = new WeakMap<object, Outbox>();

@@ -1,3 +1,4 @@
+export { SqlSourceError } from '../../errors.js';
 export type { JsonValue, SqlRow } from '../json-value.js';
 export type { OutboxSql } from '../outbox.js';
 export type { SourceOptions } from '../source-options.js';

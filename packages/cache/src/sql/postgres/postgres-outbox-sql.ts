@@ -69,7 +69,7 @@ export function outboxName({ table, outbox }: { table: string; outbox?: string |
  * A table with partitions or inheritance, on either side, has row triggers: each row is recorded by an insert of its own, whatever
  * table name the statement uses. New partitions are included; new child tables after another installation. Writers
  * need no rights on the outbox. A feed needs the rights to select and delete there and to update the sequence. Throws
- * SqlIdentifierError (ERR_SQL_IDENTIFIER), also for a table whose long name requires the option `outbox`.
+ * SqlSourceError (ERR_SQL_IDENTIFIER), also for a table whose long name requires the option `outbox`.
  */
 export function postgresOutboxSql(options: PostgresOutboxOptions): OutboxSql {
   requireOptions('postgresOutboxSql', options, OPTIONS);

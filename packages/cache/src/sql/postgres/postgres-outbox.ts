@@ -12,7 +12,8 @@
  * transaction id after setting it, and reads again from time to time until all older transactions have ended.
  */
 import { onAbort } from '@mortise/redis';
-import { SqlOutboxError } from '../../errors.js';
+import type { SqlSourceError } from '../../errors.js';
+import { incompleteOutbox, noOutbox } from '../outbox.js';
 import type { Change, Outbox, OutboxReader } from '../outbox.js';
 import type { SourceTable } from '../source-options.js';
 import { IDLE, outboxName, UNRECORDED_SQL } from './postgres-outbox-sql.js';
@@ -58,7 +59,7 @@ export class PostgresOutbox implements Outbox {
     const client = await this.#connections.connectReader(signal);
     const reader = new PostgresOutboxReader(this.#connections, client, { table, name }, this.#notifies);
     try {
-      if (!(await reader.listen(this.#schema, signal))) throw new SqlOutboxError(table, name);
+      if (!(await reader.listen(this.#schema, signal))) throw noOutbox(table, name);
       return reader;
     } catch (error) {
       await reader.close();
@@ -150,10 +151,10 @@ class PostgresOutboxReader implements OutboxReader {
     return changes;
   }
 
-  async gap(): Promise<SqlOutboxError | undefined> {
+  async gap(): Promise<SqlSourceError | undefined> {
     const tables = await this.#query(UNRECORDED_SQL, [this.#from, this.#name]);
     if (tables.length === 0) return undefined;
-    return new SqlOutboxError(
+    return incompleteOutbox(
       this.#table,
       this.#name,
       tables.map(([name]) => name as string),

@@ -4,7 +4,7 @@
  */
 import pg from 'pg';
 import { ArgumentRangeError, TIMED_OUT, waitFor } from '@mortise/redis';
-import { SqlClosedError, SqlTimeoutError } from '../../errors.js';
+import { SqlSourceError } from '../../errors.js';
 
 /** The part of `PoolClient` of `pg` that is used. */
 export interface PostgresClient {
@@ -78,7 +78,7 @@ export class PostgresConnections {
     await this.query({ text: statements });
   }
 
-  /** Runs one query on any connection. Throws SqlTimeoutError, SqlClosedError, the reason of the signal, and errors of pg unchanged. */
+  /** Runs one query on any connection. Throws SqlSourceError, SqlSourceError, the reason of the signal, and errors of pg unchanged. */
   async query(query: PostgresQuery, signal?: AbortSignal): Promise<PostgresResult> {
     const client = await this.#connect(this.#pool, signal);
     try {
@@ -107,7 +107,7 @@ export class PostgresConnections {
   }
 
   async #connect(pool: PostgresPool, signal?: AbortSignal): Promise<PostgresClient> {
-    if (this.#isClosed) throw new SqlClosedError(this.#table);
+    if (this.#isClosed) throw new SqlSourceError('ERR_SQL_CLOSED', this.#table, 'its source was closed');
     signal?.throwIfAborted();
     const connecting = pool.connect();
     try {
@@ -131,12 +131,17 @@ export class PostgresConnections {
     });
     try {
       const result = await waitFor(running as Promise<PostgresResult>, { waitMs: this.#cutMs, signal });
-      if (result === TIMED_OUT) throw new SqlTimeoutError(this.#table, this.#limitMs);
+      if (result === TIMED_OUT) throw this.#timeout();
       return result;
     } catch (error) {
-      if (sqlStateOf(error) === QUERY_CANCELED) throw new SqlTimeoutError(this.#table, this.#limitMs, error);
+      if (sqlStateOf(error) === QUERY_CANCELED) throw this.#timeout(error);
       throw error;
     }
+  }
+
+  #timeout(cause?: unknown): SqlSourceError {
+    const problem = `a query took longer than ${this.#limitMs} ms`;
+    return new SqlSourceError('ERR_SQL_TIMEOUT', this.#table, problem, { cause });
   }
 
   /** Closes our own connections after their queries. A given pool stays open. Idempotent. */
@@ -169,6 +174,6 @@ export function sqlStateOf(error: unknown): string | undefined {
 
 /** Whether the connection is usable after this error. Class 57P: the server is shutting down. */
 export function hasSqlState(error: unknown): boolean {
-  const code = sqlStateOf(error instanceof SqlTimeoutError ? error.cause : error);
+  const code = sqlStateOf(error instanceof SqlSourceError ? error.cause : error);
   return code !== undefined && !code.startsWith('57P') && !code.startsWith('08');
 }

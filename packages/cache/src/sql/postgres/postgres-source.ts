@@ -70,7 +70,7 @@ export class PostgresSource<Row extends object = SqlRow> {
   #prepared: Prepared | undefined;
 
   /**
-   * Connects to nothing. Throws TypeError or RangeError for invalid options, SqlIdentifierError (ERR_SQL_IDENTIFIER) for
+   * Connects to nothing. Throws TypeError or RangeError for invalid options, SqlSourceError (ERR_SQL_IDENTIFIER) for
    * impossible names.
    */
   constructor(options: PostgresSourceOptions) {
@@ -94,8 +94,8 @@ export class PostgresSource<Row extends object = SqlRow> {
    * the first one also reads the catalogue. If the id is not a whole number, UUID or text, and a requested id is invalid for its
    * type, the query fails and a second one compares text, without the index. Values become JSON: an int8 a number, or its digits where
    * a number would be inexact; numeric, date, time and interval their text, a timestamptz ISO 8601 in UTC; bytea base64; NaN and
-   * infinities their names; all others as `pg` parses them. Rejects with SqlSchemaError (ERR_SQL_SCHEMA) for a missing table or column,
-   * SqlTimeoutError (ERR_SQL_TIMEOUT) after `queryTimeoutMs`, SqlClosedError (ERR_SQL_CLOSED) after `close`, with the reason of the
+   * infinities their names; all others as `pg` parses them. Rejects with SqlSourceError (ERR_SQL_SCHEMA) for a missing table or column,
+   * SqlSourceError (ERR_SQL_TIMEOUT) after `queryTimeoutMs`, SqlSourceError (ERR_SQL_CLOSED) after `close`, with the reason of the
    * signal, and with errors of pg unchanged. O(ids · log rows).
    */
   readonly load = async (ids: readonly string[], signal?: AbortSignal): Promise<Map<string, Row>> => {
@@ -124,7 +124,7 @@ export class PostgresSource<Row extends object = SqlRow> {
   /**
    * Makes the outbox and its triggers where they are missing, with the SQL of `postgresOutboxSql`, in the schema of the table. May be
    * repeated, also by several processes at once; needs the rights of the table's owner. Without a `ChangeFeed` that reads it, the outbox grows.
-   * Rejects with SqlSchemaError (ERR_SQL_SCHEMA) for a missing table or id, for a view, or if another table has the name of the outbox.
+   * Rejects with SqlSourceError (ERR_SQL_SCHEMA) for a missing table or id, for a view, or if another table has the name of the outbox.
    * Then it makes nothing, because a failing trigger would fail every writer.
    */
   async installOutbox(): Promise<void> {

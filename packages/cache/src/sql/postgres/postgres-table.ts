@@ -1,5 +1,5 @@
 /** What the catalogue of PostgreSQL knows of a table, read once. */
-import { SqlSchemaError } from '../../errors.js';
+import { SqlSourceError } from '../../errors.js';
 import { quote } from '../identifier.js';
 import type { SourceTable } from '../source-options.js';
 import type { PostgresConnections } from './postgres-pool.js';
@@ -46,7 +46,7 @@ export function tableName(schema: string | undefined, table: string): string {
 const SCHEMA = `select n.nspname from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 where c.oid = pg_catalog.to_regclass($1)`;
 
-/** The schema of the table. Throws SqlSchemaError if there is no such table. */
+/** The schema of the table. Throws SqlSourceError if there is no such table. */
 export async function schemaOf(
   connections: Pick<PostgresConnections, 'query'>,
   schema: string | undefined,
@@ -55,11 +55,11 @@ export async function schemaOf(
 ): Promise<string> {
   const { rows } = await connections.query({ text: SCHEMA, values: [tableName(schema, table)] }, signal);
   const [found] = rows;
-  if (!found) throw new SqlSchemaError(table, 'does not exist');
+  if (!found) throw new SqlSourceError('ERR_SQL_SCHEMA', table, 'does not exist');
   return found[0] as string;
 }
 
-/** Throws SqlSchemaError for a missing table or column. */
+/** Throws SqlSourceError for a missing table or column. */
 export async function describeTable(
   connections: PostgresConnections,
   schema: string | undefined,
@@ -68,10 +68,11 @@ export async function describeTable(
 ): Promise<PostgresTable> {
   const name = tableName(schema, table);
   const { rows } = await connections.query({ text: DESCRIBE, values: [name] }, signal);
-  if (rows.length === 0) throw new SqlSchemaError(table, 'does not exist');
+  if (rows.length === 0) throw new SqlSourceError('ERR_SQL_SCHEMA', table, 'does not exist');
   const types = new Map(rows.map(([column, ...type]) => [column as string, type as [string, string]]));
   for (const column of [id, ...columns]) {
-    if (!types.has(column)) throw new SqlSchemaError(table, `has no column ${JSON.stringify(column)}`);
+    if (!types.has(column))
+      throw new SqlSourceError('ERR_SQL_SCHEMA', table, `has no column ${JSON.stringify(column)}`);
   }
   const [typeSchema, type] = types.get(id)!;
   const isChecked = LIMITS[type] !== undefined || type === 'uuid' || TEXTS.has(type);
@@ -86,7 +87,7 @@ select (select relkind::text from pg_catalog.pg_class where oid = pg_catalog.to_
 /** The columns of an outbox made by `postgresOutboxSql`. */
 const OUTBOX_COLUMNS = ['tx', 'seq', 'id', 'notifies'];
 
-/** Throws SqlSchemaError for a relation without triggers, and if another table has the name of the outbox. */
+/** Throws SqlSourceError for a relation without triggers, and if another table has the name of the outbox. */
 export async function requireOutboxTable(
   connections: PostgresConnections,
   { schema, table, outbox }: { readonly schema?: string; readonly table: string; readonly outbox: string },
@@ -95,9 +96,13 @@ export async function requireOutboxTable(
   const { rows } = await connections.query({ text: KINDS, values });
   const [kind, columns] = rows[0] as [string | null, string[]];
   if (kind !== 'r' && kind !== 'p')
-    throw new SqlSchemaError(table, 'is no table of this database, so no triggers can note its changes');
+    throw new SqlSourceError(
+      'ERR_SQL_SCHEMA',
+      table,
+      'is no table of this database, so no triggers can note its changes',
+    );
   if (columns.length > 0 && OUTBOX_COLUMNS.some((column) => !columns.includes(column)))
-    throw new SqlSchemaError(outbox, 'is there, and is no outbox');
+    throw new SqlSourceError('ERR_SQL_SCHEMA', outbox, 'is there, and is no outbox');
 }
 
 function isIdOf(type: string): (id: string) => boolean {

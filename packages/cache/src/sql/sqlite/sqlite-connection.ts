@@ -3,7 +3,7 @@
  * statement that is started twice returns the rows of neither. The event loop stays free, also while the file is locked.
  */
 import Libsql from 'libsql/promise';
-import { SqlClosedError, SqlTimeoutError } from '../../errors.js';
+import { SqlSourceError } from '../../errors.js';
 
 /** The part of a statement of libsql or libsql/promise that is used. */
 export interface SqliteStatement {
@@ -52,7 +52,7 @@ export class SqliteConnection {
   }
 
   /**
-   * Runs `work` alone on the connection. Throws SqlTimeoutError after `limitMs`, the reason of the signal, SqlClosedError, and
+   * Runs `work` alone on the connection. Throws SqlSourceError after `limitMs`, the reason of the signal, SqlSourceError, and
    * errors of the driver. After an error the next call reopens the connection if it is our own.
    */
   run<Result>(
@@ -77,7 +77,7 @@ export class SqliteConnection {
     limitMs: number,
     signal?: AbortSignal,
   ): Promise<Result> {
-    if (this.#isClosed) throw new SqlClosedError(this.#table);
+    if (this.#isClosed) throw new SqlSourceError('ERR_SQL_CLOSED', this.#table, 'its source was closed');
     signal?.throwIfAborted();
     let isTooLate = false;
     let interrupts: NodeJS.Timeout | undefined;
@@ -103,7 +103,10 @@ export class SqliteConnection {
       });
     } catch (error) {
       this.#drop();
-      if (isTooLate) throw new SqlTimeoutError(this.#table, limitMs, error);
+      if (isTooLate)
+        throw new SqlSourceError('ERR_SQL_TIMEOUT', this.#table, `a query took longer than ${limitMs} ms`, {
+          cause: error,
+        });
       signal?.throwIfAborted();
       throw error;
     } finally {

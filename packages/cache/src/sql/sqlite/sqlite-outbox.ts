@@ -5,8 +5,9 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { requireOptions } from '@mortise/redis';
-import { SqlOutboxError, SqlSchemaError } from '../../errors.js';
+import { SqlSourceError } from '../../errors.js';
 import { quote, requireIdentifier } from '../identifier.js';
+import { noOutbox } from '../outbox.js';
 import type { Change, Outbox, OutboxReader, OutboxSql } from '../outbox.js';
 import { MAX_NAME_BYTES } from './limits.js';
 import type { SqliteConnection, SqliteQueries } from './sqlite-connection.js';
@@ -28,7 +29,7 @@ export function outboxName({ table, outbox }: { table: string; outbox?: string |
 
 /**
  * The SQL of an outbox and its triggers. Inserted, updated and deleted rows are recorded. Rows that `replace` removes because of
- * another column are recorded only with `recursive_triggers` on. Throws SqlIdentifierError (ERR_SQL_IDENTIFIER).
+ * another column are recorded only with `recursive_triggers` on. Throws SqlSourceError (ERR_SQL_IDENTIFIER).
  */
 export function sqliteOutboxSql(options: SqliteOutboxOptions): OutboxSql {
   requireOptions('sqliteOutboxSql', options, OPTIONS);
@@ -60,7 +61,7 @@ drop table if exists ${outbox};
   };
 }
 
-/** Throws SqlSchemaError for a relation without triggers, and if another table has the name of the outbox. */
+/** Throws SqlSourceError for a relation without triggers, and if another table has the name of the outbox. */
 export async function requireOutboxTable(
   queries: SqliteQueries,
   table: string,
@@ -68,10 +69,15 @@ export async function requireOutboxTable(
 ): Promise<void> {
   const kinds = await queries.all('select type from pragma_table_list(?)', table);
   if (!kinds.some(([kind]) => kind === 'table'))
-    throw new SqlSchemaError(table, 'is no table of the file, so no triggers can note its changes');
+    throw new SqlSourceError(
+      'ERR_SQL_SCHEMA',
+      table,
+      'is no table of the file, so no triggers can note its changes',
+    );
   const columns = await queries.all('select name from pragma_table_xinfo(?)', outbox);
   const names = columns.map(([name]) => name).join(' ');
-  if (names !== '' && names !== 'seq id') throw new SqlSchemaError(outbox, 'is there, and is no outbox');
+  if (names !== '' && names !== 'seq id')
+    throw new SqlSourceError('ERR_SQL_SCHEMA', outbox, 'is there, and is no outbox');
 }
 
 export class SqliteOutbox implements Outbox {
@@ -97,7 +103,7 @@ export class SqliteOutbox implements Outbox {
     const reader = new SqliteOutboxReader(this.#connect(), this.#name, this.#queryTimeoutMs);
     if (await reader.exists()) return reader;
     await reader.close();
-    throw new SqlOutboxError(this.#table, this.#name);
+    throw noOutbox(this.#table, this.#name);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Rows of a table in a SQLite file, for `RowCache`. */
 import { ArgumentRangeError, ArgumentTypeError, requireDuration } from '@mortise/redis';
-import { SqlSchemaError } from '../../errors.js';
+import { SqlSourceError } from '../../errors.js';
 import { quote } from '../identifier.js';
 import { toJsonValue } from '../json-value.js';
 import type { SqlRow } from '../json-value.js';
@@ -35,7 +35,7 @@ export class SqliteSource<Row extends object = SqlRow> {
   #loadSql: string | undefined;
 
   /**
-   * Opens nothing. Throws TypeError or RangeError for invalid options, SqlIdentifierError (ERR_SQL_IDENTIFIER) for
+   * Opens nothing. Throws TypeError or RangeError for invalid options, SqlSourceError (ERR_SQL_IDENTIFIER) for
    * impossible names.
    */
   constructor(options: SqliteSourceOptions) {
@@ -54,8 +54,8 @@ export class SqliteSource<Row extends object = SqlRow> {
   /**
    * Returns the existing rows by id; bound, so that a `RowCache` can use it directly. One query, prepared once. Values become
    * JSON: an INTEGER a number, or its digits where a number would be inexact; a BLOB base64; an infinite REAL its name. Rejects with
-   * SqlSchemaError (ERR_SQL_SCHEMA) for a missing table or column, SqlTimeoutError (ERR_SQL_TIMEOUT) after `queryTimeoutMs`,
-   * SqlClosedError (ERR_SQL_CLOSED) after `close`, with the reason of the signal, and with errors of the driver unchanged. O(ids · log rows).
+   * SqlSourceError (ERR_SQL_SCHEMA) for a missing table or column, SqlSourceError (ERR_SQL_TIMEOUT) after `queryTimeoutMs`,
+   * SqlSourceError (ERR_SQL_CLOSED) after `close`, with the reason of the signal, and with errors of the driver unchanged. O(ids · log rows).
    */
   readonly load = async (ids: readonly string[], signal?: AbortSignal): Promise<Map<string, Row>> => {
     if (ids.length === 0) return new Map();
@@ -88,7 +88,7 @@ export class SqliteSource<Row extends object = SqlRow> {
 
   /**
    * Makes the outbox and its triggers where they are missing, with the SQL of `sqliteOutboxSql`. May be repeated, also by several
-   * processes at once. Without a `ChangeFeed` that reads it, the outbox grows. Rejects with SqlSchemaError (ERR_SQL_SCHEMA) for a missing table
+   * processes at once. Without a `ChangeFeed` that reads it, the outbox grows. Rejects with SqlSourceError (ERR_SQL_SCHEMA) for a missing table
    * or id, for a view, or if another table has the name of the outbox. Then it makes nothing, because a failing trigger would fail every writer.
    */
   async installOutbox(): Promise<void> {
@@ -146,17 +146,18 @@ function resolveTarget({ path, database, busyTimeoutMs }: SqliteSourceOptions): 
   };
 }
 
-/** The declared column types of a table. Throws SqlSchemaError for a missing table or needed column. */
+/** The declared column types of a table. Throws SqlSourceError for a missing table or needed column. */
 async function typesOf(
   queries: SqliteQueries,
   table: string,
   needed: readonly string[],
 ): Promise<Map<string, string>> {
   const found = await queries.all('select name, type from pragma_table_xinfo(?)', table);
-  if (found.length === 0) throw new SqlSchemaError(table, 'does not exist');
+  if (found.length === 0) throw new SqlSourceError('ERR_SQL_SCHEMA', table, 'does not exist');
   const types = new Map(found.map(([name, type]) => [name as string, type as string]));
   for (const column of needed) {
-    if (!types.has(column)) throw new SqlSchemaError(table, `has no column ${JSON.stringify(column)}`);
+    if (!types.has(column))
+      throw new SqlSourceError('ERR_SQL_SCHEMA', table, `has no column ${JSON.stringify(column)}`);
   }
   return types;
 }
@@ -167,7 +168,8 @@ async function loadSqlOf(queries: SqliteQueries, options: SourceTable): Promise<
   const type = types.get(options.id)!;
   if (!isComparedByText(type)) {
     const declared = type === '' ? 'no type' : `the type ${type}`;
-    throw new SqlSchemaError(
+    throw new SqlSourceError(
+      'ERR_SQL_SCHEMA',
       table,
       `has the id ${JSON.stringify(options.id)} with ${declared}, which SQLite does not compare with text: make it INTEGER or TEXT`,
     );

@@ -107,7 +107,7 @@ export interface NewPack {
 }
 
 /** The outcome of a pack; without `end`, more of its values follow under the same lease. */
-interface PackPart {
+interface PackOutcome {
   readonly pack: LeasedPack;
   readonly rows: Rows;
   readonly end: PackEnd | undefined;
@@ -116,10 +116,10 @@ interface PackPart {
 }
 
 /** The content of one call. */
-export class CommitPart {
+export class CommitCall {
   /** The single rows. */
   readonly rows = new Rows();
-  readonly packs: PackPart[] = [];
+  readonly packs: PackOutcome[] = [];
   readonly made: NewPack[] = [];
   firsts = 0;
 
@@ -157,7 +157,7 @@ export class CommitPart {
   }
 }
 
-function packOutcomes({ pack, rows, end, meanwhile }: PackPart): CommandArgument[] {
+function packOutcomes({ pack, rows, end, meanwhile }: PackOutcome): CommandArgument[] {
   const { renewed, stored, checked, others } = rows.counts;
   return [
     pack.name,
