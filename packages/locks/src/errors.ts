@@ -13,34 +13,8 @@ export class LockTimeoutError extends CodedError {
   }
 }
 
-/**
- * Why a lease has ended. `expired`: before a renewal succeeded. `taken`: Redis has another holder or none (forced
- * release, lost data). `released`: by its holder.
- */
-export type LeaseEnd = 'expired' | 'taken' | 'released';
-
-const EXPLANATIONS: Record<LeaseEnd, string> = {
-  expired: 'ended before a renewal succeeded',
-  taken: 'was taken away: Redis has another holder or none',
-  released: 'has been released',
-};
-
-/** The lease has ended: another holder may have come. `cause` is the error of the last renewal, if it failed. */
-export class LeaseLostError extends CodedError {
-  readonly code = 'ERR_LEASE_LOST';
-
-  constructor(
-    readonly lockName: string,
-    readonly fencingToken: number,
-    readonly reason: LeaseEnd,
-    options?: ErrorOptions,
-  ) {
-    super(`lease ${fencingToken} of lock ${JSON.stringify(lockName)} ${EXPLANATIONS[reason]}`, options);
-  }
-}
-
 /** Too few replicas acknowledged a grant in time: it was given back. `cause` is the error of its confirmation, if it failed. */
-export class LockReplicationError extends CodedError {
+export class LockReplicasError extends CodedError {
   readonly code = 'ERR_LOCK_REPLICAS';
 
   constructor(

@@ -1,14 +1,12 @@
+export type { LeaseEnd } from '@mortise/redis';
+export { ClientClosedError, LeaseLostError } from '@mortise/redis';
 export { CountDownLatch } from './count-down-latch/count-down-latch.js';
-export type { LeaseEnd } from './errors.js';
 export {
   LatchCountError,
   LatchLostError,
   LatchTimeoutError,
-  LeaseLostError,
-  LockReplicationError,
+  LockReplicasError,
   LockTimeoutError,
-  QuorumNodeTimeoutError,
-  QuorumUnreachableError,
   SemaphoreLimitError,
 } from './errors.js';
 export type { Lease } from './lease/lease.js';
@@ -22,15 +20,14 @@ export type {
   CountDownLatchOptions,
   CountDownOptions,
   LatchWaitOptions,
+  LeaseOptions,
+  MultiLockOptions,
   MutexOptions,
-  QuorumMutexOptions,
   RateLimiterOptions,
   ReadWriteLockOptions,
   SemaphoreOptions,
   TryAcquirePermitsOptions,
 } from './options.js';
-export type { QuorumMutexState } from './quorum/quorum-mutex.js';
-export { QuorumMutex } from './quorum/quorum-mutex.js';
 export type { TakeResult } from './rate-limiter/rate-limiter.js';
 export { RateLimiter } from './rate-limiter/rate-limiter.js';
 export type { LockSide, ReadWriteLockState } from './read-write-lock/lock-side.js';

@@ -42,7 +42,7 @@ describe('the end of a lease', () => {
     expect(lease.signal.reason).toBeInstanceOf(LeaseLostError);
     expect(lease.signal.reason).toMatchObject({
       code: 'ERR_LEASE_LOST',
-      lockName: 'lock',
+      held: 'lock "lock"',
       fencingToken: lease.fencingToken,
       reason: 'expired',
     });

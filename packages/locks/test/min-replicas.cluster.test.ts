@@ -5,7 +5,7 @@ import { startCluster } from '@mortise/redis-server';
 import type { RedisCluster, RedisServer } from '@mortise/redis-server';
 import { disconnect, freshPrefix, until } from '@mortise/test-kit';
 import { Cluster, Redis } from 'ioredis';
-import { TIMED_OUT, within } from '../src/acquire/within.js';
+import { TIMED_OUT, waitFor } from '@mortise/redis';
 
 let servers: RedisCluster;
 let redis: Cluster;
@@ -60,7 +60,7 @@ test('a replica that stands still refuses the locks of its master and of no othe
   replica!.pause();
   try {
     const probe = new Redis(replica!.url);
-    await until('it to stand still', async () => (await within(probe.ping(), 20, undefined)) === TIMED_OUT);
+    await until('it to stand still', async () => (await waitFor(probe.ping(), { waitMs: 20 })) === TIMED_OUT);
     probe.disconnect();
     const take = (lock: string, replicasWaitMs: number): Promise<Lease | null> =>
       new Mutex(redis, lock, { prefix, minReplicas: 1, replicasWaitMs }).tryAcquire();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { LockReplicationError, MultiLock, Mutex } from '@mortise/locks';
+import { LockReplicasError, MultiLock, Mutex } from '@mortise/locks';
 import type { Lease, MutexOptions } from '@mortise/locks';
 import { Locks } from '@mortise/locks/nestjs';
 import { startSingle } from '@mortise/redis-server';
@@ -9,7 +9,7 @@ import type { SeenCommand } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
 import { Confirmations } from '../src/replication/confirmations.js';
 import { replicationConfirm } from '../src/scripts.gen.js';
-import { TIMED_OUT, within } from '../src/acquire/within.js';
+import { TIMED_OUT, waitFor } from '@mortise/redis';
 import { queued } from './queued.js';
 
 let master: RedisServer;
@@ -42,7 +42,7 @@ async function pauseReplica(): Promise<void> {
   replica.pause();
   await until(
     'the replica to stand still',
-    async () => (await within(copy.ping(), 20, undefined)) === TIMED_OUT,
+    async () => (await waitFor(copy.ping(), { waitMs: 20 })) === TIMED_OUT,
   );
 }
 
@@ -150,7 +150,7 @@ describe('a grant that too few replicas acknowledge', () => {
       for (const take of [() => mutex.acquire(), () => mutex.tryAcquire()]) {
         const startedAt = performance.now();
         const error: unknown = await take().catch((refusal: unknown) => refusal);
-        expect(error).toBeInstanceOf(LockReplicationError);
+        expect(error).toBeInstanceOf(LockReplicasError);
         expect(error).toMatchObject({
           code: 'ERR_LOCK_REPLICAS',
           lockName: 'lock',
@@ -205,7 +205,7 @@ describe('a grant that too few replicas acknowledge', () => {
     const refused = many.acquire({ signal }).catch((error: unknown) => error);
     await until('the other to be taken', async () => (await other.exists(keyOf(prefix, 'many'))) === 1);
     const lease = await new Mutex(client, 'one', { ...PATIENT, prefix, minReplicas: 1 }).acquire();
-    expect(await within(refused, 1, undefined)).toBe(TIMED_OUT);
+    expect(await waitFor(refused, { waitMs: 1 })).toBe(TIMED_OUT);
     expect(await lease.release()).toBe(true);
     abort();
     expect(await refused).toMatchObject({ message: 'enough' });
@@ -225,7 +225,7 @@ describe('the connection', () => {
     const echoes = await Promise.all(['a', 'b', 'c'].map((text) => client.echo(text)));
     expect(echoes).toEqual(['a', 'b', 'c']);
     expect((await linksOf(name)).length).toBe(1);
-    expect(await within(refused, 1, undefined)).toBe(TIMED_OUT);
+    expect(await waitFor(refused, { waitMs: 1 })).toBe(TIMED_OUT);
     client.disconnect();
     // It ends with its client, and whoever waits with it.
     expect(await refused).toMatchObject({ code: 'ERR_LOCK_REPLICAS', cause: expect.any(Error) });
@@ -324,7 +324,10 @@ describe('the connection', () => {
     expect(await other.pttl(lease)).toBeGreaterThan(50_000);
     master.pause();
     try {
-      await until('it to stand still', async () => (await within(other.ping(), 20, undefined)) === TIMED_OUT);
+      await until(
+        'it to stand still',
+        async () => (await waitFor(other.ping(), { waitMs: 20 })) === TIMED_OUT,
+      );
       const reply = await confirmations.confirm({ ...request, replicasWaitMs: 50 });
       expect(reply.acknowledged).toBe(0);
       expect(String(reply.cause)).toContain('the server did not answer in time');
@@ -368,10 +371,10 @@ describe('options', () => {
   });
 
   test('are refused where they would have no effect', () => {
-    const only = new TypeError('minReplicas is an option of Mutex only');
-    expect(() => new MultiLock(redis, ['lock'], { minReplicas: 1 })).toThrow(only);
-    const locks = new Locks(redis, { minReplicas: 1 });
-    expect(() => locks.multiLock(['lock'])).toThrow(only);
-    expect(locks.multiLock(['lock'], { minReplicas: 0 }).names).toEqual(['lock']);
+    const refusal = 'MultiLock has no option "minReplicas"';
+    const options: MutexOptions = { minReplicas: 1 };
+    expect(() => new MultiLock(redis, ['lock'], options)).toThrow(refusal);
+    expect(() => new Locks(redis, options).multiLock(['lock'])).toThrow(refusal);
+    expect(new Locks(redis, { minReplicas: 0 }).multiLock(['lock']).names).toEqual(['lock']);
   });
 });

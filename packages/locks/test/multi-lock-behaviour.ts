@@ -74,7 +74,7 @@ export function describeMultiLock(start: () => Promise<string>): void {
 
     test('refuses bad waits', async () => {
       const lock = bench.fresh().multi(['a']);
-      for (const waitMs of [0, -1, Number.NaN, Infinity, 86_400_001]) {
+      for (const waitMs of [-1, Number.NaN, Infinity, 86_400_001]) {
         await expect(lock.acquire({ waitMs })).rejects.toThrow(RangeError);
       }
       await expect(lock.acquire({ signal: {} as AbortSignal })).rejects.toThrow(TypeError);

@@ -1,6 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { MultiLock, QuorumMutex } from '@mortise/locks';
-import type { Lease, MultiLease, MutexState, QuorumMutexState } from '@mortise/locks';
+import { MultiLock } from '@mortise/locks';
+import type { Lease, MultiLease, MutexState } from '@mortise/locks';
+import { QuorumMutex } from '@mortise/locks/quorum';
+import type { QuorumMutexState } from '@mortise/locks/quorum';
 import { connect, freshPrefix } from '@mortise/test-kit';
 
 const redis = connect();

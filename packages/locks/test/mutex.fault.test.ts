@@ -10,7 +10,7 @@ import { abortOf } from './abort-of.js';
 import { fastestOf } from './fastest-of.js';
 import { queued } from './queued.js';
 import * as scripts from '../src/scripts.gen.js';
-import { TIMED_OUT, within } from '../src/acquire/within.js';
+import { TIMED_OUT, waitFor } from '@mortise/redis';
 
 let server: RedisServer;
 let proxy: TcpProxy;
@@ -42,7 +42,7 @@ async function pause(): Promise<void> {
   server.pause();
   await until(
     'the server to stand still',
-    async () => (await within(other.ping(), 20, undefined)) === TIMED_OUT,
+    async () => (await waitFor(other.ping(), { waitMs: 20 })) === TIMED_OUT,
   );
 }
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { QuorumMutex, QuorumUnreachableError } from '@mortise/locks';
+import { QuorumMutex, QuorumUnreachableError } from '@mortise/locks/quorum';
 import { disconnect, freshPrefix, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 import { abortOf } from './abort-of.js';

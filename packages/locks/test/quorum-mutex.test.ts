@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { LockTimeoutError, Mutex, QuorumMutex } from '@mortise/locks';
-import type { QuorumMutexOptions } from '@mortise/locks';
+import { LockTimeoutError, Mutex } from '@mortise/locks';
+import { QuorumMutex } from '@mortise/locks/quorum';
+import type { QuorumMutexOptions } from '@mortise/locks/quorum';
 import { connect, freshPrefix, transcript, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 import { countVotes, majorityOf } from '../src/quorum/count-votes.js';

@@ -1,5 +1,5 @@
-import type { QuorumMutexOptions } from '@mortise/locks';
-import { QuorumMutex } from '@mortise/locks';
+import type { QuorumMutexOptions } from '@mortise/locks/quorum';
+import { QuorumMutex } from '@mortise/locks/quorum';
 import { startProxy, startSingle } from '@mortise/redis-server';
 import type { RedisServer, TcpProxy } from '@mortise/redis-server';
 import { connect, disconnect, freshPrefix } from '@mortise/test-kit';

@@ -6,7 +6,7 @@ import { connect, freshPrefix, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 import { abortOf } from './abort-of.js';
 import { queued } from './queued.js';
-import { TIMED_OUT, within } from '../src/acquire/within.js';
+import { TIMED_OUT, waitFor } from '@mortise/redis';
 
 let server: RedisServer;
 let proxy: TcpProxy;
@@ -42,7 +42,7 @@ test.each(['read', 'write'] as const)(
     server.pause();
     await until(
       'the server to stand still',
-      async () => (await within(other.ping(), 20, undefined)) === TIMED_OUT,
+      async () => (await waitFor(other.ping(), { waitMs: 20 })) === TIMED_OUT,
     );
     try {
       // The server goes on when it has come.
@@ -101,7 +101,7 @@ describe('replies that come late', () => {
     const writer = await lock.write.acquire();
     proxy.delay({ repliesMs: 10_000 });
     // ioredis sends a command again whose reply it did not get; this stands for a caller that does.
-    const lost = within(writer.downgrade(), 100, undefined);
+    const lost = waitFor(writer.downgrade(), { waitMs: 100 });
     await until('the reader', async () => (await direct.read.inspect()).readers === 1);
     expect(await lost).toBe(TIMED_OUT);
     await proxy.restore();

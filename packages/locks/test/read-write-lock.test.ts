@@ -405,7 +405,7 @@ describe('leases', () => {
     expect(reader.signal.reason).toMatchObject({
       code: 'ERR_LEASE_LOST',
       reason: 'expired',
-      lockName: 'lock',
+      held: 'lock "lock"',
     });
     await expect(reader.renew()).rejects.toBeInstanceOf(LeaseLostError);
   });

@@ -6,7 +6,7 @@ import { connect, freshPrefix, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 import { abortOf } from './abort-of.js';
 import { queued } from './queued.js';
-import { TIMED_OUT, within } from '../src/acquire/within.js';
+import { TIMED_OUT, waitFor } from '@mortise/redis';
 
 let server: RedisServer;
 let redis: Redis;
@@ -40,7 +40,7 @@ async function pause(): Promise<void> {
   server.pause();
   await until(
     'the server to stand still',
-    async () => (await within(other.ping(), 20, undefined)) === TIMED_OUT,
+    async () => (await waitFor(other.ping(), { waitMs: 20 })) === TIMED_OUT,
   );
 }
 

@@ -53,7 +53,7 @@ test('the types are what the README says', async () => {
 
 test('errors have literal codes and typed fields', () => {
   expect(fieldsOf(new LockTimeoutError('lock', 10))).toBe('lock 10');
-  expect(fieldsOf(new LeaseLostError('lock', 7, 'taken'))).toBe('7 taken');
+  expect(fieldsOf(new LeaseLostError('lock "lock"', 'taken', { fencingToken: 7 }))).toBe('7 taken');
 });
 
 function fieldsOf(error: LockTimeoutError | LeaseLostError): string {

@@ -1,10 +1,10 @@
 /** `acquire` and `tryAcquire` of every lock. */
+import { TIMED_OUT, waitFor } from '@mortise/redis';
 import { LockTimeoutError } from '../errors.js';
 import type { ResolvedAcquireOptions } from '../options.js';
 import type { Grant, LockRequest } from './acquisition.js';
 import { Acquisition } from './acquisition.js';
 import type { LockClient } from './lock-client.js';
-import { TIMED_OUT, within } from './within.js';
 
 /** A grant that the caller waits for. The caller ends it with `leave` if the grant is of no use. */
 export interface PendingGrant<G extends Grant> {
@@ -42,7 +42,7 @@ export async function acquireBy<G extends Grant>(
     signal?.throwIfAborted();
     const pending = begin();
     try {
-      const grant = await within(pending.granted, deadlineAt - performance.now(), signal);
+      const grant = await waitFor(pending.granted, { waitMs: deadlineAt - performance.now(), signal });
       if (grant === TIMED_OUT) throw timeout(pending, waitMs);
       if (grant && isInTime(grant)) return grant;
     } catch (error) {

@@ -3,7 +3,13 @@ import { requireName } from '@mortise/redis';
 import { LatchTimeoutError } from '../errors.js';
 import { CountDownLatchKeys } from '../keys.js';
 import { resolveAcquireOptions, resolveCountDownLatchOptions, resolveCountDownOptions } from '../options.js';
-import type { CountDownLatchOptions, CountDownOptions, LatchWaitOptions } from '../options.js';
+import type {
+  CountDownLatchOptions,
+  CountDownOptions,
+  LatchWaitOptions,
+  ResolvedAcquireOptions,
+} from '../options.js';
+import { LockTelemetry, measured } from '../telemetry/lock-telemetry.js';
 import type { LatchTerms } from './latches.js';
 import { Latches } from './latches.js';
 
@@ -20,6 +26,7 @@ export class CountDownLatch {
   readonly count: number;
   readonly #latches: Latches;
   readonly #terms: LatchTerms;
+  readonly #telemetry: LockTelemetry | undefined;
 
   /** Throws TypeError or RangeError for a client, name or option that cannot be used. Sends nothing. */
   constructor(redis: RedisClient, name: string, options: CountDownLatchOptions) {
@@ -27,6 +34,7 @@ export class CountDownLatch {
     this.name = requireName('name', name);
     this.count = count;
     this.#latches = Latches.of(redis);
+    this.#telemetry = LockTelemetry.of(options.telemetry, 'latch');
     this.#terms = { name, keys: new CountDownLatchKeys(name, options.prefix), count, ttlMs };
   }
 
@@ -49,10 +57,7 @@ export class CountDownLatch {
    * ones meanwhile; then one command a second for each process and latch. With `waitMs: 0` one round trip. Safe to repeat.
    */
   async wait(options: LatchWaitOptions = {}): Promise<void> {
-    const { waitMs, signal } = resolveAcquireOptions(options);
-    signal?.throwIfAborted();
-    if (waitMs > 0) await this.#latches.waiters(this.#terms).wait(waitMs, signal);
-    else if ((await this.remaining()) > 0) throw new LatchTimeoutError(this.name, waitMs);
+    await measured(this.#telemetry, this.#wait(resolveAcquireOptions(options, 'wait')));
   }
 
   /**
@@ -69,5 +74,11 @@ export class CountDownLatch {
    */
   async reset(): Promise<boolean> {
     return this.#latches.reset(this.#terms);
+  }
+
+  async #wait({ waitMs, signal }: ResolvedAcquireOptions): Promise<void> {
+    signal?.throwIfAborted();
+    if (waitMs > 0) await this.#latches.waiters(this.#terms).wait(waitMs, signal);
+    else if ((await this.remaining()) > 0) throw new LatchTimeoutError(this.name, waitMs);
   }
 }

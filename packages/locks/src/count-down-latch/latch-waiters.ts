@@ -6,7 +6,7 @@
  * Not a WaitQueue: a latch has no order, no leases and no grants, and one message ends all waits.
  */
 import type { Waiter, WaiterHub } from '@mortise/redis';
-import { TIMED_OUT, within } from '../acquire/within.js';
+import { TIMED_OUT, waitFor } from '@mortise/redis';
 import { LatchLostError, LatchTimeoutError } from '../errors.js';
 import type { Latches, LatchTerms } from './latches.js';
 
@@ -51,7 +51,7 @@ export class LatchWaiters {
     });
     this.#waits.add(endWait);
     try {
-      if ((await within(end, waitMs, signal)) === TIMED_OUT) throw this.#timeout(waitMs);
+      if ((await waitFor(end, { waitMs, signal })) === TIMED_OUT) throw this.#timeout(waitMs);
     } finally {
       this.#waits.delete(endWait);
     }

@@ -3,12 +3,13 @@
  * counted from before the command was sent. So a holder that cannot reach the server, or whose event loop was blocked,
  * learns no later than Redis that another holder may come.
  */
+import { LeaseLostError } from '@mortise/redis';
+import type { LeaseEnd } from '@mortise/redis';
 import type { Grant } from '../acquire/acquisition.js';
 import type { Gate, Holder } from '../acquire/gate.js';
 import * as liveMembers from '../acquire/live-members.js';
-import { LeaseLostError } from '../errors.js';
-import type { LeaseEnd } from '../errors.js';
 import { SharedTimer } from '../shared-timer.js';
+import type { LockTelemetry } from '../telemetry/lock-telemetry.js';
 
 export interface LeaseTerms {
   readonly name: string;
@@ -17,6 +18,7 @@ export interface LeaseTerms {
   readonly isFair: boolean;
   /** How long background renewals keep the lease. */
   readonly keepMs: number;
+  readonly telemetry: LockTelemetry | undefined;
 }
 
 /** Renews all leases of the process. */
@@ -39,6 +41,7 @@ export class Lease implements AsyncDisposable {
   /** The id of this lease. `inspect` shows it as the holder. */
   readonly holder: string;
   readonly #terms: LeaseTerms;
+  readonly #grantedAt: number;
   readonly #keepUntil: number;
   readonly #onRenewalDue = (): void => void this.#renewInBackground();
   #endsAt: number;
@@ -56,6 +59,7 @@ export class Lease implements AsyncDisposable {
     this.#terms = terms;
     this.holder = member;
     this.fencingToken = fencingToken;
+    this.#grantedAt = startsAt;
     this.#keepUntil = startsAt + terms.keepMs;
     this.#endsAt = startsAt + termMs;
     // The watchdog references leases without an end, so they are never collected.
@@ -186,6 +190,7 @@ export class Lease implements AsyncDisposable {
     clearTimeout(this.#timer);
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#terms.telemetry?.held(this.#grantedAt, this.#lostBy?.reason);
     if (this.#terms.keepMs === Infinity) liveMembers.remove(this.holder);
     else liveMembers.removeFor(this, this.holder);
   }
@@ -207,7 +212,9 @@ export class Lease implements AsyncDisposable {
 
   #error(reason: LeaseEnd): LeaseLostError {
     const cause = this.#failure;
-    const options = cause === undefined ? undefined : { cause };
-    return new LeaseLostError(this.#terms.name, this.fencingToken, reason, options);
+    return new LeaseLostError(`lock ${JSON.stringify(this.#terms.name)}`, reason, {
+      fencingToken: this.fencingToken,
+      ...(cause !== undefined && { cause }),
+    });
   }
 }

@@ -1,4 +1,4 @@
-import { onAbort } from '@mortise/redis';
+import { onAbort, requireFunction } from '@mortise/redis';
 import type { AcquireOptions } from '../options.js';
 
 /** `using` of every lock: acquires the lock, runs `section` under the lease, and releases it. */
@@ -11,9 +11,7 @@ export async function runUnder<
   section: (signal: AbortSignal, lease: L) => Promise<Result> | Result,
   options: Options,
 ): Promise<Result> {
-  if (typeof section !== 'function') {
-    throw new TypeError(`section must be a function, got ${section === null ? 'null' : typeof section}`);
-  }
+  requireFunction('section', section);
   await using lease = await lock.acquire(options);
   const { signal } = options;
   // Not AbortSignal.any: a long-lived signal keeps 60 bytes of each signal that was made of it.

@@ -8,6 +8,7 @@ import type { AcquireMode, Gate } from '../acquire/gate.js';
 import type { LockClient } from '../acquire/lock-client.js';
 import { memberOf } from '../acquire/single-lock-request.js';
 import { Lease } from '../lease/lease.js';
+import type { LockTelemetry } from '../telemetry/lock-telemetry.js';
 import type { MultiGate, NamedLock } from './multi-gate.js';
 
 export interface MultiLockTerms {
@@ -19,6 +20,7 @@ export interface MultiLockTerms {
   readonly isFenced: boolean;
   /** How long background renewals keep the lease. */
   readonly keepMs: number;
+  readonly telemetry: LockTelemetry | undefined;
 }
 
 /** All locks are held. */
@@ -121,7 +123,8 @@ export class MultiLockRequest implements LockRequest<MultiLockGrant> {
       renew: (_: unknown, termMs: number) => gate.renew(this, termMs, count),
       release: () => Promise.resolve(true),
     };
-    const lease = new Lease({ name, gate: held, leaseMs, isFair, keepMs: Infinity }, this.#grant());
+    const terms = { name, gate: held, leaseMs, isFair, keepMs: Infinity, telemetry: undefined };
+    const lease = new Lease(terms, this.#grant());
     if (lease.signal.aborted) onLost();
     lease.signal.addEventListener('abort', onLost, { once: true });
     return {

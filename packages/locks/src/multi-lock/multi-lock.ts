@@ -5,7 +5,7 @@ import { LockClient } from '../acquire/lock-client.js';
 import { runUnder } from '../lease/using.js';
 import type { MutexState } from '../mutex/mutex.js';
 import { Mutex } from '../mutex/mutex.js';
-import type { AcquireOptions, MutexOptions } from '../options.js';
+import type { AcquireOptions, MultiLockOptions } from '../options.js';
 import {
   requireHolder,
   requireLeaseMs,
@@ -13,7 +13,7 @@ import {
   resolveAcquireOptions,
   resolveMutexOptions,
 } from '../options.js';
-import { requireNoReplicas } from '../replication/replication-options.js';
+import { LockTelemetry, measured } from '../telemetry/lock-telemetry.js';
 import { locksOf, MultiGate } from './multi-gate.js';
 import { MultiLease } from './multi-lease.js';
 import type { MultiLockTerms } from './multi-lock-request.js';
@@ -31,7 +31,7 @@ export class MultiLock {
   /** Each name once, in the order in which they are taken: by Cluster slot, then by name. */
   readonly names: readonly string[];
   readonly #redis: RedisClient;
-  readonly #options: MutexOptions;
+  readonly #options: MultiLockOptions;
   readonly #client: LockClient;
   readonly #terms: MultiLockTerms;
 
@@ -40,15 +40,19 @@ export class MultiLock {
    *
    * @param names 1 to 100 different names. Repeated names count once.
    */
-  constructor(redis: RedisClient, names: readonly string[], options: MutexOptions = {}) {
-    const resolved = resolveMutexOptions(options);
-    requireNoReplicas(options);
+  constructor(redis: RedisClient, names: readonly string[], options: MultiLockOptions = {}) {
+    const resolved = resolveMutexOptions('MultiLock', options);
     const locks = locksOf(requireClient(redis), requireNames(names), options.prefix);
     this.names = locks.map(({ name }) => name);
     this.#redis = redis;
     this.#options = options;
     this.#client = LockClient.of(redis);
-    this.#terms = { name: inShort(this.names), gate: new MultiGate(redis, locks), ...resolved };
+    this.#terms = {
+      name: inShort(this.names),
+      gate: new MultiGate(redis, locks),
+      telemetry: LockTelemetry.of(options.telemetry, 'multi-lock'),
+      ...resolved,
+    };
   }
 
   /**
@@ -62,7 +66,8 @@ export class MultiLock {
    */
   async acquire(options: AcquireOptions = {}): Promise<MultiLease> {
     const resolved = resolveAcquireOptions(options);
-    const grant = await acquire(this.#client, (waits) => this.#request(waits), resolved);
+    const waiting = acquire(this.#client, (waits) => this.#request(waits), resolved);
+    const grant = await measured(this.#terms.telemetry, waiting);
     return new MultiLease(this.#terms, grant);
   }
 
@@ -72,7 +77,7 @@ export class MultiLock {
    * lock whose holder died, if the waiters have not noticed it yet.
    */
   async tryAcquire(): Promise<MultiLease | null> {
-    const grant = await tryAcquire(this.#request(false));
+    const grant = await measured(this.#terms.telemetry, tryAcquire(this.#request(false)));
     return grant && new MultiLease(this.#terms, grant);
   }
 

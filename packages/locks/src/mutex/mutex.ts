@@ -16,6 +16,7 @@ import {
 } from '../options.js';
 import { Replicated } from '../replication/replicated.js';
 import { resolveReplicationOptions } from '../replication/replication-options.js';
+import { LockTelemetry, measured } from '../telemetry/lock-telemetry.js';
 import { ANY_HOLDER, MutexGate } from './mutex-gate.js';
 
 /** The state of a lock, from `inspect`. */
@@ -35,6 +36,7 @@ export interface MutexState {
 interface Terms extends ResolvedMutexOptions {
   readonly name: string;
   readonly gate: MutexGate;
+  readonly telemetry: LockTelemetry | undefined;
 }
 
 /**
@@ -54,10 +56,10 @@ export class Mutex {
   /** Throws TypeError or RangeError for a client, name or option that cannot be used. Sends nothing. */
   constructor(redis: RedisClient, name: string, options: MutexOptions = {}) {
     this.name = requireName('name', name);
-    const resolved = resolveMutexOptions(options);
+    const resolved = resolveMutexOptions('Mutex', options);
     const gate = new MutexGate(requireClient(redis), new MutexKeys(name, options.prefix));
     this.#client = LockClient.of(redis);
-    this.#terms = { name, gate, ...resolved };
+    this.#terms = { name, gate, telemetry: LockTelemetry.of(options.telemetry, 'mutex'), ...resolved };
     const replication = resolveReplicationOptions(options, resolved.leaseMs);
     if (replication.minReplicas > 0) {
       this.#replicated = new Replicated(redis, this.#client, { ...this.#terms, ...replication });
@@ -73,14 +75,14 @@ export class Mutex {
    *
    * With `minReplicas`, a write confirms the grant and that many replicas acknowledge it first, which takes two more
    * round trips and theirs. If they are too few or too late, the grant is given back and the call rejects with
-   * LockReplicationError.
+   * LockReplicasError.
    */
   async acquire(options: AcquireOptions = {}): Promise<Lease> {
     const resolved = resolveAcquireOptions(options);
-    const grant = this.#replicated
-      ? await this.#replicated.acquire(resolved)
-      : await acquire(this.#client, (waits) => this.#request(waits), resolved);
-    return new Lease(this.#terms, grant);
+    const waiting = this.#replicated
+      ? this.#replicated.acquire(resolved)
+      : acquire(this.#client, (waits) => this.#request(waits), resolved);
+    return new Lease(this.#terms, await measured(this.#terms.telemetry, waiting));
   }
 
   /**
@@ -88,9 +90,8 @@ export class Mutex {
    * round trip; three when a holder died and the waiters have not noticed it yet. With `minReplicas` as `acquire`.
    */
   async tryAcquire(): Promise<Lease | null> {
-    const grant = this.#replicated
-      ? await this.#replicated.tryAcquire()
-      : await tryAcquire(this.#request(false));
+    const trying = this.#replicated?.tryAcquire() ?? tryAcquire(this.#request(false));
+    const grant = await measured(this.#terms.telemetry, trying);
     return grant && new Lease(this.#terms, grant);
   }
 

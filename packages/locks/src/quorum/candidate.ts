@@ -5,6 +5,7 @@
 import type { RenewReply } from '../acquire/gate.js';
 import { QuorumUnreachableError } from '../errors.js';
 import type { QuorumMutexKeys } from '../keys.js';
+import type { LockTelemetry } from '../telemetry/lock-telemetry.js';
 import type { VoteCount } from './count-votes.js';
 import { countVotes, majorityOf } from './count-votes.js';
 import type { QuorumNode, VoteReply } from './quorum-node.js';
@@ -18,6 +19,7 @@ export interface QuorumTerms {
   readonly keepMs: number;
   readonly nodeTimeoutMs: number;
   readonly driftFactor: number;
+  readonly telemetry: LockTelemetry | undefined;
 }
 
 /** The resolution of both clocks, and of the ends of leases in Redis. */

@@ -6,14 +6,9 @@ import { LockTimeoutError, QuorumUnreachableError } from '../errors.js';
 import { QuorumMutexKeys } from '../keys.js';
 import { Lease } from '../lease/lease.js';
 import { runUnder } from '../lease/using.js';
-import type { AcquireOptions, QuorumMutexOptions } from '../options.js';
-import {
-  requireHolder,
-  requireLeaseMs,
-  requireNodes,
-  resolveAcquireOptions,
-  resolveQuorumMutexOptions,
-} from '../options.js';
+import type { AcquireOptions, ResolvedAcquireOptions } from '../options.js';
+import { requireHolder, requireLeaseMs, resolveAcquireOptions } from '../options.js';
+import { LockTelemetry, measured } from '../telemetry/lock-telemetry.js';
 import type { QuorumTerms } from './candidate.js';
 import { Candidate, unreachable } from './candidate.js';
 import { countVotes, majorityOf } from './count-votes.js';
@@ -21,6 +16,8 @@ import { LocalQueue } from './local-queue.js';
 import type { QuorumGrant } from './quorum-acquisition.js';
 import { QuorumAcquisition, requestOnce } from './quorum-acquisition.js';
 import { QuorumNode } from './quorum-node.js';
+import type { QuorumMutexOptions } from './quorum-options.js';
+import { requireNodes, resolveQuorumMutexOptions } from './quorum-options.js';
 
 /** The state of the lock, from `inspect`. */
 export interface QuorumMutexState {
@@ -61,6 +58,7 @@ export class QuorumMutex {
       name,
       nodes,
       keys: new QuorumMutexKeys(name, options.prefix),
+      telemetry: LockTelemetry.of(options.telemetry, 'quorum-mutex'),
     };
   }
 
@@ -75,19 +73,7 @@ export class QuorumMutex {
    */
   async acquire(options: AcquireOptions = {}): Promise<Lease> {
     const resolved = resolveAcquireOptions(options);
-    if (resolved.waitMs === 0) return this.#acquireNow(resolved.signal);
-    const { keys } = this.#terms;
-    const client = LockClient.of(this.#redis);
-    const begin = (): QuorumAcquisition => {
-      return new QuorumAcquisition(client, this.#terms, LocalQueue.of(this.#redis, keys.vote));
-    };
-    try {
-      return this.#lease(await acquireBy(begin, resolved));
-    } catch (error) {
-      const isUnreachable =
-        error instanceof LockTimeoutError && error.cause instanceof QuorumUnreachableError;
-      throw isUnreachable ? error.cause : error;
-    }
+    return this.#lease(await measured(this.#terms.telemetry, this.#acquire(resolved)));
   }
 
   /**
@@ -96,8 +82,7 @@ export class QuorumMutex {
    * on each node.
    */
   async tryAcquire(): Promise<Lease | null> {
-    const { grant, count } = await requestOnce(LockClient.of(this.#redis), this.#terms);
-    if (!grant && !count.isWon && !count.isLost) throw unreachable(this.name, count);
+    const grant = await measured(this.#terms.telemetry, this.#tryAcquire());
     return grant && this.#lease(grant);
   }
 
@@ -162,11 +147,29 @@ export class QuorumMutex {
     return new Candidate(this.#terms, requireHolder(holder), false).release();
   }
 
-  async #acquireNow(signal: AbortSignal | undefined): Promise<Lease> {
-    signal?.throwIfAborted();
-    const lease = await this.tryAcquire();
-    if (!lease) throw new LockTimeoutError(this.name, 0);
-    return lease;
+  async #acquire(options: ResolvedAcquireOptions): Promise<QuorumGrant> {
+    const { waitMs, signal } = options;
+    if (waitMs === 0) {
+      signal?.throwIfAborted();
+      const grant = await this.#tryAcquire();
+      if (!grant) throw new LockTimeoutError(this.name, waitMs);
+      return grant;
+    }
+    const queue = (): LocalQueue => LocalQueue.of(this.#redis, this.#terms.keys.vote);
+    const client = LockClient.of(this.#redis);
+    try {
+      return await acquireBy(() => new QuorumAcquisition(client, this.#terms, queue()), options);
+    } catch (error) {
+      const isUnreachable =
+        error instanceof LockTimeoutError && error.cause instanceof QuorumUnreachableError;
+      throw isUnreachable ? error.cause : error;
+    }
+  }
+
+  async #tryAcquire(): Promise<QuorumGrant | null> {
+    const { grant, count } = await requestOnce(LockClient.of(this.#redis), this.#terms);
+    if (!grant && !count.isWon && !count.isLost) throw unreachable(this.name, count);
+    return grant;
   }
 
   #lease({ candidate, ...grant }: QuorumGrant): Lease {

@@ -1,6 +1,6 @@
 /** One of the independent servers of a quorum. Requests of one tick for locks of one slot share a script call. */
 import type { RedisClient, Waiter } from '@mortise/redis';
-import { Coalescer, WaiterHub } from '@mortise/redis';
+import { Coalescer, TIMED_OUT, waitFor, WaiterHub } from '@mortise/redis';
 import { MAX_BATCH } from '../acquire/gate.js';
 import { QuorumNodeTimeoutError } from '../errors.js';
 import type { QuorumMutexKeys } from '../keys.js';
@@ -79,30 +79,15 @@ export class QuorumNode {
    * The result of `send`, if it arrives in time. A node with an overdue reply is not asked again: a client without a
    * connection keeps its commands, and they would pile up.
    */
-  limit<Reply>(send: () => Promise<Reply>, timeoutMs: number): Promise<Reply> {
-    if (this.#overdue > 0) return Promise.reject(new QuorumNodeTimeoutError(timeoutMs));
-    return new Promise((resolve, reject) => {
-      let isOver = false;
-      const timer = setTimeout(() => {
-        // After a blocked event loop, timers run before I/O: read a reply that has arrived meanwhile.
-        setImmediate(() => {
-          if (isOver) return;
-          isOver = true;
-          this.#overdue += 1;
-          reject(new QuorumNodeTimeoutError(timeoutMs));
-        });
-      }, timeoutMs);
-      const settle = (end: () => void): void => {
-        clearTimeout(timer);
-        if (isOver) this.#overdue -= 1;
-        isOver = true;
-        end();
-      };
-      send().then(
-        (reply) => settle(() => resolve(reply)),
-        (error: unknown) => settle(() => reject(error)),
-      );
-    });
+  async limit<Reply>(send: () => Promise<Reply>, timeoutMs: number): Promise<Reply> {
+    if (this.#overdue > 0) throw new QuorumNodeTimeoutError(timeoutMs);
+    const reply = send();
+    const inTime = await waitFor(reply, { waitMs: timeoutMs });
+    if (inTime !== TIMED_OUT) return inTime;
+    const settle = (): void => void (this.#overdue -= 1);
+    this.#overdue += 1;
+    reply.then(settle, settle);
+    throw new QuorumNodeTimeoutError(timeoutMs);
   }
 
   async #sendVotes(requests: readonly VoteRequest[]): Promise<VoteReply[]> {

@@ -10,6 +10,7 @@ import { requireInteger, requireName } from '@mortise/redis';
 import { RateLimiterKeys } from '../keys.js';
 import { resolveRateLimiterOptions } from '../options.js';
 import type { RateLimiterOptions } from '../options.js';
+import { LockTelemetry } from '../telemetry/lock-telemetry.js';
 import type { RateLimiterTerms } from './takes.js';
 import { Takes } from './takes.js';
 
@@ -37,6 +38,7 @@ export class RateLimiter {
   readonly periodMs: number;
   readonly burst: number;
   readonly #takes: Takes;
+  readonly #telemetry: LockTelemetry | undefined;
   readonly #terms: RateLimiterTerms;
 
   /** Throws TypeError or RangeError for a client, name or option that cannot be used. Sends nothing. */
@@ -47,6 +49,7 @@ export class RateLimiter {
     this.periodMs = periodMs;
     this.burst = burst;
     this.#takes = Takes.of(redis);
+    this.#telemetry = LockTelemetry.of(options.telemetry, 'rate-limiter');
     this.#terms = { keys: new RateLimiterKeys(name, options.prefix), limit, periodMs, burst };
   }
 
@@ -60,6 +63,7 @@ export class RateLimiter {
   async take(cost = 1): Promise<TakeResult> {
     requireInteger('cost', cost, { min: 0, max: this.burst });
     const { isAllowed, remaining, waitUs, refillUs } = await this.#takes.submit(this.#terms, cost);
+    if (cost > 0) this.#telemetry?.took(isAllowed);
     return {
       isAllowed,
       remaining,

@@ -1,4 +1,4 @@
-import { requireInteger } from '@mortise/redis';
+import { ArgumentTypeError, requireInteger } from '@mortise/redis';
 import { acquire, tryAcquire } from '../acquire/acquire.js';
 import type { Grant } from '../acquire/acquisition.js';
 import type { LockClient } from '../acquire/lock-client.js';
@@ -7,6 +7,7 @@ import type { Lease, LeaseTerms } from '../lease/lease.js';
 import { runUnder } from '../lease/using.js';
 import type { AcquireOptions } from '../options.js';
 import { requireHolder, requireLeaseMs, resolveAcquireOptions } from '../options.js';
+import { measured } from '../telemetry/lock-telemetry.js';
 import type { ReadWriteGate, Role } from './read-write-gate.js';
 
 /** The state of the whole lock, from `inspect` of either side. */
@@ -58,7 +59,8 @@ export class LockSide<L extends Lease = Lease> {
    */
   async acquire(options: AcquireOptions = {}): Promise<L> {
     const resolved = resolveAcquireOptions(options);
-    return this.#lease(await acquire(this.#client, (waits) => this.#request(waits), resolved));
+    const waiting = acquire(this.#client, (waits) => this.#request(waits), resolved);
+    return this.#lease(await measured(this.#terms.telemetry, waiting));
   }
 
   /**
@@ -66,7 +68,7 @@ export class LockSide<L extends Lease = Lease> {
    * round trip; three when a holder died and the waiters have not noticed it yet.
    */
   async tryAcquire(): Promise<L | null> {
-    const grant = await tryAcquire(this.#request(false));
+    const grant = await measured(this.#terms.telemetry, tryAcquire(this.#request(false)));
     return grant && this.#lease(grant);
   }
 
@@ -132,7 +134,7 @@ export class LockSide<L extends Lease = Lease> {
   #requireHolder(holder: string): string {
     if (requireHolder(holder).endsWith(`.${this.#terms.role}`)) return holder;
     const side = this.#terms.role === 'r' ? 'reader' : 'writer';
-    throw new TypeError(`holder must be that of a ${side}'s lease, got ${JSON.stringify(holder)}`);
+    throw new ArgumentTypeError(`holder must be that of a ${side}'s lease, got ${JSON.stringify(holder)}`);
   }
 
   #request(waits: boolean): SingleLockRequest {

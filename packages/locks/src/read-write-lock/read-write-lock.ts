@@ -11,6 +11,7 @@ import { ReadWriteLockKeys } from '../keys.js';
 import { Lease } from '../lease/lease.js';
 import type { ReadWriteLockOptions } from '../options.js';
 import { resolveReadWriteLockOptions } from '../options.js';
+import { LockTelemetry } from '../telemetry/lock-telemetry.js';
 import { LockSide } from './lock-side.js';
 import { ReadWriteGate } from './read-write-gate.js';
 import { WriteLease } from './write-lease.js';
@@ -38,9 +39,10 @@ export class ReadWriteLock {
     const resolved = resolveReadWriteLockOptions(options);
     const keys = new ReadWriteLockKeys(name, options.prefix);
     const gate = new ReadWriteGate(requireClient(redis), keys, resolved.leaseMs);
-    const terms = { name, gate, ...resolved };
     const client = LockClient.of(redis);
-    this.read = new LockSide(client, { ...terms, role: 'r' }, (grant) => new Lease(terms, grant));
-    this.write = new LockSide(client, { ...terms, role: 'w' }, (grant) => new WriteLease(terms, grant));
+    const read = { name, gate, telemetry: LockTelemetry.of(options.telemetry, 'read'), ...resolved };
+    const write = { ...read, telemetry: LockTelemetry.of(options.telemetry, 'write') };
+    this.read = new LockSide(client, { ...read, role: 'r' }, (grant) => new Lease(read, grant));
+    this.write = new LockSide(client, { ...write, role: 'w' }, (grant) => new WriteLease(write, read, grant));
   }
 }

@@ -4,13 +4,14 @@ import { Lease } from '../lease/lease.js';
 import type { LeaseTerms } from '../lease/lease.js';
 import type { ReadWriteGate } from './read-write-gate.js';
 
-export interface WriteLeaseTerms extends LeaseTerms {
+interface WriteLeaseTerms extends LeaseTerms {
   readonly gate: ReadWriteGate;
 }
 
 /** A lease of a writer: nobody else holds the read-write lock, not even a reader. */
 export class WriteLease extends Lease {
   readonly #terms: WriteLeaseTerms;
+  readonly #readerTerms: LeaseTerms;
   /** The member that `downgrade` makes of this writer. */
   readonly #reader: string;
   /** This writer, once `downgrade` was called. */
@@ -18,9 +19,10 @@ export class WriteLease extends Lease {
   #downgrade: Promise<Lease> | undefined;
 
   /** @internal Made by ReadWriteLock. */
-  constructor(terms: WriteLeaseTerms, grant: Grant) {
+  constructor(terms: WriteLeaseTerms, readerTerms: LeaseTerms, grant: Grant) {
     super(terms, grant);
     this.#terms = terms;
+    this.#readerTerms = readerTerms;
     this.#reader = grant.member.replace(/w$/, 'r');
   }
 
@@ -51,7 +53,7 @@ export class WriteLease extends Lease {
       });
     if (fencingToken === 0) throw this.lose('taken');
     const grant = { member: this.#reader, fencingToken, startsAt: sentAt, termMs: leaseMs };
-    const lease = new Lease(this.#terms, grant);
+    const lease = new Lease(this.#readerTerms, grant);
     if (lease.isValid) return lease;
     await lease.release();
     throw this.lose('expired');

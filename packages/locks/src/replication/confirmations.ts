@@ -7,8 +7,7 @@
  * don't acknowledge: otherwise a slow replica would never count while new leases keep coming.
  */
 import type { RedisClient } from '@mortise/redis';
-import { afterMicrotasks } from '@mortise/redis';
-import { TIMED_OUT, within } from '../acquire/within.js';
+import { afterMicrotasks, TIMED_OUT, waitFor } from '@mortise/redis';
 import { perClient } from '../per-client.js';
 import { ReplicaLink } from './replica-link.js';
 
@@ -68,9 +67,7 @@ export class Confirmations {
       // The grants of one reply arrive one after the other.
       afterMicrotasks(() => void this.#run());
     }
-    let reply = await within(settled, replicasWaitMs + LATE_MS, undefined);
-    // After a blocked event loop, timers run before I/O: read a reply that has arrived meanwhile.
-    if (reply === TIMED_OUT) reply = await Promise.race([settled, afterIo()]);
+    const reply = await waitFor(settled, { waitMs: replicasWaitMs + LATE_MS });
     if (reply !== TIMED_OUT) return reply;
     if (this.#link?.hasBeenReady) this.#close();
     return { acknowledged: 0, sentAt, cause: new Error('the server did not answer in time') };
@@ -140,11 +137,6 @@ async function confirmAll(link: ReplicaLink, asked: readonly Pending[]): Promise
     }),
   );
   return held.filter((pending) => pending !== undefined);
-}
-
-async function afterIo(): Promise<typeof TIMED_OUT> {
-  await new Promise((resolve) => setImmediate(resolve));
-  return TIMED_OUT;
 }
 
 function least(all: readonly Pending[], of: (pending: Pending) => number): number {

@@ -11,7 +11,7 @@ import { Acquisition } from '../acquire/acquisition.js';
 import type { LockClient } from '../acquire/lock-client.js';
 import type { LockTerms } from '../acquire/single-lock-request.js';
 import { SingleLockRequest } from '../acquire/single-lock-request.js';
-import { LockReplicationError, LockTimeoutError } from '../errors.js';
+import { LockReplicasError, LockTimeoutError } from '../errors.js';
 import type { ResolvedAcquireOptions } from '../options.js';
 import type { Acknowledgement, Confirmation } from './confirmations.js';
 import { Confirmations } from './confirmations.js';
@@ -31,7 +31,7 @@ export class Replicated {
     this.#redis = redis;
   }
 
-  /** Waits in the queue, then for the replicas. Rejects with LockReplicationError when too few acknowledge in time. */
+  /** Waits in the queue, then for the replicas. Rejects with LockReplicasError when too few acknowledge in time. */
   async acquire(options: ResolvedAcquireOptions): Promise<Grant> {
     if (options.waitMs > 0) return acquireBy(() => this.#begin(), options);
     options.signal?.throwIfAborted();
@@ -40,7 +40,7 @@ export class Replicated {
     return grant;
   }
 
-  /** Asks once, then waits for the replicas. Rejects with LockReplicationError when too few acknowledge in time. */
+  /** Asks once, then waits for the replicas. Rejects with LockReplicasError when too few acknowledge in time. */
   async tryAcquire(): Promise<Grant | null> {
     const grant = await tryAcquire(new SingleLockRequest(this.#client, this.#terms, false));
     if (!grant) return null;
@@ -71,7 +71,7 @@ export class Replicated {
     if (acknowledged >= minReplicas) return { ...grant, startsAt: sentAt, termMs: leaseMs };
     await this.#giveBack(grant);
     const options = cause === undefined ? undefined : { cause };
-    throw new LockReplicationError(name, minReplicas, acknowledged, options);
+    throw new LockReplicasError(name, minReplicas, acknowledged, options);
   }
 
   async #ask(confirmation: Confirmation): Promise<Acknowledgement> {

@@ -4,7 +4,7 @@ import { requireInteger } from '@mortise/redis';
 export interface ReplicationOptions {
   /**
    * How many replicas have to acknowledge a grant before the caller gets it: from 0 to 100. If fewer do so within
-   * `replicasWaitMs`, the lock is given back and the call rejects with LockReplicationError. A failover is then less likely
+   * `replicasWaitMs`, the lock is given back and the call rejects with LockReplicasError. A failover is then less likely
    * to give the lock to a second holder, but still may: Redis may promote a replica without the grant. Renewals wait for
    * no replica. Costs a connection for each client (on Cluster for each master), a write, and a share of a WAIT. Only
    * Mutex has it. Default 0: no replica is asked.
@@ -31,9 +31,4 @@ export function resolveReplicationOptions(options: ReplicationOptions, leaseMs: 
   requireInteger('minReplicas', minReplicas, { min: 0, max: 100 });
   requireInteger('replicasWaitMs', replicasWaitMs, { min: 1, max });
   return { minReplicas, replicasWaitMs };
-}
-
-/** Throws TypeError for `minReplicas` of a lock that cannot wait for replicas. */
-export function requireNoReplicas({ minReplicas = 0 }: ReplicationOptions): void {
-  if (minReplicas !== 0) throw new TypeError('minReplicas is an option of Mutex only');
 }

@@ -28,7 +28,9 @@ import {
   resolveAcquireOptions,
   resolvePermits,
   resolveSemaphoreOptions,
+  resolveTryAcquirePermits,
 } from '../options.js';
+import { LockTelemetry, measured } from '../telemetry/lock-telemetry.js';
 import { SemaphoreGate } from './semaphore-gate.js';
 
 /** A holder of permits. */
@@ -69,6 +71,7 @@ export class Semaphore {
   readonly #client: LockClient;
   readonly #keys: SemaphoreKeys;
   readonly #options: ResolvedSemaphoreOptions;
+  readonly #telemetry: LockTelemetry | undefined;
   #gate: SemaphoreGate;
 
   /** Throws TypeError or RangeError for a client, name or option that cannot be used. Sends nothing. */
@@ -77,6 +80,7 @@ export class Semaphore {
     this.#redis = requireClient(redis);
     this.#client = LockClient.of(redis);
     this.#options = resolveSemaphoreOptions(options);
+    this.#telemetry = LockTelemetry.of(options.telemetry, 'semaphore');
     this.#keys = new SemaphoreKeys(name, options.prefix);
     this.#gate = this.#gateFor(this.#options.limit);
   }
@@ -91,9 +95,11 @@ export class Semaphore {
    * command for each acquisition, and one for each process and second. O(log n) of holders and waiters.
    */
   async acquire(options: AcquirePermitsOptions = {}): Promise<Lease> {
+    const resolved = resolveAcquireOptions(options, 'acquire of a semaphore');
     const gate = this.#gate;
-    const request = this.#request(options, gate);
-    return this.#lease(gate, await acquire(this.#client, request, resolveAcquireOptions(options)));
+    const permits = resolvePermits(options.permits, gate.limit);
+    const waiting = acquire(this.#client, (waits) => this.#request(gate, permits, waits), resolved);
+    return this.#lease(gate, await measured(this.#telemetry, waiting));
   }
 
   /**
@@ -102,7 +108,8 @@ export class Semaphore {
    */
   async tryAcquire(options: TryAcquirePermitsOptions = {}): Promise<Lease | null> {
     const gate = this.#gate;
-    const grant = await tryAcquire(this.#request(options, gate)(false));
+    const permits = resolveTryAcquirePermits(options, gate.limit);
+    const grant = await measured(this.#telemetry, tryAcquire(this.#request(gate, permits, false)));
     return grant && this.#lease(gate, grant);
   }
 
@@ -192,15 +199,16 @@ export class Semaphore {
     return new SemaphoreGate(this.#redis, { name: this.name, keys: this.#keys, limit, leaseMs });
   }
 
-  #request(options: TryAcquirePermitsOptions, gate: SemaphoreGate): (waits: boolean) => SingleLockRequest {
+  #request(gate: SemaphoreGate, role: string, waits: boolean): SingleLockRequest {
     const { leaseMs } = this.#options;
-    const role = resolvePermits(options, gate.limit);
     const terms = { name: this.name, gate, role, leaseMs, isFair: true, isFenced: true };
-    return (waits) => new SingleLockRequest(this.#client, terms, waits);
+    return new SingleLockRequest(this.#client, terms, waits);
   }
 
   #lease(gate: SemaphoreGate, grant: Grant): Lease {
     const { leaseMs, keepMs } = this.#options;
-    return new Lease({ name: this.name, gate, leaseMs, keepMs, isFair: true }, grant);
+    const { name } = this;
+    const telemetry = this.#telemetry;
+    return new Lease({ name, gate, leaseMs, keepMs, isFair: true, telemetry }, grant);
   }
 }

@@ -1,0 +1,84 @@
+import {
+  ArgumentRangeError,
+  ArgumentTypeError,
+  requireClient,
+  requireInteger,
+  requireOptions,
+} from '@mortise/redis';
+import type { RedisClient } from '@mortise/redis';
+import { LEASE_OPTIONS, resolveLeaseOptions } from '../options.js';
+import type { LeaseOptions, ResolvedLeaseOptions } from '../options.js';
+
+/**
+ * How a QuorumMutex is held, and how its nodes behave. The holder may rely on the lease for less than `leaseMs`: without the
+ * time that the nodes took to reply, and without the drift.
+ */
+export interface QuorumMutexOptions extends LeaseOptions {
+  /**
+   * How long a node may take to reply, in ms: a whole number from 1 to half of `leaseMs`. Default: a tenth of `leaseMs`,
+   * at most 100. The call waits for it only when the other nodes don't decide.
+   */
+  readonly nodeTimeoutMs?: number | undefined;
+  /**
+   * How much faster than the others a clock may run: a part of the lease, from 0 to 0.5. Default 0.01. Leases count as
+   * shorter by this part, and by 2 ms more.
+   */
+  readonly driftFactor?: number | undefined;
+}
+
+export interface ResolvedQuorumMutexOptions extends ResolvedLeaseOptions {
+  readonly nodeTimeoutMs: number;
+  readonly driftFactor: number;
+}
+
+const QUORUM_DEFAULTS = { driftFactor: 0.01, nodeTimeoutMs: 100 };
+const KNOWN = new Set([...LEASE_OPTIONS, 'nodeTimeoutMs', 'driftFactor']);
+
+export function resolveQuorumMutexOptions(options: QuorumMutexOptions): ResolvedQuorumMutexOptions {
+  const terms = resolveLeaseOptions(requireOptions('QuorumMutex', options, KNOWN));
+  const { driftFactor = QUORUM_DEFAULTS.driftFactor } = options;
+  const { nodeTimeoutMs = Math.min(QUORUM_DEFAULTS.nodeTimeoutMs, Math.floor(terms.leaseMs / 10)) } = options;
+  requireInteger('nodeTimeoutMs', nodeTimeoutMs, { min: 1, max: Math.floor(terms.leaseMs / 2) });
+  if (typeof driftFactor !== 'number') {
+    throw new ArgumentTypeError(`driftFactor must be a number, got ${typeof driftFactor}`);
+  }
+  if (!(driftFactor >= 0 && driftFactor <= 0.5)) {
+    throw new ArgumentRangeError(`driftFactor must be from 0 to 0.5, got ${driftFactor}`);
+  }
+  return { ...terms, nodeTimeoutMs, driftFactor };
+}
+
+/** More servers than this tolerate no failures that a smaller quorum wouldn't. */
+const MAX_NODES = 15;
+
+/**
+ * The clients of independent servers. Throws TypeError for anything but a list of different clients, RangeError for fewer
+ * than 3 and for an even number: with an even number, failures are likelier and no further one is tolerated.
+ */
+export function requireNodes(clients: readonly RedisClient[]): readonly RedisClient[] {
+  if (!Array.isArray(clients)) {
+    throw new ArgumentTypeError(`clients must be an array, got ${typeof clients}`);
+  }
+  requireInteger('the number of clients', clients.length, { min: 3, max: MAX_NODES });
+  if (clients.length % 2 === 0) {
+    throw new ArgumentRangeError(`the number of clients must be odd, got ${clients.length}`);
+  }
+  const seen = new Map<unknown, number>();
+  for (const [index, client] of clients.entries()) {
+    for (const address of addressesOf(requireClient(client))) {
+      const other = seen.get(address);
+      if (other !== undefined && other !== index) {
+        throw new ArgumentTypeError(`clients[${other}] and clients[${index}] are the same server`);
+      }
+      seen.set(address, index);
+    }
+  }
+  return clients;
+}
+
+/** What two clients of one server have in common, as far as it shows without asking the server. */
+function addressesOf(client: RedisClient): unknown[] {
+  const { host, port, path, sentinels } = client.options as Record<string, unknown>;
+  if (client.isCluster || sentinels) return [client];
+  return [client, typeof path === 'string' ? path : `${String(host)}:${String(port)}`];
+}

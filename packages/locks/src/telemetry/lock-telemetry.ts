@@ -1,0 +1,69 @@
+import { SafeTelemetry } from '@mortise/redis';
+import type { LeaseEnd, Telemetry, TelemetryAttributes } from '@mortise/redis';
+import { LatchTimeoutError, LockTimeoutError } from '../errors.js';
+import { HOLD, LOST, TAKES, WAIT } from './metrics.js';
+
+/** The names of locks are too many for a metric, so metrics know kinds only. */
+export type LockKind =
+  | 'mutex'
+  | 'read'
+  | 'write'
+  | 'multi-lock'
+  | 'semaphore'
+  | 'quorum-mutex'
+  | 'rate-limiter'
+  | 'latch';
+
+const OUTCOME = 'mortise.locks.outcome';
+
+/** The metrics of one kind of lock. */
+export class LockTelemetry {
+  readonly #telemetry: SafeTelemetry;
+
+  /** Undefined without a telemetry. Throws TypeError for an invalid one. */
+  static of(telemetry: Telemetry | undefined, kind: LockKind): LockTelemetry | undefined {
+    const safe = SafeTelemetry.of(telemetry, { 'mortise.locks.kind': kind });
+    return safe && new LockTelemetry(safe);
+  }
+
+  private constructor(telemetry: SafeTelemetry) {
+    this.#telemetry = telemetry;
+  }
+
+  /** Measures the time until `wait` settles. A result of null is a refusal. */
+  async measureWait<Result>(wait: Promise<Result>): Promise<Result> {
+    const startsAt = performance.now();
+    const record = (outcome: string): void => this.#record(WAIT, startsAt, { [OUTCOME]: outcome });
+    try {
+      const result = await wait;
+      record(result === null ? 'refused' : 'granted');
+      return result;
+    } catch (error) {
+      const isTimeout = error instanceof LockTimeoutError || error instanceof LatchTimeoutError;
+      record(isTimeout ? 'timeout' : 'failed');
+      throw error;
+    }
+  }
+
+  /** A lease has ended. @param lost Why it ended before its release, if it did. */
+  held(grantedAt: number, lost: LeaseEnd | undefined): void {
+    this.#record(HOLD, grantedAt);
+    if (lost) this.#telemetry.count(LOST, 1, { 'mortise.locks.reason': lost });
+  }
+
+  took(isAllowed: boolean): void {
+    this.#telemetry.count(TAKES, 1, { [OUTCOME]: isAllowed ? 'allowed' : 'refused' });
+  }
+
+  #record(histogram: typeof WAIT, startsAt: number, more?: TelemetryAttributes): void {
+    this.#telemetry.record(histogram, (performance.now() - startsAt) / 1_000, more);
+  }
+}
+
+/** The wait itself without a telemetry. */
+export function measured<Result>(
+  telemetry: LockTelemetry | undefined,
+  wait: Promise<Result>,
+): Promise<Result> {
+  return telemetry ? telemetry.measureWait(wait) : wait;
+}
