@@ -215,18 +215,6 @@ export function describeAcquire(start: () => Promise<string>): void {
       expect(await bench.keysOf(prefix, 'lease')).toEqual([]);
     });
 
-    test('an abort while the command is under way gives all back', async () => {
-      const { prefix, multi } = bench.fresh();
-      const lock = multi(['a', 'b', 'c']);
-      const controller = new AbortController();
-      const wait = lock.acquire({ signal: controller.signal });
-      controller.abort(new Error('at once'));
-      await expect(wait).rejects.toThrow('at once');
-      // Tokens are left by an acquisition: it was carried out.
-      await until('the acquisition', async () => (await bench.keysOf(prefix, 'token')).length > 0);
-      expect(await bench.allFree(prefix)).toBe(true);
-    });
-
     test('a client that is closed ends the wait, and its locks come free by themselves', async () => {
       const { prefix, multi, mutex } = bench.fresh();
       const client = connect(`redis://${bench.other.options.host}:${bench.other.options.port}`);

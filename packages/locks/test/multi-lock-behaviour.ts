@@ -1,6 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import type { MultiLease } from '@mortise/locks';
-import { until } from '@mortise/test-kit';
 import { abortOf } from './abort-of.js';
 import { MultiLockBench } from './multi-lock-bench.js';
 import { queued } from './queued.js';
@@ -56,28 +54,6 @@ export function describeMultiLock(start: () => Promise<string>): void {
       await lease.renew();
       expect(await lease.release()).toBe(true);
       expect(await bench.keysOf(prefix, 'lease')).toEqual([]);
-    });
-  });
-
-  describe('options', () => {
-    test.each([
-      { leaseMs: 0 },
-      { leaseMs: -1 },
-      { leaseMs: Number.NaN },
-      { leaseMs: Infinity },
-      { leaseMs: 1.5 },
-      { leaseMs: 86_400_001 },
-      { maxHoldMs: 5 },
-    ])('refuses %p', (options) => {
-      expect(() => bench.fresh().multi(['a'], options)).toThrow(RangeError);
-    });
-
-    test('refuses bad waits', async () => {
-      const lock = bench.fresh().multi(['a']);
-      for (const waitMs of [-1, Number.NaN, Infinity, 86_400_001]) {
-        await expect(lock.acquire({ waitMs })).rejects.toThrow(RangeError);
-      }
-      await expect(lock.acquire({ signal: {} as AbortSignal })).rejects.toThrow(TypeError);
     });
   });
 
@@ -143,33 +119,6 @@ export function describeMultiLock(start: () => Promise<string>): void {
       for (const name of lock.names) expect((await mutex(name).inspect()).holder).toBeNull();
     });
 
-    test('is renewed in the background, all its locks at once', async () => {
-      const { multi, mutex } = bench.fresh();
-      const lock = multi(['a', 'b', 'c'], { leaseMs: 4_000 });
-      await using lease = await lock.acquire();
-      const { expiresAt } = lease;
-      await until('a renewal', () => lease.expiresAt > expiresAt);
-      expect(lease.isValid).toBe(true);
-      for (const name of lock.names) {
-        expect((await mutex(name).inspect()).holder).toBe(lease.holder);
-      }
-    });
-
-    test('ends after maxHoldMs, whatever its watchdog does', async () => {
-      const { multi } = bench.fresh();
-      const before = performance.now();
-      const lease = await multi(['a', 'b'], { leaseMs: 3_000, maxHoldMs: 3_500 }).acquire();
-      const after = performance.now();
-      const { expiresAt } = lease;
-      await abortOf(lease.signal);
-      // It was renewed, but not beyond its limit.
-      expect(lease.expiresAt).toBeGreaterThan(expiresAt);
-      expect(lease.expiresAt).toBeGreaterThanOrEqual(before + 3_498);
-      expect(lease.expiresAt).toBeLessThanOrEqual(after + 3_501);
-      expect(lease.isValid).toBe(false);
-      await lease.release();
-    });
-
     test('that is over gives nothing back to Redis when its keys were lost', async () => {
       const { prefix, multi, mutex } = bench.fresh();
       const lease = await multi(['a', 'b'], { leaseMs: 50, renew: false }).acquire();
@@ -207,33 +156,6 @@ export function describeMultiLock(start: () => Promise<string>): void {
       await expect(same.releaseFor('*')).rejects.toThrow(TypeError);
       await expect(same.renewFor('nobody')).rejects.toThrow(TypeError);
       await expect(same.renewFor(lease.holder, 0)).rejects.toThrow(RangeError);
-    });
-  });
-
-  describe('using', () => {
-    test('gives the section the lease, and releases it whatever happens', async () => {
-      const { prefix, multi } = bench.fresh();
-      const lock = multi(['a', 'b']);
-      const result = await lock.using(async (signal, lease: MultiLease) => {
-        expect([signal.aborted, lease.isValid, lease.fencingTokens.size]).toEqual([false, true, 2]);
-        return 'done';
-      });
-      expect(result).toBe('done');
-      await expect(
-        lock.using(() => {
-          throw new Error('section');
-        }),
-      ).rejects.toThrow('section');
-      expect(await bench.keysOf(prefix, 'lease')).toEqual([]);
-    });
-
-    test('rejects when a lock was lost in the middle', async () => {
-      const { multi, mutex } = bench.fresh();
-      const section = multi(['a', 'b'], { leaseMs: 2_000 }).using(async (signal) => {
-        await mutex('a').forceRelease();
-        await abortOf(signal);
-      });
-      await expect(section).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
     });
   });
 }

@@ -30,9 +30,9 @@ function fresh(): { prefix: string; lease: string; queue: string; token: string 
 test.concurrent('a grant whose message was lost reaches its waiter, with its token', async () => {
   const keys = fresh();
   const [redis, other] = [connect(), connect()];
-  const mutex = new Mutex(redis, 'lock', keys);
+  const mutex = new Mutex(redis, 'lock', { prefix: keys.prefix });
   const holder = await mutex.acquire();
-  const wait = new Mutex(other, 'lock', keys).acquire();
+  const wait = new Mutex(other, 'lock', { prefix: keys.prefix }).acquire();
   await queued(mutex, 1);
   // What a release does, but for the message.
   const [member] = await redis.zpopmin(keys.queue);
@@ -50,9 +50,9 @@ test.concurrent('a grant whose message was lost reaches its waiter, with its tok
 test.concurrent('a waiter that does not take its grant costs one claim', async () => {
   const keys = fresh();
   const [redis, other, deaf] = [connect(), connect(), connect()];
-  const mutex = new Mutex(redis, 'lock', keys);
+  const mutex = new Mutex(redis, 'lock', { prefix: keys.prefix });
   const holder = await mutex.acquire();
-  const wait = new Mutex(other, 'lock', keys).acquire();
+  const wait = new Mutex(other, 'lock', { prefix: keys.prefix }).acquire();
   await queued(mutex, 1);
   // One that is subscribed, is the first in the queue, and does nothing.
   await deaf.subscribe(`${keys.prefix}:locks:{lock}:grant:deaf`);
@@ -87,9 +87,9 @@ test.concurrent('a holder that died costs its lease', async () => {
 test.concurrent('what is granted to turns that are over goes on at once', async () => {
   const keys = fresh();
   const [redis, other] = [connect(), connect()];
-  const mutex = new Mutex(redis, 'lock', keys);
+  const mutex = new Mutex(redis, 'lock', { prefix: keys.prefix });
   const holder = await mutex.acquire();
-  const wait = new Mutex(other, 'lock', keys).acquire();
+  const wait = new Mutex(other, 'lock', { prefix: keys.prefix }).acquire();
   await queued(mutex, 1);
   // As a failover leaves them behind that has lost the last commands: of a process that lives and has forgotten them.
   const [member] = await redis.zrange(keys.queue, '0', '0');
@@ -108,9 +108,9 @@ test.concurrent('what is granted to turns that are over goes on at once', async 
 test.concurrent('a grant that is heard late, and has been made again since, counts with its last token', async () => {
   const keys = fresh();
   const [redis, other] = [connect(), connect()];
-  const mutex = new Mutex(redis, 'lock', keys);
+  const mutex = new Mutex(redis, 'lock', { prefix: keys.prefix });
   const holder = await mutex.acquire();
-  const wait = new Mutex(other, 'lock', keys).acquire();
+  const wait = new Mutex(other, 'lock', { prefix: keys.prefix }).acquire();
   await queued(mutex, 1);
   const [member] = await redis.zrange(keys.queue, '0', '0');
   const [contender, turn] = member!.split('.') as [string, string];
@@ -130,9 +130,9 @@ test.concurrent('a grant that is heard late, and has been made again since, coun
 test.concurrent('a copy of a grant, as it comes amid a failover, costs nobody the lock', async () => {
   const keys = fresh();
   const [redis, other] = [connect(), connect()];
-  const mutex = new Mutex(redis, 'lock', keys);
+  const mutex = new Mutex(redis, 'lock', { prefix: keys.prefix });
   const holder = await mutex.acquire();
-  const wait = new Mutex(other, 'lock', keys).acquire();
+  const wait = new Mutex(other, 'lock', { prefix: keys.prefix }).acquire();
   await queued(mutex, 1);
   const [contender, turn, claimMs] = (await redis.zrange(keys.queue, '0', '0'))[0]!.split('.');
   await holder.release();
@@ -142,7 +142,7 @@ test.concurrent('a copy of a grant, as it comes amid a failover, costs nobody th
   expect(await redis.publish(channel, copy)).toBe(1);
   // What the copy would have caused is sent before this.
   await other.ping();
-  await new Mutex(other, 'lock', keys).inspect();
+  await new Mutex(other, 'lock', { prefix: keys.prefix }).inspect();
   expect((await mutex.inspect()).holder).toBe(lease.holder);
   expect(await lease.release()).toBe(true);
   // What is granted to that turn when it is over is another thing.
@@ -163,9 +163,9 @@ test('nothing is granted to somebody who listens elsewhere: two would believe it
     const heard: string[] = [];
     await far.subscribe(`${keys.prefix}:locks:{lock}:grant:far`);
     far.on('message', (_, message) => heard.push(message));
-    const mutex = new Mutex(redis, 'lock', keys);
+    const mutex = new Mutex(redis, 'lock', { prefix: keys.prefix });
     const holder = await mutex.acquire();
-    const wait = new Mutex(other, 'lock', keys).acquire();
+    const wait = new Mutex(other, 'lock', { prefix: keys.prefix }).acquire();
     await queued(mutex, 1);
     await redis.zadd(keys.queue, 1, 'far.1.1000');
     await holder.release();
@@ -184,9 +184,9 @@ test('nothing is granted to somebody who listens elsewhere: two would believe it
 test.concurrent('a release drops dead waiters without losing time', async () => {
   const keys = fresh();
   const [redis, other] = [connect(), connect()];
-  const mutex = new Mutex(redis, 'lock', keys);
+  const mutex = new Mutex(redis, 'lock', { prefix: keys.prefix });
   const holder = await mutex.acquire();
-  const wait = new Mutex(other, 'lock', keys).acquire();
+  const wait = new Mutex(other, 'lock', { prefix: keys.prefix }).acquire();
   await queued(mutex, 1);
   const dead = Array.from({ length: 99 }, (_, index) => [index, `dead.${index}.1000`]).flat();
   await redis.zadd(keys.queue, ...dead);
@@ -201,7 +201,7 @@ test.concurrent('a release drops dead waiters without losing time', async () => 
 test.concurrent('one call drops no more than a hundred dead waiters', async () => {
   const keys = fresh();
   const redis = connect();
-  const mutex = new Mutex(redis, 'lock', keys);
+  const mutex = new Mutex(redis, 'lock', { prefix: keys.prefix });
   const holder = await mutex.acquire();
   const dead = Array.from({ length: 150 }, (_, index) => [index, `dead.${index}.1000`]).flat();
   await redis.zadd(keys.queue, ...dead);
@@ -313,7 +313,7 @@ test.concurrent.each([
     const close = await monitor(redis, ({ args, at }) => {
       if (args[0] === mutexRecheck.sha1 && args.includes(keys.lease)) sentAt.push(at);
     });
-    const waits = Array.from({ length: 50 }, () => new Mutex(other, 'lock', keys).acquire());
+    const waits = Array.from({ length: 50 }, () => new Mutex(other, 'lock', { prefix: keys.prefix }).acquire());
     // One follows the subscription.
     await until('six re-checks', () => sentAt.length >= 6, 30_000);
     close();

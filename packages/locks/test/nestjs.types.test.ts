@@ -40,12 +40,12 @@ test('forFeature takes the options of each kind', () => {
 
 test('Locks make what they are asked for', () => {
   const locks = new Locks(redis);
-  const mutex: Mutex = locks.mutex('lock', { waitMs: undefined } as object);
+  const mutex: Mutex = locks.mutex('lock', { leaseMs: undefined });
   expect(mutex.name).toBe('lock');
   // @ts-expect-error -- no limit
   expect(() => locks.rateLimiter('lock')).toThrow(TypeError);
   // @ts-expect-error -- a mutex has no permits
-  expect(locks.mutex('lock', { permits: 1 })).toHaveProperty('name');
+  expect(() => locks.mutex('lock', { permits: 1 })).toThrow('Mutex has no option "permits"');
 });
 
 test('decorators fit what they decorate', () => {

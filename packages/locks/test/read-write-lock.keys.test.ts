@@ -98,7 +98,7 @@ test('reading and failing leave nothing behind', async () => {
     await side.inspect();
     await side.forceRelease();
     expect(await side.renewFor(`aaaaaaaaaaaaaaaa.1.1000.${side === lock.read ? 'r' : 'w'}`)).toBe(false);
-    await expect(side.acquire({ waitMs: 0 })).rejects.toThrow(RangeError);
+    await expect(side.acquire({ waitMs: -1 })).rejects.toThrow(RangeError);
   }
   expect(await keysOf(prefix)).toEqual({});
 });

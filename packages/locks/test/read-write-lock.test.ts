@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { LeaseLostError, LockTimeoutError, Mutex, ReadWriteLock } from '@mortise/locks';
-import type { Lease, ReadWriteLockOptions } from '@mortise/locks';
+import { ReadWriteLock } from '@mortise/locks';
+import type { Lease, LeaseLostError, ReadWriteLockOptions } from '@mortise/locks';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { abortOf } from './abort-of.js';
 import { fastestOf } from './fastest-of.js';
@@ -229,16 +229,6 @@ describe('acquire', () => {
     expect(writes - writesBefore).toBeLessThanOrEqual(8);
   });
 
-  test.each(['read', 'write'] as const)('%s: rejects after waitMs, and has left the queue', async (side) => {
-    const [lock, second] = shared();
-    await using holder = await lock.write.acquire();
-    const refusal = await second[side].acquire({ waitMs: 60 }).catch((error: unknown) => error);
-    expect(refusal).toBeInstanceOf(LockTimeoutError);
-    expect(refusal).toMatchObject({ code: 'ERR_LOCK_TIMEOUT', lockName: 'lock', waitMs: 60 });
-    await queued(lock.read, 0);
-    expect(holder.isValid).toBe(true);
-  });
-
   test('a writer that gives up lets in the readers behind it at once', async () => {
     const giveUp = async (): Promise<number> => {
       const [lock, second, last] = shared();
@@ -296,26 +286,6 @@ describe('acquire', () => {
     await expect(lock.write.acquire({ waitMs: 50 })).rejects.toMatchObject({ code: 'ERR_LOCK_TIMEOUT' });
     expect(reader.isValid).toBe(true);
   });
-
-  test('is another lock than the Mutex of that name', async () => {
-    const prefix = freshPrefix();
-    await using mutex = await new Mutex(redis, 'lock', { prefix }).acquire();
-    await using writer = await new ReadWriteLock(redis, 'lock', { prefix }).write.acquire({ waitMs: 10_000 });
-    expect([mutex.isValid, writer.isValid]).toEqual([true, true]);
-  });
-
-  test.each(['}x', '{}', '{', '%', '💾', 'a\nb', 'a\0b', '\ud800', ' ', '*', 'x'.repeat(1_024)])(
-    'takes the name %j',
-    async (name) => {
-      const prefix = freshPrefix();
-      const [lock, second] = [redis, other].map((client) => new ReadWriteLock(client, name, { prefix }));
-      const writer = await lock!.write.acquire();
-      const waits = [second!.read.acquire(), second!.read.acquire()];
-      await queued(lock!.read, 2);
-      await writer.release();
-      for (const wait of waits) expect(await (await wait).release()).toBe(true);
-    },
-  );
 });
 
 describe('leases', () => {
@@ -395,36 +365,6 @@ describe('leases', () => {
     await until('the confirmation', async () => (await lock.read.inspect()).remainingMs > 30_000);
     expect(reader.isValid).toBe(true);
     expect(await reader.release()).toBe(true);
-  });
-
-  test('the signal says that the lease is over, for readers as well', async () => {
-    const [lock] = shared({ leaseMs: 100, renew: false });
-    const reader = await lock.read.acquire();
-    await abortOf(reader.signal);
-    expect(reader.isValid).toBe(false);
-    expect(reader.signal.reason).toMatchObject({
-      code: 'ERR_LEASE_LOST',
-      reason: 'expired',
-      held: 'lock "lock"',
-    });
-    await expect(reader.renew()).rejects.toBeInstanceOf(LeaseLostError);
-  });
-
-  test('maxHoldMs bounds a lease that nobody gives back', async () => {
-    const [lock, second] = shared({ leaseMs: 100, maxHoldMs: 250 });
-    await lock.read.acquire();
-    const writer = await second.write.acquire({ waitMs: 15_000 });
-    expect(writer.isValid).toBe(true);
-    await writer.release();
-  });
-
-  test('a second release changes nothing', async () => {
-    const [lock, second] = shared();
-    const reader = await lock.read.acquire();
-    expect([await reader.release(), await reader.release()]).toEqual([true, true]);
-    await using writer = await second.write.acquire();
-    expect(await reader.release()).toBe(true);
-    expect((await lock.read.inspect()).writer).toBe(writer.holder);
   });
 });
 
@@ -551,13 +491,6 @@ describe('downgrade', () => {
 });
 
 describe('tryAcquire', () => {
-  test('gives null and leaves nobody in the queue', async () => {
-    const [lock, second] = shared();
-    await using writer = await lock.write.acquire();
-    expect([await second.read.tryAcquire(), await second.write.tryAcquire()]).toEqual([null, null]);
-    expect(await lock.read.inspect()).toMatchObject({ queueLength: 0, writer: writer.holder });
-  });
-
   test('takes a lock whose waiters are all dead, in three round trips', async () => {
     const prefix = freshPrefix();
     const queue = `${prefix}:locks:{lock}:rw-queue`;
@@ -571,17 +504,6 @@ describe('tryAcquire', () => {
 });
 
 describe('using', () => {
-  test('runs the section under the lease and gives its result', async () => {
-    const [lock, second] = shared();
-    const result = await lock.read.using(async (signal, lease) => {
-      expect([signal.aborted, lease.isValid]).toEqual([false, true]);
-      return second.read.using(() => 'both');
-    });
-    expect(result).toBe('both');
-    await expect(lock.write.using(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
-    expect(await lock.read.inspect()).toMatchObject({ writer: null, readers: 0 });
-  });
-
   test('a section that wrote may go on reading', async () => {
     const [lock, second] = shared();
     const reader = await lock.write.using((_, lease) => lease.downgrade());
@@ -639,22 +561,6 @@ describe('inspect', () => {
 });
 
 describe('forceRelease', () => {
-  test('takes the lock from the writer, and lets in who is next', async () => {
-    const [lock, second] = shared({ leaseMs: 4_000 });
-    expect([await lock.read.forceRelease(), await lock.write.forceRelease()]).toEqual([false, false]);
-    const writer = await lock.write.acquire();
-    const isOver = abortOf(writer.signal);
-    const wait = second.read.acquire();
-    await queued(lock.read, 1);
-    expect(await second.read.forceRelease()).toBe(false);
-    expect(await second.write.forceRelease()).toBe(true);
-    const reader = await wait;
-    await isOver;
-    expect(writer.signal.reason).toMatchObject({ reason: 'taken' });
-    expect(await writer.release()).toBe(false);
-    expect(await reader.release()).toBe(true);
-  });
-
   test('takes the lock from all readers', async () => {
     const [lock, second] = shared({ leaseMs: 4_000 });
     const readers = [await lock.read.acquire(), await second.read.acquire()];

@@ -76,7 +76,7 @@ test('reading and failing leave nothing behind, and a refused caller does not ke
   const holder = 'abcdefghijklmnop.1.1000.1';
   expect(await semaphore.releaseFor(holder)).toBe(false);
   expect(await semaphore.renewFor(holder)).toBe(false);
-  await expect(semaphore.acquire({ waitMs: 0 })).rejects.toThrow(RangeError);
+  await expect(semaphore.acquire({ waitMs: -1 })).rejects.toThrow(RangeError);
   expect(await keysOf(prefix)).toEqual({});
   await (await semaphore.acquire()).release();
   const state = `${prefix}:locks:{pool}:permits-state`;

@@ -1,7 +1,9 @@
+import { readFile } from 'node:fs/promises';
 import { expect, test } from '@jest/globals';
 import { CountDownLatch, MultiLock, Mutex, RateLimiter, ReadWriteLock, Semaphore } from '@mortise/locks';
 import type { Telemetry } from '@mortise/redis';
 import { connect, freshPrefix } from '@mortise/test-kit';
+import { METRICS } from '../src/telemetry/metrics.js';
 
 const redis = connect();
 
@@ -90,4 +92,9 @@ test('a telemetry that throws harms nothing, and one that is no object is refuse
     console.error = error;
   }
   expect(() => new Mutex(redis, 'lock', { telemetry: 7 as unknown as Telemetry })).toThrow(TypeError);
+});
+
+test('the README lists all metrics', async () => {
+  const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8');
+  expect(readme.match(/(?<=\| `)mortise\.locks\.\w+/g)).toEqual(METRICS.map(({ name }) => name));
 });
