@@ -24,7 +24,7 @@ const UNREADABLE = {
   status: 503,
   json: {
     type: 'https://mortise.dev/problems/redis-unavailable',
-    detail: expect.stringContaining('is no state of one'),
+    detail: expect.stringContaining('hold no state of a '),
   },
 };
 

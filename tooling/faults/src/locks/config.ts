@@ -1,4 +1,4 @@
-/** What a worker process is told, as JSON in its only argument. */
+/** The configuration of a worker process, as JSON in its only argument. */
 export interface WorkerConfig {
   /** Stands before the number of the contender in its name; unique in the run. */
   readonly worker: string;
@@ -9,17 +9,17 @@ export interface WorkerConfig {
   readonly resourceUrl: string;
   readonly prefix: string;
   readonly kind: LockKind;
-  /** What is locked; each turn takes one of them at random. */
+  /** The names of the locks. Each round takes one of them at random. */
   readonly names: readonly string[];
   readonly contenders: number;
-  /** Turns of all contenders together; then the process ends. Without it: until it is told to stop. */
+  /** Rounds of all contenders together; then the process ends. Without it: until it is stopped. */
   readonly turns?: number;
   readonly leaseMs: number;
   readonly renew: boolean;
   /** Of a semaphore. */
   readonly permits?: number;
   readonly waitMs: number;
-  /** The part of the turns that wait a few ms only and then give up. */
+  /** The part of the rounds that wait a few ms only and then give up. */
   readonly impatientPart?: number;
   /** How long a section lasts at most; each takes a random part of it. */
   readonly holdMs: number;
@@ -31,14 +31,14 @@ export interface WorkerConfig {
   readonly isFenced: boolean;
   /** Whether a call is recorded before its return: a killed process leaves its last ones behind. */
   readonly recordsCalls: boolean;
-  /** Ends the process with SIGKILL right after the release of this turn was sent. */
+  /** Ends the process with SIGKILL right after the release of this round was sent. */
   readonly diesAtRelease?: number;
   readonly sabotage?: Sabotage;
 }
 
 export type LockKind = 'mutex' | 'semaphore' | 'read-write';
 
-/** What is broken in the scripts of this process; see sabotage.ts. */
+/** The broken line in the scripts of this process; see sabotage.ts. */
 export type Sabotage = 'release ignores the owner' | 'grant is not recorded' | 'token does not rise';
 
 export type RedisAddress =
@@ -47,5 +47,5 @@ export type RedisAddress =
   | { readonly sentinels: readonly { host: string; port: number }[]; readonly name: string }
   | { readonly startupNodes: readonly { host: string; port: number }[] };
 
-/** What a worker tells its parent over IPC. */
+/** A message of a worker to its parent over IPC. */
 export type WorkerMessage = { readonly type: 'ready' } | { readonly type: 'turns'; readonly turns: number };

@@ -7,17 +7,17 @@ import type { AcquireLock } from './lock-kinds.js';
 import type { Recorder } from './recorder.js';
 import type { Resource } from './resource.js';
 
-/** The pause after an error, so that an outage doesn't become a flood of records. */
+/** The pause after an error: without it a server that is down would fill the records. */
 const AFTER_ERROR_MS = 20;
 
-interface Told {
+interface Call {
   readonly key: string;
   readonly lease: string;
   readonly id: string;
   readonly calledAt: number;
 }
 
-/** One that asks, works and releases, turn after turn, and writes down what it was told. */
+/** Acquires, works and releases in rounds, and records each reply. */
 export class Contender {
   readonly #name: string;
   readonly #config: WorkerConfig;
@@ -47,37 +47,37 @@ export class Contender {
     const mode = kind === 'read-write' && Math.random() < 0.7 ? 'read' : 'write';
     const permits = kind === 'semaphore' ? 1 + Math.floor(Math.random() * Math.min(3, limit)) : 1;
     const isImpatient = Math.random() < impatientPart;
-    const told = this.#told(key);
+    const call = this.#call(key);
     const shape = { mode, permits, waitMs: isImpatient ? 1 + Math.random() * 20 : waitMs } as const;
     let lease: Lease;
     try {
       lease = await this.#locks.get(key)!(shape);
     } catch (error) {
-      await this.#notAcquired({ op: 'acquire', ...told, ...shape }, error);
+      await this.#notAcquired({ op: 'acquire', ...call, ...shape }, error);
       return;
     }
     const { fencingToken, expiresAt } = lease;
     this.#recorder.returned({
       op: 'acquire',
-      ...told,
+      ...call,
       ...shape,
       returnedAt: nowUs(),
       outcome: 'acquired',
       fencingToken,
       validUntil: toUs(expiresAt),
     });
-    await this.#work(told, lease, mode);
-    await this.#release(told, lease);
+    await this.#work(call, lease, mode);
+    await this.#release(call, lease);
   }
 
-  async #notAcquired(told: Omit<Acquisition, 'returnedAt' | 'outcome'>, error: unknown): Promise<void> {
+  async #notAcquired(call: Omit<Acquisition, 'returnedAt' | 'outcome'>, error: unknown): Promise<void> {
     const { code, message } = error as { code?: string; message: string };
     const outcome = code === 'ERR_LOCK_TIMEOUT' ? 'timeout' : 'failed';
-    this.#recorder.returned({ ...told, returnedAt: nowUs(), outcome, error: message });
+    this.#recorder.returned({ ...call, returnedAt: nowUs(), outcome, error: message });
     if (outcome === 'failed') await pause(AFTER_ERROR_MS);
   }
 
-  async #work({ key, lease: id }: Told, lease: Lease, mode: 'read' | 'write'): Promise<void> {
+  async #work({ key, lease: id }: Call, lease: Lease, mode: 'read' | 'write'): Promise<void> {
     const { kind, holdMs, leaseMs, overstayPart = 0 } = this.#config;
     const isOverstayed = Math.random() < overstayPart;
     const ms = isOverstayed ? leaseMs * (1 + Math.random()) : Math.random() * holdMs;
@@ -85,7 +85,7 @@ export class Contender {
       if (ms >= 1) await pause(ms);
       return;
     }
-    const called = { op: 'section' as const, ...this.#told(key), lease: id };
+    const called = { op: 'section' as const, ...this.#call(key), lease: id };
     this.#recorder.called({ ...called, returnedAt: null, outcome: 'abandoned', isValid: true });
     const { outcome, value } = await (mode === 'write'
       ? this.#count(key, lease, ms)
@@ -113,7 +113,7 @@ export class Contender {
     return { outcome: value === null ? 'refused' : 'written', value };
   }
 
-  /** Looks twice: nobody may have counted in between. */
+  /** Reads twice: no counter may change in between. */
   async #look(
     key: string,
     lease: Lease,
@@ -126,11 +126,11 @@ export class Contender {
     return { outcome: before === value ? 'read' : 'torn', value };
   }
 
-  async #release({ key, lease: id }: Told, lease: Lease): Promise<void> {
-    // The watchdog may have moved the end; what comes later is nobody's belief, because a released lease is not valid.
+  async #release({ key, lease: id }: Call, lease: Lease): Promise<void> {
+    // The watchdog may have moved the end. A later end does not count, because a released lease is not valid.
     const called: Omit<Release, 'returnedAt' | 'outcome'> = {
       op: 'release',
-      ...this.#told(key),
+      ...this.#call(key),
       lease: id,
       validUntil: toUs(lease.expiresAt),
     };
@@ -150,7 +150,7 @@ export class Contender {
     }
   }
 
-  #told(key: string): Told {
+  #call(key: string): Call {
     this.#operations += 1;
     const id = `${this.#name}/${this.#operations}`;
     return { id, key, lease: id, calledAt: nowUs() };

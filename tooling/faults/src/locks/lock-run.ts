@@ -21,7 +21,7 @@ export interface Verdict {
   readonly counts: Readonly<Record<string, number>>;
 }
 
-const PATIENCE_MS = 45_000;
+const WAIT_MS = 45_000;
 
 const DEFAULTS = {
   kind: 'mutex',
@@ -30,7 +30,7 @@ const DEFAULTS = {
   contenders: 25,
   leaseMs: 500,
   renew: true,
-  waitMs: PATIENCE_MS,
+  waitMs: WAIT_MS,
   holdMs: 2,
   isFenced: true,
   recordsCalls: true,
@@ -55,7 +55,7 @@ export class LockRun {
     return new LockRun(fleet, resource, options);
   }
 
-  /** Notes that the server may forget what it knows while `action` runs, and what it was told during it. */
+  /** Records that the server may lose its data while `action` runs, and what is written during it. */
   async losing<Result>(action: () => Promise<Result> | Result): Promise<Result> {
     const from = nowUs();
     try {
@@ -65,14 +65,14 @@ export class LockRun {
     }
   }
 
-  /** Notes that connections break, so that commands may be sent twice. */
+  /** Records that connections break, so that commands may be sent twice. */
   repeats(): void {
     this.#hasRepeats = true;
   }
 
-  /** Ends the turns, which must not take longer than the patience of a waiter, and looks at all that happened. */
+  /** Ends the rounds, which must not take longer than a waiter waits, and checks the history. */
   async verdict(options: { mayGoOn?: boolean; withinMs?: number } = {}): Promise<Verdict> {
-    await this.fleet.finish({ withinMs: PATIENCE_MS, ...options });
+    await this.fleet.finish({ withinMs: WAIT_MS, ...options });
     const operations = this.fleet.operations();
     const counts: Record<string, number> = {};
     for (const { op, outcome } of operations) {
