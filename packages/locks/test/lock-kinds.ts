@@ -32,7 +32,7 @@ export interface Subject extends Lock {
 
 export interface Kind {
   readonly kind: string;
-  make(client: Redis, name: string, options: LeaseOptions): Subject;
+  readonly make: (client: Redis, name: string, options: LeaseOptions) => Subject;
 }
 
 /** The highest of its fencing tokens. */
