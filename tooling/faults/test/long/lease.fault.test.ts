@@ -89,8 +89,8 @@ describe('an event loop that is blocked for longer than the lease', () => {
 
 describe('replies that come later than the lease', () => {
   test('are never an acquired lock; what was taken is given back, and all go on afterwards', async () => {
-    const options = { prefix: freshPrefix(), leaseMs: 200, holdMs: 2 };
-    run = await LockRun.on({ url: proxy.url }, { ...options, contenders: 3 });
+    const options = { prefix: freshPrefix(), leaseMs: 200 };
+    run = await LockRun.on({ url: proxy.url }, { ...options, holdMs: 2, contenders: 3 });
     await run.fleet.start(2);
     await movesOn(run, 50);
     proxy.delay({ repliesMs: 300 });
