@@ -313,7 +313,9 @@ test.concurrent.each([
     const close = await monitor(redis, ({ args, at }) => {
       if (args[0] === mutexRecheck.sha1 && args.includes(keys.lease)) sentAt.push(at);
     });
-    const waits = Array.from({ length: 50 }, () => new Mutex(other, 'lock', { prefix: keys.prefix }).acquire());
+    const waits = Array.from({ length: 50 }, () =>
+      new Mutex(other, 'lock', { prefix: keys.prefix }).acquire(),
+    );
     // One follows the subscription.
     await until('six re-checks', () => sentAt.length >= 6, 30_000);
     close();

@@ -26,27 +26,15 @@ const WITH_LEASES: Record<string, Make> = {
   ReadWriteLock: (options, name = 'lock' as never, client = redis as never) =>
     new ReadWriteLock(client, name, options),
   Semaphore: (options, name = 'lock' as never, client = redis as never) =>
-    new Semaphore(
-      client,
-      name,
-      over({ permits: 2 }, options),
-    ),
+    new Semaphore(client, name, over({ permits: 2 }, options)),
   QuorumMutex: (options, name = 'lock' as never) => new QuorumMutex(nodes, name, options),
 };
 const ALL: Record<string, Make> = {
   ...WITH_LEASES,
   RateLimiter: (options, name = 'lock' as never, client = redis as never) =>
-    new RateLimiter(
-      client,
-      name,
-      over({ limit: 1, periodMs: 1 }, options),
-    ),
+    new RateLimiter(client, name, over({ limit: 1, periodMs: 1 }, options)),
   CountDownLatch: (options, name = 'lock' as never, client = redis as never) =>
-    new CountDownLatch(
-      client,
-      name,
-      over({ count: 1 }, options),
-    ),
+    new CountDownLatch(client, name, over({ count: 1 }, options)),
 };
 const INTEGERS = [0, -1, 0.5, Number.NaN, Infinity, -Infinity, 2 ** 53];
 
