@@ -1,9 +1,9 @@
-/** The program of one process of a crew: makes its part of the work, then does what its parent says. */
+/** The program of one process of a crew: does its segment of the work on the orders of its parent. */
 import type { Spent } from './scenario.js';
 import { sentCommands } from './sent-commands.js';
 
-/** A part of the work, which goes on until the process is killed. */
-export interface Part<Report> {
+/** A segment of the work. It goes on until the process is killed. */
+export interface Segment<Report> {
   /** Begins; resolves when it is under way. */
   start(): void | Promise<void>;
   /** From here on it counts. */
@@ -12,7 +12,7 @@ export interface Part<Report> {
   close(): Report;
 }
 
-export type PartFactory<Settings, Report> = (settings: Settings) => Promise<Part<Report>>;
+export type PartFactory<Settings, Report> = (settings: Settings) => Promise<Segment<Report>>;
 
 export type MemberRequest =
   | { readonly verb: 'prepare'; readonly settings: object }
@@ -24,7 +24,7 @@ export interface MemberReply {
 }
 
 const [, , module] = process.argv;
-let part: Part<unknown>;
+let part: Segment<unknown>;
 let openedAt = 0;
 let sentBefore = 0;
 let cpuBefore = process.cpuUsage();

@@ -16,7 +16,7 @@ const WARM_UP_SECONDS = 0.3;
 const AOF_CALLS = 500;
 
 export interface Phase {
-  /** In front of its figures, where there are several. */
+  /** Stands before its figures if there are several phases. */
   readonly label?: string;
   readonly calls: Calls;
   readonly callers: number;

@@ -11,7 +11,7 @@ import { bookKind } from './kinds/index.js';
 import { sharedConnection } from './kinds/connection.js';
 import { RightAnswers } from './right-answers.js';
 
-export interface Opening {
+export interface OpenOptions {
   readonly url: string;
   readonly kind: string;
   readonly data: DataKind;
@@ -62,7 +62,7 @@ let client: BookClient;
 let url: string;
 const callersOf = new Map<number, Caller[]>();
 
-async function open(opening: Opening): Promise<Loaded> {
+async function open(opening: OpenOptions): Promise<Loaded> {
   ({ url } = opening);
   kind = bookKind(opening.kind);
   data = dataOf(opening.data, opening.count);

@@ -4,7 +4,7 @@ import { cached } from './kind.js';
 import { cacheKind } from './kinds/index.js';
 import { now } from './now.js';
 
-export interface Opening {
+export interface OpenOptions {
   readonly url: string;
   readonly kind: string;
   readonly life: Life;
@@ -40,7 +40,7 @@ const OPEN_MS = 2_000;
 let client: CacheClient | undefined;
 let watching: Promise<Watched> | undefined;
 
-async function open({ url, kind, life }: Opening): Promise<void> {
+async function open({ url, kind, life }: OpenOptions): Promise<void> {
   client = await cacheKind(kind).connect(url, life);
 }
 

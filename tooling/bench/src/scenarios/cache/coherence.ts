@@ -22,7 +22,7 @@ const EXPIRING: Life = { ttlMs: 1_000, staleMs: 0, isExact: true };
 /** How old the value is that the reader takes into its process. */
 const READ_AT_MS = 800;
 const LASTING: Life = { ttlMs: 60_000, staleMs: 0 };
-/** A value that is stale for so long is stale until its end, as far as this is concerned. */
+/** A value that is stale for this time counts as stale until its end. */
 const CAP_MS = 2_000;
 /** So many of those say enough. */
 const MOST_CAPPED = 3;

@@ -41,7 +41,7 @@ async function join({ url, kind, life, ...rest }: Joining): Promise<void> {
 }
 
 /** What all readers of the process have noted. */
-class Notes {
+class ReadLog {
   readonly loads: number[] = [];
   readonly waits: number[] = Array.from({ length: WAIT_BUCKETS }, () => 0);
   oldestMs = 0;
@@ -69,7 +69,7 @@ class Notes {
 
 /** Each reads once. */
 async function readOnce({ key, readers, at }: Reading): Promise<HerdReport> {
-  const notes = new Notes();
+  const notes = new ReadLog();
   await sleep(at - now());
   await Promise.all(Array.from({ length: readers }, () => notes.read(key)));
   return notes.report;
@@ -77,7 +77,7 @@ async function readOnce({ key, readers, at }: Reading): Promise<HerdReport> {
 
 /** Each reads again as soon as it has read, and others have had their turn. */
 async function readOn({ key, readers, at, seconds }: Reading & { seconds: number }): Promise<HerdReport> {
-  const notes = new Notes();
+  const notes = new ReadLog();
   const endsAt = at + seconds * 1000;
   const reader = async (): Promise<void> => {
     while (now() < endsAt) {

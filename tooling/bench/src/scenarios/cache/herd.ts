@@ -24,7 +24,7 @@ const WARM_UP_KEYS = 2;
 const HOT_SECONDS = 6;
 const HOT_TTL_MS = 1_000;
 const SLOW_MS = 50;
-/** Between the order to begin and the beginning, so that all have heard of it. */
+/** From the order until the begin, so that every process has received it. */
 const AHEAD_MS = 50;
 const LOADS = 'loads of a key';
 const P99 = 'p99 ms';
@@ -86,7 +86,7 @@ class Herd {
   }
 }
 
-type Ask = <Name extends 'readOnce' | 'readOn'>(
+type CallMember = <Name extends 'readOnce' | 'readOn'>(
   action: Name,
   input: Omit<Parameters<HerdActions[Name]>[0], keyof Reading> & { readonly key: string },
 ) => Promise<Done<HerdReport>[]>;
@@ -96,13 +96,13 @@ async function gather(
   url: string,
   kind: CacheKind,
   life: Joining['life'],
-  work: (ask: Ask) => Pick<Work, 'warmUp' | 'run'>,
+  work: (ask: CallMember) => Pick<Work, 'warmUp' | 'run'>,
 ): Promise<Work> {
   const remotes = Array.from({ length: PROCESSES }, () => startRemote<HerdActions>(MODULE));
   const close = async (): Promise<void> => {
     await Promise.all(remotes.map((remote) => remote.kill()));
   };
-  const ask: Ask = (action, input) => {
+  const ask: CallMember = (action, input) => {
     const reading = { ...input, readers: READERS, at: now() + AHEAD_MS };
     return Promise.all(remotes.map((remote: Remote<HerdActions>) => remote.do(action, reading as never)));
   };

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { fileKind } from './kinds/index.js';
 
-interface Sending {
+interface SendOptions {
   readonly url: string;
   readonly kind: string;
   readonly directory: string;
@@ -34,7 +34,7 @@ export interface Received {
 
 const NEWLINE = 10;
 
-async function send({ url, kind, directory, receivers }: Sending): Promise<void> {
+async function send({ url, kind, directory, receivers }: SendOptions): Promise<void> {
   await fileKind(kind).send(url, directory, receivers);
 }
 

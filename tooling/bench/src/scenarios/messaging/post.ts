@@ -56,7 +56,7 @@ function competitor(kind: ChatKind, load: Load, isFollowed = false): Competitor 
   };
 }
 
-/** What callers were told that it was accepted has to be there. */
+/** Every message that was reported as accepted has to be there. */
 async function requireAccepted(kind: ChatKind, redis: Redis, chats: number, posted: number): Promise<void> {
   let accepted = 0;
   for (let chat = 0; chat < chats; chat += 1) accepted += (await kind.accepted(redis, chatOf(chat))) - 1;

@@ -14,7 +14,7 @@ const CONNECTIONS = 'connections';
 const PER_SECOND = 'commands/s';
 const MAX_BYTES = 500;
 const SECONDS = 6;
-/** Nothing has changed for so long: all wait. */
+/** After this time without a change, all members wait. */
 const SETTLED_MS = 1_000;
 const LOOK_EVERY_MS = 100;
 

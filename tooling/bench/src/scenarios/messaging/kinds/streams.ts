@@ -1,7 +1,7 @@
 /**
  * Redis Streams: a stream for each chat, capped as it is recommended, and a set of each member's chats. All chats of a
- * member are read by one command, which a Cluster refuses. Who has read what is known by a group for each member, with
- * an ack; or by the member alone, who keeps his positions himself.
+ * member are read by one command, which a Cluster refuses. A group for each member knows what the member has read, by
+ * an ack; or the member alone knows it and stores the positions.
  */
 import { Redis } from 'ioredis';
 import type { Audience, ChatClient, ChatKind, ChatOptions } from '../kind.js';

@@ -86,24 +86,24 @@ export const FLOOR: QueueKind = {
     let done: string[] = [];
     let running = 0;
     let wakes = 0;
-    let isHungry = true;
+    let hasWork = true;
     let isAsking = false;
     let isListening = false;
     let isStopped = false;
 
     const ask = async (): Promise<void> => {
       const want = isStopped ? 0 : Math.min(concurrency - running, MAX_BATCH);
-      if (isAsking || (done.length === 0 && !(isHungry && want > 0))) return;
+      if (isAsking || (done.length === 0 && !(hasWork && want > 0))) return;
       isAsking = true;
       const settled = done;
       done = [];
       const wakesBefore = wakes;
       const taken = await redis.exchange(READY, ACTIVE, want, LEASE_MS, ...settled);
       isAsking = false;
-      isHungry = taken.length === want || wakes !== wakesBefore;
+      hasWork = taken.length === want || wakes !== wakesBefore;
       running += taken.length;
       for (const record of taken) void run(record);
-      if (!isHungry && !isListening) void listen();
+      if (!hasWork && !isListening) void listen();
       setImmediate(() => void ask());
     };
     const run = async (record: string): Promise<void> => {
@@ -117,7 +117,7 @@ export const FLOOR: QueueKind = {
       await waiting.blpop(WAKE, 0).catch(() => null);
       isListening = false;
       wakes += 1;
-      isHungry = true;
+      hasWork = true;
       await ask();
     };
 
