@@ -1,6 +1,6 @@
 /**
  * Accounts for every task of a run: what Redis has of it, what the worker processes have written down of its executions, and
- * what producers were told. Whatever does not add up is a violation; a task that ran more than once has to have a reason.
+ * the replies to producers. Whatever does not add up is a violation; a task that ran more than once has to have a reason.
  */
 import type { TaskState } from '@mortise/queues';
 import { TASK_STATES } from '@mortise/queues';
@@ -70,9 +70,9 @@ export interface Evidence {
   readonly tasks: number;
   readonly executions: Executions;
   readonly stored: StoredTasks;
-  /** When the producer was told that each task is stored, µs; 0 for those of which it wasn't. */
+  /** When the producer got the reply that a task is stored, µs; 0 without a reply. */
   readonly acceptedAt: Float64Array;
-  /** When somebody asked to cancel it who was told that he has, µs; 0 for all others. */
+  /** When a cancellation that was confirmed was sent, µs; 0 for all other tasks. */
   readonly cancelledAt: Float64Array;
   readonly faults: readonly Fault[];
   readonly leaseMs: number;
@@ -164,7 +164,6 @@ class Accountant {
     this.#hasRun[task] = 1;
     let isDuplicate = false;
     let before: number | undefined;
-    let isSecond = false;
     for (const execution of own) {
       if (executions.outcomeOf(execution) === 'returned') this.#hasReturned[task] = 1;
       if (executions.isVoid(execution)) {
@@ -178,31 +177,22 @@ class Accountant {
         if (reason) this.#repetitions[reason] += 1;
         else this.#violate('unexplained repetition', task, this.#describe(before, execution));
         isDuplicate ||= reason === undefined || !ASKED_FOR.has(reason);
-        this.#compare(task, before, execution, reason, isSecond);
+        this.#compare(task, before, execution, reason);
       }
-      isSecond = before === undefined;
       before = execution;
     }
     if (isDuplicate) this.#duplicates += 1;
     if (stored.state[task] === STATE_OF.succeeded) this.#lookAtResult(task, own);
   }
 
-  #compare(
-    task: number,
-    before: number,
-    execution: number,
-    reason: Reason | undefined,
-    isSecond: boolean,
-  ): void {
+  #compare(task: number, before: number, execution: number, reason: Reason | undefined): void {
     const { executions } = this.#evidence;
     if (this.#isForgiven(executions.beganAt[before]!, executions.beganAt[execution]!)) return;
     if (executions.validUntil[before]! > executions.beganAt[execution]!) {
       this.#violate('overlap', task, this.#describe(before, execution));
     }
     const [attempt, next] = [executions.attempt[before]!, executions.attempt[execution]!];
-    // The first one of a task that was handed over may be over before the server has heard that it began; no other one.
-    const isUnheard = isSecond && attempt === 1 && this.#lossOf(before, execution) !== undefined;
-    const isSameAllowed = reason === 'later' || reason === 'given back' || isUnheard;
+    const isSameAllowed = reason === 'later' || reason === 'given back';
     if (next < attempt || (next === attempt && !isSameAllowed)) {
       this.#violate('attempt number', task, this.#describe(before, execution));
     }
