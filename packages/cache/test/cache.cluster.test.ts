@@ -70,7 +70,7 @@ test.each(['delete', 'invalidateTag'] as const)(
   },
 );
 
-test('the near tier hears of changes, and a number that is missing empties it', async () => {
+test('the near tier learns of changes, and a number that is missing empties it', async () => {
   const { cache: here, prefix } = pagesOf<string>(cluster, { shards: 4, near: {} });
   const there = pagesOf<string>(other, { prefix, shards: 4 }).cache;
   const nearby = (key: string, wanted: string): Promise<true> =>

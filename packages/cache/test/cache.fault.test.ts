@@ -428,7 +428,7 @@ describe('clocks', () => {
     const { cache } = pagesOf<string>(redis, { prefix, ttlMs: 60_000 });
     await cache.set('tools', 'saws');
     expect(await cache.get('tools')).toBe('saws');
-    // As stored by a master whose clock was an hour ahead of the one that serves now: its end cannot be told.
+    // As stored by a master whose clock was an hour ahead of the one that serves now: its end is unknown.
     const storedAt = Buffer.alloc(8);
     storedAt.writeDoubleBE(Date.now() + 3_600_000);
     await redis.setrange(`${prefix}:cache:{pages}:value:tools`, 8, storedAt);

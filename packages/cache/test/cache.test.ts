@@ -29,10 +29,10 @@ describe('getOrLoad', () => {
 
   test('loads once for all readers of all processes', async () => {
     const prefix = freshPrefix();
-    // Who isn't told would wait for ten minutes.
-    const patience = { leaseMs: 600_000, loadTimeoutMs: 600_000 };
+    // A caller without a notification would wait for ten minutes.
+    const longWaits = { leaseMs: 600_000, loadTimeoutMs: 600_000 };
     const caches = [redis, other, third].map(
-      (client) => pagesOf<string>(client, { prefix, ...patience }).cache,
+      (client) => pagesOf<string>(client, { prefix, ...longWaits }).cache,
     );
     const loader = new HeldLoader<string>();
     const reads = caches.flatMap((cache) =>
@@ -89,9 +89,9 @@ describe('getOrLoad', () => {
 
   test('a reader that gives up while another process loads leaves nothing behind that would', async () => {
     const prefix = freshPrefix();
-    const patience = { leaseMs: 600_000, loadTimeoutMs: 600_000 };
+    const longWaits = { leaseMs: 600_000, loadTimeoutMs: 600_000 };
     const [first, second] = [redis, other].map(
-      (client) => pagesOf<string>(client, { prefix, ...patience }).cache,
+      (client) => pagesOf<string>(client, { prefix, ...longWaits }).cache,
     ) as [Pages, Pages];
     const loader = new HeldLoader<string>();
     const failing = first.getOrLoad('tools', loader.load);
@@ -245,9 +245,9 @@ describe('a stale value', () => {
 
   test('that ends during a load which fails is loaded by who has waited for that', async () => {
     const prefix = freshPrefix();
-    const patience = { ...old, retryMs: 3_600_000, leaseMs: 600_000, loadTimeoutMs: 600_000 };
+    const longWaits = { ...old, retryMs: 3_600_000, leaseMs: 600_000, loadTimeoutMs: 600_000 };
     const [first, second] = [redis, other].map(
-      (client) => pagesOf<string>(client, { prefix, ...patience }).cache,
+      (client) => pagesOf<string>(client, { prefix, ...longWaits }).cache,
     ) as [Pages, Pages];
     await first.set('tools', 'saws');
     const loader = new HeldLoader<string>();

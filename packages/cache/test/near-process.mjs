@@ -1,4 +1,4 @@
-// A process that fills its near tier, then closes its client as it is told, and does nothing more: it has to end by itself.
+// A process that fills its near tier, then closes its client in the given way, and does nothing more: it has to end by itself.
 import { Cache } from '@mortise/cache';
 import { Cluster, Redis } from 'ioredis';
 

@@ -64,7 +64,7 @@ describe('rows that fail every query they are in', () => {
 });
 
 describe('a row whose query hangs', () => {
-  /** Who asks for one of `hanging` waits until the signal says that it takes too long. */
+  /** A load of one of `hanging` waits until its signal is aborted. */
   class Locked extends Poisoned {
     readonly hanging = new Set<string>();
     /** Each query waits for it. */
@@ -148,7 +148,7 @@ describe('a row whose query hangs', () => {
     expect((errors[0] as RowLoadError).ids).toContain('row 100');
   });
 
-  test('is told from one that is only slow, which is stored and not aborted', async () => {
+  test('differs from one that is only slow, which is stored and not aborted', async () => {
     const ids = idsUpTo(40);
     const database = new Locked().put(...ids);
     let isAborted = false;

@@ -140,7 +140,7 @@ test('stop ends when all leases have, although Redis does not answer', async () 
   await Promise.all(IDS.map((id) => rows.refresh(id)));
   await until('a load', () => isLoading);
   await refresher.stop();
-  // What it had is nobody's any more when Redis goes on.
+  // Its leases have expired when Redis goes on.
   own.resume();
   expect(await rows.stats()).toMatchObject({ scheduled: IDS.length, loaded: IDS.length });
   client.disconnect();

@@ -24,7 +24,7 @@ const operation = fc.oneof(
   { weight: 4, arbitrary: fc.record({ type: fc.constant('change' as const), id }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('touch' as const), id }) },
   // A row that leaves the database.
-  { weight: 1, arbitrary: fc.record({ type: fc.constant('vanish' as const), id }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('delete' as const), id }) },
   // A value that is evicted, and a load that fails.
   { weight: 1, arbitrary: fc.record({ type: fc.constant('evict' as const), id }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('fail' as const), id }) },
@@ -48,7 +48,7 @@ test('readers end up with the newest rows of what is scheduled, and nothing else
     fc.infiniteStream(fc.nat({ max: 3 })),
     fc.constantFrom(1, 3),
     fc.constantFrom([2, 2], [24, 24], [24, 10]),
-    // Rows that are refreshed all the time, or only when they are told to.
+    // Rows that are refreshed all the time, or only by request.
     fc.constantFrom(30, 3_600_000),
     async (ticks, delays, shards, batches, everyMs) => {
       const isOften = everyMs < 1_000;
@@ -108,7 +108,7 @@ test('readers end up with the newest rows of what is scheduled, and nothing else
                 const evicted = tableOf(rows).keys.of(step.id).row(step.id);
                 return redis.del(evicted).then(() => rows.refresh(step.id));
               }
-              if (step.type === 'vanish') database.delete(step.id);
+              if (step.type === 'delete') database.delete(step.id);
               else if (step.type === 'fail') poison.add(step.id);
               else if (step.type === 'change') {
                 version += 1;

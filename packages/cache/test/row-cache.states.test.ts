@@ -57,7 +57,7 @@ describe('inspect', () => {
   });
 });
 
-describe('a row that vanishes, with tombstones', () => {
+describe('a row that goes missing, with tombstones', () => {
   const options = { missing: 'tombstone' } as const;
 
   test('leaves the cache, is asked for again, and comes back', async () => {

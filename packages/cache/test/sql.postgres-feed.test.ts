@@ -187,7 +187,7 @@ describe('an outbox', () => {
 });
 
 describe('a feed', () => {
-  test('refreshes what changes when it is told, and empties the outbox', async () => {
+  test('refreshes changed rows when it is notified, and empties the outbox', async () => {
     const { pool, source, waiting } = await fresh();
     const { rows, has, errors } = await watch(redis, source, DEAF);
     for (const round of [1, 2, 3]) {

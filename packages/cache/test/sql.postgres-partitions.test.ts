@@ -111,7 +111,7 @@ describe('an outbox', () => {
 });
 
 describe('a feed', () => {
-  test('hears of changes of partitions', async () => {
+  test('learns of changes of partitions', async () => {
     const { pool, source } = await fresh(
       `${PARTITIONED} insert into items select n, 'item ' || n from generate_series(1, ${MANY_ITEMS}) as n`,
     );

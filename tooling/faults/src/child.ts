@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { processExited, processStarted } from '@mortise/redis-server';
 import { nowUs } from './locks/clock.js';
 
-/** A program of this package as a process, which is told what to do by JSON in its only argument. */
+/** A program of this package as a process, with its orders as JSON in the only argument. */
 export class Child {
   readonly hasEnded: Promise<unknown>;
   readonly #process: ChildProcess;

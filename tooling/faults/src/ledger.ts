@@ -8,7 +8,7 @@ const EVERY_MS = 1;
 
 /**
  * Counts up a key, one INCR after the other, through a client of its own. An accepted count that comes a second time means
- * that a server took over that had not heard of the first.
+ * that the new master had not received the first.
  */
 export class Ledger {
   /** How often an accepted count came again. */

@@ -70,7 +70,7 @@ describe('mutex', () => {
   });
 
   test('a grant that no order explains is found also where nobody believes', () => {
-    // It was granted and over for its own client before it heard of it, but the server still said "released".
+    // It was granted and over for its own client before it learned of it, but the server still said "released".
     const leases: Leases = {
       a: { granted: [0, 50], token: 1, validUntil: 45, released: [60, 70] },
       b: { granted: [51, 55], token: 2, released: [56, 58] },
@@ -258,7 +258,7 @@ describe('progress', () => {
     expect(broken(held, mutexModel, {}, ['a'])).toEqual([]);
   });
 
-  test('who waited in vain is found, unless it had no patience', () => {
+  test('a call that waited in vain is found, unless its wait was short', () => {
     expect(check(waited(20_000), mutexModel).map(({ rule }) => rule)).toEqual(['progress']);
     expect(check(waited(20), mutexModel)).toEqual([]);
   });

@@ -5,13 +5,13 @@ import { mutexModel } from '../src/history/mutex-model.js';
 import { readWriteModel } from '../src/history/read-write-model.js';
 import { semaphoreModel } from '../src/history/semaphore-model.js';
 import { leaseHistory } from './lease-history.js';
-import type { SimulatedLock, SimulatedTurn } from './simulated-lock.js';
+import type { SimulatedLock, SimulatedAcquisition } from './simulated-lock.js';
 import { simulate } from './simulated-lock.js';
 
 const LIMIT = 5;
 const LEASE_MS = 100;
 
-const turn: fc.Arbitrary<SimulatedTurn> = fc.record({
+const turn: fc.Arbitrary<SimulatedAcquisition> = fc.record({
   startAt: fc.integer({ min: 0, max: 2_000 }),
   requestMs: fc.integer({ min: 1, max: 20 }),
   replyMs: fc.integer({ min: 1, max: 20 }),
@@ -24,7 +24,7 @@ const turn: fc.Arbitrary<SimulatedTurn> = fc.record({
 });
 const turns = fc.array(turn, { minLength: 1, maxLength: 150 });
 
-const permitsOf = (held: readonly SimulatedTurn[]): number =>
+const permitsOf = (held: readonly SimulatedAcquisition[]): number =>
   held.reduce((sum, { permits }) => sum + permits, 0);
 
 const mutex: SimulatedLock = { leaseMs: LEASE_MS, fits: (held) => held.length === 0 };
@@ -46,7 +46,7 @@ describe.each([
     const violations = check({ operations }, model as typeof mutexModel);
     return [...new Set(violations.map(({ rule }) => rule))].toSorted();
   };
-  const shapeOf = (taken: SimulatedTurn): SimulatedTurn =>
+  const shapeOf = (taken: SimulatedAcquisition): SimulatedAcquisition =>
     name === 'semaphore'
       ? taken
       : { ...taken, permits: 1, isReader: name === 'read-write lock' && taken.isReader };
@@ -63,9 +63,9 @@ describe.each([
     fc.assert(
       fc.property(turns, fc.nat(), (all, pick) => {
         const { operations, leases } = simulate(all.map(shapeOf), lock);
-        const believed = leases.filter(({ grantedAt, believedUntil }) => believedUntil > grantedAt + 1);
-        fc.pre(believed.length > 0);
-        const { grantedAt, token } = believed[pick % believed.length]!;
+        const relied = leases.filter(({ grantedAt, reliedUntil }) => reliedUntil > grantedAt + 1);
+        fc.pre(relied.length > 0);
+        const { grantedAt, token } = relied[pick % relied.length]!;
         // Asked for, granted and in use while the other one is.
         const tooMany = leaseHistory('forged', {
           granted: [grantedAt + 0.1, grantedAt + 0.2],
@@ -82,7 +82,7 @@ describe.each([
 });
 
 test('a history of 100,000 operations is read in seconds', () => {
-  const many = Array.from({ length: 50_000 }, (_, index): SimulatedTurn => ({
+  const many = Array.from({ length: 50_000 }, (_, index): SimulatedAcquisition => ({
     startAt: index * 20 - (index % 7) * 40,
     requestMs: 1 + (index % 5),
     replyMs: 1 + (index % 3),
@@ -101,7 +101,7 @@ test('a history of 100,000 operations is read in seconds', () => {
 });
 
 /** The agenda of the simulation is sorted anew at each step; what is far apart doesn't meet. */
-function simulateInParts(many: readonly SimulatedTurn[]): ReturnType<typeof simulate> {
+function simulateInParts(many: readonly SimulatedAcquisition[]): ReturnType<typeof simulate> {
   const all: ReturnType<typeof simulate> = { operations: [], leases: [] };
   for (let from = 0; from < many.length; from += 500) {
     const { operations } = simulate(many.slice(from, from + 500), semaphore);

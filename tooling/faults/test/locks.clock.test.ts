@@ -7,7 +7,7 @@ afterEach(() => {
   globalThis.Date = RealDate;
 });
 
-test('a skewed process is told another time of day wherever it asks', () => {
+test('a skewed process reads another time of day everywhere', () => {
   skewDate(10_000);
   const real = RealDate.now();
   expect(Date.now() - real).toBeGreaterThanOrEqual(10_000);

@@ -1,5 +1,5 @@
 /**
- * Processes contend for locks and write down what they are told; the checker reads it. The second half breaks the
+ * Processes contend for locks and record the replies; the checker reads them. The second half breaks the
  * release script on purpose: a checker that doesn't find that would prove nothing in the first half. The long
  * suite (`npm run faults`) does the same with 100,000 calls and returns for each kind of lock, and with faults.
  */

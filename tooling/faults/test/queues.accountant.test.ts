@@ -96,7 +96,7 @@ test('the accountant finds what broken scripts do', async () => {
     }),
     broken('renewal is not stored', sleeping(1_800)),
     broken('taken tasks stay in the list', sleeping(50)),
-    broken('succeeded tasks vanish', sleeping(0)),
+    broken('succeeded tasks are lost', sleeping(0)),
     broken('groups take no turns', () => ({ name: 'sleep', payload: 20, options: { group: 'g' } }), {
       groups: [Array.from({ length: 20 }, (_, task) => task)],
     }),
@@ -106,7 +106,7 @@ test('the accountant finds what broken scripts do', async () => {
     'tasks of dead workers stay': ['left behind'],
     'renewal is not stored': expect.arrayContaining(['overlap']),
     'taken tasks stay in the list': expect.arrayContaining(['overlap']),
-    'succeeded tasks vanish': ['lost'],
+    'succeeded tasks are lost': ['lost'],
     'groups take no turns': ['group order'],
   });
 });

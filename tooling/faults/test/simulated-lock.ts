@@ -5,7 +5,7 @@
 import type { Operation } from '../src/history/operation.js';
 import { leaseHistory } from './lease-history.js';
 
-export interface SimulatedTurn {
+export interface SimulatedAcquisition {
   readonly startAt: number;
   readonly requestMs: number;
   readonly replyMs: number;
@@ -20,24 +20,24 @@ export interface SimulatedTurn {
 export interface SimulatedLock {
   readonly leaseMs: number;
   /** Whether one more may be granted beside those that hold. */
-  fits(held: readonly SimulatedTurn[], turn: SimulatedTurn): boolean;
+  fits(held: readonly SimulatedAcquisition[], turn: SimulatedAcquisition): boolean;
 }
 
 export interface SimulatedLease {
-  readonly turn: SimulatedTurn;
+  readonly turn: SimulatedAcquisition;
   readonly token: number;
   readonly grantedAt: number;
-  readonly believedUntil: number;
+  readonly reliedUntil: number;
 }
 
 export function simulate(
-  turns: readonly SimulatedTurn[],
+  turns: readonly SimulatedAcquisition[],
   lock: SimulatedLock,
 ): { operations: Operation[]; leases: SimulatedLease[] } {
   const operations: Operation[] = [];
   const leases: SimulatedLease[] = [];
-  const waiting: SimulatedTurn[] = [];
-  const held = new Map<SimulatedTurn, number>();
+  const waiting: SimulatedAcquisition[] = [];
+  const held = new Map<SimulatedAcquisition, number>();
   const agenda: { at: number; run: (now: number) => void }[] = [];
   const at = (time: number, run: (now: number) => void): void => void agenda.push({ at: time, run });
   let token = 0;
@@ -49,7 +49,7 @@ export function simulate(
       serve(turn, now);
     }
   };
-  const serve = (turn: SimulatedTurn, now: number): void => {
+  const serve = (turn: SimulatedAcquisition, now: number): void => {
     token += 10;
     const lease = `l${token}`;
     const endsAt = now + lock.leaseMs;
@@ -63,7 +63,7 @@ export function simulate(
       turn,
       token,
       grantedAt,
-      believedUntil: Math.min(validUntil, turn.isKilled ? Infinity : releasedAt),
+      reliedUntil: Math.min(validUntil, turn.isKilled ? Infinity : releasedAt),
     });
     const shape = {
       granted: [turn.startAt, grantedAt],

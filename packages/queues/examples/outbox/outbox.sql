@@ -1,6 +1,6 @@
 -- The tasks that transactions have promised and no relay has handed to the queue yet.
 create table outbox (
-  -- Becomes the id of the task: handed over twice, it is stored once.
+  -- Becomes the id of the task: enqueued twice, it is stored once.
   id uuid primary key default gen_random_uuid(),
   name text not null,
   payload jsonb not null,
@@ -34,7 +34,7 @@ end $$;
 create trigger outbox_place before insert on outbox for each row execute function outbox_place();
 
 -- Commits that notify wait for each other, so only those notify that have to. A relay that is about to wait takes this lock: it gets
--- it when the transactions that hold it have ended, and then looks. Who cannot share the lock any more tells that relay.
+-- it when the transactions that hold it have ended, and then looks. A transaction that cannot share the lock notifies that relay.
 create function outbox_wake() returns trigger language plpgsql as $$
 begin
   if not pg_try_advisory_xact_lock_shared('outbox'::regclass::oid::int, 0) then

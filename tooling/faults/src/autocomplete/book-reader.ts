@@ -10,7 +10,7 @@ const LIMIT = 20;
 const AFTER_ERROR_MS = 10;
 /** A key of the book is on another server just now. */
 const MOVING = /non local key/;
-const PATIENCE_MS = 90_000;
+const TIMEOUT_MS = 90_000;
 
 export class BookReader {
   reads = 0;
@@ -33,7 +33,7 @@ export class BookReader {
   /** Resolves when so many more answers have come. */
   async movesOn(reads: number): Promise<void> {
     const aim = this.reads + reads;
-    await until(`${reads} reads`, () => this.reads >= aim, PATIENCE_MS);
+    await until(`${reads} reads`, () => this.reads >= aim, TIMEOUT_MS);
   }
 
   async stop(): Promise<void> {

@@ -40,7 +40,7 @@ export interface Verdict {
 
 export const GOOD: Verdict = { wrong: [], torn: [], faults: [], errors: [] };
 
-const PATIENCE_MS = 90_000;
+const TIMEOUT_MS = 90_000;
 const MOST_TOLD = 10;
 /** Lookups, and changes of the book that is compared, at the same time. */
 const AT_ONCE = 200;
@@ -97,7 +97,7 @@ export class BookRun {
   /** Resolves when so many more changes were accepted. */
   async movesOn(changes: number): Promise<void> {
     const aim = this.accepted + changes;
-    await until(`${changes} changes`, () => this.accepted >= aim, PATIENCE_MS);
+    await until(`${changes} changes`, () => this.accepted >= aim, TIMEOUT_MS);
   }
 
   /** SIGKILL; another process takes its place, and goes on behind it. */
@@ -182,7 +182,7 @@ export class BookRun {
     const handle = handleOf(key);
     const suggestions = await this.book.complete(handle, { limit: 10 });
     const own = suggestions.filter((suggestion) => suggestion.key === key);
-    if (own.length > 1) torn.push(`${key} was told ${own.length} times`);
+    if (own.length > 1) torn.push(`${key} came ${own.length} times`);
     const [suggestion] = own;
     if (!suggestion) return undefined;
     const version = versionOf(key, suggestion.payload?.version ?? 0);

@@ -3,7 +3,7 @@ import type { RedisAddress } from '../locks/config.js';
 /** What a process does with the book: changes the entries that belong to it, without end; or loads many, then ends. */
 export type Role = 'write' | 'load';
 
-/** What a process is told, as JSON in its only argument. */
+/** The settings of a process, as JSON in its only argument. */
 export interface ActorConfig {
   readonly role: Role;
   /** Which of its kind: entries belong to one of them. */
@@ -18,7 +18,7 @@ export interface ActorConfig {
   readonly isBoosting: boolean;
 }
 
-/** What a process is told over IPC: end when what is under way is accepted. */
+/** The order to a process over IPC: end when what is under way is accepted. */
 export type Order = 'stop';
 
 /** What it tells: that it runs; or how many changes more were accepted. */

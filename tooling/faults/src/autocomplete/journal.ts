@@ -4,7 +4,7 @@
  */
 import { existsSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs';
 
-export interface Line {
+export interface JournalLine {
   /** `error` is what should not happen. */
   readonly type: 'tried' | 'accepted' | 'boosted' | 'error';
   /** Or what the error says. */
@@ -20,20 +20,20 @@ export class Journal {
     this.#file = openSync(path, 'a');
   }
 
-  write(...lines: readonly Line[]): void {
+  write(...lines: readonly JournalLine[]): void {
     // One write for all: a process may be killed between two.
     writeSync(this.#file, lines.map(({ type, key, number }) => `${type}\t${key}\t${number}\n`).join(''));
   }
 }
 
 /** In the order in which they were written. A last line that was cut off never happened. */
-export function readJournal(path: string): Line[] {
+export function readJournal(path: string): JournalLine[] {
   if (!existsSync(path)) return [];
   const lines = readFileSync(path, 'utf8').split('\n');
   lines.pop();
   return lines.map((line) => {
     const [type, key, number] = line.split('\t');
-    return { type: type as Line['type'], key: key!, number: Number(number) };
+    return { type: type as JournalLine['type'], key: key!, number: Number(number) };
   });
 }
 

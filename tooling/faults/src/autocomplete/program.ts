@@ -93,7 +93,7 @@ function tell(message: ActorMessage): void {
   process.send!(message);
 }
 
-/** All as the first version. What is told of the progress was accepted. */
+/** All as the first version. Each reported entry was accepted. */
 async function load(): Promise<void> {
   const keys = Array.from({ length: entries }, (_, at) => keyOf(index, at));
   for (const key of keys) journal.write({ type: 'tried', key, number: 1 });

@@ -46,11 +46,11 @@ export function* validity<State>(
   const held = new Set<Tenure>();
   for (const tenure of tenures.toSorted((a, b) => a.grantedAt - b.grantedAt)) {
     const { grantedAt } = tenure;
-    // What may have been forgotten is nobody's word any more.
-    const until = Math.min(tenure.believedUntil, tenure.mayExpireFrom ?? Infinity);
+    // From the instant at which the server may have forgotten the lease, it no longer counts.
+    const until = Math.min(tenure.reliedUntil, tenure.mayExpireFrom ?? Infinity);
     if (until <= grantedAt) continue;
     for (const other of held) {
-      if (Math.min(other.believedUntil, other.mayExpireFrom ?? Infinity) <= grantedAt) held.delete(other);
+      if (Math.min(other.reliedUntil, other.mayExpireFrom ?? Infinity) <= grantedAt) held.delete(other);
     }
     held.add(tenure);
     if (!model.isTooMany(held)) continue;
@@ -97,9 +97,9 @@ export function* sections(
 }
 
 /** Whoever waits for less has come to see whether giving up works. */
-const PATIENT_MS = 1_000;
+const LONG_WAIT_MS = 1_000;
 
-/** Everybody who asked was answered, and nobody who had the patience waited in vain. */
+/** Every call was answered, and no call that waited long enough waited in vain. */
 export function* progress({ operations }: History, killedClients: ReadonlySet<string>): Generator<Violation> {
   for (const operation of operations) {
     const { id, op, key, returnedAt } = operation;
@@ -109,13 +109,13 @@ export function* progress({ operations }: History, killedClients: ReadonlySet<st
     } else if (
       op === 'acquire' &&
       operation.outcome === 'timeout' &&
-      (operation.waitMs ?? Infinity) >= PATIENT_MS
+      (operation.waitMs ?? Infinity) >= LONG_WAIT_MS
     ) {
       yield { rule: 'progress', key, message: `${op} ${id} waited ${operation.waitMs} ms in vain` };
     }
   }
 }
 
-function nameOf({ lease, fencingToken, grantedAt, believedUntil }: Tenure): string {
-  return `lease ${lease} (token ${fencingToken}, ${grantedAt} to ${believedUntil})`;
+function nameOf({ lease, fencingToken, grantedAt, reliedUntil }: Tenure): string {
+  return `lease ${lease} (token ${fencingToken}, ${grantedAt} to ${reliedUntil})`;
 }

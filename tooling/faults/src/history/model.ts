@@ -6,7 +6,7 @@ export interface Step {
   readonly tenure: Tenure;
   /** The number of the lease in the order of fencing tokens; undefined for all if the lock has no tokens. */
   readonly turn: number | undefined;
-  /** What the client of a release was told: that it held the lock until then, that it did not, or nothing. */
+  /** The reply of a release: the client held the lock until then, or not, or there was no reply. */
   readonly outcome: 'released' | 'lost' | 'unknown';
   readonly from: number;
   /** Infinity: it may happen at any time, or never. */

@@ -26,7 +26,7 @@ export interface Acquisition extends Timed {
   /** How long its client was ready to wait. */
   readonly waitMs?: number;
   readonly fencingToken?: number;
-  /** Until when the client believed itself the holder, at least. */
+  /** The client relied on its lease until then, at least. */
   readonly validUntil?: number;
   readonly error?: string;
 }
@@ -49,7 +49,7 @@ export interface Release extends Timed {
   readonly op: 'release';
   /** `lost`: the server knew another holder or none. `failed` and a call without return: it may take place at any time. */
   readonly outcome: 'released' | 'lost' | 'failed' | 'unknown';
-  /** Until when the client believed itself the holder, with all renewals. */
+  /** The client relied on its lease until then, with all renewals. */
   readonly validUntil: number;
   readonly error?: string;
 }

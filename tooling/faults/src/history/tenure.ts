@@ -10,7 +10,7 @@ export interface Tenure {
   readonly askedAt: number;
   readonly grantedAt: number;
   /** Its client believes in it from `grantedAt` until then; before `grantedAt` if it never did. */
-  readonly believedUntil: number;
+  readonly reliedUntil: number;
   /** When it may be over for the server although nobody released it. Undefined: it was released before that. */
   readonly mayExpireFrom: number | undefined;
   /** Whether the server may have forgotten it: then two may believe themselves holders until its end. */
@@ -51,7 +51,7 @@ function tenureOf(
   const grantedAt = returnedAt!;
   // Renewals may have moved the end, never forwards.
   const endsAt = Math.max(validUntil, release?.validUntil ?? 0);
-  const believedUntil = Math.min(endsAt, release?.calledAt ?? Infinity);
+  const reliedUntil = Math.min(endsAt, release?.calledAt ?? Infinity);
   // A loss takes what was granted before it was over, and what the server still knew when it began.
   const heldUntil = release?.outcome === 'released' ? release.returnedAt! : Infinity;
   const loss = losses.find(({ from, to }) => calledAt <= to && heldUntil >= from);
@@ -65,7 +65,7 @@ function tenureOf(
     fencingToken,
     askedAt: calledAt,
     grantedAt,
-    believedUntil,
+    reliedUntil,
     mayExpireFrom,
     isForgettable: loss !== undefined,
     release,

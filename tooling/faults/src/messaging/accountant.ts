@@ -1,6 +1,6 @@
 /**
- * Accounts for every message of a run: what senders were told, and what each member has got. All members see the same
- * messages under the same ids, one behind the other, whatever was done to processes, Redis and the network. Whatever does not
+ * Accounts for every message of a run: the replies to senders and the messages of each member. All members see the same
+ * messages under the same ids, one after the other, whatever was done to processes, Redis and the network. Whatever does not
  * add up is a violation.
  */
 import type { Accepted, ActorRecord, Delivered } from './records.js';
@@ -10,7 +10,7 @@ export type Rule =
   | 'lost'
   /** The same post under two ids. */
   | 'doubled'
-  /** Two messages under one id, or another message than the sender was told. */
+  /** Two messages under one id, or another message than the reply to its sender said. */
   | 'contradiction'
   /** A member got a message before the one before it. */
   | 'skipped'
@@ -39,7 +39,7 @@ export interface Fault {
 /** What one of them has written down. */
 export interface Testimony {
   readonly member: string;
-  /** Who follows never gets anything twice; who pulls may, what it has not acked. */
+  /** A follower never gets a message twice; a member that pulls may, until it acks. */
   readonly isFollower: boolean;
   readonly records: readonly ActorRecord[];
 }
@@ -68,7 +68,7 @@ export function account(
 
 class Accountant {
   readonly #violations: Violation[] = [];
-  /** Who is right about an id of a chat: `chat id` to `from n`. */
+  /** The message of each id: `chat id` to `from n`. */
   readonly #truth = new Map<string, string>();
   readonly #idOf = new Map<string, number>();
   /** Posts that somebody has got, under whatever id. */
@@ -180,7 +180,7 @@ class Accountant {
     if (known !== undefined && known !== post) {
       this.#violate(
         'contradiction',
-        `${member} was told ${id} for message ${n}, and ${known} was got as ${id}`,
+        `${member} got id ${id} for message ${n}, and ${known} was got as ${id}`,
       );
     }
     for (const [reader, keys] of got) {

@@ -14,7 +14,7 @@ import { sabotage } from './sabotage.js';
 const AFTER_ERROR_MS = 20;
 const WAIT_MS = 1_000;
 const LIMIT = 50;
-/** Who follows acks what is behind so many messages, now and then. */
+/** A follower acks after this number of messages. */
 const ACK_EVERY = 20;
 
 const config = JSON.parse(process.argv[2]!) as ActorConfig;

@@ -41,7 +41,7 @@ const COUNTS: Readonly<Record<Role, number>> = {
   receive: 0,
 };
 const ROLES = Object.keys(COUNTS) as Role[];
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 const LOOK_EVERY_MS = 20;
 const REPLICATION_LAG_US = 500_000;
 
@@ -120,7 +120,7 @@ export class ChatRun {
 
   /** Creates the chats, and resolves when all processes run. */
   static async start(address: RedisAddress, options: ChatRunOptions): Promise<ChatRun> {
-    const founder = connectTo(address);
+    const creator = connectTo(address);
     const { chats = CHATS, actors = {}, prefix } = options;
     const namesOf = (role: Role): string[] =>
       Array.from({ length: actors[role] ?? COUNTS[role] }, (_, index) => `${role} ${index}`);
@@ -130,12 +130,12 @@ export class ChatRun {
     );
     try {
       for (const chatId of chats) {
-        for (const device of devices) await new Mailboxes(founder, { prefix }).addDevice(chatId, device);
+        for (const device of devices) await new Mailboxes(creator, { prefix }).addDevice(chatId, device);
         if (members.length === 0) continue;
-        await new Chats(founder, { prefix }).create({ chatId, sender: members[0]!, members });
+        await new Chats(creator, { prefix }).create({ chatId, sender: members[0]!, members });
       }
     } finally {
-      founder.disconnect();
+      creator.disconnect();
     }
     const run = new ChatRun(address, options);
     try {
@@ -168,7 +168,7 @@ export class ChatRun {
     await until(
       `${messages} messages more for every reader`,
       () => counts().every((count, reader) => count >= before[reader]! + messages),
-      PATIENCE_MS,
+      TIMEOUT_MS,
     );
   }
 
@@ -186,7 +186,7 @@ export class ChatRun {
    * No more posts; then waits until everybody has everything, or for `withinMs`: what is missing then is accounted for as lost.
    * At last nobody runs any more.
    */
-  async verdict({ withinMs = PATIENCE_MS } = {}): Promise<Account> {
+  async verdict({ withinMs = TIMEOUT_MS } = {}): Promise<Account> {
     await Promise.all([...this.#senders(), ...this.of('govern')].map((actor) => actor.stop()));
     const deadline = performance.now() + withinMs;
     let found = this.#account();
@@ -215,7 +215,7 @@ export class ChatRun {
     await until(
       'all devices to have acked',
       async () => (await sizes()).every((size) => size === 0),
-      PATIENCE_MS,
+      TIMEOUT_MS,
     );
     const { prefix } = this.actors[0]!.config;
     const logs = this.chatIds.map((recipient) =>

@@ -10,10 +10,10 @@ export type Role = 'post' | 'revise' | 'pull' | 'follow' | 'govern' | 'send' | '
 
 /** Whose posts have to reach everybody. */
 export const SENDING: readonly Role[] = ['post', 'revise', 'send'];
-/** Who has to get them. */
+/** The roles that have to receive them. */
 export const READING: readonly Role[] = ['pull', 'follow', 'receive'];
 
-/** What a process is told, as JSON in its only argument. */
+/** The settings of a process, as JSON in its only argument. */
 export interface ActorConfig {
   readonly role: Role;
   /** Its name in all chats; also the member who is read for. */
@@ -36,7 +36,7 @@ export type Sabotage =
   | 'acks of a device free what others have not received'
   | 'acks of a device are not noted';
 
-/** What a process is told over IPC: end when the present post is accepted. */
+/** The order to a process over IPC: end when the present post is accepted. */
 export type Order = 'stop';
 
 /** What is posted: which message of its sender in this chat it is, from 1. */

@@ -1,7 +1,7 @@
 import type { WorkerOptions } from '@mortise/queues';
 import type { RedisAddress } from '../locks/config.js';
 
-/** What a worker process is told, as JSON in its only argument. */
+/** The settings of a worker process, as JSON in its only argument. */
 export interface WorkerConfig {
   /** Its number in the run, from 0. */
   readonly worker: number;
@@ -21,10 +21,10 @@ export type Sabotage =
   | 'tasks of dead workers stay'
   | 'renewal is not stored'
   | 'taken tasks stay in the list'
-  | 'succeeded tasks vanish'
+  | 'succeeded tasks are lost'
   | 'groups take no turns';
 
-/** What a worker is told over IPC. */
+/** The order to a worker over IPC. */
 export type Order = { readonly type: 'stop'; readonly graceMs: number };
 
 /** What it tells. */

@@ -33,7 +33,7 @@ export const BEHAVIOURS = {
     if (attempt <= (deadly as number)) process.kill(process.pid, 'SIGKILL');
   },
   exit: () => process.exit(3),
-  /** Keeps the event loop from everything for so long, but in the first attempt only; later ones take as long. */
+  /** Blocks the event loop for this time in the first attempt; later attempts take as long without blocking. */
   block: (ms, { attempt, signal }) => {
     if (attempt > 1) return pause(ms as number, undefined, { signal });
     const end = performance.now() + (ms as number);

@@ -33,7 +33,7 @@ export interface QueueRunOptions {
   readonly confirm?: (redis: Redis | Cluster) => Promise<boolean>;
 }
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 const REPLICATION_LAG_US = 500_000;
 const work = (): PlannedTask => ({ name: 'work', payload: null });
 
@@ -134,7 +134,7 @@ export class QueueRun {
     await until(
       `${executions} executions more`,
       () => this.fleet.records >= before + 2 * executions,
-      PATIENCE_MS,
+      TIMEOUT_MS,
     );
   }
 
@@ -153,7 +153,7 @@ export class QueueRun {
    * that nothing moves any more.
    */
   async verdict({
-    withinMs = PATIENCE_MS,
+    withinMs = TIMEOUT_MS,
     mayBeRemoved = false,
     ...more
   }: { withinMs?: number; mayBeRemoved?: boolean } & Pick<
@@ -190,8 +190,8 @@ export class QueueRun {
 async function endsInTime(what: string, promise: Promise<unknown>): Promise<void> {
   const clock = new AbortController();
   const late = async (): Promise<never> => {
-    await pause(PATIENCE_MS, undefined, { signal: clock.signal });
-    throw new Error(`${what} has not ended within ${PATIENCE_MS} ms`);
+    await pause(TIMEOUT_MS, undefined, { signal: clock.signal });
+    throw new Error(`${what} has not ended within ${TIMEOUT_MS} ms`);
   };
   const isLate = late();
   isLate.catch(() => undefined);

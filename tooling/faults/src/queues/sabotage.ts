@@ -34,7 +34,7 @@ const CHANGES: Record<Sabotage, Change> = {
     find: /redis\.call\('LPOP', ready, want - fetched\)/,
     replacement: "redis.call('LRANGE', ready, 0, want - fetched - 1)",
   },
-  'succeeded tasks vanish': {
+  'succeeded tasks are lost': {
     script: 'fetcher.fetch-and-ack',
     find: /local surplus = redis\.call\('RPUSH', succeeded, unpack\(finished\)\)/,
     replacement: "redis.call('HDEL', tasks, unpack(finished)) local surplus = 0",

@@ -1,5 +1,5 @@
 /**
- * The soak: tasks of all kinds in two queues, one that uses nothing beyond the core and one with shards, groups and
+ * The soak: tasks of all kinds in two queues, one without optional features and one with shards, groups and
  * cancellations, while worker processes and Redis are killed and stopped at random. Redis appends each write to its file
  * before it answers, so nothing may be lost.
  */

@@ -3,7 +3,7 @@ import type { RedisAddress } from '../locks/config.js';
 /** What a source can do besides its work. */
 export type Fault = 'none' | 'down' | 'hangs' | 'garbage' | 'few';
 
-/** What a daemon is told. */
+/** The settings of a daemon. */
 export interface DaemonConfig {
   readonly redis: RedisAddress;
   readonly prefix: string;

@@ -24,7 +24,7 @@ const FEW_WORDS = 25;
 const ROUND = 100;
 const CHANGES = 10;
 const MOST_TOLD = 10;
-const PATIENCE_MS = 1_200_000;
+const TIMEOUT_MS = 1_200_000;
 
 let server: RedisServer;
 let redis: Redis;
@@ -137,7 +137,7 @@ test.each(SCRIPTS)(
     process.stdout.write(`${script}: seed ${SEED}\n`);
     expect(await askMany([script], ENTRIES.one)).toEqual([]);
   },
-  PATIENCE_MS,
+  TIMEOUT_MS,
 );
 
 test(
@@ -145,7 +145,7 @@ test(
   async () => {
     expect(await askMany(SCRIPTS, ENTRIES.all)).toEqual([]);
   },
-  PATIENCE_MS,
+  TIMEOUT_MS,
 );
 
 test(
@@ -153,7 +153,7 @@ test(
   async () => {
     expect(await askMany(SCRIPTS, ENTRIES.all, FEW_WORDS)).toEqual([]);
   },
-  PATIENCE_MS,
+  TIMEOUT_MS,
 );
 
 test('that were as many queries as asked for', () => {

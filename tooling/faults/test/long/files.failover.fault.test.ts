@@ -4,7 +4,7 @@
  * Sentinel the new master knows one moment of everything; in a Cluster each master forgets for itself. A failover that Cluster was
  * asked for forgets nothing.
  *
- * What has to hold: nobody hangs, and nobody has to be told. The sender finds what was forgotten of the files that it has sent, by their
+ * What has to hold: no process hangs, and no process needs an order. The sender finds what was forgotten of the files that it has sent, by their
  * ids, and sends it again; receivers are refused what they cannot go on with (ERR_FILE_FORGOTTEN), and begin again. Then the counts are exact,
  * the copies whole, and nothing is left.
  */

@@ -42,7 +42,7 @@ test('checkpoints are counted again: lines whose reply was lost count twice', as
   expect(miscopied).toEqual([]);
 });
 
-test('acks free what others have not read: they are told that it is gone', async () => {
+test('acks free what others have not read: the others are refused', async () => {
   const logs = await startRun('acks free what others have not read', 10);
   await until('a refusal', () => (logs.refusals['ERR_FILE_EXPIRED'] ?? 0) > 0);
   const { unexplained, miscopied } = await logs.verdict(1);

@@ -13,7 +13,7 @@ import { movesOn } from './crowd.js';
 const LEASE_MS = 1_000;
 /** Of a grant that nobody has confirmed. */
 const CLAIM_MS = 1_000;
-/** Waiters look after a holder that has vanished at most once a second, and a tenth of one apart from each other. */
+/** Waiters look after a holder that is gone at most once a second, and a tenth of one apart from each other. */
 const RECHECK_MS = 1_100;
 /** What a loaded machine may add: less than a claim, so that a claim shows. */
 const SLACK_MS = 900;

@@ -33,7 +33,7 @@ const STEPS = { single: 350, cluster: 150 };
 const WORLDS = { single: 100, cluster: 30 };
 const KILL_EVERY = 5;
 /** Each takes a minute or less on a machine of two processors with nothing else to do. */
-const PATIENCE_MS = 1_200_000;
+const TIMEOUT_MS = 1_200_000;
 const PROCESSES = 3;
 
 interface Life {
@@ -122,7 +122,7 @@ function describeLives(where: 'single' | 'cluster', placeOf: () => Place): void 
       report(`chats, ${where}`, LIVES * count, kills);
       expect(kills).toBeGreaterThan(0);
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 
   test(
@@ -134,7 +134,7 @@ function describeLives(where: 'single' | 'cluster', placeOf: () => Place): void 
       report(`mailboxes, ${where}`, LIVES * count, kills);
       expect(kills).toBeGreaterThan(0);
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 }
 
@@ -206,7 +206,7 @@ describe('on a single node', () => {
       });
       expect(cuts).toBeGreaterThan(0);
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 });
 
@@ -236,7 +236,7 @@ describe('on three masters', () => {
     async () => {
       expect(await playWorlds('cluster', clients, kill)).toBeGreaterThan(0);
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 });
 

@@ -82,7 +82,7 @@ test('replies are lost, for all, in the middle of work: each task is stored once
         await run.movesOn(200);
         await run.during(async () => {
           proxy.dropReplies();
-          // Who has tasks goes on with them, and what is told of them is lost.
+          // Workers go on with their tasks, and their acks are lost.
           await pause(150);
           proxy.cut();
           await proxy.restore();

@@ -1,4 +1,4 @@
-/** Worker processes that are killed, end by themselves, or are told to stop, while they hold tasks. */
+/** Worker processes that are killed, end by themselves, or are stopped, while they hold tasks. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { RedisServer } from '@mortise/redis-server';
 import { startSingle } from '@mortise/redis-server';
@@ -35,8 +35,8 @@ function start(options: Omit<QueueRunOptions, 'prefix'>): QueueRun {
   return run;
 }
 
-async function parked(count: number): Promise<void> {
-  await until(`${count} parked workers`, async () => {
+async function idleWorkers(count: number): Promise<void> {
+  await until(`${count} idle workers`, async () => {
     return (await server.command('ZCARD', `${prefix}:queues:{q}:idle`)) === count;
   });
 }
@@ -115,7 +115,7 @@ describe('what a killed worker held runs again within its lease, 10 s by default
     if (keepsTime) await until('a timekeeper', async () => (await run.redis.get(timekeeper)) !== null);
     const channel = (await run.redis.get(timekeeper))?.split(' ')[1];
     await run.fleet.add();
-    await parked(keepsTime ? 2 : 1);
+    await idleWorkers(keepsTime ? 2 : 1);
     const keeper = (await run.redis.get(timekeeper))?.split(' ')[1];
     expect(keeper === channel).toBe(keepsTime);
     const killedAt = nowUs();
@@ -149,13 +149,13 @@ test('stop({ graceMs }) hands over what is not finished: another worker has it i
   const stoppedAt = nowUs();
   await first.stop({ graceMs: 500 });
   expect(first.exitCode).toBe(0);
-  // Attempts that were handed over don't count, so these hold as well; they are done by a third worker's hands.
+  // Attempts that were given back don't count, so these hold as well; they are done by a third worker's hands.
   await until('the second one to have them', () => run.fleet.workers[1]!.records >= 20);
   const executions = Executions.read(run.fleet.sources);
   const begun = [...executions.beganAt].filter((_, index) => executions.worker[index] === 1);
-  const handedOverMs = (Math.max(...begun) - stoppedAt) / 1_000 - 500;
-  process.stdout.write(`handed over ${handedOverMs.toFixed(0)} ms after the grace\n`);
-  expect(handedOverMs).toBeLessThan(1_000);
+  const movedMs = (Math.max(...begun) - stoppedAt) / 1_000 - 500;
+  process.stdout.write(`moved ${movedMs.toFixed(0)} ms after the grace\n`);
+  expect(movedMs).toBeLessThan(1_000);
   expect(begun).toHaveLength(20);
   expect((await run.queues[0]!.get('t1'))?.attempt).toBe(1);
   const { violations, tasks, repetitions } = await run.verdict({ withinMs: 0 });

@@ -45,7 +45,7 @@ test('a worker that was stopped (SIGSTOP) past its lease can neither complete, f
     await until('another one to have them', () => second.records === TASKS);
     first.resume();
     await until('the first one to have ended', () => first.records >= 2 * TASKS);
-    // Settlements are sent in the same tick, renewals at once: those of the first worker are answered.
+    // Acks are sent in the same tick, renewals at once: those of the first worker are answered.
     await run.redis.ping();
     await pause(300);
     const { tasks } = await run.queues[0]!.list('active');

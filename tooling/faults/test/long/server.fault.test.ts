@@ -41,7 +41,7 @@ describe('in the middle of 100 waiters', () => {
     expect(await crowd.verdict()).toEqual({ violations: [], failures: 0 });
   });
 
-  // Who asks then for the first time cannot know that somebody holds the lock whom Redis has forgotten.
+  // A caller that asks then for the first time cannot know that somebody holds the lock whom Redis has forgotten.
   test('FLUSHALL: who held it then is excluded by the token, everybody else as ever', async () => {
     await start();
     for (let time = 0; time < TIMES; time += 1) {
