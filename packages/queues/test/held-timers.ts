@@ -69,8 +69,8 @@ function held(min: number, max = min): HeldTimers {
 }
 
 /**
- * The looks of parked workers at a queue that nobody has told them of, and of those who wait for results and events; see
- * MAX_RECHECK_MS of src/work/consumer.ts.
+ * The rechecks of idle workers, and of those who wait for results and events; see
+ * MAX_RECHECK_MS of src/work/worker.ts.
  */
 export const heldRechecks = (): HeldTimers => held(3_000, 4_000);
 
@@ -80,11 +80,11 @@ export const heldRenewals = (): HeldTimers => held(LEASE_MS / 3);
 /** What calls that are not answered wait for: the lease of what they might bring. */
 export const heldOverdue = (): HeldTimers => held(LEASE_MS);
 
-/** After this a worker gives back what it has taken ahead of its slots; see PATIENCE_MS of src/work/ahead.ts. */
+/** After this a worker gives prefetched tasks back; see MAX_WAIT_MS of src/work/prefetch.ts. */
 export const heldPatience = (): HeldTimers => held(8);
 
 /** What ends handlers that take too long. */
 export const heldTimeouts = (timeoutMs: number): HeldTimers => held(timeoutMs);
 
-/** For so long a worker that stops tries to give back what it has; see FAREWELL_MS of src/work/worker.ts. */
+/** For so long a worker that stops tries to give back what it has; see LAST_ACKS_MS of src/work/worker.ts. */
 export const heldFarewells = (): HeldTimers => held(2_000);

@@ -19,7 +19,7 @@ async function leastAhead(): Promise<number> {
 }
 
 // The server counts in whole ms: a lease that was given at the end of one ends by almost 1 ms early.
-test.each(['taken from the queue', 'handed over with the wake-up'])(
+test.each(['fetched from the queue', 'handed off with the wake-up'])(
   'no worker believes in a lease longer than the server does: tasks %s',
   async (how) => {
     const prefix = freshPrefix();
@@ -28,8 +28,8 @@ test.each(['taken from the queue', 'handed over with the wake-up'])(
     const left: number[] = [];
     const ahead = await leastAhead();
     const look = async (_: unknown, context: object): Promise<void> => {
-      const { leaseEndsAt, taken } = context as Attempt;
-      const score = await redis.zscore(active, taken.storedId);
+      const { leaseEndsAt, fetched } = context as Attempt;
+      const score = await redis.zscore(active, fetched.storedId);
       left.push(Number(score) - (leaseEndsAt + ahead));
     };
     const isHanded = how.startsWith('handed');

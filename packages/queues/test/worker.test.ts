@@ -701,12 +701,27 @@ describe('stop', () => {
     expect(await queue.get(id)).toMatchObject({ state: 'ready', attempt: 0 });
   });
 
-  test('is idempotent, legal before start, and final', async () => {
+  test('a stopped worker can be started again, also while it stops', async () => {
+    const { queue, prefix } = newQueue();
+    const run: unknown[] = [];
+    const worker = await launch(redis, 'q', { t: (payload) => run.push(payload) }, { prefix });
+    for (let round = 1; round <= 3; round += 1) {
+      await queue.enqueue('t', round);
+      await until(async () => (await queue.counts()).succeeded === round);
+      const stopped = worker.stop();
+      expect(worker.isRunning).toBe(false);
+      if (round === 2) await stopped;
+      await worker.start();
+      expect(worker.isRunning).toBe(true);
+    }
+    expect(run).toEqual([1, 2, 3]);
+  });
+
+  test('is idempotent and legal before start', async () => {
     const { prefix } = newQueue();
     const worker = new Worker(redis, ['q'], { t: () => 1 }, { prefix });
     await Promise.all([worker.stop(), worker.stop()]);
     await worker.stop({ graceMs: Infinity });
-    await expect(worker.start()).rejects.toThrow(TypeError);
     for (const graceMs of [-1, Number.NaN]) expect(() => worker.stop({ graceMs })).toThrow(RangeError);
     expect(() => worker.stop({ graceMs: '5' as unknown as number })).toThrow(TypeError);
   });

@@ -1,10 +1,10 @@
 import { AttemptError } from '../errors.js';
 import { decodeRecord } from '../task/record.js';
 import { decodeTaskId } from '../task/task-id.js';
-import type { Taken } from '../work/attempt.js';
+import type { FetchedTask } from '../work/fetch-and-ack.js';
 import { writeLease } from './lease.js';
 
-/** A task that belongs to who has claimed it, until `leaseUntil`. */
+/** A task that belongs to its claimer until `leaseUntil`. */
 export type ClaimedTask<Tasks = Record<string, unknown>> = {
   [Name in keyof Tasks & string]: {
     readonly id: string;
@@ -15,13 +15,13 @@ export type ClaimedTask<Tasks = Record<string, unknown>> = {
     /** Which attempt this is; 1 is the first. */
     readonly attempt: number;
     readonly attempts: number;
-    /** How long an attempt shall take at most, ms. Nobody ends one that takes longer: stop its heartbeats. */
+    /** The most that an attempt shall take, ms. Mortise doesn't end a longer one: stop its heartbeats. */
     readonly timeoutMs?: number;
     /** By the clock of the server, ms since the epoch. */
     readonly enqueuedAt: number;
     /** By the clock of the server, ms since the epoch. */
     readonly leaseUntil: number;
-    /** To be given with whatever is told of the task. Opaque; it is no secret. */
+    /** An argument of every call about this task. Opaque; it is no secret. */
     readonly lease: string;
   };
 }[keyof Tasks & string];
@@ -30,7 +30,7 @@ export type ClaimedTask<Tasks = Record<string, unknown>> = {
 export function readClaimed(
   queue: string,
   shard: number,
-  { storedId, token, attempt, record }: Taken,
+  { storedId, token, attempt, record }: FetchedTask,
   nowMs: number,
   leaseMs: number,
 ): ClaimedTask {

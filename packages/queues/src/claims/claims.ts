@@ -1,12 +1,13 @@
 /**
- * A worker without handlers: gives tasks to somebody else, such as a program that talks HTTP, and takes back what became of
- * them. Nothing of a claimed task is kept here: its lease, a string, is all that is needed to go on, in any process.
+ * A worker without handlers: gives tasks to others, such as programs that talk HTTP, and receives their completions. No state of a
+ * claimed task is kept here: its lease, a string, is enough to go on in any process.
  */
 import type { RedisClient } from '@mortise/redis';
 import {
   ArgumentRangeError,
   ArgumentTypeError,
   describeError,
+  ErrorReporter,
   requireClient,
   requireName,
 } from '@mortise/redis';
@@ -18,15 +19,14 @@ import { Shards } from '../shard/shards.js';
 import { decodeRecord } from '../task/record.js';
 import { encodeTaskId } from '../task/task-id.js';
 import type { TaskMap } from '../task/task.js';
-import { retryDelayMs } from '../work/backoff.js';
-import { linesOf, progressJson } from '../work/notes.js';
-import { Reporter } from '../work/reporter.js';
+import type { AttemptToken } from '../work/completer.js';
 import type { Completion } from '../work/completion.js';
 import { GIVEN_BACK, SUCCEEDED } from '../work/completion.js';
-import { Ask } from './ask.js';
+import type { Report } from '../work/heartbeater.js';
+import { linesOf, progressJson } from '../work/progress.js';
+import { retryDelayMs } from '../work/retry-delay.js';
+import { ClaimRequest } from './claim-request.js';
 import type { ClaimedTask } from './claimed-task.js';
-import { Desk } from './desk.js';
-import type { Held, Note } from './held.js';
 import { readLease } from './lease.js';
 import type {
   ClaimOptions,
@@ -42,9 +42,10 @@ import {
   resolveGiveBack,
   resolveLeaseMs,
 } from './options.js';
+import { WaitingClaims } from './waiting-claims.js';
 
-/** How long `stop` waits for Redis to take the last acks. */
-const FAREWELL_MS = 2_000;
+/** How long `stop` waits for Redis to accept the last completions. */
+const LAST_ACKS_MS = 2_000;
 
 export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly queue: string;
@@ -52,11 +53,11 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly #redis: RedisClient;
   readonly #options: ResolvedClaimsOptions;
   #shards: Shards;
-  readonly #reporter: Reporter;
-  readonly #asks = new Set<Ask>();
-  #desks: readonly Desk[] = [];
+  readonly #reporter: ErrorReporter;
+  readonly #requests = new Set<ClaimRequest>();
+  #waitingIn: readonly WaitingClaims[] = [];
   /** The shard that is asked first. */
-  #turn = 0;
+  #nextShard = 0;
   #stopped: Promise<void> | undefined;
 
   /**
@@ -68,18 +69,18 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     this.queue = requireName('queue', queue);
     this.#options = resolveClaimsOptions(options);
     this.#shards = new Shards(redis, queue, options.prefix);
-    this.#reporter = new Reporter(redis, this.#options.onError);
+    this.#reporter = new ErrorReporter('mortise claims', this.#options.onError, redis);
   }
 
   /** Claims that wait. */
   get waiting(): number {
-    return this.#asks.size;
+    return this.#requests.size;
   }
 
   /**
-   * Takes tasks, in the order in which a worker would; `[]` when none came within `waitMs`. Waits like a parked worker, which
-   * costs nothing until there is something. Each task belongs to whoever has its `lease`, until `leaseUntil`; one that is
-   * neither completed nor failed by then runs again, as does what was taken by a call whose reply was lost.
+   * Takes tasks, in the order in which a worker would; `[]` when none came within `waitMs`. Waits like an idle worker, which
+   * costs nothing until there is something. A task belongs to the holder of its `lease` until `leaseUntil`. A task that is
+   * neither completed nor failed by then runs again, and so does a task whose reply was lost.
    *
    * One round trip; without a task one more to leave again, and both for each shard. Claims of one tick and lease share them.
    * Rejects with TypeError or RangeError, with the reason of the signal, and with what Redis refuses: also while it waits.
@@ -88,18 +89,18 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     const { max, waitMs, leaseMs, signal } = resolveClaim(options);
     if (this.#stopped) throw new TypeError('no claims after stop');
     signal?.throwIfAborted();
-    const ask = new Ask(max, leaseMs, waitMs > 0);
-    this.#asks.add(ask);
-    const onAbort = (): void => ask.fail(signal!.reason);
+    const request = new ClaimRequest(max, leaseMs, waitMs > 0);
+    this.#requests.add(request);
+    const onAbort = (): void => request.fail(signal!.reason);
     signal?.addEventListener('abort', onAbort, { once: true });
-    const timer = waitMs > 0 ? setTimeout(() => ask.give([]), waitMs) : undefined;
+    const timer = waitMs > 0 ? setTimeout(() => request.give([]), waitMs) : undefined;
     try {
-      void this.#ask(ask);
-      return (await ask.outcome) as ClaimedTask<Tasks>[];
+      void this.#serve(request);
+      return (await request.outcome) as ClaimedTask<Tasks>[];
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', onAbort);
-      this.#asks.delete(ask);
+      this.#requests.delete(request);
     }
   }
 
@@ -110,7 +111,7 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    */
   async complete(id: string, lease: string, result?: unknown): Promise<void> {
     const data = result === undefined ? '' : resultJson(result);
-    await this.#settle(id, lease, { ...SUCCEEDED, data });
+    await this.#complete(id, lease, { ...SUCCEEDED, data });
   }
 
   /**
@@ -120,39 +121,40 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   async fail(id: string, lease: string, options: FailOptions): Promise<void> {
     requireFailOptions(options);
     const { error, retry = true, delayMs } = options;
-    const { desk, held } = await this.#find(id, lease);
-    const { attempt, attempts, record } = await this.#look(id, desk, held);
+    const { claims, task } = await this.#find(id, lease);
+    const { attempt, attempts, record } = await this.#look(id, claims, task);
     const data = describeError(error);
-    if (!retry || attempt >= attempts) return desk.settle(held, { verdict: 'D', delayMs: 0, data });
+    if (!retry || attempt >= attempts) return claims.complete(task, { verdict: 'D', delayMs: 0, data });
     const failed = { id, queue: this.queue, name: record.name, attempt, attempts, record };
     const after =
-      delayMs ?? retryDelayMs(failed, error, this.#options.backoff, (told) => this.#reporter.tell(told));
-    return desk.settle(held, { verdict: 'R', delayMs: after, data });
+      delayMs ??
+      retryDelayMs(failed, error, this.#options.backoff, (reported) => this.#reporter.report(reported));
+    return claims.complete(task, { verdict: 'R', delayMs: after, data });
   }
 
   /** Another one gets the task, at once or after `delayMs`; the attempt does not count. Cost and refusals as for `complete`. */
   async giveBack(id: string, lease: string, options: GiveBackOptions = {}): Promise<void> {
     const delayMs = resolveGiveBack(options);
-    await this.#settle(id, lease, delayMs > 0 ? { verdict: 'L', delayMs, data: '' } : GIVEN_BACK);
+    await this.#complete(id, lease, delayMs > 0 ? { verdict: 'L', delayMs, data: '' } : GIVEN_BACK);
   }
 
   /** The lease ends `leaseMs` (default 10,000) from now, sooner or later than before. Cost and refusals as for `complete`. */
   async heartbeat(id: string, lease: string, leaseMs?: number): Promise<void> {
     const termMs = resolveLeaseMs(leaseMs);
-    const { desk, held } = await this.#find(id, lease);
-    await desk.held.renew(held, termMs);
+    const { claims, task } = await this.#find(id, lease);
+    await claims.heartbeats.renew(task, termMs);
   }
 
-  /** Keeps how far the task is; as `TaskContext.progress`. */
+  /** Stores the progress of the task; as `TaskContext.progress`. */
   async progress(id: string, lease: string, value: unknown): Promise<void> {
     const progress = progressJson(value);
-    await this.#note(id, lease, { progress, lines: '' });
+    await this.#report(id, lease, { progress, lines: '' });
   }
 
-  /** Keeps a line with the task; as `TaskContext.log`. */
+  /** Stores a log line with the task; as `TaskContext.log`. */
   async log(id: string, lease: string, text: string): Promise<void> {
     const lines = linesOf(text);
-    await this.#note(id, lease, { progress: '', lines });
+    await this.#report(id, lease, { progress: '', lines });
   }
 
   /**
@@ -165,59 +167,64 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   async #stop(): Promise<void> {
-    for (const ask of this.#asks) ask.give([]);
-    await Promise.all(this.#desks.map((desk) => desk.stop(FAREWELL_MS)));
+    for (const request of this.#requests) request.give([]);
+    await Promise.all(this.#waitingIn.map((claims) => claims.stop(LAST_ACKS_MS)));
   }
 
-  async #ask(ask: Ask): Promise<void> {
+  async #serve(request: ClaimRequest): Promise<void> {
     try {
-      const desks = await this.#open();
-      const from = this.#turn;
-      this.#turn = (from + 1) % desks.length;
-      for (let step = 0; step < desks.length && !ask.isOver; step += 1) {
-        await desks[(from + step) % desks.length]!.serve(ask);
+      const shards = await this.#open();
+      const first = this.#nextShard;
+      this.#nextShard = (first + 1) % shards.length;
+      request.onOver = () => {
+        for (const claims of shards) claims.remove(request);
+      };
+      for (let step = 0; step < shards.length && !request.isOver; step += 1) {
+        await shards[(first + step) % shards.length]!.serve(request);
       }
-      if (!ask.isWaiting) ask.give([]);
+      if (!request.isWaiting) request.give([]);
     } catch (error) {
-      ask.fail(error);
+      request.fail(error);
     }
   }
 
-  async #open(): Promise<readonly Desk[]> {
+  async #open(): Promise<readonly WaitingClaims[]> {
     let shards = await this.#shards.open();
     if (shards.length !== shards[0]!.settings.values.shards) {
-      // It seemed new, and somebody has founded it with shards in the meantime.
+      // The queue seemed new, and somebody has created it with shards since.
       this.#shards = new Shards(this.#redis, this.queue, this.#options.prefix);
       shards = await this.#shards.open();
     }
-    if (shards.length > this.#desks.length) {
-      const further = shards.slice(this.#desks.length);
-      this.#desks = [...this.#desks, ...further.map((shard) => new Desk(shard, this.#id, this.#options))];
+    if (shards.length > this.#waitingIn.length) {
+      const added = shards
+        .slice(this.#waitingIn.length)
+        .map((shard) => new WaitingClaims(shard, this.#id, this.#options, this.#reporter));
+      this.#waitingIn = [...this.#waitingIn, ...added];
     }
-    return this.#desks;
+    return this.#waitingIn;
   }
 
-  async #find(id: string, lease: string): Promise<{ desk: Desk; held: Held }> {
+  async #find(id: string, lease: string): Promise<{ claims: WaitingClaims; task: AttemptToken }> {
     const { shard, token } = readLease(lease);
     const storedId = encodeTaskId(id);
-    const desk = (await this.#open())[shard];
+    const claims = (await this.#open())[shard];
     if (this.#stopped) throw new TypeError('no claims after stop');
-    if (!desk) throw taskLeaseLost(this.queue, id);
-    return { desk, held: { storedId, token } };
+    if (!claims) throw taskLeaseLost(this.queue, id);
+    return { claims, task: { storedId, token } };
   }
 
-  async #settle(id: string, lease: string, completion: Completion): Promise<void> {
-    const { desk, held } = await this.#find(id, lease);
-    await desk.settle(held, completion);
+  async #complete(id: string, lease: string, completion: Completion): Promise<void> {
+    const { claims, task } = await this.#find(id, lease);
+    await claims.complete(task, completion);
   }
 
-  async #note(id: string, lease: string, told: Pick<Note, 'progress' | 'lines'>): Promise<void> {
-    const { desk, held } = await this.#find(id, lease);
-    await desk.held.note({ ...held, ...told }, () => this.#look(id, desk, held));
+  async #report(id: string, lease: string, report: Report): Promise<void> {
+    const { claims, task } = await this.#find(id, lease);
+    await claims.heartbeats.report({ ...task, ...report }, () => this.#look(id, claims, task));
   }
 
-  /** The attempt that the lease is of. */
-  async #look(id: string, { shard }: Desk, { storedId, token }: Held) {
+  /** The attempt of the lease. */
+  async #look(id: string, { shard }: WaitingClaims, { storedId, token }: AttemptToken) {
     const reply = await shard.call((keys, { expectedSettings }) =>
       queueGet.runBuffer(this.#redis, keys, { expectedSettings, id: storedId }),
     );

@@ -1,5 +1,5 @@
 /** The threads of one sandbox: at most so many, started when they are needed, ended when they are idle for long. */
-import { untilAborted } from '../work/until-aborted.js';
+import { waitFor } from '@mortise/redis';
 import type { TaskContext } from '../work/attempt.js';
 import type { ResolvedSandboxOptions } from './options.js';
 import { SandboxThread } from './sandbox-thread.js';
@@ -51,7 +51,7 @@ export class Threads {
     });
     this.#waiting.push(enter);
     try {
-      await untilAborted(turn, signal);
+      await waitFor(turn, { signal });
     } catch (error) {
       const isWaiting = this.#waiting.includes(enter);
       this.#waiting = this.#waiting.filter((other) => other !== enter);

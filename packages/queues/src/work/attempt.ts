@@ -1,7 +1,10 @@
-/** One run of one task by this worker: what the handler sees of it, and the lease that it stands under. */
+/** One attempt of a task in this worker: the context of its handler, and its lease. */
 import { taskLeaseLost } from '../errors.js';
-import type { Consumer } from './consumer.js';
-import { linesOf, progressJson } from './notes.js';
+import type { Completer } from './completer.js';
+import type { FetchedTask } from './fetch-and-ack.js';
+import type { Heartbeater, Leased, Report } from './heartbeater.js';
+import { linesOf, progressJson } from './progress.js';
+import type { Shard } from '../shard/shard.js';
 import type { TaskRecord } from '../task/record.js';
 import type { Child } from '../flow/child.js';
 import { readChildren } from '../flow/child.js';
@@ -9,7 +12,7 @@ import { decodeRecord, PARENT } from '../task/record.js';
 import { decodeTaskId } from '../task/task-id.js';
 import type { Call } from './worker-telemetry.js';
 
-/** What a handler is given beside the payload. Its functions may be taken out of it. */
+/** The second argument of a handler. Its functions work without it, too. */
 export interface TaskContext {
   readonly id: string;
   readonly queue: string;
@@ -20,7 +23,7 @@ export interface TaskContext {
   readonly headers: Readonly<Record<string, string>>;
   /**
    * Aborted when the attempt no longer counts: the lease is lost (ERR_LEASE_LOST), the task was cancelled
-   * (ERR_TASK_CANCELLED), it took too long (ERR_TASK_TIMEOUT), or the worker stops without waiting longer
+   * (ERR_TASK_CANCELLED), it took too long (ERR_TASK_TIMEOUT), or the worker stops and waits no longer
    * (ERR_WORKER_STOPPED).
    */
   readonly signal: AbortSignal;
@@ -30,61 +33,58 @@ export interface TaskContext {
    */
   readonly renew: () => Promise<void>;
   /**
-   * Keeps how far the task is, in place of what was told before. Resolves when it is stored. Up to 16,384 bytes as JSON,
+   * Stores the progress of the task, in place of earlier progress. Resolves when it is stored. Up to 16,384 bytes as JSON,
    * otherwise a TypeError or RangeError; rejects as `renew` does. One round trip, shared by all calls of one tick.
    */
   readonly progress: (value: unknown) => Promise<void>;
   /**
-   * Keeps a line with the task; a text of several lines is as many. Of each 1,000 characters are kept, of each task the last
-   * 100 lines and 16,384 bytes. Resolves when it is stored; rejects as `renew` does. Round trips as for `progress`.
+   * Stores a log line with the task; a text of several lines is several log lines. The first 1,000 characters of each line are
+   * kept, and the last 100 lines and 16,384 bytes of each task. Resolves when it is stored; rejects as `renew` does. Round trips as for `progress`.
    */
   readonly log: (text: string) => Promise<void>;
   /**
-   * How the children of this task have ended, in the order in which they were given; none for a task that isn't the parent of a
-   * flow. They are kept as long as the parent may run, whatever the children's own retention. One round trip for each 2 MiB.
+   * The ends of the children of this task, in the order in which they were given; none for a task that isn't the parent of a
+   * flow. They are kept as long as the parent may run, whatever the retention of the children. One round trip for each 2 MiB.
    */
   readonly children: () => Promise<Child[]>;
 }
 
-/** A task as the fetch-and-ack script returns it, or as a hand-off brings it. */
-export interface Taken {
-  /** The id as Redis has it. */
-  readonly storedId: Buffer;
-  readonly token: number;
-  readonly attempt: number;
-  readonly record: Buffer;
+/** Where the attempts of one shard are renewed and completed. */
+export interface Source {
+  readonly shard: Shard;
+  readonly completer: Completer;
+  readonly heartbeater: Heartbeater;
 }
 
-export class Attempt implements TaskContext {
+export class Attempt implements TaskContext, Leased {
   readonly id: string;
   readonly attempt: number;
   readonly record: TaskRecord;
-  /** Settled, lost, cancelled or given back: whatever the handler still does no longer counts. */
+  /** Completed, lost, cancelled or given back: what the handler still does no longer counts. */
   isOver = false;
   /** On the clock of `performance.now()`: not begun after that. */
   expiresAt = Infinity;
   timeout: NodeJS.Timeout | undefined;
   /** Called once when the attempt no longer takes a slot. */
   onEnded: (() => void) | undefined;
-  /** What tells telemetry of it, if something does. */
+  /** Its telemetry, until its end. */
   call: Call | undefined;
   #controller: AbortController | undefined;
 
   /** Throws for a record that this version cannot read. */
   constructor(
-    /** Of the shard that the task lies in. */
-    readonly consumer: Consumer,
-    readonly taken: Taken,
-    /** On the clock of `performance.now()`: after this the lease may belong to somebody else. */
+    readonly source: Source,
+    readonly fetched: FetchedTask,
+    /** On the clock of `performance.now()`: after this another worker may have the lease. */
     public leaseEndsAt: number,
   ) {
-    this.id = decodeTaskId(taken.storedId);
-    this.attempt = taken.attempt;
-    this.record = decodeRecord(taken.record);
+    this.id = decodeTaskId(fetched.storedId);
+    this.attempt = fetched.attempt;
+    this.record = decodeRecord(fetched.record);
   }
 
   get queue(): string {
-    return this.consumer.queue;
+    return this.source.shard.queue;
   }
 
   get name(): string {
@@ -99,33 +99,33 @@ export class Attempt implements TaskContext {
     return this.record.extras.headers ?? {};
   }
 
-  /** Made when it is first asked for: most handlers never do. */
+  /** Made at the first use: most handlers have none. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     return this.#controller.signal;
   }
 
-  // Functions are made when they are asked for, too.
+  // Functions are made at their use, too.
 
   get renew(): () => Promise<void> {
     return async () => {
-      if (!this.isOver) await this.consumer.leases.renew(this);
+      if (!this.isOver) await this.source.heartbeater.renew(this);
       if (this.isOver) this.#throwEnd();
     };
   }
 
   get progress(): (value: unknown) => Promise<void> {
-    return async (value) => this.#note(progressJson(value), '');
+    return async (value) => this.#report({ progress: progressJson(value), lines: '' });
   }
 
   get log(): (text: string) => Promise<void> {
-    return async (text) => this.#note('', linesOf(text));
+    return async (text) => this.#report({ progress: '', lines: linesOf(text) });
   }
 
   get children(): () => Promise<Child[]> {
     return async () => {
       if ((this.record.flags & PARENT) === 0) return [];
-      return readChildren(this.consumer.shard, this.taken.storedId);
+      return readChildren(this.source.shard, this.fetched.storedId);
     };
   }
 
@@ -137,8 +137,8 @@ export class Attempt implements TaskContext {
     this.#controller.abort(reason);
   }
 
-  async #note(progress: string, lines: string): Promise<void> {
-    const isStored = !this.isOver && (await this.consumer.notes.add({ attempt: this, progress, lines }));
+  async #report(report: Report): Promise<void> {
+    const isStored = !this.isOver && (await this.source.heartbeater.report(this, report));
     if (!isStored) this.#throwEnd();
   }
 

@@ -1,6 +1,6 @@
 import { describeError } from '@mortise/redis';
 
-/** What becomes of an attempt that has ended. */
+/** How an attempt has ended. */
 export interface Completion {
   /** Succeeded, retry, dead, back at once, later; the last two do not count as attempts. */
   readonly verdict: 'S' | 'R' | 'D' | 'B' | 'L';
@@ -19,7 +19,7 @@ export function died(error: unknown): Completion {
 
 const HEAD_BYTES = 13;
 
-/** As worker.exchange.lua reads it: 1 character verdict · u32 token · f64 delay · data. */
+/** As fetcher.fetch-and-ack.lua reads it: 1 character verdict · u32 token · f64 delay · data. */
 export function encodeAck(token: number, { verdict, delayMs, data }: Completion): Buffer {
   const bytes = Buffer.allocUnsafe(data === '' ? HEAD_BYTES : HEAD_BYTES + Buffer.byteLength(data));
   bytes.write(verdict, 0, 'latin1');

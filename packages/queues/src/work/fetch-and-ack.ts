@@ -2,7 +2,15 @@
 import type { ResolvedWorkerOptions } from '../options.js';
 import { fetcherFetchAndAck } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
-import type { Taken } from './attempt.js';
+
+/** A task under a lease, as the fetch-and-ack script returns it, or as a hand-off brings it. */
+export interface FetchedTask {
+  /** The id as Redis has it. */
+  readonly storedId: Buffer;
+  readonly token: number;
+  readonly attempt: number;
+  readonly record: Buffer;
+}
 
 type Acks = readonly { readonly storedId: Buffer; readonly encoded: Buffer }[];
 
@@ -33,7 +41,7 @@ export interface FetchReply {
   readonly maintenance: number;
   /** The server's time, ms since the epoch. */
   readonly nowMs: number;
-  readonly fetched: Taken[];
+  readonly fetched: FetchedTask[];
 }
 
 /** @param retention How many ended tasks are kept. */
@@ -83,7 +91,7 @@ export async function fetchAndAck(
   const sleepMs =
     sleepUs <= 0 ? sleepUs : Math.max(1, Math.ceil(sleepUs / 1_000 - (performance.now() - sentAt)));
   const token = nowUs % 2 ** 32;
-  const fetched: Taken[] = [];
+  const fetched: FetchedTask[] = [];
   for (let index = 0; index < fields.length; index += 3) {
     fetched.push({
       storedId: fields[index] as Buffer,

@@ -1,10 +1,10 @@
 /** What queue.enqueue.lua publishes with a task that it hands off: f64 now, µs · u16 length · id · record. */
-import type { Taken } from './attempt.js';
+import type { FetchedTask } from './fetch-and-ack.js';
 
 const ID_AT = 10;
 
 export interface HandOff {
-  readonly task: Taken;
+  readonly task: FetchedTask;
   /** The server's time at the hand-off, ms since the epoch. */
   readonly nowMs: number;
 }
@@ -12,7 +12,7 @@ export interface HandOff {
 export function decodeHandOff(body: Buffer): HandOff {
   const nowUs = body.readDoubleBE(0);
   const recordAt = ID_AT + body.readUInt16BE(8);
-  const task: Taken = {
+  const task: FetchedTask = {
     storedId: body.subarray(ID_AT, recordAt),
     token: nowUs % 2 ** 32,
     attempt: 1,

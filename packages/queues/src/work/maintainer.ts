@@ -7,7 +7,8 @@
  * While the shard has work the timer is a second; a shard without work is looked at rarely, since an idle fetcher learns from
  * its replies what is due.
  */
-import { ErrorReporter } from '@mortise/redis';
+import type { ErrorReporter } from '@mortise/redis';
+import { isClosed, waitFor } from '@mortise/redis';
 import { FlowQueues } from '../flow/flow-queues.js';
 import { FlowStore } from '../flow/flow-store.js';
 import { Relay } from '../flow/relay.js';
@@ -16,7 +17,6 @@ import { ScheduleRunner } from '../schedule/schedule-runner.js';
 import { maintainerMaintain } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import { Shards } from '../shard/shards.js';
-import type { Reporter } from './reporter.js';
 
 /** Bits of `maintenance` in the replies of the scripts. */
 const SCHEDULES = 1;
@@ -42,7 +42,7 @@ interface Maintained {
 export class Maintainer {
   readonly #shard: Shard;
   readonly #retention: Retention;
-  readonly #reporter: Reporter;
+  readonly #reporter: ErrorReporter;
   readonly #onDone: () => void;
   #state: 'stopped' | 'waiting' | 'running' = 'stopped';
   #running: Promise<void> | undefined;
@@ -58,7 +58,7 @@ export class Maintainer {
   #relay: Relay | undefined;
 
   /** @param onDone Called when there may be something to fetch. */
-  constructor(shard: Shard, retention: Retention, reporter: Reporter, onDone: () => void) {
+  constructor(shard: Shard, retention: Retention, reporter: ErrorReporter, onDone: () => void) {
     this.#shard = shard;
     this.#retention = retention;
     this.#reporter = reporter;
@@ -73,15 +73,19 @@ export class Maintainer {
   }
 
   /** Waits for what is running, and calls the script once more when there was work: nobody may do so for a while. */
-  async stop(): Promise<void> {
+  async stop(withinMs: number): Promise<void> {
     if (this.#state === 'stopped') return;
     this.#state = 'stopped';
     clearTimeout(this.#timer);
     this.#timerAt = Infinity;
     void this.#relay?.stop();
+    await waitFor(this.#end(), { waitMs: withinMs });
+  }
+
+  async #end(): Promise<void> {
     await this.#running;
     // The next worker does what fails here.
-    if (this.#hasWork) await this.#maintain().catch(() => undefined);
+    if (this.#hasWork && !isClosed(this.#shard.redis)) await this.#maintain().catch(() => undefined);
   }
 
   /** The shard has work: tasks come and go, or the worker is full. */
@@ -129,11 +133,16 @@ export class Maintainer {
     while (this.#next !== 0 && this.#state === 'running') {
       this.#current = this.#next;
       this.#next = 0;
-      const hasMore = await this.#run().catch((error: unknown) => this.#reporter.tellFailure(error));
+      const hasMore = await this.#run().catch((error: unknown) => this.#fail(error));
       this.#current = 0;
       this.#callIn(this.#idlePeriodMs);
       if (hasMore !== false && this.#state === 'running') this.#onDone();
     }
+  }
+
+  /** A worker that stops leaves what fails to the next one. */
+  #fail(error: unknown): void {
+    if (this.#state !== 'stopped') this.#reporter.reportRepeated(error);
   }
 
   /** Resolves with whether another fetch has to find out what falls due next. */
@@ -159,8 +168,7 @@ export class Maintainer {
 
   #runSchedules(): Promise<void> {
     const { redis, queue, prefix } = this.#shard;
-    const reporter = new ErrorReporter('mortise worker', (error) => this.#reporter.tellFailure(error));
-    this.#runner ??= new ScheduleRunner(redis, queue, new Shards(redis, queue, prefix), reporter);
+    this.#runner ??= new ScheduleRunner(redis, queue, new Shards(redis, queue, prefix), this.#reporter);
     return this.#runner.run();
   }
 

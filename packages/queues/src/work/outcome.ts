@@ -1,11 +1,11 @@
-/** What becomes of an attempt, by what its handler has returned or thrown. */
+/** The completion of an attempt, by what its handler has returned or thrown. */
+import type { ErrorReporter } from '@mortise/redis';
 import { describeError } from '@mortise/redis';
 import { Discard, InvalidPayloadError, RetryLater, WorkerError } from '../errors.js';
 import type { Backoff, BackoffFunction } from '../options.js';
 import { DEFAULTS } from '../options.js';
 import type { Attempt } from './attempt.js';
-import { retryDelayMs } from './backoff.js';
-import type { Reporter } from './reporter.js';
+import { retryDelayMs } from './retry-delay.js';
 import type { Completion } from './completion.js';
 import { died, SUCCEEDED } from './completion.js';
 
@@ -14,21 +14,21 @@ export function failure(
   attempt: Attempt,
   error: unknown,
   policy: Required<Backoff> | BackoffFunction,
-  reporter: Reporter,
+  reporter: ErrorReporter,
 ): Completion {
   if (isA(RetryLater, error)) return { verdict: 'L', delayMs: error.delayMs, data: '' };
   const isHopeless =
     isA(WorkerError, error) || (isA(InvalidPayloadError, error) && error.taskId === attempt.id);
-  if (isHopeless) reporter.tell(error);
+  if (isHopeless) reporter.report(error);
   if (isHopeless || isA(Discard, error) || attempt.attempt >= attempt.attempts) {
     return died(error);
   }
-  const delayMs = retryDelayMs(attempt, error, policy, (told) => reporter.tell(told));
+  const delayMs = retryDelayMs(attempt, error, policy, (reported) => reporter.report(reported));
   return { verdict: 'R', delayMs, data: describeError(error) };
 }
 
 /** The work is done, so a result that cannot be kept is reported and left out, not a failure. */
-export function success(attempt: Attempt, result: unknown, reporter: Reporter): Completion {
+export function success(attempt: Attempt, result: unknown, reporter: ErrorReporter): Completion {
   if (result === undefined) return SUCCEEDED;
   try {
     const json = JSON.stringify(result) ?? '';
@@ -36,7 +36,7 @@ export function success(attempt: Attempt, result: unknown, reporter: Reporter): 
     if (bytes <= DEFAULTS.maxPayloadBytes) return { ...SUCCEEDED, data: json };
     throw new RangeError(`it has ${bytes} bytes, the limit is ${DEFAULTS.maxPayloadBytes}`);
   } catch (error) {
-    reporter.tell(new WorkerError('ERR_RESULT_NOT_KEPT', attempt.queue, attempt.id, attempt.name, error));
+    reporter.report(new WorkerError('ERR_RESULT_NOT_KEPT', attempt.queue, attempt.id, attempt.name, error));
     return SUCCEEDED;
   }
 }

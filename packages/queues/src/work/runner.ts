@@ -1,10 +1,10 @@
-/** Runs attempts: calls handlers with what they need, ends what takes too long, and has the outcome settled. */
+/** Calls the handlers of attempts, ends attempts that take too long, and hands their completions to the completer. */
+import type { ErrorReporter } from '@mortise/redis';
 import type { Attempt } from './attempt.js';
 import { AttemptError, WorkerError } from '../errors.js';
 import type { BatchTask, ResolvedHandler } from './handlers.js';
 import type { Backoff, BackoffFunction } from '../options.js';
 import { failure, isA, success } from './outcome.js';
-import type { Reporter } from './reporter.js';
 import type { Schemas } from '../task/schemas.js';
 import type { Completion } from './completion.js';
 import { GIVEN_BACK } from './completion.js';
@@ -13,9 +13,9 @@ import type { WorkerTelemetry } from './worker-telemetry.js';
 interface RunnerOptions {
   /** Where neither the task nor its handler has one. */
   readonly backoff: Required<Backoff> | BackoffFunction;
-  readonly reporter: Reporter;
+  readonly reporter: ErrorReporter;
   readonly schemas: Schemas | undefined;
-  readonly processing: WorkerTelemetry | undefined;
+  readonly telemetry: WorkerTelemetry | undefined;
   /** Called with how long a handler took, before its attempt has ended; not for batches. */
   readonly onRan: (ms: number) => void;
   /** Called whenever an attempt has ended. */
@@ -24,18 +24,18 @@ interface RunnerOptions {
 
 export class Runner {
   readonly #backoff: Required<Backoff> | BackoffFunction;
-  readonly #reporter: Reporter;
+  readonly #reporter: ErrorReporter;
   readonly #schemas: Schemas | undefined;
-  readonly #processing: WorkerTelemetry | undefined;
+  readonly #telemetry: WorkerTelemetry | undefined;
   readonly #onRan: (ms: number) => void;
   readonly #onEnded: () => void;
   readonly #running = new Set<Attempt>();
 
-  constructor({ backoff, reporter, schemas, processing, onRan, onEnded }: RunnerOptions) {
+  constructor({ backoff, reporter, schemas, telemetry, onRan, onEnded }: RunnerOptions) {
     this.#backoff = backoff;
     this.#reporter = reporter;
     this.#schemas = schemas;
-    this.#processing = processing;
+    this.#telemetry = telemetry;
     this.#onRan = onRan;
     this.#onEnded = onEnded;
   }
@@ -48,7 +48,7 @@ export class Runner {
   /** Resolves when the handler has ended, but the attempt may end before. */
   async run(attempt: Attempt, handler: ResolvedHandler | undefined): Promise<void> {
     this.#begin(attempt, handler);
-    const call = this.#processing?.begin([attempt], handler !== undefined);
+    const call = this.#telemetry?.begin([attempt], handler !== undefined);
     attempt.call = call;
     const startedAt = performance.now();
     let completion: Completion;
@@ -72,7 +72,7 @@ export class Runner {
   async runMany(attempts: readonly Attempt[], handler: ResolvedHandler): Promise<void> {
     const tasks: BatchTask<unknown>[] = [];
     const batch: Attempt[] = [];
-    const call = this.#processing?.begin(attempts, true);
+    const call = this.#telemetry?.begin(attempts, true);
     for (const attempt of attempts) {
       this.#begin(attempt, handler);
       attempt.call = call;
@@ -112,7 +112,7 @@ export class Runner {
       outcome = (attempt) => this.#failed(attempt, handler, error);
     }
     for (const [index, attempt] of batch.entries()) {
-      // Those that have ended before are not asked for their outcome.
+      // An attempt that has ended before has its outcome.
       this.#finish(attempt, attempt.isOver ? GIVEN_BACK : outcome(attempt, index));
     }
   }
@@ -136,10 +136,10 @@ export class Runner {
     const error = new AttemptError('ERR_TASK_TIMEOUT', attempt.queue, attempt.id, timeoutMs);
     const completion = this.#failed(attempt, handler, error);
     attempt.call?.settled(attempt, completion);
-    // Before anybody who hears of the abort can do something.
+    // Before a listener of the signal can do something.
     attempt.isOver = true;
     this.#end(attempt);
-    attempt.consumer.settle(attempt.taken, completion);
+    attempt.source.completer.add(attempt.fetched, completion);
     attempt.abandon(error);
     this.#onEnded();
   }
@@ -155,24 +155,24 @@ export class Runner {
     if (!isOver) attempt.call?.settled(attempt, completion);
     attempt.isOver = true;
     this.#end(attempt);
-    if (!isOver) attempt.consumer.settle(attempt.taken, completion);
+    if (!isOver) attempt.source.completer.add(attempt.fetched, completion);
     this.#onEnded();
   }
 
   /** The attempt no longer takes a slot. */
   #end(attempt: Attempt): void {
-    attempt.consumer.leases.delete(attempt);
+    attempt.source.heartbeater.drop(attempt);
     if (!this.#running.delete(attempt)) return;
     if (attempt.timeout) clearTimeout(attempt.timeout);
     attempt.onEnded?.();
   }
 
-  /** Ends an attempt that has not been settled, whether it runs or only waits to; others have the task at once. */
+  /** Ends an attempt that runs or has not begun; other workers have the task at once. */
   giveBack(attempt: Attempt): void {
-    const { consumer, taken, isOver } = attempt;
+    const { source, fetched, isOver } = attempt;
     if (!isOver) attempt.abandon(new AttemptError('ERR_WORKER_STOPPED', attempt.queue, attempt.id));
     this.#end(attempt);
-    if (!isOver) consumer.settle(taken, GIVEN_BACK);
+    if (!isOver) source.completer.add(fetched, GIVEN_BACK);
   }
 
   giveBackAll(): void {

@@ -14,8 +14,8 @@ export interface Observed {
   readonly attempt: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly record: { readonly enqueuedAt: number };
-  /** Whose replies tell the time of its server. */
-  readonly consumer: object;
+  /** The shard whose replies tell the time of its server. */
+  readonly source: object;
   /** Until its end has been told. */
   call: Call | undefined;
 }
@@ -65,8 +65,8 @@ export class WorkerTelemetry {
   }
 
   /** A reply tells the time of its server, which waiting is measured by. */
-  heard(consumer: object, nowMs: number): void {
-    this.#origins.set(consumer, nowMs - performance.now());
+  heard(source: object, nowMs: number): void {
+    this.#origins.set(source, nowMs - performance.now());
   }
 
   /** A task that was not begun, since it had expired. */
@@ -102,8 +102,8 @@ export class Call {
     this.#telemetry = telemetry;
     this.#name = isKnown ? first.name : UNKNOWN;
     this.#left = attempts.length;
-    for (const { queue, attempt, record, consumer } of attempts) {
-      const origin = origins.get(consumer);
+    for (const { queue, attempt, record, source } of attempts) {
+      const origin = origins.get(source);
       if (attempt > 1 || origin === undefined) continue;
       const waitedMs = origin + this.#startedAt - record.enqueuedAt;
       telemetry.record(WAIT, Math.max(0, waitedMs) / 1_000, metricAttributes(queue, this.#name));

@@ -1,4 +1,4 @@
-/** A worker whose handlers are quick takes tasks ahead of its free slots; nobody else may come off the worse for it. */
+/** A worker whose handlers are quick prefetches tasks; other workers, queues and tasks must not suffer from it. */
 import { describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
 import type { EnqueueOptions, Handlers, QueueOptions, TaskContext, Worker } from '@mortise/queues';
@@ -13,7 +13,7 @@ import { launch } from './launch.js';
 import { gate, until } from './until.js';
 
 const redis = connect();
-const MOST_AHEAD = 8;
+const MOST_PREFETCHED = 8;
 const QUICK_ONES = 40;
 const BEHIND = 20;
 const ROUNDS = 20;
@@ -89,9 +89,9 @@ async function newHeld(scene: Scene = {}): Promise<Held> {
 }
 
 /** One that has taken as many as it may. A machine that stands still meanwhile makes handlers seem slow: then another one. */
-async function newAhead(scene: Scene = {}): Promise<Held> {
+async function newPrefetched(scene: Scene = {}): Promise<Held> {
   const { concurrency = 1 } = scene.worker ?? {};
-  const most = concurrency + Math.min(MOST_AHEAD, scene.behind ?? BEHIND);
+  const most = concurrency + Math.min(MOST_PREFETCHED, scene.behind ?? BEHIND);
   for (let round = 1; round <= ROUNDS; round += 1) {
     const held = await newHeld(scene);
     const { active } = await held.queue.counts();
@@ -99,12 +99,12 @@ async function newAhead(scene: Scene = {}): Promise<Held> {
     if (active === most) return held;
     await held.worker.stop({ graceMs: 0 });
   }
-  throw new Error(`nothing was taken ahead in ${ROUNDS} rounds`);
+  throw new Error(`nothing was prefetched in ${ROUNDS} rounds`);
 }
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-describe('tasks that were taken ahead', () => {
+describe('prefetched tasks', () => {
   const patience = heldPatience();
   const rechecks = heldRechecks();
   const timeouts = heldTimeouts(TIMEOUT_MS);
@@ -117,7 +117,7 @@ describe('tasks that were taken ahead', () => {
       await redis.ping();
       running -= 1;
     };
-    const { queue, worker, open } = await newAhead({
+    const { queue, worker, open } = await newPrefetched({
       handlers: { slow },
       name: 'slow',
       worker: { concurrency: 3 },
@@ -129,7 +129,7 @@ describe('tasks that were taken ahead', () => {
   });
 
   test('begin in their order', async () => {
-    const { queue, begun, contexts } = await newAhead();
+    const { queue, begun, contexts } = await newPrefetched();
     expect(begun).toEqual([]);
     timeouts.fire();
     await until(async () => (await queue.counts()).succeeded === QUICK_ONES + BEHIND);
@@ -145,7 +145,7 @@ describe('tasks that were taken ahead', () => {
       steps.push(payload);
       if (!isOpen) await new Promise<void>((resolve) => doors.push(resolve));
     };
-    const { queue, watching } = await newAhead({ handlers: { step }, name: 'step' });
+    const { queue, watching } = await newPrefetched({ handlers: { step }, name: 'step' });
     const { client } = watching;
     const callBuffer = client.callBuffer.bind(client);
     const answer = gate();
@@ -159,7 +159,7 @@ describe('tasks that were taken ahead', () => {
     timeouts.fire();
     // The first one runs, the next seven wait, and the ninth is on its way.
     await until(() => steps.length === 1 && answers === 1);
-    await until(async () => (await queue.counts()).active === 1 + MOST_AHEAD);
+    await until(async () => (await queue.counts()).active === 1 + MOST_PREFETCHED);
     expect(patience.fire()).toBeGreaterThan(0);
     await until(async () => (await queue.counts()).active === 2);
     isOpen = true;
@@ -171,16 +171,16 @@ describe('tasks that were taken ahead', () => {
   });
 
   test('may go before a higher priority that comes later, but only those', async () => {
-    const { queue, begun } = await newAhead();
+    const { queue, begun } = await newPrefetched();
     await queue.enqueue('quick', 100, { priority: 'high' });
     timeouts.fire();
     await until(() => begun.length === BEHIND + 1);
-    expect(begun.indexOf(100)).toBeLessThanOrEqual(MOST_AHEAD);
+    expect(begun.indexOf(100)).toBeLessThanOrEqual(MOST_PREFETCHED);
   });
 
   test('make one call do for several tasks', async () => {
     for (let round = 1; ; round += 1) {
-      const { queue, watching, begun, open } = await newAhead({ behind: 200 });
+      const { queue, watching, begun, open } = await newPrefetched({ behind: 200 });
       const before = watching.sent.length;
       open();
       await until(async () => (await queue.counts()).succeeded === QUICK_ONES + 1 + 200);
@@ -195,11 +195,11 @@ describe('tasks that were taken ahead', () => {
   });
 
   test('go back when a slot does not become free in time; another worker has them, and it does not count', async () => {
-    const { queue, prefix, worker, begun } = await newAhead();
+    const { queue, prefix, worker, begun } = await newPrefetched();
     const run: { payload: number; attempt: number }[] = [];
     const quick = (payload: number, { attempt }: TaskContext): void => void run.push({ payload, attempt });
     await launch(redis, 'q', { quick }, { prefix });
-    await until(() => run.length === BEHIND - MOST_AHEAD);
+    await until(() => run.length === BEHIND - MOST_PREFETCHED);
     await until(() => patience.fire() > 0);
     await until(() => run.length === BEHIND);
     expect([begun, worker.running]).toEqual([[], 1]);
@@ -209,7 +209,7 @@ describe('tasks that were taken ahead', () => {
   });
 
   test('go back at once when the worker stops', async () => {
-    const { queue, worker, begun, open } = await newAhead();
+    const { queue, worker, begun, open } = await newPrefetched();
     const stopped = worker.stop();
     await until(async () => (await queue.counts()).active === 1);
     open();
@@ -219,7 +219,7 @@ describe('tasks that were taken ahead', () => {
   });
 
   test('go back at once when the worker pauses', async () => {
-    const { queue, worker, begun, open } = await newAhead();
+    const { queue, worker, begun, open } = await newPrefetched();
     worker.pause();
     await until(async () => (await queue.counts()).active === 1);
     open();
@@ -231,7 +231,7 @@ describe('tasks that were taken ahead', () => {
   });
 
   test('can be cancelled, and are not run', async () => {
-    const { queue, watching, ids, begun } = await newAhead({
+    const { queue, watching, ids, begun } = await newPrefetched({
       prepare: (founded) => founded.configure({ keepEvents: 1 }),
     });
     const before = watching.sent.length;
@@ -245,7 +245,7 @@ describe('tasks that were taken ahead', () => {
   });
 
   test('are not begun once they have expired', async () => {
-    const { queue, ids, begun } = await newAhead({ behind: 8, options: { expiresInMs: 1_500 } });
+    const { queue, ids, begun } = await newPrefetched({ behind: 8, options: { expiresInMs: 1_500 } });
     const { expiresAt = 0 } = (await queue.get(ids[7]!))!;
     await until(() => Date.now() > expiresAt + 1_000);
     timeouts.fire();
@@ -256,7 +256,7 @@ describe('tasks that were taken ahead', () => {
   test('go back when the queue gets a limit', async () => {
     const doors: (() => void)[] = [];
     const wait = (): Promise<void> => new Promise((resolve) => doors.push(resolve));
-    const { queue } = await newAhead({ handlers: { wait }, name: 'wait' });
+    const { queue } = await newPrefetched({ handlers: { wait }, name: 'wait' });
     await queue.configure({ concurrency: 100 });
     timeouts.fire();
     await until(() => doors.length === 1);
@@ -267,8 +267,8 @@ describe('tasks that were taken ahead', () => {
     expect(doors).toHaveLength(2);
   });
 
-  test('do not keep a full worker among the parked ones', async () => {
-    const { queue, prefix, keys, begun } = await newAhead({ behind: 3 });
+  test('do not keep a full worker registered as idle', async () => {
+    const { queue, prefix, keys, begun } = await newPrefetched({ behind: 3 });
     expect(await redis.zcard(keys.idle)).toBe(0);
     const run: number[] = [];
     await launch(redis, 'q', { quick: (payload: number) => void run.push(payload) }, { prefix });
@@ -279,10 +279,10 @@ describe('tasks that were taken ahead', () => {
     expect(rechecks.fire()).toBeGreaterThan(0);
   });
 
-  test('are not begun under a lease that is over, though nobody has told of it', async () => {
+  test('are not begun under a lease that is over, though no renewal has failed', async () => {
     const onError = (): void => undefined;
-    const { queue, keys, ids, contexts } = await newAhead({
-      behind: MOST_AHEAD,
+    const { queue, keys, ids, contexts } = await newPrefetched({
+      behind: MOST_PREFETCHED,
       worker: { leaseMs: 1_000, onError },
     });
     // Another worker has them, as their second attempt.
@@ -292,12 +292,12 @@ describe('tasks that were taken ahead', () => {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_200);
     timeouts.fire();
     // What the other one has is run again when its lease has ended, too.
-    await until(async () => (await queue.counts()).succeeded >= QUICK_ONES + MOST_AHEAD);
+    await until(async () => (await queue.counts()).succeeded >= QUICK_ONES + MOST_PREFETCHED);
     expect(contexts.filter(({ attempt }) => attempt === 1)).toEqual([]);
   });
 });
 
-describe('none is taken ahead', () => {
+describe('none is prefetched', () => {
   heldPatience();
 
   const scenes: Record<string, Scene> = {
@@ -317,6 +317,7 @@ describe('none is taken ahead', () => {
     'of several queues': { queues: ['q', 'other'] },
     'of several shards': { queueOptions: { shards: 2 } },
     'when it is the last attempt': { options: { attempts: 1 } },
+    'with prefetch 0': { worker: { prefetch: 0 } },
   };
 
   test.each(Object.entries(scenes))('%s', async (_, scene) => {
@@ -328,7 +329,7 @@ describe('none is taken ahead', () => {
   });
 });
 
-test('a handler that becomes slow keeps what was taken ahead for some milliseconds only', async () => {
+test('a handler that becomes slow keeps what was prefetched for some milliseconds only', async () => {
   const { queue, worker, begun, open } = await newHeld();
   // Nobody holds this timer, and nothing else makes the worker give anything back.
   await until(async () => (await queue.counts()).active === 1);

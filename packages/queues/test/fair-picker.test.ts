@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { resolveFairness } from '../src/options.js';
 import type { Fairness } from '../src/options.js';
-import type { Contender } from '../src/work/fairness.js';
-import { FairShares } from '../src/work/fairness.js';
+import type { Contender } from '../src/work/fair-picker.js';
+import { FairPicker } from '../src/work/fair-picker.js';
 
 /** A shard of a queue that holds so many tasks. */
 class Shard implements Contender {
@@ -14,7 +14,7 @@ class Shard implements Contender {
     public left: number,
   ) {}
 
-  get goesFirst(): boolean {
+  get hasWork(): boolean {
     return this.left > 0;
   }
 }
@@ -24,7 +24,7 @@ function newShares(
   fairness: Fairness,
 ): { give: (asker: Shard, free: number) => number } {
   const queues = [...new Set(members.map(({ queue }) => queue))];
-  const shares = new FairShares<Shard>(queues, resolveFairness(fairness, queues));
+  const shares = new FairPicker<Shard>(queues, resolveFairness(fairness, queues));
   for (const member of members) shares.add(member);
   return {
     /** What a worker does with a reply: the slots are taken, and what the queue had nothing for comes back. */

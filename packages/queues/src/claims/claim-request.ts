@@ -1,14 +1,10 @@
 import type { ClaimedTask } from './claimed-task.js';
 
-/** Where an ask stands. */
-interface Stand {
-  leave(ask: Ask): void;
-}
-
-/** A claim on its way: over when it has got tasks, or gets none any more. */
-export class Ask {
+/** A call of `claim` that waits for tasks: over when it has some, or gets none any more. */
+export class ClaimRequest {
   readonly outcome: Promise<ClaimedTask[]>;
-  readonly #stands = new Set<Stand>();
+  /** Called once, when the request is over. */
+  onOver: (() => void) | undefined;
   #isOver = false;
   #resolve!: (tasks: ClaimedTask[]) => void;
   #reject!: (error: unknown) => void;
@@ -16,7 +12,7 @@ export class Ask {
   constructor(
     readonly max: number,
     readonly leaseMs: number,
-    /** It stays when there is nothing at first. */
+    /** It waits when there is nothing at first. */
     readonly isWaiting: boolean,
   ) {
     this.outcome = new Promise((resolve, reject) => {
@@ -27,11 +23,6 @@ export class Ask {
 
   get isOver(): boolean {
     return this.#isOver;
-  }
-
-  /** Where it has to be taken away when it is over. */
-  standAt(stand: Stand): void {
-    this.#stands.add(stand);
   }
 
   /** Has no effect when it is over. */
@@ -49,6 +40,6 @@ export class Ask {
   #end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    for (const stand of this.#stands) stand.leave(this);
+    this.onOver?.();
   }
 }

@@ -1,0 +1,172 @@
+/**
+ * The claim requests of a process in one shard. A fetcher, as of a worker, fetches tasks for them; there is no executor, since the
+ * tasks leave the process.
+ *
+ *   no request ──serve──► requests wait ──the last one is over──► no request
+ *
+ *   no request     The fetcher is paused, so the registration as an idle worker is given up. The subscription stays for a while.
+ *   requests wait  The fetcher calls for all requests with the lease of the one that has waited longest: a call has one lease. It
+ *                  makes one call at a time, since a call that wants nothing would give up the registration of those that wait.
+ */
+import type { ErrorReporter } from '@mortise/redis';
+import type { Shard } from '../shard/shard.js';
+import { Completer } from '../work/completer.js';
+import type { AttemptToken } from '../work/completer.js';
+import type { Completion } from '../work/completion.js';
+import { died, GIVEN_BACK } from '../work/completion.js';
+import type { Demand, FetchedBatch, Room } from '../work/fetcher.js';
+import { Fetcher } from '../work/fetcher.js';
+import { Maintainer } from '../work/maintainer.js';
+import { WakeUps } from '../work/wake-ups.js';
+import { ClaimHeartbeats, refusalOf } from './claim-heartbeats.js';
+import type { ClaimRequest } from './claim-request.js';
+import type { ClaimedTask } from './claimed-task.js';
+import { readClaimed } from './claimed-task.js';
+import type { ResolvedClaimsOptions } from './options.js';
+
+interface ClaimRoom extends Room {
+  readonly requests: readonly ClaimRequest[];
+}
+
+const RECHECK_MS = 4_000;
+/** Of calls that fetch nothing: after this they are taken for lost. */
+const CALL_MS = 10_000;
+/** The subscription lasts for this time without requests. */
+const LINGER_MS = 30_000;
+const WAKE_ID = 'w';
+
+export class WaitingClaims implements Demand<ClaimRoom> {
+  readonly shard: Shard;
+  readonly heartbeats: ClaimHeartbeats;
+  readonly #reporter: ErrorReporter;
+  readonly #completer = new Completer(() => undefined, true);
+  readonly #maintainer: Maintainer;
+  readonly #fetcher: Fetcher<ClaimRoom>;
+  readonly #wakeUps: WakeUps;
+  /** The first one first, each with the callback that says that the shard has nothing at present. */
+  readonly #requests = new Map<ClaimRequest, () => void>();
+  #isListening = false;
+  #lingering: NodeJS.Timeout | undefined;
+
+  constructor(shard: Shard, workerId: string, options: ResolvedClaimsOptions, reporter: ErrorReporter) {
+    this.shard = shard;
+    this.heartbeats = new ClaimHeartbeats(shard);
+    this.#reporter = reporter;
+    this.#maintainer = new Maintainer(shard, options, reporter, () => this.#fetcher.wake());
+    this.#fetcher = new Fetcher({
+      shard,
+      workerId,
+      retention: options,
+      recheckMs: RECHECK_MS,
+      maxInFlight: 1,
+      handOffMs: 0,
+      mayHandOff: () => false,
+      demand: this,
+      completer: this.#completer,
+      maintainer: this.#maintainer,
+      reporter,
+    });
+    const channel = shard.keys.wakeChannel(workerId);
+    this.#wakeUps = new WakeUps(shard.redis, channel, WAKE_ID, reporter, () => this.#fetcher.wake());
+    this.#maintainer.start();
+    this.#fetcher.start();
+    this.#fetcher.pause();
+  }
+
+  /** Resolves when the request is over, or when the shard has nothing at present. Never rejects. */
+  serve(request: ClaimRequest): Promise<void> {
+    if (request.isOver) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#requests.set(request, resolve);
+      clearTimeout(this.#lingering);
+      if (request.isWaiting && !this.#isListening) {
+        this.#isListening = true;
+        this.#wakeUps.start();
+      }
+      this.#fetcher.resume();
+      this.#fetcher.wake();
+    });
+  }
+
+  /** The request is over. */
+  remove(request: ClaimRequest): void {
+    this.#requests.get(request)?.();
+    this.#requests.delete(request);
+    if (this.#requests.size > 0) return;
+    this.#fetcher.pause();
+    clearTimeout(this.#lingering);
+    this.#lingering = setTimeout(() => {
+      this.#isListening = false;
+      void this.#wakeUps.stop();
+    }, LINGER_MS).unref();
+  }
+
+  /** Rejects with ERR_LEASE_LOST or ERR_TASK_CANCELLED. Shares a call with the other completions of the tick. */
+  complete(task: AttemptToken, completion: Completion): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#completer.add(task, completion, {
+        onAnswer: (answer) => {
+          const refusal = refusalOf(this.shard, task.storedId, answer);
+          if (refusal) reject(refusal);
+          else resolve();
+        },
+        onFailure: reject,
+      });
+    });
+  }
+
+  /** To be called when no request waits any more. Resolves when everything is acked, or the time is over. */
+  async stop(withinMs: number): Promise<void> {
+    const deadline = performance.now() + withinMs;
+    clearTimeout(this.#lingering);
+    await this.#fetcher.stop(withinMs);
+    await this.#maintainer.stop(Math.max(0, deadline - performance.now()));
+    await this.#wakeUps.stop();
+  }
+
+  reserve(_: Fetcher<ClaimRoom>, most: number): ClaimRoom {
+    const all = most > 0 ? [...this.#requests.keys()] : [];
+    const leaseMs = all[0]?.leaseMs ?? CALL_MS;
+    const requests = all.filter((request) => request.leaseMs === leaseMs);
+    const wanted = requests.reduce((sum, { max }) => sum + max, 0);
+    const want = Math.min(most, wanted);
+    return { want, slots: want, leaseMs, requests };
+  }
+
+  receive(_: Fetcher<ClaimRoom>, batch: FetchedBatch<ClaimRoom>): void {
+    const { room, tasks: fetched, leaseEndsAt, nowMs, hasMore } = batch;
+    const isVoid = performance.now() >= leaseEndsAt;
+    const tasks: { readonly token: AttemptToken; readonly task: ClaimedTask }[] = [];
+    for (const token of fetched) {
+      if (isVoid) this.#putAway(token, GIVEN_BACK);
+      else {
+        try {
+          const { queue, index } = this.shard;
+          tasks.push({ token, task: readClaimed(queue, index, token, nowMs, room.leaseMs) });
+        } catch (error) {
+          this.#putAway(token, died(error));
+        }
+      }
+    }
+    for (const request of room.requests) {
+      if (request.isOver || tasks.length === 0) continue;
+      request.give(tasks.splice(0, request.max).map(({ task }) => task));
+    }
+    for (const { token } of tasks) this.#putAway(token, GIVEN_BACK);
+    // Requests that came during the call are not concerned.
+    if (nowMs > 0 && fetched.length < room.want && !hasMore) {
+      for (const request of room.requests) this.#requests.get(request)?.();
+    }
+  }
+
+  failed(error: unknown): void {
+    for (const request of this.#requests.keys()) request.fail(error);
+  }
+
+  /** No request waits for it. When the call fails, the lease ends. */
+  #putAway(token: AttemptToken, completion: Completion): void {
+    this.#completer.add(token, completion, {
+      onFailure: (error) => this.#reporter.reportRepeated(error),
+    });
+  }
+}

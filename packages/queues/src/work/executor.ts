@@ -1,0 +1,292 @@
+/**
+ * Runs fetched tasks in the slots of a worker, and hands their completions on.
+ *
+ *   new ──start──► open ◄──resume── ──pause──► paused        both ──stop──► draining ──all has ended, or no time left──► closed
+ *
+ *   open       reserves room for the fetchers
+ *   paused     reserves none; running attempts go on
+ *   draining   as paused; tasks that have not begun have gone back
+ *   closed     running attempts were aborted and given back, and so is whatever still comes
+ *
+ * The way of a task here:
+ *
+ *   fetched ─┬─► in a slot ──► ended                                       a slot is free
+ *            ├─► prefetched ──► in a slot, or back after some ms          none is; see prefetch.ts
+ *            ├─► in the queue of its handler ──► in a slot, or back       its name has a limit or is run in batches
+ *            └─► ended                                                    expired, unreadable, or its lease is over
+ */
+import type { ErrorReporter } from '@mortise/redis';
+import { AttemptError } from '../errors.js';
+import type { ResolvedWorkerOptions } from '../options.js';
+import type { Source } from './attempt.js';
+import { Attempt } from './attempt.js';
+import { died, GIVEN_BACK } from './completion.js';
+import { FairPicker } from './fair-picker.js';
+import type { FetchedTask } from './fetch-and-ack.js';
+import type { Demand, FetchedBatch, Fetcher, Room } from './fetcher.js';
+import { HandlerQueue } from './handler-queue.js';
+import type { ResolvedHandler } from './handlers.js';
+import { Prefetch } from './prefetch.js';
+import { Runner } from './runner.js';
+import type { Schemas } from '../task/schemas.js';
+import type { Shard } from '../shard/shard.js';
+import type { WorkerTelemetry } from './worker-telemetry.js';
+
+export interface SlotRoom extends Room {
+  readonly isHandOff: boolean;
+  /** `Prefetch.round` at that time. */
+  readonly round: number;
+}
+
+export interface ExecutorOptions {
+  readonly options: ResolvedWorkerOptions;
+  readonly handlers: ReadonlyMap<string, ResolvedHandler>;
+  readonly queues: readonly string[];
+  readonly weights: ReadonlyMap<string, number> | undefined;
+  readonly schemas: Schemas | undefined;
+  readonly telemetry: WorkerTelemetry | undefined;
+  readonly reporter: ErrorReporter;
+  /** There is room again. */
+  readonly onRoom: () => void;
+  /** The settings of a shard have changed. */
+  readonly onSettings: (fetcher: Fetcher<SlotRoom>) => void;
+}
+
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+export class Executor implements Demand<SlotRoom> {
+  readonly #options: ResolvedWorkerOptions;
+  readonly #handlers: ReadonlyMap<string, ResolvedHandler>;
+  readonly #handlerQueues = new Map<ResolvedHandler, HandlerQueue>();
+  readonly #telemetry: WorkerTelemetry | undefined;
+  readonly #reporter: ErrorReporter;
+  readonly #onRoom: () => void;
+  readonly #onSettings: (fetcher: Fetcher<SlotRoom>) => void;
+  readonly #runner: Runner;
+  readonly #prefetch: Prefetch;
+  readonly #picker: FairPicker<Fetcher<SlotRoom>>;
+  readonly #sources = new Map<Fetcher<SlotRoom>, Source>();
+  /** Of the calls that are under way. */
+  readonly #reserved = new Set<SlotRoom>();
+  #reservedSlots = 0;
+  #state: 'new' | 'open' | 'paused' | 'draining' | 'closed' = 'new';
+  #onIdle: (() => void) | undefined;
+
+  constructor({ options, handlers, queues, weights, schemas, telemetry, reporter, ...on }: ExecutorOptions) {
+    this.#options = options;
+    this.#handlers = handlers;
+    this.#telemetry = telemetry;
+    this.#reporter = reporter;
+    this.#onRoom = on.onRoom;
+    this.#onSettings = on.onSettings;
+    this.#runner = new Runner({
+      backoff: options.backoff,
+      reporter,
+      schemas,
+      telemetry,
+      onRan: (ms) => this.#prefetch.ran(ms),
+      onEnded: () => {
+        this.#beginPrefetched();
+        this.#offer();
+      },
+    });
+    this.#prefetch = new Prefetch(options.prefetch, (attempt) => this.#runner.giveBack(attempt));
+    this.#picker = new FairPicker(queues, weights);
+    for (const handler of handlers.values()) {
+      if (handler.maxCalls === Infinity && !handler.handleMany) continue;
+      const begin = (attempts: readonly Attempt[]): void => this.#beginCall(handler, attempts);
+      this.#handlerQueues.set(handler, new HandlerQueue(handler, begin));
+    }
+  }
+
+  /** Attempts whose handlers run now. */
+  get running(): number {
+    return this.#runner.size;
+  }
+
+  /** Takes the tasks of a fetcher; their attempts are renewed and completed where `source` says. */
+  add(fetcher: Fetcher<SlotRoom>, source: Source): void {
+    this.#sources.set(fetcher, source);
+    this.#picker.add(fetcher);
+  }
+
+  start(): void {
+    if (this.#state === 'new') this.#state = 'open';
+  }
+
+  pause(): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'paused';
+    this.#prefetch.giveBack();
+  }
+
+  resume(): void {
+    if (this.#state === 'paused') this.#state = 'open';
+  }
+
+  /** Waits for running attempts, then aborts them and gives them back. */
+  async stop(graceMs: number): Promise<void> {
+    if (this.#state === 'new' || this.#state === 'closed') return;
+    this.#state = 'draining';
+    this.#prefetch.giveBack();
+    for (const queue of this.#handlerQueues.values()) {
+      for (const attempt of queue.clear()) this.#runner.giveBack(attempt);
+    }
+    await this.#idle(graceMs);
+    this.#state = 'closed';
+    this.#runner.giveBackAll();
+  }
+
+  reserve(fetcher: Fetcher<SlotRoom>, most: number, isHandOff: boolean): SlotRoom {
+    const { leaseMs, concurrency } = this.#options;
+    const round = this.#prefetch.round;
+    const none: SlotRoom = { want: 0, slots: 0, leaseMs, isHandOff, round };
+    if (this.#state !== 'open' || most === 0) return none;
+    // A call from before the last give-back may bring tasks that go back, too; later tasks must not overtake those.
+    if (!isHandOff) for (const room of this.#reserved) if (room.round !== round) return none;
+    let free = concurrency - this.#runner.size - this.#reservedSlots;
+    for (const queue of this.#handlerQueues.values()) free -= queue.slots;
+    const places = !isHandOff && this.#mayPrefetch(fetcher) ? this.#prefetch.places : 0;
+    // Prefetched tasks, and room for them, count below zero.
+    const open = free + places - this.#prefetch.size;
+    if (open <= 0) return none;
+    const want = Math.min(most, this.#picker.share(fetcher, open));
+    this.#picker.charge(fetcher, want);
+    this.#reservedSlots += want;
+    const room = { want, slots: Math.min(want, Math.max(0, free)), leaseMs, isHandOff, round };
+    if (want > 0 && !isHandOff) this.#reserved.add(room);
+    return room;
+  }
+
+  receive(fetcher: Fetcher<SlotRoom>, batch: FetchedBatch<SlotRoom>): void {
+    const { room, tasks, leaseEndsAt, nowMs, hasMore } = batch;
+    const source = this.#sources.get(fetcher)!;
+    this.#reserved.delete(room);
+    this.#reservedSlots -= room.want;
+    if (room.want > 0 && !room.isHandOff && nowMs > 0) {
+      const isFull = tasks.length === room.want;
+      this.#prefetch.answered(
+        isFull,
+        !isFull && hasMore && room.want > room.slots && tasks.length >= room.slots,
+      );
+    }
+    if (this.#telemetry && tasks.length > 0) this.#telemetry.heard(source, nowMs);
+    if (room.want > tasks.length) this.#picker.charge(fetcher, tasks.length - room.want);
+    const isLate = room.round !== this.#prefetch.round;
+    for (const task of tasks) {
+      // Looked at for each task: a handler that blocks the thread may use up the leases of the tasks after it.
+      const isVoid = isLate || this.#state === 'closed' || performance.now() >= leaseEndsAt;
+      if (isVoid) source.completer.add(task, GIVEN_BACK);
+      else this.#accept(source, task, leaseEndsAt, nowMs);
+    }
+    this.#offer();
+  }
+
+  adapt(fetcher: Fetcher<SlotRoom>): void {
+    if (!this.#mayPrefetch(fetcher)) this.#prefetch.giveBack();
+    this.#onSettings(fetcher);
+  }
+
+  /**
+   * Whether tasks may be fetched beyond the free slots. A prefetched task would count for the limits of the queue and of its
+   * groups as if it ran, and would delay names, shards and queues whose turn it is.
+   */
+  #mayPrefetch({ shard }: { readonly shard: Shard }): boolean {
+    if (this.#state !== 'open' || this.#handlerQueues.size > 0 || this.#sources.size > 1) return false;
+    const { concurrency, rate, groupConcurrency, groupRate, isOrdered } = shard.settings.values;
+    const limits = [concurrency, rate, groupConcurrency, groupRate];
+    return !isOrdered && limits.every((limit) => limit === undefined);
+  }
+
+  #accept(source: Source, task: FetchedTask, leaseEndsAt: number, nowMs: number): void {
+    let attempt: Attempt;
+    try {
+      attempt = new Attempt(source, task, leaseEndsAt);
+    } catch (error) {
+      this.#reporter.report(error);
+      source.completer.add(task, died(error));
+      return;
+    }
+    const { enqueuedAt, extras } = attempt.record;
+    // A later attempt means that the first one began in time.
+    if (extras.expiresInMs !== undefined && attempt.attempt === 1) {
+      attempt.expiresAt = performance.now() + enqueuedAt + extras.expiresInMs - nowMs;
+      if (this.#isExpired(attempt)) return;
+    }
+    const handler = this.#handlers.get(attempt.name);
+    const queue = handler && this.#handlerQueues.size > 0 ? this.#handlerQueues.get(handler) : undefined;
+    if (!queue) {
+      source.heartbeater.hold(attempt);
+      if (this.#hasSlot) void this.#runner.run(attempt, handler);
+      else if (!this.#mayPrefetch(source) || !this.#prefetch.add(attempt)) this.#runner.giveBack(attempt);
+    } else if (this.#state === 'draining') {
+      source.completer.add(task, GIVEN_BACK);
+    } else if (queue.add(attempt)) {
+      source.heartbeater.hold(attempt);
+      queue.begin();
+    } else {
+      source.completer.add(task, { verdict: 'L', delayMs: queue.delayMs(), data: '' });
+    }
+  }
+
+  #isExpired(attempt: Attempt): boolean {
+    if (performance.now() < attempt.expiresAt) return false;
+    const { source, queue, id, record, fetched } = attempt;
+    attempt.isOver = true;
+    this.#telemetry?.expired(attempt, this.#handlers.has(attempt.name));
+    source.heartbeater.drop(attempt);
+    source.completer.add(
+      fetched,
+      died(new AttemptError('ERR_TASK_EXPIRED', queue, id, record.extras.expiresInMs)),
+    );
+    return true;
+  }
+
+  get #hasSlot(): boolean {
+    return this.#runner.size < this.#options.concurrency;
+  }
+
+  /** Puts prefetched tasks into free slots, except those whose lease is lost by now. */
+  #beginPrefetched(): void {
+    while (this.#prefetch.size > 0 && this.#hasSlot) {
+      const attempt = this.#prefetch.next()!;
+      if (attempt.isOver || this.#isExpired(attempt)) continue;
+      // A handler that has blocked the thread has blocked the timers, too.
+      if (performance.now() >= attempt.leaseEndsAt) this.#runner.giveBack(attempt);
+      else void this.#runner.run(attempt, this.#handlers.get(attempt.name));
+    }
+  }
+
+  /** Begins a call for tasks of a handler's queue. */
+  #beginCall(handler: ResolvedHandler, waiting: readonly Attempt[]): void {
+    const attempts = waiting.filter((attempt) => !attempt.isOver && !this.#isExpired(attempt));
+    let left = attempts.length;
+    const onEnded = (): void => {
+      left -= 1;
+      if (left <= 0) this.#handlerQueues.get(handler)!.ended();
+    };
+    for (const attempt of attempts) attempt.onEnded = onEnded;
+    if (left === 0) onEnded();
+    else if (handler.handleMany) void this.#runner.runMany(attempts, handler);
+    else void this.#runner.run(attempts[0]!, handler);
+    // The others had slots.
+    if (attempts.length < waiting.length) this.#offer();
+  }
+
+  #offer(): void {
+    this.#onRoom();
+    if (this.#runner.size === 0 && this.#reservedSlots === 0) this.#onIdle?.();
+  }
+
+  #idle(withinMs: number): Promise<void> {
+    if (this.#runner.size === 0 && this.#reservedSlots === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.#onIdle?.(), Math.min(withinMs, MAX_TIMER_MS));
+      this.#onIdle = () => {
+        clearTimeout(timer);
+        this.#onIdle = undefined;
+        resolve();
+      };
+    });
+  }
+}

@@ -1,0 +1,356 @@
+/**
+ * Fetches the tasks of one shard and acks completions, both in one call of a script. Nothing else calls that script.
+ *
+ *   new ──start──► fetching ◄────────────────────────────────────────────┐
+ *                   │    │ a reply brought fewer tasks than free slots    │ a message, the recheck, something
+ *                   │    └──────────────────────────────────────► idle ───┤ falls due
+ *                   └ a call failed ────────────────────────────► failing ┘ after a backoff
+ *   these ──pause──► paused ──resume──► fetching          all ──stop──► leaving ──all is acked, or no time left──► stopped
+ *
+ *   fetching   The shard may hold tasks: calls are made while there is room for them.
+ *   idle       The worker is registered at the server, and sends nothing.
+ *   failing    The next call asks for no tasks, so no slots wait for it; other shards and queues get them.
+ *   paused     No tasks are fetched. A registration is given up by the next call.
+ *   leaving    As paused, until every completion is acked.
+ *
+ * Completions are acked in every state but `new` and `stopped`. All of one tick share a call, and up to `maxInFlight` calls are
+ * under way, so that the server works on one while handlers run for the other.
+ */
+import type { ErrorReporter, RedisClient } from '@mortise/redis';
+import { afterMicrotasks, ServerClock } from '@mortise/redis';
+import type { ResolvedWorkerOptions } from '../options.js';
+import type { Shard } from '../shard/shard.js';
+import type { Completer } from './completer.js';
+import { GIVEN_BACK } from './completion.js';
+import type { FetchReply, FetchedTask } from './fetch-and-ack.js';
+import { fetchAndAck } from './fetch-and-ack.js';
+import { decodeHandOff } from './hand-off.js';
+import { leaseEnd } from './lease-end.js';
+import type { Maintainer } from './maintainer.js';
+
+/** Room for tasks that a call may bring. */
+export interface Room {
+  readonly want: number;
+  /** How many of these find a free slot. */
+  readonly slots: number;
+  readonly leaseMs: number;
+}
+
+/** Tasks for which a fetcher had reserved room, and the room, which is free again. */
+export interface FetchedBatch<Reserved extends Room = Room> {
+  readonly room: Reserved;
+  readonly tasks: readonly FetchedTask[];
+  /** On the clock of `performance.now()`: after this the leases may have ended. */
+  readonly leaseEndsAt: number;
+  /** The server's time, ms since the epoch; 0 when it is not known. */
+  readonly nowMs: number;
+  /** The shard has more tasks. */
+  readonly hasMore: boolean;
+}
+
+/** Whoever runs the fetched tasks. Nothing here may throw. */
+export interface Demand<Reserved extends Room = Room> {
+  /** Reserves room; `want` 0 for none. `isHandOff`: for one task, which needs a free slot. */
+  reserve(fetcher: Fetcher<Reserved>, most: number, isHandOff: boolean): Reserved;
+  /** The queue of fetched tasks. Called once for each reservation. */
+  receive(fetcher: Fetcher<Reserved>, batch: FetchedBatch<Reserved>): void;
+  /** The shard has other settings. */
+  adapt?(fetcher: Fetcher<Reserved>): void;
+  /** A call failed, and is made again where that is safe. */
+  failed?(error: unknown): void;
+}
+
+export interface FetcherOptions<Reserved extends Room> {
+  readonly shard: Shard;
+  readonly workerId: string;
+  readonly retention: Pick<ResolvedWorkerOptions, 'keepSucceeded' | 'keepSucceededMs' | 'keepDead'>;
+  readonly recheckMs: number;
+  readonly maxInFlight: number;
+  /** The lease of a task that an enqueue hands to this worker, while it takes such. */
+  readonly handOffMs: number;
+  readonly mayHandOff: () => boolean;
+  readonly demand: Demand<Reserved>;
+  readonly completer: Completer;
+  readonly maintainer: Maintainer;
+  readonly reporter: ErrorReporter;
+}
+
+/** Tasks to fetch in one call: bounds how long the call holds the server (about 3 ms). */
+const MAX_FETCH = 500;
+/** The server forgets an idle worker that is late with its recheck by this. */
+const IDLE_GRACE_MS = 1_000;
+/** How often an idle worker looks when a lease ends next. */
+const LOOK_MS = 1_000;
+const MAX_BACKOFF_MS = 5_000;
+/** A worker that leaves has little time. */
+const MAX_LEAVING_BACKOFF_MS = 200;
+const NOBODY_LOOKED = -2;
+
+type State = 'new' | 'fetching' | 'idle' | 'failing' | 'paused' | 'leaving' | 'stopped';
+
+export class Fetcher<Reserved extends Room = Room> {
+  readonly queue: string;
+  readonly shard: Shard;
+  readonly #options: FetcherOptions<Reserved>;
+  readonly #redis: RedisClient;
+  readonly #clock = new ServerClock();
+  #state: State = 'new';
+  #isScheduled = false;
+  #inFlight = 0;
+  /** Calls without a reply for longer than a lease. */
+  #overdue = 0;
+  #failures = 0;
+  /** Counts messages and looks: one during a call may be younger than the reply. */
+  #wakeUps = 0;
+  /** Until when the server may have the worker among the idle ones, on the clock of `performance.now()`. */
+  #registeredUntil = -Infinity;
+  #lookedAt = -Infinity;
+  /** The settings of the shard at the last reply. */
+  #settings = '';
+  /** Hand-offs that came while all slots were reserved. */
+  readonly #handOffs: Buffer[] = [];
+  /** A call has registered the worker as idle, and then a hand-off took a slot: a full worker has to say so. */
+  #isOverRegistered = false;
+  #recheck: NodeJS.Timeout | undefined;
+  #backoff: NodeJS.Timeout | undefined;
+  #onAcked: (() => void) | undefined;
+
+  constructor(options: FetcherOptions<Reserved>) {
+    this.#options = options;
+    this.shard = options.shard;
+    this.queue = options.shard.queue;
+    this.#redis = options.shard.redis;
+    options.completer.onAdded = () => this.schedule();
+  }
+
+  /** The shard may hold tasks, and answers: later queues have to wait. */
+  get hasWork(): boolean {
+    return this.#state === 'fetching' && this.#overdue === 0;
+  }
+
+  start(): void {
+    if (this.#state !== 'new') return;
+    this.#state = 'fetching';
+    this.schedule();
+  }
+
+  /** Fetches nothing until `resume`. Idempotent. */
+  pause(): void {
+    if (this.#isAway) return;
+    this.#state = 'paused';
+    this.#clearRecheck();
+    this.schedule();
+  }
+
+  resume(): void {
+    if (this.#state !== 'paused') return;
+    this.#state = this.#backoff ? 'failing' : 'fetching';
+    this.#lookedAt = -Infinity;
+    this.wake();
+  }
+
+  /** Fetches nothing any more. Idempotent. */
+  leave(): void {
+    if (this.#state === 'leaving' || this.#state === 'stopped') return;
+    this.#state = 'leaving';
+    this.#clearRecheck();
+    clearTimeout(this.#backoff);
+    this.#backoff = undefined;
+    this.schedule();
+  }
+
+  /** Resolves when every completion is acked, or the time is over; then leases end instead. */
+  async stop(withinMs: number): Promise<void> {
+    if (this.#state !== 'new') {
+      this.leave();
+      await new Promise<void>((resolve) => {
+        // Nothing can be sent with a closed client.
+        const timer = setTimeout(resolve, this.#redis.status === 'end' ? 0 : withinMs);
+        this.#onAcked = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+        this.schedule();
+      });
+    }
+    this.#state = 'stopped';
+    this.#clearRecheck();
+    clearTimeout(this.#backoff);
+  }
+
+  /** The shard may hold something new. */
+  wake(): void {
+    this.#wakeUps += 1;
+    if (this.#state === 'idle') this.#state = 'fetching';
+    this.schedule();
+  }
+
+  /** There is room again. */
+  offer(): void {
+    if (this.#state === 'fetching') this.schedule();
+  }
+
+  /** A message has brought a task. A task that finds no slot goes back; the attempt doesn't count. */
+  handOff(body: Buffer): void {
+    if (this.#state === 'new' || this.#state === 'stopped') return;
+    const { task, nowMs } = decodeHandOff(body);
+    // Not the best guess of the age: a task that is older than that would outlive its lease.
+    const ageMs = Math.max(0, this.#clock.latest() - nowMs);
+    const leaseEndsAt = leaseEnd(performance.now(), this.#options.handOffMs) - ageMs;
+    const isFetching = this.#state === 'fetching' || this.#state === 'idle';
+    const room = this.#options.demand.reserve(this, isFetching && this.#overdue === 0 ? 1 : 0, true);
+    if (room.want > 0) {
+      this.#options.demand.receive(this, { room, tasks: [task], leaseEndsAt, nowMs, hasMore: false });
+    } else if (this.#inFlight > 0 && !this.#isAway) {
+      // That call may have reserved all slots, and bring nothing.
+      this.#handOffs.push(body);
+    } else this.#options.completer.add(task, GIVEN_BACK);
+  }
+
+  /** Makes a call at the end of this tick, if there is a reason for one. */
+  schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    afterMicrotasks(() => {
+      this.#isScheduled = false;
+      void this.#call();
+    });
+  }
+
+  /** Tasks are not to be fetched. */
+  get #isAway(): boolean {
+    return this.#state === 'paused' || this.#state === 'leaving' || this.#state === 'stopped';
+  }
+
+  async #call(): Promise<void> {
+    const { demand, completer, maintainer, maxInFlight } = this.#options;
+    if (this.#state === 'new' || this.#state === 'stopped') return;
+    if (this.#inFlight >= maxInFlight || this.#backoff) return;
+    const { acks, most } = completer.take(maxInFlight > 1 && this.#inFlight === 0);
+    // An idle worker that has something to ack may as well ask.
+    const mayFetch = this.hasWork || (this.#state === 'idle' && acks.length > 0 && this.#overdue === 0);
+    const room = demand.reserve(this, mayFetch ? Math.min(most, MAX_FETCH) : 0, false);
+    const mustCall = this.#isAway
+      ? performance.now() < this.#registeredUntil
+      : this.#isOverRegistered ||
+        this.#state === 'failing' ||
+        (this.#state === 'fetching' && this.#overdue > 0);
+    if (room.want === 0 && acks.length === 0 && !mustCall) {
+      if (this.#state === 'leaving' && this.#inFlight === 0) this.#onAcked?.();
+      if (this.#state === 'fetching') maintainer.noteWork(true);
+      return;
+    }
+    this.#inFlight += 1;
+    this.#isOverRegistered = false;
+    if (!completer.isEmpty) this.schedule();
+    const wakeUps = this.#wakeUps;
+    const sentAt = performance.now();
+    const leaseEndsAt = leaseEnd(sentAt, room.leaseMs);
+    let isReleased = false;
+    const receive = (tasks: readonly FetchedTask[], nowMs: number, hasMore: boolean): void => {
+      const mine = isReleased ? { ...room, want: 0, slots: 0 } : room;
+      isReleased = true;
+      demand.receive(this, { room: mine, tasks, leaseEndsAt, nowMs, hasMore });
+    };
+    // What a reply brings after that is void, so other queues may have its slots.
+    const overdue = setTimeout(() => {
+      this.#overdue += 1;
+      receive([], 0, false);
+    }, room.leaseMs).unref();
+    let reply: FetchReply | undefined;
+    try {
+      if (room.slots > 0) this.#registeredUntil = Infinity;
+      reply = await this.#send(room, acks);
+      this.#clock.learn(sentAt, reply.nowMs);
+      completer.answered(acks, reply.answers);
+      this.#replied(reply, room, wakeUps);
+    } catch (error) {
+      if (this.#registeredUntil === Infinity) this.#registeredUntil = sentAt + this.#idleMs;
+      completer.failed(acks, error);
+      this.#fail(error);
+    }
+    clearTimeout(overdue);
+    this.#inFlight -= 1;
+    if (isReleased) this.#overdue -= 1;
+    receive(reply?.fetched ?? [], reply?.nowMs ?? 0, reply?.sleepMs === 0);
+    const handOffs = this.#handOffs.splice(0);
+    if (handOffs.length > 0) {
+      this.#isOverRegistered = true;
+      this.wake();
+    }
+    for (const body of handOffs) this.handOff(body);
+    this.schedule();
+  }
+
+  get #idleMs(): number {
+    return this.#options.recheckMs + IDLE_GRACE_MS;
+  }
+
+  #send(room: Room, acks: Parameters<Completer['answered']>[0]): Promise<FetchReply> {
+    const now = performance.now();
+    const keepsTime = now - this.#lookedAt >= LOOK_MS;
+    if (keepsTime) this.#lookedAt = now;
+    const { shard, workerId, handOffMs, mayHandOff, retention } = this.#options;
+    const member = shard.keys.idleMember(workerId, mayHandOff() ? handOffMs : 0);
+    return fetchAndAck(shard, retention, { ...room, member, idleMs: this.#idleMs, keepsTime, acks });
+  }
+
+  #replied(reply: FetchReply, { slots }: Room, wakeUps: number): void {
+    const { demand, maintainer } = this.#options;
+    this.#failures = 0;
+    const isFull = reply.fetched.length >= slots;
+    this.#registeredUntil = isFull ? -Infinity : performance.now() + this.#idleMs;
+    if (!this.#isAway) {
+      const mayHoldMore = isFull || reply.sleepMs === 0 || wakeUps !== this.#wakeUps;
+      this.#state = mayHoldMore ? 'fetching' : 'idle';
+      if (!isFull) this.#sleep(reply.sleepMs);
+    }
+    if (this.#state !== 'leaving') maintainer.run(reply.maintenance);
+    if (reply.fetched.length > 0 || reply.answers.length > 0) maintainer.noteWork();
+    if (this.shard.settings.text !== this.#settings) {
+      this.#settings = this.shard.settings.text;
+      demand.adapt?.(this);
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#failures += 1;
+    if (this.#state === 'stopped') return;
+    if (!this.#isAway) this.#state = 'failing';
+    this.#options.reporter.reportRepeated(error);
+    this.#options.demand.failed?.(error);
+    const ceiling = Math.min(
+      this.#state === 'leaving' ? MAX_LEAVING_BACKOFF_MS : MAX_BACKOFF_MS,
+      100 * 2 ** Math.min(this.#failures - 1, 10),
+    );
+    clearTimeout(this.#backoff);
+    this.#backoff = setTimeout(
+      () => {
+        this.#backoff = undefined;
+        this.wake();
+      },
+      Math.max(10, Math.random() * ceiling),
+    );
+  }
+
+  /** Until something falls due, or the recheck; the jitter keeps a fleet from looking at the same moment. */
+  #sleep(ms: number): void {
+    // When nobody looked, the timer of the last look holds.
+    if (ms === 0 || (ms === NOBODY_LOOKED && this.#recheck)) return;
+    const recheckMs = this.#options.recheckMs * (0.75 + 0.25 * Math.random());
+    clearTimeout(this.#recheck);
+    this.#recheck = setTimeout(
+      () => {
+        this.#recheck = undefined;
+        this.#lookedAt = -Infinity;
+        this.wake();
+      },
+      ms < 0 ? recheckMs : Math.min(ms, recheckMs),
+    );
+  }
+
+  #clearRecheck(): void {
+    clearTimeout(this.#recheck);
+    this.#recheck = undefined;
+  }
+}

@@ -1,0 +1,35 @@
+/** The limits of what a handler reports while it runs. */
+import { ArgumentRangeError, ArgumentTypeError, describeError } from '@mortise/redis';
+
+const MAX_PROGRESS_BYTES = 16_384;
+const MAX_LINE_CHARACTERS = 1_000;
+/** As in heartbeater.report.lua: the script drops older lines. */
+const MAX_LINES = 100;
+
+/** Throws TypeError for a value that is not JSON, RangeError for one that is too large. */
+export function progressJson(value: unknown): string {
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(value);
+  } catch (error) {
+    const reason = describeError(error).split('\n', 1)[0];
+    throw new ArgumentTypeError(`progress is not JSON: ${reason}`, { cause: error });
+  }
+  if (json === undefined) throw new ArgumentTypeError(`progress must be JSON, got ${typeof value}`);
+  const bytes = Buffer.byteLength(json);
+  if (bytes <= MAX_PROGRESS_BYTES) return json;
+  throw new ArgumentRangeError(
+    `progress must have at most ${MAX_PROGRESS_BYTES} bytes as JSON, got ${bytes}`,
+  );
+}
+
+/** The last lines of a text, each cut to its limit and with a line break at its end. */
+export function linesOf(text: unknown): string {
+  if (typeof text !== 'string') throw new ArgumentTypeError(`a line must be a string, got ${typeof text}`);
+  const lines = text.split(/\r\n|\r|\n/).slice(-MAX_LINES);
+  return lines.map((line) => `${cut(line)}\n`).join('');
+}
+
+function cut(line: string): string {
+  return line.length > MAX_LINE_CHARACTERS ? `${line.slice(0, MAX_LINE_CHARACTERS)}…` : line;
+}

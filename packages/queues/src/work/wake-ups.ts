@@ -1,0 +1,42 @@
+/** Receives the messages of one channel, and ends with each interruption of the subscription. */
+import type { ErrorReporter, RedisClient, Wake } from '@mortise/redis';
+import { Loop, waitFor, WaiterHub } from '@mortise/redis';
+
+export class WakeUps {
+  readonly #loop: Loop;
+
+  /**
+   * @param id Of the listener among those of the channel.
+   * @param onWake Called with each message; with undefined when the subscription begins. Must not throw.
+   */
+  constructor(
+    redis: RedisClient,
+    channel: string,
+    id: string,
+    reporter: ErrorReporter,
+    onWake: (wake: Wake | undefined) => void,
+  ) {
+    const listen = async (signal: AbortSignal): Promise<number> => {
+      const opening = WaiterHub.of(redis).waiter(channel, id);
+      try {
+        const waiter = await waitFor(opening, { signal });
+        onWake(undefined);
+        for (;;) onWake(await waiter.next({ signal }));
+      } finally {
+        // While Redis is away it may open long after the worker has stopped.
+        void opening.then((waiter) => waiter.close()).catch(() => undefined);
+      }
+    };
+    this.#loop = new Loop(`mortise channel ${channel}`, listen, {
+      onError: (error) => reporter.reportRepeated(error),
+    });
+  }
+
+  start(): void {
+    this.#loop.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#loop.stop();
+  }
+}
