@@ -469,10 +469,13 @@ describe('the option load', () => {
 
   test.each([
     ['no Map of values by key', { a: 1 }],
-    ['a value for 1, which it was not asked for', new Map([[1, 1]])],
+    ['a value for 1, which was not requested', new Map([[1, 1]])],
   ])('that returns %s fails', async (problem, result) => {
     const { cache } = pagesOf(redis, { load: async () => result as never });
-    await expect(cache.getOrLoad('a')).rejects.toMatchObject({ code: 'ERR_CACHE_LOAD_RESULT', problem });
+    await expect(cache.getOrLoad('a')).rejects.toMatchObject({
+      code: 'ERR_CACHE_LOAD_RESULT',
+      message: expect.stringContaining(problem),
+    });
   });
 
   test('has a time limit', async () => {

@@ -39,7 +39,7 @@ import type {
   Role,
   SetRoleOptions,
 } from './options.js';
-import { resolveChatsOptions } from './options.js';
+import { resolveChatsOptions } from './resolve-options.js';
 import type { PostResult } from './post/poster.js';
 import { Poster } from './post/poster.js';
 import { Reviser } from './post/reviser.js';

@@ -31,7 +31,7 @@ import type {
   ReceiveOptions,
   SendOptions,
 } from './options.js';
-import { resolveMailboxesOptions } from './options.js';
+import { resolveMailboxesOptions } from './resolve-options.js';
 import { telemetryAttributes } from './telemetry/metrics.js';
 
 /** The mailboxes of many recipients; `Body` is the type of messages. */

@@ -9,7 +9,7 @@ import { Redis } from 'ioredis';
 import { MessagingKeys } from '../src/keys.js';
 import { packMessages } from '../src/log/packed-messages.js';
 import { limitsOperand } from '../src/log/limits-operand.js';
-import { resolveChatsOptions } from '../src/options.js';
+import { resolveChatsOptions } from '../src/resolve-options.js';
 import { chatJoin, chatLeave, chatPost } from '../src/scripts.gen.js';
 import { Reader } from './follow-reader.js';
 import { keepPosting } from './keep-posting.js';

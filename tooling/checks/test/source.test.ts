@@ -47,9 +47,11 @@ function imports(file: string): string[] {
   return [...read(file).matchAll(/from '([^']+)'/g)].map(([, target]) => target!);
 }
 
+const BASE = ['@mortise/redis', '@mortise/redis/nestjs', '@mortise/redis/otel'];
+
 describe('imports go one way', () => {
   test.each(PACKAGES)('packages/%s', (name) => {
-    const allowed = name === 'redis' ? [] : ['@mortise/redis'];
+    const allowed = name === 'redis' ? [] : BASE;
     const foreign = files(`packages/${name}/src/*.ts`, `packages/${name}/src/**/*.ts`)
       .flatMap((file) => imports(file).map((target) => ({ file, target })))
       .filter(({ target }) => target.startsWith('@mortise/') && !allowed.includes(target));

@@ -3,7 +3,7 @@ import { encodeName, requireName } from '@mortise/redis';
 import type { ChatsContext } from '../log/chats-context.js';
 import type { MemberIndex } from '../members/member-index.js';
 import type { FollowOptions } from '../options.js';
-import { resolveFollowOptions } from '../options.js';
+import { resolveFollowOptions } from '../resolve-options.js';
 import type { ChatEvents } from './chat-event.js';
 import { Feeds } from './feeds.js';
 import { splitToken } from './resume-token.js';

@@ -1,8 +1,4 @@
-/**
- * One follower: the events of all chats of a member, each chat in order. It keeps a position for each chat and no messages: events
- * come from the feeds when they are asked for, and older entries are fetched then. So a follower that isn't read delays nobody,
- * and does not grow.
- */
+/** The events of all chats of a member, each chat in order. It stores positions and no messages, so an unread one does not grow. */
 import type { Listener } from '@mortise/redis';
 import { ClientClosedError, decodeName, encodeName, onAbort } from '@mortise/redis';
 import type { ChatsContext } from '../log/chats-context.js';
@@ -35,13 +31,9 @@ export interface SubscriptionOptions {
 
 /** Pages that a follower fetches, or has fetched and not delivered, at a time. */
 const MAX_PAGES = 4;
-/**
- * A chat that was added to the index has the member soon, or never: 30 s later its script refuses the join. The chat is read
- * after each of these times, and whenever something happens in it.
- */
+/** A new chat of the index is read after each of these times: the member joins it within 30 s, or never. */
 const CHECKS_MS = [50, 250, 1_000, 5_000, 31_000];
 const SETTLED_MS = 60_000;
-
 const DONE = { done: true, value: undefined } as const;
 
 export class Subscription<Body> implements ChatEvents<Body>, ChatFollower, Listener {

@@ -1,6 +1,6 @@
 import type { RedisClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
 import type { MessagingKeys } from '../keys.js';
-import type { ChatLimits } from '../options.js';
+import type { ChatLimits } from '../resolve-options.js';
 
 /** What the services of `Chats` share. */
 export interface ChatsContext {

@@ -1,7 +1,7 @@
 import { Coalescer, decodeName, requireInteger, requireName } from '@mortise/redis';
 import { NotFoundError } from '../errors.js';
 import type { DeviceOptions } from '../options.js';
-import { resolveDeviceOptions } from '../options.js';
+import { resolveDeviceOptions } from '../resolve-options.js';
 import { mailboxAck } from '../scripts.gen.js';
 import { ACKS } from '../telemetry/metrics.js';
 import type { MailboxesContext } from './context.js';

@@ -1,6 +1,6 @@
 import type { RedisClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
 import type { MessagingKeys } from '../keys.js';
-import type { MailboxLimits } from '../options.js';
+import type { MailboxLimits } from '../resolve-options.js';
 
 /** What the services of `Mailboxes` share. */
 export interface MailboxesContext {

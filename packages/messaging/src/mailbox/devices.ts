@@ -1,7 +1,7 @@
 import { encodeName, requireName } from '@mortise/redis';
 import { TooManyError } from '../errors.js';
 import type { AddDeviceOptions } from '../options.js';
-import { resolveAddDeviceOptions } from '../options.js';
+import { resolveAddDeviceOptions } from '../resolve-options.js';
 import { mailboxAddDevice, mailboxRemoveDevice } from '../scripts.gen.js';
 import type { MailboxesContext } from './context.js';
 

@@ -3,7 +3,7 @@ import { NotFoundError, ReadTimeoutError } from '../errors.js';
 import { orClosed } from '../log/closed-client.js';
 import { isTombstone, toRange } from '../log/entry.js';
 import type { ReceiveOptions } from '../options.js';
-import { resolveReceiveOptions } from '../options.js';
+import { resolveReceiveOptions } from '../resolve-options.js';
 import { mailboxReceive } from '../scripts.gen.js';
 import { GAPS, PULLED } from '../telemetry/metrics.js';
 import type { MailboxesContext } from './context.js';

@@ -8,7 +8,7 @@ import { messageKey } from '../log/message-key.js';
 import type { NewMessage } from '../log/packed-messages.js';
 import { packMessages } from '../log/packed-messages.js';
 import type { SendOptions } from '../options.js';
-import { resolveOutgoing, resolveSendOptions, resolveTtlMs } from '../options.js';
+import { resolveOutgoing, resolveSendOptions, resolveTtlMs } from '../resolve-options.js';
 import { mailboxSend } from '../scripts.gen.js';
 import type { MailboxesContext } from './context.js';
 

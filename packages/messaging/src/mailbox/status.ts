@@ -3,7 +3,7 @@ import { NotFoundError } from '../errors.js';
 import type { IdRange } from '../log/entry.js';
 import { toRange } from '../log/entry.js';
 import type { DeviceOptions } from '../options.js';
-import { resolveDeviceOptions } from '../options.js';
+import { resolveDeviceOptions } from '../resolve-options.js';
 import { mailboxStatus, mailboxUnread } from '../scripts.gen.js';
 import type { MailboxesContext } from './context.js';
 import { isEmptyMailbox } from './empty-mailbox.js';

@@ -4,7 +4,7 @@ import { TooManyError } from '../errors.js';
 import type { ChatsContext } from '../log/chats-context.js';
 import { encodeBody, encodeMember } from '../log/entry.js';
 import { messageKey } from '../log/message-key.js';
-import { resolveCreateOptions } from '../options.js';
+import { resolveCreateOptions } from '../resolve-options.js';
 import type { CreateOptions } from '../options.js';
 import { chatCreate } from '../scripts.gen.js';
 import { POSTED } from '../telemetry/metrics.js';

@@ -2,7 +2,7 @@ import { decodeName } from '@mortise/redis';
 import { NotFoundError } from '../errors.js';
 import type { ChatsContext } from '../log/chats-context.js';
 import { ackedIdOf, roleOf } from '../log/score.js';
-import { resolveMembersOptions } from '../options.js';
+import { resolveMembersOptions } from '../resolve-options.js';
 import type { MembersOptions, Role } from '../options.js';
 import { chatMembers } from '../scripts.gen.js';
 

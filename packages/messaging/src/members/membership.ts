@@ -3,7 +3,7 @@ import { NotAllowedError, NotFoundError, TooManyError } from '../errors.js';
 import type { ChatsContext } from '../log/chats-context.js';
 import { encodeMember } from '../log/entry.js';
 import { fractionOf, ROLES } from '../log/score.js';
-import { resolveJoinOptions, resolveSetRoleOptions } from '../options.js';
+import { resolveJoinOptions, resolveSetRoleOptions } from '../resolve-options.js';
 import type { JoinOptions, Role, SetRoleOptions } from '../options.js';
 import { chatJoin, chatLeave, chatRole } from '../scripts.gen.js';
 import type { Outcome } from './index-guard.js';

@@ -9,7 +9,7 @@ import { messageKey } from '../log/message-key.js';
 import type { NewMessage } from '../log/packed-messages.js';
 import { packMessages } from '../log/packed-messages.js';
 import type { PostOptions } from '../options.js';
-import { resolvePostOptions } from '../options.js';
+import { resolvePostOptions } from '../resolve-options.js';
 import { chatPost } from '../scripts.gen.js';
 
 /** The result of `post`, `edit` and `delete`. */

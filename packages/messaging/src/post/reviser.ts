@@ -5,7 +5,7 @@ import { encodeBody, encodeMember, toRange } from '../log/entry.js';
 import { limitsOperand } from '../log/limits-operand.js';
 import { deletionKey, editKey } from '../log/message-key.js';
 import type { PostOptions } from '../options.js';
-import { resolvePostOptions } from '../options.js';
+import { resolvePostOptions } from '../resolve-options.js';
 import { chatRevise } from '../scripts.gen.js';
 import { DROPPED } from '../telemetry/metrics.js';
 import type { PostResult } from './poster.js';

@@ -4,7 +4,7 @@ import type { ChatsContext } from '../log/chats-context.js';
 import { encodeMember } from '../log/entry.js';
 import { SlotRule } from '../log/slot-rule.js';
 import type { AckOptions } from '../options.js';
-import { resolveAckOptions } from '../options.js';
+import { resolveAckOptions } from '../resolve-options.js';
 import { chatAck } from '../scripts.gen.js';
 import { ACKS } from '../telemetry/metrics.js';
 

@@ -5,7 +5,7 @@ import type { ChatsContext } from '../log/chats-context.js';
 import { ackedIdOf, HEAD } from '../log/score.js';
 import type { MemberIndex } from '../members/member-index.js';
 import type { ChatsOfOptions } from '../options.js';
-import { resolveChatsOfOptions } from '../options.js';
+import { resolveChatsOfOptions } from '../resolve-options.js';
 import type { ChatSlice } from './chat-reader.js';
 import { ChatReader } from './chat-reader.js';
 import { ofOneChat, UnreadableChats } from './unreadable-chats.js';

@@ -1,7 +1,7 @@
 import { NotFoundError } from '../errors.js';
 import type { ChatMessage } from '../log/chat-message.js';
 import type { ChatsContext } from '../log/chats-context.js';
-import { resolveHistoryOptions } from '../options.js';
+import { resolveHistoryOptions } from '../resolve-options.js';
 import type { HistoryOptions } from '../options.js';
 import { ChatReader } from './chat-reader.js';
 

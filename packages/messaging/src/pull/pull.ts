@@ -10,7 +10,7 @@ import { orClosed } from '../log/closed-client.js';
 import { ackedIdOf } from '../log/score.js';
 import type { JoinedChat, MemberIndex } from '../members/member-index.js';
 import type { PullOptions } from '../options.js';
-import { resolvePullOptions } from '../options.js';
+import { resolvePullOptions } from '../resolve-options.js';
 import { GAPS, PULLED } from '../telemetry/metrics.js';
 import type { Acks } from './acks.js';
 import type { Pulled } from './pulled.js';

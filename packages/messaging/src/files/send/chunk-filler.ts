@@ -21,7 +21,7 @@ export class ChunkFiller {
   }
 
   /** Reads this many bytes, and calls `onPiece` with each piece of them. Returns how many there were. */
-  async skip(bytes: number, onPiece: (piece: Buffer) => void): Promise<number> {
+  async skipBytes(bytes: number, onPiece: (piece: Buffer) => void): Promise<number> {
     let left = bytes;
     while (left > 0 && (await this.#fill())) {
       const piece = this.#piece.subarray(0, left);

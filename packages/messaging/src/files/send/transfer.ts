@@ -189,7 +189,7 @@ export class Transfer {
         onProgress?.({ name, bytes: writer.bytes, storedBytes: writer.storedBytes });
       };
       let crc = 0;
-      const found = await filler.skip(writer.bytes, (piece) => {
+      const found = await filler.skipBytes(writer.bytes, (piece) => {
         crc = crc32(piece, crc);
         hash.update(piece);
       });

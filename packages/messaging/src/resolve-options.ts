@@ -1,0 +1,298 @@
+/** Checks what callers give, and fills in the defaults of options.ts. Misuse is a TypeError or RangeError with ERR_INVALID_ARG. */
+import {
+  encodeName,
+  requireBoolean,
+  requireDuration,
+  requireFunction,
+  requireInteger,
+  requireName,
+  requireOneOf,
+  requireOptions,
+  requireSignal,
+} from '@mortise/redis';
+import { CHAT_DEFAULTS, MAILBOX_DEFAULTS } from './options.js';
+import type {
+  AckOptions,
+  AddDeviceOptions,
+  ChatsOfOptions,
+  ChatsOptions,
+  CreateOptions,
+  DeviceOptions,
+  FollowOptions,
+  HistoryOptions,
+  JoinOptions,
+  MailboxesOptions,
+  MembersOptions,
+  MuteOptions,
+  PostOptions,
+  PullOptions,
+  ReceiveOptions,
+  Role,
+  SendOptions,
+  SetRoleOptions,
+  UnreadableOptions,
+} from './options.js';
+
+const DAY_MS = 86_400_000;
+const KIB = 1_024;
+const MIB = 1_024 * KIB;
+
+/** The numbering of a mailbox outlives its messages by this time, so that a late ack meets no new messages. */
+const NUMBERING_MS = 7 * DAY_MS;
+const MAX_MS = 3_650 * DAY_MS;
+
+const LOG_OPTIONS = [
+  'maxMessages',
+  'maxBytes',
+  'maxPayloadBytes',
+  'keepMs',
+  'dedupMs',
+  'prefix',
+  'telemetry',
+];
+const MAILBOXES_OPTIONS = new Set(LOG_OPTIONS);
+const CHATS_OPTIONS = new Set([...LOG_OPTIONS, 'keepAcked', 'maxMembers', 'maxChats']);
+const DEVICE_OPTIONS = new Set(['device']);
+const ADD_DEVICE_OPTIONS = new Set(['at']);
+const SEND_OPTIONS = new Set(['from', 'id', 'ttlMs']);
+const OUTGOING_OPTIONS = new Set([...SEND_OPTIONS, 'recipient', 'body']);
+const RECEIVE_OPTIONS = new Set(['device', 'limit', 'order', 'waitMs', 'signal']);
+const CREATE_OPTIONS = new Set(['sender', 'members', 'body', 'chatId', 'id']);
+const POST_OPTIONS = new Set(['id']);
+const ACK_OPTIONS = new Set(['epoch']);
+const JOIN_OPTIONS = new Set(['role']);
+const SET_ROLE_OPTIONS = new Set(['by']);
+const PULL_OPTIONS = new Set([
+  'limit',
+  'maxBytes',
+  'waitMs',
+  'signal',
+  'autoAck',
+  'includeMuted',
+  'onUnreadable',
+]);
+const MEMBERS_OPTIONS = new Set(['cursor', 'limit']);
+const CHATS_OF_OPTIONS = new Set(['includeMuted', 'onUnreadable']);
+const HISTORY_OPTIONS = new Set(['before', 'after', 'limit']);
+const MUTE_OPTIONS = new Set(['untilMs']);
+const FOLLOW_OPTIONS = new Set(['signal', 'after', 'includeMuted', 'onUnreadable']);
+
+/** Limits of a log, of a mailbox or a chat. */
+interface LogLimits {
+  readonly maxMessages: number;
+  readonly maxBytes: number;
+  readonly maxPayloadBytes: number;
+  readonly keepMs: number;
+  readonly dedupMs: number;
+}
+
+export interface MailboxLimits extends LogLimits {
+  /** Until the numbering of a mailbox is forgotten. */
+  readonly headMs: number;
+  /** Longer than any entry is stored. */
+  readonly tombstoneMs: number;
+}
+
+export interface ChatLimits extends LogLimits {
+  readonly keepAcked: number;
+  readonly maxMembers: number;
+  readonly maxChats: number;
+}
+
+export function resolveChatsOptions(options: ChatsOptions): ChatLimits {
+  requireOptions('Chats', options, CHATS_OPTIONS);
+  const limits = resolveLog(options, CHAT_DEFAULTS);
+  const count = (name: 'maxMembers' | 'maxChats' | 'keepAcked', min: number, max: number) =>
+    requireInteger(name, options[name] ?? CHAT_DEFAULTS[name], { min, max });
+  return {
+    ...limits,
+    keepAcked: count('keepAcked', 0, limits.maxMessages),
+    maxMembers: count('maxMembers', 1, 100_000),
+    maxChats: count('maxChats', 1, 100_000),
+  };
+}
+
+export function resolveMailboxesOptions(options: MailboxesOptions): MailboxLimits {
+  requireOptions('Mailboxes', options, MAILBOXES_OPTIONS);
+  const limits = resolveLog(options, MAILBOX_DEFAULTS);
+  const { keepMs, dedupMs } = limits;
+  return { ...limits, headMs: keepMs + Math.max(dedupMs, NUMBERING_MS), tombstoneMs: 3 * keepMs };
+}
+
+function resolveLog(
+  options: MailboxesOptions,
+  defaults: typeof MAILBOX_DEFAULTS | typeof CHAT_DEFAULTS,
+): LogLimits {
+  const maxBytes = requireInteger('maxBytes', options.maxBytes ?? defaults.maxBytes, {
+    min: KIB,
+    max: 256 * MIB,
+  });
+  return {
+    maxMessages: requireInteger('maxMessages', options.maxMessages ?? defaults.maxMessages, {
+      min: 1,
+      max: 1_000_000,
+    }),
+    maxBytes,
+    maxPayloadBytes: requireInteger('maxPayloadBytes', options.maxPayloadBytes ?? defaults.maxPayloadBytes, {
+      min: 1,
+      max: Math.min(8 * MIB, maxBytes),
+    }),
+    keepMs: milliseconds('keepMs', options.keepMs ?? defaults.keepMs),
+    dedupMs: milliseconds('dedupMs', options.dedupMs ?? defaults.dedupMs),
+  };
+}
+
+export function resolveReceiveOptions(options: ReceiveOptions): {
+  device: string;
+  limit: number;
+  isLatest: boolean;
+  waitMs: number;
+  signal: AbortSignal | undefined;
+} {
+  requireOptions('receive', options, RECEIVE_OPTIONS);
+  return {
+    device: encodeDevice(options),
+    limit: requireLimit(options),
+    isLatest:
+      requireOneOf('order', options.order ?? MAILBOX_DEFAULTS.order, ['oldest', 'latest']) === 'latest',
+    waitMs: requireWait(options),
+    signal: requireSignal(options.signal),
+  };
+}
+
+export function resolvePullOptions(options: PullOptions): {
+  limit: number;
+  maxBytes: number;
+  waitMs: number;
+  signal: AbortSignal | undefined;
+  autoAck: boolean;
+  includeMuted: boolean;
+} {
+  requireOptions('pull', options, PULL_OPTIONS);
+  requireListener(options);
+  return {
+    limit: requireLimit(options),
+    maxBytes: requireInteger('maxBytes', options.maxBytes ?? CHAT_DEFAULTS.pullBytes, {
+      min: 1,
+      max: 256 * MIB,
+    }),
+    waitMs: requireWait(options),
+    signal: requireSignal(options.signal),
+    autoAck: requireBoolean('autoAck', options.autoAck ?? false),
+    includeMuted: requireBoolean('includeMuted', options.includeMuted ?? false),
+  };
+}
+
+export function resolveChatsOfOptions(options: ChatsOfOptions): { includeMuted: boolean } {
+  requireOptions('chatsOf', options, CHATS_OF_OPTIONS);
+  requireListener(options);
+  return { includeMuted: requireBoolean('includeMuted', options.includeMuted ?? true) };
+}
+
+export function resolveFollowOptions(options: FollowOptions): {
+  after: string | undefined;
+  includeMuted: boolean;
+  signal: AbortSignal | undefined;
+} {
+  requireOptions('follow', options, FOLLOW_OPTIONS);
+  requireListener(options);
+  return {
+    after: options.after,
+    includeMuted: requireBoolean('includeMuted', options.includeMuted ?? false),
+    signal: requireSignal(options.signal),
+  };
+}
+
+export function resolveHistoryOptions(options: HistoryOptions): {
+  before: number | undefined;
+  after: number | undefined;
+  limit: number;
+} {
+  const { before, after } = requireOptions('history', options, HISTORY_OPTIONS);
+  if (before !== undefined) requireInteger('before', before, { min: 1 });
+  if (after !== undefined) requireInteger('after', after, { min: 0 });
+  return { before, after, limit: requireLimit(options) };
+}
+
+/** Undefined cursor: the first page. */
+export function resolveMembersOptions(options: MembersOptions): { cursor: string; limit: number } {
+  requireOptions('members', options, MEMBERS_OPTIONS);
+  const cursor: unknown = options.cursor ?? '';
+  if (typeof cursor !== 'string') throw new TypeError(`cursor must be a string, got ${typeof cursor}`);
+  // A cursor that ZSCAN would refuse fails here, and not with an error of the server.
+  if (!/^$|^n|^s\d{1,19}$/.test(cursor)) {
+    throw new RangeError(`cursor must be one of an earlier page, got ${JSON.stringify(cursor)}`);
+  }
+  return { cursor, limit: requireLimit(options) };
+}
+
+/** The epoch, or undefined for the chat that is there. */
+export function resolveAckOptions(options: AckOptions): number | undefined {
+  const { epoch } = requireOptions('ack', options, ACK_OPTIONS);
+  return epoch === undefined ? undefined : requireInteger('epoch', epoch, { min: 1 });
+}
+
+export function resolvePostOptions(call: 'post' | 'edit', options: PostOptions): string | undefined {
+  return requireOptions(call, options, POST_OPTIONS).id;
+}
+
+export function resolveJoinOptions(options: JoinOptions): Role {
+  return requireOptions('join', options, JOIN_OPTIONS).role ?? 'member';
+}
+
+export function resolveSetRoleOptions(options: SetRoleOptions): string | undefined {
+  return requireOptions('setRole', options, SET_ROLE_OPTIONS).by;
+}
+
+export function resolveCreateOptions<Body>(options: CreateOptions<Body>): CreateOptions<Body> {
+  return requireOptions('create', options, CREATE_OPTIONS);
+}
+
+/** The end of the mute, in ms since 1970; undefined for none. */
+export function resolveMuteOptions(options: MuteOptions): number | undefined {
+  const { untilMs } = requireOptions('mute', options, MUTE_OPTIONS);
+  return untilMs === undefined ? undefined : requireInteger('untilMs', untilMs, { min: 1 });
+}
+
+/** The device as stored. */
+export function resolveDeviceOptions(call: string, options: DeviceOptions): string {
+  return encodeDevice(requireOptions(call, options, DEVICE_OPTIONS));
+}
+
+export function resolveAddDeviceOptions(options: AddDeviceOptions): 'newest' | 'oldest' {
+  const { at = MAILBOX_DEFAULTS.at } = requireOptions('addDevice', options, ADD_DEVICE_OPTIONS);
+  return requireOneOf('at', at, ['newest', 'oldest']);
+}
+
+export function resolveSendOptions(options: SendOptions): SendOptions {
+  return requireOptions('send', options, SEND_OPTIONS);
+}
+
+export function resolveOutgoing<Message extends SendOptions>(message: Message): Message {
+  return requireOptions('sendMany', message, OUTGOING_OPTIONS);
+}
+
+/** Whole ms, or 0 when the message doesn't expire. */
+export function resolveTtlMs({ ttlMs }: SendOptions): number {
+  return ttlMs === undefined ? 0 : Math.ceil(requireDuration('ttlMs', ttlMs, { min: 1, max: MAX_MS }));
+}
+
+function encodeDevice({ device = MAILBOX_DEFAULTS.device }: DeviceOptions): string {
+  return encodeName(requireName('device', device));
+}
+
+function requireLimit({ limit = CHAT_DEFAULTS.limit }: { readonly limit?: number }): number {
+  return requireInteger('limit', limit, { min: 1, max: 1_000 });
+}
+
+function requireWait({ waitMs = CHAT_DEFAULTS.waitMs }: { readonly waitMs?: number }): number {
+  return requireDuration('waitMs', waitMs, { min: 0, max: Infinity });
+}
+
+function requireListener({ onUnreadable }: UnreadableOptions): void {
+  if (onUnreadable !== undefined) requireFunction('onUnreadable', onUnreadable);
+}
+
+function milliseconds(option: string, value: number): number {
+  return Math.ceil(requireDuration(option, value, { min: 100, max: MAX_MS }));
+}
