@@ -154,6 +154,6 @@ await server.end('SIGTERM');
 // Output:
 // the API was killed when both had a third of the log, and started again
 // access.log: 201, 6291456 bytes
-// damaged.log: 422, The body is not what its digest says
+// damaged.log: 422, The body does not match its digest
 // worker-1: access.log, 6291456 bytes, whole
 // worker-2: access.log, 6291456 bytes, whole

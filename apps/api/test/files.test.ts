@@ -332,13 +332,13 @@ describe('an upload', () => {
     expect((await download.ended()).end).toBe('broken');
     expect((await logs.list('ben')).json.items).toEqual([]);
     expect((await logs.list('ann')).json.items).toMatchObject([
-      { state: 'aborted', reason: 'The body is not what its digest says' },
+      { state: 'aborted', reason: 'The body does not match its digest' },
     ]);
     const again = await api.send({ path: logs.pathOf(1, 'ann') });
     expect([again.status, slug(again), again.json.reason]).toEqual([
       409,
       'file-aborted',
-      'The body is not what its digest says',
+      'The body does not match its digest',
     ]);
     await logs.done(1, 'ann');
     expect(await left(logs)).toEqual(['file-channel', 'file-receivers']);
