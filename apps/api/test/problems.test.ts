@@ -11,6 +11,12 @@ import * as market from '../src/market/index.js';
 import { CATALOGUE, isProblemSlug } from '../src/problems/catalogue.js';
 import { problemOf } from '../src/problems/problem-of.js';
 
+/** Each code that the file of errors names, once. */
+function codesOf(file: string): string[] {
+  const source = readFileSync(new URL(`../../../packages/${file}`, import.meta.url), 'utf8');
+  return [...new Set(source.match(/\bERR_[A-Z_]+\b/g))];
+}
+
 describe('the catalogue', () => {
   test('is the same list as docs/PROBLEMS.md, with the same statuses', () => {
     const page = readFileSync(new URL('../../../docs/PROBLEMS.md', import.meta.url), 'utf8');
@@ -55,8 +61,7 @@ describe('the catalogue', () => {
       (value) =>
         typeof value === 'function' && value.prototype instanceof CodedError && value !== ClientClosedError,
     ) as unknown as { prototype: CodedError; name: string }[];
-    const source = readFileSync(new URL('../../../packages/queues/src/errors.ts', import.meta.url), 'utf8');
-    const codes = Array.from(source.matchAll(/code = '(ERR_\w+)'/g), ([, code]) => code!);
+    const codes = codesOf('queues/src/errors.ts');
     expect(codes.length).toBeGreaterThanOrEqual(refusals.length);
     const mapped = codes.filter((code) => isProblemSlug(code.slice(4).toLowerCase().replaceAll('_', '-')));
     expect([...mapped, ...others].toSorted()).toEqual(codes.toSorted());
@@ -69,11 +74,7 @@ describe('the catalogue', () => {
      */
     const OTHERS =
       /^ERR_(?:LINE_TOO_LONG|FILE_NOT_RESUMABLE|GZIP_MEMBER_TOO_LARGE|RECEIVER_DEAD|READ_TIMEOUT|CHAT_UNREADABLE)$/;
-    const source = readFileSync(
-      new URL('../../../packages/messaging/src/errors.ts', import.meta.url),
-      'utf8',
-    );
-    const codes = Array.from(source.matchAll(/code = '(ERR_\w+)'/g), ([, code]) => code!);
+    const codes = [...codesOf('messaging/src/errors.ts'), ...codesOf('messaging/src/files/errors.ts')];
     expect(codes.length).toBeGreaterThanOrEqual(12);
     const unknown = codes.filter(
       (code) => !OTHERS.test(code) && !isProblemSlug(code.slice(4).toLowerCase().replaceAll('_', '-')),
