@@ -68,10 +68,7 @@ export async function unlessUnreadable<State>(look: () => Promise<State>): Promi
 
 /** The problem for a state that cannot be read. */
 export function unreadable(kind: 'lock' | 'semaphore', name: string): Problem {
-  return new Problem(
-    'redis-unavailable',
-    `what Redis has under the keys of the ${kind} "${name}" is no state of one`,
-  );
+  return new Problem('redis-unavailable', `the keys of the ${kind} "${name}" hold no state of a ${kind}`);
 }
 
 function isCount(value: unknown): value is number {
