@@ -107,13 +107,22 @@ test('a run that adds up', () => {
 test.each<[string, Partial<Run>]>([
   ['has not ended', {}],
   ['has failed', { to: 4, outcome: 'failed' }],
-])('an attempt of which the server has not heard that it began, and which %s', (_, end) => {
-  const runs = [
+])('an attempt of a killed worker that %s is followed by one with the next number', (_, end) => {
+  const runs = (attempt: number): Run[] => [
     { task: 0, from: 0, ...end },
-    { task: 0, worker: 1, from: 2_000, to: 2_010 },
+    { task: 0, worker: 1, attempt, from: 2_000, to: 2_010 },
   ];
-  const { violations } = accountOf({ runs, states: ['succeeded'], results: [1], killed: { 0: 5 } });
-  expect(violations).toEqual([]);
+  const rulesOf = (attempt: number): string[] => {
+    const { violations } = accountOf({
+      runs: runs(attempt),
+      states: ['succeeded'],
+      results: [1],
+      killed: { 0: 5 },
+    });
+    return violations.map(({ rule }) => rule);
+  };
+  expect(rulesOf(2)).toEqual([]);
+  expect(rulesOf(1)).toEqual(['attempt number']);
 });
 
 const ONE: Told = { runs: [{ task: 0, from: 0, to: 10 }], states: ['succeeded'], results: [0] };

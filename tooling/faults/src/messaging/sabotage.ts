@@ -16,7 +16,7 @@ interface Change {
 const CHANGES: Record<Sabotage, Change> = {
   'ids of senders are not noted': {
     script: 'chat.post',
-    find: /redis\.call\('HSET', ids, (?:unpack\(noted\)|fields\[1\], lastText)\)/g,
+    find: /redis\.call\('HSET', ids, (?:unpack\(newKeys\)|messageKeys\[1\], lastText)\)/g,
     replacement: '',
   },
   'acks free what others have not read': {
