@@ -103,6 +103,20 @@ test('also of a file that is given up', async () => {
   await Promise.all([aggregator.stop(), counting.stop()]);
 });
 
+test('no more once the client is closed, without an error', async () => {
+  const client = connect();
+  const errors: unknown[] = [];
+  const aggregator = new LogAggregator(client, table, {
+    prefix: freshPrefix(),
+    forgetMs: 50,
+    onError: (error) => errors.push(error),
+  });
+  await aggregator.run(Readable.from([new OnceFile('a', TEXT)]));
+  client.disconnect();
+  await redis.blpop('nothing', 0.2);
+  expect(errors).toEqual([]);
+});
+
 test('not of a file that may come again', async () => {
   const prefix = freshPrefix();
   const aggregator = new LogAggregator(redis, table, { prefix, forgetMs: 0 });

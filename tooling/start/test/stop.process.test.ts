@@ -1,6 +1,7 @@
 /** However `npm start` is ended, nothing that it started is left. It runs for real: npm, its shell, Redis, the API, the worker. */
 import type { ChildProcess } from 'node:child_process';
 import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,6 +26,8 @@ interface Started {
   /** Of npm and all that descend from it, by command line. */
   readonly commands: ReadonlyMap<number, string>;
   readonly output: () => string;
+  /** Resolves when the process has ended and its output was read to the end. */
+  readonly closed: Promise<unknown>;
 }
 
 let directory: string;
@@ -68,9 +71,10 @@ async function start(): Promise<Started> {
       output += chunk.toString();
     });
   }
-  started = { npm, commands: new Map(), output: () => output };
+  const closed = once(npm, 'close');
+  started = { npm, commands: new Map(), output: () => output, closed };
   await until('npm start to be up', () => output.includes('Mortise is running.'), BOOT_MS);
-  started = { npm, commands: descendants(npm.pid!), output: () => output };
+  started = { npm, commands: descendants(npm.pid!), output: () => output, closed };
   return started;
 }
 
@@ -116,6 +120,7 @@ describe('nothing is left of npm start when', () => {
       expect(running.commands.size).toBeGreaterThanOrEqual(LEAST_PROCESSES);
       end(running);
       await until('all processes to end', () => left(running).length === 0, BOOT_MS);
+      await running.closed;
       expect(running.output().includes('Stopped.')).toBe(isOrderly);
     },
     2 * BOOT_MS,

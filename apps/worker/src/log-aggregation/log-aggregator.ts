@@ -140,6 +140,8 @@ export class LogAggregator {
     if (this.#isStopped || this.#timer || this.#redis.status === 'end') return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
+      // The caller may have closed the client meanwhile, without a call of `stop`.
+      if (this.#redis.status === 'end') return;
       this.#forgetting = this.#forget();
     }, ms);
     this.#timer.unref();
