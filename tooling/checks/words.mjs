@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Refused anywhere, also as a part of an identifier: `[pattern of lower-case words, what to write]`. */
-export const REFUSED = [
+const REFUSED = [
   [/\b(park|parks|parked|parking|unpark|unparked)\b/, 'idle'],
   [/\bhungry\b/, 'has work'],
   [/\b(is|are|was|were|be|been|being|gets|get) told\b/, 'notifies, is notified'],
@@ -47,7 +47,7 @@ export const REFUSED = [
 ];
 
 /** Refused as the name of a class or a file, since plain sentences need them. */
-export const REFUSED_NAMES = [
+const REFUSED_NAMES = [
   [/^(wait |result )?lines?$/, 'wait queue'],
   [/\bturns?$/, 'acquisition'],
   [/\brests?$/, 'remainder'],
@@ -101,12 +101,17 @@ function inName(file) {
   return name.flatMap((words) => named(words).map((problem) => `${file}: ${problem}`));
 }
 
+/** @returns {string[]} each refused word of a line, and what to write */
+export function refusedIn(line) {
+  const words = wordsOf(line);
+  return REFUSED.filter(([pattern]) => pattern.test(words)).map(
+    ([pattern, better]) => `"${pattern.exec(words)[0]}" → ${better}`,
+  );
+}
+
 function inText(file, text) {
   return text.split('\n').flatMap((line, index) => {
-    const words = wordsOf(line);
-    const found = REFUSED.filter(([pattern]) => pattern.test(words)).map(
-      ([pattern, better]) => `"${pattern.exec(words)[0]}" → ${better}`,
-    );
+    const found = refusedIn(line);
     if (SENTENCE_BEGINS.test(line.trim())) found.push('"Who …" → a noun as the subject');
     const [, type] = /\b(?:class|interface|type) ([A-Z]\w+)/.exec(line) ?? [];
     if (type) found.push(...named(wordsOf(type)));

@@ -16,12 +16,12 @@ const renewals = heldRenewals();
 type Tasks = Record<string, any>;
 
 /** What `queue.cancel` does of it to Redis. */
-async function cancel(keys: QueueKeys['of'], id: string, isTold = true): Promise<void> {
+async function cancel(keys: QueueKeys['of'], id: string, isNotified = true): Promise<void> {
   const storedId = encodeTaskId(id);
   const ended = Buffer.concat([Buffer.from('C'), Buffer.alloc(8), Buffer.from([0, 1])]);
   await redis.hset(keys.attempts, storedId, ended);
   await redis.zrem(keys.active, storedId);
-  if (!isTold) return;
+  if (!isNotified) return;
   await redis.call(WaiterHub.of(redis).publishCommand, keys.active, `*:cancel ${storedId.toString('hex')}`);
 }
 

@@ -155,7 +155,7 @@ describe('by turns and by weights', () => {
     );
   });
 
-  test('queues that come and go: a hungry one is never passed over for long', () => {
+  test('queues that come and go: one that has work is never passed over for long', () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 2, maxLength: 4 }),
@@ -173,11 +173,11 @@ describe('by turns and by weights', () => {
           for (const { queue, tasks } of arrivals) {
             members[queue % members.length]!.left += tasks;
             for (let slot = 0; slot < 30; slot += 1) {
-              const isHungry = members.map(({ left }) => left > 0);
+              const hasWork = members.map(({ left }) => left > 0);
               const before = members.map(({ given }) => given);
               for (const member of members) if (member.left > 0 && give(member, 1) > 0) break;
               for (const [index, { given }] of members.entries()) {
-                if (given > before[index]! || !isHungry[index]) passedOver[index] = 0;
+                if (given > before[index]! || !hasWork[index]) passedOver[index] = 0;
                 else passedOver[index]! += 1;
               }
               longest = Math.max(longest, ...passedOver);

@@ -19,11 +19,11 @@ function newQueue(): { queue: Queue<Tasks>; prefix: string; keys: QueueKeys } {
   return { queue: new Queue(redis, 'q', { prefix }), prefix, keys: new QueueKeys('q', prefix) };
 }
 
-async function areParked(keys: QueueKeys, count: number): Promise<void> {
+async function areIdle(keys: QueueKeys, count: number): Promise<void> {
   await until(async () => (await redis.zcard(keys.of.idle)) === count);
 }
 
-/** Who keeps the time, and until when it sleeps. */
+/** The worker that keeps the time, and the instant until which it sleeps. */
 async function timekeeper(keys: QueueKeys): Promise<{ due: number; channel: string }> {
   const [due, , channel = ''] = ((await redis.get(keys.of.timekeeper)) ?? '').split(' ');
   return { due: Number(due), channel };
@@ -41,7 +41,7 @@ describe('waking', () => {
     const run: number[] = [];
     await launch(redis, 'q', { t: (round) => void run.push(round) }, { prefix });
     for (let round = 0; round < 20; round += 1) {
-      await areParked(keys, 1);
+      await areIdle(keys, 1);
       await queue.enqueue('t', round);
       await until(() => run.length > round);
     }
@@ -52,7 +52,7 @@ describe('waking', () => {
     const { prefix, keys } = newQueue();
     const { client, sent, quiet } = await watched();
     await launch(client, 'q', { t: () => 1 }, { prefix, leaseMs: 1_000 });
-    await areParked(keys, 1);
+    await areIdle(keys, 1);
     await quiet();
     const begin = sent.findLastIndex(({ what }) => what === 'fetcher.fetch-and-ack');
     await until(() => sent.length >= begin + 3);
@@ -63,24 +63,24 @@ describe('waking', () => {
     expect(third - second).toBeGreaterThan(740);
   });
 
-  test('one enqueue wakes one of many parked workers', async () => {
+  test('one enqueue wakes one of many idle workers', async () => {
     const { queue, prefix, keys } = newQueue();
     const { client, sent, quiet } = await watched();
     const run: number[] = [];
     for (let n = 0; n < 50; n += 1) await launch(client, 'q', { t: () => void run.push(n) }, { prefix });
-    await areParked(keys, 50);
+    await areIdle(keys, 50);
     await quiet();
     sent.length = 0;
     await queue.enqueue('t', 1);
     await until(() => run.length === 1);
-    await areParked(keys, 50);
+    await areIdle(keys, 50);
     await quiet();
     // It takes the task, and says that it is done.
     expect(sent.filter(({ what }) => what === 'fetcher.fetch-and-ack').length).toBeLessThanOrEqual(4);
     expect((await queue.counts()).succeeded).toBe(1);
   });
 
-  test('a full worker passes the rest on to parked ones', async () => {
+  test('a full worker passes the rest on to idle ones', async () => {
     const { queue, prefix, keys } = newQueue();
     let active = 0;
     const t = (): Promise<never> => {
@@ -88,7 +88,7 @@ describe('waking', () => {
       return never;
     };
     for (let n = 0; n < 8; n += 1) await launch(redis, 'q', { t }, { prefix, concurrency: 2 });
-    await areParked(keys, 8);
+    await areIdle(keys, 8);
     await queue.enqueueMany(Array.from({ length: 16 }, () => ({ name: 't', payload: 1 })));
     await until(() => active === 16);
     expect(await redis.exists(keys.of.idle)).toBe(0);
@@ -97,10 +97,10 @@ describe('waking', () => {
   test('a worker that has stopped is not woken in place of another', async () => {
     const { queue, prefix, keys } = newQueue();
     const first = await launch(redis, 'q', { t: () => 1 }, { prefix });
-    await areParked(keys, 1);
+    await areIdle(keys, 1);
     let isStarted = false;
     await launch(redis, 'q', { t: () => void (isStarted = true) }, { prefix });
-    await areParked(keys, 2);
+    await areIdle(keys, 2);
     await first.stop();
     expect(await redis.zcard(keys.of.idle)).toBe(1);
     await queue.enqueue('t', 1);
@@ -111,8 +111,8 @@ describe('waking', () => {
     const { queue, prefix, keys } = newQueue();
     let isStarted = false;
     await launch(redis, 'q', { t: () => void (isStarted = true) }, { prefix });
-    await areParked(keys, 1);
-    // Parked for longer than the others, and until later than now, but nobody listens there.
+    await areIdle(keys, 1);
+    // Idle for longer than the others, and until later than now, but nobody listens there.
     for (let n = 0; n < 10; n += 1)
       await redis.zadd(keys.of.idle, Date.now() + 1_000, keys.idleMember(`gone ${n}`));
     await queue.enqueue('t', 1);
@@ -144,12 +144,12 @@ describe('waking', () => {
       return never;
     };
     await launch(slow, 'q', { t }, { prefix, concurrency: 2 });
-    await areParked(keys, 1);
+    await areIdle(keys, 1);
     await quiet();
     const door = gate();
     held = door.passed;
     await queue.enqueue('t', 1);
-    // The server parks the worker again, as it takes less than it could.
+    // The server lists the worker as idle again, as it takes less than it could.
     await until(async () => (await queue.counts()).active === 1);
     await queue.enqueue('t', 2);
     await quiet();
@@ -164,7 +164,7 @@ describe('waking', () => {
     const { client, quiet } = await watched();
     let isDone = false;
     await launch(client, 'q', { t: () => void (isDone = true) }, { prefix });
-    await areParked(keys, 1);
+    await areIdle(keys, 1);
     await quiet();
     await redis.del(keys.of.idle);
     await queue.enqueue('t', 1);
@@ -185,7 +185,7 @@ describe('keeping the time', () => {
     const t = (at: number): void => void late.push(performance.now() - at);
     await launch(redis, 'q', { t }, { prefix });
     await launch(redis, 'q', { t }, { prefix });
-    await areParked(keys, 2);
+    await areIdle(keys, 2);
     for (const delayMs of [60_000, 30_000, 150, 100, 50]) {
       const { id } = await queue.enqueue('t', performance.now() + delayMs, { delayMs });
       due.push([id, (await queue.get(id))!.runAt ?? 0]);
@@ -204,14 +204,14 @@ describe('keeping the time', () => {
     const t = (due: number): void => void late.push(performance.now() - due);
     for (let n = 0; n < 2; n += 1) await launch(redis, 'q', { t }, { prefix });
     for (let round = 1; round <= 4; round += 1) {
-      await areParked(keys, 2);
+      await areIdle(keys, 2);
       await queue.enqueue('t', performance.now() + 50, { delayMs: 50 });
       await until(() => late.length === round);
       await until(async () => (await queue.counts()).succeeded === round);
     }
     // The keeper is gone, and what it was waiting for is past, or later.
     for (const due of [Date.now() - 1_000, Date.now() + 60_000]) {
-      await areParked(keys, 2);
+      await areIdle(keys, 2);
       await redis.set(keys.of.timekeeper, `${due} ${keys.idleMember('gone')}`);
       const count = late.length;
       await queue.enqueue('t', performance.now() + 50, { delayMs: 50 });
@@ -224,7 +224,7 @@ describe('keeping the time', () => {
     const { queue, prefix, keys } = newQueue();
     const { client, sent, quiet } = await watched();
     for (let n = 0; n < 10; n += 1) await launch(client, 'q', { t: () => 1 }, { prefix });
-    await areParked(keys, 10);
+    await areIdle(keys, 10);
     await quiet();
     sent.length = 0;
     await queue.enqueue('t', 1, { delayMs: 100 });
@@ -239,10 +239,10 @@ describe('keeping the time', () => {
     let isStarted = false;
     const handlers = { wait: () => never, t: () => void (isStarted = true) };
     for (let n = 0; n < 2; n += 1) await launch(redis, 'q', handlers, { prefix, concurrency: 1 });
-    await areParked(keys, 2);
+    await areIdle(keys, 2);
     await queue.enqueue('t', 1, { delayMs: 500 });
     const channel = await until(async () => (isStarted ? 'nobody' : (await timekeeper(keys)).channel));
-    // The other one leaves the parked for a moment, so that the keeper is woken for the task that fills it.
+    // The other one leaves the idle workers for a moment, so that the keeper is woken for the task that fills it.
     const members = await redis.zrange(keys.of.idle, 0, '-1');
     const [keeper, other] = members.toSorted((a) => (a.endsWith(channel) ? -1 : 1)) as [string, string];
     await redis.zrem(keys.of.idle, other);
@@ -260,11 +260,11 @@ describe('keeping the time', () => {
     const keeps = async ({ id }: { id: string }): Promise<boolean> =>
       isStarted || (await timekeeper(keys)).channel === keys.wakeChannel(id);
     const first = await launch(redis, 'q', handlers, { prefix });
-    await areParked(keys, 1);
+    await areIdle(keys, 1);
     await queue.enqueue('t', 1, { delayMs: 500 });
     await until(() => keeps(first));
     const second = await launch(redis, 'q', handlers, { prefix });
-    await areParked(keys, 2);
+    await areIdle(keys, 2);
     await first.stop();
     await until(() => keeps(second));
     expect(await until(() => isStarted)).toBe(true);
@@ -275,13 +275,13 @@ describe('keeping the time', () => {
     const { client, quiet } = await watched();
     let isDone = false;
     const worker = await launch(client, 'q', { t: () => void (isDone = true) }, { prefix });
-    await areParked(keys, 1);
+    await areIdle(keys, 1);
     await quiet();
     const gone = keys.idleMember('gone');
     await redis.zadd(keys.of.idle, Date.now() + 60_000, gone);
     await redis.set(keys.of.timekeeper, `${Date.now() + 30_000} ${gone}`);
     const { id } = await queue.enqueue('t', 1, { delayMs: 60_000 });
-    // Nobody was told: it is the affair of the keeper, whose time comes first, and then is past.
+    // Nobody was notified: it is the affair of the keeper, whose time comes first, and then is past.
     expect((await timekeeper(keys)).channel).toBe(keys.wakeChannel('gone'));
     await redis.zrem(keys.of.idle, gone);
     await redis.zadd(keys.priorityKeys(3)[4]!, 'XX', Date.now() + 500, encodeTaskId(id));
@@ -306,9 +306,9 @@ describe('keeping the time', () => {
     await queue.enqueue('t', 1);
     await until(() => attempts.length === 1);
     const second = await launch(redis, 'q', { t }, options);
-    await areParked(keys, 2);
+    await areIdle(keys, 2);
     const stopped = first.stop();
-    await areParked(keys, 1);
+    await areIdle(keys, 1);
     await until(async () => (await timekeeper(keys)).channel === keys.wakeChannel(second.id));
     door.open();
     await stopped;
@@ -344,7 +344,7 @@ describe('several queues', () => {
     );
     await until(() => run.length === 3 && errors.length > 0);
     expect(String(errors[0])).toContain('WRONGTYPE');
-    // Others are of the same failure: those of the first minute are told once.
+    // Others are of the same failure: those of the first minute are reported once.
     expect(errors.length).toBe(new Set(errors.map(String)).size);
     await redis.del(keys[0]!.of.active);
     await queues[0]!.enqueue('t', 'healed');
@@ -361,8 +361,8 @@ describe('several queues', () => {
       if (typeof payload === 'number') await doors[payload]!.passed;
     };
     await launch(redis, ['a', 'b'], { t }, { prefix, concurrency: 1 });
-    await areParked(keys[0]!, 1);
-    await areParked(keys[1]!, 1);
+    await areIdle(keys[0]!, 1);
+    await areIdle(keys[1]!, 1);
     await queues[1]!.enqueueMany([0, 1].map((payload) => ({ name: 't', payload })));
     await until(() => run.length === 1);
     await queues[0]!.enqueue('t', 'urgent');
@@ -391,7 +391,7 @@ describe('several queues', () => {
       { t },
       { prefix, concurrency: 1, onError: (error) => errors.push(error) },
     );
-    await areParked(keys[1]!, 1);
+    await areIdle(keys[1]!, 1);
     await queues[0]!.enqueue('t', 'lost');
     await until(() => run.length === 1);
     await queues[1]!.enqueue('t', 'other');

@@ -1,4 +1,4 @@
-/** A worker that listens to a replica, as one does that has not noticed a failover, is told things and not counted. */
+/** A worker that listens to a replica, since it has not noticed a failover, receives messages but is not counted as a listener. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { RedisServer } from '@mortise/redis-server';
 import { startSingle } from '@mortise/redis-server';
@@ -24,7 +24,7 @@ afterEach(async () => {
   await Promise.all(servers.map((server) => server.stop()));
 });
 
-test('a task is handed to one worker, whoever else hears of it', async () => {
+test('a task is handed to one worker, whoever else is notified', async () => {
   const [master, replica] = servers as [RedisServer, RedisServer];
   const [redis] = clients as [Redis, Redis];
   await replica.command('REPLICAOF', master.host, String(master.port));
@@ -39,10 +39,10 @@ test('a task is handed to one worker, whoever else hears of it', async () => {
     own.on('message', (_, message) => heard[name]!.push(message));
     await own.subscribe(keys.wakeChannel(name));
   }
-  const isHandedOver = (messages: string[]): boolean =>
+  const isHandedOff = (messages: string[]): boolean =>
     messages.some(({ length }) => length > WAKE_ONLY.length);
   // The first enqueue doesn't know yet that a worker is idle.
-  for (let time = 0; time < 20 && !Object.values(heard).some(isHandedOver); time += 1) {
+  for (let time = 0; time < 20 && !Object.values(heard).some(isHandedOff); time += 1) {
     await redis.del(keys.of.tasks, keys.of.active, keys.priorityKeys(3)[3]!);
     const idleUntil = Date.now() + LONG_MS;
     await redis.zadd(
@@ -55,5 +55,5 @@ test('a task is handed to one worker, whoever else hears of it', async () => {
     await queue.enqueue('t', 1);
     await until(() => heard['gone']!.length > time);
   }
-  expect([isHandedOver(heard['gone']!), isHandedOver(heard['here']!)]).toEqual([false, true]);
+  expect([isHandedOff(heard['gone']!), isHandedOff(heard['here']!)]).toEqual([false, true]);
 });

@@ -30,7 +30,7 @@ function newPlace(): Place {
 
 interface Deaf {
   readonly heard: Buffer[];
-  readonly park: (leaseMs?: number) => Promise<void>;
+  readonly goIdle: (leaseMs?: number) => Promise<void>;
 }
 
 /** An idle worker that does nothing with the messages that it gets. */
@@ -42,7 +42,7 @@ async function deaf({ keys }: Place, name = 'deaf'): Promise<Deaf> {
   await own.subscribe(channel);
   return {
     heard,
-    park: async (leaseMs = SHORT_LEASE_MS) => {
+    goIdle: async (leaseMs = SHORT_LEASE_MS) => {
       await redis.zadd(keys.of.idle, Date.now() + LONG_MS, keys.idleMember(name, leaseMs));
     },
   };
@@ -55,11 +55,11 @@ function taskOf(message: Buffer): HandOff {
 /** Enqueues until a task is handed off: the first enqueue doesn't know yet that a worker is idle. */
 async function handed(
   { queue, keys }: Place,
-  { heard, park }: Deaf,
+  { heard, goIdle }: Deaf,
   options: EnqueueOptions = {},
 ): Promise<{ id: string; message: Buffer }> {
   for (;;) {
-    await park();
+    await goIdle();
     const { id } = await queue.enqueue('t', 1, options);
     await until(() => heard.length > 0);
     const message = heard.pop()!;
@@ -204,8 +204,8 @@ test('a worker of several queues takes none, since others of them may go first',
   await until(async () => (await queue.counts()).succeeded === 1);
 });
 
-describe('is not handed over, but left to whoever asks', () => {
-  /** What a parked worker hears when this has happened before. */
+describe('is not handed off, but left to whoever asks', () => {
+  /** What an idle worker hears when this has happened before. */
   async function told(
     before: Before,
     enqueue: Before = ({ queue }) => queue.enqueue('t', 1),
@@ -213,10 +213,10 @@ describe('is not handed over, but left to whoever asks', () => {
   ): Promise<boolean> {
     const place = newPlace();
     const worker = await deaf(place);
-    const { heard, park } = worker;
+    const { heard, goIdle } = worker;
     await handed(place, worker);
     await before(place);
-    await park(leaseMs);
+    await goIdle(leaseMs);
     await enqueue(place);
     const message = await until(() => heard[0]!);
     return message.length > 2;
@@ -264,14 +264,14 @@ describe('is not handed over, but left to whoever asks', () => {
     expect(await (isHanded ? until(once) : once())).toBe(isHanded);
   });
 
-  test('where nobody was parked before', async () => {
+  test('where no worker was idle before', async () => {
     const place = newPlace();
     const { queue, keys } = place;
     const worker = await deaf(place);
     await handed(place, worker);
     await queue.enqueue('t', 1);
     await redis.del(keys.priorityKeys(3)[3]!);
-    await worker.park();
+    await worker.goIdle();
     await queue.enqueue('t', 2);
     await until(() => worker.heard.length === 1);
     expect(worker.heard[0]!.toString()).toBe('w:');

@@ -12,13 +12,13 @@ export interface HeldTimers {
   readonly fire: () => number;
 }
 
-interface Held {
+interface HeldRange {
   readonly min: number;
   readonly max: number;
   readonly timers: Map<NodeJS.Timeout, () => void>;
 }
 
-const holding = new Set<Held>();
+const holding = new Set<HeldRange>();
 const { setTimeout, clearTimeout } = globalThis;
 
 function set<Args extends unknown[]>(
@@ -44,7 +44,7 @@ Object.assign(globalThis, { setTimeout: Object.assign(set, setTimeout), clearTim
 
 /** Holds the timers with such a duration that are set while the tests that follow run, of this file or `describe`. */
 function held(min: number, max = min): HeldTimers {
-  const own: Held = { min, max, timers: new Map() };
+  const own: HeldRange = { min, max, timers: new Map() };
 
   beforeEach(() => {
     holding.add(own);
@@ -81,10 +81,10 @@ export const heldRenewals = (): HeldTimers => held(LEASE_MS / 3);
 export const heldOverdue = (): HeldTimers => held(LEASE_MS);
 
 /** After this a worker gives prefetched tasks back; see MAX_WAIT_MS of src/work/prefetch.ts. */
-export const heldPatience = (): HeldTimers => held(8);
+export const heldPrefetchWaits = (): HeldTimers => held(8);
 
 /** What ends handlers that take too long. */
 export const heldTimeouts = (timeoutMs: number): HeldTimers => held(timeoutMs);
 
-/** For so long a worker that stops tries to give back what it has; see LAST_ACKS_MS of src/work/worker.ts. */
+/** How long a worker that stops tries to give back what it has; see LAST_ACKS_MS of src/work/worker.ts. */
 export const heldFarewells = (): HeldTimers => held(2_000);

@@ -12,7 +12,7 @@ function newQueue(): { prefix: string; queue: Queue } {
   return { prefix, queue: new Queue(redis, 'q', { prefix }) };
 }
 
-/** Runs tasks that end when they are told to, and remembers in which order they began. */
+/** Runs tasks that end when the test ends them, and remembers in which order they began. */
 function stage(): {
   began: unknown[];
   open: Set<unknown>;
@@ -95,20 +95,20 @@ describe('pause', () => {
     expect(new Set(run)).toEqual(new Set([1, 2, 3]));
   });
 
-  test('a paused queue costs a parked worker no calls, however much is due', async () => {
+  test('a paused queue costs an idle worker no calls, however much is due', async () => {
     const { queue, prefix } = newQueue();
     await queue.pause();
     await queue.enqueueMany([1, 2, 3].map((payload) => ({ name: 't', payload, options: { delayMs: 1 } })));
     await launch(redis, 'q', { t: () => 1 }, { prefix });
     await until(async () => (await redis.zcard(`${prefix}:queues:{q}:idle`)) === 1);
-    const parkedAt = async (): Promise<string> => {
-      const [, parkedUntil] = await redis.zrange(`${prefix}:queues:{q}:idle`, '0', '0', 'WITHSCORES');
-      return String(parkedUntil);
+    const idleSince = async (): Promise<string> => {
+      const [, idleUntil] = await redis.zrange(`${prefix}:queues:{q}:idle`, '0', '0', 'WITHSCORES');
+      return String(idleUntil);
     };
-    const before = await parkedAt();
-    // Every exchange parks anew. Many round trips later there was none.
+    const before = await idleSince();
+    // Each fetch lists the worker as idle anew. Many round trips later there was none.
     for (let count = 0; count < 200; count += 1) await queue.counts();
-    expect(await parkedAt()).toBe(before);
+    expect(await idleSince()).toBe(before);
   });
 });
 

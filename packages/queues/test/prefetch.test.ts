@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { Prefetch } from '../src/work/prefetch.js';
 import type { Attempt } from '../src/work/attempt.js';
-import { heldPatience } from './held-timers.js';
+import { heldPrefetchWaits } from './held-timers.js';
 import { until } from './until.js';
 
 /** No timer goes off meanwhile. */
@@ -85,7 +85,7 @@ test('a queue that keeps back what may not wait is asked again after forty quick
 });
 
 describe('what waits', () => {
-  heldPatience();
+  heldPrefetchWaits();
 
   test('is taken out in its order', () => {
     const { prefetch, given } = newQuick();
@@ -122,7 +122,7 @@ describe('what waits', () => {
   });
 });
 
-describe('patience', () => {
+describe('how long prefetched tasks wait', () => {
   test('ends after eight milliseconds, also for those behind the one that has waited so long', async () => {
     const { prefetch, given } = newQuick();
     const startedAt = performance.now();

@@ -52,7 +52,7 @@ describe('progress', () => {
     expect(await redis.hget(keys.progress, encodeTaskId('a'))).toBe('null');
   });
 
-  test('what is told in one tick travels in one call', async () => {
+  test('what is reported in one tick travels in one call', async () => {
     const { context, prefix } = await newRun();
     await context.progress(0);
     const lines = await transcript(redis, { prefix, scripts }, () =>

@@ -28,7 +28,7 @@ async function hoursUntil(queue: Queue<Tasks>, id: string): Promise<number> {
 }
 
 describe('a function as backoff', () => {
-  test('is told of the failed attempt, and its delay counts', async () => {
+  test('gets the failed attempt, and its delay counts', async () => {
     const { queue, prefix } = newQueue();
     const asked: FailedAttempt[] = [];
     const backoff: BackoffFunction = (failed) => {

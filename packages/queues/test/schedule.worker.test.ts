@@ -21,10 +21,10 @@ function newQueue(shards?: number): { queue: Queue<Tasks>; keys: QueueKeys; pref
   };
 }
 
-/** Makes a schedule that begins in 0.3 s, at the instant that is returned; anew, if it was made too late for that. */
+/** Makes a schedule that begins in a second, at the instant that is returned; anew, if it was made too late for that. */
 async function startSoon(schedule: (startAt: number) => Promise<{ nextAt?: number }>): Promise<number> {
   for (;;) {
-    const startAt = (await serverNow(redis)) + 300;
+    const startAt = (await serverNow(redis)) + 1_000;
     const { nextAt } = await schedule(startAt);
     if (nextAt === startAt) return startAt;
   }

@@ -1,6 +1,6 @@
 /**
- * A worker in a process of its own, on the built package, for tests that kill it. It is told what to do by one argument
- * of JSON, and tells its parent of every task that begins and of every error.
+ * A worker in a process of its own, on the built package, for tests that kill it. Its only argument is JSON with what to do;
+ * it reports each task that begins, and each error, to its parent.
  */
 import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';

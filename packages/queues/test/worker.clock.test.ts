@@ -142,7 +142,7 @@ test('a task whose reply comes after its lease is not begun, and is taken again'
   const { client, hold } = holding(fetcherFetchAndAck);
   const run: boolean[] = [];
   const { queue, errors } = await launch(client, (_, { signal }) => void run.push(signal.aborted));
-  // Parked, and with nothing under way.
+  // Idle, and with nothing under way.
   await settle();
   const first = hold();
   // A task with one attempt is not handed off.

@@ -28,7 +28,7 @@ describe('a lease that is lost', () => {
     const redis = connectTo(single);
     const queue = queueOn(redis);
     const { id } = await queue.enqueue('t', 1, { attempts: 50 });
-    // A task that was handed over is active before its attempt has begun, and that has to come through; of one that was asked for,
+    // A task that was handed off is active before its attempt has begun, and that has to come through; of one that was asked for,
     // the answer.
     await until(async () => hasBegun && (await queue.get(id))?.attempt === 1);
     const other = gate();
@@ -49,7 +49,7 @@ describe('a lease that is lost', () => {
     await until(() => attempts.length === 1);
     const [attempt = 0] = attempts;
     expect(attempt).toBeGreaterThan(1);
-    // Its lease has ended here as well. The other worker runs in the same loop, which may have heard of the task before it looks
+    // Its lease has ended here as well. The other worker runs in the same loop, which may have fetched the task before it looks
     // at its timers. When exactly: worker.clock.test.ts.
     await until(() => reasons.length > 0);
     expect(reasons[0]).toMatchObject({ code: 'ERR_LEASE_LOST', taskId: id });
@@ -245,7 +245,7 @@ describe('Redis that goes away', () => {
     const queue = queueOn(connectTo(single));
     await queue.enqueue('t', 1);
     await until(() => tries > 20 && errors.length > 0);
-    // Calls and a subscription, tried again with a backoff, fail in a few ways; each is told once.
+    // Calls and a subscription, tried again with a backoff, fail in a few ways; each is reported once.
     expect(errors.length).toBe(new Set(errors.map(String)).size);
     await proxy.restore();
     await until(() => run.length === 1);
@@ -257,13 +257,13 @@ describe('Redis that goes away', () => {
     const proxy = await proxyTo(single);
     const queue = queueOn(connectTo(single));
     const { errors, onError } = collector();
-    const patience: ConnectionLimits[] = [
+    const timeouts: ConnectionLimits[] = [
       { maxRetriesPerRequest: null },
       { maxRetriesPerRequest: 0 },
       { enableOfflineQueue: false },
       { commandTimeout: 2_400 },
     ];
-    const clients = patience.map((options) => connectTo(proxy, options));
+    const clients = timeouts.map((options) => connectTo(proxy, options));
     await Promise.all(clients.map((client) => once(client, 'ready')));
     const workers: Worker<Tasks>[] = [];
     for (const client of clients) {

@@ -8,7 +8,7 @@ import { QueueKeys } from '../src/keys.js';
 import { encodeTaskId } from '../src/task/task-id.js';
 import type { Watched } from './commands-of.js';
 import { watched } from './commands-of.js';
-import { heldPatience, heldRechecks, heldTimeouts } from './held-timers.js';
+import { heldPrefetchWaits, heldRechecks, heldTimeouts } from './held-timers.js';
 import { launch } from './launch.js';
 import { gate, until } from './until.js';
 
@@ -37,7 +37,7 @@ interface Scene {
   readonly options?: EnqueueOptions;
 }
 
-interface Held {
+interface WorkingWorker {
   readonly prefix: string;
   readonly queue: Queue<Tasks>;
   readonly keys: QueueKeys['of'];
@@ -52,7 +52,7 @@ interface Held {
 }
 
 /** A worker that has run quick tasks, now has all its slots taken by handlers that do not end, and has more tasks behind them. */
-async function newHeld(scene: Scene = {}): Promise<Held> {
+async function newHeld(scene: Scene = {}): Promise<WorkingWorker> {
   const { behind = BEHIND, name = 'quick', options = {} } = scene;
   const { concurrency = 1 } = scene.worker ?? {};
   const prefix = freshPrefix();
@@ -89,7 +89,7 @@ async function newHeld(scene: Scene = {}): Promise<Held> {
 }
 
 /** One that has taken as many as it may. A machine that stands still meanwhile makes handlers seem slow: then another one. */
-async function newPrefetched(scene: Scene = {}): Promise<Held> {
+async function newPrefetched(scene: Scene = {}): Promise<WorkingWorker> {
   const { concurrency = 1 } = scene.worker ?? {};
   const most = concurrency + Math.min(MOST_PREFETCHED, scene.behind ?? BEHIND);
   for (let round = 1; round <= ROUNDS; round += 1) {
@@ -105,7 +105,7 @@ async function newPrefetched(scene: Scene = {}): Promise<Held> {
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
 describe('prefetched tasks', () => {
-  const patience = heldPatience();
+  const waits = heldPrefetchWaits();
   const rechecks = heldRechecks();
   const timeouts = heldTimeouts(TIMEOUT_MS);
 
@@ -160,7 +160,7 @@ describe('prefetched tasks', () => {
     // The first one runs, the next seven wait, and the ninth is on its way.
     await until(() => steps.length === 1 && answers === 1);
     await until(async () => (await queue.counts()).active === 1 + MOST_PREFETCHED);
-    expect(patience.fire()).toBeGreaterThan(0);
+    expect(waits.fire()).toBeGreaterThan(0);
     await until(async () => (await queue.counts()).active === 2);
     isOpen = true;
     doors[0]!();
@@ -200,7 +200,7 @@ describe('prefetched tasks', () => {
     const quick = (payload: number, { attempt }: TaskContext): void => void run.push({ payload, attempt });
     await launch(redis, 'q', { quick }, { prefix });
     await until(() => run.length === BEHIND - MOST_PREFETCHED);
-    await until(() => patience.fire() > 0);
+    await until(() => waits.fire() > 0);
     await until(() => run.length === BEHIND);
     expect([begun, worker.running]).toEqual([[], 1]);
     expect(run.map(({ payload }) => payload).toSorted((a, b) => a - b)).toEqual(numbers(BEHIND));
@@ -232,7 +232,7 @@ describe('prefetched tasks', () => {
 
   test('can be cancelled, and are not run', async () => {
     const { queue, watching, ids, begun } = await newPrefetched({
-      prepare: (founded) => founded.configure({ keepEvents: 1 }),
+      prepare: (created) => created.configure({ keepEvents: 1 }),
     });
     const before = watching.sent.length;
     expect(await queue.cancel(ids[2]!)).toBe(true);
@@ -298,7 +298,7 @@ describe('prefetched tasks', () => {
 });
 
 describe('none is prefetched', () => {
-  heldPatience();
+  heldPrefetchWaits();
 
   const scenes: Record<string, Scene> = {
     'under a concurrency of the queue': { prepare: (queue) => queue.configure({ concurrency: 100 }) },

@@ -90,7 +90,7 @@ describe('handlers', () => {
     expect(String(errors[2])).toContain('262146 bytes');
   });
 
-  test('a name without a handler is set aside and reported, whatever Object has of that name', async () => {
+  test('a name without a handler is dead-lettered and reported, whatever Object has of that name', async () => {
     const { queue, prefix } = newQueue();
     const errors: unknown[] = [];
     const run: string[] = [];
@@ -300,7 +300,7 @@ describe('failures', () => {
     expect((await queue.get('long'))!.error).toHaveLength(2_001);
   });
 
-  test('a record that cannot be read is set aside and reported', async () => {
+  test('a record that cannot be read is dead-lettered and reported', async () => {
     const { queue, prefix } = newQueue();
     const errors: unknown[] = [];
     const { id } = await queue.enqueue('t', 1);

@@ -16,7 +16,7 @@ export interface Observed {
   readonly record: { readonly enqueuedAt: number };
   /** The shard whose replies tell the time of its server. */
   readonly source: object;
-  /** Until its end has been told. */
+  /** Until its end has been reported. */
   call: Call | undefined;
 }
 
@@ -54,7 +54,7 @@ export class WorkerTelemetry {
     this.#telemetry = new SafeTelemetry(telemetry);
   }
 
-  /** `onError`, and a counter of the leases that it hears of. */
+  /** `onError`, and a counter of the lost leases that it reports. */
   counting(onError: (error: unknown) => unknown): (error: unknown) => unknown {
     return (error) => {
       if (error instanceof LeaseLostError) {
