@@ -8,7 +8,7 @@ export class ArgumentTypeError extends TypeError {
   readonly code = 'ERR_INVALID_ARG';
 }
 
-/** A value outside its limits, or none of the allowed words. */
+/** A value outside its limits, or not one of the allowed words. */
 export class ArgumentRangeError extends RangeError {
   readonly code = 'ERR_INVALID_ARG';
 }

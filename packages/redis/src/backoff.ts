@@ -1,13 +1,13 @@
 import { ArgumentRangeError, ArgumentTypeError } from './argument-error.js';
 import { requireDuration, requireKnown, requireObject, requireOneOf } from './require.js';
 
-/** How long to wait before a failed attempt is made again. */
+/** The delay before a failed attempt is repeated. */
 export interface Backoff {
   /** `exponential` doubles the delay after each failed attempt, `fixed` keeps it. */
   readonly type?: 'exponential' | 'fixed' | undefined;
   /** The delay after the first failed attempt, ms. 0 to 10 years. */
   readonly delayMs?: number | undefined;
-  /** The delay grows up to this, ms. From `delayMs` to 10 years. */
+  /** Upper limit of the delay, ms. From `delayMs` to 10 years. */
   readonly maxDelayMs?: number | undefined;
   /** The share of the delay that is random, 0 to 1: with 0.5 from half the delay to all of it. */
   readonly jitter?: number | undefined;
@@ -24,7 +24,7 @@ const TEN_YEARS_MS = 315_360_000_000;
 const KNOWN: ReadonlySet<string> = new Set<keyof Backoff>(['type', 'delayMs', 'maxDelayMs', 'jitter']);
 
 /**
- * Checks a backoff and fills its gaps. Without `maxDelayMs` the limit is that of the defaults, or `delayMs` if longer. Throws
+ * Checks a backoff and fills in defaults. Without `maxDelayMs` the limit is the default's, or `delayMs` if longer. Throws
  * TypeError or RangeError.
  */
 export function resolveBackoff(backoff: Backoff | undefined, defaults: ResolvedBackoff): ResolvedBackoff {

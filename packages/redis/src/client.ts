@@ -14,9 +14,9 @@ export interface RedisConnection {
   readonly isCluster: boolean;
   call(command: string, args: CommandArgument[]): Promise<unknown>;
   callBuffer(command: string, args: CommandArgument[]): Promise<unknown>;
-  // oxlint-disable-next-line typescript/no-explicit-any -- the emitter's own signature
+  // oxlint-disable-next-line typescript/no-explicit-any -- the signature of EventEmitter
   on(event: string, listener: (...args: any[]) => void): unknown;
-  // oxlint-disable-next-line typescript/no-explicit-any -- the emitter's own signature
+  // oxlint-disable-next-line typescript/no-explicit-any -- the signature of EventEmitter
   off(event: string, listener: (...args: any[]) => void): unknown;
   disconnect(reconnect?: boolean): void;
 }
@@ -39,9 +39,9 @@ interface ForeignOptions {
 const checked = new WeakSet<object>();
 
 /**
- * Returns the client if Mortise can work with it. Throws TypeError for a value that is no ioredis client and for three options:
- * `keyPrefix` (it prefixes keys but not channels; the packages have an option `prefix`), `replyMapping: 'resp3'` and
- * `stringNumbers` (they change the shapes of replies). Sends nothing.
+ * Returns the client if Mortise can work with it. Throws TypeError for a value that is not an ioredis client, and for three
+ * options: `keyPrefix` (it prefixes keys but not channels; the packages have an option `prefix`), `replyMapping: 'resp3'`
+ * and `stringNumbers` (they change the shapes of replies). Sends nothing.
  */
 export function requireClient(client: RedisClient): RedisClient {
   if (checked.has(client)) return client;

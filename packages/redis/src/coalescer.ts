@@ -17,7 +17,7 @@ export interface CoalescerOptions<Request> {
   readonly bytesOf?: (request: Request) => number;
 }
 
-/** Sends one batch. Resolves to one result for each request, in order. An Error among them rejects only its own caller. */
+/** Sends one batch. Resolves to one result for each request, in order. An Error among them rejects only its caller. */
 export type SendBatch<Group, Request, Result> = (
   group: Group,
   requests: readonly Request[],
@@ -25,9 +25,9 @@ export type SendBatch<Group, Request, Result> = (
 
 /** The outcomes of many requests, by index. */
 export interface Settled<Result> {
-  /** Undefined where there is an error. */
+  /** Undefined for a failed request. */
   readonly results: readonly (Result | undefined)[];
-  /** All requests of a failed call have the same error. */
+  /** By index. All requests of a failed call have the same error. */
   readonly errors: ReadonlyMap<number, unknown>;
 }
 
@@ -56,7 +56,7 @@ export class Coalescer<Group, Request, Result> {
   #pending = new Map<Group, Pending<Request, Result>[]>();
   #isScheduled = false;
 
-  /** Throws TypeError or RangeError for a limit that is no whole number from 1. */
+  /** Throws TypeError or RangeError for a limit that is not a positive whole number. */
   constructor(send: SendBatch<Group, Request, Result>, options: CoalescerOptions<Request>) {
     const { maxBatch, maxBytes = Infinity, bytesOf = () => 0 } = options;
     this.#send = send;
@@ -135,7 +135,7 @@ export class Coalescer<Group, Request, Result> {
     yield from === 0 ? queue : queue.slice(from);
   }
 
-  /** Where a full batch ends: before the requests that were submitted together with `next`, if those fit into a batch. */
+  /** The end of a full batch: before the requests that were submitted together with `next`, if those fit into one batch. */
   #cut(queue: readonly Pending<Request, Result>[], from: number, next: number): number {
     const { caller, index } = queue[next]!;
     const first = next - index;

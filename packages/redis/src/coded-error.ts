@@ -30,17 +30,17 @@ const LEASE_ENDS: Record<LeaseEnd, string> = {
 };
 
 export interface LeaseLostOptions extends ErrorOptions {
-  /** Of the grant that is over, where grants have one. */
+  /** Of the lost grant, if it had one. */
   readonly fencingToken?: number | undefined;
 }
 
-/** A lease is over: another holder may have it. `cause` is the error of the last renewal, if it failed. */
+/** The lease is over: another holder may have it. `cause` is the error of the last renewal, if it failed. */
 export class LeaseLostError extends CodedError {
   readonly code = 'ERR_LEASE_LOST';
   readonly fencingToken: number | undefined;
 
   constructor(
-    /** What was held, as the message names it: `lock "invoice:42"`, `task "7f" of queue "mail"`. */
+    /** The held object, as in the message: `lock "invoice:42"`, `task "7f" of queue "mail"`. */
     readonly held: string,
     readonly reason: LeaseEnd = 'lost',
     { fencingToken, ...options }: LeaseLostOptions = {},
@@ -51,7 +51,7 @@ export class LeaseLostError extends CodedError {
   }
 }
 
-/** A script replied for fewer or more requests than it was given: a defect of the script, not of the caller. */
+/** A script returned too few or too many replies: a defect of the script, not of the caller. */
 export class BatchReplyError extends CodedError {
   readonly code = 'ERR_BATCH_REPLY';
 

@@ -8,10 +8,10 @@ import { requireFunction } from './require.js';
 const REPEAT_MS = 60_000;
 const MAX_REMEMBERED = 100;
 
-/** The option `onError` of whatever runs in the background. It may be async. */
+/** The option `onError` of background work. It may be async. */
 export type OnError = (error: unknown) => unknown;
 
-/** Passes errors that no caller awaits to `onError`, and survives an `onError` that throws or rejects. */
+/** Passes errors of background work to `onError`, and survives an `onError` that throws or rejects. */
 export class ErrorReporter {
   readonly #name: string;
   readonly #onError: OnError;
@@ -20,7 +20,7 @@ export class ErrorReporter {
   readonly #reportedAt = new Map<string, number>();
 
   /**
-   * @param name Begins the line on stderr that is the default of `onError`: `mortise worker`.
+   * @param name Begins the line on stderr, the default of `onError`: `mortise worker`.
    * @param client While it is closed, every failure is reported as one ClientClosedError.
    */
   constructor(name: string, onError?: OnError, client?: RedisClient) {
@@ -32,12 +32,12 @@ export class ErrorReporter {
     this.#client = client;
   }
 
-  /** Reports an error of its own. */
+  /** Reports an error that is not repeated. */
   report(error: unknown): void {
     void this.#call(error);
   }
 
-  /** Reports the failure of a call that is made again. The same failure is reported once a minute. */
+  /** Reports the failure of a call that will be repeated. The same failure is reported once a minute. */
   reportRepeated(error: unknown): void {
     const failure = this.#client && isClosed(this.#client) ? new ClientClosedError() : error;
     const text = describeError(failure).split('\n', 1)[0]!;

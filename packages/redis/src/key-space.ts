@@ -70,10 +70,10 @@ export class KeySpace {
   }
 
   /**
-   * The keys of the entity `name`. Throws TypeError or RangeError for a name that is no string, empty or too long.
+   * The keys of the entity `name`. Throws TypeError or RangeError for a name that is not a string, empty or too long.
    *
-   * @param shard For an entity that is spread over slots. Each shard has its own tag; shard 0 has the plain one. An encoded name
-   * never has two `%` side by side, so the tag of a shard never equals the tag of another name.
+   * @param shard For an entity that is spread over slots. Each shard has its own tag; shard 0 has the plain one. An encoded
+   *   name never has two `%` side by side, so the tag of a shard never equals the tag of another name.
    */
   entity(name: string, option = 'name', shard = 0): EntityKeys {
     const tag = encodeName(requireName(option, name)) + (shard === 0 ? '' : `%%${shard}`);

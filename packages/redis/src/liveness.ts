@@ -13,7 +13,7 @@ const LIMIT_MS = 5_000;
 
 /**
  * Calls `onDead` when a connection that looks up leaves a PING unanswered for 5 s: at most 15 s after the loss of the peer.
- * Sends one PING each 10 s. Returns a function that ends the checks.
+ * Sends a PING every 10 s. Returns a function that ends the checks.
  */
 export function watchLiveness(connection: RedisConnection, onDead: () => void): () => void {
   let limit: NodeJS.Timeout | undefined;
@@ -22,11 +22,11 @@ export function watchLiveness(connection: RedisConnection, onDead: () => void): 
     limit = undefined;
   };
   const check = (): void => {
-    // During connecting the connectTimeout of ioredis applies.
+    // While connecting, the connectTimeout of ioredis applies.
     const isUp = connection.status === 'ready' || connection.status === 'connect';
     if (limit || !isUp) return;
     const timeout = setTimeout(() => {
-      // After a blocked event loop timers run before sockets are read: an answer may have arrived.
+      // After a blocked event loop, timers run before sockets are read: an answer may have arrived.
       setImmediate(() => {
         if (limit !== timeout) return;
         clear();

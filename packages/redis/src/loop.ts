@@ -1,6 +1,6 @@
 /**
- * The shape of everything that runs in the background: `start`, `stop`, one step after the other, a pause that can be cut
- * short, and a backoff when a step throws. A failing loop reports its errors and never spins.
+ * Background work: `start`, `stop`, one step after another, a pause that can be cut short, and a backoff when a step
+ * throws. A failing loop reports its errors and never spins.
  */
 import type { Backoff, ResolvedBackoff } from './backoff.js';
 import { backoffDelayMs, resolveBackoff } from './backoff.js';
@@ -26,7 +26,7 @@ export const LOOP_DEFAULTS = {
 } as const;
 const KNOWN: ReadonlySet<string> = new Set<keyof LoopOptions>(['onError', 'backoff']);
 
-/** The longest delay of a timer of Node. A longer pause is cut there: the step runs early. */
+/** The longest timer of Node. A longer pause is cut: the step runs early. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** A background loop that its owner starts and stops. */
@@ -65,7 +65,7 @@ export class Loop {
     this.#running = this.#running.then(() => this.#run(controller.signal));
   }
 
-  /** Ends the present pause; during a step, skips the pause after it. A pause after an error stays. */
+  /** Ends the present pause, or skips the next one during a step. A pause after an error is kept. */
   wake(): void {
     this.#isWakePending = true;
     this.#wakeSleep?.();
@@ -86,7 +86,7 @@ export class Loop {
       let pauseMs: number;
       try {
         pauseMs = await this.#step(signal);
-        // A step without types may return undefined.
+        // Untyped steps may return undefined.
         if (!(pauseMs >= -Infinity))
           throw new TypeError(`a step must return its pause in ms, got ${pauseMs}`);
         failures = 0;

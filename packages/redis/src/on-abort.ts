@@ -1,12 +1,12 @@
 /**
- * One event listener for each signal, for any number of callbacks. Node warns of a leak at more than ten listeners, and a signal
- * that ends all waits of a process at its shutdown has thousands.
+ * One event listener per signal, for any number of callbacks. Node warns of a leak at more than ten listeners, and a signal
+ * that ends all waits of a process at shutdown has thousands.
  */
 const callbacksOf = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Calls `callback` when the signal is aborted; it must not be aborted yet. Returns a function that undoes this. O(1). The callback
- * must not throw: others run after it. Each call needs a function of its own.
+ * Calls `callback` when the signal is aborted; it must not be aborted yet. Returns a function that removes the callback.
+ * O(1). The callback must not throw, since others run after it. Each call needs its own function.
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   let callbacks = callbacksOf.get(signal);

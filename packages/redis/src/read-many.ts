@@ -9,7 +9,10 @@
 import type { CommandArgument, RedisClient, RedisConnection } from './client.js';
 import { keySlot } from './key-slot.js';
 
-/** A command that writes nothing: its name, its key, its other arguments. One without a key, such as TIME, goes to the node of the read before it. */
+/**
+ * A read command: its name, its key, its other arguments. Without a key, such as TIME, it goes to the node of the read
+ * before it.
+ */
 export type Read = readonly [command: string, key?: string, ...more: CommandArgument[]];
 
 interface Pipeline {
@@ -29,7 +32,7 @@ interface ClusterClient extends RedisClient {
   nodes(role: 'master'): PipeliningConnection[];
 }
 
-/** Replies of a node that doesn't serve the slot (yet, or any longer), and the error of ioredis for a node that is gone. */
+/** Replies of a node that does not serve the slot now, and the error of ioredis for a node that is gone. */
 const ELSEWHERE = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN|READONLY)\b|Connection is closed/;
 
 /**
@@ -63,7 +66,7 @@ export async function readMany(client: RedisClient, reads: readonly Read[]): Pro
   return replies;
 }
 
-/** The indexes of the reads for each node. The node is undefined where none is known, as before the first connection. */
+/** The indexes of the reads for each node; undefined for an unknown node, as before the first connection. */
 function byNode(
   client: ClusterClient,
   reads: readonly Read[],

@@ -49,7 +49,7 @@ export function requireName(option: string, value: unknown): string {
   return value;
 }
 
-/** `true` or `false`; no other value is taken for one of them. */
+/** `true` or `false`; truthy and falsy values are refused. */
 export function requireBoolean(option: string, value: unknown): boolean {
   if (typeof value === 'boolean') return value;
   throw new ArgumentTypeError(`${option} must be true or false, got ${describe(value)}`);
@@ -76,10 +76,9 @@ export function requireObject<Value extends object>(option: string, value: Value
 }
 
 /**
- * Options that are all known. An unknown one would be ignored in silence: a task that was to wait an hour would run at once
- * because its delay was misspelled.
+ * Refuses unknown options. Otherwise they would be silently ignored: a task with a misspelled delay would run at once.
  *
- * @param what Whose options they are, in the error: `Queue`, `enqueue`.
+ * @param what The owner of the options in the error: `Queue`, `enqueue`.
  */
 export function requireKnown<Options extends object>(
   what: string,
@@ -94,7 +93,7 @@ export function requireKnown<Options extends object>(
   return options;
 }
 
-/** The options of a constructor or a call: an object, and all of them known. */
+/** Refuses options that are not an object, or unknown. */
 export function requireOptions<Options extends object>(
   what: string,
   options: Options,

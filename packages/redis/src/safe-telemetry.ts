@@ -9,18 +9,18 @@ import type {
   TraceContext,
 } from './telemetry.js';
 
-/** Calls a `Telemetry` so that no error of it reaches the caller. The first error is printed, the others are ignored. */
+/** Calls a `Telemetry` and catches its errors. The first error is printed, the others are ignored. */
 export class SafeTelemetry {
   readonly #telemetry: Telemetry;
   readonly #attributes: TelemetryAttributes;
   #hasPrinted = false;
 
-  /** Undefined where the option `telemetry` isn't given. Throws TypeError for a value that is no object. */
+  /** Undefined without the option `telemetry`. Throws TypeError for a value that is not an object. */
   static of(telemetry: Telemetry | undefined, attributes?: TelemetryAttributes): SafeTelemetry | undefined {
     return telemetry === undefined ? undefined : new SafeTelemetry(telemetry, attributes);
   }
 
-  /** @param attributes Of every count and record. Spans have their own. */
+  /** @param attributes For every count and record, not for spans. */
   constructor(telemetry: Telemetry, attributes: TelemetryAttributes = {}) {
     this.#telemetry = requireObject('telemetry', telemetry);
     this.#attributes = attributes;
@@ -30,7 +30,7 @@ export class SafeTelemetry {
     return this.#telemetry.firstAttempt ?? 'link';
   }
 
-  /** Adds to a counter; nothing for 0. */
+  /** Adds to a counter, unless the value is 0. */
   count(counter: Metric, value: number, more?: TelemetryAttributes): void {
     if (value === 0 || !this.#telemetry.count) return;
     const attributes = more ? { ...this.#attributes, ...more } : this.#attributes;
@@ -44,7 +44,7 @@ export class SafeTelemetry {
     this.attempt(() => this.#telemetry.record!(histogram, value, attributes));
   }
 
-  /** Undefined where the telemetry has no spans: then `start` is not called. */
+  /** Undefined if the telemetry has no spans; then `start` is not called. */
   span(start: () => SpanStart): SafeSpan | undefined {
     if (!this.#telemetry.span) return undefined;
     const span = this.attempt(() => this.#telemetry.span!(start()));

@@ -41,7 +41,7 @@ export type ScriptArgs<D extends ScriptDefinition> = Named<
 /** One script, made once at the top of a module. */
 export class Script<const D extends ScriptDefinition = ScriptDefinition> {
   readonly sha1: string;
-  /** By client and entity, the call that sends the text after a NOSCRIPT, while it is under way. */
+  /** By client and entity: the call that sends the text after a NOSCRIPT, until it ends. */
   readonly #loading = new Map<RedisConnection, Map<CommandArgument, Promise<void>>>();
 
   constructor(readonly definition: D) {
@@ -90,7 +90,7 @@ export class Script<const D extends ScriptDefinition = ScriptDefinition> {
       return await send(client, call, `evalsha${suffix}`, [this.sha1, ...operands]);
     } catch (error) {
       if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-      // The server has executed nothing: the second command is no repetition.
+      // The server has executed nothing, so this repeats nothing.
       const whole = send(client, call, `eval${suffix}`, [source, ...operands]);
       if (!isReadOnly) void this.#delayCalls(client, entityOf(client, operands), whole);
       return await whole;
@@ -98,8 +98,8 @@ export class Script<const D extends ScriptDefinition = ScriptDefinition> {
   }
 
   /**
-   * Delays new calls until the server has the text. Calls that are in flight at the first NOSCRIPT get that reply too, and send
-   * their text in the same order. All of them have done so before the reply to the first text. A new call would overtake them.
+   * Delays new calls until the server has the text. Calls in flight at the first NOSCRIPT get that reply too, and send
+   * their text in the same order, all before the reply to the first text. A new call would overtake them.
    */
   async #delayCalls(
     client: RedisConnection,
@@ -110,7 +110,7 @@ export class Script<const D extends ScriptDefinition = ScriptDefinition> {
     if (ofClient.has(entity)) return;
     const loading = whole.then(ignore, ignore);
     this.#loading.set(client, ofClient.set(entity, loading));
-    // The first to await it: the delayed calls are sent directly after this, before calls that are made then.
+    // The first await of this promise, so the delayed calls go out before calls that are made later.
     await loading;
     ofClient.delete(entity);
     if (ofClient.size === 0) this.#loading.delete(client);
@@ -129,7 +129,7 @@ export class Script<const D extends ScriptDefinition = ScriptDefinition> {
 
   #operand(operands: object, name: string): CommandArgument {
     const value = (operands as Record<string, CommandArgument | undefined>)[name];
-    // ioredis would send an empty string, which is another key or another number.
+    // ioredis would send an empty string, which is a different key or number.
     if (value === undefined) throw new TypeError(`script ${this.definition.name}: ${name} is missing`);
     return value;
   }
@@ -141,7 +141,10 @@ export class Script<const D extends ScriptDefinition = ScriptDefinition> {
 
 const ignore = (): void => undefined;
 
-/** Calls with the same entity are ordered: all calls of a server; on Cluster those with one first key, so no node waits for another. */
+/**
+ * Calls of one entity are ordered: all calls of a server; on Cluster the calls with one first key, so no node waits for
+ * another.
+ */
 function entityOf(client: RedisConnection, operands: readonly CommandArgument[]): CommandArgument {
   return client.isCluster && operands[0] !== 0 ? operands[1]! : '';
 }

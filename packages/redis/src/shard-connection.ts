@@ -13,9 +13,9 @@ import { subscriberOptions } from './subscriber.js';
 
 export interface ShardEvents {
   onMessage(channel: string, message: Buffer): void;
-  /** A slot has left the master: every subscription here is uncertain. */
+  /** A slot has left the master, so every subscription of this connection is uncertain. */
   onMoved(shard: ShardConnection): void;
-  /** The connection is over. Called once, and not after `close`. */
+  /** The connection has ended. Called once, and not after `close`. */
   onLost(shard: ShardConnection): void;
 }
 
@@ -60,7 +60,7 @@ export class ShardConnection {
     return this.#channels.size === 0;
   }
 
-  /** Resolves when the server has confirmed. Rejects with its refusal, or when the connection or the slot is lost. */
+  /** Resolves when the server has confirmed. Rejects with its error, or when the connection or the slot is lost. */
   subscribe(channel: string): Promise<void> {
     this.#channels.add(channel);
     return new Promise((resolve, reject) => {
@@ -82,7 +82,7 @@ export class ShardConnection {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#unwatch();
-    // For a connection that has ended, ioredis would start a timer of two seconds, which keeps the process alive.
+    // `disconnect` on an ended connection starts a timer of two seconds in ioredis, which keeps the process alive.
     if (this.#connection.status !== 'end') this.#connection.disconnect();
     this.#rejectUnconfirmed('was lost');
   }

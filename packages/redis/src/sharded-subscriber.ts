@@ -25,24 +25,24 @@ interface ClusterClient extends RedisClient {
 /** The subscription of a channel. */
 interface Subscription {
   readonly slot: number;
-  /** `subscribe` is still at work on the first attempts; the loop leaves it alone. */
+  /** `subscribe` still makes the first attempts, so the loop skips it. */
   isNew: boolean;
   shard?: ShardConnection;
   /** Resolves when the server has confirmed. Undefined when the channel has to be subscribed (again). */
   confirmed?: Promise<void> | undefined;
 }
 
-/** How often places and owners are compared without a break. This costs no command. */
+/** How often subscriptions and owners of slots are compared without a break. Costs no command. */
 const COMPARE_MS = 1_000;
 /**
- * For this time after a break each comparison fetches the slot map. A node that doesn't know of a failover yet names the old
- * master, which is a replica now and would accept the subscription.
+ * For this time after a break each comparison fetches the slot map. A node that doesn't know of a failover yet still names
+ * the old master, a replica by now, which would accept the subscription.
  */
 const UNCERTAIN_MS = 5_000;
-/** A first subscription fails when its slot has no reachable owner for this time: longer than a failover takes. */
+/** A first subscription fails if its slot has no reachable owner for this time, which is longer than a failover. */
 const FIRST_LIMIT_MS = 10_000;
 const FIRST_PAUSE_MS = 100;
-/** Refusals that end with a new slot map or with the failover. */
+/** Errors that a new slot map or the end of a failover cures. */
 const PASSING_REFUSAL = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN)\b/;
 
 export class ShardedSubscriber implements Subscriber {
@@ -51,11 +51,11 @@ export class ShardedSubscriber implements Subscriber {
   readonly #shards = new Map<string, ShardConnection>();
   readonly #subscriptions = new Map<string, Subscription>();
   readonly #loop = new Loop('mortise sharded subscriber', () => this.#repair(), {
-    // Commands to a slot without an owner fail for their callers. Here the subscription is only tried again.
+    // Commands to a slot without an owner fail for their callers. Here the loop only retries.
     onError: () => undefined,
     backoff: { maxDelayMs: 1_000 },
   });
-  /** Until this instant the slot map of the client may be old. */
+  /** The client's slot map may be out of date until this instant. */
   #uncertainUntil = 0;
 
   constructor(client: RedisClient, events: SubscriberEvents) {
@@ -76,7 +76,7 @@ export class ShardedSubscriber implements Subscriber {
         try {
           await this.#ensure(channel, subscription);
           subscription.isNew = false;
-          // It was lost at this very moment, and the loop has skipped it.
+          // It was lost at this moment, and the loop has skipped it.
           if (!subscription.confirmed) this.#loop.wake();
           return;
         } catch (error) {
@@ -94,7 +94,7 @@ export class ShardedSubscriber implements Subscriber {
   unsubscribe(channel: string): void {
     const subscription = this.#subscriptions.get(channel);
     this.#subscriptions.delete(channel);
-    if (subscription?.shard) this.#leave(subscription.shard, channel);
+    if (subscription?.shard) this.#release(subscription.shard, channel);
     if (this.#subscriptions.size === 0) void this.#loop.stop();
   }
 
@@ -105,11 +105,11 @@ export class ShardedSubscriber implements Subscriber {
     this.#shards.clear();
   }
 
-  /** Subscribes at the present owner of the slot, unless that is done or under way. */
+  /** Subscribes at the present owner of the slot, unless that is done or in progress. */
   async #ensure(channel: string, subscription: Subscription): Promise<void> {
     const shard = this.#shardOf(subscription.slot);
     if (subscription.shard !== shard || !subscription.confirmed) {
-      if (subscription.shard && subscription.shard !== shard) this.#leave(subscription.shard, channel);
+      if (subscription.shard && subscription.shard !== shard) this.#release(subscription.shard, channel);
       const confirmed = shard.subscribe(channel);
       subscription.shard = shard;
       subscription.confirmed = confirmed;
@@ -141,14 +141,14 @@ export class ShardedSubscriber implements Subscriber {
     return shard;
   }
 
-  #leave(shard: ShardConnection, channel: string): void {
+  #release(shard: ShardConnection, channel: string): void {
     shard.unsubscribe(channel);
     if (!shard.isIdle) return;
     shard.close();
     if (this.#shards.get(shard.node) === shard) this.#shards.delete(shard.node);
   }
 
-  /** Makes every subscription of this connection again. */
+  /** Repeats every subscription of this connection. */
   #resubscribe(shard: ShardConnection): void {
     for (const subscription of this.#subscriptions.values())
       if (subscription.shard === shard) subscription.confirmed = undefined;
@@ -185,7 +185,7 @@ export class ShardedSubscriber implements Subscriber {
   }
 }
 
-/** A refusal that would come again, such as missing rights. */
+/** An error that would recur, such as missing rights. */
 function isFinal(error: unknown): boolean {
   return error instanceof Error && error.name === 'ReplyError' && !PASSING_REFUSAL.test(error.message);
 }

@@ -38,7 +38,7 @@ export class StandaloneSubscriber implements Subscriber {
     try {
       const connection = await this.#connect();
       if (connection !== this.#client) await this.#whenReady(connection);
-      // `close` was called meanwhile.
+      // `close` was called during the wait.
       if (!this.#channels.has(channel)) throw new ClientClosedError();
       await this.#send(connection, [channel]);
     } catch (error) {
@@ -88,7 +88,7 @@ export class StandaloneSubscriber implements Subscriber {
     const duplicate = this.#client.duplicate({
       ...subscriberOptions(this.#client),
       maxRetriesPerRequest: null,
-      // The duplicate lives as long as its client, even if the client's own options forbid reconnecting.
+      // The duplicate must live as long as its client, even if the client's own options forbid reconnecting.
       retryStrategy: (times: number) => Math.min(times * 50, 1_000),
       sentinelRetryStrategy: (times: number) => Math.min(times * 50, 1_000),
     });

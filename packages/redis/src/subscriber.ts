@@ -1,19 +1,19 @@
 import type { RedisClient } from './client.js';
 
-/** The transport of a waiter hub. There are two: one connection, and one connection per Cluster master. */
+/** The transport of a waiter hub: one connection, or one connection per Cluster master. */
 export interface Subscriber {
-  /** Resolves when the server has confirmed the subscription. It lasts until `unsubscribe`, across reconnects. */
+  /** Resolves when the server has confirmed. The subscription lasts until `unsubscribe`, across reconnects. */
   subscribe(channel: string): Promise<void>;
   unsubscribe(channel: string): void;
-  /** Forgets all channels and closes the connections that the transport opened. It may be used again. */
+  /** Forgets all channels and closes the transport's own connections. It may be used again. */
   close(): void;
 }
 
 export interface SubscriberEvents {
   onMessage(channel: string, message: Buffer): void;
-  /** The subscription was interrupted and will be made again. Called before the first message of the new one. */
+  /** The subscription was interrupted and will be repeated. Called before its first new message. */
   onInterrupted(channels: Iterable<string>): void;
-  /** The subscription was interrupted and is whole again: messages may have been missed. */
+  /** The subscription was interrupted and is confirmed again: messages may be lost. */
   onResync(channels: Iterable<string>): void;
 }
 
@@ -24,9 +24,9 @@ export function subscriberOptions(client: RedisClient): object {
     lazyConnect: false,
     enableOfflineQueue: true,
     enableAutoPipelining: false,
-    // A failed resubscription of ioredis itself is an unhandled rejection, which ends the process.
+    // ioredis would subscribe again itself, and a failure of that is an unhandled rejection, which ends the process.
     autoResubscribe: false,
-    // An operator sees it in CLIENT LIST.
+    // Visible in CLIENT LIST.
     connectionName: connectionName ? `${connectionName}:mortise-subscriber` : 'mortise-subscriber',
   };
 }

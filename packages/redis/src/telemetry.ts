@@ -1,22 +1,22 @@
 /**
- * The interface by which the packages report metrics and traces. They depend on no library for it. Each method may be left out.
- * Without `telemetry` the packages measure nothing.
+ * The interface for metrics and traces, without a dependency on any library. Each method may be left out. Without
+ * `telemetry` the packages measure nothing.
  *
- * The packages call it on hot paths: an implementation must not wait. `SafeTelemetry` catches its errors and prints the first.
- * `./otel` has an implementation for OpenTelemetry. Rejected: events on an emitter, which cannot run a handler inside the
+ * The packages call it on hot paths: an implementation must not block. `SafeTelemetry` catches its errors and prints the
+ * first. `./otel` implements it for OpenTelemetry. Rejected: events on an emitter, which cannot run a handler inside the
  * context of a span.
  */
 
-/** A counter or histogram. Each package has a fixed set of them, always the same objects: they can be keys of a Map. */
+/** A counter or histogram. Each package has a fixed set of these objects, so they can be keys of a Map. */
 export interface Metric {
   /** Such as `mortise.queues.enqueued`. */
   readonly name: string;
-  /** In the notation of UCUM, as OpenTelemetry has it: `{task}`, `s`. */
+  /** A UCUM unit, as in OpenTelemetry: `{task}`, `s`. */
   readonly unit: string;
   readonly description: string;
 }
 
-/** Names are those of OpenTelemetry's semantic conventions where it has one; the values of one name are few. */
+/** Names follow OpenTelemetry's semantic conventions if there are any; each name has few values. */
 export type TelemetryAttributes = Readonly<Record<string, string | number | boolean>>;
 
 /** The place of a span in its trace, in the form of W3C Trace Context. It travels in headers. */
@@ -45,7 +45,7 @@ export interface SpanEnd {
 export interface TelemetrySpan {
   /** Undefined when the trace is not recorded. */
   readonly traceContext?: TraceContext | undefined;
-  /** Calls `act` with this span as the active one, also in everything that `act` awaits. */
+  /** Calls `act` with this span active, also in everything that `act` awaits. */
   run<Result>(act: () => Result): Result;
   /** Called once. */
   end(how: SpanEnd): void;
@@ -59,7 +59,7 @@ export interface Telemetry {
   /** Begins a span. */
   span?(start: SpanStart): TelemetrySpan;
   /**
-   * Whether the span of a task's first attempt links to the span of its producer, or has it as its parent. Default `link`. Later
+   * Whether the span of a task's first attempt links to the producer's span, or is its child. Default `link`. Later
    * attempts always link: otherwise the trace of a task that is retried for days would never end.
    */
   readonly firstAttempt?: 'link' | 'parent' | undefined;

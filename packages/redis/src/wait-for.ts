@@ -6,7 +6,7 @@ export const TIMED_OUT: unique symbol = Symbol('timed out');
 export interface WaitForOptions {
   /** The limit in ms. Default: none. */
   readonly waitMs?: number | undefined;
-  /** Ends the wait: it rejects with the reason of the signal. */
+  /** Ends the wait, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -14,11 +14,11 @@ export interface WaitForOptions {
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Settles as `work` does. Resolves to TIMED_OUT after `waitMs`, and rejects with the reason of the signal as soon as that is
- * aborted. The work goes on, and its late end is ignored: whoever started it has to stop it.
+ * Settles as `work` does. Resolves to TIMED_OUT after `waitMs`, and rejects with the signal's reason as soon as it is
+ * aborted. The work goes on, and its late end is ignored: its caller has to stop it.
  *
- * A reply that has arrived within the limit counts, even when a blocked event loop reads it later: after the limit the sockets
- * are read once more.
+ * A reply that has arrived within the limit counts, even if a blocked event loop reads it later: after the limit the
+ * sockets are read once more.
  */
 export function waitFor<Result>(
   work: Promise<Result>,

@@ -21,10 +21,10 @@ import { Waiter } from './waiter.js';
 interface Channel {
   readonly waiters: Map<string, Waiter>;
   readonly listeners: Set<Listener>;
-  /** From an interruption to its resync listeners get no messages. */
+  /** From an interruption to the resync, listeners get no messages. */
   isInterrupted: boolean;
   readonly subscribed: Promise<void>;
-  /** Rejects `subscribed` where the reply may never come. */
+  /** Rejects `subscribed` if the reply may never come. */
   readonly abandon: (error: Error) => void;
   linger?: NodeJS.Timeout;
 }
@@ -33,8 +33,8 @@ interface Channel {
 const LINGER_MS = 30_000;
 const EVERYONE = '*';
 /**
- * The id of a waiter that receives the messages for waiters that are gone, with their ids. A message may have granted something
- * to such a waiter, and that has to be returned.
+ * The waiter with this id receives the messages for absent waiters, with their ids. Such a message may have granted
+ * something, which must be returned.
  */
 export const UNDELIVERED = '-';
 const COLON = ':'.charCodeAt(0);
@@ -49,7 +49,7 @@ export class WaiterHub {
   readonly #subscriber: Subscriber;
   readonly #channels = new Map<string, Channel>();
 
-  /** The hub of a client; always the same one. It opens nothing before the first wait. */
+  /** The hub of a client, always the same one. Opens nothing before the first wait. */
   static of(client: RedisClient): WaiterHub {
     let hub = hubs.get(client);
     if (!hub) {
@@ -101,9 +101,9 @@ export class WaiterHub {
   }
 
   /**
-   * Calls the listener with each message for all on the channel. It begins when this resolves, or a little earlier. Resolves to
-   * a function that ends it. Costs and rejections are those of `waiter`, which shares the subscription. Refuses a listener that
-   * is on the channel already with TypeError.
+   * Calls the listener with each message for all on the channel, from the time at which this resolves or slightly earlier.
+   * Resolves to a function that ends it. Costs and errors as for `waiter`, which shares the subscription. Throws TypeError
+   * for a listener that is already on the channel.
    */
   async listen(channel: string, listener: Listener): Promise<() => void> {
     if (isClosed(this.#client)) throw new ClientClosedError();
@@ -142,7 +142,7 @@ export class WaiterHub {
       abandon,
     };
     this.#channels.set(name, entry);
-    // A failed subscription is forgotten: the next waiter tries again.
+    // A failed subscription is forgotten, so that the next waiter tries again.
     subscribed.catch(() => {
       if (this.#channels.get(name) === entry) this.#channels.delete(name);
     });

@@ -1,6 +1,6 @@
 /**
- * A party that waits for messages on a channel. It keeps messages that arrive between two calls of `next`, so a wake-up that
- * overtakes its reply is never lost.
+ * Waits for messages on a channel. It keeps messages that arrive between two calls of `next`, so a wake-up that overtakes
+ * its reply is not lost.
  */
 import { ClientClosedError } from './coded-error.js';
 import { onAbort } from './on-abort.js';
@@ -14,11 +14,11 @@ export type Wake =
 export interface WaitOptions {
   /** An instant on the clock of `performance.now()`. Default: no deadline. */
   readonly deadlineAt?: number;
-  /** Aborts the wait: `next` rejects with the reason of the signal. */
+  /** Aborts the wait: `next` rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
-/** A waiter keeps this many messages until `next`. More of them become one `resync`. */
+/** Maximum of kept messages; more become one `resync`. */
 const MAX_KEPT = 1_000;
 /** The longest delay of a timer of Node. */
 const MAX_TIMER_MS = 2 ** 31 - 1;

@@ -24,36 +24,36 @@ import { ArgumentRangeError, ArgumentTypeError } from '../argument-error.js';
 import { requireKnown, requireObject } from '../require.js';
 import { moduleText } from './tokens.js';
 
-/** Given beside the options of `forRoot` and `forRootAsync`. */
+/** Passed beside the options of `forRoot` and `forRootAsync`. */
 export interface ModuleName {
-  /** Tells modules apart where an application has several: the tokens and decorators take it. Default: none. */
+  /** Distinguishes several modules of an application; tokens and decorators take it. Default: none. */
   readonly name?: string | undefined;
 }
 
-/** A provider that is made of the options of `forRoot`, and of other providers. */
+/** A provider made from the options of `forRoot` and other providers. */
 export interface RootProvider<Options> {
   readonly token: InjectionToken;
   readonly inject?: readonly InjectionToken[];
   // oxlint-disable-next-line typescript/no-explicit-any -- the injected providers, in their order
   readonly make: (options: Options, ...injected: any[]) => unknown;
-  /** For the module itself: other modules can't inject it. */
+  /** Other modules cannot inject it. */
   readonly isInternal?: boolean;
 }
 
-/** A provider of `forFeature`, made of other providers. */
+/** A provider of `forFeature`, made from other providers. */
 export interface FeatureProvider {
   readonly token: InjectionToken;
   readonly inject: readonly InjectionToken[];
   // oxlint-disable-next-line typescript/no-explicit-any -- the injected providers, in their order
   readonly make: (...injected: any[]) => unknown;
-  /** For the module itself: other modules can't inject it. */
+  /** Other modules cannot inject it. */
   readonly isInternal?: boolean;
 }
 
 export interface ModuleShape<Options, Shape extends string> {
   /** The name of the class without `Module`. A factory of `forRootAsync` has the method `create<Name>Options`. */
   readonly name: Shape;
-  /** The options that there are. Default: they are not checked here, but where they go. */
+  /** The known options. Default: not checked here, but by their consumer. */
   readonly known?: ReadonlySet<string>;
   readonly imports?: ModuleMetadata['imports'];
   /** @param module The name that `forRoot` was given. */
@@ -61,8 +61,9 @@ export interface ModuleShape<Options, Shape extends string> {
 }
 
 /**
- * The class that a module extends, with `forRoot` and `forRootAsync` (`useFactory` with `inject` and `imports`, `useClass`,
- * `useExisting`). Its providers are global. A provider that throws lets the boot fail, with the name of the module in the error.
+ * The base class of a module, with `forRoot` and `forRootAsync` (`useFactory` with `inject` and `imports`, `useClass`,
+ * `useExisting`). Its providers are global. A provider that throws fails the boot, with the name of the module in the
+ * error.
  */
 export function rootModule<Options extends object, Shape extends string>({
   name: shape,
@@ -103,7 +104,7 @@ export function rootModule<Options extends object, Shape extends string>({
 }
 
 /**
- * What `forFeature` returns. A provider that throws lets the boot fail, with the name of the module in the error.
+ * The return value of `forFeature`. A provider that throws fails the boot, with the name of the module in the error.
  *
  * @param shape The name of the module's class without `Module`.
  * @param module The name that `forRoot` was given.
@@ -126,7 +127,7 @@ function exportsOf(provided: readonly (RootProvider<never> | FeatureProvider)[])
   return provided.filter(({ isInternal }) => isInternal !== true).map(({ token }) => token);
 }
 
-/** A boot that fails shows the message of an error alone. */
+/** A failed boot shows only the message of an error. */
 function naming<Args extends unknown[]>(
   where: string,
   make: (...args: Args) => unknown,

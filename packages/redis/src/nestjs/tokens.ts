@@ -1,9 +1,8 @@
-/** Tokens of what modules provide. Errors of NestJS show them, so they read as a description. */
+/** Injection tokens. Errors of NestJS show them, so they read as descriptions. */
 import type { InjectionToken, Type } from '@nestjs/common';
 
 /**
- * The token of a class that `forRoot` provides: the class itself, so its type alone injects it; a text for a module with a
- * name.
+ * The token of a class of `forRoot`: the class itself, so its type is enough to inject it; a text for a module with a name.
  *
  * @param shape The name of the module's class without `Module`: `Locks`.
  * @param module The name that `forRoot` was given.
@@ -16,7 +15,7 @@ export function rootToken<Provided>(
   return module === undefined ? type : `${type.name} of ${moduleText(shape, module)}`;
 }
 
-/** The token of a thing that `forFeature` names, such as `mutex "invoices" of LocksModule`. */
+/** The token of an item of `forFeature`, such as `mutex "invoices" of LocksModule`. */
 export function featureToken(shape: string, kind: string, name: string, module?: string): string {
   return `${kind} ${JSON.stringify(name)} of ${moduleText(shape, module)}`;
 }

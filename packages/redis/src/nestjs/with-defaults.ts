@@ -1,4 +1,4 @@
-/** The options over the defaults. An option that is undefined is not given. */
+/** The options over the defaults; undefined options count as absent. */
 export function withDefaults<Options extends object>(
   defaults: object | undefined,
   options: Options | undefined,

@@ -32,11 +32,11 @@ export interface OtelOptions {
 const KNOWN: ReadonlySet<string> = new Set<keyof OtelOptions>(['scope', 'firstAttempt']);
 const TRACEPARENT = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-|$)/;
 
-/** Boundaries for durations: those that OpenTelemetry advises, and some for tasks that wait long. */
+/** Boundaries for durations: those that OpenTelemetry recommends, and longer ones for waiting tasks. */
 const SECONDS = [
   0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200, 86_400,
 ];
-/** Boundaries for numbers of things, such as the size of a batch. */
+/** Boundaries for counts, such as the size of a batch. */
 const COUNTS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000];
 
 /** For the option `telemetry` of any package: `otelTelemetry(await import('@opentelemetry/api'))`. */
@@ -73,7 +73,7 @@ export function otelTelemetry(api: OtelApi, options: OtelOptions = {}): Telemetr
 
     span({ name, kind, attributes, parent, links = [] }: SpanStart): TelemetrySpan {
       const origin = parent && spanContextOf(api, parent);
-      // A consumer starts a trace of its own: the span that happens to be active didn't cause the task.
+      // A consumer starts its own trace: the active span did not cause the task.
       const root = kind === 'consumer' && !origin;
       const context = origin ? api.trace.setSpanContext(api.context.active(), origin) : api.context.active();
       const span = tracer.startSpan(
@@ -133,7 +133,7 @@ class OtelSpan implements TelemetrySpan {
   }
 }
 
-/** Undefined for an invalid trace context: headers come from anywhere. */
+/** Undefined for an invalid trace context, since headers come from anywhere. */
 function spanContextOf(
   api: OtelApi,
   { traceparent, tracestate }: TraceContext,
