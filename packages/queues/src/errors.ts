@@ -19,11 +19,11 @@ export interface PayloadIssue {
  */
 export class InvalidPayloadError extends CodedError {
   readonly code: 'ERR_INVALID_PAYLOAD' | 'ERR_PAYLOAD_TOO_LARGE';
-  /** Where the payload doesn't fit its schema. */
+  /** The problems found by the schema. */
   readonly issues: readonly PayloadIssue[];
-  /** Of a stored task; undefined for a task that was to be stored. */
+  /** Set for a stored task; undefined for a new one. */
   readonly taskId: string | undefined;
-  /** Of a payload that is too large. */
+  /** The size, if the payload is too large. */
   readonly bytes: number | undefined;
   readonly maxBytes: number | undefined;
 
@@ -94,7 +94,7 @@ export class MemoryFullError extends CodedError {
     super(`queue ${JSON.stringify(queue)} takes no tasks: Redis has no memory left`);
   }
 
-  /** Settles as `call` does, with this error in place of a refusal of Redis for want of memory. */
+  /** Settles as `call` does, except that it replaces an out-of-memory error of Redis with this one. */
   static async wrap<T>(queue: string, call: Promise<T>): Promise<T> {
     try {
       return await call;
@@ -224,15 +224,15 @@ const ENDS = {
 };
 
 /**
- * Something other than the handler ended an attempt: its `timeoutMs`, the task's `expiresInMs`, or a worker that stopped. It
- * is the reason of the aborted signal, and the error of a task that is dead for it.
+ * The attempt ended without its handler: by `timeoutMs`, `expiresInMs`, or a stopping worker. It is the reason of the
+ * aborted signal, and the error of a task that is dead because of it.
  */
 export class AttemptError extends CodedError {
   constructor(
     readonly code: keyof typeof ENDS,
     readonly queue: string,
     readonly taskId: string,
-    /** `timeoutMs` or `expiresInMs`; 0 for a worker that stopped. */
+    /** `timeoutMs` or `expiresInMs`; 0 for a stopping worker. */
     readonly limitMs = 0,
   ) {
     super(ENDS[code](taskOf(queue, taskId), limitMs));
@@ -248,8 +248,8 @@ const REPORTS = {
 };
 
 /**
- * A worker reports it to `onError` and goes on: it has no handler for a task, which is dead now; a result is no JSON or too large
- * and was dropped; a backoff function failed and the default was used.
+ * A worker reports it to `onError` and goes on: a task without a handler, which is dead now; a result that is not JSON or
+ * too large and was dropped; a backoff function that failed, so the default was used.
  */
 export class WorkerError extends CodedError {
   constructor(
@@ -280,14 +280,14 @@ export class SandboxExitedError extends CodedError {
   }
 }
 
-/** A handler throws it for a hopeless task: the task is dead at once, whatever attempts are left. */
+/** Thrown by a handler for a hopeless task: the task is dead at once, even with attempts left. */
 export class Discard extends CodedError {
   readonly code = 'ERR_DISCARDED';
 }
 
 /**
- * A handler throws it to run the task again after `delayMs` (0 to 10 years), without counting the attempt. RangeError for
- * another delay, which is a failed attempt when a handler throws it.
+ * Thrown by a handler to run the task again after `delayMs` (0 to 10 years), without counting the attempt. Another delay
+ * throws a RangeError, which fails the attempt.
  */
 export class RetryLater extends CodedError {
   readonly code = 'ERR_RETRY_LATER';

@@ -45,7 +45,7 @@ import { KeySpace } from '@mortise/redis';
 
 const PACKAGE = 'queues';
 
-/** In the order in which scripts take them behind the keys of the priorities. */
+/** In the order in which scripts expect them after the keys of the priorities. */
 const OPTIONAL = [
   'tombstones',
   'cancelled',
@@ -97,7 +97,10 @@ export class QueueKeys {
     return this.#entity.key('wake', worker);
   }
 
-  /** A worker as a member of `idle`. `handOffMs`: the lease of a task that the enqueue script may hand to it; 0 takes none. */
+  /**
+   * A worker as a member of `idle`. `handOffMs`: the lease of a task that the enqueue script may hand to it; 0: no
+   * hand-off.
+   */
   idleMember(worker: string, handOffMs = 0): string {
     return `${handOffMs} ${this.wakeChannel(worker)}`;
   }

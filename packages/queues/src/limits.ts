@@ -1,2 +1,2 @@
-/** 10 years: longer is a mistake in a unit. */
+/** 10 years: a longer time is probably a wrong unit. */
 export const MAX_DELAY_MS = 10 * 365.25 * 86_400_000;

@@ -14,36 +14,36 @@ import type { InputSchemas, OutputSchemas } from './standard-schema.js';
 import { RunAtPastError } from './errors.js';
 import { MAX_DELAY_MS } from './limits.js';
 
-/** How long to wait before the next attempt. */
+/** The delay before the next attempt. */
 export interface Backoff {
   /**
-   * `exponential` doubles the delay after each failed attempt, `fixed` keeps it. `custom` leaves it to the worker, whose
-   * function or backoff is then used; this is for tasks only. Default `exponential`.
+   * `exponential` doubles the delay after each failed attempt, `fixed` keeps it. `custom`, for tasks only, uses the
+   * function or backoff of the worker. Default `exponential`.
    */
   readonly type?: 'exponential' | 'fixed' | 'custom';
   /** Delay after the first failed attempt, ms. 0 to 10 years. Default 1,000. */
   readonly delayMs?: number;
-  /** The delay grows up to this, ms. From `delayMs` to 10 years. Default 3,600,000 (an hour), or `delayMs` if longer. */
+  /** Upper limit of the delay, ms. From `delayMs` to 10 years. Default 3,600,000 (an hour), or `delayMs` if longer. */
   readonly maxDelayMs?: number;
-  /** The part of the delay that is random, 0 to 1. Default 0.5: from half the delay to all of it. */
+  /** The share of the delay that is random, 0 to 1. Default 0.5: from half the delay to all of it. */
   readonly jitter?: number;
 }
 
-/** A failed attempt, as a `BackoffFunction` is given it. */
+/** The argument of a `BackoffFunction`. */
 export interface FailedAttempt {
   readonly id: string;
   readonly queue: string;
   readonly name: string;
-  /** How many attempts have failed; 1 is the first. */
+  /** Number of failed attempts. */
   readonly attempt: number;
   readonly attempts: number;
-  /** What was thrown. */
+  /** The thrown value. */
   readonly error: unknown;
 }
 
 /**
- * The delay before the next attempt, ms: 0 to 10 years. It is not called after the last attempt. When it throws or returns
- * another value (a promise, NaN), it is reported to `onError`, and the default backoff is used.
+ * Returns the delay before the next attempt, ms: 0 to 10 years. Not called after the last attempt. If it throws or returns
+ * another value (a promise, NaN), `onError` gets an error, and the default backoff is used.
  */
 export type BackoffFunction = (failed: FailedAttempt) => number;
 
@@ -51,25 +51,25 @@ export interface QueueOptions<Tasks = Record<string, unknown>> {
   /** Keeps applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string;
   /**
-   * Names of the priorities, the first one first; strict. 1 to 16, stored with the queue by the first enqueue: an
-   * instance that names others is refused with ERR_PRIORITIES_MISMATCH, one that names none takes the stored ones.
-   * Default `['high', 'medium', 'low']`.
+   * Names of the priorities, highest first; strict. 1 to 16, stored with the queue by the first enqueue. Other names than
+   * the stored ones are refused with ERR_PRIORITIES_MISMATCH; without names the stored ones apply. Default `['high',
+   * 'medium', 'low']`.
    */
   readonly priorities?: readonly string[];
-  /** The most bytes of one payload as JSON. 2 to 67,108,864. Default 262,144. */
+  /** Maximum size of a payload as JSON, bytes. 2 to 67,108,864. Default 262,144. */
   readonly maxPayloadBytes?: number;
-  /** How many cancelled tasks stay; beyond that the oldest are removed when others are cancelled. 1 to 10,000,000. Default 1,000. */
+  /** Maximum of stored cancelled tasks; a cancellation removes the oldest ones beyond it. 1 to 10,000,000. Default 1,000. */
   readonly keepCancelled?: number;
   /**
-   * Spreads the queue over so many slots, and so over the masters of a Cluster. 1 to 64, stored with the queue when it comes
-   * into being; then it stays. Priorities are strict and tasks are in order within a shard; limits count per shard.
-   * Default: what is stored, or 1.
+   * Number of slots over which the queue is spread, and so over the masters of a Cluster. 1 to 64, fixed when the queue is
+   * created. Priorities are strict and tasks are in order within a shard; limits count per shard. Default: the stored
+   * number, or 1.
    */
   readonly shards?: number;
   /**
-   * Any Standard Schemas (of zod, valibot, arktype …) by name of task: a payload that its schema does not take, after JSON, is
-   * refused with ERR_INVALID_PAYLOAD. What is stored is the payload as it was given; a worker with the same schemas hands
-   * their output to its handlers. Default: none.
+   * Standard Schemas (zod, valibot, arktype …) by task name. A payload that its schema refuses, after JSON, is refused with
+   * ERR_INVALID_PAYLOAD. The given payload is stored; a worker with the same schemas passes their output to its handlers.
+   * Default: none.
    */
   readonly schemas?: InputSchemas<Tasks>;
   /** Counters, and a span for each call that enqueues, whose context travels in the headers. Default: none. */
@@ -79,78 +79,75 @@ export interface QueueOptions<Tasks = Record<string, unknown>> {
 export interface EnqueueOptions {
   /** Default: the middle one of the queue's priorities. */
   readonly priority?: string;
-  /** Run not before this many ms from now. 0 to 10 years. Excludes `runAt`. */
+  /** Delay, ms: the task does not run earlier. 0 to 10 years. Excludes `runAt`. */
   readonly delayMs?: number;
   /**
-   * Run not before this instant, ms since the epoch or a Date. Excludes `delayMs`. One that has just passed is now; more than
-   * a minute ago is refused with ERR_RUN_AT_PAST.
+   * The task does not run before this instant, ms since the epoch or a Date. Excludes `delayMs`. One up to a minute ago
+   * means now; an earlier one is refused with ERR_RUN_AT_PAST.
    */
   readonly runAt?: number | Date;
   /** Identifies the task: enqueued twice, it is stored once. 1 to 1,024 bytes. Default: a new UUIDv7. */
   readonly id?: string;
-  /** How often a failing task is tried altogether. 1 to 65,535. Default 5. */
+  /** Maximum of attempts, the first included. 1 to 65,535. Default 5. */
   readonly attempts?: number;
   readonly backoff?: Backoff;
   /** An attempt that takes longer fails with ERR_TASK_TIMEOUT. 1 ms to 24 days. Default: that of the handler. */
   readonly timeoutMs?: number;
   /**
-   * A task whose first attempt has not started by then, from now, is dead with ERR_TASK_EXPIRED. An attempt that did not count
-   * (RetryLater, a worker that stopped) is followed by the first. 1 ms to 10 years. Default: none.
+   * If the first attempt does not start within this time, the task is dead with ERR_TASK_EXPIRED. After an attempt that did
+   * not count (RetryLater, a stopping worker) the next one is the first. 1 ms to 10 years. Default: none.
    */
   readonly expiresInMs?: number;
-  /** Strings that travel beside the payload, such as trace context. Up to 16,384 bytes as JSON. */
+  /** Strings beside the payload, such as trace context. Up to 16,384 bytes as JSON. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Tasks of a group take turns with those of other groups, under the group limits of the queue. 1 to 1,024 bytes. */
   readonly group?: string;
-  /**
-   * The `id` is refused as a duplicate for this time from now, also after its task is deleted. 1 ms to 10 years; needs an
-   * `id`.
-   */
+  /** The `id` is refused as a duplicate for this time, even after its task is deleted. 1 ms to 10 years; needs an `id`. */
   readonly dedupMs?: number;
 }
 
 export interface WorkerOptions<Tasks = Record<string, unknown>> {
   /** As for the queue. */
   readonly prefix?: string;
-  /** Tasks that run at the same time. 1 to 10,000. Default 50. */
+  /** Maximum of tasks that run at the same time. 1 to 10,000. Default 50. */
   readonly concurrency?: number;
   /**
-   * Tasks that the worker may fetch before a slot is free, while its handlers take less than 0.5 ms. They are few, and wait up to
-   * 8 ms; then they go back, uncounted. They run in their order, but before a task of a higher priority that comes meanwhile. Not
-   * with several queues or shards, limits, groups, batch handlers, or a concurrency of a handler, and never a last attempt. 0 to
-   * 100; 0 keeps every task in Redis until its slot is free. Default 8: four times the throughput at concurrency 1.
+   * Tasks that the worker may fetch before a slot is free, while its handlers take less than 0.5 ms. They wait up to 8 ms,
+   * then go back, uncounted. They run in order, but before tasks of a higher priority that come later. No prefetch with
+   * several queues or shards, limits, groups, batch handlers, or a concurrency of a handler, and never of a last attempt. 0
+   * to 100; 0 keeps every task in Redis until a slot is free. Default 8: four times the throughput at concurrency 1.
    */
   readonly prefetch?: number;
   /**
-   * The lease of a task, ms. It is renewed at a third of it while the handler runs. When the worker dies, the task runs again
-   * after this time at most, plus a moment. 1,000 to an hour. Default 10,000.
+   * The lease of a task, ms, renewed at a third of it while the handler runs. If the worker dies, the task runs again after
+   * at most this time and a moment. 1,000 to an hour. Default 10,000.
    */
   readonly leaseMs?: number;
-  /** Backoff of tasks that were enqueued without one of their own and whose handler has none. */
+  /** Backoff of tasks without one, if their handler has none either. */
   readonly backoff?: Backoff | BackoffFunction;
   /**
-   * How queues share the slots. `strict`: a later queue gets what the earlier ones leave. `rotate`: by turns. By weights: as
-   * many tasks of each as its weight says while all have some, 1 to 1,000; 1 for a queue that is not named. Default
-   * `strict`. The shards of one queue always take turns.
+   * How queues share the slots. `strict`: a later queue gets what earlier ones leave. `rotate`: equal shares. Weights:
+   * tasks in proportion to them while all queues have some, 1 to 1,000; 1 for a queue without a weight. Default `strict`.
+   * The shards of one queue always have equal shares.
    */
   readonly fairness?: Fairness;
-  /** How many succeeded tasks stay to be looked at. 0 to 10,000,000. Default 1,000. */
+  /** Maximum of stored succeeded tasks. 0 to 10,000,000. Default 1,000. */
   readonly keepSucceeded?: number;
-  /** For how long, ms; 0 keeps none. Up to 10 years. Default 86,400,000 (a day). */
+  /** Retention of succeeded tasks, ms; 0 keeps none. Up to 10 years. Default 86,400,000 (a day). */
   readonly keepSucceededMs?: number;
-  /** How many dead tasks stay; beyond that the oldest are removed. 1 to 10,000,000. Default 10,000. */
+  /** Maximum of stored dead tasks; the oldest are removed beyond it. 1 to 10,000,000. Default 10,000. */
   readonly keepDead?: number;
   /**
-   * Gets errors outside of handlers: failed calls (a lasting failure once a minute), lost leases, unknown tasks, results that
-   * are not kept. Default: a line on stderr.
+   * Gets errors outside of handlers: failed calls (a lasting failure once a minute), lost leases, unknown tasks, results
+   * that cannot be stored. Default: a line on stderr.
    */
   readonly onError?: (error: unknown) => void;
   /**
-   * Any Standard Schemas by name of task: handlers are given their output. A task whose payload its schema does not take is dead at
-   * once, and reported with ERR_INVALID_PAYLOAD; what a schema throws is a failed attempt. Default: none.
+   * Standard Schemas by task name, whose output handlers get. A task whose payload its schema refuses is dead at once, and
+   * reported with ERR_INVALID_PAYLOAD; an error thrown by a schema fails the attempt. Default: none.
    */
   readonly schemas?: OutputSchemas<Tasks>;
-  /** Counters, durations, and a span for each attempt, which its handler runs in. Default: none. */
+  /** Counters, durations, and a span for each attempt, in which its handler runs. Default: none. */
   readonly telemetry?: Telemetry;
 }
 
@@ -171,9 +168,9 @@ export const DEFAULTS = {
   graceMs: 10_000,
 } as const;
 
-/** How deep a payload may be nested: what most JSON parsers and cjson (1,000) survive, with room to spare. */
+/** Maximum nesting of a payload. Most JSON parsers and cjson (1,000) accept more. */
 export const MAX_DEPTH = 128;
-/** What a timer of Node can wait for. */
+/** The longest timer of Node. */
 const MAX_TIMEOUT_MS = 24 * 86_400_000;
 const MAX_WEIGHT = 1_000;
 const MAX_ATTEMPTS = 65_535;
@@ -213,7 +210,7 @@ export function resolveAttempts(attempts: number = DEFAULTS.attempts): number {
 export function resolveBackoff(backoff: Backoff = {}): Required<Backoff> {
   requireObject('backoff', backoff);
   requireKnown('backoff', backoff, BACKOFF_OPTIONS);
-  const { type, delayMs, jitter } = { ...DEFAULTS.backoff, ...given(backoff) };
+  const { type, delayMs, jitter } = { ...DEFAULTS.backoff, ...withoutUndefined(backoff) };
   requireOneOf('backoff.type', type, ['exponential', 'fixed', 'custom']);
   requireDuration('backoff.delayMs', delayMs, { min: 0, max: MAX_DELAY_MS });
   const maxDelayMs = backoff.maxDelayMs ?? Math.max(delayMs, DEFAULTS.backoff.maxDelayMs);
@@ -264,7 +261,7 @@ export function resolveFairness(
   );
 }
 
-/** A copy of the headers, or undefined when there are none. */
+/** A copy of the headers, or undefined without headers. */
 export function resolveHeaders(headers: EnqueueOptions['headers'] = {}): Record<string, string> | undefined {
   requireObject('headers', headers);
   const entries = Object.entries<unknown>(headers);
@@ -283,7 +280,9 @@ export function resolveHeaders(headers: EnqueueOptions['headers'] = {}): Record<
   return copy;
 }
 
-/** When a task may run, as the enqueue script reads it: 0 at once, below 0 so many ms from now, above 0 that instant. */
+/**
+ * When a task may run, as the enqueue script expects it: 0 at once, negative: so many ms from now, positive: that instant.
+ */
 export function resolveWhen({ delayMs, runAt }: EnqueueOptions): number {
   if (delayMs !== undefined && runAt !== undefined)
     throw new ArgumentTypeError('delayMs and runAt exclude each other');
@@ -293,7 +292,7 @@ export function resolveWhen({ delayMs, runAt }: EnqueueOptions): number {
   if (runAt === undefined) return 0;
   const instant = runAt instanceof Date ? runAt.getTime() : runAt;
   const at = Math.ceil(requireDuration('runAt', instant, { min: 0, max: Date.now() + MAX_DELAY_MS }));
-  // What has only just passed was meant to be now.
+  // A time that has just passed means now.
   if (at < Date.now() - MAX_PAST_MS) throw new RunAtPastError(at);
   return at;
 }
@@ -339,10 +338,10 @@ const WORKER_OPTIONS = new Set([
 export function resolveQueueOptions<Tasks>(options: QueueOptions<Tasks>) {
   requireOptions('Queue', options, QUEUE_OPTIONS);
   const { prefix, priorities, shards } = options;
-  const { maxPayloadBytes, keepCancelled } = { ...DEFAULTS, ...given(options) };
+  const { maxPayloadBytes, keepCancelled } = { ...DEFAULTS, ...withoutUndefined(options) };
   return {
     prefix,
-    /** Undefined takes the stored ones. */
+    /** Undefined: the stored ones. */
     priorities: priorities && resolvePriorities(priorities),
     shards: shards === undefined ? undefined : requireInteger('shards', shards, { min: 1, max: MAX_SHARDS }),
     maxPayloadBytes: requireInteger('maxPayloadBytes', maxPayloadBytes, { min: 2, max: 64 * 1024 * 1024 }),
@@ -374,7 +373,7 @@ export function resolveWorkerOptions(options: WorkerOptions) {
   requireOptions('Worker', options, WORKER_OPTIONS);
   const { concurrency, prefetch, leaseMs, keepSucceeded, keepSucceededMs, keepDead } = {
     ...DEFAULTS,
-    ...given(options),
+    ...withoutUndefined(options),
   };
   const onError = options.onError ?? ((error: unknown) => console.error('mortise worker:', error));
   if (typeof onError !== 'function')
@@ -392,7 +391,7 @@ export function resolveWorkerOptions(options: WorkerOptions) {
   };
 }
 
-/** Without the fields that are undefined: they mean the default, and a spread would put them over it. */
-function given<Options extends object>(options: Options): Options {
+/** Without undefined fields, which mean the default; a spread would overwrite it. */
+function withoutUndefined<Options extends object>(options: Options): Options {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Options;
 }

@@ -1,5 +1,5 @@
 /**
- * The side of producers and operators: stores tasks, shows them and moves them.
+ * Stores tasks, shows them and moves them, for producers and operators.
  *
  * A task is one record in one hash. Its state follows from the place of its id and from `attempts`, which has its last attempt:
  *
@@ -64,7 +64,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly #flows: Flows;
 
   /**
-   * @param redis A client of ioredis. It is used as it is and never closed.
+   * @param redis An ioredis client, used as it is and never closed.
    * @param name 1 to 1,024 bytes, any characters. The first task creates the queue.
    */
   constructor(redis: RedisClient, name: string, options: QueueOptions<Tasks> = {}) {

@@ -1,6 +1,6 @@
 /**
- * Version 1 of the Standard Schema interface (https://standardschema.dev), which zod, valibot, arktype and others have, written
- * out here so that none of them, nor a package of types, is a dependency.
+ * Version 1 of the Standard Schema interface (https://standardschema.dev), which zod, valibot, arktype and others
+ * implement. Copied here to avoid a dependency.
  */
 export interface StandardSchemaV1<Input = unknown, Output = Input> {
   readonly '~standard': {
@@ -8,10 +8,10 @@ export interface StandardSchemaV1<Input = unknown, Output = Input> {
     readonly vendor: string;
     readonly validate: (
       value: unknown,
-      // oxlint-disable-next-line typescript/no-explicit-any -- options are the library's own
+      // oxlint-disable-next-line typescript/no-explicit-any -- each library has its own options
       options?: any,
     ) => StandardResult<Output> | Promise<StandardResult<Output>>;
-    /** For the compiler alone. */
+    /** For the compiler only. */
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
   };
 }
@@ -25,14 +25,14 @@ export interface StandardIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** Schemas of what is enqueued: the payload types of a queue are their inputs. */
+/** Schemas of producers: the payload types of a queue are their inputs. */
 export type InputSchemas<Tasks> = {
-  // oxlint-disable-next-line typescript/no-explicit-any -- what the schema makes of it is the worker's concern
+  // oxlint-disable-next-line typescript/no-explicit-any -- only the worker uses the output
   readonly [Name in keyof Tasks]?: StandardSchemaV1<Tasks[Name], any>;
 };
 
-/** Schemas of what is handled: the payload types of handlers are their outputs. */
+/** Schemas of workers: the payload types of handlers are their outputs. */
 export type OutputSchemas<Tasks> = {
-  // oxlint-disable-next-line typescript/no-explicit-any -- what was enqueued is the queue's concern
+  // oxlint-disable-next-line typescript/no-explicit-any -- only the queue knows the input
   readonly [Name in keyof Tasks]?: StandardSchemaV1<any, Tasks[Name]>;
 };

@@ -1,4 +1,4 @@
-/** Everything that queues and workers count and measure; the README lists them. Durations are in seconds. */
+/** The metrics of queues and workers; the README lists them. Durations are in seconds. */
 import type { Metric, TelemetryAttributes } from '@mortise/redis';
 
 const counter = (name: string, unit: string, description: string): Metric => ({
@@ -42,12 +42,12 @@ export function queueAttributes(queue: string): TelemetryAttributes {
   return { 'messaging.system': 'mortise', 'messaging.destination.name': queue };
 }
 
-/** Of metrics: few values each. */
+/** For metrics, so each has few values. */
 export function metricAttributes(queue: string, task: string): TelemetryAttributes {
   return { 'messaging.system': 'mortise', 'messaging.destination.name': queue, 'mortise.task.name': task };
 }
 
-/** Of spans, by the semantic conventions of OpenTelemetry for messaging. */
+/** For spans, by OpenTelemetry's semantic conventions for messaging. */
 export function spanAttributes(operation: 'send' | 'process', queue: string): TelemetryAttributes {
   return {
     ...queueAttributes(queue),

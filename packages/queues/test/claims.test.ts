@@ -478,7 +478,7 @@ describe('a lease', () => {
       const outcomes = await Promise.all(uses(claims, 'a', text as string));
       expect(outcomes).toEqual(Array.from({ length: 6 }, () => 'ERR_INVALID_ARG'));
       await expect(claims.giveBack('a', text as string)).rejects.toThrow(
-        new TypeError('lease must be one that a claim has given'),
+        new TypeError('lease must be one that a claim has returned'),
       );
     },
   );

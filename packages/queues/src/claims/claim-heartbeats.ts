@@ -16,7 +16,9 @@ import {
 
 type ClaimReport = AttemptToken & Report;
 
-/** Of one shard; calls of one tick share a call of Redis. All reject with ERR_LEASE_LOST or ERR_TASK_CANCELLED. */
+/**
+ * The heartbeats of one shard. Calls of one tick share a script call. All reject with ERR_LEASE_LOST or ERR_TASK_CANCELLED.
+ */
 export class ClaimHeartbeats {
   readonly #shard: Shard;
   readonly #renewals = new Coalescer<number, AttemptToken, void>(
@@ -28,7 +30,7 @@ export class ClaimHeartbeats {
     maxBytes: MAX_REPORTS_BYTES,
     bytesOf: ({ progress, lines }) => progress.length + lines.length,
   });
-  /** The end of the reports that came before the queue had optional features. */
+  /** The last report that waits for optional features to be enabled. */
   #earlier: Promise<unknown> = Promise.resolve();
   #waiting = 0;
 
@@ -41,9 +43,10 @@ export class ClaimHeartbeats {
   }
 
   /**
-   * In the order of the calls.
-   * @param check Rejects for a lease that is over: the first report turns on the optional features of the queue, and a refused one
-   * must not.
+   * Reports are stored in the order of the calls.
+   *
+   * @param check Rejects for an expired lease. The first report enables the optional features of the queue; a refused one
+   *   must not.
    */
   async report(report: ClaimReport, check: () => Promise<unknown>): Promise<void> {
     if (this.#waiting === 0 && this.#shard.settings.usesOptional) return this.#reports.submit(this, report);
@@ -84,7 +87,7 @@ function keyOf({ storedId, token }: AttemptToken): string {
   return `${token} ${storedId.toString('latin1')}`;
 }
 
-/** The error for a script's answer; undefined where the attempt holds its lease. */
+/** The error for a script's answer; undefined if the attempt has its lease. */
 export function refusalOf({ queue }: Shard, storedId: Buffer, answer: string | undefined): Error | undefined {
   if (answer === '1') return undefined;
   const id = decodeTaskId(storedId);

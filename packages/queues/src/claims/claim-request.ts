@@ -1,9 +1,9 @@
 import type { ClaimedTask } from './claimed-task.js';
 
-/** A call of `claim` that waits for tasks: over when it has some, or gets none any more. */
+/** A call of `claim` that waits for tasks. */
 export class ClaimRequest {
   readonly outcome: Promise<ClaimedTask[]>;
-  /** Called once, when the request is over. */
+  /** Called once, at the end of the request. */
   onOver: (() => void) | undefined;
   #isOver = false;
   #resolve!: (tasks: ClaimedTask[]) => void;
@@ -12,7 +12,7 @@ export class ClaimRequest {
   constructor(
     readonly max: number,
     readonly leaseMs: number,
-    /** It waits when there is nothing at first. */
+    /** Whether it waits when no task is there at first. */
     readonly isWaiting: boolean,
   ) {
     this.outcome = new Promise((resolve, reject) => {
@@ -25,13 +25,13 @@ export class ClaimRequest {
     return this.#isOver;
   }
 
-  /** Has no effect when it is over. */
+  /** No effect after the end. */
   give(tasks: ClaimedTask[]): void {
     this.#resolve(tasks);
     this.#end();
   }
 
-  /** Has no effect when it is over. */
+  /** No effect after the end. */
   fail(error: unknown): void {
     this.#reject(error);
     this.#end();

@@ -4,7 +4,7 @@ import { decodeTaskId } from '../task/task-id.js';
 import type { FetchedTask } from '../work/fetch-and-ack.js';
 import { writeLease } from './lease.js';
 
-/** A task that belongs to its claimer until `leaseUntil`. */
+/** A task that its claimer holds until `leaseUntil`. */
 export type ClaimedTask<Tasks = Record<string, unknown>> = {
   [Name in keyof Tasks & string]: {
     readonly id: string;
@@ -12,16 +12,16 @@ export type ClaimedTask<Tasks = Record<string, unknown>> = {
     readonly payload: Tasks[Name];
     readonly headers: Readonly<Record<string, string>>;
     readonly group?: string;
-    /** Which attempt this is; 1 is the first. */
+    /** The number of this attempt, from 1. */
     readonly attempt: number;
     readonly attempts: number;
-    /** The most that an attempt shall take, ms. Mortise doesn't end a longer one: stop its heartbeats. */
+    /** The time limit of an attempt, ms. Mortise does not enforce it: stop the heartbeats of a longer attempt. */
     readonly timeoutMs?: number;
-    /** By the clock of the server, ms since the epoch. */
+    /** By the server's clock, ms since the epoch. */
     readonly enqueuedAt: number;
-    /** By the clock of the server, ms since the epoch. */
+    /** By the server's clock, ms since the epoch. */
     readonly leaseUntil: number;
-    /** An argument of every call about this task. Opaque; it is no secret. */
+    /** An argument of every call about this task. Opaque, but not a secret. */
     readonly lease: string;
   };
 }[keyof Tasks & string];

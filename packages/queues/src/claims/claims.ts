@@ -1,6 +1,6 @@
 /**
- * A worker without handlers: gives tasks to others, such as programs that talk HTTP, and receives their completions. No state of a
- * claimed task is kept here: its lease, a string, is enough to go on in any process.
+ * Gives tasks to other programs, such as HTTP clients, and receives their completions: a worker without handlers. It keeps
+ * no state of a claimed task; any process can continue with the lease, a string.
  */
 import type { RedisClient } from '@mortise/redis';
 import {
@@ -56,12 +56,12 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly #reporter: ErrorReporter;
   readonly #requests = new Set<ClaimRequest>();
   #waitingIn: readonly WaitingClaims[] = [];
-  /** The shard that is asked first. */
+  /** The shard that gets the next request first. */
   #nextShard = 0;
   #stopped: Promise<void> | undefined;
 
   /**
-   * @param redis A client of ioredis. It is used as it is and never closed.
+   * @param redis An ioredis client, used as it is and never closed.
    * @param queue 1 to 1,024 bytes, any characters.
    */
   constructor(redis: RedisClient, queue: string, options: ClaimsOptions = {}) {
@@ -72,18 +72,18 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     this.#reporter = new ErrorReporter('mortise claims', this.#options.onError, redis);
   }
 
-  /** Claims that wait. */
+  /** Number of waiting claims. */
   get waiting(): number {
     return this.#requests.size;
   }
 
   /**
-   * Takes tasks, in the order in which a worker would; `[]` when none came within `waitMs`. Waits like an idle worker, which
-   * costs nothing until there is something. A task belongs to the holder of its `lease` until `leaseUntil`. A task that is
-   * neither completed nor failed by then runs again, and so does a task whose reply was lost.
+   * Claims tasks in the order in which a worker would fetch them; `[]` if none comes within `waitMs`. A waiting claim costs
+   * nothing, like an idle worker. The holder of its `lease` has a task until `leaseUntil`. A task that is neither completed
+   * nor failed by then runs again, and so does a task whose reply was lost.
    *
-   * One round trip; without a task one more to leave again, and both for each shard. Claims of one tick and lease share them.
-   * Rejects with TypeError or RangeError, with the reason of the signal, and with what Redis refuses: also while it waits.
+   * One round trip; without a task one more to end the wait; both for each shard. Claims of one tick and lease share them.
+   * Rejects with TypeError or RangeError, with the reason of the signal, and with errors of Redis, also while it waits.
    */
   async claim(options: ClaimOptions = {}): Promise<ClaimedTask<Tasks>[]> {
     const { max, waitMs, leaseMs, signal } = resolveClaim(options);
@@ -105,9 +105,9 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * The task has succeeded. `result`: JSON of up to 262,144 bytes, otherwise TypeError or RangeError. One round trip, shared by
-   * calls of one tick. Rejects with ERR_LEASE_LOST or ERR_TASK_CANCELLED; then nothing is changed. A lost reply may mean that
-   * it is done: repeating it is safe, and rejects with ERR_LEASE_LOST then.
+   * Completes a task as succeeded. `result`: JSON of up to 262,144 bytes, otherwise TypeError or RangeError. One round
+   * trip, shared by calls of one tick. Rejects with ERR_LEASE_LOST or ERR_TASK_CANCELLED; then nothing is changed. A lost
+   * reply may mean that it was done: repeating the call is safe, and then rejects with ERR_LEASE_LOST.
    */
   async complete(id: string, lease: string, result?: unknown): Promise<void> {
     const data = result === undefined ? '' : resultJson(result);
@@ -115,8 +115,8 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * The attempt has failed: the task runs again after its backoff, or `delayMs`; it is dead when it has no attempts left, or
-   * with `retry: false`. Two round trips. Rejects as `complete` does.
+   * Fails the attempt: the task runs again after its backoff or `delayMs`. It is dead without attempts left, or with
+   * `retry: false`. Two round trips. Rejects as `complete` does.
    */
   async fail(id: string, lease: string, options: FailOptions): Promise<void> {
     requireFailOptions(options);
@@ -132,13 +132,19 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     return claims.complete(task, { verdict: 'R', delayMs: after, data });
   }
 
-  /** Another one gets the task, at once or after `delayMs`; the attempt does not count. Cost and refusals as for `complete`. */
+  /**
+   * Returns the task to the queue, at once or after `delayMs`; the attempt does not count. Cost and errors as for
+   * `complete`.
+   */
   async giveBack(id: string, lease: string, options: GiveBackOptions = {}): Promise<void> {
     const delayMs = resolveGiveBack(options);
     await this.#complete(id, lease, delayMs > 0 ? { verdict: 'L', delayMs, data: '' } : GIVEN_BACK);
   }
 
-  /** The lease ends `leaseMs` (default 10,000) from now, sooner or later than before. Cost and refusals as for `complete`. */
+  /**
+   * Sets the end of the lease to `leaseMs` (default 10,000) from now, which may be sooner. Cost and errors as for
+   * `complete`.
+   */
   async heartbeat(id: string, lease: string, leaseMs?: number): Promise<void> {
     const termMs = resolveLeaseMs(leaseMs);
     const { claims, task } = await this.#find(id, lease);
@@ -158,8 +164,8 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * Ends all waits with `[]`; what was claimed can still be completed by other instances. Idempotent. Ends within 2 s, also
-   * when Redis cannot be reached.
+   * Ends all waits with `[]`; other instances can still complete the claimed tasks. Idempotent. Ends within 2 s, even if
+   * Redis cannot be reached.
    */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
@@ -191,7 +197,7 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   async #open(): Promise<readonly WaitingClaims[]> {
     let shards = await this.#shards.open();
     if (shards.length !== shards[0]!.settings.values.shards) {
-      // The queue seemed new, and somebody has created it with shards since.
+      // The queue seemed new, and another process has created it with shards.
       this.#shards = new Shards(this.#redis, this.queue, this.#options.prefix);
       shards = await this.#shards.open();
     }
@@ -223,7 +229,7 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     await claims.heartbeats.report({ ...task, ...report }, () => this.#look(id, claims, task));
   }
 
-  /** The attempt of the lease. */
+  /** The stored attempt of a lease. */
   async #look(id: string, { shard }: WaitingClaims, { storedId, token }: AttemptToken) {
     const reply = await shard.call((keys, { expectedSettings }) =>
       queueGet.runBuffer(this.#redis, keys, { expectedSettings, id: storedId }),

@@ -1,6 +1,6 @@
 /**
- * What a claim gives out for a task: the token of the attempt, and the shard that the task lies in. It proves nothing
- * and can be guessed: it keeps apart attempts, not people.
+ * The lease of a claimed task: the token of the attempt, and the shard of the task. It can be guessed: it distinguishes
+ * attempts and authorizes nobody.
  */
 import { ArgumentTypeError } from '@mortise/redis';
 
@@ -15,10 +15,10 @@ export function writeLease({ shard, token }: Lease): string {
   return `${shard.toString(16)}-${token.toString(16)}`;
 }
 
-/** Throws TypeError for what no claim has given. */
+/** Throws TypeError for a text that `claim` cannot have returned. */
 export function readLease(text: unknown): Lease {
   const [, shard, token] = (typeof text === 'string' && LEASE.exec(text)) || [];
   if (shard === undefined || token === undefined)
-    throw new ArgumentTypeError('lease must be one that a claim has given');
+    throw new ArgumentTypeError('lease must be one that a claim has returned');
   return { shard: Number.parseInt(shard, 16), token: Number.parseInt(token, 16) };
 }

@@ -3,34 +3,34 @@ import type { WorkerOptions } from '../options.js';
 import { MAX_DELAY_MS } from '../limits.js';
 import { DEFAULTS, resolveWorkerOptions } from '../options.js';
 
-/** Those of `Worker` that hold without handlers. */
+/** The options of `Worker` that apply without handlers. */
 export type ClaimsOptions = Pick<
   WorkerOptions,
   'prefix' | 'backoff' | 'keepSucceeded' | 'keepSucceededMs' | 'keepDead' | 'onError'
 >;
 
 export interface ClaimOptions {
-  /** The most tasks. 1 to 100. Default 1. */
+  /** Maximum of tasks. 1 to 100. Default 1. */
   readonly max?: number;
-  /** How long to wait for the first one, ms. 0 to 30,000. Default 0. */
+  /** How long to wait for the first task, ms. 0 to 30,000. Default 0. */
   readonly waitMs?: number;
-  /** How long the tasks belong to the claim, ms; `heartbeat` prolongs it. 1,000 to an hour. Default 10,000. */
+  /** The lease of the tasks, ms; `heartbeat` prolongs it. 1,000 to an hour. Default 10,000. */
   readonly leaseMs?: number;
-  /** Ends the wait: the claim rejects with its reason, and tasks that come all the same are given back. */
+  /** Ends the wait: the claim rejects with the signal's reason, and tasks that still arrive are given back. */
   readonly signal?: AbortSignal;
 }
 
 export interface FailOptions {
-  /** What went wrong; kept with the task. An error, or a text. */
+  /** The error or its text; stored with the task. */
   readonly error: unknown;
-  /** False: the task is dead at once, whatever attempts it has left. Default true. */
+  /** False: the task is dead at once, even with attempts left. Default true. */
   readonly retry?: boolean;
-  /** Before the next attempt, ms, in place of the backoff. 0 to 10 years. */
+  /** Delay of the next attempt, ms, instead of the backoff. 0 to 10 years. */
   readonly delayMs?: number;
 }
 
 export interface GiveBackOptions {
-  /** Not before that, ms. 0 to 10 years. Default 0. */
+  /** Delay of the task, ms. 0 to 10 years. Default 0. */
   readonly delayMs?: number;
 }
 
@@ -72,7 +72,7 @@ export function requireFailOptions(options: FailOptions): void {
   if (options.delayMs !== undefined) requireDelayMs(options.delayMs);
 }
 
-/** Resolves to the delay, ms. */
+/** Returns the delay, ms. */
 export function resolveGiveBack(options: GiveBackOptions): number {
   requireOptions('giveBack', options, GIVE_BACK_OPTIONS);
   const { delayMs = 0 } = options;

@@ -1,12 +1,12 @@
 /**
- * The claim requests of a process in one shard. A fetcher, as of a worker, fetches tasks for them; there is no executor, since the
- * tasks leave the process.
+ * The claim requests of a process in one shard. A fetcher like that of a worker fetches their tasks; there is no executor,
+ * since the tasks leave the process.
  *
  *   no request ──serve──► requests wait ──the last one is over──► no request
  *
- *   no request     The fetcher is paused, so the registration as an idle worker is given up. The subscription stays for a while.
- *   requests wait  The fetcher calls for all requests with the lease of the one that has waited longest: a call has one lease. It
- *                  makes one call at a time, since a call that wants nothing would give up the registration of those that wait.
+ *   no request     The fetcher is paused, so it removes its registration as idle. The subscription stays for a while.
+ *   requests wait  The fetcher calls for all requests with the lease of the oldest one, since a call has one lease. It makes one call
+ *                  at a time, since a call that asks for no tasks would remove the registration.
  */
 import type { ErrorReporter } from '@mortise/redis';
 import type { Shard } from '../shard/shard.js';
@@ -29,7 +29,7 @@ interface ClaimRoom extends Room {
 }
 
 const RECHECK_MS = 4_000;
-/** Of calls that fetch nothing: after this they are taken for lost. */
+/** A call that fetches nothing is considered lost after this time. */
 const CALL_MS = 10_000;
 /** The subscription lasts for this time without requests. */
 const LINGER_MS = 30_000;
@@ -43,7 +43,7 @@ export class WaitingClaims implements Demand<ClaimRoom> {
   readonly #maintainer: Maintainer;
   readonly #fetcher: Fetcher<ClaimRoom>;
   readonly #wakeUps: WakeUps;
-  /** The first one first, each with the callback that says that the shard has nothing at present. */
+  /** Oldest first, each with a callback for an empty shard. */
   readonly #requests = new Map<ClaimRequest, () => void>();
   #isListening = false;
   #lingering: NodeJS.Timeout | undefined;
@@ -73,7 +73,7 @@ export class WaitingClaims implements Demand<ClaimRoom> {
     this.#fetcher.pause();
   }
 
-  /** Resolves when the request is over, or when the shard has nothing at present. Never rejects. */
+  /** Resolves when the request is over, or the shard has no task at present. Never rejects. */
   serve(request: ClaimRequest): Promise<void> {
     if (request.isOver) return Promise.resolve();
     return new Promise((resolve) => {
@@ -88,7 +88,7 @@ export class WaitingClaims implements Demand<ClaimRoom> {
     });
   }
 
-  /** The request is over. */
+  /** Removes a request that is over. */
   remove(request: ClaimRequest): void {
     this.#requests.get(request)?.();
     this.#requests.delete(request);
@@ -115,7 +115,7 @@ export class WaitingClaims implements Demand<ClaimRoom> {
     });
   }
 
-  /** To be called when no request waits any more. Resolves when everything is acked, or the time is over. */
+  /** Call it when no request waits. Resolves when everything is acked, or the time is over. */
   async stop(withinMs: number): Promise<void> {
     const deadline = performance.now() + withinMs;
     clearTimeout(this.#lingering);
@@ -153,7 +153,7 @@ export class WaitingClaims implements Demand<ClaimRoom> {
       request.give(tasks.splice(0, request.max).map(({ task }) => task));
     }
     for (const { token } of tasks) this.#putAway(token, GIVEN_BACK);
-    // Requests that came during the call are not concerned.
+    // Requests that came during the call still wait.
     if (nowMs > 0 && fetched.length < room.want && !hasMore) {
       for (const request of room.requests) this.#requests.get(request)?.();
     }
@@ -163,7 +163,7 @@ export class WaitingClaims implements Demand<ClaimRoom> {
     for (const request of this.#requests.keys()) request.fail(error);
   }
 
-  /** No request waits for it. When the call fails, the lease ends. */
+  /** Returns a task that no request waits for. If the call fails, the lease expires. */
   #putAway(token: AttemptToken, completion: Completion): void {
     this.#completer.add(token, completion, {
       onFailure: (error) => this.#reporter.reportRepeated(error),

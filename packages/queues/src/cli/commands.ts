@@ -1,4 +1,4 @@
-/** What each command does. They resolve to the exit code: 0, or 1 when something was refused or is not there. */
+/** The commands. Each resolves to the exit code: 0, or 1 when something was refused or does not exist. */
 import type { RedisClient } from '@mortise/redis';
 import { CodedError } from '@mortise/redis';
 import type { Task } from '../task/task.js';
@@ -6,12 +6,12 @@ import { TASK_STATES } from '../task/task.js';
 import { Queue } from '../queue.js';
 import { fields, firstLine, instant, plain, table } from './text.js';
 import type { Arguments, Command } from './usage.js';
-import { countOf, durationOf, stateOf, theQueue, UsageError, USAGES } from './usage.js';
+import { countOf, durationOf, stateOf, singleName, UsageError, USAGES } from './usage.js';
 
 export interface Context extends Arguments {
   readonly command: Command;
   readonly redis: RedisClient;
-  /** The option, for `Queue`. */
+  /** Options for `Queue`. */
   readonly prefix: { readonly prefix?: string };
   /** Prints the text, or the value as JSON with `--json`. */
   readonly print: (value: unknown, text: string) => void;
@@ -38,7 +38,7 @@ const ls: Act = async ({ redis, prefix, names, print }) => {
 };
 
 const show: Act = async (context) => {
-  const queue = await theKnownQueue(context, theQueue('show', context.names));
+  const queue = await existingQueue(context, singleName('show', context.names));
   if (!queue) return 1;
   const [settings, counts] = await Promise.all([queue.settings(), queue.counts()]);
   context.print({ name: queue.name, settings, counts }, fields({ name: queue.name, ...settings, ...counts }));
@@ -54,7 +54,7 @@ const tasks: Act = async (context) => {
     ...(name !== undefined && { name }),
     ...(cursor !== undefined && { cursor }),
   };
-  const queue = await theKnownQueue(context, theQueue('tasks', names));
+  const queue = await existingQueue(context, singleName('tasks', names));
   if (!queue) return 1;
   const page = await queue.summaries(state, options);
   const rows = page.tasks.map((task) => [
@@ -71,11 +71,11 @@ const tasks: Act = async (context) => {
 };
 
 const task: Act = async (context) => {
-  const [queue, ids] = await theQueueAndIds(context);
+  const [queue, ids] = await queueAndIds(context);
   if (!queue) return 1;
   const found = await Promise.all(ids.map((id) => queue.get(id)));
   const known = found.filter((one) => one !== null);
-  context.print(found, known.map((one) => fields(shown(one))).join('\n'));
+  context.print(found, known.map((one) => fields(printable(one))).join('\n'));
   for (const [index, one] of found.entries()) {
     if (!one)
       context.complain(`no task ${JSON.stringify(ids[index])} in queue ${JSON.stringify(queue.name)}`);
@@ -96,7 +96,7 @@ const retry: Act = async (context) => {
     ...(values.name !== undefined && { name: values.name }),
     ...countOf('limit', values.limit),
   };
-  const queue = await theKnownQueue(context, theQueue('retry', names));
+  const queue = await existingQueue(context, singleName('retry', names));
   if (!queue) return 1;
   const retried = await queue.retryAll(options);
   print({ retried }, `retried ${retried}\n`);
@@ -122,7 +122,7 @@ const pauseOrResume =
     }
     const queues = [];
     for (const name of names) {
-      const queue = await theKnownQueue(context, name);
+      const queue = await existingQueue(context, name);
       if (!queue) return 1;
       queues.push(queue);
     }
@@ -133,7 +133,7 @@ const pauseOrResume =
 
 const drain: Act = async (context) => {
   const { names, values, print } = context;
-  const queue = await theKnownQueue(context, theQueue('drain', names));
+  const queue = await existingQueue(context, singleName('drain', names));
   if (!queue) return 1;
   const removed = await queue.drain({ scheduled: values.scheduled ?? false });
   print({ removed }, `removed ${removed}\n`);
@@ -148,7 +148,7 @@ const clean: Act = async (context) => {
     ...countOf('limit', values.limit),
     ...(olderThan !== undefined && { olderThanMs: durationOf(olderThan) }),
   };
-  const queue = await theKnownQueue(context, theQueue('clean', names));
+  const queue = await existingQueue(context, singleName('clean', names));
   if (!queue) return 1;
   const removed = await queue.clean(state, options);
   print({ removed }, `removed ${removed}\n`);
@@ -175,30 +175,30 @@ export const COMMANDS: Readonly<Record<Command, Act>> = {
   clean,
 };
 
-/** A misspelt name would bring a queue into being. */
-async function theKnownQueue({ redis, prefix, complain }: Context, name: string): Promise<Queue | undefined> {
+/** A misspelt name must not create a queue. */
+async function existingQueue({ redis, prefix, complain }: Context, name: string): Promise<Queue | undefined> {
   const names = await Queue.names(redis, prefix);
   if (names.includes(name)) return new Queue(redis, name, prefix);
   complain(`no queue ${JSON.stringify(name)}`);
   return undefined;
 }
 
-async function theQueueAndIds(context: Context): Promise<[Queue | undefined, readonly string[]]> {
+async function queueAndIds(context: Context): Promise<[Queue | undefined, readonly string[]]> {
   const { command, names } = context;
   const [name, ...ids] = names;
   if (name === undefined || ids.length === 0) {
     throw new UsageError(`usage: mortise-queues ${command} ${USAGES[command].syntax}`);
   }
-  return [await theKnownQueue(context, name), ids];
+  return [await existingQueue(context, name), ids];
 }
 
-/** Says for each id whether it was done; a refusal of one doesn't keep the others from it. */
+/** Prints the outcome of each id; a refused one does not stop the others. */
 async function forEachId(
   context: Context,
   done: string,
   act: (queue: Queue, id: string) => Promise<boolean>,
 ): Promise<0 | 1> {
-  const [queue, ids] = await theQueueAndIds(context);
+  const [queue, ids] = await queueAndIds(context);
   if (!queue) return 1;
   const answers = await Promise.all(
     ids.map(async (id) => {
@@ -218,8 +218,8 @@ async function forEachId(
   return answers.every((answer) => answer[done]) ? 0 : 1;
 }
 
-/** With instants that can be read. */
-function shown({
+/** The task with readable times. */
+function printable({
   enqueuedAt,
   runAt,
   expiresAt,

@@ -2,7 +2,7 @@
 /** The program `mortise-queues`. */
 import { run } from './run.js';
 
-// Whoever reads what is printed may have seen enough, as `head` does.
+// A reader such as `head` closes the pipe when it has seen enough.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
   throw error;

@@ -1,4 +1,4 @@
-/** Runs one command against a Redis of its own connection. */
+/** Runs one command over a Redis connection of its own. */
 import type { RedisClient } from '@mortise/redis';
 import { CodedError } from '@mortise/redis';
 import { Cluster, Redis } from 'ioredis';
@@ -18,7 +18,7 @@ const DEFAULT_URL = 'redis://127.0.0.1:6379';
 const CONNECT_MS = 5_000;
 const TRIES = 3;
 
-/** Resolves to the exit code: 0, 1 for a refusal or what is not there, 2 for wrong arguments. */
+/** Resolves to the exit code: 0, 1 when something was refused or does not exist, 2 for wrong arguments. */
 export async function run(argv: readonly string[], { env, out, err }: Surroundings): Promise<0 | 1 | 2> {
   let isJson = argv.includes('--json');
   const complain = (text: string): void => err(`mortise-queues: ${plain(text)}\n`);
@@ -28,7 +28,7 @@ export async function run(argv: readonly string[], { env, out, err }: Surroundin
     isJson = values.json ?? false;
     if (values.version) out(`${version()}\n`);
     else if (values.help) out(help(command));
-    else if (command === undefined) throw new UsageError('which command? --help tells of them');
+    else if (command === undefined) throw new UsageError('a command is missing; --help lists them');
     else {
       client = connect(values, env);
       const { prefix } = values;
@@ -57,12 +57,12 @@ export async function run(argv: readonly string[], { env, out, err }: Surroundin
 
 interface Client {
   readonly redis: RedisClient;
-  /** Why there is no connection, if that is so. */
+  /** The error that prevented a connection, if any. */
   reason(): string | undefined;
   close(): void;
 }
 
-/** It gives up soon: whoever sits before it wants to know. */
+/** Gives up after a few seconds, since somebody waits at a terminal. */
 function connect(values: Arguments['values'], env: Surroundings['env']): Client {
   const url = values.redis ?? env['REDIS_URL'] ?? DEFAULT_URL;
   const { host, port, username, password, tls, db } = addressOf(url);
@@ -86,7 +86,7 @@ function connect(values: Arguments['values'], env: Surroundings['env']): Client 
   };
 }
 
-/** Errors of several addresses, as `localhost` has, have no message of their own. */
+/** Connecting to several addresses, as for `localhost`, fails with an `AggregateError` without a message. */
 function messageOf(error: Error): string {
   return error.message || (error as NodeJS.ErrnoException).code || error.name;
 }

@@ -1,6 +1,6 @@
-/** What is printed for people. Whatever comes out of Redis is shown without the characters that terminals obey. */
+/** Text for terminals. Control characters from Redis are escaped. */
 
-// oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+// oxlint-disable-next-line no-control-regex -- the pattern looks for control characters
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
 export function plain(text: string): string {
@@ -17,7 +17,7 @@ function escape(character: string): string {
 
 export type Row = readonly (string | number)[];
 
-/** Columns side by side; numbers to the right. Nothing for no rows. */
+/** Columns side by side, numbers to the right. Without rows, an empty string. */
 export function table(head: readonly string[], rows: readonly Row[]): string {
   if (rows.length === 0) return '';
   const cells = [head, ...rows].map((row) => row.map((cell) => plain(String(cell))));

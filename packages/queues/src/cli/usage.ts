@@ -1,8 +1,8 @@
-/** What the program understands, and its help. */
+/** The commands, their options, and the help. */
 import { parseArgs } from 'node:util';
 import { requireOneOf } from '@mortise/redis';
 
-/** Wrong arguments: the program ends with 2. */
+/** Wrong arguments: exit code 2. */
 export class UsageError extends Error {}
 
 const OPTIONS = {
@@ -24,48 +24,48 @@ const OPTIONS = {
 
 type Option = keyof typeof OPTIONS;
 
-/** Of every command. */
+/** Options of every command. */
 const COMMON: readonly Option[] = ['redis', 'cluster', 'prefix', 'json', 'help', 'version'];
 
 export type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'];
 
 export interface Usage {
-  /** Behind the name of the command. */
+  /** Arguments after the name of the command. */
   readonly syntax: string;
   readonly what: string;
   readonly options: readonly Option[];
 }
 
 export const USAGES = {
-  ls: { syntax: '', what: 'the queues, and how many tasks each has in each state', options: [] },
-  show: { syntax: '<queue>', what: 'the settings and counts of a queue', options: [] },
+  ls: { syntax: '', what: 'lists the queues and counts their tasks by state', options: [] },
+  show: { syntax: '<queue>', what: 'shows the settings and counts of a queue', options: [] },
   tasks: {
     syntax: '<queue> --state <state> [--name <task>] [--limit <n>] [--cursor <cursor>]',
-    what: 'a page of the tasks in a state',
+    what: 'lists a page of the tasks in a state',
     options: ['state', 'name', 'limit', 'cursor'],
   },
-  task: { syntax: '<queue> <id>…', what: 'all that is known of tasks', options: [] },
+  task: { syntax: '<queue> <id>…', what: 'shows tasks with all their fields', options: [] },
   retry: {
     syntax: '<queue> (<id>… | --all [--state dead|cancelled] [--name <task>] [--limit <n>])',
-    what: 'makes dead or cancelled tasks due now, with all their attempts',
+    what: 'makes dead or cancelled tasks due now, with all attempts left',
     options: ['all', 'state', 'name', 'limit'],
   },
   cancel: {
     syntax: '<queue> <id>… [--reason <text>]',
-    what: 'ends tasks that wait or run',
+    what: 'cancels tasks that wait or run',
     options: ['reason'],
   },
   remove: { syntax: '<queue> <id>…', what: 'removes tasks that do not run', options: [] },
-  promote: { syntax: '<queue> <id>…', what: 'makes scheduled and retrying tasks due now', options: [] },
+  promote: { syntax: '<queue> <id>…', what: 'makes scheduled or retrying tasks due now', options: [] },
   pause: {
     syntax: '(<queue>… | --all)',
-    what: 'workers take nothing more; what runs goes on',
+    what: 'stops workers from fetching tasks; running tasks go on',
     options: ['all'],
   },
   resume: { syntax: '(<queue>… | --all)', what: 'ends a pause', options: ['all'] },
   drain: {
     syntax: '<queue> [--scheduled]',
-    what: 'removes ready tasks, and those that wait for their time',
+    what: 'removes ready, scheduled and retrying tasks',
     options: ['scheduled'],
   },
   clean: {
@@ -91,8 +91,8 @@ export function parse(argv: readonly string[]): Arguments {
   if (!Object.hasOwn(USAGES, word)) throw new UsageError(`there is no command ${JSON.stringify(word)}`);
   const command = word as Command;
   const known = new Set<string>([...COMMON, ...USAGES[command].options]);
-  const strange = Object.keys(values).find((option) => !known.has(option));
-  if (strange !== undefined) throw new UsageError(`${command} has no option --${strange}`);
+  const unknown = Object.keys(values).find((option) => !known.has(option));
+  if (unknown !== undefined) throw new UsageError(`${command} has no option --${unknown}`);
   return { command, names, values };
 }
 
@@ -104,8 +104,8 @@ function parseStrictly(argv: readonly string[]): { values: Values; positionals: 
   }
 }
 
-/** The only name; throws UsageError for none or several. */
-export function theQueue(command: Command, names: readonly string[]): string {
+/** The only name. Throws UsageError for none or several. */
+export function singleName(command: Command, names: readonly string[]): string {
   if (names.length !== 1) throw new UsageError(`usage: mortise-queues ${command} ${USAGES[command].syntax}`);
   return names[0]!;
 }
@@ -126,7 +126,7 @@ export function durationOf(text: string): number {
   return Number(digits) * UNITS[unit as keyof typeof UNITS];
 }
 
-/** Throws UsageError for another word, and for none without a default. */
+/** Throws UsageError for an unknown state, and for none without a default. */
 export function stateOf<const State extends string>(
   text: string | undefined,
   states: readonly State[],

@@ -1,6 +1,4 @@
-/**
- * How tasks get into a queue: checked, made into records, and sent, all of one tick and shard in one script call.
- */
+/** Checks tasks, makes records of them, and sends the tasks of one tick and shard in one script call. */
 import type { RedisClient } from '@mortise/redis';
 import { Coalescer, keySlot, ServerClock } from '@mortise/redis';
 import { MemoryFullError, QueueFullError, TaskConflictError } from '../errors.js';
@@ -29,7 +27,7 @@ import type { Enqueue, Whole } from './entries.js';
 import { Entries } from './entries.js';
 
 /**
- * Tasks in one script call: holds the server for 0.2 ms. With larger ones the server would wait for the client and the
+ * Tasks in one script call, which hold the server for 0.2 ms. With larger calls the server waits for the client and the
  * client for the server in turn: 100 producers store 155,000 tasks a second with 64, and 112,000 with 500.
  */
 const MAX_BATCH = 64;
@@ -38,21 +36,21 @@ const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 /** A stored task. */
 export interface Enqueued {
   readonly id: string;
-  /** The id was stored before. That task is unchanged. */
+  /** Whether the id was stored before; that task is unchanged. */
   readonly isDuplicate: boolean;
 }
 
-/** A request made from the arguments of a caller. */
+/** A checked request with its payload. */
 export interface Prepared extends Enqueue {
   readonly record: RecordDraft;
 }
 
-/** Answers of the script for one task, when it has not stored all. */
+/** The script's answer for one task, if not all were stored. */
 const STORED = '1';
 const DUPLICATE = '0';
 const CONFLICT = 'C';
 const FULL = 'F';
-/** For a task that was left out because another task of its call was refused, with the reason. */
+/** The outcome of a task whose call was refused because of another task. */
 const LEFT_OUT = new Error('another task of the call was refused');
 
 export class Enqueuer {
@@ -69,8 +67,8 @@ export class Enqueuer {
       bytesOf: ({ record }) => record.length,
     },
   );
-  /** Picks the shard of tasks without id and group. It changes with each call, so tasks of one tick stay together. */
-  #turn = 0;
+  /** The next shard for tasks without id and group. It changes with each call, so tasks of one tick share a shard. */
+  #nextShard = 0;
   #isOpen = false;
   /** The time on the server of each shard. */
   readonly #clocks = new Map<Shard, ServerClock>();
@@ -87,7 +85,7 @@ export class Enqueuer {
     this.#schemas = schemas;
   }
 
-  /** Takes the payload as it is now: the caller may change it afterwards. Throws for whatever cannot be stored. */
+  /** Reads the payload now; the caller may change it afterwards. Throws for a payload or option that cannot be stored. */
   prepare(
     name: string,
     payload: unknown,
@@ -120,7 +118,7 @@ export class Enqueuer {
     return { id, storedId, priority, group, usesOptional, record, madeAt, checking, whole: undefined };
   }
 
-  /** The number of shards and the priorities are known; otherwise `open` first. */
+  /** Whether the number of shards and the priorities are known; otherwise call `open` first. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
@@ -129,7 +127,7 @@ export class Enqueuer {
     const { prefix } = this.#shards;
     const opening = Promise.all([this.#shards.open(), registerName(this.#redis, prefix, this.#queue)]);
     await MemoryFullError.wrap(this.#queue, opening);
-    // Set by the first of those who waited: nobody who comes now overtakes the others.
+    // Set before the waiting calls go on, so a later call cannot overtake them.
     this.#isOpen = true;
   }
 
@@ -138,7 +136,7 @@ export class Enqueuer {
     this.#shards.first.settings.priorityIndex(priority);
   }
 
-  /** Resolves when Redis has accepted the task. `open` has to be over. Throws as `check` does. */
+  /** Resolves when Redis has stored the task. Call after `open`. Throws as `check` does. */
   submit(request: Enqueue): Promise<Enqueued> {
     const { checking } = request;
     if (checking) {
@@ -148,16 +146,17 @@ export class Enqueuer {
     this.check(request);
     const shards = this.#shards.all;
     if (!shards) return this.#shards.open().then(() => this.submit(request));
-    const shard = this.#place(request, shards);
-    // A promise more for each task would cost more than the script does.
+    const shard = this.#shardOf(request, shards);
+    // One more promise for each task would cost more than the script does.
     return request.usesOptional && !this.#optional.has(shard)
       ? this.#enableOptional(shard).then(() => this.#enqueues.submit(shard, request))
       : this.#enqueues.submit(shard, request);
   }
 
   /**
-   * As `submit` for each of many; waits for the checks of all, so it is all or none for asynchronous schemas. What travels in one
-   * script call is stored all or none. Rejects when all calls have ended, and the error tells what other calls have stored.
+   * As `submit`, for many tasks. Waits for the checks of all, so with asynchronous schemas all or none are sent. Each
+   * script call stores all of its tasks or none. Rejects when all calls have ended; the error lists the tasks that other
+   * calls stored.
    */
   async submitAll(requests: readonly Enqueue[]): Promise<Enqueued[]> {
     for (const request of requests) this.check(request);
@@ -169,7 +168,7 @@ export class Enqueuer {
     for (const [index, request] of requests.entries()) {
       request.checking = undefined;
       request.whole = whole;
-      const shard = this.#place(request, shards);
+      const shard = this.#shardOf(request, shards);
       const part = parts.get(shard);
       if (part) part.push(index);
       else parts.set(shard, [index]);
@@ -193,7 +192,7 @@ export class Enqueuer {
       .toSorted((a, b) => a - b)
       .map((index) => errors.get(index))
       .find((one) => one !== LEFT_OUT);
-    throw tellStored(error, enqueued);
+    throw withStored(error, enqueued);
   }
 
   async #enableOptional(shard: Shard): Promise<void> {
@@ -202,15 +201,15 @@ export class Enqueuer {
   }
 
   /** The shard of a task. */
-  #place({ storedId, group }: Enqueue, shards: readonly Shard[]): Shard {
+  #shardOf({ storedId, group }: Enqueue, shards: readonly Shard[]): Shard {
     if (shards.length === 1) return shards[0]!;
     if (group !== undefined) return shards[keySlot(group) % shards.length]!;
     if (storedId) return shards[this.#shards.indexOf(storedId, shards.length)]!;
-    return shards[this.#turn % shards.length]!;
+    return shards[this.#nextShard % shards.length]!;
   }
 
   async #send(shard: Shard, batch: readonly Enqueue[]): Promise<readonly (Enqueued | Error)[]> {
-    this.#turn += 1;
+    this.#nextShard += 1;
     const { settings, keys } = shard;
     const clock = this.#clockOf(shard);
     const shards = settings.values.shards;
@@ -221,7 +220,8 @@ export class Enqueuer {
     const reply = await settings.run(async () => {
       isElsewhere = settings.values.shards !== shards;
       if (isElsewhere) return null;
-      // It was so before, but what is stored may be lost, by a failover say, and stored anew by somebody else.
+      // The settings may have been lost, by a failover for example, and created again by another process without optional
+      // features.
       if (usesOptional && !settings.values.hasOptional) await shard.enableOptional();
       sentAt = performance.now();
       entries = new Entries(batch, shard, clock, sentAt, !this.#busy.has(shard));
@@ -240,7 +240,7 @@ export class Enqueuer {
       );
     });
     if (isElsewhere) {
-      // It seemed new, and another process has created it with shards.
+      // The queue seemed new, and another process has created it with shards.
       await this.#shards.open();
       return Promise.all(batch.map((request) => this.submit(request).catch((error: Error) => error)));
     }
@@ -276,8 +276,8 @@ export class Enqueuer {
   }
 }
 
-/** An error of the package with the ids of what was stored all the same; others pass through as they are. */
-function tellStored(error: unknown, enqueued: readonly (Enqueued | undefined)[]): unknown {
+/** Adds the ids of the stored tasks to an error of the package; other errors stay as they are. */
+function withStored(error: unknown, enqueued: readonly (Enqueued | undefined)[]): unknown {
   const stored = enqueued.flatMap((one) => (one && !one.isDuplicate ? [one.id] : []));
   if (error instanceof TaskConflictError) return new TaskConflictError(error.queue, error.taskId, stored);
   if (error instanceof QueueFullError) return new QueueFullError(error.queue, error.maxTasks, stored);

@@ -1,6 +1,6 @@
 /**
- * The tasks of one call of queue.enqueue.lua, as it takes them: all in one array of bytes, since each argument of a command
- * costs the client 0.6 µs. Records, and ids that nobody has given, are written where they are sent from.
+ * The tasks of one call of queue.enqueue.lua, all in one byte array, since each argument of a command costs the client 0.6
+ * µs. Records and generated ids are written directly into it.
  */
 import type { Shard } from '../shard/shard.js';
 import { writeTaskId } from '../task/new-task-id.js';
@@ -13,31 +13,31 @@ const DELAY_BYTES = 10;
 const NO_DELAYS = Buffer.alloc(0);
 /** Bytes of a run. */
 const RUN_BYTES = 4;
-/** In the first place of a run: ids of it were given. */
+/** Flag in the first place of a run: the caller gave some of its ids. */
 const HAS_GIVEN = 0x8000;
 const FIRST_PRIORITY = '0'.charCodeAt(0);
-/** Of a task that is handed off: a subscription is no place for a big record. */
+/** Larger records are not handed off: pub/sub should not carry them. */
 const MAX_HANDED_OFF_BYTES = 4096;
 
-/** A task that has been checked and can be sent. */
+/** A checked task, ready to be sent. */
 export interface Enqueue {
-  /** Undefined until it is sent, unless it was given. */
+  /** The caller's id; otherwise set when the task is sent. */
   id: string | undefined;
   readonly storedId: Buffer | undefined;
   readonly priority: string | undefined;
   readonly group: string | undefined;
-  /** Scripts need the keys of optional features. */
+  /** Whether the scripts need the keys of optional features. */
   readonly usesOptional: boolean;
   readonly record: Writable;
-  /** When a delay began (`performance.now()`); undefined where there is none. */
+  /** When the delay began (`performance.now()`); undefined without a delay. */
   readonly madeAt?: number | undefined;
-  /** Of a schema that is asynchronous: rejects for a payload that it does not take. */
+  /** The check of an asynchronous schema: rejects if it refuses the payload. */
   checking?: Promise<void> | undefined;
-  /** Of the tasks with the same one, a script call stores all or none. */
+  /** A script call stores all tasks of one `Whole` or none. */
   whole?: Whole | undefined;
 }
 
-/** A call that enqueues many. */
+/** A call of `enqueueMany`. */
 export type Whole = object;
 
 export interface EntryOperands {
@@ -50,28 +50,28 @@ export interface EntryOperands {
   readonly entries: Buffer;
 }
 
-/** Tasks of one call of `enqueueMany`, which lie next to each other. */
+/** Consecutive tasks of one call of `enqueueMany`. */
 interface Run {
   readonly whole: Whole;
   /** From 1. */
   readonly first: number;
   last: number;
   hasGiven: boolean;
-  /** Where it begins. */
+  /** Offset of its first task. */
   readonly at: number;
   readonly delays: number;
 }
 
 export class Entries {
   readonly count: number;
-  /** Tasks that cannot be sent. */
+  /** Tasks that cannot be sent, with the reason. */
   readonly refused = new Map<Enqueue, Error>();
   readonly operands: EntryOperands;
-  /** The keys of the priorities that occur, then those of optional features, or those that a hand-off needs. */
+  /** The keys of the priorities that occur, then those of optional features or those for a hand-off. */
   readonly places: readonly string[];
 
   /**
-   * @param clock Of the server: what is to be written as the time of enqueuing, unless nothing is known of it.
+   * @param clock Estimates the server's time, which is written as the enqueue time if known.
    * @param sentAt `performance.now()`
    * @param seemsIdle A worker was idle at the last call: a single small task may be handed off to it.
    */
@@ -119,7 +119,7 @@ export class Entries {
         try {
           priorityIndex = settings.priorityIndex(priority);
         } catch (error) {
-          // Others have come to be stored since it was checked.
+          // The queue has become sharded or optional features were enabled since the check.
           this.refused.set(request, error as Error);
           if (run) {
             ({ at } = run);
@@ -155,7 +155,7 @@ export class Entries {
     }
     const end = at;
     for (const { first, last, hasGiven } of runs) {
-      // Of one task it is so anyway.
+      // A single task is stored or not anyway.
       if (first === last) continue;
       entries.writeUInt16BE(first + (hasGiven ? HAS_GIVEN : 0), at);
       entries.writeUInt16BE(last, at + 2);
@@ -190,7 +190,7 @@ function encodeInstant(ms: number): Buffer {
   return instant;
 }
 
-/** A relative delay counts from the call of `enqueue`; when it is over by now, 1 ms is left, so that it stays a delay. */
+/** A relative delay counts from the call of `enqueue`. A delay that has passed already becomes 1 ms, so it stays a delay. */
 function encodeDelay(place: number, when: number, elapsedMs: number): Buffer {
   const delay = Buffer.allocUnsafe(DELAY_BYTES);
   delay.writeUInt16BE(place, 0);

@@ -1,11 +1,11 @@
-/** Counts stored and cancelled tasks. Each call that enqueues has a span, whose context travels with the tasks. */
+/** Counts stored and cancelled tasks. Each enqueuing call has a span, whose context travels with the tasks. */
 import type { SpanEnd, Telemetry, TelemetryAttributes, TraceContext } from '@mortise/redis';
 import type { EnqueueOptions } from '../options.js';
 import { metricAttributes, queueAttributes, spanAttributes } from '../telemetry.js';
 import { CANCELLED, ENQUEUED } from '../telemetry.js';
 import { SafeTelemetry } from '@mortise/redis';
 
-/** A task that is about to be stored, or a tree of them. */
+/** A task to be stored, or a tree of them. */
 interface Given {
   readonly name: string;
   readonly options?: EnqueueOptions;
@@ -13,7 +13,7 @@ interface Given {
   readonly children?: readonly Given[];
 }
 
-/** Where a task is counted. */
+/** The labels under which a task is counted. */
 interface Place {
   readonly queue: string;
   readonly name: string;
@@ -28,18 +28,18 @@ export class ProducerTelemetry {
   readonly #telemetry: SafeTelemetry;
   readonly #queue: string;
 
-  /** Throws TypeError for what is no telemetry. */
+  /** Throws TypeError if the value is not a `Telemetry`. */
   constructor(telemetry: Telemetry, queue: string) {
     this.#telemetry = new SafeTelemetry(telemetry);
     this.#queue = queue;
   }
 
-  /** Calls `store`, at once, with the task and the trace context in its headers and in those of its children. */
+  /** Calls `store` at once, with the trace context in the headers of the task and of its children. */
   async send<Task extends Given, Result extends Stored>(
     task: Task,
     store: (traced: Task) => Promise<Result>,
   ): Promise<Result> {
-    // Read at the call: the caller may change the task later.
+    // Read now: the caller may change the task later.
     const places = this.#placesOf(task);
     const size = sizeOf(task);
     const stored = await this.#inSpan(
@@ -91,7 +91,7 @@ export class ProducerTelemetry {
     }
   }
 
-  /** A task and its children. A value that is no task is skipped: it is refused later. */
+  /** A task and its children. Invalid values are skipped here and refused later. */
   #placesOf(task: Given): Place[] {
     if (typeof task !== 'object' || task === null) return [];
     const { queue = this.#queue, name, children } = task;
@@ -113,13 +113,13 @@ export class ProducerTelemetry {
   }
 }
 
-/** A value that is no tree counts as one task: it is refused later. */
+/** An invalid tree counts as one task here and is refused later. */
 function sizeOf({ children }: Given): number {
   if (!Array.isArray(children)) return 1;
   return children.reduce((size: number, child: Given) => size + sizeOf(child), 1);
 }
 
-/** Keeps a trace of the caller's own. Values that are no options or headers stay as they are: they are refused later. */
+/** Keeps a trace context that the caller has set. Invalid options or headers stay unchanged here and are refused later. */
 function withTrace<Task extends Given>(task: Task, context: TraceContext): Task {
   const { options = {}, children } = task;
   const traced = Array.isArray(children)

@@ -34,7 +34,7 @@ export class Producer {
     return this.#telemetry.sendMany(tasks, (traced) => this.#storeMany(traced));
   }
 
-  /** Not an async function, which would make one more promise for each task. */
+  /** Not an async function: that would create one more promise for each task. */
   #store(name: string, payload: unknown, options: EnqueueOptions): Promise<Enqueued> {
     try {
       const request = this.#enqueuer.prepare(name, payload, options);
@@ -57,7 +57,7 @@ export class Producer {
 
 function requireTasks(tasks: readonly GivenTask[]): void {
   if (!Array.isArray(tasks)) throw new ArgumentTypeError('tasks must be an array');
-  // `entries()` also yields the holes of a sparse array, as undefined.
+  // `entries()` yields the empty places of a sparse array as undefined.
   for (const [index, task] of tasks.entries()) {
     requireObject(`task ${index}`, task as object);
     requireKnown('a task of enqueueMany', task as object, TASK);

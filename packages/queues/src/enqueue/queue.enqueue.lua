@@ -1,14 +1,14 @@
 #!lua
--- Stores new tasks. A task without a delay is ready at once, after the ready tasks of its priority, or of its group. A delayed one
--- waits in the schedule of its priority. An id that is stored or refused is left alone. Wakes an idle worker when a task is
--- ready, and the worker with the timer when a task falls due earlier.
+-- Stores new tasks. A task without a delay is ready at once, after the ready tasks of its priority or group. A delayed one
+-- waits in the schedule of its priority. A stored or refused id is left alone. Wakes an idle worker when a task is ready,
+-- and the timekeeper when a task is due earlier than its timer.
 --
--- Direct hand-off: a single task that nothing is ahead of goes to an idle worker together with the message that wakes it, which saves
--- the worker a round trip. The task is active as its first attempt, under a lease of that worker. A lost message costs this attempt
--- and the time of the lease; a task with one attempt is never handed off.
+-- Direct hand-off: when nothing is ahead of a single task, an idle worker gets it with the message that wakes it, which
+-- saves a round trip. The task is active as its first attempt, under a lease of that worker. A lost message costs this
+-- attempt and the time of the lease; a task with one attempt is never handed off.
 --
--- All tasks are one argument: each string costs the client 0.6 µs, and the server half of that. For the same reason only the keys
--- of the priorities that occur are sent.
+-- All tasks are one argument: each string costs the client 0.6 µs and the server half of that. For the same reason only the
+-- keys of the priorities that occur are sent.
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts; written by the first call
@@ -24,27 +24,26 @@
 --   publish           PUBLISH or SPUBLISH
 --   usesOptional      1: the queue uses optional features; 0
 --   mayHandOff        1: this is one small task of a plain queue, and a worker seems to be idle; 0
---   priorities        a byte for each priority that the tasks are in
---   stamp             the instant that the records name as that of their enqueuing, ms: what the caller takes the server's time to
---                     be, or 0. Where the server's time is another one it is written instead
---   delays            f64 the server's time when this was sent, ms, which it was at most; then for each task that has to wait: u16 its
---                     place in `entries`, from 1; f64 below 0 so many ms from then, above 0 that instant
---   count             how many tasks, 1,000 at most
---   entries           for each task: u16 length · id, u32 length · record; behind them, for each run of tasks of which all are stored
---                     or none: u16 first, u16 last, counted from 1; 32,768 more in the first where ids were given, which may
---                     belong to other tasks
+--   priorities        a byte for each priority of the tasks
+--   stamp             the enqueue time in the records, ms: the server's time as the caller estimates it, or 0. If the server's time
+--                     differs, the script corrects it
+--   delays            f64 the server's time when this was sent, ms, at the latest; then for each delayed task: u16 its place in
+--                     `entries`, from 1; f64 the delay, negative ms from then, or a positive instant
+--   count             number of tasks, 1,000 at most
+--   entries           for each task: u16 length · id, u32 length · record; then for each all-or-none run: u16 first, u16 last,
+--                     counted from 1; first + 32,768 if the caller gave ids, which may belong to other tasks
 -- RETURNS
---   the server's time, ms, below 0 when an idle worker was notified: all are stored
---   { outcomes, the server's time }: a character for each task: 1 stored, 0 was there already, C is there with another name
---   or payload, F the queue is full, N not stored since another one of its run is not
---   error SETTINGS <stored>: something else is stored; nothing is written
+--   the server's time, ms, negative if an idle worker was notified: all are stored
+--   { outcomes, the server's time }: a character for each task: 1 stored, 0 was stored before, C was stored before with another
+--   name or payload, F the queue is full, N not stored since another task of its run was refused
+--   error SETTINGS <stored>: other settings are stored; nothing is written
 local settings, tasks, attempts, idle, timekeeper = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local expectedSettings, publish, usesOptional, mayHandOff = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4] == '1'
 local priorities, stamp, delays, count, entries = ARGV[5], tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8]), ARGV[9]
 local MAX_TASKS = 10000000
--- The first byte of a record without flags is less.
+-- The first byte of a record without flags is smaller.
 local FLAGS = 16
--- How far what the caller takes the time to be may be off, ms; a call is some time on its way.
+-- How far the caller's estimate of the time may be off, ms; the call itself takes time.
 local MOST_BEHIND, MOST_AHEAD = 20, 2
 
 local stored = redis.call('GET', settings)
@@ -58,7 +57,7 @@ end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
--- Taken apart in one go; what comes out is what HSET wants, and where the last one ends.
+-- Unpacked in one call, which returns the fields of HSET and the end of the last one.
 local fields = { struct.unpack(count == 1 and '>Hc0Ic0' or '>' .. string.rep('Hc0Ic0', count), entries) }
 local runsAt = fields[2 * count + 1]
 fields[2 * count + 1] = nil
@@ -98,8 +97,8 @@ if mayHandOff and struct.unpack('>H', fields[2], 2) > 1 then
         break
       end
       local leaseMs, channel = string.match(first[1], '^(%d+) (.*)$')
-      -- A message also reaches workers that subscribe at a replica, or still at a former master, and PUBLISH doesn't count them.
-      -- Such a worker and the next one would both run the task. So only a subscriber of this server gets it.
+      -- A worker that subscribes to a replica, or still to a former master, receives messages that PUBLISH does not count.
+      -- The next worker would get the task as well. So only a subscriber of this server gets it.
       local isHere = leaseMs ~= '0'
         and tonumber(first[2]) >= now
         and redis.call('PUBSUB', publish == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB', channel)[2] > 0
@@ -132,7 +131,7 @@ if usesOptional then
   hasDedupIds = redis.call('EXISTS', dedupIds) == 1
 end
 
--- Nearly all calls: all tasks new, ready at once, in one priority, and without optional features.
+-- The common case: all tasks new, ready at once, of one priority, without optional features.
 local isPlain = isTimely and #priorities == 1 and delays == '' and not hasDedupIds and keepEvents == 0
   and size + count <= maxTasks
 if isPlain then
@@ -149,20 +148,20 @@ end
 -- include task.wake.part.lua
 if isPlain then
   local ready = unpack(KEYS, 6)
-  -- In this order: an id without a record is dropped, a record without a place would be lost.
+  -- The id first: an id without a record is dropped, a record without an id would be lost.
   redis.call('RPUSH', ready, unpack(ids))
   redis.call('HSET', tasks, unpack(fields))
 else
-  local priorityKeys, beyond = { unpack(KEYS, 6) }, nil
+  local priorityKeys, optional = { unpack(KEYS, 6) }, nil
   if usesOptional then
     local before = #priorityKeys - 16
     local _, _, grouped, groups, runnableGroups, limitedGroups = unpack(priorityKeys, before + 1)
     local events = priorityKeys[before + 11]
 -- include task.group.part.lua
 -- include task.events.part.lua
-    beyond = { joinGroup = joinGroup, recordEvent = recordEvent }
+    optional = { joinGroup = joinGroup, recordEvent = recordEvent }
 
-    function beyond.tell()
+    function optional.publish()
       placeGroups()
       publishEvents()
     end
@@ -170,7 +169,7 @@ else
 -- include task.content.part.lua
 -- include task.compact.part.lua
 
-  -- Tasks may be stored or refused already, be delayed, or have several priorities or groups.
+  -- The general case: tasks may be stored or refused, be delayed, or have several priorities or groups.
   local GROUPED, DEDUPLICATED, PRIORITIES = 16, 128, 16
   -- Expired ids that each call deletes.
   local MOST_FORGOTTEN = 200
@@ -181,7 +180,7 @@ else
     if #old > 0 then
       redis.call('ZREM', dedupIds, unpack(old))
     end
-    -- These ids are refused, also after their tasks.
+    -- These ids are still refused, even if their tasks are gone.
     refused = redis.call('ZMSCORE', dedupIds, unpack(ids))
   end
 
@@ -191,8 +190,8 @@ else
   for i = 1, #priorities do
     places[string.byte(priorities, i) - 48] = 2 * i - 1
   end
-  -- A delay counts from the sending of the task or a little later, never from earlier: the caller sends the latest time that it
-  -- can have been. Without a good guess it counts from now.
+  -- A delay counts from the sending of the task or slightly later, never earlier: the caller sends the latest possible
+  -- time. Without a good estimate it counts from now.
   local sentAt = time[1] * 1000 + time[2] / 1000
   if isTimely and delays ~= '' then
     sentAt = math.min(sentAt, (struct.unpack('>d', delays)))
@@ -200,7 +199,8 @@ else
   for at = 9, #delays, 10 do
     local i, due = struct.unpack('>Hd', delays, at)
     if due < 0 then
-      -- Rounded up to the µs: whole ms would be late by half a ms. A delay that is over goes before tasks without one.
+      -- Rounded up to the µs: whole ms would be half a ms late on average. A delay that has passed goes before tasks
+      -- without one.
       dueAt[i] = math.ceil((sentAt - due) * 1000) / 1000
     elseif due > now then
       dueAt[i] = due
@@ -210,7 +210,7 @@ else
   local room = maxTasks - size
   local outcomes, seen, ready, scheduled, written = {}, {}, {}, {}, 0
 
-  -- Runs of tasks of which all are stored or none, by their first task; only those that may be left out.
+  -- All-or-none runs by their first task; only those that may be refused.
   local lastOfRun = {}
   for at = runsAt, #entries, 4 do
     local first, last = struct.unpack('>HH', entries, at)
@@ -283,7 +283,7 @@ else
           isReady = true
         end
       elseif isGrouped then
-        beyond.joinGroup(struct.unpack('>Hc0', record, 12), head % PRIORITIES, id, 0)
+        optional.joinGroup(struct.unpack('>Hc0', record, 12), head % PRIORITIES, id, 0)
         isReady = true
       else
         local list = ready[place] or {}
@@ -291,12 +291,12 @@ else
         list[#list + 1] = id
         isReady = true
       end
-      if beyond then
+      if optional then
         if head >= DEDUPLICATED then
           local windowMs = struct.unpack('>d', record, isGrouped and 14 + struct.unpack('>H', record, 12) or 12)
           redis.call('ZADD', dedupIds, string.format('%.0f', now + windowMs), id)
         end
-        beyond.recordEvent('E', id, record)
+        optional.recordEvent('E', id, record)
       end
     end
   end
@@ -312,8 +312,8 @@ else
   if written < 2 * count then
     reply = { table.concat(outcomes), now }
   end
-  if beyond then
-    beyond.tell()
+  if optional then
+    optional.publish()
   end
 end
 

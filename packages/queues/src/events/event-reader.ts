@@ -13,7 +13,7 @@ export interface Page {
   readonly events: NumberedEvent[];
   /** The position after a page without events. */
   readonly last: number;
-  /** There may be more. */
+  /** Whether there may be more. */
   readonly isFull: boolean;
 }
 
@@ -26,15 +26,15 @@ export class EventReader {
     return Number(reply);
   }
 
-  /** The number before that of the oldest event. */
+  /** The number before the oldest event. */
   async oldest(): Promise<number> {
-    // In this order: what happens between the two is found by the second.
+    // The newest number first, so that the read after it returns later events.
     const newest = await this.newest();
     const { events } = await this.read(0);
     return events[0] ? events[0].number - 1 : newest;
   }
 
-  /** What stands behind an event; 0 for the whole stream. */
+  /** Reads the events after a number; 0: from the start of the stream. */
   async read(after: number): Promise<Page> {
     const reply = await eventsRead.runBuffer(
       this.shard.redis,
@@ -49,14 +49,14 @@ export class EventReader {
       last = Number(entries[index]!.toString());
       const entry = readEntry(last, entries[index + 1]!);
       if (index === 0 && after > 0) {
-        // What the reader has seen was in another stream, which was lost: nobody knows how much was in it.
+        // The reader's position belongs to an earlier stream, which was lost with an unknown number of events.
         const isOther = after < Number(begun!.toString());
         missed = isOther ? Number.NaN : Math.max(0, entry.first - after - 1);
       }
       for (const event of entry.events) if (event.number > after) events.push(event);
     }
     if (entries.length > 0) return { missed, events, last, isFull: entries.length === 2 * PAGE };
-    // The stream is younger than the cursor: it was lost, with a master, say.
+    // The stream is newer than the cursor: the earlier one was lost, with a master for example.
     const end = newest!.length > 0 ? Number(newest!.toString()) : after;
     if (end < after) return { missed: Number.NaN, events, last: end, isFull: false };
     return { missed: 0, events, last: after, isFull: false };

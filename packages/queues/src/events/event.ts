@@ -1,4 +1,4 @@
-/** What happened to a task, or to the queue; and how the stream has it, see task.events.part.lua. */
+/** Events of tasks and of the queue, and their binary form in the stream; see task.events.part.lua. */
 import { decodeTaskId } from '../task/task-id.js';
 
 const TYPES = {
@@ -21,25 +21,25 @@ export type QueueEventType = (typeof TYPES)[keyof typeof TYPES] | 'gap' | 'unkno
 
 export interface QueueEvent {
   readonly type: QueueEventType;
-  /** Where to go on from: `events({ after: cursor })` begins behind this event. */
+  /** The position of this event: `events({ after: cursor })` continues after it. */
   readonly cursor: string;
-  /** When it happened, ms since the epoch, by the clock of the server. */
+  /** ms since the epoch, by the server's clock. */
   readonly at: number;
-  /** The task; left out where it concerns the queue. */
+  /** The id of the task; absent for an event of the queue. */
   readonly id?: string;
-  /** The name of a task that was enqueued. */
+  /** The name of an enqueued task. */
   readonly name?: string;
-  /** The attempt that was started or has ended. */
+  /** The attempt that started or ended. */
   readonly attempt?: number;
-  /** Why a task is retrying, dead or cancelled: the first 512 bytes. */
+  /** Why the task is retrying, dead or cancelled: the first 512 bytes. */
   readonly error?: string;
-  /** What the handler told, of up to 512 bytes; of more, only that there is something. */
+  /** The value of `ctx.progress`; absent if it has more than 512 bytes. */
   readonly progress?: unknown;
-  /** Of a `gap`: how many events were trimmed before they were read, if that can be known. */
+  /** For a `gap`: number of events that were trimmed before they were read, if known. */
   readonly missed?: number;
 }
 
-/** An event as it stands in an entry, with its number. */
+/** A decoded event and its number. */
 export interface NumberedEvent {
   readonly number: number;
   readonly fields: Omit<QueueEvent, 'cursor'>;
@@ -62,7 +62,7 @@ export function readEntry(last: number, entry: Buffer): { first: number; events:
     const attempt = entry.readUInt16BE(position);
     position += 2;
     found.push({
-      // A later version may tell of more.
+      // A later version may have more kinds.
       type: TYPES[kind as keyof typeof TYPES] ?? 'unknown',
       at,
       ...(id.length > 0 && { id: decodeTaskId(id) }),
@@ -78,6 +78,6 @@ function readText(kind: string, text: Buffer): Pick<QueueEvent, 'name' | 'error'
   if (text.length === 0) return {};
   if (kind === 'E') return { name: text.toString() };
   if (kind === 'P') return { progress: JSON.parse(text.toString()) as unknown };
-  // It may have been cut within a character.
+  // The text may have been cut inside a character.
   return { error: text.toString().replace(/\uFFFD$/, '') };
 }

@@ -1,6 +1,5 @@
 #!lua flags=allow-oom
--- The number of the newest event. A stream that is not there is begun, so that a reader who has seen nothing yet has a number
--- to go on from.
+-- Returns the number of the newest event. Starts a missing stream, so that a new reader has a number to continue from.
 --
 -- KEYS
 --   events       STREAM <number of the last event of the entry>-<first number> -> e: f64 instant (ms), then the events

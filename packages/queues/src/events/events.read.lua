@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- What stands in the stream behind an event.
+-- Returns the events after a number.
 --
 -- KEYS
 --   events       STREAM <number of the last event of the entry>-<first number> -> e: f64 instant (ms), then the events
@@ -7,12 +7,12 @@
 --   after        number of the event
 --   most         entries to return at most
 -- RETURNS
---   { number of the newest event or '', number that the stream began with (0: not known), number, entry, number, entry, … }: number
+--   { number of the newest event or '', first number of the stream (0: unknown), number, entry, number, entry, … }: number
 --   of the last event of each entry; the first entry may begin before `after`
 local events = KEYS[1]
 local after, most = ARGV[1], tonumber(ARGV[2])
 
--- Of what stands behind the `-` of an id.
+-- The largest second half of an entry's id.
 local LARGEST = '18446744073709551615'
 
 local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]

@@ -1,8 +1,8 @@
 /**
- * The events of a queue as an async iterable. Each script that changes something appends one entry to the stream of its shard in
- * the same atomic step, so no change is without its event. A message on one channel wakes readers. They read pages when the
- * caller asks for more, so a slow reader delays nobody. Events that were trimmed before they were read are reported as a
- * `gap`. Rejected: XREAD BLOCK, a connection for each reader and shard.
+ * The events of a queue as an async iterable. Each script that changes something appends one entry to the stream of its
+ * shard in the same atomic step, so every change has its event. A message on one channel wakes readers. They read pages
+ * when the caller asks for more, so a slow reader delays nobody. Events that were trimmed before they were read are
+ * reported as a `gap`. Rejected: XREAD BLOCK, a connection for each reader and shard.
  */
 import type { Waiter } from '@mortise/redis';
 import { ArgumentRangeError, requireOptions, requireSignal, WaiterHub } from '@mortise/redis';
@@ -13,24 +13,21 @@ import type { Page } from './event-reader.js';
 import { EventReader } from './event-reader.js';
 
 export interface EventsOptions {
-  /**
-   * The `cursor` of an event: continues after it. `oldest` begins with the oldest event that is kept. Default: events from
-   * now on.
-   */
+  /** A cursor continues after its event; `oldest` starts with the oldest stored event. Default: events from now on. */
   readonly after?: string | undefined;
-  /** Ends the iteration: it throws the reason of the signal. */
+  /** Ends the iteration, which throws the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Events kept in each shard after the first read. */
+/** Default number of events that each shard keeps after the first read. */
 export const DEFAULT_KEEP_EVENTS = 10_000;
 const OLDEST = 'oldest';
 const OPTIONS = new Set(['after', 'signal']);
-/** In 2001, in µs. */
+/** A time in 2001, in µs. */
 const OLDEST_POSITION = 1e15;
-/** The numbers of events may be ahead of the clock by one µs for each event beyond a million a second. */
+/** Event numbers run ahead of the clock, by one µs for each event beyond a million a second. */
 const MOST_AHEAD_MS = 86_400_000;
-/** Every shard is read again after this time, since a message may be lost. */
+/** Recheck of every shard, since a message may be lost. */
 const RECHECK_MS = 3_000;
 const JITTER_MS = 500;
 
@@ -39,7 +36,7 @@ let readers = 0;
 interface Source {
   readonly shard: Shard;
   readonly reader: EventReader;
-  /** The number of the last event that was yielded. */
+  /** The number of the last yielded event. */
   position: number;
   hasNews: boolean;
 }
@@ -121,7 +118,7 @@ function parseCursor(after: string, shards: number): number[] {
   const positions = parts.map((part) =>
     /^[0-9a-z]{1,11}$/.test(part) ? Number.parseInt(part, 36) : Number.NaN,
   );
-  // The first number of a stream is its time in µs; one that is far ahead of now never was a number.
+  // The first number of a stream is its time in µs, so a number far ahead of now is not a position.
   const newest = (Date.now() + MOST_AHEAD_MS) * 1_000;
   const isPosition = (position: number): boolean =>
     position === 0 || (position >= OLDEST_POSITION && position <= newest);

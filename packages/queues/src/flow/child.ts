@@ -1,22 +1,22 @@
 /**
- * How a child has ended, as its parent keeps it:
+ * The end of a child, as stored for its parent:
  *
  *   f64 instant (ms) | u16 length · queue, id and name as JSON | state: S, D, C, X · f64 instant · u16 attempt · data
  *
- * What stands behind the JSON is what the child's shard says of it in `attempts`; X is a task that was removed.
+ * The part after the JSON is the child's entry in `attempts` of its shard; X is a removed task.
  */
 import { flowChildren } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 
-/** A child of a flow that has ended, as `ctx.children()` shows it. */
+/** An ended child of a flow, as `ctx.children()` returns it. */
 export interface Child {
   readonly id: string;
   readonly queue: string;
   readonly name: string;
   readonly state: 'succeeded' | 'dead' | 'cancelled' | 'removed';
-  /** ms since the epoch, by the clock of the server. */
+  /** ms since the epoch, by the server's clock. */
   readonly finishedAt: number;
-  /** What its handler returned. */
+  /** The handler's result. */
   readonly result?: unknown;
   /** Why it is dead or was cancelled. */
   readonly error?: string;
@@ -30,7 +30,7 @@ export interface ChildIdentity {
 
 const STATES = { S: 'succeeded', D: 'dead', C: 'cancelled', X: 'removed' } as const;
 const JSON_AT = 10;
-/** In what `attempts` says. */
+/** Offset of the data in the entry of `attempts`. */
 const DATA_AT = 11;
 
 export function encodeChild(identity: ChildIdentity, end: Buffer): Buffer {
@@ -56,7 +56,7 @@ export function decodeChild(kept: Buffer): Child {
 
 const MAX_REASON = 2_000;
 
-/** Why a parent is dead that cannot do without this child. */
+/** The reason of a parent that is dead because of this child. */
 export function failureOf({ queue, id, name }: ChildIdentity, end: Buffer): string {
   const state = STATES[String.fromCharCode(end[0]!) as keyof typeof STATES];
   const text = end.toString('utf8', DATA_AT);
@@ -66,7 +66,7 @@ export function failureOf({ queue, id, name }: ChildIdentity, end: Buffer): stri
   return reason.length > MAX_REASON ? `${reason.slice(0, MAX_REASON)}…` : reason;
 }
 
-/** The children of a parent that have ended, in the order in which they were given. One round trip for each 2 MiB. */
+/** The ended children of a parent, in their order. One round trip for each 2 MiB. */
 export async function readChildren(shard: Shard, storedId: Buffer): Promise<Child[]> {
   const children: Child[] = [];
   let from = 0;

@@ -1,11 +1,12 @@
 /**
- * The tasks of a flow before they are stored: a tree, checked and made into bytes. What is to become a child waits beside its
- * parent as
+ * The tasks of a flow before they are stored: a checked tree, encoded as bytes. A child that is not stored yet lies beside
+ * its parent as
+ *
  *
  *   u16 length · queue | u8 length · priority | u16 length · id as stored | u16 length · group |
  *   8 bytes flow | u8 policy | u32 length · record | for each child of its own: u32 length, this again
  *
- * The length of the group is 0xffff where there is none; flow and policy mean nothing where there are no children.
+ * Without a group its length is 0xffff; without children flow and policy are unused.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { ArgumentRangeError, ArgumentTypeError, requireKnown, requireObject } from '@mortise/redis';
@@ -21,21 +22,21 @@ import { decodeTaskId, encodeTaskId } from '../task/task-id.js';
 
 interface FlowFields<Tasks> {
   /**
-   * As for `enqueue`, without `dedupMs`. A delay of a task with children begins when these have ended; `expiresInMs` counts
-   * from when it was enqueued. Default of `id`: made from the parent's id, so that a repeated call names the same tasks. An id
-   * must not be that of a task that is stored, or be refused by `dedupMs`, whatever the payload: see `enqueueFlow`.
+   * As for `enqueue`, without `dedupMs`. The delay of a task with children begins when these have ended; `expiresInMs`
+   * counts from the enqueue. Default `id`: derived from the parent's id, so that a repeated call names the same tasks. A
+   * given id must not belong to a stored task or still be refused by `dedupMs`, whatever the payload: see `enqueueFlow`.
    */
   readonly options?: EnqueueOptions;
   /**
-   * What becomes of this task when one of its children is dead, cancelled or removed: `fail` makes it dead at once, for a
-   * reason that names the child; `ignore` runs it when all have ended. Default `fail`.
+   * When a child is dead, cancelled or removed: `fail` makes this task dead at once, with a reason that names the child;
+   * `ignore` runs it when all children have ended. Default `fail`.
    */
   readonly onChildFailure?: 'fail' | 'ignore';
-  /** What it waits for. Up to 10 levels and 1,000 tasks altogether. */
+  /** Tasks that must end before this one runs. Up to 10 levels and 1,000 tasks in all. */
   readonly children?: readonly FlowTask<Tasks>[];
 }
 
-/** A task of a flow, with the tasks that it waits for; one of another queue names that, which has to have the same prefix. */
+/** A task of a flow with its children. A child in another queue names it; both queues must have the same prefix. */
 export type FlowTask<Tasks = Record<string, unknown>> =
   | {
       [Name in keyof Tasks & string]: FlowFields<Tasks> & {
@@ -46,22 +47,22 @@ export type FlowTask<Tasks = Record<string, unknown>> =
     }[keyof Tasks & string]
   | (FlowFields<Tasks> & { readonly queue: string; readonly name: string; readonly payload: unknown });
 
-/** The ids of a flow, in the shape of the tree that was given. */
+/** The ids of a flow, in the shape of its tree. */
 export interface FlowIds {
   readonly queue: string;
   readonly id: string;
   readonly children: readonly FlowIds[];
 }
 
-/** Throws TypeError for what `enqueueFlow` does not return. */
+/** Throws TypeError unless `enqueueFlow` returned the value. */
 export function requireFlowIds(ids: FlowIds): void {
   requireObject('a flow', ids);
   const { queue, id, children } = ids;
   if (typeof queue === 'string' && typeof id === 'string' && Array.isArray(children)) return;
-  throw new ArgumentTypeError('a flow must be what enqueueFlow has returned: a queue, an id, and children');
+  throw new ArgumentTypeError('a flow must be what enqueueFlow returned: a queue, an id, and children');
 }
 
-/** One task of the tree, ready to be stored. */
+/** A task of the tree, ready to be stored. */
 export interface FlowNode {
   readonly queue: string;
   readonly storedId: Buffer;
@@ -69,12 +70,12 @@ export interface FlowNode {
   readonly group: string | undefined;
   readonly record: Buffer;
   readonly flow: Buffer;
-  /** 1: dead when a child fails. */
+  /** 1: this task is dead when a child fails. */
   readonly policy: number;
   readonly children: readonly Buffer[];
 }
 
-/** As `Enqueuer.prepare`, of any queue. */
+/** As `Enqueuer.prepare`, for any queue. */
 export type Prepare = (
   queue: string,
   name: string,
@@ -91,21 +92,21 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const FLOW_BYTES = 8;
 const TASK_FIELDS = new Set(['queue', 'name', 'payload', 'options', 'onChildFailure', 'children']);
 const NO_GROUP = 0xffff;
-/** 96 bits: two trees of one id are taken for the same by an accident that nobody will see. */
+/** 96 bits of a hash, enough to tell two trees with one id apart. */
 const TREE_CHARS = 16;
 
 export interface Flow {
   readonly root: FlowNode;
   readonly ids: FlowIds;
-  /** What has to be checked against the settings of each queue. */
+  /** The requests to check against the settings of each queue. */
   readonly requests: ReadonlyMap<string, readonly Enqueue[]>;
-  /** Those below the root whose id was given. */
+  /** Tasks below the root with an id of the caller. */
   readonly named: ReadonlySet<Enqueue>;
-  /** The same for the same children, if they have the same ids; undefined without children, or an id of the root. */
+  /** Equal for equal trees of children and ids; undefined without children or without an id of the root. */
   readonly tree: string | undefined;
 }
 
-/** Checks a tree and makes it into bytes. Throws ERR_INVALID_FLOW, and whatever a task of it is refused with. */
+/** Checks a tree and encodes it. Throws ERR_INVALID_FLOW, and the errors of its tasks. */
 export function makeFlow(queue: string, root: FlowTask, prepare: Prepare): Flow {
   const requests = new Map<string, Enqueue[]>();
   const named = new Set<Enqueue>();
@@ -173,7 +174,7 @@ export function makeFlow(queue: string, root: FlowTask, prepare: Prepare): Flow 
   return { root: node, ids, requests, named, tree };
 }
 
-/** A UUID of its own kind, the same for the same child of the same parent. */
+/** A UUID derived from parent and index, so equal for the same child of the same parent. */
 function childId({ queue, id, index }: ParentAddress): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([queue, id, index]))

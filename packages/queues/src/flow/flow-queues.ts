@@ -1,4 +1,4 @@
-/** The queues of the flows of one client and prefix, each opened once. */
+/** The queues of all flows of one client and prefix, each opened once. */
 import type { RedisClient } from '@mortise/redis';
 import { keySlot } from '@mortise/redis';
 import { DEFAULTS } from '../options.js';
@@ -21,7 +21,7 @@ export class FlowQueues {
     this.#prefix = prefix;
   }
 
-  /** Uses the parts of a `Queue`, with its options. */
+  /** Uses the parts of an existing `Queue`, with its options. */
   adopt(queue: string, shards: Shards, enqueuer: Enqueuer): void {
     this.#reached.set(queue, { shards, enqueuer });
   }
@@ -42,7 +42,7 @@ export class FlowQueues {
     return shard;
   }
 
-  /** The tasks of a queue in the same shard as a task of that id and group. */
+  /** The tasks that lie in the same shard as that id and group. */
   async near<Placed extends { readonly storedId: Buffer | undefined; readonly group: string | undefined }>(
     queue: string,
     storedId: Buffer,

@@ -1,11 +1,11 @@
 /**
- * How flows get into their queues, which may lie in different slots.
+ * Stores flows, whose queues may lie in different slots.
  *
- * The root is stored with all that is below it in one script call: from then on the flow is there. What is below it is then
- * stored where it belongs, level by level, each task by one idempotent step, and what was stored is removed from where
- * it waited. Whoever does this may die at any time: the outbox of the parent's shard says what is left to do, and workers of
- * that queue do it (see `Relay`). Rejected: children first, whose parent may never come; and one hash tag for all
- * queues of a flow, which makes one slot of them all.
+ * One script call stores the root with all tasks below it: from then on the flow exists. The tasks below it are then stored
+ * in their own queues, level by level, each by one idempotent step, and removed from beside the root. The process may die
+ * at any time: the outbox of the parent's shard lists the remaining steps, and workers of that queue do them (see `Relay`).
+ * Rejected: children first, whose parent may never come; one hash tag for all queues of a flow, which would put them all
+ * into one slot.
  */
 import type { RedisClient } from '@mortise/redis';
 import { Coalescer } from '@mortise/redis';
@@ -32,20 +32,20 @@ interface Report {
 }
 
 /** The part of a flow in the shard of its root. */
-interface Near {
+interface SameShard {
   /** Tasks, the root included. */
   readonly size: number;
   /** Ids of children that the caller gave. */
   readonly given: readonly Buffer[];
 }
 
-interface FlowRoot extends Near {
+interface FlowRoot extends SameShard {
   readonly node: FlowNode;
 }
 
-/** For a task with children that is a child itself: its root was checked before. */
-const ALONE: Near = { size: 1, given: [] };
-/** A caller that stored a parent has this time to store the children, before workers do. */
+/** For a child with children of its own: the flow was checked with its root. */
+const ROOT_ONLY: SameShard = { size: 1, given: [] };
+/** After this time workers store the children that the caller has not stored. */
 const GRACE_MS = 5_000;
 const MAX_OPENS = 64;
 const MAX_REPORTS = 200;
@@ -74,31 +74,31 @@ export class FlowStore {
   }
 
   /**
-   * Stores a task with children, and tries to store these; resolves to whether it is new. Rejects with ERR_QUEUE_FULL or
-   * ERR_TASK_CONFLICT, for what is near the root as well; then nothing is stored.
+   * Stores a task with children, then tries to store these. Resolves to whether the task is new. Rejects with
+   * ERR_QUEUE_FULL or ERR_TASK_CONFLICT, also for tasks in the shard of the root; then nothing is stored.
    */
-  async open(node: FlowNode, near = ALONE): Promise<boolean> {
+  async open(node: FlowNode, near = ROOT_ONLY): Promise<boolean> {
     const shard = await this.queues.shardOf(node.queue, node.storedId, node.group);
     const isNew = await this.#opens.submit(shard, { node, ...near });
     if (isNew) await this.#sendAll(shard, node);
     return isNew;
   }
 
-  /** Rejects with ERR_TASK_CONFLICT when the task of that id is not the root of that tree. One round trip. */
+  /** Rejects with ERR_TASK_CONFLICT unless the task is the root of that tree. One round trip. */
   async requireTree({ queue, storedId, group }: FlowNode, tree: string | undefined): Promise<void> {
     const stored = await this.#stored(queue, storedId, group);
-    // It is gone: nobody can say any more.
+    // The task is gone, so there is nothing to compare with.
     if (!stored) return;
-    // Parents never are sealed.
+    // Parents have no compact record.
     const found = isCompact(stored) ? undefined : decodeRecord(stored).extras.tree;
     if (found !== tree) throw new TaskConflictError(queue, decodeTaskId(storedId), [], 'with other children');
   }
 
   /**
-   * Stores a child where it belongs, or tells its parent that this cannot be. Resolves to false, or rejects, when it has to be
-   * tried again later.
+   * Stores a child in its queue, or reports to its parent that this is impossible. Resolves to false, or rejects, if it
+   * must be retried later.
    *
-   * @param isLast The parent has waited long enough: a full queue cannot be, too.
+   * @param isLast The last try: a full queue counts as impossible too.
    */
   async storeChild(bytes: Buffer, isLast = false): Promise<boolean> {
     const node = decodeNode(bytes);
@@ -111,13 +111,13 @@ export class FlowStore {
       if (owner === 'nobody') return false;
       if (owner === 'others') await this.#fail(identity, parent, 'the id belongs to another task');
     } catch (error) {
-      if (!isHopeless(error) && !(isLast && error instanceof QueueFullError)) throw error;
+      if (!isPermanent(error) && !(isLast && error instanceof QueueFullError)) throw error;
       await this.#fail(identity, parent, error.message);
     }
     return true;
   }
 
-  /** Tells a parent how a child has ended. */
+  /** Reports the end of a child to its parent. */
   async report(identity: ChildIdentity, parent: ParentAddress, end: Buffer): Promise<void> {
     const parentId = encodeTaskId(parent.id);
     const shard = await this.queues.shardOf(parent.queue, parentId, parent.group);
@@ -151,17 +151,18 @@ export class FlowStore {
     return !isDuplicate;
   }
 
-  /** The id was stored already: by somebody who died or was slow in the same place, or for something else. */
+  /** Whose task has this id: the same child, stored by an earlier try, or another task. */
   async #owner(
     { queue, storedId, group }: FlowNode,
     parent: ParentAddress,
   ): Promise<'us' | 'others' | 'nobody'> {
     const stored = await this.#stored(queue, storedId, group);
     if (stored === null) {
-      // A task of `dedupMs` is gone, and its id still refused; or ours has ended and is forgotten: its report is under way.
+      // No record: the id is still refused by `dedupMs`, or our child has ended and was removed, and its report is under
+      // way.
       return (await this.#isRemembered(queue, storedId, group)) ? 'others' : 'nobody';
     }
-    // Children never are.
+    // Children have no compact record.
     if (isCompact(stored)) return 'others';
     const { parent: owner } = decodeRecord(stored).extras;
     return owner?.flow === parent.flow && owner.index === parent.index ? 'us' : 'others';
@@ -172,7 +173,7 @@ export class FlowStore {
     return (await this.#redis.callBuffer('hget', [shard.keys.of.tasks, storedId])) as Buffer | null;
   }
 
-  /** Ids whose time is over are removed by each enqueue, so one that was refused just now is there if it is why. */
+  /** Each enqueue removes expired ids, so an id that was refused just now is still listed if `dedupMs` is the reason. */
   async #isRemembered(queue: string, storedId: Buffer, group: string | undefined): Promise<boolean> {
     const shard = await this.queues.shardOf(queue, storedId, group);
     return (await this.#redis.call('zscore', [shard.keys.of.dedupIds, storedId])) !== null;
@@ -185,7 +186,7 @@ export class FlowStore {
     return this.report(identity, parent, Buffer.concat([head, Buffer.from(reason)]));
   }
 
-  /** Stores the children of a task that has just been stored. What fails is left to the outbox. */
+  /** Stores the children of a task that was just stored. The outbox retries those that fail. */
   async #sendAll({ redis, keys }: Shard, { flow, children }: FlowNode): Promise<void> {
     const waiting = children.map((bytes, index) => {
       const field = Buffer.concat([Buffer.from('e'), flow, Buffer.alloc(2)]);
@@ -199,7 +200,7 @@ export class FlowStore {
       if (sent.length < children.length) return;
       await redis.call('hdel', [keys.of.outbox, Buffer.concat([Buffer.from('e'), flow])]);
     } catch {
-      // The flow is there; who finds this in the outbox stores nothing twice.
+      // The flow is stored. A worker that finds an entry in the outbox stores nothing twice.
     }
   }
 
@@ -237,12 +238,12 @@ export class FlowStore {
   }
 }
 
-const TAKEN = 'already, or has had it and still refuses its id: a child of a flow needs a new one';
+const TAKEN = 'already, or still refuses its id: a child of a flow needs a new one';
 /** As in flow.open.lua. */
 const DEFAULT_MAX_TASKS = 10_000_000;
 
-/** A second try can't succeed. */
-function isHopeless(error: unknown): error is Error {
+/** Whether a second try cannot succeed. */
+function isPermanent(error: unknown): error is Error {
   return (
     error instanceof RangeError ||
     error instanceof TypeError ||

@@ -7,7 +7,7 @@
 --   id           of the parent, as stored
 --   from         index of the first child to return
 -- RETURNS
---   { index to go on from, or 0 when that was all; what is kept of a child, … }: those that have ended, in order
+--   { index to continue from, or 0 at the end; the stored end of a child, … }: ended children, in order
 local flows = KEYS[1]
 local id, from = ARGV[1], tonumber(ARGV[2])
 local PAGE = 100

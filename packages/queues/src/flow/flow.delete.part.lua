@@ -1,4 +1,4 @@
--- Deletes the children that are kept of deleted tasks. Expects flows, outbox, usesOptional.
+-- Deletes the stored children of deleted tasks. Expects flows, outbox, usesOptional.
 local function deleteFlows(ids)
   if not usesOptional or #ids == 0 or redis.call('EXISTS', flows) == 0 then
     return

@@ -1,31 +1,31 @@
 #!lua
--- Stores tasks with children, which wait until these have ended. The children are stored beside them, and in the outbox until they
--- are in their own queues: so a flow exists with all its tasks or not at all. An id that is stored already is left alone.
+-- Stores tasks with children, which wait until these have ended. The children are stored beside them and in the outbox
+-- until they are in their own queues, so a flow exists with all its tasks or not at all. A stored id is left alone.
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
 --   tasks             HASH id -> record
 --   attempts          HASH id -> W, f64 instant, u16 0
 --   events            STREAM
---   flows             HASH id of a parent -> f64 when it may run (see record.ts), 8 bytes flow, u16 children, u16 still to end, u8 policy
---                     (1: dead when a child fails, 0: runs all the same), u8 waiting; c, flow, u16 index of a child -> how it ended;
---                     e, flow, u16 index -> what is to become the child; w -> how many parents wait
---   outbox            HASH l -> f64 until when somebody sends, then who; p -> f64 until when nothing is due; e, flow -> f64 when due,
---                     u16 children, u16 how many of them were walked through, u8 walks that left some, f64 since when: they are to be
---                     enqueued; n, f64 instant, id -> a child that has ended; g, flow -> u16 children: their fields in flows are to
---                     be removed
+--   flows             HASH id of a parent -> f64 when it may run (see record.ts), 8 bytes flow, u16 children, u16 children that
+--                     have not ended, u8 policy (1: dead when a child fails, 0: runs anyway), u8 waiting; c, flow, u16 index of a
+--                     child -> its end; e, flow, u16 index -> the child to enqueue; w -> number of waiting parents
+--   outbox            HASH l -> f64 end of the sender's lease, then the sender; p -> f64 time until which nothing is due;
+--                     e, flow -> children to enqueue: f64 when due, u16 children, u16 how many of them were walked through, u8 walks
+--                     that left some, f64 since when; n, f64 instant, id -> an ended child; g, flow -> u16 children whose fields
+--                     in flows are to be deleted
 --   dedupIds          ZSET id -> until when it is refused
 -- ARGV
 --   expectedSettings  the settings that the caller expects
 --   publish           PUBLISH or SPUBLISH
---   graceMs           how long the caller has for storing the children itself, before others do
---   parents...        for each: id, record, flow, policy; how many tasks of its flow will lie in this shard, 1 where that was asked
---                     before; how many ids of these that must not be taken, and those; how many children, then each child as
---                     flow-node.ts has it
+--   graceMs           time for the caller to store the children, before workers do
+--   parents...        for each: id, record, flow, policy; number of tasks of its flow in this shard, 1 if they were checked before;
+--                     number of their ids that must not be taken, and these ids; number of children, and each child as encoded
+--                     by flow-node.ts
 -- RETURNS
---   { outcomes, id, … }: a character for each parent: 1 stored, 0 was there already, C is there with another name or payload, F
---   there is no room for all of the flow that lies here, T an id is taken, which follows
---   error SETTINGS <stored>: something else is stored; nothing is written
+--   { outcomes, id, … }: a character for each parent: 1 stored, 0 was stored before, C was stored before with another name or
+--   payload, F this shard has no room for its part of the flow, T an id is taken, which follows
+--   error SETTINGS <stored>: other settings are stored; nothing is written
 local settings, tasks, attempts, events, flows, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local dedupIds = KEYS[7]
 local expectedSettings, publish, graceMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -47,7 +47,7 @@ local room = (tonumber(string.match(expectedSettings, ';max=(%d+)')) or MAX_TASK
 -- include task.content.part.lua
 -- include task.compact.part.lua
 
--- The children are the `count` arguments from `first` on.
+-- The children are the `count` arguments starting at `first`.
 local function open(id, record, flow, policy, first, count)
   local mark = 'W' .. struct.pack('>dH', now, 0)
   redis.call('HSET', attempts, id, mark)
@@ -62,8 +62,8 @@ local function open(id, record, flow, policy, first, count)
   recordEvent('W', id, mark)
 end
 
--- The first of the `count` arguments from `first` on that is the id of a task, or refused as that of one that is gone.
-local function takenOf(first, count)
+-- Returns the first of the `count` ids starting at argument `first` that is stored or still refused.
+local function firstTaken(first, count)
   for i = first, first + count - 1 do
     if redis.call('HEXISTS', tasks, ARGV[i]) == 1 then
       return ARGV[i]
@@ -83,7 +83,7 @@ while at <= #ARGV do
   local first = at + 7 + given
   local count = tonumber(ARGV[first - 1])
   local stored, outcome = redis.call('HGET', tasks, id), '1'
-  local taken = not stored and takenOf(at + 6, given)
+  local taken = not stored and firstTaken(at + 6, given)
   if stored then
     outcome = contentOf((expandRecord(stored))) == contentOf(record) and '0' or 'C'
   elseif taken then
@@ -93,7 +93,7 @@ while at <= #ARGV do
     outcome = 'F'
   else
     redis.call('HSET', tasks, id, string.sub(record, 1, 3) .. struct.pack('>d', now) .. string.sub(record, 12))
-    -- Its children come with calls of their own.
+    -- Children are stored by later calls.
     room = room - size
     open(id, record, flow, tonumber(policy), first, count)
   end

@@ -1,11 +1,11 @@
 #!lua flags=allow-oom
--- One step of the delivery of an outbox: removes delivered entries, and returns the next ones. One sender at a time holds the
--- lease. When nothing is due the step releases the lease, so a later entry finds no sender. Each step also deletes some of
--- the fields that deleted parents have left.
+-- One step of the delivery of an outbox: removes delivered entries, and returns the next ones. One sender at a time has the
+-- lease. When nothing is due the step releases the lease, so that a later entry is seen to have no sender. Each step also
+-- deletes some of the fields of deleted parents.
 --
--- Steps go round the outbox with a cursor, so no entry waits for one that can't be delivered: a round returns each notice once.
--- A round also walks through some children of each flow. Children that are left at the end of the walk could not be stored;
--- their flow is due again after a delay, which doubles.
+-- Steps go through the outbox with a cursor, so an entry that cannot be delivered delays no other; a round returns each
+-- notice once. A round also walks through some children of each flow. A flow whose walk left children that could not be
+-- stored is due again after a delay, which doubles.
 --
 -- KEYS
 --   flows        HASH, see flow.open.lua
@@ -13,14 +13,14 @@
 -- ARGV
 --   sender       the sender
 --   leaseMs      the lease of the sender, ms
---   cursor       where the round goes on; 0: a round begins
---   handed       how many this round has handed out before
---   pauseMs      0; else the lease is released, and nothing is due for this time unless a new entry comes
---   sent...      fields of what was sent, 1,000 at most: n… of the outbox, e… of flows
+--   cursor       continues a round; 0: a new round
+--   handed       entries that this round has returned so far
+--   pauseMs      above 0: release the lease; nothing is due for this time unless a new entry comes
+--   sent...      fields of delivered entries, 1,000 at most: n… of the outbox, e… of flows
 -- RETURNS
 --   { state }: 0 another sender has the lease, 2 nothing is due, or the lease was released
---   { 1, cursor, kind, field, value, … }: it goes on, there; the round is over at 0. Three for each: n, the field, a child that
---   has ended; e, the field, what is to become a child; f as e, of a flow that has been tried for RETRY_FOR_MS
+--   { 1, cursor, kind, field, value, … }: continue at the cursor; 0: the round is over. Three values for each entry: n, the field, an
+--   ended child; e, the field, a child to enqueue; f as e, of a flow that was tried for RETRY_FOR_MS
 local flows, outbox = KEYS[1], KEYS[2]
 local sender, leaseMs, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local handed, pauseMs = tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -34,7 +34,7 @@ local MOST_LOOKED = 2000
 local PAUSE_MS = 1000
 -- The delay of a flow whose children could not be stored.
 local LEAST_OFF_MS, MOST_OFF_MS = 1000, 8000
--- A queue that refuses a child for this time won't take it.
+-- A queue that has refused a child for this time never accepts it.
 local RETRY_FOR_MS = 60000
 
 local time = redis.call('TIME')
@@ -59,7 +59,7 @@ end
 
 -- p is 0 during a round; a new entry deletes it.
 local isNew = cursor ~= '0' and redis.call('HEXISTS', outbox, 'p') == 0
-local function letGo(ms)
+local function releaseLease(ms)
   redis.call('HDEL', outbox, 'l', 'p')
   if ms > 0 and not isNew and redis.call('EXISTS', outbox) == 1 then
     redis.call('HSET', outbox, 'p', struct.pack('>d', now + ms))
@@ -68,7 +68,7 @@ end
 
 if pauseMs > 0 then
   isNew = redis.call('HEXISTS', outbox, 'p') == 0
-  letGo(pauseMs)
+  releaseLease(pauseMs)
   return { 2 }
 end
 if cursor == '0' then
@@ -78,7 +78,7 @@ end
 local notes, children, noteBytes, childBytes = 0, 0, 0, 0
 local looked, removed, nextAt, reply = 0, 0, math.huge, { 1, '0' }
 
-local function hand(kind, field, value)
+local function returnEntry(kind, field, value)
   local at = #reply
   reply[at + 1], reply[at + 2], reply[at + 3] = kind, field, value
 end
@@ -87,8 +87,8 @@ local function isFull()
   return children >= MOST_CHILDREN or childBytes >= MOST_BYTES or looked >= MOST_LOOKED
 end
 
--- Whether any of the children is still to be stored.
-local function isLeft(field, count)
+-- Whether any of these children is not stored yet.
+local function hasUnstored(field, count)
   for index = 0, count - 1 do
     looked = looked + 1
     if redis.call('HEXISTS', flows, field .. struct.pack('>H', index)) == 1 then
@@ -98,7 +98,7 @@ local function isLeft(field, count)
   return false
 end
 
-local function handChildren(field)
+local function returnChildren(field)
   local value = redis.call('HGET', outbox, field)
   if not value then
     return
@@ -116,7 +116,7 @@ local function handChildren(field)
       local bytes = redis.call('HGET', flows, child)
       looked, from = looked + 1, from + 1
       if bytes then
-        hand(kind, child, bytes)
+        returnEntry(kind, child, bytes)
         isNone, children, childBytes = false, children + 1, childBytes + #bytes
       end
     end
@@ -124,7 +124,7 @@ local function handChildren(field)
       redis.call('HDEL', outbox, field)
       return
     end
-  elseif isLeft(field, count) then
+  elseif hasUnstored(field, count) then
     local offMs = math.min(MOST_OFF_MS, LEAST_OFF_MS * 2 ^ tries)
     dueAt, from, tries, since = now + offMs, 0, math.min(tries + 1, 20), since > 0 and since or now
     nextAt = math.min(nextAt, dueAt)
@@ -135,7 +135,7 @@ local function handChildren(field)
   redis.call('HSET', outbox, field, struct.pack('>dHHBd', dueAt, count, from, tries, since))
 end
 
--- From the last child on, so that what is still to be removed is a number.
+-- Backwards, so that one number tells what is left to delete.
 local function removeChildren(field)
   local value = redis.call('HGET', outbox, field)
   if not value then
@@ -160,7 +160,7 @@ local function removeChildren(field)
   end
 end
 
--- All that a piece holds is seen: what is left out would be left out again.
+-- Collects all flows of the piece before it reads any, so none is skipped.
 local parents, garbage = {}, {}
 repeat
   local next, piece = unpack(redis.call('HSCAN', outbox, cursor, 'COUNT', PIECE))
@@ -169,7 +169,7 @@ repeat
     local field, value = piece[i], piece[i + 1]
     local kind = string.sub(field, 1, 1)
     if kind == 'n' then
-      hand('n', field, value)
+      returnEntry('n', field, value)
       notes, noteBytes = notes + 1, noteBytes + #value
     elseif kind == 'e' then
       parents[#parents + 1] = field
@@ -179,12 +179,12 @@ repeat
   end
 until cursor == '0' or notes + #parents + #garbage >= MOST_NOTES or noteBytes >= MOST_BYTES
 reply[2] = cursor
--- Not always the same ones first.
+-- Begins at another flow each time.
 for i = 1, #parents do
   if isFull() then
     break
   end
-  handChildren(parents[(i + time[2]) % #parents + 1])
+  returnChildren(parents[(i + time[2]) % #parents + 1])
 end
 for _, field in ipairs(garbage) do
   if removed < MOST_REMOVED then
@@ -198,5 +198,5 @@ if cursor ~= '0' or handed > 0 or isNew or hasDone then
   redis.call('HSET', outbox, 'l', struct.pack('>d', now + leaseMs) .. sender)
   return reply
 end
-letGo(left > 0 and math.min(PAUSE_MS, nextAt - now) or 0)
+releaseLease(left > 0 and math.min(PAUSE_MS, nextAt - now) or 0)
 return { 2 }

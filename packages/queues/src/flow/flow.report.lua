@@ -1,14 +1,14 @@
 #!lua flags=allow-oom
--- Reports the ends of children to their parents, each once. A parent whose children have all ended is due. A parent that lost a
--- child that it needs is dead.
+-- Reports ended children to their parents, each once. A parent whose children have all ended is due. A parent that lost a
+-- needed child is dead.
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
 --   tasks             HASH id -> record
---   attempts          HASH id -> last attempt; W waits for its children
+--   attempts          HASH id -> last attempt; W waiting for its children
 --   dead              ZSET id -> instant of death, ms
 --   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms
---   awaited           ZSET id -> until when somebody waits for its end
+--   awaited           ZSET id -> until when a process waits for its end
 --   events            STREAM
 --   flows             HASH, see flow.open.lua
 --   outbox            HASH, see flow.open.lua
@@ -16,11 +16,11 @@
 -- ARGV
 --   expectedSettings  the settings that the caller expects
 --   publish           PUBLISH or SPUBLISH
---   reports...        five for each, 200 at most: id of the parent; 8 bytes flow, u16 index of the child; the state in which it ended:
---                     S, D, C, X removed; why the parent is dead if it cannot do without it; what is kept of it: f64 instant, …
+--   reports...        five for each, 200 at most: id of the parent; 8 bytes flow, u16 index of the child; final state of the child:
+--                     S, D, C, X removed; the reason if the parent is dead without it; the stored end: f64 instant, …
 -- RETURNS
---   how many were news
---   error SETTINGS <stored>: something else is stored; nothing is written
+--   number of new reports
+--   error SETTINGS <stored>: other settings are stored; nothing is written
 local settings, tasks, attempts, dead, idle = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local awaited, events, flows, outbox = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local expectedSettings, publish = ARGV[1], ARGV[2]
@@ -39,7 +39,7 @@ end
 
 local news, released = 0, 0
 
--- How many dead tasks stay is for the workers of this queue to say, with their next call.
+-- Workers of this queue apply the retention of dead tasks with their next call.
 local function bury(id, record, reason)
   local last = 'D' .. struct.pack('>dH', now, 0) .. reason
   redis.call('HSET', attempts, id, last)
@@ -48,7 +48,7 @@ local function bury(id, record, reason)
   recordEvent('D', id, last)
 end
 
--- Due at once, or when it was asked for; what has fallen due is taken before the ready tasks of its priority.
+-- Makes a parent due at once or at its own time. Due tasks go before the ready tasks of their priority.
 local function release(id, record, head)
   local at = struct.unpack('>d', head)
   if at < 0 then
@@ -69,10 +69,10 @@ local function report(id, child, state, reason, kept)
   if not head or string.sub(head, 9, 16) ~= string.sub(child, 1, 8) then
     return
   end
-  -- It is stored, whoever has done that.
+  -- The child is stored, by any process.
   redis.call('HDEL', flows, 'e' .. child)
   if redis.call('HSETNX', flows, 'c' .. child, kept) == 0 then
-    -- Told again, or run again since then.
+    -- A repeated report, or the end of a later run.
     if struct.unpack('>d', kept) > struct.unpack('>d', redis.call('HGET', flows, 'c' .. child)) then
       redis.call('HSET', flows, 'c' .. child, kept)
     end

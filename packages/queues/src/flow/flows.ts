@@ -13,7 +13,7 @@ import { FlowStore } from './flow-store.js';
 
 /** A stored flow. */
 export interface EnqueuedFlow extends FlowIds {
-  /** The id of the root was stored before, with the same tree of tasks. That flow is unchanged. */
+  /** Whether the root was stored before with the same tree; that flow is unchanged. */
   readonly isDuplicate: boolean;
 }
 

@@ -1,10 +1,10 @@
 /**
- * Delivers the outbox of a shard: children that are to be stored, and ends of children for their parents. A worker does it when
- * the script says that something is due; one worker at a time, under a lease. Each step may be done twice, so a worker that
- * dies in the middle leaves nothing undone and nothing wrong.
+ * Delivers the outbox of a shard: children to their queues, and ends of children to their parents. A worker does this when
+ * a script reports the outbox as due; one worker at a time has a lease. Each step can be repeated, so a worker that dies
+ * midway causes no loss and no error.
  *
  * It goes round the outbox, and again while a round delivers something. A failure delays nothing else: the failed shard is
- * skipped for a while, the script puts its children off, and deliveries for other shards go on.
+ * skipped for a while, the script delays its children, and deliveries for other shards go on.
  */
 import { randomBytes } from 'node:crypto';
 import { flowRelay } from '../scripts.gen.js';
@@ -15,19 +15,19 @@ import { decodeNode } from './flow-node.js';
 import type { FlowStore } from './flow-store.js';
 
 const LEASE_MS = 3_000;
-/** After a round with failures only: no shard of a parent can be reached. */
+/** After a round with failures only: no shard can be reached. */
 const PAUSE_MS = 2_000;
-/** A shard that failed gets no deliveries for this time: it can't be reached, or is full. */
+/** A failed shard gets no deliveries for this time: it cannot be reached, or is full. */
 const SKIP_MS = 1_000;
 /** The answer of a step that returned deliveries. */
 const SENDING = 1;
-/** The cursor at the begin and the end of a round. */
+/** The cursor at the start and the end of a round. */
 const START = '0';
 /** n, f64 instant, id of the child. */
 const ID_AT = 9;
 
 interface Item {
-  /** n: an end; e, f: a child, see flow.relay.lua. */
+  /** n: the end of a child; e, f: a child to enqueue, see flow.relay.lua. */
   readonly kind: string;
   readonly field: Buffer;
   readonly value: Buffer;
@@ -52,7 +52,10 @@ export class Relay {
     this.#store = store;
   }
 
-  /** Sends until nothing is due, or another one does; a call during that joins it. Rejects with the first failure. */
+  /**
+   * Delivers until nothing is due or another worker has the lease. Calls during a run join it. Rejects with the first
+   * failure.
+   */
   run(): Promise<void> {
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
@@ -60,14 +63,14 @@ export class Relay {
     return this.#running;
   }
 
-  /** Ends after the present step; what is left is for others, at once. */
+  /** Stops after the present step and releases the lease, so that another worker can continue at once. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#running?.catch(() => undefined);
   }
 
   async #run(): Promise<void> {
-    const tellBy = performance.now() + LEASE_MS;
+    const reportBy = performance.now() + LEASE_MS;
     let round: Round = { handed: 0, hasDone: false };
     let failed: PromiseRejectedResult | undefined;
     let cursor = START;
@@ -83,14 +86,14 @@ export class Relay {
       });
       failed ??= outcomes.find((outcome) => outcome.status === 'rejected');
       round.handed += items.length;
-      // Walks through children end, and are put off then.
+      // A walk through children ends and then waits, so it counts as progress.
       round.hasDone ||= sent.length > 0 || items.some(({ kind }) => kind !== 'n');
       cursor = next!.toString();
       const isOver = cursor === START;
       const isStuck = isOver && round.handed > 0 && !round.hasDone;
-      // What goes on and on must not keep a failure to itself.
-      const isTelling = isOver && failed !== undefined && performance.now() > tellBy;
-      if (isStuck || isTelling || this.#isStopped) {
+      // A relay that never ends still has to report a failure.
+      const mustReport = isOver && failed !== undefined && performance.now() > reportBy;
+      if (isStuck || mustReport || this.#isStopped) {
         await this.#step(sent, START, 0, isStuck ? PAUSE_MS : 1);
         break;
       }
@@ -113,16 +116,16 @@ export class Relay {
     )) as [number, ...Buffer[]];
   }
 
-  /** Resolves to false, or rejects, when it has to be sent again. */
+  /** Resolves to false, or rejects, if the entry must be sent again. */
   #send({ kind, field, value }: Item): Promise<boolean> {
-    if (kind === 'n') return this.#tell(field, value);
+    if (kind === 'n') return this.#reportEnd(field, value);
     const { queue, storedId, group } = decodeNode(value);
     const isLast = kind === 'f';
     return this.#to(queue, storedId, group, isLast, () => this.#store.storeChild(value, isLast));
   }
 
-  /** u32 length · record without payload · what `attempts` says of the end. */
-  async #tell(field: Buffer, note: Buffer): Promise<boolean> {
+  /** The notice: u32 length · record without payload · entry of `attempts`. */
+  async #reportEnd(field: Buffer, note: Buffer): Promise<boolean> {
     const endAt = 4 + note.readUInt32BE(0);
     const { name, extras } = decodeRecord(note.subarray(4, endAt));
     const { parent } = extras;
@@ -134,7 +137,7 @@ export class Relay {
     });
   }
 
-  /** Sends to the shard of a task, unless that rests. */
+  /** Sends to the shard of a task, unless that shard is skipped. */
   async #to(
     queue: string,
     storedId: Buffer,

@@ -1,13 +1,13 @@
 /**
- * Where a listing goes on: text that means nothing to its caller, and that may travel in a URL. It tells of a place in the
- * data and not of a state kept for the caller, so it doesn't expire and can be used again.
+ * The position of a listing as an opaque text, safe in a URL. It names a place in the data instead of server state, so it
+ * does not expire and can be reused.
  */
 import { ArgumentRangeError, ArgumentTypeError } from '@mortise/redis';
 import type { TaskState } from '../task/task.js';
 
 export interface Cursor {
   readonly shard: number;
-  /** As queue.list.lua tells and takes them. */
+  /** As queue.list.lua returns and accepts it. */
   readonly section: number;
   readonly at: string;
   readonly after: Buffer;
@@ -24,7 +24,7 @@ export function encodeCursor(state: TaskState, { shard, section, at, after }: Cu
   );
 }
 
-/** Throws TypeError or RangeError for what is no cursor, or that of another state. */
+/** Throws TypeError or RangeError for a value that is not a cursor, or a cursor of another state. */
 export function decodeCursor(state: TaskState, cursor: unknown): Cursor {
   if (typeof cursor !== 'string')
     throw new ArgumentTypeError(`cursor must be a string, got ${typeof cursor}`);

@@ -10,22 +10,22 @@ import type { Cursor } from './cursor.js';
 import { decodeCursor, encodeCursor, START } from './cursor.js';
 
 export interface ListOptions {
-  /** The cursor of the last page. Default: the first page. */
+  /** The cursor of the previous page. Default: the first page. */
   readonly cursor?: string | null;
-  /** Tasks of a page at most. 1 to 1,000. Default 100. */
+  /** Maximum of tasks on a page. 1 to 1,000. Default 100. */
   readonly limit?: number;
   /** Only tasks with this name. */
   readonly name?: string;
 }
 
 export interface Page<Item> {
-  /** There may be fewer than the limit, or none, on a page that is not the last. */
+  /** May be shorter than the limit, or empty, before the last page. */
   readonly tasks: Item[];
   /** Continues with the next page; null after the last one. */
   readonly cursor: string | null;
 }
 
-/** A task of a page, and its place. */
+/** A task of a page, and its position. */
 export interface Listed<Item> {
   readonly shard: Shard;
   readonly storedId: Buffer;
@@ -47,10 +47,10 @@ interface Wanted {
 const MAX_LIMIT = 1_000;
 const DEFAULT_LIMIT = 100;
 const OPTIONS = new Set(['cursor', 'limit', 'name']);
-/** Of each task in the reply. */
+/** Values of each task in the reply. */
 const FIELDS = 5;
 
-/** One script call, and one more for each further shard of the page. */
+/** One script call for each shard of the page. */
 export async function listTasks<Tasks extends TaskMap<Tasks>>(
   shards: readonly Shard[],
   state: TaskState,

@@ -17,7 +17,7 @@ const STATES = [
   'waiting',
 ] as const satisfies readonly TaskState[];
 
-/** The task of an id; null for an unknown one. */
+/** The task with an id; null if unknown. */
 export function lookUp<Tasks>(shards: Shards, id: string): Promise<Task<Tasks> | null> {
   const storedId = encodeTaskId(id);
   return shards.find(storedId, (shard) => lookUpIn<Tasks>(shard, id, storedId));

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- How many tasks are in each state. A delayed or retrying task that has fallen due counts as ready.
+-- Counts the tasks in each state. A due scheduled or retrying task counts as ready.
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
@@ -7,15 +7,15 @@
 --   succeeded         LIST ids
 --   dead              ZSET id -> instant of death, ms
 --   cancelled         ZSET id -> instant of cancellation, ms
---   tombstones        HASH id -> priority of each entry of it that is void; a priority -> how many it has
+--   tombstones        HASH id -> priorities of its tombstones; a priority -> their number
 --   grouped           ZSET of waiting tasks with a group
---   flows             HASH; in field w how many parents wait for their children
+--   flows             HASH; field w: number of parents that wait for their children
 --   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
 -- ARGV
 --   expectedSettings  the settings that the caller expects
 -- RETURNS
 --   { scheduled, ready, active, retrying, succeeded, dead, cancelled, waiting }
---   error SETTINGS <stored>: something else is stored
+--   error SETTINGS <stored>: other settings are stored
 local settings, active, succeeded, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local cancelled, tombstones, grouped, flows = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local expectedSettings = ARGV[1]

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- One task, and the state that follows from where its id stands.
+-- Returns one task, and its state, which follows from the place of its id.
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
@@ -13,9 +13,9 @@
 --   expectedSettings  the settings that the caller expects
 --   id                as stored
 -- RETURNS
---   nil: unknown; or { record, state, instant, last attempt, progress, logs }, "" for what it doesn't have; the instant is
---   the end of the lease of an active task and the due instant of a scheduled or retrying one, ms
---   error SETTINGS <stored>: something else is stored
+--   nil: unknown; or { record, state, instant, last attempt, progress, logs }, "" for absent values; the instant is the end of the
+--   lease of an active task or the due time of a scheduled or retrying one, ms
+--   error SETTINGS <stored>: other settings are stored
 local settings, tasks, attempts, active, progress, logs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local expectedSettings, id = ARGV[1], ARGV[2]
 local FIRST_PRIORITY = 7
@@ -33,24 +33,24 @@ local record, last = expandRecord(redis.call('HGET', tasks, id), redis.call('HGE
 if not record then
   return nil
 end
-local told, lines = '', ''
+local lastProgress, lines = '', ''
 if last then
-  -- Only who has run has told something.
-  told, lines = redis.call('HGET', progress, id) or '', redis.call('HGET', logs, id) or ''
+  -- Only tasks that have run have progress and logs.
+  lastProgress, lines = redis.call('HGET', progress, id) or '', redis.call('HGET', logs, id) or ''
 end
 local state = last and STATES[string.sub(last, 1, 1)]
 if state then
-  return { record, state, state == 'active' and redis.call('ZSCORE', active, id) or '', last, told, lines }
+  return { record, state, state == 'active' and redis.call('ZSCORE', active, id) or '', last, lastProgress, lines }
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local priority = FIRST_PRIORITY + 3 * (string.byte(record) % PRIORITIES)
 local retryAt = redis.call('ZSCORE', KEYS[priority + 2], id)
 if retryAt and tonumber(retryAt) > now then
-  return { record, 'retrying', retryAt, last or '', told, lines }
+  return { record, 'retrying', retryAt, last or '', lastProgress, lines }
 end
 local runAt = redis.call('ZSCORE', KEYS[priority + 1], id)
 if runAt and tonumber(runAt) > now then
-  return { record, 'scheduled', runAt, last or '', told, lines }
+  return { record, 'scheduled', runAt, last or '', lastProgress, lines }
 end
-return { record, 'ready', '', last or '', told, lines }
+return { record, 'ready', '', last or '', lastProgress, lines }

@@ -10,7 +10,7 @@
 --   active            ZSET id -> end of the lease, ms
 --   succeeded         LIST ids, oldest first
 --   dead              ZSET id -> instant of death, ms
---   tombstones        HASH id -> priority of each entry of it that is void
+--   tombstones        HASH id -> priorities of its tombstones
 --   cancelled         ZSET id -> instant of cancellation, ms
 --   grouped           ZSET of waiting tasks with a group
 --   flows             HASH
@@ -21,14 +21,14 @@
 --   limit             tasks, 1 to 1,000
 --   name              only tasks with this name; '' for all
 --   hasPayloads       0: records end before the payload, and results are left out
---   section           where to go on, as the last call has told; 0, '' and '' to begin: which part of the state
+--   section           where to continue, from the last reply; 0, '' and '' to begin: the part of the state
 --   at                instant, position or cursor in it
---   after             the id, or entry, after which to go on
+--   after             the id or entry after which to continue
 -- RETURNS
---   { section, at, after, id, record, last attempt, instant, progress, … }: where to go on, section -1 when there is
---   nothing more; then five for each task, '' for what it doesn't have; the instant is the end of the lease of an active
---   task and the due instant of a scheduled or retrying one
---   error SETTINGS <stored>: something else is stored
+--   { section, at, after, id, record, last attempt, instant, progress, … }: where to continue, section -1 at the end; then five for
+--   each task, '' for absent values; the instant is the end of the lease of an active task or the due time of a scheduled or
+--   retrying one
+--   error SETTINGS <stored>: other settings are stored
 local settings, tasks, attempts, progress, active, succeeded = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local dead, tombstones, cancelled, grouped, flows = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local expectedSettings, state, limit, name, hasPayloads = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5] == '1'
@@ -39,11 +39,11 @@ for priority = 12, #KEYS, 3 do
   ready[index], scheduled[index], retrying[index] = KEYS[priority], KEYS[priority + 1], KEYS[priority + 2]
 end
 local GROUPED, DEDUPLICATED, PRIORITIES = 16, 128, 16
--- Entries are looked at in pieces; a call ends with the piece that brings it to so many of them, or bytes.
-local PIECE = 50
+-- Entries are read in batches; the batch that exceeds this number of entries or bytes is the last one of the call.
+local BATCH = 50
 local MOST_SEEN = 1000
 local MOST_BYTES = 4194304
--- How far an entry of a list may have moved on for it to be found again.
+-- How far an entry of a list may have moved and still be found.
 local REACH = 5000
 
 local stored = redis.call('GET', settings)
@@ -61,16 +61,16 @@ local function isFull()
   return found >= limit or seen >= MOST_SEEN or bytes >= MOST_BYTES
 end
 
--- At least one, to see whether there is more.
-local function pieceSize()
-  return math.max(1, math.min(PIECE, limit - found, MOST_SEEN - seen))
+-- Reads at least one entry, to see whether there are more.
+local function batchSize()
+  return math.max(1, math.min(BATCH, limit - found, MOST_SEEN - seen))
 end
 
-local function goOn(nextAt, nextAfter)
+local function continueAt(nextAt, nextAfter)
   reply[1], reply[2], reply[3] = section, nextAt, nextAfter
 end
 
--- The name of a task, and where its payload begins.
+-- The name of a task, and the offset of its payload.
 local function nameOf(record)
   local flags, from = string.byte(record), 12
   if math.floor(flags / GROUPED) % 2 == 1 then
@@ -83,8 +83,8 @@ local function nameOf(record)
   return own, extras + 2 + struct.unpack('>H', record, extras)
 end
 
--- Adds what is wanted of a piece. `instants` are in the order of the ids; `isThere` says no for an entry that is void.
-local function show(ids, instants, isThere)
+-- Adds the wanted tasks of a batch. `instants` are in the order of the ids; `isTask` returns false for a tombstone.
+local function show(ids, instants, isTask)
   seen = seen + #ids
   local records = redis.call('HMGET', tasks, unpack(ids))
   local lasts = redis.call('HMGET', attempts, unpack(ids))
@@ -96,7 +96,7 @@ local function show(ids, instants, isThere)
     if record then
       bytes = bytes + #record + #last
       local own, payloadAt = nameOf(record)
-      if (name == '' or name == own) and (not isThere or isThere(ids[i], record, last)) then
+      if (name == '' or name == own) and (not isTask or isTask(ids[i], record, last)) then
         if not hasPayloads then
           record = string.sub(record, 1, payloadAt - 1)
           if string.sub(last, 1, 1) == 'S' then
@@ -112,7 +112,7 @@ local function show(ids, instants, isThere)
   end
 end
 
--- As Redis sorts members, whatever the locale of the server is.
+-- The order of members in Redis, independent of the server's locale.
 local function isBefore(a, b)
   for i = 1, math.min(#a, #b) do
     local x, y = string.byte(a, i), string.byte(b, i)
@@ -123,7 +123,7 @@ local function isBefore(a, b)
   return #a < #b
 end
 
--- How many members of a set stand before (instant, id), or, with isWithin, up to it. Whether it still is there or not.
+-- Number of members before (instant, id), or with isWithin up to it, whether or not it is still a member.
 local function rankOf(key, instant, id, isWithin)
   local low, high = redis.call('ZCOUNT', key, '-inf', '(' .. instant), redis.call('ZCOUNT', key, '-inf', instant)
   while low < high do
@@ -154,16 +154,16 @@ local function reversed(ids)
   return backwards
 end
 
--- Members from rank `first` on, up to before rank `beyond`, in the order of their instants.
+-- Members from rank `first` to before rank `beyond`, by instant.
 local function listSet(key, first, beyond, hasInstants)
   if at ~= '' then
     first = math.max(first, rankOf(key, at, after, true))
   end
   while first < beyond do
     if isFull() then
-      return goOn(at, after)
+      return continueAt(at, after)
     end
-    local ids, instants = split(redis.call('ZRANGE', key, first, math.min(beyond, first + pieceSize()) - 1, 'WITHSCORES'))
+    local ids, instants = split(redis.call('ZRANGE', key, first, math.min(beyond, first + batchSize()) - 1, 'WITHSCORES'))
     first = first + #ids
     at, after = instants[#ids], ids[#ids]
     show(ids, hasInstants and instants)
@@ -175,9 +175,9 @@ local function listSetBackwards(key)
   local beyond = at == '' and redis.call('ZCARD', key) or rankOf(key, at, after, false)
   while beyond > 0 do
     if isFull() then
-      return goOn(at, after)
+      return continueAt(at, after)
     end
-    local first = math.max(0, beyond - pieceSize())
+    local first = math.max(0, beyond - batchSize())
     local ids, instants = split(redis.call('ZRANGE', key, first, beyond - 1, 'WITHSCORES'))
     beyond = first
     at, after = instants[1], ids[1]
@@ -185,8 +185,8 @@ local function listSetBackwards(key)
   end
 end
 
--- A list, oldest first. It loses its first entries while it is looked at, so the entry at which the last call ended stands
--- further to the front now, if it still is there; if not, those before it are gone as well, as a rule.
+-- A list, oldest first. It loses its first entries between calls, so the entry at which the last call ended has moved
+-- forward. If it is gone, the entries before it are usually gone as well.
 local function listReady(priority)
   local key, char = ready[priority], string.char(48 + priority)
   local index = tonumber(at) or 0
@@ -201,37 +201,37 @@ local function listReady(priority)
     index = place
   end
   local hasTombstones = redis.call('EXISTS', tombstones) == 1
-  -- An id with a tombstone may be somewhere else by now. (A task that was removed and came again to this priority is shown where
-  -- its tombstone is, too.)
-  local function isThere(id, record, last)
+  -- An id with a tombstone may be elsewhere by now. (A removed task that was enqueued again in this priority is also shown
+  -- at its tombstone.)
+  local function isTask(id, record, last)
     if not hasTombstones or not string.find(redis.call('HGET', tombstones, id) or '', char, 1, true) then
       return true
     end
     return last == '' and string.byte(record) % PRIORITIES == priority and not redis.call('ZSCORE', scheduled[priority], id)
   end
   while true do
-    local ids = redis.call('LRANGE', key, index, index + pieceSize() - 1)
+    local ids = redis.call('LRANGE', key, index, index + batchSize() - 1)
     if #ids == 0 then
       return
     end
     if isFull() then
-      return goOn(index, after)
+      return continueAt(index, after)
     end
     index = index + #ids
     after = ids[#ids]
-    show(ids, nil, isThere)
+    show(ids, nil, isTask)
   end
 end
 
 local function listGroups()
   while true do
     local from = after == '' and '-' or '(' .. after
-    local entries = redis.call('ZRANGE', grouped, from, '+', 'BYLEX', 'LIMIT', 0, pieceSize())
+    local entries = redis.call('ZRANGE', grouped, from, '+', 'BYLEX', 'LIMIT', 0, batchSize())
     if #entries == 0 then
       return
     end
     if isFull() then
-      return goOn('', after)
+      return continueAt('', after)
     end
     local ids = {}
     for i, entry in ipairs(entries) do
@@ -242,14 +242,14 @@ local function listGroups()
   end
 end
 
--- The instant at which the task at a place of the list of those that succeeded did so; nil for one without.
+-- When the task at a place of the succeeded list succeeded; nil without an instant.
 local function succeededAt(index)
   local id = redis.call('LINDEX', succeeded, index)
   local last = id and (redis.call('HGET', attempts, id) or compactEnd(id))
   return last and #last >= 9 and struct.unpack('>d', last, 2) or nil
 end
 
--- How many of those that succeeded did so before an instant; the list is in the order of these.
+-- Number of tasks that succeeded before an instant; the list is in the order of their instants.
 local function countSucceeded(instant)
   local low, high = 0, redis.call('LLEN', succeeded)
   while low < high do
@@ -264,14 +264,14 @@ local function countSucceeded(instant)
   return low
 end
 
--- The latest first.
+-- Latest first.
 local function listSucceeded()
   local beyond = redis.call('LLEN', succeeded)
   if at ~= '' then
     local instant = tonumber(at)
     local first = countSucceeded(instant)
     beyond = countSucceeded(instant + 1)
-    -- Of those of the same instant, all when the one at which the last call ended is gone.
+    -- If the last task of the previous call is gone, repeats all tasks of its instant.
     for i, id in ipairs(redis.call('LRANGE', succeeded, first, math.min(beyond, first + REACH) - 1)) do
       if id == after then
         beyond = first + i - 1
@@ -281,9 +281,9 @@ local function listSucceeded()
   end
   while beyond > 0 do
     if isFull() then
-      return goOn(at, after)
+      return continueAt(at, after)
     end
-    local first = math.max(0, beyond - pieceSize())
+    local first = math.max(0, beyond - batchSize())
     local ids = redis.call('LRANGE', succeeded, first, beyond - 1)
     at, after = string.format('%.0f', succeededAt(first) or 0), ids[1]
     beyond = first
@@ -291,23 +291,23 @@ local function listSucceeded()
   end
 end
 
--- Parents that wait for their children, in no order. What HSCAN returns may be more than is wanted: then it is asked for the
--- same again, and goes on behind what was shown.
+-- Parents that wait for their children, in no order. HSCAN may return more than the limit: then the next call repeats its
+-- cursor and continues after the shown ones.
 local function listWaiting()
-  local function isThere(_, _, last)
+  local function isTask(_, _, last)
     return string.sub(last, 1, 1) == 'W'
   end
   local cursor = at == '' and '0' or at
   repeat
-    local nextCursor, fields = unpack(redis.call('HSCAN', flows, cursor, 'COUNT', PIECE))
+    local nextCursor, fields = unpack(redis.call('HSCAN', flows, cursor, 'COUNT', BATCH))
     local ids = split(fields)
     table.sort(ids, isBefore)
     for _, id in ipairs(ids) do
       if after == '' or isBefore(after, id) then
         if isFull() then
-          return goOn(cursor, after)
+          return continueAt(cursor, after)
         end
-        show({ id }, nil, isThere)
+        show({ id }, nil, isTask)
         after = id
       end
     end
@@ -315,7 +315,7 @@ local function listWaiting()
   until cursor == '0'
 end
 
--- Goes through the sections of a state, each from its beginning but the one in which the last call ended.
+-- Runs through the sections of a state, each from its start except the one in which the last call ended.
 local function inSections(count, list)
   while section < count do
     list(section)

@@ -1,6 +1,6 @@
 /**
- * Assigns handlers to workers, and finds mistakes at boot, all at once. Later, a task without a handler would only be seen among
- * the dead tasks.
+ * Assigns handlers to workers, and reports all mistakes at boot, at once. Otherwise a task without a handler would only
+ * show up among the dead tasks.
  */
 import { WorkerError } from '../errors.js';
 import type { TaskContext } from '../work/attempt.js';
@@ -8,7 +8,7 @@ import type { Handler, Handlers } from '../work/handlers.js';
 import type { FoundHandler } from './found-handlers.js';
 import type { HandlerMark } from './task-handler.js';
 
-/** The task names that each queue of `forFeature` declares; an empty set where it declares none. */
+/** The task names that each queue of `forFeature` declares; an empty set if it declares none. */
 export type Declared = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** Options of a handler that say which tasks it runs. */
@@ -17,7 +17,7 @@ const PLACES = new Set(['queue', 'module']);
 const quote = (name: string): string => JSON.stringify(name);
 
 /**
- * Mistakes of handlers, whatever workers there are.
+ * Mistakes of handlers, independent of the workers.
  *
  * @param declaredOf The declarations of a module, or of all modules for undefined.
  */
@@ -70,7 +70,7 @@ export function missing(
   });
 }
 
-/** The handlers of a worker of these queues, by task name. Adds to `problems` where the name alone doesn't decide. */
+/** The handlers for a worker of these queues, by task name. Adds to `problems` if a name is ambiguous. */
 export function assign(
   queues: readonly string[],
   found: readonly FoundHandler[],
@@ -107,7 +107,7 @@ function toHandler({ options, call }: FoundHandler): Handler<unknown> {
   return { ...others, handle: (payload, context) => call(payload, context) };
 }
 
-/** One handler that calls that of the task's queue. */
+/** A handler that calls the handler of the task's queue. */
 function byQueue(name: string, named: readonly FoundHandler[]): Handler<unknown> {
   const calls = new Map(named.map(({ options, call }) => [options.queue, call]));
   return (payload: unknown, context: TaskContext) => {

@@ -13,7 +13,10 @@ export function connectionToken(module: string | undefined): string {
   return `connection of QueuesModule.forRoot${module === undefined ? '' : ` ${JSON.stringify(module)}`}`;
 }
 
-/** The client of a module, and the options that queues, claims and workers share. Closes a client of its own after the workers. */
+/**
+ * The client of a module, and the options that queues, claims and workers share. A client of its own is closed after the
+ * workers stop.
+ */
 export class Connection implements BeforeApplicationShutdown, OnApplicationShutdown {
   readonly redis: RedisClient;
   readonly common: { readonly prefix?: string; readonly telemetry?: Telemetry };
@@ -33,7 +36,7 @@ export class Connection implements BeforeApplicationShutdown, OnApplicationShutd
     return new Connection(options, url === undefined ? undefined : await connect(url));
   }
 
-  /** Claims that end with the application. */
+  /** Claims that the application stops at its shutdown. */
   claims(queue: string, options: Omit<ClaimsOptions, 'prefix'>): Claims {
     const { prefix } = this.common;
     const claims = new Claims(this.redis, queue, { ...options, ...(prefix !== undefined && { prefix }) });
@@ -52,7 +55,7 @@ export class Connection implements BeforeApplicationShutdown, OnApplicationShutd
 
 /** A client that connects at its first command. Its commands wait while Redis is away. */
 async function connect(url: string): Promise<Redis> {
-  // An application that passes a client may have another ioredis than this package finds.
+  // Imported here, since an application that passes a client may use another version of ioredis.
   const ioredis = await import('ioredis');
   const redis = new ioredis.Redis(url, { maxRetriesPerRequest: null, lazyConnect: true });
   const log = new Logger('QueuesModule');
@@ -60,7 +63,7 @@ async function connect(url: string): Promise<Redis> {
   redis.on('ready', () => {
     logged = undefined;
   });
-  // Every reconnection that fails emits one; only a new message is logged.
+  // Each failed reconnection emits an error; only a new message is logged.
   redis.on('error', ({ message }: Error) => {
     if (message !== logged) log.warn(`redis: ${message}`);
     logged = message;

@@ -10,7 +10,7 @@ type Call = (...args: unknown[]) => unknown;
 type Instance = Readonly<Record<string, Call>>;
 
 export interface FoundHandler extends HandlerMark {
-  /** For messages, such as `Mails.sold`. */
+  /** The name in messages, such as `Mails.sold`. */
   readonly place: string;
   readonly call: Call;
 }
@@ -19,7 +19,7 @@ export function findHandlers(discovery: DiscoveryService, scanner: MetadataScann
   const seen = new Set<unknown>();
   return discovery.getProviders().flatMap((wrapper) => {
     const isLasting = !wrapper.isTransient && wrapper.isDependencyTreeStatic();
-    // The result of a request-scoped factory has no class to read; neither has an alias of it.
+    // The result of a request-scoped factory has no class to inspect, nor does an alias of it.
     if (!isLasting && wrapper.isNotMetatype) return [];
     const instance = isLasting ? (wrapper.instance as Instance) : undefined;
     const prototype = (isLasting ? prototypeOf(instance) : wrapper.metatype!.prototype) as Instance | null;

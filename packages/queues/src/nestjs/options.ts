@@ -4,7 +4,7 @@ import type { QueueOptions, WorkerOptions } from '../options.js';
 
 /** The options of one worker, and its queues. */
 export interface QueuesWorkerOptions extends Omit<WorkerOptions, 'prefix' | 'schemas' | 'telemetry'> {
-  /** The most urgent queue first. Default: all queues of `forFeature`, in the order of their names. */
+  /** Most urgent first. Default: all queues of `forFeature`, sorted by name. */
   readonly queues?: readonly string[];
 }
 
@@ -12,28 +12,28 @@ interface CommonOptions {
   /** As for `Queue` and `Worker`. */
   readonly prefix?: string | undefined;
   readonly telemetry?: Telemetry | undefined;
-  /** One worker or several. Default, and `false`: none; the application only enqueues. */
+  /** One or several workers. Default and `false`: none; the application only enqueues. */
   readonly workers?: QueuesWorkerOptions | readonly QueuesWorkerOptions[] | false | undefined;
   /** How long the shutdown waits for running tasks, ms; then they are given back. Default 10,000. */
   readonly graceMs?: number | undefined;
 }
 
-/** With a client, which the module uses and never closes, or with the URL of a server, for a client of the module's own. */
+/** With a client, which the module uses and never closes, or with the URL of a server, for a client that the module owns. */
 export type QueuesModuleOptions = CommonOptions &
   (
     | { readonly redis: RedisClient; readonly url?: undefined }
     | { readonly url: string; readonly redis?: undefined }
   );
 
-/** A class given to `forRootAsync` as `useClass` or `useExisting` has this method. */
+/** A class for `useClass` or `useExisting` of `forRootAsync` has this method. */
 export interface QueuesOptionsFactory {
   createQueuesOptions(): QueuesModuleOptions | Promise<QueuesModuleOptions>;
 }
 
 export interface QueueFeatureOptions extends Omit<QueueOptions, 'prefix' | 'telemetry'> {
   /**
-   * The names of the queue's tasks: the boot of a worker fails when one of them has no handler. Default: the names of
-   * `schemas`, or unknown.
+   * The names of the queue's tasks: the boot of a worker fails if one has no handler. Default: the names of `schemas`, or
+   * unknown.
    */
   readonly tasks?: readonly string[];
 }

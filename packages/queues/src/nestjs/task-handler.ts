@@ -7,7 +7,7 @@ import type { BatchHandler, BatchTask, HandlerOptions } from '../work/handlers.j
 export interface TaskHandlerOptions extends HandlerOptions {
   /** The queue whose tasks it runs. Default: every queue with tasks of this name. */
   readonly queue?: string;
-  /** The module whose queues it serves: the `name` of `forRoot`, `default` for the one without. Default: all modules. */
+  /** The module whose queues it serves: the `name` of `forRoot`, or `default`. Default: all modules. */
   readonly module?: string;
 }
 
@@ -34,13 +34,14 @@ const BATCH = new Set(['maxSize', 'waitMs']);
 const MARKS = Symbol.for('@mortise/queues:task-handler');
 
 /**
- * Makes a method of a provider the handler of a task name, in every worker of the application that serves the queue. The method
- * gets the payload and the context of the task and returns the result. With `batch` it gets many tasks, as `handleMany` of a
- * handler of `Worker` does. One method may have several names.
+ * Makes a method of a provider the handler of a task name, in every worker of the application that serves the queue. The
+ * method gets the payload and the context of the task, and returns the result. With `batch` it gets many tasks, like
+ * `handleMany` of a `Worker`. One method may have several names.
  *
- * A request-scoped or transient provider is made for each call; its `REQUEST` is the context of the task, or the array of tasks.
+ * A request-scoped or transient provider is created for each call; its `REQUEST` is the context of the task, or the array
+ * of tasks.
  *
- * Throws ERR_INVALID_ARG for a bad name, an unknown option and a static method.
+ * Throws ERR_INVALID_ARG for a wrong name, an unknown option and a static method.
  */
 export function TaskHandler(
   name: string,

@@ -37,7 +37,7 @@ export class TaskWorkers implements OnModuleInit, OnApplicationBootstrap, Before
     this.#scanner = scanner;
   }
 
-  /** Runs when all providers are there and none has started. */
+  /** Runs after all providers are created and before any starts. */
   onModuleInit(): void {
     const everywhere = this.#featureQueues();
     const own = everywhere.filter(({ module }) => module === this.#module);
@@ -92,7 +92,7 @@ export class TaskWorkers implements OnModuleInit, OnApplicationBootstrap, Before
         ...common,
       });
     } catch (error) {
-      // A boot that fails shows the message alone.
+      // A failed boot shows only the message.
       const Misuse = error instanceof RangeError ? RangeError : TypeError;
       throw new Misuse(`QueuesModule: ${(error as Error).message}`, { cause: error });
     }

@@ -1,7 +1,7 @@
 import { featureToken } from '@mortise/redis/nestjs';
 import { Inject } from '@nestjs/common';
 
-/** Stands for the module without a name. */
+/** The name of the module without a name. */
 export const DEFAULT_MODULE = 'default';
 
 /** The token of a queue that `forFeature` provides, to replace it in a test. */

@@ -12,36 +12,36 @@ export interface RetryAllOptions {
   readonly state?: 'dead' | 'cancelled';
   /** Only tasks with this name. */
   readonly name?: string;
-  /** The most tasks; the latest go first. Default: all. */
+  /** Maximum of tasks; the latest go first. Default: all. */
   readonly limit?: number;
 }
 
 export interface DrainOptions {
-  /** Also tasks that wait for their time: scheduled ones, and those that are going to be tried again. Default false. */
+  /** Also scheduled and retrying tasks. Default false. */
   readonly scheduled?: boolean;
 }
 
 export interface CleanOptions {
-  /** Only tasks that ended so long ago. 0 to 10 years. Default 0. */
+  /** Only tasks whose end is at least this long ago, ms. 0 to 10 years. Default 0. */
   readonly olderThanMs?: number;
-  /** The most tasks; the oldest go first. Default: all. */
+  /** Maximum of tasks; the oldest go first. Default: all. */
   readonly limit?: number;
 }
 
-/** States of which tasks can be cleaned, as `attempts` has them. */
+/** The states of ended tasks as stored in `attempts`. */
 const ENDED = { succeeded: 'S', dead: 'D', cancelled: 'C' } as const;
 
 export type EndedState = keyof typeof ENDED;
 
 /** Tasks in one call: holds the server for a few ms. */
 const MAX_BATCH = 500;
-/** For listing, which looks at records and is limited by their bytes as well. */
+/** For listing, which reads records and also limits their bytes. */
 const MAX_PAGE = 500;
 const RETRY_ALL_OPTIONS = new Set(['state', 'name', 'limit']);
 const DRAIN_OPTIONS = new Set(['scheduled']);
 const CLEAN_OPTIONS = new Set(['olderThanMs', 'limit']);
 
-/** Those that have ended when it begins; what dies again meanwhile is left. Resolves to how many there were. */
+/** Only tasks that had ended before the call. Resolves to their number. */
 export async function retryAll(
   shards: readonly Shard[],
   operator: Operator,
@@ -66,7 +66,7 @@ export async function retryAll(
   return retried;
 }
 
-/** Resolves to how many tasks were removed. */
+/** Resolves to the number of removed tasks. */
 export async function drain(shards: readonly Shard[], options: DrainOptions): Promise<number> {
   requireOptions('drain', options, DRAIN_OPTIONS);
   const { scheduled = false } = options;
@@ -88,7 +88,7 @@ async function drainShard(shard: Shard, isAll: boolean): Promise<number> {
   }
 }
 
-/** Resolves to how many tasks were removed. */
+/** Resolves to the number of removed tasks. */
 export async function clean(
   shards: readonly Shard[],
   state: EndedState,

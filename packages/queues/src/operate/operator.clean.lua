@@ -1,11 +1,11 @@
 #!lua flags=allow-oom
--- Removes tasks that have ended, the oldest first, a bounded number of them.
+-- Removes ended tasks, oldest first, up to a limit.
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
 --   tasks             HASH id -> record
 --   attempts          HASH id -> last attempt
---   ended             where ids of that state stand: LIST succeeded, or ZSET dead or cancelled with the instants
+--   ended             the ids of that state: LIST succeeded, or ZSET dead or cancelled with the instants
 --   progress          HASH id -> JSON
 --   logs              HASH id -> lines
 --   flows             HASH
@@ -14,10 +14,10 @@
 --   expectedSettings  the settings that the caller expects
 --   state             S, D or C
 --   most              tasks to remove at most, 1 to 500
---   upTo              only those that ended up to this instant, ms; 0 or below: so many ms ago
+--   upTo              only tasks that ended up to this instant, ms; 0 or negative: up to so many ms ago
 -- RETURNS
---   { removed, upTo, isOver }: how many tasks are gone; the instant, for the next call; 1 when there is nothing more to remove
---   error SETTINGS <stored>: something else is stored; nothing is written
+--   { removed, upTo, isOver }: number of removed tasks; the instant, for the next call; 1 when there are none left
+--   error SETTINGS <stored>: other settings are stored; nothing is written
 local settings, tasks, attempts, ended = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local progress, logs, flows, outbox = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local expectedSettings, state, most, upTo = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -32,19 +32,19 @@ if upTo <= 0 then
   upTo = now + upTo
 end
 local usesOptional = true
--- Results are read in pieces; a call ends with the piece that makes it more bytes than this.
-local PIECE = 50
+-- Results are read in batches; the batch that exceeds this size is the last one of the call.
+local BATCH = 50
 local MOST_BYTES = 4194304
 
 -- include flow.delete.part.lua
 -- include task.delete.part.lua
 -- include task.compact.part.lua
 
--- How many of the first ones succeeded up to then.
+-- The number of these tasks, from the start, that succeeded up to that instant.
 local function countOld(ids)
   local bytes = 0
-  for from = 1, #ids, PIECE do
-    for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids, from, math.min(from + PIECE - 1, #ids)))) do
+  for from = 1, #ids, BATCH do
+    for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids, from, math.min(from + BATCH - 1, #ids)))) do
       last = last or compactEnd(ids[from + i - 1])
       if last and struct.unpack('>d', last, 2) > upTo then
         return from + i - 2, true
@@ -52,7 +52,7 @@ local function countOld(ids)
       bytes = bytes + (last and #last or 0)
     end
     if bytes >= MOST_BYTES then
-      return math.min(from + PIECE - 1, #ids), false
+      return math.min(from + BATCH - 1, #ids), false
     end
   end
   return #ids, #ids < most

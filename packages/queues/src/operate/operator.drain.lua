@@ -1,19 +1,19 @@
 #!lua flags=allow-oom
--- Removes waiting tasks that were enqueued up to an instant, a bounded number of them.
+-- Removes waiting tasks that were enqueued up to an instant, up to a limit.
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
 --   tasks             HASH id -> record
 --   attempts          HASH id -> last attempt
 --   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms
---   tombstones        HASH id -> priority of each entry of it that is void
+--   tombstones        HASH id -> priorities of its tombstones
 --   grouped           ZSET of waiting tasks with a group
 --   groups            HASH group -> waiting, active, rate
---   runnableGroups    ZSET group that may run -> priority and turn
---   limitedGroups     ZSET group under its rate limit -> until
+--   runnableGroups    ZSET group that may run -> priority and order
+--   limitedGroups     ZSET group over its rate limit -> until
 --   progress          HASH id -> JSON
 --   logs              HASH id -> lines
---   awaited           ZSET id -> until when somebody waits for its end
+--   awaited           ZSET id -> until when a process waits for its end
 --   events            STREAM
 --   flows             HASH
 --   outbox            HASH
@@ -21,12 +21,12 @@
 -- ARGV
 --   expectedSettings  the settings that the caller expects
 --   publish           PUBLISH or SPUBLISH
---   most              how many entries to look at, 1 to 500
+--   most              entries to read, 1 to 500
 --   upTo              ms since the epoch; 0: now
---   isAll             1: also those that wait for their time
+--   isAll             1: also scheduled and retrying tasks
 -- RETURNS
---   { removed, upTo, isOver }: how many tasks are gone; the instant, for the next call; 1 when there is nothing more to remove
---   error SETTINGS <stored>: something else is stored; nothing is written
+--   { removed, upTo, isOver }: number of removed tasks; the instant, for the next call; 1 when there are none left
+--   error SETTINGS <stored>: other settings are stored; nothing is written
 local settings, tasks, attempts, idle, tombstones, grouped = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local groups, runnableGroups, limitedGroups, progress, logs = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local awaited, events, flows, outbox = KEYS[12], KEYS[13], KEYS[14], KEYS[15]
@@ -43,8 +43,8 @@ if upTo == 0 then
 end
 local usesOptional = true
 local PRIORITIES = 16
--- Records are read in pieces. A call ends with the piece that makes it more bytes than this.
-local PIECE = 50
+-- Records are read in batches; the batch that exceeds this size is the last one of the call.
+local BATCH = 50
 local MOST_BYTES = 4194304
 local left, bytes, removed, hasMoved = most, 0, 0, false
 
@@ -60,7 +60,7 @@ local function isOver()
   return left <= 0 or bytes >= MOST_BYTES
 end
 
--- All that is known of tasks whose entries are gone, or go; false in `records` for an id that has none.
+-- Deletes all data of tasks whose entries are removed; `records` has false for an unknown id.
 local function removeAll(ids, records)
   local gone = {}
   for i, id in ipairs(ids) do
@@ -89,11 +89,11 @@ local function isOld(record)
   return not record or struct.unpack('>d', record, 4) <= upTo
 end
 
--- Those that came later stay where they are; returns when only such are left, or the call is over.
+-- Later tasks stay; returns when only such are left, or the call is over.
 local function drainSet(key, latest, isRetrying)
   local skipped = 0
   while not isOver() do
-    local ids = redis.call('ZRANGE', key, '-inf', latest, 'BYSCORE', 'LIMIT', skipped, math.min(PIECE, left))
+    local ids = redis.call('ZRANGE', key, '-inf', latest, 'BYSCORE', 'LIMIT', skipped, math.min(BATCH, left))
     if #ids == 0 then
       return
     end
@@ -117,7 +117,7 @@ local function drainSet(key, latest, isRetrying)
   end
 end
 
--- Whether the first entry of an id in the list of a priority is void; then it is so no longer.
+-- Removes the tombstone of an id in a priority; returns whether there was one.
 local hasTombstones = redis.call('EXISTS', tombstones) == 1
 local function removeTombstone(id, char)
   local void = hasTombstones and redis.call('HGET', tombstones, id)
@@ -139,7 +139,7 @@ end
 local function drainList(key, priority)
   local char = string.char(48 + priority)
   while not isOver() do
-    local ids = redis.call('LRANGE', key, 0, math.min(PIECE, left) - 1)
+    local ids = redis.call('LRANGE', key, 0, math.min(BATCH, left) - 1)
     if #ids == 0 then
       return
     end
@@ -168,7 +168,7 @@ end
 local function drainGroups()
   local skipped = 0
   while not isOver() do
-    local entries = redis.call('ZRANGE', grouped, skipped, skipped + math.min(PIECE, left) - 1)
+    local entries = redis.call('ZRANGE', grouped, skipped, skipped + math.min(BATCH, left) - 1)
     if #entries == 0 then
       return
     end
@@ -209,5 +209,5 @@ publishEvents()
 if hasFreed or #parentNotices > 0 then
   wake(1)
 end
--- What is left may have come later, all of it.
+-- The remaining tasks may all be later ones.
 return { removed, upTo, isOver() and hasMoved and 0 or 1 }

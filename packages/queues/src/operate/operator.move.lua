@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Moves tasks by their ids: cancels, removes, retries or promotes them. A task is taken out of the place of its state, and put
--- into the place of the new one. A worker that runs a cancelled task gets a message; its ack is refused from now on.
+-- Moves tasks by their ids: cancels, removes, retries or promotes them. A task is removed from the place of its state, and
+-- added to the place of the new one. A worker that runs a cancelled task gets a message; its ack is refused from now on.
 --
--- A task in the middle of a long ready list can't be taken out in constant time. It leaves a tombstone, which workers skip.
--- Near both ends of the list it is taken out, so tasks that come and go leave nothing.
+-- A task in the middle of a long ready list cannot be removed in constant time. It leaves a tombstone, which workers skip.
+-- Near both ends of the list its entry is removed, so short-lived tasks leave nothing.
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
@@ -14,7 +14,7 @@
 --   dead              ZSET id -> instant of death, ms
 --   cancelled         ZSET id -> instant of cancellation, ms
 --   idle              ZSET channel of an idle worker -> idle until, ms
---   tombstones        HASH id -> priorities in whose list it is void; a priority -> how many it has
+--   tombstones        HASH id -> priorities of its tombstones; a priority -> their number
 --   grouped           ZSET of waiting tasks with a group
 --   groups            HASH group -> waiting, active, rate
 --   runnableGroups    ZSET group that may run -> priority and order
@@ -30,12 +30,12 @@
 -- ARGV
 --   expectedSettings  the settings that the caller expects
 --   publish           PUBLISH or SPUBLISH
---   keepCancelled     how many cancelled tasks are kept
+--   keepCancelled     maximum of cancelled tasks
 --   entries...        three for each, 100 at most: id; C cancel, X remove, R retry, P promote; the reason of a C, the state that
 --                     an R expects (D, C, or * for any), else ''
 -- RETURNS
 --   a string with one character a task: 1 moved, 0 its state doesn't allow it, A active and not removed, - unknown
---   error SETTINGS <stored>: something else is stored; nothing is written
+--   error SETTINGS <stored>: other settings are stored; nothing is written
 local settings, tasks, attempts, active, succeeded = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local dead, cancelled, idle, tombstones = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local grouped, groups, runnableGroups, limitedGroups = KEYS[10], KEYS[11], KEYS[12], KEYS[13]
@@ -43,7 +43,7 @@ local progress, logs, awaited, events, flows, outbox = KEYS[14], KEYS[15], KEYS[
 local dedupIds = KEYS[20]
 local expectedSettings, publish, keepCancelled = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local FIRST_PRIORITY, PRIORITIES = 21, 16
--- How far from either end of a ready list a task is looked for.
+-- How far from either end of a ready list an entry is searched.
 local REACH = 100
 local ENDED = { S = true, D = true, C = true }
 
@@ -67,8 +67,8 @@ local function keysOf(record)
   return KEYS[at], KEYS[at + 1], KEYS[at + 2]
 end
 
--- An id can be in the list twice, as a tombstone and as a later task. Whichever entry goes, as many tombstones as before are
--- left, and no task.
+-- An id can be in the list twice, as a tombstone and as a later task. Whichever entry is removed, the same number of
+-- tombstones remains, and no task.
 local function takeFromList(ready, id, priority)
   for _, direction in ipairs({ -1, 1 }) do
     if redis.call('LPOS', ready, id, 'RANK', direction, 'MAXLEN', REACH) then
@@ -81,7 +81,7 @@ local function takeFromList(ready, id, priority)
   redis.call('HINCRBY', tombstones, char, 1)
 end
 
--- Takes a task out of the place of its state, the first character of `last`; '' is a task that never ran.
+-- Removes a task from the place of its state, the first character of `last`; '' is a task that never ran.
 local function take(id, record, state, last)
   local priority = string.byte(record) % PRIORITIES
   if state == 'S' then
@@ -91,7 +91,7 @@ local function take(id, record, state, last)
   elseif state == 'A' then
     redis.call('ZREM', active, id)
     releaseGroup(record)
-    -- Also a place under the limits of the queue.
+    -- This also frees a place under the limits of the queue.
     hasFreed = true
   elseif state == 'Q' then
     quitGroup(groupOf(record), priority, id, last)
@@ -155,7 +155,7 @@ function MOVES.X(id, record, state, last)
   return '1'
 end
 
--- A retried task is as if just enqueued. One that retries anyway is due now; its attempts stay counted.
+-- A retried task is like a new one. A retrying task is due now; its attempts stay counted.
 function MOVES.R(id, record, state, last, expected)
   local _, _, retrying = keysOf(record)
   if (state == 'D' or state == 'C') and (expected == '*' or expected == state) then
@@ -195,7 +195,7 @@ placeGroups()
 
 local surplus = hasCancelled and redis.call('ZCARD', cancelled) - keepCancelled or 0
 if surplus > 0 then
-  -- A call adds 100 at most; the limit may have been lowered.
+  -- A call adds 100 at most; more if the limit was lowered.
   local oldest = redis.call('ZRANGE', cancelled, 0, math.min(surplus, 1000) - 1)
   redis.call('ZREM', cancelled, unpack(oldest))
   deleteTasks(oldest)

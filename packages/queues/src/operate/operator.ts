@@ -1,9 +1,9 @@
 /**
- * Moves tasks by their ids. Calls of one tick and shard share a script call, in the order in which they were made.
+ * Moves tasks by their ids. Calls of one tick and shard share a script call, in order.
  *
- * A task that is cancelled or removed in the middle of a ready list leaves its entry there as a tombstone: taking it out would
- * be O(n). Counts subtract tombstones, workers skip them. Rejected: no tombstone, and entries whose record is gone count as
- * void. That fails for an id that is used again. A sorted set in place of the list costs every task 100 bytes.
+ * A cancelled or removed task leaves its entry in the middle of a ready list as a tombstone: removing it would be O(n).
+ * Counts subtract tombstones, workers skip them. Rejected: treating entries without a record as tombstones, which fails for
+ * a reused id; a sorted set instead of the list, which costs every task 100 bytes.
  */
 import { ArgumentRangeError, ArgumentTypeError, Coalescer, requireOptions } from '@mortise/redis';
 import { TaskActiveError } from '../errors.js';
@@ -12,14 +12,14 @@ import type { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
 import { encodeTaskId } from '../task/task-id.js';
 
-/** As operator.move.lua takes it. */
+/** As operator.move.lua expects it. */
 interface Move {
   readonly storedId: Buffer;
   readonly move: 'C' | 'X' | 'R' | 'P';
   readonly detail: string;
 }
 
-/** Tasks in one call: bounds how long it holds the server. */
+/** Tasks in one call: limits the time of the call in the server. */
 const MAX_BATCH = 100;
 const MAX_REASON_BYTES = 1_024;
 const CANCEL_OPTIONS = new Set(['reason']);
@@ -74,7 +74,7 @@ export class Operator {
   }
 
   async #send(shard: Shard, batch: readonly Move[]): Promise<string[]> {
-    // Workers have to know of tombstones and cancellations before there are any.
+    // Before there are tombstones and cancellations, so that workers look for them.
     if (batch.some(({ move }) => move === 'C' || move === 'X')) await shard.enableOptional();
     const entries = batch.flatMap(({ storedId, move, detail }) => [storedId, move, detail]);
     const reply = await shard.call((keys, common) =>
@@ -84,7 +84,7 @@ export class Operator {
   }
 }
 
-/** Why a task is cancelled: `''` without a reason. Throws TypeError or RangeError. */
+/** The reason of a cancellation, `''` by default. Throws TypeError or RangeError. */
 export function resolveReason(options: { readonly reason?: string }): string {
   requireOptions('cancel', options, CANCEL_OPTIONS);
   const { reason = '' } = options;

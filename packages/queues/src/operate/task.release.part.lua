@@ -1,8 +1,8 @@
--- Gives back the place of a task in its group, under the limits of groups.
--- Expects: task.group.part.lua before it. Afterwards `hasFreed` says whether another task may run now.
+-- Releases the place of a task in its group, under the limits of groups. Expects: task.group.part.lua before it. Afterwards
+-- `hasFreed` says whether another task may run.
 local hasFreed = false
 
--- The group in a record; nil where it has none.
+-- The group in a record; nil without one.
 local function groupOf(record)
   local GROUPED = 16
   if math.floor(string.byte(record) / GROUPED) % 2 == 1 then

@@ -14,7 +14,7 @@ import { resultWait } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import { decodeTaskId } from '../task/task-id.js';
 
-/** The end of a task as `attempts` has it; empty for a task that is unknown or was removed. */
+/** The end of a task as stored in `attempts`; empty for an unknown or removed task. */
 export type End = Buffer;
 
 interface Wait {
@@ -96,7 +96,7 @@ export class ResultWaiter {
       this.#join(key, wait);
       signal?.addEventListener('abort', onAbort, { once: true });
       const looking = this.#begin(storedId, wait);
-      // 0 returns what is known now.
+      // 0 returns the present state.
       if (waitMs === 0) void looking.then(() => this.#isIn(key, wait) && arm());
       else if (waitMs < Infinity) arm();
     });
@@ -130,7 +130,7 @@ export class ResultWaiter {
 
   async #lookAt(ids: readonly Buffer[]): Promise<(End | null)[]> {
     const { tasks, attempts, awaited } = this.#shard.keys.of;
-    // Scripts that end tasks need the key from now on.
+    // From now on, scripts that end tasks need this key.
     await this.#shard.enableOptional();
     return (await resultWait.runBuffer(
       this.#shard.redis,
@@ -187,7 +187,7 @@ export class ResultWaiter {
         void this.#look().then(() => !this.#isClosed && this.#lookLater());
       },
       LOOK_MS + Math.random() * JITTER_MS,
-      // The connection keeps a waiting process alive.
+      // The connection, not this timer, keeps a waiting process alive.
     ).unref();
   }
 
@@ -203,7 +203,7 @@ export class ResultWaiter {
       );
       this.#failure = undefined;
     } catch (error) {
-      // The next recheck may succeed. Until then timeouts have this cause.
+      // The next recheck may succeed. Until then it is the cause of timeouts.
       this.#failure = error;
     }
   }

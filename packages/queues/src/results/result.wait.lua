@@ -1,18 +1,18 @@
 #!lua flags=allow-oom
--- How tasks have ended; of those that have not, it is remembered that somebody waits for them.
+-- Returns the ends of tasks; for those that have not ended, registers the process as waiting.
 --
 -- KEYS
 --   tasks        HASH id -> record
 --   attempts     HASH id -> last attempt: S succeeded, D dead, C cancelled: f64 instant, u16 attempt, data
---   awaited      ZSET id -> second until which somebody waits · 2^20 + number of the process; expires a minute after the
+--   awaited      ZSET id -> second until which a process waits · 2^20 + number of the process; expires a minute after the
 --                last call
 -- ARGV
---   process      number of who waits, 1 to 2^20 - 1: messages come on the channel <awaited>:<process>; on <awaited> when
+--   process      number of the waiting process, 1 to 2^20 - 1: messages come on the channel <awaited>:<process>, or on <awaited> if
 --                several processes wait for the task
---   waitS        for how many seconds this holds
+--   waitS        how long the registration holds, seconds
 --   ids...       1,000 at most
 -- RETURNS
---   one for each id: what attempts says of its end, '' when the task is unknown, nil when it has not ended
+--   one for each id: its end as stored in attempts, '' for an unknown task, nil if it has not ended
 local tasks, attempts, awaited = KEYS[1], KEYS[2], KEYS[3]
 local process, waitS = tonumber(ARGV[1]), tonumber(ARGV[2])
 local SOLE = 1048576
@@ -31,11 +31,11 @@ local scores = redis.call('ZMSCORE', awaited, unpack(ids))
 local replies, waits = {}, {}
 for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids))) do
   local id = ids[i]
-  local told = last or compactEnd(id)
-  local state = told and string.sub(told, 1, 1)
+  local entry = last or compactEnd(id)
+  local state = entry and string.sub(entry, 1, 1)
   if state == 'S' or state == 'D' or state == 'C' then
-    replies[i] = told
-  elseif told == nil or last and redis.call('HEXISTS', tasks, id) == 0 then
+    replies[i] = entry
+  elseif entry == nil or last and redis.call('HEXISTS', tasks, id) == 0 then
     replies[i] = ''
   else
     local score = scores[i] and tonumber(scores[i])

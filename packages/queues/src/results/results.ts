@@ -8,9 +8,9 @@ import type { End } from './result-waiter.js';
 import { ResultWaiter } from './result-waiter.js';
 
 export interface ResultOptions {
-  /** How long to wait, ms. 0 looks once; `Infinity` has no end. Default 30,000. */
+  /** How long to wait, ms. 0 looks once; `Infinity` waits without limit. Default 30,000. */
   readonly waitMs?: number;
-  /** Aborts the wait, which rejects with the reason of the signal. */
+  /** Aborts the wait, which rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -42,7 +42,7 @@ export class Results {
     throw new TaskNotFoundError(this.#queue, id);
   }
 
-  /** The shard of the id comes first. A task with a group and an id of the caller's may be in another one. */
+  /** The shard of the id comes first. A task with a group and an id of the caller may be in another one. */
   async #candidates(storedId: Buffer): Promise<readonly Shard[]> {
     const all = await this.#shards.open();
     const home = this.#shards.indexOf(storedId, all.length);

@@ -1,11 +1,11 @@
-/** What passes between the worker and a thread of a sandbox. `run` tells the calls of one thread apart. */
+/** Messages between the worker and a thread of a sandbox. `run` tells the runs of one thread apart. */
 import type { TaskContext } from '../work/attempt.js';
 import type { ThrownFields } from './thrown.js';
 
-/** What is known of a task without asking. */
+/** Fields of the task that are sent with it. */
 export type TaskFields = Pick<TaskContext, 'id' | 'queue' | 'name' | 'attempt' | 'attempts' | 'headers'>;
 
-/** Methods of the context that a thread asks the worker for. */
+/** Methods of the context that a thread calls by a message. */
 export type ContextMethod = {
   [Key in keyof TaskContext]: TaskContext[Key] extends (...args: never[]) => unknown ? Key : never;
 }[keyof TaskContext];
@@ -30,9 +30,9 @@ export type FromThread =
       readonly method: ContextMethod;
       readonly args: readonly unknown[];
     }
-  /** `json` is what the worker would have stored; undefined for undefined. */
+  /** `json` is the result as the worker stores it; undefined for undefined. */
   | { readonly type: 'returned'; readonly json: string | undefined }
-  /** It has succeeded, but its result is no JSON. */
+  /** The handler has succeeded, but its result is not JSON. */
   | { readonly type: 'unkept'; readonly error: ThrownFields }
-  /** `isBroken`: the module cannot be loaded, so the thread is of no use. */
+  /** `isBroken`: the module cannot be loaded, so the thread is useless. */
   | { readonly type: 'threw'; readonly error: ThrownFields; readonly isBroken: boolean };

@@ -9,15 +9,15 @@ import {
 } from '@mortise/redis';
 
 export interface SandboxOptions {
-  /** Threads at the same time, one task each; more tasks wait, under their leases. 1 to 1,024. Default: one less than CPUs. */
+  /** Maximum of threads, one task each. Further tasks wait under their leases. 1 to 1,024. Default: CPUs − 1. */
   readonly threads?: number;
   /** An idle thread ends after this time, ms. 0 to a day. Default 30,000. */
   readonly idleMs?: number;
   /** A thread that ignores its aborted signal for this time is terminated, ms. 0 to an hour. Default 5,000. */
   readonly killMs?: number;
-  /** What a thread may use, as for `Worker` of `node:worker_threads`. Default: no limits but those of Node. */
+  /** Limits of each thread, as for `Worker` of `node:worker_threads`. Default: those of Node. */
   readonly resourceLimits?: ResourceLimits;
-  /** Options of Node for the threads, such as `['--import', 'tsx']` for a module in TypeScript. Default: those of the process. */
+  /** Node options of the threads, such as `['--import', 'tsx']` for a module in TypeScript. Default: those of the process. */
   readonly execArgv?: readonly string[];
 }
 

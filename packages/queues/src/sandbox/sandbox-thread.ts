@@ -1,4 +1,4 @@
-/** One thread, as the worker sees it: runs one task at a time, and ends for good when it crashes or does not obey. */
+/** One thread, seen from the worker. It runs one task at a time, and is used no more after a crash or a termination. */
 import { Worker } from 'node:worker_threads';
 import { Discard, RetryLater, SandboxExitedError } from '../errors.js';
 import type { TaskContext } from '../work/attempt.js';
@@ -7,7 +7,7 @@ import type { ResolvedSandboxOptions } from './options.js';
 import type { ThrownFields } from './thrown.js';
 import { toError, toFields } from './thrown.js';
 
-/** Complete, or it doesn't compile. */
+/** The type makes a missing method a compile error. */
 const METHODS: Readonly<Record<ContextMethod, true>> = {
   renew: true,
   progress: true,
@@ -35,7 +35,7 @@ export class SandboxThread {
     this.#killMs = killMs;
     const workerData: ThreadData = { module, methods: Object.keys(METHODS) as ContextMethod[] };
     this.#thread = new Worker(MAIN, { workerData, resourceLimits, execArgv, name: 'mortise sandbox' });
-    this.#thread.on('message', (message: FromThread) => this.#hear(message));
+    this.#thread.on('message', (message: FromThread) => this.#receive(message));
     this.#thread.on('messageerror', () => void this.end());
     this.#thread.on('error', (error) => {
       this.#failure = error;
@@ -45,35 +45,35 @@ export class SandboxThread {
         this.#isOver = true;
         const context = this.#present?.context;
         const error = context && new SandboxExitedError(context.queue, context.id, exitCode, this.#failure);
-        this.#settle(({ reject }) => reject(error));
+        this.#finishRun(({ reject }) => reject(error));
         resolve();
       });
     });
   }
 
-  /** It has ended or will: it takes no more tasks. */
+  /** Whether the thread has ended or is about to: it takes no more tasks. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Rejects with what the handler throws, and with ERR_SANDBOX_EXITED when the thread ends instead of answering. */
+  /** Rejects with the handler's error, or with ERR_SANDBOX_EXITED when the thread ends before it answers. */
   async run(payload: unknown, context: TaskContext): Promise<unknown> {
     const { id, queue, name, attempt, attempts, headers, signal } = context;
     this.#runs += 1;
     const run = this.#runs;
     let killing: NodeJS.Timeout | undefined;
     const onAbort = (): void => {
-      this.#tell({ type: 'abort', run, reason: toFields(signal.reason) });
+      this.#send({ type: 'abort', run, reason: toFields(signal.reason) });
       killing = setTimeout(() => void this.end(), this.#killMs).unref();
-      // Nobody waits for it any more.
+      // The caller waits no longer.
       this.#thread.unref();
     };
     try {
       return await new Promise((resolve, reject) => {
         this.#present = { context, resolve, reject };
         this.#thread.ref();
-        // Throws for a payload that cannot be cloned, which rejects.
-        this.#tell({ type: 'run', run, payload, task: { id, queue, name, attempt, attempts, headers } });
+        // Throws for a payload that cannot be cloned; `run` then rejects.
+        this.#send({ type: 'run', run, payload, task: { id, queue, name, attempt, attempts, headers } });
         signal.addEventListener('abort', onAbort, { once: true });
         if (signal.aborted) onAbort();
       });
@@ -81,40 +81,40 @@ export class SandboxThread {
       clearTimeout(killing);
       signal.removeEventListener('abort', onAbort);
       this.#present = undefined;
-      // A thread that waits for work does not keep the process.
+      // An idle thread must not keep the process alive.
       this.#thread.unref();
     }
   }
 
-  /** Stops the thread wherever it is; resolves when it is gone. */
+  /** Terminates the thread; resolves when it is gone. */
   async end(): Promise<void> {
     this.#isOver = true;
     await this.#thread.terminate();
     await this.#exited;
   }
 
-  #tell(message: ToThread): void {
+  #send(message: ToThread): void {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
     this.#thread.postMessage(message);
   }
 
-  #hear(message: FromThread): void {
+  #receive(message: FromThread): void {
     switch (message.type) {
       case 'returned':
-        return this.#settle(({ resolve }) =>
+        return this.#finishRun(({ resolve }) =>
           resolve(message.json === undefined ? undefined : JSON.parse(message.json)),
         );
       case 'unkept':
-        return this.#settle(({ resolve }) => resolve(unkept(toError(message.error))));
+        return this.#finishRun(({ resolve }) => resolve(unstorable(toError(message.error))));
       case 'threw':
         if (message.isBroken) void this.end();
-        return this.#settle(({ reject }) => reject(toThrown(message.error)));
+        return this.#finishRun(({ reject }) => reject(toThrown(message.error)));
       case 'call':
         return void this.#answer(message);
     }
   }
 
-  #settle(how: (run: Run) => void): void {
+  #finishRun(how: (run: Run) => void): void {
     const run = this.#present;
     this.#present = undefined;
     if (run) how(run);
@@ -126,14 +126,14 @@ export class SandboxThread {
       if (!context) throw new TypeError(`${method} was called when the handler had ended`);
       const act = context[method] as (...given: readonly unknown[]) => unknown;
       const value = await act.apply(context, [...args]);
-      this.#tell({ type: 'answer', call, value });
+      this.#send({ type: 'answer', call, value });
     } catch (error) {
-      this.#tell({ type: 'refusal', call, error: toFields(error) });
+      this.#send({ type: 'refusal', call, error: toFields(error) });
     }
   }
 }
 
-/** Discard and RetryLater are again what they were. */
+/** Restores Discard and RetryLater. */
 function toThrown(fields: ThrownFields): Error {
   const { code, message, delayMs } = fields;
   if (code === 'ERR_DISCARDED') return toError(fields, new Discard(message));
@@ -143,8 +143,8 @@ function toThrown(fields: ThrownFields): Error {
   return toError(fields);
 }
 
-/** The worker reports that it cannot keep it, as it does with what a handler in its own thread returns. */
-function unkept(error: Error): object {
+/** The worker reports a result that it cannot store, as it does for handlers in its own thread. */
+function unstorable(error: Error): object {
   return {
     toJSON(): never {
       throw error;

@@ -1,7 +1,7 @@
 /**
- * Handlers that compute. A handler that keeps the event loop busy for longer than a lease costs the worker all its leases; in
- * a thread of its own it costs none, can be stopped wherever it is, and takes nobody with it when it crashes or runs out of
- * memory. Threads, not processes: one takes 12 MB and starts in 40 ms, and it ends with its process, whatever kills that.
+ * Handlers that compute. A handler that blocks the event loop for longer than a lease costs the worker all its leases. In a
+ * thread it costs none, can be terminated at any time, and a crash or a lack of memory ends only that thread. Threads
+ * instead of processes: one takes 12 MB, starts in 40 ms, and cannot outlive its process.
  */
 import { ArgumentTypeError } from '@mortise/redis';
 import { isAbsolute } from 'node:path';
@@ -14,20 +14,21 @@ import { Threads } from './threads.js';
 /** A handler for `Worker`, alone or as the `handle` of one with options. */
 export interface SandboxHandler<Payload> extends AsyncDisposable {
   (payload: Payload, context: TaskContext): Promise<unknown>;
-  /** Ends all threads now; what runs in them fails. Tasks that wait for a thread, and later ones, start threads anew. */
+  /** Ends all threads now; their running tasks fail. Waiting and later tasks start new threads. */
   close(): Promise<void>;
 }
 
 /**
- * A handler that runs in threads. The module's default export is called with the payload and a context as any handler is;
- * `signal` is aborted there, too, and methods of the context return promises. It may import and throw `Discard` and `RetryLater`.
- * Errors keep their name, message, stack and code; payloads travel by structured clone, results as JSON.
+ * Creates a handler that runs in threads. The module's default export is called with the payload and a context like any
+ * handler; `signal` is aborted there as well, and the methods of the context return promises. It may import and throw
+ * `Discard` and `RetryLater`. Errors keep name, message, stack and code; payloads travel by structured clone, results as
+ * JSON.
  *
- * Threads start when they are needed, and neither idle nor abandoned ones keep the process alive. A thread that crashes, exits or
- * runs out of memory fails its attempt with ERR_SANDBOX_EXITED; the next task gets a new one. Throws TypeError and RangeError
- * for a module that is no absolute path or URL, and for options.
+ * Threads start on demand. Neither idle nor abandoned threads keep the process alive. A thread that crashes, exits or runs
+ * out of memory fails its attempt with ERR_SANDBOX_EXITED; the next task gets a new thread. Throws TypeError or RangeError
+ * for a module that is not an absolute path or URL, and for wrong options.
  */
-// oxlint-disable-next-line typescript/no-explicit-any -- the payload is the module's own
+// oxlint-disable-next-line typescript/no-explicit-any -- only the module knows the payload
 export function sandbox<Payload = any>(
   module: URL | string,
   options: SandboxOptions = {},

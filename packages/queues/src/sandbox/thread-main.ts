@@ -1,4 +1,4 @@
-/** Runs in a thread of a sandbox: loads the module, and calls its default export for one task after the other. */
+/** The main file of a sandbox's thread: loads the module, and calls its default export for one task after another. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { TaskContext } from '../work/attempt.js';
 import type { FromThread, ThreadData, ToThread } from './messages.js';
@@ -8,7 +8,7 @@ type Handle = (payload: unknown, context: TaskContext) => unknown;
 
 const { module, methods } = workerData as ThreadData;
 const port = parentPort!;
-const asked = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
+const pendingCalls = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
 let calls = 0;
 let present: { readonly run: number; readonly controller: AbortController } | undefined;
 let handle: Promise<Handle> | undefined;
@@ -18,14 +18,14 @@ port.on('message', (message: ToThread) => {
   else if (message.type === 'abort') {
     if (present?.run === message.run) present.controller.abort(toError(message.reason));
   } else {
-    const waiting = asked.get(message.call);
-    asked.delete(message.call);
+    const waiting = pendingCalls.get(message.call);
+    pendingCalls.delete(message.call);
     if (message.type === 'answer') waiting?.resolve(message.value);
     else waiting?.reject(toError(message.error));
   }
 });
 
-function tell(message: FromThread): void {
+function send(message: FromThread): void {
   port.postMessage(message);
 }
 
@@ -38,13 +38,13 @@ async function begin({ run, payload, task }: Extract<ToThread, { type: 'run' }>)
     const loaded = await handle;
     isLoaded = true;
     const ask = Object.fromEntries(
-      methods.map((method) => [method, (...args: unknown[]) => askFor(run, method, args)]),
+      methods.map((method) => [method, (...args: unknown[]) => callContext(run, method, args)]),
     );
     const context = { ...task, signal: controller.signal, ...ask };
     const result = await loaded(payload, context as unknown as TaskContext);
-    giveBack(result);
+    sendResult(result);
   } catch (error) {
-    tell({ type: 'threw', error: toFields(error), isBroken: !isLoaded });
+    send({ type: 'threw', error: toFields(error), isBroken: !isLoaded });
   }
 }
 
@@ -54,19 +54,19 @@ async function load(): Promise<Handle> {
   throw new TypeError(`the default export of ${module} must be a function, got ${typeof loaded}`);
 }
 
-function giveBack(result: unknown): void {
+function sendResult(result: unknown): void {
   try {
-    tell({ type: 'returned', json: JSON.stringify(result) });
+    send({ type: 'returned', json: JSON.stringify(result) });
   } catch (error) {
-    tell({ type: 'unkept', error: toFields(error) });
+    send({ type: 'unkept', error: toFields(error) });
   }
 }
 
-function askFor(run: number, method: ThreadData['methods'][number], args: unknown[]): Promise<unknown> {
+function callContext(run: number, method: ThreadData['methods'][number], args: unknown[]): Promise<unknown> {
   return new Promise((resolve, reject) => {
     calls += 1;
-    asked.set(calls, { resolve, reject });
-    // Throws for arguments that cannot be cloned, which rejects.
-    tell({ type: 'call', run, call: calls, method, args });
+    pendingCalls.set(calls, { resolve, reject });
+    // Throws for arguments that cannot be cloned; the promise then rejects.
+    send({ type: 'call', run, call: calls, method, args });
   });
 }

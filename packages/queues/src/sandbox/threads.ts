@@ -1,4 +1,4 @@
-/** The threads of one sandbox: at most so many, started when they are needed, ended when they are idle for long. */
+/** The pool of threads of one sandbox: started on demand, up to a maximum, and ended after an idle time. */
 import { waitFor } from '@mortise/redis';
 import type { TaskContext } from '../work/attempt.js';
 import type { ResolvedSandboxOptions } from './options.js';
@@ -13,9 +13,9 @@ export class Threads {
   readonly #module: string;
   readonly #options: ResolvedSandboxOptions;
   readonly #all = new Set<SandboxThread>();
-  /** The one that was used last is used first, so that the others come to be idle for long. */
+  /** The most recently used thread is taken first, so that the others reach their idle time. */
   #idle: Idle[] = [];
-  /** Those who wait for a thread, first in, first out. */
+  /** Callers that wait for a thread, first in, first out. */
   #waiting: (() => void)[] = [];
   #busy = 0;
 
@@ -27,16 +27,16 @@ export class Threads {
   async run(payload: unknown, context: TaskContext): Promise<unknown> {
     context.signal.throwIfAborted();
     if (this.#busy < this.#options.threads) this.#busy += 1;
-    else await this.#turn(context.signal);
+    else await this.#acquireSlot(context.signal);
     try {
-      const thread = this.#take();
+      const thread = this.#takeThread();
       try {
         return await thread.run(payload, context);
       } finally {
-        this.#put(thread);
+        this.#putBack(thread);
       }
     } finally {
-      this.#leave();
+      this.#releaseSlot();
     }
   }
 
@@ -44,31 +44,31 @@ export class Threads {
     await Promise.all([...this.#all].map((thread) => this.#end(thread)));
   }
 
-  async #turn(signal: AbortSignal): Promise<void> {
+  async #acquireSlot(signal: AbortSignal): Promise<void> {
     let enter!: () => void;
-    const turn = new Promise<void>((resolve) => {
+    const slot = new Promise<void>((resolve) => {
       enter = resolve;
     });
     this.#waiting.push(enter);
     try {
-      await waitFor(turn, { signal });
+      await waitFor(slot, { signal });
     } catch (error) {
       const isWaiting = this.#waiting.includes(enter);
       this.#waiting = this.#waiting.filter((other) => other !== enter);
-      // Its turn had just come.
-      if (!isWaiting) this.#leave();
+      // The slot was given to this caller just before it gave up.
+      if (!isWaiting) this.#releaseSlot();
       throw error;
     }
   }
 
-  /** The place goes to the next in line at once, so nobody overtakes. */
-  #leave(): void {
+  /** Gives the slot to the next waiter directly, so nobody overtakes. */
+  #releaseSlot(): void {
     const next = this.#waiting.shift();
     if (next) next();
     else this.#busy -= 1;
   }
 
-  #take(): SandboxThread {
+  #takeThread(): SandboxThread {
     for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) {
       clearTimeout(idle.timer);
       if (!idle.thread.isOver) return idle.thread;
@@ -79,7 +79,7 @@ export class Threads {
     return thread;
   }
 
-  #put(thread: SandboxThread): void {
+  #putBack(thread: SandboxThread): void {
     if (thread.isOver) {
       this.#all.delete(thread);
       return;

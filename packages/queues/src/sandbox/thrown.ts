@@ -1,6 +1,6 @@
 /**
- * Errors on their way between threads: a structured clone would lose their class, their name and their code. Threads load this
- * file, so it imports little.
+ * Errors as messages between threads. A structured clone would lose their class, name and code. Threads load this file, so
+ * it imports little.
  */
 import { describeError } from '@mortise/redis';
 
@@ -9,15 +9,15 @@ export interface ThrownFields {
   readonly message: string;
   readonly stack: string;
   readonly code?: string;
-  /** Of RetryLater. */
+  /** Only for RetryLater. */
   readonly delayMs?: number;
 }
 
-/** Never throws, whatever a handler has thrown. */
+/** Never throws, whatever the handler threw. */
 export function toFields(thrown: unknown): ThrownFields {
   try {
     if (thrown instanceof Error) {
-      // Whatever the types say, anything may have been put there.
+      // A thrown value may have fields of any type.
       const { name, message, stack, code, delayMs } = thrown as Readonly<Record<keyof ThrownFields, unknown>>;
       return {
         name: String(name),
@@ -28,13 +28,13 @@ export function toFields(thrown: unknown): ThrownFields {
       };
     }
   } catch {
-    // A value that can't be cloned is described by a text.
+    // The value cannot be cloned; its text follows.
   }
   const text = describeError(thrown);
   return { name: 'Error', message: text, stack: text };
 }
 
-/** Makes an error say the same. Default: a plain one. */
+/** Copies name, message, stack and code to an error, by default to a plain `Error`. */
 export function toError({ name, message, stack, code }: ThrownFields, error = new Error(message)): Error {
   const said = { stack, ...(error.name !== name && { name }), ...(code !== undefined && { code }) };
   for (const [key, value] of Object.entries(said)) {

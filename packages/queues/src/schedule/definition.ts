@@ -1,17 +1,16 @@
 /**
- * A schedule as the hash `schedules` holds it: a head that scripts read and write, and behind it the definition as JSON,
- * which is bytes to them.
+ * A schedule as stored in the hash `schedules`: a binary head for scripts, then the definition as JSON, opaque to them.
  *
- *   f64 due at (ms; 0: it has ended) · f64 last fired for (ms; 0: never) · f64 runs · f64 defined at (µs, by the server)
+ *   f64 due at (ms; 0: ended) · f64 last fired for (ms; 0: never) · f64 runs · f64 defined at (server time, µs)
  *
- * Every change of a schedule is made only if the head is what the caller has seen.
+ * Each change compares the head with the one that the caller has read, and is refused if they differ.
  */
 import { InvalidScheduleError } from '../errors.js';
 import type { EnqueueOptions } from '../options.js';
 import type { Rule } from './rule.js';
 import { resolveRule } from './rule.js';
 
-/** Options of the tasks that a schedule makes. Their ids follow from the schedule, and they may run at once. */
+/** Options of the tasks of a schedule. Their ids and times follow from the schedule. */
 export type ScheduledTaskOptions = Omit<EnqueueOptions, 'id' | 'delayMs' | 'runAt' | 'dedupMs'>;
 
 export interface Definition {
@@ -22,9 +21,9 @@ export interface Definition {
 }
 
 export interface StoredSchedule extends Definition {
-  /** 0: it has ended. */
+  /** ms since the epoch; 0: ended. */
   readonly dueAt: number;
-  /** The last instant that it fired for; 0: never. */
+  /** The last instant for which tasks were enqueued; 0: none. */
   readonly lastAt: number;
   readonly runs: number;
   readonly definedAt: number;
@@ -37,9 +36,9 @@ export function encodeDefinition({ rule, name, payload, options }: Definition): 
   return JSON.stringify({ version: VERSION, rule, name, payload, options });
 }
 
-/** Throws InvalidScheduleError for what this version cannot read. */
+/** Throws InvalidScheduleError for a definition that this version cannot read. */
 export function decodeSchedule(key: string, stored: Buffer): StoredSchedule {
-  if (stored.length < HEAD_BYTES) throw new InvalidScheduleError(key, 'what is stored has no head');
+  if (stored.length < HEAD_BYTES) throw new InvalidScheduleError(key, 'the stored schedule has no head');
   return {
     dueAt: stored.readDoubleBE(0),
     lastAt: stored.readDoubleBE(8),
@@ -54,34 +53,34 @@ function decodeDefinition(key: string, json: string): Definition {
   try {
     found = Object(JSON.parse(json)) as typeof found;
   } catch {
-    throw new InvalidScheduleError(key, 'what is stored is no JSON');
+    throw new InvalidScheduleError(key, 'the stored schedule is not JSON');
   }
   const { version, rule, name, payload, options } = found;
   if (version !== VERSION) {
     throw new InvalidScheduleError(
       key,
-      `it is stored in version ${String(version)}, known is version ${VERSION}`,
+      `it is stored in version ${String(version)}; this release reads version ${VERSION}`,
     );
   }
-  if (typeof name !== 'string') throw new InvalidScheduleError(key, 'what is stored has no task name');
+  if (typeof name !== 'string') throw new InvalidScheduleError(key, 'the stored schedule has no task name');
   return { rule: resolveRule(key, rule!), name, payload, options: options ?? {} };
 }
 
-/** The task of one instant: the same id whoever makes it, so that it is stored once. */
+/** The id of the task of an instant. All workers make the same id, so the task is stored once. */
 export function taskIdOf(key: string, instant: number): string {
   return `${key}@${new Date(instant).toISOString()}`;
 }
 
-/** How a schedule enqueues its task for an instant. */
+/** The options with which a schedule enqueues its task for an instant. */
 export function taskOptionsOf(key: string, instant: number, options: ScheduledTaskOptions): EnqueueOptions {
   const at = new Date(instant).toISOString();
   return {
     ...options,
     id: taskIdOf(key, instant),
-    dedupMs: REMEMBERED_MS,
+    dedupMs: DEDUP_MS,
     headers: { ...options.headers, 'schedule-key': key, 'schedule-instant': at },
   };
 }
 
-/** Longer than any reply of a worker that has lost its claim can come late, whatever is retained of finished tasks. */
-const REMEMBERED_MS = 3_600_000;
+/** Ids are refused for this time. A worker that has lost its claim may enqueue late, but never this late. */
+const DEDUP_MS = 3_600_000;

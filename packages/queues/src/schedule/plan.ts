@@ -1,27 +1,27 @@
 /**
- * What a worker does for a schedule that has fallen due. A pure function of what is stored and of the server's time, and
- * which tasks it makes follows from what is stored alone: a worker that takes over from one that died makes the same ones.
- * So `once` fires for the first missed instant; with the last one, the second worker would see a later one as the last.
+ * The tasks of a due schedule, and when it is due next: a pure function of the stored schedule and the server's time. The
+ * tasks follow from the stored schedule alone, so a worker that takes over from a dead one makes the same ones. That is why
+ * `once` fires for the first missed instant: the last one would be a later one for the second worker.
  */
 import type { Rule } from './rule.js';
 import { nextInstant } from './rule.js';
 
-/** `skip` drops what is later than this: more than a worker that dies while it fires can cost. */
+/** `skip` drops instants that are later than this. It is longer than the delay that a worker causes by dying during a run. */
 export const MISSED_AFTER_MS = 60_000;
 /** Instants in one round trip. */
 export const MOST_AT_ONCE = 100;
 
 export interface Plan {
-  /** Instants that fire now. */
+  /** Instants to enqueue now. */
   readonly fire: readonly number[];
-  /** When it falls due next; undefined: never again. */
+  /** When the schedule is due next; undefined: never again. */
   readonly nextAt: number | undefined;
 }
 
-/** `runs`: how often it has fired. `isBusy`: the task of the last instant has not ended. */
+/** `runs`: instants so far. `isBusy`: the task of the last instant has not ended. */
 export function planRun(rule: Rule, dueAt: number, runs: number, now: number, isBusy = false): Plan {
   const { missed, overlap, limit = Infinity } = rule;
-  // The clock of the server was set back.
+  // The server's clock was set back.
   if (dueAt > now) return { fire: [], nextAt: dueAt };
   if (overlap === 'skip' && isBusy) return { fire: [], nextAt: nextInstant(rule, now) };
   if (missed === 'skip' && now - dueAt > MISSED_AFTER_MS) return { fire: [], nextAt: nextInstant(rule, now) };

@@ -1,23 +1,23 @@
-/** When a schedule falls due: pure functions of a rule and an instant. All instants are ms since the epoch. */
+/** When a schedule is due: pure functions of a rule and an instant. All instants are ms since the epoch. */
 import { InvalidScheduleError } from '../errors.js';
 import { MAX_DELAY_MS } from '../limits.js';
 import { nextByCron, normalizeCron } from './cron.js';
 
 interface Limits {
-  /** Not before this instant; for an interval it also sets the phase. ms since the epoch or a Date. Default: at once. */
+  /** No run before this instant; an interval also counts from it. ms since the epoch or a Date. Default: at once. */
   readonly startAt?: number | Date;
-  /** Not after this instant. Default: for ever. */
+  /** No run after this instant. Default: no end. */
   readonly until?: number | Date;
-  /** How often it fires altogether. 1 to 2^53 - 1. Default: without end. */
+  /** Maximum number of runs. 1 to 2^53 - 1. Default: no limit. */
   readonly limit?: number;
   /**
-   * What becomes of instants at which no worker was there. `once` fires for the first one that was missed and drops the
-   * others, `all` fires for each of them, 100 in a round trip, `skip` drops what is more than a minute late. Default `once`.
+   * Instants that passed while no worker ran. `once` fires for the first missed one and drops the others, `all` fires for
+   * each, 100 in a round trip, `skip` drops those that are more than a minute late. Default `once`.
    */
   readonly missed?: 'skip' | 'once' | 'all';
   /**
-   * `skip` drops an instant while the task of the last one has not ended; `allow` does not look. Excludes `missed: 'all'`.
-   * Default `allow`.
+   * `skip` drops an instant while the task of the last one has not ended; `allow` does not look. `skip` and `missed: 'all'`
+   * exclude each other. Default `allow`.
    */
   readonly overlap?: 'allow' | 'skip';
 }
@@ -31,7 +31,7 @@ export interface CronRule extends Limits {
   readonly everyMs?: undefined;
 }
 
-/** Fires at all multiples of a period since the epoch, or since `startAt`; so restarts don't shift it. */
+/** Fires at all multiples of a period since the epoch, or since `startAt`. Restarts do not shift it. */
 export interface IntervalRule extends Limits {
   /** ms. 1,000 to 10 years. */
   readonly everyMs: number;
@@ -41,7 +41,7 @@ export interface IntervalRule extends Limits {
 
 export type ScheduleRule = CronRule | IntervalRule;
 
-/** A rule that has been checked. Fields stand in this order, so that two that are the same are the same as JSON. */
+/** A checked rule. The order of its fields is fixed, so that equal rules are equal as JSON. */
 export interface Rule {
   readonly cron?: string;
   readonly timezone?: string;
@@ -57,7 +57,7 @@ const MIN_EVERY_MS = 1_000;
 const FIELDS = new Set(['cron', 'timezone', 'everyMs', 'startAt', 'until', 'limit', 'missed', 'overlap']);
 const YEAR_9999 = Date.UTC(9999, 11, 31);
 
-/** The rule of a caller, who is refused fields that nobody reads; one that a newer version has stored may have more. */
+/** Checks a caller's rule and refuses unknown fields. A stored rule may have more fields, from a newer version. */
 export function requireRule(key: string, given: ScheduleRule): Rule {
   const rule = resolveRule(key, given);
   const other = Object.keys(given).find((field) => !FIELDS.has(field));
@@ -65,7 +65,7 @@ export function requireRule(key: string, given: ScheduleRule): Rule {
   throw new InvalidScheduleError(key, `the rule has no field ${JSON.stringify(other)}`);
 }
 
-/** Throws InvalidScheduleError for whatever is no rule. */
+/** Throws InvalidScheduleError if the value is not a rule. */
 export function resolveRule(key: string, given: ScheduleRule | Rule): Rule {
   const refuse = (reason: string): never => {
     throw new InvalidScheduleError(key, reason);
@@ -89,7 +89,7 @@ export function resolveRule(key: string, given: ScheduleRule | Rule): Rule {
   return rule;
 }
 
-/** The first instant after `after`, which is never before `startAt` nor after `until`; undefined when there is none. */
+/** The first instant after `after` between `startAt` and `until`; undefined if there is none. */
 export function nextInstant(rule: Rule, after: number): number | undefined {
   const { cron, timezone = 'UTC', everyMs = 0, startAt, until = Infinity } = rule;
   let next: number | undefined;
@@ -102,7 +102,7 @@ export function nextInstant(rule: Rule, after: number): number | undefined {
   return next !== undefined && next <= until && next <= YEAR_9999 ? next : undefined;
 }
 
-/** Both fall due at the same instants, but for where they begin to and where they end. */
+/** Whether both rules fall due at the same instants, apart from where they start and end. */
 export function isSameTiming(a: Rule, b: Rule): boolean {
   return a.cron === b.cron && a.timezone === b.timezone && a.everyMs === b.everyMs && a.startAt === b.startAt;
 }
@@ -116,7 +116,7 @@ function resolveCron(
 ): { cron: string; timezone: string } {
   if (typeof timezone !== 'string') return refuse(`timezone must be a string, got ${typeof timezone}`);
   try {
-    // A name, not an offset: those are read by newer versions of Node only.
+    // Older versions of Node do not read offsets, so only names are accepted.
     if (!/^[A-Za-z]/.test(timezone)) throw new RangeError();
     Intl.DateTimeFormat('en', { timeZone: timezone });
   } catch {

@@ -1,14 +1,14 @@
 /**
- * Runs the due schedules of a queue. Any worker does it when the script says that one is due.
+ * Runs the due schedules of a queue. Any worker does this when the fetch script says that one is due.
  *
- *   claim     the due schedules belong to this worker for 5 s; nothing else changes
- *   enqueue   the tasks of their instants, with ids made of key and instant
+ *   claim     this worker gets the due schedules for 5 s; nothing else changes
+ *   enqueue   their tasks, with ids made of key and instant
  *   fire      the next instants are stored, if the schedules are still as they were claimed
  *
- * When a worker dies in between, the next one claims the schedules and enqueues the same tasks: those that are stored are
- * duplicates and change nothing. A worker that was too slow and lost its claim can't store next instants; its tasks are
- * duplicates too, since their ids are refused for an hour. Rejected: one script for tasks and next instants. With shards the
- * tasks belong into other slots, so these steps are needed anyway.
+ * When a worker dies in between, the next one claims the schedules and enqueues the same tasks; the stored ones are
+ * duplicates and change nothing. A slow worker that lost its claim cannot store next instants; its tasks are duplicates
+ * too, since their ids are refused for an hour. Rejected: one script for tasks and next instants. With shards the tasks lie
+ * in other slots, so these steps are needed anyway.
  */
 import { setTimeout } from 'node:timers/promises';
 import type { CommandArgument, ErrorReporter, RedisClient } from '@mortise/redis';
@@ -24,12 +24,12 @@ import { KEEP_ENDED_MS } from './schedules.js';
 
 const CLAIM_MS = 5_000;
 /** Schedules in one claim. With 100 missed instants each, finding them takes half a second of the client's time. */
-const MOST = 25;
-/** Claims in a row; then the exchange has to say again that something is due. */
+const MAX_CLAIMED = 25;
+/** Claims in a row, before the next fetch has to report due schedules again. */
 const MAX_ROUNDS = 10;
-/** A schedule that can't run is tried again after this time: it or the worker may be repaired by then. */
-const PUT_OFF_MS = 3_600_000;
-/** As much as a queue may allow: the payload was accepted when the schedule was defined. */
+/** A schedule that cannot run is tried again after this time, when it or the worker may have been repaired. */
+const RETRY_BROKEN_MS = 3_600_000;
+/** The largest limit of a queue, since the payload was accepted when the schedule was defined. */
 const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024;
 
 const FAILURE_PAUSE_MS = 1_000;
@@ -54,9 +54,9 @@ export class ScheduleRunner {
   }
 
   /**
-   * Fires what is due. Never rejects: what fails is reported, and comes again after a second. Calls while one is under way
-   * share it. To be called when the exchange has set the bit for schedules; when it has resolved, another exchange has to be
-   * made, since the next instants may be earlier than what is timed. Three round trips for 25 that are due together.
+   * Runs the due schedules. Never rejects: errors are reported, and the schedules stay due. Calls during a run share it.
+   * Call it when a fetch reports due schedules, and fetch again afterwards, since the next instants may be earlier than the
+   * worker's timer. Three round trips for up to 25 schedules.
    */
   run(): Promise<void> {
     this.#running ??= this.#run().finally(() => {
@@ -70,12 +70,12 @@ export class ScheduleRunner {
       for (let round = 0; round < MAX_ROUNDS; round += 1) if (!(await this.#round())) return;
     } catch (error) {
       this.#reporter.reportRepeated(error);
-      // The exchange that follows says at once that something is due.
+      // The next fetch reports the schedules as due at once.
       await setTimeout(FAILURE_PAUSE_MS, undefined, { ref: false });
     }
   }
 
-  /** Resolves with whether there may be more. */
+  /** Resolves with whether more may be due. */
   async #round(): Promise<boolean> {
     await this.#enqueuer.open();
     const { schedules, dueSchedules } = this.#shards.first.keys.of;
@@ -83,7 +83,7 @@ export class ScheduleRunner {
     const [now, ...fields] = (await scheduleClaim.runBuffer(
       this.#redis,
       { schedules, dueSchedules },
-      { claimMs: CLAIM_MS, most: MOST },
+      { claimMs: CLAIM_MS, most: MAX_CLAIMED },
     )) as [number, ...Buffer[]];
     const claimed: Claimed[] = [];
     for (let index = 0; index < fields.length; index += 2) {
@@ -99,7 +99,9 @@ export class ScheduleRunner {
     return true;
   }
 
-  /** Enqueues the tasks of a schedule. Resolves with what schedule.fire.lua shall change; nothing when the claim shall end. */
+  /**
+   * Enqueues the tasks of a schedule. Resolves with its changes for schedule.fire.lua, or nothing to let the claim expire.
+   */
   async #fire(claimed: Claimed, now: number, claimEndsAt: number): Promise<CommandArgument[]> {
     const { stored } = claimed;
     const key = claimed.key.toString();
@@ -108,7 +110,7 @@ export class ScheduleRunner {
       const schedule = decodeSchedule(key, stored);
       const { rule, dueAt, runs, lastAt, name, payload, options } = schedule;
       const { fire, nextAt = 0 } = planRun(rule, dueAt, runs, now, await this.#isBusy(key, schedule));
-      // Another worker may have it by now.
+      // Another worker may have claimed it by now.
       if (performance.now() >= claimEndsAt) return [];
       const tasks = fire.map((instant) =>
         this.#enqueuer.prepare(name, payload, taskOptionsOf(key, instant, options)),
@@ -118,14 +120,14 @@ export class ScheduleRunner {
       return [claimed.key, head, nextAt, fire.at(-1) ?? lastAt, runs + fire.length];
     } catch (error) {
       if (!isPermanent(error)) {
-        // It comes again when the claim has ended.
+        // The schedule is due again when the claim expires.
         this.#reporter.reportRepeated(error);
         return [];
       }
       this.#reporter.report(
         error instanceof InvalidScheduleError ? error : new InvalidScheduleError(key, String(error)),
       );
-      return [claimed.key, head, -PUT_OFF_MS, 0, 0];
+      return [claimed.key, head, -RETRY_BROKEN_MS, 0, 0];
     }
   }
 
@@ -140,12 +142,12 @@ export class ScheduleRunner {
   }
 }
 
-/** The schedule was given another payload after a worker had enqueued this one and died. */
+/** The payload of the schedule was changed after another worker had enqueued the old one and died. */
 function ignoreConflict(error: unknown): void {
   if (!(error instanceof TaskConflictError)) throw error;
 }
 
-/** What is stored cannot be made into tasks; other errors pass. */
+/** Whether the stored schedule can never become a task; other errors pass. */
 function isPermanent(error: unknown): boolean {
   return (
     error instanceof InvalidScheduleError ||

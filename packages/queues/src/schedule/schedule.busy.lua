@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Whether a task has not ended. It writes nothing, but isn't flagged so: what a replica knows may be old.
+-- Whether a task has not ended. It writes nothing, but has no such flag, since a replica may be out of date.
 --
 -- KEYS
 --   tasks        HASH id -> record
@@ -7,7 +7,7 @@
 -- ARGV
 --   id           as stored
 -- RETURNS
---   1 it waits or runs, 0 it has ended, nil it isn't here
+--   1 it waits or runs, 0 it has ended, nil no such task
 local tasks, attempts = KEYS[1], KEYS[2]
 local id = ARGV[1]
 

@@ -1,11 +1,10 @@
 #!lua flags=allow-oom
--- Schedules that have fallen due, for the worker that asks first: for the time of its claim nobody else is given them. Only
--- `dueSchedules` changes; the instant for which a schedule is due stays in its head until its tasks are stored, so a worker that
--- dies meanwhile loses none. Ended schedules whose time of remembrance is over are removed.
+-- Claims due schedules for one worker until the claim expires. Only `dueSchedules` changes: the due time stays in the head
+-- until the tasks are stored, so a worker that dies loses none. Also removes ended schedules after their retention.
 --
 -- KEYS
 --   schedules     HASH key -> head of 32 bytes: f64 due at (ms; 0: ended), …; then the definition
---   dueSchedules  ZSET key -> instant at which a worker looks at it, ms
+--   dueSchedules  ZSET key -> time of its next check by a worker, ms
 -- ARGV
 --   claimMs       ms
 --   most          schedules to claim, 1 to 1,000
@@ -14,7 +13,7 @@
 local schedules, dueSchedules = KEYS[1], KEYS[2]
 local claimMs, most = tonumber(ARGV[1]), tonumber(ARGV[2])
 local HEAD = 32
--- A reply ends with the schedule that makes it longer than this.
+-- The schedule that exceeds this size is the last one of the reply.
 local MOST_BYTES = 4194304
 
 local time = redis.call('TIME')

@@ -1,17 +1,17 @@
 #!lua flags=allow-oom
--- Says of claimed schedules that the tasks of their instants are stored, and when they fall due next; or puts them off. A
--- schedule that was changed, removed or fired by somebody else meanwhile is left alone.
+-- Stores the next instants of claimed schedules after their tasks were enqueued, or postpones them. Schedules that were
+-- changed, removed or run by another worker in the meantime stay as they are.
 --
 -- KEYS
 --   schedules     HASH key -> head of 32 bytes: f64 due at (ms), f64 last fired for (ms), f64 runs, f64 defined at (µs);
 --                 then the definition
---   dueSchedules  ZSET key -> instant at which a worker looks at it, ms
+--   dueSchedules  ZSET key -> time of its next check by a worker, ms
 -- ARGV
---   keepEndedMs   for how long an ended schedule is remembered, ms
---   changes...    five for each schedule: key; the head that was claimed; due at, ms, 0: it has ended, below 0: look again
---                 after so many ms, the head stays; last fired for, ms; runs
+--   keepEndedMs   retention of an ended schedule, ms
+--   changes...    five a schedule: key; claimed head; due at, ms (0: ended; below 0: check again after so many ms, the head
+--                 stays); last fired for, ms; runs
 -- RETURNS
---   a string with one character a schedule: 1 done, 0 left alone
+--   a string with one character a schedule: 1 changed, 0 left alone
 local schedules, dueSchedules = KEYS[1], KEYS[2]
 local keepEndedMs = tonumber(ARGV[1])
 local HEAD = 32

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- One schedule as it is stored, and the server's time, from which its next instant is found. It writes nothing, but isn't
--- flagged so: a replica could answer with its own clock and an old schedule.
+-- Reads a schedule and the server's time, from which the caller finds the next instant. It writes nothing, but has no such
+-- flag, since a replica would answer with its own clock and an old schedule.
 --
 -- KEYS
 --   schedules    HASH key -> head of 32 bytes, see src/schedule/definition.ts, then the definition

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Removes a schedule. Tasks that it has made stay.
+-- Removes a schedule. Its tasks stay.
 --
 -- KEYS
 --   schedules     HASH key -> schedule
---   dueSchedules  ZSET key -> instant at which a worker looks at it, ms
+--   dueSchedules  ZSET key -> time of its next check by a worker, ms
 -- ARGV
 --   key           of the schedule
 -- RETURNS

@@ -1,27 +1,27 @@
 #!lua
--- Stores a schedule, or replaces it, if what is stored still is what the caller has seen. Wakes who times the queue when
--- it falls due earlier than anything else.
+-- Stores or replaces a schedule, if the stored one is still the one that the caller has read. Wakes the timekeeper of the
+-- queue when the schedule is due before everything else.
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
 --   schedules         HASH key -> head of 32 bytes: f64 due at (ms), f64 last fired for (ms), f64 runs, f64 defined at (µs);
 --                     then the definition
---   dueSchedules      ZSET key -> instant at which a worker looks at it, ms
+--   dueSchedules      ZSET key -> time of its next check by a worker, ms
 --   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms
 --   timekeeper        STRING "<next due, ms> <member of idle>"
 -- ARGV
 --   expectedSettings  the settings that the caller expects
 --   publish           PUBLISH or SPUBLISH
---   most              how many schedules there may be
+--   most              maximum number of schedules
 --   key               of the schedule
---   seen              the head that the caller has seen; empty: there was no schedule
+--   seen              the head that the caller has read; empty: there was no schedule
 --   dueAt             ms; 0: it has ended
 --   lastAt            ms
 --   runs              count
---   keepEndedMs       for how long an ended schedule is remembered, ms
+--   keepEndedMs       retention of an ended schedule, ms
 --   definition        bytes
 -- RETURNS
---   1 stored; 0 something else is stored; -1 there are too many
+--   1 stored; 0 another schedule is stored; -1 there are too many
 --   error SETTINGS <stored>: other settings are stored; nothing is written
 local settings, schedules, dueSchedules, idle, timekeeper = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local expectedSettings, publish, most, key, seen = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]

@@ -1,9 +1,9 @@
 /**
- * The schedules of a queue, for who defines them. All lie in shard 0; their tasks go wherever tasks go.
+ * Defines, lists and removes the schedules of a queue. All lie in shard 0; their tasks go to any shard.
  *
- * Workers make the task of an instant when the instant comes, and the next instant follows from the rule, not from a task:
- * so no run depends on the one before it, and there is no chain that a deleted task, a full queue or a restart could break.
- * Rejected: a delayed task that enqueues its successor.
+ * Workers enqueue the task of an instant when it is due, and the next instant follows from the rule, not from a task. So no
+ * run depends on the run before it, and a deleted task, a full queue or a restart breaks nothing. Rejected: a delayed task
+ * that enqueues its successor.
  */
 import type { RedisClient } from '@mortise/redis';
 import { ArgumentRangeError, ArgumentTypeError, requireName } from '@mortise/redis';
@@ -17,39 +17,42 @@ import { decodeSchedule, encodeDefinition, HEAD_BYTES, taskOptionsOf } from './d
 import type { Rule, ScheduleRule } from './rule.js';
 import { isSameTiming, nextInstant, requireRule } from './rule.js';
 
-/** What `schedule` tells. */
+/** The result of `schedule`. */
 export interface Scheduled {
   readonly key: string;
   /** The next instant, ms since the epoch; absent when the schedule has ended. */
   readonly nextAt?: number;
-  /** It was new, or other than what was stored. */
+  /** Whether the schedule is new, or differs from the stored one. */
   readonly isChanged: boolean;
 }
 
-/** A schedule as `schedules` shows it. */
+/** A stored schedule. */
 export interface Schedule {
   readonly key: string;
-  /** As it was given, with defaults; instants in ms since the epoch. */
+  /** The rule with its defaults; instants in ms since the epoch. */
   readonly rule: Rule;
   readonly name: string;
   readonly payload: unknown;
   readonly options: ScheduledTaskOptions;
-  /** When it falls due next, by the clock of the server; absent when it has ended. */
+  /** When it is due next, by the server's clock; absent when it has ended. */
   readonly nextAt?: number;
-  /** The last instant that it fired for. */
+  /** The last instant for which tasks were enqueued. */
   readonly lastAt?: number;
-  /** How often it has fired. */
+  /** How many instants were enqueued. */
   readonly runs: number;
   readonly definedAt: number;
-  /** This version cannot read what is stored: a newer one has written it, or it is damaged. All else says nothing then. */
+  /**
+   * Why this version cannot read the schedule: a newer one has stored it, or it is damaged. All other fields are then
+   * empty.
+   */
   readonly problem?: string;
 }
 
 const MAX_SCHEDULES = 10_000;
-/** With the instant behind it, a key becomes the id of a task: 1,024 bytes. */
+/** A key and an instant make the id of a task, which has up to 1,024 bytes. */
 const MAX_KEY_BYTES = 900;
 const MAX_TRIES = 20;
-/** How long a schedule that has ended is still known, so that who defines it at every start doesn't begin it anew. */
+/** Retention of an ended schedule, so that a process that defines it at each start does not begin it anew. */
 export const KEEP_ENDED_MS = 30 * 86_400_000;
 /** Fields of the hash in one reply. */
 const PAGE = 100;
@@ -87,7 +90,7 @@ export class Schedules {
     requireKey(key);
     const rule = requireRule(key, given);
     const stable = requireOptions(key, options);
-    // What its tasks will be refused for is refused now.
+    // Refuses now what would be refused for each task.
     const request = this.#enqueuer.prepare(name, payload, taskOptionsOf(key, 0, options));
     const definition = encodeDefinition({ rule, name, payload, options: stable });
     await request.checking;
@@ -109,8 +112,8 @@ export class Schedules {
           `queue ${JSON.stringify(this.#queue)} has ${MAX_SCHEDULES} schedules already`,
           'ERR_TOO_MANY_SCHEDULES',
         );
-      // A worker has fired it, or another process has changed it.
-      if (tries === MAX_TRIES) throw new InvalidScheduleError(key, 'others change it all the time');
+      // A worker has run it, or another process has changed it.
+      if (tries === MAX_TRIES) throw new InvalidScheduleError(key, 'other processes keep changing it');
     }
   }
 
@@ -172,7 +175,7 @@ export class Schedules {
 
 type Head = Pick<StoredSchedule, 'dueAt' | 'lastAt' | 'runs'>;
 
-/** An instant that is due, or was missed, stays so unless the rule names other instants. */
+/** A due or missed instant stays, unless the new rule has other instants. */
 function headOf(rule: Rule, before: StoredSchedule | undefined, now: number): Head {
   const { until = Infinity, limit = Infinity } = rule;
   const isSame = before !== undefined && isSameTiming(before.rule, rule);
@@ -186,7 +189,7 @@ function nextOf(dueAt: number): { nextAt?: number } {
   return dueAt > 0 ? { nextAt: dueAt } : {};
 }
 
-/** What this version cannot read is replaced as if it were not there. */
+/** A schedule that this version cannot read is replaced. */
 function readable(key: string, stored: Buffer): StoredSchedule | undefined {
   try {
     return decodeSchedule(key, stored);
@@ -223,7 +226,7 @@ function show(key: string, stored: Buffer): Schedule {
   }
 }
 
-/** By when they fall due, ended ones last; then by key. */
+/** By due time, ended ones last; then by key. */
 function inOrder(a: Schedule, b: Schedule): number {
   const [first = Infinity, second = Infinity] = [a.nextAt, b.nextAt];
   if (first !== second) return first < second ? -1 : 1;
@@ -239,7 +242,7 @@ function requireKey(key: string): string {
   throw new ArgumentRangeError(`key must have 1 to ${MAX_KEY_BYTES} bytes, got ${bytes}`);
 }
 
-/** A copy, as JSON keeps it. */
+/** A copy as JSON stores it. */
 function requireOptions(key: string, options: ScheduledTaskOptions): ScheduledTaskOptions {
   if (typeof options !== 'object' || options === null) {
     throw new InvalidScheduleError(key, 'options must be an object');
@@ -249,7 +252,7 @@ function requireOptions(key: string, options: ScheduledTaskOptions): ScheduledTa
     if ((options as Record<string, unknown>)[option] !== undefined) {
       throw new InvalidScheduleError(
         key,
-        `its tasks have no option ${option}: they follow from the schedule`,
+        `its tasks cannot have the option ${option}, which follows from the schedule`,
       );
     }
   }

@@ -26,7 +26,7 @@ export async function configure(
   await registerName(redis, shards.prefix, queue);
   await shards.each(async (shard) => {
     await shard.configure((values) => resolveLimits(values, limits));
-    // Also without a change: the process that made it may have died before this step.
+    // Even without a change: an earlier process may have died before this step.
     if (limits.groups !== undefined) await shard.regroup();
   });
 }
@@ -42,7 +42,7 @@ export async function setAllPaused(
   isPaused: boolean,
 ): Promise<string[]> {
   const names = await queueNames(redis, prefix);
-  // All loops take from one iterator.
+  // All loops share one iterator.
   const left = names.values();
   const loops = Array.from({ length: QUEUES_AT_A_TIME }, async () => {
     for (const name of left) await setPaused(new Shards(redis, name, prefix), isPaused);

@@ -1,4 +1,4 @@
-/** Limits of a queue for all its workers together, as `Queue.configure` takes them. */
+/** Limits of a queue for all its workers together, the arguments of `Queue.configure`. */
 import {
   ArgumentTypeError,
   requireInteger,
@@ -19,21 +19,21 @@ export interface RateLimitOptions {
   readonly burst?: number;
 }
 
-/** Limits for all workers of a queue together. Undefined leaves a limit as it is, null lifts it. */
+/** Limits for all workers of a queue together. Undefined leaves a limit unchanged, null removes it. */
 export interface QueueLimits {
   /** Tasks that run at the same time. 1 to 1,000,000. */
   readonly concurrency?: number | null;
   readonly rate?: RateLimitOptions | null;
-  /** Limits of each single group. */
+  /** Limits of each group. */
   readonly groups?: {
     readonly concurrency?: number | null;
     readonly rate?: RateLimitOptions | null;
-    /** The next task of a group starts when the one before it has ended for good. */
+    /** The next task of a group starts after the final end of the one before it. */
     readonly ordered?: boolean;
   };
   /** Tasks in the queue, retained ones included; more are refused with ERR_QUEUE_FULL. 1 to 1,000,000,000. Default 10,000,000. */
   readonly maxTasks?: number | null;
-  /** Events that are kept for `events()`; 0 writes none. 0 to 10,000,000. */
+  /** Events stored for `events()`; 0 writes none. 0 to 10,000,000. */
   readonly keepEvents?: number;
 }
 

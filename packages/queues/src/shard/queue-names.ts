@@ -12,7 +12,7 @@ export interface PrefixOptions {
 }
 
 const OPTIONS = new Set(['prefix']);
-/** For each client: key and name of a queue -> the call that adds the name. */
+/** By client, then key and name of a queue: the call that adds the name. */
 const added = new WeakMap<RedisClient, Map<string, Promise<unknown>>>();
 
 export function resolvePrefix(options: PrefixOptions): string | undefined {
@@ -27,7 +27,7 @@ export async function registerName(
   queue: string,
 ): Promise<void> {
   const key = namesKey(prefix);
-  // No key has a line break.
+  // Keys contain no line break.
   const place = `${key}\n${queue}`;
   const names = added.get(redis) ?? new Map<string, Promise<unknown>>();
   added.set(redis, names);

@@ -25,13 +25,13 @@ export interface SettingsValues {
   /** Tasks of one group that run at the same time. */
   readonly groupConcurrency: number | undefined;
   readonly groupRate: RateLimit | undefined;
-  /** The next task of a group starts when the one before it has ended for good. */
+  /** The next task of a group starts after the final end of the one before it. */
   readonly isOrdered: boolean;
   /** Tasks in the queue, retained ones included. */
   readonly maxTasks: number | undefined;
-  /** Events that are kept; 0 writes none. */
+  /** Maximum of stored events; 0 writes none. */
   readonly keepEvents: number;
-  /** An optional feature was used: cancellation, groups, progress, waiting for results, flows, schedules. */
+  /** Whether an optional feature was used: cancellation, groups, progress, waiting for results, flows, schedules. */
   readonly hasOptional: boolean;
 }
 

@@ -15,7 +15,7 @@ const MISMATCH = 'SETTINGS ';
 /** Tries of one call while the settings change. */
 const MAX_TRIES = 5;
 
-/** Settings that the caller names; undefined takes the stored one, or the default. */
+/** Settings that the caller names; undefined: the stored one, or the default. */
 export interface NamedSettings {
   readonly priorities?: readonly string[] | undefined;
   readonly shards?: number | undefined;
@@ -55,7 +55,7 @@ export class Settings {
     return this.#text;
   }
 
-  /** Scripts get the keys of optional features. */
+  /** Whether scripts get the keys of optional features. */
   get usesOptional(): boolean {
     const { shards, priorities } = this.#values;
     return this.#text !== formatSettings({ ...PLAIN, priorities, shards });
@@ -76,7 +76,7 @@ export class Settings {
     return this.#allKeys;
   }
 
-  /** The stored settings were read. Call `learn` first otherwise. */
+  /** Whether the stored settings were read; otherwise call `learn` first. */
   get isKnown(): boolean {
     return this.#isKnown;
   }
@@ -137,8 +137,8 @@ export class Settings {
   }
 
   /**
-   * Makes all scripts get the keys of optional features from now on. A limit or a pause does so too, but may be lifted. No
-   * round trip when it is done already.
+   * Makes all scripts get the keys of optional features from now on. A limit or a pause does so too, but may be removed
+   * again. No round trip if it is already done.
    */
   async enableOptional(redis: RedisClient, publish: string): Promise<void> {
     if (!this.#isKnown) await this.learn(redis);

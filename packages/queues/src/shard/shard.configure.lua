@@ -7,11 +7,11 @@
 --   events            STREAM
 -- ARGV
 --   expectedSettings  the settings that the caller expects
---   wanted            what shall be stored
+--   wanted            the new settings
 --   publish           PUBLISH or SPUBLISH
 -- RETURNS
 --   1
---   error SETTINGS <stored>: something else is stored; nothing is written
+--   error SETTINGS <stored>: other settings are stored; nothing is written
 local settings, idle, events = KEYS[1], KEYS[2], KEYS[3]
 local expectedSettings, wanted, publish = ARGV[1], ARGV[2], ARGV[3]
 

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Applies changed limits to groups, a bounded number of them. A group that may run now must not wait for its next event.
+-- Applies changed limits to a limited number of groups. A group that may run now must not wait for its next event.
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
@@ -7,15 +7,15 @@
 --   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms
 --   grouped           ZSET of waiting tasks with a group
 --   groups            HASH group -> waiting, active, rate
---   runnableGroups    ZSET group that may run -> priority and turn
---   limitedGroups     ZSET group under its rate limit -> until
+--   runnableGroups    ZSET group that may run -> priority and order
+--   limitedGroups     ZSET group over its rate limit -> until
 -- ARGV
 --   expectedSettings  the settings that the caller expects
 --   publish           PUBLISH or SPUBLISH
---   cursor            0 to begin, then what the last call has returned
+--   cursor            0 to begin, then the last reply
 -- RETURNS
---   the cursor for the next call; 0 when all were looked at
---   error SETTINGS <stored>: something else is stored; nothing is written
+--   the cursor for the next call; 0 when all groups are done
+--   error SETTINGS <stored>: other settings are stored; nothing is written
 local settings, attempts, idle, grouped = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local groups, runnableGroups, limitedGroups = KEYS[5], KEYS[6], KEYS[7]
 local expectedSettings, publish, cursor = ARGV[1], ARGV[2], ARGV[3]

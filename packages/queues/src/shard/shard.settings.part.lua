@@ -1,4 +1,4 @@
--- Refuses a caller that expects other settings than the stored ones. Reads the time, and how many events are kept.
+-- Refuses a caller that expects other settings than the stored ones. Reads the time, and the maximum of stored events.
 -- Expects: settings, expectedSettings.
 local stored = redis.call('GET', settings)
 if stored and stored ~= expectedSettings then

@@ -13,7 +13,7 @@ export type ShardKeys = QueueKeys['of'] & { readonly priorityKeys: readonly stri
 export class Shard {
   readonly keys: QueueKeys;
   readonly settings: Settings;
-  /** This process uses an optional feature. */
+  /** Whether this process uses an optional feature. */
   #usesOptional = false;
 
   constructor(

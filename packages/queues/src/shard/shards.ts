@@ -65,7 +65,7 @@ export class Shards {
         new Shard(this.#redis, this.#queue, this.prefix, index + 1, { ...this.#named, priorities, shards }),
     );
     const all = [first, ...others];
-    // No task may be in shard 2 before the settings of shard 0 say that there is one.
+    // Shard 2 may have no task before the settings of shard 0 tell of it.
     if (shards > 1) for (const shard of all) await shard.configure((values) => ({ ...values, shards }));
     this.#all = all;
     return all;

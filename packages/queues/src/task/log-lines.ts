@@ -1,11 +1,11 @@
-/** A line that a handler has logged. */
+/** A log line of a handler. */
 export interface LogLine {
-  /** By the clock of the server, ms since the epoch. */
+  /** ms since the epoch, by the server's clock. */
   readonly at: number;
   readonly text: string;
 }
 
-/** Reads what worker.note.lua keeps in the hash `logs`; `null` is a task without any. */
+/** Decodes a value of the hash `logs` (see heartbeater.report.lua); `null`: no lines. */
 export function readLogLines(stored: string | null): LogLine[] {
   const lines = (stored ?? '').split('\n').slice(0, -1);
   return lines.map((line) => {

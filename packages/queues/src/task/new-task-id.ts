@@ -1,16 +1,15 @@
 /**
- * Ids of tasks that were given none: UUIDv7, ascending within a process. Written in place, with random bytes that are drawn
- * for 256 ids at a time: an id in an array of its own, by a library, costs eight times as much, which is more than all the
- * rest of an enqueue in the client.
+ * Generates task ids: UUIDv7, ascending within a process. Written in place, with random bytes drawn for 256 ids at a time.
+ * An array for each id, from a library, costs eight times as much, more than the rest of an enqueue in the client.
  *
  *   u48 ms · 4 bits version 7 · u12 of seq · 2 bits variant · u20 of seq · 42 bits random
  *
- * `seq` begins anywhere in the lower half of its 32 bits with each ms, and counts up within it.
+ * `seq` starts at a random value in the lower half of its 32 bits each ms, and counts up within it.
  */
 import { randomFillSync } from 'node:crypto';
 
 const BYTES = 16;
-/** Of each id: 4 bytes for where `seq` begins, 6 bytes as they are. */
+/** Random bytes of each id: 4 for the start of `seq`, 6 used as they are. */
 const DRAWN = 10;
 const pool = Buffer.alloc(256 * DRAWN);
 let used = pool.length;
@@ -25,7 +24,7 @@ const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(
 /**
  * Writes the 16 bytes of a new id to `target` at `at`; returns it as text.
  *
- * @param shard The id shall lie in this of `shards` shards; see `Shards.indexOf`.
+ * @param shard The id's shard, of `shards`; see `Shards.indexOf`.
  */
 export function writeTaskId(target: Uint8Array, at: number, shard = 0, shards = 1): string {
   if (used === pool.length) {
@@ -36,7 +35,7 @@ export function writeTaskId(target: Uint8Array, at: number, shard = 0, shards = 
   used += DRAWN;
   const now = Date.now();
   if (now > msecs) {
-    // Half of the range is left to count up in.
+    // The upper half of the range is left for counting.
     seq = pool.readUInt32BE(from) >>> 1;
     setTime(now);
   } else {
@@ -50,7 +49,7 @@ export function writeTaskId(target: Uint8Array, at: number, shard = 0, shards = 
   const tenth = ((seq << 2) & 0xff) | (pool[from + 4]! & 0x03);
   let last = pool[from + 9]!;
   if (shards > 1) {
-    // The last byte is random, and stays so but for what it is modulo the number of shards.
+    // The last byte stays random except that it determines the shard, modulo the number of shards.
     const first = Math.min(last - (last % shards), 256 - shards);
     last = first - (first % shards) + shard;
   }
@@ -68,7 +67,7 @@ export function writeTaskId(target: Uint8Array, at: number, shard = 0, shards = 
   return `${timeText}-${HEX[sixth]}${HEX[seventh]}-${HEX[eighth]}${HEX[ninth]}-${HEX[tenth]}${HEX[a]}${HEX[b]}${HEX[c]}${HEX[d]}${HEX[last]}`;
 }
 
-/** A new id, and how Redis has it; as `writeTaskId`. */
+/** A new id as text and as stored; see `writeTaskId`. */
 export function newTaskId(shard = 0, shards = 1): { readonly id: string; readonly storedId: Buffer } {
   const storedId = Buffer.allocUnsafe(BYTES);
   return { id: writeTaskId(storedId, 0, shard, shards), storedId };

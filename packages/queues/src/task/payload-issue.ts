@@ -1,7 +1,7 @@
 import type { PayloadIssue } from '../errors.js';
 import type { StandardIssue } from '../standard-schema.js';
 
-/** So many issues are kept of one payload; a list of thousands may have one for each entry. */
+/** Maximum of issues kept for a payload; a list of thousands may have one for each entry. */
 const MAX_ISSUES = 20;
 
 export function toIssues(issues: readonly StandardIssue[]): PayloadIssue[] {

@@ -1,15 +1,15 @@
 /**
- * Payloads as JSON. `JSON.stringify` changes in silence what JSON has no word for: NaN becomes null, a Map {}, a function in an object
- * is gone. A task that does something else than its caller has said is worse than an error, so such a payload is refused;
- * but a property that is undefined is left out, since that is what an optional field means. The value is walked once more
- * after it has become JSON: for a payload of five fields a fiftieth of the time of `JSON.stringify`. Rejected: a replacer,
- * which is called by `JSON.stringify` for each value and takes its fast path away.
+ * Payloads as JSON. `JSON.stringify` silently changes values that JSON cannot represent: NaN becomes null, a Map becomes
+ * {}, a function in an object is dropped. Such a payload is refused, since a task with other data is worse than an error.
+ * An undefined property is left out, as for an optional field. The value is walked again after `JSON.stringify`, which
+ * takes a fiftieth of its time for five fields. Rejected: a replacer, which `JSON.stringify` calls for each value and which
+ * turns off its fast path.
  */
 import { describeError } from '@mortise/redis';
 import { InvalidPayloadError } from '../errors.js';
 import { MAX_DEPTH } from '../options.js';
 
-/** Throws ERR_INVALID_PAYLOAD for what `JSON.stringify` refuses, and for what it makes nothing of. */
+/** Throws ERR_INVALID_PAYLOAD if `JSON.stringify` throws or returns undefined. */
 export function stringifyPayload(name: string, payload: unknown): string {
   let json: string | undefined;
   try {
@@ -22,15 +22,15 @@ export function stringifyPayload(name: string, payload: unknown): string {
 }
 
 /**
- * Throws ERR_INVALID_PAYLOAD for a payload that is nested deeper than MAX_DEPTH, and for one that its JSON does not tell
- * all of. To be called for what has become JSON of bounded size, which bounds the work as well.
+ * Throws ERR_INVALID_PAYLOAD for a payload nested deeper than MAX_DEPTH, and for one that its JSON does not represent
+ * fully. Call it after a check of the JSON's size, which also bounds the work.
  */
 export function requireWhole(name: string, payload: unknown): void {
   let problem: string | undefined;
   try {
     problem = problemOf(payload, 0);
   } catch (error) {
-    // A getter, or toJSON, which did not throw before.
+    // A getter or toJSON that did not throw before.
     throw notJson(name, error);
   }
   if (problem !== undefined) throw new InvalidPayloadError(name, problem);
@@ -40,13 +40,13 @@ function notJson(name: string, error: unknown): InvalidPayloadError {
   return new InvalidPayloadError(name, `is not JSON: ${describeError(error).split('\n', 1)[0]}`);
 }
 
-/** What is wrong with a value; undefined for nothing. */
+/** The problem of a value; undefined without one. */
 function problemOf(value: unknown, depth: number): string | undefined {
   if (typeof value === 'object') return value === null ? undefined : problemOfObject(value, depth);
   if (typeof value === 'number')
     return Number.isFinite(value) ? undefined : `has ${value}, which is not JSON`;
   const isNothing = typeof value === 'function' || typeof value === 'symbol';
-  // Else text, true and false; a BigInt that somebody has taught toJSON; undefined, where it may be.
+  // Strings and booleans; a BigInt with toJSON; undefined, where it is allowed.
   return isNothing ? `has a ${typeof value}, which is not JSON` : undefined;
 }
 
@@ -55,7 +55,7 @@ function problemOfObject(value: object, depth: number): string | undefined {
   if (typeof toJSON !== 'function') return problemOfMembers(value, depth);
   const json: unknown = toJSON.call(value, '');
   if (value instanceof Date && json === null) return 'has an invalid Date, which is not JSON';
-  // What it returns is not asked for its own JSON again.
+  // Like `JSON.stringify`, does not call toJSON of the returned value.
   return typeof json === 'object' && json !== null ? problemOfMembers(json, depth) : problemOf(json, depth);
 }
 
@@ -74,23 +74,23 @@ function problemOfMembers(value: object, depth: number): string | undefined {
   if (prototype !== Object.prototype && prototype !== null) {
     const kind = Object.prototype.toString.call(value).slice('[object '.length, -1);
     if (BOXED.test(kind)) return problemOf(value.valueOf(), depth);
-    if (isLost(value, kind)) return `has an instance of ${nameOf(value) ?? kind}, which is not JSON`;
+    if (losesContent(value, kind)) return `has an instance of ${nameOf(value) ?? kind}, which is not JSON`;
   }
   for (const key in value) {
     const problem = problemOf((value as Record<string, unknown>)[key], depth + 1);
-    // What is inherited is no part of it.
+    // Inherited properties are not in the JSON.
     if (problem !== undefined && Object.hasOwn(value, key)) return problem;
   }
   return undefined;
 }
 
-/** What is more than its properties; a number or a text in a box is what the box holds. */
+/** Objects with content beyond their properties. A boxed number or string stands for its value. */
 const NOT_PROPERTIES =
   /^(?:Map|Set|WeakMap|WeakSet|WeakRef|Promise|Error|RegExp|\w*ArrayBuffer|DataView|\w+Array)$/;
 const BOXED = /^(?:Number|String|Boolean)$/;
 
-/** Of an instance without properties its JSON tells nothing; but for a plain object of another realm. */
-function isLost(value: object, kind: string): boolean {
+/** Whether the JSON of an instance without properties loses its content. Plain objects of another realm are fine. */
+function losesContent(value: object, kind: string): boolean {
   if (NOT_PROPERTIES.test(kind)) return true;
   const isPlain = kind === 'Object' && Object.getPrototypeOf(Object.getPrototypeOf(value)) === null;
   return !isPlain && Object.keys(value).length === 0;

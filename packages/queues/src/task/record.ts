@@ -1,12 +1,13 @@
 /**
- * A task as the hash `tasks` holds it; to Lua it is bytes but for the head.
+ * A task as stored in the hash `tasks`; Lua reads the head only.
  *
  *   u8 priority + flags · u16 attempts · f64 enqueued at (ms) | u16 length · group, if GROUPED | f64 ms, if DEDUPLICATED |
  *   u16 length · name | u16 length · extras as JSON | payload as JSON
  *
- * The low four bits of the first byte are the index of the priority; the flags are those that Lua asks for. On its way to the enqueue script
- * the f64 says when the task may run. Extras (headers, a backoff of its own) are empty for most tasks and then take two
- * bytes. A task that has succeeded without a result comes to have its end before all this: see compact-record.ts.
+ * The low four bits of the first byte are the index of the priority, the others are flags for Lua. Before the enqueue
+ * script stores the record, the f64 is the time at which the task may run. Extras (headers, a backoff of its own) are empty
+ * for most tasks and then take two bytes. A task that succeeded without a result may get its end before all this: see
+ * compact-record.ts.
  */
 import { InvalidPayloadError } from '../errors.js';
 import type { Backoff } from '../options.js';
@@ -18,19 +19,19 @@ export const GROUPED = 0x10;
 export const CHILD = 0x20;
 /** The task has children. */
 export const PARENT = 0x40;
-/** The id is refused for a time, also after the task. */
+/** The id is refused for a time, even after the task is removed. */
 export const DEDUPLICATED = 0x80;
 const PRIORITY = 0x0f;
 
-/** Where a child reports its end. */
+/** The parent to which a child reports its end. */
 export interface ParentAddress {
   readonly queue: string;
   readonly id: string;
-  /** It may decide in which shard the parent lies. */
+  /** May determine the shard of the parent. */
   readonly group?: string;
-  /** 8 bytes in hexadecimal: the parent's id may come to be used again. */
+  /** 8 bytes in hexadecimal, since the parent's id may be reused. */
   readonly flow: string;
-  /** Which of the children it is. */
+  /** Its position among the children. */
   readonly index: number;
 }
 
@@ -39,11 +40,11 @@ export interface Extras {
   readonly backoff?: Required<Backoff>;
   /** ms from the start of an attempt. */
   readonly timeoutMs?: number;
-  /** ms from when it was enqueued: not started after that. */
+  /** ms from the enqueue; the first attempt does not start later. */
   readonly expiresInMs?: number;
-  /** Where to report the end of the task. */
+  /** The parent that gets the report of its end. */
   readonly parent?: ParentAddress;
-  /** Of the root of a flow that was given an id: tells its tree from others. */
+  /** Only for the root of a flow with a given id: a hash that tells its tree from others. */
   readonly tree?: string;
 }
 
@@ -59,33 +60,34 @@ export interface TaskRecord {
   readonly payload: string;
 }
 
-/** What is known of a task before it is stored. */
+/** The fields of a task before it is stored. */
 export interface NewRecord {
   readonly name: string;
   readonly payload: unknown;
   readonly attempts: number;
-  /** As `resolveWhen` gives it. */
+  /** As `resolveWhen` returns it. */
   readonly when: number;
   readonly extras: Extras | undefined;
   readonly group?: string | undefined;
-  /** For how long the id is refused, ms. */
+  /** ms during which the id is refused. */
   readonly dedupMs?: number | undefined;
-  /** CHILD, PARENT. */
+  /** CHILD or PARENT. */
   readonly flags?: number;
 }
 
 const WHEN_AT = 3;
 const HEAD_BYTES = 11;
 
-/** A record, or what is going to be one: written where it is sent from. */
+/** Writes a record into the buffer that is sent. */
 export interface Writable {
   readonly length: number;
   copy(target: Buffer, at: number): unknown;
 }
 
 /**
- * A record that has been checked, with priority 0; `setPriority` sets another. Its bytes come about where they are sent from: an array for
- * each task would cost a tenth of an enqueue, and in a call of many the server works while the others are written.
+ * A checked record with priority 0; `setPriority` sets another. Its bytes are written into the buffer that is sent: an
+ * array for each task would cost a tenth of an enqueue, and in a call of many the server works while later records are
+ * written.
  */
 export class RecordDraft implements Writable {
   readonly length: number;
@@ -100,7 +102,7 @@ export class RecordDraft implements Writable {
   /** Extras as JSON. */
   readonly #more: string;
 
-  /** Takes the payload as it is now. Throws the coded errors of payloads. O(bytes). */
+  /** Reads the payload now. Throws the errors of payloads. O(bytes). */
   constructor(
     { name, payload, attempts, when, extras, group, dedupMs, flags = 0 }: NewRecord,
     maxBytes: number,
@@ -147,23 +149,23 @@ export class RecordDraft implements Writable {
   }
 }
 
-/** Returns where it ends. */
+/** Returns the end offset. */
 function writeText(target: Buffer, text: string, at: number): number {
   const bytes = text === '' ? 0 : target.write(text, at + 2);
   return target.writeUInt16BE(bytes, at) + bytes;
 }
 
-/** `at`: where the record begins. */
+/** `at`: offset of the record. */
 export function setPriority(record: Buffer, priorityIndex: number, at = 0): void {
   record[at] = (record[at]! & ~PRIORITY) | priorityIndex;
 }
 
-/** When the task may run, as `resolveWhen` gives it: only before it is stored. */
+/** When the task may run, as `resolveWhen` returns it; only before the record is stored. */
 export function whenOf(record: Buffer, at: number): number {
   return record.readDoubleBE(at + WHEN_AT);
 }
 
-/** Puts the instant of enqueuing, ms, in its place. */
+/** Sets the enqueue time, ms. */
 export function setEnqueuedAt(record: Buffer, instant: number, at = 0): void {
   record.writeDoubleBE(instant, at + WHEN_AT);
 }

@@ -1,11 +1,10 @@
 /**
- * Payloads are checked where they are enqueued and again where they are handled, by schemas of the same names. What is stored
- * is what was given, not what the schema makes of it: so a schema that transforms (a text to a Date, an absent field to
- * its default) transforms once, at the worker, and what lies in the queue looks the same whether or not its producer has
- * schemas. Rejected: to store the output, which the schema of the worker would be given as its input.
+ * Checks payloads when they are enqueued and again when they are handled, by the schemas of both sides. The given payload
+ * is stored, not the output of the schema. So a schema that transforms (a text to a Date, a default for an absent field)
+ * transforms once, at the worker, and the stored payload is the same with and without a schema of the producer. Rejected:
+ * storing the output, which would then be the input of the worker's schema.
  *
- * A producer checks the payload as the worker will see it, after JSON: a Date is a string there, and what a schema would
- * refuse at the worker is refused at the caller.
+ * A producer checks the payload after a round trip through JSON, as the worker will see it: a Date is a string then.
  */
 import { ArgumentTypeError, requireObject } from '@mortise/redis';
 import { InvalidPayloadError } from '../errors.js';
@@ -15,7 +14,7 @@ import type { StandardResult, StandardSchemaV1 } from '../standard-schema.js';
 export class Schemas {
   readonly #schemas: ReadonlyMap<string, StandardSchemaV1>;
 
-  /** Throws TypeError for what is no Standard Schema. */
+  /** Throws TypeError for a value that is not a Standard Schema. */
   constructor(schemas: Readonly<Record<string, StandardSchemaV1 | undefined>>) {
     requireObject('schemas', schemas);
     const entries = Object.entries(schemas).filter((entry) => entry[1] !== undefined);
@@ -27,25 +26,25 @@ export class Schemas {
   }
 
   /**
-   * Throws ERR_INVALID_PAYLOAD for a payload that the schema of this name does not take, or what the schema throws. Returns a
-   * promise that rejects instead only when the schema is asynchronous, so that calls keep their order otherwise.
+   * Throws ERR_INVALID_PAYLOAD if the schema of this name refuses the payload, or the schema's own error. Returns a promise
+   * only for an asynchronous schema, so that other calls keep their order.
    */
   check(name: string, json: string): Promise<void> | undefined {
     if (!this.#schemas.has(name)) return undefined;
     const result = this.#apply(name, json);
     if (!isPromise(result)) return void valueOf(name, result, undefined);
     const checking = result.then((ended) => void valueOf(name, ended, undefined));
-    // Only the caller who awaits it gets the rejection.
+    // Avoids an unhandled rejection; the caller that awaits the promise still gets it.
     checking.catch(() => undefined);
     return checking;
   }
 
-  /** What the schema of this name makes of the payload of a task. Rejects as `check` does. */
+  /** The output of the schema for the payload of a task. Rejects as `check` does. */
   async parse(name: string, json: string, taskId: string): Promise<unknown> {
     return valueOf(name, await this.#apply(name, json), taskId);
   }
 
-  /** A name without a schema takes everything. */
+  /** A name without a schema accepts everything. */
   #apply(name: string, json: string): StandardResult<unknown> | Promise<StandardResult<unknown>> {
     const payload: unknown = JSON.parse(json);
     return this.#schemas.get(name)?.['~standard'].validate(payload) ?? { value: payload };

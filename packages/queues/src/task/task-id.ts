@@ -1,6 +1,6 @@
 /**
- * Ids as Redis stores them. A UUID takes 16 bytes instead of 36; any other string stands behind a byte that keeps
- * the two apart: NUL, or 0xFFFF for the one length (15 bytes) at which NUL and text would look like a UUID.
+ * Ids as stored in Redis. A UUID takes 16 bytes instead of 36. Any other string follows a byte that tells the two apart:
+ * NUL, or 0xFFFF for the one length (15 bytes) at which NUL and text would look like a UUID.
  */
 import { ArgumentTypeError, requireName } from '@mortise/redis';
 

@@ -1,4 +1,4 @@
--- Where the name begins in a record.
+-- Offset of the name in a record.
 local function nameOffset(record)
   local flags, at = string.byte(record), 12
   if math.floor(flags / 16) % 2 == 1 then

@@ -1,5 +1,5 @@
--- Deletes tasks, but not the places of their ids.
--- Expects: tasks, attempts, usesOptional, progress, logs, and flow.delete.part.lua before it.
+-- Deletes tasks, but not their ids in lists and sets. Expects: tasks, attempts, usesOptional, progress, logs, and
+-- flow.delete.part.lua before it.
 local function deleteTasks(ids)
   redis.call('HDEL', tasks, unpack(ids))
   redis.call('HDEL', attempts, unpack(ids))

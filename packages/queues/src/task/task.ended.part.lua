@@ -1,9 +1,9 @@
--- Records the ends of tasks: for processes that wait for results, and for parents. Expects tasks, awaited, flows, outbox, publish,
--- usesOptional. Call recordEnd while the record is still in tasks. A script without maintenance wakes a worker when there are
--- `parentNotices`, which deliver them. A script that deletes records also needs flow.delete.part.lua.
+-- Records the ends of tasks, for waiting processes and for parents. Expects tasks, awaited, flows, outbox, publish,
+-- usesOptional. Call recordEnd while the record is still in tasks. A script without maintenance wakes a worker when there
+-- are `parentNotices`, since workers deliver them. A script that deletes records also needs flow.delete.part.lua.
 local endedIds, endedValues, endedCount, parentNotices = {}, {}, 0, {}
 
--- flags is the first byte of the record. value is the end as attempts has it (S…, D…, C…), or '' for a task that is removed
+-- flags is the first byte of the record. value is the entry of attempts (S…, D…, C…), or '' for a task that is removed
 -- before its end.
 local function recordEnd(id, flags, value)
   if not usesOptional then
@@ -28,13 +28,13 @@ local function recordEnd(id, flags, value)
       at = at + 2 + struct.unpack('>H', record, at)
       local time = redis.call('TIME')
       local notice = value ~= '' and value or 'X' .. struct.pack('>dH', time[1] * 1000 + math.floor(time[2] / 1000), 0)
-      -- The instant tells the ends of a task apart that was retried after its end.
+      -- The instant tells the end of a task from that of an earlier run, before a retry.
       parentNotices[#parentNotices + 1] = 'n' .. string.sub(notice, 2, 9) .. id
       parentNotices[#parentNotices + 1] = struct.pack('>I', at - 1) .. string.sub(record, 1, at - 1) .. notice
     end
   end
   if kin >= 2 then
-    -- f64 when, 8 bytes of flow, u16 children, u16 still to come, u8 policy, u8 waiting
+    -- f64 when, 8 bytes of flow, u16 children, u16 children that have not ended, u8 policy, u8 waiting
     local head = redis.call('HGET', flows, id)
     if head and string.byte(head, 22) == 1 then
       if redis.call('HINCRBY', flows, 'w', -1) == 0 then
@@ -44,7 +44,7 @@ local function recordEnd(id, flags, value)
     end
     local state = string.sub(value, 1, 1)
     if head and (state == 'S' or state == '') then
-      -- It won't read the results of its children again. There may be many, so they are deleted in steps.
+      -- The parent won't read the results of its children again. There may be many, so they are deleted in steps.
       redis.call('HDEL', flows, id)
       parentNotices[#parentNotices + 1] = 'g' .. string.sub(head, 9, 16)
       parentNotices[#parentNotices + 1] = string.sub(head, 17, 18)
@@ -52,7 +52,7 @@ local function recordEnd(id, flags, value)
   end
 end
 
--- Call it once, at the end of the script.
+-- Call once, at the end of the script.
 local function publishEnds()
   if endedCount == 0 then
     return
@@ -65,7 +65,7 @@ local function publishEnds()
   if redis.call('EXISTS', awaited) == 0 then
     return
   end
-  -- The score: the second until which a process waits · 2^20, plus the number of the process; 0 stands for several.
+  -- The score: the second until which a process waits · 2^20, plus the number of the process, or 0 for several processes.
   local SOLE = 1048576
   for from = 1, endedCount, 1000 do
     local upTo = math.min(from + 999, endedCount)

@@ -1,10 +1,10 @@
 -- Records events, and publishes those of one call as one entry of the stream and one message.
 -- Expects: events, keepEvents, publish.
 --
--- Events are numbered without a gap. An entry's id is `<number of its last event>-<first number of the stream>`, so a reader
--- knows how many events it has missed. The first number is the time in µs, so a new stream repeats no number; a reader with
--- another first number has read another stream (0: a stream of an older version). An entry: f64 instant (ms), then for each
--- event: kind, u16 length · id, u16 attempt, u16 length · text.
+-- Events are numbered without a gap. An entry's id is `<number of its last event>-<first number of the stream>`, so a
+-- reader knows how many events it has missed. The first number is the time in µs, so a new stream repeats no number, and a
+-- reader notices a new stream (0: a stream of an older version). An entry: f64 instant (ms), then for each event: kind, u16
+-- length · id, u16 attempt, u16 length · text.
 local newEvents, eventCount = {}, 0
 
 -- Kinds, and the detail of each. The text is cut after 512 bytes.
@@ -42,7 +42,7 @@ local function recordEvent(kind, id, detail)
   newEvents[eventCount] = kind .. struct.pack('>H', #id) .. id .. struct.pack('>HH', attempt, #text) .. text
 end
 
--- Call it once, at the end of the script.
+-- Call once, at the end of the script.
 local function publishEvents()
   if eventCount == 0 then
     return

@@ -2,12 +2,12 @@
 --
 --   u16 length · group · u8 priority · f64 sequence · id
 --
--- So the tasks of a group are neighbours, by priority and then in order. `attempts` has the sequence (state Q), to find a task by
--- its id. `groups` has for each group the number of waiting and active tasks, and until when its rate is used up (GCRA). Its
--- field '' counts sequences and orders. A group that may run is in `runnableGroups`, by priority and then by its order; one
--- over its rate limit is in `limitedGroups`. A served group gets a new order, the last of its priority: so groups take turns,
--- however many tasks each has.
--- Expects: usesOptional, attempts, grouped, groups, runnableGroups, limitedGroups, expectedSettings, now.
+-- So the tasks of a group are neighbours, by priority and then in order. `attempts` has the sequence (state Q), to find a
+-- task by its id. `groups` has for each group the number of waiting and active tasks, and until when its rate is used up
+-- (GCRA). Its field '' holds the last sequence and order. A group that may run is in `runnableGroups`, by priority and then
+-- by its order; one over its rate limit is in `limitedGroups`. A served group gets a new order, the last of its priority:
+-- so groups take turns, however many tasks each has. Expects: usesOptional, attempts, grouped, groups, runnableGroups,
+-- limitedGroups, expectedSettings, now.
 local ORDERS_PER_PRIORITY = 35184372088832
 local groupConcurrency, isOrdered, groupInterval, groupSlack
 if usesOptional then
@@ -25,7 +25,7 @@ end
 
 local groupStates, touchedGroups, nextOrder, lastOrder = {}, {}, nil, nil
 
--- Orders are counted in memory; `saveGroupOrder` stores the last one.
+-- Counted in memory; `saveGroupOrder` stores the last one.
 local function nextGroupOrder()
   nextOrder = nextOrder or tonumber(redis.call('HGET', groups, '') or 0)
   nextOrder = nextOrder + 1
@@ -63,7 +63,7 @@ local function headOf(group)
   return redis.call('ZRANGE', grouped, '[' .. prefix, '(' .. prefix .. '\255', 'BYLEX', 'LIMIT', 0, 1)[1]
 end
 
--- Whether the limits of groups allow no start now.
+-- Whether the limits of groups forbid a start now.
 local function isGroupLimited(state)
   return groupConcurrency and state[2] >= groupConcurrency or groupInterval and state[3] - groupSlack > now
 end
@@ -72,7 +72,7 @@ end
 local function placeGroup(group, wasServed)
   local state = groupState(group)
   if groupInterval then
-    -- Usage under an earlier rate must not block for longer than the present rate can.
+    -- Usage under an earlier rate must not block for longer than the present rate could.
     state[3] = math.min(state[3], now + groupSlack + groupInterval)
   end
   local waiting, running, usedUntil = state[1], state[2], state[3]
@@ -85,7 +85,7 @@ local function placeGroup(group, wasServed)
   end
   redis.call('HSET', groups, group, struct.pack('>IId', waiting, running, usedUntil))
   if restUntil > now then
-    -- Also without waiting tasks: the state is deleted when the limit no longer holds.
+    -- Stored also without waiting tasks: the state is deleted when the limit no longer holds.
     redis.call('ZADD', limitedGroups, restUntil, group)
     redis.call('ZREM', runnableGroups, group)
   elseif waiting == 0 or groupConcurrency and running >= groupConcurrency then
@@ -104,7 +104,7 @@ local function placeGroup(group, wasServed)
   end
 end
 
--- Adds a task to its group. `ahead` is the instant at which it fell due; such tasks go before those without.
+-- Adds a task to its group. `ahead`: the instant at which a delayed task was due; such tasks go before others.
 local function joinGroup(group, priority, id, attempt, ahead)
   local sequence = ahead and ahead / 9007199254740992 or nextGroupOrder()
   redis.call('ZADD', grouped, 0, groupPrefix(group) .. struct.pack('>Bd', priority, sequence) .. id)
@@ -122,13 +122,13 @@ local function quitGroup(group, priority, id, last)
   end
 end
 
--- A task of the group no longer runs, and no longer holds the group.
+-- Counts a task of the group as ended, and releases the group if the task held it.
 local function leaveGroup(group)
   local state = groupState(group)
   state[2] = math.max(0, state[2] - 1)
 end
 
--- Places all changed groups. Call it once, after the last change without a `placeGroup` of its own.
+-- Places all changed groups. Call once, after the last change without a `placeGroup` of its own.
 local function placeGroups()
   for _, group in ipairs(touchedGroups) do
     placeGroup(group, false)

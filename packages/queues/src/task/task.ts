@@ -9,7 +9,7 @@ import { decodeRecord } from './record.js';
  */
 export type TaskMap<Tasks> = { [Name in keyof Tasks]: unknown };
 
-/** In the order in which a console would show them. `waiting`: for its children. */
+/** In display order. `waiting`: for its children. */
 export const TASK_STATES = [
   'scheduled',
   'ready',
@@ -40,37 +40,37 @@ interface TaskFields {
   readonly priority: string;
   readonly group?: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The attempt that runs or ran last; 0 before the first. */
+  /** The running or last attempt; 0 before the first. */
   readonly attempt: number;
-  /** How many attempts it has altogether. */
+  /** The maximum of attempts. */
   readonly attempts: number;
-  /** How long an attempt may take, ms. */
+  /** Time limit of an attempt, ms. */
   readonly timeoutMs?: number;
   /**
-   * Instants in ms since the epoch, by the clock of the server. When it was enqueued (sent, by what the client knows of that
-   * clock: right to 20 ms), or retried after it had ended.
+   * When it was enqueued, or retried after its end, ms since the epoch by the server's clock. The client estimates that
+   * clock to 20 ms.
    */
   readonly enqueuedAt: number;
-  /** When a scheduled or retrying task falls due; the end of a delay, which is kept to the µs, is rounded up. */
+  /** When a scheduled or retrying task is due, rounded up from µs. */
   readonly runAt?: number;
-  /** Not started after that for the first time. */
+  /** The first attempt does not start after this. */
   readonly expiresAt?: number;
-  /** When the lease of an active task ends unless it is renewed. */
+  /** When the lease of an active task ends, unless renewed. */
   readonly leaseUntil?: number;
   /** When it succeeded, died or was cancelled. */
   readonly finishedAt?: number;
-  /** Why the last attempt failed, unless the task runs again or has succeeded; why it was cancelled. */
+  /** Why the last attempt failed, unless it runs again or has succeeded; or why it was cancelled. */
   readonly error?: string;
-  /** What the handler told last by `ctx.progress`. */
+  /** The last value of `ctx.progress`. */
   readonly progress?: unknown;
   /** The task that waits for this one. */
   readonly parent?: { readonly queue: string; readonly id: string };
 }
 
 interface TaskDetails {
-  /** What the handler returned, when the task succeeded. */
+  /** The handler's result, if the task succeeded. */
   readonly result?: unknown;
-  /** What handlers wrote by `ctx.log`; only `get` has it. */
+  /** Lines of `ctx.log`; only `get` returns them. */
   readonly logs?: readonly LogLine[];
 }
 
@@ -83,18 +83,18 @@ export type Task<Tasks> = {
     TaskDetails & { readonly name: Name; readonly payload: Tasks[Name] };
 }[keyof Tasks & string];
 
-/** A task as scripts tell of it; empty for what it doesn't have. */
+/** A task as scripts return it; absent parts are empty. */
 export interface StoredTask {
-  /** May end before the payload. */
+  /** May be cut off in the payload. */
   readonly record: Buffer;
   readonly state: TaskState;
-  /** When the lease of an active task ends, when a scheduled or retrying one falls due. */
+  /** When the lease of an active task ends, or a scheduled or retrying one is due. */
   readonly instant: Buffer;
-  /** One character of state, then what worker.exchange.lua says of the hash `attempts`. */
+  /** One character of state, then the rest of the entry of `attempts`, see fetcher.fetch-and-ack.lua. */
   readonly last: Buffer;
   /** JSON. */
   readonly progress: Buffer;
-  /** As worker.note.lua writes them. */
+  /** See heartbeater.report.lua. */
   readonly logs?: Buffer;
 }
 
@@ -139,6 +139,6 @@ function readLastAttempt(last: Buffer): object {
   if (state === 'D') return { attempt, finishedAt, error: text };
   const error = text !== '' && { error: text };
   if (state === 'C') return { attempt, finishedAt, ...error };
-  // Waits: in its group (Q), for its children (W), for its next attempt (R, H).
+  // Waiting in its group (Q), for its children (W), or for its next attempt (R, H).
   return state === 'Q' || state === 'W' ? { attempt } : { attempt, ...error };
 }

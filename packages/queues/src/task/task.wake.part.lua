@@ -1,5 +1,5 @@
--- Notifies idle workers, the longest idle ones first, that there may be something to fetch. Returns how many were notified.
--- Expects: idle, publish, now.
+-- Notifies idle workers, longest idle first, that there may be tasks to fetch. Returns how many were notified. Expects:
+-- idle, publish, now.
 local function wake(most)
   local count = 0
   for _ = 1, 16 do
@@ -10,7 +10,7 @@ local function wake(most)
     if #first == 0 then
       break
     end
-    -- Not workers that are gone, or whose time in the set is over.
+    -- Skips workers that are gone or whose registration has expired.
     if tonumber(first[2]) >= now and redis.call(publish, string.match(first[1], ' (.*)$'), 'w:') > 0 then
       count = count + 1
     end

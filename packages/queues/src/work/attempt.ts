@@ -12,12 +12,12 @@ import { decodeRecord, PARENT } from '../task/record.js';
 import { decodeTaskId } from '../task/task-id.js';
 import type { Call } from './worker-telemetry.js';
 
-/** The second argument of a handler. Its functions work without it, too. */
+/** The second argument of a handler. Its functions can be called without it. */
 export interface TaskContext {
   readonly id: string;
   readonly queue: string;
   readonly name: string;
-  /** Which attempt this is; 1 is the first. */
+  /** The number of this attempt, from 1. */
   readonly attempt: number;
   readonly attempts: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -28,28 +28,29 @@ export interface TaskContext {
    */
   readonly signal: AbortSignal;
   /**
-   * Renews the lease now; the worker does so by itself at a third of it. Rejects with ERR_LEASE_LOST when the lease is
-   * lost or the attempt has ended, otherwise with the reason of the signal. One round trip; calls of one tick share it.
+   * Renews the lease now; the worker does so by itself at a third of it. Rejects with ERR_LEASE_LOST when the lease is lost
+   * or the attempt has ended, otherwise with the reason of the signal. One round trip, shared by all calls of one tick.
    */
   readonly renew: () => Promise<void>;
   /**
-   * Stores the progress of the task, in place of earlier progress. Resolves when it is stored. Up to 16,384 bytes as JSON,
-   * otherwise a TypeError or RangeError; rejects as `renew` does. One round trip, shared by all calls of one tick.
+   * Stores the progress of the task in place of earlier progress. Resolves when it is stored. Up to 16,384 bytes as JSON,
+   * otherwise TypeError or RangeError. Rejects as `renew` does. One round trip, shared by all calls of one tick.
    */
   readonly progress: (value: unknown) => Promise<void>;
   /**
-   * Stores a log line with the task; a text of several lines is several log lines. The first 1,000 characters of each line are
-   * kept, and the last 100 lines and 16,384 bytes of each task. Resolves when it is stored; rejects as `renew` does. Round trips as for `progress`.
+   * Stores a log line with the task, or a line for each line of the text. Keeps the first 1,000 characters of a line, and
+   * the last 100 lines and 16,384 bytes of a task. Resolves when it is stored; rejects as `renew` does. Round trips as for
+   * `progress`.
    */
   readonly log: (text: string) => Promise<void>;
   /**
-   * The ends of the children of this task, in the order in which they were given; none for a task that isn't the parent of a
-   * flow. They are kept as long as the parent may run, whatever the retention of the children. One round trip for each 2 MiB.
+   * The ended children of this task, in their order; none unless it is the parent of a flow. They are kept as long as the
+   * parent may run, whatever the retention of the children. One round trip for each 2 MiB.
    */
   readonly children: () => Promise<Child[]>;
 }
 
-/** Where the attempts of one shard are renewed and completed. */
+/** The services that renew and complete the attempts of one shard. */
 export interface Source {
   readonly shard: Shard;
   readonly completer: Completer;
@@ -60,14 +61,14 @@ export class Attempt implements TaskContext, Leased {
   readonly id: string;
   readonly attempt: number;
   readonly record: TaskRecord;
-  /** Completed, lost, cancelled or given back: what the handler still does no longer counts. */
+  /** Completed, lost, cancelled or given back: the handler's outcome no longer counts. */
   isOver = false;
-  /** On the clock of `performance.now()`: not begun after that. */
+  /** Not started after this, by `performance.now()`. */
   expiresAt = Infinity;
   timeout: NodeJS.Timeout | undefined;
-  /** Called once when the attempt no longer takes a slot. */
+  /** Called once when the attempt releases its slot. */
   onEnded: (() => void) | undefined;
-  /** Its telemetry, until its end. */
+  /** The call that telemetry measures, until its end. */
   call: Call | undefined;
   #controller: AbortController | undefined;
 
@@ -75,7 +76,7 @@ export class Attempt implements TaskContext, Leased {
   constructor(
     readonly source: Source,
     readonly fetched: FetchedTask,
-    /** On the clock of `performance.now()`: after this another worker may have the lease. */
+    /** By `performance.now()`; afterwards another worker may have the lease. */
     public leaseEndsAt: number,
   ) {
     this.id = decodeTaskId(fetched.storedId);
@@ -99,13 +100,13 @@ export class Attempt implements TaskContext, Leased {
     return this.record.extras.headers ?? {};
   }
 
-  /** Made at the first use: most handlers have none. */
+  /** Created at the first use, since most handlers need none. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     return this.#controller.signal;
   }
 
-  // Functions are made at their use, too.
+  // The functions are created at their first use too.
 
   get renew(): () => Promise<void> {
     return async () => {
@@ -129,7 +130,7 @@ export class Attempt implements TaskContext, Leased {
     };
   }
 
-  /** Ends the attempt from outside. */
+  /** Ends the attempt from outside the handler. */
   abandon(reason: Error): void {
     this.isOver = true;
     this.call?.abandoned(this, reason);

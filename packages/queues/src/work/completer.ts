@@ -1,21 +1,21 @@
 /**
- * The queue of completions of one shard: attempts that have ended and that the server doesn't know of yet. The executor adds
- * them; the fetcher takes them into its next call and returns the answers.
+ * The completions of one shard that the server has not accepted yet. The executor adds them; the fetcher sends them with
+ * its next call and reports the answers.
  *
  *   added ──take──► under way ──answered──► done     or, when the call failed: ──► added again
  *
- * It has no timer and no loop of its own, so it needs no start and no stop: what it holds is sent by the fetcher, which stops
- * when it is empty.
+ * It has no timer and no loop, so it needs no start and no stop. The fetcher sends the completions, and stops when there
+ * are none.
  */
 import type { Completion } from './completion.js';
 import { encodeAck } from './completion.js';
 import type { FetchedTask } from './fetch-and-ack.js';
 
-/** Acks in one call: bounds how long it holds the server (about 3 ms). */
+/** Acks in one call: limits the time of the call in the server to about 3 ms. */
 const MAX_BATCH = 500;
-/** A call ends with the result that makes it longer than this. */
+/** The ack that exceeds this size is the last one of its call. */
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
-/** From this number on, acks are divided into two calls, so that one is under way while the other runs. */
+/** From this number on, acks are divided into two calls, so that one travels while the server runs the other. */
 const MIN_SPLIT = 32;
 
 export interface PendingAck {
@@ -23,10 +23,10 @@ export interface PendingAck {
   readonly encoded: Buffer;
   /** Called with the answer of the script: 1, 0 or C. */
   readonly onAnswer?: ((answer: string) => void) | undefined;
-  /** Called when the call has failed; without it the ack is sent again. */
+  /** Called when the call has failed; without it, the ack is sent again. */
   readonly onFailure?: ((error: unknown) => void) | undefined;
-  /** A refusal is news: the ack is not repeated, and the lease was not known to be lost. */
-  isNews: boolean;
+  /** Whether a refusal reports a lost lease: this is the first try, and the lease was not known to be lost. */
+  reportsLoss: boolean;
 }
 
 export type AttemptToken = Pick<FetchedTask, 'storedId' | 'token'>;
@@ -39,8 +39,8 @@ export class Completer {
   #waiting: PendingAck[] = [];
 
   /**
-   * @param onRefused The lease of a task was lost, and nothing else has said so.
-   * @param isShared Several callers may complete the same task: no call has two acks of one id.
+   * @param onRefused Called when the lease of a task was lost and nothing else has reported it.
+   * @param isShared Several callers may complete the same task, so no call has two acks of one id.
    */
   constructor(onRefused: (storedId: Buffer) => void, isShared = false) {
     this.#onRefused = onRefused;
@@ -57,14 +57,15 @@ export class Completer {
     callbacks: Pick<PendingAck, 'onAnswer' | 'onFailure'> = {},
   ): void {
     const encoded = encodeAck(token, completion);
-    this.#waiting.push({ storedId, encoded, ...callbacks, isNews: completion.verdict !== 'B' });
+    this.#waiting.push({ storedId, encoded, ...callbacks, reportsLoss: completion.verdict !== 'B' });
     this.onAdded();
   }
 
   /**
-   * The acks of the next call, and how many tasks it may fetch.
+   * Takes the acks of the next call.
    *
-   * @param mayBeSplit No call is under way: half of the acks may go with another one.
+   * @param mayBeSplit No other call is under way, so half of the acks may go with a second one.
+   * @returns the acks, and the most tasks that the call may fetch
    */
   take(mayBeSplit: boolean): { acks: PendingAck[]; most: number } {
     const waiting = this.#isShared ? this.#withoutRepeated() : this.#waiting;
@@ -77,27 +78,27 @@ export class Completer {
     return { acks: this.#waiting.splice(0, count), most: isSplit ? count : MAX_BATCH };
   }
 
-  /** One character an ack. */
+  /** `answers` has one character for each ack. */
   answered(acks: readonly PendingAck[], answers: Buffer): void {
-    for (const [index, { storedId, onAnswer, isNews }] of acks.entries()) {
+    for (const [index, { storedId, onAnswer, reportsLoss }] of acks.entries()) {
       const answer = answers[index] === ACCEPTED ? '1' : String.fromCharCode(answers[index]!);
       onAnswer?.(answer);
-      if (answer === '0' && isNews && !onAnswer) this.#onRefused(storedId);
+      if (answer === '0' && reportsLoss && !onAnswer) this.#onRefused(storedId);
     }
   }
 
-  /** The call has failed. A second ack is harmless: its token no longer fits. */
+  /** The call has failed. The acks are sent again; a token is accepted only once. */
   failed(acks: readonly PendingAck[], error: unknown): void {
     const again: PendingAck[] = [];
     for (const ack of acks) {
-      ack.isNews = false;
+      ack.reportsLoss = false;
       if (ack.onFailure) ack.onFailure(error);
       else again.push(ack);
     }
     this.#waiting.unshift(...again);
   }
 
-  /** Moves second acks of an id to the end; returns those before. */
+  /** Moves repeated acks of an id to the end, and returns the acks before them. */
   #withoutRepeated(): readonly PendingAck[] {
     const ids = new Set<string>();
     const later: PendingAck[] = [];

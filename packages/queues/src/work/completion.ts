@@ -1,8 +1,8 @@
 import { describeError } from '@mortise/redis';
 
-/** How an attempt has ended. */
+/** The end of an attempt. */
 export interface Completion {
-  /** Succeeded, retry, dead, back at once, later; the last two do not count as attempts. */
+  /** Succeeded, retry, dead, back at once, later; B and L do not count as attempts. */
   readonly verdict: 'S' | 'R' | 'D' | 'B' | 'L';
   readonly delayMs: number;
   /** The result as JSON or the error as text. */
@@ -12,19 +12,19 @@ export interface Completion {
 export const SUCCEEDED: Completion = { verdict: 'S', delayMs: 0, data: '' };
 export const GIVEN_BACK: Completion = { verdict: 'B', delayMs: 0, data: '' };
 
-/** Among the dead tasks, with what was thrown as the reason. */
+/** The task dies, with the thrown value as the reason. */
 export function died(error: unknown): Completion {
   return { verdict: 'D', delayMs: 0, data: describeError(error) };
 }
 
 const HEAD_BYTES = 13;
 
-/** As fetcher.fetch-and-ack.lua reads it: 1 character verdict · u32 token · f64 delay · data. */
+/** The format of fetcher.fetch-and-ack.lua: 1 character verdict · u32 token · f64 delay · data. */
 export function encodeAck(token: number, { verdict, delayMs, data }: Completion): Buffer {
   const bytes = Buffer.allocUnsafe(data === '' ? HEAD_BYTES : HEAD_BYTES + Buffer.byteLength(data));
   bytes.write(verdict, 0, 'latin1');
   bytes.writeUInt32BE(token, 1);
-  // The script would fail at NaN, after its first writes.
+  // NaN would make the script fail after its first writes.
   bytes.writeDoubleBE(Number.isFinite(delayMs) ? Math.max(0, Math.ceil(delayMs)) : 0, 5);
   bytes.write(data, HEAD_BYTES);
   return bytes;

@@ -1,5 +1,5 @@
 /**
- * Runs fetched tasks in the slots of a worker, and hands their completions on.
+ * Runs fetched tasks in the slots of a worker, and passes their completions to the completer.
  *
  *   new ──start──► open ◄──resume── ──pause──► paused        both ──stop──► draining ──all has ended, or no time left──► closed
  *
@@ -8,7 +8,7 @@
  *   draining   as paused; tasks that have not begun have gone back
  *   closed     running attempts were aborted and given back, and so is whatever still comes
  *
- * The way of a task here:
+ * The life of a task here:
  *
  *   fetched ─┬─► in a slot ──► ended                                       a slot is free
  *            ├─► prefetched ──► in a slot, or back after some ms          none is; see prefetch.ts
@@ -46,9 +46,9 @@ export interface ExecutorOptions {
   readonly schemas: Schemas | undefined;
   readonly telemetry: WorkerTelemetry | undefined;
   readonly reporter: ErrorReporter;
-  /** There is room again. */
+  /** Called when there is room again. */
   readonly onRoom: () => void;
-  /** The settings of a shard have changed. */
+  /** Called when the settings of a shard have changed. */
   readonly onSettings: (fetcher: Fetcher<SlotRoom>) => void;
 }
 
@@ -66,7 +66,7 @@ export class Executor implements Demand<SlotRoom> {
   readonly #prefetch: Prefetch;
   readonly #picker: FairPicker<Fetcher<SlotRoom>>;
   readonly #sources = new Map<Fetcher<SlotRoom>, Source>();
-  /** Of the calls that are under way. */
+  /** The room that the calls under way have reserved. */
   readonly #reserved = new Set<SlotRoom>();
   #reservedSlots = 0;
   #state: 'new' | 'open' | 'paused' | 'draining' | 'closed' = 'new';
@@ -104,7 +104,7 @@ export class Executor implements Demand<SlotRoom> {
     return this.#runner.size;
   }
 
-  /** Takes the tasks of a fetcher; their attempts are renewed and completed where `source` says. */
+  /** Accepts the tasks of a fetcher; `source` renews and completes their attempts. */
   add(fetcher: Fetcher<SlotRoom>, source: Source): void {
     this.#sources.set(fetcher, source);
     this.#picker.add(fetcher);
@@ -142,12 +142,12 @@ export class Executor implements Demand<SlotRoom> {
     const round = this.#prefetch.round;
     const none: SlotRoom = { want: 0, slots: 0, leaseMs, isHandOff, round };
     if (this.#state !== 'open' || most === 0) return none;
-    // A call from before the last give-back may bring tasks that go back, too; later tasks must not overtake those.
+    // A call from before the last give-back may bring tasks that go back too; later tasks must not overtake them.
     if (!isHandOff) for (const room of this.#reserved) if (room.round !== round) return none;
     let free = concurrency - this.#runner.size - this.#reservedSlots;
     for (const queue of this.#handlerQueues.values()) free -= queue.slots;
     const places = !isHandOff && this.#mayPrefetch(fetcher) ? this.#prefetch.places : 0;
-    // Prefetched tasks, and room for them, count below zero.
+    // Prefetched tasks, and room for them, make this negative.
     const open = free + places - this.#prefetch.size;
     if (open <= 0) return none;
     const want = Math.min(most, this.#picker.share(fetcher, open));
@@ -170,11 +170,11 @@ export class Executor implements Demand<SlotRoom> {
         !isFull && hasMore && room.want > room.slots && tasks.length >= room.slots,
       );
     }
-    if (this.#telemetry && tasks.length > 0) this.#telemetry.heard(source, nowMs);
+    if (this.#telemetry && tasks.length > 0) this.#telemetry.noteTime(source, nowMs);
     if (room.want > tasks.length) this.#picker.charge(fetcher, tasks.length - room.want);
     const isLate = room.round !== this.#prefetch.round;
     for (const task of tasks) {
-      // Looked at for each task: a handler that blocks the thread may use up the leases of the tasks after it.
+      // Checked for each task: a handler that blocks the thread may use up the leases of the tasks after it.
       const isVoid = isLate || this.#state === 'closed' || performance.now() >= leaseEndsAt;
       if (isVoid) source.completer.add(task, GIVEN_BACK);
       else this.#accept(source, task, leaseEndsAt, nowMs);
@@ -188,8 +188,8 @@ export class Executor implements Demand<SlotRoom> {
   }
 
   /**
-   * Whether tasks may be fetched beyond the free slots. A prefetched task would count for the limits of the queue and of its
-   * groups as if it ran, and would delay names, shards and queues whose turn it is.
+   * Whether tasks may be fetched beyond the free slots. A prefetched task would count for the limits of the queue and of
+   * its groups as if it ran, and would delay other names, shards and queues.
    */
   #mayPrefetch({ shard }: { readonly shard: Shard }): boolean {
     if (this.#state !== 'open' || this.#handlerQueues.size > 0 || this.#sources.size > 1) return false;
@@ -208,7 +208,7 @@ export class Executor implements Demand<SlotRoom> {
       return;
     }
     const { enqueuedAt, extras } = attempt.record;
-    // A later attempt means that the first one began in time.
+    // A later attempt means that the first one started in time.
     if (extras.expiresInMs !== undefined && attempt.attempt === 1) {
       attempt.expiresAt = performance.now() + enqueuedAt + extras.expiresInMs - nowMs;
       if (this.#isExpired(attempt)) return;
@@ -246,18 +246,18 @@ export class Executor implements Demand<SlotRoom> {
     return this.#runner.size < this.#options.concurrency;
   }
 
-  /** Puts prefetched tasks into free slots, except those whose lease is lost by now. */
+  /** Moves prefetched tasks into free slots, except those with a lost lease. */
   #beginPrefetched(): void {
     while (this.#prefetch.size > 0 && this.#hasSlot) {
       const attempt = this.#prefetch.next()!;
       if (attempt.isOver || this.#isExpired(attempt)) continue;
-      // A handler that has blocked the thread has blocked the timers, too.
+      // A handler that blocked the thread has also blocked the timers.
       if (performance.now() >= attempt.leaseEndsAt) this.#runner.giveBack(attempt);
       else void this.#runner.run(attempt, this.#handlers.get(attempt.name));
     }
   }
 
-  /** Begins a call for tasks of a handler's queue. */
+  /** Starts a call for tasks of a handler's queue. */
   #beginCall(handler: ResolvedHandler, waiting: readonly Attempt[]): void {
     const attempts = waiting.filter((attempt) => !attempt.isOver && !this.#isExpired(attempt));
     let left = attempts.length;
@@ -269,7 +269,7 @@ export class Executor implements Demand<SlotRoom> {
     if (left === 0) onEnded();
     else if (handler.handleMany) void this.#runner.runMany(attempts, handler);
     else void this.#runner.run(attempts[0]!, handler);
-    // The others had slots.
+    // The other attempts had slots, which are free now.
     if (attempts.length < waiting.length) this.#offer();
   }
 

@@ -9,10 +9,10 @@
  * round.
  */
 
-/** A fetcher of one shard. */
+/** The fetcher of one shard. */
 export interface Contender {
   readonly queue: string;
-  /** The shard may hold tasks, as far as is known. */
+  /** Whether the shard may hold tasks. */
   readonly hasWork: boolean;
 }
 
@@ -23,8 +23,8 @@ interface Position {
   isActive: boolean;
 }
 
-/** A share of this size is an error of rounding. */
-const NOTHING = 1e-6;
+/** A smaller share is a rounding error. */
+const ROUNDING_ERROR = 1e-6;
 
 class Contention<Member> {
   readonly #positions = new Map<Member, Position>();
@@ -44,7 +44,7 @@ class Contention<Member> {
     this.#positions.set(member, { weight, pass: this.#clock, isActive: false });
   }
 
-  /** How many of the slots belong to the asker, rounded up. */
+  /** The part of these slots that belongs to the asking member, rounded up. */
   share(asker: Member, slots: number): number {
     if (this.#positions.size === 1) return slots;
     const contending: Position[] = [];
@@ -55,7 +55,7 @@ class Contention<Member> {
       if (isActive) contending.push(position);
     }
     const { pass, weight } = this.#positions.get(asker)!;
-    const share = Math.ceil((levelOf(contending, slots) - pass) * weight - NOTHING);
+    const share = Math.ceil((levelOf(contending, slots) - pass) * weight - ROUNDING_ERROR);
     return Math.min(slots, Math.max(0, share));
   }
 
@@ -66,7 +66,7 @@ class Contention<Member> {
   }
 }
 
-/** The pass that all members with a lower one would reach if they divided the slots. */
+/** The pass that all lower members would reach by dividing the slots. */
 function levelOf(contending: Position[], slots: number): number {
   contending.sort((a, b) => a.pass - b.pass);
   let level = contending[0]!.pass;
@@ -103,14 +103,14 @@ export class FairPicker<Member extends Contender> {
     this.#shards.get(member.queue)!.add(member, 1);
   }
 
-  /** How many of the free slots the asker may have. O(1) for a queue alone; else O(shards of all queues). */
-  share(asker: Member, free: number): number {
-    const { queue } = asker;
+  /** How many of the free slots the member may have. O(1) for a single queue, otherwise O(shards of all queues). */
+  share(member: Member, free: number): number {
+    const { queue } = member;
     const slots = this.#isStrict ? this.#strictShare(queue, free) : this.#queues.share(queue, free);
-    return slots === 0 ? 0 : this.#shards.get(queue)!.share(asker, slots);
+    return slots === 0 ? 0 : this.#shards.get(queue)!.share(member, slots);
   }
 
-  /** The member was given slots, or returns them unused: below 0. */
+  /** Counts slots that the member was given, or returned unused (negative). */
   charge(member: Member, slots: number): void {
     if (slots === 0) return;
     this.#queues.charge(member.queue, slots);

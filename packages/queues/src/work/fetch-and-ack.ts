@@ -1,11 +1,11 @@
-/** The call of fetcher.fetch-and-ack.lua. */
+/** Calls fetcher.fetch-and-ack.lua. */
 import type { ResolvedWorkerOptions } from '../options.js';
 import { fetcherFetchAndAck } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 
-/** A task under a lease, as the fetch-and-ack script returns it, or as a hand-off brings it. */
+/** A task under a lease, from the script or from a hand-off. */
 export interface FetchedTask {
-  /** The id as Redis has it. */
+  /** The id as stored in Redis. */
   readonly storedId: Buffer;
   readonly token: number;
   readonly attempt: number;
@@ -19,22 +19,22 @@ export interface FetchRequest {
   readonly member: string;
   /** The most tasks to fetch. */
   readonly want: number;
-  /** A worker that gets fewer tasks becomes idle. Default: `want`. */
+  /** With fewer tasks than this, the worker becomes idle. Default: `want`. */
   readonly slots?: number;
   readonly leaseMs: number;
-  /** How long the worker may be idle without another call. */
+  /** How long the worker may stay idle before its next call. */
   readonly idleMs: number;
-  /** Also look when a lease ends next. */
+  /** Whether the script also looks for the next end of a lease. */
   readonly keepsTime: boolean;
   readonly acks: Acks;
 }
 
 export interface FetchReply {
-  /** One character an ack. */
+  /** One character for each ack. */
   readonly answers: Buffer;
   /**
-   * How long to wait with the next call, whole ms, so that it reaches the server when something falls due, if it travels as long
-   * as this one did; 0 when there is more to fetch already, -1 when there is nothing to wait for, -2 when nobody looked.
+   * How long to wait before the next call, whole ms, so that it reaches the server when something is due, if it takes as
+   * long as this one did. 0: there is more to fetch; -1: nothing to wait for; -2: the script did not look.
    */
   readonly sleepMs: number;
   /** A bit for each kind of maintenance that is due; see `Maintainer`. */
@@ -44,7 +44,7 @@ export interface FetchReply {
   readonly fetched: FetchedTask[];
 }
 
-/** @param retention How many ended tasks are kept. */
+/** @param retention Maximum number of ended tasks. */
 export async function fetchAndAck(
   shard: Shard,
   retention: Pick<ResolvedWorkerOptions, 'keepSucceeded' | 'keepSucceededMs' | 'keepDead'>,
@@ -103,7 +103,7 @@ export async function fetchAndAck(
   return { answers, sleepMs, maintenance, nowMs: Math.floor(nowUs / 1_000), fetched };
 }
 
-/** As the script reads them. An argument for each ack would cost more than the ack. */
+/** The acks as one argument: an argument for each would cost more than the ack. */
 export function packAcks(acks: Acks): Buffer {
   let bytes = 0;
   for (const { storedId, encoded } of acks) bytes += 6 + storedId.length + encoded.length;

@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
--- The one call of a fetcher: acks the attempts that have ended, fetches the next tasks, and registers the worker as idle when
--- fewer tasks came than it has free slots. What need not happen with each call is in maintainer.maintain.lua.
+-- The one call of a fetcher: acks ended attempts, fetches the next tasks, and registers the worker as idle if it gets fewer
+-- tasks than it has free slots. Work that not every call needs is in maintainer.maintain.lua.
 --
--- An ack counts only while the task is active under the same token; otherwise another worker has the task. Within a priority,
--- due tasks come first, in the order in which they fell due, then ready tasks in theirs. A token is the server's time in µs,
--- cut to 32 bits, so a reused id gets another one.
+-- An ack counts only while the task is active under the same token; otherwise another worker has the task. Within a
+-- priority, due tasks come first, by due time, then ready tasks in their order. A token is the server's time in µs, cut to
+-- 32 bits, so a reused id gets another one.
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
@@ -16,7 +16,7 @@
 --   succeeded         LIST ids, oldest first
 --   dead              ZSET id -> instant of death, ms
 --   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms; the lease is that of a task that the enqueue
---                     script may hand to it, 0 for none; expires a minute after a worker last kept the time
+--                     script may hand to it, 0 for none; expires a minute after a worker was last the timekeeper
 --   timekeeper        STRING "<next due, ms> <member of idle>": the idle worker that has set a timer; expires like idle
 --   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET; then, with usesOptional, the keys of the
 --                     optional features in the order of src/keys.ts
@@ -27,26 +27,26 @@
 --   usesOptional      1: the queue uses optional features; 0
 --   member            this worker as a member of idle
 --   want              tasks to fetch at most, 0 to 500
---   slots             free slots; tasks beyond these wait in the worker, so none on its last attempt comes, nor one after it.
+--   slots             free slots; further tasks wait in the worker, so a task on its last attempt, and all after it, stay here.
 --                     0: the worker is full, pauses or stops
 --   leaseMs           of the fetched tasks
 --   idleMs            how long the worker may stay idle without another call
---   keepsTime         1: look when something falls due next, and keep the time if nobody does; 0: only for delayed tasks
+--   keepsTime         1: find the next due time, and become the timekeeper if there is none; 0: only for delayed tasks
 --   keepSucceeded     count
 --   keepDead          count
---   count             of acks, 500 at most
+--   count             number of acks, 500 at most
 --   acks              for each, no id twice: u16 length · id; u32 length · verdict, u32 token, f64 delay in ms, result or error
 --                     verdicts: S succeeded, R retry after the delay, D dead, B back at once, L later (after the delay;
 --                     B and L do not count as attempts)
 -- RETURNS
 --   { answers, sleepUs, nowUs, maintenance, id, attempt, record, … }
 --   answers: one character an ack, 1 done, 0 lease lost, C cancelled
---   sleepUs: until something falls due; 0 when there is more to fetch, -1 when another worker keeps the time or this one is not
---   idle, -2 when nobody looked
---   nowUs: the server's time in µs, which modulo 2^32 is the token of all fetched tasks
+--   sleepUs: until something is due; 0 when there is more to fetch, -1 when another worker is the timekeeper or this one is not
+--   idle, -2 when the script did not look
+--   nowUs: the server's time in µs; modulo 2^32 it is the token of all fetched tasks
 --   maintenance that is due: 1 a schedule + 2 the outbox + 4 a lease has ended
 --   then three values for each fetched task
---   error SETTINGS <stored>: something else is stored; nothing is written
+--   error SETTINGS <stored>: other settings are stored; nothing is written
 local settings, tasks, attempts, active, succeeded = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local dead, idle, timekeeper = KEYS[6], KEYS[7], KEYS[8]
 local expectedSettings, publish, priorityCount, usesOptional = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
@@ -54,11 +54,11 @@ local member, want, slots, leaseMs = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7
 local idleMs, keepsTime, keepSucceeded = tonumber(ARGV[9]), ARGV[10] == '1', tonumber(ARGV[11])
 local keepDead, count, acks = tonumber(ARGV[12]), tonumber(ARGV[13]), ARGV[14]
 local priorityKeys = { unpack(KEYS, 9) }
--- A reply ends with the piece that makes it longer than this.
+-- The element that exceeds this size is the last one of the reply.
 local MOST_BYTES = 4194304
 local PRIORITIES = 16
 -- Redis keeps up to 128 members of a sorted set in a plain list and walks it for each new member: 1.5 µs at 100 members,
--- 0.25 µs in the skip list that a member of more than 64 bytes brings about.
+-- 0.25 µs in a skip list. A member of more than 64 bytes forces a skip list.
 local MANY = 16
 local LONG_MEMBER = '-----------------------------------------------------------------'
 
@@ -72,8 +72,8 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local nowUs = time[1] * 1000000 + time[2]
 local token = nowUs % 4294967296
 
--- Making a function costs 0.1 µs, more for each local that it uses, and also where it is never called. So what nearly all calls
--- do stands in line. A number as an argument of a command costs 0.3 µs, twice what its text does.
+-- Creating a function costs 0.1 µs, more for each local that it uses, even if it is never called. So the code of nearly all
+-- calls is inline. A number as an argument of a command costs 0.3 µs, twice as much as a string.
 
 -- ---- Optional features -------------------------------------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ if count > 0 then
     ids[i] = packed[2 * i - 1]
   end
   local lasts = redis.call('HMGET', attempts, unpack(ids))
-  -- Neighbours often differ in their id only (fetched in one call, without a result): these are not unpacked again.
+  -- Neighbours often differ in their id only (fetched by one call, without a result); they are not unpacked again.
   local ackBefore, lastBefore, verdict, given, delay, data
   local state, held, attempt, flags, most, group, success
   for i = 1, count do
@@ -152,8 +152,7 @@ if #left > 0 then
 end
 if #unsuccessful > 0 then
 -- include attempt.return.part.lua
-  -- What goes back at once keeps its order, whatever the ids are: each has an instant of its own, in µs, and none is in the
-  -- future.
+-- Tasks that go back at once keep their order: each gets an instant of its own, in µs, and none in the future.
   local backAt = now - 2 + time[2] % 1000 / 1000
   for i, one in ipairs(unsuccessful) do
     local id, flags, group, attempt, verdict, delay, reason = unpack(one)
@@ -182,7 +181,7 @@ if hasWork then
   hasDelayed = redis.call('EXISTS', unpack(delayed)) > 0
 end
 if hasDelayed and #changed > 0 then
-  -- Some of these may be fetched again at once.
+  -- Before the fetch, which may return some of these tasks.
   redis.call('HSET', attempts, unpack(changed))
   changed = {}
 end
@@ -190,7 +189,7 @@ end
 if hasDelayed or usesOptional then
 -- include fetcher.fetch.part.lua
 elseif hasWork then
-  -- The short way, where nothing is delayed and no optional feature is used: ready tasks, those of higher priorities first.
+  -- The short path, without delayed tasks and optional features: ready tasks by priority.
   local priority, headBefore, mark, isOnly = 1, nil, nil, false
   while fetched < want and bytes < MOST_BYTES and priority <= 3 * priorityCount do
     local ready, ids = priorityKeys[priority], nil
@@ -200,7 +199,7 @@ elseif hasWork then
     else
       ids = redis.call('LPOP', ready, want - fetched) or {}
     end
-    -- In pieces that double, as above.
+    -- In batches that double, as above.
     local from, most = 1, #ids
     while from <= most and bytes < MOST_BYTES do
       local upTo = math.min(most, math.max(8, 2 * from))
@@ -248,20 +247,20 @@ end
 
 -- ---- Retention by count ------------------------------------------------------------------------------------------------------
 
--- The oldest are removed together, an eighth of what is kept or 64 at a time: one by one would cost three commands a task.
+-- The oldest are removed together, an eighth of the kept ones or 64 at a time; one by one would cost three commands a task.
 local gone = isKept and {} or finished
 if isKept and #finished > 0 then
   local surplus = redis.call('RPUSH', succeeded, unpack(finished)) - keepSucceeded
   local atOnce = math.max(1, math.min(64, math.floor(keepSucceeded / 8)))
   if surplus >= atOnce then
-    -- More than came, where the limit was lowered.
+    -- More than were added, in case the limit was lowered.
     gone = redis.call('LPOP', succeeded, math.min(surplus, 2 * #finished + 72))
   end
 end
 if hasDied then
   local surplus = redis.call('ZCARD', dead) - keepDead
   if surplus > 0 then
-    -- At most 500 have died here; an operator may have lowered the limit.
+    -- At most 500 have died in this call; more if an operator has lowered the limit.
     local oldest = redis.call('ZRANGE', dead, 0, math.min(surplus, 1000) - 1)
     redis.call('ZREM', dead, unpack(oldest))
     for _, id in ipairs(oldest) do
@@ -278,7 +277,7 @@ if #gone > 0 then
   end
 end
 
--- ---- Idle workers, and who keeps the time ------------------------------------------------------------------------------------
+-- ---- Idle workers and the timekeeper ------------------------------------------------------------------------------------------
 
 local isIdle = fetched < slots and bytes < MOST_BYTES
 local hasEndedLease = false
@@ -286,7 +285,7 @@ if isIdle and not (keepsTime or hasDelayed or usesOptional) then
   redis.call('ZADD', idle, string.format('%.0f', now + idleMs), member)
   reply[2] = -2
 elseif isIdle or redis.call('EXISTS', idle) == 1 then
-  -- A full worker has nobody to notify where no worker is idle; the next idle worker sees that an old timekeeper is not idle.
+  -- A full worker notifies nobody while no worker is idle; the next idle worker replaces a timekeeper that is not idle.
 -- include task.wake.part.lua
 -- include fetcher.idle.part.lua
 end

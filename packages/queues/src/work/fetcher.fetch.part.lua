@@ -1,5 +1,5 @@
--- Fetches tasks of any queue: in each priority first what has fallen due, in that order, then groups and ready tasks in turn.
--- Expects: the prologue of fetcher.fetch-and-ack.lua, and its sections before this one.
+-- Fetches tasks of any queue: in each priority first due tasks by due time, then groups and ready tasks in turn. Expects:
+-- the prologue of fetcher.fetch-and-ack.lua, and its sections before this one.
 local GROUPED = 16
 local firstMarks = {}
 local hasGroups = false
@@ -21,7 +21,7 @@ local function markOf(attempt, head)
   return mark
 end
 
--- The task is active from now on.
+-- Makes the task active.
 local function give(id, attempt, head, record)
   local size, at = 2 * fetched, #reply
   local mark = markOf(attempt, head)
@@ -36,9 +36,9 @@ local function give(id, attempt, head, record)
   end
 end
 
--- Gives ids, the first one first, in pieces that double, so that big records end the reply early. Returns how many ids it has
--- used. An id without a record is dropped: somebody has removed the task. `dueAt`: for each id when it fell due, or nil for
--- first attempts. A due task with a group joins its group, unless it holds the group.
+-- Gives ids in order, in batches that double, so that big records end the reply early. Returns the number of used ids. An
+-- id without a record belongs to a removed task and is dropped. `dueAt`: for each id its due time, or nil for first
+-- attempts. A due task with a group joins its group, unless it holds the group.
 local function giveAll(ids, dueAt)
   local from, joined = 1, {}
   while from <= #ids and bytes < MOST_BYTES do
@@ -55,7 +55,8 @@ local function giveAll(ids, dueAt)
         end
         local flags = usesOptional and string.byte(record) or 0
         if fetched >= slots and before + 1 >= struct.unpack('>H', record, 2) then
-          -- No task dies because it waited for a slot: the reply ends here, and there is more to fetch.
+          -- This task would wait for a slot, so a dying worker could cost its last attempt. The reply ends; more is to be
+          -- fetched.
           bytes, upTo = MOST_BYTES, from + i - 2
           break
         end
@@ -76,7 +77,7 @@ local function giveAll(ids, dueAt)
     end
     from = upTo + 1
   end
-  -- Now, since this call may fetch from these groups: nobody is woken for them.
+  -- Placed now, since this call may fetch from these groups; so nobody is woken for them.
   local isPlaced = {}
   for _, group in ipairs(joined) do
     if not isPlaced[group] then
@@ -87,9 +88,9 @@ local function giveAll(ids, dueAt)
   return from - 1
 end
 
--- To the µs, as delays end.
+-- To the µs, like the ends of delays.
 local dueUpTo = string.format('%.3f', nowUs / 1000)
--- Fetches due ids from the scheduled and retrying tasks of a priority, merged by the instant at which they fell due.
+-- Fetches due ids from the scheduled and retrying tasks of a priority, merged by due time.
 local function fetchDue(scheduled, retrying)
   local most = want - fetched
   local a = redis.call('ZRANGE', scheduled, '-inf', dueUpTo, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
@@ -132,7 +133,7 @@ local function fetchReady(priority)
     redis.call('LPUSH', key, ids[i])
   end
   if isCut then
-    -- The reply ends here, and there is more to fetch.
+    -- Ends the reply; more is to be fetched.
     bytes = MOST_BYTES
   end
 end
@@ -154,8 +155,8 @@ for priority = 0, priorityCount - 1 do
     fetchDue(priorityKeys[3 * priority + 2], priorityKeys[3 * priority + 3])
   end
   if hasGroups and fetched < want then
-    -- Half of what is left for the groups and half for the others, or all for the one where there are none of the other.
-    -- A worker with one free slot asks for one task: the µs decide whose it is, as a coin would.
+    -- Half of the rest for groups and half for tasks without one, or all for the only kind. A worker with one free slot
+    -- asks for one task: then the µs of the time decide, like a coin.
     local isBoth = redis.call('EXISTS', priorityKeys[3 * priority + 1]) == 1
     fetchGrouped(priority, isBoth and math.floor((want - fetched + nowUs % 2) / 2) or want)
   end

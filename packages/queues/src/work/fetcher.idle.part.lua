@@ -1,15 +1,15 @@
--- Registers an idle worker, or gives up the registration of a full one, and looks when something falls due next.
--- Expects: the prologue of fetcher.fetch-and-ack.lua, its sections before this one, and task.wake.part.lua.
+-- Registers an idle worker, or removes the registration of a full one, and finds the next due time. Expects: the prologue
+-- of fetcher.fetch-and-ack.lua, its sections before this one, and task.wake.part.lua.
 local KEPT_MS = '60000'
 
--- The next instant at which something can be fetched that cannot be now, or a lease ends; math.huge when there is none.
+-- The next instant at which more can be fetched or a lease ends; math.huge if there is none.
 local function nextInstant()
   local earliest = math.huge
   local function look(key)
     local first = redis.call('ZRANGE', key, '0', '0', 'WITHSCORES')
     local at = tonumber(first[2])
     if at and key == active and at <= now then
-      -- The maintainer puts that task back, and wakes a worker.
+      -- The maintainer returns that task to the queue and wakes a worker.
       hasEndedLease = true
     elseif at then
       earliest = math.min(earliest, at)
@@ -18,13 +18,13 @@ local function nextInstant()
   look(active)
   if usesOptional then
     local fires = redis.call('ZRANGE', dueSchedules, 0, 0, 'WITHSCORES')[2]
-    -- Due schedules are maintenance: this worker asks again when it has enqueued their tasks.
+    -- Due schedules are maintenance: this worker fetches again after enqueuing their tasks.
     if fires and tonumber(fires) > now then
       earliest = math.min(earliest, tonumber(fires))
     end
     earliest = math.min(earliest, rateFreeAt)
     if isBlocked then
-      -- What falls due waits for the end of something else, which is a call of another worker.
+      -- Due tasks wait for the end of a running one, which is a call of another worker.
       return earliest
     end
     look(limitedGroups)
@@ -38,7 +38,7 @@ local function nextInstant()
   return earliest
 end
 
--- The instant that is timed, and by whom; math.huge and nil when nobody does.
+-- The instant of the timer and the timekeeper; math.huge and nil without one.
 local function timing()
   local due, keeper = string.match(redis.call('GET', timekeeper) or '', '^(%S+) (.*)$')
   return tonumber(due) or math.huge, keeper
@@ -55,11 +55,11 @@ if isIdle then
     redis.call('SET', timekeeper, string.format('%.3f %s', nextAt, member), 'PX', KEPT_MS)
     reply[2] = nextAt > now and math.max(1, math.ceil(nextAt * 1000 - nowUs)) or 0
   elseif not isTimed and keeper then
-    -- The timed instant is past: it must not hide what comes.
+    -- The instant is past: it must not hide later ones.
     redis.call('DEL', timekeeper)
   end
 else
-  -- Full, or leaving: others fetch what is left, and one of them keeps the time.
+  -- Full or leaving: other workers fetch the rest, and one becomes the timekeeper.
   redis.call('ZREM', idle, member)
   local nextAt = nextInstant()
   local due, keeper = timing()
@@ -75,7 +75,7 @@ else
     local fires = redis.call('ZRANGE', dueSchedules, '0', '0', 'WITHSCORES')[2]
     hasMore = hasMore
       or not isBlocked and redis.call('EXISTS', runnableGroups) == 1
-      -- A worker that leaves runs no schedules.
+      -- A leaving worker runs no schedules.
       or fires and tonumber(fires) <= now
   end
   if nextAt <= now or hasMore then

@@ -1,12 +1,12 @@
--- What the optional features add to a fetch: limits, groups, tombstones, events. The script calls it through `optional`.
--- Expects: the prologue of fetcher.fetch-and-ack.lua, and the parts that it includes before this one.
+-- The optional features of a fetch: limits, groups, tombstones, events. The script calls them through `optional`. Expects:
+-- the prologue of fetcher.fetch-and-ack.lua, and the parts that it includes before this one.
 optional = { isOrdered = isOrdered, leaveGroup = leaveGroup, joinGroup = joinGroup, placeGroup = placeGroup }
 optional.recordEnd, optional.recordEvent, optional.deleteTasks = recordEnd, recordEvent, deleteTasks
--- How many tombstones one call removes.
+-- Maximum of tombstones that one call removes.
 local MOST_TOMBSTONES = 1000
 local MOST_LIMITED = '100'
 
--- Groups whose rate allows another task may run again. Returns whether any group may.
+-- Makes groups runnable whose rate allows another task. Returns whether any group is runnable.
 function optional.placeLimited()
   for _, group in ipairs(redis.call('ZRANGE', limitedGroups, '-inf', now, 'BYSCORE', 'LIMIT', 0, MOST_LIMITED)) do
     redis.call('ZREM', limitedGroups, group)
@@ -37,7 +37,7 @@ function optional.allowed(want)
     usedUntil = math.max(tonumber(redis.call('GET', rate) or 0), nowUs / 1000)
     local mostUsed = nowUs / 1000 + rateBurst * rateInterval
     if usedUntil > mostUsed then
-      -- What was used under another rate must not delay longer than this rate allows.
+      -- Usage under another rate must not delay longer than this rate could.
       usedUntil = mostUsed
       saveRate()
     end
@@ -46,7 +46,7 @@ function optional.allowed(want)
   return want
 end
 
--- Counts the fetched tasks. Returns when the rate allows more, if the rate is what blocks.
+-- Counts the fetched tasks. Returns when the rate allows more, if the rate blocks.
 function optional.started(fetched, isBlocked)
   placeGroups()
   if not rateInterval then
@@ -62,8 +62,8 @@ end
 
 local hasTombstones = redis.call('EXISTS', tombstones) == 1
 
--- Pops ids of a priority without the entries that a cancellation or removal has voided. Returns the ids, and whether there are
--- so many tombstones that the next call has to go on.
+-- Pops ids of a priority, without the tombstones of cancelled and removed tasks. Returns the ids, and whether there are so
+-- many tombstones that the next call has to continue.
 function optional.popReady(key, priority, most)
   local char, kept, removed = string.char(48 + priority), {}, 0
   while true do
@@ -77,7 +77,7 @@ function optional.popReady(key, priority, most)
     if #ids == 0 then
       return kept, false
     end
-    -- The same id may come twice: as a tombstone, and as a task that was enqueued later.
+    -- An id may occur twice: as a tombstone, and as a task that was enqueued later.
     local voids, before = {}, removed
     for i, voided in ipairs(redis.call('HMGET', tombstones, unpack(ids))) do
       voids[ids[i]] = voided
@@ -109,7 +109,7 @@ function optional.popReady(key, priority, most)
   end
 end
 
--- The next group in this priority gives its first task. Returns its id, its record, its attempts so far, and the group; nil when no
+-- Takes the first task of the next group in this priority. Returns its id, record, attempts so far, and group; nil if no
 -- group may run.
 function optional.nextOfGroups(priority)
   while true do
@@ -120,7 +120,7 @@ function optional.nextOfGroups(priority)
     local group = first[1]
     local state, head, id, record, before = groupState(group), headOf(group), nil, nil, 0
     if isGroupLimited(state) then
-      -- It was placed under other limits.
+      -- The group was placed under other limits.
       head = nil
     elseif not head then
       state[1] = 0
@@ -148,7 +148,7 @@ function optional.nextOfGroups(priority)
   end
 end
 
--- Publishes what has happened. Returns maintenance to do: 1 a schedule is due + 2 the outbox holds something.
+-- Publishes the events. Returns the maintenance that is due: 1 a schedule + 2 the outbox.
 function optional.publish()
   saveGroupOrder()
   publishEnds()

@@ -28,35 +28,35 @@ import { decodeHandOff } from './hand-off.js';
 import { leaseEnd } from './lease-end.js';
 import type { Maintainer } from './maintainer.js';
 
-/** Room for tasks that a call may bring. */
+/** Reserved room for the tasks of a call. */
 export interface Room {
   readonly want: number;
-  /** How many of these find a free slot. */
+  /** Tasks for which a slot is free. */
   readonly slots: number;
   readonly leaseMs: number;
 }
 
-/** Tasks for which a fetcher had reserved room, and the room, which is free again. */
+/** Fetched tasks, and the room that was reserved for them, which is free again. */
 export interface FetchedBatch<Reserved extends Room = Room> {
   readonly room: Reserved;
   readonly tasks: readonly FetchedTask[];
-  /** On the clock of `performance.now()`: after this the leases may have ended. */
+  /** By `performance.now()`; afterwards the leases may have ended. */
   readonly leaseEndsAt: number;
-  /** The server's time, ms since the epoch; 0 when it is not known. */
+  /** The server's time, ms since the epoch; 0 if unknown. */
   readonly nowMs: number;
-  /** The shard has more tasks. */
+  /** Whether the shard has more tasks. */
   readonly hasMore: boolean;
 }
 
-/** Whoever runs the fetched tasks. Nothing here may throw. */
+/** The receiver of fetched tasks. Its methods must not throw. */
 export interface Demand<Reserved extends Room = Room> {
-  /** Reserves room; `want` 0 for none. `isHandOff`: for one task, which needs a free slot. */
+  /** Reserves room for up to `most` tasks. `isHandOff`: for one task, which needs a free slot. */
   reserve(fetcher: Fetcher<Reserved>, most: number, isHandOff: boolean): Reserved;
-  /** The queue of fetched tasks. Called once for each reservation. */
+  /** Takes the fetched tasks. Called once for each reservation. */
   receive(fetcher: Fetcher<Reserved>, batch: FetchedBatch<Reserved>): void;
-  /** The shard has other settings. */
+  /** Called when the settings of the shard have changed. */
   adapt?(fetcher: Fetcher<Reserved>): void;
-  /** A call failed, and is made again where that is safe. */
+  /** Called when a call has failed; it is repeated where that is safe. */
   failed?(error: unknown): void;
 }
 
@@ -66,7 +66,7 @@ export interface FetcherOptions<Reserved extends Room> {
   readonly retention: Pick<ResolvedWorkerOptions, 'keepSucceeded' | 'keepSucceededMs' | 'keepDead'>;
   readonly recheckMs: number;
   readonly maxInFlight: number;
-  /** The lease of a task that an enqueue hands to this worker, while it takes such. */
+  /** The lease of a task that an enqueue hands off to this worker; 0: none. */
   readonly handOffMs: number;
   readonly mayHandOff: () => boolean;
   readonly demand: Demand<Reserved>;
@@ -75,16 +75,16 @@ export interface FetcherOptions<Reserved extends Room> {
   readonly reporter: ErrorReporter;
 }
 
-/** Tasks to fetch in one call: bounds how long the call holds the server (about 3 ms). */
+/** Tasks in one call: limits the time of the call in the server to about 3 ms. */
 const MAX_FETCH = 500;
-/** The server forgets an idle worker that is late with its recheck by this. */
+/** The server forgets an idle worker whose recheck is late by this time. */
 const IDLE_GRACE_MS = 1_000;
-/** How often an idle worker looks when a lease ends next. */
+/** How often an idle worker looks for the next end of a lease. */
 const LOOK_MS = 1_000;
 const MAX_BACKOFF_MS = 5_000;
-/** A worker that leaves has little time. */
+/** A stopping worker has little time. */
 const MAX_LEAVING_BACKOFF_MS = 200;
-const NOBODY_LOOKED = -2;
+const NOT_LOOKED = -2;
 
 type State = 'new' | 'fetching' | 'idle' | 'failing' | 'paused' | 'leaving' | 'stopped';
 
@@ -97,19 +97,19 @@ export class Fetcher<Reserved extends Room = Room> {
   #state: State = 'new';
   #isScheduled = false;
   #inFlight = 0;
-  /** Calls without a reply for longer than a lease. */
+  /** Number of calls without a reply for longer than a lease. */
   #overdue = 0;
   #failures = 0;
-  /** Counts messages and looks: one during a call may be younger than the reply. */
+  /** Counts wake-ups: one during a call may be newer than the reply. */
   #wakeUps = 0;
-  /** Until when the server may have the worker among the idle ones, on the clock of `performance.now()`. */
+  /** By `performance.now()`: until then the server may list the worker as idle. */
   #registeredUntil = -Infinity;
   #lookedAt = -Infinity;
   /** The settings of the shard at the last reply. */
   #settings = '';
   /** Hand-offs that came while all slots were reserved. */
   readonly #handOffs: Buffer[] = [];
-  /** A call has registered the worker as idle, and then a hand-off took a slot: a full worker has to say so. */
+  /** A call has registered the worker as idle, then a hand-off filled it; the next call has to remove the registration. */
   #isOverRegistered = false;
   #recheck: NodeJS.Timeout | undefined;
   #backoff: NodeJS.Timeout | undefined;
@@ -123,7 +123,7 @@ export class Fetcher<Reserved extends Room = Room> {
     options.completer.onAdded = () => this.schedule();
   }
 
-  /** The shard may hold tasks, and answers: later queues have to wait. */
+  /** Whether the shard may hold tasks and answers; if so, later queues wait. */
   get hasWork(): boolean {
     return this.#state === 'fetching' && this.#overdue === 0;
   }
@@ -134,7 +134,7 @@ export class Fetcher<Reserved extends Room = Room> {
     this.schedule();
   }
 
-  /** Fetches nothing until `resume`. Idempotent. */
+  /** Fetches no tasks until `resume`. Idempotent. */
   pause(): void {
     if (this.#isAway) return;
     this.#state = 'paused';
@@ -149,7 +149,7 @@ export class Fetcher<Reserved extends Room = Room> {
     this.wake();
   }
 
-  /** Fetches nothing any more. Idempotent. */
+  /** Fetches no tasks from now on. Idempotent. */
   leave(): void {
     if (this.#state === 'leaving' || this.#state === 'stopped') return;
     this.#state = 'leaving';
@@ -159,12 +159,12 @@ export class Fetcher<Reserved extends Room = Room> {
     this.schedule();
   }
 
-  /** Resolves when every completion is acked, or the time is over; then leases end instead. */
+  /** Resolves when every completion is acked or the time is over; in the latter case leases expire. */
   async stop(withinMs: number): Promise<void> {
     if (this.#state !== 'new') {
       this.leave();
       await new Promise<void>((resolve) => {
-        // Nothing can be sent with a closed client.
+        // A closed client sends nothing.
         const timer = setTimeout(resolve, this.#redis.status === 'end' ? 0 : withinMs);
         this.#onAcked = () => {
           clearTimeout(timer);
@@ -178,23 +178,23 @@ export class Fetcher<Reserved extends Room = Room> {
     clearTimeout(this.#backoff);
   }
 
-  /** The shard may hold something new. */
+  /** The shard may hold new tasks. */
   wake(): void {
     this.#wakeUps += 1;
     if (this.#state === 'idle') this.#state = 'fetching';
     this.schedule();
   }
 
-  /** There is room again. */
+  /** There may be room again. */
   offer(): void {
     if (this.#state === 'fetching') this.schedule();
   }
 
-  /** A message has brought a task. A task that finds no slot goes back; the attempt doesn't count. */
+  /** Receives a task from a message. Without a free slot the task goes back, and the attempt does not count. */
   handOff(body: Buffer): void {
     if (this.#state === 'new' || this.#state === 'stopped') return;
     const { task, nowMs } = decodeHandOff(body);
-    // Not the best guess of the age: a task that is older than that would outlive its lease.
+    // The largest possible age: a smaller estimate would let the task outlive its lease.
     const ageMs = Math.max(0, this.#clock.latest() - nowMs);
     const leaseEndsAt = leaseEnd(performance.now(), this.#options.handOffMs) - ageMs;
     const isFetching = this.#state === 'fetching' || this.#state === 'idle';
@@ -202,12 +202,12 @@ export class Fetcher<Reserved extends Room = Room> {
     if (room.want > 0) {
       this.#options.demand.receive(this, { room, tasks: [task], leaseEndsAt, nowMs, hasMore: false });
     } else if (this.#inFlight > 0 && !this.#isAway) {
-      // That call may have reserved all slots, and bring nothing.
+      // That call may have reserved all slots and bring nothing.
       this.#handOffs.push(body);
     } else this.#options.completer.add(task, GIVEN_BACK);
   }
 
-  /** Makes a call at the end of this tick, if there is a reason for one. */
+  /** Makes a call at the end of this tick, if there is a reason. */
   schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -217,7 +217,7 @@ export class Fetcher<Reserved extends Room = Room> {
     });
   }
 
-  /** Tasks are not to be fetched. */
+  /** Whether no tasks may be fetched. */
   get #isAway(): boolean {
     return this.#state === 'paused' || this.#state === 'leaving' || this.#state === 'stopped';
   }
@@ -227,7 +227,7 @@ export class Fetcher<Reserved extends Room = Room> {
     if (this.#state === 'new' || this.#state === 'stopped') return;
     if (this.#inFlight >= maxInFlight || this.#backoff) return;
     const { acks, most } = completer.take(maxInFlight > 1 && this.#inFlight === 0);
-    // An idle worker that has something to ack may as well ask.
+    // An idle worker that has completions to ack fetches with the same call.
     const mayFetch = this.hasWork || (this.#state === 'idle' && acks.length > 0 && this.#overdue === 0);
     const room = demand.reserve(this, mayFetch ? Math.min(most, MAX_FETCH) : 0, false);
     const mustCall = this.#isAway
@@ -252,7 +252,7 @@ export class Fetcher<Reserved extends Room = Room> {
       isReleased = true;
       demand.receive(this, { room: mine, tasks, leaseEndsAt, nowMs, hasMore });
     };
-    // What a reply brings after that is void, so other queues may have its slots.
+    // Later tasks of this reply are void, so other queues may have its slots.
     const overdue = setTimeout(() => {
       this.#overdue += 1;
       receive([], 0, false);
@@ -333,10 +333,10 @@ export class Fetcher<Reserved extends Room = Room> {
     );
   }
 
-  /** Until something falls due, or the recheck; the jitter keeps a fleet from looking at the same moment. */
+  /** Until something is due or the recheck; jitter keeps workers from calling at the same moment. */
   #sleep(ms: number): void {
-    // When nobody looked, the timer of the last look holds.
-    if (ms === 0 || (ms === NOBODY_LOOKED && this.#recheck)) return;
+    // The script did not look, so the timer of the last look stays.
+    if (ms === 0 || (ms === NOT_LOOKED && this.#recheck)) return;
     const recheckMs = this.#options.recheckMs * (0.75 + 0.25 * Math.random());
     clearTimeout(this.#recheck);
     this.#recheck = setTimeout(

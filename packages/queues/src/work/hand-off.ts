@@ -1,4 +1,4 @@
-/** What queue.enqueue.lua publishes with a task that it hands off: f64 now, µs · u16 length · id · record. */
+/** The message of queue.enqueue.lua with a handed-off task: f64 now, µs · u16 length · id · record. */
 import type { FetchedTask } from './fetch-and-ack.js';
 
 const ID_AT = 10;

@@ -1,12 +1,12 @@
 /**
- * The tasks of one name that wait in the worker, because the name has a concurrency of its own or is run in batches. They have a
- * lease, but their attempts have not begun: given back, they don't count.
+ * The tasks of one name that wait in the worker, because the name has its own concurrency or a batch handler. They have a
+ * lease, but their attempts have not started: given back, they don't count.
  *
- * A queue may begin with a million tasks of a name that runs two at a time, and the tasks behind them shall not wait. So few
- * tasks wait here; the others go back to Redis, to come again a little later. Their instants are half a millisecond apart, in
- * steps of 0.1 s: the tasks keep their order, and a worker looks at 2,000 of them a second at most (about 1 % of a server).
- * Rejected: to fetch no more, which stops all other names; a list for each name in Redis, which makes an order across names and
- * priorities impossible.
+ * A queue may begin with a million tasks of a name that runs two at a time, and other tasks must not wait for them. So few
+ * tasks wait here; the others go back to Redis for a short delay. Their instants are half a millisecond apart, in steps of
+ * 0.1 s, so the tasks keep their order and a worker fetches at most 2,000 of them a second (about 1 % of a server).
+ * Rejected: fetching nothing more, which stops all other names; a list for each name in Redis, which makes an order across
+ * names and priorities impossible.
  */
 import { afterMicrotasks } from '@mortise/redis';
 import type { Attempt } from './attempt.js';
@@ -22,17 +22,17 @@ export class HandlerQueue {
   readonly #places: number;
   #waiting: Attempt[] = [];
   #calls = 0;
-  /** The first task has waited for its batch long enough. */
+  /** The batch window of the first task is over. */
   #isDue = false;
   #batchWindow: NodeJS.Timeout | undefined;
   #isFlushing = false;
   #nextAt = 0;
 
-  /** @param begin Runs tasks in one call; `ended` has to be called at its end. Must not throw. */
+  /** @param begin Runs tasks in one call; `call `ended` at its end. Must not throw. */
   constructor(handler: ResolvedHandler, begin: (attempts: Attempt[]) => void) {
     this.#handler = handler;
     this.#begin = begin;
-    // Tasks of a batch have slots; of the others, enough wait until the next ones come.
+    // Tasks of a batch have slots. Of other tasks, enough wait to bridge the time until the next ones arrive.
     this.#places = handler.handleMany ? handler.maxSize : Math.max(MIN_PLACES, 2 * handler.maxCalls);
   }
 
@@ -41,27 +41,27 @@ export class HandlerQueue {
     return this.#handler.handleMany ? this.#waiting.length : 0;
   }
 
-  /** `begin` has to follow. False: there is no place, and the task has to go back for `delayMs`. */
+  /** Call `begin` afterwards. False: there is no place, and the task has to go back for `delayMs`. */
   add(attempt: Attempt): boolean {
     if (this.#waiting.length >= this.#places) return false;
     this.#waiting.push(attempt);
     return true;
   }
 
-  /** How long the next task without a place stays away. */
+  /** The delay of the next task without a place. */
   delayMs(): number {
     const now = performance.now();
     this.#nextAt = Math.max(this.#nextAt, now) + PACE_MS;
     return Math.ceil(this.#nextAt / STEP_MS) * STEP_MS - now;
   }
 
-  /** A call is over: there is room for another. */
+  /** A call has ended: there is room for another. */
   ended(): void {
     this.#calls -= 1;
     this.begin();
   }
 
-  /** Takes out all that wait. */
+  /** Removes and returns all waiting tasks. */
   clear(): Attempt[] {
     const waiting = this.#waiting;
     this.#waiting = [];
@@ -69,7 +69,7 @@ export class HandlerQueue {
     return waiting;
   }
 
-  /** Begins as many calls as may run. */
+  /** Starts as many calls as may run. */
   begin(): void {
     const { maxCalls, maxSize } = this.#handler;
     while (this.#calls < maxCalls && (this.#waiting.length >= maxSize || this.#isDue)) {

@@ -1,25 +1,24 @@
-/** What runs the tasks of one name: a function, the same with options, or a function for many tasks at once. */
+/** The handler of a task name: a function, a function with options, or a function for many tasks at once. */
 import { ArgumentTypeError, requireDuration, requireInteger, requireKnown } from '@mortise/redis';
 import type { TaskContext } from './attempt.js';
 import type { Backoff, BackoffFunction } from '../options.js';
 import { resolveBackoffPolicy, resolveTimeoutMs } from '../options.js';
 
-/** Runs one task. Its result is kept with the task as JSON; what it throws is a failed attempt. */
+/** Runs one task. The result is stored with the task as JSON; a thrown error fails the attempt. */
 export type HandlerFunction<Payload> = (payload: Payload, context: TaskContext) => unknown;
 
 export interface HandlerOptions {
   /**
    * An attempt that takes longer fails with ERR_TASK_TIMEOUT, which aborts its signal. Its slot is free at once, though the
-   * handler may still run; what comes of it no longer counts. A `timeoutMs` of the task goes before. 1 ms to 24 days.
+   * handler may still run; its outcome no longer counts. A `timeoutMs` of the task has precedence. 1 ms to 24 days.
    * Default: none.
    */
   readonly timeoutMs?: number;
-  /** Before the backoff of the worker and after that of a task. */
+  /** Takes precedence over the backoff of the worker; that of a task takes precedence over this. */
   readonly backoff?: Backoff | BackoffFunction;
   /**
-   * Calls of this handler that run at the same time in this worker. What comes beyond that is handed back to the queue, to
-   * be offered again within moments, so tasks of other names go on; it doesn't count as an attempt. 1 to 10,000. Default:
-   * no limit but that of the worker.
+   * Simultaneous calls of this handler in this worker. Further tasks go back to the queue for a moment, so tasks of other
+   * names go on; that does not count as an attempt. 1 to 10,000. Default: only the worker's limit.
    */
   readonly concurrency?: number;
 }
@@ -31,24 +30,24 @@ export interface HandlerObject<Payload> extends HandlerOptions {
 /** One task of a batch. */
 export interface BatchTask<Payload> {
   readonly payload: Payload;
-  /** Each task has its own lease, signal and count of attempts. */
+  /** Each task has its own lease, signal and attempt number. */
   readonly ctx: TaskContext;
 }
 
 /**
- * Runs many tasks of one name in one call. Returns nothing, or an array with the result of each task in their order: an
- * Error in it is the failure of that task alone, and counts as if a handler had thrown it (Discard and RetryLater, too).
- * What is thrown is a failed attempt of every task in the batch, as is an array of another length.
+ * Runs many tasks of one name in one call. Returns nothing, or an array with the result of each task in their order. An
+ * Error in it fails that task alone, as if a handler had thrown it (also Discard and RetryLater). A thrown error, or an
+ * array of another length, fails the attempts of all tasks in the batch.
  */
 export interface BatchHandler<Payload> extends HandlerOptions {
   handleMany(
     tasks: readonly BatchTask<Payload>[],
   ): readonly unknown[] | void | Promise<readonly unknown[] | void>;
-  /** Tasks in one call at most. Each takes a slot of the worker. 1 to the concurrency of the worker. */
+  /** The most tasks in one call. Each takes a slot of the worker. 1 to the concurrency of the worker. */
   readonly maxSize: number;
   /**
-   * How long the first task of a batch waits for others, ms; 0 to an hour. Default 0: a batch is what came with one reply of
-   * Redis.
+   * Batch window: how long the first task waits for others, ms; 0 to an hour. Default 0: a batch is the tasks of one reply
+   * of Redis.
    */
   readonly waitMs?: number;
 }
@@ -64,7 +63,7 @@ export interface ResolvedHandler {
   readonly handleMany: BatchHandler<unknown>['handleMany'] | undefined;
   readonly timeoutMs: number | undefined;
   readonly backoff: Required<Backoff> | BackoffFunction | undefined;
-  /** Calls at the same time; Infinity when nothing is said. */
+  /** Simultaneous calls; Infinity by default. */
   readonly maxCalls: number;
   readonly maxSize: number;
   readonly waitMs: number;
@@ -74,13 +73,13 @@ const MAX_WAIT_MS = 3_600_000;
 const HANDLER = new Set(['handle', 'timeoutMs', 'backoff', 'concurrency']);
 const BATCH_HANDLER = new Set(['handleMany', 'timeoutMs', 'backoff', 'concurrency', 'maxSize', 'waitMs']);
 
-/** Throws TypeError or RangeError for what is no handler, naming it. */
+/** Throws TypeError or RangeError for a wrong handler, naming it. */
 export function resolveHandlers(handlers: object, concurrency: number): ReadonlyMap<string, ResolvedHandler> {
   if (typeof handlers !== 'object' || handlers === null || Array.isArray(handlers)) {
     throw new ArgumentTypeError('handlers must be an object with a handler for each name of task');
   }
   const entries = Object.entries(handlers as Record<string, unknown>);
-  // It would put every task among the dead, for want of a handler.
+  // Without a handler every task would be dead-lettered.
   if (entries.length === 0)
     throw new ArgumentTypeError('handlers must have a handler for at least one name of task');
   return new Map(entries.map(([name, handler]) => [name, resolveHandler(name, handler, concurrency)]));
@@ -99,7 +98,7 @@ function resolveHandler(name: string, handler: unknown, concurrency: number): Re
       `the handler of ${JSON.stringify(name)} must be a function, or have one named handle or handleMany`,
     );
   }
-  // An instance of a class may have state of its own.
+  // An instance of a class may have other fields.
   if (Object.getPrototypeOf(options) === Object.prototype) {
     requireKnown(`the handler of ${JSON.stringify(name)}`, options, handle ? HANDLER : BATCH_HANDLER);
   }

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Renews the leases of running tasks. A task that is active under another token, or not at all, is left alone.
+-- Renews the leases of running tasks. A task that is not active under its token is left alone.
 --
 -- KEYS
 --   attempts     HASH id -> last attempt; A u32 token … while active, C … cancelled

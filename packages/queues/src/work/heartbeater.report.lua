@@ -1,14 +1,14 @@
 #!lua flags=allow-oom
--- Stores progress and log lines of running tasks. A report from an attempt that no longer holds its lease is refused. Reports
--- are bounded, so they are accepted while memory is full.
+-- Stores progress and log lines of running tasks. Refuses reports of attempts without a lease. Reports have a size limit,
+-- so they are accepted while memory is full.
 --
 -- KEYS
 --   attempts     HASH id -> last attempt; A u32 token … while active, C … cancelled
---   progress     HASH id -> JSON; as long as the task's record
---   logs         HASH id -> lines "<ms since the epoch> <text>\n", the last 100 and 16,384 bytes; as long as the task's record
+--   progress     HASH id -> JSON; deleted with the task's record
+--   logs         HASH id -> lines "<ms since the epoch> <text>\n", the last 100 and 16,384 bytes; deleted with the task's record
 --   events       STREAM
 -- ARGV
---   keepEvents   how many events are kept; 0: none are written
+--   keepEvents   maximum of stored events; 0: none are written
 --   publish      PUBLISH or SPUBLISH
 --   entries...   four for each, 200 at most, no id twice under one token: id; token; JSON or ""; lines that end in \n, or ""
 -- RETURNS

@@ -1,17 +1,17 @@
 /**
- * Keeps the leases of the attempts of one worker in one shard, learns of cancellations, and sends progress and log lines.
+ * Renews the leases of one worker's attempts in one shard, learns of cancellations, and sends progress and log lines.
  *
  *   stopped ──start──► beating ──stop──► stopped
  *
- *   beating   Every third of a lease one call renews all leases. A timer abandons an attempt at the end of its lease, whether
- *             or not Redis can be reached. A message about a cancellation makes the heartbeater renew that lease at once: Redis
- *             says whether the task is cancelled. So a lost message costs time (until the next renewal), and a late one, when
- *             the task runs again, does no harm.
+ *   beating   Every third of a lease one call renews all leases. A timer abandons an attempt at the end of its lease, even if
+ *             Redis cannot be reached. A message about a cancellation makes the heartbeater renew that lease at once, and the
+ *             answer says whether the task is cancelled. So a lost message costs time (until the next renewal), and a late one,
+ *             when the task runs again, does no harm.
  *
- * Each shard has its own, so a node of a Cluster that doesn't answer costs no lease of other nodes.
+ * Each shard has its own, so a Cluster node that doesn't answer costs no lease of other nodes.
  *
- * Rejected: to subscribe only once the queue uses optional features. A full worker doesn't learn of that, so the first
- * cancellation of a queue, which is the one that people try, took a third of a lease.
+ * Rejected: subscribing only when the queue uses optional features. A full worker doesn't learn of that, so the first
+ * cancellation of a queue took a third of a lease.
  */
 import type { CommandArgument, ErrorReporter, Wake } from '@mortise/redis';
 import { Coalescer, Loop, waitFor } from '@mortise/redis';
@@ -23,7 +23,7 @@ import type { AttemptToken } from './completer.js';
 import { leaseEnd } from './lease-end.js';
 import { WakeUps } from './wake-ups.js';
 
-/** An attempt, as far as its lease is concerned. */
+/** The lease of an attempt. */
 export interface Leased {
   readonly id: string;
   readonly queue: string;
@@ -33,11 +33,11 @@ export interface Leased {
   abandon(reason: Error): void;
 }
 
-/** What an attempt reports. */
+/** Progress and log lines of an attempt. */
 export interface Report {
   /** JSON, or empty. */
   readonly progress: string;
-  /** Each with a line break at its end. */
+  /** Each line ends with a line break. */
   readonly lines: string;
 }
 
@@ -80,7 +80,7 @@ export class Heartbeater {
     );
   }
 
-  /** Attempts under a lease, running or prefetched. */
+  /** Leased attempts, running or prefetched. */
   get size(): number {
     return this.#held.size;
   }
@@ -98,7 +98,7 @@ export class Heartbeater {
   hold(attempt: Leased): void {
     this.#held.add(attempt);
     this.#arm(attempt.leaseEndsAt);
-    // The reply took so long that the next renewal may come too late.
+    // The reply took so long that the next renewal may be too late.
     if (attempt.leaseEndsAt - performance.now() < this.#leaseMs / 2) this.#beat.wake();
   }
 
@@ -106,18 +106,18 @@ export class Heartbeater {
     this.#held.delete(attempt);
   }
 
-  /** Resolves with whether the lease was renewed; an attempt without a lease is abandoned. Calls of one tick share a call. */
+  /** Resolves with whether the lease was renewed; otherwise the attempt is abandoned. Calls of one tick share a call. */
   renew(attempt: Leased): Promise<boolean> {
     return this.#renewals.submit(this, attempt);
   }
 
-  /** Resolves with whether it was stored; an attempt without a lease is abandoned. Calls of one tick share a call. */
+  /** Resolves with whether the report was stored; otherwise the attempt is abandoned. Calls of one tick share a call. */
   async report(attempt: Leased, report: Report): Promise<boolean> {
     await this.#shard.enableOptional();
     return this.#reports.submit(this, { ...report, attempt });
   }
 
-  /** Reads a cancellation; other wake-ups mean that some may have been lost. O(held). */
+  /** Handles a cancellation. Any other wake-up means that messages may have been lost. O(held attempts). */
   #learn(wake: Wake | undefined): void {
     if (wake?.type !== 'message') {
       this.#beat.wake();
@@ -138,7 +138,7 @@ export class Heartbeater {
       held.map(({ fetched }) => fetched),
     );
     return held.map((attempt, index) => {
-      const isRenewed = this.#judge(attempt, answers[index]);
+      const isRenewed = this.#applyAnswer(attempt, answers[index]);
       if (isRenewed) attempt.leaseEndsAt = leaseEnd(sentAt, this.#leaseMs);
       return isRenewed;
     });
@@ -152,13 +152,13 @@ export class Heartbeater {
     const answers = await storeReports(this.#shard, entries);
     const stored = new Set<Leased>();
     for (const [index, attempt] of [...merged.keys()].entries()) {
-      if (this.#judge(attempt, answers[index])) stored.add(attempt);
+      if (this.#applyAnswer(attempt, answers[index])) stored.add(attempt);
     }
     return reports.map(({ attempt }) => stored.has(attempt));
   }
 
-  /** Abandons an attempt that has no lease any more, by the answer of a script. */
-  #judge(attempt: Leased, answer: string | undefined): boolean {
+  /** Abandons an attempt that has lost its lease, according to a script's answer. */
+  #applyAnswer(attempt: Leased, answer: string | undefined): boolean {
     if (answer === '1') return true;
     if (answer === 'C') {
       this.drop(attempt);
@@ -175,7 +175,7 @@ export class Heartbeater {
     return this.#leaseMs / 3;
   }
 
-  /** The timer is for the lease that ends first. Renewals don't move it, since it looks again when it fires. */
+  /** Sets the timer for the lease that ends first. Renewals don't move it, since it checks the leases when it fires. */
   #arm(endsAt: number): void {
     if (endsAt >= this.#expiryAt) return;
     clearTimeout(this.#expiry);
@@ -206,7 +206,7 @@ export class Heartbeater {
   }
 }
 
-/** Of the progress of an attempt the last counts; lines are appended. */
+/** Keeps the latest progress and appends the lines. */
 export function mergeReports(before: Report | undefined, { progress, lines }: Report): Report {
   return { progress: progress || (before?.progress ?? ''), lines: (before?.lines ?? '') + lines };
 }
@@ -222,7 +222,7 @@ export async function renewLeases(
   return (await heartbeaterRenew.run(redis, { attempts, active }, { leaseMs, leases })) as string;
 }
 
-/** Resolves with one character a report, as `renewLeases`. No attempt twice. */
+/** Resolves with one character a report, as `renewLeases` does. No attempt may occur twice. */
 export async function storeReports(
   { redis, keys, publish, settings }: Shard,
   reports: readonly (AttemptToken & Report)[],

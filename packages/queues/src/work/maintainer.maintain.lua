@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- The housekeeping of a shard, once a second while its workers are busy: puts back tasks whose lease has ended, removes ended
--- tasks that are too old or too many, and compacts the records of succeeded tasks (see src/task/compact-record.ts). One call does a bounded
--- part of each. Several workers may call at the same time.
+-- Housekeeping of a shard, once a second while its workers are busy: returns tasks whose lease has ended, removes ended
+-- tasks that are too old or too many, and compacts the records of succeeded tasks (see src/task/compact-record.ts). Each
+-- call does a limited part. Several workers may call at the same time.
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
@@ -22,9 +22,8 @@
 --   keepSucceededMs   ms
 --   keepDead          count
 -- RETURNS
---   { putBack, maintenance }: how many leases had ended, up to 100; maintenance to do: 1 a schedule is due + 2 the outbox holds
---   something
---   error             SETTINGS <stored>: something else is stored; nothing is written
+--   { putBack, maintenance }: how many leases had ended, up to 100; maintenance that is due: 1 a schedule + 2 the outbox
+--   error             SETTINGS <stored>: other settings are stored; nothing is written
 local settings, tasks, attempts, active = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local succeeded, dead, idle = KEYS[5], KEYS[6], KEYS[7]
 local expectedSettings, publish, priorityCount, usesOptional = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
@@ -61,7 +60,7 @@ if usesOptional then
   optional = { isOrdered = isOrdered, leaveGroup = leaveGroup, recordEnd = recordEnd, recordEvent = recordEvent }
 end
 
--- 1. Leases that have ended. Their tasks are due now, so they come before the ready tasks of their priority.
+-- 1. Ended leases. Their tasks are due now, so they come before the ready tasks of their priority.
 local changed, hasDied = {}, false
 -- include attempt.return.part.lua
 local expired = redis.call('ZRANGEBYSCORE', active, '-inf', string.format('%.0f', now), 'LIMIT', '0', MOST_RECOVERED)
@@ -112,7 +111,7 @@ if #gone > 0 then
 end
 
 -- 3. Redis keeps up to 512 short fields of a hash in a plain list and walks it for each task: 10 µs instead of one. A long
--- field runnableGroups the list into a table, which stays one.
+-- field converts runnableGroups into a table for good.
 local LONG_FIELD = '-----------------------------------------------------------------'
 for _, key in ipairs({ attempts, tasks }) do
   if redis.call('EXISTS', key) == 1 then
@@ -121,16 +120,17 @@ for _, key in ipairs({ attempts, tasks }) do
   end
 end
 
--- 4. Compacting costs half of what running a task costs, and in a busy queue most records are gone before long. So it happens where
--- nothing is ready.
+-- 4. Compacting costs half of what running a task costs, and a busy queue soon removes most records. So it happens only
+-- when nothing is ready.
 local PIECE = 20
--- As many as are kept by default: 3 ms.
+-- The default retention: 3 ms.
 local MOST_COMPACTED = 1000
 local MOST_RECORD_BYTES = 256
 local MOST_ATTEMPT = 63
 local MOST_MS = 4294967295
 
--- The compact record; nil for a record that has to stay as it is. `last` is the entry in attempts: S, f64 instant, u16 attempt.
+-- The compact record; nil for a record that must stay as it is. `last` is the entry in attempts: S, f64 instant, u16
+-- attempt.
 local function compact(record, last)
   local enqueuedAt, endedAt, attempt = struct.unpack('>d', record, 4), struct.unpack('>dH', last, 2)
   local isOfFlow = math.floor(string.byte(record) / 32) % 4 > 0
@@ -141,7 +141,7 @@ local function compact(record, last)
   return struct.pack('>HBBB', math.floor(ms / 65536), math.floor(ms / 256) % 256, attempt, ms % 256) .. record
 end
 
--- Compacts the records at these places of the list; returns how many. An entry without a result has 11 bytes.
+-- Compacts the records at these places of the list; returns their number. An entry without a result has 11 bytes.
 local function compactAll(first, last)
   local ids = redis.call('LRANGE', succeeded, first, last)
   local bare, ends = {}, {}
@@ -171,7 +171,7 @@ for i = 1, 3 * priorityCount, 3 do
   ready[#ready + 1] = priorityKeys[i]
 end
 if redis.call('EXISTS', unpack(ready)) == 0 then
-  -- From the latest one back to where others have compact.
+  -- Backwards from the latest one to the first compact record.
   local upTo = -1
   while upTo >= -MOST_COMPACTED and compactAll(upTo - PIECE + 1, upTo) > 0 do
     upTo = upTo - PIECE

@@ -1,11 +1,11 @@
 /**
- * The housekeeping of one shard: puts back tasks whose lease has ended, applies retention, runs due schedules and delivers the
- * outbox. Any worker of the queue may do each part; short leases of their own keep two from doing it twice.
+ * Housekeeping of one shard: returns tasks whose lease has ended, applies retention, runs due schedules and delivers the
+ * outbox. Any worker of the queue may do each part; short leases keep two workers from doing the same.
  *
  *   stopped ──start──► waiting ──a timer, or `run`──► running ──► waiting     stop ends all
  *
- * While the shard has work the timer is a second; a shard without work is looked at rarely, since an idle fetcher learns from
- * its replies what is due.
+ * While the shard has work, the timer is a second. Without work it is longer, since an idle fetcher learns from its replies
+ * when maintenance is due.
  */
 import type { ErrorReporter } from '@mortise/redis';
 import { isClosed, waitFor } from '@mortise/redis';
@@ -24,10 +24,10 @@ const OUTBOX = 2;
 const LEASES = 4;
 
 const BUSY_PERIOD_MS = 1_000;
-/** A queue without optional features: a worker that is full all the time still learns of the first schedule. */
+/** For a queue without optional features: a worker that is always full still learns of the first schedule. */
 const PLAIN_PERIOD_MS = 4_000;
 const MAX_IDLE_PERIOD_MS = 60_000;
-/** As many leases as one call of the script looks at. */
+/** Limit of one call of the script. */
 const MOST_RECOVERED = 100;
 
 type Retention = Pick<ResolvedWorkerOptions, 'keepSucceeded' | 'keepSucceededMs' | 'keepDead'>;
@@ -35,7 +35,7 @@ type Retention = Pick<ResolvedWorkerOptions, 'keepSucceeded' | 'keepSucceededMs'
 interface Maintained {
   /** How many leases had ended. */
   readonly putBack: number;
-  /** What else is due. */
+  /** Other maintenance that is due. */
   readonly maintenance: number;
 }
 
@@ -46,12 +46,12 @@ export class Maintainer {
   readonly #onDone: () => void;
   #state: 'stopped' | 'waiting' | 'running' = 'stopped';
   #running: Promise<void> | undefined;
-  /** Bits of what is running, and of what comes after that. */
+  /** Bits of the running maintenance, and of the next one. */
   #current = 0;
   #next = 0;
   #timer: NodeJS.Timeout | undefined;
   #timerAt = Infinity;
-  /** Tasks were fetched or acked since the script was called last. */
+  /** Tasks were fetched or acked since the last call of the script. */
   #hasWork = false;
   #calledAt = -Infinity;
   #runner: ScheduleRunner | undefined;
@@ -68,11 +68,11 @@ export class Maintainer {
   start(): void {
     if (this.#state !== 'stopped') return;
     this.#state = 'waiting';
-    // What a dead worker had goes before what the first fetch finds.
+    // Before the first fetch, since tasks of a dead worker come before ready ones.
     this.run(LEASES);
   }
 
-  /** Waits for what is running, and calls the script once more when there was work: nobody may do so for a while. */
+  /** Waits for running maintenance. If there was work, calls the script once more, since there may be no other worker. */
   async stop(withinMs: number): Promise<void> {
     if (this.#state === 'stopped') return;
     this.#state = 'stopped';
@@ -96,10 +96,10 @@ export class Maintainer {
     this.#callIn(dueAt - performance.now());
   }
 
-  /** Does what a reply of a script says is due, now or after what is running. Never throws. */
+  /** Does the maintenance that a reply reports, now or after the running one. Never throws. */
   run(maintenance: number): void {
     if (maintenance === 0 || this.#state === 'stopped') return;
-    // What runs already ends with another fetch, whose reply says whether it is due again.
+    // Running maintenance ends with a fetch, whose reply reports again.
     this.#next |= maintenance & ~this.#current;
     if (this.#state === 'running' || this.#next === 0) return;
     this.#state = 'running';
@@ -113,7 +113,7 @@ export class Maintainer {
     return Math.min(MAX_IDLE_PERIOD_MS, Math.max(BUSY_PERIOD_MS, this.#retention.keepSucceededMs / 10));
   }
 
-  /** Sets the timer, unless it goes off earlier. */
+  /** Sets the timer, unless it already fires earlier. */
   #callIn(ms: number): void {
     const at = performance.now() + Math.max(0, ms);
     if (this.#state === 'stopped' || at >= this.#timerAt) return;
@@ -140,12 +140,12 @@ export class Maintainer {
     }
   }
 
-  /** A worker that stops leaves what fails to the next one. */
+  /** A failure is reported, unless the worker is stopping: then the next worker does the work. */
   #fail(error: unknown): void {
     if (this.#state !== 'stopped') this.#reporter.reportRepeated(error);
   }
 
-  /** Resolves with whether another fetch has to find out what falls due next. */
+  /** Resolves with whether another fetch has to find the next due time. */
   async #run(): Promise<boolean> {
     let hasMore = this.#current !== LEASES;
     while ((this.#current & LEASES) !== 0 && this.#state === 'running') {

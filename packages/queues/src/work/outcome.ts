@@ -1,4 +1,4 @@
-/** The completion of an attempt, by what its handler has returned or thrown. */
+/** Completions of attempts from the result or error of the handler. */
 import type { ErrorReporter } from '@mortise/redis';
 import { describeError } from '@mortise/redis';
 import { Discard, InvalidPayloadError, RetryLater, WorkerError } from '../errors.js';
@@ -9,7 +9,7 @@ import { retryDelayMs } from './retry-delay.js';
 import type { Completion } from './completion.js';
 import { died, SUCCEEDED } from './completion.js';
 
-/** @param policy The backoff of the handler, or else of the worker. */
+/** @param policy The backoff of the handler, or of the worker. */
 export function failure(
   attempt: Attempt,
   error: unknown,
@@ -27,7 +27,7 @@ export function failure(
   return { verdict: 'R', delayMs, data: describeError(error) };
 }
 
-/** The work is done, so a result that cannot be kept is reported and left out, not a failure. */
+/** The task is done, so a result that cannot be stored is reported and dropped; it is not a failure. */
 export function success(attempt: Attempt, result: unknown, reporter: ErrorReporter): Completion {
   if (result === undefined) return SUCCEEDED;
   try {
@@ -41,7 +41,7 @@ export function success(attempt: Attempt, result: unknown, reporter: ErrorReport
   }
 }
 
-/** `instanceof` for what a handler has thrown, which may be a Proxy that throws in turn. */
+/** `instanceof` for thrown values, which may be a Proxy that throws. */
 export function isA<Type>(
   constructor: abstract new (...args: never[]) => Type,
   error: unknown,

@@ -1,21 +1,21 @@
 /**
- * Tasks that a worker has fetched before a slot is free for them. Where a handler takes less time than a round trip, the wait
- * for Redis is most of a task's time: at concurrency 1 each call would move one task. A prefetched task has a lease, but its
- * attempt has not begun: given back, it doesn't count.
+ * Tasks that a worker has fetched before a slot is free. Where a handler takes less time than a round trip, the wait for
+ * Redis is most of a task's time: at concurrency 1 each call would move one task. A prefetched task has a lease, but its
+ * attempt has not started: given back, it doesn't count.
  *
- * Order: prefetched tasks run in their order, but before a higher priority that comes later, and no other worker can take them.
- * So they are few, and wait shortly:
+ * Prefetched tasks run in order, but before tasks of a higher priority that come later, and no other worker can take them.
+ * So they are few, and wait only briefly:
  *
  *   none ──handlers take < QUICK_MS on average, and a reply was full──► 1, 3, 7 … `most` places
  *   places ──a reply was not full, a last attempt came, or one has waited for MAX_WAIT_MS──► none
  *
  * A last attempt is never prefetched: a process that dies costs each task that it holds an attempt.
  *
- * A task that goes back must not be overtaken by the tasks behind it. So the reply to a call from before that goes back, too,
- * and nothing is fetched until it has come: `round` tells the calls apart.
+ * Later tasks must not overtake a task that goes back. So the reply to an earlier call goes back too, and nothing is
+ * fetched until it has come: `round` tells the calls apart.
  *
- * Rejected: a second call under way while the tasks of the first one run, which costs the server 40 % more a task at
- * concurrency 10; more than 8 places, which make calls little cheaper still.
+ * Rejected: a second call while the tasks of the first one run, which costs the server 40 % more for each task at
+ * concurrency 10; more than 8 places, which hardly makes calls cheaper.
  */
 import type { Attempt } from './attempt.js';
 
@@ -24,15 +24,15 @@ const QUICK_MS = 0.5;
 /** 8 of these take all of MAX_WAIT_MS. Unmeasured handlers count as slow until six in a row were quick. */
 const SLOW_MS = 1;
 const MAX_WAIT_MS = 8;
-/** After this many quick handlers a queue is asked again that had only last attempts left. */
-const RUNS_UNTIL_ASKED = 40;
+/** After this many quick handlers, a queue that had only last attempts left is tried again. */
+const RUNS_UNTIL_RETRY = 40;
 const WEIGHT = 1 / 8;
 
 export class Prefetch {
   readonly #most: number;
   readonly #giveBack: (attempt: Attempt) => void;
   #waiting: { readonly attempt: Attempt; readonly since: number }[] = [];
-  /** How long the latest handlers took. */
+  /** Mean duration of the latest handlers. */
   #meanMs = SLOW_MS;
   #places = 0;
   /** The rest of the present reply goes back, to keep its order. */
@@ -42,8 +42,8 @@ export class Prefetch {
   #timeout: NodeJS.Timeout | undefined;
 
   /**
-   * @param most How many tasks may wait; 0 for none.
-   * @param giveBack Ends an attempt that has not begun, unless it is over by now. Must not throw.
+   * @param most Maximum of waiting tasks; 0: no prefetch.
+   * @param giveBack Ends an attempt that has not started, unless it is over already. Must not throw.
    */
   constructor(most: number, giveBack: (attempt: Attempt) => void) {
     this.#most = most;
@@ -54,17 +54,17 @@ export class Prefetch {
     return this.#waiting.length;
   }
 
-  /** Another number after each give-back: tasks of an earlier call have come too late. */
+  /** Changes with each give-back, so that tasks of an earlier call are recognized. */
   get round(): number {
     return this.#round;
   }
 
-  /** How many may wait now. */
+  /** How many tasks may wait now. */
   get places(): number {
     return this.#meanMs < QUICK_MS && this.#runsUntilAsked === 0 ? this.#places : 0;
   }
 
-  /** A handler has taken this time. */
+  /** Measures a handler. */
   ran(ms: number): void {
     this.#meanMs += (ms - this.#meanMs) * WEIGHT;
     if (this.#runsUntilAsked > 0) this.#runsUntilAsked -= 1;
@@ -72,16 +72,16 @@ export class Prefetch {
   }
 
   /**
-   * A reply has brought as many tasks as were asked for, or fewer; called before they are added. `isKept`: the queue has more,
-   * but only last attempts, which wait there.
+   * Adjusts the places to a reply; call it before its tasks are added. `isFull`: the reply brought all requested tasks.
+   * `isKept`: the queue has more, but only last attempts, which stay there.
    */
   answered(isFull: boolean, isKept = false): void {
-    if (isKept) this.#runsUntilAsked = RUNS_UNTIL_ASKED;
+    if (isKept) this.#runsUntilAsked = RUNS_UNTIL_RETRY;
     this.#places = isFull ? Math.min(this.#most, 2 * this.#places + 1) : 0;
     this.#isClosed = false;
   }
 
-  /** False: it cannot wait here. */
+  /** False: the task cannot wait here. */
   add(attempt: Attempt): boolean {
     if (!this.#isClosed && attempt.attempt >= attempt.attempts) this.#reset();
     if (this.#isClosed) return false;
@@ -90,7 +90,7 @@ export class Prefetch {
     return true;
   }
 
-  /** Takes out the first one, which may be over by now. */
+  /** Removes and returns the first task, whose attempt may be over. */
   next(): Attempt | undefined {
     return this.#waiting.shift()?.attempt;
   }
@@ -103,7 +103,7 @@ export class Prefetch {
     for (const { attempt } of this.#waiting.splice(0)) this.#giveBack(attempt);
   }
 
-  /** The first one has waited longest. */
+  /** Gives all back if the first one, which is the oldest, has waited too long. */
   #look(): void {
     this.#timeout = undefined;
     const [first] = this.#waiting;

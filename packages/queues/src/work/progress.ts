@@ -1,4 +1,4 @@
-/** The limits of what a handler reports while it runs. */
+/** Limits of progress and log lines. */
 import { ArgumentRangeError, ArgumentTypeError, describeError } from '@mortise/redis';
 
 const MAX_PROGRESS_BYTES = 16_384;
@@ -23,7 +23,7 @@ export function progressJson(value: unknown): string {
   );
 }
 
-/** The last lines of a text, each cut to its limit and with a line break at its end. */
+/** The last lines of a text, each cut to its limit and ended by a line break. */
 export function linesOf(text: unknown): string {
   if (typeof text !== 'string') throw new ArgumentTypeError(`a line must be a string, got ${typeof text}`);
   const lines = text.split(/\r\n|\r|\n/).slice(-MAX_LINES);

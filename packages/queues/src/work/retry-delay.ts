@@ -6,8 +6,8 @@ import { DEFAULTS } from '../options.js';
 import type { Attempt } from './attempt.js';
 
 /**
- * The delay after a failed attempt: by the backoff of the task, unless that is custom, or else by the policy of the worker.
- * A function that returns no delay is reported; then the task's own figures count, or the defaults.
+ * The delay after a failed attempt: by the backoff of the task, unless that is custom, otherwise by that of the worker. A
+ * backoff function that returns no delay is reported; then the numbers of the task count, or the defaults.
  */
 export function retryDelayMs(
   failed: Pick<Attempt, 'id' | 'queue' | 'name' | 'attempt' | 'attempts' | 'record'>,
@@ -21,7 +21,7 @@ export function retryDelayMs(
   if (typeof policy !== 'function') return delayOf(policy, attempt);
   try {
     const delayMs: unknown = policy({ id, queue, name, attempt, attempts, error });
-    // Against the type, it may be a promise; its rejection must not end the process.
+    // The function may return a promise despite its type; a rejection must not end the process.
     if (delayMs instanceof Promise) delayMs.catch(() => undefined);
     return requireDuration('the delay', delayMs, { min: 0, max: MAX_DELAY_MS });
   } catch (cause) {

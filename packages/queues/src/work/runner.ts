@@ -1,4 +1,4 @@
-/** Calls the handlers of attempts, ends attempts that take too long, and hands their completions to the completer. */
+/** Calls the handlers of attempts, applies timeouts, and passes completions to the completer. */
 import type { ErrorReporter } from '@mortise/redis';
 import type { Attempt } from './attempt.js';
 import { AttemptError, WorkerError } from '../errors.js';
@@ -11,12 +11,12 @@ import { GIVEN_BACK } from './completion.js';
 import type { WorkerTelemetry } from './worker-telemetry.js';
 
 interface RunnerOptions {
-  /** Where neither the task nor its handler has one. */
+  /** For tasks and handlers without a backoff of their own. */
   readonly backoff: Required<Backoff> | BackoffFunction;
   readonly reporter: ErrorReporter;
   readonly schemas: Schemas | undefined;
   readonly telemetry: WorkerTelemetry | undefined;
-  /** Called with how long a handler took, before its attempt has ended; not for batches. */
+  /** Called with the duration of a handler before its attempt ends; not for batches. */
   readonly onRan: (ms: number) => void;
   /** Called whenever an attempt has ended. */
   readonly onEnded: () => void;
@@ -40,12 +40,12 @@ export class Runner {
     this.#onEnded = onEnded;
   }
 
-  /** Attempts that take a slot. */
+  /** Number of attempts that take a slot. */
   get size(): number {
     return this.#running.size;
   }
 
-  /** Resolves when the handler has ended, but the attempt may end before. */
+  /** Resolves when the handler has ended; the attempt may end before that. */
   async run(attempt: Attempt, handler: ResolvedHandler | undefined): Promise<void> {
     this.#begin(attempt, handler);
     const call = this.#telemetry?.begin([attempt], handler !== undefined);
@@ -112,14 +112,14 @@ export class Runner {
       outcome = (attempt) => this.#failed(attempt, handler, error);
     }
     for (const [index, attempt] of batch.entries()) {
-      // An attempt that has ended before has its outcome.
+      // An attempt that ended earlier already has its outcome.
       this.#finish(attempt, attempt.isOver ? GIVEN_BACK : outcome(attempt, index));
     }
   }
 
   async #validated(schemas: Schemas, attempt: Attempt): Promise<unknown> {
     const payload = await schemas.parse(attempt.name, attempt.record.payload, attempt.id);
-    // The worker may have stopped meanwhile.
+    // The worker may have stopped during the validation.
     if (attempt.isOver) attempt.signal.throwIfAborted();
     return payload;
   }
@@ -136,7 +136,7 @@ export class Runner {
     const error = new AttemptError('ERR_TASK_TIMEOUT', attempt.queue, attempt.id, timeoutMs);
     const completion = this.#failed(attempt, handler, error);
     attempt.call?.settled(attempt, completion);
-    // Before a listener of the signal can do something.
+    // Set before listeners of the signal can call anything.
     attempt.isOver = true;
     this.#end(attempt);
     attempt.source.completer.add(attempt.fetched, completion);
@@ -159,7 +159,7 @@ export class Runner {
     this.#onEnded();
   }
 
-  /** The attempt no longer takes a slot. */
+  /** Releases the slot of the attempt. */
   #end(attempt: Attempt): void {
     attempt.source.heartbeater.drop(attempt);
     if (!this.#running.delete(attempt)) return;
@@ -167,7 +167,7 @@ export class Runner {
     attempt.onEnded?.();
   }
 
-  /** Ends an attempt that runs or has not begun; other workers have the task at once. */
+  /** Ends an attempt, running or not; other workers can have the task at once. */
   giveBack(attempt: Attempt): void {
     const { source, fetched, isOver } = attempt;
     if (!isOver) attempt.abandon(new AttemptError('ERR_WORKER_STOPPED', attempt.queue, attempt.id));

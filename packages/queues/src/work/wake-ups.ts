@@ -1,4 +1,4 @@
-/** Receives the messages of one channel, and ends with each interruption of the subscription. */
+/** Receives the messages of one channel, and subscribes again after an interruption. */
 import type { ErrorReporter, RedisClient, Wake } from '@mortise/redis';
 import { Loop, waitFor, WaiterHub } from '@mortise/redis';
 
@@ -6,8 +6,8 @@ export class WakeUps {
   readonly #loop: Loop;
 
   /**
-   * @param id Of the listener among those of the channel.
-   * @param onWake Called with each message; with undefined when the subscription begins. Must not throw.
+   * @param id Of this listener of the channel.
+   * @param onWake Called with each message, and with undefined when the subscription begins. Must not throw.
    */
   constructor(
     redis: RedisClient,
@@ -23,7 +23,7 @@ export class WakeUps {
         onWake(undefined);
         for (;;) onWake(await waiter.next({ signal }));
       } finally {
-        // While Redis is away it may open long after the worker has stopped.
+        // If Redis is away, the subscription may open long after the worker has stopped.
         void opening.then((waiter) => waiter.close()).catch(() => undefined);
       }
     };

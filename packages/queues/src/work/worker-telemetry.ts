@@ -1,4 +1,4 @@
-/** What a worker tells: counters, how long tasks waited and ran, and a span for each call of a handler. */
+/** Telemetry of a worker: counters, wait and run times, and a span for each call of a handler. */
 import type { SafeSpan, SpanEnd, Telemetry, TraceContext } from '@mortise/redis';
 import { LeaseLostError, SafeTelemetry } from '@mortise/redis';
 import type { TaskLeaseLostError } from '../errors.js';
@@ -6,7 +6,7 @@ import type { Completion } from './completion.js';
 import { metricAttributes, queueAttributes, spanAttributes } from '../telemetry.js';
 import { DEAD, FAILED, LEASE_LOST, RETRIED, RUN, SUCCEEDED, WAIT } from '../telemetry.js';
 
-/** An attempt, as far as it concerns telemetry. */
+/** The fields of an attempt that telemetry needs. */
 export interface Observed {
   readonly id: string;
   readonly queue: string;
@@ -14,9 +14,9 @@ export interface Observed {
   readonly attempt: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly record: { readonly enqueuedAt: number };
-  /** The shard whose replies tell the time of its server. */
+  /** The shard, whose replies contain the server's time. */
   readonly source: object;
-  /** Until its end has been reported. */
+  /** Until its end was reported. */
   call: Call | undefined;
 }
 
@@ -36,25 +36,25 @@ const COUNTED: Readonly<Record<Outcome, readonly (typeof SUCCEEDED)[]>> = {
   dead: [FAILED, DEAD],
   later: [RETRIED],
   returned: [],
-  // Counted by who cancels, since most such tasks have not begun.
+  // Counted by the process that cancels, since most such tasks have not started.
   cancelled: [],
-  // Counted where it is reported, since a completion may be refused, too.
+  // Counted where it is reported, since the server may also refuse a completion.
   lost: [],
 };
 
-/** Names that no handler has come from producers, and there may be any number of them. */
+/** Producers may send any number of names without a handler. */
 const UNKNOWN = '_unknown';
 
 export class WorkerTelemetry {
   readonly #telemetry: SafeTelemetry;
-  /** The clock of each server, in ms, when `performance.now()` was 0. */
+  /** The time of each server, in ms, when `performance.now()` was 0. */
   readonly #origins = new WeakMap<object, number>();
 
   constructor(telemetry: Telemetry) {
     this.#telemetry = new SafeTelemetry(telemetry);
   }
 
-  /** `onError`, and a counter of the lost leases that it reports. */
+  /** `onError` that also counts the lost leases among the errors. */
   counting(onError: (error: unknown) => unknown): (error: unknown) => unknown {
     return (error) => {
       if (error instanceof LeaseLostError) {
@@ -64,12 +64,12 @@ export class WorkerTelemetry {
     };
   }
 
-  /** A reply tells the time of its server, which waiting is measured by. */
-  heard(source: object, nowMs: number): void {
+  /** Learns the server's time from a reply; wait times are measured by it. */
+  noteTime(source: object, nowMs: number): void {
     this.#origins.set(source, nowMs - performance.now());
   }
 
-  /** A task that was not begun, since it had expired. */
+  /** A task that expired before its start. */
   expired({ queue, name }: Observed, isKnown: boolean): void {
     this.#telemetry.count(DEAD, 1, metricAttributes(queue, isKnown ? name : UNKNOWN));
   }
@@ -77,7 +77,7 @@ export class WorkerTelemetry {
   /**
    * A call of a handler begins.
    *
-   * @param isKnown There is a handler of this name.
+   * @param isKnown Whether there is a handler of this name.
    */
   begin(attempts: readonly Observed[], isKnown: boolean): Call {
     return new Call(this.#telemetry, attempts, isKnown, this.#origins);
@@ -116,12 +116,12 @@ export class Call {
     }));
   }
 
-  /** Inside the context of the span. */
+  /** Runs a function inside the context of the span. */
   run<Result>(act: () => Result): Result {
     return this.#span ? this.#span.run(act) : act();
   }
 
-  /** What is thrown says more than what is kept of it. */
+  /** The error is kept for the span, since the completion has only its text. */
   failed(error: unknown): void {
     this.#error = error;
   }
@@ -138,7 +138,7 @@ export class Call {
   }
 
   #end(attempt: Observed, outcome: Outcome, error?: Error): void {
-    // Whatever else comes of it is not told.
+    // Only the first end counts.
     attempt.call = undefined;
     const attributes = metricAttributes(attempt.queue, this.#name);
     for (const counter of COUNTED[outcome]) this.#telemetry.count(counter, 1, attributes);

@@ -1,15 +1,15 @@
 /**
- * Runs tasks of one or more queues. At least once: a task runs again when its worker died, when its lease was lost, or when the
- * reply to its completion was lost. A handler has to be safe to repeat, and can use `ctx.id` for that.
+ * Runs tasks of one or more queues. At least once: a task runs again if its worker died, its lease was lost, or the
+ * completion was lost. A handler must be safe to repeat, and can use `ctx.id` for that.
  *
  * A worker is five services. The fetcher of each shard fetches tasks and acks completions in one call; the executor runs
- * handlers; the completer collects completions; the heartbeater renews leases; the maintainer keeps house. Values pass between
- * them over two queues, in one direction:
+ * handlers; the completer collects completions; the heartbeater renews leases; the maintainer does the housekeeping. Values
+ * pass between them over two queues, in one direction:
  *
  *   Redis ──► fetcher ──fetched tasks──► executor ──completions──► completer ──► the fetcher's next call
  *
- * Leases are renewed by the thread that runs the handlers. A handler that blocks it for longer than the lease loses the tasks of
- * this worker to others, which is reported, and its completion no longer counts.
+ * Leases are renewed by the thread that runs the handlers. If a handler blocks it for longer than the lease, other workers
+ * get the tasks of this one; this is reported, and its completions no longer count.
  */
 import type { RedisClient } from '@mortise/redis';
 import {
@@ -44,12 +44,12 @@ import { WorkerTelemetry } from './worker-telemetry.js';
 const LAST_ACKS_MS = 2_000;
 /** Calls of one fetcher under way at the same time. */
 const MAX_IN_FLIGHT = 2;
-/** An idle worker looks again after this, or 0.4 leases: before anything that the look repairs would be missed. */
+/** An idle worker rechecks after this time or 0.4 leases, before the errors that the recheck repairs take effect. */
 const MAX_RECHECK_MS = 4_000;
 const WAKE_ID = 'w';
 const STOP_OPTIONS = new Set(['graceMs']);
 
-/** What a worker has for each shard. */
+/** The services of a worker for one shard. */
 interface ShardServices extends Source {
   readonly fetcher: Fetcher<SlotRoom>;
   readonly maintainer: Maintainer;
@@ -66,7 +66,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly #handlers: ReadonlyMap<string, ResolvedHandler>;
   readonly #schemas: Schemas | undefined;
   readonly #telemetry: WorkerTelemetry | undefined;
-  /** Both are made by each `start`. */
+  /** Each `start` creates both. */
   #executor: Executor | undefined;
   #shards: ShardServices[] = [];
   #isRunning = false;
@@ -74,9 +74,9 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   #stopping: Promise<void> | undefined;
 
   /**
-   * @param redis A client of ioredis. It is used as it is and never closed.
-   * @param queues Names, the most urgent one first; `fairness` says how they share the slots.
-   * @param handlers By name of task. A task without a handler is dead-lettered and reported.
+   * @param redis An ioredis client, used as it is and never closed.
+   * @param queues Names of queues, most urgent first; `fairness` says how they share the slots.
+   * @param handlers One for each task name. A task without a handler is dead-lettered and reported.
    */
   constructor(
     redis: RedisClient,
@@ -99,7 +99,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     this.#handlers = resolveHandlers(handlers, this.#options.concurrency);
   }
 
-  /** From `start` to `stop`, also while it is paused. */
+  /** True from `start` to `stop`, also while paused. */
   get isRunning(): boolean {
     return this.#isRunning;
   }
@@ -108,14 +108,14 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     return this.#isPaused;
   }
 
-  /** Tasks whose handlers run now. */
+  /** Number of tasks whose handlers run now. */
   get running(): number {
     return this.#executor?.running ?? 0;
   }
 
   /**
-   * Begins to run tasks, again after `stop`. Does not wait for Redis: while it is away, the worker tries again with a backoff.
-   * Idempotent. Waits for a `stop` that is under way.
+   * Begins to run tasks, again after `stop`. Does not wait for Redis: while it is away, the worker retries with a backoff.
+   * Idempotent. Waits for a running `stop`.
    */
   async start(): Promise<void> {
     while (this.#stopping) await this.#stopping;
@@ -142,8 +142,8 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * Fetches no more tasks until `resume`; those that run go on, and so does what is on its way. Other workers of the queues go
-   * on (see `Queue.pause`). Idempotent, legal before `start`.
+   * Fetches no tasks until `resume`; running tasks, and those under way to this worker, still run. Other workers go on (see
+   * `Queue.pause`). Idempotent, legal before `start`.
    */
   pause(): void {
     this.#isPaused = true;
@@ -159,9 +159,10 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * Fetches no more tasks, waits up to `graceMs` (default 10,000) for those that run, then aborts their signals and gives them
-   * back: another worker has them at once, and the attempt does not count. Tasks that have not begun go back at once. Idempotent,
-   * legal before `start`. Ends at most 2 s after `graceMs`, also when Redis cannot be reached; then leases end instead.
+   * Fetches no more tasks, waits up to `graceMs` (default 10,000) for running ones, then aborts their signals and gives
+   * them back: other workers can have them at once, and the attempt does not count. Tasks that have not started go back at
+   * once. Idempotent, legal before `start`. Ends at most 2 s after `graceMs`, even if Redis cannot be reached; then leases
+   * expire instead.
    */
   stop(options: { graceMs?: number } = {}): Promise<void> {
     requireOptions('stop', options, STOP_OPTIONS);
@@ -201,7 +202,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
       recheckMs: Math.min(MAX_RECHECK_MS, Math.max(1_000, Math.round(0.4 * leaseMs))),
       maxInFlight: MAX_IN_FLIGHT,
       handOffMs: leaseMs,
-      // A task of another queue or shard may have to go first.
+      // Otherwise a task of another queue or shard may have to go first.
       mayHandOff: () => this.#queues.length === 1 && shard.settings.values.shards === 1,
       demand: executor,
       completer,
@@ -218,7 +219,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     return services;
   }
 
-  /** The number of shards is known when the first one has replied, or when the queue is created after that. */
+  /** The number of shards is known from the first reply, or when the queue is created. */
   #addShards({ queue, index, settings }: Shard): void {
     if (index !== 0 || !this.#isRunning) return;
     const known = this.#shards.filter(({ shard }) => shard.queue === queue).length;
@@ -230,7 +231,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   #startShard({ heartbeater, maintainer, wakeUps, fetcher }: ShardServices): void {
     heartbeater.start();
     wakeUps.start();
-    // Before the fetcher: what a dead worker had goes before ready tasks.
+    // Before the fetcher, since tasks of a dead worker come before ready ones.
     maintainer.start();
     fetcher.start();
     if (this.#isPaused) fetcher.pause();
