@@ -1,12 +1,12 @@
 /**
  * Chats of many members. Each message is kept until all of them have acked it.
  *
- * The slot of a chat is the truth: its members, their cursors, and the log of messages. The slot of a member has an index of
- * their chats, which may have too many entries and never too few. So every change is one script in one slot, nothing is locked,
- * and a crash between the two slots leaves only an entry that readers skip and remove.
+ * The slot of a chat is the truth: its members, their cursors, and the log of messages. The slot of a member has an index
+ * of their chats, which may have too many entries but never too few. So every change is one script in one slot, without
+ * locks, and a crash between the two slots leaves at most a useless entry, which readers skip and remove.
  *
- * Members fan out by reading: a message is stored once, and a member is a cursor of 42 B. A list for each member was rejected:
- * a message to 1,000 members costs 8.6 ms of Redis then, and 0.04 ms here, with push.
+ * Fan-out on read: a message is stored once, and a member is a cursor of 42 B. Rejected: a list for each member, where a
+ * message to 1,000 members costs 8.6 ms of Redis; here it costs 0.04 ms, with push.
  */
 import type { RedisClient } from '@mortise/redis';
 import { requireClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
@@ -51,7 +51,7 @@ import { Puller } from './pull/pull.js';
 import type { Pulled } from './pull/pulled.js';
 import { telemetryAttributes } from './telemetry/metrics.js';
 
-/** The chats of many members; `Body` is the type of messages. */
+/** Chats with many members; `Body` is the type of messages. */
 export class Chats<Body = unknown> {
   readonly #creator: Creator;
   readonly #poster: Poster;
@@ -66,7 +66,7 @@ export class Chats<Body = unknown> {
   readonly #follower: Follower<Body>;
   readonly #signals: Signals;
 
-  /** Sends nothing. Throws TypeError or RangeError for options that are unknown or out of range. */
+  /** Sends nothing. Throws TypeError or RangeError for unknown options and values out of range. */
   constructor(redis: RedisClient, options: ChatsOptions = {}) {
     const context: ChatsContext = {
       redis: requireClient(redis),
@@ -83,7 +83,7 @@ export class Chats<Body = unknown> {
     this.#poster = new Poster(context);
     this.#reviser = new Reviser(context);
     this.#follower = new Follower(context, index);
-    // Followers of this process learn of acks, so that their tokens stay short.
+    // Tells followers of this process about acks, so that their tokens stay short.
     this.#acks = new Acks(context, (chatId, member, ackedId) => {
       this.#follower.acked(chatId, member, ackedId);
     });
@@ -94,48 +94,47 @@ export class Chats<Body = unknown> {
   }
 
   /**
-   * Creates a chat of the sender, who owns it, and the members, with a first message if there is a `body`. A chat that exists is
-   * not changed, so repeating it with the same `chatId` is safe. Two round trips: the indexes of all members at once (on Cluster
-   * in parallel), then one atomic script; a crash between them leaves nothing visible. O(members).
-   * Errors: ERR_TOO_MANY_MEMBERS, ERR_TOO_MANY_CHATS, ERR_BODY_TOO_LARGE, ERR_INVALID_BODY.
+   * Creates a chat of the sender, who owns it, and the members, with a first message if there is a `body`. An existing chat
+   * is not changed, so repeating the call with the same `chatId` is safe. Two round trips: the indexes of all members (on
+   * Cluster in parallel), then one atomic script; a crash between them leaves nothing visible. O(members). Errors:
+   * ERR_TOO_MANY_MEMBERS, ERR_TOO_MANY_CHATS, ERR_BODY_TOO_LARGE, ERR_INVALID_BODY.
    */
   async create(options: CreateOptions<Body>): Promise<CreateResult> {
     return this.#creator.create(options);
   }
 
   /**
-   * Appends a message, which is any JSON value, and pushes it to the followers of the chat. A sender who had acked everything
-   * acks their own message with it. Messages to one chat in the same tick are one round trip and one atomic script, in the order
-   * of the calls. O(1), and O(dropped) at a limit. With an `id`, repeating it within `dedupMs` is safe, also after the message
-   * was acked or the sender has left.
-   * Errors: ERR_UNKNOWN_CHAT, ERR_NOT_A_MEMBER, ERR_READ_ONLY_MEMBER, ERR_BODY_TOO_LARGE, ERR_INVALID_BODY.
+   * Appends a message, which is any JSON value, and pushes it to the followers of the chat. A sender with no unread
+   * messages acks their own message with it. Messages to one chat in the same tick are one round trip and one atomic
+   * script, in the order of the calls. O(1), and O(dropped) at a limit. With an `id`, repeating it within `dedupMs` is
+   * safe, even after the message was acked or the sender has left. Errors: ERR_UNKNOWN_CHAT, ERR_NOT_A_MEMBER,
+   * ERR_READ_ONLY_MEMBER, ERR_BODY_TOO_LARGE, ERR_INVALID_BODY.
    */
   async post(chatId: string, sender: string, body: Body, options: PostOptions = {}): Promise<PostResult> {
     return this.#poster.post(chatId, sender, body, options);
   }
 
   /**
-   * The unread messages of a member in all of their chats, in the order of joining, the oldest messages of each first. Chats with
-   * nothing new are left out. Moves no cursor: the same messages come again until they are acked, unless `autoAck`, which acks
-   * the returned messages after the read. Unread messages that a chat dropped are its `gap`. At most `limit` messages of a chat
-   * and 10,000 of all: with many chats each returns less. With `waitMs` it waits for something new, on subscriptions that the
-   * process shares.
+   * The unread messages of a member in all of their chats, in the order of joining, the oldest messages of each first.
+   * Chats without unread messages are omitted. Moves no cursor: the same messages come again until they are acked;
+   * `autoAck` acks the returned messages after the read. Unread messages that a chat dropped are its `gap`. At most `limit`
+   * messages of a chat and 10,000 of all: with many chats each returns less. With `waitMs` it waits for something new, on
+   * subscriptions that the process shares.
    *
-   * Up to 3 round trips of plain reads, side by side on the nodes of a Cluster; 1 more for messages above `maxBytes`, and for
-   * chats that have changed meanwhile, have a gap or begin with deleted messages; then that of the acks. Useless index entries
-   * are removed in the background. O(chats + messages).
-   * A damaged chat is left out and passed to `onUnreadable`. Error: ERR_READ_TIMEOUT when Redis has not answered a second after
-   * `waitMs`.
+   * Up to 3 round trips of plain reads, in parallel on the nodes of a Cluster; 1 more for messages above `maxBytes`, and
+   * for chats that have changed since the first read, have a gap or begin with deleted messages; then that of the acks.
+   * Useless index entries are removed in the background. O(chats + messages). A damaged chat is omitted and passed to
+   * `onUnreadable`. Error: ERR_READ_TIMEOUT if Redis has not answered a second after `waitMs`.
    */
   async pull(member: string, options: PullOptions = {}): Promise<Pulled<Body>[]> {
     return this.#puller.pull(member, options);
   }
 
   /**
-   * Moves the member's cursor to an id and frees the messages that all members have acked; returns the cursor. A cursor never
-   * moves back: a lower id changes nothing. Acks of one chat in the same tick are one round trip and one atomic script.
-   * O(log(members) + freed). Repeating it is safe.
-   * Errors: ERR_UNKNOWN_MESSAGE for an id that no message has yet, or of another `epoch`; ERR_NOT_A_MEMBER, ERR_UNKNOWN_CHAT.
+   * Moves the member's cursor to an id and frees the messages that all members have acked; returns the cursor. A cursor
+   * never moves back: a lower id changes nothing. Acks of one chat in the same tick are one round trip and one atomic
+   * script. O(log(members) + freed). Repeating it is safe. Errors: ERR_UNKNOWN_MESSAGE for an id above the newest, or of
+   * another `epoch`; ERR_NOT_A_MEMBER, ERR_UNKNOWN_CHAT.
    */
   async ack(chatId: string, member: string, upToId: number, options: AckOptions = {}): Promise<number> {
     return this.#acks.ack(chatId, member, upToId, options);
@@ -150,16 +149,16 @@ export class Chats<Body = unknown> {
   }
 
   /**
-   * The number of unread messages of a member: in one chat, or in all chats that are not muted. Nothing is counted by reading
-   * messages. One chat: one round trip; all: as `chatsOf`. Errors for one chat: ERR_UNKNOWN_CHAT, ERR_NOT_A_MEMBER.
+   * The number of a member's unread messages: in one chat, or in all chats that are not muted. Reads no messages. One chat:
+   * one round trip; all: as `chatsOf`. Errors for one chat: ERR_UNKNOWN_CHAT, ERR_NOT_A_MEMBER.
    */
   async unread(member: string, chatId?: string): Promise<number> {
     return this.#chatsOf.unread(member, chatId);
   }
 
   /**
-   * Adds a member, who reads messages from now on. A member of the chat keeps their cursor and role, so repeating it is safe.
-   * Two round trips, of which the joins of a tick share the second; two more when a mute of an earlier membership has to end.
+   * Adds a member, who reads messages from now on. An existing member keeps their cursor and role, so repeating it is safe.
+   * Two round trips, of which the joins of a tick share the second; two more to end a mute of an earlier membership.
    * O(log(members)). Errors: ERR_UNKNOWN_CHAT, ERR_TOO_MANY_MEMBERS, ERR_TOO_MANY_CHATS.
    */
   async join(chatId: string, member: string, options: JoinOptions = {}): Promise<JoinResult> {
@@ -167,34 +166,34 @@ export class Chats<Body = unknown> {
   }
 
   /**
-   * Removes a member, and frees the messages that all others have acked; with the last member the chat goes away. Returns whether
-   * they were in it. Three round trips: the member's mute of the chat ends, they leave, and their index entry goes. The leaves of
-   * a tick and chat share the second, one atomic script. O(log(members) + freed). Repeating it is safe.
+   * Removes a member, and frees the messages that all others have acked; the last member's leaving deletes the chat.
+   * Returns whether the member was in it. Three round trips: end the member's mute, leave, remove the index entry. The
+   * leaves of a tick and chat share the second, one atomic script. O(log(members) + freed). Repeating it is safe.
    */
   async leave(chatId: string, member: string): Promise<boolean> {
     return this.#membership.leave(chatId, member);
   }
 
   /**
-   * Changes the role of a member. With `by`, only an owner may: a chat that loses its last owner gets no other. One round trip,
-   * atomic, O(log(members)). Errors: ERR_UNKNOWN_CHAT, ERR_NOT_A_MEMBER (the member, or `by`), ERR_NOT_ALLOWED.
+   * Changes the role of a member. With `by`, only an owner may do so; a chat without an owner never gets one. One round
+   * trip, atomic, O(log(members)). Errors: ERR_UNKNOWN_CHAT, ERR_NOT_A_MEMBER (the member, or `by`), ERR_NOT_ALLOWED.
    */
   async setRole(chatId: string, member: string, role: Role, options: SetRoleOptions = {}): Promise<void> {
     return this.#membership.setRole(chatId, member, role, options);
   }
 
   /**
-   * A page of the members of a chat with their cursors, which are read receipts. A member who stays is on one of the pages; the
-   * last page of a chat with more than some hundred members may be empty. One round trip. O(limit); O(members) up to some hundred
-   * members. Error: ERR_UNKNOWN_CHAT.
+   * A page of the members of a chat with their cursors, which are read receipts. Every member who stays is on some page;
+   * the last page of a chat with more than a few hundred members may be empty. One round trip. O(limit); O(members) up to a
+   * few hundred members. Error: ERR_UNKNOWN_CHAT.
    */
   async members(chatId: string, options: MembersOptions = {}): Promise<MembersPage> {
     return this.#members.list(chatId, options);
   }
 
   /**
-   * The chats of a member with their unread counts, in the order of joining. Up to 3 round trips of plain reads, side by side on
-   * the nodes of a Cluster; 1 more for gaps. O(chats): nothing is counted by reading messages. Treats damaged chats and useless
+   * The chats of a member with their unread counts, in the order of joining. Up to 3 round trips of plain reads, in
+   * parallel on the nodes of a Cluster; 1 more for gaps. O(chats): reads no messages. Treats damaged chats and useless
    * index entries as `pull` does.
    */
   async chatsOf(member: string, options: ChatsOfOptions = {}): Promise<ChatOverview[]> {
@@ -202,8 +201,8 @@ export class Chats<Body = unknown> {
   }
 
   /**
-   * Stored messages of a chat by ascending ids, edits and deletions among them: the newest ones, the ones before an id, or the
-   * ones after it. Messages that all members have acked are there only as far as `keepAcked` keeps them. One round trip, atomic,
+   * Stored messages of a chat by ascending ids, with edits and deletions: the newest, those before an id, or those after
+   * it. Messages that all members have acked are stored only as far as `keepAcked` keeps them. One round trip, atomic,
    * O(limit), and O(stored) in the middle of a long chat. Error: ERR_UNKNOWN_CHAT.
    */
   async history(chatId: string, options: HistoryOptions = {}): Promise<ChatMessage<Body>[]> {
@@ -211,11 +210,11 @@ export class Chats<Body = unknown> {
   }
 
   /**
-   * Changes a message of the sender's in place, and appends an event, whose id is returned. A later `pull` of the message returns
-   * the new body. One round trip, atomic, O(distance from the nearer end). With an `id`, repeating it within `dedupMs` is safe.
-   * The id identifies one of the sender's edits of this message: posts and edits of other messages may have the same id.
-   * Errors: ERR_UNKNOWN_MESSAGE for an entry that is not stored or is no message, ERR_NOT_ALLOWED for anybody but the author,
-   * and those of `post`.
+   * Changes a message of the sender's in place, and appends an event, whose id is returned. A later `pull` of the message
+   * returns the new body. One round trip, atomic, O(distance from the nearer end). With an `id`, repeating it within
+   * `dedupMs` is safe. The id identifies one of the sender's edits of this message: posts and edits of other messages may
+   * have the same id. Errors: ERR_UNKNOWN_MESSAGE for an entry that is not stored or not a message, ERR_NOT_ALLOWED for
+   * anybody but the author, and those of `post`.
    */
   async edit(
     chatId: string,
@@ -228,19 +227,19 @@ export class Chats<Body = unknown> {
   }
 
   /**
-   * Deletes a message: its body goes at once, and an event is appended, whose id is returned. Its author may, and an owner, also
-   * when the message is not stored any more. Deleted messages are not unread. Costs as `edit`; repeating it is safe. Errors: as
-   * `edit`.
+   * Deletes a message: removes its body at once, and appends an event, whose id is returned. Allowed for its author and for
+   * owners, even if the message is no longer stored. Deleted messages are not unread. Costs as `edit`; repeating it is
+   * safe. Errors: as `edit`.
    */
   async delete(chatId: string, sender: string, messageId: number): Promise<PostResult> {
     return this.#reviser.delete(chatId, sender, messageId);
   }
 
   /**
-   * Leaves a chat out of `pull` and `follow` of a member, unless they ask for it, until `untilMs`, `unmute` or `leave`. Three
+   * Hides a chat from a member's `pull` and `follow`, unless they ask for it, until `untilMs`, `unmute` or `leave`. Three
    * round trips: membership is checked before and after the mute is written; those of a member and tick share the second.
-   * Repeating it is safe. The end of `untilMs` wakes no waiting `pull`: it finds the messages within 5 s. Error:
-   * ERR_NOT_A_MEMBER, also for a chat that doesn't exist.
+   * Repeating it is safe. The end of `untilMs` does not wake a waiting `pull`, which finds the messages within 5 s. Error:
+   * ERR_NOT_A_MEMBER, also for an unknown chat.
    */
   async mute(chatId: string, member: string, options: MuteOptions = {}): Promise<void> {
     return this.#mutes.mute(chatId, member, options);
@@ -252,38 +251,39 @@ export class Chats<Body = unknown> {
   }
 
   /**
-   * Everything that happens in the chats of a member, from their cursors on, or from the token of an event: the entries of each
-   * chat in the order of their ids, each once, the member's own among them. A pushed entry is passed on as it is; a missed one is
-   * fetched from the log. Dropped entries are reported as `gap`, and a new numbering as `reset`, unless the member has acked them
-   * elsewhere. Acks nothing: give `ack` the `epoch` of the event. Chats that the member joins or leaves meanwhile come and go;
-   * messages of the time before a join are never delivered, not even with an older token. Events of other members who join or
-   * leave, typing and presence reach present followers only, and may be lost.
+   * The events of a member's chats, from their cursors or from the token of an event on: the entries of each chat in the
+   * order of their ids, each once, including the member's own. A pushed entry is delivered as it is; a missed one is read
+   * from the log. Dropped entries are reported as `gap`, and a new numbering as `reset`, unless the member has acked them
+   * elsewhere. Acks nothing: pass the `epoch` of the event to `ack`. Chats that the member joins or leaves are added and
+   * removed; messages from before a join are never delivered, not even with an older token. Joins and leaves of other
+   * members, typing and presence reach only present followers, and may be lost.
    *
-   * Muted chats are silent unless `includeMuted`: a mute takes effect a round trip after it was set, `untilMs` follows the clock
-   * of this process, and an unmuted chat continues where it stopped.
+   * Muted chats have no events unless `includeMuted`: a mute takes effect a round trip after it was set, `untilMs` follows
+   * the clock of this process, and an unmuted chat continues where it stopped.
    *
-   * The followers of a process share one subscription for each chat; a push costs Redis one command for any number of members.
-   * While nothing happens, a follower sends one read a minute, and so does each chat for all of its followers. A follower that
-   * isn't read keeps up to 4 pages of 64 entries, and delays nobody. Begins with the first `next()`, or with `open()`, which
-   * resolves when later posts are pushed. A damaged chat is left out, passed to `onUnreadable`, and tried again every 5 s. Ends
-   * with `return()` (leaving the loop), with the reason of `signal`, with ERR_CLIENT_CLOSED or a refusal of the server; it waits
-   * for the end of an outage. Throws RangeError for an invalid or damaged token, and for one of another member.
+   * The followers of a process share one subscription for each chat; a push costs Redis one command for any number of
+   * members. While nothing happens, a follower sends one read a minute, and so does each chat for all of its followers. A
+   * follower that is not read keeps up to 4 pages of 64 entries, and delays nobody. Starts with the first `next()`, or with
+   * `open()`, which resolves when later posts will be pushed. A damaged chat is omitted, passed to `onUnreadable`, and
+   * tried again every 5 s. Ends with `return()` (leaving the loop), with the signal's reason, with ERR_CLIENT_CLOSED or an
+   * error of the server; it survives an outage. Throws RangeError for an invalid or damaged token, and for one of another
+   * member.
    */
   follow(member: string, options: FollowOptions = {}): ChatEvents<Body> {
     return this.#follower.follow(member, options);
   }
 
   /**
-   * Notifies present followers of the chat that the member is typing. Stores nothing. One round trip. Errors: ERR_UNKNOWN_CHAT,
-   * ERR_NOT_A_MEMBER.
+   * Notifies present followers of the chat that the member is typing. Stores nothing. One round trip. Errors:
+   * ERR_UNKNOWN_CHAT, ERR_NOT_A_MEMBER.
    */
   async typing(chatId: string, member: string): Promise<void> {
     return this.#signals.typing(chatId, member);
   }
 
   /**
-   * Notifies present followers of the member's chats of their status: any text of 1 to 1,024 bytes. Stores nothing: the
-   * application repeats it. One round trip, then one for 100 chats each, a script for each. O(chats).
+   * Sends the member's status, any text of 1 to 1,024 bytes, to present followers of their chats. Stores nothing: the
+   * application repeats it. One round trip, then one for each 100 chats, with a script for each chat. O(chats).
    */
   async presence(member: string, status: string): Promise<void> {
     return this.#signals.presence(member, status);

@@ -1,16 +1,16 @@
 import { CodedError } from '@mortise/redis';
 
-/** The fields of an error besides those of every error: the problems of the API show them. */
+/** The fields that an error adds; the problems of the API show them. */
 type Fields<Refusal> = Omit<Refusal, 'code' | keyof Error>;
 
-/** The body can't be stored: it is larger than `maxPayloadBytes`, or nested too deep. Nothing was sent. */
+/** The body cannot be stored: it is larger than `maxPayloadBytes`, or nested too deep. Nothing was sent. */
 export class InvalidBodyError extends CodedError {
   /** The mailbox or chat. */
   declare readonly recipient: string;
-  /** Of ERR_BODY_TOO_LARGE: the size as JSON in UTF-8, and its limit. */
+  /** For ERR_BODY_TOO_LARGE: the size as JSON in UTF-8, and its limit. */
   declare readonly bytes?: number;
   declare readonly maxBytes?: number;
-  /** Of ERR_INVALID_BODY. */
+  /** For ERR_INVALID_BODY. */
   declare readonly maxDepth?: number;
 
   private constructor(
@@ -37,13 +37,13 @@ export class InvalidBodyError extends CodedError {
 }
 
 /**
- * There is no such chat (nobody created it, or its last member left), no such device of a mailbox, or no such message: its id
- * is higher than any of the mailbox or chat, is of another epoch, or names a message that is not stored any more.
+ * Unknown chat (never created, or its last member left), unknown device of a mailbox, or unknown message: its id is above
+ * the newest, belongs to another epoch, or is no longer stored.
  */
 export class NotFoundError extends CodedError {
-  /** Of ERR_UNKNOWN_CHAT. */
+  /** For ERR_UNKNOWN_CHAT. */
   declare readonly chatId?: string;
-  /** Of the others: the mailbox, or the chat of a message. */
+  /** For the others: the mailbox, or the chat of a message. */
   declare readonly recipient?: string;
   declare readonly device?: string;
   /** The message. */
@@ -83,12 +83,15 @@ export class NotFoundError extends CodedError {
   }
 }
 
-/** Somebody may not do this: no member of the chat, a reader, no owner, not the author; or a blocked sender. Nothing was changed. */
+/**
+ * The caller may not do this: not a member of the chat, a reader, not an owner, not the author, or a blocked sender.
+ * Nothing was changed.
+ */
 export class NotAllowedError extends CodedError {
-  /** The chat and the member who was refused. */
+  /** The chat and the refused member. */
   declare readonly chatId?: string;
   declare readonly member?: string;
-  /** Of ERR_SENDER_BLOCKED: the mailbox and the sender. */
+  /** For ERR_SENDER_BLOCKED: the mailbox and the sender. */
   declare readonly recipient?: string;
   declare readonly sender?: string;
 
@@ -122,16 +125,16 @@ export class NotAllowedError extends CodedError {
   }
 }
 
-/** A limit of how many there may be is reached. Nothing was added. */
+/** A maximum number is reached. Nothing was added. */
 export class TooManyError extends CodedError {
-  /** Of ERR_TOO_MANY_MEMBERS. */
+  /** For ERR_TOO_MANY_MEMBERS. */
   declare readonly chatId?: string;
   declare readonly members?: number;
   declare readonly maxMembers?: number;
-  /** Of ERR_TOO_MANY_CHATS. */
+  /** For ERR_TOO_MANY_CHATS. */
   declare readonly member?: string;
   declare readonly maxChats?: number;
-  /** Of ERR_TOO_MANY_DEVICES and ERR_TOO_MANY_BLOCKED. */
+  /** For ERR_TOO_MANY_DEVICES and ERR_TOO_MANY_BLOCKED. */
   declare readonly recipient?: string;
   declare readonly maxDevices?: number;
   declare readonly maxBlocked?: number;
@@ -170,7 +173,7 @@ export class TooManyError extends CodedError {
   }
 }
 
-/** `waitMs` is over, and Redis has not answered the last read: it can't be reached, or is silent. Nothing was moved. */
+/** Redis did not answer the last read within `waitMs`: it is unreachable or silent. Nothing was moved. */
 export class ReadTimeoutError extends CodedError {
   readonly code = 'ERR_READ_TIMEOUT';
 
@@ -183,7 +186,7 @@ export class ReadTimeoutError extends CodedError {
   }
 }
 
-/** A key of the chat has another type, or an entry is none. The reason is the `cause`. Other chats are read without it. */
+/** A key of the chat has another type, or an entry is damaged; see `cause`. Other chats are read without it. */
 export class ChatUnreadableError extends CodedError {
   readonly code = 'ERR_CHAT_UNREADABLE';
 

@@ -1,14 +1,14 @@
 /**
  * Messages to single recipients, kept until the recipient acks them.
  *
- * A mailbox is a log like that of a chat (see `src/log`): a LIST of entries with dense ids, and one ZSET with the head and the
- * cursors of the recipient's devices. One script takes the id and stores the entry, so nobody sees message n + 1 before n, and
- * no lock is needed. A STREAM was rejected: an empty one takes 4.3 KB, and its ids have gaps; a ZSET takes 288 B for a message
- * that takes 172 here. Messages that all devices have acked are freed at once, so the id before the first entry is
- * `last - length`.
+ * A mailbox is a log like that of a chat (see `src/log`): a LIST of entries with dense ids, and one ZSET with the head and
+ * the cursors of the recipient's devices. One script takes the id and stores the entry, so nobody sees message n + 1 before
+ * n, and no lock is needed. Rejected: a STREAM, since an empty one takes 4.3 KB and its ids have gaps; a ZSET, which takes
+ * 288 B for a message that takes 172 here. Messages that all devices have acked are freed at once, so the id before the
+ * first entry is `last - length`.
  *
- * A message with a `ttlMs` stands in a second ZSET, by the instant at which it expires. Each script first removes expired
- * messages; so readers never see them, and `unread` is exact.
+ * A message with a `ttlMs` is also in a second ZSET, by its expiry. Each script first removes expired messages, so readers
+ * never see them, and `unread` is exact.
  */
 import type { RedisClient } from '@mortise/redis';
 import { requireClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
@@ -34,7 +34,7 @@ import type {
 import { resolveMailboxesOptions } from './resolve-options.js';
 import { telemetryAttributes } from './telemetry/metrics.js';
 
-/** The mailboxes of many recipients; `Body` is the type of messages. */
+/** Mailboxes of many recipients; `Body` is the type of messages. */
 export class Mailboxes<Body = unknown> {
   readonly #sender: Sender<Body>;
   readonly #receiver: Receiver<Body>;
@@ -43,7 +43,7 @@ export class Mailboxes<Body = unknown> {
   readonly #devices: Devices;
   readonly #blocks: Blocks;
 
-  /** Sends nothing. Throws TypeError or RangeError for options that are unknown or out of range. */
+  /** Sends nothing. Throws TypeError or RangeError for unknown options and values out of range. */
   constructor(redis: RedisClient, options: MailboxesOptions = {}) {
     const context: MailboxesContext = {
       redis: requireClient(redis),
@@ -61,48 +61,48 @@ export class Mailboxes<Body = unknown> {
   }
 
   /**
-   * Appends a message, which is any JSON value, to the recipient's mailbox and wakes every waiting `receive`. Messages to one
-   * recipient in the same tick are one round trip and one atomic script, in the order of the calls. O(1). With an `id`, repeating
-   * it within `dedupMs` is safe, also after an ack. With `ttlMs`, the message expires.
-   * Errors, each for its own message alone: ERR_BODY_TOO_LARGE, ERR_INVALID_BODY; ERR_SENDER_BLOCKED, unless the id is known.
+   * Appends a message, which is any JSON value, to the recipient's mailbox and wakes every waiting `receive`. Messages to
+   * one recipient in the same tick are one round trip and one atomic script, in the order of the calls. O(1). With an `id`,
+   * repeating it within `dedupMs` is safe, also after an ack. With `ttlMs`, the message expires. Errors, each for its own
+   * message only: ERR_BODY_TOO_LARGE, ERR_INVALID_BODY; ERR_SENDER_BLOCKED, unless the id is known.
    */
   async send(recipient: string, body: Body, options: SendOptions): Promise<SendResult> {
     return this.#sender.send(recipient, body, options);
   }
 
   /**
-   * Sends messages to any recipients; the results are in their order. One round trip for each recipient, all at once. All
-   * messages are checked before one is sent. Not atomic across recipients: it rejects after the last reply, with the first
-   * error, and the other messages have been sent then; with ids, repeating all of it is safe. Call `send` for each in the same
-   * tick to see each result: that costs the same.
+   * Sends messages to any recipients; the results are in their order. One round trip for each recipient, in parallel. All
+   * messages are checked before any is sent. Not atomic across recipients: it rejects after the last reply, with the first
+   * error, when the other messages were sent; with ids, repeating it is safe. To see each result, call `send` for each
+   * message in the same tick: that costs the same.
    */
   async sendMany(messages: readonly Outgoing<Body>[]): Promise<SendResult[]> {
     return this.#sender.sendMany(messages);
   }
 
   /**
-   * The messages that the device has not acked, from one end of the mailbox. Moves no cursor: the same messages come again until
-   * they are acked. With `waitMs` it waits while the mailbox is empty, on a subscription that all waits of this client share; one
-   * `send` wakes all of them. One round trip; two and the first subscription of the mailbox when it waits. O(limit + expired
-   * messages among them). Notes the time for `status`.
-   * Errors: ERR_UNKNOWN_DEVICE; ERR_READ_TIMEOUT when Redis has not answered a second after `waitMs`.
+   * The messages that the device has not acked, from one end of the mailbox. Moves no cursor: the same messages come again
+   * until they are acked. With `waitMs` it waits while the mailbox is empty, on a subscription that all waits of this
+   * client share; one `send` wakes all of them. One round trip; two and the first subscription of the mailbox if it waits.
+   * O(limit + expired messages among them). Stores the time for `status`. Errors: ERR_UNKNOWN_DEVICE; ERR_READ_TIMEOUT if
+   * Redis has not answered a second after `waitMs`.
    */
   async receive(recipient: string, options: ReceiveOptions = {}): Promise<Message<Body>[]> {
     return this.#receiver.receive(recipient, options);
   }
 
   /**
-   * Acks all messages up to an id for a device; returns how many. Frees the messages that all devices have acked. A cursor never
-   * moves back: a lower id changes nothing. Acks of one recipient in the same tick share a round trip. O(messages freed).
-   * Repeating it is safe. Errors: ERR_UNKNOWN_MESSAGE for an id that no message has yet, ERR_UNKNOWN_DEVICE.
+   * Acks all messages up to an id for a device; returns how many. Frees the messages that all devices have acked. A cursor
+   * never moves back: a lower id changes nothing. Acks of one recipient in the same tick share a round trip. O(messages
+   * freed). Repeating it is safe. Errors: ERR_UNKNOWN_MESSAGE for an id above the newest, ERR_UNKNOWN_DEVICE.
    */
   async ack(recipient: string, upToId: number, options: DeviceOptions = {}): Promise<number> {
     return this.#acks.ack(recipient, upToId, options);
   }
 
   /**
-   * Acks all stored messages for a device; returns how many. Ids continue. Costs and errors as `ack`. A repeated call also acks
-   * messages that came since.
+   * Acks all stored messages for a device; returns how many. Ids continue. Costs and errors as `ack`. A repeated call also
+   * acks later messages.
    */
   async clear(recipient: string, options: DeviceOptions = {}): Promise<number> {
     return this.#acks.ack(recipient, 'all', options);
@@ -113,16 +113,19 @@ export class Mailboxes<Body = unknown> {
     return this.#status.unread(recipient, options);
   }
 
-  /** Counts and times of a mailbox and its devices, also for senders who wait for the recipient. One round trip. O(devices). */
+  /**
+   * Counts and times of a mailbox and its devices, also for senders that wait for the recipient. One round trip.
+   * O(devices).
+   */
   async status(recipient: string): Promise<MailboxStatus> {
     return this.#status.status(recipient);
   }
 
   /**
-   * Adds a device with a cursor of its own; one that is there is not changed, so repeating it is safe. The first message creates
-   * a mailbox with the device `main`; an earlier `addDevice` creates it with the added device alone. A message is kept until all
-   * devices have acked it: the slowest one keeps messages stored up to the limits of the mailbox, so remove a device that is
-   * gone. One round trip. O(log devices). Error: ERR_TOO_MANY_DEVICES above 100.
+   * Adds a device with its own cursor; an existing one is not changed, so repeating it is safe. The first message creates a
+   * mailbox with the device `main`; an earlier `addDevice` creates it with the added device alone. A message is kept until
+   * all devices have acked it: the slowest one keeps messages stored up to the limits of the mailbox, so remove unused
+   * devices. One round trip. O(log devices). Error: ERR_TOO_MANY_DEVICES above 100.
    */
   async addDevice(
     recipient: string,
@@ -133,9 +136,9 @@ export class Mailboxes<Body = unknown> {
   }
 
   /**
-   * Removes a device and frees the messages that only this device had not acked; returns whether it was there. A mailbox without
-   * devices keeps messages, within its limits, for a device that is added at `oldest`. One round trip. O(messages freed).
-   * Repeating it is safe.
+   * Removes a device and frees the messages that only this device had not acked; returns whether it existed. A mailbox
+   * without devices keeps messages, within its limits, for a device that is added at `oldest`. One round trip. O(messages
+   * freed). Repeating it is safe.
    */
   async removeDevice(recipient: string, device: string): Promise<boolean> {
     return this.#devices.remove(recipient, device);
@@ -147,15 +150,15 @@ export class Mailboxes<Body = unknown> {
   }
 
   /**
-   * Blocks a sender: `send` fails with ERR_SENDER_BLOCKED until `unblock`. Stored messages stay. Returns false when the sender
-   * was blocked before. Blocks of one recipient in the same tick share a round trip. O(1). Error: ERR_TOO_MANY_BLOCKED above
-   * 10,000.
+   * Blocks a sender: `send` fails with ERR_SENDER_BLOCKED until `unblock`. Stored messages stay. Returns false if the
+   * sender was blocked before. Blocks of one recipient in the same tick share a round trip. O(1). Error:
+   * ERR_TOO_MANY_BLOCKED above 10,000.
    */
   async block(recipient: string, sender: string): Promise<boolean> {
     return this.#blocks.change(recipient, sender, true);
   }
 
-  /** Unblocks a sender; returns false when they were not blocked. Costs as `block`. */
+  /** Unblocks a sender; returns false if they were not blocked. Costs as `block`. */
   async unblock(recipient: string, sender: string): Promise<boolean> {
     return this.#blocks.change(recipient, sender, false);
   }

@@ -3,18 +3,18 @@ import type { ChatUnreadableError } from './errors.js';
 
 /** Limits of every mailbox. */
 export interface MailboxesOptions {
-  /** The most messages in a mailbox, 1 to 1,000,000; the oldest are dropped, and reported. Default 10,000. */
+  /** Maximum of messages in a mailbox, 1 to 1,000,000; the oldest are dropped, and reported. Default 10,000. */
   readonly maxMessages?: number;
-  /** The most bytes of messages in a mailbox, up to 256 MiB; the oldest are dropped, and reported. Default 16 MiB. */
+  /** Maximum of message bytes in a mailbox, up to 256 MiB; the oldest are dropped, and reported. Default 16 MiB. */
   readonly maxBytes?: number;
-  /** The most bytes of one body, as JSON in UTF-8, up to 8 MiB and not above `maxBytes`. Default 64 KiB. */
+  /** Maximum size of a body as JSON in UTF-8, bytes, up to 8 MiB and not above `maxBytes`. Default 64 KiB. */
   readonly maxPayloadBytes?: number;
   /**
-   * How long a message is kept, in ms, and up to 1/64 longer. Then the next `send` drops it; without one the mailbox is
-   * emptied. Default 30 days.
+   * Retention of a message, ms, up to 1/64 longer. Then the next `send` drops it; without one the mailbox is emptied.
+   * Default 30 days.
    */
   readonly keepMs?: number;
-  /** How long a sender's id is remembered at least, in ms, for the last 9,000 of a mailbox. Default 10 minutes. */
+  /** How long a sender's id is remembered at least, ms, for the last 9,000 of a mailbox. Default 10 minutes. */
   readonly dedupMs?: number;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string;
@@ -28,7 +28,7 @@ export interface SendOptions {
   readonly from: string;
   /** Identifies the message among those of its sender: sending it again within `dedupMs` does nothing. Default: a new UUID for each call. */
   readonly id?: string;
-  /** The message expires after this time, in ms. Default: `keepMs` of the mailbox. */
+  /** Expiry of the message, ms from now. Default: `keepMs` of the mailbox. */
   readonly ttlMs?: number;
 }
 
@@ -40,46 +40,46 @@ export interface DeviceOptions {
 
 /** Options of one `addDevice`. */
 export interface AddDeviceOptions {
-  /** Where its cursor begins: `newest`, messages from now on; `oldest`, also the stored ones. Default `newest`. */
+  /** Start of its cursor: `newest`, messages from now on; `oldest`, also the stored ones. Default `newest`. */
   readonly at?: 'newest' | 'oldest';
 }
 
 /** Options of one `receive`. */
 export interface ReceiveOptions extends DeviceOptions {
-  /** The most messages to return, 1 to 1,000. Default 100. */
+  /** Maximum of returned messages, 1 to 1,000. Default 100. */
   readonly limit?: number;
   /** The end to read from: the oldest first, or the latest first. Default `oldest`. */
   readonly order?: 'oldest' | 'latest';
   /**
-   * How long to wait while the mailbox is empty, in ms; `Infinity`: until `signal`. Default 0. An outage is not an empty
-   * mailbox: a read that Redis has not answered a second after the end is ERR_READ_TIMEOUT. With 0, the options of the client
-   * decide how long a read takes.
+   * How long to wait while the mailbox is empty, ms; `Infinity`: until `signal`. Default 0. An outage does not count as an
+   * empty mailbox: ERR_READ_TIMEOUT if Redis has not answered a second after the end. With 0, the options of the client
+   * limit the read.
    */
   readonly waitMs?: number;
-  /** Ends it at once, also while Redis can't be reached: `receive` then rejects with the reason of the signal. */
+  /** Ends the call at once, even if Redis cannot be reached: `receive` rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
 /** Limits of every chat. */
 export interface ChatsOptions {
-  /** The most entries in a chat, 1 to 1,000,000; the oldest are dropped, and reported. Default 10,000. */
+  /** Maximum of entries in a chat, 1 to 1,000,000; the oldest are dropped, and reported. Default 10,000. */
   readonly maxMessages?: number;
-  /** The most bytes of entries in a chat, up to 256 MiB; the oldest are dropped, and reported. Default 64 MiB. */
+  /** Maximum of entry bytes in a chat, up to 256 MiB; the oldest are dropped, and reported. Default 64 MiB. */
   readonly maxBytes?: number;
-  /** The most bytes of one body, as JSON in UTF-8, up to 8 MiB and not above `maxBytes`. Default 64 KiB. */
+  /** Maximum size of a body as JSON in UTF-8, bytes, up to 8 MiB and not above `maxBytes`. Default 64 KiB. */
   readonly maxPayloadBytes?: number;
   /**
-   * How long a message is kept, in ms, and up to 1/64 longer. Then the next `post` drops it; without one the chat is emptied.
-   * Default 90 days.
+   * Retention of a message, ms, up to 1/64 longer. Then the next `post` drops it; without one the chat is emptied. Default
+   * 90 days.
    */
   readonly keepMs?: number;
-  /** How many of the newest messages are kept for `history` when all members have acked them. Default 0. */
+  /** Number of newest messages kept for `history` after all members have acked them. Default 0. */
   readonly keepAcked?: number;
-  /** The most members of a chat, 1 to 100,000. Default 10,000. */
+  /** Maximum of members of a chat, 1 to 100,000. Default 10,000. */
   readonly maxMembers?: number;
-  /** The most chats of a member, 1 to 100,000. Default 1,000. */
+  /** Maximum of chats of a member, 1 to 100,000. Default 1,000. */
   readonly maxChats?: number;
-  /** How long a sender's id is remembered at least, in ms, for the last 9,000 of a chat. Default 10 minutes. */
+  /** How long a sender's id is remembered at least, ms, for the last 9,000 of a chat. Default 10 minutes. */
   readonly dedupMs?: number;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string;
@@ -87,14 +87,14 @@ export interface ChatsOptions {
   readonly telemetry?: Telemetry;
 }
 
-/** The role of a member: an owner may do everything, a member post, a reader read. */
+/** The role of a member: an owner may do everything, a member may post, a reader may read. */
 export type Role = 'owner' | 'member' | 'reader';
 
 /** Options of one `create`. */
 export interface CreateOptions<Body = unknown> {
   /** The creator, who owns the chat: any string of 1 to 1,024 bytes. */
   readonly sender: string;
-  /** The others; the sender and repeated names count once. */
+  /** The other members; the sender and repeated names count once. */
   readonly members: readonly string[];
   /** The first message. Default: none. */
   readonly body?: Body;
@@ -113,8 +113,8 @@ export interface PostOptions {
 /** Options of one `ack`. */
 export interface AckOptions {
   /**
-   * The epoch of the id, as `pull`, `chatsOf` and `reset` return it: an id of a chat that has ended acks nothing in a later
-   * chat of the same name. Default: the epoch of the chat that is there.
+   * The epoch of the id, as `pull`, `chatsOf` and `reset` return it: an id of an ended chat acks nothing in a later
+   * chat of the same name. Default: the epoch of the present chat.
    */
   readonly epoch?: number;
 }
@@ -127,43 +127,43 @@ export interface JoinOptions {
 
 /** Options of one `setRole`. */
 export interface SetRoleOptions {
-  /** The member who changes the role: has to be an owner. Default: not checked. */
+  /** The member who changes the role, who must be an owner. Default: not checked. */
   readonly by?: string;
 }
 
 /** Options of the calls that read all chats of a member. */
 export interface UnreadableOptions {
   /**
-   * Is called with each chat that was left out because its stored data is damaged, each time (in `follow`: every 5 s while it
-   * is); the other chats are returned. Default: one line on stderr for each chat of the process.
+   * Called with each chat that was omitted because its stored data is damaged, each time (in `follow`: every 5 s); the
+   * other chats are returned. Default: one line on stderr for each chat of the process.
    */
   readonly onUnreadable?: (error: ChatUnreadableError) => void;
 }
 
 /** Options of one `pull`. */
 export interface PullOptions extends UnreadableOptions {
-  /** The most messages of each chat, 1 to 1,000; with many chats, fewer: no more than 10,000 of all. Default 100. */
+  /** Maximum of messages of each chat, 1 to 1,000; in all at most 10,000. Default 100. */
   readonly limit?: number;
   /**
-   * The most bytes of messages of all chats, as stored, up to 256 MiB. The message that has waited longest is returned
-   * whatever its size. Messages that don't fit stay unread; the next `pull` after your ack returns them. Redis sends at most
-   * twice as much, and one message. Default 64 MiB.
+   * Maximum of stored message bytes of all chats, up to 256 MiB. The message that has waited longest is returned whatever
+   * its size. Messages that don't fit stay unread; the next `pull` after your ack returns them. Redis sends at most twice
+   * as much, and one message. Default 64 MiB.
    */
   readonly maxBytes?: number;
   /**
-   * How long to wait while there is nothing new, in ms; `Infinity`: until `signal`. Default 0. An outage is not "nothing
-   * new": a read that Redis has not answered a second after the end is ERR_READ_TIMEOUT. With 0, the options of the client
-   * decide how long a read takes.
+   * How long to wait while there is nothing new, ms; `Infinity`: until `signal`. Default 0. An outage does not count as
+   * "nothing new": ERR_READ_TIMEOUT if Redis has not answered a second after the end. With 0, the options of the client
+   * limit the read.
    */
   readonly waitMs?: number;
   /**
-   * Ends it at once, also while Redis can't be reached: `pull` then rejects with the reason of the signal. While `autoAck` is
-   * acking, it returns the messages that were read: those that were not acked come again.
+   * Ends the call at once, even if Redis cannot be reached: `pull` rejects with the signal's reason. During the acks of
+   * `autoAck`, it returns the messages that were read; those that were not acked come again.
    */
   readonly signal?: AbortSignal;
-  /** Acks the returned messages after they were read: a crash before they are handled loses them. Default false. */
+  /** Acks the returned messages after reading them: a crash before they are handled loses them. Default false. */
   readonly autoAck?: boolean;
-  /** Also chats that the member has muted. Default false. */
+  /** Includes muted chats. Default false. */
   readonly includeMuted?: boolean;
 }
 
@@ -177,7 +177,7 @@ export interface MembersOptions {
 
 /** Options of one `chatsOf`. */
 export interface ChatsOfOptions extends UnreadableOptions {
-  /** Also chats that the member has muted. Default true. */
+  /** Includes muted chats. Default true. */
   readonly includeMuted?: boolean;
 }
 
@@ -187,7 +187,7 @@ export interface HistoryOptions {
   readonly before?: number;
   /** Only messages with higher ids, the first ones of them. */
   readonly after?: number;
-  /** The most messages, 1 to 1,000. Default 100. */
+  /** Maximum of messages, 1 to 1,000. Default 100. */
   readonly limit?: number;
 }
 

@@ -1,4 +1,4 @@
-/** Checks what callers give, and fills in the defaults of options.ts. Misuse is a TypeError or RangeError with ERR_INVALID_ARG. */
+/** Checks arguments, and fills in the defaults of options.ts. Misuse is a TypeError or RangeError with ERR_INVALID_ARG. */
 import {
   encodeName,
   requireBoolean,
@@ -37,7 +37,7 @@ const DAY_MS = 86_400_000;
 const KIB = 1_024;
 const MIB = 1_024 * KIB;
 
-/** The numbering of a mailbox outlives its messages by this time, so that a late ack meets no new messages. */
+/** The numbering of a mailbox outlives its messages by this time, so that a late ack does not hit new messages. */
 const NUMBERING_MS = 7 * DAY_MS;
 const MAX_MS = 3_650 * DAY_MS;
 
@@ -87,7 +87,7 @@ interface LogLimits {
 }
 
 export interface MailboxLimits extends LogLimits {
-  /** Until the numbering of a mailbox is forgotten. */
+  /** After this time the numbering of a mailbox is forgotten. */
   readonly headMs: number;
   /** Longer than any entry is stored. */
   readonly tombstoneMs: number;
@@ -219,14 +219,14 @@ export function resolveMembersOptions(options: MembersOptions): { cursor: string
   requireOptions('members', options, MEMBERS_OPTIONS);
   const cursor: unknown = options.cursor ?? '';
   if (typeof cursor !== 'string') throw new TypeError(`cursor must be a string, got ${typeof cursor}`);
-  // A cursor that ZSCAN would refuse fails here, and not with an error of the server.
+  // Refuses a cursor that ZSCAN would refuse with an error of the server.
   if (!/^$|^n|^s\d{1,19}$/.test(cursor)) {
     throw new RangeError(`cursor must be one of an earlier page, got ${JSON.stringify(cursor)}`);
   }
   return { cursor, limit: requireLimit(options) };
 }
 
-/** The epoch, or undefined for the chat that is there. */
+/** The epoch, or undefined for the present chat. */
 export function resolveAckOptions(options: AckOptions): number | undefined {
   const { epoch } = requireOptions('ack', options, ACK_OPTIONS);
   return epoch === undefined ? undefined : requireInteger('epoch', epoch, { min: 1 });
@@ -272,7 +272,7 @@ export function resolveOutgoing<Message extends SendOptions>(message: Message): 
   return requireOptions('sendMany', message, OUTGOING_OPTIONS);
 }
 
-/** Whole ms, or 0 when the message doesn't expire. */
+/** Whole ms, or 0 for no expiry. */
 export function resolveTtlMs({ ttlMs }: SendOptions): number {
   return ttlMs === undefined ? 0 : Math.ceil(requireDuration('ttlMs', ttlMs, { min: 1, max: MAX_MS }));
 }

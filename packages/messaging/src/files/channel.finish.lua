@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Notes that receivers are done with a file, or are not waited for any more. Repeating it changes nothing.
+-- Records receivers as done with a file, or as no longer needed for it. Repeating it changes nothing.
 --
 -- KEYS
 --   head         HASH, see src/files/keys.ts
@@ -7,16 +7,16 @@
 --   listed       HASH number -> entry
 --   done         SET of <number>:<receiver>
 --   receivers    ZSET receiver -> end of its lease
---   sent         HASH id -> SHA-256 and name of what was sent
+--   sent         HASH id -> SHA-256 and name of the sent file
 -- ARGV
 --   number       of the file
 --   token        of the receiver's lease; empty: not checked
 --   epoch        of the channel
 --   fileId       of the file; empty: any file with the number
---   names...     the receivers, encoded; none: only reads
+--   names...     the receivers, encoded; none: read only
 -- RETURNS
 --   { 1 when all receivers are done, fileId, the names of those that are... }; nil: another process has the lease, or the channel has
---   another epoch; empty: the file is not listed any more; { -1 }: a failover has lost that the file was listed
+--   another epoch; empty: the file is no longer listed; { -1 }: a failover has lost the entry of the file
 local head, files, listed, done, receivers, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local number, token, epoch, fileId = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -36,7 +36,7 @@ if not entry then
 end
 local listedId = entry:match('^%d+:%d+:%d+:[^:]*:([^:]*):')
 if fileId ~= '' and listedId ~= fileId then
-  -- Another file has the number.
+  -- Another file has this number.
   return { -1 }
 end
 for i = 1, #names do

@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
--- Takes files that all receivers are done with off the list, and gives their reservations back; and ends the channel. With its
--- last file an ended channel goes away, except for its head, from which latecomers learn that it has ended.
+-- Removes files that all receivers are done with from the list, and returns their reservations to the budget; can also end
+-- the channel. With its last file an ended channel is deleted, except for its head, from which late receivers learn that it
+-- has ended.
 --
 -- KEYS
 --   head         HASH, see src/files/keys.ts
@@ -8,11 +9,11 @@
 --   listed       HASH number -> entry
 --   done         SET of <number>:<receiver>
 --   receivers    ZSET receiver -> end of its lease
---   sent         HASH id -> SHA-256 and name of what was sent
+--   sent         HASH id -> SHA-256 and name of the sent file
 --   events       channel; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   isEnd        1: nothing more will be sent
+--   isEnd        1: no more files will be sent
 --   lingerMs     ms
 --   keepMs        ms
 --   numbers...   of the files

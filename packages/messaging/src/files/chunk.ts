@@ -1,17 +1,17 @@
 /**
- * A chunk as it is stored: 16 bytes of header, then bytes of the file.
+ * A stored chunk: 16 bytes of header, then bytes of the file.
  *
  *   CRC-32 of the file before the chunk · CRC-32 of the file with it · offset of the chunk, 8 bytes; all big-endian
  *
- * The CRC is chained over the whole file, so one pass over the bytes checks a chunk, its place, and what was sent before a
- * restart. Chunks have 2^n - 64 bytes: one of 2^n would take a quarter more of Redis' memory.
+ * The CRC is chained over the whole file, so one pass checks a chunk, its place, and the bytes sent before a restart.
+ * Chunks have 2^n - 64 bytes: one of 2^n would take a quarter more of Redis' memory.
  */
 import { crc32 } from 'node:zlib';
 
 export const CHUNK_HEADER_BYTES = 16;
 
-/** Writes the header of a chunk that has its bytes already. Returns the CRC of the file up to its end. */
-export function sealChunk(chunk: Buffer, offset: number, crcBefore: number): number {
+/** Writes the header of a filled chunk. Returns the CRC of the file up to its end. */
+export function writeHeader(chunk: Buffer, offset: number, crcBefore: number): number {
   const crc = crc32(chunk.subarray(CHUNK_HEADER_BYTES), crcBefore);
   chunk.writeUInt32BE(crcBefore, 0);
   chunk.writeUInt32BE(crc, 4);
@@ -26,7 +26,7 @@ export interface OpenedChunk {
   readonly crc: number;
 }
 
-/** Undefined when the chunk was damaged. */
+/** Undefined for a damaged chunk. */
 export function openChunk(chunk: Buffer): OpenedChunk | undefined {
   if (chunk.length < CHUNK_HEADER_BYTES) return undefined;
   const bytes = chunk.subarray(CHUNK_HEADER_BYTES);
@@ -42,7 +42,7 @@ export interface Position {
   readonly bytes: number;
 }
 
-/** More bytes than a chunk has. */
+/** More than the bytes of a chunk. */
 const PER_CHUNK = 2 ** 23;
 
 export function encodePosition({ chunk, bytes }: Position): number {

@@ -1,32 +1,36 @@
 /**
- * A receiver is done with a file in three steps, since the list of files and each file lie in slots of their own:
+ * A receiver is done with a file in three steps, since the list of files and each file lie in different slots:
  *
- *   1. The channel notes it (`channel.finish`). From then on it is true.
- *   2. The file loses the cursor of the receiver, and frees the chunks that no receiver needs any more; with the last cursor the whole file
- *      goes (`file.complete`).
- *   3. When all receivers are done, the channel takes the file off its list and gives its reservation back (`channel.remove`).
+ *   1. The channel records it (`channel.finish`). From then on it holds.
+ *   2. The file loses the receiver's cursor, and frees the chunks that no receiver needs; with the last cursor it is deleted
+ *      (`file.complete`).
+ *   3. When all receivers are done, the channel removes the file from its list and returns its reservation (`channel.remove`).
  *
- * The id of an aborted file is freed before its head goes away, since nothing else says that it was aborted.
+ * The id of an aborted file is freed before its head is deleted, since only the head tells that it was aborted.
  *
- * A process that dies in between leaves a listed file although a receiver is done with it. The reply of step 1 names all receivers that are
- * done, so any process (the receiver itself, another one, the sender) can do steps 2 and 3 for them. Each step may be repeated.
+ * A process that dies between the steps leaves a listed file although a receiver is done with it. The reply of step 1 names
+ * all receivers that are done, so any process (the receiver itself, another one, the sender) can do steps 2 and 3 for them.
+ * Each step may be repeated.
  */
 import { encodeName } from '@mortise/redis';
 import { channelFinish, channelRemove, fileComplete } from '../scripts.gen.js';
 import { chunkKeys, readHead } from './file-head.js';
 import type { FilesContext } from './context.js';
 
-/** A file; without `fileId`, the one that has the number. */
+/** A file; without `fileId`, any file with the number. */
 export interface CompletedFile {
   readonly number: number;
   readonly epoch: string;
   readonly fileId?: string;
 }
 
-/** `lost`: another process has the lease of the token. `forgotten`: a failover has lost that the file was listed. `completed`: nothing is left to do. */
+/**
+ * `lost`: another process has the lease. `forgotten`: a failover has lost the file's entry. `completed`: all steps are
+ * done.
+ */
 export type Completed = 'lost' | 'forgotten' | 'completed';
 
-/** How long latecomers can learn that a channel has ended. */
+/** How long late receivers can learn that a channel has ended. */
 export const LINGER_MS = 60_000;
 
 export class Completion {
@@ -38,7 +42,10 @@ export class Completion {
     this.#keepMs = keepMs;
   }
 
-  /** The receivers are done with the file. Without any, completes the steps of those that were done before. Three or four round trips. */
+  /**
+   * Records the receivers as done with the file. Without receivers, completes the steps of those that were done before.
+   * Three or four round trips.
+   */
   async finish(file: CompletedFile, receivers: readonly string[], token: number | ''): Promise<Completed> {
     const reply = await this.#note(file, receivers, token);
     if (!reply) return 'lost';
@@ -51,8 +58,8 @@ export class Completion {
   }
 
   /**
-   * Whether all receivers are done with a file that was opened just now; the caller then ends the file. Takes out the cursors of receivers
-   * that are done. Undefined when a failover has lost that the file was listed. One round trip when no receiver is done.
+   * Whether all receivers are done with a file that was just opened; the caller then ends the file. Removes the cursors of
+   * receivers that are done. Undefined if a failover has lost the file's entry. One round trip if no receiver is done.
    */
   async isOver(
     file: CompletedFile & { readonly fileId: string },
@@ -68,7 +75,7 @@ export class Completion {
     return true;
   }
 
-  /** Takes out the cursors of receivers of a file, listed or not. Without any cursor left, a file that has ended goes away. */
+  /** Removes cursors of receivers from a file, listed or not. An ended file without cursors is deleted. */
   async clear(file: { number: number; fileId: string }, receivers: readonly string[]): Promise<void> {
     await this.#complete(file.number, file.fileId, receivers.map(encodeName));
   }
@@ -88,7 +95,10 @@ export class Completion {
     return { isWhole, fileId: listedId, done };
   }
 
-  /** Takes files off the list that all receivers are done with; with `isEnd`, ends the channel. Returns how many files are left. */
+  /**
+   * Removes files from the list if all receivers are done with them; with `isEnd`, ends the channel. Returns the number of
+   * files left.
+   */
   async remove(numbers: readonly number[], isEnd = false): Promise<number> {
     const { redis, channelKeys, hub } = this.#context;
     return (await channelRemove.run(redis, channelKeys, {
@@ -100,7 +110,7 @@ export class Completion {
     })) as number;
   }
 
-  /** True when the file is gone. */
+  /** True if the file is deleted. */
   async #complete(
     number: number,
     fileId: string,

@@ -4,7 +4,7 @@ import { requireClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
 import type { FileChannelKeys } from './keys.js';
 import { FilesKeys } from './keys.js';
 
-/** What all services of a sender, a receiver or a channel work with. */
+/** Shared by all services of a sender, a receiver or a channel. */
 export interface FilesContext {
   readonly redis: RedisClient;
   readonly channel: string;
@@ -14,7 +14,7 @@ export interface FilesContext {
   readonly telemetry: SafeTelemetry | undefined;
 }
 
-/** Throws TypeError or RangeError for what cannot be used. */
+/** Throws TypeError or RangeError for wrong arguments. */
 export function filesContext(
   redis: RedisClient,
   channel: string,
@@ -27,7 +27,7 @@ export function filesContext(
     keys,
     channelKeys: keys.channel(channel),
     hub: WaiterHub.of(redis),
-    // Names of channels and files are too many for a metric.
+    // There are too many names of channels and files for a metric.
     telemetry: SafeTelemetry.of(telemetry, {
       'messaging.system': 'mortise',
       'mortise.messaging.kind': 'file',
@@ -36,8 +36,8 @@ export function filesContext(
 }
 
 /**
- * A listed file. Numbers begin at 1 again when a channel is forgotten and created again; then it has another epoch. When a failover has lost
- * that a file was listed, another one gets its number; then that has another `fileId`.
+ * A listed file. Numbers start at 1 again when a channel is forgotten and created again, with another epoch. After a
+ * failover has lost a file's entry, another file gets its number, with another `fileId`.
  */
 export interface FileId {
   readonly number: number;
@@ -45,12 +45,12 @@ export interface FileId {
   readonly fileId: string;
 }
 
-/** A wake-up may get lost, so a waiting process looks again after this time, in ms. */
+/** A wake-up may be lost, so a waiting process looks again after this time, ms. */
 export const RECHECK_MS = 5_000;
 
 const RANDOM_BYTES = 9;
 
-/** 72 random bits: an id that no other channel and no other file has. */
+/** 72 random bits: a unique id of a channel or file. */
 export function randomId(): string {
   return randomBytes(RANDOM_BYTES).toString('base64url');
 }

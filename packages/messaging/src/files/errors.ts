@@ -1,6 +1,6 @@
 import { CodedError } from '@mortise/redis';
 
-/** The sender gave the file up; or, for the sender, all receivers did, before its end was sent. */
+/** The sender gave the file up; or, for the sender, all receivers did before its end was sent. */
 export class FileAbortedError extends CodedError {
   readonly code = 'ERR_FILE_ABORTED';
 
@@ -13,15 +13,15 @@ export class FileAbortedError extends CodedError {
 }
 
 /**
- * A failover of Redis has lost that the file was listed, or some of its chunks. Send the file again, unless its source is a path: the sender does that
- * by itself. A receiver gets the file again.
+ * A failover of Redis has lost the file's entry or some of its chunks. The sender repeats paths by itself; send any other
+ * source again. A receiver gets the file again.
  */
 export class FileForgottenError extends CodedError {
   readonly code = 'ERR_FILE_FORGOTTEN';
 
   constructor(
     readonly file: string,
-    /** The cause: why the file could not be sent again. */
+    /** `cause`: why the file could not be sent again. */
     options?: ErrorOptions,
   ) {
     super(`Redis has lost file "${file}", or a part of it`, options);
@@ -43,13 +43,13 @@ interface UnreadableDetails {
   readonly maxBytes?: number;
 }
 
-/** A receiver cannot read the file, now or later: `fail` gives it up. The docs table says what each code means. */
+/** A receiver cannot read the file, now or later: `fail` gives it up. The docs explain each code. */
 export class FileUnreadableError extends CodedError {
-  /** What is wrong, of ERR_FILE_CORRUPT. */
+  /** For ERR_FILE_CORRUPT. */
   declare readonly problem?: string;
-  /** The first byte that is not stored, of ERR_FILE_EXPIRED. */
+  /** For ERR_FILE_EXPIRED: the first byte that is not stored. */
   declare readonly offset?: number;
-  /** The limit, of ERR_GZIP_MEMBER_TOO_LARGE and ERR_LINE_TOO_LONG. */
+  /** For ERR_GZIP_MEMBER_TOO_LARGE and ERR_LINE_TOO_LONG: the limit. */
   declare readonly maxBytes?: number;
 
   constructor(
@@ -62,7 +62,7 @@ export class FileUnreadableError extends CodedError {
   }
 }
 
-/** The source differs from what was sent of it before, was truncated, or has not `sizeBytes`. The file was aborted. */
+/** The source differs from the bytes sent before, was truncated, or does not have `sizeBytes`. The file was aborted. */
 export class SourceChangedError extends CodedError {
   readonly code = 'ERR_SOURCE_CHANGED';
 
@@ -74,21 +74,21 @@ export class SourceChangedError extends CodedError {
   }
 }
 
-/** Another process is the receiver until its lease ends, or programs of another `holder` are. */
+/** Another process has the receiver's lease, or programs with another `holder`. */
 export class ReceiverBusyError extends CodedError {
   readonly code = 'ERR_RECEIVER_BUSY';
 
   constructor(
     readonly channel: string,
     readonly receiver: string,
-    /** The known rest of the lease, in ms. */
+    /** Remaining time of the lease, ms, if known. */
     readonly retryAfterMs: number,
   ) {
     super(`receiver "${receiver}" of channel "${channel}" is another process`);
   }
 }
 
-/** The channel of files has other receivers than the sender named. Nothing was sent. */
+/** The channel has other receivers than the sender named. Nothing was sent. */
 export class ReceiversDifferError extends CodedError {
   readonly code = 'ERR_RECEIVERS_DIFFER';
 
@@ -112,15 +112,15 @@ interface RefusalDetails {
   readonly receiver?: string;
 }
 
-/** The channel of files refuses the call, each time it is made. The docs table says what each code means. */
+/** The channel refuses the call, and would refuse it again. The docs explain each code. */
 export class ChannelRefusedError extends CodedError {
-  /** The receivers without a lease, of ERR_RECEIVER_DEAD. */
+  /** For ERR_RECEIVER_DEAD: the receivers without a lease. */
   declare readonly receivers?: readonly string[];
-  /** The limit, of ERR_TOO_MANY_RECEIVERS. */
+  /** For ERR_TOO_MANY_RECEIVERS: the limit. */
   declare readonly maxReceivers?: number;
-  /** Of the file, of ERR_UNKNOWN_FILE. */
+  /** For ERR_UNKNOWN_FILE. */
   declare readonly number?: number;
-  /** Of ERR_UNKNOWN_RECEIVER. */
+  /** For ERR_UNKNOWN_RECEIVER. */
   declare readonly receiver?: string;
 
   constructor(

@@ -1,12 +1,9 @@
-/** What the channel knows about a file and its reader or writer, for when something of the file is missing. */
+/** The channel's knowledge of a file and its reader or writer, to explain missing data. */
 import { encodeName } from '@mortise/redis';
 import type { FileId, FilesContext } from './context.js';
 import { entryOf } from './listed-file.js';
 
-/**
- * Whether a failover has lost that a file was listed under its number. One command while the file is listed, three more in one round trip when
- * it is not.
- */
+/** Whether a failover has lost the file's entry. One command for a listed file, otherwise three more in one round trip. */
 export async function isForgotten(context: FilesContext, file: FileId, id: string): Promise<boolean> {
   const { redis, channelKeys } = context;
   const { head, files, listed } = channelKeys;
@@ -18,17 +15,17 @@ export async function isForgotten(context: FilesContext, file: FileId, id: strin
     redis.call('zrange', [files, number, number, 'BYSCORE']),
   ])) as [[string?, string?], string[]];
   if (epoch !== file.epoch || ids.includes(encodeName(id))) return false;
-  // The number of an aborted file stays free.
+  // The number of an aborted file is not used again.
   return entry !== null || Number(last) < number || ids.length > 0;
 }
 
-/** The file of a receiver: see `statusOf`. */
+/** The state of a receiver's file: see `statusOf`. */
 type FileStatus = 'lost' | 'forgotten' | 'over' | 'expected';
 
 /**
- * Why a receiver does not find a file. `lost`: another process has its lease. `forgotten`: a failover has lost that the file was listed.
- * `over`: the receiver is done with it or was dropped, or the file has expired. `expected`: the file may still come. Four commands in one
- * round trip.
+ * Why a receiver does not find a file. `lost`: another process has its lease. `forgotten`: a failover has lost the file's
+ * entry. `over`: the receiver is done with it or was dropped, or the file has expired. `expected`: the file may still come.
+ * Four commands in one round trip.
  */
 export async function statusOf(
   context: FilesContext,

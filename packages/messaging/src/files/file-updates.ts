@@ -1,12 +1,12 @@
-/** The messages about a file, or about a channel of files. Only the newest state is kept, so nothing has to be queued. */
+/** Messages about a file or a channel of files. Only the newest state counts, so there is no queue. */
 import type { Listener, WaiterHub } from '@mortise/redis';
 import { ClientClosedError } from '@mortise/redis';
 
 export class FileUpdates implements Listener {
-  /** How many chunks are committed, as far as messages have said. */
+  /** Number of committed chunks according to messages. */
   chunks = 0;
   freedBytes = 0;
-  /** Something else has changed, or may have: look at Redis. */
+  /** Something else may have changed: read it from Redis. */
   isStale = true;
   #stop: () => void = () => undefined;
   #isClosed = false;
@@ -14,7 +14,7 @@ export class FileUpdates implements Listener {
   #isAwake = false;
   #wake: (() => void) | undefined;
 
-  /** Subscribes. Messages that are published after this has resolved arrive. */
+  /** Subscribes. Receives all messages that are published after this resolves. */
   static async open(hub: WaiterHub, channel: string): Promise<FileUpdates> {
     const updates = new FileUpdates();
     updates.#stop = await hub.listen(channel, updates);
@@ -42,13 +42,16 @@ export class FileUpdates implements Listener {
     this.wake();
   }
 
-  /** Ends the present `wait`, or the next one. */
+  /** Ends the present `wait` or the next one. */
   wake(): void {
     this.#isAwake = true;
     this.#wake?.();
   }
 
-  /** Resolves when a message has come since the last `wait`, or after `ms`. Rejects with the reason of the signal, and when the client was closed. */
+  /**
+   * Resolves when a message has come since the last `wait`, or after `ms`. Rejects with the signal's reason, and when the
+   * client is closed.
+   */
   async wait(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     if (!this.#isAwake) {
@@ -70,7 +73,7 @@ export class FileUpdates implements Listener {
     if (this.#isOver) throw new TypeError('the reading of the file was ended');
   }
 
-  /** Unsubscribes. A `wait` that is still under way rejects: its reader was left. */
+  /** Unsubscribes. A pending `wait` rejects. */
   close(): void {
     this.#stop();
     this.#isOver = true;

@@ -1,19 +1,19 @@
 #!lua flags=allow-oom
--- Takes out the cursors of receivers that are done, as the channel says, and frees the chunks that no receiver needs any more; the whole file,
--- when it has ended and no cursor is left. Repeating it changes nothing.
+-- Removes the cursors of receivers that are done according to the channel, and frees the chunks that no receiver needs;
+-- deletes an ended file without cursors. Repeating it changes nothing.
 --
 -- KEYS
 --   file         HASH, see src/files/keys.ts
 --   cursors      ZSET receiver -> position
 --   events       channel; not a key
---   chunks...    STRINGs: from the first that may not be freed up to the newest
+--   chunks...    STRINGs: from the first one that is not freed to the newest
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
 --   first        index of the first of the chunks
---   isAborted    1: the caller has seen that it was aborted
+--   isAborted    1: the caller knows that it was aborted
 --   receivers...  encoded
 -- RETURNS
---   1 when the file is gone, 0 when it is there, -1 when it has to be called again: with all chunks, or as aborted
+--   1 when the file is deleted, 0 when it is kept, -1 when the call must be repeated: with all chunks, or as aborted
 local file, cursors, events = KEYS[1], KEYS[2], KEYS[3]
 local publish, first, isAborted = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 

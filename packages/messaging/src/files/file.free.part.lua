@@ -4,7 +4,7 @@
 --   chunks, first      keys of chunks in their order, and the index of the first one
 local n, freed, freedBytes, state = unpack(redis.call('HMGET', file, 'n', 'freed', 'freedBytes', 'state'))
 local slowest = redis.call('ZRANGE', cursors, '0', '0', 'WITHSCORES')[2]
--- A position is the chunk times 2^23, and the bytes in it.
+-- A position is the index of the chunk times 2^23, plus the bytes in it.
 local floor = slowest and math.floor(slowest / 8388608) or tonumber(n)
 floor = math.min(floor, first + #chunks, tonumber(n))
 freed = tonumber(freed)

@@ -6,27 +6,27 @@ import { CHANNEL_OPTIONS, RECEIVER_OPTIONS, SENDER_OPTIONS } from './options.js'
 import { FileReceiver } from './receive/file-receiver.js';
 import { FileSender } from './send/file-sender.js';
 
-/** The options of all channels of an application, unless a call says otherwise. */
+/** The default options of all channels of an application. */
 export type FilesModuleOptions = Omit<FileSenderOptions, 'receivers' | 'prefix'> &
   Pick<FileChannelOptions, 'holder'>;
 
 const MODULE_OPTIONS = new Set([...SENDER_OPTIONS, ...CHANNEL_OPTIONS].filter(isOfModule));
 
 /**
- * Makes senders, receivers and channels of files with one client, prefix and set of options, for dependency injection. Each is an object of its
- * own: an application knows its channels when it uses them, not at boot.
+ * Creates senders, receivers and channels with one client, prefix and set of options, for dependency injection. An
+ * application knows its channels when it uses them, not at boot.
  */
 export class Files {
   readonly #redis: RedisClient;
   readonly #options: FilesModuleOptions & { readonly prefix?: string };
 
-  /** Throws TypeError or RangeError for a client or options that cannot be used. */
+  /** Throws TypeError or RangeError for a wrong client or options. */
   constructor(redis: RedisClient, prefix: string | undefined, options: FilesModuleOptions = {}) {
     this.#redis = redis;
     requireOptions('files', options, MODULE_OPTIONS);
     const given = Object.entries({ ...options, prefix }).filter(([, value]) => value !== undefined);
     this.#options = Object.fromEntries(given);
-    // Options that no channel could be made with let the boot fail.
+    // Makes wrong options fail at boot.
     this.sender('any', { receivers: ['any'] });
     this.channel('any');
   }

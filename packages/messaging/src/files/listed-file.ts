@@ -4,44 +4,46 @@ import type { FileHead } from './file-head.js';
 
 export interface ChannelReceiver {
   readonly receiver: string;
-  /** A process has the lease of the receiver. */
+  /** Whether a process has the lease of the receiver. */
   readonly isActive: boolean;
 }
 
-/** The file that was sent under an id. */
+/** A file that was sent under an id. */
 export interface SentUnderId {
   readonly number: number;
-  /** A receiver is not done with it. */
+  /** Whether a receiver is not done with it. */
   readonly isListed: boolean;
   readonly name?: string;
-  /** Of the whole file, in hex. */
+  /** SHA-256 of the whole file, in hex. */
   readonly sha256?: string;
 }
 
 export interface ListedEntry {
   readonly number: number;
   readonly epoch: string;
-  /** Drawn by its sender. */
+  /** Random, from its sender. */
   readonly fileId: string;
   readonly name: string;
   readonly listedAt: number;
   readonly keepMs: number;
 }
 
-/** A file of a channel that a receiver is not done with. */
+/** A file of a channel that some receiver is not done with. */
 export interface ListedFile {
-  /** Its place among the files of the channel, from 1. */
+  /** Its number in the channel, from 1. */
   readonly number: number;
-  /** Of the channel. Another epoch begins when the channel was forgotten and is created again; numbers then begin at 1 again. */
+  /**
+   * The epoch of the channel, which changes when the channel is forgotten and created again; numbers then start at 1 again.
+   */
   readonly epoch: string;
   readonly name: string;
   /** When it was listed: ms since 1970, by the server's clock. */
   readonly listedAt: number;
-  /** `open`: it is being written. `aborted`: its sender gave it up. */
+  /** `open`: being written. `aborted`: given up by its sender. */
   readonly state: 'open' | 'closed' | 'aborted';
-  /** Of the file, so far. */
+  /** Bytes so far. */
   readonly bytes: number;
-  /** Of the whole file, in hex, when it is closed. */
+  /** SHA-256 of a closed file, in hex. */
   readonly sha256?: string;
   /** Why it was aborted. */
   readonly reason?: string;
@@ -77,7 +79,7 @@ export function fileOf(
   };
 }
 
-/** All files that a channel lists, in the order of their numbers. One command. */
+/** All listed files of a channel, by number. One command. */
 export async function listedEntries({ redis, channelKeys }: FilesContext): Promise<ListedEntry[]> {
   const found = (await redis.call('hgetall', [channelKeys.listed])) as string[] | Record<string, string>;
   const entries = Array.isArray(found)

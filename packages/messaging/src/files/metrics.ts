@@ -8,7 +8,7 @@ export const FILE_BYTES: Metric = {
   unit: 'By',
   description: 'Bytes of files that were sent, or read by a receiver',
 };
-/** With the same direction. */
+/** With `mortise.messaging.direction`: `sent` or `read`. */
 export const FILE_CHUNKS: Metric = {
   name: `${PREFIX}file_chunks`,
   unit: '{chunk}',

@@ -10,34 +10,34 @@ import {
   requireSignal,
 } from '@mortise/redis';
 
-/** Of a channel of files, for its sender. */
+/** Options of a sender. */
 export interface FileSenderOptions {
   /** The receivers of every file: 1 to 1,000 names of 1 to 1,024 bytes. All senders of a channel name the same ones. */
   readonly receivers: readonly string[];
   /**
-   * The most bytes of one file that are in Redis at once, headers included; at least four chunks. The sender waits while the slowest
-   * receiver is further behind. Default 32 MiB.
+   * Maximum of a file's bytes in Redis, headers included; at least four chunks. The sender waits while the slowest receiver
+   * is further behind. Default 32 MiB.
    */
   readonly windowBytes?: number;
-  /** The most bytes of all files of the channel that are in Redis at once; at least `windowBytes`. Default 128 MiB. */
+  /** Maximum of all files' bytes in Redis; at least `windowBytes`. Default 128 MiB. */
   readonly budgetBytes?: number;
   /**
-   * A power of two, from 4 KiB to 8 MiB. A chunk takes 64 bytes less, so that it fits the allocator of Redis. Default 1 MiB, or a 32nd of
-   * the window if that is less.
+   * A power of two, from 4 KiB to 8 MiB. A chunk takes 64 bytes less, to fit the allocator of Redis. Default 1 MiB, or a
+   * 32nd of the window if that is less.
    */
   readonly chunkBytes?: number;
-  /** A chunk that is not full is sent when its source has been silent for this time, in ms. Default 100. */
+  /** A partly filled chunk is sent after the source was silent for this time, ms. Default 100. */
   readonly lingerMs?: number;
-  /** Another process may continue a file when its sender was silent for this time, in ms. Default 10,000. */
+  /** Another process may continue a file after its sender was silent for this time, ms. Default 10,000. */
   readonly leaseMs?: number;
-  /** How long a chunk is kept at most, and a channel after its last use, in ms. Default 24 hours. */
+  /** Maximum lifetime of a chunk, and of a channel after its last use, ms. Default 24 hours. */
   readonly keepMs?: number;
   /**
-   * What happens when room is needed and a receiver has no lease (it never came, or its process died): `wait` for it; `drop` it from the
-   * files that are listed, so that the others go on; `fail` the `send`. Default `wait`.
+   * When a file needs room and a receiver has no lease (it never came, or its process died): `wait` for it; `drop` it from
+   * the listed files, so that the others go on; `fail` the `send`. Default `wait`.
    */
   readonly deadReceivers?: 'wait' | 'drop' | 'fail';
-  /** With `drop` and `fail`: how long a receiver may be away, in ms, counted from when its absence is seen. Default 30,000. */
+  /** For `drop` and `fail`: how long a receiver may be away, ms, counted from when its absence is noticed. Default 30,000. */
   readonly graceMs?: number;
   /** Receives counts and histograms. Default: none. */
   readonly telemetry?: Telemetry;
@@ -45,46 +45,46 @@ export interface FileSenderOptions {
   readonly prefix?: string;
 }
 
-/** How far a file has been sent. */
+/** The progress of a file. */
 export interface FileProgress {
   readonly name: string;
-  /** Of the file, that receivers can read. */
+  /** Bytes that receivers can read. */
   readonly bytes: number;
-  /** Stored in Redis at present. */
+  /** Bytes in Redis at present. */
   readonly storedBytes: number;
 }
 
-/** Of one `send`. */
+/** Options of one `send`. */
 export interface SendFileOptions {
-  /** What receivers see; 1 to 1,024 bytes. Default: the last component of the path. */
+  /** The name for receivers; 1 to 1,024 bytes. Default: the last component of the path. */
   readonly name?: string;
   /**
-   * Tells files apart. Sending again with the same id continues the file, or does nothing if it was sent whole; what was aborted is sent
-   * anew. Default: a new UUID, which is another file each time.
+   * Identifies the file. Sending again with the same id continues the file, or does nothing if it was sent completely; an
+   * aborted file is sent anew. Default: a new UUID, so another file each time.
    */
   readonly id?: string;
   /**
-   * How many bytes the source has, if it is not a path and that is known: the file reserves no more room than these need. A source with
-   * more or fewer bytes is ERR_SOURCE_CHANGED.
+   * The size of a source other than a path, if known: the file reserves no more room than it needs. A source with another
+   * size fails with ERR_SOURCE_CHANGED.
    */
   readonly sizeBytes?: number | undefined;
   /**
-   * Of a path: reads on at the end of the file, as it grows, until this signal, or until the file is truncated. A sender follows the file
-   * that it has opened, whatever its path names meanwhile: a program that rotates a log ends `follow`, and sends the next log with an id
-   * of its own.
+   * For a path: continues at the end of the file, as it grows, until this signal, or until the file is truncated. A sender
+   * follows the file that it has opened, even if the path is renamed: a program that rotates a log ends `follow`, and sends
+   * the next log with an id of its own.
    */
   readonly follow?: AbortSignal;
-  /** Stops: `send` rejects with its reason, and the file stays open, to be continued later. */
+  /** Stops: `send` rejects with its reason, and the file stays open to be continued later. */
   readonly signal?: AbortSignal;
-  /** Called when the file is listed, before its first byte is sent; again when a failover has lost that. */
+  /** Called when the file is listed, before its first byte is sent; again after a failover has lost its entry. */
   readonly onListed?: (file: { readonly number: number; readonly epoch: string }) => void;
-  /** Called after each chunk. What it throws ends the `send` as an error of the source does. */
+  /** Called after each chunk. If it throws, `send` ends as for an error of the source. */
   readonly onProgress?: (progress: FileProgress) => void;
 }
 
-/** Of a receiver. */
+/** Options of a receiver. */
 export interface FileReceiverOptions {
-  /** Another process may be the receiver when this one was silent for this time, in ms. Default 10,000. */
+  /** Another process may become the receiver after this one was silent for this time, ms. Default 10,000. */
   readonly leaseMs?: number;
   /** Receives counts and histograms. Default: none. */
   readonly telemetry?: Telemetry;
@@ -92,13 +92,13 @@ export interface FileReceiverOptions {
   readonly prefix?: string;
 }
 
-/** Of a channel of files, for services that hand its files on. */
+/** Options of a channel for services that pass its files on. */
 export interface FileChannelOptions {
-  /** Has the leases of receivers: processes with the same holder share them. Default: a UUID. */
+  /** The holder of receivers' leases: processes with the same holder share them. Default: a UUID. */
   readonly holder?: string;
-  /** Nobody else may be the receiver for this time after each call, in ms. Default 10,000. */
+  /** The lease of a receiver after each call, ms. Default 10,000. */
   readonly leaseMs?: number;
-  /** The channel expires this long after its last use, in ms, unless a sender has said otherwise. Default 24 hours. */
+  /** The channel expires this long after its last use, ms, unless a sender sets another time. Default 24 hours. */
   readonly keepMs?: number;
   /** Receives counts and histograms. Default: none. */
   readonly telemetry?: Telemetry;
@@ -106,33 +106,36 @@ export interface FileChannelOptions {
   readonly prefix?: string;
 }
 
-/** Of one `files`, `received` or `abort`. */
+/** Options of `files`, `received` and `abort`. */
 export interface FilesOptions {
-  /** Ends the call: it throws the reason of the signal. */
+  /** Ends the call, which throws the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
-/** Of one `list` of a channel. */
+/** Options of a channel's `list`. */
 export interface ListFilesOptions {
-  /** Files with higher numbers only. Default 0. */
+  /** Only files with higher numbers. Default 0. */
   readonly after?: number;
-  /** The most files. Default 1,000, which is also the most that a channel lists. */
+  /** Maximum of files. Default 1,000, also the maximum of a channel. */
   readonly limit?: number;
   /** How long to wait for a file, in ms. Default 0. */
   readonly waitMs?: number;
-  /** Ends the wait: `list` rejects with its reason. */
+  /** Ends the wait: `list` rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
-/** Of one reading of a file. */
+/** Options for reading a file. */
 export interface ReadOptions {
-  /** Whether gzip is undone. Default: when the name of the file ends with `.gz`. */
+  /** Whether to inflate gzip. Default: if the name of the file ends with `.gz`. */
   readonly gunzip?: boolean;
-  /** Acks what came before when more is asked for, about once for two chunks. With false only `ack` and `done` do. Default true. */
+  /**
+   * Acks earlier bytes when more are requested, about once for two chunks. With false only `ack` and `done` do. Default
+   * true.
+   */
   readonly autoAck?: boolean;
   /** Blocks end with a line feed, except for the last one. Default false. */
   readonly wholeLines?: boolean;
-  /** With lines: the most bytes of one. Default 1 MiB; 64 MiB at most, and what the window of the file can hold. */
+  /** For lines: maximum bytes of a line. Default 1 MiB; at most 64 MiB and the window of the file. */
   readonly maxLineBytes?: number;
 }
 
@@ -155,11 +158,11 @@ export const FILE_DEFAULTS = {
 
 export const MAX_RECEIVERS = 1_000;
 
-/** The most files in the list of a channel. More files wait, as if the budget were used up. */
+/** Maximum of listed files of a channel. More files wait, as for the budget. */
 export const MAX_LISTED = 1_000;
 
 const MIN_CHUNK_BYTES = 4 * KIB;
-/** The allocator of Redis and the header of a value need these beside a chunk, so that it takes no more than a power of two. */
+/** The allocator of Redis and the header of a value need these bytes, so that a chunk takes no more than a power of two. */
 const SPARE_BYTES = 64;
 
 export const SENDER_OPTIONS: ReadonlySet<string> = new Set<keyof FileSenderOptions>([
@@ -210,7 +213,7 @@ export interface FileSenderLimits {
   readonly receivers: readonly string[];
   readonly windowBytes: number;
   readonly budgetBytes: number;
-  /** Of a chunk as stored. */
+  /** Including the header of a chunk. */
   readonly chunkBytes: number;
   readonly lingerMs: number;
   readonly leaseMs: number;
@@ -276,7 +279,7 @@ export function checkDirectoryOptions(
   checkSending(options);
 }
 
-/** Of a call that takes a signal only. */
+/** Checks the options of a call that takes only a signal. */
 export function checkSignalOption(call: string, options: FilesOptions): void {
   requireOptions(call, options, SIGNAL_OPTIONS);
   requireSignal(options.signal);
@@ -311,7 +314,7 @@ export function resolveReadOptions(name: string, options: ReadOptions): ReadLimi
   };
 }
 
-/** What travels to and from Redis comes on top of the window, in chunks: a chunk should be a small share of it. */
+/** Chunks in transit come on top of the window, so a chunk should be a small share of it. */
 function chunkBytesFor(windowBytes: number): number {
   const share = 2 ** Math.floor(Math.log2(windowBytes / 32));
   return Math.min(FILE_DEFAULTS.chunkBytes, Math.max(MIN_CHUNK_BYTES, share));

@@ -7,7 +7,7 @@ interface Of<Type extends string> {
   readonly token: string;
 }
 
-/** An entry of the chat, in the order of the ids; the member's own are among them. */
+/** An entry of the chat, in the order of the ids, including the member's own. */
 export interface MessageEvent<Body = unknown> extends Of<'message' | 'edit' | 'delete'> {
   /** The epoch of the message, for `ack`: a later chat may have the same name. */
   readonly epoch: number;
@@ -15,8 +15,8 @@ export interface MessageEvent<Body = unknown> extends Of<'message' | 'edit' | 'd
 }
 
 /**
- * Entries that the member had not acked were dropped before they were delivered: by a limit, by their age, because the member
- * left, or with the chat. Ids, both included.
+ * Entries that the member had not acked were dropped before delivery: by a limit, by age, because the member left, or with
+ * the chat. Ids, both included.
  */
 export interface GapEvent extends Of<'gap'> {
   /** The epoch of the ids. */
@@ -26,8 +26,8 @@ export interface GapEvent extends Of<'gap'> {
 }
 
 /**
- * The chat has a new numbering, or its ids went back (it was created again, or the server lost data), or the token's position is
- * useless: the events continue after the member's cursor.
+ * The chat has a new numbering, or its ids went back (it was created again, or the server lost data), or the token's
+ * position is invalid: the events continue after the member's cursor.
  */
 export interface ResetEvent extends Of<'reset'> {
   /** The present epoch of the chat. */
@@ -35,14 +35,14 @@ export interface ResetEvent extends Of<'reset'> {
 }
 
 /**
- * A member joined or left. Of the followed member this is always reported: their messages begin or end here. Of others it is
- * reported to present followers, and not stored.
+ * A member joined or left. Always reported for the followed member, whose messages begin or end here. For others it is
+ * reported to present followers only, and not stored.
  */
 export interface MembershipEvent extends Of<'joined' | 'left'> {
   readonly member: string;
 }
 
-/** The chat is gone: its last member has left. */
+/** The chat was deleted: its last member has left. */
 export type EndedEvent = Of<'ended'>;
 
 /** Another member is typing. Never stored. */
@@ -69,8 +69,8 @@ export type ChatEvent<Body = unknown> =
 /** The endless events of all chats of a member. */
 export interface ChatEvents<Body = unknown> extends AsyncIterableIterator<ChatEvent<Body>> {
   /**
-   * Begins, as the first `next` does, and resolves when later posts are pushed. Idempotent. Rejects as `next` does; also resolves
-   * when the iteration ends before.
+   * Starts, as the first `next` does, and resolves when later posts will be pushed. Idempotent. Rejects as `next` does;
+   * also resolves if the iteration ends before.
    */
   open(): Promise<void>;
 }

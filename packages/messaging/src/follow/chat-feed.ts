@@ -43,20 +43,20 @@ export class ChatFeed implements Listener {
   lastId = 0;
   /** The highest id that was pushed. */
   pushedId = 0;
-  /** Rises when the numbering begins anew or goes back: followers of an older one read their cursors first. */
+  /** Increases when the numbering begins anew or goes back: followers of an older one read their cursors first. */
   generation = 0;
-  /** Rises with each change that a read in progress may not show. */
+  /** Increases with each change that a read in progress may not show. */
   changes = 0;
-  /** When nothing was missed for certain, on the clock of `performance.now()`. */
+  /** When it was last certain that nothing was missed, by `performance.now()`. */
   checkedAt = performance.now();
   readonly #context: ChatsContext;
   readonly #heads: ChatHeads;
   readonly #onEmpty: (feed: ChatFeed) => void;
   readonly #followers = new Map<string, Set<FollowedChat>>();
   readonly #pages = new Map<number, Promise<Page | undefined>>();
-  /** Members whose cursors have to be read. */
+  /** Members whose cursors must be read. */
   readonly #wanted = new Set<string>();
-  /** Followers that came after the read in progress began. It may show the time before a leave that they have missed. */
+  /** Followers that came after the read in progress began. Its reply may predate a leave that they have missed. */
   readonly #late = new Set<FollowedChat>();
   #tail: Frame[] = [];
   #firstSeq = 0;

@@ -12,7 +12,7 @@ export interface Head {
 export interface HeadReply {
   /** Undefined when there is no chat. */
   readonly head: Head | undefined;
-  /** The cursor of each member that was asked for; undefined for no member. */
+  /** The cursor of each requested member; undefined for non-members. */
   readonly cursors: (number | undefined)[];
 }
 
@@ -39,7 +39,7 @@ export class ChatHeads {
     );
   }
 
-  /** @param members Encoded. */
+  /** @param members Encoded names. */
   read(chatKey: string, members: readonly string[]): Promise<HeadReply> {
     return this.#reads.submit('', ['zmscore', chatKey, HEAD.epoch, HEAD.lastId, ...members]);
   }

@@ -11,13 +11,13 @@ type Without<Event, Keys extends string> = Event extends unknown ? Omit<Event, K
 /** An event without the fields that the subscription adds. */
 export type BufferedEvent = Without<ChatEvent, 'chatId' | 'token'>;
 
-/** How far `next` may go. */
+/** Limits for `next`. */
 export interface Bounds {
   /** The highest id that the member may read. */
   readonly toId: number;
-  /** The place in the tail after the last frame for them. */
+  /** The place in the tail after the member's last frame. */
   readonly endSeq: number;
-  /** Whether dropped ids that are not known to be acked are reported. */
+  /** Whether dropped ids are reported unless they are known to be acked. */
   readonly reportGap: boolean;
 }
 
@@ -74,7 +74,7 @@ export class EventBuffer {
     this.#seq = Math.max(this.#seq, seq);
   }
 
-  /** Takes a page, if it continues after the last delivered id. */
+  /** Accepts a page if it continues after the last delivered id. */
   accept(page: Page | undefined): boolean {
     if (page?.epoch !== this.epoch) return false;
     if (page.base <= this.#deliveredId && page.entries.length === 0) return false;
@@ -83,7 +83,7 @@ export class EventBuffer {
     return true;
   }
 
-  /** Everything up to an id that was not delivered is lost. */
+  /** Everything undelivered up to an id is lost. */
   lose(toId: number): void {
     this.accept({ epoch: this.epoch, lastId: toId, base: toId, entries: [] });
   }
@@ -97,7 +97,7 @@ export class EventBuffer {
     return this.#page !== undefined && this.#page.base > Math.max(this.#deliveredId, this.#ackedId);
   }
 
-  /** Undefined when the next event is not here: it has to be fetched, if there is one. */
+  /** Undefined when the next event must be fetched or does not exist. */
   next(bounds: Bounds): BufferedEvent | undefined {
     return this.#takeFromPage(bounds) ?? this.#takeFromTail(bounds.endSeq);
   }
@@ -158,7 +158,7 @@ export class EventBuffer {
     return message && { type: message.kind, epoch: this.epoch, message };
   }
 
-  /** An event of another member; undefined for those of the member, which the subscription reports itself. */
+  /** An event of another member; undefined for the member's own, which the subscription reports. */
   #toEvent({ kind, text }: Frame): BufferedEvent | undefined {
     const [name = '', status = ''] = text.split('\0');
     if (name === this.#encodedMember) return undefined;

@@ -1,11 +1,11 @@
 /**
  * One chat of one subscription: whether its member is in the chat, and up to which id they may read.
  *
- * A member may leave and come back unnoticed, and messages of the time between are not for them. So it delivers no entry above
- * the ids for which the membership is certain: those that a read of the cursor has covered, and those pushed since without an
+ * A member may leave and come back unnoticed, and messages of the time between are not for them. So it delivers only ids
+ * for which the membership is certain: those covered by a read of the cursor, and those pushed since then without an
  * interruption. After an interruption it reads the cursor again. A cursor that isn't above the last delivered id proves an
- * uninterrupted membership, since a join sets the cursor to the newest id. Otherwise, and after a join, a script reads the id
- * after which the member joined.
+ * uninterrupted membership, since a join sets the cursor to the newest id. Otherwise, and after a join, a script reads the
+ * id after which the member joined.
  */
 import { isOfOneChat } from '../pull/unreadable-chats.js';
 import type { ChatFeed } from './chat-feed.js';
@@ -18,7 +18,7 @@ import type { Membership } from './membership.js';
 import type { Position } from './resume-token.js';
 import { encodePosition } from './resume-token.js';
 
-/** How the chat ended for the member. A gap is reported when it is certain what they had acked. */
+/** The end of the chat for the member. A gap is reported if their acks are known for certain. */
 interface End extends Bounds {
   readonly type: 'left' | 'ended';
   /** Whether the log is still there. */
@@ -27,7 +27,7 @@ interface End extends Bounds {
 
 /** The next event has to be fetched first. */
 export const FETCH = Symbol('fetch');
-/** A read that doesn't find the member may overtake the push that says why. */
+/** A read that doesn't find the member may overtake the push that explains it. */
 const PUSH_MS = 1_000;
 /** A damaged chat is tried again after this time. */
 const RETRY_MS = 5_000;
@@ -41,7 +41,7 @@ export class FollowedChat {
   /** The position of the token. */
   #start: Position | undefined;
   #isLive = false;
-  /** Nothing was missed since the cursor was read. */
+  /** Whether nothing was missed since the cursor was read. */
   #isSure = false;
   /** The membership is certain up to this id; while `#isSure`, up to the last pushed id. */
   #knownId = 0;
@@ -72,22 +72,22 @@ export class FollowedChat {
     return this.#follower.encodedMember;
   }
 
-  /** The membership is not known (yet). */
+  /** Whether the membership is not known yet. */
   get isCandidate(): boolean {
     return !this.#isLive && !this.#end;
   }
 
-  /** The last event was taken. */
+  /** Whether the last event was taken. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Waits until damaged data is repaired. */
+  /** Whether it waits for the repair of damaged data. */
   get isUnreadable(): boolean {
     return this.#retry !== undefined;
   }
 
-  /** Holds a page, or waits for it. */
+  /** Whether it has a page, or waits for one. */
   get hasPage(): boolean {
     return this.#buffer.hasPage || this.#isFetching;
   }
@@ -98,7 +98,7 @@ export class FollowedChat {
     return this.#isLive ? this.#buffer.deliveredId > this.#buffer.ackedId : this.#start !== undefined;
   }
 
-  /** For a token; undefined when it isn't known. */
+  /** The position for a token; undefined if unknown. */
   get position(): string | undefined {
     if (this.#isOver) return undefined;
     if (!this.#isLive) return this.#start && encodePosition(this.#start);
@@ -124,7 +124,7 @@ export class FollowedChat {
     if (!this.#isFetching) this.#follower.wake(this);
   }
 
-  /** Ends the subscription; an error of this chat alone only pauses it, and then the cursor is read again. */
+  /** Ends the subscription; an error of this chat alone only pauses it until the cursor is read again. */
   fail(error: unknown): void {
     if (!isOfOneChat(error)) {
       this.#follower.fail(error);
@@ -168,7 +168,7 @@ export class FollowedChat {
     this.#finish({ type: 'left', endSeq, toId, isStored: true, reportGap: true });
   }
 
-  /** The chat has published that it is gone. */
+  /** The chat has published its end. */
   ended(seq: number): void {
     if (this.#end) return;
     // The member may join a later chat of the same name: skip the frames of this one.
@@ -179,7 +179,7 @@ export class FollowedChat {
     }
   }
 
-  /** Something may have been missed: the membership is uncertain until the cursor was read again. */
+  /** Something may have been missed: the membership is uncertain until the cursor is read again. */
   doubt(): void {
     clearTimeout(this.#absence);
     this.#absence = undefined;
@@ -189,7 +189,7 @@ export class FollowedChat {
     this.#isSure = false;
   }
 
-  /** The head and the cursor were read; undefined: there is no chat, or the member is not in it. */
+  /** Handles the head and the cursor; undefined: no such chat, or the member is not in it. */
   onHead(head: Head | undefined, cursor: number | undefined): void {
     if (this.#end) return;
     if (!head || cursor === undefined) this.#onAbsent(head ? 'left' : 'ended');
@@ -225,7 +225,7 @@ export class FollowedChat {
     return type === 'left' ? { type, member: this.#follower.member } : { type };
   }
 
-  /** Drops the fetched page: it is fetched again when it is needed. */
+  /** Drops the fetched page, to be fetched again later. */
   dropPage(): void {
     this.#buffer.dropPage();
     this.#isFetching = false;
@@ -248,7 +248,7 @@ export class FollowedChat {
         this.#feed.doubt();
         return;
       } else if (this.#buffer.hasGap) {
-        // So does this one. Dropped entries are no gap if the member has acked them, perhaps elsewhere.
+        // So does this one. Dropped entries are not a gap if the member has acked them, perhaps elsewhere.
         this.look();
         return;
       }
@@ -291,7 +291,7 @@ export class FollowedChat {
     this.wake();
   }
 
-  /** The last delivered id, of this chat or of the token; else the cursor. */
+  /** The last delivered id, of this chat or of the token; otherwise the cursor. */
   #deliveredIn({ epoch, lastId }: Head, cursor: number): number {
     if (this.#isLive) return this.#buffer.deliveredId;
     const start = this.#start;
@@ -304,7 +304,7 @@ export class FollowedChat {
     try {
       const membership = await this.#feed.membership(this.encodedMember);
       if (this.#end) return;
-      // They have left, or may have left since: the next read shows.
+      // They have left, or may have left since: the next read tells.
       if (!membership || changes !== this.#feed.changes) this.look();
       else this.#place(membership.head, membership.cursor, membership);
     } catch (error) {
@@ -332,11 +332,11 @@ export class FollowedChat {
       return;
     }
     this.acked(cursor);
-    // The read may follow an interruption that is not reported yet, unless the cursor proves that it does not.
+    // The read may follow an unreported interruption, unless the cursor proves otherwise.
     if (!this.#isSure || cursor <= this.#buffer.deliveredId)
       this.#knownId = Math.max(this.#knownId, head.lastId);
     this.#isSure = true;
-    // Entries that they have acked, and that are not stored any more.
+    // Entries that they have acked and that are no longer stored.
     this.#buffer.passTo(Math.min(baseId, cursor));
     this.#isFetching = false;
     this.#follower.onBegun(this);

@@ -32,7 +32,7 @@ export class Follower<Body> {
     });
   }
 
-  /** The member has acked in this process: tokens need not say so any more. */
+  /** The member has acked in this process, so tokens need not contain that. */
   acked(chatId: string, member: string, ackedId: number): void {
     this.#feeds.find(chatId)?.acked(encodeName(member), ackedId);
   }

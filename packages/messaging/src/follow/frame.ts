@@ -22,7 +22,7 @@ export interface Frame {
 
 const HEAD_BYTES = 5;
 
-/** The frames of a message, without `*:`. A frame that is cut off is left out. O(bytes). */
+/** The frames of a message, without `*:`. A truncated frame is skipped. O(bytes). */
 export function decodeFrames(body: Buffer): Frame[] {
   const frames: Frame[] = [];
   let at = 0;

@@ -4,7 +4,7 @@ import type { MemberIndex } from '../members/member-index.js';
 /** Useless entries found within this time are removed together. */
 const CLEAN_MS = 1_000;
 
-/** Removes useless entries that a subscription finds in its member's index: a member may only follow, and never pull. */
+/** Removes useless entries that a subscription finds in its member's index, since a member may only follow and never pull. */
 export class IndexCleaner {
   readonly #index: MemberIndex;
   readonly #member: string;
@@ -16,7 +16,7 @@ export class IndexCleaner {
   #now = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param onFailure Is called with chats that have to be found again. */
+  /** @param onFailure Called with chats that must be found again. */
   constructor(index: MemberIndex, member: string, onFailure: (chatIds: readonly string[]) => void) {
     this.#index = index;
     this.#member = member;
@@ -34,7 +34,7 @@ export class IndexCleaner {
     }
   }
 
-  /** A chat doesn't have the member, and no join is on its way. */
+  /** The member is not in the chat, and no join is under way. */
   add(chatId: string): void {
     this.#chatIds.add(chatId);
     this.#start();
@@ -58,7 +58,7 @@ export class IndexCleaner {
       const unjoined = chatIds.map(encodeName);
       await this.#index.forget(this.#member, { unjoined, endedMutes, now: this.#now });
     } catch {
-      // The next reading finds it again.
+      // The next read of the index finds them again.
       this.#onFailure(chatIds);
     }
   }

@@ -4,11 +4,11 @@ import { ackedIdOf } from '../log/score.js';
 import { followMembership } from '../scripts.gen.js';
 import type { Head } from './chat-heads.js';
 
-/** The position of a member in a chat, and since when they are in it. */
+/** The position of a member in a chat, and the id after which they joined. */
 export interface Membership {
   readonly head: Head;
   readonly cursor: number;
-  /** The member joined after this id; 0 when it isn't known, and then nothing up to it is stored. */
+  /** The member joined after this id; 0 if unknown, and then nothing up to it is stored. */
   readonly joinedId: number;
   /** No entry up to this id is stored. */
   readonly baseId: number;

@@ -3,14 +3,14 @@ import { decodeName } from '@mortise/redis';
 /** The longest timer for the end of a mute; it is then set again. */
 const MAX_WAIT_MS = 60_000;
 
-/** The chats that a follower leaves out, until their mutes end by the clock of this process. */
+/** The muted chats of a follower, until their mutes end by this process's clock. */
 export class MutedChats {
   readonly #onEnd: (chatId: string) => void;
   /** The end of each mute, ms since 1970; 0: forever. */
   #mutes = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param onEnd Is called with each chat that is no longer muted. */
+  /** @param onEnd Called with each chat that is no longer muted. */
   constructor(onEnd: (chatId: string) => void) {
     this.#onEnd = onEnd;
   }

@@ -1,6 +1,6 @@
 import type { FollowedChat } from './followed-chat.js';
 
-/** Resolves `open()` when the index was read and the state of each chat in it is known. */
+/** Resolves `open()` when the index is read and the state of each chat in it is known. */
 export class OpenBarrier {
   /** Chats whose state is not known yet; undefined before the index was read. */
   #chats: Set<FollowedChat> | undefined;
@@ -13,7 +13,7 @@ export class OpenBarrier {
     });
   }
 
-  /** The index has these chats. */
+  /** Begins with the chats of the index. */
   begin(chats: Iterable<FollowedChat>): void {
     this.#chats = new Set(chats);
     this.#check();

@@ -5,11 +5,11 @@ import { followPage } from '../scripts.gen.js';
 /** A range of a log, as stored. */
 export interface Page {
   readonly epoch: number;
-  /** The newest id when it was read. */
+  /** The newest id at the time of the read. */
   readonly lastId: number;
-  /** No entry up to this id is stored any more. */
+  /** No entry up to this id is stored. */
   readonly base: number;
-  /** With consecutive ids, after the id that was asked for, or after the base. */
+  /** Consecutive entries after the requested id, or after the base. */
   readonly entries: readonly string[];
 }
 

@@ -1,13 +1,13 @@
 /**
- * The positions of a subscription as text: for each chat the epoch and the last id that was delivered. A chat that is missing
- * continues after the member's cursor. Ids that are gone by then are reported as a gap.
+ * The positions of a subscription as text: for each chat the epoch and the last id that was delivered. A chat that is
+ * missing continues after the member's cursor. Ids that are gone by then are reported as a gap.
  *
  *   'b' · for each chat: base64url of { 0 and a UUID of 16 bytes, or 1, u16 length and an encoded name; u48 epoch; zeros up to a
  *   multiple of 3 bytes }, then of { id as LEB128; zeros up to a multiple of 3 bytes } · base64url of the CRC-32 of all that,
  *   begun with the CRC-32 of the member's name
  *
- * That is 7 characters, and 36 for each chat with a UUID. Every event has a token in which one id has changed, so positions are
- * encoded one by one and joined.
+ * A token has 7 characters, and 36 for each chat with a UUID. Every event has a token in which one id has changed, so
+ * positions are encoded one by one and joined.
  */
 import { crc32 } from 'node:zlib';
 import { decodeName, encodeName } from '@mortise/redis';
@@ -62,7 +62,7 @@ export function encodePosition({ chatId, epoch, id }: Position): string {
   return encodePlace(chatId, epoch) + encodeId(id);
 }
 
-/** The beginning of the check of all tokens of a member. */
+/** The start value of the checksum for all tokens of a member. */
 export function seedOf(member: string): number {
   return crc32(encodeName(member));
 }
@@ -82,8 +82,8 @@ export function joinToken(seed: number, positions: readonly string[]): string {
 }
 
 /**
- * The positions of a token. Throws RangeError for text that is no token, is damaged or belongs to another member. A forged token
- * may claim anything: a position that a chat cannot continue from becomes a `reset`.
+ * The positions of a token. Throws RangeError for a text that is not a token, is damaged or belongs to another member. A
+ * forged token may contain anything: a position from which a chat cannot continue becomes a `reset`.
  */
 export function splitToken(member: string, token: string): Position[] {
   const text = typeof token === 'string' && token.length <= MAX_TOKEN_LENGTH ? token : '';
@@ -118,7 +118,7 @@ function readPosition(bytes: Buffer, start: number): { position: Position; next:
   return { position: { chatId, epoch, id }, next };
 }
 
-/** An id, and where its padding ends. */
+/** An id, and the end of its padding. */
 function readId(bytes: Buffer, start: number): { id: number; next: number } {
   let id = 0;
   let at = start;

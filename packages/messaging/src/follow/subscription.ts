@@ -1,4 +1,7 @@
-/** The events of all chats of a member, each chat in order. It stores positions and no messages, so an unread one does not grow. */
+/**
+ * The events of all chats of a member, each chat in order. It stores positions but no messages, so it does not grow while
+ * unread.
+ */
 import type { Listener } from '@mortise/redis';
 import { ClientClosedError, decodeName, encodeName, onAbort } from '@mortise/redis';
 import type { ChatsContext } from '../log/chats-context.js';
@@ -29,7 +32,7 @@ export interface SubscriptionOptions {
   readonly unreadable: UnreadableOptions;
 }
 
-/** Pages that a follower fetches, or has fetched and not delivered, at a time. */
+/** Pages that are being fetched or not yet delivered at a time. */
 const MAX_PAGES = 4;
 /** A new chat of the index is read after each of these times: the member joins it within 30 s, or never. */
 const CHECKS_MS = [50, 250, 1_000, 5_000, 31_000];
@@ -50,18 +53,18 @@ export class Subscription<Body> implements ChatEvents<Body>, ChatFollower, Liste
   readonly #paging = new Set<FollowedChat>();
   /** Chats that need a page, and wait until another chat has delivered its own. */
   readonly #waitingForPage = new Set<FollowedChat>();
-  /** How often a chat that doesn't have the member was read. */
+  /** Number of reads of a chat without the member. */
   readonly #checks = new Map<FollowedChat, { count: number; timer?: NodeJS.Timeout }>();
-  /** When a chat was last added to the index, on the clock of `performance.now()`. */
+  /** When a chat was last added to the index, by `performance.now()`. */
   readonly #announced = new Map<string, number>();
-  /** Entries of the index whose chats don't have the member. */
+  /** Entries of the index whose chats lack the member. */
   readonly #unjoined = new Map<string, number>();
   readonly #cleaner: IndexCleaner;
   readonly #barrier = new OpenBarrier();
   readonly #muted = new MutedChats((chatId) => this.#chats.get(chatId)?.wake());
   #indexTimer: NodeJS.Timeout | undefined;
   #isIndexStale = false;
-  /** True from the beginning: a change before the first read is done starts a second read. */
+  /** True from the start, so that a change during the first read starts a second one. */
   #isReadingIndex = true;
   #stop: (() => void) | undefined;
   #unlisten: (() => void) | undefined;
@@ -284,7 +287,7 @@ export class Subscription<Body> implements ChatEvents<Body>, ChatFollower, Liste
     }
   }
 
-  /** @param isSettled No join is on its way. */
+  /** @param isSettled Whether no join is under way. */
   #follow(
     chatId: string,
     options: { start: Position | undefined; isNewcomer: boolean; isSettled: boolean },
@@ -296,14 +299,14 @@ export class Subscription<Body> implements ChatEvents<Body>, ChatFollower, Liste
     chat.attach();
   }
 
-  /** The chat was added to the index: the member is in it, or a join is on its way. */
+  /** The chat was added to the index: the member is in it, or a join is under way. */
   #announce(chatId: string): void {
     if (this.#isOver) return;
     if (!this.#indexTimer) {
       this.#isIndexStale = true;
       return;
     }
-    // A mute ends with the membership, without a message; and a missed `left` leaves it as well.
+    // A mute ends with the membership, without a message; a missed `left` also leaves a stale one.
     if (this.#muted.has(chatId) || this.#isReadingIndex) this.#look();
     this.#announced.set(chatId, performance.now());
     this.#unjoined.delete(chatId);
@@ -367,14 +370,14 @@ export class Subscription<Body> implements ChatEvents<Body>, ChatFollower, Liste
       this.#drop(chat);
       const announcedAt = this.#announced.get(chatId) ?? -Infinity;
       if (announcedAt > performance.now() - SETTLED_MS) this.#announce(chatId);
-      // The mute has ended, too. The member may have come back unnoticed; if not, the index entry is useless.
+      // The mute has ended as well. The member may have come back unnoticed; otherwise the index entry is useless.
       this.#look();
     } else {
-      // After the others: a busy chat must not delay them.
+      // Last in the order, so that a busy chat does not delay others.
       this.#ready.add(chat);
       this.#tokens.onMoved(chat);
     }
-    // The event was made for this call.
+    // The event was created for this call.
     return Object.assign(event, { chatId, token: this.#tokens.token() }) as ChatEvent<Body>;
   }
 

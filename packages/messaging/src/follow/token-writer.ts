@@ -1,13 +1,13 @@
 /**
- * Writes the tokens of one subscription: its position in every chat that is ahead of the member's cursor, and in some others.
- * In the others the cursor would do, but it also moves when the member acks or posts elsewhere.
+ * Writes the tokens of one subscription: its position in every chat that is ahead of the member's cursor, and in some
+ * others. For the others the cursor would be enough, but it also moves when the member acks or posts elsewhere.
  */
 import type { FollowedChat } from './followed-chat.js';
 import { joinToken, seedOf } from './resume-token.js';
 
 /** Chats in a token that are not ahead: up to 1,152 characters of it. */
 export const MAX_SETTLED = 32;
-/** With so many chats ahead of their known cursors, the cursors are read again, but not more often than that. */
+/** With this many chats ahead of their known cursors, the cursors are read again, at this interval at most. */
 const MANY_AHEAD = 64;
 const REFRESH_MS = 10_000;
 

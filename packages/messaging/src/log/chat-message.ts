@@ -9,7 +9,7 @@ export interface ChatMessage<Body = unknown> {
   readonly from: string;
   /** Undefined for a deletion. */
   readonly body: Body;
-  /** When the server stored it, in ms since 1970, by the server's clock. Never less than that of the message before. */
+  /** When the server stored it, ms since 1970, by the server's clock; never earlier than the message before. */
   readonly sentAt: number;
   /** The message that an edit or a deletion revises. */
   readonly revises?: number;

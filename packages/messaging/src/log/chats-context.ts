@@ -2,7 +2,7 @@ import type { RedisClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
 import type { MessagingKeys } from '../keys.js';
 import type { ChatLimits } from '../resolve-options.js';
 
-/** What the services of `Chats` share. */
+/** Shared by the services of `Chats`. */
 export interface ChatsContext {
   readonly redis: RedisClient;
   readonly keys: MessagingKeys;

@@ -2,7 +2,7 @@ import type { SafeTelemetry } from '@mortise/redis';
 import { BATCH, DROPPED, DUPLICATES, POSTED } from '../telemetry/metrics.js';
 import type { IdRange } from './entry.js';
 
-/** Counts what one script call has stored. */
+/** Counts the messages of one script call. */
 export function countPosted(
   telemetry: SafeTelemetry | undefined,
   results: readonly ({ readonly isDuplicate: boolean } | Error)[],

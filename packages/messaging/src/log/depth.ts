@@ -1,4 +1,4 @@
-/** The deepest nesting of a body: JSON parsers and wrappers survive it with room to spare. */
+/** Maximum nesting of a body; JSON parsers and wrappers accept more. */
 export const MAX_DEPTH = 128;
 
 const QUOTE = 0x22;

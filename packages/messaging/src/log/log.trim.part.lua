@@ -1,10 +1,9 @@
--- Frees the entries that all members or devices have acked, except the newest ones that are kept for history.
--- Expects:
+-- Frees the entries that all members or devices have acked, except the newest ones that are kept for history. Expects:
 --   cursors, log       keys; cursors is the set with the head
 --   uncounted          key, or nil: then another script removes its ids up to the base, which count nowhere
---   last, floor        the newest id, the lowest cursor
+--   uncounted          key, or nil: then another script removes its ids up to the base, which no script counts
 --   keepAcked          how many acked entries are kept
-if floor >= last and keepAcked == 0 then
+--   keepAcked          number of acked entries to keep
   redis.call('UNLINK', log, uncounted or log)
 else
   local stored = redis.call('LLEN', log)

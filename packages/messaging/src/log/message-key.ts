@@ -1,6 +1,6 @@
 /**
- * Identifies a message within its chat or mailbox for as long as a repeated call has to find it: its sender and their id.
- * Without an id it gets 16 random bytes. They find a message that ioredis sends again after a lost connection.
+ * Identifies a message within its chat or mailbox, so that a repeated call finds it: its sender and their id. Without an id
+ * it gets 16 random bytes, which find a message that ioredis sends again after a lost connection.
  */
 import { encodeName, requireName } from '@mortise/redis';
 import { v7 as uuid } from 'uuid';

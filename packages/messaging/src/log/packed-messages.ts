@@ -4,7 +4,7 @@ export interface NewMessage {
   readonly author: string;
   /** Identifies it within its chat or mailbox, see `message-key.ts`. */
   readonly key: Buffer;
-  /** Whether the sender gave it an id. Without one, only this very call can have stored it before. */
+  /** Whether the sender gave it an id. Without one, only a resend of this call can have stored it before. */
   readonly hasId: boolean;
   readonly json: string;
   readonly jsonBytes: number;

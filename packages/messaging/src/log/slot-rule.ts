@@ -23,12 +23,12 @@ export class SlotRule {
     return rule;
   }
 
-  /** Whether all keys of a command have to share a slot, as far as this process knows. */
+  /** Whether this process knows that all keys of a command must share a slot. */
   get isEnforced(): boolean {
     return this.#isEnforced;
   }
 
-  /** Whether the server refused a command because of its slots; remembers it. */
+  /** Whether the server refused a command because of its slots; remembers that. */
   learn(error: unknown): boolean {
     const isRefused = error instanceof Error && error.message.startsWith('CROSSSLOT');
     if (isRefused) this.#isEnforced = true;

@@ -14,7 +14,7 @@ interface Ack {
 }
 
 const MAX_BATCH = 200;
-/** The reply of the script for an id that no message has yet. */
+/** The script's reply for an id above the newest. */
 const UNKNOWN_MESSAGE = -3;
 
 /** Moves cursors of devices forward, and frees the messages that all devices have acked. */
@@ -27,7 +27,7 @@ export class Acks {
     this.#acks = new Coalescer((recipient, acks) => this.#ackBatch(recipient, acks), { maxBatch: MAX_BATCH });
   }
 
-  /** Returns how many messages it acked. */
+  /** Returns the number of acked messages. */
   async ack(recipient: string, upToId: number | 'all', options: DeviceOptions): Promise<number> {
     if (upToId !== 'all') requireInteger('upToId', upToId, { min: 0 });
     const device = resolveDeviceOptions(upToId === 'all' ? 'clear' : 'ack', options);

@@ -8,7 +8,7 @@ interface Change {
   readonly isBlock: boolean;
 }
 
-/** Blocked senders of one mailbox. A list that forgot its oldest names would unblock them, so it has a limit. */
+/** Maximum of blocked senders of a mailbox. Dropping the oldest names would unblock them, so more are refused. */
 const MAX_BLOCKED = 10_000;
 const MAX_BATCH = 200;
 
@@ -24,7 +24,7 @@ export class Blocks {
     });
   }
 
-  /** Returns whether that changed something. */
+  /** Returns whether the set has changed. */
   change(recipient: string, sender: string, isBlock: boolean): Promise<boolean> {
     return this.#changes.submit(requireName('recipient', recipient), {
       sender: requireName('sender', sender),

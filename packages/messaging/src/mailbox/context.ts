@@ -2,7 +2,7 @@ import type { RedisClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
 import type { MessagingKeys } from '../keys.js';
 import type { MailboxLimits } from '../resolve-options.js';
 
-/** What the services of `Mailboxes` share. */
+/** Shared by the services of `Mailboxes`. */
 export interface MailboxesContext {
   readonly redis: RedisClient;
   readonly keys: MessagingKeys;

@@ -7,13 +7,13 @@ import type { MailboxesContext } from './context.js';
 
 /** The result of `addDevice`. */
 export interface AddDeviceResult {
-  /** False when the device was there: nothing was changed. */
+  /** False if the device existed: nothing was changed. */
   readonly isNew: boolean;
   /** Its cursor: the device gets the messages after it. */
   readonly ackedId: number;
 }
 
-/** Devices of one mailbox: `status` looks at each of them. */
+/** Maximum of devices of a mailbox, since `status` reads each of them. */
 const MAX_DEVICES = 100;
 
 /** The devices of mailboxes, each with a cursor of its own. */
@@ -36,7 +36,7 @@ export class Devices {
     return { isNew: reply[0] === 1, ackedId: reply[1] };
   }
 
-  /** Returns whether it was there. */
+  /** Returns whether it existed. */
   async remove(recipient: string, device: string): Promise<boolean> {
     const { redis, keys } = this.#context;
     const encoded = encodeName(requireName('device', device));

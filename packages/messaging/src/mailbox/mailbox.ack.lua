@@ -11,7 +11,7 @@
 --   acks...     for each: the device, then the last id that it acks, or 'all' for the newest one
 -- RETURNS
 --   the newest id; then for each ack the number of messages that it acked; -1: there is no mailbox; -2: it has no such device;
---   -3: no message has that id yet
+--   -3: the id is above the newest
 local mailbox, log, uncounted, expiring = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local tombstoneMs = ARGV[1]
 

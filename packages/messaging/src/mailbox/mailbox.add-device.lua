@@ -1,5 +1,5 @@
 #!lua
--- Adds a device with a cursor of its own to a mailbox. A device that is there is not changed.
+-- Adds a device with a cursor of its own to a mailbox. An existing device is not changed.
 --
 -- KEYS
 --   mailbox      ZSET, see src/keys.ts
@@ -14,7 +14,7 @@
 --   maxDevices   of one mailbox
 --   headMs       ms until the numbering of an unused mailbox is forgotten
 -- RETURNS
---   { 1 when the device is new (else 0), its cursor }; -1: there are maxDevices already
+--   { 1 if the device is new (else 0), its cursor }; -1: there are maxDevices already
 local mailbox, log, uncounted, ids, oldIds, expiring = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local device, at, maxDevices, headMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 

@@ -1,7 +1,6 @@
 -- Computes how far a mailbox can be freed. Cursors first step over tombstones that follow them: otherwise a mailbox whose
--- messages all expire would keep the tombstones.
--- Expects mailbox, log, uncounted and expiring (keys), last, base (the id before the oldest entry). Leaves canFree, and what
--- log.trim.part.lua expects: cursors, last, floor, keepAcked.
+-- messages all expire would keep the tombstones. Expects mailbox, log, uncounted and expiring (keys), last, base (the id
+-- before the oldest entry). Results: canFree, and the variables for log.trim.part.lua: cursors, last, floor, keepAcked.
 local MOST_STEPS = 1000
 local cursors, keepAcked = mailbox, 0
 local slowest = redis.call('ZRANGE', mailbox, '4', '4', 'WITHSCORES')

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Reads unread messages of a device from one end of a mailbox. Moves no cursor; notes when the device received last.
+-- Reads unread messages of a device from one end of a mailbox. Moves no cursor; stores the time of the read.
 --
 -- KEYS
 --   mailbox     ZSET, see src/keys.ts
@@ -14,12 +14,12 @@
 --   headMs      ms until the numbering of an unused mailbox is forgotten
 --   tombstoneMs     ms until `uncounted` has outlived all entries
 -- RETURNS
---   { 1 when more has expired than one call removes (else 0), epoch, its cursor, the id before the oldest entry, unread
+--   { 1 if more has expired than one call removes (else 0), epoch, its cursor, the id before the oldest entry, unread
 --   messages, entries by ascending ids }
 --   -1: there is no mailbox; -2: it has no such device
 local mailbox, log, uncounted, expiring, fetched = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local device, isLatest, limit, headMs, tombstoneMs = ARGV[1], ARGV[2] == '1', tonumber(ARGV[3]), ARGV[4], ARGV[5]
--- The time of the last fetch is written once a second: each write goes to the replicas and the AOF.
+-- Written once a second: each write goes to the replicas and the AOF.
 local FETCHED_STEP = 1000
 
 -- include mailbox.sweep.part.lua

@@ -17,11 +17,11 @@
 --   publish      PUBLISH or SPUBLISH
 --   limits       six f64: keepMs, dedupMs, maxMessages, maxBytes, headMs, tombstoneMs
 --   count        messages, 200 at most
---   packed     for each message: u16 place of its sender in `senders`, from 1; u16 length · message key; u32 length · body
+--   packed       for each message: u16 place of its sender in `senders`, from 1; u16 length · message key; u32 length · body
 --   ttls         for each message that expires: u16 its place in `packed`, from 1; f64 ms
 --   senders...   as stored, each once
 -- RETURNS
---   for each message: its id; -id when its key was known; nil for a blocked sender. Then the first and the last dropped id, if
+--   for each message: its id; -id if its key was known; nil for a blocked sender. Then the first and the last dropped id, if
 --   messages were dropped
 local mailbox, log, uncounted, ids, oldIds = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local expiring, blocked, wake = KEYS[6], KEYS[7], KEYS[8]
@@ -81,7 +81,7 @@ last = 0 - head[3]
 local bytes, epoch, lastAt, kind = 0 - head[1], 0 - head[2], 0 - head[4], ''
 local before, tombstones, mostLive = redis.call('LLEN', log), 0, maxMessages
 if before + count > maxMessages then
-  -- Tombstones take no place from messages, up to maxMessages of them.
+  -- Up to maxMessages tombstones do not count as messages.
   tombstones = redis.call('ZCOUNT', uncounted, last - before + 1, '+inf')
   maxMessages = maxMessages + math.min(tombstones, maxMessages)
 end

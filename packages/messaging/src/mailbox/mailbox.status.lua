@@ -10,7 +10,7 @@
 -- ARGV
 --   tombstoneMs     ms until `uncounted` has outlived all entries
 -- RETURNS
---   { 1 when more has expired than one call removes (else 0), epoch, last id, instant of the last message since the epoch,
+--   { 1 if more has expired than one call removes (else 0), epoch, last id, instant of the last message since the epoch,
 --   bytes, entries stored, messages among them, the oldest message without its payload (or false), then for each device, the
 --   slowest first: its name, its cursor, its unread messages, when it received last (or false) }
 --   -1: there is no mailbox

@@ -1,5 +1,5 @@
--- Replaces expired messages by tombstones, which are not counted.
--- Expects mailbox, log, uncounted and expiring (keys), tombstoneMs. Leaves:
+-- Replaces expired messages by tombstones, which are not counted. Expects mailbox, log, uncounted and expiring (keys),
+-- tombstoneMs. Results:
 --   now         the server's time, ms since 1970
 --   hasMore     more has expired than one call removes
 --   hasTombstones  messages expired: cursors may step over them

@@ -10,7 +10,7 @@
 --   device      as stored
 --   tombstoneMs     ms until `uncounted` has outlived all entries
 -- RETURNS
---   { 1 when more has expired than one call removes (else 0), messages }; -1: there is no mailbox; -2: it has no such device
+--   { 1 if more has expired than one call removes (else 0), messages }; -1: there is no mailbox; -2: it has no such device
 local mailbox, log, uncounted, expiring = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local device, tombstoneMs = ARGV[1], ARGV[2]
 

@@ -7,9 +7,9 @@ export interface Message<Body = unknown> {
   readonly id: number;
   readonly from: string;
   readonly body: Body;
-  /** When the server stored it, in ms since 1970, by the server's clock. Never less than that of the message before. */
+  /** When the server stored it, ms since 1970, by the server's clock; never earlier than the message before. */
   readonly sentAt: number;
-  /** The messages right before this one that were dropped unread. Absent when there are none. */
+  /** Messages directly before this one that were dropped unread. Absent if there are none. */
   readonly droppedBefore?: IdRange;
 }
 

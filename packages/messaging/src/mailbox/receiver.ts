@@ -31,7 +31,7 @@ type Reply = [
 const MAX_BATCH = 1_000;
 /** A wake-up may be lost with its connection; a waiting `receive` reads again after this time. */
 const RECHECK_MS = 5_000;
-/** How long the last read of a wait may take. */
+/** Time limit of the last read of a wait. */
 const LAST_ANSWER_MS = 1_000;
 
 let waiters = 0;
@@ -94,7 +94,7 @@ export class Receiver<Body> {
 
   async #read(read: Read): Promise<Message<Body>[]> {
     const { limit, isLatest, device, recipient } = read;
-    // One wake-up starts many equal reads.
+    // One wake-up causes many equal reads.
     const reply = await this.#reads.submit([limit, isLatest, device, recipient].join('\0'), read);
     if (reply === null) return [];
     const [, epoch, ackedId, baseId, unread, entries] = reply;
@@ -102,14 +102,14 @@ export class Receiver<Body> {
       .filter((entry) => !isTombstone(entry))
       .map((entry) => toMessage<Body>(entry, epoch));
     const dropped = toRange(ackedId + 1, baseId);
-    // The oldest unread message says what is missing before it.
+    // The oldest unread message reports the dropped ones before it.
     if (dropped && messages.length > 0 && (!isLatest || messages.length === unread)) {
       messages[0] = { ...messages[0]!, droppedBefore: dropped };
     }
     return isLatest ? messages.toReversed() : messages;
   }
 
-  /** One read for all equal ones. Resolves to nulls where there is no mailbox. */
+  /** One read for all equal ones. Resolves to nulls without a mailbox. */
   async #readOnce(reads: readonly Read[]): Promise<(Reply | null | Error)[]> {
     const { redis, keys, limits } = this.#context;
     const { recipient, device, limit, isLatest } = reads[0]!;

@@ -22,22 +22,22 @@ export interface Outgoing<Body = unknown> extends SendOptions {
 export interface SendResult {
   /** The id of the message in the recipient's mailbox. */
   readonly id: number;
-  /** True when the sender's id was known: nothing was sent, and `id` is that of the first time. */
+  /** Whether the sender's id was known: nothing was sent, and `id` is that of the first time. */
   readonly isDuplicate: boolean;
   /**
-   * Messages that the mailbox dropped, unread by one device at least, to stay within its limits. Messages of one script call
-   * report the same range. Absent when there are none.
+   * Messages that the mailbox dropped to stay within its limits, unread by at least one device. Messages of one script call
+   * report the same range. Absent if there are none.
    */
   readonly dropped?: IdRange;
 }
 
 interface Request extends NewMessage {
   readonly from: string;
-  /** 0: it doesn't expire. */
+  /** 0: no expiry. */
   readonly ttlMs: number;
 }
 
-/** Messages, and bytes, in one script call: about 1 ms of the server. */
+/** Messages and bytes in one script call: about 1 ms of the server. */
 const MAX_BATCH = { messages: 200, bytes: 1_048_576 };
 /** For each message that expires: u16 place, f64 ms. */
 const TTL_BYTES = 10;

@@ -8,30 +8,30 @@ import { mailboxStatus, mailboxUnread } from '../scripts.gen.js';
 import type { MailboxesContext } from './context.js';
 import { isEmptyMailbox } from './empty-mailbox.js';
 
-/** A device of a mailbox in numbers. */
+/** Counts and times of a device. */
 export interface MailboxDevice {
   readonly device: string;
-  /** Everything up to this id is acked. */
+  /** The device has acked all messages up to this id. */
   readonly ackedId: number;
-  /** Messages after `ackedId`: exactly those that `receive` returns. */
+  /** Messages after `ackedId`, exactly those that `receive` returns. */
   readonly unread: number;
   /** Messages after `ackedId` that were dropped before this device acked them, or null. */
   readonly dropped: IdRange | null;
-  /** Its last `receive`, also one that found nothing, in ms since 1970, up to 1 s late; null: never. */
+  /** Its last `receive`, even without messages, ms since 1970, up to 1 s late; null: never. */
   readonly lastFetchedAt: number | null;
 }
 
-/** A mailbox in numbers. */
+/** Counts and times of a mailbox. */
 export interface MailboxStatus {
-  /** Messages that not all devices have acked. With one device: exactly those that `receive` returns. */
+  /** Messages that not all devices have acked. With one device, exactly those that `receive` returns. */
   readonly unread: number;
-  /** Stored messages: as many as are unread, since acks free them. */
+  /** Stored messages. Equals `unread`, since acks free messages. */
   readonly size: number;
-  /** Stored bytes, with 15 to 40 per message for id, time and sender. */
+  /** Stored bytes, including 15 to 40 per message for id, time and sender. */
   readonly sizeBytes: number;
-  /** The id of the newest message, acked or not; 0 when there was none. */
+  /** The id of the newest message, acked or not; 0 without any. */
   readonly lastId: number;
-  /** All devices have acked everything up to this id; 0 at the beginning. */
+  /** All devices have acked all messages up to this id; 0 at the start. */
   readonly ackedId: number;
   /** Messages after `ackedId` that were dropped unread, or null. */
   readonly dropped: IdRange | null;
@@ -39,11 +39,11 @@ export interface MailboxStatus {
   readonly lastReceivedAt: number | null;
   /** When the oldest unread message was sent, or null. */
   readonly oldestUnreadAt: number | null;
-  /** The last `receive` of any device, also one that found nothing, in ms since 1970, up to 1 s late; null: never. */
+  /** The last `receive` of any device, even without messages, ms since 1970, up to 1 s late; null: never. */
   readonly lastFetchedAt: number | null;
-  /** Tells one numbering from the next: ids begin anew after a mailbox was forgotten. Null when there is no mailbox. */
+  /** Identifies the numbering: ids begin anew after a mailbox was forgotten. Null for a missing mailbox. */
   readonly epoch: number | null;
-  /** The slowest first. */
+  /** Slowest first. */
   readonly devices: readonly MailboxDevice[];
 }
 
@@ -128,7 +128,7 @@ export class Status {
   }
 }
 
-/** @param fields Four for each device. */
+/** @param fields Four values for each device. */
 function toDevices(fields: readonly (string | number | null)[], baseId: number): MailboxDevice[] {
   const devices: MailboxDevice[] = [];
   for (let index = 0; index < fields.length; index += 4) {

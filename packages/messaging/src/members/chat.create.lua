@@ -1,5 +1,5 @@
 #!lua
--- Creates a chat with its members and, where there is one, its first message. A chat that is there is left alone.
+-- Creates a chat with its members and a first message, if any. An existing chat is left alone.
 --
 -- KEYS
 --   chat         ZSET, see src/keys.ts; until its last member leaves
@@ -9,23 +9,23 @@
 --   ids          HASH message key -> id; PEXPIRE
 --   oldIds       HASH, the generation before
 --   ended        STRING, the epoch of the chat of this name that ended last; see chat.leave.lua
---   left         ZSET member -> instant of an index entry that went, ms; only read
+--   left         ZSET member -> instant of a removed index entry, ms; only read
 --   events       channel of the chat; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
 --   keepMs       ms until a message may be dropped
 --   dedupMs      ms for which a message key is remembered
---   keepAcked    how many of the newest messages are kept when all have acked them
+--   keepAcked    number of newest messages to keep when all members have acked them
 --   notAfter     ms; later, readers may have removed the entries of the chat in the members' indexes
---   notBefore    ms; the lowest epoch: an earlier chat, of which this server knows nothing any more, had a lower one
+--   notBefore    ms; the lowest epoch: an earlier chat, unknown to this server, had a lower one
 --   indexedFrom  the lowest instant (ms) of the entries in the members' indexes
 --   messageKey   of the first message; '' when there is none
 --   body         of the first message; '' when there is none
 --   sender       as stored
 --   others...    the other members, as stored, none twice
 -- RETURNS
---   { 1 created, 0 it was there, -1 too late; the id of the first message, also of one whose key was known, or 0 (too late: the
---   highest instant of an index entry that went); the server's time, ms }
+--   { 1 created, 0 it existed, -1 too late; the id of the first message, also if its key was known, or 0 (too late: the highest
+--   instant of a removed index entry); the server's time, ms }
 local chat, log, uncounted, joined = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local ids, oldIds, ended, left, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local publish, keepMs, dedupMs, keepAcked = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -39,7 +39,7 @@ if redis.call('EXISTS', chat) == 1 then
   local id = messageKey ~= '' and (redis.call('HGET', ids, messageKey) or redis.call('HGET', oldIds, messageKey)) or 0
   return { 0, tonumber(id), now }
 end
--- Entries of any member count: that costs one more round trip at most.
+-- Includes entries of other members; that costs at most one more round trip.
 local leftAt = tonumber(redis.call('ZRANGE', left, -1, -1, 'WITHSCORES')[2]) or 0
 if now > notAfter or leftAt >= indexedFrom then
   return { -1, leftAt, now }
@@ -47,7 +47,7 @@ end
 
 -- The clock alone is not enough: two chats may be created in one ms, and clocks may be set back, or differ after a failover.
 local epoch = math.max(now, notBefore, (redis.call('GET', ended) or 0) + 1)
--- Remains of a chat whose head is gone (evicted, deleted by hand) would mix with new ids.
+-- Remains of a chat without a head (evicted, deleted by hand) would mix with new ids.
 redis.call('UNLINK', log, uncounted, joined, ids, oldIds)
 local others = #ARGV - 10
 local last = body == '' and 0 or 1

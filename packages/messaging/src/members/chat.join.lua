@@ -1,11 +1,11 @@
 #!lua
--- Adds members to a chat, after its newest message. Members of the chat stay as they are.
+-- Adds members to a chat, after its newest message. Existing members are not changed.
 --
 -- KEYS
 --   chat         ZSET, see src/keys.ts
 --   log          LIST of entries
 --   joined       ZSET member -> id; PEXPIRE
---   left         ZSET member -> instant of an index entry that went, ms; only read
+--   left         ZSET member -> instant of a removed index entry, ms; only read
 --   events       channel of the chat; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
@@ -15,7 +15,7 @@
 --                removed the entry of their index; the instant of that entry
 -- RETURNS
 --   the server's time, ms; then for each join: 1 new and their cursor; 0 a member before and their cursor; -1 too many members
---   and their number; -2 too late and the instant of the entry that went, 0 for none
+--   and their number; -2 too late and the instant of the removed entry, 0 for none
 --   nil: there is no such chat
 local chat, log, joined, left, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local publish, maxMembers, keepMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -56,7 +56,7 @@ for i = 4, #ARGV, 4 do
 end
 if #written > 0 then
   redis.call('ZADD', chat, unpack(written))
-  -- Stored entries are not for new members, who may have been here before. With an empty log there is nothing to remember.
+  -- Stored entries are not for new members, who may have been members before. An empty log needs no record of that.
   local stored = redis.call('LLEN', log)
   if stored > 0 then
     redis.call('ZREMRANGEBYSCORE', joined, '-inf', last - stored)

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Removes members from a chat and frees the entries that all others have acked. With its last member the chat goes away.
+-- Removes members from a chat and frees the entries that all others have acked. Without members the chat is deleted.
 --
 -- KEYS
 --   chat         ZSET, see src/keys.ts
@@ -8,20 +8,20 @@
 --   joined       ZSET member -> id
 --   ids          HASH message key -> id
 --   oldIds       HASH, the generation before
---   ended        STRING, the epoch of the chat that ended, for the next one of its name and for readers of the log; SET PXAT
---   left         ZSET member -> instant of the index entry that goes, ms; PEXPIRE a minute
+--   ended        STRING, the epoch of the ended chat, for the next one of its name and for readers of the log; SET PXAT
+--   left         ZSET member -> instant of the removed index entry, ms; PEXPIRE a minute
 --   events       channel of the chat; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   keepAcked    how many of the newest messages are kept when all have acked them
---   leavers...   for each: the member as stored; the instant of their index entry when a join may be on its way under it, or ''
+--   keepAcked    number of newest messages to keep when all members have acked them
+--   leavers...   for each: the member as stored; the instant of their index entry if a join under it may be under way, or ''
 -- RETURNS
---   for each: 1, or 0 for no member
+--   for each: 1, or 0 for a non-member
 local chat, log, uncounted, joined = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local ids, oldIds, ended, left, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local publish, keepAcked = ARGV[1], tonumber(ARGV[2])
 local HEAD_SIZE = 4
--- Longer than clocks of masters differ or are set back, and longer than a reader pauses.
+-- Longer than master clocks differ or are set back, and longer than a reader pauses.
 local REMEMBERED_MS = 3600000
 
 local leavers, gone = {}, {}

@@ -1,6 +1,6 @@
--- Remembers index entries that are about to go: a join that began under one of them, and is still on its way, is refused and
--- indexes again. Forgets entries that are too old for such a join.
--- Expects left (key), and gone: an array of instants and members.
+-- Remembers index entries that are about to be removed: a join that began under one of them and is still under way is
+-- refused and indexes again. Forgets entries that are too old for such a join. Expects left (key), and gone: an array of
+-- instants and members.
 if #gone > 0 then
   local MINUTE, HOUR = 60000, 3600000
   local time = redis.call('TIME')

@@ -1,6 +1,6 @@
 #!lua flags=no-writes
--- A page of the members of a chat. A small set is paged by name, which is exact; a large one by ZSCAN: it returns each member
--- who stays at least once, and a page may exceed its limit.
+-- A page of the members of a chat. A small set is paged by name, which is exact. A large one is paged by ZSCAN, which
+-- returns each remaining member at least once; a page may exceed its limit.
 --
 -- KEYS
 --   chat         ZSET: the head; member -> cursor and role; until the last member leaves
@@ -39,7 +39,7 @@ end
 
 local page = { '' }
 local next = kind == 's' and from or '0'
--- ZSCAN may return nothing but the head.
+-- ZSCAN may return only the head.
 repeat
   local scan = redis.call('ZSCAN', chat, next, 'COUNT', limit)
   local read = scan[2]

@@ -1,14 +1,14 @@
 #!lua
--- Gives a member of a chat another role.
+-- Changes the role of a member.
 --
 -- KEYS
 --   chat         ZSET, see src/keys.ts
 -- ARGV
 --   member       as stored
 --   fraction     of the role
---   by           the member who changes the role, as stored: has to be an owner; '': not checked
+--   by           the member who changes the role, as stored: must be an owner; '': not checked
 -- RETURNS
---   1 done, 0 there is no such chat, -1 `member` is not in it, -2 `by` is not in it, -3 `by` is no owner
+--   1 done, 0 there is no such chat, -1 `member` is not in it, -2 `by` is not in it, -3 `by` is not an owner
 local chat = KEYS[1]
 local member, fraction, by = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local OWNER = 0.5

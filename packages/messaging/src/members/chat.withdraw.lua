@@ -1,13 +1,13 @@
 #!lua flags=allow-oom
--- Prepares the removal of index entries that a refused join or create has made, except those of members of the chat.
+-- Prepares the removal of index entries that a refused join or create has added, except those of members of the chat.
 --
 -- KEYS
 --   chat         ZSET, see src/keys.ts
---   left         ZSET member -> instant of the entry that goes, ms; PEXPIRE a minute
+--   left         ZSET member -> instant of the removed index entry, ms; PEXPIRE a minute
 -- ARGV
 --   entries...   for each: the instant of the entry, ms, then the member as stored
 -- RETURNS
---   for each: 1, the entry can go, or 0, the member is in the chat
+--   for each: 1, the entry can be removed, or 0, the member is in the chat
 local chat, left = KEYS[1], KEYS[2]
 
 local replies, gone = {}, {}

@@ -15,9 +15,9 @@ import type { Mutes } from './mutes.js';
 /** The result of `create`. */
 export interface CreateResult {
   readonly chatId: string;
-  /** False when the chat was there: nothing was changed. */
+  /** False if the chat existed: nothing was changed. */
   readonly isNew: boolean;
-  /** The id of the first message: of this call, or of an earlier one with the same `id`. Absent when there is none. */
+  /** The id of the first message, of this call or of an earlier one with the same `id`. Absent without one. */
   readonly id?: number;
 }
 
@@ -47,7 +47,7 @@ export class Creator {
     if (names.length > limits.maxMembers) throw TooManyError.members(chatId, names.length, limits.maxMembers);
     const json = body === undefined ? '' : encodeBody(chatId, body, limits.maxPayloadBytes);
     const key = body === undefined ? '' : messageKey(author, id);
-    // Only this call can have made such a chat: it was sent twice, since the first reply was lost.
+    // Only a resend of this call can have created such a chat.
     const hasOwnMessage = body !== undefined && id === undefined;
     return enterIndexed(
       (notBefore) => this.#mutes.enter(chatId, names, notBefore),

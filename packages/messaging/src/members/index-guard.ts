@@ -1,28 +1,28 @@
 /**
- * A member who comes into a chat is put into their own index first, and into the chat second.
+ * A member enters a chat in two steps: first into their own index, then into the chat.
  *
- * An index entry without a membership is removed by readers when it is a minute old, so the second step has to follow within
- * half of that. `leave` removes an entry at once, and leaves word in the chat's slot: the second step of a slower join under
- * that entry is refused. After both refusals the first step is done again.
+ * Readers remove an index entry without a membership when it is a minute old, so the second step must follow within half of
+ * that. `leave` removes an entry at once, and records that in the chat's slot: the second step of a slower join under that
+ * entry is refused. After either refusal the first step is repeated.
  *
- * The limit stands on the clock of the chat's server. It is compared with the members' servers the first time only: a
- * refusal tells what the chat's clock shows, and a refreshed entry is good for half a minute from then.
+ * The limit is an instant of the chat's server. Only the first comparison is with the members' servers: a refusal contains
+ * the time of the chat's server, and a refreshed entry is valid for half a minute from then.
  */
 import type { Indexed } from './member-index.js';
 
-/** How long an index entry is good for: half of the time after which readers remove it. */
+/** How long an index entry is valid: half of the time after which readers remove it. */
 const GOOD_FOR_MS = 30_000;
-/** More than two happen only where a script takes half a minute to arrive. */
+/** More than two happen only if a script takes half a minute to arrive. */
 const MAX_TRIES = 5;
 
-/** The result of the second step; or a refusal, with the clock of the chat's server and the entry that went, 0 for none. */
+/** The result of the second step; or a refusal, with the time of the chat's server and the removed entry, 0 for none. */
 export type Outcome<Result> =
   | { readonly result: Result }
   | { readonly tooLateAt: number; readonly leftAt: number };
 
 /**
  * @param index The first step: gives every entry an instant of `notBefore` or later.
- * @param enter The second step: changes nothing after `notAfter`, or when the entry went meanwhile.
+ * @param enter The second step: changes nothing after `notAfter`, or if the entry was removed before.
  */
 export async function enterIndexed<Result>(
   index: (notBefore: number) => Promise<Indexed[]>,

@@ -5,9 +5,9 @@ import { TooManyError } from '../errors.js';
 import { SlotRule } from '../log/slot-rule.js';
 import { chatWithdraw, memberBeginLeave, memberForget, memberIndex } from '../scripts.gen.js';
 
-/** An entry of the index: the member may be in the chat. */
+/** An index entry: the member may be in the chat. */
 export interface Indexed {
-  /** The instant of the entry, ms: higher than any that it had before. */
+  /** The instant of the entry, ms; each refresh increases it. */
   readonly joinedAt: number;
   /** The clock of the member's server, ms. */
   readonly now: number;
@@ -15,14 +15,14 @@ export interface Indexed {
   readonly isMuted: boolean;
 }
 
-/** A chat that the member is in, as its own slot says. */
+/** A chat of the member, confirmed by the chat's slot. */
 export interface JoinedChat {
   readonly chatId: string;
   /** The score of the member in the chat, see `src/log/score.ts`. */
   readonly score: number;
-  /** The parts of the head that were asked for, positive. */
+  /** The requested parts of the head, positive. */
   readonly head: readonly number[];
-  /** Whether its log was empty then. Undefined: unknown. */
+  /** Whether its log was empty at that time. Undefined: unknown. */
   readonly isEmpty?: boolean;
   readonly isMuted: boolean;
 }
@@ -31,9 +31,9 @@ export interface JoinedChat {
 export interface Findings {
   /** In the order in which the chats were joined. */
   readonly joined: JoinedChat[];
-  /** All chats of the index, in that order, also those that don't have the member. */
+  /** All chats of the index, in that order, even without the member. */
   readonly chatIds: string[];
-  /** Quiet chats whose heads were not read, since their log is empty. */
+  /** Quiet chats with an empty log, whose heads were not read. */
   readonly quiet: readonly string[];
   /** Entries for `forget`. */
   readonly useless: Useless;
@@ -41,16 +41,16 @@ export interface Findings {
 
 /** Chats whose heads need not be read. */
 export interface Known {
-  /** Chats with nothing new as long as their log is empty. */
+  /** Chats that have nothing new while their log is empty. */
   readonly quiet: readonly string[];
-  /** Chats that can't be read. */
+  /** Whether a chat is unreadable. */
   readonly isLeftOut: (chatId: string) => boolean;
 }
 
-/** A chat, encoded, that gets an entry. */
+/** A chat, encoded, to be added to the index. */
 interface Addition {
   readonly chat: string;
-  /** The instant that its entry has to reach, ms. */
+  /** The lowest instant for its entry, ms. */
   readonly notBefore: number;
 }
 
@@ -61,32 +61,32 @@ interface IndexEntry {
   readonly isMuted: boolean;
 }
 
-/** Entries that a reader found useless. */
+/** Useless entries, found by a reader. */
 interface Useless {
-  /** Chats, encoded, that don't have the member. A join may be on its way to the youngest of them. */
+  /** Chats, encoded, without the member. A join of the youngest may be under way. */
   readonly unjoined: readonly string[];
   /** Chats, encoded, and the instants at which their mutes ended, as stored. */
   readonly endedMutes: readonly (readonly [string, string])[];
   readonly now: number;
 }
 
-/** An entry of an index that goes when its member has left the chat. */
+/** An index entry of a member who leaves the chat. */
 export interface LeavingEntry {
   /** Its instant, as stored. */
   readonly indexedAt: string;
-  /** Whether a join under it may still be on its way. */
+  /** Whether a join under it may still be under way. */
   readonly isYoung: boolean;
 }
 
 type Time = readonly [seconds: string, microseconds: string];
 
-/** Readers remove older entries without a membership: a join is refused long before. */
+/** Readers remove older entries without a membership: a join is refused long before that. */
 const MIN_AGE_MS = 60_000;
 /** Chats in one script call. */
 const MAX_BATCH = 100;
-/** Logs in one EXISTS. More are cheaper while nothing is new, and dearer when one of them holds something. */
-const LOGS_OF_ONE_LOOK = 10;
-/** Entries that one call looks at. */
+/** Logs in one EXISTS. More are cheaper while nothing is new, but more expensive once one of them has entries. */
+const LOGS_PER_EXISTS = 10;
+/** Maximum of entries for one call. */
 const MAX_FORGOTTEN = 1_000;
 /** More than any index has. */
 const MAX_ENTRIES = 2 ** 40;
@@ -112,11 +112,11 @@ export class MemberIndex {
   }
 
   /**
-   * Adds the chat to the index of each member, or refreshes the entry; the results are in their order. One round trip for all;
-   * more when an index is full, since it may have entries without a membership. Rejects with ERR_TOO_MANY_CHATS when a
-   * member is in `maxChats`; then nobody keeps an entry of a chat that they aren't in.
+   * Adds the chat to the index of each member, or refreshes the entry; the results are in their order. One round trip for
+   * all; more if an index is full, since it may have entries without a membership. Rejects with ERR_TOO_MANY_CHATS if a
+   * member is in `maxChats`; then no member keeps an entry without a membership.
    *
-   * @param members By their names, not encoded.
+   * @param members Names, not encoded.
    */
   async add(chatId: string, members: readonly string[], notBefore = 0): Promise<Indexed[]> {
     const chat = encodeName(requireName('chatId', chatId));
@@ -133,8 +133,8 @@ export class MemberIndex {
   }
 
   /**
-   * The first step of `leave`: ends the member's mute of the chat, and returns the entry that goes with the last step;
-   * undefined when there is none. Followers of the member are not told: the chat is silent for them until it is left.
+   * The first step of `leave`: ends the member's mute of the chat, and returns the entry that the last step removes;
+   * undefined without one. Followers of the member get no message: the chat is silent for them until the member has left.
    */
   async beginLeave(member: string, chatId: string): Promise<LeavingEntry | undefined> {
     const { redis, keys } = this.#context;
@@ -145,7 +145,7 @@ export class MemberIndex {
     return reply ? { indexedAt: reply[0], isYoung: reply[1] === 1 } : undefined;
   }
 
-  /** The last step of `leave`: removes the entry, unless somebody has refreshed it since. */
+  /** The last step of `leave`: removes the entry, unless it was refreshed in between. */
   async remove(member: string, chatId: string, indexedAt: string | number): Promise<void> {
     const { redis, keys } = this.#context;
     await memberForget.run(redis, keys.member(member), {
@@ -155,8 +155,8 @@ export class MemberIndex {
   }
 
   /**
-   * Removes the entries that a refused join or create has made, except those of members of the chat. Two round trips. A
-   * failure is not reported: the caller learns of the refusal, and a reader removes the entries when they are a minute old.
+   * Removes the entries that a refused join or create has added, except those of members of the chat. Two round trips.
+   * Reports no failure: the caller gets the refusal, and a reader removes the entries when they are a minute old.
    */
   async withdraw(chatId: string, members: readonly string[], indexed: readonly Indexed[]): Promise<void> {
     const { redis, keys } = this.#context;
@@ -173,13 +173,13 @@ export class MemberIndex {
         );
       }
     } catch {
-      // See above.
+      // See the comment of this method.
     }
   }
 
   /**
-   * The chats that a member is in, with their heads. Two round trips, the second one with a pipeline for each Cluster node; one
-   * when all chats are quiet. O(chats).
+   * The chats that a member is in, with their heads. Two round trips, the second one with a pipeline for each Cluster node;
+   * one if all chats are quiet. O(chats).
    *
    * @param head The parts of the heads to read.
    * @param known Default: none, so all heads are read.
@@ -216,8 +216,8 @@ export class MemberIndex {
   }
 
   /**
-   * Reads the index, and which quiet chats have an empty log. One round trip. When one of several logs in an EXISTS holds
-   * something, none of them counts as empty.
+   * Reads the index, and which quiet chats have an empty log. One round trip. If one of several logs in an EXISTS has
+   * entries, none of them counts as empty.
    */
   async #open(
     member: string,
@@ -232,7 +232,7 @@ export class MemberIndex {
     const { chats, mutes } = keys.member(member);
     const reads: Read[] = [['zrange', chats, 0, -1], ['hgetall', mutes], ['time']];
     const heads = reads.length;
-    const size = this.#slotRule.isEnforced ? 1 : LOGS_OF_ONE_LOOK;
+    const size = this.#slotRule.isEnforced ? 1 : LOGS_PER_EXISTS;
     for (let from = 0; from < quiet.length; from += size) {
       reads.push(['exists', ...quiet.slice(from, from + size).map((chatId) => keys.chat(chatId).log)]);
     }
@@ -247,7 +247,10 @@ export class MemberIndex {
     }
   }
 
-  /** Reads the heads of chats; null for those that don't have the member. Also reads whether the logs of chats that are no longer quiet are empty. One round trip. */
+  /**
+   * Reads the heads of chats; null for chats without the member. Also reads whether logs of chats that are no longer quiet
+   * are empty. One round trip.
+   */
   async #look(
     name: string,
     head: readonly string[],
@@ -281,7 +284,7 @@ export class MemberIndex {
     });
   }
 
-  /** Chats without the member to which a join may be on its way. None or one round trip. */
+  /** Chats without the member that a join may be about to enter. No round trip or one. */
   async candidates(member: string, { unjoined, now }: Useless): Promise<string[]> {
     if (unjoined.length === 0) return [];
     const looked = unjoined.slice(-MAX_FORGOTTEN);
@@ -303,9 +306,9 @@ export class MemberIndex {
   }
 
   /**
-   * Removes useless entries that are old enough; returns how many entries of the index it removed. None, one or three round
-   * trips. The instant of an entry is read first, then the chat again: a join in between gives the entry another instant, and
-   * the entry stays.
+   * Removes useless entries that are old enough; returns the number of removed index entries. No round trip, one or three.
+   * It reads the instant of an entry first, then the chat again: a join in between gives the entry another instant, and the
+   * entry stays.
    */
   async forget(member: string, { unjoined, endedMutes, now }: Useless): Promise<number> {
     const { redis, keys } = this.#context;
@@ -339,7 +342,7 @@ export class MemberIndex {
       if ((await this.forget(member, found.useless)) > 0) found = await this.find(member, []);
       const { unjoined } = found.useless;
       const chatId = decodeName(chat);
-      // An entry without a membership takes no place, up to maxChats of them.
+      // Up to maxChats entries without a membership do not count.
       let spare = Math.min(unjoined.length, this.#context.limits.maxChats);
       if (found.joined.some((joined) => joined.chatId === chatId)) spare = Infinity;
       else if (unjoined.includes(chat)) spare = unjoined.length - 1;
@@ -349,7 +352,7 @@ export class MemberIndex {
     }
   }
 
-  /** @param spare Entries that take no place. */
+  /** @param spare Number of entries that do not count. */
   async #addBatch(member: string, added: readonly Addition[], spare = 0): Promise<(Indexed | Error)[]> {
     const { redis, keys, limits, hub } = this.#context;
     const { maxChats } = limits;

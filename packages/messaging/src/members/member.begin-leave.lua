@@ -1,14 +1,14 @@
 #!lua flags=allow-oom
--- Begins to take a member out of a chat: ends their mute of it, and reads the entry of their index that goes afterwards.
+-- First step of a leave: ends the member's mute of a chat, and reads the index entry that the last step removes.
 --
 -- KEYS
 --   chats        ZSET chat -> instant of joining, ms; until its last chat goes
 --   mutes        HASH chat -> muted until, ms, 0 forever; until its last mute goes
 -- ARGV
 --   chat         encoded
---   youngMs      ms for which a join or create under an entry may still be on its way
+--   youngMs      ms for which a join or create under an entry may still be under way
 -- RETURNS
---   { instant of the entry as stored, 1 when it is younger than youngMs (else 0) }, or nil: the index doesn't have the chat
+--   { instant of the entry as stored, 1 if it is younger than youngMs (else 0) }, or nil: the index doesn't have the chat
 local chats, mutes = KEYS[1], KEYS[2]
 local chat, youngMs = ARGV[1], tonumber(ARGV[2])
 

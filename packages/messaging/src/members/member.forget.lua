@@ -1,15 +1,15 @@
 #!lua flags=allow-oom
--- Removes useless entries of an index, unless they have changed since they were seen: chats that the member has left, chats
--- that don't have the member and are so old that no join can be on its way, and mutes that are over.
+-- Removes useless entries of an index, unless they have changed since they were read: chats that the member has left, chats
+-- without the member that are too old for a join under way, and ended mutes.
 --
 -- KEYS
 --   chats        ZSET chat -> instant of joining, ms; until its last chat goes
 --   mutes        HASH chat -> muted until, ms, 0 forever; until its last mute goes
 -- ARGV
---   minAgeMs     ms that an entry of the index has to be old
---   seen...      for each: 'chat', 'left' (of any age) or 'mute'; the chat, encoded; the value that was seen
+--   minAgeMs     minimum age of an entry, ms
+--   seen...      for each: 'chat', 'left' (of any age) or 'mute'; the chat, encoded; the value that was read
 -- RETURNS
---   how many entries of the index were removed
+--   number of removed index entries
 local chats, mutes = KEYS[1], KEYS[2]
 local minAgeMs = tonumber(ARGV[1])
 

@@ -9,7 +9,7 @@
 --   publish      PUBLISH or SPUBLISH
 --   changes...   for each: the chat, encoded; the end of its mute, ms: 0 forever, -1 not muted
 -- RETURNS
---   for each: 1; 0 when the index doesn't have the chat
+--   for each: 1; 0 if the index doesn't have the chat
 local chats, mutes, events = KEYS[1], KEYS[2], KEYS[3]
 local publish = ARGV[1]
 

@@ -9,7 +9,7 @@ import { chatMembers } from '../scripts.gen.js';
 /** A member of a chat. */
 export interface ChatMember {
   readonly member: string;
-  /** They have acked everything up to this id. */
+  /** The member has acked all messages up to this id. */
   readonly ackedId: number;
   readonly role: Role;
 }

@@ -13,7 +13,7 @@ import type { Mutes } from './mutes.js';
 
 /** The result of `join`. */
 export interface JoinResult {
-  /** False when the member was in the chat: nothing was changed. */
+  /** False if the member was in the chat: nothing was changed. */
   readonly isNew: boolean;
   /** The member's cursor: a new member begins after the newest message. */
   readonly ackedId: number;
@@ -29,7 +29,7 @@ interface Join {
 interface Leave {
   /** The member as stored. */
   readonly name: string;
-  /** The instant of the index entry that goes, when a join may be on its way under it. */
+  /** The instant of the removed index entry, if a join under it may be under way. */
   readonly indexedAt: string;
 }
 
@@ -79,7 +79,7 @@ export class Membership {
   async leave(chatId: string, member: string): Promise<boolean> {
     requireName('chatId', chatId);
     const name = encodeMember('member', member);
-    // The mute ends first: after a crash the member hears too much, and never too little.
+    // The mute ends first: after a crash the member gets too many messages rather than too few.
     const entry = await this.#index.beginLeave(member, chatId);
     const indexedAt = entry?.isYoung ? entry.indexedAt : '';
     const hasLeft = await this.#leaves.submit(chatId, { name, indexedAt });

@@ -18,11 +18,12 @@ const NOT_MUTED = -1;
 const MAX_BATCH = 100;
 
 /**
- * The chats that a member has muted. Mutes lie in the member's slot, and end with the membership, which lies in the chat's slot.
+ * The chats that a member has muted. Mutes lie in the member's slot, and end with the membership, which lies in the chat's
+ * slot.
  *
- * So `leave` ends the mute first. `mute` asks the chat before it writes and once more afterwards, since the member may be
- * leaving. A mute that is set between the steps of a `leave` has no effect while the member is away; the call that adds them
- * again ends it.
+ * So `leave` ends the mute first. `mute` checks the membership before it writes and again afterwards, since the member may
+ * be leaving. A mute that is set between the steps of a `leave` has no effect while the member is away; the call that adds
+ * them again ends it.
  */
 export class Mutes {
   readonly #context: ChatsContext;
@@ -55,7 +56,7 @@ export class Mutes {
 
   /**
    * Adds the chat to the indexes of members who are about to join, see `MemberIndex.add`, and ends mutes of an earlier
-   * membership. One round trip; two more where there is a mute, which is rare.
+   * membership. One round trip; two more to end a mute, which is rare.
    */
   async enter(chatId: string, members: readonly string[], notBefore: number): Promise<Indexed[]> {
     const indexed = await this.#index.add(chatId, members, notBefore);

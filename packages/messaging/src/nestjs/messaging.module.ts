@@ -1,6 +1,6 @@
 /**
- * The module takes the client and the options once. One object serves the mailboxes of all recipients, one all chats, and one
- * makes senders and receivers of files: none of them has to be registered by name.
+ * The module takes the client and the options once. One object serves all mailboxes, one all chats, and one creates senders
+ * and receivers of files: none is registered by name.
  */
 import type { RedisClient } from '@mortise/redis';
 import { rootModule, withDefaults } from '@mortise/redis/nestjs';
@@ -47,9 +47,9 @@ const Root = rootModule<MessagingModuleOptions, 'Messaging'>({
 });
 
 /**
- * Provides `Mailboxes`, `Chats` and `Files` to the whole application. `forRoot` takes a client and options; `forRootAsync` takes
- * `useFactory` with `inject` and `imports`, `useClass` or `useExisting`. An invalid client or option lets the boot fail. Nothing
- * is sent at boot, and the client is never closed.
+ * Provides `Mailboxes`, `Chats` and `Files` to the whole application. `forRoot` takes a client and options; `forRootAsync`
+ * takes `useFactory` with `inject` and `imports`, `useClass` or `useExisting`. An invalid client or option fails the boot.
+ * Sends nothing at boot, and never closes the client.
  */
 @Module({})
 export class MessagingModule extends Root {}

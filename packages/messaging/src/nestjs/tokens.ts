@@ -20,17 +20,17 @@ export function getFilesToken(module?: string): InjectionToken<Files> {
   return rootToken('Messaging', Files, module);
 }
 
-/** Injects the `Mailboxes` of a module. Those of a module without a name are also injected by their type alone. */
+/** Injects the `Mailboxes` of a module. Without a name, the type alone also injects them. */
 export function InjectMailboxes(module?: string): PropertyDecorator & ParameterDecorator {
   return Inject(getMailboxesToken(module));
 }
 
-/** Injects the `Chats` of a module. Those of a module without a name are also injected by their type alone. */
+/** Injects the `Chats` of a module. Without a name, the type alone also injects them. */
 export function InjectChats(module?: string): PropertyDecorator & ParameterDecorator {
   return Inject(getChatsToken(module));
 }
 
-/** Injects the `Files` of a module. Those of a module without a name are also injected by their type alone. */
+/** Injects the `Files` of a module. Without a name, the type alone also injects them. */
 export function InjectFiles(module?: string): PropertyDecorator & ParameterDecorator {
   return Inject(getFilesToken(module));
 }

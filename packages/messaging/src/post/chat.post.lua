@@ -1,6 +1,6 @@
 #!lua
 -- Appends messages to a chat and publishes them. Skips messages whose key is known, and senders who may not post. The
--- cursor of a sender who had acked everything moves to their own message.
+-- cursor of a sender without unread messages moves to their own message.
 --
 -- All messages are one argument: each argument costs the client 0.6 µs, and the server half of that.
 --
@@ -17,7 +17,7 @@
 --   packed       for each message: u16 place of its sender in `senders`, from 1; u16 length · message key; u32 length · body
 --   senders...   as stored, each once
 -- RETURNS
---   for each message: its id; -id when its key was known; nil when the sender is no member; 0 when the sender is a reader.
+--   for each message: its id; -id if its key was known; nil if the sender is not a member; 0 if the sender is a reader.
 --   Then the first and the last dropped id, if messages were dropped
 --   nil: there is no such chat
 local chat, log, ids, oldIds, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -29,13 +29,13 @@ if not head[2] then
   return false
 end
 
--- A single message needs none of the tables for several, which cost a fifth of the whole.
+-- A single message needs none of these tables, which cost a fifth of the total.
 local messageKeys, authors, bodies, score, senders, scores, whose, refusals, places
 if count == 1 then
   local _, messageKey, body = struct.unpack('>HHc0Ic0', packed)
   score = tonumber(head[5])
   if not score or score % 1 == READER then
-    -- A member who has left since still gets the id of an earlier post: its reply may have been lost.
+    -- Someone who has left still gets the id of an earlier post, whose reply may have been lost.
     local id = redis.call('HGET', ids, messageKey) or redis.call('HGET', oldIds, messageKey)
     return { id and 0 - id or score and 0 or false }
   end
@@ -109,8 +109,8 @@ if fresh > 0 then
   end
   redis.call(publish, events, frames)
 
-  -- All members have acked something now only if the log was empty: then no other member was behind the sender. The messages
-  -- that keepAcked keeps move on with each post.
+  -- Only with an empty log did no other member lag behind the sender, so that all members have acked now. With keepAcked,
+  -- each post frees older messages.
   if keepAcked > 0 or isOwnMoved and stored == fresh then
     local cursors, uncounted = chat, nil
     local floor = math.floor(tonumber(redis.call('ZRANGE', chat, 4, 4, 'WITHSCORES')[2]))

@@ -32,7 +32,7 @@ if not head[2] then
 end
 -- `0 - head[n]`, since `-head[n]` turns 0 into -0.
 local bytes, epoch, last, lastAt = 0 - head[1], 0 - head[2], 0 - head[3], 0 - head[4]
--- Comes before the check of the sender: they may have left since, and the first reply may have been lost.
+-- Before the check of the sender, who may have left after the first call, whose reply was lost.
 local before = redis.call('HGET', ids, messageKey) or redis.call('HGET', oldIds, messageKey)
 if before then
   return { -before, last }
@@ -63,7 +63,7 @@ if entry then
     changed = string.format('%d:X%s:%d', message, at, last + 1)
   end
 elseif kind == 'E' or role ~= OWNER or message > last then
-  -- A message that isn't stored has no known author, so only an owner may delete it.
+  -- A message that is not stored has no known author, so only an owner may delete it.
   return { 0, last, 'M' }
 end
 
@@ -82,7 +82,7 @@ if changed and kind == 'D' then
   redis.call('ZADD', uncounted, message, message)
 end
 redis.call('ZREMRANGEBYSCORE', uncounted, '-inf', last - stored)
--- Longer than any entry that is stored now can stay.
+-- Longer than any stored entry lasts.
 redis.call('PEXPIRE', uncounted, math.ceil(2 * (keepMs + keepMs / WINDOWS)))
 
 local isOwnMoved = last - score <= 1

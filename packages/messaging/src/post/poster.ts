@@ -16,10 +16,10 @@ import { chatPost } from '../scripts.gen.js';
 export interface PostResult {
   /** The id of the message in the chat. */
   readonly id: number;
-  /** True when the sender's id was known: nothing was posted, and `id` is that of the first time. */
+  /** Whether the sender's id was known: nothing was posted, and `id` is that of the first time. */
   readonly isDuplicate: boolean;
   /**
-   * Messages that the chat dropped to stay within its limits. Messages of one script call report the same range. Absent when
+   * Messages that the chat dropped to stay within its limits. Messages of one script call report the same range. Absent if
    * there are none.
    */
   readonly dropped?: IdRange;

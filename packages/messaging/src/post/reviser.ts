@@ -19,7 +19,7 @@ interface Revision {
   readonly messageId: number;
   readonly key: Buffer;
   readonly json: string;
-  /** Whether only a repeated call of the sender can have made it before. */
+  /** Whether the event may have been stored by an earlier call of the sender. */
   readonly isRepeatable: boolean;
 }
 

@@ -16,14 +16,14 @@ interface Ack {
   readonly upToId: number;
 }
 
-/** Is called with each cursor after an ack. */
+/** Called with each cursor after an ack. */
 type OnAcked = (chatId: string, member: string, ackedId: number) => void;
 
 /** Acks in one script call. */
 const MAX_BATCH = 200;
-/** The group of all chats, on a server without slots. */
+/** The group of all chats on a server without slots. */
 const ALL_CHATS = '';
-/** Errors that one key causes: it has another type, or this user may not touch it. */
+/** Errors caused by one key: wrong type, or no permission. */
 const OF_ONE_KEY = /^(?:WRONGTYPE|NOPERM|ERR)\b/;
 
 /**
@@ -105,7 +105,7 @@ export class Acks {
   }
 }
 
-/** Each argument costs the server 0.2 µs, and the client more: a member who acks in all chats is named once. */
+/** Each argument costs the server 0.2 µs, and the client more, so a member who acks in all chats is sent once. */
 function operandsOf(groups: readonly (readonly Ack[])[]): {
   counts: Buffer | string;
   only: string;

@@ -14,7 +14,7 @@ export interface LogRange {
   /** The last ids of the range, not the first ones. */
   readonly isLatest?: boolean;
   readonly limit: number;
-  /** The most bytes of entries; no entry is returned when the first one is larger. Default: no limit. */
+  /** Maximum bytes of entries; returns none if the first one is larger. Default: no limit. */
   readonly maxBytes?: number;
 }
 
@@ -54,7 +54,7 @@ type Reply = [
   nextAt: number,
 ];
 
-/** Entries that one script call looks at: some ms of the server. */
+/** Entries that one script call scans: a few ms of the server. */
 const MAX_SCAN = 10_000;
 /** More than any log has. */
 const MAX_BYTES = 2 ** 40;
@@ -68,10 +68,8 @@ export class ChatReader<Body> {
   }
 
   /**
-   * As many entries of the range as fit. One round trip; one more for each 10,000 consecutive tombstones. Null when there is
-   * no such chat, or the member is not in it.
-   *
-   * @param member Reads from their cursor on. Default: reads without a cursor.
+   * As many entries of the range as fit. One round trip; one more for each 10,000 consecutive tombstones. Null for an
+   * unknown chat or a non-member.
    */
   async read(chatId: string, range: LogRange, member?: string): Promise<ChatSlice<Body> | null> {
     const { redis, keys } = this.#context;

@@ -1,21 +1,22 @@
 #!lua flags=allow-oom
--- Moves cursors of members forward and frees the entries that all have acked. A cursor never moves back, and no member is added.
---
--- One call takes acks of several chats, but only on a server without slots: there it costs a third of one call for each chat.
--- Chats don't depend on each other. A server with slots refuses the call before it begins (CROSSSLOT), and each chat gets a
+-- Moves cursors of members forward and frees the entries that all have acked. A cursor never moves back, and no member is
+-- added.
+-- A call may contain acks of several chats, but only on a server without slots, where it costs a third of separate calls.
+-- The chats are independent. A server with slots refuses the call before it begins (CROSSSLOT), and each chat gets its own
+-- call.
 -- call of its own.
 --
 -- KEYS
 --   chats...     for each chat: `chat`, ZSET, see src/keys.ts; `log`, LIST of entries, UNLINK; `uncounted`, ZSET id -> id, UNLINK
 -- ARGV
---   keepAcked    how many of the newest messages are kept when all have acked them
+--   keepAcked    number of newest messages to keep when all members have acked them
 --   counts       for each chat a u8, its number of acks; '' where each has one
 --   only         the member of all acks, as stored; '' for several members
 --   acks...      for each: the member as stored, unless `only`; -epoch of the id, ms, as the head has it, or '' for any, the same
 --                for all acks of a chat; the last id that is acked
 -- RETURNS
---   for each chat its newest id, or nil: there is no such chat; then for each of its acks the member's cursor; -1: no message
---   has that id; nil: not a member, or no chat
+--   for each chat its newest id, or nil: there is no such chat; then for each of its acks the member's cursor; -1: the id is above
+--   the newest; nil: not a member, or no chat
 local keepAcked, counts, only = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local isOnly = only ~= ''
 
@@ -25,7 +26,7 @@ for c = 1, #KEYS, 3 do
   -- `lowest`: the lowest old cursor among those that moved.
   local last, lowest
   if counts == '' then
-    -- The usual case, without the tables that several acks need.
+    -- The usual case, without the tables for several acks.
     local member = only
     if not isOnly then
       member = ARGV[at]
@@ -101,7 +102,7 @@ for c = 1, #KEYS, 3 do
   end
   if lowest then
     local floor = math.floor(redis.call('ZRANGE', chat, '4', '4', 'WITHSCORES')[2])
-    -- Otherwise another member is the slowest, as before.
+    -- Otherwise another member is still the slowest.
     if floor > lowest then
       local cursors = chat
 -- include log.trim.part.lua

@@ -12,12 +12,12 @@
 --   before       only lower ids; 0 for all
 --   isLatest     1: the last entries of the range; 0: the first
 --   limit        entries at most
---   maxScan      entries to look at, at most
+--   maxScan      entries to scan, at most
 --   maxBytes     of entries at most; no entry is returned when the first one is larger
 -- RETURNS
 --   nil: there is no such chat, or the member is not in it
---   { epoch, last id, score of the member as text (or 0), base: ids up to this one are gone, unread messages after the cursor,
---   id up to which it looked, entries by ascending ids, bytes and time (ms since the epoch) of the next entry when it was too
+--   { epoch, last id, score of the member as text (or 0), base: no id up to it is stored, unread messages after the cursor,
+--   last scanned id, entries by ascending ids, bytes and time (ms since the epoch) of the next entry if it was too
 --   large, else 0 and 0 }
 local chat, log, uncounted = KEYS[1], KEYS[2], KEYS[3]
 local member, after, before = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -38,7 +38,7 @@ if member ~= '' then
   unread = last - floor - redis.call('ZCOUNT', uncounted, '(' .. string.format('%.0f', floor), '+inf')
 end
 
--- The entries between `low` and `high` have yet to be looked at.
+-- The entries between `low` and `high` are not scanned yet.
 local low = math.max(after, base)
 local high = last + 1
 if before > 0 and before < high then

@@ -16,7 +16,7 @@ export interface ChatOverview {
   readonly unread: number;
   readonly lastId: number;
   readonly ackedId: number;
-  /** When the last entry came, or the chat was created, in ms since 1970. */
+  /** When the last entry was stored or the chat was created, ms since 1970. */
   readonly lastAt: number;
   readonly isMuted: boolean;
   readonly epoch: number;
@@ -56,7 +56,7 @@ export class ChatsOf {
     });
   }
 
-  /** The unread messages of one chat, or of all chats that `pull` would return: without those that are muted. */
+  /** The unread messages of one chat, or of all chats that `pull` would return, so without muted ones. */
   async unread(member: string, chatId: string | undefined): Promise<number> {
     if (chatId === undefined) {
       const chats = await this.list(member, { includeMuted: false });
@@ -72,8 +72,8 @@ export class ChatsOf {
   }
 
   /**
-   * Entries after the cursor, less those that don't count; null for chats that can't be read. One round trip if there are any;
-   * one more for chats that have dropped unread messages.
+   * The number of entries after each cursor, minus those that don't count; null for unreadable chats. One round trip if
+   * there are any chats; one more for chats that have dropped unread messages.
    */
   async #countUnread(
     member: string,

@@ -1,7 +1,7 @@
 /**
- * Pulls the unread messages of all chats of a member in three steps: the index, the head of each chat, the entries of those
- * with something new. The first step also asks whether the logs of quiet chats are empty, so a member with nothing new needs
- * one round trip.
+ * Pulls the unread messages of all chats of a member in three steps: the index, the head of each chat, the entries of chats
+ * with new ones. The first step also asks whether the logs of quiet chats are empty, so a member with nothing new needs one
+ * round trip.
  */
 import { requireName, TIMED_OUT, waitFor } from '@mortise/redis';
 import { NotAllowedError, NotFoundError, ReadTimeoutError } from '../errors.js';
@@ -27,16 +27,16 @@ interface Bounds {
 }
 
 interface Look<Body> {
-  /** All chats of the index that were looked at. */
+  /** All chats of the index. */
   readonly chatIds: readonly string[];
-  /** Chats that may get a message, also those that the member is being added to. */
+  /** Chats that may get a message, including chats that the member is about to join. */
   readonly watched: readonly string[];
   readonly pulled: Pulled<Body>[];
 }
 
 /** A push may be lost with its connection; a waiting pull looks again after this time. */
 const RECHECK_MS = 5_000;
-/** How long the last read of a wait may take. */
+/** Time limit of the last read of a wait. */
 const LAST_ANSWER_MS = 1_000;
 
 export class Puller<Body> {
@@ -77,7 +77,7 @@ export class Puller<Body> {
       const updates = new Updates(hub);
       try {
         for (;;) {
-          // The look after the subscription finds messages that came while it was made.
+          // The read after the subscription finds messages that came before it.
           const channels = seen.watched.map((chatId) => keys.chat(chatId).events);
           const listening = updates.listen([keys.member(member).events, ...channels]);
           await waitFor(listening, { waitMs: deadlineAt - performance.now(), signal });
@@ -95,7 +95,7 @@ export class Puller<Body> {
     const { chatIds, pulled } = seen;
     this.#count(pulled);
     if (autoAck) {
-      // The messages are returned in any case: once acked, they never come again.
+      // The messages are returned even if the acks fail: acked messages never come again.
       await waitFor(this.ackAll(member, pulled), { waitMs: lastAt - performance.now(), signal }).catch(
         (error: unknown) => {
           if (!signal?.aborted) throw error;
@@ -106,7 +106,7 @@ export class Puller<Body> {
     return pulled;
   }
 
-  /** Acks pulled chats: each up to its last message, or up to the end of its gap where there is none. */
+  /** Acks pulled chats: each up to its last message, or to the end of its gap without messages. */
   async ackAll(member: string, pulled: readonly Pulled<Body>[]): Promise<void> {
     await Promise.all(pulled.map((chat) => this.#ack(member, chat)));
   }
@@ -150,7 +150,7 @@ export class Puller<Body> {
     try {
       await this.#unreadable.attempt(chatId, () => this.#acks.ack(chatId, member, upToId, { epoch }));
     } catch (error) {
-      // The member has left since, or was added to a later chat of the same name: there is nothing to ack.
+      // The member has left in between, or was added to a later chat of the same name: there is nothing to ack.
       const isGone =
         error instanceof NotFoundError ||
         (error instanceof NotAllowedError && error.code === 'ERR_NOT_A_MEMBER');

@@ -1,22 +1,22 @@
 /**
- * Remembers chats in which a member had read everything when this process last looked. Until somebody posts to such a chat, its
- * log is empty, or holds entries that others have yet to read. EXISTS of a log costs the server a third of reading its head; a
- * twentieth when one command asks for several logs.
+ * Remembers chats that had no unread messages for a member at the last read of this process. Until the next post, the log
+ * of such a chat is empty, or has entries that others have yet to read. EXISTS of a log costs the server a third of reading
+ * its head, or a twentieth with several logs in one command.
  *
- * This affects speed only. An entry after a cursor stays in the log until the member has acked it, and limits never drop the
- * newest entry. So an empty log has nothing for a member who had read everything, unless later posts have expired or were
- * deleted by hand. The head shows that, and `MAX_AGE_MS` bounds how long a head is not read.
+ * This affects speed only. An entry after a cursor stays in the log until the member has acked it, and limits never drop
+ * the newest entry. So an empty log has nothing for such a member, unless later posts have expired or were deleted by hand.
+ * The head shows that, and `MAX_AGE_MS` bounds how long a head is not read.
  */
 
-/** How long a head that was read stays valid; at most half of `keepMs`. */
+/** How long a head stays valid after a read; at most half of `keepMs`. */
 const MAX_AGE_MS = 60_000;
-/** In a process: some 5 MB. Chats of members who have not pulled for the longest time are forgotten first. */
+/** Maximum for a process, some 5 MB. Chats of members who have not pulled for longest are forgotten first. */
 const MAX_CHATS = 50_000;
 
-/** The last look at a chat, and until when it is valid, on the clock of `performance.now()`. */
+/** The last read of a chat, and the end of its validity, by `performance.now()`. */
 interface Look {
   readonly until: number;
-  /** Whether its log held entries that others have yet to read: then it says nothing. */
+  /** Whether its log had entries that others have yet to read; then it tells nothing. */
   readonly isInUse: boolean;
 }
 
@@ -39,7 +39,7 @@ export class QuietChats {
   }
 
   /**
-   * Notes that the member had read everything.
+   * Records that the member has read everything.
    *
    * @param isEmpty Whether the log is empty. Undefined: unknown.
    */
@@ -50,14 +50,14 @@ export class QuietChats {
       this.#members.set(member, chats);
     }
     const known = chats.get(chatId);
-    // The log is known to hold entries.
+    // The log is known to have entries.
     if (isEmpty === undefined && known?.isInUse && known.until > lookedAt) return;
     if (!known) this.#count += 1;
     chats.set(chatId, { until: lookedAt + this.#maxAgeMs, isInUse: isEmpty === false });
     this.#forgetOldest(member);
   }
 
-  /** Notes that there was something new, or that the member is not in the chat. */
+  /** Records that there was something new, or that the member is not in the chat. */
   delete(member: string, chatId: string): void {
     const chats = this.#members.get(member);
     if (!chats?.delete(chatId)) return;
@@ -65,7 +65,7 @@ export class QuietChats {
     if (chats.size === 0) this.#members.delete(member);
   }
 
-  /** Notes that the member pulls, and is in these chats and no others. */
+  /** Records that the member pulls, and is in exactly these chats. */
   keep(member: string, chatIds: readonly string[]): void {
     const chats = this.#members.get(member);
     if (!chats) return;

@@ -1,24 +1,24 @@
-/** How the bytes of one reply are divided among the chats of a member. */
+/** Divides the bytes of one reply among the chats of a member. */
 import type { NextEntry } from './chat-reader.js';
 import type { Pulled } from './pulled.js';
 
-/** The entries that were read of one chat, before it is known how many of them the reply has room for. */
+/** The entries read from one chat, before the reply's room is divided. */
 export interface ReadChat<Body> {
   readonly pulled: Pulled<Body>;
   /** The bytes of each message. */
   readonly sizes: readonly number[];
-  /** The next entry, when it was too large. */
+  /** The next entry, if it was too large. */
   readonly next?: NextEntry;
 }
 
-/** The bytes of all entries that were read of a chat. */
+/** The bytes of all entries read from a chat. */
 export function bytesOf({ sizes }: ReadChat<unknown>): number {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
 /**
- * The largest share of the bytes for each, when those who want less leave theirs to the others: with it, all together get
- * exactly the bytes. `Infinity` when there is enough for all. O(n log n).
+ * The largest share of the bytes for each chat, when chats that want less leave the rest to the others; the shares then sum
+ * up to the bytes. `Infinity` if there is enough for all. O(n log n).
  */
 export function largestShare(wanted: readonly number[], bytes: number): number {
   let room = bytes;
@@ -31,14 +31,14 @@ export function largestShare(wanted: readonly number[], bytes: number): number {
   return Infinity;
 }
 
-/** When the first entry after the cursor was sent; undefined where only a gap is known. */
+/** When the first entry after the cursor was sent; undefined if only a gap is known. */
 function waitingSince({ pulled, next }: ReadChat<unknown>): number | undefined {
   return pulled.messages[0]?.sentAt ?? next?.sentAt;
 }
 
 /**
- * The chat whose first message has waited longest; the first of several. Returned messages get acked, and later posts are
- * younger: so every waiting message becomes the oldest eventually, for any process that pulls.
+ * The chat whose first message has waited longest; the first of several. Returned messages are acked, and later posts are
+ * younger, so every waiting message eventually becomes the oldest, for any process that pulls.
  */
 export function oldestOf<Body>(chats: readonly ReadChat<Body>[]): ReadChat<Body> | undefined {
   let oldest: ReadChat<Body> | undefined;
@@ -54,7 +54,7 @@ export function oldestOf<Body>(chats: readonly ReadChat<Body>[]): ReadChat<Body>
 
 /**
  * The chats of one reply, in their order. The oldest message is included whatever its size. The remaining bytes are shared
- * equally; bytes that a chat leaves go to the others, those that have waited longest first.
+ * equally; unused shares go to the other chats, the longest waiting first.
  */
 export function fit<Body>(chats: readonly ReadChat<Body>[], maxBytes: number): Pulled<Body>[] {
   const bytes = chats.map(bytesOf);

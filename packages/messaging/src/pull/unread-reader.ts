@@ -1,15 +1,16 @@
 /**
- * Reads the unread entries of a member, as many as one reply has room for, in one pass; a second pass completes it.
+ * Reads as many unread entries of a member as fit into one reply, in one pass; a second pass completes it.
  *
- * The first pass divides the bytes equally among the chats. The head of a chat says how large its log is: a log that fits into
- * its share is read whole, with plain reads. Of a larger one, a script returns the entries that fit, and the size and time of
- * the next one. So the bytes that Redis sends are bounded before anything is asked for.
+ * The first pass divides the bytes equally among the chats. The head of a chat contains the size of its log: a log that
+ * fits into its share is read completely, with plain reads. Of a larger one, a script returns the entries that fit, and the
+ * size and time of the next one. So the bytes that Redis sends are bounded in advance.
  *
- * The second pass reads chats again by the script: those that changed meanwhile or begin with a gap or tombstones; those that
- * get bytes that others have left; and the one whose first message has waited longest, whatever its size. So no large message
- * waits forever beside chats that go on getting small ones.
+ * The second pass reads chats again by the script: those that have changed since the first pass or begin with a gap or
+ * tombstones; those that get unused bytes of others; and the one whose first message has waited longest, whatever its size.
+ * So small messages in other chats never block a large one forever.
  *
- * Rejected: a place in a rotation, kept in Redis. A pull would have to write, and each device would move it for the others.
+ * Rejected: a rotation stored in Redis. Each pull would have to write, and the devices of a member would move it for each
+ * other.
  */
 import type { ChatsContext } from '../log/chats-context.js';
 import { toRange } from '../log/entry.js';
@@ -23,28 +24,28 @@ import { bytesOf, fit, largestShare, oldestOf } from './read-chat.js';
 import { UnreadableChats } from './unreadable-chats.js';
 import { WholeLogReader } from './whole-log-reader.js';
 
-/** What `pull` knows of a member's chats before it reads entries. */
+/** The state of a member's chats before their entries are read. */
 export interface Unread {
   readonly member: string;
   /** Chats with an entry after the cursor, and with `UNREAD_HEAD`. */
   readonly chats: readonly JoinedChat[];
-  /** When their heads were asked for, on the clock of `performance.now()`. */
+  /** When their heads were requested, by `performance.now()`. */
   readonly lookedAt: number;
 }
 
-/** A chat that the script reads. */
+/** A chat to be read by the script. */
 interface Request<Body> {
   readonly chat: JoinedChat;
   readonly maxBytes: number;
-  /** The entries of the first pass, which are continued. Undefined: reads from the member's cursor on. */
+  /** The entries of the first pass, which are continued. Undefined: starts at the member's cursor. */
   readonly start?: ReadChat<Body>;
 }
 
 /** The parts of a head that `pull` needs. */
 export const UNREAD_HEAD = [HEAD.lastId, HEAD.bytes, HEAD.epoch] as const;
-/** The most entries in one reply: with many chats, each returns less than `limit`. */
+/** Maximum of entries in one reply: with many chats, each returns less than `limit`. */
 const MAX_ENTRIES = 10_000;
-/** A script call costs as much as this many bytes: bytes that are left go to no more chats than get this share. */
+/** A script call costs as much as this many bytes, so unused bytes are divided only into shares of at least this size. */
 const WORTH_BYTES = 1_024;
 /** A smaller part of the bytes is not worth one more round trip. */
 const WORTH_SHARE = 1 / 8;
@@ -65,8 +66,9 @@ export class UnreadReader<Body> {
   }
 
   /**
-   * Up to `limit` entries of each chat and `maxBytes` of all, at least one. Chats without room are left out. One or two round
-   * trips; one more for each chat that turns out to be unreadable, or to begin with an older message that is too large.
+   * Up to `limit` entries of each chat and `maxBytes` of all, at least one. Chats without room are omitted. One or two
+   * round trips; one more for each chat that turns out to be unreadable, or to begin with an older message that is too
+   * large.
    */
   async read(unread: Unread, bounds: { limit: number; maxBytes: number }): Promise<Pulled<Body>[]> {
     const { chats } = unread;
@@ -74,7 +76,7 @@ export class UnreadReader<Body> {
     const { maxBytes } = bounds;
     const limit = Math.max(1, Math.min(bounds.limit, Math.floor(MAX_ENTRIES / chats.length)));
     const share = largestShare(chats.map(logBytes), maxBytes);
-    // A log is trimmed to maxMessages: a longer way from the cursor is a gap.
+    // A log is trimmed to maxMessages, so a longer distance from the cursor is a gap.
     const isWhole = (chat: JoinedChat): boolean =>
       logBytes(chat) <= share && waitingOf(chat) <= this.#context.limits.maxMessages;
     const large = chats.filter((chat) => !isWhole(chat));
@@ -102,8 +104,8 @@ export class UnreadReader<Body> {
   }
 
   /**
-   * The requests of the second pass. Chats that are read anew get their equal share; the chats that have waited longest get one
-   * more entry each; and the bytes that are left then are divided equally among all of these.
+   * The requests of the second pass. Chats that are read anew get their equal share; the longest waiting chats get one more
+   * entry each; the bytes that are left are divided equally among all of these.
    */
   #plan(
     read: readonly ReadChat<Body>[],
@@ -138,7 +140,7 @@ export class UnreadReader<Body> {
       Math.max(0, logBytes(chat) - bytes - (start ? bytesOf(start) : 0)),
     );
     const most = largestShare(wanted, room);
-    // When there is enough for all, the logs may have grown since.
+    // There is enough for all, but the logs may have grown since.
     const spare = most === Infinity ? wanted.reduce((left, want) => left - want, room) / requests.length : 0;
     return requests.map((request, index) => ({
       ...request,
@@ -182,7 +184,7 @@ export class UnreadReader<Body> {
     return { pulled, sizes, ...(next && { next }) };
   }
 
-  /** Appends entries only if they continue the others: the chat may have been trimmed or acked meanwhile, or be a later one. */
+  /** Appends entries only if they continue the others: the chat may have been trimmed, acked or replaced in between. */
   async #continue(
     { member }: Unread,
     { pulled, sizes }: ReadChat<Body>,

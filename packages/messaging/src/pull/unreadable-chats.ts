@@ -1,9 +1,9 @@
 /**
- * Chats with damaged data: a key has another type, or a value that no script of ours has written. Reads of all chats of a member
- * are pipelines, which fail with the first error, so one such chat would hide all others.
+ * Chats with damaged data: a key with a wrong type, or a value in a wrong format. Reads of all chats of a member are
+ * pipelines, which fail with the first error, so one such chat would hide all others.
  *
- * A failed pipeline is therefore repeated chat by chat. Chats that fail again are left out, and reported. They are remembered
- * for some seconds, in which a pull costs as many round trips as without them.
+ * A failed pipeline is therefore repeated chat by chat. Chats that fail again are omitted and reported. They are remembered
+ * for a few seconds, so that further pulls need no extra round trips.
  */
 import type { Read } from '@mortise/redis';
 import { decodeName, encodeName, readMany } from '@mortise/redis';
@@ -13,9 +13,9 @@ import type { UnreadableOptions } from '../options.js';
 import { UNREADABLE } from '../telemetry/metrics.js';
 import type { Findings, Known, MemberIndex } from '../members/member-index.js';
 
-/** How long an unreadable chat is not read again: a repair shows after that. */
+/** An unreadable chat is read again after this time, which shows a repair. */
 const MAX_AGE_MS = 5_000;
-/** In a process. Further ones are found again each time. */
+/** Maximum for a process. Further ones are found again each time. */
 const MAX_CHATS = 1_000;
 /** Errors that one damaged key causes. Any other error may concern all chats. */
 const OF_ONE_CHAT = /^WRONGTYPE\b|^ERR .*\buser_script\b/;
@@ -28,7 +28,7 @@ export class UnreadableChats {
   readonly #chats = new Map<string, { readonly error: ChatUnreadableError; readonly until: number }>();
   readonly #printed = new Set<string>();
 
-  /** One for each context: all services share what one of them learns. */
+  /** One for each context, so that all services share its knowledge. */
   static of(context: ChatsContext): UnreadableChats {
     let chats = all.get(context);
     if (!chats) {
@@ -59,7 +59,7 @@ export class UnreadableChats {
     return index.find(member, head, includeMuted, known);
   }
 
-  /** The result of the work on one chat; null when the chat can't be read, which is remembered. */
+  /** The result of the work on one chat; null for an unreadable chat, which is remembered. */
   async attempt<Result>(chatId: string, work: () => Promise<Result>): Promise<Result | null> {
     try {
       return await work();
@@ -70,7 +70,7 @@ export class UnreadableChats {
     }
   }
 
-  /** Reports those among the chats. */
+  /** Reports the unreadable chats among these. */
   report(chatIds: readonly string[], { onUnreadable }: UnreadableOptions): void {
     if (this.#chats.size === 0) return;
     const errors = chatIds.flatMap((chatId) => this.#chats.get(chatId)?.error ?? []);
@@ -78,13 +78,13 @@ export class UnreadableChats {
     for (const error of errors) this.#reportTo(error, onUnreadable);
   }
 
-  /** Reports one that a follower can't read. */
+  /** Reports a chat that a follower cannot read. */
   note(chatId: string, cause: unknown, { onUnreadable }: UnreadableOptions): void {
     this.#context.telemetry?.count(UNREADABLE, 1);
     this.#reportTo(new ChatUnreadableError(chatId, cause), onUnreadable);
   }
 
-  /** Reads each chat of the member by itself. */
+  /** Reads each chat of the member separately. */
   async #examine(member: string): Promise<void> {
     const { redis, keys } = this.#context;
     const name = encodeName(member);

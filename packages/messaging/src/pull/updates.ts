@@ -10,8 +10,8 @@ const MUTES = 'u'.charCodeAt(0);
 const FRAME_HEAD = 5;
 
 /**
- * Wakes a waiting `pull` when there may be something new: listens to the channels of a member and of their chats. All waiting
- * pulls of the process share the subscriptions.
+ * Wakes a waiting `pull` when there may be something new, by messages on the channels of the member and their chats. All
+ * waiting pulls of the process share the subscriptions.
  */
 export class Updates {
   readonly #hub: WaiterHub;
@@ -53,7 +53,7 @@ export class Updates {
     );
   }
 
-  /** Resolves when something may be new since the last call, or at the deadline. Rejects with the reason of the signal. */
+  /** Resolves when something may be new since the last call, or at the deadline. Rejects with the signal's reason. */
   async next(deadlineAt: number, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     if (!this.#hasUpdate && !this.#isClosed) {
@@ -84,7 +84,7 @@ export class Updates {
   }
 }
 
-/** Whether there may be something new to pull. A join brings nothing: new members begin after the newest message. */
+/** Whether there may be something new to pull. A join brings nothing, since new members begin after the newest message. */
 function isUpdate(body: Buffer): boolean {
   if (body[0] === ADDED || body[0] === MUTES) return true;
   for (let at = 0; at + FRAME_HEAD <= body.length; at += FRAME_HEAD + body.readUInt32BE(at + 1)) {

@@ -2,9 +2,9 @@
  * Reads the entries after a member's cursors with plain reads, from chats whose heads are known. One script for each chat
  * costs the server three times as much, and on Cluster no script sees all chats.
  *
- * A log may be trimmed, or grow, between its head and its entries. Ids are dense, so that shows: the entries don't begin after
- * the cursor, or their number differs. The log may also belong to a later chat of the same name by then. So the epoch of the
- * chat that ended last is read after the entries.
+ * A log may be trimmed, or grow, between the reads of its head and its entries. Ids are dense, so this is detected: the
+ * entries don't begin after the cursor, or their number differs. By then the log may also belong to a later chat of the
+ * same name, so the epoch of the last ended chat is read after the entries.
  */
 import type { Read } from '@mortise/redis';
 import { readMany } from '@mortise/redis';
@@ -20,16 +20,16 @@ import { ofOneChat, UnreadableChats } from './unreadable-chats.js';
 
 interface WholeLogs<Body> {
   readonly chats: ReadChat<Body>[];
-  /** Chats that have changed meanwhile, have a gap, or continue with tombstones only: a script has to read them. */
+  /** Chats that have changed in between, have a gap, or continue with tombstones only: a script must read them. */
   readonly others: JoinedChat[];
 }
 
 /** The replies for one chat. */
 interface Fetched {
   readonly entries: readonly string[];
-  /** Entries after the cursor that don't count as unread. Undefined: all entries after the cursor were read. */
+  /** Number of entries after the cursor that don't count as unread. Undefined: all entries after the cursor were read. */
   readonly uncounted: number | undefined;
-  /** The epoch of the chat of this name that ended last; 0 for none. */
+  /** The epoch of the last ended chat of this name; 0 for none. */
   readonly endedEpoch: number;
 }
 
@@ -50,8 +50,8 @@ export class WholeLogReader<Body> {
   /**
    * The first entries after the cursors, whatever their size. One round trip.
    *
-   * @param joined With `UNREAD_HEAD`, and at least one entry after each cursor.
-   * @param limit Entries of each chat.
+   * @param joined Chats with `UNREAD_HEAD`, and at least one entry after each cursor.
+   * @param limit Maximum of entries of each chat.
    */
   async read(joined: readonly JoinedChat[], limit: number): Promise<WholeLogs<Body>> {
     const fetched = await this.#fetch(joined, limit).catch(ofOneChat);
@@ -66,7 +66,7 @@ export class WholeLogReader<Body> {
       const isWhole =
         entries.length === Math.min(waiting, limit) &&
         entryId(entries[0]!) === ackedId + 1 &&
-        // Otherwise the chat of the head has ended, and these entries belong to the next one.
+        // Otherwise the head belongs to an ended chat, and these entries to the next one.
         endedEpoch < epoch;
       const read = isWhole
         ? await this.#unreadable.attempt(chatId, () => Promise.resolve(toMessages<Body>(entries, epoch)))
@@ -86,7 +86,7 @@ export class WholeLogReader<Body> {
     return found;
   }
 
-  /** One round trip; one more when the server turns out to enforce slots. */
+  /** One round trip; one more if the server turns out to enforce slots. */
   async #fetch(joined: readonly JoinedChat[], limit: number): Promise<Fetched[]> {
     const { redis, keys } = this.#context;
     const isTogether = !this.#slotRule.isEnforced;
@@ -99,7 +99,7 @@ export class WholeLogReader<Body> {
       const waiting = lastId - ackedId;
       reads.push(['lrange', log, -waiting, waiting > limit ? limit - waiting - 1 : -1]);
       if (waiting > limit) reads.push(['zcount', uncounted, `(${ackedId}`, lastId]);
-      // After the entries, so that no end before them is missed.
+      // After the entries, so that an end before them is found.
       if (isTogether) endedKeys.push(ended);
       else reads.push(['get', ended]);
     }

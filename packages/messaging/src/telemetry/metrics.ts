@@ -8,7 +8,7 @@ const metric = (name: string, unit: string, description: string): Metric => ({
   description,
 });
 
-/** Of every count. The names of chats, members and recipients are too many for a metric. */
+/** Labels of every count. There are too many names of chats, members and recipients for a metric. */
 export function telemetryAttributes(kind: 'chat' | 'mailbox'): TelemetryAttributes {
   return { 'messaging.system': 'mortise', 'mortise.messaging.kind': kind };
 }

@@ -1,6 +1,6 @@
 /**
- * Files that were not sent to their end, and will not be. A receiver that has begun to read one has to learn that it isn't whole, also after a restart,
- * so the file stays listed until that receiver is done. Other receivers never see it.
+ * Files that were not sent to their end, and will not be. A receiver that has begun to read one must learn that it is
+ * incomplete, even after a restart, so the file stays listed until that receiver is done. Other receivers never see it.
  */
 import { randomUUID } from 'node:crypto';
 import { decodeName } from '@mortise/redis';
@@ -11,7 +11,7 @@ import { listedEntries } from '../listed-file.js';
 import { resolveFileSenderOptions } from '../options.js';
 import type { Completion } from '../completion.js';
 
-/** How long a lease is waited for: a longer one is that of a new writer. */
+/** Maximum wait for a lease; a longer lease belongs to a new writer. */
 const LEASE_WAIT_MS = 500;
 
 export class AbandonedUploads {
@@ -53,7 +53,7 @@ export class AbandonedUploads {
       entries.map(async (listed) => {
         const { file } = keys.file(channel, listed.number, listed.fileId);
         const [state, lease] = (await redis.call('hmget', [file, 'state', 'lease'])) as [string?, string?];
-        // A sender that was killed before it opened the file has left only its entry in the list.
+        // A sender that died before it opened the file has left only an entry in the list.
         const silentSince = state ? Number(lease) : listed.listedAt;
         if ((state && state !== 'open') || silentSince + silentMs > Number(seconds) * 1_000) return;
         if (await this.discard(listed, reason)) discarded += 1;

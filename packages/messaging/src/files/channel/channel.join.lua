@@ -7,13 +7,13 @@
 --   listed       HASH number -> entry
 --   done         SET of <number>:<receiver>
 --   receivers    ZSET receiver -> end of its lease
---   sent         HASH id -> SHA-256 and name of what was sent
+--   sent         HASH id -> SHA-256 and name of the sent file
 -- ARGV
 --   receiver     encoded
---   maxReceivers  receivers that have left count while files are listed from before
---   keepMs        ms; the channel expires so long after its last use, if no sender says otherwise
+--   maxReceivers  receivers that have left count while files from before are listed
+--   keepMs        ms; the channel expires this long after its last use, unless a sender sets another time
 -- RETURNS
---   1; 0: it was one; -1: the channel has ended; -2: it has as many as it may have
+--   1 added; 0 it was a receiver; -1 the channel has ended; -2 there are too many receivers
 local head, files, listed, done, receivers, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local receiver, maxReceivers, keepMs = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 

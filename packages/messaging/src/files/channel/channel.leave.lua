@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Takes a receiver out of a channel: it is done with the listed files, and gets no more. Repeating it changes nothing.
+-- Removes a receiver from a channel: it is done with the listed files, and gets no more. Repeating it changes nothing.
 --
 -- KEYS
 --   head         HASH, see src/files/keys.ts
@@ -9,7 +9,7 @@
 -- ARGV
 --   receiver     encoded
 -- RETURNS
---   the numbers of the listed files, to be completed; nil: no such receiver
+--   the numbers of the listed files, to complete; nil: no such receiver
 local head, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local receiver = ARGV[1]
 
@@ -31,7 +31,7 @@ if oldest then
       kept = kept .. number .. ' ' .. name .. '\n'
     end
   end
-  -- A sender may open a listed file later, with a cursor for a receiver that has left meanwhile.
+  -- A sender may open a listed file later, with a cursor for a receiver that has left by then.
   kept = kept .. last .. ' ' .. receiver .. '\n'
 end
 if kept ~= '' then

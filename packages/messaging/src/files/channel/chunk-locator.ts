@@ -5,12 +5,12 @@ import type { Position } from '../chunk.js';
 import type { FileHead } from '../file-head.js';
 import { chunkKeys } from '../file-head.js';
 
-/** Headers that are read in one round trip. */
+/** Headers read in one round trip. */
 const AT_ONCE = 32;
 
 /**
- * The position of a byte of a file: chunks have any length, and their headers have their offsets. Undefined when the byte is not stored (any more). The end
- * of the file is a position as well. A round trip for each factor of 32 in the number of stored chunks.
+ * The position of a byte of a file. Chunks have any length; their headers contain their offsets. Undefined if the byte is
+ * not stored. The end of the file is a position too. A round trip for each factor of 32 in the number of stored chunks.
  */
 export async function locate(
   redis: RedisClient,
@@ -27,7 +27,7 @@ export async function locate(
       stored.map(async (key) => redis.callBuffer('getrange', [key, 0, CHUNK_HEADER_BYTES - 1])),
     );
     const offsets = (headers as Buffer[]).map((header) =>
-      // A chunk that is gone lies before all that are stored.
+      // A missing chunk lies before all stored ones.
       header.length === CHUNK_HEADER_BYTES ? Number(header.readBigUInt64BE(8)) : -1,
     );
     const found = offsets.findLastIndex((start) => start <= offset);

@@ -1,7 +1,7 @@
 /**
- * A channel of files for services that hand files on, such as by HTTP. Their clients are receivers, and each request may reach another process. So
- * a receiver is a name here, not an object: processes with the same `holder` share its lease, and each call renews it. A call of its own acks
- * what was read, up to a byte.
+ * A channel of files for services that pass files on, for example over HTTP. Their clients are receivers, and each request
+ * may reach another process. So a receiver is a name here, not an object: processes with the same `holder` share its lease,
+ * and each call renews it. A separate call acks the bytes that were read.
  */
 import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '@mortise/redis';
@@ -24,7 +24,7 @@ import type { FileChannelOptions, ListFilesOptions } from '../options.js';
 import { MAX_LISTED, MAX_RECEIVERS, resolveFileChannelOptions, resolveListOptions } from '../options.js';
 import { Completion } from '../completion.js';
 
-/** A file that was listed. A number alone may name another file when the channel was forgotten and created again. */
+/** A listed file. A number alone may mean another file after the channel was forgotten and created again. */
 export type FileRef = number | { readonly number: number; readonly epoch: string };
 
 export class FileChannel {
@@ -35,7 +35,7 @@ export class FileChannel {
   readonly #completion: Completion;
   readonly #discarded: AbandonedUploads;
 
-  /** Sends nothing. Throws TypeError or RangeError for options that are out of range. */
+  /** Sends nothing. Throws TypeError or RangeError for options out of range. */
   constructor(redis: RedisClient, channel: string, options: FileChannelOptions = {}) {
     this.#context = filesContext(redis, channel, options);
     this.#holder = requireName('holder', options.holder ?? randomUUID());
@@ -47,8 +47,9 @@ export class FileChannel {
   }
 
   /**
-   * Adds a receiver of the files that are listed from now on. Returns false when there is such a receiver. Senders have to name the same receivers
-   * from then on (`receivers`). Repeating it is safe. One script, O(files that are listed). Throws ERR_CHANNEL_ENDED, ERR_TOO_MANY_RECEIVERS.
+   * Adds a receiver for files that are listed from now on. Returns false if it exists already. Senders must name the same
+   * receivers from then on (`receivers`). Repeating it is safe. One script, O(listed files). Throws ERR_CHANNEL_ENDED,
+   * ERR_TOO_MANY_RECEIVERS.
    */
   async join(receiver: string): Promise<boolean> {
     const { redis, channel, channelKeys } = this.#context;
@@ -64,8 +65,8 @@ export class FileChannel {
   }
 
   /**
-   * Takes a receiver out: nothing waits for it any more. Returns whether there was such a receiver. Repeating it is safe. One script, and three or
-   * four round trips for each file that is listed.
+   * Removes a receiver: nothing waits for it any longer. Returns whether it existed. Repeating it is safe. One script, and
+   * three or four round trips for each listed file.
    */
   async leave(receiver: string): Promise<boolean> {
     const { redis, channelKeys } = this.#context;
@@ -92,9 +93,9 @@ export class FileChannel {
   }
 
   /**
-   * The files that a receiver is not done with, in their order, with higher numbers than `after`. Waits up to `waitMs` for one. Renews the lease of
-   * the receiver. One script, then a command for each file, all in one round trip. Throws ERR_UNKNOWN_RECEIVER, ERR_RECEIVER_BUSY, and the
-   * reason of the signal.
+   * The files that a receiver is not done with, in order, with numbers above `after`. Waits up to `waitMs` for one. Renews
+   * the receiver's lease. One script, then a command for each file in one round trip. Throws ERR_UNKNOWN_RECEIVER,
+   * ERR_RECEIVER_BUSY, and the signal's reason.
    */
   async list(
     receiver: string,
@@ -112,7 +113,7 @@ export class FileChannel {
         if (found.length > 0 || isEnded || leftMs <= 0) {
           return { files: await Promise.all(found.map(async (entry) => this.#look(entry))), isEnded };
         }
-        // One more look finds files that were listed before the subscription.
+        // Files may have been listed before the subscription, so it looks once more.
         if (updates) await updates.wait(Math.min(leftMs, RECHECK_MS), signal);
         else updates = await FileUpdates.open(this.#context.hub, this.#context.channelKeys.events);
       }
@@ -121,12 +122,15 @@ export class FileChannel {
     }
   }
 
-  /** A listed file: a receiver is not done with it. Two round trips. Throws ERR_UNKNOWN_FILE. */
+  /** A listed file, which some receiver is not done with. Two round trips. Throws ERR_UNKNOWN_FILE. */
   async file(file: FileRef): Promise<ListedFile> {
     return this.#look(await this.#entry(file));
   }
 
-  /** The byte up to which a receiver has acked the file; undefined when it is done with it. Two round trips. Throws ERR_UNKNOWN_FILE. */
+  /**
+   * The byte up to which a receiver has acked the file; undefined when it is done. Two round trips. Throws
+   * ERR_UNKNOWN_FILE.
+   */
   async ackedBytes(receiver: string, file: FileRef): Promise<number | undefined> {
     const { redis } = this.#context;
     const keys = this.#keysOf(await this.#entry(file));
@@ -144,9 +148,9 @@ export class FileChannel {
   }
 
   /**
-   * Opens a file for a receiver, from the byte `from` on; the caller closes it. Meanwhile the lease is renewed. Two to four round trips, and
-   * the subscription. Throws ERR_UNKNOWN_FILE, ERR_UNKNOWN_RECEIVER, ERR_RECEIVER_BUSY, ERR_FILE_ABORTED, and
-   * ERR_FILE_EXPIRED when the byte is not stored (any more) or the receiver is done with the file.
+   * Opens a file for a receiver at the byte `from`; the caller closes it. Renews the lease until then. Two to four round
+   * trips, and the subscription. Throws ERR_UNKNOWN_FILE, ERR_UNKNOWN_RECEIVER, ERR_RECEIVER_BUSY, ERR_FILE_ABORTED, and
+   * ERR_FILE_EXPIRED if the byte is not stored or the receiver is done with the file.
    */
   async open(receiver: string, file: FileRef, from: number, signal: AbortSignal): Promise<FileSegment> {
     requireInteger('from', from, { min: 0 });
@@ -167,9 +171,9 @@ export class FileChannel {
   }
 
   /**
-   * Moves the cursor of a receiver to the byte `upTo`, and frees the chunks that all receivers have passed. Repeating it, or acking less, changes nothing.
-   * Returns the acked byte. Four to six round trips. Throws RangeError beyond the bytes that are written, ERR_UNKNOWN_FILE,
-   * ERR_UNKNOWN_RECEIVER, ERR_RECEIVER_BUSY.
+   * Moves a receiver's cursor to the byte `upTo`, and frees the chunks that all receivers have passed. Repeating it, or
+   * acking less, changes nothing. Returns the acked byte. Four to six round trips. Throws RangeError beyond the written
+   * bytes, ERR_UNKNOWN_FILE, ERR_UNKNOWN_RECEIVER, ERR_RECEIVER_BUSY.
    */
   async ack(receiver: string, file: FileRef, upTo: number): Promise<number> {
     requireInteger('upTo', upTo, { min: 0 });
@@ -185,7 +189,7 @@ export class FileChannel {
     requireInteger('upTo', upTo, { min: 0, max: head?.bytes ?? 0 });
     if (!head) return 0;
     const position = await locate(redis, keys, head, upTo);
-    // It was freed, so all receivers have passed it.
+    // The chunk was freed, so all receivers have passed the byte.
     if (!position) return upTo;
     const chunks = chunkKeys(keys, head.writers, head.freed, position.chunk);
     const reply = await fileAck.run(
@@ -204,7 +208,7 @@ export class FileChannel {
     return upTo;
   }
 
-  /** A receiver has handled a file, or gives it up. Repeating it is safe. Four to six round trips. Throws as `ack`. */
+  /** A receiver has handled the file, or gives it up. Repeating it is safe. Four to six round trips. Throws as `ack`. */
   async done(receiver: string, file: FileRef): Promise<void> {
     const id = await this.#requireKnown(file);
     const { token, isEnded } = await this.#lease(receiver);
@@ -213,26 +217,31 @@ export class FileChannel {
     if (completed === 'lost') throw new ReceiverBusyError(this.#context.channel, receiver, 0);
   }
 
-  /** Removes a file for all receivers, and what is stored of it. A sender that still writes it stops. Throws ERR_UNKNOWN_FILE. */
+  /**
+   * Removes a file for all receivers, with its stored bytes. A sender that still writes it stops. Throws ERR_UNKNOWN_FILE.
+   */
   async remove(file: FileRef): Promise<void> {
     const entry = await this.#entry(file);
     const names = (await this.receivers()).map(({ receiver }) => receiver);
     await this.#completion.finish(entry, names, '');
   }
 
-  /** Takes the file off the list if all receivers are done with it. Call it after writing a file that may have been removed meanwhile. */
+  /**
+   * Removes the file from the list if all receivers are done with it. Call it after writing a file that may have been
+   * removed during that.
+   */
   async complete(file: FileRef): Promise<void> {
     await this.#completion.finish(await this.#requireKnown(file), [], '');
   }
 
-  /** No more files: as `FileSender.end`. */
+  /** No more files: see `FileSender.end`. */
   async end(): Promise<void> {
     await this.#completion.remove([], true);
   }
 
   /**
-   * The file that was or is being sent under an id; undefined when the channel doesn't know the id (any more). A file that was sent whole has its name and
-   * SHA-256, one that is listed its name; both may be missing just after the end of a file. Two round trips.
+   * The file sent under an id; undefined for an id that the channel doesn't know. A completely sent file has its name and
+   * SHA-256, a listed one its name; both may be missing just after the end of a file. Two round trips.
    */
   async numberOf(id: string): Promise<SentUnderId | undefined> {
     const { redis, channelKeys } = this.#context;
@@ -251,14 +260,18 @@ export class FileChannel {
   }
 
   /**
-   * Gives up a file that was not sent to its end, and frees its id. Receivers that have begun to read it get ERR_FILE_ABORTED until they are done;
-   * without any, nothing is left of it. Does nothing to a file that was sent whole, or whose writer is alive. Returns whether it is given up.
+   * Gives up a file that was not sent to its end, and frees its id. Receivers that have begun to read it get
+   * ERR_FILE_ABORTED until they are done; without any, the file is deleted. Does nothing to a completely sent file, or one
+   * with a live writer. Returns whether it was given up.
    */
   async discard(file: FileRef, reason: string): Promise<boolean> {
     return this.#discarded.discard(await this.#requireKnown(file), reason);
   }
 
-  /** Discards all files of the channel whose writers were silent for `silentMs` beyond their leases. Returns how many. Two round trips when there is none. */
+  /**
+   * Discards all files of the channel whose writers were silent for `silentMs` beyond their leases. Returns their number.
+   * Two round trips if there is none.
+   */
   async discardAbandoned(silentMs: number, reason: string): Promise<number> {
     return this.#discarded.discardAbandoned(silentMs, reason);
   }
@@ -276,7 +289,7 @@ export class FileChannel {
     throw new ChannelRefusedError('ERR_UNKNOWN_FILE', channel, { number });
   }
 
-  /** The file, also one that is not listed any more. */
+  /** The file, even if it is no longer listed. */
   async #requireKnown(file: FileRef): Promise<FileId> {
     const { redis, channel, channelKeys } = this.#context;
     const { number, epoch } = refOf(file);

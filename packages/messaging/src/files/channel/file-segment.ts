@@ -1,4 +1,4 @@
-/** A file from a byte on, as `FileChannel` reads it for a receiver. */
+/** The bytes of a file from an offset on, which `FileChannel` reads for a receiver. */
 import { Loop } from '@mortise/redis';
 import { ChunkReader } from '../receive/chunk-reader.js';
 import type { FilesContext } from '../context.js';
@@ -13,7 +13,10 @@ export class FileSegment {
     this.#renewal = renewal;
   }
 
-  /** Calls `renew` each third of the lease until it is closed. One round trip, and the subscription. Waits for a file that is not there yet. */
+  /**
+   * Calls `renew` each third of the lease until it is closed. One round trip, and the subscription. Waits for a file that
+   * does not exist yet.
+   */
   static async open(
     context: FilesContext,
     reading: Reading,
@@ -29,37 +32,37 @@ export class FileSegment {
         isDue = true;
         return leaseMs / 3;
       },
-      // Acks without a lease are refused.
+      // Acks without a lease are refused anyway.
       { onError: () => undefined },
     );
     renewal.start();
     return new FileSegment(reader, renewal);
   }
 
-  /** The offset of its first byte in the file. Known with the first block. */
+  /** The offset of its first byte in the file, known with the first block. */
   get startOffset(): number {
     return this.#reader.startOffset;
   }
 
-  /** Of the whole file, in hex; known when its end was read. */
+  /** SHA-256 of the whole file, in hex; known when its end was read. */
   get sha256(): string | undefined {
     return this.#reader.sha256;
   }
 
   /**
-   * The bytes, to the end of the file; waits for bytes that are not written yet. Call it once. One GET for each chunk. Throws ERR_FILE_ABORTED,
-   * ERR_FILE_CORRUPT, ERR_FILE_EXPIRED, and the reason of the signal.
+   * The bytes to the end of the file; waits for bytes that are not written yet. Call it once. One GET for each chunk.
+   * Throws ERR_FILE_ABORTED, ERR_FILE_CORRUPT, ERR_FILE_EXPIRED, and the signal's reason.
    */
   blocks(): AsyncGenerator<Buffer> {
     return this.#reader.blocks();
   }
 
-  /** Whether an ack up to this byte would free a chunk, or there is nothing to read at present. */
+  /** Whether an ack up to this byte would free a chunk, or nothing can be read at present. */
   isAckDue(offset: number): boolean {
     return this.#reader.isAckDue(offset);
   }
 
-  /** Acks the bytes before `offset`, which were handed out. The receiver has to have all bytes before the segment, too. One script. */
+  /** Acks the delivered bytes before `offset`. The receiver must also have all bytes before the segment. One script. */
   async ack(offset: number): Promise<void> {
     await this.#reader.ack(offset);
   }

@@ -1,5 +1,5 @@
 #!lua
--- Takes or renews the lease of a receiver, and shows which files it has to read.
+-- Acquires or renews the lease of a receiver, and returns its files.
 --
 -- KEYS
 --   head         HASH, see src/files/keys.ts
@@ -7,18 +7,18 @@
 --   listed       HASH number -> entry
 --   done         SET of <number>:<receiver>
 --   receivers    ZSET receiver -> end of its lease
---   sent         HASH id -> SHA-256 and name of what was sent
+--   sent         HASH id -> SHA-256 and name of the sent file
 -- ARGV
 --   receiver     encoded
---   holder       wants the lease
---   token        of the lease that it has; 0 for none
---   leaseMs      ms; 0 gives the lease up
---   limit        the most files to show
+--   holder       the process or group that wants the lease
+--   token        of its present lease; 0 for none
+--   leaseMs      ms; 0 releases the lease
+--   limit        maximum of files to return
 -- RETURNS
---   { 'held', token, 1 if the channel has ended, the numbers of files that it is done with and that are still listed, joined by commas,
---   the epoch, the end of the lease in ms since 1970, then for each file its number and its entry, in their order }
---   { 'absent' }: no channel (yet); { 'unknown' }: no such receiver; { 'busy', ms until the lease of the other ends }; { 'lost' };
---   { 'ended' }: nothing to read any more
+--   { 'held', token, 1 if the channel has ended, the numbers of listed files that it is done with, joined by commas,
+--   the epoch, the end of the lease in ms since 1970, then for each file its number and its entry, in order }
+--   { 'absent' }: no channel (yet); { 'unknown' }: no such receiver; { 'busy', ms until the end of the other lease }; { 'lost' };
+--   { 'ended' }: no more files
 local head, files, listed, done, receivers, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local receiver, holder, token, leaseMs, limit = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 

@@ -1,10 +1,10 @@
 /**
- * Reads the chunks of a file from a receiver's cursor on, up to two ahead, each by one GET. One GET is under way at a time, so that the memory of Redis
- * holds one reply for each receiver. The wake-ups of the writer say how many chunks there are. The head of the file is read when the file ends,
- * when a chunk is missing, and in bounded time.
+ * Reads the chunks of a file from a receiver's cursor on, up to two ahead, each by one GET. One GET is under way at a time,
+ * so that the memory of Redis holds one reply for each receiver. The writer's wake-ups tell the number of chunks. The head
+ * of the file is read at its end, when a chunk is missing, and after a bounded time.
  *
- * A failover may lose chunks that were read. The sender sends them again, perhaps cut elsewhere, so acks of them mean nothing any more. The reader
- * then returns to its cursor, as Redis knows it, and skips the bytes that it had handed out.
+ * A failover may lose chunks that were read. The sender sends them again, perhaps with other boundaries, so acks of them no
+ * longer apply. The reader then returns to its cursor in Redis and skips the bytes that it has delivered.
  */
 import { encodeName, LeaseLostError } from '@mortise/redis';
 import { FileAbortedError, FileForgottenError, FileUnreadableError } from '../errors.js';
@@ -21,24 +21,24 @@ import { RECHECK_MS } from '../context.js';
 import type { Reading } from './reading.js';
 import { persisted, requireExpected } from './reading.js';
 
-/** Chunks that are read before they are needed. */
+/** Chunks read in advance. */
 const AHEAD = 2;
-/** A chunk that comes within this time, in ms, is not a wait. */
+/** A chunk that comes within this time, ms, does not count as a wait. */
 const IDLE_MS = 5;
 const READ = { 'mortise.messaging.direction': 'read' };
 
 export class ChunkReader {
-  /** Of the whole file; known when it has ended. */
+  /** SHA-256 of the whole file, known at its end. */
   sha256: string | undefined;
-  /** Of gzip: bytes of text that were acked, and how many of them lie before the cursor. Undefined when none was acked. */
+  /** For gzip: acked bytes of text, and those of them before the cursor. Undefined without any. */
   acked: { readonly textBytes: number; readonly textBase: number } | undefined;
-  /** Called when no chunk has come for some ms, before a longer wait. */
+  /** Called when no chunk has come for a few ms, before a longer wait. */
   onIdle: () => void = () => undefined;
-  /** Called when reading has returned to the cursor: acked bytes have to be acked again. */
+  /** Called when reading has returned to the cursor: acked bytes must be acked again. */
   onRewind: () => void = () => undefined;
-  /** The byte of the file, as it was sent, at which reading began. */
+  /** The byte of the sent file at which reading began. */
   startOffset = 0;
-  /** How many bytes may be read before some of them are acked. */
+  /** How many bytes may be read before an ack. */
   leewayBytes = 0;
   readonly #context: FilesContext;
   readonly #reading: Reading;
@@ -48,16 +48,16 @@ export class ChunkReader {
   #freed = 0;
   #windowBytes = 0;
   #chunkBytes = 0;
-  /** Bytes after this one can't be acked yet, so they have to be in Redis together. */
+  /** Bytes after this one cannot be acked yet, so all of them must fit into Redis. */
   #pinnedAt: number | undefined;
-  /** The chunks that have been read since the cursor: index, offset of the first byte, bytes. */
+  /** The chunks read since the cursor: index, offset of the first byte, bytes. */
   #read: { index: number; offset: number; bytes: number }[] = [];
   #begin = { chunk: 0, bytes: 0 };
-  /** The chunk that is read next. */
+  /** The index of the next chunk. */
   #next = 0;
-  /** What lies before it was handed out. */
-  #handedOut: number | undefined;
-  /** Where it was when it last went back; doing so again there is of no use. */
+  /** The delivered bytes end here. */
+  #deliveredTo: number | undefined;
+  /** The cursor at the last rewind; a second rewind to it would be useless. */
   #rewoundAt: number | undefined;
   #isRewindDue = false;
   #hasAckedText = false;
@@ -74,12 +74,12 @@ export class ChunkReader {
     this.#updates = updates;
   }
 
-  /** The beginning of the file was passed, and may be gone. */
+  /** Whether the beginning of the file was passed, so it may be freed. */
   get isAfterStart(): boolean {
     return this.#begin.chunk > 0 || this.#begin.bytes > 0;
   }
 
-  /** Waits until the file is there. One round trip, and the subscription. */
+  /** Waits until the file exists. One round trip, and the subscription. */
   static async open(context: FilesContext, reading: Reading): Promise<ChunkReader> {
     const { events } = context.keys.file(context.channel, reading.number, reading.fileId);
     const updates = await FileUpdates.open(context.hub, events);
@@ -93,7 +93,10 @@ export class ChunkReader {
     }
   }
 
-  /** The bytes of the file from the cursor on. Ends with the file. Throws ERR_FILE_ABORTED, ERR_FILE_CORRUPT, ERR_FILE_EXPIRED, ERR_FILE_FORGOTTEN. */
+  /**
+   * The bytes of the file from the cursor to its end. Throws ERR_FILE_ABORTED, ERR_FILE_CORRUPT, ERR_FILE_EXPIRED,
+   * ERR_FILE_FORGOTTEN.
+   */
   async *blocks(): AsyncGenerator<Buffer> {
     let ahead: Promise<Buffer | null>[] = [];
     for (;;) {
@@ -112,17 +115,17 @@ export class ChunkReader {
       }
       this.#next += 1;
       this.#getAhead(ahead, this.#next);
-      const block = chunk.bytes.subarray(Math.max(0, this.#handedOut! - chunk.offset));
-      this.#handedOut = Math.max(this.#handedOut!, this.#offset);
+      const block = chunk.bytes.subarray(Math.max(0, this.#deliveredTo! - chunk.offset));
+      this.#deliveredTo = Math.max(this.#deliveredTo!, this.#offset);
       if (block.length > 0) yield block;
       else if (this.#lastAcked !== undefined) await this.ack(this.#lastAcked);
     }
   }
 
   /**
-   * Moves the cursor to a byte of the file, counted from its beginning, and frees the chunks that all receivers have passed. With `text`, notes how
-   * many bytes of inflated text are acked, and how many of them lie before `offset`, where a member of gzip begins. Repeating it is safe. Does nothing
-   * when a failover has lost the acked chunks: they are acked again when they are back. One script.
+   * Moves the cursor to an offset of the file, and frees the chunks that all receivers have passed. With `text`, stores the
+   * number of acked bytes of inflated text, and of those before `offset`, where a gzip member begins. Repeating it is safe.
+   * Does nothing if a failover has lost the acked chunks: they are acked again when they are back. One script.
    */
   async ack(offset: number, text?: { textBytes: number; textBase: number }): Promise<void> {
     const { redis, hub } = this.#context;
@@ -159,14 +162,14 @@ export class ChunkReader {
       this.#updates.wake();
       return;
     }
-    // Reading has returned to the cursor meanwhile.
+    // Reading has returned to the cursor during the ack.
     if (read !== this.#read) return;
     this.#freed = Math.max(this.#freed, reply);
     this.#acked = score;
     while (this.#read.length > 0 && this.#read[0]!.index < to) this.#read.shift();
   }
 
-  /** Whether an ack would free a chunk, or costs no time since there is nothing to read at present. */
+  /** Whether an ack would free a chunk, or costs no time because nothing can be read at present. */
   isAckDue(offset: number): boolean {
     const last = this.#read.at(-1);
     return !last || last.index + 1 >= this.#known || this.unackedChunks(offset) > 0;
@@ -177,7 +180,10 @@ export class ChunkReader {
     return this.#positionOf(offset).chunk - decodePosition(this.#acked).chunk;
   }
 
-  /** Bytes after this one have to be in Redis together, until a later `pin`. If the window is too small, `blocks` throws ERR_GZIP_MEMBER_TOO_LARGE. */
+  /**
+   * Bytes after this one must all stay in Redis until a later `pin`. If the window is too small, `blocks` throws
+   * ERR_GZIP_MEMBER_TOO_LARGE.
+   */
   pin(offset: number): void {
     this.#pinnedAt = offset;
   }
@@ -190,7 +196,7 @@ export class ChunkReader {
     const { redis, channel } = this.#context;
     const { receiver, token, name, signal } = this.#reading;
     for (;;) {
-      // Before the read, so that messages during it count.
+      // Set before the read, so that messages during it count.
       this.#updates.isStale = false;
       const [first, ...rest] = await this.#persist(
         async () =>
@@ -213,7 +219,7 @@ export class ChunkReader {
   #take(score: number, fields: readonly string[]): void {
     const [textBytes, chunks, freed, , state, writers, detail, bytes, windowBytes, chunkBytes] =
       fields as string[] & { length: 10 };
-    const isNew = this.#handedOut === undefined;
+    const isNew = this.#deliveredTo === undefined;
     this.#begin = (isNew && this.#reading.from) || decodePosition(score);
     this.#next = this.#begin.chunk;
     this.#acked = score;
@@ -235,21 +241,27 @@ export class ChunkReader {
     this.#crc = this.#begin.chunk === 0 ? 0 : undefined;
   }
 
-  /** Returns to the cursor, when Redis knows the file again. Not for gzip: the ends of members, where its cursor may stand, are not known any more. */
+  /**
+   * Returns to the cursor when Redis knows the file again. Not for gzip: the ends of members, where its cursor may stand,
+   * are no longer known.
+   */
   async #rewind(): Promise<void> {
     const { from, name } = this.#reading;
-    if (from && this.#handedOut === undefined)
+    if (from && this.#deliveredTo === undefined)
       throw new FileUnreadableError('ERR_FILE_EXPIRED', name, { offset: this.#offset });
     if (this.#hasAckedText) throw new FileForgottenError(name);
     this.#isRewindDue = false;
-    this.#rewoundAt = this.#handedOut;
+    this.#rewoundAt = this.#deliveredTo;
     this.#read = [];
     await this.#join();
     this.#updates.chunks = this.#head.chunks;
     this.onRewind();
   }
 
-  /** Undefined when the chunk doesn't continue the one before, and reading has to return to the cursor. The first chunk says where reading began. */
+  /**
+   * Undefined if the chunk does not continue the one before and reading must return to the cursor. The first chunk tells
+   * where reading began.
+   */
   #check(value: Buffer): OpenedChunk | undefined {
     const { name } = this.#reading;
     const index = this.#next;
@@ -261,12 +273,12 @@ export class ChunkReader {
     const isFirst = this.#read.length === 0 && index === this.#begin.chunk;
     if (isFirst) {
       this.#offset = chunk.offset;
-      if (this.#handedOut === undefined) this.startOffset = chunk.offset + this.#begin.bytes;
+      if (this.#deliveredTo === undefined) this.startOffset = chunk.offset + this.#begin.bytes;
     }
-    this.#handedOut ??= this.startOffset;
+    this.#deliveredTo ??= this.startOffset;
     const isNext = this.#crc === undefined || chunk.crcBefore === this.#crc;
-    if (!isNext || chunk.offset !== this.#offset || chunk.offset > this.#handedOut) {
-      if (this.#rewoundAt === this.#handedOut) {
+    if (!isNext || chunk.offset !== this.#offset || chunk.offset > this.#deliveredTo) {
+      if (this.#rewoundAt === this.#deliveredTo) {
         throw new FileUnreadableError('ERR_FILE_CORRUPT', name, {
           problem: `chunk ${index} does not continue the one before`,
         });
@@ -286,7 +298,7 @@ export class ChunkReader {
     return Math.max(this.#head.chunks, this.#updates.chunks);
   }
 
-  /** Waits for the next chunk, or until reading has to return to the cursor; false at the end of the file. */
+  /** Waits for the next chunk, or until reading must return to the cursor; false at the end of the file. */
   async #isThere(): Promise<boolean> {
     const { signal, name } = this.#reading;
     const index = this.#next;
@@ -322,7 +334,7 @@ export class ChunkReader {
     if (performance.now() - waitedAt >= RECHECK_MS) this.#updates.isStale = true;
   }
 
-  /** The window has no room for one more chunk before an ack, and no ack is possible. */
+  /** Whether the window has no room for another chunk before an ack, and no ack is possible. */
   #isOverfull(): boolean {
     const from = this.#pinnedAt;
     if (from === undefined) return false;
@@ -341,7 +353,7 @@ export class ChunkReader {
     else this.#head = head;
   }
 
-  /** Whether chunks that were read are missing, or another writer has written them. */
+  /** Whether chunks that were read are missing, or were written by another writer. */
   #hasForgotten({ chunks, writers }: FileHead): boolean {
     if (this.#next === 0) return false;
     const [before] = chunkKeys(this.#keys, this.#head.writers, this.#next - 1, this.#next);
@@ -349,7 +361,7 @@ export class ChunkReader {
     return chunks < this.#next || before !== now;
   }
 
-  /** Gets chunks that are written, from an index on, until two are under way. */
+  /** Gets written chunks from an index on, until two are under way. */
   #getAhead(ahead: Promise<Buffer | null>[], from: number): void {
     while (ahead.length < AHEAD && from + ahead.length < this.#known) {
       const index = from + ahead.length;
@@ -365,14 +377,17 @@ export class ChunkReader {
     return this.#persist(async () => (await this.#context.redis.callBuffer('get', [key!])) as Buffer | null);
   }
 
-  /** For a missing chunk: another writer has continued the file, or the file was aborted or is gone. Undefined when the chunk may still come. */
+  /**
+   * Explains a missing chunk: another writer has continued the file, or it was aborted or deleted. Undefined if the chunk
+   * may still come.
+   */
   async #getAgain(): Promise<Buffer | undefined> {
     const { name } = this.#reading;
     await this.#look();
     if (this.#isRewindDue) return undefined;
     if (this.#head.state === 'aborted') throw new FileAbortedError(name, this.#head.detail);
     if (this.#next >= this.#head.chunks) {
-      // A failover has lost it: its sender will send it again.
+      // A failover has lost it; its sender will send it again.
       this.#updates.chunks = this.#head.chunks;
       return undefined;
     }

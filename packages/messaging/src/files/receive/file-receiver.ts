@@ -28,7 +28,7 @@ type Look =
       readonly entry: string;
     };
 
-/** One receiver of a channel of files. One process at a time has its name; each receiver gets every file. */
+/** A receiver of a channel. One process at a time may use its name; each receiver gets every file. */
 export class FileReceiver {
   readonly #context: FilesContext;
   readonly #receiver: string;
@@ -36,7 +36,7 @@ export class FileReceiver {
   readonly #holder = randomUUID();
   #isRunning = false;
 
-  /** Sends nothing. Throws TypeError or RangeError for options that are out of range. */
+  /** Sends nothing. Throws TypeError or RangeError for options out of range. */
   constructor(redis: RedisClient, channel: string, receiver: string, options: FileReceiverOptions = {}) {
     this.#context = filesContext(redis, channel, options);
     this.#receiver = requireName('receiver', receiver);
@@ -44,11 +44,11 @@ export class FileReceiver {
   }
 
   /**
-   * The files of the channel that this receiver is not done with, in the order in which they were sent, each as soon as it is listed. Waits for the
-   * channel, for the lease of another process of the same name, and for files. Ends when the channel has ended and this receiver is done
-   * with all its files. Call `done` or `fail` for each file before the next one (TypeError otherwise). A file without either, because the process
-   * died or the iteration was left, comes again, from the last ack on. One script for each file, and one each third of the lease. Throws the
-   * reason of the signal, ERR_LEASE_LOST, ERR_UNKNOWN_RECEIVER.
+   * The files that this receiver is not done with, in the order of sending, each as soon as it is listed. Waits for the
+   * channel, for the lease of another process of the same name, and for files. Ends when the channel has ended and this
+   * receiver is done with all its files. Call `done` or `fail` for each file before the next one (TypeError otherwise). A
+   * file without either, because the process died or left the iteration, comes again from the last ack on. One script for
+   * each file, and one each third of the lease. Throws the signal's reason, ERR_LEASE_LOST, ERR_UNKNOWN_RECEIVER.
    */
   async *files(options: FilesOptions = {}): AsyncGenerator<IncomingFile, void, void> {
     checkSignalOption('files', options);
@@ -76,7 +76,7 @@ export class FileReceiver {
     const renewal = new Loop(
       'mortise file receiver',
       async () => {
-        // The first step comes just after the lease was taken.
+        // The lease was just acquired, so the first step renews nothing.
         if (isDue) await renew();
         isDue = true;
         return this.#leaseMs / 3;

@@ -1,21 +1,22 @@
 #!lua flags=allow-oom
--- Moves the cursor of a receiver forward, and frees the chunks that all receivers have passed. Repeating it changes nothing.
+-- Moves the cursor of a receiver forward, and frees the chunks that all receivers have passed. Repeating it changes
+-- nothing.
 --
 -- KEYS
 --   file         HASH, see src/files/keys.ts
 --   cursors      ZSET receiver -> position
 --   events       channel; not a key
---   chunks...    STRINGs: from the first that may not be freed up to the cursor
+--   chunks...    STRINGs: from the first one that is not freed to the cursor
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
 --   receiver     encoded
 --   token        of its lease
 --   position     of its cursor
---   textBytes    of gzip, <bytes of text that it has acked>:<of them before the position>; else empty
+--   textBytes    for gzip, <acked bytes of text>:<of them before the position>; else empty
 --   first        index of the first of the chunks
 -- RETURNS
---   the first chunk that is not freed; -1: a younger lease has the file; -2: the receiver is done or was dropped, or the file is gone; -3: a
---   failover has lost the chunks of the position
+--   the first chunk that is not freed; -1: a later lease has the file; -2: the receiver is done or was dropped, or the file is deleted;
+--   -3: a failover has lost the chunks of the position
 local file, cursors, events = KEYS[1], KEYS[2], KEYS[3]
 local publish, receiver, token, position, textBytes, first = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 
@@ -38,7 +39,7 @@ if textBytes == '' then
     redis.call('HDEL', file, 'g:' .. receiver)
   end
 elseif not acked or tonumber(acked:match('^%d+')) <= tonumber(textBytes:match('^%d+')) then
-  -- An older ack that was sent again changes neither: position and text belong together.
+  -- A repeated older ack changes neither: position and text belong together.
   redis.call('ZADD', cursors, 'XX', 'GT', position, receiver)
   redis.call('HSET', file, 'g:' .. receiver, textBytes)
 end

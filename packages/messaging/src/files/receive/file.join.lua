@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Begins or resumes the reading of a file. Acks of an earlier process of the receiver are refused from now on.
+-- Starts or resumes the reading of a file. From now on, acks of an earlier process of the receiver are refused.
 --
 -- KEYS
 --   file         HASH, see src/files/keys.ts
@@ -8,8 +8,8 @@
 --   receiver     encoded
 --   token        of its lease
 -- RETURNS
---   { position, inflated text that was acked (see file.ack), chunks, freed, freedBytes, state, writers, detail, bytes, windowBytes, chunkBytes }
---   { 'absent' }: no such file (yet); { 'lost' }: a younger lease has the file; { 'done' }: nothing to read for this receiver
+--   { position, acked inflated text (see file.ack), chunks, freed, freedBytes, state, writers, detail, bytes, windowBytes, chunkBytes }
+--   { 'absent' }: no such file (yet); { 'lost' }: a later lease has the file; { 'done' }: nothing to read for this receiver
 local file, cursors = KEYS[1], KEYS[2]
 local receiver, token = ARGV[1], ARGV[2]
 

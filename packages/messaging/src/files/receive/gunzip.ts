@@ -1,13 +1,13 @@
 /**
- * Undoes gzip, member by member, and reports where each ends: a reader can resume there, and nowhere else. Node inflates. The headers and trailers
- * of members are read here, since Node's own gunzip does not report members, and ignores bytes after the last one that are no
- * member, which is what a damaged header looks like.
+ * Inflates gzip member by member, and reports where each ends: a reader can resume only there. Node inflates. This file
+ * reads the headers and trailers of members, since Node's gunzip does not report members, and ignores trailing bytes that
+ * are not a member, as a damaged header would be.
  */
 import { crc32, createInflateRaw } from 'node:zlib';
 import { FileUnreadableError } from '../errors.js';
 
 const BLOCK_BYTES = 256 * 1_024;
-/** A header has 10 bytes, and the fields that its flags announce. A longer name or comment is damage. */
+/** A header has 10 bytes, and the fields announced by its flags. A longer name or comment counts as damage. */
 const MAX_HEADER_BYTES = 1_048_576;
 const TRAILER_BYTES = 8;
 const HAS_CRC = 2;
@@ -53,7 +53,7 @@ export async function* gunzip(
   }
 }
 
-/** The text of one member, whose compressed data is next in the input. Its trailer is next afterwards. */
+/** The text of a member whose compressed data is next in the input. Afterwards its trailer is next. */
 async function* inflated(input: GzipInput): AsyncGenerator<Buffer> {
   const inflate = createInflateRaw({ chunkSize: BLOCK_BYTES });
   let fed = 0;
@@ -65,7 +65,7 @@ async function* inflated(input: GzipInput): AsyncGenerator<Buffer> {
         return;
       }
       fed += piece.length;
-      // Called when the piece is used up, or the data have ended in it.
+      // Called when the piece is used up, or the data has ended in it.
       const error = await new Promise((resolve) => inflate.write(piece, resolve));
       if (error) return;
       const unused = fed - inflate.bytesWritten;
@@ -84,9 +84,9 @@ async function* inflated(input: GzipInput): AsyncGenerator<Buffer> {
   }
 }
 
-/** The compressed bytes, taken as pieces of any size or by number. */
+/** The compressed bytes, as pieces of any size or by number. */
 class GzipInput {
-  /** How many were taken. */
+  /** Number of bytes taken. */
   bytes = 0;
   readonly #source: AsyncIterator<Buffer>;
   readonly #name: string;
@@ -115,7 +115,7 @@ class GzipInput {
     return piece;
   }
 
-  /** The last bytes of the last piece. */
+  /** Returns the last bytes of the last piece. */
   giveBack(bytes: Buffer): void {
     this.#unread = bytes;
     this.bytes -= bytes.length;
@@ -138,7 +138,7 @@ class GzipInput {
     const seen = [await this.take(3)];
     const [first, second, method] = seen[0]!;
     if (first !== 0x1f || second !== 0x8b) {
-      const problem = isFirst ? 'it is no gzip' : 'it has bytes after its last member that are no gzip';
+      const problem = isFirst ? 'it is not gzip' : 'it has bytes after its last member that are not gzip';
       throw new FileUnreadableError('ERR_FILE_CORRUPT', this.#name, { problem });
     }
     if (method !== 8)
@@ -166,7 +166,7 @@ class GzipInput {
     }
   }
 
-  /** Up to a zero byte, including it. */
+  /** Up to and including a zero byte. */
   async #text(): Promise<Buffer> {
     const seen: Buffer[] = [];
     for (let bytes = 0; bytes < MAX_HEADER_BYTES;) {
@@ -185,7 +185,7 @@ class GzipInput {
     });
   }
 
-  /** An error of Node's zlib as ERR_FILE_CORRUPT; others unchanged. */
+  /** Turns an error of Node's zlib into ERR_FILE_CORRUPT; others stay unchanged. */
   errorOf(error: unknown): unknown {
     const { code, message } = error as { code?: unknown; message: string };
     if (typeof code !== 'string' || !code.startsWith('Z_')) return error;

@@ -1,4 +1,4 @@
-/** A file as one receiver reads it, while it may still be written. */
+/** A file read by one receiver, perhaps while it is still written. */
 import { Readable } from 'node:stream';
 import { LeaseLostError } from '@mortise/redis';
 import { FileForgottenError, FileUnreadableError } from '../errors.js';
@@ -15,26 +15,28 @@ import type { Completed } from '../completion.js';
 import { Completion } from '../completion.js';
 import { wholeLines } from './whole-lines.js';
 
-/** An ack for each chunk would cost Redis a tenth more. */
+/** Acking each chunk would cost Redis a tenth more. */
 const ACK_CHUNKS = 2;
 
-/** A file of `FileReceiver.files`. Read it once, by one of `blocks`, `lines` and `stream`; then call `done` or `fail`. */
+/** A file of `FileReceiver.files`. Read it once, by `blocks`, `lines` or `stream`; then call `done` or `fail`. */
 export class IncomingFile {
   readonly name: string;
-  /** Its place among the files of the channel, from 1. */
+  /** Its number in the channel, from 1. */
   readonly number: number;
-  /** Of the channel. Another epoch begins when the channel was forgotten and is created again; numbers then begin at 1 again. */
+  /**
+   * The epoch of the channel, which changes when the channel is forgotten and created again; numbers then start at 1 again.
+   */
   readonly epoch: string;
   /**
-   * Belongs to no other file, ever: 12 random characters of the `send` that listed it; later writers keep them. A number is given again when a
-   * failover has lost the file that had it.
+   * Unique: 12 random characters from the `send` that listed the file; later writers keep them. A number, in contrast, is
+   * reused after a failover has lost its file.
    */
   readonly fileId: string;
-  /** Of the receiver. Refuse to store results of the file elsewhere after `until`: another process may read it then. */
+  /** The receiver's lease. Do not store results of the file elsewhere after `until`: another process may read it then. */
   readonly lease: ReceiverLease;
   /**
-   * The offset after the last byte that was handed out; in bytes of the text where gzip is undone. After a restart, reading continues at the last
-   * ack: a checkpoint of yours, stored with your results, says what was handled before.
+   * The offset after the last delivered byte; in bytes of text for inflated gzip. After a restart, reading continues at the
+   * last ack: store a checkpoint with your results to know which bytes were handled.
    */
   offset = 0;
   readonly #context: FilesContext;
@@ -61,22 +63,23 @@ export class IncomingFile {
     this.#reading = reading;
   }
 
-  /** The SHA-256 of the file as it was sent, in hex; undefined until its end was read. */
+  /** The SHA-256 of the sent file, in hex; undefined until its end was read. */
   get sha256(): string | undefined {
     return this.#reader?.sha256;
   }
 
-  /** `done` or `fail` was called, and has taken effect. */
+  /** Whether `done` or `fail` has taken effect. */
   get isFinished(): boolean {
     return this.#isFinished;
   }
 
   /**
-   * The content in blocks of at most a chunk, from the last ack of this receiver on. Waits for bytes that are not written yet. Asking for a block acks
-   * the blocks before it: with each second chunk, at the end, and after a wait of 5 ms, unless `autoAck` is false. Reading doesn't
-   * wait for these acks. A CRC checks every byte. One GET for each chunk, two of them ahead, and a script for each second one. Throws
-   * ERR_FILE_ABORTED, ERR_FILE_CORRUPT, ERR_FILE_EXPIRED, ERR_LEASE_LOST; of gzip also ERR_GZIP_MEMBER_TOO_LARGE and, when it was
-   * acked as plain bytes before, ERR_FILE_NOT_RESUMABLE; with `wholeLines` also ERR_LINE_TOO_LONG.
+   * The content in blocks of at most a chunk, from the receiver's last ack on. Waits for bytes that are not written yet.
+   * Unless `autoAck` is false, requesting a block acks the blocks before it: with each second chunk, at the end, and after
+   * a wait of 5 ms. Reading doesn't wait for these acks. A CRC checks every byte. One GET for each chunk, two of them
+   * ahead, and a script for each second one. Throws ERR_FILE_ABORTED, ERR_FILE_CORRUPT, ERR_FILE_EXPIRED, ERR_LEASE_LOST;
+   * for gzip also ERR_GZIP_MEMBER_TOO_LARGE and, if plain bytes were acked before, ERR_FILE_NOT_RESUMABLE; with
+   * `wholeLines` also ERR_LINE_TOO_LONG.
    */
   async *blocks(options: ReadOptions = {}): AsyncGenerator<Buffer> {
     const limits = resolveReadOptions(this.name, options);
@@ -107,8 +110,8 @@ export class IncomingFile {
   }
 
   /**
-   * The lines without their line feeds, as UTF-8; also the last one, with or without a line feed. Acks, costs and throws as
-   * `blocks` with `wholeLines`. A line that is kept for longer may keep the KiB around it in memory.
+   * The lines without their line feeds, as UTF-8, also a last line without one. Acks, costs and errors as for `blocks` with
+   * `wholeLines`. A line that is kept may keep the KiB around it in memory.
    */
   lines(options: Omit<ReadOptions, 'wholeLines'> = {}): AsyncIterableIterator<string> {
     return new LineReader(this.blocks({ ...options, wholeLines: true }), this);
@@ -120,8 +123,8 @@ export class IncomingFile {
   }
 
   /**
-   * Acks the bytes that were handed out, up to `offset`: a restarted receiver continues there, and the sender gets room. With `autoAck: false`,
-   * call it before a whole window was handed out. Repeating it is safe. One script.
+   * Acks the delivered bytes, up to `offset`: a restarted receiver continues there, and the sender gets room. With
+   * `autoAck: false`, call it before a whole window is delivered. Repeating it is safe. One script.
    */
   async ack(): Promise<void> {
     if (!this.#reader) throw new TypeError(`file "${this.name}" was not read`);
@@ -129,9 +132,9 @@ export class IncomingFile {
   }
 
   /**
-   * This receiver has handled the file, which was read to its end (TypeError otherwise). When all receivers have, nothing is left of it. Repeating it
-   * is safe. Three or four round trips. Throws ERR_LEASE_LOST; and ERR_FILE_FORGOTTEN when a failover has lost that the file was listed: it may
-   * come again, with the same `fileId`.
+   * Marks the file as handled by this receiver; it must be read to its end (TypeError otherwise). When all receivers are
+   * done, the file is deleted. Repeating it is safe. Three or four round trips. Throws ERR_LEASE_LOST; and
+   * ERR_FILE_FORGOTTEN if a failover has lost the file's entry: it may come again, with the same `fileId`.
    */
   async done(): Promise<void> {
     if (!this.#isAtEnd)
@@ -139,7 +142,7 @@ export class IncomingFile {
     if ((await this.#finish()) === 'forgotten') throw new FileForgottenError(this.name);
   }
 
-  /** This receiver gives the file up, however much it has read: the file doesn't come again. Costs and throws as `done`. */
+  /** Gives the file up for this receiver, however much was read; it does not come again. Costs and errors as for `done`. */
   async fail(): Promise<void> {
     await this.#finish();
   }
@@ -159,7 +162,7 @@ export class IncomingFile {
       yield* blocks;
       return;
     }
-    // A line has to fit the window, with the chunks in which it begins and ends.
+    // A line must fit into the window, with the chunks in which it begins and ends.
     const maxLineBytes = Math.min(limits.maxLineBytes, reader.leewayBytes);
     yield* wholeLines(blocks, this.name, maxLineBytes);
   }
@@ -192,13 +195,13 @@ export class IncomingFile {
     }
   }
 
-  /** The first chunk says where reading began. */
+  /** The first chunk tells where reading began. */
   #memberEndsOf(reader: ChunkReader): MemberEnds {
     this.#memberEnds ??= new MemberEnds({ offset: reader.startOffset, text: reader.acked?.textBase ?? 0 });
     return this.#memberEnds;
   }
 
-  /** The last byte at which a cursor can stand: of gzip, the end of a member. */
+  /** The last byte at which a cursor can stand: for gzip, the end of a member. */
   #ackable(): number {
     return this.#memberEnds ? this.#memberEnds.endBefore(this.offset).offset : this.offset;
   }
@@ -207,9 +210,9 @@ export class IncomingFile {
     if (this.#memberEnds) this.#reader!.pin(this.#ackable());
   }
 
-  /** Acks the bytes that were handed out. Acks that are due while one is under way are joined to one more. */
+  /** Acks the delivered bytes. Acks that are due during another one are combined into one. */
   #ackSoon(): void {
-    // A wake-up may only say that these bytes were freed.
+    // A wake-up may only report that these bytes were freed.
     if (this.offset <= this.#askedTo) return;
     this.#askedTo = this.offset;
     this.#ackTo = this.offset;

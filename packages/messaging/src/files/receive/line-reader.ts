@@ -1,35 +1,35 @@
 import { isAscii } from 'node:buffer';
 
 const LINE_FEED = 10;
-/** The most bytes of other lines that a kept line keeps in memory. */
+/** Maximum bytes of other lines that a kept line keeps in memory. */
 const TEXT_BYTES = 1_024;
 const ENDED = { value: undefined, done: true } as const;
 
-/** The offset after the last line that was handed out. */
+/** The offset after the last delivered line. */
 export interface LinePosition {
   offset: number;
 }
 
 /**
- * The lines of blocks that end with a line feed, except for the last one. The offset of `position` is after each block when that comes, and
- * after each line when that is handed out.
+ * The lines of blocks that end with a line feed, except for the last one. The offset of `position` is after each block when
+ * that comes, and after each line when it is delivered.
  *
- * This is not an async generator, in which each line takes three rounds of the queue of promises, and half of the time: lines that are there
- * are handed out at once. Lines of ASCII are slices of a text of several lines, which takes a third of the time of a string each. Such a text
- * lives as long as any slice of it, so it is short.
+ * Not an async generator, in which each line takes three turns of the microtask queue, and half of the time: lines that are
+ * available are delivered at once. Lines of ASCII are slices of a text of several lines, which takes a third of the time of
+ * separate strings. Such a text lives as long as any of its slices, so it is short.
  */
 export class LineReader implements AsyncIterableIterator<string> {
   readonly #blocks: AsyncGenerator<Buffer>;
   readonly #position: LinePosition;
   #block: Buffer = Buffer.alloc(0);
   #isAscii = true;
-  /** Lines of the block, where it is ASCII, and where they begin in it. */
+  /** The decoded lines of an ASCII block. */
   #text = '';
   #textFrom = 0;
-  /** The beginning of the next line in the block, and of the block in the file. */
+  /** Offset of the next line in the block, and of the block in the file. */
   #from = 0;
   #start = 0;
-  /** Calls that wait, and the last of them. */
+  /** Number of waiting calls, and the last of them. */
   #waiting = 0;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -58,7 +58,7 @@ export class LineReader implements AsyncIterableIterator<string> {
     return this;
   }
 
-  /** After all calls before, as in a generator. */
+  /** Runs after all earlier calls, as in a generator. */
   async #inOrder<Result>(act: () => Promise<Result>): Promise<Result> {
     this.#waiting += 1;
     const mine = this.#last.then(act);
@@ -110,7 +110,7 @@ export class LineReader implements AsyncIterableIterator<string> {
     return block.toString('utf8', from, end);
   }
 
-  /** After whole lines, at least one. */
+  /** The end of the text after whole lines, at least one. */
   #endOfText(): number {
     const block = this.#block;
     const most = this.#from + TEXT_BYTES;

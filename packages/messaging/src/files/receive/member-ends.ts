@@ -1,13 +1,13 @@
-/** The end of a member of gzip, at which a cursor can stand: as a byte of the file and as a byte of the text. */
+/** The end of a gzip member, at which a cursor can stand: an offset in the file and in the text. */
 export interface MemberEnd {
   readonly offset: number;
   readonly text: number;
 }
 
-/** Of ends that are closer to each other one is kept, so that a file of tiny members takes little memory. */
+/** Of ends closer than this one is kept, so that a file of tiny members takes little memory. */
 const SPACING_BYTES = 1_024;
 
-/** The ends of the members that were read, from the cursor on. */
+/** The ends of the members read from the cursor on. */
 export class MemberEnds {
   /** The cursor stands at the first one. */
   readonly #ends: MemberEnd[];
@@ -27,7 +27,7 @@ export class MemberEnds {
     return this.#ends.findLast((end) => end.text <= text) ?? this.#ends[0]!;
   }
 
-  /** The cursor stands there now. */
+  /** The cursor has moved there. */
   forget(end: MemberEnd): void {
     this.#ends.splice(0, this.#ends.indexOf(end));
   }

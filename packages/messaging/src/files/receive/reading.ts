@@ -6,21 +6,24 @@ import type { Position } from '../chunk.js';
 import type { FileId, FilesContext } from '../context.js';
 import { statusOf } from '../file-status.js';
 
-/** The file that is read, and its receiver. */
+/** The file being read, and its receiver. */
 export interface Reading extends FileId {
   readonly name: string;
-  /** When the file was listed, by the server's clock, and how long it is kept. */
+  /** When the file was listed, by the server's clock, and its lifetime. */
   readonly listedAt: number;
   readonly keepMs: number;
   readonly receiver: string;
   readonly token: number;
-  /** The position to begin at. Default: the cursor of the receiver. */
+  /** The start position. Default: the receiver's cursor. */
   readonly from?: Position | undefined;
-  /** Aborted when the receiver ends, or has lost its lease. */
+  /** Aborted when the receiver ends or has lost its lease. */
   readonly signal: AbortSignal;
 }
 
-/** Resolves when a file, or its missing chunks, may still come. Throws ERR_LEASE_LOST, ERR_FILE_FORGOTTEN, ERR_FILE_EXPIRED. One round trip. */
+/**
+ * Resolves if a file, or its missing chunks, may still come. Throws ERR_LEASE_LOST, ERR_FILE_FORGOTTEN, ERR_FILE_EXPIRED.
+ * One round trip.
+ */
 export async function requireExpected(
   context: FilesContext,
   reading: Reading,
@@ -33,7 +36,7 @@ export async function requireExpected(
   if (status === 'over') throw new FileUnreadableError('ERR_FILE_EXPIRED', name, { offset });
 }
 
-/** Resolves as `act` does, repeated by `persist`. Rejects with the reason of the signal, and when the client was closed. */
+/** Resolves as `act` does, repeated by `persist`. Rejects with the signal's reason, and when the client is closed. */
 export async function persisted<Result>(
   redis: RedisClient,
   signal: AbortSignal,

@@ -1,9 +1,15 @@
-/** The lease of a receiver, as its process knows it. Use it where you store results of a file elsewhere: another process may read the file afterwards. */
+/**
+ * The lease of a receiver. Check it where you store results of a file elsewhere: another process may read the file
+ * afterwards.
+ */
 export interface ReceiverLease {
-  /** Nobody else is the receiver before this instant: ms since 1970, by the server's clock. Each renewal, every third of the lease, moves it. */
+  /**
+   * No other process is the receiver before this instant: ms since 1970, by the server's clock. Each renewal, every third
+   * of the lease, moves it.
+   */
   readonly until: number;
-  /** How long the lease is when it is renewed, in ms. */
+  /** Duration of the lease after a renewal, ms. */
   readonly leaseMs: number;
-  /** Renews the lease now, as after a pause of the process. One script. Throws ERR_LEASE_LOST. */
+  /** Renews the lease now, for example after a pause of the process. One script. Throws ERR_LEASE_LOST. */
   readonly renew: () => Promise<void>;
 }

@@ -3,8 +3,8 @@ import { FileUnreadableError } from '../errors.js';
 const LINE_FEED = 10;
 
 /**
- * The same bytes in blocks that end with a line feed, except for the last one. Only lines that lie in two blocks are copied. Throws
- * ERR_LINE_TOO_LONG as soon as a line has more than `maxLineBytes`, without its line feed.
+ * The same bytes in blocks that end with a line feed, except for the last one. Copies only lines that span two blocks.
+ * Throws ERR_LINE_TOO_LONG as soon as a line has more than `maxLineBytes`, without its line feed.
  */
 export async function* wholeLines(
   blocks: AsyncIterable<Buffer>,

@@ -1,4 +1,4 @@
-/** The list of files of a channel, for its sender: adds files, and waits for room or for the end of the list. */
+/** A sender's view of a channel's list of files: adds files, and waits for room or for the end of the list. */
 import { decodeName, encodeName } from '@mortise/redis';
 import { ChannelRefusedError, ReceiversDifferError } from '../errors.js';
 import { channelList, channelShrink } from '../../scripts.gen.js';
@@ -18,13 +18,13 @@ import type { Completion } from '../completion.js';
 const FOR_BUDGET = { 'mortise.messaging.room': 'budget' };
 
 export interface Listed extends FileId {
-  /** The name that receivers see: the one with which the file was listed. */
+  /** The name for receivers, with which the file was listed. */
   readonly name: string;
   /** The receivers that are not done with it. */
   readonly receivers: readonly string[];
-  /** Bytes of the budget. */
+  /** Reserved bytes of the budget. */
   readonly reserved: number;
-  /** It isn't listed any more: all receivers are done with it. */
+  /** Whether all receivers are done, so it is no longer listed. */
   readonly isFinished: boolean;
 }
 
@@ -41,7 +41,10 @@ export class ChannelList {
     this.#sent = sent;
   }
 
-  /** Lists a file as soon as there is room for it. Undefined when an aborted file had its id. One script. Throws as `FileSender.send`. */
+  /**
+   * Lists a file as soon as there is room. Undefined if an aborted file had its id. One script. Throws as
+   * `FileSender.send`.
+   */
   async add(
     { id, name, fileId, reserve }: WantedFile,
     signal: AbortSignal | undefined,
@@ -79,7 +82,8 @@ export class ChannelList {
       if (answer === 'finished') return { ...file, receivers: [], reserved, isFinished: true };
       const left = receivers.filter((_, index) => undone.includes(all[index]!));
       if (left.length > 0) return { ...file, receivers: left, reserved, isFinished: false };
-      // All receivers are done. A process died before the file was taken off the list, or its writer died and left it open or aborted.
+      // All receivers are done, but a process died before it removed the file from the list, or its writer died and left it
+      // open or aborted.
       await this.#completion.finish(file, [], '');
       const [isListed, known] = (await Promise.all([
         redis.call('hexists', [channelKeys.listed, number]),
@@ -92,8 +96,8 @@ export class ChannelList {
   }
 
   /**
-   * Gives back the part of a reservation that a file doesn't need which has ended; not for less than a chunk. With `sha256`, and an id of the caller, also
-   * notes what was sent under it. One script.
+   * Returns the unused part of an ended file's reservation, if it is at least a chunk. With `sha256` and an id of the
+   * caller, also records the sent file. One script.
    */
   async shrink(
     { number, fileId, name, reserved }: Listed,
@@ -121,7 +125,7 @@ export class ChannelList {
     await redis.call('zremrangebyscore', [channelKeys.files, number, number]);
   }
 
-  /** Calls `ask` again whenever something changes in the channel, and in bounded time, until there is an answer. */
+  /** Calls `ask` again whenever the channel changes, and after a bounded time, until there is an answer. */
   async whileBlocked<Answer>(
     ask: () => Promise<Answer | undefined>,
     signal: AbortSignal | undefined,
@@ -144,7 +148,7 @@ export class ChannelList {
     }
   }
 
-  /** The function looks in bounded time for the reasons of a wait: dead receivers, and files that a failover has lost. */
+  /** A function that looks from time to time for the reasons of a wait: dead receivers, and files lost by a failover. */
   checks(signal: AbortSignal | undefined): () => Promise<void> {
     const dead = new DeadReceivers(this.#context, this.#limits, this.#completion);
     let dueAt = 0;

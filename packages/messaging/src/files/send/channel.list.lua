@@ -1,5 +1,5 @@
 #!lua
--- Lists a file in its channel, and reserves its window in the channel's budget. The first call makes the channel.
+-- Lists a file in its channel, and reserves its window in the channel's budget. The first call creates the channel.
 --
 -- KEYS
 --   head         HASH, see src/files/keys.ts
@@ -7,7 +7,7 @@
 --   listed       HASH number -> entry
 --   done         SET of <number>:<receiver>
 --   receivers    ZSET receiver -> end of its lease
---   sent         HASH id -> SHA-256 and name of what was sent
+--   sent         HASH id -> SHA-256 and name of the sent file
 --   events       channel; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
@@ -16,14 +16,14 @@
 --   reserve      bytes
 --   budget       bytes
 --   maxListed    files
---   remembered   how many ids of finished files are kept
---   keepMs        ms; the channel expires so long after its last use
---   newEpoch     of the channel, if this call makes it
+--   remembered   maximum of ids of finished files
+--   keepMs        ms; the channel expires this long after its last use
+--   newEpoch     of the channel, if this call creates it
 --   newFileId    of the file, if this call lists it
 --   names...     the receivers, encoded
 -- RETURNS
---   { 'listed', epoch, number, bytes reserved, fileId, name, the receivers that are not done... }, { 'finished', epoch, number }, { 'full' }, { 'ended' }, { 'differ' }: the
---   channel has other receivers
+--   { 'listed', epoch, number, reserved bytes, fileId, name, the receivers that are not done... }, { 'finished', epoch, number },
+--   { 'full' }, { 'ended' }, { 'differ' }: the channel has other receivers
 local head, files, listed, done, receivers, sent, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local publish, id, name, reserve, budget = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local maxListed, remembered, keepMs, newEpoch, newFileId = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9], ARGV[10]
@@ -75,7 +75,7 @@ if not number then
       redis.call('ZADD', receivers, '0', names[i])
     end
   end
-  -- Looks at the hundred oldest ids: those that are still listed stay.
+  -- Checks the hundred oldest ids: those that are still listed stay.
   local surplus = redis.call('ZCARD', files) - redis.call('HLEN', listed) - remembered
   if surplus > 0 then
     local oldest = redis.call('ZRANGE', files, '0', '99', 'WITHSCORES')

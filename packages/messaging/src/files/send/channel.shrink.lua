@@ -1,22 +1,22 @@
 #!lua flags=allow-oom
--- Gives back the part of a reservation that an ended file doesn't need, and notes what was sent under an id of the caller: the first
--- note counts. Repeating it changes nothing.
+-- Returns the unused part of an ended file's reservation, and records the file sent under an id of the caller: the first
+-- record counts. Repeating it changes nothing.
 --
 -- KEYS
 --   head         HASH, see src/files/keys.ts
 --   files        ZSET id -> number
 --   listed       HASH number -> entry
---   sent         HASH id -> SHA-256 and name of what was sent
+--   sent         HASH id -> SHA-256 and name of the sent file
 --   events       channel; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
 --   number       of the file
 --   fileId       of the file
---   stored       bytes, as stored
---   id           of the file; empty: nothing is noted
+--   stored       bytes, headers included
+--   id           of the file; empty: nothing is recorded
 --   what         the SHA-256 in hex, a space and the name
 -- RETURNS
---   how many bytes were given back
+--   number of returned bytes
 local head, files, listed, sent, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local publish, number, fileId, stored, id, what = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]
 

@@ -1,6 +1,6 @@
 /**
- * Cuts the bytes of a source into chunks, with room for their headers. A chunk is full, or the source was silent for `lingerMs`: so receivers
- * soon see what is written slowly.
+ * Cuts the bytes of a source into chunks, with room for their headers. A chunk ends when it is full, or when the source was
+ * silent for `lingerMs`, so that receivers soon see slowly written data.
  */
 import { TIMED_OUT, waitFor } from '@mortise/redis';
 import { CHUNK_HEADER_BYTES } from '../chunk.js';
@@ -20,7 +20,7 @@ export class ChunkFiller {
     this.#lingerMs = lingerMs;
   }
 
-  /** Reads this many bytes, and calls `onPiece` with each piece of them. Returns how many there were. */
+  /** Reads this many bytes, and calls `onPiece` with each piece of them. Returns the number of bytes. */
   async skipBytes(bytes: number, onPiece: (piece: Buffer) => void): Promise<number> {
     let left = bytes;
     while (left > 0 && (await this.#fill())) {
@@ -32,7 +32,10 @@ export class ChunkFiller {
     return bytes - left;
   }
 
-  /** The next chunk; undefined at the end. The caller recycles it. Rejects with what the source throws, and with the reason of the signal. */
+  /**
+   * The next chunk; undefined at the end. The caller recycles it. Rejects with the source's error, and with the signal's
+   * reason.
+   */
   async next(signal: AbortSignal | undefined): Promise<Buffer | undefined> {
     const spare = this.#spare.pop();
     const chunk = spare ? Buffer.from(spare) : Buffer.allocUnsafeSlow(this.#chunkBytes);
@@ -56,7 +59,7 @@ export class ChunkFiller {
     return chunk.subarray(0, used);
   }
 
-  /** Takes back the memory of a chunk: new memory for each chunk costs more than filling it. */
+  /** Reuses the memory of a chunk: new memory for each chunk costs more than filling it. */
   recycle(chunk: Buffer): void {
     this.#spare.push(chunk.buffer);
   }
@@ -64,12 +67,12 @@ export class ChunkFiller {
   /** Ends the source early. */
   async stop(): Promise<void> {
     if (this.#isEnd) return;
-    // A source that is being waited for ends after its next piece, which is not waited for.
+    // A pending read ends with the source's next piece, so this does not wait for it.
     const ending = Promise.resolve(this.#source.return?.()).catch(() => undefined);
     if (!this.#pulling) await ending;
   }
 
-  /** Gets a piece if there is none. False at the end, TIMED_OUT when none comes within `waitMs`. */
+  /** Gets a piece if there is none. False at the end, TIMED_OUT if none comes within `waitMs`. */
   async #fill(waitMs = Infinity, signal?: AbortSignal): Promise<boolean | typeof TIMED_OUT> {
     signal?.throwIfAborted();
     while (this.#piece.length === 0) {
@@ -85,7 +88,7 @@ export class ChunkFiller {
   }
 }
 
-/** A piece of a source as a Buffer, without copying it. */
+/** A piece of a source as a Buffer, without a copy. */
 export function pieceOf(value: Uint8Array | string): Buffer {
   if (typeof value === 'string') return Buffer.from(value);
   if (!(value instanceof Uint8Array)) throw new TypeError('the source must give bytes or strings');

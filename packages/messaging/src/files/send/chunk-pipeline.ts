@@ -1,11 +1,12 @@
 /**
- * Chunks on their way to Redis: a few at once, so that the source is read while others travel, and confirmed in their order. A server executes
- * the commands of one connection in the order in which they were sent. Where that order breaks (a lost connection, a slot that moves, a script
- * that the server doesn't know yet), it refuses the chunks after the first one that failed, and each is sent again after the one before.
+ * Sends a few chunks at once, so that the source is read while others travel, and confirms them in order. A server executes
+ * the commands of one connection in the order of sending. Where that order breaks (a lost connection, a slot that moves, a
+ * script that the server doesn't know yet), it refuses the chunks after the first failed one, and each is sent again after
+ * the one before.
  */
 import { isTransient } from '../../persist.js';
 
-/** One that travels, one that is filled, and one to spare. */
+/** One that travels, one that is filled, and a spare one. */
 const AT_ONCE = 3;
 
 export interface SealedChunk {
@@ -23,13 +24,13 @@ interface Sent extends SealedChunk {
 }
 
 export interface PipelineSteps {
-  /** Stores a chunk and makes it visible; may be repeated. Resolves to the reply of the script. */
+  /** Stores a chunk and makes it visible; may be repeated. Resolves to the script's reply. */
   readonly send: (chunk: SealedChunk) => Promise<number>;
-  /** Sends a chunk until there is a reply, when the chunks before it are confirmed. */
+  /** Sends a chunk until there is a reply, after the chunks before it are confirmed. */
   readonly resend: (chunk: SealedChunk) => Promise<number>;
-  /** Whether the reply says that the chunk has to be sent again. */
+  /** Whether the reply requires the chunk to be sent again. */
   readonly isMissing: (reply: number) => boolean;
-  /** Called in the order of the chunks. What it throws ends the pipeline. */
+  /** Called in the order of the chunks. If it throws, the pipeline ends. */
   readonly confirm: (chunk: SealedChunk, reply: number) => void;
   /** Called when the pipeline has ended. */
   readonly fail: (reason: unknown) => void;
@@ -46,7 +47,7 @@ export class ChunkPipeline {
     this.#steps = steps;
   }
 
-  /** Sends a chunk at once. Resolves when there is room for another one. Rejects with what has ended the pipeline. */
+  /** Sends a chunk at once. Resolves when there is room for another one. Rejects with the error that ended the pipeline. */
   async push(chunk: SealedChunk): Promise<void> {
     this.#throwIfFailed();
     const reply = this.#steps.send(chunk);
@@ -57,12 +58,12 @@ export class ChunkPipeline {
     await this.#until(AT_ONCE - 1);
   }
 
-  /** Resolves when all are confirmed. Rejects with what has ended the pipeline. */
+  /** Resolves when all are confirmed. Rejects with the error that ended the pipeline. */
   async flush(): Promise<void> {
     await this.#until(0);
   }
 
-  /** Resolves when no chunk is under way any more, whatever has become of it. */
+  /** Resolves when no chunk is under way, whatever the outcomes. */
   async quiet(): Promise<void> {
     await Promise.allSettled(this.#sent.map(({ reply }) => reply));
     await this.#draining;

@@ -1,6 +1,6 @@
 /**
- * Receivers that hold a sender up and have no lease: they never came, or their process died. A restarted process may take a lease again that
- * has just ended, so there is a time of grace, on the clock of the process that waits.
+ * Receivers without a lease that hold a sender up: they never came, or their process died. A restarted process may acquire
+ * its lease again shortly after it ended, so there is a grace period, by the clock of the waiting process.
  */
 import { decodeName } from '@mortise/redis';
 import { ChannelRefusedError } from '../errors.js';
@@ -21,8 +21,8 @@ export class DeadReceivers {
   }
 
   /**
-   * Looks for dead receivers that the files of the channel wait for, and does what the policy says. Also completes the steps that other
-   * processes have left half done. Three round trips, and three for each file. Throws ERR_RECEIVER_DEAD.
+   * Applies the policy to dead receivers that the channel's files wait for. Also completes steps that other processes have
+   * left unfinished. Three round trips, and three for each file. Throws ERR_RECEIVER_DEAD.
    */
   async check(): Promise<void> {
     const { redis, channel, channelKeys } = this.#context;

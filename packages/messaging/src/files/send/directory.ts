@@ -7,7 +7,7 @@ export interface FoundFile {
   readonly path: Path;
   /** Relative to the directory, with `/` between its components; bytes that are not UTF-8 are replaced. */
   readonly name: string;
-  /** The name, followed by a hash of its bytes where some were replaced: two files never have the same id. */
+  /** The name, followed by a hash of its bytes if some were replaced: two files never have the same id. */
   readonly id: string;
 }
 

@@ -1,12 +1,13 @@
 /**
- * Files that travel through Redis while they are being written.
+ * Sends files through Redis while they are being written.
  *
- * A channel has a fixed set of receivers, and each of them gets every file. A file is listed in the slot of the channel before its first byte
- * is sent. Its chunks lie in a slot of its own. A chunk is freed as soon as all receivers have passed it, and the sender waits while its
- * window is full, so a file may be larger than the memory of Redis.
+ * A channel has a fixed set of receivers, and each of them gets every file. A file is listed in the slot of the channel
+ * before its first byte is sent. Its chunks lie in a slot of its own. A chunk is freed as soon as all receivers have passed
+ * it, and the sender waits while its window is full, so a file may be larger than the memory of Redis.
  *
- * The list of files is not a chat: a file's place, its reservation in the budget, the receivers that are done with it and the end of the
- * channel change together and in any order, and nothing may be dropped by age. A chat has one cursor for each member, and caps.
+ * The list of files is not a chat: a file's place, its reservation in the budget, the receivers that are done with it and
+ * the end of the channel change together and in any order, and nothing may be dropped by age. A chat has one cursor for
+ * each member, and limits.
  */
 import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
@@ -37,14 +38,14 @@ import { Completion } from '../completion.js';
 import type { StreamSource } from './stream-source.js';
 import { onFailure, piecesOf } from './stream-source.js';
 
-/** One file of this sender: its id, whether the caller gave that, and what receivers see. */
+/** A file of this sender: its id, whether the caller gave it, and its name for receivers. */
 interface NamedFile {
   readonly id: string;
   readonly isNamed: boolean;
   readonly name: string;
 }
 
-/** A path that was sent: which file it was, and how far it was sent. */
+/** A path that was sent: the identity of the file, and how far it was sent. */
 interface SentPath {
   readonly identity: string;
   readonly to: number;
@@ -63,7 +64,7 @@ export class FileSender {
   readonly #running = new RunningSends();
   readonly #holder = randomUUID();
 
-  /** Sends nothing. Throws TypeError or RangeError for options that are out of range. */
+  /** Sends nothing. Throws TypeError or RangeError for options out of range. */
   constructor(redis: RedisClient, channel: string, options: FileSenderOptions) {
     const limits = resolveFileSenderOptions(options);
     const context = filesContext(redis, channel, options);
@@ -76,20 +77,22 @@ export class FileSender {
   }
 
   /**
-   * Sends a file; receivers see it from its first bytes on. Resolves when its end is in Redis, which is as soon as the slowest receiver is
-   * a window behind. Waits while the budget of the channel is used up, and while another writer has the lease of the file. Two commands in
-   * one round trip for each chunk.
+   * Sends a file; receivers see it from its first bytes on. Resolves when its end is in Redis, so when the slowest receiver
+   * is at most a window behind. Waits while the budget of the channel is used up, and while another writer has the lease of
+   * the file. Two commands in one round trip for each chunk.
    *
-   * With an `id`, sending the same source again continues the file after what was sent of it, or does nothing if it was sent whole. What
-   * was sent is read again, for the SHA-256 and to compare. When the process dies or `signal` is aborted, the file stays open for that.
-   * When the source fails, is truncated or differs from what was sent, the file is aborted, its receivers get ERR_FILE_ABORTED, and its id is free.
+   * With an `id`, sending the same source again continues the file, or does nothing if it was sent completely. The bytes
+   * sent before are read again, for the SHA-256 and for comparison. If the process dies or `signal` is aborted, the file
+   * stays open for that. If the source fails, is truncated or differs from the sent bytes, the file is aborted, its
+   * receivers get ERR_FILE_ABORTED, and its id is free.
    *
-   * A failover may forget that the file was listed, or its chunks. A path is then sent again, and anything else rejects with
-   * ERR_FILE_FORGOTTEN and can be sent again by the caller. So it is with files that this sender has sent before, when it waits for room:
-   * paths are sent again meanwhile, and ERR_FILE_FORGOTTEN names any other file.
+   * A failover may lose the file's entry or its chunks. A path is then sent again; any other source rejects with
+   * ERR_FILE_FORGOTTEN, and the caller can send it again. The same holds for files that this sender sent before, when it
+   * waits for room: paths are sent again at the same time, and ERR_FILE_FORGOTTEN names any other file.
    *
-   * Rejects with the error of the source, also of a stream that fails before it is read, ERR_SOURCE_CHANGED, ERR_FILE_ABORTED (by `abort`,
-   * or all receivers gave the file up before its end), ERR_LEASE_LOST, ERR_RECEIVER_DEAD, ERR_RECEIVERS_DIFFER, ERR_CHANNEL_ENDED.
+   * Rejects with the error of the source, also of a stream that fails before it is read, ERR_SOURCE_CHANGED,
+   * ERR_FILE_ABORTED (by `abort`, or all receivers gave the file up before its end), ERR_LEASE_LOST, ERR_RECEIVER_DEAD,
+   * ERR_RECEIVERS_DIFFER, ERR_CHANNEL_ENDED.
    */
   async send(source: string | StreamSource, options: SendFileOptions = {}): Promise<SentFile> {
     checkSendOptions(options);
@@ -113,10 +116,11 @@ export class FileSender {
   }
 
   /**
-   * Sends the files of a directory and of its subdirectories, one after the other, sorted by their paths. The path below the directory, with
-   * `/` between its components, is the name and the `id` of a file: sending the directory again continues what was not sent whole, and
-   * sends no file twice. What is neither a file nor a directory is left out. Bytes of a name that are not UTF-8 are replaced in it. When
-   * receivers give a file up, the others are sent before ERR_FILE_ABORTED is thrown. Costs and rejections as for `send`.
+   * Sends the files of a directory and its subdirectories one after another, sorted by path. The path below the directory,
+   * with `/` between its components, is the name and the `id` of a file: sending the directory again continues incomplete
+   * files, and sends no file twice. Entries that are neither files nor directories are skipped. Bytes of a name that are
+   * not UTF-8 are replaced. If receivers give a file up, the others are sent before ERR_FILE_ABORTED is thrown. Costs and
+   * errors as for `send`.
    */
   async sendDirectory(
     directory: string,
@@ -139,10 +143,10 @@ export class FileSender {
   }
 
   /**
-   * No more files: receivers that are done with all that were sent come to an end. Files that are being sent are still delivered. When all
-   * receivers are done with all files, nothing is left of the channel, except for what tells latecomers, for a minute, that it has ended.
-   * What a failover has forgotten is sent again before. Repeating it is safe. Three round trips. Throws ERR_FILE_FORGOTTEN, and then the
-   * channel goes on.
+   * Ends the channel: no more files. Receivers that are done with all files finish; files in transit are still delivered.
+   * When all receivers are done with all files, the channel is deleted, except for a key that tells late receivers of its
+   * end for a minute. Files lost by a failover are sent again first. Repeating it is safe. Three round trips. Throws
+   * ERR_FILE_FORGOTTEN, and then the channel goes on.
    */
   async end(): Promise<void> {
     await this.#sent.complete(undefined);
@@ -150,8 +154,8 @@ export class FileSender {
   }
 
   /**
-   * Resolves when all receivers are done with all files that were sent, here or elsewhere. Finishes what receivers that died have left
-   * half done, and treats missing receivers as `deadReceivers` says.
+   * Resolves when all receivers are done with all files of the channel, of any sender. Completes the unfinished steps of
+   * dead receivers, and treats missing receivers as `deadReceivers` says.
    */
   async received(options: FilesOptions = {}): Promise<void> {
     checkSignalOption('received', options);
@@ -165,9 +169,9 @@ export class FileSender {
   }
 
   /**
-   * Gives up a file that was not sent to its end, by its id: frees what is stored, and the id, and tells its receivers, who get
-   * ERR_FILE_ABORTED. A `send` of this sender that writes it ends at once, with ERR_FILE_ABORTED. Another writer, who may still be alive,
-   * is waited for until its lease ends, or until the signal. Returns whether there was such a file.
+   * Gives up a file that was not sent to its end, by its id: frees its bytes and its id; its receivers get
+   * ERR_FILE_ABORTED. A `send` of this sender that writes it ends at once, with ERR_FILE_ABORTED. Waits for the lease of
+   * any other writer to end, or until the signal. Returns whether there was such a file.
    */
   async abort(id: string, reason = 'the sender gave it up', options: FilesOptions = {}): Promise<boolean> {
     checkSignalOption('abort', options);
@@ -188,7 +192,7 @@ export class FileSender {
       }
       const reserve = this.#reserveFor(follow ? undefined : source.size);
       const pieces = (): AsyncIterable<Buffer> => source.read(file.name, { follow, to: before?.to });
-      // One that is sent again because it was forgotten is the same file.
+      // A file that is sent again because it was forgotten keeps its id.
       const fileId = randomId();
       for (;;) {
         try {
@@ -229,7 +233,7 @@ export class FileSender {
     });
   }
 
-  /** The bytes of the budget that a file needs, headers of chunks included; a window where its size is not known. */
+  /** The bytes of the budget that a file needs, headers of chunks included; a window if its size is unknown. */
   #reserveFor(sizeBytes: number | undefined): number {
     const { windowBytes, chunkBytes } = this.#limits;
     if (sizeBytes === undefined) return windowBytes;

@@ -1,9 +1,9 @@
 /**
  * Writes one file, as the holder of its lease.
  *
- * `SET … XX` stores a chunk, without Lua, which would copy the payload twice more. Then a script makes the chunk visible. The key of a chunk has the
- * fencing token of the writer, and XX stores it only where the script before has made an empty key. A takeover removes that key, so a
- * writer that was silent for too long stores nothing, overwrites nothing and leaves nothing.
+ * `SET … XX` stores a chunk, without Lua, which would copy the payload twice more. Then a script makes the chunk visible.
+ * The key of a chunk contains the writer's fencing token, and XX stores it only where the previous script has created an
+ * empty key. A takeover deletes that key, so a writer that was silent for too long stores nothing and overwrites nothing.
  */
 import { ClientClosedError, encodeName, LeaseLostError, Loop } from '@mortise/redis';
 import { FileForgottenError } from '../errors.js';
@@ -12,14 +12,14 @@ import { ChunkPipeline } from './chunk-pipeline.js';
 import type { SealedChunk } from './chunk-pipeline.js';
 import type { FileKeys } from '../keys.js';
 import { fileClose, fileCommit, fileOpen, fileRenew } from '../../scripts.gen.js';
-import { CHUNK_HEADER_BYTES, sealChunk } from '../chunk.js';
+import { CHUNK_HEADER_BYTES, writeHeader } from '../chunk.js';
 import { FileUpdates } from '../file-updates.js';
 import type { FileHead } from '../file-head.js';
 import { chunkKeys, readHead } from '../file-head.js';
 import type { FileId, FilesContext } from '../context.js';
 import type { FileSenderLimits } from '../options.js';
 
-/** Replies of the scripts in place of a number of bytes. */
+/** Replies of the scripts instead of a number of bytes. */
 const LOST = -1;
 const ENDED = -2;
 const NOT_STORED = -3;
@@ -31,21 +31,21 @@ interface WrittenFile extends FileId {
   readonly windowBytes: number;
   readonly receivers: readonly string[];
   readonly holder: string;
-  /** Whether a failover has lost that the file was listed. Undefined: it is not checked. */
+  /** Whether a failover has lost the file's entry. Undefined: not checked. */
   readonly isForgotten?: (() => Promise<boolean>) | undefined;
 }
 
 export class FileWriter {
-  /** Committed so far, also by earlier writers. */
+  /** Committed chunks, also of earlier writers. */
   chunks = 0;
   bytes = 0;
-  /** All receivers are done with the file: none wants the remainder. */
+  /** Whether all receivers are done with the file, so nobody wants the remainder. */
   isUnread = false;
-  /** The file did not exist when the lease was taken. */
+  /** Whether the file did not exist when the lease was acquired. */
   isNew = false;
-  /** Called with each chunk that has become visible. What it throws ends the writing. */
+  /** Called with each chunk that has become visible. If it throws, the writing ends. */
   onCommitted: (chunk: Buffer) => void = () => undefined;
-  /** Committed chunks, and those on their way. */
+  /** Committed chunks, and those under way. */
   #sealed = { chunks: 0, bytes: 0, crc: 0, stored: 0 };
   readonly #context: FilesContext;
   readonly #limits: FileSenderLimits;
@@ -92,8 +92,8 @@ export class FileWriter {
   }
 
   /**
-   * Takes the lease, when that of another writer has ended. Undefined when the file has ended. A missing file begins anew, for the receivers that
-   * are not done with it. `signal` ends all attempts, `waiting` those to get the lease.
+   * Acquires the lease, after that of another writer has ended. Undefined if the file has ended. A missing file begins
+   * anew, for the receivers that are not done with it. `signal` ends all attempts, `waiting` those to acquire the lease.
    */
   static async open(
     context: FilesContext,
@@ -119,7 +119,7 @@ export class FileWriter {
   async #open({ receivers, holder, windowBytes }: WrittenFile, signal?: AbortSignal): Promise<boolean> {
     const { redis } = this.#context;
     for (;;) {
-      // Before the read, so that messages during it count.
+      // Set before the read, so that messages during it count.
       this.#updates.isStale = false;
       const head = await readHead(redis, this.#keys);
       if (head && head.state !== 'open') return false;
@@ -183,28 +183,28 @@ export class FileWriter {
     return this.#sealed.crc;
   }
 
-  /** Bytes of the chunks that are in Redis. */
+  /** Bytes of the chunks in Redis. */
   get storedBytes(): number {
     return this.#stored - this.#updates.freedBytes;
   }
 
-  /** Whether a chunk with this number of stored bytes fits the window. */
+  /** Whether a chunk of this size, header included, fits into the window. */
   hasRoomFor(bytes: number): boolean {
     return this.#sealed.stored - this.#updates.freedBytes + bytes <= this.#windowBytes;
   }
 
-  /** Resolves when something was freed, or may have been; after `ms` at the latest. */
+  /** Resolves when chunks may have been freed; after `ms` at the latest. */
   async waitForRoom(ms: number, signal?: AbortSignal): Promise<void> {
     await this.#updates.wait(ms, signal);
     this.throwIfLost();
   }
 
-  /** Aborted when writing can't continue; its reason is what `write` throws. */
+  /** Aborted when writing cannot continue, with the error that `write` throws as its reason. */
   get ending(): AbortSignal {
     return this.#ending.signal;
   }
 
-  /** Another writer has the file, or a failover has lost some of it. */
+  /** Whether another writer has the file, or a failover has lost some of it. */
   get isLost(): boolean {
     return this.#failure !== undefined;
   }
@@ -214,12 +214,13 @@ export class FileWriter {
   }
 
   /**
-   * Stores a chunk, which has room for its header, and makes it visible. Two commands in one round trip. Resolves before the reply, when another chunk may be sent.
-   * Transient errors of the connection are tried again. Throws ERR_LEASE_LOST, also for earlier chunks.
+   * Stores a chunk, which has room for its header, and makes it visible. Two commands in one round trip. Resolves before
+   * the reply, when another chunk may be sent. Retries transient errors of the connection. Throws ERR_LEASE_LOST, also for
+   * earlier chunks.
    */
   async write(chunk: Buffer): Promise<void> {
     this.throwIfLost();
-    const crc = sealChunk(chunk, this.#sealed.bytes, this.#sealed.crc);
+    const crc = writeHeader(chunk, this.#sealed.bytes, this.#sealed.crc);
     const bytes = chunk.length - CHUNK_HEADER_BYTES;
     const index = this.#sealed.chunks;
     this.#sealed = {
@@ -237,7 +238,7 @@ export class FileWriter {
   }
 
   #confirm(chunk: SealedChunk, reply: number): void {
-    if (reply < 0) return this.#refused(reply);
+    if (reply < 0) return this.#throwRefused(reply);
     this.chunks = chunk.index + 1;
     this.bytes += chunk.bytes;
     this.#stored += chunk.value.length;
@@ -283,7 +284,7 @@ export class FileWriter {
         keepMs,
       }) as Promise<number>,
     ]);
-    // The script says whether the chunk is stored, also by an earlier attempt.
+    // The script tells whether the chunk is stored, also by an earlier attempt.
     if (committed.status === 'rejected') throw committed.reason;
     if (committed.value !== NOT_STORED) return committed.value;
     if (isSet.status === 'rejected') throw isSet.reason;
@@ -292,8 +293,8 @@ export class FileWriter {
   }
 
   /**
-   * Ends the file: whole, with its SHA-256, or aborted, with a reason. Returns false when it had ended before. Throws ERR_LEASE_LOST, and
-   * ERR_FILE_FORGOTTEN for a whole file.
+   * Ends the file: complete, with its SHA-256, or aborted, with a reason. Returns false if it had ended before. Throws
+   * ERR_LEASE_LOST, and ERR_FILE_FORGOTTEN for a complete file.
    */
   async close(state: 'closed' | 'aborted', detail: string): Promise<boolean> {
     await this.#pipeline.quiet();
@@ -319,13 +320,13 @@ export class FileWriter {
       },
     );
     if (reply === undefined) throw stoppedBy(this.#signal);
-    if (reply === LOST && !this.isUnread) this.#refused(LOST);
+    if (reply === LOST && !this.isUnread) this.#throwRefused(LOST);
     this.#isEnded = true;
     if (await forgotten) this.#fail(new FileForgottenError(this.#name));
     return reply === 1;
   }
 
-  /** Gives the lease up, so that another writer may continue at once. Ignores errors. */
+  /** Releases the lease, so that another writer can continue at once. Ignores errors. */
   async release(): Promise<void> {
     this.#isReleased = true;
     await this.#renewal.stop();
@@ -344,7 +345,7 @@ export class FileWriter {
     if (reply < 0 || isForgotten) {
       try {
         if (isForgotten) this.#fail(new FileForgottenError(this.#name));
-        else this.#refused(reply);
+        else this.#throwRefused(reply);
       } catch {
         // The sender gets the error from its next call.
         this.#updates.wake();
@@ -355,7 +356,7 @@ export class FileWriter {
     return everyMs;
   }
 
-  /** Extends the expiry of the channel, since there may be no receiver that does. */
+  /** Extends the lifetime of the channel, since there may be no receiver to do so. */
   async #keepChannel(everyMs: number): Promise<void> {
     const { keepMs } = this.#limits;
     const now = performance.now();
@@ -373,7 +374,7 @@ export class FileWriter {
     return (await fileRenew.run(redis, this.#keys, args)) as number;
   }
 
-  #refused(reply: number): void {
+  #throwRefused(reply: number): void {
     if (reply !== UNREAD && reply !== ENDED) {
       this.#fail(
         reply === NOT_STORED
@@ -391,7 +392,7 @@ export class FileWriter {
   }
 }
 
-/** The reason that ended the attempts: that of the signal, or a closed client. */
+/** The reason that ended the attempts: the signal's, or a closed client. */
 function stoppedBy(signal: AbortSignal | undefined): Error {
   return signal?.aborted ? (signal.reason as Error) : new ClientClosedError();
 }

@@ -1,11 +1,11 @@
 #!lua flags=allow-oom
--- Ends a file: whole, or aborted. Repeating it changes nothing.
+-- Ends a file, complete or aborted. Repeating it changes nothing.
 --
 -- KEYS
 --   file         HASH, see src/files/keys.ts
 --   cursors      ZSET receiver -> position
 --   events       channel; not a key
---   chunks...    the empty key of the next chunk; when it is aborted, then those that are stored
+--   chunks...    the empty key of the next chunk; if aborted, then the stored chunks
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
 --   token        of the writer

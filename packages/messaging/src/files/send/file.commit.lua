@@ -1,5 +1,5 @@
 #!lua
--- Makes a chunk that was stored visible, and the empty key of the next one. Repeating it changes nothing.
+-- Makes a stored chunk visible, and creates the empty key of the next one. Repeating it changes nothing.
 --
 -- KEYS
 --   file         HASH, see src/files/keys.ts
@@ -11,13 +11,13 @@
 --   publish      PUBLISH or SPUBLISH
 --   token        of the writer
 --   index        of the chunk
---   stored       bytes, as stored
+--   stored       bytes, header included
 --   bytes        of the file in it
 --   crc          of the file up to its end
 --   leaseMs      ms
 --   keepMs        ms
 -- RETURNS
---   how many bytes, as stored, were freed so far; -1: another writer has the file; -2: it is not open any more; -3: the chunk is not
+--   number of freed bytes so far, headers included; -1: another writer has the file; -2: it is no longer open; -3: the chunk is not
 --   stored; -4: no receiver is left
 local file, cursors, chunk, next, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local publish, token, index, stored, bytes, crc = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
@@ -32,7 +32,7 @@ elseif state ~= 'open' then
 elseif tonumber(n) > index then
   return tonumber(freedBytes)
 elseif redis.call('EXISTS', cursors) == 0 then
-  -- Also chunks that were sent after the first one that was refused.
+  -- This also deletes chunks sent after the first refused one.
   redis.call('UNLINK', chunk)
   return -4
 elseif tonumber(n) < index or redis.call('STRLEN', chunk) ~= stored then

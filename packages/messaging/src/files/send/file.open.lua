@@ -1,6 +1,6 @@
 #!lua
--- Takes the writer's lease of a file, under a new fencing token, and makes the empty key of the next chunk; the one of
--- the writer before goes away, so that this writer stores nothing any more.
+-- Acquires the writer's lease of a file under a new fencing token, and creates the empty key of the next chunk; deletes
+-- that of the previous writer, which can then store nothing.
 --
 -- KEYS
 --   file         HASH, see src/files/keys.ts
@@ -8,16 +8,16 @@
 --   next         STRING: the next chunk, under the new token
 --   before       STRING: the next chunk, under the old token
 -- ARGV
---   holder       wants the lease
+--   holder       the process that wants the lease
 --   leaseMs      ms
 --   keepMs        ms
---   chunks       committed, as the caller has seen
---   token        the old one, as the caller has seen; 0 for none
---   chunkBytes   the most bytes of a chunk, as stored
---   windowBytes  the most bytes of all chunks, as stored
+--   chunks       committed, as read by the caller
+--   token        the old one, as read by the caller; 0 for none
+--   chunkBytes   maximum of a chunk, header included
+--   windowBytes  maximum of all chunks, headers included
 --   receivers...  those that are not done, encoded
 -- RETURNS
---   { 'held', token }, { 'busy', ms until the lease of the other ends }, { 'changed' }: look again
+--   { 'held', token }, { 'busy', ms until the end of the other lease }, { 'changed' }: read again
 local file, cursors, next, before = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local holder, leaseMs, keepMs, chunks, token = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 local chunkBytes, windowBytes = ARGV[6], ARGV[7]

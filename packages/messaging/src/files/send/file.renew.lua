@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Renews the lease of a writer, or gives it up.
+-- Renews or releases the lease of a writer.
 --
 -- KEYS
 --   file         HASH, see src/files/keys.ts
@@ -9,10 +9,10 @@
 --   publish      PUBLISH or SPUBLISH
 --   token        of the writer
 --   chunks       that it has committed
---   leaseMs      ms; 0 gives the lease up
+--   leaseMs      ms; 0 releases the lease
 -- RETURNS
---   how many bytes, as stored, were freed so far; -1: another writer has the file; -2: it is not open any more; -4: no receiver
---   is left; -3: a failover has lost chunks
+--   number of freed bytes so far, headers included; -1: another writer has the file; -2: it is no longer open; -4: no receiver is
+--   left; -3: a failover has lost chunks
 local file, cursors, events = KEYS[1], KEYS[2], KEYS[3]
 local publish, token, chunks, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 

@@ -1,9 +1,9 @@
 import { watch } from 'node:fs';
 
-/** Watching may miss a change, and some file systems cannot do it, so the file is looked at this often, in ms. */
+/** Watching may miss a change, and some file systems do not support it, so the file is checked at this interval, ms. */
 const LOOK_MS = 1_000;
 
-/** Resolves when the file at a path has changed, or may have, and with the signal. */
+/** Resolves when the file at a path may have changed, and with the signal. */
 export async function changeOf(path: string | Buffer, signal: AbortSignal): Promise<void> {
   await new Promise<void>((done) => {
     const end = (): void => {
@@ -19,7 +19,7 @@ export async function changeOf(path: string | Buffer, signal: AbortSignal): Prom
       watcher = watch(path, end);
       watcher.on('error', () => undefined);
     } catch {
-      // It was renamed just now, or cannot be watched: the timer ends the wait.
+      // The file was just renamed, or cannot be watched: the timer ends the wait.
     }
     if (signal.aborted) end();
   });

@@ -1,6 +1,6 @@
 /**
- * A path as a source of bytes. It is opened once, so everything that is read belongs to one file, whatever becomes of its name. A sender
- * doesn't look for renamed or rotated files: that is the work of the program which rotates them.
+ * A path as a source of bytes. It is opened once, so all bytes belong to one file even if the path is renamed. A sender
+ * doesn't look for renamed or rotated files: that is the task of the program that rotates them.
  */
 import type { FileHandle } from 'node:fs/promises';
 import { open } from 'node:fs/promises';
@@ -11,9 +11,9 @@ import { changeOf } from './path-change.js';
 export type Path = string | Buffer;
 
 export interface ReadRange {
-  /** Reading ends before this byte, and an earlier end of the file is an error. Default: the end of the file. */
+  /** Reading ends before this byte; an earlier end of the file is an error. Default: the end of the file. */
   readonly to?: number | undefined;
-  /** Reading goes on at the end of the file until this signal. */
+  /** Reading continues at the end of the file until this signal. */
   readonly follow?: AbortSignal | undefined;
 }
 
@@ -28,9 +28,9 @@ export class PathSource {
   private constructor(
     path: Path,
     handle: FileHandle,
-    /** Device, inode and birth: what tells a file from the others of a host. */
+    /** Device, inode and birth time, which identify the file on its host. */
     readonly identity: string,
-    /** The size when it was opened, in bytes. */
+    /** The size in bytes when it was opened. */
     readonly size: number,
   ) {
     this.#path = path;
@@ -56,14 +56,14 @@ export class PathSource {
   }
 
   /**
-   * The bytes of the file from its beginning. The caller may use a piece until it asks for the next one. A file that is truncated while it
-   * is followed ends there. Throws ERR_SOURCE_CHANGED.
+   * The bytes of the file from its beginning. The caller may use a piece until it requests the next one. A file that is
+   * truncated while it is followed ends there. Throws ERR_SOURCE_CHANGED.
    */
   async *read(name: string, { to = Infinity, follow }: ReadRange): AsyncGenerator<Buffer> {
     const buffer = Buffer.allocUnsafe(READ_BYTES);
     this.position = 0;
     while (this.position < to) {
-      // Noted before the read: bytes that were appended before the signal are still read.
+      // Read before the file, so that bytes appended before the signal are still read.
       const isLast = !follow || follow.aborted;
       const length = Math.min(READ_BYTES, to - this.position);
       const { bytesRead } = await this.#handle.read(buffer, 0, length, this.position);

@@ -1,4 +1,7 @@
-/** The sends of a sender that are under way, by the id of the file: `abort` ends them at once, since their leases would not end. */
+/**
+ * The sends of a sender that are under way, by the id of the file. `abort` ends them at once, since they would keep
+ * renewing their leases.
+ */
 interface RunningSend {
   readonly name: string;
   /** Aborted with the error of the file: its source failed, or `abort` was called. */

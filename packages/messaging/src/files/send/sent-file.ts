@@ -2,29 +2,31 @@ import type { FileId } from '../context.js';
 
 /** A file that was sent. */
 export interface SentFile {
-  /** The name that receivers see: the one with which the file was listed. */
+  /** The name for receivers, with which the file was listed. */
   readonly name: string;
   readonly id: string;
-  /** Its place among the files of the channel, from 1. */
+  /** Its number in the channel, from 1. */
   readonly number: number;
-  /** Of the channel. Another epoch begins when the channel was forgotten and is created again; numbers then begin at 1 again. */
+  /**
+   * The epoch of the channel, which changes when the channel is forgotten and created again; numbers then start at 1 again.
+   */
   readonly epoch: string;
-  /** Belongs to no other file, as `IncomingFile` has it. */
+  /** Unique, see `IncomingFile.fileId`. */
   readonly fileId: string;
   readonly bytes: number;
-  /** Of the whole file, in hex. Empty when it had been sent before. */
+  /** SHA-256 of the whole file, in hex. Empty if it was sent before. */
   readonly sha256: string;
-  /** It had been sent before under this id. Nothing was sent. */
+  /** Whether it was sent before under this id; then nothing was sent. */
   readonly isDuplicate: boolean;
-  /** How many bytes an earlier `send` had sent, which this one has continued. */
+  /** Bytes that an earlier `send` had sent, and this one has continued. */
   readonly resumedAt: number;
 }
 
-/** A file that is to be sent. Its `fileId` counts when the file is not listed yet. */
+/** A file to send. Its `fileId` applies if the file is not listed yet. */
 export interface WantedFile extends Pick<FileId, 'fileId'> {
   readonly name: string;
   readonly id: string;
-  /** The caller has given the id: the channel notes what was sent under it. */
+  /** Whether the caller gave the id: then the channel records the sent file. */
   readonly isNamed: boolean;
   /** The bytes of the budget that it needs. */
   readonly reserve: number;

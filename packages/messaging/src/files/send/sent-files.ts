@@ -1,7 +1,8 @@
 /**
- * The files that a sender has sent to their end. A failover may forget the end, with everything that was not replicated: then no process writes
- * the remainder, receivers wait for it, and senders wait for the receivers. So a sender that waits checks that Redis still knows its files. A path is
- * sent again, beside the file that is being sent, since receivers may want either first. For anything else the caller gets ERR_FILE_FORGOTTEN.
+ * The files that a sender has sent to their end. A failover may lose that end, with everything that was not replicated:
+ * then no process writes the remainder, receivers wait for it, and senders wait for the receivers. So a waiting sender
+ * checks that Redis still has its files. A path is sent again, in parallel to the present file, since receivers may want
+ * either first. For any other source the caller gets ERR_FILE_FORGOTTEN.
  *
  * Not checked: files of processes that have ended, and files that all receivers were done with for `KEPT_MS`.
  */
@@ -13,11 +14,11 @@ import type { SentFile } from './sent-file.js';
 import type { Completion } from '../completion.js';
 import { LINGER_MS } from '../completion.js';
 
-/** How many ids a channel remembers of files that all receivers are done with: a restarted sender doesn't send these again. */
+/** Maximum of ids of finished files that a channel keeps, so that a restarted sender doesn't send these again. */
 export const REMEMBERED = 10_000;
-/** A failover loses some seconds at most. */
+/** A failover loses a few seconds at most. */
 const KEPT_MS = 30_000;
-/** More files than a channel can list. */
+/** More than a channel can list. */
 const MAX_KEPT = 2_000;
 
 /** Sends the missing bytes of a file. */
@@ -51,19 +52,19 @@ export class SentFiles {
     this.#kept.delete(oldest!);
   }
 
-  /** Forgets a file that is being sent, or aborted. */
+  /** Forgets a file that is being sent or was aborted. */
   remove(id: string): void {
     this.#kept.delete(id);
   }
 
-  /** Whether `check` has thrown this error: it is about another file than the caller sends. */
+  /** Whether `check` has thrown this error, which is about another file than the caller's. */
   hasThrown(error: unknown): boolean {
     return typeof error === 'object' && error !== null && this.#thrown.has(error);
   }
 
   /**
-   * Whether Redis knows all files that were sent; otherwise some are being sent again from now on. Two round trips, and two more when a file
-   * seems to be missing. Throws ERR_FILE_FORGOTTEN for a file that can't be sent again, each time.
+   * Whether Redis has all sent files; otherwise starts to send some again. Two round trips, and two more if a file seems to
+   * be missing. Throws ERR_FILE_FORGOTTEN for a file that can't be sent again, each time.
    */
   async check(signal: AbortSignal | undefined): Promise<boolean> {
     if (this.#resending) return false;
@@ -78,7 +79,7 @@ export class SentFiles {
     return false;
   }
 
-  /** Resolves when Redis knows all files that were sent. Throws as `check`. */
+  /** Resolves when Redis has all sent files. Throws as `check`. */
   async complete(signal: AbortSignal | undefined): Promise<void> {
     while (!(await this.check(signal))) await this.#resending;
   }
@@ -107,7 +108,7 @@ export class SentFiles {
     if (kept.length === 0) return [];
     const { redis, channelKeys } = this.#context;
     const { head, files, listed } = channelKeys;
-    // The head last, since all of these keys expire together.
+    // The head is read last, since all of these keys expire together.
     const [entries, numbers, [epoch, last]] = (await Promise.all([
       redis.call('hmget', [listed, ...kept.map(({ number }) => number)]),
       redis.call('zmscore', [files, ...kept.map(({ id }) => encodeName(id))]),
@@ -132,7 +133,7 @@ export class SentFiles {
     return kept.filter((file, index) => isForgotten[index] && this.#kept.get(file.id) === file);
   }
 
-  /** Whether a failover has lost a file whose id the channel doesn't know. Otherwise its channel has ended, or it is one of the oldest. */
+  /** Whether a failover has lost a file with an unknown id. Otherwise its channel has ended, or it is one of the oldest. */
   #isForgotten(file: KeptFile, epoch: string | null, last: number, now: number): boolean {
     if (epoch !== file.epoch) return now < file.sentAt + Math.min(LINGER_MS, this.#keepMs);
     return last - file.number < REMEMBERED;
@@ -141,7 +142,7 @@ export class SentFiles {
   /** Whether a listed file is open or missing, and no process writes it. */
   async #lacksEnd(file: FileId): Promise<boolean> {
     if (!(await this.#isOpen(file))) return false;
-    // A receiver that is done may have died before the file was taken off the list.
+    // A receiver that is done may have died before it removed the file from the list.
     await this.#completion.finish(file, [], '');
     return this.#isOpen(file);
   }

@@ -5,14 +5,14 @@ import { pieceOf } from './chunk-filler.js';
 
 export type StreamSource = Readable | AsyncIterable<Uint8Array | string> | Uint8Array;
 
-/** Calls `onError` when a stream fails, also before it is read: an `error` event without a listener would end the process. */
+/** Calls `onError` when a stream fails, even before it is read: an `error` event without a listener would end the process. */
 export function onFailure(source: StreamSource, onError: (error: unknown) => void): void {
   if (!('on' in source) || typeof source.on !== 'function') return;
   source.on('error', onError);
   if (source.errored) onError(source.errored);
 }
 
-/** The pieces of a source. Throws ERR_SOURCE_CHANGED when they don't have `sizeBytes` together, where that is known. */
+/** The pieces of a source. Throws ERR_SOURCE_CHANGED if their total differs from a given `sizeBytes`. */
 export async function* piecesOf(
   source: StreamSource,
   sizeBytes: number | undefined,

@@ -18,16 +18,16 @@ import { isForgotten } from '../file-status.js';
 
 const SENT = { 'mortise.messaging.direction': 'sent' };
 const FOR_WINDOW = { 'mortise.messaging.room': 'window' };
-/** Beyond the known size of a file: a chunk that is being filled, and one that it may grow by. */
+/** Beyond the known size of a file: a chunk that is being filled, and one for growth. */
 const SPARE_CHUNKS = 2;
 
 /** The bytes of the file from its beginning; called once. */
 export type Pieces = () => AsyncIterable<Uint8Array | string>;
 
 export interface TransferStops {
-  /** Of the caller: the file stays open. */
+  /** The caller's signal: the file stays open. */
   readonly signal?: AbortSignal | undefined;
-  /** The file is aborted; the reason is the error of its source, or of `abort`. */
+  /** Aborts the file; the reason is the error of its source, or of `abort`. */
   readonly failure: AbortSignal;
   readonly onListed?: SendFileOptions['onListed'] | undefined;
   readonly onProgress?: SendFileOptions['onProgress'] | undefined;
@@ -58,8 +58,8 @@ export class Transfer {
   }
 
   /**
-   * Resolves when the file is sent, or was sent before; undefined when an aborted file had its id, and the caller has to try again. Throws as
-   * `FileSender.send`.
+   * Resolves when the file is sent, now or before; undefined if an aborted file had its id and the caller must try again.
+   * Throws as `FileSender.send`.
    */
   async send(wanted: WantedFile, pieces: Pieces, stops: TransferStops): Promise<SentFile | undefined> {
     const { id } = wanted;
@@ -99,7 +99,7 @@ export class Transfer {
     }
   }
 
-  /** Whether a file that has ended was aborted. */
+  /** Whether an ended file was aborted. */
   async #isAborted(listed: Listed, wanted: WantedFile): Promise<boolean> {
     const { redis, channel, keys } = this.#context;
     const { number, fileId } = listed;
@@ -113,7 +113,7 @@ export class Transfer {
     return head?.state === 'aborted';
   }
 
-  /** Whether another sender has sent the file since it was listed: then no receiver reads what was opened. */
+  /** Whether another sender has sent the file since it was listed: then no receiver reads the opened one. */
   async #isOver(writer: FileWriter, listed: Listed, wanted: WantedFile): Promise<boolean> {
     const { receivers } = listed;
     if (receivers.length === 0 && !writer.isNew) throw await this.#givenUp(writer, listed, wanted);
@@ -143,7 +143,7 @@ export class Transfer {
     return error;
   }
 
-  /** Ignores errors: another sender of the file finds it as it is. */
+  /** Ignores errors: the next sender of the file handles it. */
   async #abort(writer: FileWriter, listed: Listed, wanted: WantedFile, error: unknown): Promise<void> {
     const reason = error instanceof FileAbortedError ? error.reason : reasonOf(error);
     try {
@@ -151,14 +151,14 @@ export class Transfer {
       await this.#list.free(listed);
       await this.#list.shrink(listed, 0, wanted);
       await this.#completion.finish(listed, [], '');
-      // When all receivers were done before its first byte, it isn't listed any more.
+      // If all receivers were done before its first byte, it is no longer listed.
       await this.#completion.clear(listed, []);
     } catch {
-      // The next sender of the file does it.
+      // The next sender of the file repeats this.
     }
   }
 
-  /** Frees what is stored of a file that isn't listed any more. Ignores errors. */
+  /** Frees the bytes of a file that is no longer listed. Ignores errors. */
   async #clear(writer: FileWriter, file: FileId): Promise<void> {
     try {
       await writer.close('aborted', 'a failover has lost that it was listed').catch(() => false);
