@@ -1,5 +1,6 @@
--- Appends messages, each with the next id, unless its key is known. Then drops the oldest entries while the log has too
--- many, too many bytes or too old ones. Refuses nothing. Expects:
+-- Appends messages, each with the next id, unless its key is known. Then drops the oldest entries while the log has too many,
+-- too many bytes or too old ones. Refuses nothing.
+-- Expects:
 --   log, ids, oldIds            keys
 --   now                         the server's time, ms since 1970
 --   epoch, last, lastAt, bytes  the head, all positive; bytes is ignored while the log is empty
@@ -7,11 +8,11 @@
 --   kind                        of the entries: '' a message, E, D
 --   count                       length of the next three
 --   messageKeys, authors, bodies  arrays; a body is the part of the payload after the first NUL
--- Leaves the new head, for the script to write when fresh > 0: last, lastAt, bytes; and the first two as text (lastText,
 -- Results: the new head, for the script to write if fresh > 0: last, lastAt, bytes; and the first two as text (lastText,
 -- momentText), since Redis converts a number ten times slower than a string; and:
---   fresh, entries              how many were appended, and the entries
+--   outcomes                    array: the id; -id when the key was known
 --   fresh, entries              number of new entries, and the entries
+--   stored                      length of the log; nil when fresh is 0
 --   droppedFrom, droppedTo      ids; 0 and 0 when nothing was dropped
 --
 -- Message keys are remembered in two generations, by windows of dedupMs since the epoch. The field '' of a generation holds the

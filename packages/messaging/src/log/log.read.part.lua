@@ -1,16 +1,17 @@
--- Reads entries between two ids, from one end, without tombstones. Expects:
+-- Reads entries between two ids, from one end, without tombstones.
+-- Expects:
 --   log              key
 --   base             the id before the oldest entry
 --   low, high        ids; the entries between them are read
 --   isLatest         from the high end
 --   limit            entries at most
---   maxScan          entries to look at, at most
 --   maxScan          entries to scan, at most
+--   maxBytes         of entries at most; no entry is returned when the first one is larger
 --   usual            the usual bytes of an entry
 --   isPlain          there are no tombstones and no limit of bytes: one LRANGE is enough
--- Leaves low and high: the entries between them were not looked at; entries, by ascending ids; nextBytes and nextAt, of the
 -- Results: low and high: the entries between them were not scanned; entries, by ascending ids; nextBytes and nextAt, of an
 -- entry that was too large, else 0.
+local count, scanned, bytes, nextBytes, nextAt = 0, 0, 0, 0, 0
 if isPlain then
   local first, final = low + 1, math.min(low + limit, high - 1)
   if isLatest then

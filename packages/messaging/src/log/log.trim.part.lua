@@ -1,9 +1,10 @@
--- Frees the entries that all members or devices have acked, except the newest ones that are kept for history. Expects:
+-- Frees the entries that all members or devices have acked, except the newest ones that are kept for history.
+-- Expects:
 --   cursors, log       keys; cursors is the set with the head
---   uncounted          key, or nil: then another script removes its ids up to the base, which count nowhere
 --   uncounted          key, or nil: then another script removes its ids up to the base, which no script counts
---   keepAcked          how many acked entries are kept
+--   last, floor        the newest id, the lowest cursor
 --   keepAcked          number of acked entries to keep
+if floor >= last and keepAcked == 0 then
   redis.call('UNLINK', log, uncounted or log)
 else
   local stored = redis.call('LLEN', log)
