@@ -1,7 +1,7 @@
 // One preset for every package: native ESM, swc, the sources of the workspace instead of their builds, and a
 // real Redis: one cluster-enabled node for each jest process, so that slot rules hold in every test.
 module.exports = {
-  testEnvironment: 'node',
+  testEnvironment: require.resolve('./environment.cjs'),
   testEnvironmentOptions: { customExportConditions: ['@mortise/source', 'node', 'node-addons'] },
   globalSetup: require.resolve('./start-redis.mjs'),
   globalTeardown: require.resolve('./stop-redis.mjs'),
