@@ -227,7 +227,7 @@ async function play(ticks: readonly (readonly Change[])[], queries: readonly Que
   expect(await redis.keys(`${prefix}:*`)).toEqual([]);
 }
 
-const RUNS = Number(process.env['MORTISE_MODEL_RUNS'] ?? 150);
+const RUNS = Number(process.env['MORTISE_MODEL_RUNS'] ?? 50);
 /** Of one run, on a machine that does much else. */
 const RUN_MS = 2_000;
 

@@ -132,7 +132,7 @@ async function play({ words, entries, moves, queries }: Play): Promise<void> {
   jest.restoreAllMocks();
 }
 
-const RUNS = Number(process.env['MORTISE_MODEL_RUNS'] ?? 100);
+const RUNS = Number(process.env['MORTISE_MODEL_RUNS'] ?? 30);
 /** Of one run, on a machine that does much else. */
 const RUN_MS = 2_000;
 
