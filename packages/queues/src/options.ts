@@ -4,11 +4,11 @@ import {
   ArgumentTypeError,
   requireDuration,
   requireInteger,
-  requireKnown,
   requireName,
   requireObject,
   requireOneOf,
   requireOptions,
+  resolveBackoff as resolveTimes,
 } from '@mortise/redis';
 import type { InputSchemas, OutputSchemas } from './standard-schema.js';
 import { RunAtPastError } from './errors.js';
@@ -208,18 +208,9 @@ export function resolveAttempts(attempts: number = DEFAULTS.attempts): number {
 }
 
 export function resolveBackoff(backoff: Backoff = {}): Required<Backoff> {
-  requireObject('backoff', backoff);
-  requireKnown('backoff', backoff, BACKOFF_OPTIONS);
-  const { type, delayMs, jitter } = { ...DEFAULTS.backoff, ...withoutUndefined(backoff) };
+  const { type = DEFAULTS.backoff.type, ...times } = requireObject('backoff', backoff);
   requireOneOf('backoff.type', type, ['exponential', 'fixed', 'custom']);
-  requireDuration('backoff.delayMs', delayMs, { min: 0, max: MAX_DELAY_MS });
-  const maxDelayMs = backoff.maxDelayMs ?? Math.max(delayMs, DEFAULTS.backoff.maxDelayMs);
-  requireDuration('backoff.maxDelayMs', maxDelayMs, { min: delayMs, max: MAX_DELAY_MS });
-  if (typeof jitter !== 'number')
-    throw new ArgumentTypeError(`backoff.jitter must be a number, got ${typeof jitter}`);
-  if (!(jitter >= 0 && jitter <= 1))
-    throw new ArgumentRangeError(`backoff.jitter must be from 0 to 1, got ${jitter}`);
-  return { type, delayMs, maxDelayMs, jitter };
+  return { ...resolveTimes(times, DEFAULTS.backoff), type };
 }
 
 /** The backoff of a worker or a handler. */
@@ -297,7 +288,6 @@ export function resolveWhen({ delayMs, runAt }: EnqueueOptions): number {
   return at;
 }
 
-const BACKOFF_OPTIONS = new Set(['type', 'delayMs', 'maxDelayMs', 'jitter']);
 const QUEUE_OPTIONS = new Set([
   'prefix',
   'priorities',

@@ -20,7 +20,7 @@ export interface ResolvedBackoff {
   readonly jitter: number;
 }
 
-const TEN_YEARS_MS = 315_360_000_000;
+const TEN_YEARS_MS = 10 * 365.25 * 86_400_000;
 const KNOWN: ReadonlySet<string> = new Set<keyof Backoff>(['type', 'delayMs', 'maxDelayMs', 'jitter']);
 
 /**

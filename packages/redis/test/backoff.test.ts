@@ -27,11 +27,11 @@ describe('resolveBackoff', () => {
     [[], TypeError, 'backoff must be an object, got an array'],
     [{ delay: 5 }, TypeError, 'backoff has no option "delay"; there are type, delayMs, maxDelayMs, jitter'],
     [{ type: 'linear' }, RangeError, 'backoff.type must be one of exponential, fixed, got "linear"'],
-    [{ delayMs: -1 }, RangeError, 'backoff.delayMs must be from 0 to 315360000000 ms, got -1'],
+    [{ delayMs: -1 }, RangeError, 'backoff.delayMs must be from 0 to 315576000000 ms, got -1'],
     [
       { delayMs: 200, maxDelayMs: 100 },
       RangeError,
-      'backoff.maxDelayMs must be from 200 to 315360000000 ms, got 100',
+      'backoff.maxDelayMs must be from 200 to 315576000000 ms, got 100',
     ],
     [{ jitter: '1' }, TypeError, 'backoff.jitter must be a number, got string'],
     [{ jitter: Number.NaN }, RangeError, 'backoff.jitter must be from 0 to 1, got NaN'],

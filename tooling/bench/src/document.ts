@@ -6,7 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { number, table } from './report.js';
 import { groupOf, stored } from './results.js';
-import type { Result } from './run.js';
+import type { Result } from './result.js';
 import type { Presentation, Scenario } from './scenario.js';
 
 const INTRODUCTION = `# Benchmarks

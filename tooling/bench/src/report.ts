@@ -1,4 +1,4 @@
-import type { Result, Spread } from './run.js';
+import type { Result, Spread } from './result.js';
 import type { Presentation } from './scenario.js';
 
 /** The figure that is drawn unless a scenario says otherwise. */

@@ -1,7 +1,7 @@
 /** Results on disk: a JSON file for each group, with a line for each scenario, so that a change shows as one. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Result } from './run.js';
+import type { Result } from './result.js';
 
 /** JSON has no Infinity, and makes NaN null. */
 const INFINITE = '∞';

@@ -3,31 +3,9 @@ import { arch, cpus, loadavg, platform } from 'node:os';
 import type { Figures } from './measure.js';
 import { measure } from './measure.js';
 import { number, RATE } from './report.js';
+import type { Result, Spread } from './result.js';
 import type { Bar, Competitor, Scenario } from './scenario.js';
 import { versionOf } from './version-of.js';
-
-export interface Spread {
-  readonly min: number;
-  readonly median: number;
-  readonly max: number;
-}
-
-export interface Result {
-  readonly scenario: string;
-  readonly title: string;
-  readonly operation: string;
-  readonly method?: string;
-  readonly conditions: Readonly<Record<string, string>>;
-  readonly repeats: number;
-  readonly competitors: readonly Row[];
-  readonly bars: readonly (Bar & { readonly reached: number; readonly isMet: boolean })[];
-}
-
-interface Row {
-  readonly name: string;
-  readonly version: string;
-  readonly figures: Readonly<Record<string, Spread>>;
-}
 
 export interface RunOptions {
   readonly repeats: number;

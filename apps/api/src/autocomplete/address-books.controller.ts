@@ -19,7 +19,7 @@ import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
 import { Waits } from '../http/deadline.interceptor.js';
-import type { BodyConfig } from '../http/fastify.js';
+import type { BodyConfig } from '../http/body-config.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
 import { Problems } from '../http/problems.decorator.js';
 import { MAX_WAIT_MS } from '../http/wait-of.js';

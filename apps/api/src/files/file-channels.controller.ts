@@ -26,7 +26,7 @@ import { Waits } from '../http/deadline.interceptor.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
 import { OpenWaits } from '../http/open-waits.js';
 import { Problems } from '../http/problems.decorator.js';
-import type { BodyConfig } from '../http/fastify.js';
+import type { BodyConfig } from '../http/body-config.js';
 import { waitOfQuery } from '../http/wait-of.js';
 import { nameSchema } from '../messaging/schemas.js';
 import { CONFIG } from '../tokens.js';

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 
 import type { FastifyInstance } from 'fastify';
 
-import type { BodyConfig } from './fastify.js';
+import type { BodyConfig } from './body-config.js';
 
 /** Fastify's own value, 0, would let a client that sends slowly hold a connection for ever. */
 const BODY_TIMEOUT_MS = 10_000;

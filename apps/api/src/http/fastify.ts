@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { problemOf } from '../problems/problem-of.js';
 import { Problem } from '../problems/problem.js';
 import { ApiRequest } from './api-request.js';
+import type { BodyConfig } from './body-config.js';
 import { limitBodyTime } from './body-time.js';
 import { ClientErrors } from './client-error.js';
 import { MAX_BODY_BYTES, parseJsonBody } from './json-body.js';
@@ -18,13 +19,6 @@ const HEADERS_TIMEOUT_MS = 5_000;
 
 /** Longer than any address that fits into the head of a request, so the schema of a route checks its ids. */
 const MAX_PARAM_LENGTH = 16_384;
-
-/** The `RouteConfig` of routes with bodies of their own; other routes accept `MAX_BODY_BYTES`. */
-export interface BodyConfig {
-  readonly maxBodyBytes?: number;
-  /** The route reads the body itself: any number of bytes, in any time. */
-  readonly takesStream?: boolean;
-}
 
 /**
  * Fastify with the settings of the API: JSON only, except for uploads; each refusal is a problem; each request logs one

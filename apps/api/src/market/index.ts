@@ -27,7 +27,6 @@ export type { MailAddress } from './mail-address.js';
 export { InvalidMailAddressError, isMailAddress, isMailDomain, parseMailAddress } from './mail-address.js';
 export type { MailTasks } from './mail-tasks.js';
 export { MAIL_ATTEMPTS, MAIL_PRIORITIES, MAIL_QUEUE, MAIL_TASKS } from './mail-tasks.js';
-export type { Offer, Order } from './market.js';
 export { Market } from './market.js';
 export type { MarketTasks } from './market-tasks.js';
 export { expiredMailId, MARKET_QUEUE, MARKET_TASKS, tasksOf } from './market-tasks.js';
@@ -39,6 +38,8 @@ export type {
   Listing,
   ListingRef,
   ListingSort,
+  Offer,
+  Order,
   Outcome,
   Page,
   PageRequest,

@@ -36,6 +36,10 @@ import { TradeByLock } from './trade-by-lock.js';
 import type {
   Listing,
   ListingSort,
+  NumberedOffer,
+  NumberedOrder,
+  Offer,
+  Order,
   Outcome,
   Page,
   PageRequest,
@@ -44,49 +48,9 @@ import type {
   Receipt,
   Reply,
   Strategy,
+  Withdrawal,
 } from './types.js';
 import { STRATEGIES } from './types.js';
-
-export interface Offer {
-  /** Repeating an offer under the same id is safe. Default: a new uuid v7. */
-  readonly id?: string | undefined;
-  readonly sellerId: string;
-  readonly itemId: string;
-  /** 1 to 10^12 coins. */
-  readonly price: number;
-  /** When the sale begins, ms since the epoch; up to a year ahead. Default: at once. */
-  readonly opensAt?: number | undefined;
-  /** How long the listing stays open, ms: a second to a year. Default: until it is sold or withdrawn. */
-  readonly expiresInMs?: number | undefined;
-  /** Default `script`. */
-  readonly strategy?: Strategy | undefined;
-}
-
-export interface Order {
-  readonly listingId: string;
-  readonly buyerId: string;
-  /** The price that the buyer saw. A listing with another price refuses the purchase. */
-  readonly expectedPrice: number;
-  /** Repeating a purchase under the same key returns the first receipt, as long as it is kept. */
-  readonly requestKey?: string | undefined;
-  /** Default `script`. */
-  readonly strategy?: Strategy | undefined;
-}
-
-export interface NumberedOffer extends Offer {
-  readonly id: string;
-}
-
-export interface NumberedOrder extends Order {
-  readonly saleId: string;
-}
-
-export interface Withdrawal {
-  readonly listingId: string;
-  readonly playerId: string;
-  /** The id of this call: when the client sends it again, it withdraws no later listing with the same id. */
-  readonly withdrawalId: string;
-}
 
 const MAX_BATCH = 100;
 const MAX_OUTBOX_READ = 1_000;

@@ -1,6 +1,6 @@
 /** Turns the statuses with which scripts refuse into errors. */
 import * as errors from './errors.js';
-import type { Offer, Order } from './market.js';
+import type { Offer, Order } from './types.js';
 import { MAX_COINS } from './options.js';
 
 export function itemRefusal(

@@ -14,7 +14,7 @@ import {
 } from '../scripts.gen.js';
 import type { MarketKeys } from './keys.js';
 import { FENCE_MS, ListingLock } from './listing-lock.js';
-import type { NumberedOffer, NumberedOrder, Withdrawal } from './market.js';
+import type { NumberedOffer, NumberedOrder, Withdrawal } from './types.js';
 import type { ResolvedMarketOptions } from './options.js';
 import { MAX_COINS, WITHDRAWN_MS } from './options.js';
 import { readListing, readSale, termsOf } from './records.js';

@@ -6,7 +6,7 @@ import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
 import { Waits } from '../http/deadline.interceptor.js';
-import type { BodyConfig } from '../http/fastify.js';
+import type { BodyConfig } from '../http/body-config.js';
 import { OpenWaits } from '../http/open-waits.js';
 import { Problems } from '../http/problems.decorator.js';
 import { waitOf } from '../http/wait-of.js';

@@ -4,7 +4,7 @@ import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { ScheduledTaskOptions, ScheduleRule } from '@mortise/queues';
 import type { z } from 'zod';
 
-import type { BodyConfig } from '../http/fastify.js';
+import type { BodyConfig } from '../http/body-config.js';
 import { Problems } from '../http/problems.decorator.js';
 import { Problem } from '../problems/problem.js';
 import { refuseMisuse } from './misuse.js';

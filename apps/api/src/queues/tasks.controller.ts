@@ -5,7 +5,7 @@ import type { EnqueueOptions, Queue } from '@mortise/queues';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
-import type { BodyConfig } from '../http/fastify.js';
+import type { BodyConfig } from '../http/body-config.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
 import { Problems } from '../http/problems.decorator.js';
 import { problemOf } from '../problems/problem-of.js';

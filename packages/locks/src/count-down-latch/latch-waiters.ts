@@ -8,7 +8,10 @@
 import type { Waiter, WaiterHub } from '@mortise/redis';
 import { TIMED_OUT, waitFor } from '@mortise/redis';
 import { LatchLostError, LatchTimeoutError } from '../errors.js';
-import type { Latches, LatchTerms } from './latches.js';
+import type { LatchState, LatchTerms } from './latch-terms.js';
+
+/** The state of the latch of an epoch; null when it is gone. The epoch '' means any. */
+type Watch = (epoch: string) => Promise<LatchState | null>;
 
 /** Ends the wait of one caller; without an error, the latch is open. */
 type EndWait = (error?: unknown) => void;
@@ -22,7 +25,7 @@ let made = 0;
 
 export class LatchWaiters {
   readonly #terms: LatchTerms;
-  readonly #latches: Latches;
+  readonly #watch: Watch;
   readonly #onEnd: () => void;
   readonly #waits = new Set<EndWait>();
   #inbox: Waiter | undefined;
@@ -33,9 +36,9 @@ export class LatchWaiters {
   #isCheckWanted = false;
   #failure: unknown;
 
-  constructor(terms: LatchTerms, latches: Latches, hub: WaiterHub, onEnd: () => void) {
+  constructor(terms: LatchTerms, watch: Watch, hub: WaiterHub, onEnd: () => void) {
     this.#terms = terms;
-    this.#latches = latches;
+    this.#watch = watch;
     this.#onEnd = onEnd;
     void this.#listen(hub);
   }
@@ -94,7 +97,7 @@ export class LatchWaiters {
     while (this.#isCheckWanted && !this.#isOver) {
       this.#isCheckWanted = false;
       try {
-        const state = await this.#latches.watch(this.#terms, this.#epoch);
+        const state = await this.#watch(this.#epoch);
         this.#failure = undefined;
         if (!state) this.lose();
         else if (state.remaining === 0) this.#end();

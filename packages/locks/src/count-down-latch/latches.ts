@@ -3,24 +3,10 @@ import type { RedisClient } from '@mortise/redis';
 import { Coalescer, WaiterHub } from '@mortise/redis';
 import { MAX_BATCH } from '../acquire/gate.js';
 import { LatchCountError } from '../errors.js';
-import type { CountDownLatchKeys } from '../keys.js';
 import { perClient } from '../per-client.js';
 import { countDownLatchCount, countDownLatchReset, countDownLatchWatch } from '../scripts.gen.js';
+import type { LatchState, LatchTerms } from './latch-terms.js';
 import { LatchWaiters } from './latch-waiters.js';
-
-/** One latch, with the count that its user knows. */
-export interface LatchTerms {
-  readonly name: string;
-  readonly keys: CountDownLatchKeys;
-  readonly count: number;
-  readonly ttlMs: number;
-}
-
-/** The epoch tells a latch from an earlier one of the same name. */
-export interface LatchState {
-  readonly epoch: string;
-  readonly remaining: number;
-}
 
 interface CountDown {
   readonly terms: LatchTerms;
@@ -82,9 +68,14 @@ export class Latches {
     const key = keyOf(terms);
     const known = this.#waiters.get(key);
     if (known) return known;
-    const waiters = new LatchWaiters(terms, this, this.#hub, () => {
-      if (this.#waiters.get(key) === waiters) this.#waiters.delete(key);
-    });
+    const waiters = new LatchWaiters(
+      terms,
+      (epoch) => this.watch(terms, epoch),
+      this.#hub,
+      () => {
+        if (this.#waiters.get(key) === waiters) this.#waiters.delete(key);
+      },
+    );
     this.#waiters.set(key, waiters);
     return waiters;
   }

@@ -15,9 +15,9 @@ import { FETCHED, RESYNCS } from '../telemetry/metrics.js';
 import { decodeFrames } from './frame.js';
 import type { Frame } from './frame.js';
 import type { ChatHeads, Head, HeadReply } from './chat-heads.js';
+import type { FeedFollower } from './feed-follower.js';
 import type { Page } from './page.js';
 import { readPage } from './page.js';
-import type { FollowedChat } from './followed-chat.js';
 import type { Membership } from './membership.js';
 import { readMembership } from './membership.js';
 import { isOfOneChat } from '../pull/unreadable-chats.js';
@@ -52,12 +52,12 @@ export class ChatFeed implements Listener {
   readonly #context: ChatsContext;
   readonly #heads: ChatHeads;
   readonly #onEmpty: (feed: ChatFeed) => void;
-  readonly #followers = new Map<string, Set<FollowedChat>>();
+  readonly #followers = new Map<string, Set<FeedFollower>>();
   readonly #pages = new Map<number, Promise<Page | undefined>>();
   /** Members whose cursors must be read. */
   readonly #wanted = new Set<string>();
   /** Followers that came after the read in progress began. Its reply may predate a leave that they have missed. */
-  readonly #late = new Set<FollowedChat>();
+  readonly #late = new Set<FeedFollower>();
   #tail: Frame[] = [];
   #firstSeq = 0;
   #characters = 0;
@@ -95,7 +95,7 @@ export class ChatFeed implements Listener {
   }
 
   /** Adds a follower, and reads its cursor after the chat is subscribed. */
-  attach(follower: FollowedChat): void {
+  attach(follower: FeedFollower): void {
     const followers = this.#followers.get(follower.encodedMember);
     if (followers) followers.add(follower);
     else this.#followers.set(follower.encodedMember, new Set([follower]));
@@ -103,7 +103,7 @@ export class ChatFeed implements Listener {
     this.look([follower.encodedMember]);
   }
 
-  detach(follower: FollowedChat): void {
+  detach(follower: FeedFollower): void {
     this.#late.delete(follower);
     const followers = this.#followers.get(follower.encodedMember);
     if (!followers?.delete(follower) || followers.size > 0) return;
@@ -334,7 +334,7 @@ export class ChatFeed implements Listener {
   }
 
   /** A late follower waits for its own read. */
-  #place(follower: FollowedChat, head: Head | undefined, cursor: number | undefined): void {
+  #place(follower: FeedFollower, head: Head | undefined, cursor: number | undefined): void {
     if (!this.#late.has(follower)) follower.onHead(head, cursor);
   }
 

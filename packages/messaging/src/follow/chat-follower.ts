@@ -1,18 +1,17 @@
-import type { FollowedChat } from './followed-chat.js';
 import type { Position } from './resume-token.js';
 
-/** The subscription of a `FollowedChat`, as the chat sees it. */
-export interface ChatFollower {
+/** The subscription of a followed chat, as the chat sees it. */
+export interface ChatFollower<Chat> {
   readonly member: string;
   readonly encodedMember: string;
   /** The chat may have an event. */
-  wake(chat: FollowedChat): void;
+  wake(chat: Chat): void;
   /** The member's position is known now. */
-  onBegun(chat: FollowedChat): void;
+  onBegun(chat: Chat): void;
   /** The member is not in the chat, or not yet. */
-  onAbsent(chat: FollowedChat): void;
+  onAbsent(chat: Chat): void;
   /** Stored data of the chat is damaged; it is read again later. */
-  onUnreadable(chat: FollowedChat, cause: unknown): void;
+  onUnreadable(chat: Chat, cause: unknown): void;
   /** The member has joined the chat, for the first time or again. */
   onJoined(chatId: string): void;
   fail(error: unknown): void;

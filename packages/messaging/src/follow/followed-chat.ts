@@ -14,6 +14,7 @@ import type { Head } from './chat-heads.js';
 import { EncodedPosition } from './encoded-position.js';
 import type { Bounds, BufferedEvent } from './event-buffer.js';
 import { EventBuffer } from './event-buffer.js';
+import type { FeedFollower } from './feed-follower.js';
 import type { Membership } from './membership.js';
 import type { Position } from './resume-token.js';
 import { encodePosition } from './resume-token.js';
@@ -32,9 +33,9 @@ const PUSH_MS = 1_000;
 /** A damaged chat is tried again after this time. */
 const RETRY_MS = 5_000;
 
-export class FollowedChat {
+export class FollowedChat implements FeedFollower {
   readonly chatId: string;
-  readonly #follower: ChatFollower;
+  readonly #follower: ChatFollower<FollowedChat>;
   readonly #feed: ChatFeed;
   readonly #buffer: EventBuffer;
   readonly #isNewcomer: boolean;
@@ -58,7 +59,11 @@ export class FollowedChat {
   /** The timer of the next try to read damaged data. */
   #retry: NodeJS.Timeout | undefined;
 
-  constructor(follower: ChatFollower, feed: ChatFeed, { start, isNewcomer }: FollowedChatOptions) {
+  constructor(
+    follower: ChatFollower<FollowedChat>,
+    feed: ChatFeed,
+    { start, isNewcomer }: FollowedChatOptions,
+  ) {
     this.chatId = feed.chatId;
     this.#follower = follower;
     this.#feed = feed;

@@ -39,7 +39,7 @@ const CHECKS_MS = [50, 250, 1_000, 5_000, 31_000];
 const SETTLED_MS = 60_000;
 const DONE = { done: true, value: undefined } as const;
 
-export class Subscription<Body> implements ChatEvents<Body>, ChatFollower, Listener {
+export class Subscription<Body> implements ChatEvents<Body>, ChatFollower<FollowedChat>, Listener {
   readonly member: string;
   readonly encodedMember: string;
   readonly #context: ChatsContext;
