@@ -13,14 +13,17 @@ export class LockTimeoutError extends CodedError {
   }
 }
 
-/** Too few replicas acknowledged a grant in time: it was given back. `cause` is the error of its confirmation, if it failed. */
+/**
+ * Too few replicas acknowledged a grant in time, so it was given back. `cause` is the error of its confirmation, if it
+ * failed.
+ */
 export class LockReplicasError extends CodedError {
   readonly code = 'ERR_LOCK_REPLICAS';
 
   constructor(
     readonly lockName: string,
     readonly minReplicas: number,
-    /** How many replicas have acknowledged it. */
+    /** Number of replicas that acknowledged it. */
     readonly acknowledged: number,
     options?: ErrorOptions,
   ) {
@@ -59,7 +62,7 @@ export class LatchCountError extends CodedError {
 
   constructor(
     readonly latchName: string,
-    /** Of the caller. */
+    /** The caller's count. */
     readonly count: number,
     /** The count of the latch in Redis. */
     readonly knownCount: number,
@@ -74,7 +77,7 @@ export class SemaphoreLimitError extends CodedError {
 
   constructor(
     readonly semaphoreName: string,
-    /** Of the caller. */
+    /** The caller's limit. */
     readonly limit: number,
     /** The limit of the semaphore in Redis. */
     readonly knownLimit: number,
@@ -90,7 +93,7 @@ export class QuorumUnreachableError extends CodedError {
   constructor(
     readonly lockName: string,
     readonly nodes: number,
-    /** How many votes are a majority. */
+    /** Number of votes for a majority. */
     readonly needed: number,
     /** The errors of the nodes that failed, by the index of the client. */
     readonly causes: ReadonlyMap<number, unknown>,

@@ -23,39 +23,39 @@ export const DEFAULTS = {
   by: 1,
 };
 
-/** Options of everything in this package. */
+/** Options of all classes of this package. */
 export interface CommonOptions {
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string | undefined;
-  /** Counts and measures. Default: none. */
+  /** Counts and measures calls. Default: none. */
   readonly telemetry?: Telemetry | undefined;
 }
 
-/** How a lock is held. */
+/** The lease of a lock. */
 export interface LeaseOptions extends CommonOptions {
   /**
-   * How long the lock stays with a holder that no longer renews it, in ms: a whole number from 10 to 86,400,000 (one
-   * day). Default 10,000. All users of a lock should agree: after a loss of its keys they rely on it.
+   * Lease of a holder that no longer renews it, ms: a whole number from 10 to 86,400,000 (one day). Default 10,000. All
+   * users of a lock should use the same value, which they rely on after a loss of its keys.
    */
   readonly leaseMs?: number | undefined;
   /** Whether leases are renewed in the background, a third into each, until they are released. Default `true`. */
   readonly renew?: boolean | undefined;
   /**
-   * How long background renewals keep a lease at most, in ms from its acquisition: from `leaseMs` to 31 days. It bounds the
-   * cost of a forgotten release. Default: no bound.
+   * Maximum time for which background renewals keep a lease, ms from its acquisition: from `leaseMs` to 31 days. It limits
+   * the cost of a forgotten release. Default: no limit.
    */
   readonly maxHoldMs?: number | undefined;
 }
 
-/** How a ReadWriteLock is held, on both of its sides. */
+/** Options of a ReadWriteLock, for both of its sides. */
 export type ReadWriteLockOptions = LeaseOptions;
 
-/** How a MultiLock is held. */
+/** Options of a MultiLock. */
 export interface MultiLockOptions extends LeaseOptions {
   /**
-   * `true`: first come, first served, among all processes. `false`: a free lock goes to the first request. That saves the
-   * exchange when one process takes it again and again, and can starve the others. All users of a lock should agree.
-   * Default `true`.
+   * `true`: first come, first served, among all processes. `false`: a free lock goes to the first request. That saves a
+   * message when one process takes it again and again, but can starve the others. All users of a lock should agree. Default
+   * `true`.
    */
   readonly fair?: boolean | undefined;
   /**
@@ -65,24 +65,24 @@ export interface MultiLockOptions extends LeaseOptions {
   readonly fencing?: boolean | undefined;
 }
 
-/** How a Mutex is held. */
+/** Options of a Mutex. */
 export interface MutexOptions extends MultiLockOptions, ReplicationOptions {}
 
-/** How many permits there are, and how they are held. */
+/** Options of a Semaphore. */
 export interface SemaphoreOptions extends LeaseOptions {
-  /** How many permits there are: a whole number from 1 to 1,000,000. All users of a semaphore agree. */
+  /** Number of permits: a whole number from 1 to 1,000,000. All users of a semaphore must agree. */
   readonly permits: number;
 }
 
-/** How many permits are given in which time. */
+/** Options of a RateLimiter. */
 export interface RateLimiterOptions extends CommonOptions {
-  /** How many permits are given in a period: a whole number from 1 to 10,000,000. */
+  /** Permits in a period: a whole number from 1 to 10,000,000. */
   readonly limit: number;
   /** The period, in ms: a whole number from 1 to 2,678,400,000 (31 days). */
   readonly periodMs: number;
   /**
-   * How many permits can be taken at once after a quiet time: a whole number from 1 to 10,000,000, but no more than
-   * are given in 366 days. Default `limit`. With 1, permits are given one by one, a `limit`th of the period apart.
+   * Maximum of permits taken at once after a quiet time: a whole number from 1 to 10,000,000, but not more than are
+   * available in 366 days. Default `limit`. With 1, permits become available one by one, a `limit`th of the period apart.
    */
   readonly burst?: number | undefined;
 }
@@ -101,24 +101,24 @@ export interface CountDownLatchOptions extends CommonOptions {
 /** How long to wait. */
 export interface AcquireOptions {
   /**
-   * How long to wait, in ms: from 0 to 86,400,000 (one day). Default 30,000. With 0 it asks once, as `tryAcquire`, which
+   * How long to wait, ms: from 0 to 86,400,000 (one day). Default 30,000. With 0 it tries once, like `tryAcquire`, which
    * never waits.
    */
   readonly waitMs?: number | undefined;
-  /** Ends the wait: the call rejects with the reason of the signal. */
+  /** Ends the wait: the call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /** How long to wait for a latch to open. */
 export type LatchWaitOptions = AcquireOptions;
 
-/** How many permits to take. */
+/** Number of permits to take. */
 export interface TryAcquirePermitsOptions {
-  /** How many permits to take, all or none: a whole number from 1 to the limit. Default 1. */
+  /** Number of permits, all or none: a whole number from 1 to the limit. Default 1. */
   readonly permits?: number | undefined;
 }
 
-/** How many permits to take, and how long to wait for them. */
+/** Number of permits to take, and how long to wait for them. */
 export interface AcquirePermitsOptions extends AcquireOptions, TryAcquirePermitsOptions {}
 
 /** What to count down, and by how much. */
@@ -152,8 +152,8 @@ function known<Options extends object>(what: keyof typeof KNOWN, options: Option
 }
 
 /**
- * The defaults that one kind has. A MultiLock also gets `minReplicas`, and so refuses it: dropped, its callers would rely on
- * replicas in vain.
+ * The defaults of one kind of lock. A MultiLock lacks `minReplicas`, but resolves it in order to refuse it: ignored, its
+ * callers would rely on replicas in vain.
  */
 export function defaultsOf(
   kind: 'Mutex' | 'MultiLock' | 'ReadWriteLock' | 'Semaphore' | 'RateLimiter' | 'CountDownLatch',
@@ -169,7 +169,7 @@ export function defaultsOf(
 
 export interface ResolvedLeaseOptions {
   readonly leaseMs: number;
-  /** How long background renewals keep a lease: `leaseMs` means that there are none. */
+  /** Maximum time for which background renewals keep a lease; `leaseMs` means no renewals. */
   readonly keepMs: number;
 }
 
@@ -209,7 +209,7 @@ export function resolveSemaphoreOptions(options: SemaphoreOptions): ResolvedSema
   return { limit: requireLimit(permits), ...resolveLeaseOptions(options) };
 }
 
-/** Up to here `burst` · `limit` and instants in µs are exact in a double. */
+/** Up to this number, `burst` · `limit` and instants in µs are exact in a double. */
 const MAX_PERMITS = 10_000_000;
 
 export function resolveRateLimiterOptions(
@@ -246,7 +246,7 @@ export function resolveAcquireOptions(
   return { waitMs, signal: requireSignal(signal) };
 }
 
-/** As text: the role of a waiter for permits. */
+/** The number as text, which is the role of a waiter for permits. */
 export function resolvePermits(permits: number = DEFAULTS.permits, limit: number): string {
   return String(requireInteger('permits', permits, { min: 1, max: limit }));
 }
@@ -255,7 +255,7 @@ export function resolveTryAcquirePermits(options: TryAcquirePermitsOptions, limi
   return resolvePermits(known('tryAcquire of a semaphore', options).permits, limit);
 }
 
-/** The id is '' if there is none. */
+/** The id is '' by default. */
 export function resolveCountDownOptions(
   options: CountDownOptions,
   count: number,
@@ -265,19 +265,19 @@ export function resolveCountDownOptions(
   return { id: id === undefined ? '' : requireName('id', id), by };
 }
 
-/** A `leaseMs` of any lock. Throws TypeError or RangeError for others. */
+/** Checks the `leaseMs` of any lock. Throws TypeError or RangeError. */
 export function requireLeaseMs(leaseMs: number): number {
   return requireInteger('leaseMs', leaseMs, { min: 10, max: DAY_MS });
 }
 
-/** The limit of any semaphore. Throws TypeError or RangeError for others. */
+/** Checks the limit of any semaphore. Throws TypeError or RangeError. */
 export function requireLimit(permits: number): number {
   return requireInteger('permits', permits, { min: 1, max: 1_000_000 });
 }
 
 const MAX_NAMES = 100;
 
-/** The names of a MultiLock, each once. Throws TypeError or RangeError for anything but a list of 1 to 100 names. */
+/** The names of a MultiLock, each once. Throws TypeError or RangeError unless they are a list of 1 to 100 names. */
 export function requireNames(names: readonly string[]): string[] {
   if (!Array.isArray(names)) throw new ArgumentTypeError(`names must be an array, got ${typeof names}`);
   const different = new Set(Array.from(names, (name, index) => requireName(`names[${index}]`, name)));
@@ -287,7 +287,7 @@ export function requireNames(names: readonly string[]): string[] {
 
 const HOLDER = /^[\w-]{16}\.[a-z\d]{1,11}\.[1-9]\d{0,3}(?:\.[a-z\d]{1,16})?$/;
 
-/** The `holder` of a lease. Throws TypeError for anything else. */
+/** Checks the `holder` of a lease. Throws TypeError for any other value. */
 export function requireHolder(holder: unknown): string {
   if (typeof holder === 'string' && HOLDER.test(holder)) return holder;
   const got = JSON.stringify(String(holder).slice(0, 64));

@@ -1,7 +1,7 @@
 import type { RedisClient } from '@mortise/redis';
 import { requireClient } from '@mortise/redis';
 
-/** A function that gives each client one `T`, made at its first call. All locks of a client share it. */
+/** A function that returns one `T` for each client, created at its first call. All locks of a client share it. */
 export function perClient<T>(create: (client: RedisClient) => T): (client: RedisClient) => T {
   const known = new WeakMap<object, T>();
   return (client) => {

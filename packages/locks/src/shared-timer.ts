@@ -1,9 +1,9 @@
 /**
  * One timer of the process for many callbacks that are due at different times.
  *
- * A `Loop` runs one step after the other, so a server that hangs would delay what is due on all others. Here every
- * callback runs by itself. The timer never keeps the process alive. Deleting a callback touches no timer: a lock that is
- * taken and released within a millisecond touches a Map twice.
+ * A `Loop` runs one step after another, so a hanging server would delay the callbacks of all others. Here each callback
+ * runs independently. The timer never keeps the process alive. Deleting a callback touches no timer: a lock that is
+ * acquired and released within a millisecond only changes a Map twice.
  */
 export class SharedTimer {
   readonly #slackMs: number;
@@ -16,7 +16,7 @@ export class SharedTimer {
     this.#slackMs = slackMs;
   }
 
-  /** Runs `callback` once, at `dueAt` on the clock of `performance.now()` or up to the slack earlier. It must not throw. */
+  /** Runs `callback` once, at `dueAt` by `performance.now()` or up to the slack earlier. It must not throw. */
   set(callback: () => void, dueAt: number): void {
     this.#dueAt.set(callback, dueAt);
     if (dueAt < this.#armedFor) this.#arm(dueAt);

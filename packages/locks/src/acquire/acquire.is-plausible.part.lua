@@ -1,5 +1,5 @@
--- Whether a fencing token that a holder presents can be its own: 16 digits, and at most a day ahead of the clock, which
--- may have been set back. All later tokens are greater, so a wrong one would spoil them or exhaust them.
+-- Whether a holder's fencing token can be real: 16 digits, and at most a day ahead of the clock, which may have been set
+-- back. All later tokens are greater, so a wrong one would exhaust them.
 local function isPlausible(fencingToken)
   if #fencingToken ~= 16 or string.find(fencingToken, '%D') then return false end
   local time = redis.call('TIME')

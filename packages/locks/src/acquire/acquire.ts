@@ -6,13 +6,13 @@ import type { Grant, LockRequest } from './acquisition.js';
 import { Acquisition } from './acquisition.js';
 import type { LockClient } from './lock-client.js';
 
-/** A grant that the caller waits for. The caller ends it with `leave` if the grant is of no use. */
+/** A grant that the caller waits for. The caller ends it with `leave` if it no longer wants the grant. */
 export interface PendingGrant<G extends Grant> {
-  /** Null: begin anew. */
+  /** Null: start again. */
   readonly granted: Promise<G | null>;
-  /** The name of the lock that is in the way. */
+  /** The name of the lock that blocks. */
   readonly waitsFor: string;
-  /** Why the state of the lock is not known, if it isn't. */
+  /** The error if the state of the lock is unknown. */
   readonly failure: unknown;
   leave(): void;
 }
@@ -32,7 +32,7 @@ export async function acquire<G extends Grant>(
   return grant;
 }
 
-/** Begins anew until it gets a grant. A grant that arrives after the end of its lease is given back. */
+/** Starts again until it gets a grant. A grant that arrives after the end of its lease is given back. */
 export async function acquireBy<G extends Grant>(
   begin: () => PendingGrant<G>,
   { waitMs, signal }: ResolvedAcquireOptions,
@@ -55,8 +55,8 @@ export async function acquireBy<G extends Grant>(
 }
 
 /**
- * Asks once. If a lock is free and yet refused, the waiters in its queue may be dead: then it re-checks the queue and
- * asks again, once for each lock.
+ * Requests the lock once. A refusal of a free lock may come from dead waiters in its queue: then it re-checks the queue and
+ * requests the lock again, once for each lock.
  */
 export async function tryAcquire<G extends Grant>(request: LockRequest<G>): Promise<G | null> {
   const rechecked = new Set<unknown>();
@@ -73,7 +73,7 @@ export async function tryAcquire<G extends Grant>(request: LockRequest<G>): Prom
       }
     }
   } catch (error) {
-    // Redis may have run the command all the same. What cannot be given back expires by itself.
+    // Redis may have run the command anyway. A grant that cannot be given back expires.
     request.giveBack().catch(() => undefined);
     throw error;
   }

@@ -1,15 +1,15 @@
 /**
- * How a caller gets a lock: it asks, waits in the queue, and is granted the lock by the release of its holder.
+ * The acquisition of a lock: request it, wait in the queue, and get it from the holder's release.
  *
  *   asking ──held──▶ granted
  *     │ ▲
- *  queued └──woken── waiting ──message──▶ granted
+ * queued └──woken── waiting ──message──▶ granted
  *     └────────────────▲
  *
  * An acquisition asks before it subscribes, so a lock without contention costs no subscription. The first waiter of a
- * process therefore joins the queue without listening: a release that finds no listener drops it from the queue, and
- * the re-check after the subscription puts it back in its place. While the wait queue is open, an acquisition sends
- * one command.
+ * process therefore joins the queue without listening: a release that finds no listener drops it from the queue, and the
+ * re-check after the subscription puts it back in its place. While the wait queue is open, an acquisition sends one
+ * command.
  */
 import type { Waiter } from '@mortise/redis';
 import type { AcquireReply, Gate } from './gate.js';
@@ -17,7 +17,7 @@ import * as liveMembers from './live-members.js';
 import type { LockClient } from './lock-client.js';
 import type { QueuedWaiter, WaitQueue } from './wait-queue.js';
 
-/** The lock is held from `startsAt`, on the clock of `performance.now()`, for `termMs`. */
+/** A lock, held from `startsAt` (by `performance.now()`) for `termMs`. */
 export interface Grant {
   readonly member: string;
   readonly fencingToken: number;
@@ -25,47 +25,47 @@ export interface Grant {
   readonly termMs: number;
 }
 
-/** What one request to Redis came to. */
+/** The outcome of one request to Redis. */
 export type Step<G extends Grant> =
   | { readonly outcome: 'held'; readonly grant: G }
-  /** The request belongs to several: send the next one. */
+  /** One of several requests is done: send the next one. */
   | { readonly outcome: 'next' }
-  /** A lock that was held before is lost: begin anew. */
+  /** A lock that was already held is lost: start again. */
   | { readonly outcome: 'lost' }
   | { readonly outcome: 'queued' | 'refused'; readonly gate: Gate; readonly reply: AcquireReply };
 
-/** What an acquisition asks Redis for: one lock, or several as one. */
+/** The request of an acquisition: for one lock, or for several as one. */
 export interface LockRequest<G extends Grant> {
-  /** Unique in its client. */
+  /** Unique within its client. */
   readonly id: string;
   readonly member: string;
-  /** The name of the lock that is in the way. */
+  /** The name of the lock that blocks. */
   readonly waitsFor: string;
   /** See `QueuedWaiter`. */
   readonly quarantineMs: number;
   /** The locks whose queues the next `send` may join. */
   readonly gates: readonly Gate[];
   send(): Promise<Step<G>>;
-  /** The grant that a message told. Undefined if the lock has to be asked for again. */
+  /** The grant in a message. Undefined if the lock must be requested again. */
   granted(fencingToken: number, startsAt: number): G | undefined;
-  /** Keeps what is held already while the acquisition waits for the next lock. */
+  /** Keeps the locks that are already held while the acquisition waits for the next one. */
   keepHeld?(onLost: () => void): { end(): Promise<void> } | undefined;
-  /** Releases what the member may hold, and leaves the queues that it may have joined. */
+  /** Releases the locks that the member may hold, and leaves the queues that it may have joined. */
   giveBack(): Promise<unknown>;
 }
 
-/** A granted waiter has to confirm its grant within this, by a first renewal. A dead waiter costs no more than this. */
+/** A granted waiter must confirm its grant within this time, by a first renewal. So a dead waiter costs no more than this. */
 export const CONFIRM_MS = 1_000;
 
 export class Acquisition<G extends Grant> implements QueuedWaiter {
-  /** Null: begin anew. Settles after `leave` in any case. */
+  /** Null: start again. Always settles after `leave`. */
   readonly granted: Promise<G | null>;
   readonly #client: LockClient;
   readonly #request: LockRequest<G>;
   readonly #inboxes = new Map<string, Waiter>();
   #place = 0;
   #queue: WaitQueue | undefined;
-  /** The inbox on the channel of the lock that is waited for. */
+  /** The inbox on the channel of the awaited lock. */
   #inbox: Waiter | undefined;
   #sent: Promise<unknown> | undefined;
   #hasLeft = false;
@@ -101,7 +101,7 @@ export class Acquisition<G extends Grant> implements QueuedWaiter {
     this.#inbox?.deliver(body);
   }
 
-  /** Gives up: leaves the queue and gives back a grant, as soon as no request is in flight. */
+  /** Gives up: leaves the queue and returns a grant, as soon as no request is in flight. */
   leave(): void {
     if (this.#hasLeft) return;
     this.#hasLeft = true;
@@ -132,7 +132,7 @@ export class Acquisition<G extends Grant> implements QueuedWaiter {
     }
   }
 
-  /** Listens before it asks where that costs no command, so that a release finds a listener. */
+  /** Subscribes before the request where that costs no command, so that a release finds a listener. */
   async #openInboxes(): Promise<void> {
     for (const gate of this.#request.gates) {
       if (this.#inboxes.has(gate.id)) continue;
@@ -171,8 +171,8 @@ export class Acquisition<G extends Grant> implements QueuedWaiter {
   }
 
   /**
-   * A message is `<token>:<µs of the server>:<rest of the member>`, or `!<why the waiter is refused>`. Without a token
-   * it grants nothing: the lock is free for whoever asks first.
+   * A message is `<token>:<µs of the server>:<rest of the member>`, or `!<reason of a refusal>`. Without a token it grants
+   * nothing: the lock is free for the first request.
    */
   async #receive(queue: WaitQueue, inbox: Waiter): Promise<G | null | 'woken'> {
     while (!this.#hasLeft) {
@@ -204,12 +204,12 @@ export class Acquisition<G extends Grant> implements QueuedWaiter {
     try {
       await sent;
     } catch {
-      // Redis may have run the command all the same.
+      // Redis may have run the command anyway.
     }
     try {
       await this.#request.giveBack();
     } catch {
-      // Without a connection nothing can be given back: the lease expires by itself.
+      // Without a connection nothing can be given back: the lease expires.
     }
   }
 }

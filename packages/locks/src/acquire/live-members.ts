@@ -1,7 +1,7 @@
 /**
- * The members of this process that hold a lock or are acquiring one. A grant that reaches nobody is given back, unless its
- * member is in this set: then the message is a copy. (During a failover it may come from both masters, and a repeated
- * command may send it again.)
+ * The members of this process that hold a lock or are acquiring one. A grant without a recipient is given back, unless its
+ * member is in this set: then the message is a copy. (During a failover both masters may send it, and a repeated command
+ * may send it again.)
  */
 const counts = new Map<string, number>();
 
@@ -11,7 +11,7 @@ export function add(member: string): void {
   counts.set(member, (counts.get(member) ?? 0) + 1);
 }
 
-/** Adds the member until `owner` is collected: a lease that is never released leaves nothing behind. */
+/** Adds the member until `owner` is garbage-collected, so that an unreleased lease leaves nothing behind. */
 export function addFor(owner: object, member: string): void {
   add(member);
   collected.register(owner, member, owner);

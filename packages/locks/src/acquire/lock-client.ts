@@ -5,11 +5,11 @@ import { perClient } from '../per-client.js';
 import type { Gate } from './gate.js';
 import { WaitQueue } from './wait-queue.js';
 
-/** What all locks of one client share: an id, one channel for each lock, one wait queue for each lock. */
+/** Shared by all locks of one client: an id, and for each lock one channel and one wait queue. */
 export class LockClient {
   /** 96 random bits, without `.` and `:`. */
   readonly id = randomBytes(12).toString('base64url');
-  /** The same client always gives the same one. */
+  /** Always the same object for a client. */
   static readonly of = perClient((client) => new LockClient(client));
   readonly #hub: WaiterHub;
   readonly #queues = new Map<string, WaitQueue>();

@@ -5,9 +5,9 @@ import type { AcquireReply, AcquireRequest, ReleaseRequest, RenewReply, RenewReq
 import { MAX_BATCH } from './gate.js';
 import { SlotGroups } from './slot-groups.js';
 
-/** One lock, as the scripts of its kind need it. */
+/** The fields of a lock that the scripts of its kind need. */
 export interface Locked {
-  /** No other lock has it. */
+  /** Unique among locks. */
   readonly id: string;
   readonly slot: number;
 }

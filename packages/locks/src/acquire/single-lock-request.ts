@@ -9,7 +9,7 @@ export interface LockTerms {
   readonly leaseMs: number;
   readonly isFair: boolean;
   readonly isFenced: boolean;
-  /** What the caller wants of a lock that can be held in several ways. */
+  /** The role of the caller, for a lock that can be held in several ways. */
   readonly role?: string;
 }
 
@@ -23,7 +23,7 @@ export function memberOf(
   return role === undefined ? member : `${member}.${role}`;
 }
 
-/** Asks for one lock. */
+/** The request of one lock. */
 export class SingleLockRequest implements LockRequest<Grant> {
   readonly id: string;
   readonly member: string;
@@ -58,7 +58,10 @@ export class SingleLockRequest implements LockRequest<Grant> {
     return { outcome, gate, reply };
   }
 
-  /** A grant that was on its way for half its time may expire before the caller confirms it: then the caller asks again. */
+  /**
+   * A grant that took half of its time to arrive may expire before its confirmation: then the caller requests the lock
+   * again.
+   */
   granted(fencingToken: number, startsAt: number): Grant | undefined {
     const termMs = Math.min(this.#terms.leaseMs, CONFIRM_MS);
     return performance.now() < startsAt + termMs / 2

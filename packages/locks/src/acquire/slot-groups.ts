@@ -1,11 +1,11 @@
 /**
- * Which locks may share a script call. On Cluster: the locks of one slot. Elsewhere: all of them. Fifty locks that are
- * taken in one tick are one command then, for a third of what fifty commands cost Redis. A single node in cluster mode,
- * which the client cannot recognize, refuses the first such call before it does anything.
+ * Which locks may share a script call. On Cluster: the locks of one slot. Elsewhere: all. Fifty locks acquired in one tick
+ * are then one command, which costs Redis a third of fifty commands. A single node in cluster mode, which the client cannot
+ * recognize, refuses the first such call before it does anything.
  */
 import { perClient } from '../per-client.js';
 
-/** The group of all locks where slots do not count. */
+/** The group of all locks where slots do not matter. */
 const ANY_SLOT = -1;
 
 /** A request that names its lock. */
@@ -29,7 +29,7 @@ export class SlotGroups {
     return this.#isBySlot ? slot : ANY_SLOT;
   }
 
-  /** Whether the server refused a call because of its slots. Later requests are grouped by slot then. */
+  /** Whether the server refused a call because of its slots. Later requests are then grouped by slot. */
   learn(error: unknown): boolean {
     if (isCrossSlot(error)) this.#isBySlot = true;
     return isCrossSlot(error);

@@ -13,18 +13,18 @@ import * as liveMembers from './live-members.js';
 
 /** A waiter of this process. */
 export interface QueuedWaiter extends QueueEntry {
-  /** How long a holder that Redis has forgotten may still rely on the lock, as far as this waiter knows, ms. */
+  /** How long a holder that Redis has forgotten may still rely on the lock, ms, by the knowledge of this waiter. */
   readonly quarantineMs: number;
-  /** Takes a grant or a refusal that a re-check found. */
+  /** Delivers a grant or a refusal that a re-check found. */
   deliver(body: Buffer): void;
 }
 
 /**
- * The time between two re-checks. Two come earlier: the one after a subscription, and one at the end of a lease, which
- * finds a lock that nobody released. If that one finds a longer lease, the next comes RECHECK_MS later.
+ * The time between two re-checks. Two come earlier: one after a subscription, and one at the end of a lease, which finds a
+ * lock that was not released. If that one finds a longer lease, the next comes RECHECK_MS later.
  */
 const RECHECK_MS = 1_000;
-/** The queue waits for the end of a lease that is not later than this. */
+/** The queue waits for the end of a lease that ends within this time. */
 const NEAR_END_MS = 1_500;
 /** Spreads the re-checks of many processes. */
 const JITTER_MS = 100;
@@ -73,12 +73,12 @@ export class WaitQueue {
     return this.#failure;
   }
 
-  /** Replaces the gate by another one to the same lock, such as one with a new limit. */
+  /** Replaces the gate by another one of the same lock, for example with a new limit. */
   use(gate: Gate): void {
     this.#gate = gate;
   }
 
-  /** An inbox on the channel. Resolves when it will receive what is published to `id`. */
+  /** An inbox on the channel. Resolves when it receives messages for `id`. */
   inbox(id: string): Promise<Waiter> {
     return this.#hub.waiter(this.#gate.channels + this.#clientId, id);
   }
@@ -101,8 +101,8 @@ export class WaitQueue {
   }
 
   /**
-   * An instant of the server on the clock of this process, never too late. It is early by at most the round trip of the
-   * last command, which shortens a lease and never extends it.
+   * An instant of the server by this process's clock, never too late. It is early by at most the round trip of the last
+   * command, which shortens a lease and never extends it.
    */
   localTime(serverUs: number): number {
     const { sentAt, serverUs: knownUs } = this.#moment;
@@ -131,8 +131,8 @@ export class WaitQueue {
   }
 
   /**
-   * Passes on a grant of an acquisition that has ended. After a failover that lost the last commands, the queue is full
-   * of such waiters, and each of them would cost the next one CONFIRM_MS.
+   * Passes on a grant of an ended acquisition. After a failover that lost the last commands, the queue is full of such
+   * waiters, and each of them would cost the next one CONFIRM_MS.
    */
   async #giveBack(message: string): Promise<void> {
     const [id, token, , rest] = message.split(':');
@@ -143,7 +143,7 @@ export class WaitQueue {
     } catch {
       // The grant expires by itself.
     }
-    // A message without a token grants nothing: it only woke this waiter, so another one has to be woken.
+    // A message without a token grants nothing: it only woke this waiter, so another one must be woken.
     if (token === '') this.recheckSoon();
   }
 

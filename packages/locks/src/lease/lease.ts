@@ -1,7 +1,7 @@
 /**
- * A lock that is held. This process knows the end of the lease without the server: an instant on the monotonic clock,
- * counted from before the command was sent. So a holder that cannot reach the server, or whose event loop was blocked,
- * learns no later than Redis that another holder may come.
+ * A held lock. This process knows the end of the lease without the server: an instant on the monotonic clock, counted from
+ * before the command was sent. So a holder that cannot reach the server, or whose event loop was blocked, learns of the end
+ * no later than Redis.
  */
 import { LeaseLostError } from '@mortise/redis';
 import type { LeaseEnd } from '@mortise/redis';
@@ -16,7 +16,7 @@ export interface LeaseTerms {
   readonly gate: Pick<Gate, 'release' | 'renew'>;
   readonly leaseMs: number;
   readonly isFair: boolean;
-  /** How long background renewals keep the lease. */
+  /** Maximum time for which background renewals keep the lease. */
   readonly keepMs: number;
   readonly telemetry: LockTelemetry | undefined;
 }
@@ -24,7 +24,7 @@ export interface LeaseTerms {
 /** Renews all leases of the process. */
 const watchdog = new SharedTimer(50);
 
-/** A failed renewal is repeated after this part of the lease: six more attempts fit before the end. */
+/** A failed renewal is repeated after this part of the lease, so six more attempts fit before the end. */
 const RETRY_PART = 0.1;
 
 /**
@@ -35,7 +35,7 @@ const RETRY_PART = 0.1;
 export class Lease implements AsyncDisposable {
   /**
    * Greater than every earlier token of this lock. Let the protected resource refuse smaller ones (M. Kleppmann, How to do
-   * distributed locking, 2016). 0 for a lock without fencing: the resource refuses it.
+   * distributed locking, 2016). 0 for a lock without fencing: the resource should refuse it.
    */
   readonly fencingToken: number;
   /** The id of this lease. `inspect` shows it as the holder. */
@@ -54,7 +54,7 @@ export class Lease implements AsyncDisposable {
   #controller: AbortController | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @internal Made by the locks. */
+  /** @internal Created by the locks. */
   constructor(terms: LeaseTerms, { member, fencingToken, startsAt, termMs }: Grant) {
     this.#terms = terms;
     this.holder = member;
@@ -68,19 +68,19 @@ export class Lease implements AsyncDisposable {
     this.#planRenewal(startsAt, termMs);
   }
 
-  /** Whether the lock is held for certain, by a comparison of clocks: right even after the event loop was blocked. */
+  /** Whether the lock is certainly held, by a comparison of clocks: correct even after the event loop was blocked. */
   get isValid(): boolean {
     return !this.#isReleased && !this.#lostBy && performance.now() < this.#endsAt;
   }
 
-  /** When the lease ends unless it is renewed: an instant on the clock of `performance.now()`. */
+  /** When the lease ends unless renewed, by `performance.now()`. */
   get expiresAt(): number {
     return this.#endsAt;
   }
 
   /**
-   * Aborted when the lease ends before its release. A timer of this process does it, whether the server can be reached or
-   * not. The reason is a LeaseLostError.
+   * Aborted when the lease ends before its release, by a timer of this process, even if the server cannot be reached. The
+   * reason is a LeaseLostError.
    */
   get signal(): AbortSignal {
     if (!this.#controller) {
@@ -88,14 +88,14 @@ export class Lease implements AsyncDisposable {
       if (this.#lostBy) this.#controller.abort(this.#lostBy);
       else if (this.isValid) this.#watchEnd();
     }
-    // After the event loop was blocked, the timer is late. The clock is not.
+    // After a blocked event loop the timer is late, but the clock is not.
     if (!this.isValid && !this.#isReleased) this.#lose('expired');
     return this.#controller.signal;
   }
 
   /**
-   * Extends the lease to `leaseMs` from now, whether the watchdog renews it or not. Throws LeaseLostError when it has
-   * ended. Errors of ioredis pass through, and the lease then lasts until `expiresAt`. One round trip.
+   * Extends the lease to `leaseMs` from now, even if the watchdog renews it. Throws LeaseLostError if it has ended. Errors
+   * of ioredis pass through, and the lease then lasts until `expiresAt`. One round trip.
    */
   async renew(): Promise<void> {
     if (this.#isReleased) throw this.#error('released');
@@ -104,9 +104,9 @@ export class Lease implements AsyncDisposable {
   }
 
   /**
-   * Grants the lock to the first waiter, or frees it. Resolves to false when the lease was lost before: then nothing
-   * changes. Idempotent: further calls give the result of the first. One round trip, O(log waiters). Safe to repeat after
-   * an error of ioredis: then `false` may also mean that the first call was carried out.
+   * Grants the lock to the first waiter, or frees it. Resolves to false if the lease was lost before: then nothing changes.
+   * Idempotent: further calls return the first result. One round trip, O(log waiters). Safe to repeat after an error of
+   * ioredis: then `false` may also mean that the first call was executed.
    */
   release(): Promise<boolean> {
     const { gate, isFair } = this.#terms;
@@ -120,16 +120,16 @@ export class Lease implements AsyncDisposable {
     return this.#release;
   }
 
-  /** Releases the lock. A release that fails does not hide the result of the block: the lease ends by itself. */
+  /** Releases the lock. A failed release does not hide the result of the block, since the lease expires. */
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       await this.release();
     } catch {
-      // The lease ends by itself.
+      // The lease expires.
     }
   }
 
-  /** Ends this object but not the lease, which goes on as another object. Throws LeaseLostError when it has ended. */
+  /** Ends this object but not the lease, which continues as another object. Throws LeaseLostError if it has ended. */
   protected detach(): Holder {
     if (this.#isReleased) throw this.#error('released');
     if (!this.isValid) throw this.#lose('expired');
@@ -144,7 +144,7 @@ export class Lease implements AsyncDisposable {
     return this.#lose(reason);
   }
 
-  /** A lease that has ended on this side must not come back in Redis. Redis restores none without a token. */
+  /** A lease that has ended locally must not come back in Redis, which restores none without a token. */
   #identity(): Holder {
     return { member: this.holder, fencingToken: this.isValid ? this.fencingToken : 0 };
   }
@@ -154,7 +154,7 @@ export class Lease implements AsyncDisposable {
       watchdog.delete(this.#onRenewalDue);
       return;
     }
-    // The short lease of a fresh grant is confirmed at its half: many holders release before that.
+    // The short lease of a new grant is confirmed at its half, since many holders release before that.
     const part = termMs < this.#terms.leaseMs ? 1 / 2 : 1 / 3;
     watchdog.set(this.#onRenewalDue, startsAt + termMs * part);
   }
@@ -172,11 +172,11 @@ export class Lease implements AsyncDisposable {
     }
   }
 
-  /** @param notBeyond The lease ends by then, however long the client kept the request before it sent it. */
+  /** @param notBeyond The lease ends by then, even if the client delayed the request. */
   async #renewFor(termMs: number, notBeyond = Infinity): Promise<void> {
     const { isHeld, sentAt } = await this.#terms.gate.renew(this.#identity(), termMs);
     if (this.#isReleased) throw this.#error('released');
-    // A reply after the end cannot undo it: the signal is aborted already.
+    // The signal is already aborted, so a reply after the end cannot undo it.
     if (!this.isValid) throw this.#lose('expired');
     if (!isHeld) throw this.#lose('taken');
     this.#failure = undefined;

@@ -14,7 +14,7 @@ export async function runUnder<
   requireFunction('section', section);
   await using lease = await lock.acquire(options);
   const { signal } = options;
-  // Not AbortSignal.any: a long-lived signal keeps 60 bytes of each signal that was made of it.
+  // Not AbortSignal.any: a long-lived signal keeps 60 bytes for each signal made from it.
   const controller = new AbortController();
   const ends = (signal ? [lease.signal, signal] : [lease.signal]).map((source) => {
     const abort = (): void => controller.abort(source.reason);

@@ -1,6 +1,6 @@
 /**
- * What the MultiLocks of one client send. One script call takes the locks that may share one, and none past a lock that is
- * not free. Renewals and releases are those of the single locks, which share calls anyway.
+ * The requests of all MultiLocks of one client. One script call takes the locks that may share one, up to the first lock
+ * that is not free. Renewals and releases are those of the single locks, which share calls anyway.
  */
 import type { RedisClient } from '@mortise/redis';
 import { Coalescer } from '@mortise/redis';
@@ -22,39 +22,39 @@ export interface NamedLock {
 /** A holder of many locks. */
 export interface MultiHolder {
   readonly member: string;
-  /** One for each lock. Undefined for a lease without tokens, and for one that has ended on this side. */
+  /** One for each lock. Undefined for a lease without tokens, and for one that has ended locally. */
   readonly tokens: readonly number[] | undefined;
 }
 
 export interface TakeRequest {
-  /** Of one group, in their order. */
+  /** Locks of one group, in their order. */
   readonly locks: readonly NamedLock[];
   readonly member: string;
   readonly leaseMs: number;
   readonly mode: AcquireMode;
   readonly isFenced: boolean;
-  /** How many of the first locks the member holds already. */
+  /** Number of locks, from the first, that the member already holds. */
   readonly held: number;
 }
 
 export interface TakeReply extends Moment {
-  /** `lost`: the member has lost a lock that it should hold. Nothing was done. */
+  /** `lost`: the member has lost a lock that it should hold; nothing was done. */
   readonly outcome: 'held' | 'queued' | 'refused' | 'lost';
-  /** How many of the first locks are free, or held by the member. */
+  /** Number of locks, from the first, that are free or held by the member. */
   readonly taken: number;
   /** The place in the queue of the next lock. */
   readonly place: number;
   /** When the lease of the next lock ends; negative if it is free. */
   readonly remainingMs: number;
-  /** Of all locks that the member holds. */
+  /** The tokens of all locks that the member holds. */
   readonly tokens: readonly number[];
 }
 
 const OUTCOMES = ['refused', 'held', 'queued', 'lost'] as const;
 
 /**
- * The locks in the order in which everybody takes them, so that nobody waits in a circle: by slot, then by name. A caller
- * who takes one slot after the other agrees with a caller who takes all at once. A repeated name counts once.
+ * The locks in the order in which every MultiLock takes them, which prevents deadlocks: by slot, then by name. So a caller
+ * who takes one slot after another agrees with a caller who takes all at once. A repeated name counts once.
  */
 export function locksOf(
   redis: RedisClient,
@@ -86,7 +86,7 @@ class Takes {
     return this.#coalescer.submit(group, request);
   }
 
-  /** If one key has a foreign type, each request gets a call of its own, so only the requests for that key fail. */
+  /** If one key has a foreign type, each request gets its own call, so only the requests for that key fail. */
   async #send(requests: readonly TakeRequest[]): Promise<readonly (TakeReply | Error)[]> {
     try {
       return await this.#sendTogether(requests);
@@ -155,7 +155,9 @@ export class MultiGate {
     return this.locks.slice(start, end);
   }
 
-  /** Takes the locks of a group. Resolves to undefined if the group is too large for this server: get its group anew. */
+  /**
+   * Takes the locks of a group. Resolves to undefined if the group is too large for this server: then get its group again.
+   */
   async take(request: TakeRequest): Promise<TakeReply | undefined> {
     try {
       return await this.#takes.submit(this.#groups.groupOf(request.locks[0]!.keys.slot), request);

@@ -3,23 +3,23 @@ import { Lease } from '../lease/lease.js';
 import type { MultiHolder } from './multi-gate.js';
 import type { MultiLockGrant, MultiLockTerms } from './multi-lock-request.js';
 
-/** Several locks that are held together, as one lease. It ends when the lease of any of them ends. */
+/** Several locks held together as one lease. It ends when the lease of any of them ends. */
 export class MultiLease implements AsyncDisposable {
   /**
-   * The fencing token of each name. It is greater than every earlier token of this lock. Let the resource that the name
-   * protects refuse smaller ones. 0 without fencing.
+   * The fencing token of each name, greater than every earlier token of its lock. Let the resource that the name protects
+   * refuse smaller ones. 0 without fencing.
    */
   readonly fencingTokens: ReadonlyMap<string, number>;
   /** The id of this lease. `inspect` shows it as the holder of each lock. */
   readonly holder: string;
   readonly #lease: Lease;
 
-  /** @internal Made by MultiLock. */
+  /** @internal Created by MultiLock. */
   constructor({ gate, ...terms }: MultiLockTerms, { tokens, ...grant }: MultiLockGrant) {
     const known = gate.locks.map(({ name }, index) => [name, terms.isFenced ? tokens[index]! : 0] as const);
     this.fencingTokens = new Map(known);
     this.holder = grant.member;
-    // A lease that has ended on this side has no token: then Redis must restore none of its locks.
+    // A lease that has ended locally has no token, so that Redis restores none of its locks.
     const holderOf = ({ member, fencingToken }: Holder): MultiHolder => ({
       member,
       tokens: fencingToken > 0 ? tokens : undefined,
@@ -31,26 +31,26 @@ export class MultiLease implements AsyncDisposable {
     this.#lease = new Lease({ ...terms, gate: all }, grant);
   }
 
-  /** Whether all locks are held for certain, by a comparison of clocks: right even after the event loop was blocked. */
+  /** Whether all locks are certainly held, by a comparison of clocks: correct even after the event loop was blocked. */
   get isValid(): boolean {
     return this.#lease.isValid;
   }
 
-  /** When the first lease ends unless it is renewed: an instant on the clock of `performance.now()`. */
+  /** When the first lease ends unless renewed, by `performance.now()`. */
   get expiresAt(): number {
     return this.#lease.expiresAt;
   }
 
   /**
-   * Aborted when one of the locks is lost before its release. A timer of this process does it, whether the server can be
-   * reached or not. The reason is a LeaseLostError. The other locks stay held until `release` or the end of their leases.
+   * Aborted when one of the locks is lost before its release, by a timer of this process, even if the server cannot be
+   * reached. The reason is a LeaseLostError. The other locks stay held until `release` or the end of their leases.
    */
   get signal(): AbortSignal {
     return this.#lease.signal;
   }
 
   /**
-   * Extends all leases to `leaseMs` from now. Throws LeaseLostError when one of them has ended. Errors of ioredis pass
+   * Extends all leases to `leaseMs` from now. Throws LeaseLostError if one of them has ended. Errors of ioredis pass
    * through, and the lease then lasts until `expiresAt`. One command; on Cluster one for each slot.
    */
   renew(): Promise<void> {
@@ -59,14 +59,14 @@ export class MultiLease implements AsyncDisposable {
 
   /**
    * Releases all locks, the last one first: each is granted to its first waiter, or becomes free. Resolves to whether all
-   * were held; a lock that was not held does not change. Idempotent. One command; on Cluster one for each slot, all at
-   * once. Safe to repeat after an error of ioredis: then `false` may also mean that the first call was carried out.
+   * were held; a lock that was not held does not change. Idempotent. One command; on Cluster one for each slot, in
+   * parallel. Safe to repeat after an error of ioredis: then `false` may also mean that the first call was executed.
    */
   release(): Promise<boolean> {
     return this.#lease.release();
   }
 
-  /** Releases all locks. A release that fails does not hide the result of the block: the leases end by themselves. */
+  /** Releases all locks. A failed release does not hide the result of the block, since the leases expire. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.#lease[Symbol.asyncDispose]();
   }

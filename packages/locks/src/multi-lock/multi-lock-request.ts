@@ -1,7 +1,7 @@
 /**
- * Asks for all locks of a MultiLock, in the one order that every MultiLock follows. It joins the queue of the first lock
- * that is not free, and goes on when that lock is granted. Meanwhile a lease keeps what it holds. The request after a
- * grant confirms the grant, and extends the leases of the same group.
+ * Requests all locks of a MultiLock, in the order common to all MultiLocks. It joins the queue of the first lock that is
+ * not free, and continues when that lock is granted; a lease keeps its locks in between. The request after a grant confirms
+ * the grant, and extends the leases of the same group.
  */
 import type { Grant, LockRequest, Step } from '../acquire/acquisition.js';
 import type { AcquireMode, Gate } from '../acquire/gate.js';
@@ -12,13 +12,13 @@ import type { LockTelemetry } from '../telemetry/lock-telemetry.js';
 import type { MultiGate, NamedLock } from './multi-gate.js';
 
 export interface MultiLockTerms {
-  /** The name of the whole in errors. */
+  /** The common name in errors. */
   readonly name: string;
   readonly gate: MultiGate;
   readonly leaseMs: number;
   readonly isFair: boolean;
   readonly isFenced: boolean;
-  /** How long background renewals keep the lease. */
+  /** Maximum time for which background renewals keep the lease. */
   readonly keepMs: number;
   readonly telemetry: LockTelemetry | undefined;
 }
@@ -29,7 +29,10 @@ export interface MultiLockGrant extends Grant {
   readonly tokens: readonly number[];
 }
 
-/** Leases of one grant may end this part of a lease apart; otherwise they are renewed before the caller gets the grant. */
+/**
+ * The ends of one grant's leases may differ by this part of a lease; otherwise they are renewed before the caller gets the
+ * grant.
+ */
 const MAX_SPREAD = 0.1;
 
 export class MultiLockRequest implements LockRequest<MultiLockGrant> {
@@ -42,10 +45,10 @@ export class MultiLockRequest implements LockRequest<MultiLockGrant> {
   /** The locks of the next script call, from `#start` on. */
   #group: readonly NamedLock[];
   #start = 0;
-  /** The token, and the end of the lease, of each lock that is held. */
+  /** The token and the end of the lease of each held lock. */
   readonly #tokens: number[] = [];
   readonly #ends: number[] = [];
-  /** How many of the first locks may be held or waited for. */
+  /** Number of locks, from the first, that may be held or waited for. */
   #touched = 0;
   #waitsFor: string;
 
@@ -64,7 +67,7 @@ export class MultiLockRequest implements LockRequest<MultiLockGrant> {
     return this.#waitsFor;
   }
 
-  /** Of the locks that are held. */
+  /** The tokens of the held locks. */
   get tokens(): readonly number[] {
     return this.#tokens;
   }
@@ -73,7 +76,7 @@ export class MultiLockRequest implements LockRequest<MultiLockGrant> {
     return this.#group.slice(this.#held).map(({ gate }) => gate);
   }
 
-  /** How many locks of the group are held. */
+  /** Number of held locks of the group. */
   get #held(): number {
     return this.#ends.length - this.#start;
   }
@@ -91,14 +94,14 @@ export class MultiLockRequest implements LockRequest<MultiLockGrant> {
       held: this.#held,
     });
     // The group was too large for this server, which did nothing.
-    if (!reply) return this.#goOn(this.#start);
+    if (!reply) return this.#continueAt(this.#start);
     const { outcome, taken, place, remainingMs, tokens, sentAt, serverUs } = reply;
     if (outcome === 'lost') return { outcome };
     if (outcome !== 'refused') {
       this.#tokens.splice(this.#start, Infinity, ...tokens);
       this.#ends.splice(this.#start, Infinity, ...tokens.map(() => sentAt + leaseMs));
     }
-    if (outcome === 'held') return this.#goOn(this.#start + this.#group.length);
+    if (outcome === 'held') return this.#continueAt(this.#start + this.#group.length);
     this.#touched = this.#start + (outcome === 'queued' ? taken + 1 : 0);
     const next = this.#group[taken]!;
     this.#waitsFor = next.name;
@@ -109,12 +112,12 @@ export class MultiLockRequest implements LockRequest<MultiLockGrant> {
     };
   }
 
-  /** A message says that a lock is granted or free. The next request confirms it, and takes those after it. */
+  /** A message grants or frees a lock. The next request confirms it, and takes the following locks. */
   granted(): undefined {
     return undefined;
   }
 
-  /** A lease on what is held, which ends without releasing it. */
+  /** A lease on the held locks, which ends without releasing them. */
   keepHeld(onLost: () => void): { end(): Promise<void> } | undefined {
     const { name, gate, leaseMs, isFair } = this.#terms;
     const count = this.#ends.length;
@@ -141,8 +144,8 @@ export class MultiLockRequest implements LockRequest<MultiLockGrant> {
     await gate.release({ member: this.member, tokens: undefined }, isFair, this.#touched);
   }
 
-  /** Goes on with the group at `start`; after the last group all locks are held. */
-  async #goOn(start: number): Promise<Step<MultiLockGrant>> {
+  /** Continues with the group at `start`; after the last group all locks are held. */
+  async #continueAt(start: number): Promise<Step<MultiLockGrant>> {
     const { gate, leaseMs } = this.#terms;
     this.#start = start;
     if (start < gate.locks.length) {

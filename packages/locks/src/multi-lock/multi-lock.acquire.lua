@@ -1,16 +1,15 @@
 #!lua
--- Takes the locks of each request, in their order, up to the first lock that is held or has waiters. There, a request that
--- waits keeps the locks before it and joins the queue; a request that does not wait takes nothing. Leases that the member
--- holds are extended, so the request may be repeated, and goes on after a grant. A fair request leaves a free lock to the
--- waiters in its queue: then the remaining lease is -2, and the caller has to re-check.
--- O(locks · log waiters).
+-- Takes the locks of each request, in order, up to the first lock that is held or has waiters. A request that waits keeps
+-- the locks before it and joins the queue there; a request that does not wait takes nothing. Leases that the member holds
+-- are extended, so the request may be repeated, and continues after a grant. A fair request leaves a free lock to its
+-- waiters: then the remaining lease is -2, and the caller must re-check. O(locks · log waiters).
 --
 -- KEYS
 --   locks...     three for each lock of each request: STRING holder, until the lease ends; STRING last fencing token,
 --                7 days; ZSET waiter -> its place, 60 s from the last arrival or re-check
 -- ARGV
---   requests...  six for each: member, leaseMs (ms), mode, isFenced ('1' or '0'), how many locks, how many of the first
---                locks it holds. Fair modes are 'wait' and 'try'; 'barge' and 'grab' do the same past the queue
+--   requests...  six for each: member, leaseMs (ms), mode, isFenced ('1' or '0'), number of locks, number of locks, from the first,
+--                that it holds. Fair modes are 'wait' and 'try'; 'barge' and 'grab' do the same past the queue
 -- RETURNS
 --   now (µs), then for each request: outcome, taken, place, remaining lease (ms, -2 if free), the fencing tokens of all
 --   locks that it holds now (0 without fencing). `taken` counts the first locks. Outcomes:
@@ -37,7 +36,7 @@ for i = 1, #ARGV, 6 do
   local member, leaseMs, mode, isFenced = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3] == '1'
   local last, held = first + 3 * ARGV[i + 4] - 3, tonumber(ARGV[i + 5])
   local isFair, isPatient = mode == 'wait' or mode == 'try', mode == 'wait' or mode == 'barge'
-  -- One command for the usual case, in which all are free.
+  -- One command for the usual case of free locks.
   local leasesAndQueues = {}
   for n = first, last, 3 do
     leasesAndQueues[#leasesAndQueues + 1] = KEYS[n]

@@ -20,15 +20,15 @@ import type { MultiLockTerms } from './multi-lock-request.js';
 import { MultiLockRequest } from './multi-lock-request.js';
 
 /**
- * Several locks that are taken together: all or none. A Mutex of the same name and prefix is the same lock, so the two
- * exclude each other and wait in one queue.
+ * Acquires several locks together: all or none. A Mutex of the same name and prefix is the same lock, so the two exclude
+ * each other and wait in one queue.
  *
- * Every MultiLock takes its names in the same order, whatever order the caller gave, so MultiLocks never wait for each
- * other in a circle. A section that holds one and acquires another lock can. Not reentrant. An object is cheap, has no
- * connection of its own and needs no closing.
+ * Every MultiLock takes its names in the same order, whatever the caller's order, so MultiLocks cannot deadlock. A section
+ * that holds one and acquires another lock can. Not reentrant. An object is cheap, has no connection of its own and needs
+ * no closing.
  */
 export class MultiLock {
-  /** Each name once, in the order in which they are taken: by Cluster slot, then by name. */
+  /** Each name once, in the order of acquisition: by Cluster slot, then by name. */
   readonly names: readonly string[];
   readonly #redis: RedisClient;
   readonly #options: MultiLockOptions;
@@ -36,7 +36,7 @@ export class MultiLock {
   readonly #terms: MultiLockTerms;
 
   /**
-   * Throws TypeError or RangeError for a client, name or option that cannot be used. Sends nothing.
+   * Throws TypeError or RangeError for a wrong client, name or option. Sends nothing.
    *
    * @param names 1 to 100 different names. Repeated names count once.
    */
@@ -56,13 +56,13 @@ export class MultiLock {
   }
 
   /**
-   * Waits until it holds all locks. Rejects with LockTimeoutError after `waitMs`, which names the lock that was in the way,
-   * with the reason of `signal` when that is aborted, and with ERR_CLIENT_CLOSED when the client is closed meanwhile; then
-   * it releases what it took. Errors of ioredis pass through, also that of a client which was closed before. While it waits
+   * Waits until it holds all locks. Rejects with LockTimeoutError after `waitMs`, which names the blocking lock, with the
+   * signal's reason when it is aborted, and with ERR_CLIENT_CLOSED when the client is closed during the wait; then it
+   * releases the acquired locks. Errors of ioredis pass through, also for a client that was already closed. While it waits
    * for one lock, it holds the earlier ones and renews them in the background.
    *
-   * One round trip when all are free; on Cluster one for each slot, one after the other. Each lock that is not free costs
-   * one more command, and one for each process and second. O(names · log waiters).
+   * One round trip if all are free; on Cluster one for each slot, one after another. Each lock that is not free costs one
+   * more command, and one for each process and second. O(names · log waiters).
    */
   async acquire(options: AcquireOptions = {}): Promise<MultiLease> {
     const resolved = resolveAcquireOptions(options);
@@ -72,9 +72,9 @@ export class MultiLock {
   }
 
   /**
-   * Resolves with all locks if all are free and nobody waits for any of them, else with null: then it holds none. Errors of
-   * ioredis pass through. One round trip; on Cluster one for each slot, and one to release what it took. Two more for each
-   * lock whose holder died, if the waiters have not noticed it yet.
+   * Resolves with all locks if all are free and nobody waits for any of them, else with null, holding none. Errors of
+   * ioredis pass through. One round trip; on Cluster one for each slot, and one to release acquired locks. Two more for
+   * each lock whose holder died unnoticed by its waiters.
    */
   async tryAcquire(): Promise<MultiLease | null> {
     const grant = await measured(this.#terms.telemetry, tryAcquire(this.#request(false)));
@@ -82,10 +82,10 @@ export class MultiLock {
   }
 
   /**
-   * Acquires all locks, runs `section` and releases the locks. The signal of the section is aborted when one of the leases
-   * ends too early, and when `signal` is aborted. Rejects as `acquire` does, with the error of the section, and with
-   * LeaseLostError when a lease ended before the section: then another holder may have come. A release that fails does not
-   * hide the result: the leases end by themselves. The commands of `acquire` and of `release`.
+   * Acquires all locks, runs `section` and releases the locks. The section's signal is aborted when one of the leases ends
+   * too early, and when `signal` is aborted. Rejects as `acquire` does, with the section's error, and with LeaseLostError
+   * if a lease ended before the section: then another holder may have come. A failed release does not hide the result,
+   * since the leases expire. The commands of `acquire` and `release`.
    */
   async using<Result>(
     section: (signal: AbortSignal, lease: MultiLease) => Promise<Result> | Result,
@@ -95,8 +95,8 @@ export class MultiLock {
   }
 
   /**
-   * The state of each lock, by its name, each at its own instant. One command for each name, all at once. The locks may have
-   * different holders; to take one away from its holder, use `forceRelease` of its Mutex.
+   * The state of each lock, by its name, each at its own instant. One command for each name, in parallel. The locks may
+   * have different holders; to take one away from its holder, use `forceRelease` of its Mutex.
    */
   async inspect(): Promise<ReadonlyMap<string, MutexState>> {
     const states = this.names.map(
@@ -106,9 +106,9 @@ export class MultiLock {
   }
 
   /**
-   * Extends the leases of a holder to `leaseMs` from now, for a service that takes locks for its clients. Resolves to false
-   * when that holder does not hold all of the locks. Throws TypeError for a value that is not the `holder` of a lease. Safe
-   * to repeat. One round trip.
+   * Extends the leases of a holder to `leaseMs` from now, for a service that acquires locks for its clients. Resolves to
+   * false if that holder does not hold all of the locks. Throws TypeError for a value that is not the `holder` of a lease.
+   * Safe to repeat. One round trip.
    */
   async renewFor(holder: string, leaseMs: number = this.#terms.leaseMs): Promise<boolean> {
     const member = requireHolder(holder);
@@ -117,9 +117,9 @@ export class MultiLock {
   }
 
   /**
-   * Releases all locks of a holder, for a service that takes locks for its clients. Resolves to false when that holder does
-   * not hold all of them; those that it holds are released all the same. Throws TypeError for a value that is not the
-   * `holder` of a lease. Safe to repeat: then `false` may also mean that the first call was carried out. One round trip.
+   * Releases all locks of a holder, for a service that acquires locks for its clients. Resolves to false if that holder
+   * does not hold all of them; the held ones are still released. Throws TypeError for a value that is not the `holder` of a
+   * lease. Safe to repeat: then `false` may also mean that the first call was executed. One round trip.
    */
   async releaseFor(holder: string): Promise<boolean> {
     const { gate, isFair } = this.#terms;
@@ -131,7 +131,7 @@ export class MultiLock {
   }
 }
 
-/** The names for an error message. */
+/** The names, shortened for an error message. */
 function inShort(names: readonly string[]): string {
   const MAX_SHOWN = 3;
   const shown = names.slice(0, MAX_SHOWN).join(', ');

@@ -30,7 +30,7 @@ interface KeyedLock extends Locked {
   readonly keys: MutexKeys;
 }
 
-/** Releases whoever holds the lock. No member has this form. */
+/** Releases any holder. No member has this form. */
 export const ANY_HOLDER = '*';
 
 const OUTCOMES = ['refused', 'held', 'queued'] as const;

@@ -1,14 +1,13 @@
 #!lua
 -- Grants each free lock to the first request that may have it. The other requests join the queue in their order, or are
--- refused. A fair request leaves a free lock to the waiters in its queue: then the remaining lease is -2, and the caller
--- has to re-check. Repeating a request is safe: the holder gets a new token, a waiter keeps its place.
--- O(requests · log waiters).
+-- refused. A fair request leaves a free lock to its waiters: then the remaining lease is -2, and the caller must re-check.
+-- Repeating a request is safe: the holder gets a new token, a waiter keeps its place. O(requests · log waiters).
 --
 -- KEYS
 --   locks...     three for each lock: STRING holder, until the lease ends; STRING last fencing token, 7 days;
 --                ZSET waiter -> its place, 60 s from the last arrival or re-check
 -- ARGV
---   requests...  for each lock: how many requests, then three for each of them: member, leaseMs (ms), mode. Fair modes
+--   requests...  for each lock: number of requests, then three for each of them: member, leaseMs (ms), mode. Fair modes
 --                are 'W' (wait) and 'T' (try); 'B' (barge) and 'G' (grab) do the same past the queue. Lower case:
 --                without a fencing token
 -- RETURNS
@@ -16,7 +15,7 @@
 --     1, fencing token, 0            it holds the lock; the token is 0 if the request wants none
 --     2, place, remaining lease      it waits; the place is max(now, last place + 1)
 --     0, 0, remaining lease          refused; ms, -2 if the lock is free
---   or, when the only request holds the lock, nothing but the fencing token
+--   or, if the only request holds the lock, just the fencing token
 local QUEUE_MS = '60000'
 
 -- include mutex.next-fencing-token.part.lua

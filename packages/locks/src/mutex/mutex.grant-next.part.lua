@@ -2,7 +2,7 @@
 -- `<acquisition>:<token>:<now µs>:<confirmMs>`; without a token it only wakes the waiter. Expects publish, isListening,
 -- clockText and nextFencingToken.
 local function grantNext(lease, token, queue, isFair)
-  -- How many dead waiters one call may drop. The next re-check goes on.
+  -- Maximum of dead waiters that one call drops. The next re-check continues.
   local MAX_DEAD = 100
   local channels = string.sub(lease, 1, -6) .. 'grant:'
   if not isFair then redis.call('DEL', lease) end

@@ -13,7 +13,7 @@ end
 local function nextFencingToken(token)
   local fencingToken = clockText()
   local last = redis.call('GET', token)
-  -- Another value than a token was written by somebody else.
+  -- A value that is not a token was written by other software.
   if last and #last == 16 and (last < fencingToken or tonumber(last)) then
     if last >= fencingToken then fencingToken = string.format('%.0f', last + 1) end
     redis.call('SETRANGE', token, '0', fencingToken)

@@ -1,9 +1,8 @@
 #!lua flags=allow-oom
 -- Repairs a lost message, a lost queue, or a lock whose holder died: missing waiters get their old places back; a waiter
--- that holds the lock without knowing it is notified, and gets a new time to confirm; a lock without a holder is granted
--- to the first waiter. When all keys of the lock were lost, its holder may still rely on it: then the lock stays reserved
--- until that holder renews or releases, or until its lease must have ended.
--- Repeating a call is safe. O((waiters + dead) · log queue).
+-- that holds the lock without knowing it is notified, and gets a new time to confirm; a lock without a holder is granted to
+-- the first waiter. If all keys of the lock were lost, its holder may still rely on it: then the lock stays reserved until
+-- that holder renews or releases, or its lease must have ended. Repeating a call is safe. O((waiters + dead) · log queue).
 --
 -- KEYS
 --   lease        STRING holder, or 'lost'; until the lease ends
@@ -11,10 +10,10 @@
 --   queue        ZSET waiter -> its place; 60 s from the last arrival or re-check
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   quarantineMs  how long a lost holder may still rely on the lock (ms; 0: nobody can tell that one was lost)
+--   quarantineMs  how long a lost holder may still rely on the lock (ms; 0: unknown whether there was one)
 --   waiters...   two for each: place, member
 -- RETURNS
---   now (µs), remaining lease (ms, -2 if the lock is free), how many waiters were missing,
+--   now (µs), remaining lease (ms, -2 if the lock is free), number of missing waiters,
 --   the number of the waiter that holds the lock (from 1; 0 if none does), its fencing token or 0
 local lease, token, queue = KEYS[1], KEYS[2], KEYS[3]
 local publish, quarantineMs = ARGV[1], ARGV[2]
@@ -40,7 +39,7 @@ for i = 3, #ARGV, 2 do
 end
 if #ARGV > 2 then redis.call('PEXPIRE', queue, QUEUE_MS) end
 if not holder then
-  -- A grant with a token leaves the token behind, unless all keys were lost.
+  -- Unless all keys were lost, an earlier grant has left its token.
   if missing > 0 and quarantineMs ~= '0' and redis.call('EXISTS', token) == 0 then
     redis.call('SET', lease, 'lost', 'PX', quarantineMs)
   elseif redis.call('EXISTS', queue) == 1 then

@@ -1,15 +1,15 @@
 #!lua flags=allow-oom
 -- Releases locks, and removes waiters from queues. A fair release makes the first waiter the holder: its message is the
--- grant. Another one frees the lock and only wakes the first waiter: the first request takes the lock. When all keys of the
--- lock were lost, a member with a plausible token counts as the holder.
--- Repeating a call is safe. O((releases + dead) · log waiters).
+-- grant. Any other release frees the lock and only wakes the first waiter; the next request takes the lock. If all keys of
+-- the lock were lost, a member with a plausible token counts as the holder. Repeating a call is safe. O((releases + dead) ·
+-- log waiters).
 --
 -- KEYS
 --   locks...     three for each release: STRING holder, or 'lost', until the lease ends; STRING last fencing token, 7 days;
 --                ZSET waiter -> its place, 60 s from the last arrival or re-check
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   releases...  two for each: member ('*': whoever holds the lock); its fencing token (0: none), after a '-' if the
+--   releases...  two for each: member ('*': any holder); its fencing token (0: none), after a '-' if the
 --                release is not fair
 -- RETURNS
 --   for each release: 1 if the member held the lock, else 0, or an error of its own; for a single holder 1, not in a list
@@ -24,7 +24,7 @@ for i = 1, #KEYS / 3 do
     waiters = redis.pcall('ZCARD', queue)
     isHolder = holder == member or (holder and member == '*')
     if type(holder) == 'table' or type(waiters) == 'table' then
-      -- Somebody else wrote a value of another type: only this release must fail.
+      -- The key has a foreign type: only this release must fail.
       isHolder, reply = false, type(holder) == 'table' and holder or waiters
     elseif not isHolder and (not holder or holder == 'lost') and how ~= '0' and how ~= '-0' then
 -- include acquire.is-plausible.part.lua
@@ -49,7 +49,7 @@ for i = 1, #KEYS / 3 do
   replies = replies or {}
   replies[i] = reply
 end
--- Most releases end here. The functions below would cost them a sixth more.
+-- Most releases end here. The functions below would cost a sixth more.
 if not waited then return replies end
 
 -- include mutex.next-fencing-token.part.lua
@@ -61,7 +61,7 @@ if not waited then return replies end
 for lease, release in pairs(waited) do
   local isDone, problem = pcall(function()
     local token, queue, isFair, isForced = release[1], release[2], release[3], release[4]
-    -- Without a token of a later grant, the former holder would get the lock back.
+    -- Without a later token, the former holder would get the lock back.
     if isForced and redis.call('EXISTS', token) == 0 then nextFencingToken(token) end
     grantNext(lease, token, queue, isFair)
   end)

@@ -1,7 +1,6 @@
 #!lua flags=allow-oom
--- Extends the leases of holders that still hold their locks. It never shortens a lease, so a repeated or overtaken call
--- does no harm. When all keys of a lock were lost (FLUSHALL, a failover), a holder with a token gets its lock back.
--- O(leases).
+-- Extends the leases of holders that still have their locks. Never shortens a lease, so a repeated or overtaken call is
+-- harmless. If all keys of a lock were lost (FLUSHALL, a failover), a holder with a token gets its lock back. O(leases).
 --
 -- KEYS
 --   leases...    two for each lock: STRING holder or 'lost', until the lease ends; STRING last fencing token, 7 days

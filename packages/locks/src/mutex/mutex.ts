@@ -21,15 +21,15 @@ import { ANY_HOLDER, MutexGate } from './mutex-gate.js';
 
 /** The state of a lock, from `inspect`. */
 export interface MutexState {
-  /** The `holder` of the lease that holds the lock, or null. */
+  /** The `holder` of the present lease, or null. */
   readonly holder: string | null;
-  /** The last fencing token: the holder's, if there is a holder. Null if none is known. */
+  /** The last fencing token, which is the holder's if there is one. Null if none is known. */
   readonly fencingToken: number | null;
-  /** The rest of the holder's lease, ms; 0 if nobody holds the lock. */
+  /** Remaining time of the holder's lease, ms; 0 for a free lock. */
   readonly remainingMs: number;
-  /** How many waiters there are. */
+  /** Number of waiters. */
   readonly queueLength: number;
-  /** The position in the queue, from 1, of the first waiter of this client. Null if none waits. */
+  /** Position in the queue, from 1, of this client's first waiter. Null if none waits. */
   readonly position: number | null;
 }
 
@@ -50,10 +50,10 @@ export class Mutex {
   readonly name: string;
   readonly #client: LockClient;
   readonly #terms: Terms;
-  /** Undefined if grants wait for no replica. */
+  /** Undefined if grants do not wait for replicas. */
   readonly #replicated: Replicated | undefined;
 
-  /** Throws TypeError or RangeError for a client, name or option that cannot be used. Sends nothing. */
+  /** Throws TypeError or RangeError for a wrong client, name or option. Sends nothing. */
   constructor(redis: RedisClient, name: string, options: MutexOptions = {}) {
     this.name = requireName('name', name);
     const resolved = resolveMutexOptions('Mutex', options);
@@ -67,15 +67,14 @@ export class Mutex {
   }
 
   /**
-   * Waits in the queue and resolves with the lock. Rejects with LockTimeoutError after `waitMs`, with the reason of
-   * `signal` when that is aborted, and with ERR_CLIENT_CLOSED when the client is closed meanwhile; then it leaves the
-   * queue. Errors of ioredis pass through, also that of a client which was closed before. A reply that arrives after the
-   * end of its lease is not an acquired lock: it is given back, and the wait goes on. One round trip when the lock is
-   * free. Under contention one command for each acquisition, and one for each process and second. O(log waiters).
+   * Waits in the queue and resolves with the lock. Rejects with LockTimeoutError after `waitMs`, with the signal's reason
+   * when it is aborted, and with ERR_CLIENT_CLOSED when the client is closed during the wait; then it leaves the queue.
+   * Errors of ioredis pass through, also for a client that was already closed. A reply after the end of its lease is not an
+   * acquired lock: it is given back, and the wait goes on. One round trip if the lock is free. Under contention one command
+   * for each acquisition, and one for each process and second. O(log waiters).
    *
-   * With `minReplicas`, a write confirms the grant and that many replicas acknowledge it first, which takes two more
-   * round trips and theirs. If they are too few or too late, the grant is given back and the call rejects with
-   * LockReplicasError.
+   * With `minReplicas`, a write confirms the grant, and the replicas must acknowledge it first, which takes two more round
+   * trips and theirs. If they are too few or too late, the grant is given back and the call rejects with LockReplicasError.
    */
   async acquire(options: AcquireOptions = {}): Promise<Lease> {
     const resolved = resolveAcquireOptions(options);
@@ -86,8 +85,8 @@ export class Mutex {
   }
 
   /**
-   * Resolves with the lock if it is free and nobody waits for it, else with null. Errors of ioredis pass through. One
-   * round trip; three when a holder died and the waiters have not noticed it yet. With `minReplicas` as `acquire`.
+   * Resolves with the lock if it is free and nobody waits for it, else with null. Errors of ioredis pass through. One round
+   * trip; three if a holder died unnoticed by its waiters. With `minReplicas` as `acquire`.
    */
   async tryAcquire(): Promise<Lease | null> {
     const trying = this.#replicated?.tryAcquire() ?? tryAcquire(this.#request(false));
@@ -96,10 +95,10 @@ export class Mutex {
   }
 
   /**
-   * Acquires the lock, runs `section` and releases the lock. The signal of the section is aborted when the lease ends too
-   * early, and when `signal` is aborted. Rejects as `acquire` does, with the error of the section, and with LeaseLostError
-   * when the lease ended before the section: then another holder may have come. A release that fails does not hide the
-   * result: the lease ends by itself. Two commands.
+   * Acquires the lock, runs `section` and releases the lock. The section's signal is aborted when the lease ends too early,
+   * and when `signal` is aborted. Rejects as `acquire` does, with the section's error, and with LeaseLostError if the lease
+   * ended before the section: then another holder may have come. A failed release does not hide the result, since the lease
+   * expires. Two commands.
    */
   async using<Result>(
     section: (signal: AbortSignal, lease: Lease) => Promise<Result> | Result,
@@ -108,7 +107,7 @@ export class Mutex {
     return runUnder(this, section, options);
   }
 
-  /** The state of the lock at one instant. It may have changed when it arrives. One round trip, O(log waiters). */
+  /** The state of the lock at one instant, which may have changed when the reply arrives. One round trip, O(log waiters). */
   async inspect(): Promise<MutexState> {
     const { gate } = this.#terms;
     const { fencingToken, remainingMs, rank, ...rest } = await gate.inspect(this.#client.firstWaiting(gate));
@@ -122,7 +121,7 @@ export class Mutex {
 
   /**
    * Takes the lock away from its holder and grants it to the first waiter. Resolves to whether there was a holder. The
-   * former holder learns it at its next renewal: until then, only fencing tokens protect the resource. One round trip,
+   * former holder learns of it at its next renewal: until then, only fencing tokens protect the resource. One round trip,
    * O(log waiters). A repeated call takes the lock from the next holder.
    */
   forceRelease(): Promise<boolean> {
@@ -130,9 +129,9 @@ export class Mutex {
   }
 
   /**
-   * Extends the lease of a holder to `leaseMs` from now, for a service that takes locks for its clients. With the
-   * `fencingToken` of the lease, Redis restores the lease when the keys of the lock were lost; pass it only before the end of
-   * the lease. Resolves to false when that holder does not hold the lock. Throws TypeError for a value that is not the
+   * Extends the lease of a holder to `leaseMs` from now, for a service that acquires locks for its clients. With the
+   * `fencingToken` of the lease, Redis restores the lease if the keys of the lock were lost; pass it only before the end of
+   * the lease. Resolves to false if that holder does not hold the lock. Throws TypeError for a value that is not the
    * `holder` of a lease. Safe to repeat. One round trip.
    */
   async renewFor(
@@ -147,9 +146,9 @@ export class Mutex {
   }
 
   /**
-   * Releases the lock of a holder, for a service that takes locks for its clients. Resolves to false when that holder does
+   * Releases the lock of a holder, for a service that acquires locks for its clients. Resolves to false if that holder does
    * not hold the lock: then nothing changes. Throws TypeError for a value that is not the `holder` of a lease. Safe to
-   * repeat: then `false` may also mean that the first call was carried out. One round trip.
+   * repeat: then `false` may also mean that the first call was executed. One round trip.
    */
   async releaseFor(holder: string): Promise<boolean> {
     const { gate, isFair } = this.#terms;

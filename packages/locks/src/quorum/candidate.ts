@@ -1,6 +1,6 @@
 /**
- * One member and its votes on all nodes. It asks the nodes in parallel, each with a time limit. A vote that is still on its
- * way when the candidate withdraws is given back when its reply arrives, however late.
+ * A member and its votes on all nodes. It requests votes from the nodes in parallel, each with a time limit. A vote that
+ * arrives after the candidate withdrew is given back, however late.
  */
 import type { RenewReply } from '../acquire/gate.js';
 import { QuorumUnreachableError } from '../errors.js';
@@ -15,7 +15,7 @@ export interface QuorumTerms {
   readonly nodes: readonly QuorumNode[];
   readonly keys: QuorumMutexKeys;
   readonly leaseMs: number;
-  /** How long background renewals keep a lease. */
+  /** Maximum time for which background renewals keep a lease. */
   readonly keepMs: number;
   readonly nodeTimeoutMs: number;
   readonly driftFactor: number;
@@ -25,12 +25,12 @@ export interface QuorumTerms {
 /** The resolution of both clocks, and of the ends of leases in Redis. */
 const CLOCK_GRAIN_MS = 2;
 
-/** How much earlier than on the slowest clock a lease may end on the fastest one. */
+/** How much earlier a lease may end on the fastest clock than on the slowest one. */
 export function driftOf(leaseMs: number, driftFactor: number): number {
   return leaseMs * driftFactor + CLOCK_GRAIN_MS;
 }
 
-/** The error when too few nodes replied. */
+/** The error for too few replies of nodes. */
 export function unreachable(name: string, { causes, replies }: VoteCount<unknown>): QuorumUnreachableError {
   return new QuorumUnreachableError(name, replies.length, majorityOf(replies.length), causes);
 }
@@ -56,7 +56,7 @@ export class Candidate {
     return countVotes(this.#ask(this.#terms.leaseMs, true, this.#terms.nodes), isOwn);
   }
 
-  /** Extends the lease on a majority. Rejects when too few nodes replied to decide. */
+  /** Extends the lease on a majority. Rejects if too few nodes replied to decide. */
   async renew(_: unknown, termMs: number): Promise<RenewReply> {
     const { name, nodes, leaseMs, driftFactor } = this.#terms;
     // For the last renewal before `maxHoldMs`, the nodes give a lease that is longer by the drift.
@@ -72,14 +72,14 @@ export class Candidate {
     return { isHeld: count.isWon, sentAt };
   }
 
-  /** Gives all votes back and notifies the waiters. Rejects when too few nodes replied to tell whether it had a majority. */
+  /** Gives all votes back and notifies the waiters. Rejects if too few nodes replied to tell whether it had a majority. */
   async release(): Promise<boolean> {
     const count = await this.withdraw(true);
     if (!count.isWon && !count.isLost) throw unreachable(this.#terms.name, count);
     return count.isWon;
   }
 
-  /** Gives all votes back, also those of nodes that it doesn't wait for. */
+  /** Gives all votes back, also those of nodes whose reply it doesn't await. */
   withdraw(notifies: boolean): Promise<VoteCount<boolean>> {
     const { nodes, keys, nodeTimeoutMs } = this.#terms;
     const request = { keys, member: this.member, notifies };
@@ -88,14 +88,14 @@ export class Candidate {
       if (!this.#asked.has(node)) return Promise.resolve(false);
       const send = (): Promise<boolean> => node.withdraw(request);
       const reply = this.#votes.get(node)?.then(send, send) ?? send();
-      // Without a connection nothing can be given back: the lease expires by itself.
+      // Without a connection nothing can be given back: the lease expires.
       reply.catch(() => undefined);
       return node.limit(() => reply, nodeTimeoutMs);
     });
     return countVotes(requests, Boolean);
   }
 
-  /** Takes a free vote of a node that was restarted or unreachable. It makes up for the next node that fails. */
+  /** Takes a free vote of a node that was restarted or unreachable, as a reserve for the next node that fails. */
   async #regain(node: QuorumNode, request: Promise<VoteReply>, leaseMs: number): Promise<void> {
     try {
       const { holder } = await request;

@@ -1,13 +1,13 @@
-/** The replies of the nodes of a quorum when the outcome was certain. */
+/** The replies of a quorum's nodes at the time when the outcome was certain. */
 export interface VoteCount<Reply> {
-  /** One for each node; undefined where there was none in time. */
+  /** One for each node; undefined if there was none in time. */
   readonly replies: readonly (Reply | undefined)[];
   /** The errors of the nodes that failed, by the index of the node. */
   readonly causes: ReadonlyMap<number, unknown>;
   readonly yes: number;
   readonly no: number;
   readonly isWon: boolean;
-  /** The replies rule out a majority of yes, whatever the silent nodes would say. */
+  /** Whether the replies exclude a majority of yes, whatever the silent nodes reply. */
   readonly isLost: boolean;
 }
 
@@ -17,9 +17,8 @@ export function majorityOf(nodes: number): number {
 }
 
 /**
- * Resolves as soon as the outcome is certain: a majority said yes, or a yes has become impossible. It waits for the slowest
- * node only when others failed, to tell a lock that is held from nodes that are down. Each request has to end in
- * bounded time.
+ * Resolves as soon as the outcome is certain: a majority said yes, or can no longer do so. It waits for the slowest node
+ * only if others failed, to tell a held lock from unreachable nodes. Each request has to end in bounded time.
  */
 export function countVotes<Reply>(
   requests: readonly Promise<Reply>[],

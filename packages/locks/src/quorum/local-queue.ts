@@ -2,7 +2,7 @@ import type { RedisClient } from '@mortise/redis';
 import { perClient } from '../per-client.js';
 
 /**
- * The callers of one process that want the same lock, first come, first served. Only the first one asks for votes: votes
+ * The callers of one process that want the same lock, first come, first served. Only the first one requests votes: they are
  * split among fewer candidates, and the others send nothing.
  */
 export class LocalQueue {

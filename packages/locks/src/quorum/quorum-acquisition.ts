@@ -1,6 +1,6 @@
 /**
- * How a caller gets a majority: it asks all nodes. If another member has a majority, it waits until votes are given back. If
- * nobody has one, it tries again after a random pause that grows, so that one candidate is alone at last.
+ * Acquires a majority of votes from all nodes. If another member has a majority, it waits until votes are given back. If
+ * nobody has one, it tries again after a random, growing pause, so that one candidate is eventually alone.
  *
  * Rejected: queues on the nodes. The nodes don't agree on an order, so the heads of their queues would block each other,
  * and a restarted node forgets its queue.
@@ -21,7 +21,7 @@ export interface QuorumGrant extends Grant {
   readonly candidate: Candidate;
 }
 
-/** A lost message delays a waiter by no more than this. */
+/** A lost message delays a waiter by at most this. */
 const RECHECK_MS = 1_000;
 /** The first random pause of candidates that were woken together, or that split the votes. It doubles with each split. */
 const JITTER_MS = 8;
@@ -77,11 +77,11 @@ export class QuorumAcquisition implements PendingGrant<QuorumGrant> {
         this.#failure = count.isLost || count.isWon ? undefined : unreachable(this.#terms.name, count);
         this.#giveUpIfClosed();
         if (!this.#listener) {
-          // The next request finds the votes that were given back before the subscription.
+          // The next request finds votes that were given back before the subscription.
           await this.#listen();
         } else if (count.isLost && this.#isHeldByOther(count)) {
           failures = 0;
-          await this.#listener.heard(Math.min(RECHECK_MS, this.#freeInMs(count)));
+          await this.#listener.nextRelease(Math.min(RECHECK_MS, this.#freeInMs(count)));
           await pause(Math.random() * JITTER_MS);
         } else {
           await pause(Math.random() * Math.min(MAX_JITTER_MS, JITTER_MS * 2 ** failures));
@@ -125,14 +125,14 @@ export class QuorumAcquisition implements PendingGrant<QuorumGrant> {
   }
 }
 
-/** Asks all nodes once. Without a majority, it gives the votes back on all nodes. */
+/** Requests votes from all nodes once. Without a majority, it gives them back on all nodes. */
 export async function requestOnce(
   client: LockClient,
   terms: QuorumTerms,
   onBegin?: (candidate: Candidate) => void,
 ): Promise<{ grant: QuorumGrant | null; count: VoteCount<VoteReply> }> {
   const { leaseMs, driftFactor } = terms;
-  // A new member for each request: a late reply or withdrawal of an earlier one must not count for this one.
+  // A new member for each request, so that a late reply or withdrawal of an earlier one does not count for this one.
   const member = memberOf(client, client.nextId(), terms);
   const candidate = new Candidate(terms, member, true);
   onBegin?.(candidate);

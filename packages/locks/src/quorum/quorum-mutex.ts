@@ -23,11 +23,11 @@ import { requireNodes, resolveQuorumMutexOptions } from './quorum-options.js';
 export interface QuorumMutexState {
   /** The `holder` of the lease that has a majority of the votes, or null. */
   readonly holder: string | null;
-  /** The reply of each node, in the order of the clients; null for a node that did not reply in time. */
+  /** Each node's reply, in the order of the clients; null if it did not reply in time. */
   readonly votes: readonly ({ readonly holder: string | null; readonly remainingMs: number } | null)[];
 }
 
-/** Releases the votes of whoever has them. No member has this form. */
+/** Releases the votes of any holder. No member has this form. */
 const ANY_HOLDER = '*';
 
 /**
@@ -35,8 +35,8 @@ const ANY_HOLDER = '*';
  * https://redis.io/docs/latest/develop/use/patterns/distributed-locks/). It outlives the failure of a minority of them.
  *
  * Its leases have no fencing tokens (`fencingToken` is 0), so nothing protects a resource from a holder that was paused for
- * longer than its lease. Use a Mutex on one primary with fencing unless you know that you need this. A Mutex of the same
- * name is another lock. Waiters are served in order within a process, and at random among processes.
+ * longer than its lease. Prefer a Mutex on one primary with fencing, unless you know that you need this. A Mutex of the
+ * same name is another lock. Waiters are served in order within a process, and at random among processes.
  */
 export class QuorumMutex {
   readonly name: string;
@@ -44,10 +44,10 @@ export class QuorumMutex {
   readonly #terms: QuorumTerms;
 
   /**
-   * Throws TypeError or RangeError for clients, a name or options that cannot be used. Sends nothing.
+   * Throws TypeError or RangeError for wrong clients, names or options. Sends nothing.
    *
-   * @param clients Of 3 to 15 servers, an odd number, that share nothing: no replicas of each other, no common host. All
-   * users of a lock need the same servers.
+   * @param clients Clients of 3 to 15 servers, an odd number, that share nothing: no replicas of each other, no common
+   *   host. All users of a lock need the same servers.
    */
   constructor(clients: readonly RedisClient[], name: string, options: QuorumMutexOptions = {}) {
     this.name = requireName('name', name);
@@ -64,12 +64,12 @@ export class QuorumMutex {
 
   /**
    * Waits until a majority of the nodes has granted the lock. Rejects with LockTimeoutError after `waitMs`, with
-   * QuorumUnreachableError if too few nodes replied to the last request or too few clients are open, and with the reason of
-   * `signal` when that is aborted. It never rejects because a minority of the nodes fails, and doesn't wait for it. Votes
-   * that come too late, or are no majority, are given back.
+   * QuorumUnreachableError if too few nodes replied to the last request or too few clients are open, and with the signal's
+   * reason when it is aborted. It neither rejects because a minority of the nodes fails, nor waits for it. Votes that come
+   * too late, or are not a majority, are given back.
    *
-   * One command on each node when the lock is free, all at once. A waiter sends one command a second to each node, and asks
-   * again after a release, after a random pause of up to 8 ms.
+   * One command on each node if the lock is free, in parallel. A waiter sends one command a second to each node, and tries
+   * again after a release and a random pause of up to 8 ms.
    */
   async acquire(options: AcquireOptions = {}): Promise<Lease> {
     const resolved = resolveAcquireOptions(options);
@@ -87,10 +87,10 @@ export class QuorumMutex {
   }
 
   /**
-   * Acquires the lock, runs `section` and releases the lock. The signal of the section is aborted when the lease ends too
-   * early, and when `signal` is aborted. Rejects as `acquire` does, with the error of the section, and with LeaseLostError
-   * when the lease ended before the section: then another holder may have come. A release that fails does not hide the
-   * result: the lease ends by itself. The commands of `acquire`, and one on each node.
+   * Acquires the lock, runs `section` and releases the lock. The section's signal is aborted when the lease ends too early,
+   * and when `signal` is aborted. Rejects as `acquire` does, with the section's error, and with LeaseLostError if the lease
+   * ended before the section: then another holder may have come. A failed release does not hide the result, since the lease
+   * expires. The commands of `acquire`, and one on each node.
    */
   async using<Result>(
     section: (signal: AbortSignal, lease: Lease) => Promise<Result> | Result,
@@ -118,8 +118,8 @@ export class QuorumMutex {
   }
 
   /**
-   * Takes all votes away from their holders and wakes the waiters. Resolves to whether a majority of the nodes had given its
-   * vote. The former holder learns it at its next renewal; until then nothing protects the resource. Rejects with
+   * Takes all votes away from their holders and wakes the waiters. Resolves to whether a majority of the nodes had given
+   * its vote. The former holder learns of it at its next renewal; until then nothing protects the resource. Rejects with
    * QuorumUnreachableError if too few nodes replied. One command on each node.
    */
   forceRelease(): Promise<boolean> {
@@ -127,8 +127,8 @@ export class QuorumMutex {
   }
 
   /**
-   * Extends the lease of a holder to `leaseMs` from now, for a service that takes locks for its clients. Resolves to false
-   * when that holder has no majority. Throws TypeError for a value that is not the `holder` of a lease. Rejects with
+   * Extends the lease of a holder to `leaseMs` from now, for a service that acquires locks for its clients. Resolves to
+   * false if that holder has no majority. Throws TypeError for a value that is not the `holder` of a lease. Rejects with
    * QuorumUnreachableError if too few nodes replied. Safe to repeat. One command on each node.
    */
   async renewFor(holder: string, leaseMs: number = this.#terms.leaseMs): Promise<boolean> {
@@ -138,9 +138,9 @@ export class QuorumMutex {
   }
 
   /**
-   * Releases the lock of a holder, for a service that takes locks for its clients. Resolves to false when that holder had no
-   * majority. Throws TypeError for a value that is not the `holder` of a lease. Rejects with QuorumUnreachableError if too
-   * few nodes replied. Safe to repeat: then `false` may also mean that the first call was carried out. One command on each
+   * Releases the lock of a holder, for a service that acquires locks for its clients. Resolves to false if that holder had
+   * no majority. Throws TypeError for a value that is not the `holder` of a lease. Rejects with QuorumUnreachableError if
+   * too few nodes replied. Safe to repeat: then `false` may also mean that the first call was executed. One command on each
    * node.
    */
   async releaseFor(holder: string): Promise<boolean> {

@@ -5,8 +5,8 @@
 --   votes...     STRING member, one for each lock; until its lease ends
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   withdrawals...  two for each vote: member ('*': whoever has it), notifies ('0' after a failed attempt: the others that
---                failed try again by themselves, and would wake each other without end)
+--   withdrawals...  two for each vote: member ('*': any holder), notifies ('0' after a failed attempt: other failed candidates
+--                try again by themselves, and would wake each other endlessly)
 -- RETURNS
 --   for each vote: 1 if the member had it, else 0
 local publish = ARGV[1]

@@ -9,9 +9,9 @@ import { quorumMutexInspect, quorumMutexVote, quorumMutexWithdraw } from '../scr
 
 export interface VoteReply {
   readonly isOwn: boolean;
-  /** Negative: nobody has the vote. */
+  /** Negative: the vote is free. */
   readonly remainingMs: number;
-  /** '' if nobody has it. */
+  /** '' for a free vote. */
   readonly holder: string;
 }
 
@@ -19,7 +19,7 @@ export interface VoteRequest {
   readonly keys: QuorumMutexKeys;
   readonly member: string;
   readonly leaseMs: number;
-  /** Whether to take a free vote. Otherwise only a vote that the member has is extended. */
+  /** Whether to take a free vote, or only to extend the member's own. */
   readonly isNew: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface WithdrawRequest {
 }
 
 export class QuorumNode {
-  /** The node behind a client. The same client always gives the same one. */
+  /** The node of a client, always the same object. */
   static readonly of = perClient((client) => new QuorumNode(client));
   readonly #redis: RedisClient;
   readonly #hub: WaiterHub;
@@ -43,7 +43,7 @@ export class QuorumNode {
     (_, requests) => this.#sendWithdrawals(requests),
     { maxBatch: MAX_BATCH },
   );
-  /** Requests without a reply whose time is up. */
+  /** Number of requests without a reply in time. */
   #overdue = 0;
 
   private constructor(redis: RedisClient) {
@@ -51,7 +51,7 @@ export class QuorumNode {
     this.#hub = WaiterHub.of(redis);
   }
 
-  /** Whether the owner has closed the client: no reply can come. */
+  /** Whether the owner has closed the client, so that no reply can come. */
   get isClosed(): boolean {
     return this.#redis.status === 'end';
   }
@@ -76,8 +76,8 @@ export class QuorumNode {
   }
 
   /**
-   * The result of `send`, if it arrives in time. A node with an overdue reply is not asked again: a client without a
-   * connection keeps its commands, and they would pile up.
+   * The result of `send`, if it arrives in time. A node with an overdue reply gets no further requests: a client without a
+   * connection queues its commands, and they would pile up.
    */
   async limit<Reply>(send: () => Promise<Reply>, timeoutMs: number): Promise<Reply> {
     if (this.#overdue > 0) throw new QuorumNodeTimeoutError(timeoutMs);

@@ -10,18 +10,18 @@ import { LEASE_OPTIONS, resolveLeaseOptions } from '../options.js';
 import type { LeaseOptions, ResolvedLeaseOptions } from '../options.js';
 
 /**
- * How a QuorumMutex is held, and how its nodes behave. The holder may rely on the lease for less than `leaseMs`: without the
- * time that the nodes took to reply, and without the drift.
+ * Options of a QuorumMutex. The holder may rely on the lease for less than `leaseMs`: minus the nodes' reply time, and
+ * minus the drift.
  */
 export interface QuorumMutexOptions extends LeaseOptions {
   /**
-   * How long a node may take to reply, in ms: a whole number from 1 to half of `leaseMs`. Default: a tenth of `leaseMs`,
-   * at most 100. The call waits for it only when the other nodes don't decide.
+   * Time limit for a node's reply, ms: a whole number from 1 to half of `leaseMs`. Default: a tenth of `leaseMs`, at most
+   * 100. A call waits for it only if the other nodes don't decide.
    */
   readonly nodeTimeoutMs?: number | undefined;
   /**
    * How much faster than the others a clock may run: a part of the lease, from 0 to 0.5. Default 0.01. Leases count as
-   * shorter by this part, and by 2 ms more.
+   * shorter by this part and 2 ms.
    */
   readonly driftFactor?: number | undefined;
 }
@@ -53,7 +53,7 @@ const MAX_NODES = 15;
 
 /**
  * The clients of independent servers. Throws TypeError for anything but a list of different clients, RangeError for fewer
- * than 3 and for an even number: with an even number, failures are likelier and no further one is tolerated.
+ * than 3 and for an even number: an even number makes failures more likely and tolerates no more of them.
  */
 export function requireNodes(clients: readonly RedisClient[]): readonly RedisClient[] {
   if (!Array.isArray(clients)) {
@@ -76,7 +76,7 @@ export function requireNodes(clients: readonly RedisClient[]): readonly RedisCli
   return clients;
 }
 
-/** What two clients of one server have in common, as far as it shows without asking the server. */
+/** The addresses by which two clients of one server can be recognized without a request. */
 function addressesOf(client: RedisClient): unknown[] {
   const { host, port, path, sentinels } = client.options as Record<string, unknown>;
   if (client.isCluster || sentinels) return [client];

@@ -2,9 +2,9 @@ import type { Waiter } from '@mortise/redis';
 import { majorityOf } from './count-votes.js';
 import type { QuorumNode } from './quorum-node.js';
 
-/** Listens on all nodes for votes that are given back. It leaves out a node that it can't subscribe to. */
+/** Listens on all nodes for votes that are given back. Skips nodes whose subscription fails. */
 export class ReleaseListener {
-  /** Resolves when a majority of the nodes is subscribed to, or has failed. It may take long: limit the wait. */
+  /** Resolves when the subscriptions of a majority of the nodes are open or have failed. It may take long: limit the wait. */
   readonly opened: Promise<void>;
   readonly #inboxes = new Set<Waiter>();
   #isClosed = false;
@@ -25,7 +25,7 @@ export class ReleaseListener {
   }
 
   /** Resolves at the next release, or at once if there was one since the last `reset`; after `ms` at the latest. */
-  heard(ms: number): Promise<void> {
+  nextRelease(ms: number): Promise<void> {
     if (this.#hasHeard || this.#isClosed) return Promise.resolve();
     return new Promise((resolve) => {
       const timer = setTimeout(() => this.#wake?.(), ms);
@@ -59,7 +59,7 @@ export class ReleaseListener {
         this.#onMessage();
       }
     } catch {
-      // The node is down or its client was closed: the waiter asks the nodes again.
+      // The node is down or its client was closed: the waiter requests votes again anyway.
       settle();
       this.#onMessage();
     }

@@ -6,15 +6,15 @@
 --
 -- No rounding: an instant is whole µs and a remainder in parts of 1/limit µs, both far below 2^53.
 --
--- No take moves the instant beyond `burst` intervals from now. If it lies there, the clock went back or the burst was
--- larger: it is cut and stored. Cut only in the reply, it would stay out of reach until the clock is where it was.
+-- No take moves the instant beyond `burst` intervals from now. A later instant comes from a clock that was set back or a
+-- larger burst: it is cut and stored. Without storing it, takes would be refused until the clock has caught up.
 --
 -- O(limiters + takes).
 --
 -- KEYS
 --   limiters...  STRING the instant: '<µs>', or '<µs>:<parts>' with a remainder; until that instant. A key may occur twice
 -- ARGV
---   operands...  three for each limiter: periodUs (µs), limit, burst; then two for each take: the number of its limiter
+--   operands...  three for each limiter: periodUs (µs), limit, burst; then two for each take: the index of its limiter
 --                (from 1), cost (0 takes nothing, -1 restores the whole burst)
 -- RETURNS
 --   four integers for each take: 1 if it is allowed, else 0; permits that remain; µs until it would be allowed; µs until

@@ -18,11 +18,11 @@ import { Takes } from './takes.js';
 export interface TakeResult {
   /** Whether the permits were taken. If not, nothing was. */
   readonly isAllowed: boolean;
-  /** How many permits are available now. */
+  /** Permits that are available now. */
   readonly remaining: number;
-  /** In how many whole ms the same take would be allowed if nobody else took any permits; 0 if it was allowed. */
+  /** Whole ms until the same take would be allowed if nobody else took permits; 0 if it was allowed. */
   readonly retryAfterMs: number;
-  /** In how many whole ms `remaining` would be `burst` again if nobody took any permits. */
+  /** Whole ms until `remaining` would be `burst` again if nobody took permits. */
   readonly resetAfterMs: number;
 }
 
@@ -41,7 +41,7 @@ export class RateLimiter {
   readonly #telemetry: LockTelemetry | undefined;
   readonly #terms: RateLimiterTerms;
 
-  /** Throws TypeError or RangeError for a client, name or option that cannot be used. Sends nothing. */
+  /** Throws TypeError or RangeError for a wrong client, name or option. Sends nothing. */
   constructor(redis: RedisClient, name: string, options: RateLimiterOptions) {
     const { limit, periodMs, burst } = resolveRateLimiterOptions(options);
     this.name = requireName('name', name);
@@ -55,10 +55,10 @@ export class RateLimiter {
 
   /**
    * Takes `cost` permits at once, or none. Never waits. In any time t it gives at most `burst` + `limit` · t / `periodMs`
-   * permits, and never fewer than are due. A cost of 0 takes nothing and returns the state. Rejects with RangeError for a cost
-   * that is no whole number from 0 to `burst`. One round trip, O(1); takes of one tick from limiters of one slot share it,
-   * in the order of the calls. Errors of ioredis pass through: the permits may have been taken then, and a repetition takes
-   * further ones, never too many.
+   * permits, and never fewer than are due. A cost of 0 takes nothing and returns the state. Rejects with RangeError unless
+   * the cost is a whole number from 0 to `burst`. One round trip, O(1); takes of one tick from limiters of one slot share
+   * it, in the order of the calls. Errors of ioredis pass through: the permits may have been taken then, and a repetition
+   * takes more, never too many.
    */
   async take(cost = 1): Promise<TakeResult> {
     requireInteger('cost', cost, { min: 0, max: this.burst });

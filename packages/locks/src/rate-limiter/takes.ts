@@ -6,7 +6,7 @@ import type { RateLimiterKeys } from '../keys.js';
 import { perClient } from '../per-client.js';
 import { rateLimiterTake } from '../scripts.gen.js';
 
-/** One limiter, as the script needs it. */
+/** The fields of a limiter that the script needs. */
 export interface RateLimiterTerms {
   readonly keys: RateLimiterKeys;
   readonly periodMs: number;
@@ -31,7 +31,7 @@ interface TakeRequest {
 
 /** All takes on one client. */
 export class Takes {
-  /** The same client always gives the same object. */
+  /** Always the same object for a client. */
   static readonly of = perClient((client) => new Takes(client));
   readonly #redis: RedisClient;
   readonly #takes = new Coalescer<number, TakeRequest, TakeReply>((_, requests) => this.#send(requests), {

@@ -14,17 +14,17 @@ import type { ReadWriteGate, Role } from './read-write-gate.js';
 export interface ReadWriteLockState {
   /** The `holder` of the writer's lease, or null. */
   readonly writer: string | null;
-  /** How many readers hold the lock. */
+  /** Number of readers that hold the lock. */
   readonly readers: number;
-  /** The `holder`s of up to 100 readers' leases, by the ends of the leases. */
+  /** The `holder`s of up to 100 readers, by the ends of their leases. */
   readonly firstReaders: readonly string[];
   /** The last fencing token of a reader or writer. Null if none is known. */
   readonly fencingToken: number | null;
-  /** The time until the last of the leases ends, ms; 0 if nobody holds the lock. */
+  /** Time until the last lease ends, ms; 0 for a free lock. */
   readonly remainingMs: number;
-  /** How many readers and writers wait. */
+  /** Number of waiting readers and writers. */
   readonly queueLength: number;
-  /** The position in the queue, from 1, of the first reader or writer of this client. Null if none waits. */
+  /** Position in the queue, from 1, of this client's first reader or writer. Null if none waits. */
   readonly position: number | null;
 }
 
@@ -42,7 +42,7 @@ export class LockSide<L extends Lease = Lease> {
   readonly #terms: SideTerms;
   readonly #lease: (grant: Grant) => L;
 
-  /** @internal Made by ReadWriteLock. */
+  /** @internal Created by ReadWriteLock. */
   constructor(client: LockClient, terms: SideTerms, lease: (grant: Grant) => L) {
     this.#client = client;
     this.#terms = terms;
@@ -50,12 +50,12 @@ export class LockSide<L extends Lease = Lease> {
   }
 
   /**
-   * Waits in the queue and resolves with the lock: readers beside other readers, a writer alone. Rejects with
-   * LockTimeoutError after `waitMs`, with the reason of `signal` when that is aborted, and with ERR_CLIENT_CLOSED when
-   * the client is closed meanwhile; then it leaves the queue. Errors of ioredis pass through, also that of a client which
-   * was closed before. A reply that arrives after the end of its lease is not an acquired lock: it is given back, and the
-   * wait goes on. One round trip when nobody is in the way. Under contention one command for each acquisition, and one for
-   * each process and second. O(log (readers + waiters)).
+   * Waits in the queue and resolves with the lock: readers share it, a writer has it alone. Rejects with LockTimeoutError
+   * after `waitMs`, with the signal's reason when it is aborted, and with ERR_CLIENT_CLOSED when the client is closed
+   * during the wait; then it leaves the queue. Errors of ioredis pass through, also for a client that was already closed. A
+   * reply after the end of its lease is not an acquired lock: it is given back, and the wait goes on. One round trip if
+   * nobody blocks. Under contention one command for each acquisition, and one for each process and second. O(log (readers +
+   * waiters)).
    */
   async acquire(options: AcquireOptions = {}): Promise<L> {
     const resolved = resolveAcquireOptions(options);
@@ -64,8 +64,8 @@ export class LockSide<L extends Lease = Lease> {
   }
 
   /**
-   * Resolves with the lock if nobody is in the way and nobody waits, else with null. Errors of ioredis pass through. One
-   * round trip; three when a holder died and the waiters have not noticed it yet.
+   * Resolves with the lock if nobody blocks and nobody waits, else with null. Errors of ioredis pass through. One round
+   * trip; three if a holder died unnoticed by its waiters.
    */
   async tryAcquire(): Promise<L | null> {
     const grant = await measured(this.#terms.telemetry, tryAcquire(this.#request(false)));
@@ -73,10 +73,9 @@ export class LockSide<L extends Lease = Lease> {
   }
 
   /**
-   * Acquires the lock, runs `section` and releases the lock. The signal of the section is aborted when the lease ends too
-   * early, and when `signal` is aborted. Rejects as `acquire` does, with the error of the section, and with LeaseLostError
-   * when the lease ended before the section. A release that fails does not hide the result: the lease ends by itself. Two
-   * commands.
+   * Acquires the lock, runs `section` and releases the lock. The section's signal is aborted when the lease ends too early,
+   * and when `signal` is aborted. Rejects as `acquire` does, with the section's error, and with LeaseLostError if the lease
+   * ended before the section. A failed release does not hide the result, since the lease expires. Two commands.
    */
   async using<Result>(
     section: (signal: AbortSignal, lease: L) => Promise<Result> | Result,
@@ -102,7 +101,7 @@ export class LockSide<L extends Lease = Lease> {
 
   /**
    * Takes the lock away from the holders of this side, all readers or the writer, and grants it to the next waiters.
-   * Resolves to whether there was a holder. The former holders learn it at their next renewal: until then, only fencing
+   * Resolves to whether there was a holder. The former holders learn of it at their next renewal: until then, only fencing
    * tokens protect the resource. One round trip.
    */
   forceRelease(): Promise<boolean> {
@@ -110,9 +109,9 @@ export class LockSide<L extends Lease = Lease> {
   }
 
   /**
-   * Extends the lease of a holder to `leaseMs` from now, for a service that takes locks for its clients. With the
-   * `fencingToken` of the lease, Redis restores the lease when the keys of the lock were lost; pass it only before the end of
-   * the lease. Resolves to false when that holder does not hold the lock. Throws TypeError for a value that is not the
+   * Extends the lease of a holder to `leaseMs` from now, for a service that acquires locks for its clients. With the
+   * `fencingToken` of the lease, Redis restores the lease if the keys of the lock were lost; pass it only before the end of
+   * the lease. Resolves to false if that holder does not hold the lock. Throws TypeError for a value that is not the
    * `holder` of a lease of this side. Safe to repeat. One round trip.
    */
   async renewFor(holder: string, leaseMs: number = this.#terms.leaseMs, fencingToken = 0): Promise<boolean> {
@@ -123,9 +122,9 @@ export class LockSide<L extends Lease = Lease> {
   }
 
   /**
-   * Releases the lock of a holder, for a service that takes locks for its clients. Resolves to false when that holder does
+   * Releases the lock of a holder, for a service that acquires locks for its clients. Resolves to false if that holder does
    * not hold the lock: then nothing changes. Throws TypeError for a value that is not the `holder` of a lease of this side.
-   * Safe to repeat: then `false` may also mean that the first call was carried out. One round trip.
+   * Safe to repeat: then `false` may also mean that the first call was executed. One round trip.
    */
   async releaseFor(holder: string): Promise<boolean> {
     return this.#terms.gate.release({ member: this.#requireHolder(holder), fencingToken: 0 });

@@ -28,7 +28,7 @@ import {
 export type Role = 'r' | 'w';
 
 export interface DowngradeReply {
-  /** Of the reader that the writer has become; 0 if the writer did not hold the lock. */
+  /** The token of the reader that the writer has become; 0 if the writer did not hold the lock. */
   readonly fencingToken: number;
   readonly sentAt: number;
 }
@@ -145,7 +145,7 @@ export class ReadWriteGate implements Gate {
     await this.#redis.call('zrem', [this.#lock.keys.queue, ...members]);
   }
 
-  /** Makes a reader of a writer. Safe to repeat. */
+  /** Turns a writer into a reader. Safe to repeat. */
   async downgrade(writer: Holder, reader: string, leaseMs: number): Promise<DowngradeReply> {
     const sentAt = performance.now();
     const reply = await readWriteLockDowngrade.run(this.#redis, this.#lock.keys, {
@@ -160,12 +160,12 @@ export class ReadWriteGate implements Gate {
     return { fencingToken, sentAt };
   }
 
-  /** A script call grants the lock to a bounded number of waiters. This grants it to the others. */
+  /** Grants the lock to further waiters, since a script call grants it to a limited number. */
   async grantMore(more: number): Promise<void> {
     try {
       for (let left = more; left > 0;) left = (await this.#recheck([], 0)).more;
     } catch {
-      // The caller's own request was carried out. The re-checks of the waiters go on.
+      // The caller's own request was executed. The waiters' re-checks continue.
     }
   }
 

@@ -95,7 +95,7 @@ replies[1] = now
 if isRefused then
   replies[2] = redis.call('PTTL', write)
   if replies[2] < 0 then
-    -- The first waiter waits for the readers, unless it is a reader.
+    -- The first waiter waits for the readers, unless it is a reader itself.
     local head = redis.call('ZRANGE', queue, 0, 0)[1]
     local next = tonumber(redis.call('ZRANGE', readers, 0, 0, 'WITHSCORES')[2] or 0)
     if next > now and string.sub(head or 'w', -1) == 'w' then replies[2] = math.ceil((next - now) / 1000) end

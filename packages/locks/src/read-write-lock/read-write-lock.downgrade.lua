@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Makes a reader of the writer without releasing the lock, and grants the lock to the readers at the head of the queue.
+-- Turns the writer into a reader without releasing the lock, and grants the lock to the readers at the head of the queue.
 -- Repeating a call is safe. O(64 · log (readers + waiters)).
 --
 -- KEYS

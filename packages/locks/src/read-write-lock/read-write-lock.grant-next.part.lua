@@ -7,12 +7,12 @@ local function grantNext(checksBlocked)
   local MAX_READERS, MAX_DEAD, BLOCKED_US, TOKEN_MS = 64, 100, 1000000, '604800000'
   local time = redis.call('TIME')
   local last = tonumber(redis.call('GET', token) or 0)
-  -- After the clock was set back, it stands still until it is where it was.
+  -- After the clock was set back, it stands still until it has caught up.
   local now = math.max(time[1] * 1000000 + time[2], last)
   local channels = string.gsub(write, 'write$', 'rw-grant:')
   local looked, dead, longestMs, granted, writer, isDone = 0, 0, 0, {}, nil, false
   while not isDone do
-    -- Mostly one writer follows another. Only readers are granted in numbers.
+    -- Usually one writer follows another. Only readers are granted in numbers.
     local heads = redis.call('ZRANGE', queue, looked, looked == 0 and 0 or looked + MAX_READERS - 2)
     isDone = #heads < (looked == 0 and 1 or MAX_READERS - 1)
     for _, head in ipairs(heads) do

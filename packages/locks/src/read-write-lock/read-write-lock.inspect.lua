@@ -8,7 +8,7 @@
 --   queue        ZSET waiter -> its place
 -- ARGV
 --   waiter       the member to rank; may be empty
---   maxReaders   how many readers to name
+--   maxReaders   maximum of readers in the reply
 -- RETURNS
 --   the writer or nil, the last fencing token or 0, the time until the last lease ends (ms, -2 if there is none), waiters,
 --   the waiter's rank from 0 or nil, readers, then the names of some

@@ -12,11 +12,11 @@
 --   queue        ZSET waiter -> its place; 60 s from the last arrival or re-check
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   quarantineMs  how long lost holders may still rely on the lock (ms; 0: nobody can tell that one was lost)
+--   quarantineMs  how long lost holders may still rely on the lock (ms; 0: unknown whether there were any)
 --   waiters...   two for each: place, member
 -- RETURNS
---   now (µs), the time until the end of the lease that is in the way (ms, -2 if none is), how many waiters were missing, 1 if
---   there may be more to grant, else 0; then two for each waiter that holds the lock: its number (from 1), its fencing token
+--   now (µs), the time until the end of the blocking lease (ms, -2 if none blocks), number of missing waiters, 1 if there may be
+--   more to grant, else 0; then two for each waiter that holds the lock: its number (from 1), its fencing token
 local write, readers, token, queue = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local publish, quarantineMs = ARGV[1], ARGV[2]
 local TOKEN_MS, QUEUE_MS = '604800000', '60000'
@@ -44,7 +44,7 @@ for i = 3, #ARGV, 2 do
     else
       redis.call('PEXPIRE', write, confirmMs, 'GT')
     end
-    -- The last token is the writer's. The token of a reader is not stored.
+    -- The last token is the writer's. Tokens of readers are not stored.
     if isReader or last == 0 then
       last = math.max(now, last + 1)
       redis.call('SET', token, last, 'PX', TOKEN_MS)
@@ -57,7 +57,7 @@ for i = 3, #ARGV, 2 do
 end
 if #ARGV > 2 then redis.call('PEXPIRE', queue, QUEUE_MS) end
 if not writer then
-  -- Every grant leaves a token behind, unless all keys were lost.
+  -- Unless all keys were lost, an earlier grant has left its token.
   if missing > 0 and quarantineMs ~= '0' and not hasReaders and not isKnown then
     redis.call('SET', write, 'lost', 'PX', quarantineMs)
   else

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Extends the leases of readers and writers that still hold their locks. It never shortens a lease, so a repeated or
--- overtaken call does no harm. When all keys of a lock were lost (FLUSHALL, a failover), a holder with a token gets its
--- lock back. O(leases · log readers).
+-- Extends the leases of readers and writers that still have their locks. Never shortens a lease, so a repeated or overtaken
+-- call is harmless. If all keys of a lock were lost (FLUSHALL, a failover), a holder with a token gets its lock back.
+-- O(leases · log readers).
 --
 -- KEYS
 --   locks...     three for each lock: STRING the writer or 'lost', until the lease ends; ZSET reader or 'lost' -> end of its

@@ -6,14 +6,14 @@ local function isLost(fencingToken)
     and (redis.call('GET', write) or 'lost') == 'lost'
 end
 
--- A writer held the lock alone.
+-- A writer had the lock alone.
 local function isLostWriter(fencingToken)
   if not isLost(fencingToken) then return false end
   redis.call('SET', token, fencingToken, 'PX', '604800000')
   return true
 end
 
--- A reader may have shared the lock. The entry 'lost' stands for the other readers: while it lives, they may come back.
+-- A reader may have shared the lock. The entry 'lost' stands for the other readers, who may come back until it expires.
 local function restoreReaders(fencingToken, quarantineMs)
   if not isPlausible(fencingToken) then return false end
   if redis.call('ZSCORE', readers, 'lost') then

@@ -1,8 +1,8 @@
 /**
- * Many readers or one writer. Both wait in one queue, first come, first served. A reader gets the lock at once only while
- * no writer holds it or waits for it. A writer's release grants it to all readers at the head of the queue together. So a
- * stream of readers cannot starve a writer, nor the reverse. Rejected: letting readers past a waiting writer, as Redisson
- * does; with overlapping readers, the writer never gets the lock.
+ * A lock for many readers or one writer. Both wait in one queue, first come, first served. A reader gets the lock at once
+ * only while no writer holds it or waits for it. A writer's release grants it to all readers at the head of the queue
+ * together. So a stream of readers cannot starve a writer, nor the reverse. Rejected: letting readers past a waiting
+ * writer, as Redisson does; with overlapping readers, the writer never gets the lock.
  */
 import type { RedisClient } from '@mortise/redis';
 import { requireClient, requireName } from '@mortise/redis';
@@ -33,7 +33,7 @@ export class ReadWriteLock {
   /** The side of a writer, who holds the lock alone. */
   readonly write: LockSide<WriteLease>;
 
-  /** Throws TypeError or RangeError for a client, name or option that cannot be used. Sends nothing. */
+  /** Throws TypeError or RangeError for a wrong client, name or option. Sends nothing. */
   constructor(redis: RedisClient, name: string, options: ReadWriteLockOptions = {}) {
     this.name = requireName('name', name);
     const resolved = resolveReadWriteLockOptions(options);

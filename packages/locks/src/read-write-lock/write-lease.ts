@@ -12,13 +12,13 @@ interface WriteLeaseTerms extends LeaseTerms {
 export class WriteLease extends Lease {
   readonly #terms: WriteLeaseTerms;
   readonly #readerTerms: LeaseTerms;
-  /** The member that `downgrade` makes of this writer. */
+  /** The member of the reader after `downgrade`. */
   readonly #reader: string;
-  /** This writer, once `downgrade` was called. */
+  /** This writer, after `downgrade` was called. */
   #writer: Holder | undefined;
   #downgrade: Promise<Lease> | undefined;
 
-  /** @internal Made by ReadWriteLock. */
+  /** @internal Created by ReadWriteLock. */
   constructor(terms: WriteLeaseTerms, readerTerms: LeaseTerms, grant: Grant) {
     super(terms, grant);
     this.#terms = terms;
@@ -27,11 +27,11 @@ export class WriteLease extends Lease {
   }
 
   /**
-   * Makes a reader of this writer: no other writer gets in between, and the readers at the head of the queue come in
-   * with it. Resolves with the lease of the reader, which has its own fencing token and its own `release`. This lease has
-   * ended from the call on; releasing it changes nothing. Idempotent: further calls give the same lease. Throws
-   * LeaseLostError when this lease had ended before. After an error of ioredis, which passes through, the call may have
-   * been carried out: it is safe to repeat, and `release` then releases writer or reader. Atomic, one round trip.
+   * Turns this writer into a reader: no other writer gets in between, and the readers at the head of the queue get the lock
+   * with it. Resolves with the lease of the reader, which has its own fencing token and `release`. This lease ends with the
+   * call; releasing it then changes nothing. Idempotent: further calls return the same lease. Throws LeaseLostError if this
+   * lease had ended before. After an error of ioredis, which passes through, the call may have been executed: it is safe to
+   * repeat, and `release` then releases writer or reader. Atomic, one round trip.
    */
   downgrade(): Promise<Lease> {
     return (this.#downgrade ??= this.#becomeReader());

@@ -1,10 +1,10 @@
 /**
- * The leases of one client, or on Cluster of one master, that wait for replicas. Rounds follow each other on one connection. A
- * round writes the new leases, then sends one WAIT for them and for all that are still open. WAIT asks for the smallest
- * number of replicas that any of them wants, so a lease that wants more replicas than there are delays no other.
+ * The leases of one client, or on Cluster of one master, that wait for replicas. Rounds follow each other on one
+ * connection. A round writes the new leases, then sends one WAIT for them and for all that are still open. WAIT uses the
+ * smallest number of replicas that any of them needs, so a lease that needs more replicas than exist delays no other.
  *
- * A WAIT in vain delays the leases that come meanwhile, so the first one is short. Its time doubles while the replicas
- * don't acknowledge: otherwise a slow replica would never count while new leases keep coming.
+ * A WAIT in vain delays later leases, so the first one is short. Its time doubles while the replicas don't acknowledge:
+ * otherwise a slow replica would never count while new leases keep coming.
  */
 import type { RedisClient } from '@mortise/redis';
 import { afterMicrotasks, TIMED_OUT, waitFor } from '@mortise/redis';
@@ -21,9 +21,9 @@ export interface Confirmation {
 }
 
 export interface Acknowledgement {
-  /** How many replicas have the lease; 0 if it could not be confirmed. */
+  /** Number of replicas that have the lease; 0 if it could not be confirmed. */
   readonly acknowledged: number;
-  /** On the clock of `performance.now()`: before the write that extended the lease to `leaseMs`. */
+  /** By `performance.now()`: before the write that extended the lease to `leaseMs`. */
   readonly sentAt: number;
   /** Why it could not be confirmed, if known. */
   readonly cause?: unknown;
@@ -36,9 +36,9 @@ interface Pending extends Confirmation {
 }
 
 const FIRST_WAIT_MS = 100;
-/** A connection is dead when the reply of a WAIT is later than its limit by more than this. */
+/** The connection is dead if the reply of a WAIT exceeds its limit by more than this. */
 const LATE_MS = 250;
-/** How long the connection is kept for the next lease. */
+/** How long an unused connection is kept. */
 const IDLE_MS = 30_000;
 
 export class Confirmations {
@@ -64,7 +64,7 @@ export class Confirmations {
     });
     if (!this.#isRunning) {
       this.#isRunning = true;
-      // The grants of one reply arrive one after the other.
+      // Grants of one reply arrive one after another.
       afterMicrotasks(() => void this.#run());
     }
     const reply = await waitFor(settled, { waitMs: replicasWaitMs + LATE_MS });
@@ -86,7 +86,7 @@ export class Confirmations {
         if (open.length === 0) continue;
         const replicas = least(open, ({ minReplicas }) => minReplicas);
         const leftMs = Math.ceil(least(open, ({ limitAt }) => limitAt) - performance.now());
-        // For WAIT, 0 means no limit.
+        // WAIT treats 0 as no limit.
         const acknowledged = await link.wait(replicas, Math.max(1, Math.min(leftMs, longestMs)));
         longestMs = acknowledged >= replicas ? FIRST_WAIT_MS : longestMs * 2;
         open = open.filter(({ minReplicas, limitAt, sentAt, settle }) => {
@@ -117,7 +117,7 @@ export class Confirmations {
   }
 }
 
-/** Writes the leases that still have time, all at once. Resolves to those that are still held. */
+/** Writes the leases with remaining time, in parallel. Resolves to those that are still held. */
 async function confirmAll(link: ReplicaLink, asked: readonly Pending[]): Promise<Pending[]> {
   const held = await Promise.all(
     asked.map(async (pending) => {

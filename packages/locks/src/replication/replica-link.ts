@@ -1,6 +1,6 @@
 /**
- * A connection of its own, because WAIT blocks its connection and counts only the writes of that connection. It doesn't
- * reconnect: a WAIT that is sent again to another master would count replicas without the write.
+ * A separate connection, because WAIT blocks its connection and counts only the writes of that connection. It doesn't
+ * reconnect: a WAIT repeated on another master would count replicas without the write.
  */
 import type { RedisClient, RedisConnection } from '@mortise/redis';
 import { ClientClosedError } from '@mortise/redis';
@@ -12,7 +12,7 @@ interface Condition {
 }
 
 export class ReplicaLink {
-  /** Rejects when the connection ends before it could be used. */
+  /** Rejects if the connection ends before it was ready. */
   readonly isReady: Promise<void>;
   readonly #connection: RedisConnection;
   #hasBeenReady = false;
@@ -34,7 +34,7 @@ export class ReplicaLink {
       retryStrategy: null,
       sentinelRetryStrategy: null,
       reconnectOnError: null,
-      // A WAIT may take longer than other commands. `Confirmations` bounds it.
+      // A WAIT may take longer than other commands. `Confirmations` limits it.
       commandTimeout: undefined,
       socketTimeout: undefined,
       db: client.condition?.select ?? db,
@@ -56,7 +56,7 @@ export class ReplicaLink {
     this.isReady.catch(() => undefined);
   }
 
-  /** Whether it was ever ready. Until then ioredis bounds the time to connect. */
+  /** Whether it was ever ready. Until then ioredis limits the time to connect. */
   get hasBeenReady(): boolean {
     return this.#hasBeenReady;
   }
@@ -66,13 +66,13 @@ export class ReplicaLink {
     return (await replicationConfirm.run(this.#connection, { lease }, { member, leaseMs })) === 1;
   }
 
-  /** Resolves to how many replicas have all writes of this link: as soon as `replicas` have them, or after `waitMs`. */
+  /** Resolves to the number of replicas that have all writes of this link: when `replicas` have them, or after `waitMs`. */
   async wait(replicas: number, waitMs: number): Promise<number> {
     return Number(await this.#connection.call('wait', [replicas, waitMs]));
   }
 
   close(): void {
-    // ioredis would wait two more seconds for the end of a connection that has ended, and keep the process alive.
+    // `disconnect` on an ended connection would keep the process alive for two more seconds.
     if (this.#connection.status !== 'end') this.#connection.disconnect();
   }
 }

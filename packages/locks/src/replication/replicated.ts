@@ -1,7 +1,7 @@
 /**
- * `acquire` and `tryAcquire` of a Mutex with `minReplicas`: the caller gets a grant when that many replicas have acknowledged
- * it; otherwise it is given back. Renewals wait for no replica: a failover that loses one moves the end of the lease back
- * by a third of a lease, and the next renewal, due before that end, extends it again.
+ * `acquire` and `tryAcquire` of a Mutex with `minReplicas`: the caller gets a grant after that many replicas have
+ * acknowledged it; otherwise it is given back. Renewals wait for no replica: a failover that loses one moves the end of the
+ * lease back by a third of a lease, and the next renewal, due before that end, extends it again.
  */
 import type { RedisClient } from '@mortise/redis';
 import type { PendingGrant } from '../acquire/acquire.js';
@@ -62,7 +62,7 @@ export class Replicated {
     };
   }
 
-  /** The grant as a whole lease, counted from before the write that confirms it. Gives a grant back that is not acknowledged. */
+  /** The grant as a full lease, counted from before the write that confirms it. An unacknowledged grant is given back. */
   async #confirm(grant: Grant): Promise<Grant> {
     const { name, gate, leaseMs, minReplicas, replicasWaitMs } = this.#terms;
     const { member } = grant;
@@ -86,7 +86,7 @@ export class Replicated {
     try {
       await this.#terms.gate.release({ member, fencingToken: 0 }, this.#terms.isFair);
     } catch {
-      // Without a connection nothing can be given back: the lease expires by itself.
+      // Without a connection nothing can be given back: the lease expires.
     }
   }
 }

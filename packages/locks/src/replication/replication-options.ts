@@ -3,11 +3,11 @@ import { requireInteger } from '@mortise/redis';
 /** How many replicas acknowledge a grant before the caller gets it. */
 export interface ReplicationOptions {
   /**
-   * How many replicas have to acknowledge a grant before the caller gets it: from 0 to 100. If fewer do so within
-   * `replicasWaitMs`, the lock is given back and the call rejects with LockReplicasError. A failover is then less likely
-   * to give the lock to a second holder, but still may: Redis may promote a replica without the grant. Renewals wait for
-   * no replica. Costs a connection for each client (on Cluster for each master), a write, and a share of a WAIT. Only
-   * Mutex has it. Default 0: no replica is asked.
+   * Number of replicas that must acknowledge a grant before the caller gets it: from 0 to 100. If fewer do so within
+   * `replicasWaitMs`, the lock is given back and the call rejects with LockReplicasError. A failover is then less likely to
+   * give the lock to a second holder, but still may: Redis may promote a replica without the grant. Renewals wait for no
+   * replica. Costs a connection for each client (on Cluster for each master), a write, and a share of a WAIT. Only for
+   * Mutex. Default 0: no replica.
    */
   readonly minReplicas?: number | undefined;
   /**

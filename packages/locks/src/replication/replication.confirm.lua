@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Writes the lease of a holder once more, and never shortens it. A WAIT on the same connection counts the replicas with
--- this write, and the grant was written before it. PEXPIRE with GT would not do: within the millisecond of the grant it
--- changes nothing, so it is not replicated. It restores nothing. Repeating a call is safe. O(1).
+-- Writes the lease of a holder once more, without shortening it. A WAIT on the same connection counts the replicas with
+-- this write, and the grant was written before it. PEXPIRE with GT would not be enough: within the millisecond of the grant
+-- it changes nothing, so it is not replicated. Restores nothing. Repeating a call is safe. O(1).
 --
 -- KEYS
 --   lease        STRING holder, until the lease ends

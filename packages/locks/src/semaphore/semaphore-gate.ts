@@ -25,7 +25,7 @@ import {
   semaphoreSetPermits,
 } from '../scripts.gen.js';
 
-/** A semaphore with the limit that one of its users knows. */
+/** A semaphore with the limit of one of its users. */
 export interface SemaphoreIdentity {
   readonly name: string;
   readonly keys: SemaphoreKeys;
@@ -41,7 +41,7 @@ export interface PermitHolderReply {
 export interface SemaphoreReply {
   readonly limit: number;
   readonly used: number;
-  /** For how long nothing is granted, because the state with the holders was lost. */
+  /** How long nothing is granted, because the state with the holders was lost. */
   readonly quarantineMs: number;
   readonly queueLength: number;
   /** The rank of the given waiter, from 0; null if it does not wait. */
@@ -54,7 +54,7 @@ interface KeyedSemaphore extends Locked, SemaphoreIdentity {}
 const OUTCOMES = ['refused', 'held', 'queued'] as const;
 /** The outcome for a caller with another limit. */
 const OTHER_LIMIT = 3;
-/** The value of `remainingMs` when a call did as much as one call may do, and there is more to do. */
+/** The value of `remainingMs` if a call has reached its limit of work and there is more. */
 const HAS_MORE = -1;
 
 class SemaphoreScripts implements LockScripts<KeyedSemaphore> {
@@ -117,12 +117,12 @@ class SemaphoreScripts implements LockScripts<KeyedSemaphore> {
     })) as number[];
   }
 
-  /** A script call grants a bounded number of permits. This grants the others. */
+  /** Grants further permits, since a script call grants a limited number. */
   async grantMore(semaphore: SemaphoreIdentity): Promise<void> {
     try {
       while ((await this.recheck(semaphore, [], 0))[1] === HAS_MORE);
     } catch {
-      // The caller's own request was carried out. The re-checks of the waiters go on.
+      // The caller's own request was executed. The waiters' re-checks continue.
     }
   }
 }
@@ -132,7 +132,7 @@ const batchesOf = perClient(
   (redis) => new ScriptBatches(redis, scriptsOf(redis), { acquire: 'lock', release: 'lock', renew: 'lock' }),
 );
 
-/** A semaphore with one limit. After `setPermits` its user has another gate, which leads to the same queue. */
+/** A semaphore with one limit. After `setPermits` its user has another gate with the same queue. */
 export class SemaphoreGate implements Gate {
   readonly id: string;
   readonly channels: string;
@@ -191,7 +191,7 @@ export class SemaphoreGate implements Gate {
     return new SemaphoreLimitError(this.#semaphore.name, this.limit, Number(detail));
   }
 
-  /** Makes this gate's limit the limit of the semaphore. */
+  /** Sets the semaphore's limit to this gate's. */
   async setLimit(): Promise<void> {
     const { keys, limit: callerLimit } = this.#semaphore;
     const { publish } = this.#scripts;

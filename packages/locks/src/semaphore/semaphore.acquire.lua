@@ -9,14 +9,14 @@
 --   state        STRING, see semaphore.state.part.lua; 7 days from the last grant, renewal or new limit
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   callerLimit  the limit of a semaphore that has none yet
+--   callerLimit  the limit for a semaphore without one
 --   requests...  four for each: member, leaseMs (ms), mode ('wait' or 'try'), the limit of the caller
 -- RETURNS
 --   now (µs), the time until the next permit may become free (ms; -1: more to do, call recheck; -2: all are free; 0 if
 --   nobody has to wait), then two for each request:
 --     1, fencing token    it holds its permits
 --     2, place            it waits; the place is max(now, last place + 1)
---     3, limit            refused: this is the limit, and the caller has another
+--     3, limit            refused: the caller has another limit than this
 --     0, 0                refused
 local permits, queue, state = KEYS[1], KEYS[2], KEYS[3]
 local publish, callerLimit = ARGV[1], ARGV[2]
@@ -42,7 +42,7 @@ for i = 3, #ARGV, 4 do
   elseif fits and hold(member, ends, weight) then
     outcome, value = 1, nextFencingToken()
   elseif used > 0 and redis.call('ZSCORE', permits, member) then
-    -- It asks again because the reply was lost.
+    -- A repeated request, because the reply was lost.
     redis.call('ZADD', permits, 'GT', ends, member)
     isChanged, hasNewPermits = true, true
     outcome, value = 1, nextFencingToken()

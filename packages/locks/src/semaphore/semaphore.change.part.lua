@@ -1,13 +1,13 @@
 -- The beginning of the scripts that change a semaphore; semaphore.save.part.lua is their end. Expects permits and the
--- locals of semaphore.state.part.lua. Other parts are not functions, because nine closures cost 1.3 µs a call.
+-- locals of semaphore.state.part.lua. The other parts are inline code, because nine closures cost 1.3 µs a call.
 local KEEP_MS = '604800000'
--- How many permits one call may free or grant. Callers go on while there is more.
+-- Maximum of permits that one call frees or grants. Callers continue while there are more.
 local MAX_MOVES = 100
 -- `hasNewPermits`: leases are new or longer.
 local isChanged, hasNewPermits, hasMore = false, false, false
 -- When the first lease ends, if known.
 local firstEnd
--- Permits that were not counted would be held in vain. Their holders come back as lost ones do.
+-- Uncounted permits would be held in vain. Their holders come back like lost ones.
 if isNew and used > 0 then redis.call('ZREMRANGEBYRANK', permits, MAX_COUNTED, '-1') end
 
 local function nextFencingToken()
@@ -15,7 +15,7 @@ local function nextFencingToken()
   return token
 end
 
--- Returns false for a member that is a holder already.
+-- Returns false for an existing holder.
 local function hold(member, ends, weight)
   if redis.call('ZADD', permits, 'NX', ends, member) == 0 then return false end
   used, isChanged, hasNewPermits = used + weight, true, true

@@ -2,7 +2,8 @@
 clock()
 firstEnd = used > 0 and tonumber(redis.call('ZRANGE', permits, '0', '0', 'WITHSCORES')[2])
 if firstEnd == nil then
-  -- The permits were lost, the state was not: nothing is granted for a default lease, or until their holders reported.
+  -- The permits were lost but the state was not: nothing is granted for a default lease, or until their holders have
+  -- reported.
   used, began, lostUntil, reported, isChanged = 0, now, now + 10000000, 0, true
 elseif firstEnd and firstEnd <= now then
   firstEnd = nil

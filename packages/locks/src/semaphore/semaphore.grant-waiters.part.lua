@@ -1,6 +1,6 @@
--- Grants permits to the head of the queue while the head fits. A heavy request at the head holds up the light ones after
--- it: otherwise it would never fit. Comes after semaphore.expire.part.lua. Expects permits, queue, publish, isListening and
--- isQueued, which becomes false if nobody waits and permits may be taken. O((granted + 1) · log n).
+-- Grants permits to the head of the queue while the head fits. A heavy request at the head blocks the light ones after it,
+-- since it would never fit otherwise. Include it after semaphore.expire.part.lua. Expects permits, queue, publish,
+-- isListening and isQueued, which becomes false if nobody waits and permits may be taken. O((granted + 1) · log n).
 isQueued = true
 local moves, channels = 0, nil
 while used < limit and now >= lostUntil do
@@ -17,7 +17,7 @@ while used < limit and now >= lostUntil do
   redis.call('ZREM', queue, head)
   if weight then
     channels = channels or string.gsub(permits, 'permits$', 'permits-grant:')
-    -- A dead waiter has no listener: the next one takes its place.
+    -- A dead waiter has no listener: the next one gets the permits.
     if isListening(channels .. client) then
       local message = isTooHeavy and string.format('%s:!%.0f', acquisition, limit)
         or string.format('%s:%.0f:%.0f:%s.%.0f', acquisition, nextFencingToken(), now, confirmMs, weight)

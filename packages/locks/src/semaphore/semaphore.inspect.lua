@@ -1,14 +1,14 @@
 #!lua flags=no-writes
--- The state of a semaphore. Of permits that expired and were not freed yet, it notices 1,000; further ones count as used.
--- O(maxHolders + expired + log n).
+-- The state of a semaphore. It recognizes up to 1,000 permits that expired and were not freed yet; further ones count as
+-- used. O(maxHolders + expired + log n).
 --
 -- KEYS
 --   permits      ZSET holder -> end of its lease (µs)
 --   queue        ZSET waiter -> its place
 --   state        STRING, see semaphore.state.part.lua
 -- ARGV
---   callerLimit  the limit of a semaphore that has none yet
---   maxHolders   the most holders in the reply
+--   callerLimit  the limit for a semaphore without one
+--   maxHolders   maximum of holders in the reply
 --   waiter       the member to rank; may be empty
 -- RETURNS
 --   limit, used permits, ms for which nothing is granted because the state was lost (0: none), waiters, the waiter's

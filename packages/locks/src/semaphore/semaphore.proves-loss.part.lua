@@ -1,6 +1,6 @@
--- Whether a token or a place proves that an earlier state was lost. Then there may be holders that this state doesn't
--- know: nothing is granted until as many permits as the limit were reported (`weight` of them by this call), or until the
--- leases of those holders must have ended, if they were as long as this one. Expects the locals of
+-- Whether a token or a place proves that an earlier state was lost. Then there may be holders unknown to this state:
+-- nothing is granted until as many permits as the limit were reported (`weight` of them by this call), or until the leases
+-- of those holders must have ended, assuming that they were as long as this one. Expects the locals of
 -- semaphore.change.part.lua.
 local function provesLoss(instant, leaseMs, weight)
   if instant == 0 or not (isFresh or instant < began) then return false end

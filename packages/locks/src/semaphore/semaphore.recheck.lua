@@ -15,9 +15,9 @@
 --   quarantineMs  how long a lost holder may still rely on its permits (ms)
 --   waiters...   two for each: place, member
 -- RETURNS
---   now (µs), the time until the next permit may become free (ms; -1: more to do, call again; -2: all are free), limit, how many
---   waiters were missing, then two for each waiter whose wait has ended: its number (from 1), and its fencing token, or 0
---   if it wants more than the limit
+--   now (µs), the time until the next permit may become free (ms; -1: more to do, call again; -2: all are free), limit, number of
+--   missing waiters, then two for each waiter whose wait has ended: its number (from 1), and its fencing token, or 0 if it
+--   wants more than the limit
 local permits, queue, state = KEYS[1], KEYS[2], KEYS[3]
 local publish, callerLimit, quarantineMs = ARGV[1], ARGV[2], ARGV[3]
 local QUEUE_MS = '60000'

@@ -8,7 +8,7 @@
 --   state        STRING, see semaphore.state.part.lua; 7 days from the last grant, renewal or new limit
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   releases...  three for each: member, its fencing token (0: none, or its lease has ended on its side), leaseMs (ms)
+--   releases...  three for each: member, its fencing token (0: none, or its lease has ended locally), leaseMs (ms)
 -- RETURNS
 --   1 if there is more to grant (call recheck), else 0; then for each release: 1 if the member held its permits, else 0
 local permits, queue, state = KEYS[1], KEYS[2], KEYS[3]
@@ -24,7 +24,7 @@ local replies = {0}
 for i = 2, #ARGV, 3 do
   local member, isSure = ARGV[i], ARGV[i + 1] ~= '0'
   local isHolder
-  -- A permit may have expired without being freed. Without a token, its holder has lost it.
+  -- The permit may have expired without being freed. Without a token, its holder has lost it.
   local ends = not isSure and redis.call('ZSCORE', permits, member)
   if redis.call('ZREM', permits, member) == 1 then
     used, isChanged, hasLeft = math.max(0, used - weightOf(member)), true, true

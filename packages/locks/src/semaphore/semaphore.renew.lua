@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Extends the leases of holders that still have their permits. It never shortens a lease, so a repeated or overtaken call
--- does no harm. When the state of the semaphore was lost (FLUSHALL, a failover), a holder with a token gets its permits
--- back as long as they fit. It grants nothing: waiters re-check at the end of a lease. O(holders · log n).
+-- Extends the leases of holders that still have their permits. Never shortens a lease, so a repeated or overtaken call is
+-- harmless. If the state of the semaphore was lost (FLUSHALL, a failover), a holder with a token gets its permits back as
+-- long as they fit. Grants nothing: waiters re-check at the end of a lease. O(holders · log n).
 --
 -- KEYS
 --   permits      ZSET holder -> end of its lease (µs); 7 days from the last grant or renewal

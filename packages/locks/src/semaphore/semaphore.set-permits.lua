@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Sets the limit, and grants permits to the waiters that fit now. Below the number of used permits nobody loses any, and
--- nothing is granted until it fits. Waiters for more than the limit are refused at the head of the queue, or by their next
--- re-check. Repeating a call is safe. O((expired + granted) · log n).
+-- nothing is granted until permits are free. Waiters for more than the limit are refused at the head of the queue, or by
+-- their next re-check. Repeating a call is safe. O((expired + granted) · log n).
 --
 -- KEYS
 --   permits      ZSET holder -> end of its lease (µs); 7 days from the last grant or renewal

@@ -16,19 +16,19 @@ local isNew = not limit
 local isFresh = isNew
 if isNew then
   limit, used, token, at, ahead, began, lostUntil, reported = 0, 0, 0, 0, 0, 0, 0, 0
-  -- The state may be evicted and the permits not: then no holder is lost.
+  -- If only the state was evicted and not the permits, no holder is lost.
   for _, member in ipairs(redis.call('ZRANGE', permits, '0', MAX_COUNTED - 1)) do used = used + weightOf(member) end
   isFresh = used == 0
 end
--- Only requests to acquire set a lost limit: renewals and releases may come from users of an earlier limit.
+-- Only requests to acquire restore a lost limit: renewals and releases may come from users of an earlier limit.
 if limit == 0 and callerLimit ~= '0' then
   limit = tonumber(callerLimit)
   if reported >= limit then lostUntil = 0 end
 end
 
 local now = 0
--- The server's clock, except that it never goes back: then permits would outlast their leases. When the server's clock is
--- set back, this one goes on from where it was.
+-- The server's clock, but never going back, since permits would then outlast their leases. After the server's clock was set
+-- back, this one continues from its last value.
 local function clock()
   if now > 0 then return now end
   local time = redis.call('TIME')

@@ -1,5 +1,5 @@
 /**
- * A counting semaphore: at most so many permits at once, among all processes, each with its own lease.
+ * A counting semaphore: a limited number of permits among all processes, each with its own lease.
  *
  * Every permit has its own end on the server's clock, in one sorted set. Every decision is one script that first frees
  * expired permits. Rejected: the clocks of clients (a host whose clock is 10 s ahead takes permits that are held), and one
@@ -38,21 +38,21 @@ export interface PermitHolder {
   /** The `holder` of its lease. */
   readonly holder: string;
   readonly permits: number;
-  /** The rest of its lease, ms. */
+  /** Remaining time of its lease, ms. */
   readonly remainingMs: number;
 }
 
 /** The state of a semaphore, from `inspect`. */
 export interface SemaphoreState {
-  /** The limit in Redis; that of this object if there is none. */
+  /** The limit in Redis; without one, that of this object. */
   readonly limit: number;
-  /** How many permits are held. More than the limit only after `setPermits`. */
+  /** Number of held permits. Above the limit only after `setPermits`. */
   readonly used: number;
   /** Up to 100 holders, by the ends of their leases. */
   readonly holders: readonly PermitHolder[];
-  /** How many waiters there are. */
+  /** Number of waiters. */
   readonly queueLength: number;
-  /** The position in the queue, from 1, of the first waiter of this client. Null if none waits. */
+  /** Position in the queue, from 1, of this client's first waiter. Null if none waits. */
   readonly position: number | null;
 }
 
@@ -61,9 +61,9 @@ const MAX_HOLDERS = 100;
 /**
  * A semaphore with leases, fencing tokens and one queue for all processes.
  *
- * The limit lies in Redis: the limit of the first caller, until `setPermits`. It is forgotten when nothing was granted or
- * renewed for 7 days. An object is cheap, has no connection of its own and needs no closing. Objects with the same name
- * and prefix are the same semaphore. A Mutex of that name is independent of it.
+ * The limit is stored in Redis: that of the first caller, until `setPermits`. It is forgotten after 7 days without a grant
+ * or renewal. An object is cheap, has no connection of its own and needs no closing. Objects with the same name and prefix
+ * are the same semaphore. A Mutex of that name is independent of it.
  */
 export class Semaphore {
   readonly name: string;
@@ -74,7 +74,7 @@ export class Semaphore {
   readonly #telemetry: LockTelemetry | undefined;
   #gate: SemaphoreGate;
 
-  /** Throws TypeError or RangeError for a client, name or option that cannot be used. Sends nothing. */
+  /** Throws TypeError or RangeError for a wrong client, name or option. Sends nothing. */
   constructor(redis: RedisClient, name: string, options: SemaphoreOptions) {
     this.name = requireName('name', name);
     this.#redis = requireClient(redis);
@@ -87,12 +87,12 @@ export class Semaphore {
 
   /**
    * Waits in the queue and resolves with all permits at once. First come, first served: a request that doesn't fit yet
-   * holds up the requests after it, so lighter ones never overtake it. Rejects with LockTimeoutError after `waitMs`, with
-   * the reason of `signal` when that is aborted, with SemaphoreLimitError when the semaphore has another limit (or gets a
-   * limit below the requested permits), and with ERR_CLIENT_CLOSED when the client is closed meanwhile; then it leaves the
-   * queue. Errors of ioredis pass through, also that of a client which was closed before. A reply that arrives after the
-   * end of its lease is given back, and the wait goes on. One round trip when permits are free. Under contention one
-   * command for each acquisition, and one for each process and second. O(log n) of holders and waiters.
+   * blocks the requests after it, so lighter ones never overtake it. Rejects with LockTimeoutError after `waitMs`, with the
+   * signal's reason when it is aborted, with SemaphoreLimitError if the semaphore has another limit (or gets a limit below
+   * the requested permits), and with ERR_CLIENT_CLOSED when the client is closed during the wait; then it leaves the queue.
+   * Errors of ioredis pass through, also for a client that was already closed. A reply after the end of its lease is given
+   * back, and the wait goes on. One round trip if permits are free. Under contention one command for each acquisition, and
+   * one for each process and second. O(log n) of holders and waiters.
    */
   async acquire(options: AcquirePermitsOptions = {}): Promise<Lease> {
     const resolved = resolveAcquireOptions(options, 'acquire of a semaphore');
@@ -103,7 +103,7 @@ export class Semaphore {
   }
 
   /**
-   * Resolves with the permits if they are free and nobody waits, else with null. Rejects with SemaphoreLimitError when the
+   * Resolves with the permits if they are free and nobody waits, else with null. Rejects with SemaphoreLimitError if the
    * semaphore has another limit. Errors of ioredis pass through. One round trip.
    */
   async tryAcquire(options: TryAcquirePermitsOptions = {}): Promise<Lease | null> {
@@ -114,10 +114,10 @@ export class Semaphore {
   }
 
   /**
-   * Acquires permits, runs `section` and releases the permits. The signal of the section is aborted when the lease ends too
-   * early, and when `signal` is aborted. Rejects as `acquire` does, with the error of the section, and with LeaseLostError
-   * when the lease ended before the section: then there may have been too many holders. A release that fails does not hide
-   * the result: the lease ends by itself. Two commands.
+   * Acquires permits, runs `section` and releases the permits. The section's signal is aborted when the lease ends too
+   * early, and when `signal` is aborted. Rejects as `acquire` does, with the section's error, and with LeaseLostError if
+   * the lease ended before the section: then there may have been too many holders. A failed release does not hide the
+   * result, since the lease expires. Two commands.
    */
   async using<Result>(
     section: (signal: AbortSignal, lease: Lease) => Promise<Result> | Result,
@@ -127,7 +127,7 @@ export class Semaphore {
   }
 
   /**
-   * How many permits are free at this instant. `tryAcquire` may fail all the same: waiters come first. 0 while nothing is
+   * Number of free permits at this instant. `tryAcquire` may still fail, since waiters come first. 0 while nothing is
    * granted because the state of the semaphore was lost. One round trip.
    */
   async available(): Promise<number> {
@@ -135,7 +135,10 @@ export class Semaphore {
     return quarantineMs > 0 ? 0 : Math.max(0, limit - used);
   }
 
-  /** The state of the semaphore at one instant. It may have changed when it arrives. One round trip, O(log n + 100). */
+  /**
+   * The state of the semaphore at one instant, which may have changed when the reply arrives. One round trip, O(log n +
+   * 100).
+   */
   async inspect(): Promise<SemaphoreState> {
     const waiter = this.#client.firstWaiting(this.#gate);
     const { limit, used, queueLength, rank, holders } = await this.#gate.inspect(MAX_HOLDERS, waiter);
@@ -153,12 +156,12 @@ export class Semaphore {
   }
 
   /**
-   * Changes the limit for all users. This object goes on with it. Objects with another limit are refused with
-   * SemaphoreLimitError from now on, but they keep and renew what they hold, and get what they wait for. Below the number of
-   * used permits nobody loses any, and nothing is granted until it fits. Waiters for more than the new limit are refused by
-   * their next re-check, within about 1.6 s (of one process the first 100 of the queue, and the waiter at its head). Safe
-   * to repeat. After an error of ioredis, repeat it: this object goes on with the old limit until then. One round trip, and
-   * one more for each 100 waiters that are granted permits.
+   * Changes the limit for all users. This object continues with it. Objects with another limit are refused with
+   * SemaphoreLimitError from now on, but they keep and renew their permits, and get those that they wait for. Below the
+   * number of used permits nobody loses any, and nothing is granted until permits are free. Waiters for more than the new
+   * limit are refused by their next re-check, within about 1.6 s (of one process the first 100 of the queue, and the waiter
+   * at its head). Safe to repeat. After an error of ioredis, repeat it: this object keeps the old limit until then. One
+   * round trip, and one more for each 100 waiters that are granted permits.
    */
   async setPermits(permits: number): Promise<void> {
     const gate = this.#gateFor(requireLimit(permits));
@@ -168,9 +171,9 @@ export class Semaphore {
   }
 
   /**
-   * Extends the lease of a holder to `leaseMs` from now, for a service that takes permits for its clients. With the
-   * `fencingToken` of the lease, Redis restores the lease when the keys of the semaphore were lost; pass it only before the
-   * end of the lease. Resolves to false when that holder has no permits. Throws TypeError for a value that is not the
+   * Extends the lease of a holder to `leaseMs` from now, for a service that acquires permits for its clients. With the
+   * `fencingToken` of the lease, Redis restores the lease if the keys of the semaphore were lost; pass it only before the
+   * end of the lease. Resolves to false if that holder has no permits. Throws TypeError for a value that is not the
    * `holder` of a lease. Safe to repeat. One round trip.
    */
   async renewFor(
@@ -185,10 +188,10 @@ export class Semaphore {
   }
 
   /**
-   * Takes the permits of one holder away and grants them to the next waiters, for operators and for a service that takes
-   * permits for its clients. The holder learns it at its next renewal: until then, only fencing tokens protect the resource.
-   * Resolves to false when that holder has no permits. Throws TypeError for a value that is not the `holder` of a lease.
-   * Safe to repeat: then `false` may also mean that the first call was carried out. One round trip.
+   * Takes the permits of one holder away and grants them to the next waiters, for operators and for a service that acquires
+   * permits for its clients. The holder learns of it at its next renewal: until then, only fencing tokens protect the
+   * resource. Resolves to false if that holder has no permits. Throws TypeError for a value that is not the `holder` of a
+   * lease. Safe to repeat: then `false` may also mean that the first call was executed. One round trip.
    */
   async releaseFor(holder: string): Promise<boolean> {
     return this.#gate.release({ member: requireHolder(holder), fencingToken: 0 });

@@ -3,7 +3,7 @@ import type { LeaseEnd, Telemetry, TelemetryAttributes } from '@mortise/redis';
 import { LatchTimeoutError, LockTimeoutError } from '../errors.js';
 import { HOLD, LOST, TAKES, WAIT } from './metrics.js';
 
-/** The names of locks are too many for a metric, so metrics know kinds only. */
+/** Labels of metrics: kinds only, since there are too many lock names. */
 export type LockKind =
   | 'mutex'
   | 'read'
@@ -60,7 +60,7 @@ export class LockTelemetry {
   }
 }
 
-/** The wait itself without a telemetry. */
+/** Measures a wait, if there is a telemetry. */
 export function measured<Result>(
   telemetry: LockTelemetry | undefined,
   wait: Promise<Result>,
