@@ -8,7 +8,7 @@ export interface Codec<Value> {
 }
 
 /**
- * JSON: a `Date` comes back as text. Refuses with TypeError a value without a JSON form and one whose JSON is `null`, such as
+ * JSON: a `Date` comes back as text. Throws TypeError for a value without a JSON form and one whose JSON is `null`, such as
  * NaN, which would read like a known absence.
  */
 export const jsonCodec: Codec<unknown> = {

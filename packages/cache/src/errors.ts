@@ -1,7 +1,10 @@
 import { CodedError } from '@mortise/redis';
 import { textOf } from './text-of.js';
 
-/** Redis did not answer in time or is known to be unavailable. The change may or may not have been made. Reads load instead of rejecting with this. */
+/**
+ * Redis did not answer in time or is known to be unavailable. The change may or may not have been made. Reads load the
+ * value instead of rejecting with this error.
+ */
 export class CacheUnavailableError extends CodedError {
   readonly code = 'ERR_CACHE_UNAVAILABLE';
 
@@ -32,7 +35,10 @@ const LOAD_PROBLEMS = {
   ERR_CACHE_REFRESH: 'a refresh failed:',
 };
 
-/** `load` returned no Map, or a key that was not requested. Or, reported, a background refresh failed: readers get the stale value. */
+/**
+ * `load` did not return a Map, or returned a key that was not requested. Or, reported, a background refresh failed: readers
+ * get the stale value.
+ */
 export class CacheLoadError extends CodedError {
   constructor(
     readonly code: keyof typeof LOAD_PROBLEMS,

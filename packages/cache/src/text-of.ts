@@ -1,4 +1,4 @@
-/** What was thrown, as text. Anything can be thrown, also what has no text: `Object.create(null)`. */
+/** A thrown value as text. Some have none: `Object.create(null)`. */
 export function textOf(thrown: unknown): string {
   try {
     const text: unknown = thrown instanceof Error ? thrown.message : thrown;

@@ -19,10 +19,10 @@ const CHECK_MS = 1_000;
 /** How long closing a connection may take. */
 const DISCONNECT_MS = 50;
 
-/** Replies that Redis gives after it has ended the invalidation connection and before the client sees that. */
+/** Error replies of Redis between the end of the invalidation connection and its detection by the client. */
 const BREAK = /in subscriber mode|redirect to does not exist/;
 
-/** A connection as Redis knows it. */
+/** A connection as identified by Redis. */
 interface ServerConnection {
   readonly id: number;
   /** The run id of the server; undefined where `INFO` is not allowed. */
@@ -79,7 +79,7 @@ export class ClientTracking implements Coherence {
       const isHealthy = this.#tier.isOpen ? await this.#check() : await this.#open();
       return isHealthy ? CHECK_MS : 0;
     } catch (error) {
-      // The connection broke during the setup: the next step waits until it is back.
+      // The connection broke during the setup: the next step runs when it is back.
       if ((error as Error).name === 'MaxRetriesPerRequestError') return 0;
       if (this.#isBroken || !BREAK.test((error as Error).message)) throw error;
       this.#isBroken = true;
@@ -105,7 +105,7 @@ export class ClientTracking implements Coherence {
       throw new Error('its two connections reach different servers');
     }
     await reads.call('client', ['tracking', 'on', 'redirect', subscribed.id]);
-    // One of the connections was lost meanwhile.
+    // One of the connections was lost in between.
     if (this.#tier.epoch !== epoch || this.#reads !== reads) return false;
     this.#isBroken = false;
     this.#tier.open();
@@ -114,7 +114,7 @@ export class ClientTracking implements Coherence {
 
   /** Returns undefined when the connection was lost. */
   async #subscribe(invalidations: RedisConnection): Promise<ServerConnection | undefined> {
-    // First of all: a subscribed RESP2 connection accepts no other commands.
+    // Before everything else: a subscribed RESP2 connection accepts no other commands.
     const known = {
       id: Number(await invalidations.call('client', ['id'])),
       runId: await runIdOf(invalidations),
@@ -150,12 +150,12 @@ export class ClientTracking implements Coherence {
       enableOfflineQueue: true,
       enableAutoPipelining: false,
       autoResubscribe: false,
-      // A command that was sent before a break would not be tracked after it.
+      // A command resent after a break would not be tracked.
       autoResendUnfulfilledCommands: false,
-      // Commands without an answer fail at the break instead of never.
+      // Pending commands fail at a break instead of never.
       maxRetriesPerRequest: 0,
       retryStrategy: (times: number) => Math.min(times * 20, 1_000),
-      // ioredis would wait two seconds for a connection that has ended already, and keep the process alive.
+      // For an ended connection ioredis would wait two seconds and keep the process alive.
       disconnectTimeout: DISCONNECT_MS,
       sentinelRetryStrategy: (times: number) => Math.min(times * 20, 1_000),
       // The name that CLIENT LIST shows.
@@ -200,7 +200,7 @@ async function runIdOf(connection: RedisConnection): Promise<string | undefined>
   }
 }
 
-/** Replaces a connection by a new one, unless that is under way. */
+/** Replaces a connection by a new one, unless that is in progress. */
 function renew(connection: RedisConnection | undefined): void {
   if (connection && CONNECTED.has(connection.status)) connection.disconnect(true);
 }

@@ -1,7 +1,7 @@
-/** How a near tier learns of changes. */
+/** The source of a near tier's invalidations. */
 import type { RedisConnection } from '@mortise/redis';
 
-/** The near tier as its source of invalidations sees it. */
+/** The near tier, seen by its source of invalidations. */
 export interface CoherentTier {
   readonly epoch: number;
   readonly isOpen: boolean;
@@ -12,7 +12,7 @@ export interface CoherentTier {
 }
 
 export interface Coherence {
-  /** Starts unless started. Opens the tier while invalidations arrive and closes it while they cannot. */
+  /** Starts unless started. Opens the tier while invalidations arrive, and closes it otherwise. */
   start(): void;
   /** Closes the tier and its connections. Idempotent; `start` may be called again. */
   stop(): Promise<void>;

@@ -8,7 +8,7 @@ export interface Cell<Value> {
   readonly value: Value;
   readonly bytes: number;
   readonly tags: readonly string[];
-  /** The first bytes of the stored value, by which Redis tells it from another one. */
+  /** The first bytes of the stored value, which identify its version. */
   readonly seen: Buffer;
   /** Instants of `performance.now()`. */
   readonly freshUntil: number;
@@ -41,7 +41,7 @@ export class NearStore<Value> {
     return this.#bytes;
   }
 
-  /** O(1). Drops a cell that is not fresh any more. @param now From `performance.now()`. */
+  /** O(1). Drops a cell that is no longer fresh. @param now From `performance.now()`. */
   get(key: string, now: number): Cell<Value> | undefined {
     const cell = this.#cells.get(key);
     if (cell === undefined) return undefined;

@@ -45,7 +45,7 @@ export class NearTier<Value> implements CoherentTier {
     this.clear();
   }
 
-  /** Drops all values, and those that are being read. */
+  /** Drops all values, including those being read. */
   clear(): void {
     this.#epoch += 1;
     this.store.clear();

@@ -3,14 +3,14 @@ import type { Cache } from '../read-through/cache.js';
 import type { EntryOptions } from '../read-through/options.js';
 import { getCacheToken } from './tokens.js';
 
-/** How the result of a method is cached. */
+/** Options of `@Cached`. */
 export interface CachedOptions<Args extends unknown[]> extends Pick<EntryOptions, 'ttlMs' | 'staleMs'> {
   /** The key, or a function of the arguments. It must contain everything the result depends on, such as the user. */
   readonly key: string | ((...args: Args) => string);
   readonly tags?: readonly string[] | ((...args: Args) => readonly string[]) | undefined;
 }
 
-/** The entries that a method makes obsolete. */
+/** The entries to remove after the method has succeeded. */
 export interface EvictsOptions<Args extends unknown[]> {
   readonly keys?: readonly string[] | ((...args: Args) => readonly string[]) | undefined;
   readonly tags?: readonly string[] | ((...args: Args) => readonly string[]) | undefined;

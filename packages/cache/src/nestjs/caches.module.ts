@@ -25,7 +25,7 @@ export interface CachesOptionsFactory {
   createCachesOptions(): CachesModuleOptions | Promise<CachesModuleOptions>;
 }
 
-/** A refresher of row caches that the same feature names. */
+/** A refresher of row caches of the same feature. */
 export interface RefresherFeature extends RefresherOptions {
   readonly tables: readonly string[];
 }
@@ -33,7 +33,7 @@ export interface RefresherFeature extends RefresherOptions {
 /** Caches, row caches and refreshers by name. */
 export interface CachesFeature {
   readonly caches?: Readonly<Record<string, CacheOptions>>;
-  // oxlint-disable-next-line typescript/no-explicit-any -- the rows of each table have a type of their own
+  // oxlint-disable-next-line typescript/no-explicit-any -- each table has its own row type
   readonly rows?: Readonly<Record<string, RowCacheOptions<any>>>;
   readonly refreshers?: Readonly<Record<string, RefresherFeature>>;
 }

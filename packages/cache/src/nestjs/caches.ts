@@ -16,8 +16,8 @@ interface Runnable {
 }
 
 /**
- * Makes the caches of an application with its client and defaults. Refreshers and change feeds start with the application; they
- * and the near tiers stop with it.
+ * Creates the caches of an application with its client and defaults. Refreshers and change feeds start with the
+ * application; they and the near tiers stop with it.
  */
 export class Caches implements OnApplicationBootstrap, OnModuleDestroy {
   readonly #redis: RedisClient;
@@ -26,14 +26,14 @@ export class Caches implements OnApplicationBootstrap, OnModuleDestroy {
   readonly #running = new Set<Runnable>();
   #isStarted = false;
 
-  /** Throws TypeError or RangeError for a client or defaults that no cache accepts. */
+  /** Throws TypeError or RangeError for a wrong client or wrong defaults. */
   constructor(redis: RedisClient, defaults: CacheOptions = {}) {
     this.#redis = requireClient(redis);
     this.#defaults = defaults;
     void new Cache(redis, 'defaults', defaults);
   }
 
-  /** The cache of that name; the first call makes it with its options. Throws TypeError or RangeError. */
+  /** The cache of that name; the first call creates it with its options. Throws TypeError or RangeError. */
   cache<Value = unknown>(name: string, options: CacheOptions<Value> = {}): Cache<Value> {
     const known = this.#caches.get(name);
     if (known) return known as Cache<Value>;

@@ -10,7 +10,7 @@ export function getCachesToken(module?: string): InjectionToken<Caches> {
   return rootToken('Caches', Caches, module);
 }
 
-/** The token of a cache of `forFeature`, such as for a replacement in a test. */
+/** The token of a cache of `forFeature`, for example to replace it in a test. */
 export function getCacheToken(name: string, module?: string): string {
   return featureToken('Caches', 'cache', name, module);
 }

@@ -17,7 +17,7 @@ import { loadWithin } from '../load-within.js';
 
 /**
  * Loads one value; null or undefined means that there is none. The signal is aborted after `loadTimeoutMs`. An error of the
- * loader is passed on unchanged to every caller in this process that waits for the load.
+ * loader is passed unchanged to every caller in this process that waits for the load.
  */
 export type Loader<Value> = (
   signal: AbortSignal,
@@ -49,7 +49,7 @@ export abstract class CacheView<Value> {
   }
 
   /**
-   * Returns what the near tier holds, synchronously: the value, null for a known absence, undefined if nothing is known here.
+   * Returns the near tier's entry, synchronously: the value, null for a known absence, undefined if nothing is known here.
    * Each call returns the same object: don't change it. Throws TypeError or RangeError for an invalid key. O(1).
    */
   peek(key: string): Value | null | undefined {
@@ -60,9 +60,9 @@ export abstract class CacheView<Value> {
   }
 
   /**
-   * Returns what the cache holds, fresh or stale: the value, null for a known absence, undefined if nothing is cached or Redis
-   * is unavailable. Loads nothing. One round trip, shared with all reads of the tick; one more for an entry with tags;
-   * none for a near hit. O(1).
+   * Returns the cached entry, fresh or stale: the value, null for a known absence, undefined if nothing is cached or Redis
+   * is unavailable. Loads nothing. One round trip, shared with all reads of the tick; one more for an entry with tags; none
+   * for a near hit. O(1).
    */
   async get(key: string): Promise<Value | null | undefined> {
     const cell = this.#core.peek(this.#scope.keyPrefix + requireKey(key));
@@ -85,11 +85,11 @@ export abstract class CacheView<Value> {
 
   /**
    * Returns the value and loads it if the cache has none. One process loads while all others wait for it. A stale value is
-   * returned at once and refreshed in the background. Null means that there is no value. While Redis is unavailable,
-   * each process loads for itself.
+   * returned at once and refreshed in the background. Null means that there is no value. While Redis is unavailable, each
+   * process loads for itself.
    *
-   * Rejects with the error of the loader, with CacheLoadTimeoutError after `loadTimeoutMs`, with the reason of an aborted
-   * signal, and with TypeError or RangeError for an invalid key or option; never because of Redis. A hit costs as much as
+   * Rejects with the error of the loader, with CacheLoadTimeoutError after `loadTimeoutMs`, with an aborted signal's
+   * reason, and with TypeError or RangeError for an invalid key or option; never because of Redis. A hit costs as much as
    * `get`. A miss costs two more round trips, shared with other calls of the tick: one before the load and one after it.
    * Other callers may get the same object: don't change it.
    *
@@ -139,8 +139,8 @@ export abstract class CacheView<Value> {
   }
 
   /**
-   * Removes an entry and returns whether it existed. A load that is under way is not stored, and no `getOrLoad` that starts
-   * after this call has resolved gets its value, in any process. Rejects with CacheUnavailableError, after which the
+   * Removes an entry and returns whether it existed. The result of a load under way is not stored, and no `getOrLoad` that
+   * starts after this call has resolved returns it, in any process. Rejects with CacheUnavailableError, after which the
    * entry may or may not be removed. One round trip, shared with other calls of the tick. Repeating it is safe.
    */
   async delete(key: string): Promise<boolean> {
@@ -155,7 +155,7 @@ export abstract class CacheView<Value> {
     await this.#core.invalidate([requireTag(tag)]);
   }
 
-  /** Undefined for an invalid key: one that begins with NUL could be the key of a namespace. */
+  /** Undefined for an invalid key, which may begin with NUL and so be the key of a namespace. */
   #peek(key: string): Cell<Value | null> | undefined {
     if (typeof key !== 'string' || key.charCodeAt(0) === RESERVED_CODE) return undefined;
     return this.#core.peek(this.#scope.keyPrefix + key);

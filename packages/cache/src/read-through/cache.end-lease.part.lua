@@ -1,4 +1,4 @@
--- Expects: publish. Ends a lease and wakes the processes that noted their channels in it.
+-- Expects: publish. Ends a lease and wakes the processes whose channels are in it.
 local function endLease(value, lease, held)
   redis.call('DEL', lease)
   local isToken = true

@@ -1,8 +1,8 @@
 #!lua
--- Answers readers without a usable value, for each entry: take a value that was stored meanwhile, load it under the lease
--- granted here, or wait for the holder of the lease. A lease that is older than the version of a tag of the entry is void,
--- since its load will not be stored: it goes to the next caller. A lease that pauses after a failed load has no holder,
--- and goes to the next caller without a stale value.
+-- Answers readers without a usable value, for each entry: take a value that was stored in between, load it under the lease
+-- granted here, or wait for the holder of the lease. A lease older than the version of a tag of the entry is void, since
+-- its load will not be stored: the next caller gets the lease. A lease that pauses after a failed load has no holder: the
+-- next caller without a stale value gets it.
 --
 -- KEYS
 --   seq         STRING, the latest token; until a day after it
@@ -19,7 +19,7 @@
 local seq = KEYS[1]
 local leaseMs, channel = ARGV[1], ARGV[2]
 
--- Limit of the channels in one lease; a process beyond it asks again when the lease ends.
+-- Maximum size of the channels in one lease; further processes request the lease again when it ends.
 local MAX_BYTES = 16384
 
 local time = redis.call('TIME')
@@ -51,7 +51,7 @@ for index = 3, #ARGV, 3 do
     replies[#replies + 1] = found
   else
     local token = nextToken()
-    -- The waiters of the old lease wait for the new one from now on.
+    -- The waiters of the old lease now wait for the new one.
     redis.call('SET', lease, token .. (held and not isPaused and string.sub(held, #holder + 1) or '\n'), 'PX', leaseMs)
     replies[#replies + 1] = 2
     replies[#replies + 1] = token

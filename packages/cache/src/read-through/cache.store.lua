@@ -1,6 +1,7 @@
 #!lua
--- Stores entries. A loaded entry is stored only while its lease is held and none of its tags was invalidated after the lease was
--- granted; an entry without a lease always. Either way the lease ends, or pauses, and its waiters are woken.
+-- Stores entries. A loaded entry is stored only while its lease is held and none of its tags was invalidated since the
+-- lease was granted; an entry without a lease is always stored. Either way the lease ends, or pauses, and its waiters are
+-- woken.
 --
 -- KEYS
 --   seq          STRING, the latest token; until a day after it

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Reads the clock that the expiries of a shard run by.
+-- Reads the clock for the expiries of a shard.
 --
 -- KEYS
 --   seq  STRING, the latest token; not read, it only selects the node

@@ -1,5 +1,5 @@
--- Expects: seq, now (ms), time (the reply of TIME). Tokens and versions of tags come from one counter, so they show what came
--- first. The counter follows the clock, so a counter that was lost does not restart below its last value.
+-- Expects: seq, now (ms), time (the reply of TIME). Tokens and versions of tags come from one counter, which gives their
+-- order. The counter follows the clock, so a lost counter does not restart below its last value.
 local function nextToken()
   local last = tonumber(redis.call('GET', seq) or 0)
   local token = string.format('%.0f', math.max(last + 1, tonumber(time[1]) * 1000000 + tonumber(time[2])))

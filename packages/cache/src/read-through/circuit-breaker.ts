@@ -1,8 +1,8 @@
 /**
- * Decides whether Redis is asked at all. A reader that waits for a server which does not answer is worse off than without a
- * cache, and with ioredis it waits long: commands queue up until the connection is back. So each command has a time limit,
- * a client that is not connected is not asked, and after several timeouts in a row the breaker opens: then only one half-open
- * probe at a time is sent. All caches on the same client share one breaker.
+ * Decides whether to send commands to Redis. Waiting for a server that does not answer is worse than no cache, and ioredis
+ * waits long: commands queue up until the connection is back. So each command has a time limit, a disconnected client gets
+ * no commands, and after several timeouts in a row the breaker opens: then only one half-open probe at a time is sent. All
+ * caches on the same client share one breaker.
  */
 import { onClosed } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
@@ -55,7 +55,7 @@ export class CircuitBreaker {
     return () => this.#onClosed.delete(callback);
   }
 
-  /** The reason not to ask Redis now, or undefined. The first caller after a pause becomes the half-open probe. */
+  /** The reason not to use Redis now, or undefined. The first caller after a pause becomes the half-open probe. */
   refusal(): string | undefined {
     if (AWAY.has(this.#client.status)) return `the client is ${this.#client.status}`;
     if (this.#failures < MAX_FAILURES) return undefined;

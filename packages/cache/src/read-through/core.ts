@@ -82,7 +82,7 @@ export class Core<Value> {
         : new ClientTracking(redis, near, name, options.reporter));
     const { leaseMs, commandTimeoutMs } = options;
     const commands = new TimedCommands(redis, name, commandTimeoutMs);
-    // A read that is not answered there goes over the client, within the same time in all.
+    // If the tracked connection does not answer, the client reads within the same total time.
     const tracked = this.#coherence && {
       reads: this.#coherence,
       commands: new TimedCommands(redis, name, commandTimeoutMs / 2),
@@ -152,7 +152,7 @@ export class Core<Value> {
     }
   }
 
-  /** Returns the value from whichever source has it first. */
+  /** Returns the value from the first source that has it. */
   async getOrLoad(request: Omit<LoadRequest<Value>, 'shard' | 'wakeups'>): Promise<Value | null> {
     const { key, options, expectedTags } = request;
     const { signal } = options;
@@ -171,7 +171,7 @@ export class Core<Value> {
     return waitFor(getting, { signal });
   }
 
-  /** Refreshes in the background a value that is about to end. */
+  /** Refreshes a value in the background that is about to expire. */
   refresh(request: Omit<LoadRequest<Value>, 'shard' | 'wakeups'>, seen: Buffer): void {
     this.#inFlight.refresh(this.#placed(request), seen);
   }
@@ -218,11 +218,11 @@ export class Core<Value> {
     const breaker = CircuitBreaker.of(this.#redis);
     this.#stopListening = [
       breaker.onReady(() => {
-        // The server may be another one with another clock, and the fallback values are not coherent with it.
+        // The server may be a different one with another clock, and the fallback values are not coherent with it.
         for (const { clock } of this.#shards) clock.forget();
         this.#fallbacks.clear();
       }),
-      // Otherwise connections and timers of the near tier would keep the process alive after its client was closed.
+      // Otherwise connections and timers of the near tier keep the process alive after its client was closed.
       breaker.onClosed(() => void this.#coherence?.stop()),
     ];
   }
@@ -244,8 +244,8 @@ export class Core<Value> {
   }
 
   /**
-   * Drops from the near tier what this process changes, without waiting for the invalidation: kept values and reads under
-   * way. Once more after the change, because a read sent after it may have been answered before it.
+   * Drops the keys that this process changes from the near tier, without waiting for the invalidation: kept values and
+   * reads under way. Again after the change, because a read sent after it may have been answered before it.
    */
   async #change<Result>(redisKeys: readonly string[], act: () => Promise<Result>): Promise<Result> {
     const near = this.#near;

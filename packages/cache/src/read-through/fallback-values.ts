@@ -38,7 +38,7 @@ export class FallbackValues<FallbackValue> {
     return entry && performance.now() < entry.until ? entry.kept : undefined;
   }
 
-  /** Ignores a value that is larger than the whole room. @param of Its size as encoded, and how long to keep it. */
+  /** Ignores a value that is larger than the maximum. @param of Its size as encoded, and how long to keep it. */
   set(key: string, kept: FallbackValue, of: { readonly bytes: number; readonly ms: number }): void {
     this.delete(key);
     const bytes = ENTRY_BYTES + 2 * key.length + of.bytes;

@@ -1,16 +1,16 @@
 /**
- * The loads of one process, one for each key at a time. A load first asks for the lease of its key. Then it runs the loader,
- * takes a value that another process has stored, or waits for the process that has the lease.
+ * The loads of one process, one for each key at a time. A load first requests the lease of its key. Then it runs the
+ * loader, takes a value that another process has stored, or waits for the process that has the lease.
  *
  *   requested ──lease──▶ loading ──stored under the lease──▶ done
  *       ├── stored by another process ──▶ done
  *       └── leased by another process ──▶ waiting ──wake-up, or end of the lease──▶ requested
  *
- * A caller may join a load that began before the caller came. The value may then be older than a change that the caller has
- * seen done. So a caller accepts a value only if it came before the value was sent to Redis, and Redis has stored it: then
- * nothing was invalidated until that moment. Otherwise the caller starts a load of its own. To avoid waiting for a load that will
- * not be stored, a caller also reads the lease: a load whose lease is gone, or is older than the version of a tag,
- * is left to its present callers.
+ * A caller may join a load that began before its call. The value may then be older than a change that the caller knows of.
+ * So a caller accepts a value only if its call came before the value was sent to Redis, and Redis has stored it: then
+ * nothing was invalidated until that moment. Otherwise the caller starts a load of its own. To avoid waiting for a load
+ * that will not be stored, a caller also reads the lease: a load whose lease is gone, or is older than the version of a
+ * tag, is left to its present callers.
  */
 import { onAbort } from '@mortise/redis';
 import { CacheLoadError, CacheLoadTimeoutError, CacheUnavailableError } from '../errors.js';
@@ -24,7 +24,7 @@ import type { Wakeups } from './wakeups.js';
 import { loadWithin } from '../load-within.js';
 import { textOf } from '../text-of.js';
 
-/** What a reader asks to have loaded. */
+/** A request to load a value. */
 export interface LoadRequest<Value> {
   readonly key: string;
   readonly shard: Shard;
@@ -40,7 +40,7 @@ export interface LoadRequest<Value> {
 }
 
 type Outcome<Value> =
-  /** `validAt`: the value includes every change before this moment, which is the start of its load or the moment it was sent to Redis. */
+  /** `validAt`: the value includes every change before this moment: the start of its load, or when it was sent to Redis. */
   | { readonly value: Value | null; readonly validAt: number }
   /** Another process loads the value. */
   | 'elsewhere';
@@ -49,9 +49,9 @@ class InFlightLoad<Value> {
   outcome!: Promise<Outcome<Value>>;
   /** The token of the lease that it has or waits for; undefined before the reply to its lease request, and while it stores. */
   holder: string | undefined;
-  /** While it waits: asks for the lease again. */
+  /** While it waits: requests the lease again. */
   retry: (() => void) | undefined;
-  /** Callers that have not given up. Without any, no loader is started, and the next caller asks anew. */
+  /** Number of callers that still wait. Without any, no loader is started, and the next caller requests a new load. */
   readers = 0;
 
   constructor(readonly request: LoadRequest<Value>) {}
@@ -82,7 +82,7 @@ export interface LoadEvents<Value> {
     fallback: FallbackValue<Value>,
     of: { readonly bytes: number; readonly ttlMs: number },
   ): void;
-  /** A value that could not be stored, for a while. */
+  /** A recent value that could not be stored. */
   fallback(key: string): FallbackValue<Value> | undefined;
   onUnavailable(error: CacheUnavailableError): void;
 }
@@ -130,7 +130,7 @@ export class InFlightLoads<Value> {
     return moments;
   }
 
-  /** Resolves to the loaded value. @param seen The stored bytes that were not good enough. @param arrivedAt From `moment`. */
+  /** Resolves to the loaded value. @param seen The stored bytes that were not usable. @param arrivedAt From `moment`. */
   async get(request: LoadRequest<Value>, seen: Buffer | undefined, arrivedAt: number): Promise<Value | null> {
     const { signal } = request.options;
     for (;;) {
@@ -240,7 +240,7 @@ export class InFlightLoads<Value> {
             const fallback = isRefresh ? undefined : this.#events.fallback(key);
             if (fallback?.token === undefined)
               return await this.#loadUnderLease(inFlight, reply.token, isRefresh);
-            // A full Redis may accept leases and refuse values: don't load for each reader.
+            // A full Redis may grant leases and refuse values: don't load for each reader.
             await shard.abandon(key, reply.token, 0).catch(() => undefined);
             return { value: fallback.value, validAt };
           }
@@ -252,12 +252,12 @@ export class InFlightLoads<Value> {
           }
           if (isRefresh || inFlight.readers === 0) return 'elsewhere';
           const fallback = this.#events.fallback(key);
-          // The lease of this process, which it could not give back either.
+          // The lease is this process's own, which it could not release.
           if (fallback?.token === reply.holder) return { value: fallback.value, validAt };
           const leftMs = deadlineAt - performance.now();
           if (leftMs <= 0) throw new CacheLoadTimeoutError(this.#cache, [key], loadTimeoutMs);
           const waitMs = Math.min(reply.ms, leftMs);
-          // This process was not subscribed yet: the next lease request notes its channel.
+          // This process was not subscribed yet: the next lease request includes its channel.
           if (wakeups.channel === '' && (await wakeups.listen(waitMs))) continue;
           inFlight.holder = reply.holder;
           inFlight.retry = ticket.call;
@@ -273,7 +273,7 @@ export class InFlightLoads<Value> {
       if (!(error instanceof CacheUnavailableError)) throw error;
       this.#events.onUnavailable(error);
       if (isRefresh || inFlight.readers === 0) return 'elsewhere';
-      // A replica or a full Redis answers reads and refuses all else, so every reader gets here.
+      // A replica or a full Redis answers reads only, so every reader gets here.
       const fallback = this.#events.fallback(key);
       if (fallback) return { value: fallback.value, validAt: InFlightLoads.moment() };
       return await this.#loadWithoutRedis(inFlight);
@@ -321,7 +321,7 @@ export class InFlightLoads<Value> {
         if (!(error instanceof CacheUnavailableError)) throw error;
         this.#events.onUnavailable(error);
         if (isRefusal(error)) {
-          // Redis has refused: the lease is still held and must not block others.
+          // Redis refused the value: the lease is still held and must not block others.
           ({ token } = storeRequest);
           if (isRefresh) pauseMs = this.#options.retryMs;
         }
@@ -342,7 +342,7 @@ export class InFlightLoads<Value> {
     return { value, validAt };
   }
 
-  /** Keeps the value unless this process has changed the entry meanwhile. */
+  /** Keeps the value unless this process has changed the entry since. */
   #keep(inFlight: InFlightLoad<Value>, value: Value | null, token: string | undefined): void {
     const { key, options } = inFlight.request;
     if (this.#loads.get(key) !== inFlight) return;

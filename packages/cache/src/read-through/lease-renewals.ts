@@ -1,4 +1,4 @@
-/** Renews the leases of running loads, so that leases can be short: the death of a process delays others by one lease. */
+/** Renews the leases of running loads, so that leases can be short: a dead process delays others by one lease only. */
 import type { Shard } from './shard.js';
 
 const MAX_BATCH = 500;
@@ -31,7 +31,7 @@ export class LeaseRenewals {
     for (const [shard, held] of this.#held) {
       const leases = [...held];
       for (let from = 0; from < leases.length; from += MAX_BATCH) {
-        // A lost renewal costs a second load at most: the next one comes before the lease ends.
+        // A lost renewal costs at most a second load: the next one comes before the lease ends.
         shard.renew(new Map(leases.slice(from, from + MAX_BATCH))).catch(() => undefined);
       }
     }

@@ -26,9 +26,9 @@ export type LoadMany<Value> = (
 
 /** Limits of the near tier; the first one reached applies. */
 export interface NearOptions {
-  /** The most entries, 1 to 10,000,000. Default 10,000. */
+  /** Maximum of entries, 1 to 10,000,000. Default 10,000. */
   readonly entries?: number;
-  /** The most bytes of values as encoded, plus 200 for each entry, 1 KiB to 16 GiB. Default 64 MiB. */
+  /** Maximum bytes of values as encoded, plus 200 for each entry, 1 KiB to 16 GiB. Default 64 MiB. */
   readonly bytes?: number;
 }
 
@@ -44,7 +44,7 @@ export interface EntryOptions<Value = unknown> {
 
 /** Options of one read. */
 export interface LoadOptions<Value = unknown> extends EntryOptions<Value> {
-  /** Ends the wait of this caller; the load goes on for others. */
+  /** Ends the wait of this caller; the load continues for others. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -58,11 +58,11 @@ export interface CacheOptions<Value = unknown> {
   /** The random part by which `ttlMs` is shortened, so that values stored together don't end together; 0 to 0.5. Default 0.1. */
   readonly jitter?: number;
   /**
-   * How early a value without `staleMs` is refreshed, as a multiple of the duration of its load (plus about as much at random),
-   * but never in the first half of its life. 0 disables it. Up to 10. Default 1.
+   * How early a value without `staleMs` is refreshed, as a multiple of the duration of its load (plus about as much at
+   * random), but never in the first half of its lifetime. 0 disables it. Up to 10. Default 1.
    */
   readonly earlyRefresh?: number;
-  /** Loads what `getOrLoad` without a loader finds missing, up to 500 keys of a tick in one call. */
+  /** Loads missing values for `getOrLoad` without a loader, up to 500 keys of a tick in one call. */
   readonly load?: LoadMany<Value>;
   /** The time limit of a load, and of waiting for the load of another process, in ms, up to 10 minutes. Default 30 s. */
   readonly loadTimeoutMs?: number;
@@ -74,7 +74,7 @@ export interface CacheOptions<Value = unknown> {
   readonly commandTimeoutMs?: number;
   /** How long this process keeps a loaded value that Redis could not store, in ms, up to 1 minute. Default 1 s. */
   readonly fallbackTtlMs?: number;
-  /** The most bytes of one value, encoded, up to 64 MiB. Default 1 MiB. */
+  /** Maximum bytes of one value, encoded, up to 64 MiB. Default 1 MiB. */
   readonly maxPayloadBytes?: number;
   /** Default: JSON. */
   readonly codec?: Codec<Value>;

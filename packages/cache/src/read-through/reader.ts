@@ -1,4 +1,4 @@
-/** Reads entries from Redis and judges whether they can be served. */
+/** Reads entries from Redis and decides whether they can be served. */
 import type { NearTier, ReadMark } from '../near/near-tier.js';
 import { decodeEntry } from './envelope.js';
 import type { Entry } from './envelope.js';
@@ -9,10 +9,10 @@ import type { Values } from './values.js';
 
 /** The result of a read. */
 export interface ReadResult<Value> {
-  /** The stored bytes, if any; a later lease request says that these were not good enough. */
+  /** The stored bytes, if any; a later lease request says that these were not usable. */
   readonly seen: Buffer | undefined;
   readonly found: Found<Value> | undefined;
-  /** Redis did not answer or was not asked. */
+  /** Whether Redis was not used or did not answer. */
   readonly isUnavailable?: boolean;
 }
 
@@ -20,11 +20,11 @@ export interface ReadResult<Value> {
 export interface Found<Value> {
   readonly value: Value | null;
   readonly isFresh: boolean;
-  /** The value is to be refreshed. */
+  /** Whether the value is to be refreshed. */
   readonly isDue: boolean;
 }
 
-/** Receives the lease and the versions of the expected tags as of the moment of the read. */
+/** Receives the lease and the versions of the expected tags at the moment of the read. */
 export type OnLease = (lease: Buffer | null, versions: readonly (Buffer | null)[]) => void;
 
 const SEEN_BYTES = 8;
@@ -76,7 +76,10 @@ export class Reader<Value> {
     return mark ? reading.finally(() => this.#near?.unmark(mark)) : reading;
   }
 
-  /** Judges bytes that were read. Returns a promise only for an entry with tags. @param known Versions of tags read with the bytes or later. */
+  /**
+   * Checks bytes that were read. Returns a promise only for an entry with tags. @param known Versions of tags read with the
+   * bytes or later.
+   */
   check(
     shard: Shard,
     key: string,

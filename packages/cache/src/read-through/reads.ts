@@ -2,9 +2,9 @@
  * Reads of one slot. All reads of a tick are one command: a GET for a single key, otherwise one MGET. Each hit passes here,
  * so a lone read adds a single promise to that of the client.
  *
- * While an answer is awaited, all reads until the next turn of the event loop are one command. Otherwise readers woken by
- * separate callbacks of one turn would send a command each: 125 readers of a hot key cost 16 µs of CPU per read that way, and
- * 5 µs this way. A turn is far shorter than a round trip, and a lone reader has no answer awaited.
+ * While a reply is pending, all reads until the next turn of the event loop are one command. Otherwise readers woken by
+ * separate callbacks of one turn would send a command each: 125 readers of a hot key cost 16 µs of CPU per read that way,
+ * and 5 µs this way. A turn is far shorter than a round trip, and a lone reader has no pending reply.
  */
 import { afterMicrotasks } from '@mortise/redis';
 import type { RedisConnection } from '@mortise/redis';

@@ -50,9 +50,9 @@ export interface ShardOptions {
 /** Entries in one script call: about 1 ms of the server. */
 const MAX_BATCH = 250;
 const MAX_BATCH_BYTES = 4_194_304;
-/** A reader renews an older clock in the background. */
+/** An older clock is renewed in the background by a read. */
 const CLOCK_MS = 10_000;
-/** Longer than any lease, so that a load which began before an invalidation finds its version. */
+/** Longer than any lease, so that a load that began before an invalidation finds its version. */
 const TAG_MS = 3_600_000;
 /** The length of the token, which tells one stored value from another. */
 const SEEN_BYTES = 8;
@@ -97,8 +97,9 @@ export class Shard {
   }
 
   /**
-   * @param seen The value that was not good enough, or its first bytes. @param isServed Whether readers have a stale value meanwhile,
-   * so that a failed load need not be repeated at once. @param tags The tags known before the load. @param channel The wake-up channel, or ''.
+   * @param seen The value that was not usable, or its first bytes. @param isServed Whether readers have a stale value, so
+   *   that a failed load need not be repeated at once. @param tags The tags known before the load. @param channel The
+   *   wake-up channel, or ''.
    */
   requestLease(
     key: string,
@@ -144,12 +145,12 @@ export class Shard {
     );
   }
 
-  /** Whether the server's time is to be read again. */
+  /** Whether the server's time should be read again. */
   get isClockDue(): boolean {
     return performance.now() - this.clock.learnedAt > CLOCK_MS;
   }
 
-  /** Asks for the server's time. */
+  /** Reads the server's time. */
   sync(): Promise<void> {
     this.#syncing ??= this.#askTime().finally(() => {
       this.#syncing = undefined;
@@ -189,7 +190,7 @@ export class Shard {
             entries: requests.flatMap(({ seen, isServed, tags }) => [seen, isServed ? 1 : 0, tags.length]),
           },
         ),
-      // The callers have given up: these leases would block others.
+      // The callers have given up; release the leases, which would block others.
       (late) => {
         for (const [index, answer] of parse(late).entries()) {
           if (answer.do === 'load')

@@ -27,8 +27,8 @@ export class TimedCommands {
   }
 
   /**
-   * Resolves to the reply. Rejects with CacheUnavailableError when Redis is unavailable, does not answer in time or refuses.
-   * A later reply goes to `onLate`.
+   * Resolves to the reply. Rejects with CacheUnavailableError if Redis is unavailable, does not answer in time or refuses.
+   * A late reply is passed to `onLate`.
    */
   run<Reply>(send: () => Promise<Reply>, onLate?: (reply: Reply) => void): Promise<Reply> {
     return new Promise((resolve, reject) => this.call(send, resolve, reject, onLate));
@@ -60,7 +60,7 @@ export class TimedCommands {
 
   #onFailed(call: Call, error: unknown): void {
     const isInTime = this.#calls.delete(call);
-    // An error reply is an answer.
+    // An error reply counts as an answer.
     if (error instanceof Error && error.name === 'ReplyError') this.#breaker.answered();
     else if (isInTime) this.#breaker.unanswered();
     if (!isInTime) return;
@@ -74,7 +74,7 @@ export class TimedCommands {
     this.#isWatching = true;
     setTimeout(() => {
       const now = performance.now();
-      // After a blocked event loop timers run first: answers that have arrived already count.
+      // After a blocked event loop, timers run first: replies that have arrived still count.
       setImmediate(() => this.#giveUp(now));
     }, ms).unref();
   }

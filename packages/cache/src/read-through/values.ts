@@ -7,7 +7,7 @@ import { requireTags } from './options.js';
 import type { EntryOptions, Lifetime, ResolvedCacheOptions } from './options.js';
 import type { StoreRequest } from './shard.js';
 
-/** How a value is stored. */
+/** Options for storing a value. */
 export interface StoreOptions<Value> {
   readonly key: string;
   readonly token: string;
@@ -20,7 +20,7 @@ export interface StoreOptions<Value> {
 
 const NOTHING = Buffer.alloc(0);
 
-/** A copy of its own: a slice would keep the whole reply of Redis in memory. */
+/** A separate copy: a slice would keep the whole reply of Redis in memory. */
 function copyOf(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length);
   bytes.copy(copy);
@@ -85,7 +85,7 @@ export class Values<Value> {
       if (isCompressed) bytes = decompress(payload, maxPayloadBytes);
       else if (isKept && codec !== jsonCodec) bytes = copyOf(payload);
       const value = codec.decode(bytes);
-      // It would read like a known absence.
+      // Null would read like a known absence.
       if (value === null || value === undefined)
         throw new TypeError(`the codec decodes it as ${String(value)}`);
       return { value, bytes: bytes.length };

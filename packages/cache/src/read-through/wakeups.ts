@@ -1,11 +1,11 @@
 /**
- * The wake-ups of readers that wait for loads: one channel for each process and shard, which the process notes in the
- * leases that it waits for. So a load without waiting readers publishes nothing, and others wake only their waiters.
+ * The wake-ups of readers that wait for loads: one channel for each process and shard, which the process adds to the leases
+ * that it waits for. So a load without waiting readers publishes nothing, and others wake only their waiters.
  */
 import { TIMED_OUT, waitFor, WaiterHub } from '@mortise/redis';
 import type { Listener, RedisClient } from '@mortise/redis';
 
-/** Expects a wake-up from before the lease request is sent: the message may overtake the reply. */
+/** Expects a wake-up, starting before the lease request is sent, since the message may overtake the reply. */
 export interface Ticket {
   /** Resolves at the wake-up or after `ms`; earlier wake-ups since the ticket was made count. */
   wait(ms: number): Promise<void>;
@@ -26,7 +26,7 @@ export class Wakeups implements Listener {
     this.#channel = channel;
   }
 
-  /** The channel to note in leases; '' while this process is not subscribed. */
+  /** The channel for leases; '' while this process is not subscribed. */
   get channel(): string {
     return this.#stop ? this.#channel : '';
   }

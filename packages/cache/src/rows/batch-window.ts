@@ -1,10 +1,10 @@
 /**
- * How long due rows wait for others to become due with them. Without a window, rows that are due one after another make small
- * batches: 38 instead of 250 rows in a query at 10,000 rows per second, and twice the CPU of Redis per row.
+ * How long due rows wait for others to become due with them. Without a window, rows that are due one after another make
+ * small batches: 38 instead of 250 rows in a query at 10,000 rows per second, and twice the CPU of Redis per row.
  *
- * After a full batch there is a window as well, because what is left over would make a small batch: at 10,500 rows per second
- * every second batch would have 13 rows. Only rows that are late by then are leased at once. Processes that share
- * a table lengthen their windows, so that together they lease as often as one alone.
+ * A full batch is followed by a window too, because the remaining rows would make a small batch: at 10,500 rows per second
+ * every second batch would have 13 rows. Only rows that are late by then are leased at once. Processes that share a table
+ * lengthen their windows, so that together they lease as often as one alone.
  */
 
 const WINDOW_MS = 25;
@@ -21,7 +21,7 @@ export interface LeasedBatch {
   readonly lateMs: number;
 }
 
-/** Of one shard in one process. */
+/** The window of one shard in one process. */
 export class BatchWindow {
   #endsAt = 0;
   #windowMs = WINDOW_MS;

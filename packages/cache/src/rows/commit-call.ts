@@ -4,7 +4,7 @@ import type { CommandArgument } from '@mortise/redis';
 import type { ShardKeys } from './keys.js';
 import type { LeasedPack } from './pack.js';
 
-/** How a loaded row is committed, in the order of the script. */
+/** The kinds of loaded rows, in the order of the script. */
 const KINDS = ['renewed', 'changed', 'checked', 'confirmed'] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -101,7 +101,7 @@ export interface NewPack {
   readonly dueAt: number;
   readonly header: string;
   readonly rows: string;
-  /** The packs that it absorbs, beside single rows. */
+  /** The packs that it absorbs, in addition to single rows. */
   readonly parts: readonly string[];
   readonly ids: readonly string[];
 }
@@ -111,7 +111,7 @@ interface PackOutcome {
   readonly pack: LeasedPack;
   readonly rows: Rows;
   readonly end: PackEnd | undefined;
-  /** Its rows until the last part: the heads of values stored before are unknown until then. '': unchanged. */
+  /** Its rows until the last part: until then the heads of already stored values are unknown. '': unchanged. */
   readonly meanwhile: string;
 }
 

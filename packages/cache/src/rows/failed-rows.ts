@@ -1,8 +1,8 @@
 /**
- * Retries the failed rows of one shard, beside all others and in slots of their own, so that they delay nothing else. The script
- * picks the rows with the fewest failures, and the loader gives a row twice as long with each further failure. So a healthy row
- * that failed beside others is loaded after two short tries, however many rows keep failing.
- * Rejected: shares of the slots for rows that are known to time out, which need a set and a queue of their own.
+ * Retries the failed rows of one shard in separate slots, so that they delay no other rows. The script picks the rows with
+ * the fewest failures, and the loader gives a row twice as long with each further failure. So a healthy row that failed
+ * beside others is loaded after two short tries, however many rows keep failing. Rejected: shares of the slots for rows
+ * that are known to time out, which need a set and a queue of their own.
  */
 import { Loop } from '@mortise/redis';
 import type { LeasedRows, NextDue } from './leased-rows.js';
@@ -19,7 +19,7 @@ export interface FailedRowsOptions {
   readonly run: (leased: LeasedRows, sentAt: number) => Promise<void>;
 }
 
-/** Of one shard in one process. Sends nothing while no row is failed. */
+/** The failed rows of one shard in one process. Sends nothing while there are none. */
 export class FailedRows {
   readonly #leases: RowLeases;
   readonly #options: FailedRowsOptions;

@@ -29,7 +29,7 @@ export interface LeasedRows extends NextDue {
   readonly packs: readonly LeasedPack[];
   /** The states of the rows, in the order of `ids`; null for a row whose state was evicted. */
   readonly states: readonly (ScheduleState | null)[];
-  /** Whether the source was down: these rows find out whether it is back. */
+  /** Whether the source was down: then these rows are a half-open probe. */
   readonly isProbe: boolean;
   /** The failed loads in a row of each of these rows; 0: their last load succeeded. */
   readonly failures: number;

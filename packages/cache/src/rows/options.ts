@@ -26,21 +26,21 @@ export type LoadRows<Row> = (
 export interface RowCacheOptions<Row> {
   /** Required by a `Refresher`. A process that only reads and schedules needs none. */
   readonly load?: LoadRows<Row>;
-  /** The most bytes of one row, encoded, up to 16 MiB. Default 1 MiB. */
+  /** Maximum bytes of one row, encoded, up to 16 MiB. Default 1 MiB. */
   readonly maxPayloadBytes?: number;
   /** The part of `everyMs` by which a row may be refreshed early, so that rows scheduled together spread; 0 to 0.5. Default 0.1. */
   readonly jitter?: number;
   /**
-   * How long a value is kept without being loaded again, in ms, from 1 minute, and at least 10 × `everyMs`: so long a
-   * source may be down until reads find nothing. Half of it is certain. Default 2 days.
+   * How long a value is kept without being loaded again, ms, from 1 minute, and at least 10 × `everyMs`: reads find it
+   * while the source is down. Half of it is guaranteed. Default 2 days.
    */
   readonly keepMs?: number;
   /**
-   * The treatment of a row that `load` does not return. `remove`: it leaves cache and schedule. `tombstone`: it leaves the cache
-   * and is queried again each `everyMs`, until it has been missing for `tombstoneMs`. Default `remove`.
+   * A row that `load` does not return. `remove`: it leaves cache and schedule. `tombstone`: it leaves the cache and is
+   * queried again each `everyMs`, until it has been missing for `tombstoneMs`. Default `remove`.
    */
   readonly missing?: 'remove' | 'tombstone';
-  /** In ms, up to 3,650 days. Default 1 hour. */
+  /** ms, up to 3,650 days. Default 1 hour. */
   readonly tombstoneMs?: number;
   /** Converts rows to bytes. Default: JSON. */
   readonly codec?: Codec<Row>;
@@ -71,11 +71,11 @@ export interface ScheduleAllOptions extends ScheduleOptions {
   readonly signal?: AbortSignal;
 }
 
-/** How a process refreshes; processes may differ. */
+/** Options of a refresher; processes may differ. */
 export interface RefresherOptions {
   /**
-   * Batches of one table that this process loads at once, 1 to 100. Beside them it loads up to four small batches of failed rows, and a
-   * small part of each batch whose query is slow. Default 2.
+   * Batches of one table that this process loads at once, 1 to 100. In addition it loads up to four small batches of failed
+   * rows, and a small part of each batch whose query is slow. Default 2.
    */
   readonly concurrency?: number;
   /** Rows in one batch, 1 to 500. Default 250. */
@@ -83,7 +83,8 @@ export interface RefresherOptions {
   /** The rows of a batch are leased anew after this time, in ms; its loader has 90 % of it. Default 30,000. */
   readonly leaseMs?: number;
   /**
-   * The pause of a failed row, and of a source that is down. Default `{ type: 'exponential', delayMs: 500, maxDelayMs: 60_000, jitter: 0.5 }`.
+   * The pause of a failed row, and of a source that is down. Default `{ type: 'exponential', delayMs: 500, maxDelayMs:
+   * 60_000, jitter: 0.5 }`.
    */
   readonly backoff?: Backoff;
   /** Receives counters and durations, see the README. Default: none. */
@@ -187,7 +188,7 @@ export function resolveScheduleAll(options: ScheduleAllOptions): number {
 
 function resolveEveryMs(options: ScheduleOptions): number {
   const everyMs = requireDuration('everyMs', options.everyMs, { min: -Infinity, max: MAX_MS });
-  // More likely a wrong calculation than the wish to remove a row.
+  // More likely a wrong calculation than an intended removal.
   if (everyMs === -Infinity) throw new ArgumentRangeError('everyMs must be finite, got -Infinity');
   return Math.max(0, Math.ceil(everyMs));
 }

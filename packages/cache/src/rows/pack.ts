@@ -1,12 +1,13 @@
 /**
- * A pack: rows that are refreshed together for the price of one. Lease and commit cost Redis for each row that moves in a ZSET, and
- * for each state of a row that is read and written. A pack has one score and one state for all its rows, and the heads of their
- * values in one string. That removes nearly the whole cost of a refresh (docs/decisions/0014).
+ * A pack: rows that are refreshed together at the cost of one. Lease and commit cost Redis for each row that moves in a
+ * ZSET, and for each state of a row that is read and written. A pack has one score and one state for all its rows, and the
+ * heads of their values in one string. That removes nearly the whole cost of a refresh (docs/decisions/0014).
  *
  *   rows of one batch ──commit──▶ pack ──lease──▶ leased ──commit──▶ pack
  *                                  └── a row is changed, missing or failed: it leaves and has a score of its own
  *
- * The rows of a pack are not rewritten when one leaves: its id is added to a list, and the next commit writes the remaining rows.
+ * The rows of a pack are not rewritten when one leaves: its id is added to a list, and the next commit writes the remaining
+ * rows.
  */
 import { decodeName, encodeName } from '@mortise/redis';
 import type { ScheduleState } from './schedule-state.js';

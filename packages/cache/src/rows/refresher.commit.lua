@@ -1,7 +1,7 @@
 #!lua
--- Stores the rows that were loaded under a lease and sets when each is due again. A row whose score is no longer the lease is left
--- alone: it was changed, or another lease was granted since. So is a row that has left its pack since the lease was granted, and
--- one whose pack has another score. A value that is already stored is not touched.
+-- Stores the rows that were loaded under a lease and sets when each is due again. A row whose score is no longer the lease
+-- is left alone: it was changed, or another lease was granted. So is a row that has left its pack, and one whose pack has
+-- another score. A value that is already stored is not touched.
 --
 -- Redis hashes each string that enters Lua, byte by byte. So an unchanged value is not sent, nothing is sent twice, and while
 -- all leases hold, arguments are passed on unchanged: the caller formats scores and states. A pack whose rows were all loaded has
@@ -82,7 +82,7 @@ local function pauseOf(count, random)
 end
 
 local hasFailures = call('EXISTS', failures, failed) > 0
--- Failed rows under this lease. They go on like all others until their load fails again.
+-- Failed rows under this lease. They are treated like all others until their load fails again.
 local wereFailed = {}
 for _, id in ipairs(hasFailures and call('ZRANGE', failed, lease, lease, 'BYSCORE') or {}) do
   wereFailed[id] = true
@@ -133,7 +133,7 @@ local function withoutHead(loadedAt, every)
   return loadedAt .. string.rep('0', HEAD) .. every
 end
 
--- Ends the lease of the next rows, which were not loaded. Those of a pack leave it.
+-- Ends the lease of the next rows, which were not loaded. Rows of a pack leave it.
 local function takeOthers(count, isHeld, isPacked)
   for _ = 1, count do
     local id, dueAt, state, code, key = outcomes[at], outcomes[at + 1], outcomes[at + 2], outcomes[at + 3], keys[keyAt]
@@ -187,7 +187,7 @@ local function takeOthers(count, isHeld, isPacked)
   end
 end
 
--- Only rows of this lease have this score, so counting them is enough while none is missing.
+-- Only rows of this lease have this score, so counting them is enough if none is missing.
 local heldRows
 if leased > 0 and call('ZCOUNT', due, lease, lease) ~= leased then
   heldRows, firsts, isWhole = {}, 0, false
@@ -337,7 +337,7 @@ if hasFailures or other > 0 then
 end
 
 if verdict == 'probe loaded' or verdict == 'up' then
-  -- Twice as many rows next time, so that the rows that became due meanwhile don't overload a source that has just come back.
+  -- Twice as many rows next time, so that the many due rows do not overload a source that has just come back.
   local limit = 2 * tonumber(call('HGET', source, 'limit') or 1)
   if limit > 500 or verdict == 'up' then
     call('UNLINK', source)
@@ -348,7 +348,7 @@ if verdict == 'probe loaded' or verdict == 'up' then
     call('PEXPIRE', source, idleMs)
   end
 elseif verdict ~= 'none' then
-  -- The batches under way when the source went down fail as well, and count once.
+  -- The batches under way when the source went down fail as well, and count as one failure.
   local isDown = call('EXISTS', source) == 1
   if not isDown or verdict == 'probe failed' then
     local count = call('HINCRBY', source, 'failures', 1)

@@ -58,7 +58,7 @@ local down = isWell and {} or redis.call('HMGET', source, 'opensAt', 'limit')
 local limit, isProbe = batch, false
 if down[1] then
   local opensIn = tonumber(down[1]) - now
-  -- A longer pause than any was set by an earlier clock.
+  -- A longer pause must come from an earlier clock.
   if opensIn > 0 and opensIn <= math.max(leaseMs, maxDelayMs) + SKEW_MS then
     return { '', nowText, nowText, 0, opensIn, -1, 0, 0, {}, {}, {} }
   end
@@ -181,7 +181,7 @@ local function takePack(pack, score)
       local id = string.sub(entry, 17)
       if not hasLeft[id] then
         redis.call('HSET', rows, id, string.sub(found[1], 1, 13) .. string.sub(entry, 1, 16) .. every)
-        -- The score must not equal a former lease: its holder would take these rows for its own.
+        -- The score must not equal a former lease, whose holder would mistake these rows for its own.
         redis.call('ZADD', due, string.format('%d', math.floor(tonumber(score))), id)
       end
     end

@@ -1,10 +1,10 @@
 /**
  * Rows of a database table, kept in Redis and refreshed on schedule instead of on reads.
  *
- * A ZSET contains when each row is due, a HASH how often it is refreshed and when it was last loaded, a STRING the row.
- * Refreshers, any number of them in any process, lease due rows in batches; readers only read. A shard of a table is
- * one slot, because a lease must see all its due rows. One slot serves some 100,000 refreshes per second, so one shard is
- * enough on a single node.
+ * A ZSET holds the due time of each row, a HASH its interval and the time of its last load, a STRING the row. Refreshers,
+ * any number of them in any process, lease due rows in batches; readers only read. A shard of a table is one slot, because
+ * a lease must see all its due rows. One slot serves some 100,000 refreshes per second, so one shard is enough on a single
+ * node.
  */
 import { Coalescer, encodeName, requireClient, requireName, WaiterHub } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
@@ -29,7 +29,7 @@ export interface RowCacheStats {
   readonly due: number;
   /** Rows whose last load failed. */
   readonly failing: number;
-  /** Shards whose source is down: their rows are served as they are, and half-open probes are sent. */
+  /** Shards whose source is down: their cached rows are served, and half-open probes are sent. */
   readonly shardsDown: number;
   /** How long the first due row has waited, without failed rows, in ms. Near 0 when the refreshers keep up. */
   readonly lagMs: number;

@@ -27,9 +27,9 @@ export interface EncodedRow {
   readonly bytes: number;
 }
 
-/** A row as it was stored. */
+/** A decoded stored row. */
 export interface StoredRow<Row> {
-  /** Null: it is missing. */
+  /** Null: missing. */
   readonly row: Row | null;
   /** Equal for equal rows. */
   readonly etag: string;
@@ -37,7 +37,7 @@ export interface StoredRow<Row> {
   readonly loadedAt: number;
 }
 
-/** Of one table. */
+/** The codec of one table. */
 export class RowCodec<Row> {
   readonly #codec: Codec<Row>;
   readonly #head: string;

@@ -40,7 +40,7 @@ export interface Committed extends NextDue {
 const CODES = { missing: '-', failed: '!', skipped: '?' };
 /** Bytes of values in one commit, which bound its time on the server. */
 const MAX_COMMIT_BYTES = 1_048_576;
-/** The expiry of the schedule is renewed so often in its time. */
+/** How often the expiry of the schedule is renewed within its duration. */
 const TOUCHES = 1_000;
 /** Steps of the golden ratio fill the unit interval evenly, however many they are. */
 const GOLDEN = 0.618_033_988_749_894_9;
@@ -51,13 +51,13 @@ const MIN_REMAINDER = 0.6;
 /** The interval at which the value of an unchanged row is checked for eviction. */
 const CHECK_MS = 16_000;
 
-/** Of one shard of a table. */
+/** The leases of one shard of a table. */
 export class RowLeases {
   readonly #redis: RedisClient;
   readonly #table: RefreshedTable;
   readonly #keys: ShardKeys;
   readonly #options: ResolvedRefresherOptions;
-  /** Where the id begins in the key of a value, in bytes, from 1. */
+  /** Offset of the id in the key of a value, in bytes, from 1. */
   readonly #idAt: number;
   #touchAt = 0;
 
@@ -333,6 +333,6 @@ type Verdict = 'down' | 'probe failed' | 'probe loaded' | 'up' | 'none';
 function verdictOf({ isProbe, failures }: LeasedRows, isSourceDown: boolean): Verdict {
   if (!isProbe) return isSourceDown ? 'down' : 'none';
   if (!isSourceDown) return failures > 0 ? 'up' : 'probe loaded';
-  // A row that failed more than once may fail for a reason of its own.
+  // A row that failed more than once may be the cause itself.
   return failures > 1 ? 'none' : 'probe failed';
 }

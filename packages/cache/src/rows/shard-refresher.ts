@@ -1,13 +1,13 @@
 /**
- * Refreshes one shard of a table. A loop leases batches; each batch is loaded and committed beside the loop, as far as there
- * are free slots.
+ * Refreshes one shard of a table. A loop leases batches while there are free slots; each batch is loaded and committed
+ * outside of the loop.
  *
  *   due ──lease──▶ leased ──commit──▶ due again (loaded), removed (missing), or failed (after a pause)
  *                    └──the lease ends: the refresher died──▶ due
  *
  * Failed rows have a loop, leases and slots of their own (failed-rows.ts), so they take nothing from others.
  *
- * The loop sleeps until the next row is due, as far as its last lease and its commits know. A wake-up announces a row that
+ * The loop sleeps until the next row is due, according to its last lease and commits. A wake-up announces a row that
  * another process makes due earlier. The bounded recheck finds the rows of a dead refresher, and repairs a lost wake-up.
  */
 import { Loop, waitFor, WaiterHub } from '@mortise/redis';
@@ -35,7 +35,7 @@ export interface RefreshCounts {
   rows: number;
   /** Rows whose value had not changed. */
   unchanged: number;
-  /** Rows whose result came too late: changed meanwhile, or leased by another refresher. */
+  /** Rows whose result came too late: they were changed in between, or leased by another refresher. */
   refused: number;
 }
 
@@ -137,7 +137,7 @@ export class ShardRefresher {
 
   /** Decides when to lease again. */
   #plan({ ids, isProbe, lateMs, nextInMs }: LeasedRows, sentAt: number, hasWaited: boolean): void {
-    // More rows are due that did not fit: most batches of packs have a few rows less than `batch`.
+    // More due rows did not fit: most batches of packs have a few rows less than `batch`.
     const isFull = ids.length === this.#options.batch || (ids.length > 0 && nextInMs === 0 && !isProbe);
     this.#window.leased({ rows: ids.length, isFull, lateMs }, sentAt, hasWaited);
     if (isProbe) this.#window.end();

@@ -1,19 +1,19 @@
 /**
- * Runs the loader of a table for a batch and turns whatever happens into an outcome for each row.
+ * Runs the loader of a table for a batch and determines the outcome of each row.
  *
- * A batch that fails is bisected until the failing rows are alone, so that one bad row doesn't delay 249 others. If
- * nothing loads in the first three rounds (7 queries), the source is down, and the rows are skipped. A single row leaves that
- * open: then the source is down if the load before, of another row, failed as well.
+ * A batch that fails is bisected until the failing rows are alone, so that one bad row doesn't delay 249 others. If nothing
+ * loads in the first three rounds (7 queries), the source is down, and the rows are skipped. A single row does not show
+ * this: then the source is down if the previous load, of another row, failed as well.
  *
- * A slow query is the fault of the source or of one row. After an eighth of its time, and eight times the usual time, its rows
- * are loaded in small parts beside it: first one row, then twice as many after each success, up to 16. Whatever loads
- * is stored. When all parts were tried, the slow query is abandoned; if it is answered before, it was only slow. Three
- * parts that time out without any success end the search: the source is slow. Rejected: half of the time for the batch
- * and the rest for its parts, which would fail queries that are only slow.
+ * A slow query is the fault of the source or of one row. After an eighth of its time, and eight times the usual time, its
+ * rows are loaded in small parts beside it: first one row, then twice as many after each success, up to 16. Loaded rows are
+ * stored. When all parts were tried, the slow query is abandoned; an earlier answer means that it was only slow. Three
+ * parts that time out without any success end the search: the source is slow. Rejected: half of the time for the batch and
+ * the rest for its parts, which would fail queries that are only slow.
  *
  * If nothing of a batch loads in its time, all its rows failed, and the source is down unless it answered another query
- * meanwhile. Failed rows are leased apart from all others. Most of them are healthy and load soon, so they have a short time
- * at first, which doubles with each failure up to the whole time: a row that is only slow loads in the end.
+ * meanwhile. Failed rows are leased apart from all others. Most of them are healthy and load soon, so they have a short
+ * time at first, which doubles with each failure up to the whole time: a row that is only slow loads eventually.
  */
 import { ArgumentTypeError, waitFor } from '@mortise/redis';
 import { RowLoadError } from '../errors.js';
@@ -38,15 +38,18 @@ const MAX_QUERIES = 64;
 
 /** The part of the lease that a loader has. */
 const LOAD_PART = 0.9;
-/** A query is slow after this part of that, at least so many ms, and so many times the usual duration. */
+/**
+ * When a query counts as slow: after this part of the load time, at least this time, and this multiple of the usual
+ * duration.
+ */
 const SLOW_PART = 1 / 8;
 const MIN_SLOW_MS = 250;
 const USUAL_TIMES = 8;
-/** The usual duration is a moving average over about so many queries. */
+/** The usual duration is a moving average over about this many queries. */
 const USUAL_OF = 8;
-/** The most rows in a query beside a slow one. */
+/** Maximum of rows in a query for a part of a slow batch. */
 const MAX_PART_ROWS = 16;
-/** Parts beside a slow query that fail, without any success, before the source counts as slow. */
+/** Failed parts, without any success, after which the source counts as slow. */
 const MAX_DEAD_PARTS = 3;
 
 /** The progress of a load. */

@@ -77,8 +77,9 @@ export class ChangeFeed {
   readonly #counts = { isReading: false, changes: 0, refreshed: 0 };
 
   /**
-   * Starts nothing. Every process may have a feed for the same rows. Two caches of one table need an outbox each: option `outbox` of the
-   * source. Throws TypeError or RangeError for invalid options, and for a source with a `pool` of one connection, because a feed keeps one.
+   * Starts nothing. Every process may have a feed for the same rows. Two caches of one table need separate outboxes: option
+   * `outbox` of the source. Throws TypeError or RangeError for invalid options, and for a source with a `pool` of one
+   * connection, because a feed keeps one.
    */
   constructor(redis: RedisClient, source: ChangeSource, rows: RowCache, options: ChangeFeedOptions = {}) {
     this.#redis = requireClient(redis);

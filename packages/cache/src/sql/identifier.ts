@@ -5,8 +5,8 @@
 import { ArgumentTypeError } from '@mortise/redis';
 import { SqlSourceError } from '../errors.js';
 
-/** Both databases refuse NUL; the others make log lines unreadable. */
-// oxlint-disable-next-line no-control-regex -- these are what is looked for
+/** Both databases refuse NUL; the other characters make log lines unreadable. */
+// oxlint-disable-next-line no-control-regex -- the pattern looks for these
 const UNUSABLE = /[\u0000-\u001F\u007F\u2028\u2029]|\p{Cs}/u;
 
 /** A name of 1 to `maxBytes` bytes of UTF-8 without control characters. Throws SqlSourceError; TypeError for a non-string. */

@@ -33,7 +33,7 @@ export function toJsonValue(value: unknown): JsonValue {
   }
 }
 
-/** A number where it is exact, else its digits. */
+/** The number if it is exact, else its digits. */
 export function toSafeNumber(value: bigint): number | string {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : value.toString();

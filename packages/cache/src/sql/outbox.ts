@@ -36,7 +36,7 @@ export interface Outbox {
   open(signal: AbortSignal): Promise<OutboxReader>;
 }
 
-/** The SQL that makes and removes an outbox, for a migration or for review. */
+/** The SQL to install and remove an outbox, for a migration or for review. */
 export interface OutboxSql {
   /** May be run repeatedly. */
   readonly install: string;
@@ -68,7 +68,7 @@ export function setOutbox(source: object, outbox: Outbox): void {
   outboxes.set(source, outbox);
 }
 
-/** Throws TypeError for something else than a source. */
+/** Throws TypeError for a value that is not a source. */
 export function outboxOf(source: object): Outbox {
   const outbox = outboxes.get(source);
   if (!outbox) throw new ArgumentTypeError('source must be a SqliteSource or a PostgresSource');

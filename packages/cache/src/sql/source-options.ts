@@ -10,8 +10,8 @@ export interface SourceOptions {
   /** The columns of a row. Default: all columns at the time of each load. */
   readonly columns?: readonly string[];
   /**
-   * A condition in SQL, such as `deleted_at is null`; other rows count as missing. It becomes part of the query unchanged: your own
-   * text, never that of a user.
+   * A condition in SQL, such as `deleted_at is null`; other rows count as missing. It becomes part of the query unchanged,
+   * so never use a user's text.
    */
   readonly where?: string;
   /** The time limit of one query, in ms, up to 1 hour. Default 5,000. */

@@ -1,4 +1,4 @@
-/** The counters and histograms of caches and refreshers. A telemetry that throws harms neither a read nor a refresh. */
+/** The counters and histograms of caches and refreshers. A telemetry that throws affects neither reads nor refreshes. */
 import { SafeTelemetry } from '@mortise/redis';
 import type { Telemetry } from '@mortise/redis';
 import { CHANGES, LATE, LOADS, READS, REFUSED, ROWS } from './metrics.js';

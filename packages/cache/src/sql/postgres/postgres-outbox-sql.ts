@@ -25,7 +25,7 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof PostgresOutboxOptions>([
   'outbox',
   'notify',
 ]);
-/** The longest suffix appended to the name of an outbox. */
+/** The longest suffix of a name derived from the outbox's. */
 const SUFFIX_BYTES = '_update'.length;
 
 /** Concurrent installations would deadlock on tables and functions. */

@@ -21,7 +21,7 @@ import type { PostgresClient, PostgresConnections, PostgresQuery } from './postg
 import { schemaOf, tableName } from './postgres-table.js';
 
 const RECHECK_MS = 5_000;
-/** Without notifications. */
+/** Interval without notifications. */
 const SILENT_RECHECK_MS = 100;
 /** The shortest interval between two notifications, which take a database-wide lock. */
 const MARK_EVERY_MS = 100;

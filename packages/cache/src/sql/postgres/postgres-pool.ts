@@ -78,7 +78,7 @@ export class PostgresConnections {
     await this.query({ text: statements });
   }
 
-  /** Runs one query on any connection. Throws SqlSourceError, SqlSourceError, the reason of the signal, and errors of pg unchanged. */
+  /** Runs one query on any connection. Throws SqlSourceError, the signal's reason, and errors of pg unchanged. */
   async query(query: PostgresQuery, signal?: AbortSignal): Promise<PostgresResult> {
     const client = await this.#connect(this.#pool, signal);
     try {

@@ -48,7 +48,7 @@ const OWN_OPTIONS: readonly (keyof PostgresSourceOptions)[] = [
   'connectTimeoutMs',
   'notify',
 ];
-/** The need of a refresher with the largest `concurrency`. */
+/** Connections for a refresher with the largest `concurrency`. */
 const MAX_CONNECTIONS = 204;
 
 /** Class 22: data errors, such as a text that its type cannot parse. */
@@ -108,7 +108,7 @@ export class PostgresSource<Row extends object = SqlRow> {
       const found = await this.#find(this.#prepared, [...asked], signal);
       const names = found.fields.map(({ name }) => name);
       for (const [id, ...columns] of found.rows) {
-        // Types such as citext find "A" for "a" too, which is not its id.
+        // Types such as citext match "A" with "a", which is not its id.
         if (!asked.has(id as string)) continue;
         const row = columns.map((value, index) => [names[index + 1], value] as const);
         rows.set(id as string, Object.fromEntries(row) as Row);
@@ -122,10 +122,11 @@ export class PostgresSource<Row extends object = SqlRow> {
   };
 
   /**
-   * Makes the outbox and its triggers where they are missing, with the SQL of `postgresOutboxSql`, in the schema of the table. May be
-   * repeated, also by several processes at once; needs the rights of the table's owner. Without a `ChangeFeed` that reads it, the outbox grows.
-   * Rejects with SqlSourceError (ERR_SQL_SCHEMA) for a missing table or id, for a view, or if another table has the name of the outbox.
-   * Then it makes nothing, because a failing trigger would fail every writer.
+   * Creates the outbox and its triggers if they are missing, with the SQL of `postgresOutboxSql`, in the schema of the
+   * table. May be repeated, also by several processes at once; needs the rights of the table's owner. Without a
+   * `ChangeFeed` that reads it, the outbox grows. Rejects with SqlSourceError (ERR_SQL_SCHEMA) for a missing table or id,
+   * for a view, or if another table has the name of the outbox. Then it creates nothing, because a failing trigger would
+   * fail every writer.
    */
   async installOutbox(): Promise<void> {
     const options = await this.#outboxOptions();

@@ -1,4 +1,4 @@
-/** What the catalogue of PostgreSQL knows of a table, read once. */
+/** The description of a table in PostgreSQL's catalogue, read once. */
 import { SqlSourceError } from '../../errors.js';
 import { quote } from '../identifier.js';
 import type { SourceTable } from '../source-options.js';
@@ -99,10 +99,10 @@ export async function requireOutboxTable(
     throw new SqlSourceError(
       'ERR_SQL_SCHEMA',
       table,
-      'is no table of this database, so no triggers can note its changes',
+      'is not a table of this database, so triggers cannot record its changes',
     );
   if (columns.length > 0 && OUTBOX_COLUMNS.some((column) => !columns.includes(column)))
-    throw new SqlSourceError('ERR_SQL_SCHEMA', outbox, 'is there, and is no outbox');
+    throw new SqlSourceError('ERR_SQL_SCHEMA', outbox, 'exists and is not an outbox');
 }
 
 function isIdOf(type: string): (id: string) => boolean {

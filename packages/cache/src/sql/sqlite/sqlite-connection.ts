@@ -1,6 +1,6 @@
 /**
- * One connection to a SQLite file that runs one statement at a time: libsql uses threads of its own, and a prepared
- * statement that is started twice returns the rows of neither. The event loop stays free, also while the file is locked.
+ * One connection to a SQLite file, running one statement at a time: libsql uses its own threads, and a prepared statement
+ * that is started twice returns no correct rows. The event loop stays free, even while the file is locked.
  */
 import Libsql from 'libsql/promise';
 import { SqlSourceError } from '../../errors.js';
@@ -121,7 +121,7 @@ export class SqliteConnection {
     const database = new Libsql(path as string, { timeout: busyTimeoutMs }) as OwnDatabase;
     // WAL lets readers and the one writer of a file run side by side. The mode stays with the file.
     await database.exec('pragma journal_mode = wal');
-    // A power failure may lose our writes, after which a change is noticed twice.
+    // A power failure may lose the last writes, after which a change is processed twice.
     await database.exec('pragma synchronous = normal');
     return database;
   }
@@ -162,7 +162,7 @@ const IS_NESTED = /within a transaction/;
 
 async function transact(database: SqliteDatabase, sql: string): Promise<void> {
   try {
-    // One call: libsql has few threads, and they may all wait for our lock, so a second call would wait for them.
+    // One call: libsql has few threads, which may all wait for our lock, so a second call would wait for them.
     await database.exec(`begin immediate; ${sql} commit`);
   } catch (error) {
     if (!IS_NESTED.test(String(error))) await rollBack(database);
@@ -174,6 +174,6 @@ async function rollBack(database: SqliteDatabase): Promise<void> {
   try {
     await database.exec('rollback');
   } catch {
-    // No transaction had begun, or SQLite rolled it back itself, as with a full disk.
+    // No transaction had begun, or SQLite rolled it back itself, for example with a full disk.
   }
 }

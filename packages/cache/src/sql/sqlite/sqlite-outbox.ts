@@ -1,7 +1,7 @@
 /**
  * The outbox of a SQLite table. SQLite has one writer at a time, so entries appear in the order of their numbers. A process
- * cannot notify another, so the reader looks at short intervals. That costs no more than `pragma data_version`,
- * which would only say whether a look is worthwhile.
+ * cannot notify another, so the reader polls at short intervals. That costs no more than `pragma data_version`, which would
+ * only tell whether to read.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { requireOptions } from '@mortise/redis';
@@ -72,12 +72,12 @@ export async function requireOutboxTable(
     throw new SqlSourceError(
       'ERR_SQL_SCHEMA',
       table,
-      'is no table of the file, so no triggers can note its changes',
+      'is not a table of the file, so triggers cannot record its changes',
     );
   const columns = await queries.all('select name from pragma_table_xinfo(?)', outbox);
   const names = columns.map(([name]) => name).join(' ');
   if (names !== '' && names !== 'seq id')
-    throw new SqlSourceError('ERR_SQL_SCHEMA', outbox, 'is there, and is no outbox');
+    throw new SqlSourceError('ERR_SQL_SCHEMA', outbox, 'exists and is not an outbox');
 }
 
 export class SqliteOutbox implements Outbox {
@@ -157,7 +157,7 @@ class SqliteOutboxReader implements OutboxReader {
   }
 }
 
-/** As text: numbers of JavaScript are exact only up to 2^53. */
+/** As text, since numbers in JavaScript are exact only up to 2^53. */
 function numbersOf(changes: readonly Change[]): string {
   return `[${changes.map(({ key }) => key[0]).join(',')}]`;
 }

@@ -70,7 +70,7 @@ export class SqliteSource<Row extends object = SqlRow> {
           const names = statement.columns().map(({ name }) => name);
           const rows = new Map<string, Row>();
           for (const [id, ...values] of found) {
-            // SQLite also finds 42 for "042", which is not its id.
+            // SQLite also matches 42 with "042", which is not its id.
             if (!asked.has(id as string)) continue;
             const columns = values.map((value, index) => [names[index + 1], toJsonValue(value)] as const);
             rows.set(id as string, Object.fromEntries(columns) as Row);
@@ -87,9 +87,10 @@ export class SqliteSource<Row extends object = SqlRow> {
   };
 
   /**
-   * Makes the outbox and its triggers where they are missing, with the SQL of `sqliteOutboxSql`. May be repeated, also by several
-   * processes at once. Without a `ChangeFeed` that reads it, the outbox grows. Rejects with SqlSourceError (ERR_SQL_SCHEMA) for a missing table
-   * or id, for a view, or if another table has the name of the outbox. Then it makes nothing, because a failing trigger would fail every writer.
+   * Creates the outbox and its triggers if they are missing, with the SQL of `sqliteOutboxSql`. May be repeated, also by
+   * several processes at once. Without a `ChangeFeed` that reads it, the outbox grows. Rejects with SqlSourceError
+   * (ERR_SQL_SCHEMA) for a missing table or id, for a view, or if another table has the name of the outbox. Then it creates
+   * nothing, because a failing trigger would fail every writer.
    */
   async installOutbox(): Promise<void> {
     const { table, id, queryTimeoutMs } = this.#options;
@@ -129,7 +130,7 @@ function resolveTarget({ path, database, busyTimeoutMs }: SqliteSourceOptions): 
     throw new ArgumentTypeError('path must be the path of a file');
   if (path === ':memory:')
     throw new ArgumentRangeError(
-      'path ":memory:" is a database that nobody else can fill: give it as database',
+      'path ":memory:" would be a database of the source alone: pass it as database',
     );
   if (
     database !== undefined &&
@@ -182,7 +183,9 @@ async function loadSqlOf(queries: SqliteQueries, options: SourceTable): Promise<
   });
 }
 
-/** Whether ids given as text match their rows: SQLite converts them if the column is declared as text or as a whole number. */
+/**
+ * Whether ids passed as text match their rows: SQLite converts them if the column is declared as text or as a whole number.
+ */
 function isComparedByText(declared: string): boolean {
   const type = declared.toUpperCase();
   if (/INT|CHAR|CLOB|TEXT/.test(type)) return true;
