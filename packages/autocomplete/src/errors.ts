@@ -1,7 +1,10 @@
-/** Every refusal of this package. Misuse is a TypeError or RangeError with the code ERR_INVALID_ARG instead. */
+/** All errors of this package except misuse, which is a TypeError or RangeError with the code ERR_INVALID_ARG. */
 import { CodedError } from '@mortise/redis';
 
-/** The display form and the aliases of an entry have only spaces, marks or control characters. Nothing was sent. */
+/**
+ * The display form and the aliases of an entry contain no words, only spaces, marks or control characters. Nothing was
+ * sent.
+ */
 export class NoWordsError extends CodedError {
   readonly code = 'ERR_NO_WORDS';
 
@@ -32,11 +35,11 @@ export class RequestReusedError extends CodedError {
   readonly code = 'ERR_REQUEST_REUSED';
 
   constructor(readonly requestKey: string) {
-    super(`request ${JSON.stringify(requestKey)} came before with another boost`);
+    super(`request ${JSON.stringify(requestKey)} was used before for another boost`);
   }
 }
 
-/** `after` is no cursor, a damaged one, or one of another book, text or order. Nothing was sent. */
+/** `after` is not a cursor, is damaged, or belongs to another book, text or order. Nothing was sent. */
 export class InvalidCursorError extends CodedError {
   readonly code = 'ERR_INVALID_CURSOR';
 

@@ -31,9 +31,9 @@ export interface BookKeys {
   readonly tops: string;
   /** The beginning of names of requests. */
   readonly requests: string;
-  /** The marks. With `:new` after it, those that a rebuild makes. */
+  /** The marks. With `:new` appended, those of a rebuild. */
   readonly marks: string;
-  /** Never exists. */
+  /** A key that never exists. */
   readonly absent: string;
 }
 

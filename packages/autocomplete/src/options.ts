@@ -10,17 +10,18 @@ import {
   requireSignal,
 } from '@mortise/redis';
 
-/** Bounds of `RecentContacts`. */
+/** Options of `RecentContacts`. */
 export interface RecentContactsOptions {
   /**
-   * The most contacts that a user keeps, 1 to 1,000. The one touched longest ago goes first. With `halfLifeMs` 1 to 128, and the one
-   * with the lowest frecency goes first: a larger set takes five times the memory per contact. Default 100.
+   * Maximum of contacts of a user, 1 to 1,000; the one touched longest ago is removed first. With `halfLifeMs` 1 to 128,
+   * and the one with the lowest frecency is removed first: a larger set takes five times the memory per contact. Default
+   * 100.
    */
   readonly capacity?: number | undefined;
   /**
-   * Orders contacts by frecency: how often and how recently they were touched. Each touch counts 1 at first and half after each
-   * half-life, in ms, 1 s to 3,650 days. All users of one `prefix` must give the same value. Contacts that were stored without it are
-   * invisible with it, and the other way round. Default: none, the order is that of the last touch.
+   * Orders contacts by frecency: how often and how recently they were touched. Each touch counts 1 at first and half after
+   * each half-life, in ms, 1 s to 3,650 days. All users of one `prefix` must give the same value. Contacts stored without
+   * it are invisible with it, and vice versa. Default: none, the order of the last touch.
    */
   readonly halfLifeMs?: number | undefined;
   /**
@@ -28,36 +29,37 @@ export interface RecentContactsOptions {
    * `remove`; must return the same text for the same contact. Default: the contact itself.
    */
   readonly displayOf?: ((contact: string) => string) | undefined;
-  /** How long a user's contacts live after the last `touch` or `remove`, in ms, 1 s to 3,650 days. Default 90 days. */
+  /** Lifetime of a user's contacts after the last `touch` or `remove`, ms, 1 s to 3,650 days. Default 90 days. */
   readonly keepMs?: number | undefined;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string | undefined;
-  /** Receives the counts of changes and completions. Default: none. */
+  /** Counts changes and completions. Default: none. */
   readonly telemetry?: Telemetry | undefined;
 }
 
 /** Options of `RecentContacts.complete`. */
 export interface CompleteOptions {
-  /** The most contacts to return, 1 to 1,000. Default 10. */
+  /** Maximum of contacts to return, 1 to 1,000. Default 10. */
   readonly limit?: number | undefined;
 }
 
 export interface AddressBookOptions {
   /**
-   * The half-life of scores in ms, 1 min to 3,650 days: an application that boosts each chosen entry gets an order by frecency. Scores
-   * are then 0 or more and exact to 0.07 %, and the passing of time rewrites nothing. All users of a book must give the same value.
-   * Default: scores keep their values.
+   * The half-life of scores, ms, 1 min to 3,650 days: boosting each chosen entry then gives an order by frecency. Scores
+   * are 0 or more and exact to 0.07 %, and nothing is rewritten as time passes. All users of a book must give the same
+   * value. Default: scores keep their values.
    */
   readonly halfLifeMs?: number | undefined;
   /**
-   * Makes further names of a display form, such as the pinyin of a Chinese name, the kana of a Japanese one or a nickname. They count
-   * as aliases. Called once for each added entry, by the caller of `add`. Must be synchronous and return the same names for the same
-   * form; all writers of a book need the same function. Its errors pass through, and nothing is written. Default: none.
+   * Derives further names from a display form, such as the pinyin of a Chinese name, the kana of a Japanese one or a
+   * nickname. They count as aliases. Called once for each added entry, by the caller of `add`. Must be synchronous and
+   * return the same names for the same form; all writers of a book need the same function. Its errors pass through, and
+   * nothing is written. Default: none.
    */
   readonly keysOf?: ((display: string) => readonly string[]) | undefined;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string | undefined;
-  /** Receives the counts of changes and completions. Default: none. */
+  /** Counts changes and completions. Default: none. */
   readonly telemetry?: Telemetry | undefined;
 }
 
@@ -70,29 +72,32 @@ export interface AddEntry<Payload> {
   readonly aliases?: readonly string[] | undefined;
   /** Any JSON value; with display form and aliases up to 8,192 bytes. */
   readonly payload?: Payload | undefined;
-  /** A finite number; the highest come first. Default: the present score of the entry, or 0. */
+  /** A finite number; the highest come first. Default: the entry's present score, or 0. */
   readonly score?: number | undefined;
 }
 
 /** Options of `boost`. */
 export interface BoostOptions {
-  /** Makes a repeated call safe: for an hour the same boost with the same id changes nothing. 1 to 1,024 bytes. Default: none. */
+  /**
+   * Makes a repeated call safe: for an hour the same boost with the same id changes nothing. 1 to 1,024 bytes. Default:
+   * none.
+   */
   readonly id?: string | undefined;
 }
 
 /** Options of `complete` and `page` of an address book. */
 export interface CompleteBookOptions {
-  /** The most entries to return, 1 to 1,000. Default 10. */
+  /** Maximum of entries to return, 1 to 1,000. Default 10. */
   readonly limit?: number | undefined;
   /**
-   * `score`: the highest first, equal ones in a stable order. `alphabetical`: by the bytes of the normalized names, each turned so that
-   * the word of the first typed one comes first. Default `score`.
+   * `score`: highest first, equal ones in a stable order. `alphabetical`: by the bytes of the normalized names, each turned
+   * so that the word matching the first typed word comes first. Default `score`.
    */
   readonly order?: 'score' | 'alphabetical' | undefined;
   /**
-   * Fills the answer with entries that match after one edit in one typed word of 3 code points or more. They come after all exact
-   * matches; those with an edit of the last code point come last, and only for a single typed word. Only with order `score`. Costs
-   * another round trip, and Redis about 1 ms at a million names. Default false.
+   * Adds entries that match after one edit in one typed word of 3 code points or more. They follow all exact matches; those
+   * with an edit of the last code point come last, and only for a single typed word. Only with order `score`. Costs another
+   * round trip, and Redis about 1 ms at a million names. Default false.
    */
   readonly fuzzy?: boolean | undefined;
   /** The cursor of the page before. Default: from the beginning. */
@@ -100,13 +105,13 @@ export interface CompleteBookOptions {
 }
 
 export interface AddManyOptions {
-  /** Called after each batch of up to 256 entries, in their order. An error that it throws ends the load. */
+  /** Called after each batch of up to 256 entries, in order. If it throws, the load ends. */
   readonly onProgress?: ((progress: AddManyResult) => void) | undefined;
-  /** Ends the load: nothing more is sent, batches in flight are awaited, and the call rejects with the reason of the signal. */
+  /** Ends the load: nothing more is sent, batches in flight are awaited, and the call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The entries that a bulk load has stored so far, or in the end. */
+/** The entries stored by a bulk load, so far or in total. */
 export interface AddManyResult {
   /** Stored entries, new or not. */
   readonly entries: number;
@@ -114,9 +119,9 @@ export interface AddManyResult {
   readonly added: number;
 }
 
-/** A call costs O(capacity). This bounds the time for which one call blocks the server (about 0.2 ms). */
+/** Limits the time for which one call, O(capacity), blocks the server (about 0.2 ms). */
 const MAX_CAPACITY = 1_000;
-/** Up to here Redis keeps a sorted set as a plain list, by the server's default. */
+/** Up to this size Redis stores a sorted set as a plain list, by default. */
 const MAX_RANKED_CAPACITY = 128;
 const DAY_MS = 86_400_000;
 

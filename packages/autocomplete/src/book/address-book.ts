@@ -1,13 +1,13 @@
 /**
  * The names of a group of people, completed best first.
  *
- * Names are members of small sorted sets, the blocks. A block holds a range of the order of bytes, ranked by score, and is a plain list
- * in Redis' memory: a name of 12 bytes takes about 30 bytes in all. A directory maps a name to its block. A prefix that covers a whole
- * block has a top set with its best names. Every name that ranks before the last one of a top set is in it, so it is exact up to there;
- * deeper answers are merged from the parts of the prefix.
+ * Names are members of small sorted sets, the blocks. A block holds a range of the order of bytes, ranked by score, and
+ * Redis stores it as a plain list: a name of 12 bytes takes about 30 bytes in all. A directory maps a name to its block. A
+ * prefix that covers a whole block has a top set with its best names. A top set has every name that ranks before its last
+ * one, so it is exact up to there; deeper answers are merged from the parts of the prefix.
  *
- * Rejected: one sorted set in the order of bytes and one by score (230 B a name), a sorted set for each prefix (550 to 630 B), and a
- * block as one packed string (2 KB of replication for each change of a score).
+ * Rejected: one sorted set in the order of bytes and one by score (230 B a name), a sorted set for each prefix (550 to 630
+ * B), and a block as one packed string (2 KB of replication for each change of a score).
  */
 import { requireClient, requireName, requireOptions, SafeTelemetry } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
@@ -29,7 +29,7 @@ import type { StoredBookEntry } from './get/stored-entries.js';
 import { StoredEntries } from './get/stored-entries.js';
 import type { Suggestion } from './suggestion.js';
 
-/** One book: one slot of a Cluster. Cheap to make, and keeps no state: everything is in Redis. */
+/** One book, in one slot of a Cluster. Cheap to create, and stateless: everything is in Redis. */
 export class AddressBook<Payload = unknown> {
   readonly #changes: Changes<Payload>;
   readonly #entries: StoredEntries<Payload>;
@@ -65,10 +65,10 @@ export class AddressBook<Payload = unknown> {
   }
 
   /**
-   * Adds many entries from an iterable, reading and sending at the same time: a million names take no more memory than a thousand. Redis
-   * works 40 µs for a handle and 100 to 160 for a name of two words. The book is complete for all entries that were sent before an
-   * error, a crash or an abort; repeating the load is safe. Entries with one key keep their order. Other callers may change and read
-   * the book meanwhile.
+   * Adds many entries from an iterable, reading and sending at the same time: a million names take no more memory than a
+   * thousand. Redis works 40 µs for a handle and 100 to 160 for a name of two words. The book is complete for all entries
+   * that were sent before an error, a crash or an abort; repeating the load is safe. Entries with one key keep their order.
+   * Other callers may change and read the book during the load.
    *
    * Rejects with the error of the iterable, of `onProgress` or of Redis, and with those of `add`.
    */
@@ -79,15 +79,15 @@ export class AddressBook<Payload = unknown> {
     return this.#changes.addMany(entries, options);
   }
 
-  /** Removes an entry; returns whether it was there. Costs like `add`, and shares its calls. Repeating it is safe. */
+  /** Removes an entry; returns whether it existed. Costs as `add`, and shares its calls. Repeating it is safe. */
   async remove(key: string): Promise<boolean> {
     return this.#changes.remove(key);
   }
 
   /**
-   * Adds `by` to the score of an entry; returns the new score, or `null` if there is no such entry. With `halfLifeMs` a score never falls
-   * below 0; without, it stays finite. Costs like `add`, and shares its calls. Repeating it counts twice, unless it has an `id`, which
-   * is stored for an hour in the same step and takes about 150 bytes.
+   * Adds `by` to the score of an entry; returns the new score, or `null` if there is no such entry. With `halfLifeMs` a
+   * score never falls below 0; without, it stays finite. Costs as `add`, and shares its calls. A repeated call counts
+   * twice, unless it has an `id`, which is stored for an hour in the same step and takes about 150 bytes.
    *
    * Rejects with `ERR_REQUEST_REUSED` for the `id` of another boost, and with RangeError for a number that isn't finite.
    */
@@ -106,20 +106,21 @@ export class AddressBook<Payload = unknown> {
   }
 
   /**
-   * The entries whose words begin with the typed words. Each typed word takes a word of its own, in any order: `jo sm` finds `John Smith`
-   * and `Smith, Joan`. All words must belong to one name of an entry, of which the first 6 words count. The best come first, exactly;
-   * equal scores have an order that doesn't depend on the limit. An empty text, or one of spaces and marks only, matches all entries.
-   * Of a typed text, 6 words and 1,024 UTF-16 units count, and of each word 64 code points.
+   * The entries whose words begin with the typed words. Each typed word needs a different word, in any order: `jo sm` finds
+   * `John Smith` and `Smith, Joan`. All words must belong to one name of an entry, of which the first 6 words count. The
+   * best come first, exactly; equal scores have an order that doesn't depend on the limit. An empty text, or one of spaces
+   * and marks only, matches all entries. Of a typed text, 6 words and 1,024 UTF-16 units count, and of each word 64 code
+   * points.
    *
-   * One round trip, a read-only script, which may run on a replica. Completions of one tick with one word and up to 12 entries share a
-   * call, up to 32 of them; its failure is the failure of each. More round trips, one after the other and each a few ms at most, are
-   * needed in three cases: one letter of a frequent word was typed and most names with it have other second words; most of the best
-   * members belong to few entries; hundreds of names are wanted. With `fuzzy` and room left, one more for each 500 members of the
-   * index that an edit finds, up to 8; only `page` finds those after the 4,000th. These 500 include members that also match exactly,
-   * except those that begin with the typed word where the edit is in the last letter.
+   * One round trip, a read-only script, which may run on a replica. Up to 32 completions of one tick with one word and up
+   * to 12 entries share a call; if it fails, each fails. More round trips, one after the other and each a few ms at most,
+   * are needed in three cases: one letter of a frequent word was typed and most names with it have other second words; most
+   * of the best members belong to few entries; hundreds of names are wanted. With `fuzzy` and room left, one more for each
+   * 500 members of the index that an edit finds, up to 8; only `page` finds those after the 4,000th. These 500 include
+   * members that also match exactly, except those that begin with the typed word where the edit is in the last letter.
    *
-   * Rejects with `ERR_INVALID_CURSOR` and `ERR_PAGE_TOO_DEEP` for `after`, and with TypeError or RangeError for an invalid text or
-   * option.
+   * Rejects with `ERR_INVALID_CURSOR` and `ERR_PAGE_TOO_DEEP` for `after`, and with TypeError or RangeError for an invalid
+   * text or option.
    */
   async complete(text: string, options: CompleteBookOptions = {}): Promise<Suggestion<Payload>[]> {
     const suggestions = await this.#pages.find(text, options);
@@ -128,10 +129,10 @@ export class AddressBook<Payload = unknown> {
   }
 
   /**
-   * A page of `complete`, with the cursor of the next page, or `null` at the end. Added and removed entries move no others. An entry whose
-   * score changes between two pages may be missed or come twice, but never twice on one page. Pages in the order of scores end at the
-   * 10,000th entry. Costs like `complete`. With `fuzzy` a page may have fewer entries than `limit`, or none, and a cursor: its calls
-   * found members that also match exactly, and the next page continues there.
+   * A page of `complete`, with the cursor of the next page, or `null` at the end. Added and removed entries move no others.
+   * An entry whose score changes between two pages may be missed or come twice, but never twice on one page. Pages in the
+   * order of scores end at the 10,000th entry. Costs as `complete`. With `fuzzy` a page with a cursor may have fewer
+   * entries than `limit`, or none: its calls found members that also match exactly, and the next page continues there.
    */
   async page(text: string, options: CompleteBookOptions = {}): Promise<Page<Payload>> {
     const page = await this.#pages.page(text, options);

@@ -1,5 +1,5 @@
--- The forms of an entry, and the test whether they fit the tokens of a query. `forms.ts` makes the same forms.
--- Expects: book.places.part.lua before it, cards.
+-- The forms of an entry, and the check whether they match the tokens of a query. `forms.ts` makes the same forms. Expects:
+-- book.places.part.lua before it, cards.
 
 local function begins(text, with)
   return sub(text, 1, #with) == with
@@ -19,7 +19,8 @@ local function wordsIn(form)
   return words
 end
 
--- The first three code points of two texts, alternating. After the end of a text `ended` takes their place, or the result ends.
+-- The first three code points of two texts, alternating. After the end of a text `ended` is used instead, or the result
+-- ends.
 local function alternate(a, b, ended)
   local points, atA, atB = {}, 1, 1
   for _ = 1, 3 do
@@ -34,7 +35,7 @@ local function alternate(a, b, ended)
   return table.concat(points)
 end
 
--- All forms of a name of the same kind (turned, or of two words) as one of them.
+-- All forms of a name of the same kind as this one (turned, or of two words).
 local function formsLike(form)
   local words, forms = wordsIn(form), {}
   if byte(form, 1) ~= 3 then
@@ -72,7 +73,7 @@ local function formsOfEntry(one)
   return forms
 end
 
--- Whether each token from `at` on can take a word of its own from `first` on.
+-- Whether each token from `at` on can be assigned a different word from `first` on.
 local function assign(words, first, tokens, at)
   local token = tokens[at]
   for i = first, token and #words or 0 do
@@ -88,14 +89,15 @@ local function assign(words, first, tokens, at)
   return not token
 end
 
--- Whether a turned form begins with the first token, and another word of its own with each other token.
+-- Whether a turned form begins with the first token, and different words with the other tokens.
 local function fitsTurned(form, tokens)
   return byte(form, 1) ~= 3
     and begins(form, tokens[1])
     and (not tokens[2] or assign(wordsIn(form), 2, tokens, 2))
 end
 
--- Whether the two words of a form of two begin with the first two tokens, in any order, and another word with each other token.
+-- Whether the two words of a form of two begin with the first two tokens, in any order, and different words with the other
+-- tokens.
 local function fitsPair(form, tokens)
   if byte(form, 1) ~= 3 then
     return false
@@ -109,7 +111,7 @@ local function fitsPair(form, tokens)
   return false
 end
 
--- Adds the cards of their entries to members.
+-- Adds the cards of the entries to their members.
 local function readCards(found)
   local ids = {}
   for _, one in ipairs(found) do
@@ -130,7 +132,7 @@ local function readCards(found)
   end
 end
 
--- Whether a member is the first of its entry that fits.
+-- Whether a member is the first matching one of its entry.
 local function isFirst(one, fit)
   local id = one.separator and sub(one.member, one.separator)
   for _, form in ipairs(id and formsOfEntry(one) or {}) do

@@ -1,7 +1,7 @@
--- Marks: a Bloom filter for the first five and the first six bytes of each member, in one string. A search with an edit makes hundreds of
--- texts, most of which no member begins with, and one command tests many of them. A bit may be set without a member, for example for
--- removed members until the next rebuild. The string begins with 256 bits for the byte values among the first six bytes of members.
--- Expects: sub, byte, marks.
+-- Marks: a Bloom filter for the first five and the first six bytes of each member, in one string. A search with an edit
+-- tries hundreds of texts, and no member begins with most of them; one command tests many. A bit may be set without a
+-- member, for example for removed members until the next rebuild. The string begins with 256 bits for the byte values among
+-- the first six bytes of members. Expects: sub, byte, marks.
 
 -- The lengths of the marked beginnings.
 local LENGTHS = { 5, 6 }

@@ -14,12 +14,12 @@ local function isBefore(a, b, at)
     elseif not x then
       return false
     end
-    -- Equal names differ only in their keys, after dozens of bytes.
+    -- Equal names differ only in their keys, dozens of bytes later.
     at = at + (at > 2 and sub(a, at, at + 15) == sub(b, at, at + 15) and 16 or 1)
   end
 end
 
--- The best first: ranks are negated scores, and members of one score come in the order of their bytes.
+-- Best first: ranks are negated scores, and members of one score are in the order of their bytes.
 local function precedes(a, b)
   return a.rank < b.rank or a.rank == b.rank and isBefore(a.member, b.member)
 end
@@ -41,12 +41,12 @@ local function placeOf(member)
   return entry and keyOf(entry) or firstBlock, entry
 end
 
--- A pattern that matches only this text.
+-- A pattern that matches exactly this text.
 local function literal(text)
   return find(text, '[%*%?%[%\\]') and string.gsub(text, '[%*%?%[%\\]', '\\%0') or text
 end
 
--- Objects from a flat list of members and ranks, the best first.
+-- Objects from a flat list of members and ranks, best first.
 local function inOrder(list)
   local found, isSorted = {}, true
   for i = 1, #list, 2 do

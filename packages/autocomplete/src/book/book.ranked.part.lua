@@ -54,7 +54,7 @@ local function expand(prefix, most, after)
   end
   local found, seen, lasts = {}, {}, {}
   if children[#children] == '\3' then
-    -- The prefix is empty: every entry has other members than forms of two words.
+    -- With an empty prefix every entry has members other than forms of two words.
     children[#children] = nil
   end
   for _, key in ipairs(places) do
@@ -77,7 +77,8 @@ local function expand(prefix, most, after)
   table.sort(found, precedes)
   local worst = found[most]
   for i, child in ipairs(children) do
-    -- The part may have more of the best members than its top set. It has no set if its last member is gone, and its block will be.
+    -- The part may have more of the best members than its top set. Without its last member it has no set, and its block
+    -- will be removed.
     if lasts[i] and (not worst or precedes(lasts[i], worst)) then
       for _, one in ipairs(ranked(child, most, after)) do
         if not seen[one.member] then

@@ -1,8 +1,8 @@
 /**
- * The stored form of an entry: one member for each form, and a card with everything else.
+ * The stored form of an entry: one member for each form, and a card with all other data.
  *
- * A member is `<form>` \1 `<encoded key>`. A handle has the form alone: its key is its only form and its display form, and it has no
- * payload. Handles are the common case, and take half the memory.
+ * A member is `<form>` \1 `<encoded key>`. A handle has only the form: its key is its only form and its display form, and
+ * it has no payload. Handles are the common case, and take half the memory.
  */
 import { decodeName, encodeName } from '@mortise/redis';
 import { EntryTooLargeError, NoWordsError } from '../errors.js';
@@ -10,9 +10,9 @@ import { formsOf } from '../text/forms.js';
 
 const SEPARATOR = '\u0001';
 const END_OF_FORMS = '\0';
-/** The most forms of an entry. Redis works about 0.1 ms to write one. */
+/** Maximum of forms of an entry. Redis takes about 0.1 ms to write one. */
 const MAX_FORMS = 128;
-/** The largest card: every answer with the entry reads it. */
+/** Maximum size of a card, which every answer with the entry reads. */
 const MAX_CARD_BYTES = 8_192;
 
 /** An entry without its score. */
@@ -23,7 +23,7 @@ export interface BookEntry<Payload = unknown> {
   readonly payload: Payload | undefined;
 }
 
-/** An entry as the scripts take it. */
+/** An entry in the format of the scripts. */
 export interface StoredEntry {
   readonly id: string;
   readonly members: readonly string[];
@@ -33,12 +33,12 @@ export interface StoredEntry {
 
 type Card = [display: string | 0, payload: unknown, aliases: readonly string[]];
 
-/** A key as the scripts take it. */
+/** A key in the format of the scripts. */
 export function idOf(key: string): string {
   return encodeName(key);
 }
 
-/** The members that follow from a key alone. */
+/** The members that a key alone determines. */
 export function membersOf(key: string): string[] {
   const forms = formsOf(key);
   if (forms.length === 1 && forms[0] === key) return [key];

@@ -23,7 +23,7 @@ export async function whileSlotMoves<Reply>(run: () => Promise<Reply>): Promise<
   }
 }
 
-/** ioredis ends with an error about its redirections, or with the last reply: ASK, TRYAGAIN and MOVED alternate. */
+/** ioredis fails with an error about its redirections, or with the last reply: ASK, TRYAGAIN and MOVED alternate. */
 function isMoving(error: unknown): boolean {
   return (
     error instanceof Error &&

@@ -8,9 +8,9 @@ export interface Suggestion<Payload> {
   readonly display: string;
   readonly score: number;
   readonly payload: Payload | undefined;
-  /** The parts of `display` that match: sorted, disjoint. Empty where an alias matched. */
+  /** The matching parts of `display`: sorted, disjoint. Empty if an alias matched. */
   readonly matches: readonly TextRange[];
-  /** It matches only after an edit. */
+  /** Whether it matches only after an edit. */
   readonly isFuzzy: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface FoundMember {
   readonly edit: Edit;
 }
 
-/** The query of a reply, and the server's clock at that moment. */
+/** The query of a reply, and the server's time. */
 export interface Finding {
   readonly tokens: readonly string[];
   readonly halfLifeMs: number;

@@ -1,15 +1,15 @@
 /**
  * Changes of recent contacts on their way to Redis.
  *
- * A call costs Node and Redis more than the change in it, mostly for the socket and for the start of a script. So the changes of many
- * users travel together. With fifty callers each change costs 3.8 µs of Node and 4 µs of Redis; with a call for each user it cost 7.2
+ * A call costs Node and Redis more than its change, mostly for the socket and the start of a script. So the changes of many
+ * users share a call. With fifty callers each change costs 3.8 µs of Node and 4 µs of Redis; with a call for each user 7.2
  * and 6.8. On a Cluster users have different slots, so there is a call for each user.
  *
- * The changes of a tick travel in up to three calls. Redis then executes the second while Node handles the reply to the first: 216,000
- * changes a second instead of 138,000 with one call.
+ * The changes of a tick travel in up to three calls. Redis then executes the second while Node handles the reply to the
+ * first: 216,000 changes a second instead of 138,000 with one call.
  *
- * A user has one call in flight at a time; later changes share the next one. Redis may refuse a whole call because of another user's
- * key. Its changes are then sent again, and a later call of the same user would have overtaken them.
+ * A user has one call in flight at a time; later changes share the next one. Redis may refuse a whole call because of
+ * another user's key. Its changes are then sent again, and must not be overtaken by a later call of the same user.
  */
 import { afterMicrotasks, BatchReplyError } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
@@ -35,7 +35,7 @@ export interface ContactBatch {
   readonly entries: readonly string[];
 }
 
-/** Runs the script. Resolves to 1 for each change whose entry was there, else 0, or to the error of the change. */
+/** Runs the script. Resolves to 1 for each change whose entry existed, else 0, or to the error of the change. */
 export type ApplyChanges = (batch: ContactBatch) => Promise<readonly (number | Error)[]>;
 
 /** A change and its caller. */
@@ -48,7 +48,7 @@ interface Submitted {
 /** A user with changes that have no reply yet. */
 interface User {
   readonly key: string;
-  /** Changes that no call has taken yet, by call: only the last one may take more. */
+  /** Unsent changes, by call: only the last call has room for more. */
   readonly waiting: Submitted[][];
 }
 
@@ -59,7 +59,7 @@ interface Share {
 }
 
 /**
- * Refusals of the keys of a call before its execution: the call has changed nothing. A NOPERM for a command, perhaps one inside the
+ * Errors about keys before the execution of a call, which has changed nothing. A NOPERM for a command, perhaps inside the
  * script, has another text, and may contain a user name with the word `keys`.
  */
 const REFUSES_KEYS =
@@ -69,7 +69,7 @@ export class ContactChanges {
   readonly #apply: ApplyChanges;
   /** Users with a call in flight or with waiting changes, by key. */
   readonly #users = new Map<string, User>();
-  /** Users without a call in flight: the next calls are theirs. */
+  /** Users without a call in flight, who are served by the next calls. */
   #ready: User[] = [];
   /** Whether several users may share a call. */
   #isShared: boolean;
@@ -79,7 +79,7 @@ export class ContactChanges {
     this.#isShared = !redis.isCluster;
   }
 
-  /** Whether the entry was there. Changes of a user are made in the order of the calls. */
+  /** Resolves to whether the entry existed. Changes of a user are applied in the order of the calls. */
   submit(change: ContactChange): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const submitted = { change, resolve, reject };
@@ -131,7 +131,7 @@ export class ContactChanges {
       }
     } catch (error) {
       if (shares.length > 1 && error instanceof Error && REFUSES_KEYS.test(error.message)) {
-        // The application uses a client for a single server on a node of a Cluster.
+        // The client is for a single server, but its server is a node of a Cluster.
         if (error.message.startsWith('CROSSSLOT')) this.#isShared = false;
         for (const share of shares) void this.#send([share]);
         return;

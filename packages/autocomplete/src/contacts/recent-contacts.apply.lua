@@ -1,17 +1,17 @@
 #!lua
--- Moves contacts to the head of users' lists or removes them, one after the other, and cuts each list to its capacity.
+-- Moves contacts to the head of users' lists or removes them, one after another, and trims each list to its capacity.
 --
 -- Most of the cost of a touch is the call, so many users share one. On a Cluster a call has one user.
 --
 -- KEYS
 --   recents...  for each change: LIST of entries, the last touched first; until it is empty, or keepMs after its last change
 -- ARGV
---   capacity    the most entries of a list
---   keepMs      the life of a list after its last change, ms
+--   capacity    maximum of entries in a list
+--   keepMs      lifetime of a list after its last change, ms
 --   signs       one character for each change: '+' (touch) or '-' (remove)
 --   entries...  one for each change
 -- RETURNS
---   for each change 1 if the entry was in the list, else 0; or an error if the key is no list, and nothing is changed
+--   for each change 1 if the entry was in the list, else 0; or an error if the key is not a list, and nothing is changed
 local recents = KEYS
 local capacity, keepMs, signs = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 

@@ -6,7 +6,7 @@
 -- ARGV
 --   isRanked   1 for a ZSET, else 0
 --   prefix     normalized text; empty: every contact matches
---   limit      the most contacts to return
+--   limit      maximum of contacts to return
 -- RETURNS
 --   the contacts, the last touched or the best first
 local contacts = KEYS[1]

@@ -1,21 +1,21 @@
 #!lua
--- Raises the frecency of users' contacts or removes them, one after the other. Many users share a call, as with lists.
+-- Raises the frecency of users' contacts or removes them, one after another. Many users share a call, as with lists.
 --
--- The frecency of a contact is the sum of 2^(-age / half-life) over all its touches. Its logarithm, moved to a fixed instant, is
--- stored. As time passes all frecencies fall by the same factor, so the order stays and nothing is rewritten.
+-- The stored rank is the logarithm of the frecency, the sum of 2^(-age / half-life) over all touches of a contact, relative
+-- to a fixed instant. As time passes all frecencies fall by the same factor, so the order stays and nothing is rewritten.
 --
 -- KEYS
 --   rankeds...  for each change: ZSET entry -> rank, which is -round(1000 * (log2(frecency) + now / half-life)); until it is empty or
 --               idle
 -- ARGV
---   capacity    the most entries of a set
+--   capacity    maximum of entries in a set
 --   halfLifeMs  the half-life of a touch, ms
---   keepMs      the life of a set after its last change, ms
---   nowMs       the time, ms; empty: that of the server. Only tests give it
+--   keepMs      lifetime of a set after its last change, ms
+--   nowMs       the time, ms; empty: the server's. Only tests set it
 --   signs       one character for each change: '+' (touch) or '-' (remove)
 --   entries...  one for each change
 -- RETURNS
---   for each change 1 if the entry was there, else 0; or an error if the key is no ZSET, and nothing is changed
+--   for each change 1 if the entry was there, else 0; or an error if the key is not a ZSET, and nothing is changed
 local rankeds = KEYS
 local capacity, halfLifeMs, keepMs, signs = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[5]
 local nowMs = tonumber(ARGV[4])
@@ -42,7 +42,8 @@ local function touch(ranked, entry)
   if rank then
     sum = logOfSum(-rank / UNITS, now)
   else
-    -- The lowest goes before the new one comes in, which then stays at any rank. The set never exceeds the size of a plain list.
+    -- The lowest is removed before the new one is added, which then stays at any rank. The set never exceeds the size of a
+    -- plain list.
     redis.call('ZREMRANGEBYRANK', ranked, last, '-1')
   end
   redis.call('ZADD', ranked, string.format('%.0f', -UNITS * sum), entry)
@@ -54,7 +55,7 @@ local cut
 for index = 1, #rankeds do
   local ranked, entry = rankeds[index], ARGV[index + 5]
   if rankeds[index - 1] ~= ranked then
-    -- Removes entries over the capacity, which may have been higher before. The error if the key is no set.
+    -- Removes entries over the capacity, which may have been higher before. Returns the error if the key is not a set.
     cut = redis.pcall('ZREMRANGEBYRANK', ranked, capacity, '-1')
   end
   if type(cut) ~= 'number' then

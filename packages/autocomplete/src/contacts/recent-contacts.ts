@@ -1,10 +1,10 @@
 /**
- * The contacts that a user dealt with, for completion while the user types: the last touched first, or by frecency.
+ * The recent contacts of a user, for completion while typing: last touched first, or by frecency.
  *
- * One LIST per user, the last touched first. Rejected: a ZSET by time. Above 64 bytes or 128 members it leaves the compact encoding
- * and takes 2,750 to 5,200 B per 100 contacts; the list takes 1,725. Frecency needs a number beside each contact, so it is a ZSET of
- * at most 128 members. A script filters: sending 100 contacts to the client costs the client 47 µs, filtering them in Lua costs
- * Redis 16.
+ * One LIST per user, the last touched first. Rejected: a ZSET by time. Above 64 bytes or 128 members it leaves the compact
+ * encoding and takes 2,750 to 5,200 B per 100 contacts; the list takes 1,725. Frecency needs a number for each contact, so
+ * it is a ZSET of at most 128 members. A script filters: sending 100 contacts costs the client 47 µs, filtering them in Lua
+ * costs Redis 16.
  */
 import { requireClient, requireOptions, SafeTelemetry } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
@@ -49,24 +49,25 @@ export class RecentContacts {
   }
 
   /**
-   * Makes the contact the user's most recent one. Above `capacity` the oldest goes. With `halfLifeMs` it adds 1 to the contact's
-   * frecency instead, and a new contact replaces the one with the lowest. Contacts are compared byte by byte: `Jack` and `jack` are two.
+   * Makes the contact the user's most recent one. Above `capacity` the oldest is removed. With `halfLifeMs` it adds 1 to
+   * the contact's frecency instead, and a new contact replaces the one with the lowest. Contacts are compared byte by byte:
+   * `Jack` and `jack` differ.
    *
-   * Changes of one user are made in the order of the calls. One round trip, shared by the changes of a tick, up to 100 in an atomic
-   * script. Changes during an earlier call of the same user wait for its end. On a single server the changes of several users share
-   * the script. O(capacity). Repeating it is safe; with `halfLifeMs` it counts twice. Rejects with TypeError or RangeError for a user or
-   * contact that isn't 1 to 1,024 bytes of well-formed text.
+   * Changes of one user are applied in the order of the calls. One round trip, shared by the changes of a tick, up to 100
+   * in an atomic script. Changes during an earlier call of the same user wait for its end. On a single server the changes
+   * of several users share the script. O(capacity). Repeating it is safe; with `halfLifeMs` it counts twice. Rejects with
+   * TypeError or RangeError for a user or contact that isn't 1 to 1,024 bytes of well-formed text.
    */
   async touch(user: string, contact: string): Promise<void> {
     await this.#change('+', user, contact);
   }
 
-  /** Removes the contact; returns whether it was there. Costs like `touch`, and shares its calls. Repeating it is safe. */
+  /** Removes the contact; returns whether it existed. Costs as `touch`, and shares its calls. Repeating it is safe. */
   async remove(user: string, contact: string): Promise<boolean> {
     return this.#change('-', user, contact);
   }
 
-  /** All contacts of the user, the last touched or the best first. One round trip, read-only. O(capacity). */
+  /** All contacts of the user, last touched or best first. One round trip, read-only. O(capacity). */
   async list(user: string): Promise<string[]> {
     const command = this.#isRanked ? 'zrange' : 'lrange';
     const entries = (await this.#redis.call(command, [this.#key(user), 0, -1])) as string[];
@@ -74,10 +75,10 @@ export class RecentContacts {
   }
 
   /**
-   * The contacts that begin with the text, the last touched or the best first, as they were touched. Case, accents and width don't
-   * matter (see `normalize`). An empty text, or one of spaces and accents only, matches all. A text of more than 16,384 UTF-16 units
-   * matches none, and nothing is sent. One round trip, a read-only script. O(capacity). Rejects with TypeError for a text that is no
-   * string, and with RangeError for a `limit` other than 1 to 1,000.
+   * The contacts that begin with the text, last touched or best first, in their original spelling. Case, accents and width
+   * don't matter (see `normalize`). An empty text, or one of spaces and accents only, matches all. A text of more than
+   * 16,384 UTF-16 units matches none, and nothing is sent. One round trip, a read-only script. O(capacity). Rejects with
+   * TypeError for a text that is not a string, and with RangeError for a `limit` other than 1 to 1,000.
    */
   async complete(user: string, text: string, options: CompleteOptions = {}): Promise<string[]> {
     const { limit } = resolveCompleteOptions(options);

@@ -10,15 +10,15 @@ const MAX_KEPT = 1_000;
 const KNOWN: ReadonlySet<string> = new Set<keyof AddressBookOptions>(['halfLifeMs', 'keysOf', 'telemetry']);
 
 /**
- * Makes address books by name, with the client, the prefix and the options of the module. It keeps the 1,000 books that were used last:
- * changes of one book in one tick, made by several requests, share a script call.
+ * Creates address books by name, with the client, the prefix and the options of the module. It keeps the 1,000 most
+ * recently used books, so that changes of one book in one tick, from several requests, share a script call.
  */
 export class AddressBooks {
   readonly #redis: RedisClient;
   readonly #options: AddressBookOptions;
   readonly #kept = new Map<string, AddressBook>();
 
-  /** Throws TypeError or RangeError for options that no book can have. */
+  /** Throws TypeError or RangeError for wrong options. */
   constructor(redis: RedisClient, options: AddressBookOptions) {
     this.#redis = redis;
     this.#options = options;
@@ -38,7 +38,7 @@ export class AddressBooks {
     return book as AddressBook<Payload>;
   }
 
-  /** A new object for the book of that name, with options of its own over those of the module. Throws like `new AddressBook`. */
+  /** A new object for the book of that name; its options override those of the module. Throws like `new AddressBook`. */
   open<Payload = unknown>(name: string, options: Omit<AddressBookOptions, 'prefix'>): AddressBook<Payload> {
     requireOptions('AddressBook', options, KNOWN);
     return new AddressBook<Payload>(

@@ -9,7 +9,7 @@ import type { AddressBookOptions, RecentContactsOptions } from '../options.js';
 import { AddressBooks } from './address-books.js';
 import { getAddressBooksToken, getAddressBookToken, getRecentContactsToken } from './tokens.js';
 
-/** The client, which the module uses and never closes, and the options of what it provides. */
+/** The client, which the module uses and never closes, and the options of its providers. */
 export interface AutocompleteModuleOptions {
   readonly redis: RedisClient;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
@@ -17,7 +17,7 @@ export interface AutocompleteModuleOptions {
   /** For the recent contacts and the books. Default: none. */
   readonly telemetry?: Telemetry | undefined;
   readonly recent?: Omit<RecentContactsOptions, 'prefix'> | undefined;
-  /** Of all books. */
+  /** For all books. */
   readonly books?: Omit<AddressBookOptions, 'prefix'> | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface AutocompleteOptionsFactory {
   createAutocompleteOptions(): AutocompleteModuleOptions | Promise<AutocompleteModuleOptions>;
 }
 
-/** Books by name, with options of their own over those of the module. */
+/** Books by name; their options override those of the module. */
 export interface AutocompleteFeature {
   readonly books: Readonly<Record<string, Omit<AddressBookOptions, 'prefix'>>>;
 }
@@ -35,9 +35,9 @@ const NAME = 'Autocomplete';
 const FEATURE: ReadonlySet<string> = new Set<keyof AutocompleteFeature>(['books']);
 
 /**
- * Provides `RecentContacts` and `AddressBooks` to the whole application. `forRoot` takes a client and options; `forRootAsync` takes
- * `useFactory` with `inject` and `imports`, `useClass` or `useExisting`. Invalid options let the boot fail. Nothing is sent at
- * boot, and the client is never closed.
+ * Provides `RecentContacts` and `AddressBooks` to the whole application. `forRoot` takes a client and options;
+ * `forRootAsync` takes `useFactory` with `inject` and `imports`, `useClass` or `useExisting`. Invalid options fail the
+ * boot. Sends nothing at boot, and never closes the client.
  */
 @Module({})
 export class AutocompleteModule extends rootModule<AutocompleteModuleOptions, typeof NAME>({
@@ -57,9 +57,10 @@ export class AutocompleteModule extends rootModule<AutocompleteModuleOptions, ty
   ],
 }) {
   /**
-   * Provides books by name to one module of the application, for `InjectAddressBook(name)`. Invalid names or options let the boot fail.
+   * Provides books by name to one module of the application, for `InjectAddressBook(name)`. Invalid names or options fail
+   * the boot.
    *
-   * @param module The `name` of the module that `forRoot` made. Default: the one without a name.
+   * @param module The `name` given to `forRoot`. Default: none.
    */
   static forFeature(feature: AutocompleteFeature, module?: string): DynamicModule {
     const { books } = requireKnown('forFeature', requireObject('feature', feature), FEATURE);

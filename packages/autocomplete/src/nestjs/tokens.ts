@@ -21,12 +21,12 @@ export function getAddressBookToken(name: string, module?: string): string {
   return featureToken('Autocomplete', 'address book', name, module);
 }
 
-/** Injects the `RecentContacts` of a module. Its type alone injects that of the module without a name. */
+/** Injects the `RecentContacts` of a module. Without a name, the type alone also injects them. */
 export function InjectRecentContacts(module?: string): Decorator {
   return Inject(getRecentContactsToken(module));
 }
 
-/** Injects the `AddressBooks` of a module. Its type alone injects that of the module without a name. */
+/** Injects the `AddressBooks` of a module. Without a name, the type alone also injects them. */
 export function InjectAddressBooks(module?: string): Decorator {
   return Inject(getAddressBooksToken(module));
 }

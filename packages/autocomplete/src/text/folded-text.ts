@@ -1,9 +1,10 @@
 /**
- * A text with its normalized form, and the origin of each unit of the form. One character may become several (ß, ﬁ, 존), several may
- * become one (e and its accent), and some disappear. So positions in the form are no positions in the text.
+ * A text with its normalized form, and the origin of each unit of the form. One character may become several (ß, ﬁ, 존),
+ * several may become one (e and its accent), and some disappear. So positions in the form differ from positions in the
+ * text.
  *
- * The text is split into characters as a reader sees them (grapheme clusters of Unicode). So a range never cuts a surrogate pair, a
- * letter from its accent, a Hangul syllable or a family of emoji.
+ * The text is split into characters as a reader sees them (Unicode grapheme clusters). So a range never cuts a surrogate
+ * pair, a letter from its accent, a Hangul syllable or a family of emoji.
  */
 import { foldPiece } from './normalize.js';
 
@@ -20,7 +21,7 @@ export interface FoldedText {
   rangeOf(first: number, last: number): TextRange;
 }
 
-/** ASCII that only changes its case: without leading or double spaces. */
+/** ASCII whose form differs only in case: without leading or double spaces. */
 const AS_IT_IS = /^[!-~]+(?: [!-~]+)*$/;
 
 /** Each code point is a character: no code point joins its neighbours. */
@@ -29,7 +30,7 @@ const SIMPLE =
 const BEGINS_WITH_MARK = /^\p{Mark}/u;
 const CHARACTERS = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
-/** Forms of known characters, because folding one costs as much as a short text: 0.5 µs. Cleared when it is full. */
+/** A cache of forms of characters, because folding one costs as much as a short text: 0.5 µs. Cleared when it is full. */
 const MAX_KNOWN = 4_096;
 const known = new Map<string, string>();
 
@@ -63,8 +64,8 @@ function* charactersOf(text: string): Iterable<string> {
 }
 
 /**
- * Unicode ends a character at a soft hyphen or at half a surrogate pair, which disappear from the form. A mark after one of them then
- * belongs to the letter before it, and is sorted among the marks of that letter.
+ * Unicode ends a character at a soft hyphen or at half a surrogate pair, which the form omits. A mark after one of them
+ * then belongs to the letter before it, and is sorted among the marks of that letter.
  */
 function* withTheirMarks(segments: Iterable<Intl.SegmentData>): Iterable<string> {
   let character = '';
@@ -92,7 +93,7 @@ function formOf(character: string): string {
   if (form !== undefined) return form;
   if (known.size === MAX_KNOWN) known.clear();
   const made = foldPiece(character);
-  // A character with hundreds of marks isn't kept.
+  // Characters with hundreds of marks are not cached.
   if (character.length <= 16) known.set(character, made);
   return made;
 }

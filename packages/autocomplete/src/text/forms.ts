@@ -1,24 +1,25 @@
 /**
  * The forms by which a name is found: its words, folded by `normalize` and one space apart.
  *
- * A name has a turned form for each word, which begins with it: `Smith, Joan` has `smith joan` and `joan smith`. So a prefix of any word
- * is a prefix of a form. For several typed words, each pair of words of a name has a form as well. It begins with \\3 and the first
- * three letters of both words, alternating: \\3`jsomai joan smith`. So `jo sm` is its prefix `jsom`, which is found like any other
- * prefix, however many names begin with `jo` and with `sm`. The lesser word comes first; the other words follow in the order of bytes;
- * \\4 stands for a letter after the end of a word. `book.forms.part.lua` makes the same forms.
+ * A name has a turned form for each word, which begins with it: `Smith, Joan` has `smith joan` and `joan smith`. So a
+ * prefix of any word is a prefix of a form. For several typed words, each pair of words of a name also has a form. It
+ * begins with \\3 and the first three letters of both words, alternating: \\3`jsomai joan smith`. So `jo sm` is its prefix
+ * `jsom`, which is found like any other prefix, however many names begin with `jo` and with `sm`. The lesser word comes
+ * first; the other words follow in the order of bytes; \\4 stands for a letter after the end of a word.
+ * `book.forms.part.lua` makes the same forms.
  */
 import { normalize } from './normalize.js';
 
-/** The words of a name or a typed text that count. A name of n words has n (n + 1) / 2 forms: 21 at most. */
+/** Maximum of words of a name or typed text. A name of n words has n (n + 1) / 2 forms: 21 at most. */
 export const MAX_WORDS = 6;
-/** The code points of a word that count. */
+/** Maximum of code points of a word; further ones are ignored. */
 export const MAX_WORD_POINTS = 64;
-/** The UTF-16 units of a typed text that count. */
+/** Maximum of UTF-16 units of a typed text; further ones are ignored. */
 const MAX_TEXT_UNITS = 1_024;
-/** The shortest token that may have an edit, as in `book.edits.part.lua`. */
+/** Minimum of code points of a token with an edit, as in `book.edits.part.lua`. */
 export const LEAST_FUZZY_POINTS = 3;
 
-/** The common case: one word, which is its own form but for its case. */
+/** The common case: one word, whose form differs only in case. */
 const PLAIN_WORD = /^[A-Za-z0-9]{1,64}$/;
 
 /** Begins the forms of two words. */
@@ -26,7 +27,7 @@ const PAIR = '\u0003';
 
 const ENDED = '\u0004';
 
-/** These don't end a word: `O'Neil` is one. */
+/** Characters that don't end a word: `O'Neil` is one word. */
 const INSIDE_WORDS = /['\u02bc\u2019]/g;
 const BETWEEN_WORDS = /[\s\p{P}]+/u;
 
@@ -40,7 +41,7 @@ export function wordsOf(text: string): string[] {
   return words.length > 0 ? words : folded.split(' ').filter((word) => word !== '');
 }
 
-/** The words of a typed text that count. None for an empty text, or one of spaces and marks only. */
+/** The words of a typed text, within the limits. None for an empty text, or one of spaces and marks only. */
 export function tokensOf(text: string): string[] {
   if (PLAIN_WORD.test(text)) return [text.toLowerCase()];
   return wordsOf(text.slice(0, MAX_TEXT_UNITS)).slice(0, MAX_WORDS).map(cut);

@@ -1,11 +1,14 @@
-/** The parts of a name that match, for highlighting: matching compares normalized forms, the results are ranges of the display form. */
+/**
+ * The parts of a name that match, for highlighting: normalized forms are compared, but the results are ranges of the
+ * display form.
+ */
 import type { FoldedText, TextRange } from './folded-text.js';
 import { foldText } from './folded-text.js';
 import { wordsOf } from './forms.js';
 import { normalize } from './normalize.js';
 
 export interface MatchesOptions {
-  /** One of the words may differ by one edit. Default false. */
+  /** Whether one of the words may differ by one edit. Default false. */
   readonly fuzzy?: boolean;
 }
 
@@ -26,13 +29,13 @@ interface Match {
 }
 
 /**
- * The ranges of a display form that match the tokens of a typed text. Each token takes a word of its own that begins with it: `jo` marks
- * one word of `Jo Jones`, `jo jo` both. A token without such a word marks nothing, for example where an alias matched. With `fuzzy`,
- * if not all tokens match, one of them may differ from the beginning of its word by one edit: an extra, missing or wrong code point,
- * or two exchanged ones.
+ * The ranges of a display form that match the tokens of a typed text. Each token needs a different word that begins with
+ * it: `jo` marks one word of `Jo Jones`, `jo jo` both. A token without such a word marks nothing, for example if an alias
+ * matched. With `fuzzy`, if not all tokens match, one of them may differ from the beginning of its word by one edit: an
+ * extra, missing or wrong code point, or two exchanged ones.
  *
- * The ranges are sorted and disjoint, and contain whole characters as a reader sees them: half a Hangul syllable marks the syllable.
- * Pure, never throws. O(length of the display form × tokens).
+ * The ranges are sorted and disjoint, and contain whole characters as a reader sees them: half a Hangul syllable marks the
+ * syllable. Pure, never throws. O(length of the display form × tokens).
  */
 export function matchesOf(
   display: string,
@@ -62,8 +65,8 @@ function beginsInAscii(display: string, text: string): boolean {
 }
 
 /**
- * The range of a name that a typed text matches, for contacts, which are found by their beginning: one range, or none if the name doesn't
- * begin with the text. Case, accents and width don't matter. Pure, never throws. O(length).
+ * The range of a contact that a typed text matches. Contacts are found by their beginning, so it is one range, or none if
+ * the name doesn't begin with the text. Case, accents and width don't matter. Pure, never throws. O(length).
  */
 export function prefixMatchOf(display: string, text: string): TextRange[] {
   const form = normalize(text);
@@ -88,7 +91,7 @@ function wordsIn(form: string, display: string): Word[] {
 }
 
 /**
- * Assigns a word to as many tokens as possible. The longest token chooses first: its words are among those of any token that is its
+ * Assigns a word to as many tokens as possible. The longest token chooses first: its words also match any token that is its
  * prefix, so it takes no word that a shorter one needs more.
  */
 function assign(tokens: readonly string[], words: readonly Word[], except = -1): Match[] {
@@ -103,7 +106,7 @@ function assign(tokens: readonly string[], words: readonly Word[], except = -1):
   return found;
 }
 
-/** Assigns a word to each token, to one of them with an edit. Undefined where that is impossible. */
+/** Assigns a word to each token, to one of them with an edit. Undefined if that is impossible. */
 function assignWithEdit(tokens: readonly string[], words: readonly Word[]): Match[] | undefined {
   for (const [index, token] of tokens.entries()) {
     const others = tokens.toSpliced(index, 1);
@@ -122,7 +125,7 @@ function assignWithEdit(tokens: readonly string[], words: readonly Word[]): Matc
   return undefined;
 }
 
-/** The number of units at the beginning of the text that equal the token after one edit at most, or undefined. */
+/** The number of units at the start of the text that equal the token after at most one edit, or undefined. */
 function editedLength(token: readonly string[], text: string): number | undefined {
   const points = Array.from(text.slice(0, 2 * token.length + 2));
   const same = points.findIndex((point, index) => point !== token[index]);
@@ -135,7 +138,7 @@ function editedLength(token: readonly string[], text: string): number | undefine
   const swapped = at + 1 < most && token[at] === points[at + 1] && token[at + 1] === points[at];
   if (swapped && fits(at + 2, token.slice(at + 2))) return lengthOf(most);
   if (fits(at + 1, token.slice(at))) return lengthOf(most + 1);
-  // A wrong last letter counts as an extra one: the letters before it match.
+  // A wrong last letter counts as an extra one, since the letters before it match.
   if (at + 1 < most && fits(at + 1, token.slice(at + 1))) return lengthOf(most);
   if (most > 1 && fits(at, token.slice(at + 1))) return lengthOf(most - 1);
   return undefined;

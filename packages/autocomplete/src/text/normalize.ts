@@ -1,15 +1,15 @@
 /**
  * The form in which names are compared. Names are normalized when they are stored, typed texts when they are completed.
  *
- * NFKD is not composed again: a Hangul syllable then consists of its letters, and a user who is halfway through a syllable (조, or only
- * ㅈ) finds 존. No composed form allows that. Only the accents U+0300 to U+036F are removed. Removing every mark (`\p{M}`) would turn
- * ガ into カ and कि into क, and remove the vowels of Thai.
+ * NFKD is not composed again: a Hangul syllable then consists of its letters, so an unfinished syllable (조, or only ㅈ)
+ * finds 존. No composed form allows that. Only the accents U+0300 to U+036F are removed. Removing every mark (`\p{M}`) would
+ * turn ガ into カ and कि into क, and remove the vowels of Thai.
  */
 
 /** The version of the rules of `normalize`. Forms of another version must be stored again. */
 export const NORMALIZATION_VERSION = 1;
 
-/** The common case, 30 times as fast: visible ASCII, of which only the case changes. */
+/** The common case, 30 times as fast: visible ASCII, where only the case changes. */
 const VISIBLE_ASCII = /^[!-~]*$/;
 /** Accents, characters without a shape (joiners, variation selectors, soft hyphens), and halves of surrogate pairs. */
 const IGNORED = /[\u0300-\u036f\p{Default_Ignorable_Code_Point}\p{Surrogate}]/gu;
@@ -32,11 +32,11 @@ export function normalize(text: string): string {
 }
 
 /**
- * The form of a piece of a text: a leading space stays. The forms of all pieces make the form of the text, with one space where several
- * meet and none at the beginning, if no piece begins with a mark of the piece before.
+ * The form of a piece of a text: a leading space stays. The forms of all pieces make the form of the text, with one space
+ * where several meet and none at the start, if no piece begins with a mark of the piece before.
  */
 export function foldPiece(piece: string): string {
-  // Ignored characters go before and after NFKD: it sorts marks, but not across ignored characters between them.
+  // Ignored characters are removed before and after NFKD, which sorts marks, but not across ignored characters.
   const bare = piece.replace(IGNORED, '').normalize('NFKD').replace(IGNORED, '').replace(SPACES, ' ');
   // Lower case first, since ẞ has no upper case; then ß → SS → ss and ı → I → i.
   const folded = bare.toLowerCase().toUpperCase().toLowerCase();

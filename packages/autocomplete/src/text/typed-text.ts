@@ -1,9 +1,9 @@
 import { ArgumentTypeError } from '@mortise/redis';
 
-/** The longest text that is searched, longer than any name: folding more would block the process. */
+/** Maximum length of a searched text, longer than any name: folding more would block the process. */
 export const MAX_TYPED_UNITS = 16_384;
 
-/** Any string. Throws TypeError for other values. */
+/** Checks that it is a string. Throws TypeError for other values. */
 export function requireTyped(text: unknown): string {
   if (typeof text !== 'string') throw new ArgumentTypeError(`text must be a string, got ${typeof text}`);
   return text;

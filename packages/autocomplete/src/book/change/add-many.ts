@@ -27,7 +27,7 @@ export async function addMany<Entry>(
   async function send(): Promise<void> {
     signal?.throwIfAborted();
     const stored = store(batch);
-    // It is awaited later; a rejection before that must not be an unhandled one.
+    // Awaited later; until then a rejection must not count as unhandled.
     stored.catch(() => undefined);
     inFlight.push(stored);
     batch = [];

@@ -1,11 +1,11 @@
 /**
- * Further names by which an entry is found: its own aliases, and the names that `keysOf` makes of its display form, such as pinyin. The
- * caller of `add` makes them, so completion costs nothing more and needs no dictionary.
+ * Further names by which an entry is found: its own aliases, and names that `keysOf` derives from its display form, such as
+ * pinyin. They are made when an entry is added, so completion costs nothing more and needs no dictionary.
  */
 import { ArgumentRangeError, ArgumentTypeError, requireName } from '@mortise/redis';
 import type { AddEntry, AddressBookOptions } from '../../options.js';
 
-/** Further names of one entry. Each costs a member for each of its words. */
+/** Maximum of further names of an entry. Each costs a member for each of its words. */
 export const MAX_ALIASES = 16;
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
@@ -13,8 +13,8 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 /**
  * The aliases of an entry, its own first, then those of `keysOf`; each once, without the display form itself.
  *
- * Throws TypeError where `aliases` or the result of `keysOf` is no array of well-formed texts, and RangeError for a text of other
- * than 1 to 1,024 bytes, or for more than 16. Errors of `keysOf` pass through.
+ * Throws TypeError unless `aliases` and the result of `keysOf` are arrays of well-formed texts, and RangeError for a text
+ * without 1 to 1,024 bytes, or more than 16. Errors of `keysOf` pass through.
  */
 export function aliasesOf(
   entry: Pick<AddEntry<unknown>, 'key' | 'display' | 'aliases'>,

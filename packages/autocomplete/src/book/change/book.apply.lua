@@ -1,8 +1,8 @@
 #!lua
--- Adds entries to a book, removes them, or changes their scores, one after the other.
+-- Adds entries to a book, removes them, or changes their scores, one after another.
 --
--- An entry has one member for each form by which it is found. All of them have its rank, which is the negated score. Its card has
--- everything else. An entry without a card is a handle: its key determines its members.
+-- An entry has one member for each form by which it is found. All of them have its rank, which is the negated score. Its
+-- card has all other data. An entry without a card is a handle: its key determines its members.
 --
 -- KEYS
 --   directory    ZSET with score 0 of <start> NUL <number of block>, in a book of several blocks; until one block is left
@@ -38,7 +38,7 @@ local REQUEST_MS = '3600000'
 -- Marks (see book.marks.part.lua) are set for each new member. When the number of blocks has doubled since the last rebuild, all marks
 -- are built again, a few blocks at a time. So the book has as many bits as it needs, and few for removed members.
 
--- Bits for each block, and the least number of blocks of a book with marks.
+-- Bits for each block, and the minimum of blocks of a book with marks.
 local BITS, LEAST_MARKED = 384, 64
 -- Blocks that a rebuild marks with each split or join.
 local MARKED_AT_ONCE = 4
@@ -167,7 +167,7 @@ local function split(key, entry)
     upper[i - half], names[i - half] = all[i], all[i].member
   end
   local id = redis.call('HINCRBY', meta, 'blocks', 1)
-  -- The first block gets an entry together with the second one.
+  -- The first block gets an entry together with the second block.
   if not entry then
     redis.call('ZADD', directory, '0', '\0000')
   end
@@ -193,7 +193,7 @@ local function join(into, entry)
   if #moved > 0 then
     append(keyOf(into), moved)
     redis.call('DEL', from)
-    -- A rebuild may have passed the block that they come to.
+    -- A rebuild may have passed the block that the members move to.
     mark(newMarks, namesOf(moved))
   end
   redis.call('ZREM', directory, entry)

@@ -16,7 +16,7 @@ end
 -- The top set of the whole book has one member for each entry: the first of its turned forms. An entry has as many turned forms as its
 -- names have words, so a set of all members would have room for few entries.
 local function buildWhole()
-  -- An entry has up to 128 members, so some entries are among this many members.
+  -- An entry has up to 128 members, so this many members contain enough entries.
   local MOST_ASKED = 1000
   local found, after, asked, wanted, isAll = {}, nil, 0, 2 * MIDDLE_TOP, false
   repeat
@@ -30,8 +30,8 @@ local function buildWhole()
   return found
 end
 
--- Builds a top set from the parts of its prefix. Heavy parts have top sets. It is empty if the block in it has lost its last member and
--- will be removed next.
+-- Builds a top set from the parts of its prefix. Heavy parts have top sets. It is empty if its block has lost its last
+-- member and will be removed next.
 local function build(prefix)
   local found = prefix == '' and buildWhole() or expand(prefix, MIDDLE_TOP)
   if #found > 0 then
@@ -39,9 +39,9 @@ local function build(prefix)
   end
 end
 
--- Updates a top set for a member with a new rank, or without one for a removed member. A new member may be in a set that was built
--- meanwhile. A member whose rank improved from `before` is not in a set that ends before it. Returns whether there is such a set, and
--- whether it has too few members now.
+-- Updates a top set for a member with a new rank, or without one for a removed member. A set that was built in between may
+-- already have a new member. A member whose rank improved from `before` is not in a set that ends before it. Returns
+-- whether there is such a set, and whether it has too few members now.
 local function updateTop(prefix, member, rank, isNew, before)
   local top = tops .. prefix
   local last = redis.call('ZRANGE', top, '-1', '-1', 'WITHSCORES')

@@ -20,7 +20,7 @@ import { aliasesOf } from './aliases.js';
 const MAX_BATCH = 64;
 const MAX_BATCH_MEMBERS = 256;
 
-/** The arguments of one change, as `book.apply.lua` takes them. */
+/** The arguments of one change for `book.apply.lua`. */
 type Change = readonly (string | number)[];
 
 interface ChangesOptions {

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Finds the best entries whose words begin with the tokens, each token a word of its own.
+-- Finds the best entries whose words begin with the tokens, a different word for each token.
 --
 -- KEYS
 --   directory    see book.apply.lua
@@ -9,7 +9,7 @@
 --   absent       never exists: while the slot moves, a node that lacks one of the keys refuses the call
 -- ARGV
 --   halfLifeMs   as for book.apply.lua
---   limit        the most entries
+--   limit        maximum of entries
 --   afterRank    the rank of the last entry of the previous page, or empty
 --   afterMember  its member
 --   place        where an earlier call stopped, or empty
@@ -72,7 +72,7 @@ local function walk(queries, canGoOn)
     end
   end
 
-  -- Reads the top set of a prefix, and notes that more members may follow its last one.
+  -- Reads the top set of a prefix, and records that more members may follow its last one.
   local function open(prefix, tail)
     local top = tops .. prefix
     local last = redis.call('ZRANGE', top, '-1', '-1', 'WITHSCORES')
@@ -138,7 +138,7 @@ if not tokens[2] then
   return replyWith(isAll and {} or { last.text, last.member })
 end
 
--- Each of two tokens may belong to the lesser word.
+-- Either token may belong to the lesser word.
 local queries = {}
 for _, pair in ipairs({ { tokens[1], tokens[2] }, { tokens[2], tokens[1] } }) do
   local tail = '* ' .. literal(pair[1]) .. '* ' .. literal(pair[2]) .. '*'

@@ -1,11 +1,11 @@
--- The members that begin with a token after one edit. The search walks the order of bytes as a tree. After each beginning of the token
--- one code point differs, so the search tries each code point that follows there. It is a part only to keep book.fuzzy.lua readable.
--- Expects: book.scan.part.lua and book.marks.part.lua before it, newStream.
+-- The members that begin with a token after one edit. The search walks the order of bytes as a tree. After each beginning
+-- of the token one code point differs, so the search tries each code point that follows there. Separate from book.fuzzy.lua
+-- only for readability. Expects: book.scan.part.lua and book.marks.part.lua before it, newStream.
 
--- Shorter tokens aren't edited: they would match too many names.
+-- Shorter tokens are not edited, since they would match too many names.
 local LEAST_POINTS = 3
--- The most reads of a call: directory entries, blocks and top sets. An error in the first letter is searched last. In a book with hundreds
--- of first letters with many names each, such as a large one of Han, the search for it may end early.
+-- Maximum of reads of a call: directory entries, blocks and top sets. An error in the first letter is searched last. In a
+-- book with hundreds of first letters with many names each, such as a large one of Han, the search for it may end early.
 local MAX_READS = 1000
 
 -- The cost of a read of the directory, and of a test of the marks, where a read of a block costs 1.
@@ -14,7 +14,7 @@ local MARK_TEST = 0.1
 
 local bits = 8 * redis.call('STRLEN', marks) - ALPHABET
 
--- The texts with which a member may begin. The marks of the first `known` bytes are tested already, by default of none.
+-- The texts with which a member may begin. The marks of the first `known` bytes (default 0) were already tested.
 local function mayBegin(texts, known)
   for i = 1, bits > 0 and #LENGTHS or 0 do
     local length, found, asked, args = LENGTHS[i], {}, {}, {}

@@ -2,8 +2,8 @@
 -- Finds the best entries whose words begin with the tokens only after one edit in one of them. An edit inserts, removes or replaces a
 -- code point, or swaps two. A single token may also lack the space between two words.
 --
--- Removing or replacing the last code point finds every name with the token without it: many names, few of them meant. So these
--- matches come last, and only for a single token.
+-- Removing or replacing the last code point finds every name with the token without it: many names, few of them intended.
+-- So these matches come last, and only for a single token.
 --
 -- KEYS
 --   directory    see book.apply.lua
@@ -14,7 +14,7 @@
 --   absent       never exists: while the slot moves, a node that lacks one of the keys refuses the call
 -- ARGV
 --   halfLifeMs   as for book.apply.lua
---   limit        the most entries
+--   limit        maximum of entries
 --   afterRank    the rank at which the previous page or an earlier call stopped, or empty
 --   afterMember  its member
 --   isOfLast     1 if it matched after an edit of the last code point, else 0
@@ -42,9 +42,9 @@ local find = string.find
 -- prefix only when their members are next: the top set of a heavy prefix first, its parts after the last member there. So a stream that
 -- ends early costs little. The server sends no members of earlier pages.
 --
--- The first read of a top set is of `most` members. Members that begin with `without` are left out, if it is given, and a part of such
--- members isn't read. Returns the functions `addList` for members in the order of ranks, `addPrefix`, and `nextBest`, which returns each
--- member once, and nil at the end.
+-- The first read of a top set is of `most` members. Members that begin with `without`, if given, are omitted, and a part of
+-- only such members is not read. Returns the functions `addList` for members in the order of ranks, `addPrefix`, and
+-- `nextBest`, which returns each member once, and nil at the end.
 local function newStream(most, after, without)
   local heap, last = { size = 0 }, after
 
@@ -190,7 +190,7 @@ local function isFound(one)
   return false
 end
 
--- Many members that match after an edit also match exactly. After this many members another call continues.
+-- Many members that match after an edit also match exactly. After this many members another call continues the search.
 local MOST_CHECKED = 500
 local FIRST_ASKED, checked = limit + 6, 0
 
@@ -223,7 +223,7 @@ local function addEdited()
   end, fit, cursor)
 end
 
--- Members that begin with the token match exactly and are left out.
+-- Members that begin with the token match exactly and are omitted.
 local function addEditedLast()
   local points = pointsOf(tokens[1])
   local shorter = table.concat(points, '', 1, #points - 1)

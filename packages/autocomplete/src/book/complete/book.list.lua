@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Lists the entries whose words begin with the tokens, each token a word of its own, in the order of the bytes of their forms.
+-- Lists the entries whose words begin with the tokens, a different word for each token, in the byte order of their forms.
 --
 -- KEYS
 --   directory    see book.apply.lua
@@ -9,7 +9,7 @@
 --   absent       never exists: while the slot moves, a node that lacks one of the keys refuses the call
 -- ARGV
 --   halfLifeMs   as for book.apply.lua
---   limit        the most entries
+--   limit        maximum of entries
 --   place        the first form to list, or empty
 --   prefix       the first token; an empty one as the only token matches all entries
 --   others...    the other tokens

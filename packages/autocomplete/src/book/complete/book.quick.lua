@@ -10,7 +10,7 @@
 --   absent       never exists: while the slot moves, a node that lacks one of the keys refuses the call
 -- ARGV
 --   halfLifeMs   as for book.apply.lua
---   queries...   for each: the index of the last wanted entry, the best one has 0; the token, which is empty for all entries
+--   queries...   for each: the index of the last wanted entry, from 0 for the best; the token, empty for all entries
 -- RETURNS
 --   for each query a text: the matching member and the rank of each entry, the best first, separated by \2. If an entry has a card, the
 --   text begins with \2, and the card or an empty text follows each rank. Or nil where the top set has too few entries:
@@ -47,7 +47,7 @@ local function pairsIn(key, pattern, from)
   for i = 2, #list, 2 do
     local rank = tonumber(list[i])
     if before and (rank < before or rank == before and not isBefore(list[i - 3], list[i - 1], from)) then
-      -- With a name of more than 64 bytes the block is no list in Redis' memory, and ZSCAN has no order.
+      -- With a name of more than 64 bytes Redis does not store the block as a list, and ZSCAN has no order.
       local ordered = {}
       for at, one in ipairs(inOrder(list)) do
         ordered[2 * at - 1], ordered[2 * at] = one.member, one.text

@@ -1,5 +1,5 @@
--- The reply: each entry once, with the first of its members that fits.
--- Expects: book.forms.part.lua and book.score.part.lua before it.
+-- The reply: each entry once, with its first matching member. Expects: book.forms.part.lua and book.score.part.lua before
+-- it.
 local replies, replyCards, hasCards, known = {}, {}, false, {}
 
 -- Adds a member to the reply, unless its entry is in it; returns whether it did. All members of an entry have one rank. So in the order of

@@ -1,7 +1,7 @@
 -- A scan of the blocks of a prefix.
 -- Expects: book.places.part.lua before it.
 
--- The number of blocks that a call has read, and the most that it may read, about 7 µs each. Another call continues.
+-- The number of blocks that a call has read, and its maximum; each takes about 7 µs. Another call continues.
 local blocksRead, maxBlocksRead = 0, 200
 
 local function startOf(entry)

@@ -1,7 +1,7 @@
 /**
- * Cursors of pages. A cursor holds the position of the last entry of a page, so entries that are added or removed elsewhere move no
- * page. It is safe in a URL. Its checksum over the book and the query refuses cursors of other pages. The checksum is no signature: a
- * forged cursor shows other positions of the same book.
+ * Cursors of pages. A cursor holds the position of the last entry of a page, so entries that are added or removed elsewhere
+ * move no page. It is safe in a URL. Its checksum over the book and the query refuses cursors of other pages. The checksum
+ * is not a signature: a forged cursor shows other positions of the same book.
  */
 import { createHash } from 'node:crypto';
 import { InvalidCursorError } from '../../errors.js';

@@ -14,10 +14,10 @@ import { whileSlotMoves } from '../slot-moves.js';
 import type { Edit, FoundMember, Suggestion } from '../suggestion.js';
 import { suggestionOf } from '../suggestion.js';
 
-/** The most entries before a page in the order of scores. Such a page reads all prefixes that reach so deep. */
+/** Maximum of entries before a page in the order of scores. Such a page reads all prefixes of that depth. */
 const MAX_DEPTH = 10_000;
 
-/** The most calls of a request for matches after an edit. A call checks up to 500 members, many of which may match exactly. */
+/** Maximum of calls for matches after an edit. A call checks up to 500 members, many of which may match exactly. */
 const MAX_FUZZY_CALLS = 8;
 
 export interface Page<Payload> {
@@ -42,7 +42,7 @@ interface Query {
   readonly cursor: Cursor | undefined;
 }
 
-/** The replies of all scripts begin like this. */
+/** The common start of the replies of all scripts. */
 type Reply = [members: string[], cards?: string[], halfLives?: string, ...more: unknown[]];
 
 /** A position in the order of scores. */
@@ -130,7 +130,7 @@ export class Pages<Payload> {
     rank: string;
     member: string;
   }): Promise<Found<Payload>[]> {
-    // The longest token is the prefix: a script looks for its letters and for those of one other token together.
+    // The longest token is the prefix: a script searches for its letters and those of one other token together.
     const [prefix = '', ...others] = query.tokens.toSorted((a, b) => pointsIn(b) - pointsIn(a));
     let { rank: afterRank, member: afterMember } = query;
     let place = '';
@@ -232,7 +232,7 @@ function resultOf<Payload>(all: readonly Found<Payload>[]): Result<Payload> {
   return { suggestions: all.map(({ suggestion }) => suggestion), last: all.at(-1)?.found };
 }
 
-/** The cursor after a position, on a page of so many entries. */
+/** The cursor after a position, on a page with this number of entries. */
 function cursorAfter({ order, cursor }: Query, { rank, member, edit }: Position, entries: number): Cursor {
   if (order !== 'score') return ['a', `${member}\0`];
   const depth = cursor?.[0] === 's' ? cursor[4] : 0;

@@ -1,6 +1,7 @@
 /**
- * The common completions: one typed word, no cursor, up to 12 names. Those of a tick share a script call, so fifty callers cost Redis and
- * the process little more than a few. The answer to a query is one text: both sides handle it faster than twenty short strings.
+ * Common completions: one typed word, no cursor, up to 12 names. Those of a tick share a script call, so fifty callers cost
+ * Redis and the process little more than a few. The answer to a query is one text: both sides handle it faster than twenty
+ * short strings.
  */
 import type { RedisClient } from '@mortise/redis';
 import { Coalescer } from '@mortise/redis';
@@ -10,10 +11,10 @@ import { whileSlotMoves } from '../slot-moves.js';
 import type { FoundMember, Suggestion } from '../suggestion.js';
 import { suggestionOf } from '../suggestion.js';
 
-/** The least size of a top set whose prefix has as many names; see `book.tops.part.lua`. */
+/** The minimum size of a top set of a prefix with enough names; see `book.tops.part.lua`. */
 export const MAX_QUICK = 12;
 
-/** The most completions in one script call: they block the server for about 0.3 ms. */
+/** Maximum of completions in one script call, which block the server for about 0.3 ms. */
 const MAX_BATCH = 32;
 
 const SEPARATOR = '\u0002';
@@ -51,7 +52,10 @@ export class QuickAnswers<Payload> {
     );
   }
 
-  /** Up to `MAX_QUICK` of the best entries with a word that begins with the token, or of all. `null` if the top set is too small. */
+  /**
+   * Up to `MAX_QUICK` of the best entries with a word that begins with the token, or of all entries. `null` if the top set
+   * is too small.
+   */
   find(query: Query): Promise<QuickAnswer<Payload> | null> {
     return this.#queries.submit(null, query);
   }

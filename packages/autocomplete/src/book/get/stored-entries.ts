@@ -7,7 +7,7 @@ import { idOf, membersOf, readEntry } from '../entry.js';
 import { scoreOf } from '../score.js';
 import { whileSlotMoves } from '../slot-moves.js';
 
-/** An entry as a book stores it. */
+/** A stored entry of a book. */
 export interface StoredBookEntry<Payload> extends BookEntry<Payload> {
   readonly score: number;
 }
