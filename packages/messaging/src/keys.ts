@@ -12,40 +12,29 @@
  * `src/log/standing.ts`. So the floor, the lowest cursor, is `ZRANGE chat 4 4 WITHSCORES` rounded down, and the number of
  * members `ZCARD - 4`. A mailbox has the same form, with the devices of its recipient as members.
  *
- * | Key | Type | Written by | Goes away | |---|---|---|---| | `<prefix>:messaging:{<recipient>}:mailbox` | ZSET: the head;
- * device → cursor | `send`, `ack`, `clear`, `addDevice`, `removeDevice`, `receive` | `retentionMs` + 7 days (or `dedupMs`,
- * if more) after the last `send`, `receive` or `addDevice` | | `<prefix>:messaging:{<recipient>}:mailbox-log` | LIST of
- * entries, the oldest first | `send`, `ack`, `clear`, `removeDevice` | what all devices have acked, at once; all of it
- * `retentionMs` + 1/64 after the last `send` | | `<prefix>:messaging:{<recipient>}:mailbox-uncounted` | ZSET id → id:
- * messages that have expired | all but `block` | with its entries, or three times `retentionMs` after the last of them
- * expired | | `<prefix>:messaging:{<recipient>}:mailbox-ids` | HASH: sender and their id → id | `send` | twice `dedupMs`
- * after its first id | | `<prefix>:messaging:{<recipient>}:mailbox-ids-before` | HASH: the generation before | `send` | as
- * `mailbox-ids` | | `<prefix>:messaging:{<recipient>}:mailbox-expiring` | ZSET id → expires at, ms: messages with a `ttlMs`
- * | `send`; all but `block` take from it | with its last message, or three times `retentionMs` after the last `send` with a
- * `ttlMs` | | `<prefix>:messaging:{<recipient>}:mailbox-fetched` | HASH device → when it received last, ms | `receive` |
- * with its last device, or as `mailbox` | | `<prefix>:messaging:{<recipient>}:mailbox-blocked` | SET of senders, 10,000 at
- * most | `block`, `unblock` | with its last sender | | `<prefix>:messaging:{<recipient>}:mailbox-wake` | channel | `send`,
- * to receivers that wait | holds nothing | | `<prefix>:messaging:{<chatId>}:chat` | ZSET: the head; member → cursor and
- * role | `create`, `post`, `ack`, `join`, `leave`, `setRole`, `edit`, `delete` | with its last member | |
- * `<prefix>:messaging:{<chatId>}:log` | LIST of entries, the oldest first, see `src/log/entry.ts` | `create`, `post`,
- * `ack`, `leave`, `edit`, `delete` | what all have acked, at once; all of it `retentionMs` + 1/64 after the last `post` | |
- * `<prefix>:messaging:{<chatId>}:uncounted` | ZSET id → id: entries that don't count as unread (edits, deletions, deleted
- * messages) | `edit`, `delete`, `leave` | ids before the log, at the next of these; or twice `retentionMs` after the last
- * `edit` or `delete` | | `<prefix>:messaging:{<chatId>}:joined` | ZSET member → the id after which they joined, if older
- * ones were stored then | `join`, `leave` | a member when they leave, or at a `join` once nothing older is stored; or twice
- * `retentionMs` after the last `join` | | `<prefix>:messaging:{<chatId>}:ids` | HASH: sender and their id → id | `create`,
- * `post`, `edit`, `delete` | twice `dedupMs` after its first id | | `<prefix>:messaging:{<chatId>}:ids-before` | HASH: the
- * generation before | `post`, `edit`, `delete` | as `ids` | | `<prefix>:messaging:{<chatId>}:ended` | STRING: the epoch of
- * the chat of this name that ended last | `leave` of the last member | an hour after that, or after its epoch if that is
- * later | | `<prefix>:messaging:{<chatId>}:left` | ZSET member → instant of the index entry removed with their leaving, ms:
- * a slower `join` or `create` under that entry is refused and indexes again | `leave`; `join`, `create` that were refused |
- * a minute after the last of them | | `<prefix>:messaging:{<chatId>}:events` | channel of frames, see `src/follow/frame.ts`
- * | `create`, `post`, `edit`, `delete`, `join`, `leave`; `typing`, `presence` | holds nothing | |
- * `<prefix>:messaging:{<member>}:chats` | ZSET chat → instant of joining, ms: a superset of the chats that have the member
- * | `create`, `join`, `leave`; readers remove entries that a crash left | with its last chat | |
- * `<prefix>:messaging:{<member>}:mutes` | HASH chat → muted until, ms; 0: for ever | `mute`, `unmute`, `leave`, `create`,
- * `join` | with its last chat | | `<prefix>:messaging:{<member>}:member-events` | channel: `c` and a chat that was added;
- * `u`, mutes were changed | `create`, `join`; `mute`, `unmute` | holds nothing |
+ * | Key | Type | Written by | Goes away |
+ * |---|---|---|---|
+ * | `<prefix>:messaging:{<recipient>}:mailbox` | ZSET: the head; device → cursor | `send`, `ack`, `clear`, `addDevice`, `removeDevice`, `receive` | `retentionMs` + 7 days (or `dedupMs`, if more) after the last `send`, `receive` or `addDevice` |
+ * | `<prefix>:messaging:{<recipient>}:mailbox-log` | LIST of entries, the oldest first | `send`, `ack`, `clear`, `removeDevice` | what all devices have acked, at once; all of it `retentionMs` + 1/64 after the last `send` |
+ * | `<prefix>:messaging:{<recipient>}:mailbox-uncounted` | ZSET id → id: messages that have expired | all but `block` | with its entries, or three times `retentionMs` after the last of them expired |
+ * | `<prefix>:messaging:{<recipient>}:mailbox-ids` | HASH: sender and their id → id | `send` | twice `dedupMs` after its first id |
+ * | `<prefix>:messaging:{<recipient>}:mailbox-ids-before` | HASH: the generation before | `send` | as `mailbox-ids` |
+ * | `<prefix>:messaging:{<recipient>}:mailbox-expiring` | ZSET id → expires at, ms: messages with a `ttlMs` | `send`; all but `block` take from it | with its last message, or three times `retentionMs` after the last `send` with a `ttlMs` |
+ * | `<prefix>:messaging:{<recipient>}:mailbox-fetched` | HASH device → when it received last, ms | `receive` | with its last device, or as `mailbox` |
+ * | `<prefix>:messaging:{<recipient>}:mailbox-blocked` | SET of senders, 10,000 at most | `block`, `unblock` | with its last sender |
+ * | `<prefix>:messaging:{<recipient>}:mailbox-wake` | channel | `send`, to receivers that wait | holds nothing |
+ * | `<prefix>:messaging:{<chatId>}:chat` | ZSET: the head; member → cursor and role | `create`, `post`, `ack`, `join`, `leave`, `setRole`, `edit`, `delete` | with its last member |
+ * | `<prefix>:messaging:{<chatId>}:log` | LIST of entries, the oldest first, see `src/log/entry.ts` | `create`, `post`, `ack`, `leave`, `edit`, `delete` | what all have acked, at once; all of it `retentionMs` + 1/64 after the last `post` |
+ * | `<prefix>:messaging:{<chatId>}:uncounted` | ZSET id → id: what doesn't count as unread (edits, deletions, deleted messages) | `edit`, `delete`, `leave` | what lies before the log, at the next of these; or twice `retentionMs` after the last `edit` or `delete` |
+ * | `<prefix>:messaging:{<chatId>}:joined` | ZSET member → the id behind which they joined, where older ones were stored then | `join`, `leave` | a member when they leave, or at a `join` once nothing older is stored; or twice `retentionMs` after the last `join` |
+ * | `<prefix>:messaging:{<chatId>}:ids` | HASH: sender and their id → id | `create` with an `id`, `post`, `edit`, `delete` | twice `dedupMs` after its first id |
+ * | `<prefix>:messaging:{<chatId>}:ids-before` | HASH: the generation before | `post`, `edit`, `delete` | as `ids` |
+ * | `<prefix>:messaging:{<chatId>}:ended` | STRING: the epoch of the chat of this name that ended last | `leave` of the last member | an hour after that, or after its epoch where that is later |
+ * | `<prefix>:messaging:{<chatId>}:left` | ZSET member → instant of the index entry that goes with their leaving, ms: a slower `join` or `create` under that entry is refused and indexes again | `leave`; `join`, `create` that were refused | a minute after the last of them |
+ * | `<prefix>:messaging:{<chatId>}:events` | channel of frames, see `src/follow/frame.ts` | `create`, `post`, `edit`, `delete`, `join`, `leave`; `typing`, `presence` | holds nothing |
+ * | `<prefix>:messaging:{<member>}:chats` | ZSET chat → instant of joining, ms: a superset of the chats that have the member | `create`, `join`, `leave`; readers remove entries that a crash left | with its last chat |
+ * | `<prefix>:messaging:{<member>}:mutes` | HASH chat → muted until, ms; 0: for ever | `mute`, `unmute`, `leave`, `create`, `join` | with its last chat |
+ * | `<prefix>:messaging:{<member>}:member-events` | channel: `c` and a chat that was added; `u`, mutes were changed | `create`, `join`; `mute`, `unmute` | holds nothing |
  */
 import { KeySpace } from '@mortise/redis';
 

@@ -29,7 +29,7 @@ test('each method is one round trip, create and join are two; calls of a tick an
   const see = (action: () => Promise<unknown>): Promise<string[]> => transcript(redis, scope, action);
 
   const created = await see(() =>
-    chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'], body: 1 }),
+    chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'], body: 1, id: 'first' }),
   );
   const index = created.filter((line) => line.startsWith('evalsha member.index'));
   expect(index).toHaveLength(2);

@@ -22,16 +22,21 @@ function create() {
   };
 }
 
-test('create tells that the chat is new, and the id of its first message', async () => {
+test('create tells the id of its first message, and that the chat is new unless the caller named it', async () => {
   const { chats, plain } = create();
   const given = { sender: 'anna', members: ['bob'], body: 'hello' };
-  expect(await chats.create({ ...given, chatId: 'a' })).toEqual({ chatId: 'a', isNew: true, id: 1 });
+  expect(await chats.create({ ...given, chatId: 'a', id: 'x' })).toEqual({
+    chatId: 'a',
+    isNew: false,
+    id: 1,
+  });
   expect(await chats.create({ ...given, chatId: 'a' })).toEqual({ chatId: 'a', isNew: false });
+  expect(await chats.create({ ...given, chatId: 'b' })).toEqual({ chatId: 'b', isNew: false });
   expect(await chats.create(given)).toMatchObject({ isNew: true, id: 1 });
   const { chatId, ...rest } = await chats.create({ sender: 'anna', members: ['bob'] });
   expect(rest).toEqual({ isNew: true });
   expect((await plain.members(chatId)).members).toHaveLength(2);
-  expect(await plain.history('a')).toHaveLength(1);
+  for (const named of ['a', 'b']) expect(await plain.history(named)).toHaveLength(1);
 });
 
 test('post, edit and delete tell of no duplicate that the caller has not sent', async () => {

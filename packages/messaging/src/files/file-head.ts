@@ -1,13 +1,17 @@
 /**
  * The head of a file is a HASH:
  *
- * | Field | What | |---|---| | `n`, `freed` | committed chunks; those below `freed` are freed | | `bytes`, `stored`,
- * `freedBytes` | bytes of the file; with chunk headers; freed bytes with headers | | `crc` | CRC-32 of the file so far | |
- * `state`, `detail` | open, closed or aborted; then the SHA-256 or the reason | | `token`, `holder`, `lease` | of the
- * writer; `lease` is the end of its lease in ms | | `writers` | `<token>@<chunk>` joined by commas: the writer with that
- * token has written from that chunk on | | `chunkBytes`, `windowBytes` | limits of the last writer | | `t:<receiver>` | the
- * token of the receiver's lease | | `g:<receiver>` | for gzip, `<acked>:<before>`: acked bytes of text, and those of them
- * before its cursor |
+ * | Field | What |
+ * |---|---|
+ * | `n`, `freed` | chunks that are committed; those below `freed` are gone |
+ * | `bytes`, `stored`, `freedBytes` | bytes of the file; with headers; how many of the latter are gone |
+ * | `crc` | CRC-32 of the file so far |
+ * | `state`, `detail` | open, closed or aborted; then the SHA-256 or the reason |
+ * | `token`, `holder`, `lease` | of the writer; `lease` is the end of its lease in ms |
+ * | `writers` | `<token>@<chunk>` joined by commas: the writer with that token has written from that chunk on |
+ * | `chunkBytes`, `windowBytes` | limits of the last writer |
+ * | `t:<receiver>` | the token of the receiver's lease |
+ * | `g:<receiver>` | of gzip, `<acked>:<before>`: bytes of text that it has acked, and how many of them lie before its cursor |
  */
 import type { RedisClient } from '@mortise/redis';
 import type { FileKeys } from './keys.js';

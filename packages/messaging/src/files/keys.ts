@@ -1,26 +1,19 @@
 /**
  * Two entities: a channel, and each of its files, which has a slot of its own.
  *
- * | Key | Type | Written by | Goes away | |---|---|---|---| | `<prefix>:messaging:{<channel>}:file-channel` | HASH: epoch
- * (of this creation of the channel), last number, reserved bytes, whether it has ended, `keepMs`, leases of receivers, and
- * receivers that left while files were listed | `send`, `end`, `files`, `join`, `leave` | a minute after the last file of a
- * channel that has ended, or `keepMs` after its last use by a sender or receiver | | `<prefix>:messaging:{<channel>}:files`
- * | ZSET id → number: listed files, and the last 10,000 before them | `send` | as `file-channel` | |
- * `<prefix>:messaging:{<channel>}:files-listed` | HASH number → `<bytes
- * reserved>:<instant>:<keepMs>:<epoch>:<fileId>:<name>` | `send`, `done`, `fail` | a file when all receivers are done with
- * it; all as `file-channel` | | `<prefix>:messaging:{<channel>}:files-done` | SET of `<number>:<receiver>` | `done`, `fail`
- * | with their files | | `<prefix>:messaging:{<channel>}:file-receivers` | ZSET receiver → end of its lease, ms | `send`,
- * `files`, `join`, `leave` | with the last file of a channel that has ended, or as `file-channel` | |
- * `<prefix>:messaging:{<channel>}:files-sent` | HASH id → SHA-256 and name of the file sent under it | `send` with an `id`
- * | as `files`; a field with the id in there | | `<prefix>:messaging:{<channel>}:files-events` | channel: something has
- * changed | `send`, `done`, `fail`, `end` | holds nothing | | `<prefix>:messaging:{<channel>%%<number>}:file:<fileId>` |
- * HASH: the head of a file, see `src/files/file-head.ts` | `send`, `ack`, `done`, `fail` | when all receivers are done, or
- * `keepMs` after the last chunk | | `<prefix>:messaging:{<channel>%%<number>}:file-cursors:<fileId>` | ZSET receiver →
- * chunk · 2^23 + bytes of it | `send`, `ack`, `done`, `fail` | with its last receiver, or as `file` | |
- * `<prefix>:messaging:{<channel>%%<number>}:chunk:<fileId>.<token>.<n>` | STRING, see `src/files/chunk.ts`; empty until it
- * is written | `send` | when all receivers have passed it, or after `keepMs` | |
- * `<prefix>:messaging:{<channel>%%<number>}:file-events:<fileId>` | channel: how far the file is written and freed |
- * `send`, `ack`, `done`, `fail` | holds nothing |
+ * | Key | Type | Written by | Goes away |
+ * |---|---|---|---|
+ * | `<prefix>:messaging:{<channel>}:file-channel` | HASH: epoch (of this creation of the channel), last number, bytes reserved, whether it has ended, `keepMs`, leases of receivers, and who has left while files were listed | `send`, `end`, `files`, `join`, `leave` | a minute after the last file of a channel that has ended, or `keepMs` after its last use by a sender or receiver |
+ * | `<prefix>:messaging:{<channel>}:files` | ZSET id → number: files that are listed, and the last 10,000 before them | `send` | as `file-channel` |
+ * | `<prefix>:messaging:{<channel>}:files-listed` | HASH number → `<bytes reserved>:<instant>:<keepMs>:<epoch>:<fileId>:<name>` | `send`, `done`, `fail` | a file when all receivers are done with it; all as `file-channel` |
+ * | `<prefix>:messaging:{<channel>}:files-done` | SET of `<number>:<receiver>` | `done`, `fail` | with their files |
+ * | `<prefix>:messaging:{<channel>}:file-receivers` | ZSET receiver → end of its lease, ms | `send`, `files`, `join`, `leave` | with the last file of a channel that has ended, or as `file-channel` |
+ * | `<prefix>:messaging:{<channel>}:files-sent` | HASH id → SHA-256 and name of what was sent under it | `send` with an `id` | as `files`; a field with the id in there |
+ * | `<prefix>:messaging:{<channel>}:files-events` | channel: something has changed | `send`, `done`, `fail`, `end` | holds nothing |
+ * | `<prefix>:messaging:{<channel>%%<number>}:file:<fileId>` | HASH: the head of a file, see `src/files/file-head.ts` | `send`, `ack`, `done`, `fail` | when all receivers are done, or `keepMs` after the last chunk |
+ * | `<prefix>:messaging:{<channel>%%<number>}:file-cursors:<fileId>` | ZSET receiver → chunk · 2^23 + bytes of it | `send`, `ack`, `done`, `fail` | with its last receiver, or as `file` |
+ * | `<prefix>:messaging:{<channel>%%<number>}:chunk:<fileId>.<token>.<n>` | STRING, see `src/files/chunk.ts`; empty until it is written | `send` | when all receivers have passed it, or after `keepMs` |
+ * | `<prefix>:messaging:{<channel>%%<number>}:file-events:<fileId>` | channel: how far the file is written and freed | `send`, `ack`, `done`, `fail` | holds nothing |
  */
 import { KeySpace } from '@mortise/redis';
 

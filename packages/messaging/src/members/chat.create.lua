@@ -19,7 +19,7 @@
 --   notAfter     ms; later, readers may have removed the entries of the chat in the members' indexes
 --   notBefore    ms; the lowest epoch: an earlier chat, unknown to this server, had a lower one
 --   indexedFrom  the lowest instant (ms) of the entries in the members' indexes
---   messageKey   of the first message; '' when there is none
+--   messageKey   of the first message; '' when there is none, or the caller gave no id
 --   body         of the first message; '' when there is none
 --   sender       as stored
 --   others...    the other members, as stored, none twice
@@ -76,6 +76,8 @@ if isStored then
 end
 if last == 1 then
   frames[#frames + 1] = struct.pack('>c1Ic0', 'm', #entry, entry)
+end
+if messageKey ~= '' then
   redis.call('HSET', ids, '', 0, messageKey, 1)
   redis.call('PEXPIRE', ids, 2 * dedupMs)
 end

@@ -15,9 +15,9 @@ import type { Mutes } from './mutes.js';
 /** The result of `create`. */
 export interface CreateResult {
   readonly chatId: string;
-  /** False if the chat existed: nothing was changed. */
+  /** False if the chat existed: nothing was changed. Also if this call with its own `chatId` was sent again after a lost reply. */
   readonly isNew: boolean;
-  /** The id of the first message, of this call or of an earlier one with the same `id`. Absent without one. */
+  /** The id of the first message, of this call or of an earlier one with the same `id`. Absent if there is none, or none with that `id`. */
   readonly id?: number;
 }
 
@@ -46,9 +46,8 @@ export class Creator {
     const [, ...others] = names.map((name) => encodeMember('member', name));
     if (names.length > limits.maxMembers) throw TooManyError.members(chatId, names.length, limits.maxMembers);
     const json = body === undefined ? '' : encodeBody(chatId, body, limits.maxPayloadBytes);
-    const key = body === undefined ? '' : messageKey(author, id);
-    // Only a resend of this call can have created such a chat.
-    const hasOwnMessage = body !== undefined && id === undefined;
+    // Remembering the key of each first message would cost every new chat a quarter of its memory.
+    const key = body === undefined || id === undefined ? '' : messageKey(author, id);
     return enterIndexed(
       (notBefore) => this.#mutes.enter(chatId, names, notBefore),
       async (indexed, notAfter) => {
@@ -69,8 +68,9 @@ export class Creator {
         if (outcome === TOO_LATE) return { tooLateAt: now, leftAt: firstId };
         if (outcome === CREATED && firstId > 0) telemetry?.count(POSTED, 1);
         if (outcome !== CREATED) await this.#index.withdraw(chatId, names, indexed);
-        const isNew = outcome === CREATED || givenId === undefined || (hasOwnMessage && firstId > 0);
-        return { result: { chatId, isNew, ...(firstId > 0 && { id: firstId }) } };
+        // Only a resend of this call can have created a chat with a new UUID.
+        if (givenId === undefined) return { result: { chatId, isNew: true, ...(json !== '' && { id: 1 }) } };
+        return { result: { chatId, isNew: outcome === CREATED, ...(firstId > 0 && { id: firstId }) } };
       },
     );
   }
