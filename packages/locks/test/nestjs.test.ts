@@ -13,8 +13,10 @@ import {
 import type { LocksModuleOptions, LocksOptionsFactory } from '@mortise/locks/nestjs';
 import {
   getLocksToken,
-  getLockToken,
+  getMutexToken,
+  InjectCountDownLatch,
   InjectLocks,
+  InjectMultiLock,
   InjectMutex,
   InjectRateLimiter,
   InjectReadWriteLock,
@@ -189,6 +191,8 @@ describe('LocksModule.forFeature', () => {
       @InjectReadWriteLock('scenes') readonly scenes: ReadWriteLock,
       @InjectSemaphore('gpus') readonly gpus: Semaphore,
       @InjectRateLimiter('previews') readonly previews: RateLimiter,
+      @InjectMultiLock('disks') readonly disks: MultiLock,
+      @InjectCountDownLatch('warm') readonly warm: CountDownLatch,
     ) {}
   }
 
@@ -199,11 +203,19 @@ describe('LocksModule.forFeature', () => {
       readWriteLocks: { scenes: {} },
       semaphores: { gpus: { permits: 4 } },
       rateLimiters: { previews: { limit: 10, periodMs: 1_000 } },
+      multiLocks: { disks: { names: ['a', 'b'], leaseMs: 60_000 } },
+      countDownLatches: { warm: { count: 3 } },
     });
     const renderer = await run(Renderer, LocksModule.forRoot({ redis, prefix }), feature);
     expect(renderer.mutex).toBeInstanceOf(Mutex);
     expect(renderer.scenes).toBeInstanceOf(ReadWriteLock);
     expect(renderer.previews).toMatchObject({ name: 'previews', limit: 10 });
+    expect(renderer.warm).toBeInstanceOf(CountDownLatch);
+    expect(await renderer.warm.remaining()).toBe(3);
+    await using disks = await renderer.disks.acquire();
+    expect(disks.isValid).toBe(true);
+    const ofDisk = new Mutex(redis, 'b', { prefix });
+    expect((await ofDisk.inspect()).remainingMs).toBeGreaterThan(30_000);
     await using permits = await renderer.gpus.acquire({ permits: 3 });
     expect(permits.isValid).toBe(true);
     expect(await new Semaphore(redis, 'gpus', { permits: 4, prefix }).available()).toBe(1);
@@ -212,9 +224,14 @@ describe('LocksModule.forFeature', () => {
   test('lets the boot fail for options that cannot be used and for a lock that is not listed', async () => {
     const root = LocksModule.forRoot({ redis });
     const misused = LocksModule.forFeature({ semaphores: { gpus: { permits: 0 } } });
-    await expect(boot({ imports: [root, misused] })).rejects.toThrow(/permits must be a whole number/);
+    await expect(boot({ imports: [root, misused] })).rejects.toThrow(
+      /LocksModule.forFeature: permits must be a whole number/,
+    );
+    expect(() => LocksModule.forFeature({ locks: {} } as never)).toThrow(
+      'LocksModule.forFeature has no option "locks"',
+    );
     const others = LocksModule.forFeature({ mutexes: { other: {} } });
-    await expect(run(Renderer, root, others)).rejects.toThrow(getLockToken('mutex', 'index'));
+    await expect(run(Renderer, root, others)).rejects.toThrow(getMutexToken('index'));
   });
 });
 

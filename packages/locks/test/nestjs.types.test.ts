@@ -30,12 +30,14 @@ test('forFeature takes the options of each kind', () => {
     readWriteLocks: { scenes: { leaseMs: 1_000 } },
     semaphores: { gpus: { permits: 4 } },
     rateLimiters: { previews: { limit: 10, periodMs: 1_000 } },
+    multiLocks: { disks: { names: ['a', 'b'] } },
+    countDownLatches: { warm: { count: 3 } },
   };
-  expect(LocksModule.forFeature(feature).providers).toHaveLength(4);
+  expect(LocksModule.forFeature(feature).providers).toHaveLength(6);
   // @ts-expect-error -- a semaphore needs permits
   LocksModule.forFeature({ semaphores: { gpus: {} } });
-  // @ts-expect-error -- a latch has another name for each use
-  LocksModule.forFeature({ countDownLatches: {} });
+  // @ts-expect-error -- a multi-lock needs names
+  LocksModule.forFeature({ multiLocks: { disks: {} } });
 });
 
 test('Locks make what they are asked for', () => {

@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import { CountDownLatch, MultiLock, Mutex, RateLimiter, ReadWriteLock, Semaphore } from '@mortise/locks';
+import { otelTelemetry } from '@mortise/locks/otel';
 import type { Telemetry } from '@mortise/redis';
 import { connect, freshPrefix } from '@mortise/test-kit';
+import * as api from '@opentelemetry/api';
 import { METRICS } from '../src/telemetry/metrics.js';
 
 const redis = connect();
@@ -92,6 +94,26 @@ test('a telemetry that throws harms nothing, and one that is no object is refuse
     console.error = error;
   }
   expect(() => new Mutex(redis, 'lock', { telemetry: 7 as unknown as Telemetry })).toThrow(TypeError);
+});
+
+test('the adapter to OpenTelemetry counts and records under the scope of the package', async () => {
+  const seen: unknown[] = [];
+  const meter = api.metrics.getMeter('none');
+  jest.spyOn(api.metrics, 'getMeter').mockImplementation((scope) =>
+    Object.assign(Object.create(meter) as api.Meter, {
+      createCounter: (name: string) => ({ add: (value: number) => seen.push([scope, name, value]) }),
+      createHistogram: (name: string) => ({ record: () => seen.push([scope, name]) }),
+    }),
+  );
+  const options = { prefix: freshPrefix(), telemetry: otelTelemetry(api) };
+  await (await new Mutex(redis, 'lock', options).acquire()).release();
+  await new RateLimiter(redis, 'lock', { ...options, limit: 1, periodMs: 60_000 }).take();
+  expect(seen).toEqual([
+    ['@mortise/locks', 'mortise.locks.wait'],
+    ['@mortise/locks', 'mortise.locks.hold'],
+    ['@mortise/locks', 'mortise.locks.takes', 1],
+  ]);
+  jest.restoreAllMocks();
 });
 
 test('the README lists all metrics', async () => {

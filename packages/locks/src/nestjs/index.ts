@@ -1,13 +1,24 @@
 export type { LockedOptions } from './locked.js';
 export { Locked } from './locked.js';
-export type { LocksFeature, LocksModuleOptions, LocksOptionsFactory } from './locks.module.js';
+export type {
+  LocksFeature,
+  LocksModuleOptions,
+  LocksOptionsFactory,
+  NamedMultiLockOptions,
+} from './locks.module.js';
 export { LocksModule } from './locks.module.js';
 export { Locks } from './locks.js';
-export type { LockKind } from './tokens.js';
 export {
+  getCountDownLatchToken,
   getLocksToken,
-  getLockToken,
+  getMultiLockToken,
+  getMutexToken,
+  getRateLimiterToken,
+  getReadWriteLockToken,
+  getSemaphoreToken,
+  InjectCountDownLatch,
   InjectLocks,
+  InjectMultiLock,
   InjectMutex,
   InjectRateLimiter,
   InjectReadWriteLock,

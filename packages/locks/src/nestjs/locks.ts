@@ -1,5 +1,6 @@
 import type { RedisClient } from '@mortise/redis';
 import { requireClient, requireObject } from '@mortise/redis';
+import { withDefaults } from '@mortise/redis/nestjs';
 import { CountDownLatch } from '../count-down-latch/count-down-latch.js';
 import { MultiLock } from '../multi-lock/multi-lock.js';
 import { Mutex } from '../mutex/mutex.js';
@@ -66,11 +67,7 @@ export class Locks {
     return new CountDownLatch(this.#redis, name, this.#with('CountDownLatch', options));
   }
 
-  /** An undefined option counts as absent, as everywhere in this package. */
   #with<Options extends object>(kind: Parameters<typeof defaultsOf>[0], options: Options): Options {
-    const given = Object.entries(requireObject('options', options)).filter(
-      ([, value]) => value !== undefined,
-    );
-    return { ...defaultsOf(kind, this.#defaults), ...Object.fromEntries(given) } as Options;
+    return withDefaults<Options>(defaultsOf(kind, this.#defaults), requireObject('options', options));
   }
 }
