@@ -44,7 +44,7 @@ const workers = receivers.map((receiver, index) =>
   new LogCollector(redis, 'access-logs', receiver, table, {
     prefix,
     share: { index, of: receivers.length },
-    retentionMs: 36_500 * 86_400_000,
+    keepMs: 36_500 * 86_400_000,
     onReport: (report) => {
       lines += report.lines;
       malformed += report.malformed;

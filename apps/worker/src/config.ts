@@ -60,7 +60,7 @@ export interface AccessLogs {
   readonly share: { readonly index: number; readonly of: number };
   /** A MaxMind database, or a CSV of ranges. */
   readonly ranges: string;
-  readonly retentionMs: number;
+  readonly keepMs: number;
 }
 
 const DAY_MS = 86_400_000;
@@ -191,7 +191,7 @@ function accessLogs(env: z.infer<typeof Environment>): AccessLogs | undefined {
     receiver: env.ACCESS_LOG_RECEIVER,
     share: { index: part - 1, of },
     ranges,
-    retentionMs: env.ACCESS_LOG_RETENTION_DAYS * DAY_MS,
+    keepMs: env.ACCESS_LOG_RETENTION_DAYS * DAY_MS,
   };
 }
 

@@ -64,7 +64,7 @@ describe('readConfig', () => {
       receiver: 'worker',
       share: { index: 0, of: 1 },
       ranges: 'ranges.csv',
-      retentionMs: 400 * 86_400_000,
+      keepMs: 400 * 86_400_000,
     });
     const all = {
       ACCESS_LOG_CHANNEL: 'logs',
@@ -78,7 +78,7 @@ describe('readConfig', () => {
       receiver: 'worker-2',
       share: { index: 1, of: 3 },
       ranges: '/data/city.mmdb',
-      retentionMs: 30 * 86_400_000,
+      keepMs: 30 * 86_400_000,
     });
     expect(readConfig({ GEO_RANGES: 'ranges.csv' }).accessLogs).toBeUndefined();
   });

@@ -26,7 +26,7 @@ async function sentBy(prefix: string, action: () => Promise<unknown>): Promise<s
 async function warm(): Promise<void> {
   const daily = new DailyCounts(redis, {
     prefix: freshPrefix(),
-    retentionMs: 86_400_000,
+    keepMs: 86_400_000,
     markerMs: 86_400_000,
   });
   const checkpoint = { file: 'f', day: '2026-11-20', fromOffset: 0, toOffset: 1, lines: 0 };
@@ -62,7 +62,7 @@ test('a file: one for the clock behind each checkpoint, one for each day, one fo
 test('a checkpoint of three segments: one for each, and one more for each but the first', async () => {
   const prefix = freshPrefix();
   await warm();
-  const daily = new DailyCounts(redis, { prefix, retentionMs: 86_400_000, markerMs: 86_400_000 });
+  const daily = new DailyCounts(redis, { prefix, keepMs: 86_400_000, markerMs: 86_400_000 });
   const segment = Buffer.alloc(0);
   const checkpoint = { file: 'f', day: '2026-11-20', fromOffset: 0, toOffset: 9, lines: 3 * SEGMENT_MEMBERS };
   expect(
@@ -94,7 +94,7 @@ test('a checkpoint of three segments: one for each, and one more for each but th
 test('a checkpoint costs Redis two scripts at most for a segment, each of a thousand members', async () => {
   const prefix = freshPrefix();
   await warm();
-  const daily = new DailyCounts(redis, { prefix, retentionMs: 86_400_000, markerMs: 86_400_000 });
+  const daily = new DailyCounts(redis, { prefix, keepMs: 86_400_000, markerMs: 86_400_000 });
   const item = (index: number): Buffer => {
     const member = `US/R/C${index}`;
     const head = Buffer.alloc(7);

@@ -221,7 +221,7 @@ describe.each([
 
 test('a lease that is over as soon as it is renewed ends in an error, and not in renewals without end', async () => {
   const prefix = freshPrefix();
-  const daily = new DailyCounts(redis, { prefix, retentionMs: 60_000, markerMs: 60_000 });
+  const daily = new DailyCounts(redis, { prefix, keepMs: 60_000, markerMs: 60_000 });
   let renewals = 0;
   const lease = {
     until: 1,

@@ -160,7 +160,7 @@ describe('LogAggregator', () => {
 
   test('days that are not kept any more, and those to come, are malformed', async () => {
     const text = [line('8.8.8.8', day(12)), line('8.8.8.8', day(-3)), line('8.8.8.8', day(9))].join('');
-    const report = await aggregator({ retentionMs: 10 * 86_400_000 }).count(new MemoryFile('a', text));
+    const report = await aggregator({ keepMs: 10 * 86_400_000 }).count(new MemoryFile('a', text));
     expect(report).toMatchObject({ lines: 1, malformedOf: { window: 2 } });
     expect((await keysOfPrefix('total')).length).toBe(1);
   });
@@ -238,9 +238,9 @@ describe('LogAggregator', () => {
     [{ checkpointBytes: 0 }, RangeError],
     [{ maxKeys: Number.NaN }, RangeError],
     [{ maxDays: 1.5 }, RangeError],
-    [{ retentionMs: Infinity }, RangeError],
+    [{ keepMs: Infinity }, RangeError],
     [{ markerMs: 1 }, RangeError],
-    [{ retentionMs: 86_400_000, markerMs: 86_400_001 }, RangeError],
+    [{ keepMs: 86_400_000, markerMs: 86_400_001 }, RangeError],
     [{ concurrency: '4' as never }, TypeError],
     [{ prefix: '' }, RangeError],
   ])('refuses %j', (options, type) => {
@@ -352,7 +352,7 @@ describe('each line once', () => {
   }
   const segments = ['a', 'b', 'c', 'd'].map((member, index) => segment(`XX//${member}`, index + 1));
   const checkpoint = { file: 'f', day: day(), fromOffset: 0, toOffset: 100, lines: 10, segments };
-  const kept = { retentionMs: 86_400_000, markerMs: 86_400_000 };
+  const kept = { keepMs: 86_400_000, markerMs: 86_400_000 };
 
   /** Of a worker that dies when the checkpoint is counted, and three of its segments wait. */
   async function countAndDie(): Promise<void> {
@@ -415,7 +415,7 @@ describe('each line once', () => {
 describe('keys', () => {
   test('are those of the table, expire as it says, and lie in one slot for a day', async () => {
     const hostile = ['}x', '{}', '%', '\u{1f600}', 'a\nb', '\0', '\ud800', '\ud801'];
-    const options = { retentionMs: 20 * 86_400_000, markerMs: 86_400_000 };
+    const options = { keepMs: 20 * 86_400_000, markerMs: 86_400_000 };
     await aggregator(options).run(Readable.from(hostile.map((id) => new MemoryFile(id, line('8.8.8.8')))));
     const stem = `${prefix}:aggregates:{daily:${day()}}:`;
     const keys = await keysOfPrefix();

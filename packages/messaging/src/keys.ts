@@ -14,19 +14,19 @@
  *
  * | Key | Type | Written by | Goes away |
  * |---|---|---|---|
- * | `<prefix>:messaging:{<recipient>}:mailbox` | ZSET: the head; device → cursor | `send`, `ack`, `clear`, `addDevice`, `removeDevice`, `receive` | `retentionMs` + 7 days (or `dedupMs`, if more) after the last `send`, `receive` or `addDevice` |
- * | `<prefix>:messaging:{<recipient>}:mailbox-log` | LIST of entries, the oldest first | `send`, `ack`, `clear`, `removeDevice` | what all devices have acked, at once; all of it `retentionMs` + 1/64 after the last `send` |
- * | `<prefix>:messaging:{<recipient>}:mailbox-uncounted` | ZSET id → id: messages that have expired | all but `block` | with its entries, or three times `retentionMs` after the last of them expired |
+ * | `<prefix>:messaging:{<recipient>}:mailbox` | ZSET: the head; device → cursor | `send`, `ack`, `clear`, `addDevice`, `removeDevice`, `receive` | `keepMs` + 7 days (or `dedupMs`, if more) after the last `send`, `receive` or `addDevice` |
+ * | `<prefix>:messaging:{<recipient>}:mailbox-log` | LIST of entries, the oldest first | `send`, `ack`, `clear`, `removeDevice` | what all devices have acked, at once; all of it `keepMs` + 1/64 after the last `send` |
+ * | `<prefix>:messaging:{<recipient>}:mailbox-uncounted` | ZSET id → id: messages that have expired | all but `block` | with its entries, or three times `keepMs` after the last of them expired |
  * | `<prefix>:messaging:{<recipient>}:mailbox-ids` | HASH: sender and their id → id | `send` | twice `dedupMs` after its first id |
  * | `<prefix>:messaging:{<recipient>}:mailbox-ids-before` | HASH: the generation before | `send` | as `mailbox-ids` |
- * | `<prefix>:messaging:{<recipient>}:mailbox-expiring` | ZSET id → expires at, ms: messages with a `ttlMs` | `send`; all but `block` take from it | with its last message, or three times `retentionMs` after the last `send` with a `ttlMs` |
+ * | `<prefix>:messaging:{<recipient>}:mailbox-expiring` | ZSET id → expires at, ms: messages with a `ttlMs` | `send`; all but `block` take from it | with its last message, or three times `keepMs` after the last `send` with a `ttlMs` |
  * | `<prefix>:messaging:{<recipient>}:mailbox-fetched` | HASH device → when it received last, ms | `receive` | with its last device, or as `mailbox` |
  * | `<prefix>:messaging:{<recipient>}:mailbox-blocked` | SET of senders, 10,000 at most | `block`, `unblock` | with its last sender |
  * | `<prefix>:messaging:{<recipient>}:mailbox-wake` | channel | `send`, to receivers that wait | holds nothing |
  * | `<prefix>:messaging:{<chatId>}:chat` | ZSET: the head; member → cursor and role | `create`, `post`, `ack`, `join`, `leave`, `setRole`, `edit`, `delete` | with its last member |
- * | `<prefix>:messaging:{<chatId>}:log` | LIST of entries, the oldest first, see `src/log/entry.ts` | `create`, `post`, `ack`, `leave`, `edit`, `delete` | what all have acked, at once; all of it `retentionMs` + 1/64 after the last `post` |
- * | `<prefix>:messaging:{<chatId>}:uncounted` | ZSET id → id: what doesn't count as unread (edits, deletions, deleted messages) | `edit`, `delete`, `leave` | what lies before the log, at the next of these; or twice `retentionMs` after the last `edit` or `delete` |
- * | `<prefix>:messaging:{<chatId>}:joined` | ZSET member → the id behind which they joined, where older ones were stored then | `join`, `leave` | a member when they leave, or at a `join` once nothing older is stored; or twice `retentionMs` after the last `join` |
+ * | `<prefix>:messaging:{<chatId>}:log` | LIST of entries, the oldest first, see `src/log/entry.ts` | `create`, `post`, `ack`, `leave`, `edit`, `delete` | what all have acked, at once; all of it `keepMs` + 1/64 after the last `post` |
+ * | `<prefix>:messaging:{<chatId>}:uncounted` | ZSET id → id: what doesn't count as unread (edits, deletions, deleted messages) | `edit`, `delete`, `leave` | what lies before the log, at the next of these; or twice `keepMs` after the last `edit` or `delete` |
+ * | `<prefix>:messaging:{<chatId>}:joined` | ZSET member → the id behind which they joined, where older ones were stored then | `join`, `leave` | a member when they leave, or at a `join` once nothing older is stored; or twice `keepMs` after the last `join` |
  * | `<prefix>:messaging:{<chatId>}:ids` | HASH: sender and their id → id | `create` with an `id`, `post`, `edit`, `delete` | twice `dedupMs` after its first id |
  * | `<prefix>:messaging:{<chatId>}:ids-before` | HASH: the generation before | `post`, `edit`, `delete` | as `ids` |
  * | `<prefix>:messaging:{<chatId>}:ended` | STRING: the epoch of the chat of this name that ended last | `leave` of the last member | an hour after that, or after its epoch where that is later |

@@ -3,7 +3,7 @@
  *
  * | Key | Type | Written by | Goes away |
  * |---|---|---|---|
- * | `country` | ZSET of `US`, score: lines | count, drain | `retentionMs` after the day was last counted |
+ * | `country` | ZSET of `US`, score: lines | count, drain | `keepMs` after the day was last counted |
  * | `region` | ZSET of `US/California` | count, drain | as `country` |
  * | `city` | ZSET of `US/California/Oakland` | count, drain | as `country` |
  * | `total` | STRING lines | count | as `country` |

@@ -13,14 +13,14 @@ export async function logCollectorOf(
   log: Logger,
 ): Promise<LogCollector | undefined> {
   if (accessLogs === undefined) return undefined;
-  const { channel, receiver, share, ranges, retentionMs } = accessLogs;
+  const { channel, receiver, share, ranges, keepMs } = accessLogs;
   const table = await readRangeTable(ranges);
   log.info({ ranges: table.ranges, places: table.places.size }, 'ranges of addresses are loaded');
   const errors = new ErrorLog(log);
   return new LogCollector(redis, channel, receiver, table, {
     prefix,
     share,
-    retentionMs,
+    keepMs,
     onError: (error) => errors.add(error),
     onReport: ({ id: file, malformed, malformedOf, samples, ...report }) => {
       const isClean = malformed === 0;

@@ -27,7 +27,7 @@ const FORGOTTEN_AT_ONCE = 100;
 
 export interface DailyCountsOptions {
   readonly prefix?: string | undefined;
-  readonly retentionMs: number;
+  readonly keepMs: number;
   readonly markerMs: number;
 }
 
@@ -65,7 +65,7 @@ export class DailyCounts {
    */
   async countedTo(file: string, day: string): Promise<number> {
     const keys = this.#keysOf(day);
-    const args = { file: encodeName(file), retentionMs: this.#options.retentionMs };
+    const args = { file: encodeName(file), keepMs: this.#options.keepMs };
     for (;;) {
       const [offset, waiting] = (await dailyResume.run(
         this.#redis,
@@ -83,7 +83,7 @@ export class DailyCounts {
    */
   async count(checkpoint: Checkpoint): Promise<number> {
     const { file, day, fromOffset, toOffset, lines, segments, lease } = checkpoint;
-    const { retentionMs, markerMs } = this.#options;
+    const { keepMs, markerMs } = this.#options;
     const keys = this.#keysOf(day);
     const staged = keys.stagedOf(this.#writer, file);
     const [segment = Buffer.alloc(0), ...others] = segments;
@@ -100,7 +100,7 @@ export class DailyCounts {
           lines,
           stagedSegments: others.length,
           segment,
-          retentionMs,
+          keepMs,
           markerMs,
           untilMs: untilOf(lease),
         },

@@ -17,7 +17,7 @@
 --   lines        of this day between them
 --   stagedSegments  how many are staged
 --   segment         the first segment, which isn't staged
---   retentionMs  ms until the aggregates of the day go away
+--   keepMs  ms until the aggregates of the day go away
 --   markerMs     ms until the offsets go away
 --   untilMs      ms since 1970 until which nobody else counts the file; 0: for ever
 -- RETURNS
@@ -33,7 +33,7 @@ local toOffset = ARGV[3]
 local lines = ARGV[4]
 local stagedSegments = tonumber(ARGV[5])
 local segment = ARGV[6]
-local retentionMs = ARGV[7]
+local keepMs = ARGV[7]
 local markerMs = ARGV[8]
 local untilMs = tonumber(ARGV[9])
 
@@ -51,10 +51,10 @@ if redis.call('LLEN', staged) ~= stagedSegments then return { 'unstaged', offset
 add(segment)
 if stagedSegments > 0 then
   redis.call('RENAME', staged, pending)
-  redis.call('PEXPIRE', pending, retentionMs)
+  redis.call('PEXPIRE', pending, keepMs)
 end
 redis.call('INCRBY', total, lines)
 redis.call('HSET', files, file, toOffset)
-for _, key in ipairs({ total, country, region, city }) do redis.call('PEXPIRE', key, retentionMs) end
+for _, key in ipairs({ total, country, region, city }) do redis.call('PEXPIRE', key, keepMs) end
 redis.call('PEXPIRE', files, markerMs)
 return { 'counted', toOffset, stagedSegments }

@@ -9,18 +9,18 @@
 --   city         ZSET member -> lines
 -- ARGV
 --   file
---   retentionMs  ms until the aggregates of the day go away
+--   keepMs  ms until the aggregates of the day go away
 -- RETURNS
 --   {offset or nil, how many segments still wait}
 local files, pending, country, region, city = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local file = ARGV[1]
-local retentionMs = ARGV[2]
+local keepMs = ARGV[2]
 
 -- include daily.add.part.lua
 
 local segment = redis.call('LPOP', pending)
 if segment then
   add(segment)
-  for _, key in ipairs({ country, region, city }) do redis.call('PEXPIRE', key, retentionMs) end
+  for _, key in ipairs({ country, region, city }) do redis.call('PEXPIRE', key, keepMs) end
 end
 return { redis.call('HGET', files, file), redis.call('LLEN', pending) }

@@ -162,7 +162,7 @@ export class LogAggregator {
   async #window(): Promise<DayWindow> {
     const [seconds] = (await this.#redis.call('time', [])) as [string | number];
     const now = Number(seconds) * 1_000;
-    return { first: keyOf(now - this.#options.retentionMs), last: keyOf(now + DAY_MS) };
+    return { first: keyOf(now - this.#options.keepMs), last: keyOf(now + DAY_MS) };
   }
 
   #persist(signal: AbortSignal | undefined): Persist {

@@ -4,10 +4,10 @@ export interface LogAggregatorOptions {
   /** First part of every key; the same as the API's. */
   readonly prefix?: string;
   /** How long the aggregates of a day are kept after it was last counted, ms. Lines of days before are not counted. Default 400 days. */
-  readonly retentionMs?: number;
+  readonly keepMs?: number;
   /**
    * How long the marks of files are kept, ms, after their day was last counted; a file that comes again later is counted again.
-   * Default 30 days; not longer than `retentionMs`.
+   * Default 30 days; not longer than `keepMs`.
    */
   readonly markerMs?: number;
   /**
@@ -35,7 +35,7 @@ const DAY_MS = 86_400_000;
 const MAX_RETENTION_MS = 36_500 * DAY_MS;
 
 export const DEFAULTS = {
-  retentionMs: 400 * DAY_MS,
+  keepMs: 400 * DAY_MS,
   markerMs: 30 * DAY_MS,
   forgetMs: 60_000,
   checkpointBytes: 16 * 1_048_576,
@@ -53,18 +53,18 @@ export type ResolvedOptions = Required<Omit<LogAggregatorOptions, 'prefix'>> & {
 /** Throws TypeError or RangeError that names the option, its value and the limit. */
 export function resolveOptions(options: LogAggregatorOptions = {}): ResolvedOptions {
   const { prefix, onError = (error: unknown) => console.error(error) } = options;
-  const retentionMs = requireDuration('retentionMs', options.retentionMs ?? DEFAULTS.retentionMs, {
+  const keepMs = requireDuration('keepMs', options.keepMs ?? DEFAULTS.keepMs, {
     min: DAY_MS,
     max: MAX_RETENTION_MS,
   });
   return {
     prefix: prefix === undefined ? undefined : requireName('prefix', prefix),
     onError,
-    retentionMs: Math.floor(retentionMs),
+    keepMs: Math.floor(keepMs),
     markerMs: Math.floor(
-      requireDuration('markerMs', options.markerMs ?? Math.min(DEFAULTS.markerMs, retentionMs), {
+      requireDuration('markerMs', options.markerMs ?? Math.min(DEFAULTS.markerMs, keepMs), {
         min: 60_000,
-        max: retentionMs,
+        max: keepMs,
       }),
     ),
     forgetMs: requireDuration('forgetMs', options.forgetMs ?? DEFAULTS.forgetMs, { min: 0, max: 86_400_000 }),
