@@ -1,3 +1,4 @@
+import type { ResolvedAcquireOptions } from './acquire/acquire.js';
 import {
   ArgumentTypeError,
   requireBoolean,
@@ -230,11 +231,6 @@ export function resolveCountDownLatchOptions(
   requireInteger('count', count, { min: 1, max: 1_000_000 });
   requireInteger('ttlMs', ttlMs, { min: 10_000, max: 31 * DAY_MS });
   return { count, ttlMs };
-}
-
-export interface ResolvedAcquireOptions {
-  readonly waitMs: number;
-  readonly signal: AbortSignal | undefined;
 }
 
 export function resolveAcquireOptions(

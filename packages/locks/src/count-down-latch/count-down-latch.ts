@@ -1,14 +1,10 @@
+import type { ResolvedAcquireOptions } from '../acquire/acquire.js';
 import type { RedisClient } from '@mortise/redis';
 import { requireName } from '@mortise/redis';
 import { LatchTimeoutError } from '../errors.js';
 import { CountDownLatchKeys } from '../keys.js';
 import { resolveAcquireOptions, resolveCountDownLatchOptions, resolveCountDownOptions } from '../options.js';
-import type {
-  CountDownLatchOptions,
-  CountDownOptions,
-  LatchWaitOptions,
-  ResolvedAcquireOptions,
-} from '../options.js';
+import type { CountDownLatchOptions, CountDownOptions, LatchWaitOptions } from '../options.js';
 import { LockTelemetry, measured } from '../telemetry/lock-telemetry.js';
 import type { LatchTerms } from './latch-terms.js';
 import { Latches } from './latches.js';

@@ -4,7 +4,7 @@
  * lease back by a third of a lease, and the next renewal, due before that end, extends it again.
  */
 import type { RedisClient } from '@mortise/redis';
-import type { PendingGrant } from '../acquire/acquire.js';
+import type { PendingGrant, ResolvedAcquireOptions } from '../acquire/acquire.js';
 import { acquireBy, isInTime, tryAcquire } from '../acquire/acquire.js';
 import type { Grant } from '../acquire/acquisition.js';
 import { Acquisition } from '../acquire/acquisition.js';
@@ -12,7 +12,6 @@ import type { LockClient } from '../acquire/lock-client.js';
 import type { LockTerms } from '../acquire/single-lock-request.js';
 import { SingleLockRequest } from '../acquire/single-lock-request.js';
 import { LockReplicasError, LockTimeoutError } from '../errors.js';
-import type { ResolvedAcquireOptions } from '../options.js';
 import type { Acknowledgement, Confirmation } from './confirmations.js';
 import { Confirmations } from './confirmations.js';
 import { masterOf } from './master-of.js';
