@@ -1,4 +1,3 @@
-import type { ResolvedAcquireOptions } from './acquire/acquire.js';
 import {
   ArgumentTypeError,
   requireBoolean,
@@ -9,6 +8,7 @@ import {
   requireSignal,
 } from '@mortise/redis';
 import type { Telemetry } from '@mortise/redis';
+import type { ResolvedAcquireOptions } from './acquire/acquire.js';
 import type { ReplicationOptions } from './replication/replication-options.js';
 
 const DAY_MS = 86_400_000;

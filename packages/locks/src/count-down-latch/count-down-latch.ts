@@ -1,6 +1,6 @@
-import type { ResolvedAcquireOptions } from '../acquire/acquire.js';
 import type { RedisClient } from '@mortise/redis';
 import { requireName } from '@mortise/redis';
+import type { ResolvedAcquireOptions } from '../acquire/acquire.js';
 import { LatchTimeoutError } from '../errors.js';
 import { CountDownLatchKeys } from '../keys.js';
 import { resolveAcquireOptions, resolveCountDownLatchOptions, resolveCountDownOptions } from '../options.js';
