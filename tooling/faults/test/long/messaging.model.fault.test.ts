@@ -22,7 +22,8 @@ import {
   operation,
   take,
 } from '../../../../packages/messaging/test/chat-model.js';
-import { rounds, World } from '../../../../packages/messaging/test/chats-world.js';
+import { rounds } from '../../../../packages/messaging/test/chats-actions.js';
+import { World } from '../../../../packages/messaging/test/chats-world.js';
 import { MailboxPair, mailboxStep } from '../../../../packages/messaging/test/mailbox-pair.js';
 import { connectTo } from '../../src/connect.js';
 
