@@ -352,7 +352,7 @@ describe('errors', () => {
     [
       { backoff: { delayMs: Number.NaN } },
       RangeError,
-      'backoff.delayMs must be from 0 to 315360000000 ms, got NaN',
+      'backoff.delayMs must be from 0 to 315576000000 ms, got NaN',
     ],
     [{ minBackoffMs: 50 }, TypeError, 'Loop has no option "minBackoffMs"; there are onError, backoff'],
     [{ onError: 'log' }, TypeError, 'onError must be a function, got string'],

@@ -1,7 +1,4 @@
-/**
- * The events of all chats of a member, each chat in order. It stores positions but no messages, so it does not grow while
- * unread.
- */
+/** The events of all chats of a member, each chat in order. It stores positions but no messages, so it stays small while unread. */
 import type { Listener } from '@mortise/redis';
 import { ClientClosedError, decodeName, encodeName, onAbort } from '@mortise/redis';
 import type { ChatsContext } from '../log/chats-context.js';

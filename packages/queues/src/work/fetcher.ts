@@ -194,9 +194,9 @@ export class Fetcher<Reserved extends Room = Room> {
   handOff(body: Buffer): void {
     if (this.#state === 'new' || this.#state === 'stopped') return;
     const { task, nowMs } = decodeHandOff(body);
-    // The largest possible age: a smaller estimate would let the task outlive its lease.
-    const ageMs = Math.max(0, this.#clock.latest() - nowMs);
-    const leaseEndsAt = leaseEnd(performance.now(), this.#options.handOffMs) - ageMs;
+    // From one reading of the clock: a pause between two of them would let the task outlive its lease.
+    const handedAt = Math.min(performance.now(), this.#clock.earliestLocal(nowMs));
+    const leaseEndsAt = leaseEnd(handedAt, this.#options.handOffMs);
     const isFetching = this.#state === 'fetching' || this.#state === 'idle';
     const room = this.#options.demand.reserve(this, isFetching && this.#overdue === 0 ? 1 : 0, true);
     if (room.want > 0) {

@@ -12,12 +12,13 @@ import type { FileKeys } from '../keys.js';
 import { fileAck, fileJoin } from '../../scripts.gen.js';
 import { FILE_BYTES, FILE_CHUNKS } from '../metrics.js';
 import type { OpenedChunk } from '../chunk.js';
-import { CHUNK_HEADER_BYTES, decodePosition, encodePosition, openChunk } from '../chunk.js';
+import { decodePosition, encodePosition, openChunk } from '../chunk.js';
 import { FileUpdates } from '../file-updates.js';
 import type { FileHead } from '../file-head.js';
 import { chunkKeys, readHead } from '../file-head.js';
 import type { FilesContext } from '../context.js';
 import { RECHECK_MS } from '../context.js';
+import { ReadChunks } from './read-chunks.js';
 import type { Reading } from './reading.js';
 import { persisted, requireExpected } from './reading.js';
 
@@ -50,9 +51,7 @@ export class ChunkReader {
   #chunkBytes = 0;
   /** Bytes after this one cannot be acked yet, so all of them must fit into Redis. */
   #pinnedAt: number | undefined;
-  /** The chunks read since the cursor: index, offset of the first byte, bytes. */
-  #read: { index: number; offset: number; bytes: number }[] = [];
-  #begin = { chunk: 0, bytes: 0 };
+  #read = new ReadChunks({ chunk: 0, bytes: 0 });
   /** The index of the next chunk. */
   #next = 0;
   /** The delivered bytes end here. */
@@ -76,7 +75,8 @@ export class ChunkReader {
 
   /** Whether the beginning of the file was passed, so it may be freed. */
   get isAfterStart(): boolean {
-    return this.#begin.chunk > 0 || this.#begin.bytes > 0;
+    const { chunk, bytes } = this.#read.begin;
+    return chunk > 0 || bytes > 0;
   }
 
   /** Waits until the file exists. One round trip, and the subscription. */
@@ -130,7 +130,7 @@ export class ChunkReader {
   async ack(offset: number, text?: { textBytes: number; textBase: number }): Promise<void> {
     const { redis, hub } = this.#context;
     const { receiver, token } = this.#reading;
-    const score = Math.max(this.#acked, encodePosition(this.#positionOf(offset)));
+    const score = Math.max(this.#acked, encodePosition(this.#read.positionOf(offset)));
     const to = decodePosition(score).chunk;
     const read = this.#read;
     const reply = await this.#persist(
@@ -166,18 +166,18 @@ export class ChunkReader {
     if (read !== this.#read) return;
     this.#freed = Math.max(this.#freed, reply);
     this.#acked = score;
-    while (this.#read.length > 0 && this.#read[0]!.index < to) this.#read.shift();
+    this.#read.dropBefore(to);
   }
 
   /** Whether an ack would free a chunk, or costs no time because nothing can be read at present. */
   isAckDue(offset: number): boolean {
-    const last = this.#read.at(-1);
+    const { last } = this.#read;
     return !last || last.index + 1 >= this.#known || this.unackedChunks(offset) > 0;
   }
 
   /** How many chunks an ack up to this byte would pass. */
   unackedChunks(offset: number): number {
-    return this.#positionOf(offset).chunk - decodePosition(this.#acked).chunk;
+    return this.#read.positionOf(offset).chunk - decodePosition(this.#acked).chunk;
   }
 
   /**
@@ -220,8 +220,9 @@ export class ChunkReader {
     const [textBytes, chunks, freed, , state, writers, detail, bytes, windowBytes, chunkBytes] =
       fields as string[] & { length: 10 };
     const isNew = this.#deliveredTo === undefined;
-    this.#begin = (isNew && this.#reading.from) || decodePosition(score);
-    this.#next = this.#begin.chunk;
+    const begin = (isNew && this.#reading.from) || decodePosition(score);
+    this.#read = new ReadChunks(begin);
+    this.#next = begin.chunk;
     this.#acked = score;
     if (textBytes && isNew) {
       const [acked, base] = textBytes.split(':');
@@ -230,15 +231,15 @@ export class ChunkReader {
     this.#windowBytes = Number(windowBytes);
     this.#chunkBytes = Number(chunkBytes);
     this.leewayBytes = this.#windowBytes - 2 * this.#chunkBytes;
-    if (isNew && this.#begin.chunk === Number(chunks)) this.startOffset = Number(bytes);
-    this.#freed = Math.min(Number(freed), this.#begin.chunk);
+    if (isNew && begin.chunk === Number(chunks)) this.startOffset = Number(bytes);
+    this.#freed = Math.min(Number(freed), begin.chunk);
     this.#head = {
       chunks: Number(chunks),
       state: state as FileHead['state'],
       writers: writers ?? '',
       detail: detail ?? '',
     };
-    this.#crc = this.#begin.chunk === 0 ? 0 : undefined;
+    this.#crc = begin.chunk === 0 ? 0 : undefined;
   }
 
   /**
@@ -252,7 +253,8 @@ export class ChunkReader {
     if (this.#hasAckedText) throw new FileForgottenError(name);
     this.#isRewindDue = false;
     this.#rewoundAt = this.#deliveredTo;
-    this.#read = [];
+    // An ack under way must not change the chunks of the next round.
+    this.#read = new ReadChunks(this.#read.begin);
     await this.#join();
     this.#updates.chunks = this.#head.chunks;
     this.onRewind();
@@ -263,26 +265,19 @@ export class ChunkReader {
    * where reading began.
    */
   #check(value: Buffer): OpenedChunk | undefined {
-    const { name } = this.#reading;
     const index = this.#next;
     const chunk: OpenedChunk | undefined = openChunk(value);
-    if (!chunk)
-      throw new FileUnreadableError('ERR_FILE_CORRUPT', name, {
-        problem: `the CRC of chunk ${index} is wrong`,
-      });
-    const isFirst = this.#read.length === 0 && index === this.#begin.chunk;
+    if (!chunk) throw this.#corrupt(`the CRC of chunk ${index} is wrong`);
+    const isFirst = this.#read.isEmpty && index === this.#read.begin.chunk;
     if (isFirst) {
       this.#offset = chunk.offset;
-      if (this.#deliveredTo === undefined) this.startOffset = chunk.offset + this.#begin.bytes;
+      if (this.#deliveredTo === undefined) this.startOffset = chunk.offset + this.#read.begin.bytes;
     }
     this.#deliveredTo ??= this.startOffset;
     const isNext = this.#crc === undefined || chunk.crcBefore === this.#crc;
     if (!isNext || chunk.offset !== this.#offset || chunk.offset > this.#deliveredTo) {
-      if (this.#rewoundAt === this.#deliveredTo) {
-        throw new FileUnreadableError('ERR_FILE_CORRUPT', name, {
-          problem: `chunk ${index} does not continue the one before`,
-        });
-      }
+      if (this.#rewoundAt === this.#deliveredTo)
+        throw this.#corrupt(`chunk ${index} does not continue the one before`);
       this.#isRewindDue = true;
       return undefined;
     }
@@ -292,6 +287,10 @@ export class ChunkReader {
     this.#context.telemetry?.count(FILE_CHUNKS, 1, READ);
     this.#context.telemetry?.count(FILE_BYTES, chunk.bytes.length, READ);
     return chunk;
+  }
+
+  #corrupt(problem: string): FileUnreadableError {
+    return new FileUnreadableError('ERR_FILE_CORRUPT', this.#reading.name, { problem });
   }
 
   get #known(): number {
@@ -338,11 +337,7 @@ export class ChunkReader {
   #isOverfull(): boolean {
     const from = this.#pinnedAt;
     if (from === undefined) return false;
-    let stored = this.#chunkBytes;
-    for (const { offset, bytes } of this.#read) {
-      if (offset + bytes > from) stored += bytes + CHUNK_HEADER_BYTES;
-    }
-    return stored > this.#windowBytes;
+    return this.#chunkBytes + this.#read.storedAfter(from) > this.#windowBytes;
   }
 
   async #look(): Promise<void> {
@@ -396,14 +391,6 @@ export class ChunkReader {
     await this.#look();
     if (!this.#isRewindDue) throw new FileUnreadableError('ERR_FILE_EXPIRED', name, { offset: this.#offset });
     return undefined;
-  }
-
-  #positionOf(offset: number): { chunk: number; bytes: number } {
-    for (const { index, offset: first, bytes } of this.#read) {
-      if (offset < first + bytes) return { chunk: index, bytes: Math.max(0, offset - first) };
-    }
-    const last = this.#read.at(-1);
-    return last ? { chunk: last.index + 1, bytes: 0 } : this.#begin;
   }
 
   async #persist<Result>(act: () => Promise<Result>): Promise<Result> {
