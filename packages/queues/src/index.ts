@@ -35,7 +35,7 @@ export type {
   WorkerOptions,
 } from './options.js';
 export { DEFAULTS } from './options.js';
-export type { ConfigureOptions, QueueLimits, RateLimitOptions } from './shard/queue-limits.js';
+export type { ConfigureOptions, QueueLimits, RateLimitOptions } from './operate/queue-limits.js';
 export type { QueueEvent, QueueEventType } from './events/event.js';
 export type { EventsOptions } from './events/events.js';
 export type { Child } from './flow/child.js';

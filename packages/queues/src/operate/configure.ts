@@ -2,8 +2,8 @@
 import type { RedisClient } from '@mortise/redis';
 import type { ConfigureOptions, QueueLimits } from './queue-limits.js';
 import { resolveConfigure, resolveLimits } from './queue-limits.js';
-import { queueNames, registerName } from './queue-names.js';
-import { Shards } from './shards.js';
+import { queueNames, registerName } from '../shard/queue-names.js';
+import { Shards } from '../shard/shards.js';
 
 const QUEUES_AT_A_TIME = 16;
 

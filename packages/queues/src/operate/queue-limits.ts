@@ -7,7 +7,7 @@ import {
   requireOptions,
 } from '@mortise/redis';
 import { MAX_DELAY_MS } from '../limits.js';
-import type { RateLimit, SettingsValues } from './settings-text.js';
+import type { RateLimit, SettingsValues } from '../shard/settings-text.js';
 
 /** At most `limit + burst - 1` starts in any `periodMs`, spread evenly: GCRA, by the clock of the server. */
 export interface RateLimitOptions {
