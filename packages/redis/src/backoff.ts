@@ -1,5 +1,4 @@
-import { ArgumentRangeError, ArgumentTypeError } from './argument-error.js';
-import { requireDuration, requireKnown, requireObject, requireOneOf } from './require.js';
+import { requireDuration, requireKnown, requireNumber, requireObject, requireOneOf } from './require.js';
 
 /** The delay before a failed attempt is repeated. */
 export interface Backoff {
@@ -35,10 +34,7 @@ export function resolveBackoff(backoff: Backoff | undefined, defaults: ResolvedB
   requireDuration('backoff.delayMs', delayMs, { min: 0, max: TEN_YEARS_MS });
   const { maxDelayMs = Math.max(delayMs, defaults.maxDelayMs) } = backoff;
   requireDuration('backoff.maxDelayMs', maxDelayMs, { min: delayMs, max: TEN_YEARS_MS });
-  if (typeof jitter !== 'number')
-    throw new ArgumentTypeError(`backoff.jitter must be a number, got ${typeof jitter}`);
-  if (!(jitter >= 0 && jitter <= 1))
-    throw new ArgumentRangeError(`backoff.jitter must be from 0 to 1, got ${jitter}`);
+  requireNumber('backoff.jitter', jitter, { min: 0, max: 1 });
   return { type, delayMs, maxDelayMs, jitter };
 }
 

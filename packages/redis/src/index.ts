@@ -22,16 +22,19 @@ export type { Read } from './read-many.js';
 export { readMany } from './read-many.js';
 export {
   MAX_NAME_BYTES,
+  requireArray,
   requireBoolean,
   requireDuration,
   requireFunction,
   requireInteger,
   requireKnown,
   requireName,
+  requireNumber,
   requireObject,
   requireOneOf,
   requireOptions,
   requireSignal,
+  requireText,
 } from './require.js';
 export { SafeSpan, SafeTelemetry } from './safe-telemetry.js';
 export type { ScriptArgs, ScriptDefinition, ScriptKeys } from './script.js';

@@ -19,6 +19,20 @@ export function requireInteger(
   return value;
 }
 
+/** A finite number from `min` to `max`, without limits any finite one. */
+export function requireNumber(
+  option: string,
+  value: unknown,
+  { min = -Infinity, max = Infinity }: { min?: number; max?: number } = {},
+): number {
+  if (typeof value !== 'number') {
+    throw new ArgumentTypeError(`${option} must be a number, got ${describe(value)}`);
+  }
+  if (Number.isFinite(value) && value >= min && value <= max) return value;
+  const limits = min === -Infinity && max === Infinity ? 'a finite number' : `from ${min} to ${max}`;
+  throw new ArgumentRangeError(`${option} must be ${limits}, got ${value}`);
+}
+
 /** A duration in ms: a number from `min` to `max`; `Infinity` only where `max` is Infinity. */
 export function requireDuration(
   option: string,
@@ -39,14 +53,27 @@ export const MAX_NAME_BYTES = 1024;
 
 /** A string of 1 to 1,024 UTF-8 bytes. Any character is allowed: names are encoded before they become keys. */
 export function requireName(option: string, value: unknown): string {
+  return requireBytes(option, value, 1, MAX_NAME_BYTES);
+}
+
+/** Well-formed Unicode of `min` to `max` UTF-8 bytes, by default 1 to 1,024: UTF-8 cannot store a lone surrogate. */
+export function requireText(
+  option: string,
+  value: unknown,
+  { min = 1, max = MAX_NAME_BYTES }: { min?: number; max?: number } = {},
+): string {
+  const text = requireBytes(option, value, min, max);
+  if (text.isWellFormed()) return text;
+  throw new ArgumentTypeError(`${option} must be well-formed Unicode, got a lone surrogate`);
+}
+
+function requireBytes(option: string, value: unknown, min: number, max: number): string {
   if (typeof value !== 'string') {
     throw new ArgumentTypeError(`${option} must be a string, got ${describe(value)}`);
   }
   const bytes = Buffer.byteLength(value);
-  if (bytes < 1 || bytes > MAX_NAME_BYTES) {
-    throw new ArgumentRangeError(`${option} must have 1 to ${MAX_NAME_BYTES} bytes, got ${bytes}`);
-  }
-  return value;
+  if (bytes >= min && bytes <= max) return value;
+  throw new ArgumentRangeError(`${option} must have ${min} to ${max} bytes, got ${bytes}`);
 }
 
 /** `true` or `false`; truthy and falsy values are refused. */
@@ -73,6 +100,20 @@ export function requireSignal(signal: AbortSignal | undefined): AbortSignal | un
 export function requireObject<Value extends object>(option: string, value: Value): Value {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   throw new ArgumentTypeError(`${option} must be an object, got ${describe(value)}`);
+}
+
+/** An array of `min` to `max` items, without limits of any length. The caller checks the items. */
+export function requireArray<Items extends readonly unknown[]>(
+  option: string,
+  value: Items,
+  { min = 0, max = Infinity }: { min?: number; max?: number } = {},
+): Items {
+  if (!Array.isArray(value)) {
+    throw new ArgumentTypeError(`${option} must be an array, got ${describe(value)}`);
+  }
+  if (value.length >= min && value.length <= max) return value;
+  const limits = max === Infinity ? `at least ${min}` : `${min} to ${max}`;
+  throw new ArgumentRangeError(`${option} must have ${limits} items, got ${value.length}`);
 }
 
 /**

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { RedisClient } from '../src/index.js';
 import {
   MAX_NAME_BYTES,
+  requireArray,
   requireBoolean,
   requireClient,
   requireDuration,
@@ -9,10 +10,12 @@ import {
   requireInteger,
   requireKnown,
   requireName,
+  requireNumber,
   requireObject,
   requireOneOf,
   requireOptions,
   requireSignal,
+  requireText,
 } from '../src/index.js';
 
 const NO_NUMBERS: [string, unknown][] = [
@@ -51,6 +54,33 @@ describe('requireInteger', () => {
   test('without a maximum the largest safe integer is the limit', () => {
     expect(() => requireInteger('limit', 2 ** 53, { min: 0 })).toThrow(
       new RangeError('limit must be a whole number from 0 to 9007199254740991, got 9007199254740992'),
+    );
+  });
+});
+
+describe('requireNumber', () => {
+  test('returns numbers within the limits, without limits every finite one', () => {
+    expect([0, 0.25, 0.5].map((value) => requireNumber('jitter', value, { min: 0, max: 0.5 }))).toEqual([
+      0, 0.25, 0.5,
+    ]);
+    expect(requireNumber('score', -Number.MAX_VALUE)).toBe(-Number.MAX_VALUE);
+  });
+
+  test.each(NO_NUMBERS)('refuses %s', (name, value) => {
+    expect(() => requireNumber('jitter', value)).toThrow(
+      new TypeError(`jitter must be a number, got ${name}`),
+    );
+  });
+
+  test.each([[-0.1], [0.6], [Number.NaN], [Infinity]])('refuses %d', (value) => {
+    expect(() => requireNumber('jitter', value, { min: 0, max: 0.5 })).toThrow(
+      new RangeError(`jitter must be from 0 to 0.5, got ${value}`),
+    );
+  });
+
+  test.each([[Number.NaN], [Infinity], [-Infinity]])('refuses %d without limits, too', (value) => {
+    expect(() => requireNumber('score', value)).toThrow(
+      new RangeError(`score must be a finite number, got ${value}`),
     );
   });
 });
@@ -97,6 +127,50 @@ describe('requireName', () => {
     expect(() => requireName('queue', new String('a'))).toThrow(
       new TypeError('queue must be a string, got object'),
     );
+  });
+});
+
+describe('requireText', () => {
+  test.each([['a'], ['\0'], ['😀'.repeat(256)]])('returns %j', (text) => {
+    expect(requireText('id', text)).toBe(text);
+  });
+
+  test.each([['\ud800'], ['a\udc00'], ['\udc00\ud800']])('refuses %j', (text) => {
+    expect(() => requireText('id', text)).toThrow(
+      new TypeError('id must be well-formed Unicode, got a lone surrogate'),
+    );
+  });
+
+  test('has its own limits, in bytes of UTF-8', () => {
+    expect(requireText('line', '', { min: 0, max: 4 })).toBe('');
+    expect(requireText('line', '😀', { max: 4 })).toBe('😀');
+    expect(() => requireText('line', '😀a', { max: 4 })).toThrow(
+      new RangeError('line must have 1 to 4 bytes, got 5'),
+    );
+    expect(() => requireText('id', '')).toThrow(new RangeError('id must have 1 to 1024 bytes, got 0'));
+    expect(() => requireText('id', 5)).toThrow(new TypeError('id must be a string, got number'));
+  });
+});
+
+describe('requireArray', () => {
+  test('returns an array within the limits', () => {
+    const names: readonly string[] = requireArray('names', ['a', 'b'], { min: 2, max: 2 });
+    expect(names).toEqual(['a', 'b']);
+    expect(requireArray('names', [])).toEqual([]);
+  });
+
+  test.each([
+    [() => requireArray('names', 'ab' as never), TypeError, 'names must be an array, got string'],
+    [() => requireArray('names', { length: 1 } as never), TypeError, 'names must be an array, got object'],
+    [() => requireArray('names', [], { min: 1 }), RangeError, 'names must have at least 1 items, got 0'],
+    [
+      () => requireArray('names', [1, 2], { min: 3, max: 5 }),
+      RangeError,
+      'names must have 3 to 5 items, got 2',
+    ],
+    [() => requireArray('names', [1, 2], { max: 1 }), RangeError, 'names must have 0 to 1 items, got 2'],
+  ])('refuses other values (%#)', (check, Misuse, message) => {
+    expect(check).toThrow(new Misuse(message));
   });
 });
 
@@ -186,6 +260,11 @@ test.each([
   ['RangeError', RangeError, () => requireDuration('waitMs', 5, { min: 1, max: 2 })],
   ['TypeError', TypeError, () => requireName('name', 5)],
   ['RangeError', RangeError, () => requireName('name', '')],
+  ['TypeError', TypeError, () => requireNumber('jitter', '5')],
+  ['RangeError', RangeError, () => requireNumber('jitter', 5, { max: 1 })],
+  ['TypeError', TypeError, () => requireText('id', '\ud800')],
+  ['TypeError', TypeError, () => requireArray('names', 5 as never)],
+  ['RangeError', RangeError, () => requireArray('names', [], { min: 1 })],
   ['RangeError', RangeError, () => requireOneOf('order', 'newest', ['oldest'])],
   ['TypeError', TypeError, () => requireClient(null as unknown as RedisClient)],
 ])('a refusal is a %s with a code', (name, type, call) => {
