@@ -3,7 +3,7 @@ import { startRemote } from '../../remote.js';
 import type { Done } from '../../remote.js';
 import type { Bar, Competitor, Place, Scenario } from '../../scenario.js';
 import type { QueueKind } from './kind.js';
-import { BEE_QUEUE, BEE_QUEUE_LEAN, BULLMQ, FLOOR, MORTISE } from './kinds/index.js';
+import { BEE_QUEUE, BEE_QUEUE_LEAN, BULLMQ, FLOOR, MORTISE, MORTISE_FETCHED } from './kinds/index.js';
 import type { TimingActions } from './timing.part.js';
 
 const MODULE = new URL('timing.part.js', import.meta.url);
@@ -90,7 +90,7 @@ export const timing: readonly Scenario[] = [
     operation: 'one task of 100 bytes stored, taken, run and settled',
     method:
       'From the call of enqueue until the handler starts, in one process on one clock, with a worker of concurrency 10 that has nothing else to do.',
-    competitors: [MORTISE, BULLMQ, BEE_QUEUE, BEE_QUEUE_LEAN, FLOOR].map(paced),
+    competitors: [MORTISE, MORTISE_FETCHED, BULLMQ, BEE_QUEUE, BEE_QUEUE_LEAN, FLOOR].map(paced),
     columns: COLUMNS,
     drawn: 'p50 ms',
     bars: percentiles(0.3, 2),

@@ -2,12 +2,12 @@ import type { QueueKind } from '../kind.js';
 import { BEE_QUEUE, BEE_QUEUE_LEAN } from './bee-queue.js';
 import { BULLMQ, BULLMQ_LEAN } from './bullmq.js';
 import { FLOOR } from './floor.js';
-import { MORTISE } from './mortise.js';
+import { MORTISE, MORTISE_FETCHED } from './mortise.js';
 
-export { BEE_QUEUE, BEE_QUEUE_LEAN, BULLMQ, BULLMQ_LEAN, FLOOR, MORTISE };
+export { BEE_QUEUE, BEE_QUEUE_LEAN, BULLMQ, BULLMQ_LEAN, FLOOR, MORTISE, MORTISE_FETCHED };
 
 export const ALL: readonly QueueKind[] = [MORTISE, BULLMQ, BULLMQ_LEAN, BEE_QUEUE, BEE_QUEUE_LEAN, FLOOR];
 
 export function queueKind(name: string): QueueKind {
-  return ALL.find((kind) => kind.name === name)!;
+  return [...ALL, MORTISE_FETCHED].find((kind) => kind.name === name)!;
 }

@@ -43,3 +43,17 @@ export const MORTISE: QueueKind = {
   },
   kept: async (redis) => (await new Queue(redis, QUEUE).counts()).succeeded,
 };
+
+/** A task with one attempt is never handed off: the worker is woken, and fetches it. */
+export const MORTISE_FETCHED: QueueKind = {
+  ...MORTISE,
+  name: '@mortise/queues without hand-off',
+  producer: (url) => {
+    const queue = new Queue<{ [TASK]: Payload }>(new Redis(url), QUEUE);
+    return Promise.resolve({
+      enqueue: (payload) => queue.enqueue(TASK, payload, { attempts: 1 }),
+      enqueueMany: (payloads) =>
+        queue.enqueueMany(payloads.map((payload) => ({ name: TASK, payload, options: { attempts: 1 } }))),
+    });
+  },
+};
