@@ -2,6 +2,7 @@ export { afterMicrotasks } from './after-microtasks.js';
 export { ArgumentRangeError, ArgumentTypeError } from './argument-error.js';
 export type { Backoff, ResolvedBackoff } from './backoff.js';
 export { backoffDelayMs, resolveBackoff } from './backoff.js';
+export { callAfter } from './call-after.js';
 export { isClosed, onClosed } from './closure.js';
 export type { CommandArgument, RedisClient, RedisConnection } from './client.js';
 export { requireClient } from './client.js';
@@ -19,7 +20,7 @@ export type { LoopOptions, LoopStep } from './loop.js';
 export { Loop, LOOP_DEFAULTS } from './loop.js';
 export { onAbort } from './on-abort.js';
 export type { Read } from './read-many.js';
-export { readMany } from './read-many.js';
+export { readEach, readMany } from './read-many.js';
 export {
   MAX_NAME_BYTES,
   requireArray,
@@ -54,3 +55,4 @@ export { TIMED_OUT, waitFor } from './wait-for.js';
 export type { WaitOptions, Wake } from './waiter.js';
 export { Waiter } from './waiter.js';
 export { UNDELIVERED, WaiterHub } from './waiter-hub.js';
+export { WakeUp } from './wake-up.js';

@@ -2,11 +2,13 @@
  * Background work: `start`, `stop`, one step after another, a pause that can be cut short, and a backoff when a step
  * throws. A failing loop reports its errors and never spins.
  */
+import { ArgumentTypeError } from './argument-error.js';
 import type { Backoff, ResolvedBackoff } from './backoff.js';
 import { backoffDelayMs, resolveBackoff } from './backoff.js';
 import type { OnError } from './error-reporter.js';
 import { ErrorReporter } from './error-reporter.js';
 import { requireOptions } from './require.js';
+import { WakeUp } from './wake-up.js';
 
 export interface LoopOptions {
   /** Called with every error of a step. Default: one line on stderr. */
@@ -26,19 +28,15 @@ export const LOOP_DEFAULTS = {
 } as const;
 const KNOWN: ReadonlySet<string> = new Set<keyof LoopOptions>(['onError', 'backoff']);
 
-/** The longest timer of Node. A longer pause is cut: the step runs early. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
 /** A background loop that its owner starts and stops. */
 export class Loop {
   readonly #name: string;
   readonly #step: LoopStep;
   readonly #reporter: ErrorReporter;
   readonly #backoff: ResolvedBackoff;
+  readonly #wakeUp = new WakeUp();
   #controller: AbortController | undefined;
   #running: Promise<void> = Promise.resolve();
-  #wakeSleep: (() => void) | undefined;
-  #isWakePending = false;
 
   /** @param name For the lines on stderr and the reason of the signal. */
   constructor(name: string, step: LoopStep, options: LoopOptions = {}) {
@@ -67,28 +65,32 @@ export class Loop {
 
   /** Ends the present pause, or skips the next one during a step. A pause after an error is kept. */
   wake(): void {
-    this.#isWakePending = true;
-    this.#wakeSleep?.();
+    this.#wakeUp.wake();
   }
 
   /** Aborts the signal of the running step, and resolves when that step has ended. Idempotent, legal before `start`. */
   async stop(): Promise<void> {
     this.#controller?.abort(new Error(`${this.#name} is stopping`));
     this.#controller = undefined;
-    this.#wakeSleep?.();
     await this.#running;
+  }
+
+  /** As `stop`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
   }
 
   async #run(signal: AbortSignal): Promise<void> {
     let failures = 0;
     while (!signal.aborted) {
-      this.#isWakePending = false;
+      let wakeUp = this.#wakeUp;
+      wakeUp.reset();
       let pauseMs: number;
       try {
         pauseMs = await this.#step(signal);
         // Untyped steps may return undefined.
         if (!(pauseMs >= -Infinity))
-          throw new TypeError(`a step must return its pause in ms, got ${pauseMs}`);
+          throw new ArgumentTypeError(`a step must return its pause in ms, got ${pauseMs}`);
         failures = 0;
       } catch (error) {
         const isAbort =
@@ -97,24 +99,11 @@ export class Loop {
         if (signal.aborted) return;
         failures += 1;
         pauseMs = Math.max(1, backoffDelayMs(this.#backoff, failures));
-        // A wake-up must not turn a failing loop into a spinning one.
-        this.#isWakePending = false;
+        // `wake` must not turn a failing loop into a spinning one.
+        wakeUp = new WakeUp();
       }
-      if (!signal.aborted && !this.#isWakePending && pauseMs > 0) await this.#sleep(pauseMs, failures > 0);
+      // A running loop keeps the process alive, which a wait without a timer doesn't.
+      await wakeUp.wait(Math.min(pauseMs, Number.MAX_VALUE), signal).catch(() => undefined);
     }
-  }
-
-  #sleep(ms: number, isBackoff: boolean): Promise<void> {
-    return new Promise((resolve) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        this.#wakeSleep = undefined;
-        resolve();
-      };
-      const timer = setTimeout(end, Math.min(ms, MAX_TIMER_MS));
-      this.#wakeSleep = () => {
-        if (!isBackoff || !this.#controller) end();
-      };
-    });
   }
 }

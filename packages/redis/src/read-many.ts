@@ -35,12 +35,19 @@ interface ClusterClient extends RedisClient {
 /** Replies of a node that does not serve the slot now, and the error of ioredis for a node that is gone. */
 const ELSEWHERE = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN|READONLY)\b|Connection is closed/;
 
-/**
- * The replies to all reads, in their order; bulk replies are strings. Not atomic. One round trip, over one pipeline for each
- * node that has a key, always to masters. One more round trip for reads that a node refused because a slot has moved. Rejects
- * with the first error.
- */
+/** As `readEach`, but rejects with the first error. */
 export async function readMany(client: RedisClient, reads: readonly Read[]): Promise<unknown[]> {
+  const replies = await readEach(client, reads);
+  for (const reply of replies) if (reply instanceof Error) throw reply;
+  return replies;
+}
+
+/**
+ * The replies to all reads, in their order; bulk replies are strings. The error of a refused read is its reply. Not atomic. One
+ * round trip, over one pipeline for each node that has a key, always to masters. One more round trip for reads that a node
+ * refused because a slot has moved.
+ */
+export async function readEach(client: RedisClient, reads: readonly Read[]): Promise<unknown[]> {
   if (reads.length === 0) return [];
   if (!client.isCluster) {
     return (await pipelined(client as RedisConnection as PipeliningConnection, reads)).map(replyOf);
@@ -95,10 +102,13 @@ async function pipelined(
 }
 
 function replyOf([error, reply]: [error: Error | null, reply: unknown]): unknown {
-  if (error) throw error;
-  return reply;
+  return error ?? reply;
 }
 
-function single(client: RedisClient, [command, ...args]: Read): Promise<unknown> {
-  return client.call(command, args as CommandArgument[]);
+async function single(client: RedisClient, [command, ...args]: Read): Promise<unknown> {
+  try {
+    return await client.call(command, args as CommandArgument[]);
+  } catch (error) {
+    return error;
+  }
 }

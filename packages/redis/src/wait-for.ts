@@ -1,3 +1,4 @@
+import { callAfter } from './call-after.js';
 import { onAbort } from './on-abort.js';
 
 /** The result of `waitFor` when the limit comes first. */
@@ -9,9 +10,6 @@ export interface WaitForOptions {
   /** Ends the wait, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
-
-/** The longest delay of a timer of Node. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Settles as `work` does. Resolves to TIMED_OUT after `waitMs`, and rejects with the signal's reason as soon as it is
@@ -34,12 +32,11 @@ export function waitFor<Result>(
 ): Promise<Result | typeof TIMED_OUT> {
   if (waitMs === Infinity && !signal) return work;
   return new Promise((resolve, reject) => {
-    const deadlineAt = performance.now() + waitMs;
-    let timer: NodeJS.Timeout | undefined;
+    let cancel: (() => void) | undefined;
     let lastLook: NodeJS.Immediate | undefined;
     let unlisten: (() => void) | undefined;
     const end = (settle: () => void): void => {
-      clearTimeout(timer);
+      cancel?.();
       clearImmediate(lastLook);
       unlisten?.();
       settle();
@@ -51,11 +48,10 @@ export function waitFor<Result>(
     const abort = (): void => end(() => reject(signal!.reason as Error));
     if (signal?.aborted) return abort();
     unlisten = signal && onAbort(signal, abort);
-    const arm = (): void => {
-      const leftMs = deadlineAt - performance.now();
-      if (leftMs <= 0) lastLook = setImmediate(() => end(() => resolve(TIMED_OUT)));
-      else timer = setTimeout(arm, Math.min(Math.ceil(leftMs), MAX_TIMER_MS));
+    const onLimit = (): void => {
+      lastLook = setImmediate(() => end(() => resolve(TIMED_OUT)));
     };
-    if (waitMs < Infinity) arm();
+    if (waitMs <= 0) onLimit();
+    else cancel = callAfter(waitMs, onLimit);
   });
 }

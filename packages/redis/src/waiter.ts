@@ -2,8 +2,9 @@
  * Waits for messages on a channel. It keeps messages that arrive between two calls of `next`, so a wake-up that overtakes
  * its reply is not lost.
  */
+import { ArgumentRangeError, ArgumentTypeError } from './argument-error.js';
 import { ClientClosedError } from './coded-error.js';
-import { onAbort } from './on-abort.js';
+import { WakeUp } from './wake-up.js';
 
 /** The end of a wait. `resync`: messages may be lost; read the state in Redis again. */
 export type Wake =
@@ -20,8 +21,6 @@ export interface WaitOptions {
 
 /** Maximum of kept messages; more become one `resync`. */
 const MAX_KEPT = 1_000;
-/** The longest delay of a timer of Node. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const RESYNC: Wake = { type: 'resync' };
 const TIMEOUT: Wake = { type: 'timeout' };
@@ -29,8 +28,8 @@ const TIMEOUT: Wake = { type: 'timeout' };
 /** A waiter on a channel, from `WaiterHub.waiter`. */
 export class Waiter implements Disposable {
   #kept: Wake[] = [];
-  #listener: ((wake: Wake | Error) => void) | undefined;
-  #closedBy: Error | undefined;
+  #isClosed = false;
+  readonly #arrival = new WakeUp();
 
   constructor(
     readonly channel: string,
@@ -45,38 +44,15 @@ export class Waiter implements Disposable {
    * that has arrived wins over a deadline that has passed and over an aborted signal.
    */
   next({ deadlineAt = Infinity, signal }: WaitOptions = {}): Promise<Wake> {
-    const kept = this.#kept.shift();
-    if (kept) return Promise.resolve(kept);
-    if (this.#closedBy) return Promise.reject(this.#closedBy);
-    if (this.#listener) return Promise.reject(new TypeError('next() is already waiting on this waiter'));
+    const kept = this.#isClosed ? undefined : this.#kept.shift();
+    if (kept) {
+      this.#arrival.reset();
+      return Promise.resolve(kept);
+    }
     if (Number.isNaN(deadlineAt))
-      return Promise.reject(new RangeError('deadlineAt must be an instant in ms, got NaN'));
-    if (signal?.aborted) return Promise.reject(signal.reason as Error);
-    return new Promise((resolve, reject) => {
-      let timer: NodeJS.Timeout | undefined;
-      const end = (): void => {
-        clearTimeout(timer);
-        unlisten?.();
-        this.#listener = undefined;
-      };
-      const arm = (): void => {
-        const left = deadlineAt - performance.now();
-        if (left <= 0) this.#listener?.(TIMEOUT);
-        else timer = setTimeout(arm, Math.min(Math.ceil(left), MAX_TIMER_MS));
-      };
-      this.#listener = (wake) => {
-        end();
-        if (wake instanceof Error) reject(wake);
-        else resolve(wake);
-      };
-      const unlisten =
-        signal &&
-        onAbort(signal, () => {
-          end();
-          reject(signal.reason as Error);
-        });
-      if (deadlineAt !== Infinity) arm();
-    });
+      return Promise.reject(new ArgumentRangeError('deadlineAt must be an instant in ms, got NaN'));
+    const ms = deadlineAt === Infinity ? deadlineAt : deadlineAt - performance.now();
+    return this.#arrival.wait(ms, signal).then(() => this.#kept.shift() ?? TIMEOUT);
   }
 
   /** Called by the hub. */
@@ -91,15 +67,14 @@ export class Waiter implements Disposable {
 
   /** Called by the hub when no further message can come. */
   fail(error: Error = new ClientClosedError()): void {
-    this.#closedBy = error;
-    this.#listener?.(error);
+    this.#arrival.close(error);
   }
 
   /** Leaves the channel and drops the kept messages. A `next` that still waits ends with `timeout`. Idempotent. */
   close(): void {
-    this.#closedBy ??= new TypeError('the waiter is closed');
-    this.#kept = [];
-    this.#listener?.(TIMEOUT);
+    this.#isClosed = true;
+    this.#arrival.wake();
+    this.#arrival.close(new ArgumentTypeError('the waiter is closed'));
     this.onClose(this);
   }
 
@@ -109,8 +84,8 @@ export class Waiter implements Disposable {
   }
 
   #give(wake: Wake): void {
-    if (this.#listener) this.#listener(wake);
-    else if (this.#kept.length < MAX_KEPT) this.#kept.push(wake);
+    if (this.#kept.length < MAX_KEPT) this.#kept.push(wake);
     else this.#kept = [RESYNC];
+    this.#arrival.wake();
   }
 }

@@ -75,7 +75,7 @@ describe('next', () => {
   test('two at a time are refused, and the first goes on waiting', async () => {
     const { waiter } = waiting();
     const first = waiter.next();
-    await expect(waiter.next()).rejects.toThrow(new TypeError('next() is already waiting on this waiter'));
+    await expect(waiter.next()).rejects.toThrow(new TypeError('another wait has not ended'));
     waiter.deliver(body('a'));
     expect(await first).toEqual(message('a'));
   });
@@ -161,6 +161,14 @@ describe('close', () => {
     other.deliver(body('a'));
     other.close();
     await expect(other.next()).rejects.toThrow(new TypeError('the waiter is closed'));
+  });
+
+  test('leaves a message to the wait that it has already woken', async () => {
+    const { waiter } = waiting();
+    const next = waiter.next();
+    waiter.deliver(body('granted'));
+    waiter.close();
+    expect(await next).toEqual(message('granted'));
   });
 
   test('after it, next is refused instead of waiting for ever', async () => {
