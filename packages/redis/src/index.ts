@@ -18,6 +18,7 @@ export { keySlot } from './key-slot.js';
 export type { Listener } from './listener.js';
 export type { LoopOptions, LoopStep } from './loop.js';
 export { Loop, LOOP_DEFAULTS } from './loop.js';
+export { metricsOf } from './metrics-of.js';
 export { onAbort } from './on-abort.js';
 export type { Read } from './read-many.js';
 export { readEach, readMany } from './read-many.js';

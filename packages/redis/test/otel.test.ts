@@ -14,7 +14,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import type { SpanStart } from '../src/index.js';
-import { otelTelemetry } from '../src/otel/index.js';
+import { otelTelemetry, otelTelemetryOf } from '../src/otel/index.js';
 
 const done = { name: 'mortise.test.done', unit: '{task}', description: 'Done.' };
 const took = { name: 'mortise.test.took', unit: 's', description: 'How long it took.' };
@@ -33,6 +33,7 @@ test('without an SDK it does nothing, and the work runs', () => {
 });
 
 test.each([
+  [{ scope: 5 }, TypeError, 'scope must be a string, got number'],
   [{ firstAttempt: 'child' }, RangeError, 'firstAttempt must be one of link, parent, got "child"'],
   [{ scop: 'a' }, TypeError, 'otelTelemetry has no option "scop"; there are scope, firstAttempt'],
 ])('refuses %j', (options, Misuse, message) => {
@@ -62,6 +63,22 @@ describe('with an SDK', () => {
 
   const named = (name: string): ReadableSpan => spans.getFinishedSpans().find((span) => span.name === name)!;
 
+  test('the scope is the package, unless the options name one', async () => {
+    for (const telemetry of [
+      otelTelemetry(api),
+      otelTelemetryOf('locks')(api, { scope: undefined }),
+      otelTelemetryOf('locks')(api, { scope: 'shop' }),
+    ]) {
+      telemetry.count!(done, 1, {});
+    }
+    await reader.forceFlush();
+    const scopes = metrics
+      .getMetrics()
+      .at(-1)!
+      .scopeMetrics.map(({ scope }) => scope.name);
+    expect(scopes.toSorted()).toEqual(['@mortise/locks', '@mortise/redis', 'shop']);
+  });
+
   test('counts and histograms have the names of the metrics, under the scope', async () => {
     const telemetry = otelTelemetry(api, { scope: '@mortise/test' });
     telemetry.count!(done, 1, { outcome: 'dead' });
@@ -69,7 +86,8 @@ describe('with an SDK', () => {
     telemetry.record!(took, 0.02, {});
     telemetry.record!(batch, 30, {});
     await reader.forceFlush();
-    const [scope] = metrics.getMetrics().at(-1)!.scopeMetrics;
+    const { scopeMetrics } = metrics.getMetrics().at(-1)!;
+    const scope = scopeMetrics.find(({ scope: { name } }) => name === '@mortise/test');
     const found = scope!.metrics.map(({ descriptor, dataPoints: [point] }) => {
       const { name, unit, description } = descriptor;
       return [{ name, unit, description }, point!.attributes, point!.value];

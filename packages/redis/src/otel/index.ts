@@ -1,2 +1,2 @@
-export type { OtelApi, OtelOptions } from './otel-telemetry.js';
-export { otelTelemetry } from './otel-telemetry.js';
+export type { OtelApi, OtelOptions, OtelTelemetry } from './otel-telemetry.js';
+export { otelTelemetry, otelTelemetryOf } from './otel-telemetry.js';

@@ -5,7 +5,7 @@
  */
 import type * as OpenTelemetry from '@opentelemetry/api';
 import { describeError } from '../describe-error.js';
-import { requireOneOf, requireOptions } from '../require.js';
+import { requireName, requireOneOf, requireOptions } from '../require.js';
 import type {
   Metric,
   SpanEnd,
@@ -23,7 +23,7 @@ export type OtelApi = Pick<
 >;
 
 export interface OtelOptions {
-  /** Name of the instrumentation scope. Default: `@mortise/redis`. */
+  /** Name of the instrumentation scope. Default: the package that exports the function, such as `@mortise/locks`. */
   readonly scope?: string | undefined;
   /** See `Telemetry.firstAttempt`. Default `link`. */
   readonly firstAttempt?: 'link' | 'parent' | undefined;
@@ -39,10 +39,31 @@ const SECONDS = [
 /** Boundaries for counts, such as the size of a batch. */
 const COUNTS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000];
 
+/** Throws TypeError or RangeError for an invalid or unknown option. */
+export type OtelTelemetry = (api: OtelApi, options?: OtelOptions) => Telemetry;
+
 /** For the option `telemetry` of any package: `otelTelemetry(await import('@opentelemetry/api'))`. */
-export function otelTelemetry(api: OtelApi, options: OtelOptions = {}): Telemetry {
-  const { scope = '@mortise/redis', firstAttempt = 'link' } = requireOptions('otelTelemetry', options, KNOWN);
-  requireOneOf('firstAttempt', firstAttempt, ['link', 'parent']);
+export const otelTelemetry: OtelTelemetry = /* @__PURE__ */ otelTelemetryOf('redis');
+
+/**
+ * The `otelTelemetry` of a package, with a scope of its own.
+ *
+ * @param packageName Such as `locks`, for the scope `@mortise/locks`.
+ */
+export function otelTelemetryOf(packageName: string): OtelTelemetry {
+  return (api, options = {}) => {
+    const { scope = `@mortise/${packageName}`, firstAttempt = 'link' } = requireOptions(
+      'otelTelemetry',
+      options,
+      KNOWN,
+    );
+    requireName('scope', scope);
+    requireOneOf('firstAttempt', firstAttempt, ['link', 'parent']);
+    return telemetryOf(api, scope, firstAttempt);
+  };
+}
+
+function telemetryOf(api: OtelApi, scope: string, firstAttempt: 'link' | 'parent'): Telemetry {
   const tracer = api.trace.getTracer(scope);
   const counters = new Map<Metric, OpenTelemetry.Counter>();
   const histograms = new Map<Metric, OpenTelemetry.Histogram>();
