@@ -13,6 +13,7 @@ export { BatchReplyError, ClientClosedError, CodedError, LeaseLostError } from '
 export { describeError } from './describe-error.js';
 export type { OnError } from './error-reporter.js';
 export { ErrorReporter } from './error-reporter.js';
+export { isTransient } from './is-transient.js';
 export { DEFAULT_PREFIX, decodeName, encodeName, EntityKeys, KeySpace } from './key-space.js';
 export { keySlot } from './key-slot.js';
 export type { Listener } from './listener.js';

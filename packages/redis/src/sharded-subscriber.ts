@@ -9,6 +9,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ClientClosedError } from './coded-error.js';
 import type { RedisClient } from './client.js';
+import { isTransient } from './is-transient.js';
 import { keySlot } from './key-slot.js';
 import { Loop } from './loop.js';
 import { ShardConnection } from './shard-connection.js';
@@ -42,8 +43,6 @@ const UNCERTAIN_MS = 5_000;
 /** A first subscription fails if its slot has no reachable owner for this time, which is longer than a failover. */
 const FIRST_LIMIT_MS = 10_000;
 const FIRST_PAUSE_MS = 100;
-/** Errors that a new slot map or the end of a failover cures. */
-const PASSING_REFUSAL = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN)\b/;
 
 export class ShardedSubscriber implements Subscriber {
   readonly #client: ClusterClient;
@@ -80,7 +79,7 @@ export class ShardedSubscriber implements Subscriber {
           if (!subscription.confirmed) this.#loop.wake();
           return;
         } catch (error) {
-          if (isFinal(error) || performance.now() > limitAt) throw error;
+          if (!isTransient(error) || performance.now() > limitAt) throw error;
         }
         await this.#refreshSlots();
         await pause(FIRST_PAUSE_MS);
@@ -183,9 +182,4 @@ export class ShardedSubscriber implements Subscriber {
       this.#client.refreshSlotsCache(() => resolve());
     });
   }
-}
-
-/** An error that would recur, such as missing rights. */
-function isFinal(error: unknown): boolean {
-  return error instanceof Error && error.name === 'ReplyError' && !PASSING_REFUSAL.test(error.message);
 }
