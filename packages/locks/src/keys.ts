@@ -4,7 +4,7 @@
  * | `<prefix>:locks:{<name>}:lease` | STRING holder | grants of the lock; renewals | with the release, or at the end of the lease |
  * | `<prefix>:locks:{<name>}:token` | STRING last fencing token | every grant | 7 days after it was made; the next grant makes it anew |
  * | `<prefix>:locks:{<name>}:queue` | ZSET waiter → its place | waiters and their re-checks | with the last waiter, or 60 s after the last arrival or re-check |
- * | `<prefix>:locks:{<name>}:rate` | STRING instant at which the whole burst remains | allowed takes | at that instant |
+ * | `<prefix>:locks:{<name>}:rate` | STRING instant at which the whole burst remains, id of the last call | allowed takes | at that instant |
  * | `<prefix>:locks:{<name>}:latch` | HASH epoch, count, remaining | count-downs; waiters and their checks | `ttlMs` after the last of them, or after it opened |
  * | `<prefix>:locks:{<name>}:latch-ids` | SET ids that have counted | count-downs with an id | when the latch opens, or with it |
  * | `<prefix>:locks:{<name>}:permits` | ZSET holder → end of its lease | grants of permits; renewals | with the last holder, or 7 days after the last grant or renewal |

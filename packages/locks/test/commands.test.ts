@@ -70,11 +70,16 @@ test('a lock without contention costs one command to take and one to give back',
     }),
   ).toEqual([...take, '  time', '  get token', '  setrange token']);
   expect(await commands(redis, () => lease!.release())).toEqual(giveBack);
+  expect(await commands(redis, () => mutex.forceRelease())).toEqual(['get lease']);
+  await mutex.acquire();
   expect(await commands(redis, () => mutex.forceRelease())).toEqual([
+    'get lease',
     'evalsha mutex.release lease token queue',
     '  get lease',
     '  zcard queue',
-    '  zrem queue',
+    '  exists token',
+    '  zrange queue',
+    '  del lease',
   ]);
 });
 

@@ -437,9 +437,10 @@ describe('commands', () => {
     ]);
     expect(await commands(prefix, () => gate.countDown())).toEqual([count, '  hmget latch']);
     expect(await commands(prefix, () => gate.reset())).toEqual([
+      'hget latch',
       'evalsha count-down-latch.reset latch latch-ids latch-updates',
-      '  unlink latch',
-      '  unlink latch-ids',
+      '  hget latch',
+      '  unlink latch latch-ids',
       '  publish latch-updates',
     ]);
   });

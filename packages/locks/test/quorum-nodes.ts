@@ -53,6 +53,10 @@ export class QuorumNodes {
     await Promise.all(this.servers.map((server) => server.stop()));
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
   /** A lock of its own, for each list of clients. */
   mutexes<const Lists extends readonly (readonly Redis[])[]>(
     lists: Lists,

@@ -91,8 +91,9 @@ test('a read lock that nobody is in the way of costs one command to take and one
   expect(beside.isValid).toBe(true);
   await lease!.release();
   expect(await commands(redis, () => read.forceRelease())).toEqual([
+    'zrange readers',
     `evalsha release ${KEYS}`,
-    '  del readers',
+    '  zrem readers',
     '  exists rw-queue',
   ]);
 });

@@ -35,6 +35,8 @@ export interface Holder {
 
 export interface ReleaseRequest extends Holder {
   readonly isFair: boolean;
+  /** Whether another process takes the lock away from the member. */
+  readonly isForced?: boolean;
 }
 
 export interface RenewRequest extends Holder {

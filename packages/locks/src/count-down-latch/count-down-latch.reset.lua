@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Deletes a latch, and notifies the waiters. O(1).
+-- Deletes a latch, and notifies the waiters. Repeating a call is safe, since a later latch has another epoch. O(1).
 --
 -- KEYS
 --   latch        HASH epoch, count, remaining
@@ -7,12 +7,13 @@
 --   updates      channel of the waiters; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
+--   epoch        of the latch to delete
 -- RETURNS
---   1 if the latch had begun, else 0
+--   1 if the latch was there, else 0
 local latch, ids, updates = KEYS[1], KEYS[2], KEYS[3]
-local publish = ARGV[1]
+local publish, epoch = ARGV[1], ARGV[2]
 
-local hadBegun = redis.call('UNLINK', latch)
-redis.call('UNLINK', ids)
-if hadBegun == 1 then redis.call(publish, updates, '*:') end
-return hadBegun
+if redis.call('HGET', latch, 'epoch') ~= epoch then return 0 end
+redis.call('UNLINK', latch, ids)
+redis.call(publish, updates, '*:')
+return 1

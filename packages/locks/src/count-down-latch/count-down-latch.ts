@@ -66,7 +66,8 @@ export class CountDownLatch {
 
   /**
    * Deletes the latch, whatever its count: the next count-down or wait begins a new one. Waiters get LatchLostError.
-   * Resolves to whether it had begun. Safe to repeat. One round trip, O(1).
+   * Resolves to whether it had begun. A command that the client resends deletes no later latch: then `false` may also mean
+   * that the first one was executed. Two round trips, O(1).
    */
   async reset(): Promise<boolean> {
     return this.#latches.reset(this.#terms);

@@ -56,8 +56,10 @@ export class Latches {
 
   /** Resolves to whether it had begun. */
   async reset(terms: LatchTerms): Promise<boolean> {
+    const epoch = (await this.#redis.call('hget', [terms.keys.latch, 'epoch'])) as string | null;
+    if (epoch === null) return false;
     const publish = this.#hub.publishCommand;
-    const hadBegun = (await countDownLatchReset.run(this.#redis, terms.keys, { publish })) === 1;
+    const hadBegun = (await countDownLatchReset.run(this.#redis, terms.keys, { publish, epoch })) === 1;
     // The message may come later than this reply, and later waiters wait for the next latch.
     if (hadBegun) this.#waiters.get(keyOf(terms))?.lose();
     return hadBegun;

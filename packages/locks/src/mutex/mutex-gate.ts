@@ -30,9 +30,6 @@ interface KeyedLock extends Locked {
   readonly keys: MutexKeys;
 }
 
-/** Releases any holder. No member has this form. */
-export const ANY_HOLDER = '*';
-
 const OUTCOMES = ['refused', 'held', 'queued'] as const;
 const MODES = { wait: 'w', try: 't', barge: 'b', grab: 'g' } as const;
 
@@ -86,9 +83,9 @@ class MutexScripts implements LockScripts<KeyedLock> {
       { locks: requests.flatMap(({ lock }) => keysOf(lock.keys)) },
       {
         publish: this.publish,
-        releases: requests.flatMap(({ member, isFair, fencingToken }) => [
+        releases: requests.flatMap(({ member, isFair, isForced, fencingToken }) => [
           member,
-          isFair ? fencingToken : `-${fencingToken}`,
+          isForced ? '*' : isFair ? fencingToken : `-${fencingToken}`,
         ]),
       },
     )) as number | (number | Error)[];
@@ -137,6 +134,13 @@ export class MutexGate implements Gate {
 
   release(holder: Holder, isFair: boolean): Promise<boolean> {
     return this.#batches.release({ ...holder, isFair, lock: this.#lock });
+  }
+
+  /** Takes the lock away from its present holder, and from no later one, however often the client sends the release. */
+  async forceRelease(): Promise<boolean> {
+    const member = (await this.#redis.call('get', [this.#lock.keys.lease])) as string | null;
+    if (member === null) return false;
+    return this.#batches.release({ member, fencingToken: 0, isFair: true, isForced: true, lock: this.#lock });
   }
 
   renew(holder: Holder, leaseMs: number): Promise<RenewReply> {

@@ -9,8 +9,8 @@
 --                ZSET waiter -> its place, 60 s from the last arrival or re-check
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   releases...  two for each: member ('*': any holder); its fencing token (0: none), after a '-' if the
---                release is not fair
+--   releases...  two for each: member; its fencing token (0: none), after a '-' if the release is not fair, or '*' if
+--                another process takes the lock away from it
 -- RETURNS
 --   for each release: 1 if the member held the lock, else 0, or an error of its own; for a single holder 1, not in a list
 local publish = ARGV[1]
@@ -22,7 +22,7 @@ for i = 1, #KEYS / 3 do
   if not (waited and waited[lease]) then
     local holder = redis.pcall('GET', lease)
     waiters = redis.pcall('ZCARD', queue)
-    isHolder = holder == member or (holder and member == '*')
+    isHolder = holder == member
     if type(holder) == 'table' or type(waiters) == 'table' then
       -- The key has a foreign type: only this release must fail.
       isHolder, reply = false, type(holder) == 'table' and holder or waiters
@@ -36,14 +36,14 @@ for i = 1, #KEYS / 3 do
   end
   if not isHolder then
     if reply == 0 then redis.call('ZREM', queue, member) end
-  elseif member ~= '*' and waiters == 0 then
+  elseif how ~= '*' and waiters == 0 then
     redis.call('DEL', lease)
     -- The usual case. A table costs Redis as much as a command.
     if #KEYS == 3 then return 1 end
     reply = 1
   else
     waited = waited or {}
-    waited[lease] = {token, queue, string.byte(how) ~= 45, member == '*', i}
+    waited[lease] = {token, queue, string.byte(how) ~= 45, how == '*', i}
     reply = 1
   end
   replies = replies or {}

@@ -17,7 +17,7 @@ import {
 import { Replicated } from '../replication/replicated.js';
 import { resolveReplicationOptions } from '../replication/replication-options.js';
 import { LockTelemetry, measured } from '../telemetry/lock-telemetry.js';
-import { ANY_HOLDER, MutexGate } from './mutex-gate.js';
+import { MutexGate } from './mutex-gate.js';
 
 /** The state of a lock, from `inspect`. */
 export interface MutexState {
@@ -121,11 +121,12 @@ export class Mutex {
 
   /**
    * Takes the lock away from its holder and grants it to the first waiter. Resolves to whether there was a holder. The
-   * former holder learns of it at its next renewal: until then, only fencing tokens protect the resource. One round trip,
-   * O(log waiters). A repeated call takes the lock from the next holder.
+   * former holder learns of it at its next renewal: until then, only fencing tokens protect the resource. Two round trips,
+   * O(log waiters). A command that the client resends takes the lock from nobody else: then `false` may also mean that the
+   * first one was executed. A repeated call takes the lock from the next holder.
    */
   forceRelease(): Promise<boolean> {
-    return this.#terms.gate.release({ member: ANY_HOLDER, fencingToken: 0 }, true);
+    return this.#terms.gate.forceRelease();
   }
 
   /**

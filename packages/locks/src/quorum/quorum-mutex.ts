@@ -28,9 +28,6 @@ export interface QuorumMutexState {
   readonly votes: readonly ({ readonly holder: string | null; readonly remainingMs: number } | null)[];
 }
 
-/** Releases the votes of any holder. No member has this form. */
-const ANY_HOLDER = '*';
-
 /**
  * An exclusive lock that a majority of independent Redis servers grants (Redlock, by Salvatore Sanfilippo,
  * https://redis.io/docs/latest/develop/use/patterns/distributed-locks/). It outlives the failure of a minority of them.
@@ -119,12 +116,16 @@ export class QuorumMutex {
   }
 
   /**
-   * Takes all votes away from their holders and wakes the waiters. Resolves to whether a majority of the nodes had given
-   * its vote. The former holder learns of it at its next renewal; until then nothing protects the resource. Rejects with
-   * QuorumUnreachableError if too few nodes replied. One command on each node.
+   * Takes all votes away from their holders and wakes the waiters. Resolves to whether one of them had a majority. The
+   * former holder learns of it at its next renewal; until then nothing protects the resource. Rejects with
+   * QuorumUnreachableError if too few nodes replied. Two commands on each node. A command that the client resends takes no
+   * vote from a later holder: then `false` may also mean that the first one was executed.
    */
-  forceRelease(): Promise<boolean> {
-    return new Candidate(this.#terms, ANY_HOLDER, false).release();
+  async forceRelease(): Promise<boolean> {
+    const { votes } = await this.inspect();
+    const holders = new Set(votes.map((vote) => vote?.holder ?? '').filter(Boolean));
+    const released = Array.from(holders, (holder) => new Candidate(this.#terms, holder, false).release());
+    return (await Promise.all(released)).includes(true);
   }
 
   /**

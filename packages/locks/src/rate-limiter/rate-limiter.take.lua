@@ -4,6 +4,10 @@
 -- one interval. A take that would move it beyond `burst` intervals from now is refused. A past instant counts as now:
 -- unused permits don't add up beyond the burst. Takes run in their order; a refused one changes nothing.
 --
+-- A call that the client sends again, because its reply was lost, replaces the first one: the state has the id of the last
+-- call that changed it, and the instant before that call. A call of another process in between makes this impossible: then
+-- the permits are taken twice.
+--
 -- No rounding: an instant is whole µs and a remainder in parts of 1/limit µs, both far below 2^53.
 --
 -- No take moves the instant beyond `burst` intervals from now. A later instant comes from a clock that was set back or a
@@ -12,13 +16,16 @@
 -- O(limiters + takes).
 --
 -- KEYS
---   limiters...  STRING the instant: '<µs>', or '<µs>:<parts>' with a remainder; until that instant. A key may occur twice
+--   limiters...  STRING '<instant> <callId>', then ' <instant before>' if that was in the future; until the first instant.
+--                An instant is '<µs>', or '<µs>:<parts>' with a remainder. A key may occur twice
 -- ARGV
+--   callId       unique; the same when the client sends the call again
 --   operands...  three for each limiter: periodUs (µs), limit, burst; then two for each take: the index of its limiter
 --                (from 1), cost (0 takes nothing, -1 restores the whole burst)
 -- RETURNS
 --   four integers for each take: 1 if it is allowed, else 0; permits that remain; µs until it would be allowed; µs until
 --   the whole burst remains
+local callId = ARGV[1]
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
@@ -31,13 +38,17 @@ end
 
 local states = {}
 local limiters = {}
-local operand = 1
+local operand = 2
 for i = 1, #KEYS do
   local key = KEYS[i]
   local state = states[key]
   if not state then
-    local us, parts = string.match(redis.call('GET', key) or '', '^(%d+):?(%d*)$')
-    state = {us = tonumber(us or 0), parts = tonumber(parts) or 0}
+    local instant, lastId, before = string.match(redis.call('GET', key) or '', '^(%S*) ?(%S*) ?(%S*)$')
+    if lastId == callId then instant = before end
+    local us, parts = string.match(instant or '', '^(%d+):?(%d*)$')
+    state = {us = tonumber(us or 0), parts = tonumber(parts) or 0, before = ''}
+    -- A past instant counts as now. So most values have no more than 44 bytes, which is one allocation in Redis.
+    if state.us >= now then state.before = ' ' .. instant end
     states[key] = state
   end
   local periodUs, limit, burst = tonumber(ARGV[operand]), tonumber(ARGV[operand + 1]), tonumber(ARGV[operand + 2])
@@ -102,8 +113,9 @@ for i = 1, #KEYS do
     else
       local instant = string.format('%.0f', state.us)
       if state.parts > 0 then instant = instant .. string.format(':%.0f', state.parts) end
+      local value = instant .. ' ' .. callId .. state.before
       -- The first whole ms after the instant.
-      redis.call('SET', key, instant, 'PXAT', string.format('%.0f', math.floor(state.us / 1000) + 1))
+      redis.call('SET', key, value, 'PXAT', string.format('%.0f', math.floor(state.us / 1000) + 1))
     end
   end
 end

@@ -57,8 +57,9 @@ export class RateLimiter {
    * Takes `cost` permits at once, or none. Never waits. In any time t it gives at most `burst` + `limit` · t / `periodMs`
    * permits, and never fewer than are due. A cost of 0 takes nothing and returns the state. Rejects with RangeError unless
    * the cost is a whole number from 0 to `burst`. One round trip, O(1); takes of one tick from limiters of one slot share
-   * it, in the order of the calls. Errors of ioredis pass through: the permits may have been taken then, and a repetition
-   * takes more, never too many.
+   * it, in the order of the calls. A command that the client resends takes the permits once, unless
+   * another process took some in between. Errors of ioredis pass through: the permits may have been taken then, and a
+   * repeated call takes more, never too many.
    */
   async take(cost = 1): Promise<TakeResult> {
     requireInteger('cost', cost, { min: 0, max: this.burst });

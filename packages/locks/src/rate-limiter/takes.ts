@@ -1,4 +1,5 @@
 /** The script calls of the rate limiters of one client. Takes of one tick from limiters of one slot share a call. */
+import { randomBytes } from 'node:crypto';
 import type { RedisClient } from '@mortise/redis';
 import { Coalescer } from '@mortise/redis';
 import { MAX_BATCH } from '../acquire/gate.js';
@@ -34,6 +35,9 @@ export class Takes {
   /** Always the same object for a client. */
   static readonly of = perClient((client) => new Takes(client));
   readonly #redis: RedisClient;
+  /** Unique among clients. */
+  readonly #id = randomBytes(6).toString('base64url');
+  #calls = 0;
   readonly #takes = new Coalescer<number, TakeRequest, TakeReply>((_, requests) => this.#send(requests), {
     maxBatch: MAX_BATCH,
   });
@@ -50,10 +54,12 @@ export class Takes {
     const numbers = new Map<RateLimiterTerms, number>();
     for (const { terms } of requests) if (!numbers.has(terms)) numbers.set(terms, numbers.size + 1);
     const limiters = [...numbers.keys()];
+    this.#calls += 1;
     const reply = (await rateLimiterTake.run(
       this.#redis,
       { limiters: limiters.map(({ keys }) => keys.rate) },
       {
+        callId: this.#id + this.#calls.toString(36),
         operands: [
           ...limiters.flatMap(({ periodMs, limit, burst }) => [periodMs * 1_000, limit, burst]),
           ...requests.flatMap(({ terms, cost }) => [numbers.get(terms)!, cost]),

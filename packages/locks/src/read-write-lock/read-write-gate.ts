@@ -131,6 +131,16 @@ export class ReadWriteGate implements Gate {
     return this.#batches.release({ ...holder, isFair: true, lock: this.#lock });
   }
 
+  /** Takes the lock away from the present holders of a side, and from no later ones, however often the client sends it. */
+  async forceRelease(role: Role): Promise<boolean> {
+    const { write, readers } = this.#lock.keys;
+    const found =
+      role === 'w' ? this.#redis.call('get', [write]) : this.#redis.call('zrange', [readers, '0', '-1']);
+    const members = [(await found) as string | null | string[]].flat().filter((member) => member !== null);
+    const released = members.map((member) => this.release({ member, fencingToken: 0 }));
+    return (await Promise.all(released)).includes(true);
+  }
+
   renew(holder: Holder, leaseMs: number): Promise<RenewReply> {
     return this.#batches.renew({ ...holder, leaseMs, lock: this.#lock });
   }

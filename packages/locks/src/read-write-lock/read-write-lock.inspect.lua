@@ -3,7 +3,7 @@
 --
 -- KEYS
 --   write        STRING the writer, or 'lost'
---   readers      ZSET reader, or 'lost' -> end of its lease (µs)
+--   readers      ZSET reader, or 'lost.r' -> end of its lease (µs)
 --   token        STRING last fencing token
 --   queue        ZSET waiter -> its place
 -- ARGV
@@ -22,7 +22,7 @@ local remainingMs = redis.call('PTTL', write)
 local latest = tonumber(redis.call('ZRANGE', readers, -1, -1, 'WITHSCORES')[2] or 0)
 if latest > now then remainingMs = math.max(remainingMs, math.ceil((latest - now) / 1000)) end
 local count = redis.call('ZCOUNT', readers, now + 1, '+inf')
-local isLost = tonumber(redis.call('ZSCORE', readers, 'lost') or 0) > now
+local isLost = tonumber(redis.call('ZSCORE', readers, 'lost.r') or 0) > now
 local reply = {
   writer ~= 'lost' and writer,
   last,
@@ -32,6 +32,6 @@ local reply = {
   isLost and count - 1 or count,
 }
 for _, reader in ipairs(redis.call('ZRANGE', readers, now + 1, '+inf', 'BYSCORE', 'LIMIT', 0, maxReaders + 1)) do
-  if reader ~= 'lost' and #reply < 6 + maxReaders then reply[#reply + 1] = reader end
+  if reader ~= 'lost.r' and #reply < 6 + maxReaders then reply[#reply + 1] = reader end
 end
 return reply

@@ -7,7 +7,7 @@
 --
 -- KEYS
 --   write        STRING the writer, or 'lost'; until the lease ends
---   readers      ZSET reader, or 'lost' -> end of its lease (µs); until the last lease ends
+--   readers      ZSET reader, or 'lost.r' -> end of its lease (µs); until the last lease ends
 --   token        STRING last fencing token; 7 days from the last grant
 --   queue        ZSET waiter -> its place; 60 s from the last arrival or re-check
 -- ARGV

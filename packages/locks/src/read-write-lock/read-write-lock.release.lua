@@ -6,13 +6,13 @@
 --
 -- KEYS
 --   write        STRING the writer, or 'lost'; until the lease ends
---   readers      ZSET reader, or 'lost' -> end of its lease (µs); until the last lease ends
+--   readers      ZSET reader, or 'lost.r' -> end of its lease (µs); until the last lease ends
 --   token        STRING last fencing token; 7 days from the last grant
 --   queue        ZSET waiter -> its place; 60 s from the last arrival or re-check
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
 --   quarantineMs  how long lost readers may still rely on the lock (ms)
---   releases...  two for each: member ('*.r': all readers, '*.w': any writer), its fencing token (0: none)
+--   releases...  two for each: member, its fencing token (0: none)
 -- RETURNS
 --   1 if there may be more to grant, else 0; then for each release: 1 if the member held the lock, else 0
 local write, readers, token, queue = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -30,13 +30,11 @@ local replies = {0}
 for i = 3, #ARGV, 2 do
   local member, fencingToken = ARGV[i], ARGV[i + 1]
   local isHolder
-  if member == '*.r' then
-    isHolder = redis.call('DEL', readers) == 1
-  elseif string.sub(member, -1) == 'r' then
+  if string.sub(member, -1) == 'r' then
     isHolder = redis.call('ZREM', readers, member) == 1 or restoreReaders(fencingToken, quarantineMs)
   else
     if writer == nil then writer = redis.call('GET', write) end
-    isHolder = writer and (writer == member or member == '*.w') or isLostWriter(fencingToken)
+    isHolder = writer == member or isLostWriter(fencingToken)
     if isHolder then
       writer = false
       redis.call('DEL', write)

@@ -4,7 +4,7 @@
 -- O(leases · log readers).
 --
 -- KEYS
---   locks...     three for each lock: STRING the writer or 'lost', until the lease ends; ZSET reader or 'lost' -> end of its
+--   locks...     three for each lock: STRING the writer or 'lost', until the lease ends; ZSET reader or 'lost.r' -> end of its
 --                lease (µs), until the last lease ends; STRING last fencing token, 7 days
 -- ARGV
 --   renewals...  three for each lock: member, leaseMs (ms from now), its fencing token (0: none)

@@ -13,10 +13,10 @@ local function isLostWriter(fencingToken)
   return true
 end
 
--- A reader may have shared the lock. The entry 'lost' stands for the other readers, who may come back until it expires.
+-- A reader may have shared the lock. The entry 'lost.r' stands for the other readers, who may come back until it expires.
 local function restoreReaders(fencingToken, quarantineMs)
   if not isPlausible(fencingToken) then return false end
-  if redis.call('ZSCORE', readers, 'lost') then
+  if redis.call('ZSCORE', readers, 'lost.r') then
     local last = tonumber(redis.call('GET', token) or 0)
     if tonumber(fencingToken) > last then redis.call('SET', token, fencingToken, 'PX', '604800000') end
     return true
@@ -24,7 +24,7 @@ local function restoreReaders(fencingToken, quarantineMs)
   if not isLost(fencingToken) then return false end
   local time = redis.call('TIME')
   local lostMs = math.max(quarantineMs, redis.call('PTTL', write))
-  redis.call('ZADD', readers, time[1] * 1000000 + time[2] + lostMs * 1000, 'lost')
+  redis.call('ZADD', readers, time[1] * 1000000 + time[2] + lostMs * 1000, 'lost.r')
   redis.call('PEXPIRE', readers, lostMs)
   redis.call('DEL', write)
   redis.call('SET', token, fencingToken, 'PX', '604800000')
